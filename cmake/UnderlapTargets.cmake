@@ -1,0 +1,27 @@
+# Flags of every target, and one function for a layer's library and one for its tests.
+add_library(underlap_flags INTERFACE)
+target_include_directories(underlap_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(underlap_flags INTERFACE -Wall -Wextra -Wshadow -Wno-psabi)
+foreach(sanitizer IN LISTS UNDERLAP_SANITIZE)
+  target_compile_options(underlap_flags INTERFACE -fsanitize=${sanitizer} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(underlap_flags INTERFACE -fsanitize=${sanitizer})
+endforeach()
+
+# underlap_layer(NAME SOURCES file... LINKS target...): one layer, one library underlap_NAME.
+function(underlap_layer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(underlap_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(underlap_${name} PUBLIC underlap_flags ${ARG_LINKS})
+endfunction()
+
+# underlap_tests(NAME SOURCES file... LINKS target... LABELS label...): one test program underlap_NAME_tests.
+function(underlap_tests name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  add_executable(underlap_${name}_tests ${ARG_SOURCES})
+  target_link_libraries(underlap_${name}_tests PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  gtest_discover_tests(underlap_${name}_tests DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST
+                       PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+endfunction()

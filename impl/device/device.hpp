@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/operation.hpp"
+#include "profiler/trace/tag.hpp"
+
+namespace underlap {
+
+/// A queue of one rank's device: what is enqueued on it runs in order.
+struct Stream {
+  std::uint32_t id = 0;
+};
+
+/// The moment when all that a stream held at `record` was done. Immutable: every record returns a fresh one.
+struct Event {
+  std::uint64_t id = 0;  ///< 0: a moment that has always passed
+};
+
+/// Who takes part, as the technique sees it: peers are indices into `members`, never global ranks.
+struct Group {
+  std::vector<std::int32_t> members;  ///< global ranks in group order
+  std::int32_t my_index = 0;
+
+  std::int32_t size() const { return static_cast<std::int32_t>(members.size()); }
+};
+
+/// A channel of one group for one purpose; it owns the stream that its transfers run on.
+struct Communicator {
+  std::uint32_t id = 0;
+  Stream stream;
+};
+
+enum class ReduceOp : std::uint8_t { sum, average };
+
+/// The type that the partial sums of a reduction are held in.
+enum class Accumulator : std::uint8_t {
+  wire,  ///< rounded to the wire's type after every addition, as a ring does hop by hop
+  fp32,  ///< rounded once, at the end
+};
+
+/// One collective or point-to-point transfer between the members of a communicator's group. Views are dense.
+///
+/// all_gather      input: n elements; output: n * group size, or input lies at its own place inside output
+/// reduce_scatter  input: n * group size; output: n, or it lies at its own place inside input
+/// all_reduce      input and output: n elements, and may be the same view
+/// all_to_all      input and output: n * group size elements, apart from each other
+/// broadcast       input and output: n elements; `peer` is the root
+/// send, receive   `peer` is the other side; a send has only an input, a receive only an output
+struct Transfer {
+  Collective collective = Collective::all_reduce;
+  View input;
+  View output;
+  ReduceOp op = ReduceOp::sum;
+  Accumulator accumulator = Accumulator::wire;
+  std::int32_t peer = -1;
+};
+
+/// The message size of a transfer as nccl-tests counts it: the larger of its two buffers, in bytes.
+std::int64_t message_bytes(const Transfer&);
+
+/// Bytes that each member of a group of `group_size` sends for `transfer`; (n-1)/n of the message for a reduce-scatter.
+std::int64_t bytes_on_wire(const Transfer& transfer, std::int32_t group_size);
+
+/// One rank's accelerator. A rank's program enqueues on it from one thread and never waits for what it enqueued,
+/// except in the calls that say so. Everything enqueued is recorded with its tag.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual Stream create_stream(std::string_view name) = 0;
+
+  /// Returns a new tensor of `elements` elements, zeroed; the device owns its memory.
+  virtual Tensor allocate(std::string_view name, DataType dtype, std::int64_t elements) = 0;
+
+  /// Declares a communicator and its stream. All members declare the same ones in the same order, before begin().
+  virtual Communicator declare(std::string_view purpose, const Group& group) = 0;
+
+  /// Connects all declared communicators in their one order and warms each with a tiny transfer.
+  /// Throws MachineError naming the peer that did not come.
+  virtual void begin() = 0;
+
+  virtual void launch(Stream stream, const Tag& tag, const Operation& operation) = 0;
+
+  /// Runs `transfers` as one group on the communicator's stream.
+  /// Throws std::invalid_argument where a view is not dense or sizes do not fit the collective.
+  virtual void communicate(const Communicator& communicator, const Tag& tag, std::span<const Transfer> transfers) = 0;
+
+  virtual Event record(Stream stream) = 0;
+
+  /// What `stream` is given after this runs only once `event` has passed.
+  virtual void wait(Stream stream, Event event) = 0;
+
+  /// Copies `bytes` to `destination` on `stream`; the bytes are taken before the call returns.
+  virtual void upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) = 0;
+
+  /// Marks the end of `step` on `stream`: a window boundary.
+  virtual void mark(Stream stream, std::int32_t block, std::int32_t step) = 0;
+
+  /// Blocks the host until `event` has passed. Throws what a stream threw.
+  virtual void synchronize(Event event) = 0;
+
+  /// Blocks the host until all streams are idle. Throws what a stream threw.
+  virtual void synchronize() = 0;
+
+  /// Copies a dense view to the host. Call synchronize() first.
+  virtual void download(const View& source, std::span<std::byte> bytes) = 0;
+};
+
+}  // namespace underlap

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <type_traits>
+
+#include "profiler/trace/communication.hpp"
+#include "profiler/trace/name.hpp"
+
+namespace underlap {
+
+/// A tensor's identity. It names memory of one rank, and exists also where no memory backs it.
+struct Tensor {
+  std::uint32_t id = 0;  ///< unique on its rank, from 1; 0: no tensor
+  DataType dtype = DataType::f32;
+  std::int64_t elements = 0;
+};
+
+/// A rectangle of a tensor, row-major. All figures count elements.
+struct View {
+  Tensor tensor;
+  std::int64_t offset = 0;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t leading_dimension = 0;  ///< distance between the starts of two rows, at least cols
+
+  std::int64_t elements() const { return rows * cols; }
+  std::int64_t bytes() const { return elements() * size_of(tensor.dtype); }
+  bool is_dense() const { return rows <= 1 || leading_dimension == cols; }
+  /// One past the last element, counted from the tensor's start.
+  std::int64_t end() const { return rows == 0 || cols == 0 ? offset : offset + (rows - 1) * leading_dimension + cols; }
+};
+
+/// All of `tensor` as one row.
+View flat(const Tensor& tensor);
+/// `elements` elements of `tensor` from `offset`, as one row.
+View flat(const Tensor& tensor, std::int64_t offset, std::int64_t elements);
+/// A dense [rows, cols] matrix of `tensor` that begins at `offset`.
+View matrix(const Tensor& tensor, std::int64_t rows, std::int64_t cols, std::int64_t offset = 0);
+
+/// Whether two views share an element. Exact, also for strided views of one tensor.
+bool overlap(const View&, const View&);
+
+enum class Access : std::uint8_t { in, out, inout };
+
+/// One tensor that an operation touches, and how.
+struct Use {
+  View view;
+  Access access = Access::in;
+};
+
+/// What an operation costs, whoever runs it.
+struct Cost {
+  double flops = 0;
+  std::int64_t bytes_read = 0;
+  std::int64_t bytes_written = 0;
+  int sms = 0;  ///< streaming multiprocessors wanted; 0: as many as there are tiles
+};
+
+/// A view with memory behind it. A form can touch this and nothing else.
+struct BoundView {
+  std::byte* data = nullptr;
+  DataType dtype = DataType::f32;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t leading_dimension = 0;
+
+  template <class T>
+  T* as() const {
+    assert(static_cast<std::int64_t>(sizeof(T)) == size_of(dtype));
+    return reinterpret_cast<T*>(data);
+  }
+  template <class T>
+  T* row(std::int64_t r) const {
+    return as<T>() + r * leading_dimension;
+  }
+};
+
+/// What a CPU form is called with: the operation's views in declared order, and its parameters.
+class Arguments {
+ public:
+  Arguments(std::span<const BoundView> views, const std::byte* parameters) : views_(views), parameters_(parameters) {}
+
+  const BoundView& operator[](std::size_t i) const { return views_[i]; }
+  std::size_t size() const { return views_.size(); }
+
+  template <class P>
+  P parameters() const {
+    P value;
+    std::memcpy(&value, parameters_, sizeof(P));
+    return value;
+  }
+
+ private:
+  std::span<const BoundView> views_;
+  const std::byte* parameters_;
+};
+
+/// Computes an operation on the calling thread. A plain function: it captures nothing, so what it can touch is
+/// exactly what the operation declared.
+using CpuForm = void (*)(const Arguments&);
+
+/// Work on one stream, as a value: what it is, what it touches, what it costs, how it is done.
+///
+/// Copying allocates nothing. Two uses of one operation may overlap only where both are `in`.
+class Operation {
+ public:
+  static constexpr std::size_t kMaxUses = 8;
+  static constexpr std::size_t kParameterBytes = 64;
+
+  Operation(NameId name, CpuForm form, const Cost& cost, std::initializer_list<Use> uses)
+      : name_(name), cpu_(form), cost_(cost), num_uses_(uses.size()) {
+    assert(uses.size() <= kMaxUses);
+    std::size_t i = 0;
+    for (const Use& use : uses) uses_[i++] = use;
+  }
+
+  /// The same operation with `value` as its parameters.
+  template <class P>
+  Operation with_parameters(const P& value) const {
+    static_assert(std::is_trivially_copyable_v<P> && sizeof(P) <= kParameterBytes);
+    Operation copy = *this;
+    std::memcpy(copy.parameters_.data(), &value, sizeof(P));
+    return copy;
+  }
+
+  NameId name() const { return name_; }
+  CpuForm cpu() const { return cpu_; }
+  const Cost& cost() const { return cost_; }
+  std::span<const Use> uses() const { return {uses_.data(), num_uses_}; }
+  const std::byte* parameters() const { return parameters_.data(); }
+
+ private:
+  NameId name_;
+  CpuForm cpu_;
+  Cost cost_;
+  std::size_t num_uses_ = 0;
+  std::array<Use, kMaxUses> uses_{};
+  std::array<std::byte, kParameterBytes> parameters_{};
+};
+
+}  // namespace underlap
