@@ -111,7 +111,7 @@ using CpuForm = void (*)(const Arguments&);
 /// Copying allocates nothing. Two uses of one operation may overlap only where both are `in`.
 class Operation {
  public:
-  static constexpr std::size_t kMaxUses = 8;
+  static constexpr std::size_t kMaxUses = 10;
   static constexpr std::size_t kParameterBytes = 64;
 
   Operation(NameId name, CpuForm form, const Cost& cost, std::initializer_list<Use> uses)

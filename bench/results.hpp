@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/analysis/split.hpp"
+
+namespace underlap::bench {
+
+/// One measured step of one cell.
+struct StepSample {
+  std::int32_t block = 0;
+  std::int32_t step = 0;     ///< step of the cell's run
+  std::int64_t step_ns = 0;  ///< difference of the ranks' latest marks
+  double loss = 0;           ///< mean over the ranks, nats a token
+  std::int64_t transfer_cpu_ns =
+      0;  ///< CPU time of all ranks' communication threads and of the transport's own, in the window
+  std::vector<analysis::Split> ranks;  ///< by rank; empty where the cell was run without its recorder
+};
+
+/// What comparing a cell's losses with those of its reference cell gave.
+enum class NumericsLabel : std::uint8_t { reference, bit_identical, reordered, lower_precision, not_checked, mismatch };
+
+/// One cell of the matrix, as measured so far.
+struct CellResult {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> values;  ///< axis -> value
+  std::string plan_json;                                    ///< schema underlap.plan/1
+  bool no_comm = false;
+  bool paced = false;
+  std::vector<StepSample> samples;
+  std::vector<double> warmup_losses;  ///< losses of the steps before the first block
+  NumericsLabel label = NumericsLabel::not_checked;
+  double max_loss_difference = 0;        ///< relative, against the reference cell
+  std::optional<std::int64_t> bound_ns;  ///< closed-form bound of the step: durations alone, no contention
+  std::string bound_source;              ///< which cells the bound's durations come from
+  std::string trace_file;                ///< relative to the run folder; empty without recorder
+  std::int64_t trace_bytes = 0;          ///< length of the trace after the last finished block
+};
+
+/// Where and how a run was made.
+struct RunInfo {
+  std::string command;
+  std::string commit;  ///< of the Underlap that ran; "unknown" where it was not built from a checkout
+  std::string version;
+  std::string started_utc;     ///< ISO 8601
+  std::string host_name_hash;  ///< tells machines apart without naming them
+  std::string cpu_model;
+  std::int32_t num_cpus = 0;
+  std::string operating_system;
+  std::string compiler;
+  std::map<std::string, std::string> library_versions;  ///< oneDNN, Gloo, ...
+  std::string backend;                                  ///< host, cuda, sim
+  std::string link;                                     ///< real, "paced to 4 Gbit/s", emulated, modelled
+  std::string clock;                                    ///< which clock the times come from
+  std::uint64_t seed = 0;
+  std::string config_hash;  ///< of the resolved matrix; --resume refuses another one
+};
+
+/// A whole run: results.json, schema underlap.results/1.
+struct RunResults {
+  RunInfo info;
+  std::int32_t blocks_planned = 0;
+  std::int32_t blocks_done = 0;
+  std::vector<CellResult> cells;
+};
+
+/// Writes `results` to `folder`/results.json: whole or not at all (temporary file, fsync, rename).
+/// Throws MachineError with the path and the system's reason.
+void write_results(const std::filesystem::path& folder, const RunResults& results);
+
+/// Reads what write_results wrote. Throws std::invalid_argument naming the file, and the place where JSON is wrong
+/// or a field is missing; also for a newer schema.
+RunResults read_results(const std::filesystem::path& folder);
+
+}  // namespace underlap::bench

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace underlap::analysis {
+
+/// Communication of one mode, or of one purpose, inside one window of one rank. Times are lengths of unions of
+/// intervals, in nanoseconds; bench/METRICS.md defines each word.
+struct CommunicationSplit {
+  std::int64_t comm_ns = 0;
+  std::int64_t exposed_ns = 0;
+  std::int64_t hidden_ns = 0;
+  std::int64_t exposed_wait_ns = 0;      ///< exposed, before the last member of the group arrived
+  std::int64_t exposed_transfer_ns = 0;  ///< exposed, after it; exposed_wait + exposed_transfer = exposed
+  std::int64_t bytes_on_wire = 0;        ///< of the communications that end in the window
+  std::int64_t count = 0;                ///< communications that end in the window
+
+  friend bool operator==(const CommunicationSplit&, const CommunicationSplit&) = default;
+};
+
+/// One window of one rank, split exactly: the parts sum to the window to the nanosecond.
+struct Split {
+  std::int64_t window_ns = 0;
+  std::int64_t compute_only_ns = 0;
+  std::int64_t hidden_ns = 0;  ///< communication under compute
+  std::int64_t copy_only_ns = 0;
+  std::int64_t idle_ns = 0;
+  std::map<std::string, std::int64_t> exposed_ns_by_modes;  ///< "dp", or "dp+tp" where both are exposed at once
+
+  std::map<std::string, CommunicationSplit> modes;     ///< "dp", "tp", ..., "unattributed"
+  std::map<std::string, CommunicationSplit> purposes;  ///< "grad_reduce_scatter", ...
+
+  std::int64_t exposed_ns() const {
+    std::int64_t sum = 0;
+    for (const auto& [mode, ns] : exposed_ns_by_modes) sum += ns;
+    return sum;
+  }
+  std::int64_t comm_ns() const { return hidden_ns + exposed_ns(); }
+  std::int64_t compute_ns() const { return compute_only_ns + hidden_ns; }
+
+  friend bool operator==(const Split&, const Split&) = default;
+};
+
+}  // namespace underlap::analysis
