@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/reduce.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <stdexcept>
+
+#include "kernels/bf16.hpp"
+
+namespace underlap {
+namespace {
+
+// Small enough for the first-level cache, long enough that the loop over sources costs nothing.
+constexpr std::int64_t kBlockElements = 2048;
+using Block = std::array<float, kBlockElements>;
+
+// fp32 to the nearest bf16, ties to even, as a float. A NaN needs no care here: all that is rounded comes from bf16
+// values, so the lower half of its payload is zero and nothing carries into the exponent.
+float to_wire(float value, bf16 /*type*/) {
+  const auto word = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((word + 0x7FFFU + ((word >> 16) & 1U)) & 0xFFFF0000U);
+}
+float to_wire(float value, float /*type*/) { return value; }
+
+float load(bf16 value) { return static_cast<float>(value); }
+float load(float value) { return value; }
+
+void store(float value, bf16& out) {
+  out.bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(to_wire(value, bf16{})) >> 16);
+}
+void store(float value, float& out) { out = value; }
+
+// Rounds to T after every operation, as a ring does hop by hop.
+template <class T>
+struct HopByHop {
+  float scale;
+  bool scaled;
+
+  void first(const T* source, std::int64_t n, float* sum) const {
+    for (std::int64_t i = 0; i < n; ++i) sum[i] = scaled ? to_wire(load(source[i]) * scale, T{}) : load(source[i]);
+  }
+  void add(const T* source, std::int64_t n, float* sum) const {
+    if (scaled) {
+      for (std::int64_t i = 0; i < n; ++i) sum[i] = to_wire(sum[i] + to_wire(load(source[i]) * scale, T{}), T{});
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) sum[i] = to_wire(sum[i] + load(source[i]), T{});
+    }
+  }
+  void last(const float* sum, std::int64_t n, T* out) const {
+    for (std::int64_t i = 0; i < n; ++i) store(sum[i], out[i]);
+  }
+};
+
+// Rounds to T once, at the end.
+template <class T>
+struct AtTheEnd {
+  float scale;
+
+  void first(const T* source, std::int64_t n, float* sum) const {
+    for (std::int64_t i = 0; i < n; ++i) sum[i] = load(source[i]);
+  }
+  void add(const T* source, std::int64_t n, float* sum) const {
+    for (std::int64_t i = 0; i < n; ++i) sum[i] += load(source[i]);
+  }
+  void last(const float* sum, std::int64_t n, T* out) const {
+    for (std::int64_t i = 0; i < n; ++i) store(sum[i] * scale, out[i]);
+  }
+};
+
+template <class T, class Sum>
+void reduce(std::span<const std::byte* const> sources, const Sum& arithmetic, std::int64_t elements, std::byte* out) {
+  Block sum;
+  for (std::int64_t begin = 0; begin < elements; begin += kBlockElements) {
+    const std::int64_t n = std::min(kBlockElements, elements - begin);
+    arithmetic.first(reinterpret_cast<const T*>(sources[0]) + begin, n, sum.data());
+    for (const std::byte* source : sources.subspan(1))
+      arithmetic.add(reinterpret_cast<const T*>(source) + begin, n, sum.data());
+    arithmetic.last(sum.data(), n, reinterpret_cast<T*>(out) + begin);
+  }
+}
+
+}  // namespace
+
+void reduce_in_rank_order(std::span<const std::byte* const> sources, const Reduction& reduction, std::int64_t elements,
+                          std::byte* out) {
+  if (sources.empty()) throw std::invalid_argument("reduce_in_rank_order: no source, at least 1 is needed");
+  if (elements < 0) throw std::invalid_argument(fmt::format("reduce_in_rank_order: {} elements, below 0", elements));
+  const bool average = reduction.op == ReduceOp::average;
+  const float scale = average ? 1.0F / static_cast<float>(sources.size()) : 1.0F;
+  if (reduction.dtype == DataType::f32)
+    reduce<float>(sources, HopByHop<float>{scale, average}, elements, out);
+  else if (reduction.dtype != DataType::bf16)
+    throw std::invalid_argument(
+        fmt::format("reduce_in_rank_order: type {}, must be f32 or bf16", to_string(reduction.dtype)));
+  else if (reduction.accumulator == Accumulator::wire)
+    reduce<bf16>(sources, HopByHop<bf16>{to_wire(scale, bf16{}), average}, elements, out);
+  else
+    reduce<bf16>(sources, AtTheEnd<bf16>{scale}, elements, out);
+}
+
+}  // namespace underlap
