@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/device.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <stdexcept>
 
 namespace underlap {
 
@@ -22,6 +25,54 @@ std::int64_t bytes_on_wire(const Transfer& transfer, std::int32_t group_size) {
     case Collective::receive: return 0;
   }
   return 0;
+}
+
+namespace {
+
+[[noreturn]] void refuse(const Transfer& t, std::string_view why) {
+  throw std::invalid_argument(fmt::format("{} of {} elements to {}: {}", to_string(t.collective), t.input.elements(),
+                                          t.output.elements(), why));
+}
+
+bool sizes_fit(const Transfer& t, std::int64_t n) {
+  const std::int64_t in = t.input.elements();
+  const std::int64_t out = t.output.elements();
+  switch (t.collective) {
+    case Collective::all_gather: return out == in * n;
+    case Collective::reduce_scatter: return in == out * n;
+    case Collective::all_to_all: return in == out && in % n == 0;
+    case Collective::all_reduce:
+    case Collective::broadcast: return in == out;
+    case Collective::send: return out == 0;
+    case Collective::receive: return in == 0;
+  }
+  return false;
+}
+
+// Where input and output share memory, NCCL wants them to be the same place of the larger buffer.
+bool in_place_is_legal(const Transfer& t, std::int32_t my_index) {
+  if (!overlap(t.input, t.output)) return true;
+  switch (t.collective) {
+    case Collective::all_gather: return t.input.offset == t.output.offset + my_index * t.input.elements();
+    case Collective::reduce_scatter: return t.output.offset == t.input.offset + my_index * t.output.elements();
+    case Collective::all_reduce:
+    case Collective::broadcast: return t.input.offset == t.output.offset;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void check_transfer(const Transfer& t, const Group& group) {
+  const bool is_point_to_point = t.collective == Collective::send || t.collective == Collective::receive;
+  if (!t.input.is_dense() || !t.output.is_dense()) refuse(t, "the views of a transfer must be dense");
+  if (!sizes_fit(t, group.size())) refuse(t, fmt::format("the sizes do not fit a group of {}", group.size()));
+  if (!is_point_to_point && t.input.tensor.dtype != t.output.tensor.dtype) refuse(t, "two data types");
+  if (!in_place_is_legal(t, group.my_index)) refuse(t, "input and output overlap, but not in place");
+  const bool wants_peer = is_point_to_point || t.collective == Collective::broadcast;
+  if (wants_peer && (t.peer < 0 || t.peer >= group.size()))
+    refuse(t, fmt::format("no peer {} in a group of {}", t.peer, group.size()));
+  if (is_point_to_point && t.peer == group.my_index) refuse(t, "a rank cannot send to itself");
 }
 
 }  // namespace underlap

@@ -67,6 +67,10 @@ std::int64_t message_bytes(const Transfer&);
 /// Bytes that each member of a group of `group_size` sends for `transfer`; (n-1)/n of the message for a reduce-scatter.
 std::int64_t bytes_on_wire(const Transfer& transfer, std::int32_t group_size);
 
+/// Throws std::invalid_argument naming what is wrong: a view that is not dense, sizes that do not fit the collective,
+/// two data types, a peer outside the group.
+void check_transfer(const Transfer& transfer, const Group& group);
+
 /// One rank's accelerator. A rank's program enqueues on it from one thread and never waits for what it enqueued,
 /// except in the calls that say so. Everything enqueued is recorded with its tag.
 class Device {

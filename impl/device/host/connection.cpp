@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/host/connection.hpp"
+
+#include <fmt/format.h>
+#include <gloo/common/error.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "profiler/trace/errors.hpp"
+
+namespace underlap::host {
+
+Connection::Connection(std::shared_ptr<gloo::rendezvous::Context> context, Group group,
+                       std::chrono::milliseconds peer_timeout)
+    : context_(std::move(context)),
+      group_(std::move(group)),
+      peer_timeout_(peer_timeout),
+      num_sent_(group_.members.size()),
+      num_received_(group_.members.size()) {}
+
+Connection::~Connection() = default;
+
+void Connection::abort() noexcept {
+  const std::lock_guard lock(mutex_);
+  aborted_ = true;
+  for (gloo::transport::UnboundBuffer* buffer : watched_) {
+    buffer->abortWaitRecv();
+    buffer->abortWaitSend();
+  }
+}
+
+void Connection::watch(gloo::transport::UnboundBuffer* buffer) {
+  const std::lock_guard lock(mutex_);
+  watched_.push_back(buffer);
+  if (!aborted_) return;
+  buffer->abortWaitRecv();
+  buffer->abortWaitSend();
+}
+
+void Connection::unwatch(gloo::transport::UnboundBuffer* buffer) noexcept {
+  const std::lock_guard lock(mutex_);
+  watched_.erase(std::remove(watched_.begin(), watched_.end(), buffer), watched_.end());
+}
+
+std::string Connection::describe(const CommunicationId& id, std::int32_t peer) const {
+  return fmt::format("rank {}: {} ({}, sequence {}) with rank {}",
+                     group_.members[static_cast<std::size_t>(group_.my_index)], name_of(id.purpose),
+                     to_string(id.collective), id.sequence, group_.members[static_cast<std::size_t>(peer)]);
+}
+
+Connection::Exchange::Exchange(Connection& connection, const CommunicationId& id) : connection_(connection), id_(id) {}
+
+Connection::Exchange::~Exchange() {
+  for (const Message& message : messages_) connection_.unwatch(message.buffer.get());
+}
+
+void Connection::Exchange::send(std::int32_t peer, std::span<const std::byte> bytes) {
+  // The transport takes one pointer type for both directions; it only reads what is sent.
+  auto buffer = connection_.context_->createUnboundBuffer(const_cast<std::byte*>(bytes.data()), bytes.size());
+  connection_.watch(buffer.get());
+  messages_.push_back({std::move(buffer), peer, true});
+  try {
+    messages_.back().buffer->send(peer, connection_.num_sent_[static_cast<std::size_t>(peer)]++, 0, bytes.size());
+  } catch (const gloo::Exception& error) {
+    throw MachineError(connection_.describe(id_, peer) + ": the connection is gone: " + error.what());
+  }
+  bytes_sent_ += static_cast<std::int64_t>(bytes.size());
+}
+
+void Connection::Exchange::receive(std::int32_t peer, std::span<std::byte> bytes) {
+  auto buffer = connection_.context_->createUnboundBuffer(bytes.data(), bytes.size());
+  connection_.watch(buffer.get());
+  messages_.push_back({std::move(buffer), peer, false});
+  try {
+    messages_.back().buffer->recv(peer, connection_.num_received_[static_cast<std::size_t>(peer)]++, 0, bytes.size());
+  } catch (const gloo::Exception& error) {
+    throw MachineError(connection_.describe(id_, peer) + ": the connection is gone: " + error.what());
+  }
+  bytes_received_ += static_cast<std::int64_t>(bytes.size());
+}
+
+void Connection::Exchange::wait() {
+  for (const Message& message : messages_) wait(message);
+  for (const Message& message : messages_) connection_.unwatch(message.buffer.get());
+  messages_.clear();
+}
+
+void Connection::Exchange::wait(const Message& message) {
+  const auto started = std::chrono::steady_clock::now();
+  bool completed = false;
+  try {
+    completed = message.is_send ? message.buffer->waitSend(connection_.peer_timeout_)
+                                : message.buffer->waitRecv(connection_.peer_timeout_);
+  } catch (const gloo::Exception& error) {
+    const auto waited = std::chrono::steady_clock::now() - started;
+    const std::string what = connection_.describe(id_, message.peer);
+    if (waited >= connection_.peer_timeout_) {
+      throw MachineError(fmt::format("{}: the peer did not answer within {} ms (run.peer_timeout_s)", what,
+                                     connection_.peer_timeout_.count()));
+    }
+    throw MachineError(fmt::format("{}: the connection is gone: {}", what, error.what()));
+  }
+  if (!completed) throw MachineError(connection_.describe(id_, message.peer) + ": aborted, because a rank failed");
+}
+
+}  // namespace underlap::host

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/host/fabric.hpp"
+
+#include <fmt/format.h>
+#include <gloo/common/error.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/hash_store.h>
+#include <gloo/rendezvous/prefix_store.h>
+#include <gloo/transport/tcp/device.h>
+#include <time.h>
+
+#include <filesystem>
+#include <set>
+
+#include "impl/device/host/connection.hpp"
+#include "profiler/trace/errors.hpp"
+
+namespace underlap::host {
+namespace {
+
+std::set<std::int64_t> thread_ids() {
+  std::set<std::int64_t> ids;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    ids.insert(std::stoll(entry.path().filename().string()));
+  return ids;
+}
+
+// The clock of another thread's CPU time, as the kernel encodes it; glibc names it only for its own threads.
+clockid_t cpu_clock_of(std::int64_t thread_id) { return static_cast<clockid_t>((~thread_id << 3) | 6); }
+
+}  // namespace
+
+Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout)
+    : world_size_(world_size), peer_timeout_(peer_timeout), store_(std::make_shared<gloo::rendezvous::HashStore>()) {
+  const std::set<std::int64_t> before = thread_ids();
+  try {
+    device_ = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr("127.0.0.1"));
+  } catch (const std::exception& error) {
+    throw MachineError(fmt::format("cannot open the TCP transport on the loopback address: {}", error.what()));
+  }
+  for (const std::int64_t id : thread_ids())
+    if (!before.contains(id)) transport_thread_ = id;
+}
+
+Fabric::~Fabric() = default;
+
+std::shared_ptr<Connection> Fabric::connect(std::uint32_t index, std::string_view purpose, const Group& group) {
+  Key key{index, group.members};
+  key.second.push_back(group.my_index);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
+  }
+  std::shared_ptr<gloo::rendezvous::Context> context;
+  if (group.size() > 1) {
+    context = std::make_shared<gloo::rendezvous::Context>(group.my_index, group.size());
+    context->setTimeout(peer_timeout_);
+    gloo::rendezvous::PrefixStore store(fmt::format("{}/{}", index, fmt::join(group.members, ",")), *store_);
+    try {
+      context->connectFullMesh(store, device_);
+    } catch (const std::exception& error) {
+      throw MachineError(fmt::format("rank {}: cannot connect communicator {} ({}): {}",
+                                     group.members[static_cast<std::size_t>(group.my_index)], index, purpose,
+                                     error.what()));
+    }
+  }
+  auto connection = std::make_shared<Connection>(std::move(context), group, peer_timeout_);
+  const std::lock_guard lock(mutex_);
+  connections_.emplace(std::move(key), connection);
+  if (has_failed()) connection->abort();
+  return connection;
+}
+
+void Fabric::fail(std::int32_t rank, const std::exception_ptr& error) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (failed_.load(std::memory_order_relaxed)) return;
+  try {
+    std::rethrow_exception(error);
+  } catch (const MachineError&) {
+    first_failure_ = error;
+  } catch (const std::exception& other) {
+    first_failure_ = std::make_exception_ptr(MachineError(fmt::format("rank {}: {}", rank, other.what())));
+  } catch (...) {
+    first_failure_ = error;
+  }
+  failed_.store(true, std::memory_order_release);
+  for (const auto& [key, connection] : connections_) connection->abort();
+  for (const auto& [owner, stop] : listeners_) stop();
+}
+
+void Fabric::on_failure(const void* owner, std::function<void()> stop) {
+  const std::lock_guard lock(mutex_);
+  if (has_failed()) stop();
+  listeners_.emplace(owner, std::move(stop));
+}
+
+void Fabric::forget(const void* owner) noexcept {
+  const std::lock_guard lock(mutex_);
+  listeners_.erase(owner);
+}
+
+void Fabric::rethrow_failure() const {
+  if (!has_failed()) return;
+  const std::lock_guard lock(mutex_);
+  std::rethrow_exception(first_failure_);
+}
+
+std::int64_t Fabric::transport_cpu_ns() const {
+  timespec time{};
+  if (transport_thread_ == 0 || clock_gettime(cpu_clock_of(transport_thread_), &time) != 0) return 0;
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace underlap::host

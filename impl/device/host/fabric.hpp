@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/device/device.hpp"
+
+namespace gloo {
+namespace rendezvous {
+class HashStore;
+}
+namespace transport {
+class Device;
+}
+}  // namespace gloo
+
+namespace underlap::host {
+
+class Connection;
+
+/// What joins the ranks of one process: the TCP transport, its connections, and the first failure of any rank.
+///
+/// Connections are kept and shared by all cells of a run, which use them one after the other.
+class Fabric {
+ public:
+  /// `peer_timeout`: how long any wait for a peer may last.
+  Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout);
+  ~Fabric();
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  std::int32_t world_size() const { return world_size_; }
+  std::chrono::milliseconds peer_timeout() const { return peer_timeout_; }
+
+  /// Connects this member of `group` for the communicator number `index`; all members call it, each on its own thread.
+  /// Throws MachineError naming the communicator and this rank where a member does not come in time.
+  std::shared_ptr<Connection> connect(std::uint32_t index, std::string_view purpose, const Group& group);
+
+  /// Takes down all ranks. The first failure is kept; what the others then see follows from it. Thread-safe.
+  void fail(std::int32_t rank, const std::exception_ptr& error) noexcept;
+  bool has_failed() const { return failed_.load(std::memory_order_acquire); }
+  /// Throws the first failure, where there is one.
+  void rethrow_failure() const;
+
+  /// Has `stop` called at the first failure, at once where one has happened; on any thread, and never after forget().
+  void on_failure(const void* owner, std::function<void()> stop);
+  void forget(const void* owner) noexcept;
+
+  /// CPU time that the transport's own thread has used so far.
+  std::int64_t transport_cpu_ns() const;
+
+ private:
+  using Key = std::pair<std::uint32_t, std::vector<std::int32_t>>;  // (communicator, own index and members)
+
+  std::int32_t world_size_;
+  std::chrono::milliseconds peer_timeout_;
+  std::shared_ptr<gloo::transport::Device> device_;
+  std::shared_ptr<gloo::rendezvous::HashStore> store_;
+  std::int64_t transport_thread_ = 0;  // kernel thread id of the transport's loop
+
+  mutable std::mutex mutex_;
+  std::map<Key, std::shared_ptr<Connection>> connections_;
+  std::map<const void*, std::function<void()>> listeners_;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr first_failure_;
+};
+
+}  // namespace underlap::host

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/host/host_device.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "impl/device/host/collectives.hpp"
+#include "impl/device/host/connection.hpp"
+#include "impl/device/host/guarded_run.hpp"
+
+namespace underlap::host {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr int kPositionBits = 40;  // an event's id: the stream above, its position below
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::int64_t thread_cpu_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+void prepare_stream_thread(int compute_threads) {
+  omp_set_num_threads(compute_threads);
+  // Paced transfers end when a sleep ends: without this the kernel may round every sleep up by 50 us.
+  prctl(PR_SET_TIMERSLACK, 1);
+}
+
+struct Free {
+  void operator()(std::byte* bytes) const { std::free(bytes); }
+};
+
+}  // namespace
+
+struct HostDevice::Memory {
+  Tensor tensor;
+  std::string name;
+  std::unique_ptr<std::byte, Free> bytes;
+};
+
+struct HostDevice::StreamState {
+  StreamRecorder* recorder = nullptr;
+  Scratch scratch;
+  bool prepared = false;
+  std::unique_ptr<StreamWorker> worker;  // last: its thread uses the above
+};
+
+struct HostDevice::CommunicatorState {
+  std::string purpose;
+  Group group;
+  std::uint32_t stream = 0;
+  std::uint32_t group_record = 0;
+  std::uint64_t sequence = 0;
+  std::shared_ptr<Connection> connection;  // null until begin()
+};
+
+HostDevice::HostDevice(Fabric& fabric, const HostOptions& options)
+    : fabric_(fabric), options_(options), link_(options.link), recorder_(options.rank) {
+  fabric_.on_failure(this, [this] { stop(); });
+}
+
+HostDevice::~HostDevice() {
+  fabric_.forget(this);
+  stop();
+  for (const auto& stream : streams_) stream->worker->close();
+}
+
+void HostDevice::stop() noexcept {
+  const std::lock_guard lock(streams_mutex_);
+  for (const auto& stream : streams_) stream->worker->stop();
+}
+
+Stream HostDevice::create_stream(std::string_view name) {
+  const std::lock_guard lock(streams_mutex_);
+  const auto id = static_cast<std::uint32_t>(streams_.size());
+  auto& stream = *streams_.emplace_back(std::make_unique<StreamState>());
+  stream.recorder = &recorder_.add_stream(id, name);
+  stream.worker = std::make_unique<StreamWorker>(
+      id, [this, &stream](StreamWorker&, Command& command) { execute(stream, command); },
+      [this](const std::exception_ptr& error) { fabric_.fail(options_.rank, error); });
+  return {id};
+}
+
+Tensor HostDevice::allocate(std::string_view name, DataType dtype, std::int64_t elements) {
+  if (elements < 0) throw std::invalid_argument(fmt::format("tensor {}: {} elements", name, elements));
+  const Tensor tensor{static_cast<std::uint32_t>(memory_.size() + 1), dtype, elements};
+  const auto wanted = static_cast<std::size_t>(elements * size_of(dtype));
+  const std::size_t bytes = (wanted / kAlignment + 1) * kAlignment;
+  auto* const data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes));
+  if (data == nullptr) throw std::bad_alloc();
+  std::memset(data, 0, bytes);
+  memory_.push_back(
+      std::make_unique<Memory>(Memory{tensor, std::string(name), std::unique_ptr<std::byte, Free>(data)}));
+  return tensor;
+}
+
+Communicator HostDevice::declare(std::string_view purpose, const Group& group) {
+  const Stream stream = create_stream(purpose);
+  const std::uint32_t record = recorder_.add_group({.purpose = intern(purpose), .ranks = group.members});
+  communicators_.push_back(std::make_unique<CommunicatorState>(CommunicatorState{.purpose = std::string(purpose),
+                                                                                 .group = group,
+                                                                                 .stream = stream.id,
+                                                                                 .group_record = record,
+                                                                                 .sequence = 0,
+                                                                                 .connection = nullptr}));
+  return {static_cast<std::uint32_t>(communicators_.size() - 1), stream};
+}
+
+void HostDevice::begin() {
+  for (std::uint32_t i = 0; i < communicators_.size(); ++i) {
+    CommunicatorState& communicator = *communicators_[i];
+    communicator.connection = fabric_.connect(i, communicator.purpose, communicator.group);
+    if (communicator.group.size() == 1) continue;
+    std::array<float, 1> value{1.0F};
+    auto* const bytes = reinterpret_cast<std::byte*>(value.data());
+    const View one = flat({.id = 0, .dtype = DataType::f32, .elements = 1});
+    const BoundTransfer warm_up{{.collective = Collective::all_reduce, .input = one, .output = one}, bytes, bytes};
+    Scratch scratch;
+    run_transfers(*communicator.connection, intern("communicator warm-up"), 0, {&warm_up, 1}, scratch);
+  }
+}
+
+HostDevice::StreamState& HostDevice::state(Stream stream) { return *streams_.at(stream.id); }
+
+void HostDevice::check_bounds(const View& view) const {
+  const std::uint32_t id = view.tensor.id;
+  if (id == 0 || id > memory_.size()) throw std::invalid_argument(fmt::format("no tensor has the id {}", id));
+  const Memory& memory = *memory_[id - 1];
+  if (view.rows < 0 || view.cols < 0 || view.offset < 0 || view.end() > memory.tensor.elements ||
+      (view.rows > 1 && view.leading_dimension < view.cols))
+    throw std::invalid_argument(
+        fmt::format("tensor {} has {} elements; the view [{}, {}] at {} with leading dimension {} does not fit",
+                    memory.name, memory.tensor.elements, view.rows, view.cols, view.offset, view.leading_dimension));
+}
+
+BoundView HostDevice::bind(const View& view) const {
+  return {.data = memory_[view.tensor.id - 1]->bytes.get() + view.offset * size_of(view.tensor.dtype),
+          .dtype = view.tensor.dtype,
+          .rows = view.rows,
+          .cols = view.cols,
+          .leading_dimension = view.leading_dimension};
+}
+
+void HostDevice::launch(Stream stream, const Tag& tag, const Operation& operation) {
+  const auto uses = operation.uses();
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    check_bounds(uses[i].view);
+    for (std::size_t j = 0; j < i; ++j)
+      if ((uses[i].access != Access::in || uses[j].access != Access::in) && overlap(uses[i].view, uses[j].view))
+        throw std::invalid_argument(
+            fmt::format("{}: uses {} and {} overlap and one of them is written", name_of(operation.name()), j, i));
+  }
+  state(stream).worker->enqueue(LaunchCommand{tag, operation, ++num_operations_});
+}
+
+void HostDevice::communicate(const Communicator& handle, const Tag& tag, std::span<const Transfer> transfers) {
+  CommunicatorState& communicator = *communicators_.at(handle.id);
+  if (transfers.empty()) throw std::invalid_argument(communicator.purpose + ": a group without transfers");
+  if (communicator.connection == nullptr) throw std::logic_error(communicator.purpose + ": communicate before begin");
+  CommunicateCommand command{
+      .tag = tag, .communicator = handle.id, .transfers = {}, .record = {}, .number = ++num_operations_};
+  command.record.group = communicator.group_record;
+  command.record.sequence = communicator.sequence++;
+  for (const Transfer& transfer : transfers) {
+    check_transfer(transfer, communicator.group);
+    BoundTransfer bound{transfer, nullptr, nullptr};
+    if (transfer.input.elements() > 0) check_bounds(transfer.input), bound.input = bind(transfer.input).data;
+    if (transfer.output.elements() > 0) check_bounds(transfer.output), bound.output = bind(transfer.output).data;
+    command.transfers.push_back(bound);
+    command.record.transfers.push_back(
+        {.collective = transfer.collective,
+         .dtype = transfer.input.elements() > 0 ? transfer.input.tensor.dtype : transfer.output.tensor.dtype,
+         .peer = transfer.peer,
+         .bytes = message_bytes(transfer),
+         .bytes_on_wire = 0});
+  }
+  streams_.at(handle.stream.id)->worker->enqueue(std::move(command));
+}
+
+Event HostDevice::record(Stream stream) {
+  const std::uint64_t position = state(stream).worker->num_enqueued();
+  return {(static_cast<std::uint64_t>(stream.id + 1) << kPositionBits) | position};
+}
+
+void HostDevice::wait(Stream stream, Event event) {
+  if (event.id != 0) state(stream).worker->enqueue(WaitCommand{event});
+}
+
+void HostDevice::upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) {
+  check_bounds(destination);
+  if (!destination.is_dense() || std::cmp_not_equal(destination.bytes(), bytes.size()))
+    throw std::invalid_argument(fmt::format("upload of {} bytes to a view of {}", bytes.size(), destination.bytes()));
+  state(stream).worker->enqueue(UploadCommand{tag, destination, {bytes.begin(), bytes.end()}, ++num_operations_});
+}
+
+void HostDevice::mark(Stream stream, std::int32_t block, std::int32_t step) {
+  state(stream).worker->enqueue(MarkCommand{block, step});
+  num_operations_ = 0;
+}
+
+void HostDevice::synchronize(Event event) {
+  if (event.id == 0) return;
+  const auto stream = static_cast<std::uint32_t>((event.id >> kPositionBits) - 1);
+  if (!streams_.at(stream)->worker->wait_for(event.id & ((std::uint64_t{1} << kPositionBits) - 1)))
+    fabric_.rethrow_failure();
+}
+
+void HostDevice::synchronize() {
+  for (const auto& stream : streams_) stream->worker->wait_for(stream->worker->num_enqueued());
+  fabric_.rethrow_failure();
+}
+
+void HostDevice::download(const View& source, std::span<std::byte> bytes) {
+  check_bounds(source);
+  if (!source.is_dense() || std::cmp_not_equal(source.bytes(), bytes.size()))
+    throw std::invalid_argument(fmt::format("download of a view of {} bytes to {}", source.bytes(), bytes.size()));
+  std::memcpy(bytes.data(), bind(source).data, bytes.size());
+}
+
+std::vector<Mark> HostDevice::take_marks() { return std::exchange(marks_, {}); }
+
+void HostDevice::execute(StreamState& stream, Command& command) {
+  if (!std::exchange(stream.prepared, true)) prepare_stream_thread(options_.compute_threads);
+  std::visit([&](auto& concrete) { run(stream, concrete); }, command);
+}
+
+void HostDevice::run(StreamState& stream, LaunchCommand& command) {
+  const auto uses = command.operation.uses();
+  std::array<BoundView, Operation::kMaxUses> views;
+  for (std::size_t i = 0; i < uses.size(); ++i) views[i] = bind(uses[i].view);
+  const std::span<const BoundView> bound(views.data(), uses.size());
+  const std::int64_t start = now_ns();
+  if (options_.guard_views) {
+    run_guarded(command.operation, bound);
+  } else {
+    command.operation.cpu()(Arguments(bound, command.operation.parameters()));
+  }
+  if (options_.record_slices)
+    stream.recorder->record({start, now_ns(), command.operation.name(), command.number, command.tag});
+}
+
+void HostDevice::run(StreamState& stream, CommunicateCommand& command) {
+  CommunicatorState& communicator = *communicators_[command.communicator];
+  const std::int64_t start = now_ns();
+  const std::int64_t cpu_before = thread_cpu_ns();
+  const CommunicationOutcome outcome = run_transfers(*communicator.connection, command.tag.purpose,
+                                                     command.record.sequence, command.transfers, stream.scratch);
+  link_.pace(outcome.total_sent, outcome.total_received, outcome.last_arrival);
+  const std::int64_t cpu = thread_cpu_ns() - cpu_before;
+  communication_cpu_ns_.fetch_add(cpu, std::memory_order_relaxed);
+  if (!options_.record_slices) return;
+  command.record.last_arrival_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(outcome.last_arrival.time_since_epoch()).count();
+  command.record.cpu_ns = cpu;
+  for (std::size_t i = 0; i < outcome.bytes_sent.size(); ++i)
+    command.record.transfers[i].bytes_on_wire = outcome.bytes_sent[i];
+  const Collective collective = command.transfers.front().transfer.collective;
+  stream.recorder->record({start, now_ns(), intern(to_string(collective)), command.number, command.tag},
+                          std::move(command.record));
+}
+
+void HostDevice::run(StreamState& stream, UploadCommand& command) {
+  static const NameId kUpload = intern("upload");
+  const std::int64_t start = now_ns();
+  std::memcpy(bind(command.destination).data, command.bytes.data(), command.bytes.size());
+  if (options_.record_slices) stream.recorder->record({start, now_ns(), kUpload, command.number, command.tag});
+}
+
+void HostDevice::run(StreamState&, WaitCommand& command) {
+  const auto stream = static_cast<std::uint32_t>((command.event.id >> kPositionBits) - 1);
+  streams_.at(stream)->worker->wait_for(command.event.id & ((std::uint64_t{1} << kPositionBits) - 1));
+}
+
+void HostDevice::run(StreamState&, MarkCommand& command) {
+  marks_.push_back({.rank = options_.rank, .block = command.block, .step = command.step, .time_ns = now_ns()});
+}
+
+}  // namespace underlap::host

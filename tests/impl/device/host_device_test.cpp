@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/host/host_device.hpp"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+#include <thread>
+
+#include "kernels/bf16.hpp"
+#include "profiler/trace/errors.hpp"
+#include "tests/impl/device/ranks.hpp"
+
+namespace underlap::host {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+Operation operation_of(CpuForm form, std::initializer_list<Use> uses) {
+  return {intern("test operation"), form, {}, uses};
+}
+
+void add_one(const Arguments& a) {
+  for (std::int64_t i = 0; i < a[0].cols; ++i) a[0].as<float>()[i] += 1;
+}
+void copy(const Arguments& a) {
+  for (std::int64_t i = 0; i < a[0].cols; ++i) a[1].as<float>()[i] = a[0].as<float>()[i];
+}
+void slow_fill(const Arguments& a) {
+  std::this_thread::sleep_for(30ms);
+  std::fill_n(a[0].as<float>(), a[0].cols, 7.0F);
+}
+void write_behind_the_end(const Arguments& a) { a[0].as<float>()[a[0].cols] = 1; }
+void write_an_input(const Arguments& a) { a[0].as<float>()[0] = 1; }
+void throw_something(const Arguments&) { throw std::runtime_error("the kernel met a bad shape"); }
+
+std::vector<float> read(Device& device, const Tensor& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.elements));
+  device.download(flat(tensor), std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+void fill(Device& device, Stream stream, const Tensor& tensor, const std::vector<float>& values) {
+  device.upload(stream, {.kind = Kind::copy}, flat(tensor), std::as_bytes(std::span(values)));
+}
+
+TEST(HostDevice, RunsAStreamInOrder) {
+  Ranks ranks(1);
+  ranks.run([](HostDevice& device, const Group&) {
+    const Stream stream = device.create_stream("compute");
+    const Tensor x = device.allocate("x", DataType::f32, 3);
+    device.begin();
+    fill(device, stream, x, {1, 2, 3});
+    for (int i = 0; i < 100; ++i) device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+    device.synchronize();
+    EXPECT_THAT(read(device, x), ElementsAre(101, 102, 103));
+  });
+}
+
+TEST(HostDevice, AnEventOrdersTwoStreams) {
+  Ranks ranks(1);
+  ranks.run([](HostDevice& device, const Group&) {
+    const Stream producer = device.create_stream("producer");
+    const Stream consumer = device.create_stream("consumer");
+    const Tensor x = device.allocate("x", DataType::f32, 4);
+    const Tensor y = device.allocate("y", DataType::f32, 4);
+    device.begin();
+    device.launch(producer, {}, operation_of(slow_fill, {{flat(x), Access::out}}));
+    device.wait(consumer, device.record(producer));
+    device.launch(consumer, {}, operation_of(copy, {{flat(x), Access::in}, {flat(y), Access::out}}));
+    device.synchronize();
+    EXPECT_THAT(read(device, y), Each(7.0F));
+  });
+}
+
+TEST(HostDevice, SynchronizeOnAnEventWaitsForWhatCameBeforeItAlone) {
+  Ranks ranks(1);
+  ranks.run([](HostDevice& device, const Group&) {
+    const Stream stream = device.create_stream("compute");
+    const Tensor x = device.allocate("x", DataType::f32, 1);
+    device.begin();
+    device.launch(stream, {}, operation_of(slow_fill, {{flat(x), Access::out}}));
+    const Event filled = device.record(stream);
+    device.synchronize(filled);
+    EXPECT_THAT(read(device, x), ElementsAre(7.0F));
+    device.synchronize();
+  });
+}
+
+TEST(HostDevice, RefusesOverlappingUsesAndViewsOutsideTheirTensor) {
+  Ranks ranks(1);
+  ranks.run([](HostDevice& device, const Group&) {
+    const Stream stream = device.create_stream("compute");
+    const Tensor x = device.allocate("x", DataType::f32, 4);
+    device.begin();
+    EXPECT_THROW(
+        device.launch(stream, {}, operation_of(copy, {{flat(x, 0, 3), Access::in}, {flat(x, 2, 2), Access::out}})),
+        std::invalid_argument);
+    EXPECT_THROW(device.launch(stream, {}, operation_of(add_one, {{flat(x, 2, 3), Access::inout}})),
+                 std::invalid_argument);
+    EXPECT_NO_THROW(
+        device.launch(stream, {}, operation_of(copy, {{flat(x, 0, 2), Access::in}, {flat(x, 2, 2), Access::out}})));
+    device.synchronize();
+  });
+}
+
+TEST(HostDevice, GuardedViewsCatchUndeclaredWrites) {
+  for (const CpuForm form : {write_behind_the_end, write_an_input}) {
+    Ranks ranks(1, {.guard_views = true});
+    const std::string error = ranks.run_and_catch([&](HostDevice& device, const Group&) {
+      const Stream stream = device.create_stream("compute");
+      const Tensor x = device.allocate("x", DataType::f32, 8);
+      device.begin();
+      const Access access = form == write_an_input ? Access::in : Access::inout;
+      device.launch(stream, {}, operation_of(form, {{flat(x, 0, 4), access}}));
+      device.synchronize();
+    });
+    EXPECT_THAT(error, AllOf(HasSubstr("test operation"), HasSubstr("outside what it declared")));
+  }
+}
+
+class Collectives : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(GroupSizes, Collectives, testing::Values(1, 2, 3, 4));
+
+TEST_P(Collectives, ReduceScatterInPlaceSumsInRankOrder) {
+  const int n = GetParam();
+  Ranks ranks(n);
+  ranks.run([n](HostDevice& device, const Group& group) {
+    const Communicator dp = device.declare("dp", group);
+    const Tensor x = device.allocate("x", DataType::f32, 5 * n);
+    device.begin();
+    std::vector<float> values(static_cast<std::size_t>(5 * n));
+    std::iota(values.begin(), values.end(), 100.0F * static_cast<float>(group.my_index));
+    fill(device, dp.stream, x, values);
+    const Transfer transfer{
+        .collective = Collective::reduce_scatter, .input = flat(x), .output = flat(x, 5 * group.my_index, 5)};
+    device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    device.synchronize();
+    const float ranks_sum = 100.0F * static_cast<float>(n * (n - 1) / 2);
+    for (int i = 0; i < 5; ++i) {
+      const int at = 5 * group.my_index + i;
+      EXPECT_EQ(read(device, x)[static_cast<std::size_t>(at)], ranks_sum + static_cast<float>(n * at));
+    }
+  });
+}
+
+TEST_P(Collectives, AllGatherAllReduceAndAllToAllMoveEveryPiece) {
+  const int n = GetParam();
+  Ranks ranks(n);
+  ranks.run([n](HostDevice& device, const Group& group) {
+    const Communicator dp = device.declare("dp", group);
+    const Tensor own = device.allocate("own", DataType::f32, 3);
+    const Tensor all = device.allocate("all", DataType::f32, 3 * n);
+    const Tensor sum = device.allocate("sum", DataType::f32, 3);
+    const Tensor exchanged = device.allocate("exchanged", DataType::f32, 3 * n);
+    device.begin();
+    const auto me = static_cast<float>(group.my_index);
+    fill(device, dp.stream, own, {me, me + 10, me + 20});
+    const std::array group_of_two{
+        Transfer{.collective = Collective::all_gather, .input = flat(own), .output = flat(all)},
+        Transfer{.collective = Collective::all_reduce, .input = flat(own), .output = flat(sum)}};
+    device.communicate(dp, {.kind = Kind::communication}, group_of_two);
+    const Transfer exchange{.collective = Collective::all_to_all, .input = flat(all), .output = flat(exchanged)};
+    device.communicate(dp, {.kind = Kind::communication}, {&exchange, 1});
+    device.synchronize();
+    const float ranks_sum = static_cast<float>(n * (n - 1) / 2);
+    EXPECT_THAT(read(device, sum), ElementsAre(ranks_sum, ranks_sum + 10.0F * static_cast<float>(n),
+                                               ranks_sum + 20.0F * static_cast<float>(n)));
+    for (int rank = 0; rank < n; ++rank) {
+      EXPECT_EQ(read(device, all)[static_cast<std::size_t>(3 * rank + 1)], static_cast<float>(rank) + 10);
+      EXPECT_EQ(read(device, exchanged)[static_cast<std::size_t>(3 * rank)], me);
+    }
+  });
+}
+
+TEST(HostDevice, BytesOnTheWireAreWhatTheGroupSizeImplies) {
+  Ranks ranks(4);
+  ranks.run([](HostDevice& device, const Group& group) {
+    const Communicator dp = device.declare("dp", group);
+    const Tensor x = device.allocate("x", DataType::bf16, 400);
+    device.begin();
+    const Transfer transfer{
+        .collective = Collective::reduce_scatter, .input = flat(x), .output = flat(x, 100 * group.my_index, 100)};
+    device.recorder().reserve(10);
+    device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    device.synchronize();
+    const Trace trace = device.recorder().drain().trace;
+    ASSERT_EQ(trace.size(), 1U);
+    EXPECT_EQ(trace.communication(0)->bytes_on_wire(), 600);
+    EXPECT_EQ(bytes_on_wire(transfer, 4), 600);
+    EXPECT_EQ(trace.communication(0)->transfers[0].bytes, 800);
+  });
+}
+
+TEST(HostDevice, AllMembersAgreeOnTheLastArrivalAndItIsTheLatePeers) {
+  Ranks ranks(2);
+  std::array<std::int64_t, 2> last_arrival{};
+  std::int64_t late_peer_was_busy_until = 0;
+  ranks.run([&](HostDevice& device, const Group& group) {
+    const auto me = static_cast<std::size_t>(group.my_index);
+    const Communicator dp = device.declare("dp", group);
+    const Tensor x = device.allocate("x", DataType::f32, 64);
+    device.begin();
+    device.recorder().reserve(10);
+    if (me == 1) device.launch(dp.stream, {}, operation_of(slow_fill, {{flat(x), Access::out}}));
+    const Transfer transfer{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
+    device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    device.synchronize();
+    const Trace trace = device.recorder().drain().trace;
+    last_arrival[me] = trace.communication(trace.size() - 1)->last_arrival_ns;
+    if (me == 1) late_peer_was_busy_until = trace.end_ns(0);
+  });
+  EXPECT_EQ(last_arrival[0], last_arrival[1]);
+  EXPECT_GE(last_arrival[0], late_peer_was_busy_until);
+}
+
+TEST(HostDevice, APacedTransferTakesTheTimeOfItsLinkOnTheVirtualLedger) {
+  TokenBucket bucket(8.0);  // one byte a nanosecond
+  const TimePoint start{1s};
+  EXPECT_EQ(bucket.take(1000, start), start + 1000ns);
+  EXPECT_EQ(bucket.take(500, start), start + 1500ns) << "a transfer beside the first shares the rate";
+  EXPECT_EQ(bucket.take(100, start + 5000ns), start + 5100ns) << "an idle link starts at the arrival";
+}
+
+TEST(HostDevice, ARankThatThrowsIsNamedFirstAndTakesItsPeersDown) {
+  Ranks ranks(3, {}, 20s);
+  const auto started = std::chrono::steady_clock::now();
+  const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
+    const Communicator dp = device.declare("dp", group);
+    const Tensor x = device.allocate("x", DataType::f32, 64);
+    device.begin();
+    if (group.my_index == 2) device.launch(dp.stream, {}, operation_of(throw_something, {{flat(x), Access::inout}}));
+    const Transfer transfer{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
+    device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    device.synchronize();
+  });
+  EXPECT_THAT(error, AllOf(HasSubstr("rank 2"), HasSubstr("the kernel met a bad shape")));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, 20s) << "the peers did not run into their own deadline";
+}
+
+TEST(HostDevice, APeerThatNeverComesIsNamedAtTheDeadline) {
+  Ranks ranks(2, {}, 300ms);
+  const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
+    const Communicator dp = device.declare("grad_reduce", group);
+    const Tensor x = device.allocate("x", DataType::f32, 64);
+    device.begin();
+    if (group.my_index == 1) return device.synchronize();
+    const Transfer transfer{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
+    for (int i = 0; i < 3; ++i)
+      device.communicate(dp, {.kind = Kind::communication, .purpose = intern("grad_all_reduce")}, {&transfer, 1});
+    device.synchronize();
+  });
+  EXPECT_THAT(error, AllOf(HasSubstr("rank 0"), HasSubstr("grad_all_reduce"), HasSubstr("sequence 0"),
+                           HasSubstr("with rank 1"), HasSubstr("300 ms")));
+}
+
+TEST(HostDevice, CountsSlicesThatFindNoSlot) {
+  Ranks ranks(1);
+  ranks.run([](HostDevice& device, const Group&) {
+    const Stream stream = device.create_stream("compute");
+    const Tensor x = device.allocate("x", DataType::f32, 3);
+    device.begin();
+    device.recorder().reserve(2);
+    for (int i = 0; i < 5; ++i) device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+    device.synchronize();
+    const Recorder::Drained drained = device.recorder().drain();
+    EXPECT_EQ(drained.trace.size(), 2U);
+    EXPECT_EQ(drained.num_dropped, 3);
+  });
+}
+
+}  // namespace
+}  // namespace underlap::host
