@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/adam/adam.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "kernels/registry.hpp"
+#include "kernels/shapes.hpp"
+#include "kernels/vector_math.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+/// AdamParameters as the inner loop uses them, in fp32.
+struct Coefficients {
+  float factor, beta1, rest1, beta2, rest2, step_size, root_factor, eps, decay;
+
+  Coefficients(const AdamParameters& p, float grad_factor)
+      : factor(grad_factor),
+        beta1(static_cast<float>(p.beta1)),
+        rest1(static_cast<float>(1 - p.beta1)),
+        beta2(static_cast<float>(p.beta2)),
+        rest2(static_cast<float>(1 - p.beta2)),
+        step_size(static_cast<float>(p.lr / (1 - std::pow(p.beta1, static_cast<double>(p.step))))),
+        root_factor(static_cast<float>(1 / std::sqrt(1 - std::pow(p.beta2, static_cast<double>(p.step))))),
+        eps(static_cast<float>(p.eps)),
+        decay(static_cast<float>(1 - p.lr * p.weight_decay)) {}
+};
+
+/// Updates n elements; returns whether a gradient was not finite.
+template <class Gradient>
+bool update(const Gradient* grad, float* main, float* m, float* v, bf16* param, std::int64_t n, const Coefficients& c) {
+  std::int32_t any_bad = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = static_cast<float>(grad[i]) * c.factor;
+    const bool finite = std::fabs(g) <= std::numeric_limits<float>::max();
+    const float mean = c.beta1 * m[i] + c.rest1 * g;
+    const float square = c.beta2 * v[i] + c.rest2 * g * g;
+    const float change = c.step_size * mean / (std::sqrt(square) * c.root_factor + c.eps);
+    const float updated = main[i] * c.decay - change;
+    m[i] = finite ? mean : m[i];
+    v[i] = finite ? square : v[i];
+    main[i] = finite ? updated : main[i];
+    param[i] = bf16(main[i]);
+    any_bad |= finite ? 0 : 1;
+  }
+  return any_bad != 0;
+}
+
+void form(const Arguments& views) {
+  const Coefficients c(views.parameters<AdamParameters>(), *views[1].as<float>());
+  with_float_type(views[0].dtype, [&]<class T>(T*) {
+    const bool bad = update(views[0].as<T>(), views[2].as<float>(), views[3].as<float>(), views[4].as<float>(),
+                            views[5].as<bf16>(), views[0].cols, c);
+    if (bad) *views[6].as<std::int32_t>() = 1;
+  });
+}
+
+void require_parameters(const char* operation, const AdamParameters& p) {
+  require(operation, p.step >= 1, "step", static_cast<double>(p.step), "at least 1");
+  require(operation, p.beta1 >= 0 && p.beta1 < 1, "beta1", p.beta1, "in [0, 1)");
+  require(operation, p.beta2 >= 0 && p.beta2 < 1, "beta2", p.beta2, "in [0, 1)");
+}
+
+}  // namespace
+
+Operation adam(const AdamTensors& t, const AdamParameters& parameters) {
+  constexpr auto kName = "adam";
+  const std::int64_t n = t.grad.cols;
+  require_parameters(kName, parameters);
+  require(kName, t.grad, {"grad", 1, n, {DataType::f32, DataType::bf16}});
+  require(kName, t.grad_factor, {"grad_factor", 1, 1, {DataType::f32}});
+  require(kName, t.main, {"main", 1, n, {DataType::f32}});
+  require(kName, t.m, {"m", 1, n, {DataType::f32}});
+  require(kName, t.v, {"v", 1, n, {DataType::f32}});
+  require(kName, t.param, {"param", 1, n, {DataType::bf16}});
+  require(kName, t.nonfinite, {"nonfinite", 1, 1, {DataType::i32}});
+  const std::int64_t state = t.main.bytes() + t.m.bytes() + t.v.bytes();
+  static const NameId name = intern(kName);
+  return Operation(name, form,
+                   {.flops = 15 * static_cast<double>(n),
+                    .bytes_read = t.grad.bytes() + t.grad_factor.bytes() + state,
+                    .bytes_written = state + t.param.bytes()},
+                   {{t.grad, Access::in},
+                    {t.grad_factor, Access::in},
+                    {t.main, Access::inout},
+                    {t.m, Access::inout},
+                    {t.v, Access::inout},
+                    {t.param, Access::out},
+                    {t.nonfinite, Access::inout}})
+      .with_parameters(parameters);
+}
+
+std::span<const KernelInfo> list_adam() {
+  static constexpr std::array<KernelInfo, 1> kernels{{
+      {"adam", "adam", "AdamW on n elements: main, m, v f32 updated, param = bf16(main)",
+       "15 n flops; 26 n bytes and the gradient"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

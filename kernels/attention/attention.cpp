@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention/attention.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "kernels/attention/block_product.hpp"
+#include "kernels/registry.hpp"
+#include "kernels/scratch.hpp"
+#include "kernels/shapes.hpp"
+#include "kernels/vector_math.hpp"
+
+// For each sequence and key/value head, keys and values are widened to fp32 once; then queries go in blocks of rows,
+// each against the keys up to the end of its block, so that most of the causal triangle is never computed:
+//
+//             keys
+//   queries | P P . . |   P: the product is formed, and masked on the diagonal
+//           | P P P . |   .: never touched
+
+namespace underlap::kernels {
+namespace {
+
+// Four times the row tile of a block product. Fewer rows waste less beyond the diagonal, more reread keys less often.
+constexpr std::int64_t kQueryRows = 24;
+
+struct Parameters {
+  std::int64_t seq_length = 0;
+  std::int64_t head_size = 0;
+};
+
+std::int64_t padded(std::int64_t n) { return (n + kBlockColumns - 1) / kBlockColumns * kBlockColumns; }
+
+/// The sizes of one call.
+struct Sizes {
+  std::int64_t seq_length, head_size, padded_seq, padded_head, tokens, heads, groups;
+  float scale;
+
+  Sizes(const Parameters& p, const BoundView& q, const BoundView& k)
+      : seq_length(p.seq_length),
+        head_size(p.head_size),
+        padded_seq(padded(p.seq_length)),
+        padded_head(padded(p.head_size)),
+        tokens(q.rows),
+        heads(q.cols / p.head_size),
+        groups(k.cols / p.head_size),
+        scale(1.0F / std::sqrt(static_cast<float>(p.head_size))) {}
+};
+
+/// Rows [first, first + rows) of one head's columns of an activation.
+struct HeadRows {
+  const BoundView& view;
+  std::int64_t first = 0;
+  std::int64_t rows = 0;
+  std::int64_t column = 0;
+  std::int64_t width = 0;
+
+  bf16* row(std::int64_t r) const { return view.row<bf16>(first + r) + column; }
+};
+
+/// Widens to rows `row_length` apart; columns past the head's are zero.
+void load_rows(const HeadRows& from, float* to, std::int64_t row_length, float factor = 1.0F) {
+  for (std::int64_t r = 0; r < from.rows; ++r, to += row_length) {
+    widen(from.row(r), to, from.width, factor);
+    std::fill(to + from.width, to + row_length, 0.0F);
+  }
+}
+
+/// Widens to one row per column of the head, `row_length` apart; columns past the sequence are zero.
+void load_transposed(const HeadRows& from, float* to, std::int64_t row_length) {
+  for (std::int64_t r = 0; r < from.rows; ++r) {
+    const bf16* const row = from.row(r);
+    for (std::int64_t d = 0; d < from.width; ++d) to[d * row_length + r] = static_cast<float>(row[d]);
+  }
+  for (std::int64_t d = 0; d < from.width; ++d) {
+    std::fill(to + d * row_length + from.rows, to + (d + 1) * row_length, 0.0F);
+  }
+}
+
+void store_rows(const float* from, std::int64_t row_length, const HeadRows& to, float factor = 1.0F) {
+  for (std::int64_t r = 0; r < to.rows; ++r, from += row_length) narrow(from, to.row(r), to.width, factor);
+}
+
+/// A block of queries of one head: what is at which row, and how many keys it can see.
+struct QueryBlock {
+  std::int64_t first = 0;  ///< position of the first query in its sequence
+  std::int64_t rows = 0;
+  std::int64_t keys = 0;         ///< the last query's
+  std::int64_t padded_keys = 0;  ///< columns of the product; those past a query's own position are set to 0
+};
+
+/// Calls f for each block of queries of a sequence.
+template <class F>
+void for_each_block(std::int64_t seq_length, F f) {
+  for (std::int64_t first = 0; first < seq_length; first += kQueryRows) {
+    const std::int64_t keys = std::min(first + kQueryRows, seq_length);
+    f(QueryBlock{.first = first, .rows = keys - first, .keys = keys, .padded_keys = padded(keys)});
+  }
+}
+
+/// The scratch of a forward call.
+struct ForwardBuffers {
+  float *q, *keys_t, *values, *p, *out;
+
+  ForwardBuffers(const Sizes& s, Scratch& scratch)
+      : q(scratch.take(kQueryRows * s.padded_head)),
+        keys_t(scratch.take(s.head_size * s.padded_seq)),
+        values(scratch.take(s.seq_length * s.padded_head)),
+        p(scratch.take(kQueryRows * s.padded_seq)),
+        out(scratch.take(kQueryRows * s.padded_head)) {}
+};
+
+/// scores = q k^T, rows padded_seq apart.
+void multiply_by_keys(const float* q, const float* keys_t, float* scores, const QueryBlock& block, const Sizes& s) {
+  multiply({.a = q,
+            .a_row = s.padded_head,
+            .a_col = 1,
+            .b = keys_t,
+            .b_row = s.padded_seq,
+            .c = scores,
+            .c_row = s.padded_seq,
+            .m = block.rows,
+            .n = block.padded_keys,
+            .k = s.head_size});
+}
+
+/// out = p times rows of keys or values.
+void multiply_by_rows(const float* p, const float* rows, float* out, const QueryBlock& block, const Sizes& s) {
+  multiply({.a = p,
+            .a_row = s.padded_seq,
+            .a_col = 1,
+            .b = rows,
+            .b_row = s.padded_head,
+            .c = out,
+            .c_row = s.padded_head,
+            .m = block.rows,
+            .n = s.padded_head,
+            .k = block.keys});
+}
+
+/// Turns a row of scores into exp(score - max) and returns the log of their sum; `sum` is that sum.
+float exponentiate(float* scores, std::int64_t keys, std::int64_t padded_keys, float& total) {
+  const float largest = max(scores, keys);
+  for (std::int64_t j = 0; j < keys; ++j) scores[j] = exp_fp32(scores[j] - largest);
+  std::fill(scores + keys, scores + padded_keys, 0.0F);
+  total = sum(scores, keys);
+  return largest + std::log(total);
+}
+
+/// Attention of one block of queries; `queries` and `out` name its rows.
+void attend(const HeadRows& queries, const HeadRows& out, float* lse, const QueryBlock& block, const Sizes& s,
+            const ForwardBuffers& buffers) {
+  std::array<float, kQueryRows> total{};
+  load_rows(queries, buffers.q, s.padded_head, s.scale);
+  multiply_by_keys(buffers.q, buffers.keys_t, buffers.p, block, s);
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    lse[r] = exponentiate(buffers.p + r * s.padded_seq, block.first + r + 1, block.padded_keys,
+                          total[static_cast<std::size_t>(r)]);
+  }
+  multiply_by_rows(buffers.p, buffers.values, buffers.out, block, s);
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    narrow(buffers.out + r * s.padded_head, out.row(r), s.head_size, 1.0F / total[static_cast<std::size_t>(r)]);
+  }
+}
+
+void forward_form(const Arguments& views) {
+  const BoundView &q = views[0], &k = views[1], &v = views[2], &out = views[3], &lse = views[4];
+  const Sizes s(views.parameters<Parameters>(), q, k);
+  const std::int64_t heads_per_group = s.heads / s.groups;
+  Scratch scratch;
+  const ForwardBuffers buffers(s, scratch);
+  for (std::int64_t start = 0; start < s.tokens; start += s.seq_length) {
+    for (std::int64_t head = 0; head < s.heads; ++head) {
+      const std::int64_t group_column = head / heads_per_group * s.head_size;
+      if (head % heads_per_group == 0) {
+        load_transposed({k, start, s.seq_length, group_column, s.head_size}, buffers.keys_t, s.padded_seq);
+        load_rows({v, start, s.seq_length, group_column, s.head_size}, buffers.values, s.padded_head);
+      }
+      for_each_block(s.seq_length, [&](const QueryBlock& block) {
+        const std::int64_t first = start + block.first;
+        const std::int64_t column = head * s.head_size;
+        attend({q, first, block.rows, column, s.head_size}, {out, first, block.rows, column, s.head_size},
+               lse.row<float>(head) + first, block, s, buffers);
+      });
+    }
+  }
+}
+
+/// The scratch of a backward call.
+struct BackwardBuffers {
+  float *q, *dout, *dq, *keys, *keys_t, *values_t, *p, *ds, *dk, *dv;
+
+  BackwardBuffers(const Sizes& s, Scratch& scratch)
+      : q(scratch.take(kQueryRows * s.padded_head)),
+        dout(scratch.take(kQueryRows * s.padded_head)),
+        dq(scratch.take(kQueryRows * s.padded_head)),
+        keys(scratch.take(s.seq_length * s.padded_head)),
+        keys_t(scratch.take(s.head_size * s.padded_seq)),
+        values_t(scratch.take(s.head_size * s.padded_seq)),
+        p(scratch.take(kQueryRows * s.padded_seq)),
+        ds(scratch.take(kQueryRows * s.padded_seq)),
+        dk(scratch.take(s.seq_length * s.padded_head)),
+        dv(scratch.take(s.seq_length * s.padded_head)) {}
+};
+
+/// to += p^T times rows of queries: what a block adds to the gradient of the keys or values that it saw.
+void add_transposed_product(const float* p, const float* rows, float* to, const QueryBlock& block, const Sizes& s) {
+  multiply({.a = p,
+            .a_row = 1,
+            .a_col = s.padded_seq,
+            .b = rows,
+            .b_row = s.padded_head,
+            .c = to,
+            .c_row = s.padded_head,
+            .m = block.keys,
+            .n = s.padded_head,
+            .k = block.rows,
+            .accumulate = true});
+}
+
+/// The rows of one block of queries of one head, in the tensors of the backward pass.
+struct BackwardRows {
+  HeadRows q, out, dout, dq;
+  const float* lse = nullptr;
+};
+
+/// One row: scores become probabilities p, and dp, the gradient of the probabilities, becomes that of the scores.
+void differentiate_softmax(float* p, float* dp, float lse, float delta, std::int64_t keys, std::int64_t padded_keys) {
+  for (std::int64_t j = 0; j < keys; ++j) p[j] = exp_fp32(p[j] - lse);
+  for (std::int64_t j = 0; j < keys; ++j) dp[j] = p[j] * (dp[j] - delta);
+  std::fill(p + keys, p + padded_keys, 0.0F);
+  std::fill(dp + keys, dp + padded_keys, 0.0F);
+}
+
+void differentiate(const BackwardRows& rows, const QueryBlock& block, const Sizes& s, const BackwardBuffers& buffers) {
+  load_rows(rows.q, buffers.q, s.padded_head, s.scale);
+  load_rows(rows.dout, buffers.dout, s.padded_head);
+  load_rows(rows.out, buffers.dq, s.padded_head);
+  multiply_by_keys(buffers.q, buffers.keys_t, buffers.p, block, s);
+  multiply_by_keys(buffers.dout, buffers.values_t, buffers.ds, block, s);
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const float delta = dot(buffers.dout + r * s.padded_head, buffers.dq + r * s.padded_head, s.head_size);
+    differentiate_softmax(buffers.p + r * s.padded_seq, buffers.ds + r * s.padded_seq, rows.lse[r], delta,
+                          block.first + r + 1, block.padded_keys);
+  }
+  add_transposed_product(buffers.p, buffers.dout, buffers.dv, block, s);
+  add_transposed_product(buffers.ds, buffers.q, buffers.dk, block, s);
+  multiply_by_rows(buffers.ds, buffers.keys, buffers.dq, block, s);
+  store_rows(buffers.dq, s.padded_head, rows.dq, s.scale);
+}
+
+void load_group(const HeadRows& k, const HeadRows& v, const Sizes& s, const BackwardBuffers& buffers) {
+  load_rows(k, buffers.keys, s.padded_head);
+  load_transposed(k, buffers.keys_t, s.padded_seq);
+  load_transposed(v, buffers.values_t, s.padded_seq);
+  std::fill_n(buffers.dk, s.seq_length * s.padded_head, 0.0F);
+  std::fill_n(buffers.dv, s.seq_length * s.padded_head, 0.0F);
+}
+
+void differentiate_head(const Arguments& views, std::int64_t start, std::int64_t head, const Sizes& s,
+                        const BackwardBuffers& buffers) {
+  const std::int64_t column = head * s.head_size;
+  for_each_block(s.seq_length, [&](const QueryBlock& block) {
+    const std::int64_t first = start + block.first;
+    const auto rows_of = [&](const BoundView& view) { return HeadRows{view, first, block.rows, column, s.head_size}; };
+    differentiate({.q = rows_of(views[0]),
+                   .out = rows_of(views[3]),
+                   .dout = rows_of(views[5]),
+                   .dq = rows_of(views[6]),
+                   .lse = views[4].row<float>(head) + first},
+                  block, s, buffers);
+  });
+}
+
+void backward_form(const Arguments& views) {
+  const BoundView &k = views[1], &v = views[2], &dk = views[7], &dv = views[8];
+  const Sizes s(views.parameters<Parameters>(), views[0], k);
+  const std::int64_t heads_per_group = s.heads / s.groups;
+  Scratch scratch;
+  const BackwardBuffers buffers(s, scratch);
+  for (std::int64_t start = 0; start < s.tokens; start += s.seq_length) {
+    for (std::int64_t group = 0; group < s.groups; ++group) {
+      const auto rows_of = [&](const BoundView& view) {
+        return HeadRows{view, start, s.seq_length, group * s.head_size, s.head_size};
+      };
+      load_group(rows_of(k), rows_of(v), s, buffers);
+      for (std::int64_t i = 0; i < heads_per_group; ++i) {
+        differentiate_head(views, start, group * heads_per_group + i, s, buffers);
+      }
+      store_rows(buffers.dk, s.padded_head, rows_of(dk));
+      store_rows(buffers.dv, s.padded_head, rows_of(dv));
+    }
+  }
+}
+
+/// Floating-point operations of `products` products of queries with the keys they see.
+double flops(const View& q, std::int64_t seq_length, int products) {
+  const double pairs = static_cast<double>(q.rows) * static_cast<double>(seq_length + 1) / 2;
+  return 2.0 * products * pairs * static_cast<double>(q.cols);
+}
+
+void require_heads(const char* operation, const View& q, const View& k, const Parameters& p) {
+  require_multiple(operation, "tokens", q.rows, "seq_length", p.seq_length);
+  require_multiple(operation, "columns of q", q.cols, "head_size", p.head_size);
+  require_multiple(operation, "columns of k", k.cols, "head_size", p.head_size);
+  require_multiple(operation, "query heads", q.cols / p.head_size, "key/value heads", k.cols / p.head_size);
+}
+
+}  // namespace
+
+Operation attention_forward(const AttentionForward& t) {
+  constexpr auto kName = "attention_forward";
+  const Parameters parameters{t.seq_length, t.head_size};
+  require_heads(kName, t.q, t.k, parameters);
+  require(kName, t.q, {"q", t.q.rows, t.q.cols, {DataType::bf16}});
+  require(kName, t.k, {"k", t.q.rows, t.k.cols, {DataType::bf16}});
+  require(kName, t.v, {"v", t.q.rows, t.k.cols, {DataType::bf16}});
+  require(kName, t.out, {"out", t.q.rows, t.q.cols, {DataType::bf16}});
+  require(kName, t.lse, {"lse", t.q.cols / t.head_size, t.q.rows, {DataType::f32}});
+  static const NameId name = intern(kName);
+  return Operation(
+             name, forward_form,
+             {.flops = flops(t.q, t.seq_length, 2),
+              .bytes_read = t.q.bytes() + t.k.bytes() + t.v.bytes(),
+              .bytes_written = t.out.bytes() + t.lse.bytes()},
+             {{t.q, Access::in}, {t.k, Access::in}, {t.v, Access::in}, {t.out, Access::out}, {t.lse, Access::out}})
+      .with_parameters(parameters);
+}
+
+Operation attention_backward(const AttentionBackward& t) {
+  constexpr auto kName = "attention_backward";
+  const Parameters parameters{t.seq_length, t.head_size};
+  require_heads(kName, t.q, t.k, parameters);
+  const auto require_like = [&](const View& view, const char* name, std::int64_t cols) {
+    require(kName, view, {name, t.q.rows, cols, {DataType::bf16}});
+  };
+  require_like(t.q, "q", t.q.cols);
+  require_like(t.k, "k", t.k.cols);
+  require_like(t.v, "v", t.k.cols);
+  require_like(t.out, "out", t.q.cols);
+  require(kName, t.lse, {"lse", t.q.cols / t.head_size, t.q.rows, {DataType::f32}});
+  require_like(t.dout, "dout", t.q.cols);
+  require_like(t.dq, "dq", t.q.cols);
+  require_like(t.dk, "dk", t.k.cols);
+  require_like(t.dv, "dv", t.k.cols);
+  const std::int64_t read = t.q.bytes() + t.k.bytes() + t.v.bytes() + t.out.bytes() + t.lse.bytes() + t.dout.bytes();
+  static const NameId name = intern(kName);
+  return Operation(name, backward_form,
+                   {.flops = flops(t.q, t.seq_length, 5),
+                    .bytes_read = read,
+                    .bytes_written = t.dq.bytes() + t.dk.bytes() + t.dv.bytes()},
+                   {{t.q, Access::in},
+                    {t.k, Access::in},
+                    {t.v, Access::in},
+                    {t.out, Access::in},
+                    {t.lse, Access::in},
+                    {t.dout, Access::in},
+                    {t.dq, Access::out},
+                    {t.dk, Access::out},
+                    {t.dv, Access::out}})
+      .with_parameters(parameters);
+}
+
+std::span<const KernelInfo> list_attention() {
+  static constexpr std::array<KernelInfo, 2> kernels{{
+      {"attention", "attention_forward", "out [T,A D] = causal softmax(q k^T / sqrt(D)) v, grouped queries",
+       "2 T (S + 1) A D flops; 4 T D (A + G) + 4 A T bytes"},
+      {"attention", "attention_backward", "dq, dk, dv from dout, out and lse",
+       "5 T (S + 1) A D flops; 8 T D (A + G) + 4 A T bytes"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

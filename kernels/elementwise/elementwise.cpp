@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/elementwise/elementwise.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/registry.hpp"
+#include "kernels/shapes.hpp"
+#include "kernels/vector_math.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+struct Parameters {
+  double value = 0;
+};
+
+void residual_add_form(const Arguments& views) {
+  const BoundView &a = views[0], &b = views[1], &out = views[2];
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    const bf16* const left = a.row<bf16>(r);
+    const bf16* const right = b.row<bf16>(r);
+    bf16* const to = out.row<bf16>(r);
+    for (std::int64_t c = 0; c < a.cols; ++c) {
+      to[c] = bf16(static_cast<float>(left[c]) + static_cast<float>(right[c]));
+    }
+  }
+}
+
+void scale_form(const Arguments& views) {
+  const BoundView& x = views[0];
+  const auto factor = static_cast<float>(views.parameters<Parameters>().value);
+  with_float_type(x.dtype, [&]<class T>(T*) {
+    for (std::int64_t r = 0; r < x.rows; ++r) {
+      T* const row = x.row<T>(r);
+      for (std::int64_t c = 0; c < x.cols; ++c) row[c] = static_cast<T>(static_cast<float>(row[c]) * factor);
+    }
+  });
+}
+
+template <class T>
+void fill_rows(const BoundView& x, T value) {
+  for (std::int64_t r = 0; r < x.rows; ++r) std::fill_n(x.row<T>(r), x.cols, value);
+}
+
+void fill_form(const Arguments& views) {
+  const BoundView& x = views[0];
+  const double value = views.parameters<Parameters>().value;
+  switch (x.dtype) {
+    case DataType::f32: return fill_rows(x, static_cast<float>(value));
+    case DataType::bf16: return fill_rows(x, bf16(static_cast<float>(value)));
+    case DataType::i32: return fill_rows(x, static_cast<std::int32_t>(value));
+    case DataType::u8: return fill_rows(x, static_cast<std::uint8_t>(value));
+    case DataType::f64: return fill_rows(x, value);
+  }
+}
+
+}  // namespace
+
+Operation residual_add(const View& a, const View& b, const View& out) {
+  constexpr auto kName = "residual_add";
+  require(kName, a, {"a", a.rows, a.cols, {DataType::bf16}});
+  require(kName, b, {"b", a.rows, a.cols, {DataType::bf16}});
+  require(kName, out, {"out", a.rows, a.cols, {DataType::bf16}});
+  static const NameId name = intern(kName);
+  return Operation(
+      name, residual_add_form,
+      {.flops = static_cast<double>(out.elements()), .bytes_read = a.bytes() + b.bytes(), .bytes_written = out.bytes()},
+      {{a, Access::in}, {b, Access::in}, {out, Access::out}});
+}
+
+Operation scale(const View& x, double factor) {
+  constexpr auto kName = "scale";
+  require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
+  static const NameId name = intern(kName);
+  return Operation(name, scale_form,
+                   {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes(), .bytes_written = x.bytes()},
+                   {{x, Access::inout}})
+      .with_parameters(Parameters{factor});
+}
+
+Operation fill(const View& x, double value) {
+  constexpr auto kName = "fill";
+  require(kName, x, {"x", x.rows, x.cols, {x.tensor.dtype}});
+  static const NameId name = intern(kName);
+  return Operation(name, fill_form, {.flops = 0, .bytes_read = 0, .bytes_written = x.bytes()}, {{x, Access::out}})
+      .with_parameters(Parameters{value});
+}
+
+std::span<const KernelInfo> list_elementwise() {
+  static constexpr std::array<KernelInfo, 3> kernels{{
+      {"elementwise", "residual_add", "out [R,C] = a + b", "R C flops; 6 R C bytes"},
+      {"elementwise", "scale", "x [R,C] *= factor, f32 or bf16", "R C flops; x twice"},
+      {"elementwise", "fill", "x [R,C] = value, any type", "no flops; x once"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gemm/gemm.hpp"
+
+#include <array>
+#include <dnnl.hpp>
+#include <map>
+#include <utility>
+
+#include "kernels/registry.hpp"
+#include "kernels/scratch.hpp"
+#include "kernels/shapes.hpp"
+#include "kernels/vector_math.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+struct Extent {
+  std::int64_t m = 0, n = 0, k = 0;
+};
+
+Extent extent_of(const GemmCall& call) {
+  return {.m = call.c.rows, .n = call.c.cols, .k = call.transpose_a ? call.a.rows : call.a.cols};
+}
+
+/// A prepared multiplication; its memory objects are pointed at a call's data each time.
+struct Prepared {
+  dnnl::matmul primitive;
+  dnnl::memory a, b, c;
+};
+
+/// What one thread prepares. oneDNN's primitives keep scratch memory, so threads do not share them.
+struct ThreadContext {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  std::map<std::array<std::int64_t, 9>, Prepared> prepared;
+};
+
+ThreadContext& thread_context() {
+  thread_local ThreadContext context;
+  return context;
+}
+
+dnnl::memory::desc describe(const BoundView& view, bool transposed) {
+  const auto type = view.dtype == DataType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  if (transposed) return {{view.cols, view.rows}, type, {1, view.leading_dimension}};
+  return {{view.rows, view.cols}, type, {view.leading_dimension, 1}};
+}
+
+Prepared prepare(const GemmCall& call, const dnnl::engine& engine) {
+  dnnl::primitive_attr attributes;
+  if (call.accumulate) {
+    dnnl::post_ops add_to_c;
+    add_to_c.append_sum(1.0F);
+    attributes.set_post_ops(add_to_c);
+  }
+  const auto a = describe(call.a, call.transpose_a);
+  const auto b = describe(call.b, call.transpose_b);
+  const auto c = describe(call.c, false);
+  const dnnl::matmul::primitive_desc how(dnnl::matmul::desc(a, b, c), attributes, engine);
+  return {dnnl::matmul(how), dnnl::memory(a, engine, nullptr), dnnl::memory(b, engine, nullptr),
+          dnnl::memory(c, engine, nullptr)};
+}
+
+Prepared& prepared_for(const GemmCall& call, ThreadContext& context) {
+  const Extent extent = extent_of(call);
+  const std::array<std::int64_t, 9> key{extent.m,
+                                        extent.n,
+                                        extent.k,
+                                        call.transpose_a ? -call.a.leading_dimension : call.a.leading_dimension,
+                                        call.transpose_b ? -call.b.leading_dimension : call.b.leading_dimension,
+                                        call.c.leading_dimension,
+                                        static_cast<std::int64_t>(call.a.dtype),
+                                        static_cast<std::int64_t>(call.c.dtype),
+                                        call.accumulate ? 1 : 0};
+  const auto found = context.prepared.find(key);
+  if (found != context.prepared.end()) return found->second;
+  return context.prepared.emplace(key, prepare(call, context.engine)).first->second;
+}
+
+void multiply_native(const GemmCall& call) {
+  ThreadContext& context = thread_context();
+  Prepared& prepared = prepared_for(call, context);
+  prepared.a.set_data_handle(call.a.data);
+  prepared.b.set_data_handle(call.b.data);
+  prepared.c.set_data_handle(call.c.data);
+  prepared.primitive.execute(context.stream,
+                             {{DNNL_ARG_SRC, prepared.a}, {DNNL_ARG_WEIGHTS, prepared.b}, {DNNL_ARG_DST, prepared.c}});
+  context.stream.wait();
+}
+
+/// A dense fp32 matrix in scratch memory.
+BoundView dense_fp32(std::int64_t rows, std::int64_t cols, Scratch& scratch) {
+  return {.data = reinterpret_cast<std::byte*>(scratch.take(rows * cols)),
+          .dtype = DataType::f32,
+          .rows = rows,
+          .cols = cols,
+          .leading_dimension = cols};
+}
+
+BoundView widened(const BoundView& view, Scratch& scratch) {
+  if (view.dtype == DataType::f32) return view;
+  const BoundView out = dense_fp32(view.rows, view.cols, scratch);
+  for (std::int64_t r = 0; r < view.rows; ++r) widen(view.row<bf16>(r), out.row<float>(r), view.cols);
+  return out;
+}
+
+void multiply_converted(const GemmCall& call, Scratch& scratch) {
+  const BoundView a = widened(call.a, scratch);
+  const BoundView b = widened(call.b, scratch);
+  const Extent extent = extent_of(call);
+  dnnl::sgemm(call.transpose_a ? 'T' : 'N', call.transpose_b ? 'T' : 'N', extent.m, extent.n, extent.k, 1.0F,
+              a.as<float>(), a.leading_dimension, b.as<float>(), b.leading_dimension, call.accumulate ? 1.0F : 0.0F,
+              call.c.as<float>(), call.c.leading_dimension);
+}
+
+void multiply(const GemmCall& call, GemmPath path, Scratch& scratch) {
+  if (path == GemmPath::native_bf16) {
+    multiply_native(call);
+  } else {
+    multiply_converted(call, scratch);
+  }
+}
+
+/// Multiplies into fp32 scratch, then rounds into c, or adds to c and rounds.
+void multiply_then_round(const GemmCall& call, GemmPath path, Scratch& scratch) {
+  GemmCall product = call;
+  product.c = dense_fp32(call.c.rows, call.c.cols, scratch);
+  product.accumulate = false;
+  multiply(product, path, scratch);
+  for (std::int64_t r = 0; r < call.c.rows; ++r) {
+    if (call.accumulate) {
+      add_to(call.c.row<bf16>(r), product.c.row<float>(r), call.c.cols);
+    } else {
+      narrow(product.c.row<float>(r), call.c.row<bf16>(r), call.c.cols);
+    }
+  }
+}
+
+void fprop_form(const Arguments& views) {
+  run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_b = true}, effective_gemm_path());
+}
+
+void dgrad_form(const Arguments& views) {
+  run_gemm({.a = views[0], .b = views[1], .c = views[2]}, effective_gemm_path());
+}
+
+void wgrad_form(const Arguments& views) {
+  run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_a = true, .accumulate = true},
+           effective_gemm_path());
+}
+
+double flops(const Extent& extent) {
+  return 2.0 * static_cast<double>(extent.m) * static_cast<double>(extent.n) * static_cast<double>(extent.k);
+}
+
+}  // namespace
+
+GemmPath effective_gemm_path() {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto bf16_isa = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  // oneDNN numbers an instruction set with one bit for each that it contains.
+  return (isa & bf16_isa) == bf16_isa ? GemmPath::native_bf16 : GemmPath::converted_fp32;
+}
+
+void run_gemm(const GemmCall& call, GemmPath path) {
+  Scratch scratch;
+  const bool rounds_itself = path == GemmPath::native_bf16 && !call.accumulate;
+  if (call.c.dtype == DataType::f32 || rounds_itself) {
+    multiply(call, path, scratch);
+  } else {
+    multiply_then_round(call, path, scratch);
+  }
+}
+
+Operation gemm_fprop(const View& x, const View& w, const View& y) {
+  constexpr auto kName = "gemm_fprop";
+  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
+  require(kName, w, {"w", w.rows, x.cols, {DataType::bf16}});
+  require(kName, y, {"y", x.rows, w.rows, {DataType::bf16}});
+  static const NameId name = intern(kName);
+  return Operation(
+      name, fprop_form,
+      {.flops = flops({x.rows, w.rows, x.cols}), .bytes_read = x.bytes() + w.bytes(), .bytes_written = y.bytes()},
+      {{x, Access::in}, {w, Access::in}, {y, Access::out}});
+}
+
+Operation gemm_dgrad(const View& dy, const View& w, const View& dx) {
+  constexpr auto kName = "gemm_dgrad";
+  require(kName, dy, {"dy", dy.rows, dy.cols, {DataType::bf16}});
+  require(kName, w, {"w", dy.cols, w.cols, {DataType::bf16}});
+  require(kName, dx, {"dx", dy.rows, w.cols, {DataType::bf16}});
+  static const NameId name = intern(kName);
+  return Operation(
+      name, dgrad_form,
+      {.flops = flops({dy.rows, w.cols, dy.cols}), .bytes_read = dy.bytes() + w.bytes(), .bytes_written = dx.bytes()},
+      {{dy, Access::in}, {w, Access::in}, {dx, Access::out}});
+}
+
+Operation gemm_wgrad(const View& dy, const View& x, const View& dw) {
+  constexpr auto kName = "gemm_wgrad";
+  require(kName, dy, {"dy", dy.rows, dy.cols, {DataType::bf16}});
+  require(kName, x, {"x", dy.rows, x.cols, {DataType::bf16}});
+  require(kName, dw, {"dw", dy.cols, x.cols, {DataType::f32, DataType::bf16}});
+  static const NameId name = intern(kName);
+  return Operation(name, wgrad_form,
+                   {.flops = flops({dy.cols, x.cols, dy.rows}),
+                    .bytes_read = dy.bytes() + x.bytes() + dw.bytes(),
+                    .bytes_written = dw.bytes()},
+                   {{dy, Access::in}, {x, Access::in}, {dw, Access::inout}});
+}
+
+std::span<const KernelInfo> list_gemm() {
+  static constexpr std::array<KernelInfo, 3> kernels{{
+      {"gemm", "gemm_fprop", "y [M,N] = x [M,K] w [N,K]^T", "2 M N K flops; 2 (MK + NK + MN) bytes"},
+      {"gemm", "gemm_dgrad", "dx [M,K] = dy [M,N] w [N,K]", "2 M N K flops; 2 (MN + NK + MK) bytes"},
+      {"gemm", "gemm_wgrad", "dw [N,K] += dy [M,N]^T x [M,K], dw f32 or bf16",
+       "2 M N K flops; 2 (MN + MK) bytes and dw twice"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

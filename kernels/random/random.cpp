@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/random/random.hpp"
+
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/registry.hpp"
+#include "kernels/shapes.hpp"
+#include "kernels/vector_math.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+struct Parameters {
+  std::uint64_t seed = 0;
+  std::int64_t first_index = 0;
+  double stddev = 1;
+};
+
+using Words = std::array<std::uint32_t, 4>;
+
+/// Philox 4x32 with 10 rounds: 128 random bits that depend on `counter` and `key` alone.
+Words philox(Words counter, std::uint64_t key) {
+  auto key_low = static_cast<std::uint32_t>(key);
+  auto key_high = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t a = 0xD2511F53ULL * counter[0];
+    const std::uint64_t b = 0xCD9E8D57ULL * counter[2];
+    counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key_low, static_cast<std::uint32_t>(b),
+               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key_high, static_cast<std::uint32_t>(a)};
+    key_low += 0x9E3779B9U;
+    key_high += 0xBB67AE85U;
+  }
+  return counter;
+}
+
+/// Normal deviates 2 * pair and 2 * pair + 1 of the stream. fp64, so that rounding to fp32 hides what one machine's
+/// logarithm and cosine do differently in the last bit.
+std::array<double, 2> normal_pair(std::uint64_t seed, std::uint64_t pair) {
+  const Words words = philox({static_cast<std::uint32_t>(pair), static_cast<std::uint32_t>(pair >> 32), 0, 0}, seed);
+  constexpr double kUnit = 1.0 / 4294967296.0;
+  const double radius = std::sqrt(-2.0 * std::log((words[0] + 0.5) * kUnit));
+  const double angle = 2.0 * std::numbers::pi * (words[1] + 0.5) * kUnit;
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+template <class T>
+void fill_row(T* out, std::int64_t n, std::uint64_t first, const Parameters& p) {
+  std::array<double, 2> pair = normal_pair(p.seed, first / 2);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint64_t index = first + static_cast<std::uint64_t>(i);
+    if (index % 2 == 0) pair = normal_pair(p.seed, index / 2);
+    out[i] = static_cast<T>(static_cast<float>(p.stddev * pair[index % 2]));
+  }
+}
+
+void form(const Arguments& views) {
+  const BoundView& out = views[0];
+  const auto p = views.parameters<Parameters>();
+  with_float_type(out.dtype, [&]<class T>(T*) {
+    for (std::int64_t r = 0; r < out.rows; ++r) {
+      fill_row(out.row<T>(r), out.cols, static_cast<std::uint64_t>(p.first_index + r * out.cols), p);
+    }
+  });
+}
+
+}  // namespace
+
+Operation random_normal(const View& out, std::uint64_t seed, std::int64_t first_index, double stddev) {
+  constexpr auto kName = "random_normal";
+  require(kName, out, {"out", out.rows, out.cols, {DataType::f32, DataType::bf16}});
+  require(kName, first_index >= 0, "first_index", static_cast<double>(first_index), "at least 0");
+  require(kName, stddev >= 0, "stddev", stddev, "at least 0");
+  static const NameId name = intern(kName);
+  return Operation(name, form,
+                   {.flops = 60 * static_cast<double>(out.elements()), .bytes_read = 0, .bytes_written = out.bytes()},
+                   {{out, Access::out}})
+      .with_parameters(Parameters{seed, first_index, stddev});
+}
+
+std::span<const KernelInfo> list_random() {
+  static constexpr std::array<KernelInfo, 1> kernels{{
+      {"random", "random_normal", "out [R,C] = stddev * normal deviates, counter-based, f32 or bf16",
+       "60 R C operations; out once"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

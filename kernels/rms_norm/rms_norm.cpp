@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/rms_norm/rms_norm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "kernels/registry.hpp"
+#include "kernels/scratch.hpp"
+#include "kernels/shapes.hpp"
+#include "kernels/vector_math.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+struct Parameters {
+  double epsilon = 0;
+};
+
+void forward_form(const Arguments& views) {
+  const BoundView &x = views[0], &out = views[2];
+  float* rstd = views[3].as<float>();
+  const double epsilon = views.parameters<Parameters>().epsilon;
+  const std::int64_t hidden = x.cols;
+  Scratch scratch;
+  float* const weight = scratch.take(hidden);
+  float* const row = scratch.take(hidden);
+  widen(views[1].as<bf16>(), weight, hidden);
+  for (std::int64_t t = 0; t < x.rows; ++t) {
+    widen(x.row<bf16>(t), row, hidden);
+    const double mean_square = static_cast<double>(dot(row, row, hidden)) / static_cast<double>(hidden);
+    rstd[t] = static_cast<float>(1.0 / std::sqrt(mean_square + epsilon));
+    bf16* const to = out.row<bf16>(t);
+    for (std::int64_t h = 0; h < hidden; ++h) to[h] = bf16(row[h] * rstd[t] * weight[h]);
+  }
+}
+
+void dgrad_form(const Arguments& views) {
+  const BoundView &x = views[0], &dout = views[3], &residual = views[4], &dx = views[5];
+  const float* rstd = views[2].as<float>();
+  const std::int64_t hidden = x.cols;
+  Scratch scratch;
+  float* const weight = scratch.take(hidden);
+  float* const row = scratch.take(hidden);
+  float* const scaled = scratch.take(hidden);
+  widen(views[1].as<bf16>(), weight, hidden);
+  for (std::int64_t t = 0; t < x.rows; ++t) {
+    widen(x.row<bf16>(t), row, hidden, rstd[t]);
+    widen(dout.row<bf16>(t), scaled, hidden);
+    for (std::int64_t h = 0; h < hidden; ++h) scaled[h] *= weight[h];
+    const float mean = dot(row, scaled, hidden) / static_cast<float>(hidden);
+    const bf16* const past = residual.row<bf16>(t);
+    bf16* const to = dx.row<bf16>(t);
+    for (std::int64_t h = 0; h < hidden; ++h) {
+      to[h] = bf16(static_cast<float>(past[h]) + rstd[t] * (scaled[h] - row[h] * mean));
+    }
+  }
+}
+
+void wgrad_form(const Arguments& views) {
+  const BoundView &x = views[0], &dout = views[2], &dweight = views[3];
+  const float* rstd = views[1].as<float>();
+  const std::int64_t hidden = x.cols;
+  Scratch scratch;
+  float* const total = scratch.take(hidden);
+  std::fill_n(total, hidden, 0.0F);
+  for (std::int64_t t = 0; t < x.rows; ++t) {
+    const bf16* const from = x.row<bf16>(t);
+    const bf16* const gradient = dout.row<bf16>(t);
+    const float factor = rstd[t];
+    for (std::int64_t h = 0; h < hidden; ++h) {
+      total[h] += static_cast<float>(gradient[h]) * (static_cast<float>(from[h]) * factor);
+    }
+  }
+  with_float_type(dweight.dtype, [&]<class T>(T*) { add_to(dweight.as<T>(), total, hidden); });
+}
+
+double elements(const View& x) { return static_cast<double>(x.elements()); }
+
+}  // namespace
+
+Operation rms_norm_forward(const View& x, const View& weight, const View& out, const View& rstd, double epsilon) {
+  constexpr auto kName = "rms_norm_forward";
+  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
+  require(kName, weight, {"weight", 1, x.cols, {DataType::bf16}});
+  require(kName, out, {"out", x.rows, x.cols, {DataType::bf16}});
+  require(kName, rstd, {"rstd", 1, x.rows, {DataType::f32}});
+  require(kName, epsilon >= 0, "epsilon", epsilon, "at least 0");
+  static const NameId name = intern(kName);
+  return Operation(name, forward_form,
+                   {.flops = 4 * elements(x),
+                    .bytes_read = x.bytes() + weight.bytes(),
+                    .bytes_written = out.bytes() + rstd.bytes()},
+                   {{x, Access::in}, {weight, Access::in}, {out, Access::out}, {rstd, Access::out}})
+      .with_parameters(Parameters{epsilon});
+}
+
+Operation rms_norm_dgrad(const RmsNormDgrad& t) {
+  constexpr auto kName = "rms_norm_dgrad";
+  require(kName, t.x, {"x", t.x.rows, t.x.cols, {DataType::bf16}});
+  require(kName, t.weight, {"weight", 1, t.x.cols, {DataType::bf16}});
+  require(kName, t.rstd, {"rstd", 1, t.x.rows, {DataType::f32}});
+  require(kName, t.dout, {"dout", t.x.rows, t.x.cols, {DataType::bf16}});
+  require(kName, t.residual, {"residual", t.x.rows, t.x.cols, {DataType::bf16}});
+  require(kName, t.dx, {"dx", t.x.rows, t.x.cols, {DataType::bf16}});
+  static const NameId name = intern(kName);
+  return Operation(name, dgrad_form,
+                   {.flops = 8 * elements(t.x),
+                    .bytes_read = t.x.bytes() + t.weight.bytes() + t.rstd.bytes() + t.dout.bytes() + t.residual.bytes(),
+                    .bytes_written = t.dx.bytes()},
+                   {{t.x, Access::in},
+                    {t.weight, Access::in},
+                    {t.rstd, Access::in},
+                    {t.dout, Access::in},
+                    {t.residual, Access::in},
+                    {t.dx, Access::out}});
+}
+
+Operation rms_norm_wgrad(const View& x, const View& rstd, const View& dout, const View& dweight) {
+  constexpr auto kName = "rms_norm_wgrad";
+  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
+  require(kName, rstd, {"rstd", 1, x.rows, {DataType::f32}});
+  require(kName, dout, {"dout", x.rows, x.cols, {DataType::bf16}});
+  require(kName, dweight, {"dweight", 1, x.cols, {DataType::f32, DataType::bf16}});
+  static const NameId name = intern(kName);
+  return Operation(name, wgrad_form,
+                   {.flops = 3 * elements(x),
+                    .bytes_read = x.bytes() + rstd.bytes() + dout.bytes() + dweight.bytes(),
+                    .bytes_written = dweight.bytes()},
+                   {{x, Access::in}, {rstd, Access::in}, {dout, Access::in}, {dweight, Access::inout}});
+}
+
+std::span<const KernelInfo> list_rms_norm() {
+  static constexpr std::array<KernelInfo, 3> kernels{{
+      {"rms_norm", "rms_norm_forward", "out [T,H] = x * rstd * weight", "4 T H flops; 4 T H + 2 H + 4 T bytes"},
+      {"rms_norm", "rms_norm_dgrad", "dx [T,H] = residual + gradient of the norm",
+       "8 T H flops; 8 T H + 2 H + 4 T bytes"},
+      {"rms_norm", "rms_norm_wgrad", "dweight [H] += sum of dout * x * rstd over tokens",
+       "3 T H flops; 4 T H + 4 T bytes and dweight twice"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "kernels/operation.hpp"
+
+namespace underlap::kernels {
+
+/// What an operation asks of one of its views.
+struct Expected {
+  std::string_view name;  ///< of the view, as the operation's documentation has it
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::initializer_list<DataType> types;
+};
+
+/// Throws std::invalid_argument naming operation, view, its shape and the shape it must have, unless `view` is
+/// as expected, is not empty, lies inside its tensor, and has rows that do not run into each other.
+void require(std::string_view operation, const View& view, const Expected& expected);
+
+/// Throws std::invalid_argument saying "`operation`: `what` is `value`, must be `limit`" unless `holds`.
+void require(std::string_view operation, bool holds, std::string_view what, double value, std::string_view limit);
+
+/// Throws std::invalid_argument naming both values unless `value` is a positive multiple of `unit`.
+void require_multiple(std::string_view operation, std::string_view what, std::int64_t value, std::string_view unit_name,
+                      std::int64_t unit);
+
+/// For forms: throws std::invalid_argument unless 0 <= index < limit, naming where it stands.
+void require_index(std::string_view operation, std::string_view what, std::int64_t index, std::int64_t position,
+                   std::int64_t limit);
+
+}  // namespace underlap::kernels

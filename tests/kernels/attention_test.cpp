@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention/attention.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/kernels/reference.hpp"
+
+namespace underlap::test {
+namespace {
+
+/// A shape, and whether q, k and v are columns of one packed tensor.
+struct Shape {
+  std::int64_t sequences, seq_length, heads, groups, head_size;
+  bool packed;
+
+  std::int64_t tokens() const { return sequences * seq_length; }
+};
+
+struct Inputs {
+  Matrix q, k, v;
+};
+
+struct Outputs {
+  Matrix out, lse;
+};
+
+double score(const Inputs& in, const Shape& s, std::int64_t head, std::int64_t i, std::int64_t j) {
+  const std::int64_t group = head / (s.heads / s.groups);
+  double sum = 0;
+  for (std::int64_t d = 0; d < s.head_size; ++d) {
+    sum += in.q(i, head * s.head_size + d) * in.k(j, group * s.head_size + d);
+  }
+  return sum / std::sqrt(static_cast<double>(s.head_size));
+}
+
+void attend(const Inputs& in, const Shape& s, std::int64_t head, std::int64_t i, Outputs& to) {
+  const std::int64_t group = head / (s.heads / s.groups);
+  const std::int64_t first = i / s.seq_length * s.seq_length;
+  std::vector<double> weights;
+  for (std::int64_t j = first; j <= i; ++j) weights.push_back(score(in, s, head, i, j));
+  const double largest = *std::ranges::max_element(weights);
+  double total = 0;
+  for (double& weight : weights) total += weight = std::exp(weight - largest);
+  to.lse(head, i) = largest + std::log(total);
+  for (std::int64_t d = 0; d < s.head_size; ++d) {
+    double sum = 0;
+    for (std::int64_t j = first; j <= i; ++j) {
+      sum += weights[static_cast<std::size_t>(j - first)] * in.v(j, group * s.head_size + d);
+    }
+    to.out(i, head * s.head_size + d) = sum / total;
+  }
+}
+
+Outputs reference(const Inputs& in, const Shape& s) {
+  Outputs to{Matrix(s.tokens(), s.heads * s.head_size), Matrix(s.heads, s.tokens())};
+  for (std::int64_t head = 0; head < s.heads; ++head) {
+    for (std::int64_t i = 0; i < s.tokens(); ++i) attend(in, s, head, i, to);
+  }
+  return to;
+}
+
+struct Views {
+  View q, k, v;
+};
+
+Views make(Memory& memory, const Shape& s) {
+  const std::int64_t wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
+  if (!s.packed) {
+    return {memory.dense(DataType::bf16, s.tokens(), wide), memory.dense(DataType::bf16, s.tokens(), narrow),
+            memory.dense(DataType::bf16, s.tokens(), narrow)};
+  }
+  const View q = memory.columns(DataType::bf16, s.tokens(), wide, wide + 2 * narrow, 0);
+  View k = q, v = q;
+  k.cols = v.cols = narrow;
+  k.offset = wide;
+  v.offset = wide + narrow;
+  return {q, k, v};
+}
+
+class Attention : public testing::TestWithParam<Shape> {
+ protected:
+  void SetUp() override {
+    for (const View& view : {qkv.q, qkv.k, qkv.v}) memory.randomize(view);
+    run_operation(memory, kernels::attention_forward({.q = qkv.q,
+                                                      .k = qkv.k,
+                                                      .v = qkv.v,
+                                                      .out = out,
+                                                      .lse = lse,
+                                                      .seq_length = s.seq_length,
+                                                      .head_size = s.head_size}));
+  }
+
+  Inputs inputs() { return {memory.get(qkv.q), memory.get(qkv.k), memory.get(qkv.v)}; }
+
+  Shape s = GetParam();
+  Memory memory;
+  Views qkv = make(memory, s);
+  View out = memory.dense(DataType::bf16, s.tokens(), s.heads* s.head_size);
+  View lse = memory.dense(DataType::f32, s.heads, s.tokens());
+};
+
+TEST_P(Attention, ForwardAgreesWithTheReference) {
+  const Outputs expected = reference(inputs(), s);
+  expect_close(memory.get(out), expected.out, kBf16Rounded);
+  expect_close(memory.get(lse), expected.lse, kFp32);
+}
+
+TEST_P(Attention, BackwardAgreesWithFiniteDifferences) {
+  const View dout = memory.randomize(memory.dense(DataType::bf16, s.tokens(), s.heads * s.head_size));
+  const Views d = make(memory, s);
+  run_operation(memory, kernels::attention_backward({.q = qkv.q,
+                                                     .k = qkv.k,
+                                                     .v = qkv.v,
+                                                     .out = out,
+                                                     .lse = lse,
+                                                     .dout = dout,
+                                                     .dq = d.q,
+                                                     .dk = d.k,
+                                                     .dv = d.v,
+                                                     .seq_length = s.seq_length,
+                                                     .head_size = s.head_size}));
+  const Matrix weights = memory.get(dout);
+  const auto gradient = [&](Matrix Inputs::*which) {
+    Inputs in = inputs();
+    return finite_differences(in.*which, [&](const Matrix& at) {
+      in.*which = at;
+      return inner_product(reference(in, s).out, weights);
+    });
+  };
+  expect_close(memory.get(d.q), gradient(&Inputs::q), kBf16Input);
+  expect_close(memory.get(d.k), gradient(&Inputs::k), kBf16Input);
+  expect_close(memory.get(d.v), gradient(&Inputs::v), kBf16Rounded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
+                         testing::Values(Shape{2, 7, 4, 2, 8, true},    // odd sequence, grouped, packed
+                                         Shape{1, 1, 1, 1, 8, false},   // one query
+                                         Shape{1, 50, 1, 1, 8, false},  // three blocks of queries, the last of two
+                                         Shape{1, 33, 2, 1, 5, false},  // a head that is no whole vector
+                                         Shape{1, 26, 2, 1, 20, true}));
+
+struct AttentionLimits : testing::Test {
+  Memory memory;
+  View q = memory.dense(DataType::bf16, 16, 32), k = memory.dense(DataType::bf16, 16, 16),
+       v = memory.dense(DataType::bf16, 16, 16), out = memory.dense(DataType::bf16, 16, 32),
+       lse = memory.dense(DataType::f32, 4, 16);
+
+  Operation forward(std::int64_t seq_length, std::int64_t head_size) const {
+    return kernels::attention_forward(
+        {.q = q, .k = k, .v = v, .out = out, .lse = lse, .seq_length = seq_length, .head_size = head_size});
+  }
+};
+
+TEST_F(AttentionLimits, LargeScoresDoNotOverflow) {
+  memory.randomize(q, 60);
+  memory.randomize(k, 60);
+  memory.randomize(v);
+  run_operation(memory, forward(8, 8));
+  const Shape s{2, 8, 4, 2, 8, false};
+  expect_close(memory.get(out), reference({memory.get(q), memory.get(k), memory.get(v)}, s).out,
+               {.relative = 0.00393, .of_rms = 1e-3});
+}
+
+TEST_F(AttentionLimits, CostCountsTheCausalPairs) {
+  const Cost cost = forward(8, 8).cost();
+  // 2 sequences, 4 heads, 36 pairs of query and key each, two products of 8 multiply-adds a pair.
+  EXPECT_EQ(cost.flops, 2 * 4 * 36 * 2 * 2.0 * 8);
+  EXPECT_EQ(cost.bytes_read, 2 * 16 * (32 + 16 + 16));
+  EXPECT_EQ(cost.bytes_written, 2 * 16 * 32 + 4 * 4 * 16);
+  const View dq = memory.dense(DataType::bf16, 16, 32), dk = memory.dense(DataType::bf16, 16, 16),
+             dv = memory.dense(DataType::bf16, 16, 16), dout = memory.dense(DataType::bf16, 16, 32);
+  const Operation backward = kernels::attention_backward({.q = q,
+                                                          .k = k,
+                                                          .v = v,
+                                                          .out = out,
+                                                          .lse = lse,
+                                                          .dout = dout,
+                                                          .dq = dq,
+                                                          .dk = dk,
+                                                          .dv = dv,
+                                                          .seq_length = 8,
+                                                          .head_size = 8});
+  EXPECT_EQ(backward.cost().flops, 2.5 * cost.flops);
+  EXPECT_EQ(backward.cost().bytes_written, 2 * 16 * (32 + 16 + 16));
+}
+
+TEST_F(AttentionLimits, NamesTheSizesThatDoNotDivide) {
+  EXPECT_THAT([&] { forward(5, 8); },
+              testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("tokens is 16")));
+  EXPECT_THAT([&] { forward(8, 7); }, testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("head_size 7")));
+  EXPECT_THROW(forward(8, 32), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap::test

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gemm/gemm.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/kernels/reference.hpp"
+
+namespace underlap::test {
+namespace {
+
+using kernels::gemm_dgrad;
+using kernels::gemm_fprop;
+using kernels::gemm_wgrad;
+using kernels::GemmPath;
+
+constexpr std::int64_t kM = 7, kN = 37, kK = 24;
+
+double at(const Matrix& m, bool transposed, std::int64_t r, std::int64_t c) { return transposed ? m(c, r) : m(r, c); }
+
+Matrix product(const Matrix& a, bool transpose_a, const Matrix& b, bool transpose_b) {
+  const std::int64_t inner = transpose_a ? a.rows : a.cols;
+  Matrix c(transpose_a ? a.cols : a.rows, transpose_b ? b.rows : b.cols);
+  for (std::int64_t i = 0; i < c.rows; ++i) {
+    for (std::int64_t j = 0; j < c.cols; ++j) {
+      for (std::int64_t l = 0; l < inner; ++l) c(i, j) += at(a, transpose_a, i, l) * at(b, transpose_b, l, j);
+    }
+  }
+  return c;
+}
+
+TEST(Gemm, FpropMultipliesByTheTransposedWeight) {
+  Memory memory;
+  const View x = memory.randomize(memory.dense(DataType::bf16, kM, kK));
+  const View w = memory.randomize(memory.dense(DataType::bf16, kN, kK));
+  const View y = memory.dense(DataType::bf16, kM, kN);
+  run_operation(memory, gemm_fprop(x, w, y));
+  expect_close(memory.get(y), product(memory.get(x), false, memory.get(w), true), kBf16Rounded);
+}
+
+TEST(Gemm, DgradMultipliesByTheWeight) {
+  Memory memory;
+  const View dy = memory.randomize(memory.dense(DataType::bf16, kM, kN));
+  const View w = memory.randomize(memory.dense(DataType::bf16, kN, kK));
+  const View dx = memory.dense(DataType::bf16, kM, kK);
+  run_operation(memory, gemm_dgrad(dy, w, dx));
+  expect_close(memory.get(dx), product(memory.get(dy), false, memory.get(w), false), kBf16Rounded);
+}
+
+class GemmWgrad : public testing::TestWithParam<DataType> {};
+
+TEST_P(GemmWgrad, AddsToTheMainGradientAndRoundsOnce) {
+  Memory memory;
+  const View dy = memory.randomize(memory.dense(DataType::bf16, kM, kN));
+  const View x = memory.randomize(memory.dense(DataType::bf16, kM, kK));
+  const View dw = memory.randomize(memory.dense(GetParam(), kN, kK));
+  const Matrix expected = plus(product(memory.get(dy), true, memory.get(x), false), memory.get(dw));
+  run_operation(memory, gemm_wgrad(dy, x, dw));
+  expect_close(memory.get(dw), expected, GetParam() == DataType::f32 ? kFp32 : kBf16Rounded);
+}
+
+INSTANTIATE_TEST_SUITE_P(MainGradient, GemmWgrad, testing::Values(DataType::f32, DataType::bf16),
+                         [](const auto& parameter) { return std::string(to_string(parameter.param)); });
+
+TEST(Gemm, ReadsAndWritesColumnsOfWiderTensors) {
+  Memory memory;
+  const View x = memory.randomize(memory.columns(DataType::bf16, kM, kK, 50, 3));
+  const View w = memory.randomize(memory.columns(DataType::bf16, kN, kK, 25, 1));
+  const View y = memory.columns(DataType::bf16, kM, kN, 64, 20);
+  run_operation(memory, gemm_fprop(x, w, y));
+  expect_close(memory.get(y), product(memory.get(x), false, memory.get(w), true), kBf16Rounded);
+  const View dw = memory.columns(DataType::f32, kN, kK, 31, 5);
+  run_operation(memory, gemm_wgrad(y, x, dw));
+  expect_close(memory.get(dw), product(memory.get(y), true, memory.get(x), false), kFp32);
+}
+
+struct PathCase {
+  bool transpose_a, transpose_b, accumulate;
+  DataType c;
+};
+
+class GemmPaths : public testing::TestWithParam<std::tuple<GemmPath, PathCase>> {};
+
+BoundView bind(Memory& memory, const View& view) {
+  return {.data = memory.row(view, 0),
+          .dtype = view.tensor.dtype,
+          .rows = view.rows,
+          .cols = view.cols,
+          .leading_dimension = view.leading_dimension};
+}
+
+TEST_P(GemmPaths, AgreeWithTheReference) {
+  const auto& [path, p] = GetParam();
+  if (path == GemmPath::native_bf16 && kernels::effective_gemm_path() != path) GTEST_SKIP() << "no bf16 instructions";
+  Memory memory;
+  const View a = memory.randomize(p.transpose_a ? memory.columns(DataType::bf16, kK, kM, 11, 2)
+                                                : memory.columns(DataType::bf16, kM, kK, 30, 2));
+  const View b = memory.randomize(p.transpose_b ? memory.columns(DataType::bf16, kN, kK, 31, 4)
+                                                : memory.columns(DataType::bf16, kK, kN, 41, 1));
+  const View c = memory.randomize(memory.columns(p.c, kM, kN, 40, 3));
+  Matrix expected = product(memory.get(a), p.transpose_a, memory.get(b), p.transpose_b);
+  if (p.accumulate) expected = plus(expected, memory.get(c));
+  kernels::run_gemm({.a = bind(memory, a),
+                     .b = bind(memory, b),
+                     .c = bind(memory, c),
+                     .transpose_a = p.transpose_a,
+                     .transpose_b = p.transpose_b,
+                     .accumulate = p.accumulate},
+                    path);
+  expect_close(memory.get(c), expected, p.c == DataType::f32 ? kFp32 : kBf16Rounded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmPaths,
+                         testing::Combine(testing::Values(GemmPath::native_bf16, GemmPath::converted_fp32),
+                                          testing::Values(PathCase{false, true, false, DataType::bf16},
+                                                          PathCase{false, false, false, DataType::bf16},
+                                                          PathCase{true, false, true, DataType::f32},
+                                                          PathCase{true, false, true, DataType::bf16},
+                                                          PathCase{true, true, false, DataType::f32})));
+
+TEST(Gemm, CostIsTwoFlopsForEachMultiplicationAndOnePassOverEachOperand) {
+  Memory memory;
+  const View x = memory.dense(DataType::bf16, kM, kK);
+  const View w = memory.dense(DataType::bf16, kN, kK);
+  const View y = memory.dense(DataType::bf16, kM, kN);
+  const View dw = memory.dense(DataType::f32, kN, kK);
+  const Cost forward = gemm_fprop(x, w, y).cost();
+  EXPECT_EQ(forward.flops, 2.0 * kM * kN * kK);
+  EXPECT_EQ(forward.bytes_read, 2 * (kM * kK + kN * kK));
+  EXPECT_EQ(forward.bytes_written, 2 * kM * kN);
+  EXPECT_EQ(gemm_dgrad(y, w, x).cost().flops, forward.flops);
+  const Cost gradient = gemm_wgrad(y, x, dw).cost();
+  EXPECT_EQ(gradient.flops, forward.flops);
+  EXPECT_EQ(gradient.bytes_read, 2 * (kM * kN + kM * kK) + 4 * kN * kK);
+  EXPECT_EQ(gradient.bytes_written, 4 * kN * kK);
+}
+
+TEST(Gemm, NamesTheViewThatDoesNotFit) {
+  Memory memory;
+  const View x = memory.dense(DataType::bf16, kM, kK);
+  const View w = memory.dense(DataType::bf16, kN, kK + 1);
+  const View y = memory.dense(DataType::bf16, kM, kN);
+  EXPECT_THAT([&] { gemm_fprop(x, w, y); },
+              testing::ThrowsMessage<std::invalid_argument>(testing::AllOf(
+                  testing::HasSubstr("gemm_fprop: w is [37, 25] bf16"), testing::HasSubstr("[37, 24] bf16"))));
+}
+
+TEST(Gemm, RefusesAViewThatLeavesItsTensor) {
+  Memory memory;
+  const View x = memory.dense(DataType::bf16, kM, kK);
+  View w = memory.dense(DataType::bf16, kN, kK);
+  w.offset = 1;
+  const View y = memory.dense(DataType::bf16, kM, kN);
+  EXPECT_THROW(gemm_fprop(x, w, y), std::invalid_argument);
+  w.offset = 0;
+  w.leading_dimension = kK - 1;
+  EXPECT_THROW(gemm_fprop(x, w, y), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap::test

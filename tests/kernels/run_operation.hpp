@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "kernels/bf16.hpp"
+#include "kernels/operation.hpp"
+
+namespace underlap::test {
+
+/// A row-major matrix of doubles: what reference forms compute with.
+struct Matrix {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::vector<double> values;
+
+  Matrix(std::int64_t rows_, std::int64_t cols_)
+      : rows(rows_), cols(cols_), values(static_cast<std::size_t>(rows_ * cols_)) {}
+
+  double& operator()(std::int64_t r, std::int64_t c) { return values[static_cast<std::size_t>(r * cols + c)]; }
+  double operator()(std::int64_t r, std::int64_t c) const { return values[static_cast<std::size_t>(r * cols + c)]; }
+};
+
+inline double read_element(const std::byte* from, DataType dtype) {
+  const auto as = [from]<class T>(T value) {
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  };
+  switch (dtype) {
+    case DataType::f32: return as(float{});
+    case DataType::bf16: return static_cast<float>(as(bf16{}));
+    case DataType::i32: return as(std::int32_t{});
+    case DataType::u8: return as(std::uint8_t{});
+    case DataType::f64: return as(double{});
+  }
+  return 0;
+}
+
+inline void write_element(std::byte* to, DataType dtype, double value) {
+  const auto put = [to](auto typed) { std::memcpy(to, &typed, sizeof typed); };
+  switch (dtype) {
+    case DataType::f32: return put(static_cast<float>(value));
+    case DataType::bf16: return put(bf16(static_cast<float>(value)));
+    case DataType::i32: return put(static_cast<std::int32_t>(value));
+    case DataType::u8: return put(static_cast<std::uint8_t>(value));
+    case DataType::f64: return put(value);
+  }
+}
+
+/// The tensors of one test, in host memory.
+class Memory {
+ public:
+  /// A new tensor, zeroed.
+  Tensor tensor(DataType dtype, std::int64_t elements) {
+    tensors_.emplace_back(static_cast<std::size_t>(elements * size_of(dtype)));
+    return {.id = static_cast<std::uint32_t>(tensors_.size()), .dtype = dtype, .elements = elements};
+  }
+
+  /// All of a new tensor, zeroed.
+  View dense(DataType dtype, std::int64_t rows, std::int64_t cols) {
+    return matrix(tensor(dtype, rows * cols), rows, cols);
+  }
+
+  /// Columns [first, first + cols) of a new [rows, width] tensor, zeroed.
+  View columns(DataType dtype, std::int64_t rows, std::int64_t cols, std::int64_t width, std::int64_t first) {
+    return {
+        .tensor = tensor(dtype, rows * width), .offset = first, .rows = rows, .cols = cols, .leading_dimension = width};
+  }
+
+  /// Fills `view` with normal deviates, rounded to its type, and returns it.
+  View randomize(const View& view, double stddev = 1) {
+    std::normal_distribution<double> normal(0, stddev);
+    for_each_element(view, [&](std::byte* at, std::size_t) { write_element(at, view.tensor.dtype, normal(random_)); });
+    return view;
+  }
+
+  View set(const View& view, std::span<const double> values) {
+    for_each_element(view, [&](std::byte* at, std::size_t i) { write_element(at, view.tensor.dtype, values[i]); });
+    return view;
+  }
+
+  Matrix get(const View& view) {
+    Matrix result(view.rows, view.cols);
+    for_each_element(view,
+                     [&](std::byte* at, std::size_t i) { result.values[i] = read_element(at, view.tensor.dtype); });
+    return result;
+  }
+
+  std::byte* row(const View& view, std::int64_t r) {
+    return tensors_.at(view.tensor.id - 1).data() +
+           (view.offset + r * view.leading_dimension) * size_of(view.tensor.dtype);
+  }
+
+ private:
+  template <class F>
+  void for_each_element(const View& view, F f) {
+    std::size_t i = 0;
+    for (std::int64_t r = 0; r < view.rows; ++r) {
+      for (std::int64_t c = 0; c < view.cols; ++c) f(row(view, r) + c * size_of(view.tensor.dtype), i++);
+    }
+  }
+
+  std::vector<std::vector<std::byte>> tensors_;
+  std::mt19937_64 random_{20240229};
+};
+
+/// One use's private copy. What lies before, behind and between its rows is guard, and so is all of a view that is
+/// `out` before the run: NaN in every float type, so that reading it shows in the result.
+class GuardedView {
+ public:
+  GuardedView(Memory& memory, const Use& use)
+      : use_(use), row_bytes_(use.view.cols * element()), bytes_(2 * margin() + use.view.end() * element(), kGuard) {
+    if (use.access == Access::out) return;
+    for (std::int64_t r = 0; r < use.view.rows; ++r) std::memcpy(row(r), memory.row(use.view, r), row_length());
+  }
+
+  BoundView bound() {
+    const View& view = use_.view;
+    return {.data = row(0),
+            .dtype = view.tensor.dtype,
+            .rows = view.rows,
+            .cols = view.cols,
+            .leading_dimension = view.leading_dimension};
+  }
+
+  bool guards_hold() {
+    std::vector<std::byte> blanked = bytes_;
+    for (std::int64_t r = 0; r < use_.view.rows; ++r) {
+      std::memset(blanked.data() + (row(r) - bytes_.data()), 0xFF, row_length());
+    }
+    return std::ranges::all_of(blanked, [](std::byte b) { return b == kGuard; });
+  }
+
+  bool equals(Memory& memory) {
+    for (std::int64_t r = 0; r < use_.view.rows; ++r) {
+      if (std::memcmp(row(r), memory.row(use_.view, r), row_length()) != 0) return false;
+    }
+    return true;
+  }
+
+  bool same_bytes(const GuardedView& other) const { return bytes_ == other.bytes_; }
+
+  void copy_back(Memory& memory) {
+    for (std::int64_t r = 0; r < use_.view.rows; ++r) std::memcpy(memory.row(use_.view, r), row(r), row_length());
+  }
+
+  const Use& use() const { return use_; }
+
+ private:
+  static constexpr std::byte kGuard{0xFF};
+
+  std::int64_t element() const { return size_of(use_.view.tensor.dtype); }
+  std::size_t row_length() const { return static_cast<std::size_t>(row_bytes_); }
+  // Odd in elements: a form may count on the alignment of an element and no more.
+  std::int64_t margin() const { return 33 * element(); }
+  std::byte* row(std::int64_t r) {
+    return bytes_.data() + margin() + (use_.view.offset + r * use_.view.leading_dimension) * element();
+  }
+
+  Use use_;
+  std::int64_t row_bytes_;
+  std::vector<std::byte> bytes_;
+};
+
+inline std::vector<GuardedView> run_once(Memory& memory, const Operation& operation) {
+  std::vector<GuardedView> views;
+  for (const Use& use : operation.uses()) views.emplace_back(memory, use);
+  std::vector<BoundView> bound;
+  for (GuardedView& view : views) bound.push_back(view.bound());
+  operation.cpu()(Arguments(bound, operation.parameters()));
+  return views;
+}
+
+inline void expect_uses_apart(const Operation& operation) {
+  const auto uses = operation.uses();
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (uses[i].access == Access::in && uses[j].access == Access::in) continue;
+      EXPECT_FALSE(overlap(uses[i].view, uses[j].view)) << name_of(operation.name()) << ": uses " << j << ", " << i;
+    }
+  }
+}
+
+/// Runs `operation` on private copies of its views and puts what it wrote into `memory`. Fails the test where it
+/// writes outside a view or into an `in` view, where two runs differ in a bit, or where declared uses collide.
+inline void run_operation(Memory& memory, const Operation& operation) {
+  expect_uses_apart(operation);
+  std::vector<GuardedView> views = run_once(memory, operation);
+  const std::vector<GuardedView> again = run_once(memory, operation);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    EXPECT_TRUE(views[i].guards_hold()) << name_of(operation.name()) << " wrote outside use " << i;
+    EXPECT_TRUE(views[i].same_bytes(again[i])) << name_of(operation.name()) << " is not deterministic in use " << i;
+    if (views[i].use().access == Access::in) {
+      EXPECT_TRUE(views[i].equals(memory)) << name_of(operation.name()) << " wrote into its input, use " << i;
+    } else {
+      views[i].copy_back(memory);
+    }
+  }
+}
+
+}  // namespace underlap::test
