@@ -28,6 +28,7 @@ struct Split {
   std::int64_t hidden_ns = 0;  ///< communication under compute
   std::int64_t copy_only_ns = 0;
   std::int64_t idle_ns = 0;
+  std::int64_t exposed_wait_ns = 0;  ///< part of exposed_ns() while no communication's members had all arrived
   std::map<std::string, std::int64_t> exposed_ns_by_modes;  ///< "dp", or "dp+tp" where both are exposed at once
 
   std::map<std::string, CommunicationSplit> modes;     ///< "dp", "tp", ..., "unattributed"

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "profiler/analysis/analysis.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+double ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+std::string percent(std::int64_t hidden_ns, std::int64_t comm_ns) {
+  if (comm_ns == 0) return "-";
+  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(hidden_ns) / static_cast<double>(comm_ns));
+}
+
+void add_rank(std::string& text, const RankSummary& rank) {
+  const Split& t = rank.total;
+  fmt::format_to(std::back_inserter(text),
+                 "{:>4} {:>7} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f} {:>9} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f}\n",
+                 rank.rank, rank.windows.size(), ms(t.window_ns), ms(t.compute_ns()), ms(t.comm_ns()),
+                 ms(t.exposed_ns()), percent(t.hidden_ns, t.comm_ns()), ms(t.exposed_wait_ns),
+                 ms(t.exposed_ns() - t.exposed_wait_ns), ms(t.copy_only_ns), ms(t.idle_ns));
+}
+
+void add_communication(std::string& text, std::int32_t rank, const std::string& what,
+                       const std::map<std::string, CommunicationSplit>& splits) {
+  for (const auto& [key, s] : splits)
+    fmt::format_to(std::back_inserter(text),
+                   "{:>4} {:<34} {:>7} {:>10.3f} {:>10.3f} {:>9} {:>10.3f} {:>10.3f} {:>11.3f}\n", rank,
+                   what + " " + key, s.count, ms(s.comm_ns), ms(s.exposed_ns), percent(s.hidden_ns, s.comm_ns),
+                   ms(s.exposed_wait_ns), ms(s.exposed_transfer_ns), static_cast<double>(s.bytes_on_wire) / 1e6);
+}
+
+void add_faults(std::string& text, const Trace& trace, const Summary& summary) {
+  for (const std::string& error : summary.window_errors)
+    fmt::format_to(std::back_inserter(text), "no windows: {}\n", error);
+  for (const auto& [reason, count] : trace.import.skipped)
+    fmt::format_to(std::back_inserter(text), "skipped {}: {}\n", count, reason);
+}
+
+}  // namespace
+
+std::string analysis_table(const Trace& trace, const Summary& summary) {
+  std::string text = fmt::format("{}, in milliseconds\n\n", summary.has_steps ? "Sum over the measured steps"
+                                                                              : "From the first start to the last end");
+  text += fmt::format("{:>4} {:>7} {:>10} {:>10} {:>10} {:>10} {:>9} {:>10} {:>10} {:>10} {:>10}\n", "rank", "windows",
+                      "window", "compute", "comm", "exposed", "overlap", "exp. wait", "exp. xfer", "copy only", "idle");
+  for (const RankSummary& rank : summary.ranks) add_rank(text, rank);
+  text += fmt::format("\n{:>4} {:<34} {:>7} {:>10} {:>10} {:>9} {:>10} {:>10} {:>11}\n", "rank", "communication",
+                      "count", "comm", "exposed", "overlap", "exp. wait", "exp. xfer", "wire MB");
+  for (const RankSummary& rank : summary.ranks) {
+    add_communication(text, rank.rank, "mode", rank.total.modes);
+    add_communication(text, rank.rank, "purpose", rank.total.purposes);
+  }
+  add_faults(text, trace, summary);
+  return text;
+}
+
+}  // namespace underlap::analysis

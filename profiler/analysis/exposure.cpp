@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/exposure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "profiler/analysis/intervals.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+constexpr std::size_t kNumModes = static_cast<std::size_t>(Mode::other) + 1;
+
+std::string mode_key(std::size_t mode) {
+  return mode == 0 ? "unattributed" : std::string(to_string(static_cast<Mode>(mode)));
+}
+
+std::string purpose_key(NameId purpose) { return purpose == kNoName ? "unattributed" : std::string(name_of(purpose)); }
+
+std::string modes_key(unsigned modes) {
+  std::string key;
+  for (std::size_t mode = 0; mode < kNumModes; ++mode)
+    if (modes & (1U << mode)) key += (key.empty() ? "" : "+") + mode_key(mode);
+  return key;
+}
+
+// Communication of one mode or purpose, as cut intervals.
+struct CommunicationIntervals {
+  std::vector<Interval> active;
+  std::vector<Interval> transfer;  ///< from the last member's arrival
+  std::int64_t bytes_on_wire = 0;
+  std::int64_t count = 0;
+};
+
+struct CommunicationSets {
+  IntervalSet active;
+  IntervalSet transfer;
+};
+
+// All that one window holds, before any of it is measured.
+struct WindowContent {
+  std::vector<Interval> compute;
+  std::vector<Interval> copy;
+  std::array<CommunicationIntervals, kNumModes> by_mode;
+  std::map<NameId, CommunicationIntervals> by_purpose;
+};
+
+Interval cut(std::int64_t begin, std::int64_t end, const Window& window) {
+  return {std::max(begin, window.begin_ns), std::min(end, window.end_ns)};
+}
+
+bool ends_in(std::int64_t end, const Window& window) { return window.begin_ns < end && end <= window.end_ns; }
+
+void add_communication(const Trace& trace, std::size_t slice, const Window& window, CommunicationIntervals& into) {
+  const std::int64_t start = trace.start_ns()[slice];
+  const std::int64_t end = trace.end_ns(slice);
+  const CommunicationRecord* record = trace.communication(slice);
+  const bool arrival_known = record != nullptr && record->last_arrival_ns != -1;
+  const std::int64_t arrival = arrival_known ? std::clamp(record->last_arrival_ns, start, end) : start;
+  into.active.push_back(cut(start, end, window));
+  into.transfer.push_back(cut(arrival, end, window));
+  if (!ends_in(end, window)) return;
+  ++into.count;
+  if (record != nullptr) into.bytes_on_wire += record->bytes_on_wire();
+}
+
+void add_slice(const Trace& trace, std::size_t slice, const Window& window, WindowContent& content) {
+  const Tag& tag = trace.tag(slice);
+  const Interval active = cut(trace.start_ns()[slice], trace.end_ns(slice), window);
+  // A slice without a duration has no length to give, but it is counted.
+  if (active.end <= active.begin && !ends_in(trace.end_ns(slice), window)) return;
+  switch (tag.kind) {
+    case Kind::compute: content.compute.push_back(active); break;
+    case Kind::copy: content.copy.push_back(active); break;
+    case Kind::communication:
+      add_communication(trace, slice, window, content.by_mode[static_cast<std::size_t>(tag.mode)]);
+      add_communication(trace, slice, window, content.by_purpose[tag.purpose]);
+      break;
+  }
+}
+
+CommunicationSets sets_of(CommunicationIntervals& intervals) {
+  return {IntervalSet(std::move(intervals.active)), IntervalSet(std::move(intervals.transfer))};
+}
+
+CommunicationSplit measure(const CommunicationIntervals& counts, const CommunicationSets& sets,
+                           const IntervalSet& compute) {
+  CommunicationSplit split;
+  split.comm_ns = sets.active.length();
+  split.exposed_ns = subtract(sets.active, compute).length();
+  split.hidden_ns = split.comm_ns - split.exposed_ns;
+  split.exposed_transfer_ns = subtract(sets.transfer, compute).length();
+  split.exposed_wait_ns = split.exposed_ns - split.exposed_transfer_ns;
+  split.bytes_on_wire = counts.bytes_on_wire;
+  split.count = counts.count;
+  return split;
+}
+
+using ModeSets = std::array<IntervalSet, kNumModes>;
+
+// Length of every combination of modes that are exposed at one time.
+std::map<std::string, std::int64_t> exposed_by_modes(const ModeSets& exposed) {
+  std::vector<std::pair<std::int64_t, unsigned>> toggles;
+  for (std::size_t mode = 0; mode < kNumModes; ++mode)
+    for (const Interval& i : exposed[mode].intervals())
+      for (const std::int64_t time : {i.begin, i.end}) toggles.emplace_back(time, 1U << mode);
+  std::sort(toggles.begin(), toggles.end());
+  std::map<std::string, std::int64_t> lengths;
+  unsigned active = 0;
+  std::int64_t since = 0;
+  for (const auto& [time, mode] : toggles) {
+    if (active != 0 && time > since) lengths[modes_key(active)] += time - since;
+    active ^= mode;
+    since = time;
+  }
+  return lengths;
+}
+
+Split measure(WindowContent& content, const Window& window) {
+  Split split;
+  const IntervalSet compute(std::move(content.compute));
+  IntervalSet comm;
+  IntervalSet transfer;
+  ModeSets exposed;
+  for (std::size_t mode = 0; mode < kNumModes; ++mode) {
+    CommunicationIntervals& intervals = content.by_mode[mode];
+    if (intervals.active.empty()) continue;
+    const CommunicationSets sets = sets_of(intervals);
+    split.modes[mode_key(mode)] = measure(intervals, sets, compute);
+    exposed[mode] = subtract(sets.active, compute);
+    comm = unite(comm, sets.active);
+    transfer = unite(transfer, sets.transfer);
+  }
+  for (auto& [purpose, intervals] : content.by_purpose)
+    split.purposes[purpose_key(purpose)] = measure(intervals, sets_of(intervals), compute);
+
+  const IntervalSet busy = unite(compute, comm);
+  const IntervalSet copy(std::move(content.copy));
+  split.window_ns = window.length_ns();
+  split.hidden_ns = intersect(comm, compute).length();
+  split.compute_only_ns = compute.length() - split.hidden_ns;
+  split.copy_only_ns = subtract(copy, busy).length();
+  split.idle_ns = split.window_ns - busy.length() - split.copy_only_ns;
+  split.exposed_ns_by_modes = exposed_by_modes(exposed);
+  split.exposed_wait_ns = split.exposed_ns() - subtract(transfer, compute).length();
+  return split;
+}
+
+void check_window(const Window& window) {
+  if (window.end_ns < window.begin_ns)
+    throw std::invalid_argument(fmt::format("window of rank {} step {} ends at {} ns, before it begins at {} ns",
+                                            window.rank, window.step, window.end_ns, window.begin_ns));
+}
+
+// The slices of every rank by start.
+std::map<std::int32_t, std::vector<std::size_t>> slices_by_rank(const Trace& trace) {
+  std::map<std::int32_t, std::vector<std::size_t>> ranks;
+  for (std::size_t i = 0; i < trace.size(); ++i) ranks[trace.tracks[trace.track(i)].rank].push_back(i);
+  for (auto& [rank, slices] : ranks)
+    std::stable_sort(slices.begin(), slices.end(),
+                     [&](std::size_t a, std::size_t b) { return trace.start_ns()[a] < trace.start_ns()[b]; });
+  return ranks;
+}
+
+// Hands out the slices of one rank to its windows, which must come in order of time.
+class RankSweep {
+ public:
+  RankSweep(const Trace& trace, const std::vector<std::size_t>& slices_by_start)
+      : trace_(trace), slices_(slices_by_start) {}
+
+  Split next(const Window& window) {
+    while (next_ < slices_.size() && trace_.start_ns()[slices_[next_]] <= window.end_ns)
+      open_.push_back(slices_[next_++]);
+    WindowContent content;
+    for (const std::size_t slice : open_) add_slice(trace_, slice, window, content);
+    std::erase_if(open_, [&](std::size_t slice) { return trace_.end_ns(slice) <= window.end_ns; });
+    return measure(content, window);
+  }
+
+ private:
+  const Trace& trace_;
+  const std::vector<std::size_t>& slices_;
+  std::size_t next_ = 0;
+  std::vector<std::size_t> open_;  ///< begun before the end of the last window and not ended in it
+};
+
+}  // namespace
+
+Split split_window(const Trace& trace, const Window& window) {
+  check_window(window);
+  WindowContent content;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.tracks[trace.track(i)].rank == window.rank) add_slice(trace, i, window, content);
+  return measure(content, window);
+}
+
+std::vector<Split> split_windows(const Trace& trace, std::span<const Window> windows) {
+  std::vector<std::size_t> order(windows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(windows[a].rank, windows[a].begin_ns) < std::pair(windows[b].rank, windows[b].begin_ns);
+  });
+  auto by_rank = slices_by_rank(trace);
+  std::vector<Split> splits(windows.size());
+  const Window* last = nullptr;
+  std::optional<RankSweep> sweep;
+  for (const std::size_t i : order) {
+    const Window& window = windows[i];
+    check_window(window);
+    const bool same_rank = last != nullptr && last->rank == window.rank;
+    if (same_rank && window.begin_ns < last->end_ns)
+      throw std::invalid_argument(fmt::format("windows of rank {} overlap at {} ns", window.rank, window.begin_ns));
+    if (!same_rank) sweep.emplace(trace, by_rank[window.rank]);
+    splits[i] = sweep->next(window);
+    last = &window;
+  }
+  return splits;
+}
+
+}  // namespace underlap::analysis

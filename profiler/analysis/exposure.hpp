@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "profiler/analysis/split.hpp"
+#include "profiler/analysis/windows.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::analysis {
+
+/// Splits one window of one rank exactly, as bench/METRICS.md defines it; slices that cross the window are cut.
+///
+/// What a slice is follows from its Tag::kind alone. Communication of Mode::none is "unattributed", as is the purpose
+/// of one that has none. Looks at every slice of the trace: use split_windows for more than one window.
+/// Throws std::invalid_argument for a window that ends before it begins.
+Split split_window(const Trace&, const Window&);
+
+/// The same for many windows, in their order, in about the time of sorting the slices. The windows of one rank must
+/// not overlap, as those of find_windows do not; throws std::invalid_argument where they do.
+std::vector<Split> split_windows(const Trace&, std::span<const Window>);
+
+}  // namespace underlap::analysis

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::formats {
+
+/// A trace format: one file `<name>_format.cpp` that defines `Format <name>_format()`, and one line in CMakeLists.txt.
+///
+/// CMake writes the table of formats from that line. (Registration objects would vanish without a warning from the
+/// STATIC library of this layer; a generated table cannot.)
+struct Format {
+  std::string_view name;         ///< one word, as `underlap list formats` shows it
+  std::string_view extension;    ///< of its files, with the dot; `.zst` may follow it
+  std::string_view description;  ///< one line
+  /// Whether a file that begins with these bytes (up to kSniffBytes, decompressed) is of this format.
+  bool (*sniff)(std::span<const std::byte>);
+  /// Reads a file. Throws MachineError where the file cannot be read, std::invalid_argument where nothing in it can be
+  /// used; bad records are counted in Trace::import.
+  Trace (*read)(const std::filesystem::path&);
+  /// Writes a file; nullptr: this format is only read. Throws MachineError.
+  void (*write)(const std::filesystem::path&, const Trace&);
+};
+
+inline constexpr std::size_t kSniffBytes = 4096;
+
+/// Every format, in the order in which they sniff.
+std::span<const Format> formats();
+
+/// Reads a trace of any format, told by its first bytes, compressed with zstd or not.
+///
+/// Throws MachineError where the file cannot be read, std::invalid_argument for an empty file, for one of no known
+/// format (naming the known ones), and for a native trace of a newer schema.
+Trace read_trace(const std::filesystem::path&);
+
+/// Writes a trace in the format that the file's extension names.
+///
+/// Throws std::invalid_argument for an extension that no format writes (naming those that exist), MachineError where
+/// the file cannot be written.
+void write_trace(const std::filesystem::path&, const Trace&);
+
+}  // namespace underlap::formats

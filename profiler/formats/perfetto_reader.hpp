@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <span>
+
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::formats {
+
+/// Reads a native trace, compressed with zstd or not, whole into memory.
+///
+/// What cannot be used is counted in Trace::import.skipped by reason, and everything before it is kept: a truncated
+/// end, slices lost in a cut block, a slice begun and not ended, packets that are not ours.
+/// Throws MachineError where the file cannot be read; std::invalid_argument for a Perfetto trace that Underlap did not
+/// write, and for one of a newer schema.
+Trace read_perfetto(const std::filesystem::path&);
+
+/// The same from memory, not compressed. `origin` names the bytes in messages.
+Trace read_perfetto(std::span<const std::byte> bytes, const std::filesystem::path& origin);
+
+}  // namespace underlap::formats
