@@ -180,6 +180,8 @@ std::string_view to_string(NumericsLabel label) { return kLabels[label]; }
 void write_results(const std::filesystem::path& folder, const RunResults& results) {
   Json document{{"schema", fmt::format("{}{}", kSchemaFamily, kSchemaVersion)}};
   document.update(encode(results));
+  const std::vector<CellSummary> summaries = summarise(results);
+  for (std::size_t i = 0; i < summaries.size(); ++i) document["cells"][i]["statistics"] = encode(summaries[i]);
   write_file_atomically(file_in(folder), document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/results.hpp"
+#include "bench/summary.hpp"
 
 namespace underlap::bench::schema {
 
@@ -102,6 +103,56 @@ struct Fields<RunResults> {
     field("blocks_planned", results.blocks_planned);
     field("blocks_done", results.blocks_done);
     field("cells", results.cells);
+  }
+};
+
+template <>
+struct Fields<Interval> {
+  static void visit(auto& interval, auto&& field) {
+    field("low", interval.low);
+    field("high", interval.high);
+  }
+};
+
+template <>
+struct Fields<Estimate> {
+  static void visit(auto& estimate, auto&& field) {
+    field("value", estimate.value);
+    field("interval", estimate.interval);
+    field("blocks", estimate.blocks);
+  }
+};
+
+template <>
+struct Fields<PurposeSummary> {
+  static void visit(auto& purpose, auto&& field) {
+    field("comm_ms", purpose.comm_ms);
+    field("exposed_ms", purpose.exposed_ms);
+    field("exposed_wait_ms", purpose.exposed_wait_ms);
+    field("exposed_transfer_ms", purpose.exposed_transfer_ms);
+    field("bytes_on_wire", purpose.bytes_on_wire);
+    field("count", purpose.count);
+  }
+};
+
+template <>
+struct Fields<CellSummary> {
+  static void visit(auto& summary, auto&& field) {
+    field("off_cell", summary.off_cell);
+    field("no_comm_cell", summary.no_comm_cell);
+    field("steps", summary.steps);
+    field("step_ms", summary.step_ms);
+    field("comm_ms", summary.comm_ms);
+    field("exposed_ms", summary.exposed_ms);
+    field("exposed_worst_ms", summary.exposed_worst_ms);
+    field("overlap_pct", summary.overlap_pct);
+    field("bytes_on_wire", summary.bytes_on_wire);
+    field("transfer_cpu_ms", summary.transfer_cpu_ms);
+    field("step_ratio_to_off", summary.step_ratio_to_off);
+    field("efficiency", summary.efficiency);
+    field("step_ratio_to_bound", summary.step_ratio_to_bound);
+    field("final_loss", summary.final_loss);
+    field("purposes", summary.purposes);
   }
 };
 

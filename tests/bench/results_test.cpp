@@ -165,6 +165,8 @@ TEST_F(ResultsFile, StandsAsReadableJsonWithPlanAndSchema) {
   EXPECT_TRUE(document["/cells/1/plan"_json_pointer].is_null());
   EXPECT_EQ(document["/cells/0/label"_json_pointer], "reordered");
   EXPECT_EQ(document["/cells/0/values"_json_pointer].dump(), R"({"z":"1","a":"2"})");
+  EXPECT_EQ(document["/cells/0/statistics/steps"_json_pointer], 2);
+  EXPECT_TRUE(document["/cells/1/statistics/step_ms"_json_pointer].is_null());
   EXPECT_EQ(document["/cells/0/samples/0/ranks/0/exposed_ns_by_modes/dp+tp"_json_pointer], 7);
 }
 
