@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,11 +28,14 @@ struct StepSample {
 /// What comparing a cell's losses with those of its reference cell gave.
 enum class NumericsLabel : std::uint8_t { reference, bit_identical, reordered, lower_precision, not_checked, mismatch };
 
+/// "reference", "bit_identical", ...
+std::string_view to_string(NumericsLabel);
+
 /// One cell of the matrix, as measured so far.
 struct CellResult {
   std::string name;
-  std::vector<std::pair<std::string, std::string>> values;  ///< axis -> value
-  std::string plan_json;                                    ///< schema underlap.plan/1
+  std::vector<std::pair<std::string, std::string>> values;  ///< axis -> value; each axis once
+  std::string plan_json;                                    ///< schema underlap.plan/1; read back in compact form
   bool no_comm = false;
   bool paced = false;
   std::vector<StepSample> samples;
@@ -71,8 +75,10 @@ struct RunResults {
   std::vector<CellResult> cells;
 };
 
-/// Writes `results` to `folder`/results.json: whole or not at all (temporary file, fsync, rename).
-/// Throws MachineError with the path and the system's reason.
+/// Writes `results` to `folder`/results.json: whole or not at all (temporary file, fsync, rename). Beside the fields
+/// above every cell has `statistics`, its summary (bench/summary.hpp), which reading ignores.
+/// Throws MachineError with the path and the system's reason; std::invalid_argument where a cell's plan is not JSON or
+/// an axis stands twice.
 void write_results(const std::filesystem::path& folder, const RunResults& results);
 
 /// Reads what write_results wrote. Throws std::invalid_argument naming the file, and the place where JSON is wrong

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bench/results.hpp"
+#include "bench/summary.hpp"
+
+namespace underlap::bench::schema {
+
+/// A string that holds JSON text and stands in the file as that JSON; empty stands as null.
+template <class String>
+struct JsonText {
+  String& text;
+};
+
+/// The fields of one type of the results file, each with its key: the one list that both writer and reader follow.
+/// `visit(object, field)` calls field(key, member) in the order of the file.
+template <class T>
+struct Fields;
+
+template <>
+struct Fields<analysis::CommunicationSplit> {
+  static void visit(auto& split, auto&& field) {
+    field("comm_ns", split.comm_ns);
+    field("exposed_ns", split.exposed_ns);
+    field("hidden_ns", split.hidden_ns);
+    field("exposed_wait_ns", split.exposed_wait_ns);
+    field("exposed_transfer_ns", split.exposed_transfer_ns);
+    field("bytes_on_wire", split.bytes_on_wire);
+    field("count", split.count);
+  }
+};
+
+template <>
+struct Fields<analysis::Split> {
+  static void visit(auto& split, auto&& field) {
+    field("window_ns", split.window_ns);
+    field("compute_only_ns", split.compute_only_ns);
+    field("hidden_ns", split.hidden_ns);
+    field("copy_only_ns", split.copy_only_ns);
+    field("idle_ns", split.idle_ns);
+    field("exposed_ns_by_modes", split.exposed_ns_by_modes);
+    field("modes", split.modes);
+    field("purposes", split.purposes);
+  }
+};
+
+template <>
+struct Fields<StepSample> {
+  static void visit(auto& sample, auto&& field) {
+    field("block", sample.block);
+    field("step", sample.step);
+    field("step_ns", sample.step_ns);
+    field("loss", sample.loss);
+    field("transfer_cpu_ns", sample.transfer_cpu_ns);
+    field("ranks", sample.ranks);
+  }
+};
+
+template <>
+struct Fields<CellResult> {
+  static void visit(auto& cell, auto&& field) {
+    field("name", cell.name);
+    field("values", cell.values);
+    field("plan", JsonText{cell.plan_json});
+    field("no_comm", cell.no_comm);
+    field("paced", cell.paced);
+    field("label", cell.label);
+    field("max_loss_difference", cell.max_loss_difference);
+    field("bound_ns", cell.bound_ns);
+    field("bound_source", cell.bound_source);
+    field("trace_file", cell.trace_file);
+    field("trace_bytes", cell.trace_bytes);
+    field("warmup_losses", cell.warmup_losses);
+    field("samples", cell.samples);
+  }
+};
+
+template <>
+struct Fields<RunInfo> {
+  static void visit(auto& info, auto&& field) {
+    field("command", info.command);
+    field("commit", info.commit);
+    field("version", info.version);
+    field("started_utc", info.started_utc);
+    field("host_name_hash", info.host_name_hash);
+    field("cpu_model", info.cpu_model);
+    field("num_cpus", info.num_cpus);
+    field("operating_system", info.operating_system);
+    field("compiler", info.compiler);
+    field("library_versions", info.library_versions);
+    field("backend", info.backend);
+    field("link", info.link);
+    field("clock", info.clock);
+    field("seed", info.seed);
+    field("config_hash", info.config_hash);
+  }
+};
+
+template <>
+struct Fields<RunResults> {
+  static void visit(auto& results, auto&& field) {
+    field("run", results.info);
+    field("blocks_planned", results.blocks_planned);
+    field("blocks_done", results.blocks_done);
+    field("cells", results.cells);
+  }
+};
+
+template <>
+struct Fields<Interval> {
+  static void visit(auto& interval, auto&& field) {
+    field("low", interval.low);
+    field("high", interval.high);
+  }
+};
+
+template <>
+struct Fields<Estimate> {
+  static void visit(auto& estimate, auto&& field) {
+    field("value", estimate.value);
+    field("interval", estimate.interval);
+    field("blocks", estimate.blocks);
+  }
+};
+
+template <>
+struct Fields<PurposeSummary> {
+  static void visit(auto& purpose, auto&& field) {
+    field("comm_ms", purpose.comm_ms);
+    field("exposed_ms", purpose.exposed_ms);
+    field("exposed_wait_ms", purpose.exposed_wait_ms);
+    field("exposed_transfer_ms", purpose.exposed_transfer_ms);
+    field("bytes_on_wire", purpose.bytes_on_wire);
+    field("count", purpose.count);
+  }
+};
+
+template <>
+struct Fields<CellSummary> {
+  static void visit(auto& summary, auto&& field) {
+    field("off_cell", summary.off_cell);
+    field("no_comm_cell", summary.no_comm_cell);
+    field("steps", summary.steps);
+    field("step_ms", summary.step_ms);
+    field("comm_ms", summary.comm_ms);
+    field("exposed_ms", summary.exposed_ms);
+    field("exposed_worst_ms", summary.exposed_worst_ms);
+    field("overlap_pct", summary.overlap_pct);
+    field("bytes_on_wire", summary.bytes_on_wire);
+    field("transfer_cpu_ms", summary.transfer_cpu_ms);
+    field("step_ratio_to_off", summary.step_ratio_to_off);
+    field("efficiency", summary.efficiency);
+    field("step_ratio_to_bound", summary.step_ratio_to_bound);
+    field("final_loss", summary.final_loss);
+    field("purposes", summary.purposes);
+  }
+};
+
+template <class T>
+concept Described = requires {
+  sizeof(Fields<T>);
+};
+
+}  // namespace underlap::bench::schema

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace underlap::bench {
+namespace {
+
+// Below this share of the step, ECT_off is so small that E would be noise divided by noise.
+constexpr double kSmallestEctShare = 0.01;
+constexpr double kNsPerMs = 1e6;
+
+double ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
+
+// Figures of the samples for which `figure` gives one, by block.
+template <class Figure>
+Blocks by_block(const CellResult& cell, Figure figure) {
+  Blocks blocks;
+  for (const StepSample& sample : cell.samples)
+    if (const std::optional<double> value = figure(sample)) blocks[sample.block].push_back(*value);
+  return blocks;
+}
+
+template <class Figure>
+std::optional<Estimate> estimate(const CellResult& cell, Figure figure) {
+  const Blocks blocks = by_block(cell, figure);
+  return blocks.empty() ? std::nullopt : std::optional(block_median(blocks));
+}
+
+template <class Figure>
+std::optional<double> value_of(const CellResult& cell, Figure figure) {
+  const auto found = estimate(cell, figure);
+  return found ? std::optional(found->value) : std::nullopt;
+}
+
+// Turns a figure of one rank's window into the mean over the ranks of a sample.
+template <class OfSplit>
+auto mean_rank(OfSplit of_split) {
+  return [of_split](const StepSample& sample) -> std::optional<double> {
+    if (sample.ranks.empty()) return std::nullopt;
+    double sum = 0;
+    for (const analysis::Split& split : sample.ranks) sum += of_split(split);
+    return sum / static_cast<double>(sample.ranks.size());
+  };
+}
+
+std::optional<double> worst_exposed_ms(const StepSample& sample) {
+  std::optional<double> worst;
+  for (const analysis::Split& split : sample.ranks) worst = std::max(worst.value_or(0), ms(split.exposed_ns()));
+  return worst;
+}
+
+std::optional<double> overlap_pct(const StepSample& sample) {
+  double hidden = 0, comm = 0;
+  for (const analysis::Split& split : sample.ranks) {
+    hidden += static_cast<double>(split.hidden_ns);
+    comm += static_cast<double>(split.comm_ns());
+  }
+  return comm > 0 ? std::optional(100 * hidden / comm) : std::nullopt;
+}
+
+double bytes_on_wire(const analysis::Split& split) {
+  double bytes = 0;
+  for (const auto& [mode, communication] : split.modes) bytes += static_cast<double>(communication.bytes_on_wire);
+  return bytes;
+}
+
+std::optional<double> step_ms(const StepSample& sample) { return ms(sample.step_ns); }
+
+// The mean rank's figure of one purpose; a window without that purpose counts as 0.
+double purpose_figure(const CellResult& cell, const std::string& purpose,
+                      std::int64_t analysis::CommunicationSplit::*member) {
+  const auto of_split = [&](const analysis::Split& split) {
+    const auto found = split.purposes.find(purpose);
+    return found == split.purposes.end() ? 0.0 : static_cast<double>(found->second.*member);
+  };
+  return value_of(cell, mean_rank(of_split)).value_or(0);
+}
+
+std::map<std::string, PurposeSummary> purposes_of(const CellResult& cell) {
+  using Split = analysis::CommunicationSplit;
+  std::map<std::string, PurposeSummary> purposes;
+  for (const StepSample& sample : cell.samples)
+    for (const analysis::Split& split : sample.ranks)
+      for (const auto& [purpose, communication] : split.purposes) purposes.try_emplace(purpose);
+  for (auto& [purpose, summary] : purposes) {
+    summary.comm_ms = purpose_figure(cell, purpose, &Split::comm_ns) / kNsPerMs;
+    summary.exposed_ms = purpose_figure(cell, purpose, &Split::exposed_ns) / kNsPerMs;
+    summary.exposed_wait_ms = purpose_figure(cell, purpose, &Split::exposed_wait_ns) / kNsPerMs;
+    summary.exposed_transfer_ms = purpose_figure(cell, purpose, &Split::exposed_transfer_ns) / kNsPerMs;
+    summary.bytes_on_wire = purpose_figure(cell, purpose, &Split::bytes_on_wire);
+    summary.count = purpose_figure(cell, purpose, &Split::count);
+  }
+  return purposes;
+}
+
+// Differences of two cells' block medians, in the blocks that both have.
+Blocks paired_difference(const Blocks& a, const Blocks& b) {
+  Blocks differences;
+  for (const auto& [block, values] : a)
+    if (const auto other = b.find(block); other != b.end())
+      differences[block] = {median(values) - median(other->second)};
+  return differences;
+}
+
+std::optional<Estimate> ratio_to(const CellResult& off, const CellResult& cell) {
+  const Blocks ours = by_block(cell, step_ms);
+  Blocks theirs = by_block(off, step_ms);
+  std::erase_if(theirs, [&](const auto& block) { return !ours.contains(block.first) || !(median(block.second) > 0); });
+  return theirs.empty() ? std::nullopt : std::optional(paired_ratio(ours, theirs));
+}
+
+bool clearly_positive(const Estimate& ect_off, double step_off_ms) {
+  const double low = ect_off.interval ? ect_off.interval->low : ect_off.value;
+  return low > 0 && ect_off.value > kSmallestEctShare * step_off_ms;
+}
+
+std::optional<double> efficiency(const CellResult& cell, const CellResult& off, const CellResult& no_comm) {
+  const Blocks t_comp = by_block(no_comm, step_ms);
+  const Blocks steps_off = by_block(off, step_ms);
+  const Blocks ect = paired_difference(by_block(cell, step_ms), t_comp);
+  const Blocks ect_off = paired_difference(steps_off, t_comp);
+  if (ect.empty() || ect_off.empty()) return std::nullopt;
+  const Estimate divisor = block_median(ect_off);
+  if (!clearly_positive(divisor, block_median(steps_off).value)) return std::nullopt;
+  return 1 - block_median(ect).value / divisor.value;
+}
+
+void compare(CellSummary& summary, const std::vector<CellResult>& cells, std::size_t cell) {
+  const References references = find_references(cells, cell);
+  if (references.off) summary.off_cell = cells[*references.off].name;
+  if (references.no_comm) summary.no_comm_cell = cells[*references.no_comm].name;
+  if (cells[cell].no_comm || !references.off || references.off == cell) return;
+  summary.step_ratio_to_off = ratio_to(cells[*references.off], cells[cell]);
+  if (references.no_comm)
+    summary.efficiency = efficiency(cells[cell], cells[*references.off], cells[*references.no_comm]);
+}
+
+std::optional<double> final_loss(const CellResult& cell) {
+  const auto last = std::max_element(cell.samples.begin(), cell.samples.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.block, a.step) < std::pair(b.block, b.step);
+  });
+  return last == cell.samples.end() ? std::nullopt : std::optional(last->loss);
+}
+
+CellSummary summarise_alone(const CellResult& cell) {
+  CellSummary summary;
+  summary.name = cell.name;
+  summary.steps = static_cast<std::int32_t>(cell.samples.size());
+  summary.step_ms = estimate(cell, step_ms);
+  summary.comm_ms = estimate(cell, mean_rank([](const auto& split) { return ms(split.comm_ns()); }));
+  summary.exposed_ms = estimate(cell, mean_rank([](const auto& split) { return ms(split.exposed_ns()); }));
+  summary.exposed_worst_ms = estimate(cell, worst_exposed_ms);
+  summary.overlap_pct = value_of(cell, overlap_pct);
+  summary.bytes_on_wire = value_of(cell, mean_rank(bytes_on_wire));
+  summary.transfer_cpu_ms = value_of(cell, [](const StepSample& s) { return std::optional(ms(s.transfer_cpu_ns)); });
+  summary.final_loss = final_loss(cell);
+  summary.purposes = purposes_of(cell);
+  if (summary.step_ms && cell.bound_ns.value_or(0) > 0)
+    summary.step_ratio_to_bound = summary.step_ms->value / ms(*cell.bound_ns);
+  return summary;
+}
+
+std::set<std::int32_t> traced_blocks(const CellResult& cell) {
+  std::set<std::int32_t> blocks;
+  for (const StepSample& sample : cell.samples)
+    if (!sample.ranks.empty()) blocks.insert(sample.block);
+  return blocks;
+}
+
+// Each part is rounded by itself and the window is their sum, so that differences add up to the nanosecond.
+WindowParts mean_parts(const CellResult& cell, const std::set<std::int32_t>& blocks) {
+  double compute = 0, exposed = 0, copy_only = 0, idle = 0, windows = 0;
+  for (const StepSample& sample : cell.samples) {
+    if (!blocks.contains(sample.block)) continue;
+    for (const analysis::Split& split : sample.ranks) {
+      compute += static_cast<double>(split.compute_ns());
+      exposed += static_cast<double>(split.exposed_ns());
+      copy_only += static_cast<double>(split.copy_only_ns);
+      idle += static_cast<double>(split.idle_ns);
+      ++windows;
+    }
+  }
+  return {std::llround(compute / windows), std::llround(exposed / windows), std::llround(copy_only / windows),
+          std::llround(idle / windows)};
+}
+
+}  // namespace
+
+std::vector<CellSummary> summarise(const RunResults& results) {
+  std::vector<CellSummary> summaries;
+  for (std::size_t i = 0; i < results.cells.size(); ++i)
+    compare(summaries.emplace_back(summarise_alone(results.cells[i])), results.cells, i);
+  return summaries;
+}
+
+std::optional<WinBreakdown> where_a_win_went(const CellResult& from, const CellResult& to) {
+  const std::set<std::int32_t> ours = traced_blocks(to);
+  std::set<std::int32_t> common = traced_blocks(from);
+  std::erase_if(common, [&](std::int32_t block) { return !ours.contains(block); });
+  if (common.empty()) return std::nullopt;
+  return WinBreakdown{mean_parts(from, common), mean_parts(to, common)};
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/results.hpp"
+#include "bench/statistics.hpp"
+
+namespace underlap::bench {
+
+/// Communication of one purpose in one step of a cell, mean over the ranks; each figure is a median over blocks of
+/// medians over steps, so they need not add up.
+struct PurposeSummary {
+  double comm_ms = 0;
+  double exposed_ms = 0;
+  double exposed_wait_ms = 0;
+  double exposed_transfer_ms = 0;
+  double bytes_on_wire = 0;
+  double count = 0;
+};
+
+/// What is said of one cell. Times are medians over blocks of medians over steps, with their bootstrap intervals.
+/// An absent figure could not be formed: the cell ran without its recorder, or the cell to compare with is missing.
+struct CellSummary {
+  std::string name;
+  std::string off_cell;      ///< the cell with every overlap off and otherwise equal; empty: none
+  std::string no_comm_cell;  ///< the cell that T_comp comes from; empty: none
+  std::int32_t steps = 0;    ///< measured steps of all blocks
+  std::optional<Estimate> step_ms;
+  std::optional<Estimate> comm_ms;            ///< mean over the ranks
+  std::optional<Estimate> exposed_ms;         ///< mean over the ranks
+  std::optional<Estimate> exposed_worst_ms;   ///< of the step's worst rank
+  std::optional<double> overlap_pct;          ///< 100 * hidden / communication of all ranks; absent without any
+  std::optional<double> bytes_on_wire;        ///< per rank and step
+  std::optional<double> transfer_cpu_ms;      ///< CPU time of the transfers of all ranks, per step
+  std::optional<Estimate> step_ratio_to_off;  ///< step / step_off within a block; below 1: overlap won
+  std::optional<double> efficiency;           ///< E = 1 - ECT / ECT_off with ECT = step - T_comp; negative is legal
+  std::optional<double> step_ratio_to_bound;  ///< step / bound_ns
+  std::optional<double> final_loss;           ///< of the last measured step
+  std::map<std::string, PurposeSummary> purposes;
+};
+
+/// The cells that a cell is held against, as indices.
+struct References {
+  std::optional<std::size_t> off;
+  std::optional<std::size_t> no_comm;
+};
+
+/// Finds a cell's references from the axis values alone.
+///
+/// An axis toggles overlap where the last part of its dotted path begins or ends with "overlap" (overlap,
+/// ddp.overlap_grad_reduce, tp_comm_overlap) or is grad_reduce or param_gather; its values off, false and none mean
+/// off. The axis run.no_comm (or no_comm) is never compared.
+///
+/// off      communicates, has every overlap axis off, and equals the cell in all other axes. None where the matrix
+///          toggles no overlap. The off cell is its own.
+/// no_comm  a no_comm cell equal in all axes but those of overlap; an axis that it lacks counts as equal. Where there
+/// are
+///          several, the one with overlap off, since T_comp is to be that of the unsplit kernels.
+References find_references(const std::vector<CellResult>& cells, std::size_t cell);
+
+/// One summary per cell, in the order of the cells. Deterministic. Never throws for what was measured.
+std::vector<CellSummary> summarise(const RunResults& results);
+
+/// The mean rank's window, mean over the steps of the blocks that both cells have, in whole nanoseconds.
+struct WindowParts {
+  std::int64_t compute_ns = 0;  ///< compute_only + hidden
+  std::int64_t exposed_ns = 0;
+  std::int64_t copy_only_ns = 0;
+  std::int64_t idle_ns = 0;
+
+  std::int64_t window_ns() const { return compute_ns + exposed_ns + copy_only_ns + idle_ns; }
+};
+
+/// Where the time went from one cell to another: the parts' differences sum to the window's difference exactly.
+struct WinBreakdown {
+  WindowParts from;
+  WindowParts to;
+
+  std::int64_t window_delta_ns() const { return to.window_ns() - from.window_ns(); }
+};
+
+/// Returns nullopt where the cells have no block in common with the recorder on in both.
+std::optional<WinBreakdown> where_a_win_went(const CellResult& from, const CellResult& to);
+
+}  // namespace underlap::bench

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/summary.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/bench/sample_results.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// Three blocks of two steps, both ranks with the same window.
+CellResult steady(std::string name, std::vector<std::pair<std::string, std::string>> values,
+                  const analysis::Split& split) {
+  std::vector<StepSample> samples;
+  for (int block = 0; block < 3; ++block)
+    for (int step = 0; step < 2; ++step) samples.push_back(step_of(block, block * 3 + step, {split, split}));
+  return cell_of(std::move(name), std::move(values), std::move(samples));
+}
+
+RunResults matrix() {
+  RunResults results;
+  results.blocks_planned = results.blocks_done = 3;
+  results.cells = {steady("off fp32", {{"overlap", "off"}, {"fp32", "true"}}, split_of(600, 0, 400, 0)),
+                   steady("on fp32", {{"overlap", "both"}, {"fp32", "true"}}, split_of(300, 350, 50, 0)),
+                   steady("off bf16", {{"overlap", "off"}, {"fp32", "false"}}, split_of(600, 0, 200, 0)),
+                   steady("none fp32", {{"overlap", "both"}, {"fp32", "true"}}, split_of(610, 0, 0, 0)),
+                   steady("none off fp32", {{"overlap", "off"}, {"fp32", "true"}}, split_of(600, 0, 0, 0))};
+  results.cells[3].no_comm = results.cells[4].no_comm = true;
+  return results;
+}
+
+TEST(FindReferences, HoldsACellAgainstTheOffCellOfItsOwnPrecision) {
+  const auto cells = matrix().cells;
+  EXPECT_EQ(find_references(cells, 1).off, 0U);
+  EXPECT_EQ(find_references(cells, 0).off, 0U);
+  EXPECT_EQ(find_references(cells, 2).off, 2U);
+}
+
+TEST(FindReferences, TakesComputeTimeFromTheCellWithOverlapOffAndEqualPrecision) {
+  const auto cells = matrix().cells;
+  EXPECT_EQ(find_references(cells, 1).no_comm, 4U);
+  EXPECT_EQ(find_references(cells, 2).no_comm, std::nullopt);
+}
+
+TEST(FindReferences, ReadsDottedPathsAndShortNamesAsToggles) {
+  const std::vector<CellResult> cells{
+      cell_of("a", {{"comm_overlap.overlap_grad_reduce", "false"}, {"param_gather", "off"}, {"x.size", "1"}}, {}),
+      cell_of("b", {{"comm_overlap.overlap_grad_reduce", "true"}, {"param_gather", "off"}, {"x.size", "1"}}, {}),
+      cell_of("c", {{"comm_overlap.overlap_grad_reduce", "true"}, {"param_gather", "on"}, {"x.size", "2"}}, {})};
+  EXPECT_EQ(find_references(cells, 1).off, 0U);
+  EXPECT_EQ(find_references(cells, 2).off, std::nullopt);
+}
+
+TEST(FindReferences, NoCommCellMayLackAnAxisOthersMayNot) {
+  std::vector<CellResult> cells{cell_of("on", {{"overlap", "on"}, {"size", "1"}}, {}),
+                                cell_of("off", {{"overlap", "off"}}, {}),
+                                cell_of("compute", {{"run.no_comm", "true"}}, {})};
+  cells[2].no_comm = true;
+  EXPECT_EQ(find_references(cells, 0).off, std::nullopt);
+  EXPECT_EQ(find_references(cells, 0).no_comm, 2U);
+}
+
+TEST(FindReferences, MatrixWithoutOverlapAxisHasNoOffCell) {
+  const std::vector<CellResult> cells{cell_of("a", {{"size", "1"}}, {}), cell_of("b", {{"size", "2"}}, {})};
+  EXPECT_EQ(find_references(cells, 0).off, std::nullopt);
+}
+
+TEST(Summarise, GivesTheFiguresOfASteadyCell) {
+  const CellSummary on = summarise(matrix())[1];
+  EXPECT_EQ(on.off_cell, "off fp32");
+  EXPECT_EQ(on.no_comm_cell, "none off fp32");
+  EXPECT_EQ(on.steps, 6);
+  EXPECT_DOUBLE_EQ(on.step_ms->value, 0.7);
+  EXPECT_DOUBLE_EQ(on.step_ms->interval->low, 0.7);
+  EXPECT_DOUBLE_EQ(on.comm_ms->value, 0.4);
+  EXPECT_DOUBLE_EQ(on.exposed_ms->value, 0.05);
+  EXPECT_DOUBLE_EQ(*on.overlap_pct, 87.5);
+  EXPECT_DOUBLE_EQ(*on.bytes_on_wire, 4096);
+  EXPECT_DOUBLE_EQ(*on.transfer_cpu_ms, 1);
+  EXPECT_DOUBLE_EQ(on.step_ratio_to_off->value, 0.7);
+  EXPECT_DOUBLE_EQ(*on.efficiency, 0.75);  // ECT 0.1 of 0.4
+  EXPECT_DOUBLE_EQ(on.purposes.at("grad_reduce_scatter").exposed_ms, 0.05);
+  EXPECT_DOUBLE_EQ(on.purposes.at("grad_reduce_scatter").count, 2);
+}
+
+TEST(Summarise, OffCellAndNoCommCellAreNotHeldAgainstOff) {
+  const auto summaries = summarise(matrix());
+  EXPECT_FALSE(summaries[0].step_ratio_to_off);
+  EXPECT_FALSE(summaries[0].efficiency);
+  EXPECT_FALSE(summaries[3].step_ratio_to_off);
+  EXPECT_FALSE(summaries[4].overlap_pct) << "no communication, no share of it";
+}
+
+TEST(Summarise, EfficiencyIsNegativeWhereOverlapLost) {
+  RunResults results = matrix();
+  results.cells[1] = steady("on fp32", {{"overlap", "both"}, {"fp32", "true"}}, split_of(800, 350, 50, 0));
+  EXPECT_DOUBLE_EQ(*summarise(results)[1].efficiency, -0.5);
+}
+
+TEST(Summarise, EfficiencyIsAbsentWhereOffIsNotClearlySlowerThanComputeAlone) {
+  RunResults results = matrix();
+  for (StepSample& sample : results.cells[0].samples) sample.step_ns = 603'000;  // 0.5 % above compute alone
+  EXPECT_FALSE(summarise(results)[1].efficiency);
+  results = matrix();
+  for (StepSample& sample : results.cells[0].samples)
+    if (sample.block == 2) sample.step_ns = 500'000;  // one block of three says the contrary
+  EXPECT_FALSE(summarise(results)[1].efficiency);
+}
+
+TEST(Summarise, WorstRankIsTakenStepByStep) {
+  RunResults results;
+  results.cells = {cell_of("a", {},
+                           {step_of(0, 0, {split_of(90, 0, 10, 0), split_of(40, 0, 60, 0)}),
+                            step_of(0, 1, {split_of(30, 0, 70, 0), split_of(80, 0, 20, 0)})})};
+  const CellSummary summary = summarise(results)[0];
+  EXPECT_DOUBLE_EQ(summary.exposed_worst_ms->value, 0.065);
+  EXPECT_DOUBLE_EQ(summary.exposed_ms->value, 0.04);
+  EXPECT_FALSE(summary.step_ms->interval) << "one block";
+}
+
+TEST(Summarise, CellsWithoutRecorderOrSamplesHaveNoSuchFigures) {
+  RunResults results = matrix();
+  for (StepSample& sample : results.cells[1].samples) sample.ranks.clear();
+  results.cells[2].samples.clear();
+  results.cells[1].bound_ns = 350'000;
+  const auto summaries = summarise(results);
+  EXPECT_FALSE(summaries[1].exposed_ms);
+  EXPECT_FALSE(summaries[1].bytes_on_wire);
+  EXPECT_DOUBLE_EQ(summaries[1].step_ratio_to_off->value, 0.7);
+  EXPECT_DOUBLE_EQ(*summaries[1].step_ratio_to_bound, 2);
+  EXPECT_FALSE(summaries[2].step_ms);
+  EXPECT_FALSE(summaries[2].final_loss);
+}
+
+TEST(Summarise, FinalLossIsOfTheLastStepWhateverTheOrderOfSamples) {
+  RunResults results = matrix();
+  results.cells[0].samples[5].loss = 1.25;
+  std::swap(results.cells[0].samples[0], results.cells[0].samples[5]);
+  EXPECT_DOUBLE_EQ(*summarise(results)[0].final_loss, 1.25);
+}
+
+TEST(WhereAWinWent, PartsSumToTheWindowsDifferenceToTheNanosecond) {
+  auto off = steady("off", {}, split_of(600, 0, 400, 5));
+  auto on = steady("on", {}, split_of(300, 350, 50, 7));
+  // Odd figures whose means are no whole nanoseconds.
+  on.samples[0].ranks[0].idle_ns += 1;
+  on.samples[0].ranks[0].window_ns += 1;
+  on.samples[3].ranks[1].compute_only_ns += 7;
+  on.samples[3].ranks[1].window_ns += 7;
+  const auto win = where_a_win_went(off, on);
+  ASSERT_TRUE(win);
+  EXPECT_EQ(win->to.compute_ns - win->from.compute_ns, 50'001);
+  EXPECT_EQ(win->to.exposed_ns - win->from.exposed_ns, -350'000);
+  EXPECT_EQ(win->to.idle_ns - win->from.idle_ns, 2'000);
+  EXPECT_EQ(win->window_delta_ns(), 50'001 - 350'000 + 2'000);
+}
+
+TEST(WhereAWinWent, ComparesOnlyBlocksThatBothRecorded) {
+  auto off = steady("off", {}, split_of(600, 0, 400, 0));
+  auto on = steady("on", {}, split_of(300, 0, 50, 0));
+  for (StepSample& sample : off.samples)
+    if (sample.block == 1) sample.ranks = {split_of(1, 0, 0, 0)};
+  for (StepSample& sample : on.samples)
+    if (sample.block == 1) sample.ranks.clear();
+  EXPECT_EQ(where_a_win_went(off, on)->from.compute_ns, 600'000);
+  for (StepSample& sample : on.samples) sample.ranks.clear();
+  EXPECT_FALSE(where_a_win_went(off, on));
+}
+
+}  // namespace
+}  // namespace underlap::bench
