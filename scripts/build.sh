@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 # Configure and build for bench/run, tests/run and .ci/run. Called from the project's root.
 
 underlap_jobs() { echo "${UNDERLAP_JOBS:-$(nproc)}"; }

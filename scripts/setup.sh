@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 # Packages that Underlap is built from: finds the missing ones, says so, installs them with apt.
 #
 #   . scripts/setup.sh; underlap_setup          returns 0, or 2 where something is missing and stays missing
@@ -55,23 +56,16 @@ underlap_missing() {
   if command -v dpkg-query >/dev/null; then underlap_missing_by_dpkg; else underlap_missing_by_probe; fi
 }
 
-# Prints how to become root: nothing for root itself; fails where there is no way.
-underlap_root_prefix() {
-  if [ "$(id -u)" -eq 0 ]; then
-    return 0
-  elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
-    echo sudo
-  else
-    return 1
-  fi
+# Whether packages can be installed: as root, or through sudo, which may ask for a password on a terminal only.
+underlap_may_install() {
+  [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; }
 }
 
 # underlap_apt_install LOG PACKAGE...
 underlap_apt_install() {
-  local log=$1 prefix
+  local log=$1 apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
   shift
-  prefix=$(underlap_root_prefix) || return 1
-  local apt=($prefix env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
+  [ "$(id -u)" -eq 0 ] || apt=(sudo "${apt[@]}")
   "${apt[@]}" update >"$log" 2>&1 && "${apt[@]}" install --no-install-recommends "$@" >>"$log" 2>&1
 }
 
@@ -87,7 +81,7 @@ underlap_setup() {
   if ! command -v apt-get >/dev/null; then
     echo "setup: no apt-get here. Install what these Debian packages hold, then run this again." >&2
     return 2
-  elif ! underlap_root_prefix >/dev/null; then
+  elif ! underlap_may_install; then
     echo "setup: not root, and sudo cannot be used. Have them installed: apt-get install $names" >&2
     return 2
   fi
