@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Configure and build for bench/run, tests/run and .ci/run. Called from the project's root.
+
+underlap_jobs() { echo "${UNDERLAP_JOBS:-$(nproc)}"; }
+
+# underlap_configure PRESET FOLDER [CMAKE-ARGUMENT...]: only where the folder was never configured, or by other presets.
+underlap_configure() {
+  local preset=$1 folder=$2 log
+  shift 2
+  [ -f "$folder/build.ninja" ] && [ ! CMakePresets.json -nt "$folder/build.ninja" ] && return 0
+  mkdir -p "$folder"
+  log=$folder/configure.log
+  if ! cmake --preset "$preset" "$@" >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    echo "configure: cmake --preset $preset failed (all of it: $log)" >&2
+    return 1
+  fi
+}
+
+# Reads ninja's output: one line that counts up on a terminal, none elsewhere.
+underlap_build_progress() {
+  if [ -t 1 ]; then
+    awk '/^\[[0-9]+\/[0-9]+\]/ { printf "\rbuild: %s\033[K", $1; fflush() } END { printf "\r\033[K" }'
+  else
+    cat >/dev/null
+  fi
+}
+
+# underlap_build FOLDER [TARGET...]: quiet unless it fails; then what failed, and where the whole log lies.
+underlap_build() {
+  local folder=$1 log=$1/build.log started=$SECONDS
+  shift
+  if ! (set -o pipefail; cmake --build "$folder" --parallel "$(underlap_jobs)" ${1:+--target "$@"} 2>&1 |
+        tee "$log" | underlap_build_progress); then
+    grep -A30 -m3 '^FAILED:' "$log" >&2 || tail -n 40 "$log" >&2
+    echo "build: failed in $folder (all of it: $log)" >&2
+    return 1
+  fi
+  echo "build: $folder ready after $((SECONDS - started)) s"
+}
+
+# A command that ctest runs under, e.g. (setarch x86_64 -R).
+underlap_test_launcher=()
+
+# underlap_test FOLDER [CTEST-ARGUMENT...]: failures as they come, and ctest's closing lines. Returns ctest's status.
+underlap_test() {
+  local folder=$1
+  shift
+  (set -o pipefail; ${underlap_test_launcher[@]+"${underlap_test_launcher[@]}"} ctest --test-dir "$folder" --parallel 2 --output-on-failure --no-tests=error "$@" 2>&1 |
+    awk '!/^ *Start +[0-9]+:/ && !/^ *[0-9]+\/[0-9]+ Test +#[0-9]+:.* Passed +[0-9.]+ sec *$/')
+}
