@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "impl/device/device.hpp"
+
+namespace underlap {
+
+/// A device on which no transfer happens: everything else runs, on the same streams and behind the same events.
+///
+/// A step on it is T_comp, the time that overlap is measured against. Its numbers are wrong by intent: ranks drift
+/// apart.
+class WithoutTransfers final : public Device {
+ public:
+  /// `device` outlives this.
+  explicit WithoutTransfers(Device& device) : device_(device) {}
+
+  Stream create_stream(std::string_view name) override { return device_.create_stream(name); }
+  Tensor allocate(std::string_view name, DataType dtype, std::int64_t elements) override {
+    return device_.allocate(name, dtype, elements);
+  }
+  Communicator declare(std::string_view purpose, const Group& group) override {
+    return device_.declare(purpose, group);
+  }
+  void begin() override { device_.begin(); }
+  void launch(Stream stream, const Tag& tag, const Operation& operation) override {
+    device_.launch(stream, tag, operation);
+  }
+  void communicate(const Communicator&, const Tag&, std::span<const Transfer>) override {}
+  Event record(Stream stream) override { return device_.record(stream); }
+  void wait(Stream stream, Event event) override { device_.wait(stream, event); }
+  void upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) override {
+    device_.upload(stream, tag, destination, bytes);
+  }
+  void mark(Stream stream, std::int32_t block, std::int32_t step) override { device_.mark(stream, block, step); }
+  void synchronize(Event event) override { device_.synchronize(event); }
+  void synchronize() override { device_.synchronize(); }
+  void download(const View& source, std::span<std::byte> bytes) override { device_.download(source, bytes); }
+
+ private:
+  Device& device_;
+};
+
+}  // namespace underlap

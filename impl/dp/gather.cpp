@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/dp/gather.hpp"
+
+namespace underlap::dp {
+
+void gather(const Context& context, const std::vector<std::int32_t>& buckets, std::int32_t step) {
+  static const NameId kPurpose = intern("param_all_gather");
+  const Buffers& buffers = *context.buffers;
+  std::vector<Transfer> transfers;
+  for (const std::int32_t b : buckets)
+    transfers.push_back({.collective = Collective::all_gather,
+                         .input = buffers.shard(buffers.params, b),
+                         .output = buffers.bucket(buffers.params, b)});
+  Device& device = *context.device;
+  device.wait(context.gather.stream, device.record(context.compute));
+  device.communicate(context.gather,
+                     {.kind = Kind::communication,
+                      .mode = Mode::dp,
+                      .direction = Direction::forward,
+                      .purpose = kPurpose,
+                      .chunk = buckets.size() == 1 ? buckets[0] : -1,
+                      .step = step},
+                     transfers);
+}
+
+}  // namespace underlap::dp

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradient reduction without overlap: one group of collectives after the backward pass.
+//
+//   compute | bwd 3 | bwd 2 | bwd 1 | bwd 0 |           | optimizer
+//   dp      |                               | rs of all |
+//
+// Exposed: all of it. Without any overlap there is one bucket and so one collective; where parameters are gathered
+// bucket by bucket, all buckets are reduced in one group, which costs what one collective of their sum costs. Source:
+// Megatron Core's finish_grad_sync with overlap_grad_reduce off.
+#include <numeric>
+
+#include "impl/dp/reduction.hpp"
+
+namespace underlap::dp {
+namespace {
+
+class GradReduceAfterBackward final : public GradReduce {
+ public:
+  explicit GradReduceAfterBackward(const Context& context) : context_(context), reduction_(context) {}
+
+  void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
+
+  void after_wgrad(std::int32_t parameter) override { reduction_.count(parameter); }
+
+  void finish() override {
+    reduction_.check_all_ready();
+    std::vector<std::int32_t> buckets(static_cast<std::size_t>(reduction_.num_buckets()));
+    std::iota(buckets.begin(), buckets.end(), 0);
+    for (const std::int32_t b : buckets) reduction_.scale(b);
+    reduction_.send(buckets);
+    context_.device->wait(context_.compute, context_.device->record(context_.reduce.stream));
+  }
+
+ private:
+  Context context_;
+  BucketReduction reduction_;
+};
+
+const RegisterTechnique kRegistered{TechniqueInfo<GradReduce>{
+    .name = "grad_reduce_after_backward",
+    .summary = "reduces all gradients in one group after the backward pass",
+    .exposed = "all of it",
+    .in_effect =
+        [](const plan::Config& c) {
+          return !c.ddp.overlap_grad_reduce &&
+                 !(c.ddp.reduce_scatter_with_fp32_accumulation && c.ddp.use_distributed_optimizer);
+        },
+    .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
+      return std::make_unique<GradReduceAfterBackward>(context);
+    }}};
+
+}  // namespace
+}  // namespace underlap::dp

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Without the distributed optimizer every rank updates all parameters from the same reduced gradients: nothing is
+// gathered.
+#include "impl/dp/technique.hpp"
+
+namespace underlap::dp {
+namespace {
+
+class NoParamGather final : public ParamGather {
+ public:
+  void begin_step(std::int32_t) override {}
+  void before_use(std::int32_t) override {}
+};
+
+const RegisterTechnique kRegistered{TechniqueInfo<ParamGather>{
+    .name = "no_param_gather",
+    .summary = "every rank updates all parameters itself",
+    .exposed = "nothing: nothing is sent",
+    .in_effect = [](const plan::Config& c) { return !c.ddp.use_distributed_optimizer; },
+    .make = [](const Context&) -> std::unique_ptr<ParamGather> { return std::make_unique<NoParamGather>(); }}};
+
+}  // namespace
+}  // namespace underlap::dp

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradient reduction under the backward pass, bucket by bucket.
+//
+// Buckets are filled from the end of the model, so the first is whole while most of the backward pass is still to come.
+// A bucket is sent as soon as the last gradient in it is there; the optimizer waits for all of them. During the earlier
+// microbatches of a step gradients only accumulate: nothing is sent before the last one.
+//
+//   compute | ... last microbatch: bwd 3 | bwd 2 | bwd 1 | bwd 0 |          | optimizer
+//   dp      |                            | rs 0  | rs 1  | rs 2  |   rs 3   |
+//
+// Exposed: the reduce-scatter of the bucket that is complete last, with the embedding in it, and before it whatever is
+// longer than the backward pass beside it. Before sending, the compute stream scales the bucket by 1 / group size
+// unless average_in_collective leaves that to the collective. Bucket order is known from the model, so that buckets
+// overlap from the first step on; Megatron learns its counts in a first step without overlap. Source: Megatron Core's
+// DistributedDataParallel with overlap_grad_reduce; PyTorch DDP (Li et al. 2020) before it.
+#include "impl/dp/reduction.hpp"
+
+namespace underlap::dp {
+namespace {
+
+class OverlappedGradReduce final : public GradReduce {
+ public:
+  explicit OverlappedGradReduce(const Context& context) : context_(context), reduction_(context) {}
+
+  void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
+
+  void after_wgrad(std::int32_t parameter) override {
+    if (!reduction_.count(parameter)) return;
+    const std::int32_t b = reduction_.bucket_of(parameter);
+    reduction_.scale(b);
+    reduction_.send({b});
+  }
+
+  void finish() override {
+    reduction_.check_all_ready();
+    context_.device->wait(context_.compute, context_.device->record(context_.reduce.stream));
+  }
+
+ private:
+  Context context_;
+  BucketReduction reduction_;
+};
+
+const RegisterTechnique kRegistered{TechniqueInfo<GradReduce>{
+    .name = "overlapped_grad_reduce",
+    .summary = "reduces each bucket under the backward pass, as soon as its last gradient is there",
+    .exposed = "the last bucket, and what is longer than the backward pass beside it",
+    .in_effect =
+        [](const plan::Config& c) {
+          return c.ddp.overlap_grad_reduce &&
+                 !(c.ddp.reduce_scatter_with_fp32_accumulation && c.ddp.use_distributed_optimizer);
+        },
+    .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
+      return std::make_unique<OverlappedGradReduce>(context);
+    }}};
+
+}  // namespace
+}  // namespace underlap::dp

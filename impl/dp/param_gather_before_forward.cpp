@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parameter gather without overlap: one group of all-gathers between the optimizer and the forward pass.
+//
+//   compute | optimizer |           | fwd 3 | fwd 2 | fwd 1 | fwd 0 |
+//   dp      |           | ag of all |
+//
+// Exposed: all of it. It follows the end of the optimizer's last update, so it counts to the step that uses the
+// parameters. Source: Megatron Core's distributed optimizer with overlap_param_gather off.
+#include <numeric>
+
+#include "impl/dp/gather.hpp"
+
+namespace underlap::dp {
+namespace {
+
+class ParamGatherBeforeForward final : public ParamGather {
+ public:
+  explicit ParamGatherBeforeForward(const Context& context) : context_(context) {}
+
+  void begin_step(std::int32_t step) override {
+    std::vector<std::int32_t> buckets(context_.buffers->layout.buckets.size());
+    std::iota(buckets.begin(), buckets.end(), 0);
+    gather(context_, buckets, step);
+    context_.device->wait(context_.compute, context_.device->record(context_.gather.stream));
+  }
+
+  void before_use(std::int32_t) override {}
+
+ private:
+  Context context_;
+};
+
+const RegisterTechnique kRegistered{TechniqueInfo<ParamGather>{
+    .name = "param_gather_before_forward",
+    .summary = "gathers all parameters in one group before the forward pass",
+    .exposed = "all of it",
+    .in_effect = [](const plan::Config& c) { return c.ddp.use_distributed_optimizer && !c.ddp.overlap_param_gather; },
+    .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
+      return std::make_unique<ParamGatherBeforeForward>(context);
+    }}};
+
+}  // namespace
+}  // namespace underlap::dp

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace underlap::dp {
+
+/// A weight of the model as data parallelism sees it.
+struct Parameter {
+  std::string name;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int32_t layer = -1;        ///< -1: belongs to no layer
+  std::int32_t num_wgrads = 1;    ///< wgrad operations of one microbatch that add to its gradient; 2 where it is tied
+  bool shared_embedding = false;  ///< tied to another layer: it has a bucket of its own
+
+  std::int64_t elements() const { return rows * cols; }
+};
+
+}  // namespace underlap::dp

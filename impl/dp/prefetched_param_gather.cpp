@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parameter gather under the forward pass, bucket by bucket.
+//
+// The optimizer leaves each rank with its updated shards. In the next step's first microbatch the first use of a bucket
+// waits for its all-gather, and once that is done sends for the buckets after it: one with Megatron, as many as
+// `extensions.param_gather_prefetch` says here. Later microbatches find everything in place.
+//
+//   compute |         | fwd 3 | fwd 2 | fwd 1 | fwd 0 |      bucket 3 is the start of the model
+//   dp      |  ag 3   | ag 2  | ag 1  | ag 0  |
+//
+// Exposed: the gather of the first bucket, which nothing precedes, and of every other what is longer than the forward
+// pass of the bucket before it. With more depth a long gather may begin more buckets ahead.
+// Source: Megatron Core's overlap_param_gather without align_param_gather.
+#include <algorithm>
+
+#include "impl/dp/gather.hpp"
+
+namespace underlap::dp {
+namespace {
+
+class PrefetchedParamGather final : public ParamGather {
+ public:
+  explicit PrefetchedParamGather(const Context& context)
+      : context_(context), depth_(context.config->extensions.param_gather_prefetch) {}
+
+  void begin_step(std::int32_t step) override {
+    step_ = step;
+    const auto num_buckets = context_.buffers->layout.buckets.size();
+    gathered_.assign(num_buckets, Event{});
+    is_sent_.assign(num_buckets, false);
+    is_waited_for_.assign(num_buckets, false);
+  }
+
+  void before_use(std::int32_t parameter) override {
+    const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
+    if (is_waited_for_[static_cast<std::size_t>(b)]) return;
+    is_waited_for_[static_cast<std::size_t>(b)] = true;
+    send(b);
+    context_.device->wait(context_.compute, gathered_[static_cast<std::size_t>(b)]);
+    for (std::int32_t next = b - 1; next >= std::max(0, b - depth_); --next) send(next);
+  }
+
+ private:
+  void send(std::int32_t b) {
+    const auto i = static_cast<std::size_t>(b);
+    if (is_sent_[i]) return;
+    is_sent_[i] = true;
+    gather(context_, {b}, step_);
+    gathered_[i] = context_.device->record(context_.gather.stream);
+  }
+
+  Context context_;
+  std::int32_t depth_;
+  std::int32_t step_ = -1;
+  std::vector<Event> gathered_;  // by bucket
+  std::vector<bool> is_sent_;
+  std::vector<bool> is_waited_for_;
+};
+
+const RegisterTechnique kRegistered{TechniqueInfo<ParamGather>{
+    .name = "prefetched_param_gather",
+    .summary = "gathers each bucket under the forward pass of the bucket before it",
+    .exposed = "the first bucket, and what is longer than the forward pass of the bucket before",
+    .in_effect = [](const plan::Config& c) { return c.ddp.use_distributed_optimizer && c.ddp.overlap_param_gather; },
+    .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
+      return std::make_unique<PrefetchedParamGather>(context);
+    }}};
+
+}  // namespace
+}  // namespace underlap::dp

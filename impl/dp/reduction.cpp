@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/dp/reduction.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "kernels/elementwise/elementwise.hpp"
+
+namespace underlap::dp {
+
+void BucketReduction::begin_step(std::int32_t step) {
+  step_ = step;
+  const Buffers& buffers = *context_.buffers;
+  num_pending_.assign(buffers.layout.buckets.size(), 0);
+  for (std::size_t p = 0; p < buffers.parameters.size(); ++p)
+    num_pending_[static_cast<std::size_t>(buffers.layout.bucket_of[p])] += buffers.parameters[p].num_wgrads;
+}
+
+std::int32_t BucketReduction::bucket_of(std::int32_t parameter) const {
+  return context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
+}
+
+bool BucketReduction::count(std::int32_t parameter) {
+  return --num_pending_[static_cast<std::size_t>(bucket_of(parameter))] == 0;
+}
+
+Tag BucketReduction::tag(Kind kind, NameId purpose, std::int32_t b) const {
+  return {
+      .kind = kind, .mode = Mode::dp, .direction = Direction::backward, .purpose = purpose, .chunk = b, .step = step_};
+}
+
+void BucketReduction::scale(std::int32_t b) {
+  static const NameId kPurpose = intern("grad_scale");
+  const Buffers& buffers = *context_.buffers;
+  if (context_.config->ddp.average_in_collective || buffers.group.size() == 1) return;
+  context_.device->launch(context_.compute, tag(Kind::compute, kPurpose, b),
+                          kernels::scale(buffers.bucket(buffers.grads, b), 1.0 / buffers.group.size()));
+}
+
+Transfer BucketReduction::transfer(std::int32_t b) const {
+  const Buffers& buffers = *context_.buffers;
+  return {
+      .collective = buffers.is_sharded ? Collective::reduce_scatter : Collective::all_reduce,
+      .input = buffers.bucket(buffers.grads, b),
+      .output = buffers.shard(buffers.grads, b),
+      .op = context_.config->ddp.average_in_collective ? ReduceOp::average : ReduceOp::sum,
+      .accumulator = context_.config->extensions.reduce_accumulator == "fp32" ? Accumulator::fp32 : Accumulator::wire};
+}
+
+void BucketReduction::send(const std::vector<std::int32_t>& buckets) {
+  static const NameId kReduceScatter = intern("grad_reduce_scatter");
+  static const NameId kAllReduce = intern("grad_all_reduce");
+  std::vector<Transfer> transfers;
+  for (const std::int32_t b : buckets) transfers.push_back(transfer(b));
+  Device& device = *context_.device;
+  device.wait(context_.reduce.stream, device.record(context_.compute));
+  const NameId purpose = context_.buffers->is_sharded ? kReduceScatter : kAllReduce;
+  device.communicate(context_.reduce, tag(Kind::communication, purpose, buckets.size() == 1 ? buckets[0] : -1),
+                     transfers);
+}
+
+void BucketReduction::check_all_ready() const {
+  for (std::size_t b = 0; b < num_pending_.size(); ++b)
+    if (num_pending_[b] > 0)
+      throw std::logic_error(
+          fmt::format("bucket {} was never sent: {} of its gradients did not come", b, num_pending_[b]));
+}
+
+}  // namespace underlap::dp

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "impl/dp/technique.hpp"
+
+namespace underlap::dp {
+
+/// The pieces that every gradient reduction is made of.
+///
+/// Ready: counts the wgrads of a bucket's parameters. Scaling: without average_in_collective the compute stream scales
+/// a bucket by 1 / group size before it is sent. Transfer: a reduce-scatter into this rank's place in the bucket, or an
+/// all-reduce without the distributed optimizer.
+class BucketReduction {
+ public:
+  explicit BucketReduction(const Context& context) : context_(context) {}
+
+  void begin_step(std::int32_t step);
+
+  /// Returns true when `parameter` was the last of its bucket.
+  bool count(std::int32_t parameter);
+
+  std::int32_t bucket_of(std::int32_t parameter) const;
+  std::int32_t num_buckets() const { return context_.buffers->layout.num_buckets(); }
+
+  /// Scales bucket `b` on the compute stream, unless the collective averages.
+  void scale(std::int32_t b);
+
+  /// The transfer that reduces bucket `b`.
+  Transfer transfer(std::int32_t b) const;
+
+  /// Sends buckets as one group, after what the compute stream holds now.
+  void send(const std::vector<std::int32_t>& buckets);
+
+  /// Throws std::logic_error naming a bucket whose gradients never became ready.
+  void check_all_ready() const;
+
+ private:
+  Tag tag(Kind kind, NameId purpose, std::int32_t b) const;
+
+  Context context_;
+  std::int32_t step_ = -1;
+  std::vector<std::int32_t> num_pending_;  // wgrads still to come, by bucket
+};
+
+}  // namespace underlap::dp

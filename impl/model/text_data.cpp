@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/model/text_data.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "impl/model/shipped_text.hpp"
+
+namespace underlap::model {
+namespace {
+
+// splitmix64: spreads successive ids over the text. Source: Steele, Lea & Flood 2014.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+TextData::TextData(std::string text, std::string source, std::int64_t seq_length, std::uint64_t seed)
+    : text_(std::move(text)), seq_length_(seq_length), seed_(seed) {
+  if (text_.empty()) throw std::invalid_argument(fmt::format("{} is empty (train.data)", source));
+  if (static_cast<std::int64_t>(text_.size()) < seq_length + 1)
+    throw std::invalid_argument(fmt::format("{} has {} bytes; seq_length {} needs at least {} (train.data)", source,
+                                            text_.size(), seq_length, seq_length + 1));
+}
+
+TextData TextData::open(const std::filesystem::path& path, std::int64_t seq_length, std::uint64_t seed) {
+  if (path.empty()) return {std::string(shipped_text()), "the text that ships with Underlap", seq_length, seed};
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path))
+    throw std::invalid_argument(
+        fmt::format("cannot read {}: {} (train.data)", path.string(),
+                    std::filesystem::is_directory(path) ? "it is a directory" : std::strerror(errno)));
+  return {std::string(std::istreambuf_iterator<char>(file), {}), path.string(), seq_length, seed};
+}
+
+void TextData::append_sample(std::int64_t id, std::vector<std::int32_t>& inputs,
+                             std::vector<std::int32_t>& targets) const {
+  const std::uint64_t num_starts = text_.size() - static_cast<std::size_t>(seq_length_);
+  const std::size_t start = mix(mix(seed_) ^ static_cast<std::uint64_t>(id)) % num_starts;
+  for (std::size_t i = start; i < start + static_cast<std::size_t>(seq_length_); ++i) {
+    inputs.push_back(static_cast<unsigned char>(text_[i]));
+    targets.push_back(static_cast<unsigned char>(text_[i + 1]));
+  }
+}
+
+}  // namespace underlap::model

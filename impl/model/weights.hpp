@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "impl/dp/technique.hpp"
+#include "impl/model/parameters.hpp"
+
+namespace underlap::model {
+
+/// Where the model meets data parallelism: every use of a weight and every gradient goes through here.
+struct Weights {
+  const dp::Buffers* buffers = nullptr;
+  dp::ParamGather* gather = nullptr;
+  dp::GradReduce* reduce = nullptr;
+  bool is_last_microbatch = false;
+
+  /// The weight, once the compute stream may read it.
+  View use(std::int32_t parameter) const {
+    gather->before_use(parameter);
+    return buffers->weight(parameter);
+  }
+  /// The same for a vector, [1, n].
+  View weight(std::int32_t parameter) const { return buffers->weight(parameter); }
+  View main_grad(std::int32_t parameter) const { return buffers->main_grad(parameter); }
+
+  /// To be called once a wgrad of `parameter` is enqueued.
+  void after_wgrad(std::int32_t parameter) const {
+    if (is_last_microbatch) reduce->after_wgrad(parameter);
+  }
+};
+
+/// A stream with the tag that what is enqueued on it carries.
+struct Enqueue {
+  Device* device = nullptr;
+  Stream stream;
+  Tag tag;
+
+  /// `purpose` names the operation's place in the model, e.g. qkv_fprop.
+  void operator()(NameId purpose, const Operation& operation) const {
+    Tag own = tag;
+    own.purpose = purpose;
+    device->launch(stream, own, operation);
+  }
+  Enqueue in_layer(std::int32_t layer) const {
+    Enqueue copy = *this;
+    copy.tag.layer = layer;
+    return copy;
+  }
+};
+
+}  // namespace underlap::model

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "impl/dp/technique.hpp"
+#include "tests/impl/dp/recording_device.hpp"
+
+namespace underlap::dp {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+
+// Four parameters of 128 elements in four buckets on rank 1 of 2: bucket 3 is the start of the model.
+class Techniques : public testing::Test {
+ protected:
+  Techniques() {
+    for (int i = 0; i < 4; ++i) buffers_.parameters.push_back({.name = "p", .rows = 1, .cols = 128});
+    buffers_.layout = lay_out(buffers_.parameters, {.bucket_size = 128, .data_parallel_size = 2});
+    buffers_.group = {.members = {0, 1}, .my_index = 1};
+    buffers_.params = device_.allocate("params", DataType::bf16, buffers_.layout.elements);
+    buffers_.grads = device_.allocate("grads", DataType::f32, buffers_.layout.elements);
+    compute_ = device_.create_stream("compute");
+    dp_ = device_.declare("dp", buffers_.group);
+    config_.ddp.average_in_collective = true;
+  }
+
+  Context context() {
+    return {.device = &device_,
+            .buffers = &buffers_,
+            .compute = compute_,
+            .reduce = dp_,
+            .gather = dp_,
+            .config = &config_};
+  }
+  void backward(GradReduce& reduce) {
+    reduce.begin_step(0);
+    for (int p = 3; p >= 0; --p) {
+      device_.log.push_back("wgrad");
+      reduce.after_wgrad(p);
+    }
+    reduce.finish();
+  }
+  void forward(ParamGather& gather) {
+    gather.begin_step(0);
+    for (int microbatch = 0; microbatch < 2; ++microbatch) {
+      for (int p = 0; p < 4; ++p) {
+        gather.before_use(p);
+        device_.log.push_back("forward");
+      }
+    }
+  }
+
+  RecordingDevice device_;
+  Buffers buffers_;
+  Stream compute_;
+  Communicator dp_;
+  plan::Config config_;
+};
+
+TEST_F(Techniques, OverlappedReduceSendsEachBucketWhenItsLastGradientIsThere) {
+  config_.ddp.overlap_grad_reduce = true;
+  backward(*make_grad_reduce(context()));
+  EXPECT_THAT(device_.log,
+              ElementsAre("wgrad", "dp waits for compute", "dp: grad_reduce_scatter 0+128",    //
+                          "wgrad", "dp waits for compute", "dp: grad_reduce_scatter 128+128",  //
+                          "wgrad", "dp waits for compute", "dp: grad_reduce_scatter 256+128",  //
+                          "wgrad", "dp waits for compute", "dp: grad_reduce_scatter 384+128", "compute waits for dp"));
+}
+
+TEST_F(Techniques, WithoutAverageInCollectiveTheComputeStreamScalesFirst) {
+  config_.ddp.overlap_grad_reduce = true;
+  config_.ddp.average_in_collective = false;
+  backward(*make_grad_reduce(context()));
+  EXPECT_EQ(device_.log[1], "compute: grad_scale 0");
+  EXPECT_EQ(device_.log[2], "dp waits for compute");
+}
+
+TEST_F(Techniques, ReduceAfterBackwardSendsOneGroup) {
+  backward(*make_grad_reduce(context()));
+  EXPECT_THAT(device_.log,
+              ElementsAre("wgrad", "wgrad", "wgrad", "wgrad", "dp waits for compute",
+                          "dp: grad_reduce_scatter 0+128 128+128 256+128 384+128", "compute waits for dp"));
+}
+
+TEST_F(Techniques, Fp32AccumulationSumsABucketBeforeItSendsTheNext) {
+  config_.ddp.overlap_grad_reduce = true;
+  config_.ddp.reduce_scatter_with_fp32_accumulation = true;
+  backward(*make_grad_reduce(context()));
+  EXPECT_THAT(std::vector(device_.log.begin(), device_.log.begin() + 8),
+              ElementsAre("wgrad", "dp waits for compute", "dp: grad_all_to_all 0+128",  //
+                          "wgrad", "compute waits for dp", "compute: grad_fp32_sum 0", "dp waits for compute",
+                          "dp: grad_all_to_all 128+128"));
+  EXPECT_EQ(device_.log.back(), "compute: grad_fp32_sum 3");
+}
+
+TEST_F(Techniques, AGradientThatNeverComesIsAnErrorAndNotAHang) {
+  config_.ddp.overlap_grad_reduce = true;
+  const auto reduce = make_grad_reduce(context());
+  reduce->begin_step(0);
+  reduce->after_wgrad(3);
+  EXPECT_THROW(reduce->finish(), std::logic_error);
+}
+
+TEST_F(Techniques, GatherAtDepthOneSendsTheNextBucketAfterTheWaitForThisOne) {
+  config_.ddp.overlap_param_gather = true;
+  forward(*make_param_gather(context()));
+  const std::vector<std::string> first_two_uses(device_.log.begin(), device_.log.begin() + 10);
+  EXPECT_THAT(first_two_uses,
+              ElementsAre("dp waits for compute", "dp: param_all_gather 448+64", "compute waits for dp",
+                          "dp waits for compute", "dp: param_all_gather 320+64", "forward",  //
+                          "compute waits for dp", "dp waits for compute", "dp: param_all_gather 192+64", "forward"));
+  EXPECT_EQ(std::count(device_.log.begin(), device_.log.end(), "compute waits for dp"), 4)
+      << "once a bucket, not once a microbatch";
+}
+
+TEST_F(Techniques, GatherAtDepthTwoKeepsTwoBucketsInFlight) {
+  config_.ddp.overlap_param_gather = true;
+  config_.extensions.param_gather_prefetch = 2;
+  forward(*make_param_gather(context()));
+  EXPECT_EQ(device_.log[4], "dp: param_all_gather 320+64");
+  EXPECT_EQ(device_.log[6], "dp: param_all_gather 192+64");
+  EXPECT_EQ(device_.log[7], "forward");
+}
+
+TEST_F(Techniques, GatherBeforeForwardIsOneGroupThatForwardWaitsFor) {
+  forward(*make_param_gather(context()));
+  EXPECT_THAT(std::vector(device_.log.begin(), device_.log.begin() + 4),
+              ElementsAre("dp waits for compute", "dp: param_all_gather 64+64 192+64 320+64 448+64",
+                          "compute waits for dp", "forward"));
+}
+
+TEST(TechniqueRegistry, ListsEveryTechniqueAndPutsExactlyOneInEffect) {
+  EXPECT_THAT(grad_reduce_techniques(), SizeIs(3));
+  EXPECT_THAT(param_gather_techniques(), SizeIs(3));
+  for (int bits = 0; bits < 16; ++bits) {
+    plan::Config config;
+    config.ddp.overlap_grad_reduce = (bits & 1) != 0;
+    config.ddp.overlap_param_gather = (bits & 2) != 0;
+    config.ddp.use_distributed_optimizer = (bits & 4) != 0;
+    config.ddp.reduce_scatter_with_fp32_accumulation = (bits & 8) != 0;
+    const auto in_effect = [&](const auto& technique) { return technique.in_effect(config); };
+    EXPECT_EQ(std::count_if(grad_reduce_techniques().begin(), grad_reduce_techniques().end(), in_effect), 1) << bits;
+    EXPECT_EQ(std::count_if(param_gather_techniques().begin(), param_gather_techniques().end(), in_effect), 1) << bits;
+  }
+}
+
+}  // namespace
+}  // namespace underlap::dp

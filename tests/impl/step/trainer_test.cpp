@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/impl/step/training.hpp"
+
+namespace underlap {
+namespace {
+
+using testing::Each;
+using testing::ElementsAreArray;
+using testing_support::small_config;
+using testing_support::train;
+using testing_support::Training;
+
+plan::Config with_overlap(plan::Config config, bool grads, bool params, std::int64_t bucket_size) {
+  config.ddp.overlap_grad_reduce = grads;
+  config.ddp.overlap_param_gather = params;
+  config.ddp.bucket_size = bucket_size;
+  return config;
+}
+
+double largest_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  return largest;
+}
+
+TEST(Trainer, LossFalls) {
+  const Training run = train(small_config(1), 60);
+  EXPECT_NEAR(run.losses.front(), std::log(256.0), 0.1) << "untrained, every byte is about as likely";
+  EXPECT_LT(run.losses.back(), 4.0);
+}
+
+// Every overlap setting against the cell without overlap, at four ranks, for buckets of one parameter and of several.
+struct OverlapCase {
+  const char* name;
+  bool grads;
+  bool params;
+  std::int64_t bucket_size;
+};
+class Overlap : public testing::TestWithParam<OverlapCase> {};
+INSTANTIATE_TEST_SUITE_P(Settings, Overlap,
+                         testing::Values(OverlapCase{"GradsOnly", true, false, 4000},
+                                         OverlapCase{"ParamsOnly", false, true, 4000},
+                                         OverlapCase{"BothOneParameterABucket", true, true, 1},
+                                         OverlapCase{"Both", true, true, 9999},
+                                         OverlapCase{"BothOneBucket", true, true, 100'000'000}),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Overlap, LeavesLossesAndParametersBitIdentical) {
+  for (const bool fp32 : {true, false}) {
+    plan::Config config = small_config(4);
+    config.ddp.grad_reduce_in_fp32 = fp32;
+    config.train.num_microbatches = 2;
+    const Training off = train(config, 6);
+    const Training on = train(with_overlap(config, GetParam().grads, GetParam().params, GetParam().bucket_size), 6);
+    EXPECT_THAT(on.losses, ElementsAreArray(off.losses)) << (fp32 ? "fp32" : "bf16");
+  }
+}
+
+TEST(Trainer, FourRanksTrainAsOneDoes) {
+  plan::Config one = small_config(1);
+  one.train.num_microbatches = 4;
+  plan::Config four = with_overlap(small_config(4), true, true, 4000);
+  const Training a = train(one, 20);
+  const Training b = train(four, 20);
+  EXPECT_LT(largest_relative_difference(b.losses, a.losses), 2e-3) << "same samples, gradients summed in another order";
+}
+
+TEST(Trainer, SameSeedSameBitsAnotherSeedOthers) {
+  plan::Config config = with_overlap(small_config(2), true, true, 4000);
+  const Training first = train(config, 5);
+  EXPECT_THAT(train(config, 5).parameters, ElementsAreArray(first.parameters));
+  config.run.seed = 2;
+  EXPECT_NE(train(config, 5).losses, first.losses);
+}
+
+TEST(Trainer, AllReduceWithoutTheDistributedOptimizerTrainsTheSame) {
+  plan::Config config = small_config(3);
+  const Training sharded = train(config, 6);
+  config.ddp.use_distributed_optimizer = false;
+  EXPECT_THAT(train(config, 6).losses, ElementsAreArray(sharded.losses));
+  EXPECT_THAT(train(with_overlap(config, true, false, 4000), 6).losses, ElementsAreArray(sharded.losses));
+}
+
+TEST(Trainer, EveryVariantOfTheReductionTrainsWithinItsTolerance) {
+  plan::Config config = with_overlap(small_config(4), true, true, 9000);
+  config.ddp.grad_reduce_in_fp32 = false;
+  const Training plain = train(config, 8);
+  const auto differs_by = [&](auto change) {
+    plan::Config changed = config;
+    change(changed);
+    return largest_relative_difference(train(changed, 8).losses, plain.losses);
+  };
+  EXPECT_LT(differs_by([](plan::Config& c) { c.ddp.average_in_collective = true; }), 1e-2);
+  EXPECT_LT(differs_by([](plan::Config& c) { c.ddp.reduce_scatter_with_fp32_accumulation = true; }), 1e-2);
+  EXPECT_LT(differs_by([](plan::Config& c) { c.extensions.reduce_accumulator = "fp32"; }), 1e-2);
+  EXPECT_LT(differs_by([](plan::Config& c) { c.ddp.grad_reduce_in_fp32 = true; }), 1e-2);
+  EXPECT_EQ(differs_by([](plan::Config& c) { c.extensions.param_gather_prefetch = 3; }), 0);
+  EXPECT_EQ(differs_by([](plan::Config& c) { c.extensions.separate_gather_communicator = true; }), 0);
+  EXPECT_EQ(differs_by([](plan::Config& c) { c.ddp.pad_buckets_for_high_nccl_busbw = true; }), 0);
+}
+
+TEST(Trainer, Fp32AccumulationIsTheSameWithAndWithoutOverlap) {
+  plan::Config config = small_config(3);
+  config.ddp.grad_reduce_in_fp32 = false;
+  config.ddp.reduce_scatter_with_fp32_accumulation = true;
+  const Training off = train(config, 5);
+  EXPECT_THAT(train(with_overlap(config, true, true, 5000), 5).losses, ElementsAreArray(off.losses));
+}
+
+TEST(Trainer, TiedEmbeddingsTrainTheSameWithAndWithoutOverlap) {
+  plan::Config config = small_config(2);
+  config.model.share_embeddings_and_output_weights = true;
+  config.model.activation = plan::Activation::gelu;
+  const Training off = train(config, 5);
+  EXPECT_THAT(train(with_overlap(config, true, true, 4000), 5).losses, ElementsAreArray(off.losses));
+}
+
+TEST(Trainer, ClippingBoundsTheStepAndIsTheSameOnEveryShardCount) {
+  plan::Config config = small_config(2);
+  config.optimizer.clip_grad = 1e-3;
+  const Training sharded = train(config, 6);
+  config.ddp.use_distributed_optimizer = false;
+  EXPECT_LT(largest_relative_difference(train(config, 6).losses, sharded.losses), 1e-4);
+  config.optimizer.clip_grad = 0;
+  EXPECT_NE(train(config, 6).losses, sharded.losses);
+}
+
+TEST(Trainer, NoOperationTouchesWhatItDoesNotDeclare) {
+  plan::Config config = with_overlap(small_config(2), true, true, 4000);
+  config.model.activation = plan::Activation::squared_relu;
+  config.optimizer.clip_grad = 1;
+  const Training plain = train(config, 3);
+  EXPECT_THAT(train(config, 3, {.guard_views = true}).losses, ElementsAreArray(plain.losses));
+}
+
+// What a rank sent, by purpose, in order of start.
+std::vector<Slice> slices_of(const Trace& trace, std::string_view purpose) {
+  std::vector<Slice> found;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.tag(i).purpose == intern(purpose)) found.push_back(trace.slice(i));
+  return found;
+}
+
+TEST(Trainer, SendsNoGradientBeforeTheLastMicrobatch) {
+  plan::Config config = with_overlap(small_config(2), true, true, 4000);
+  config.train.num_microbatches = 3;
+  const Trace trace = train(config, 2).traces[0];
+  std::int64_t last_microbatch_begins = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.tag(i).step == 1 && trace.tag(i).microbatch == 2 && last_microbatch_begins == 0)
+      last_microbatch_begins = trace.start_ns()[i];
+  const std::vector<Slice> sent = slices_of(trace, "grad_reduce_scatter");
+  ASSERT_GT(sent.size(), 4U);
+  for (const Slice& slice : sent)
+    if (slice.tag.step == 1) {
+      EXPECT_GE(slice.start_ns, last_microbatch_begins);
+    }
+}
+
+TEST(Trainer, Bf16ReductionHalvesTheBytesOfGradientsAndLeavesThoseOfParameters) {
+  const auto bytes = [](bool fp32, std::string_view purpose) {
+    plan::Config config = with_overlap(small_config(2), true, true, 4000);
+    config.ddp.grad_reduce_in_fp32 = fp32;
+    const Trace trace = train(config, 1).traces[0];
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < trace.size(); ++i)
+      if (trace.tag(i).purpose == intern(purpose)) sum += trace.communication(i)->bytes_on_wire();
+    return sum;
+  };
+  EXPECT_EQ(bytes(true, "grad_reduce_scatter"), 2 * bytes(false, "grad_reduce_scatter"));
+  EXPECT_EQ(bytes(true, "param_all_gather"), bytes(false, "param_all_gather"));
+}
+
+TEST(Trainer, MarksEveryStepOnceAtItsEnd) {
+  const Trace trace = train(small_config(2), 4).traces[1];
+  ASSERT_EQ(trace.marks.size(), 4U);
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const std::int32_t step = trace.tag(i).step;
+    if (step >= 0 && trace.tag(i).kind == Kind::compute) {
+      EXPECT_LE(trace.end_ns(i), trace.marks[static_cast<std::size_t>(step)].time_ns) << "step " << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace underlap

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "impl/step/trainer.hpp"
+#include "kernels/bf16.hpp"
+#include "tests/impl/device/ranks.hpp"
+
+namespace underlap::testing_support {
+
+/// A model small enough to train in milliseconds, with grouped queries and sizes that are no powers of two.
+inline plan::Config small_config(std::int32_t data_parallel_size) {
+  plan::Config config;
+  config.model = {.preset = "",
+                  .num_layers = 2,
+                  .hidden_size = 48,
+                  .ffn_hidden_size = 80,
+                  .num_attention_heads = 6,
+                  .num_query_groups = 3,
+                  .vocab_size = 256,
+                  .seq_length = 24,
+                  .share_embeddings_and_output_weights = false,
+                  .activation = plan::Activation::swiglu};
+  config.parallel.data_parallel_size = data_parallel_size;
+  config.train = {.micro_batch_size = 2, .num_microbatches = 1, .data = ""};
+  config.optimizer.lr = 3e-3;
+  return config;
+}
+
+struct Training {
+  std::vector<double> losses;     ///< mean over the ranks, by step
+  std::vector<Trace> traces;      ///< by rank, with the marks
+  std::vector<float> parameters;  ///< of rank 0 after the last step
+};
+
+/// Trains `steps` steps on real streams and sockets, one thread a rank.
+inline Training train(const plan::Config& config, std::int32_t steps, host::HostOptions options = {}) {
+  const std::int32_t n = config.parallel.data_parallel_size;
+  const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
+  Training result;
+  result.traces.resize(static_cast<std::size_t>(n));
+  std::vector<std::vector<double>> losses(static_cast<std::size_t>(n));
+  host::Ranks ranks(n, options);
+  ranks.run([&](host::HostDevice& device, const Group& group) {
+    const auto me = static_cast<std::size_t>(group.my_index);
+    Trainer trainer(device, config, group, data);
+    device.synchronize();
+    device.recorder().reserve(static_cast<std::size_t>(steps) * 2000);
+    for (std::int32_t i = 0; i < steps; ++i) trainer.step(0);
+    losses[me] = trainer.take_losses();
+    result.traces[me] = device.recorder().drain().trace;
+    result.traces[me].marks = device.take_marks();
+    if (me > 0) return;
+    std::vector<bf16> parameters(static_cast<std::size_t>(trainer.buffers().layout.elements));
+    device.download(flat(trainer.buffers().params), std::as_writable_bytes(std::span(parameters)));
+    for (const bf16 value : parameters) result.parameters.push_back(static_cast<float>(value));
+  });
+  for (std::size_t i = 0; i < losses[0].size(); ++i) {
+    double sum = 0;
+    for (const auto& of_rank : losses) sum += of_rank[i];
+    result.losses.push_back(sum / n);
+  }
+  return result;
+}
+
+}  // namespace underlap::testing_support
