@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "impl/dp/technique.hpp"
-#include "tests/impl/dp/recording_device.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "tests/impl/dp/schedule_text.hpp"
 
 namespace underlap::dp {
 namespace {
@@ -35,7 +36,7 @@ class Techniques : public testing::Test {
   void backward(GradReduce& reduce) {
     reduce.begin_step(0);
     for (int p = 3; p >= 0; --p) {
-      device_.log.push_back("wgrad");
+      note("wgrad");
       reduce.after_wgrad(p);
     }
     reduce.finish();
@@ -45,10 +46,23 @@ class Techniques : public testing::Test {
     for (int microbatch = 0; microbatch < 2; ++microbatch) {
       for (int p = 0; p < 4; ++p) {
         gather.before_use(p);
-        device_.log.push_back("forward");
+        note("forward");
       }
     }
   }
+
+  void note(std::string_view what) {
+    device_.launch(compute_, {.purpose = intern(what)}, kernels::fill(flat(buffers_.grads), 0));
+  }
+  std::vector<std::string> head(std::ptrdiff_t lines) const {
+    const std::vector<std::string> all = log();
+    return {all.begin(), all.begin() + lines};
+  }
+  std::ptrdiff_t count(const std::string& line) const {
+    const std::vector<std::string> all = log();
+    return std::count(all.begin(), all.end(), line);
+  }
+  std::vector<std::string> log() const { return schedule_text(device_.program()); }
 
   RecordingDevice device_;
   Buffers buffers_;
@@ -60,37 +74,36 @@ class Techniques : public testing::Test {
 TEST_F(Techniques, OverlappedReduceSendsEachBucketWhenItsLastGradientIsThere) {
   config_.ddp.overlap_grad_reduce = true;
   backward(*make_grad_reduce(context()));
-  EXPECT_THAT(device_.log,
-              ElementsAre("wgrad", "dp waits for compute", "dp: grad_reduce_scatter 0+128",    //
-                          "wgrad", "dp waits for compute", "dp: grad_reduce_scatter 128+128",  //
-                          "wgrad", "dp waits for compute", "dp: grad_reduce_scatter 256+128",  //
-                          "wgrad", "dp waits for compute", "dp: grad_reduce_scatter 384+128", "compute waits for dp"));
+  EXPECT_THAT(log(), ElementsAre("compute: wgrad", "dp waits for compute", "dp: grad_reduce_scatter 0+128",    //
+                                 "compute: wgrad", "dp waits for compute", "dp: grad_reduce_scatter 128+128",  //
+                                 "compute: wgrad", "dp waits for compute", "dp: grad_reduce_scatter 256+128",  //
+                                 "compute: wgrad", "dp waits for compute", "dp: grad_reduce_scatter 384+128",
+                                 "compute waits for dp"));
 }
 
 TEST_F(Techniques, WithoutAverageInCollectiveTheComputeStreamScalesFirst) {
   config_.ddp.overlap_grad_reduce = true;
   config_.ddp.average_in_collective = false;
   backward(*make_grad_reduce(context()));
-  EXPECT_EQ(device_.log[1], "compute: grad_scale 0");
-  EXPECT_EQ(device_.log[2], "dp waits for compute");
+  EXPECT_EQ(log()[1], "compute: grad_scale 0");
+  EXPECT_EQ(log()[2], "dp waits for compute");
 }
 
 TEST_F(Techniques, ReduceAfterBackwardSendsOneGroup) {
   backward(*make_grad_reduce(context()));
-  EXPECT_THAT(device_.log,
-              ElementsAre("wgrad", "wgrad", "wgrad", "wgrad", "dp waits for compute",
-                          "dp: grad_reduce_scatter 0+128 128+128 256+128 384+128", "compute waits for dp"));
+  EXPECT_THAT(
+      log(), ElementsAre("compute: wgrad", "compute: wgrad", "compute: wgrad", "compute: wgrad", "dp waits for compute",
+                         "dp: grad_reduce_scatter 0+128 128+128 256+128 384+128", "compute waits for dp"));
 }
 
 TEST_F(Techniques, Fp32AccumulationSumsABucketBeforeItSendsTheNext) {
   config_.ddp.overlap_grad_reduce = true;
   config_.ddp.reduce_scatter_with_fp32_accumulation = true;
   backward(*make_grad_reduce(context()));
-  EXPECT_THAT(std::vector(device_.log.begin(), device_.log.begin() + 8),
-              ElementsAre("wgrad", "dp waits for compute", "dp: grad_all_to_all 0+128",  //
-                          "wgrad", "compute waits for dp", "compute: grad_fp32_sum 0", "dp waits for compute",
-                          "dp: grad_all_to_all 128+128"));
-  EXPECT_EQ(device_.log.back(), "compute: grad_fp32_sum 3");
+  EXPECT_THAT(head(8), ElementsAre("compute: wgrad", "dp waits for compute", "dp: grad_all_to_all 0+128",  //
+                                   "compute: wgrad", "compute waits for dp", "compute: grad_fp32_sum 0",
+                                   "dp waits for compute", "dp: grad_all_to_all 128+128"));
+  EXPECT_EQ(log().back(), "compute: grad_fp32_sum 3");
 }
 
 TEST_F(Techniques, AGradientThatNeverComesIsAnErrorAndNotAHang) {
@@ -104,29 +117,27 @@ TEST_F(Techniques, AGradientThatNeverComesIsAnErrorAndNotAHang) {
 TEST_F(Techniques, GatherAtDepthOneSendsTheNextBucketAfterTheWaitForThisOne) {
   config_.ddp.overlap_param_gather = true;
   forward(*make_param_gather(context()));
-  const std::vector<std::string> first_two_uses(device_.log.begin(), device_.log.begin() + 10);
-  EXPECT_THAT(first_two_uses,
-              ElementsAre("dp waits for compute", "dp: param_all_gather 448+64", "compute waits for dp",
-                          "dp waits for compute", "dp: param_all_gather 320+64", "forward",  //
-                          "compute waits for dp", "dp waits for compute", "dp: param_all_gather 192+64", "forward"));
-  EXPECT_EQ(std::count(device_.log.begin(), device_.log.end(), "compute waits for dp"), 4)
-      << "once a bucket, not once a microbatch";
+  const std::vector<std::string> first_two_uses = head(10);
+  EXPECT_THAT(first_two_uses, ElementsAre("dp waits for compute", "dp: param_all_gather 448+64", "compute waits for dp",
+                                          "dp waits for compute", "dp: param_all_gather 320+64", "compute: forward",  //
+                                          "compute waits for dp", "dp waits for compute", "dp: param_all_gather 192+64",
+                                          "compute: forward"));
+  EXPECT_EQ(count("compute waits for dp"), 4) << "once a bucket, not once a microbatch";
 }
 
 TEST_F(Techniques, GatherAtDepthTwoKeepsTwoBucketsInFlight) {
   config_.ddp.overlap_param_gather = true;
   config_.extensions.param_gather_prefetch = 2;
   forward(*make_param_gather(context()));
-  EXPECT_EQ(device_.log[4], "dp: param_all_gather 320+64");
-  EXPECT_EQ(device_.log[6], "dp: param_all_gather 192+64");
-  EXPECT_EQ(device_.log[7], "forward");
+  EXPECT_EQ(log()[4], "dp: param_all_gather 320+64");
+  EXPECT_EQ(log()[6], "dp: param_all_gather 192+64");
+  EXPECT_EQ(log()[7], "compute: forward");
 }
 
 TEST_F(Techniques, GatherBeforeForwardIsOneGroupThatForwardWaitsFor) {
   forward(*make_param_gather(context()));
-  EXPECT_THAT(std::vector(device_.log.begin(), device_.log.begin() + 4),
-              ElementsAre("dp waits for compute", "dp: param_all_gather 64+64 192+64 320+64 448+64",
-                          "compute waits for dp", "forward"));
+  EXPECT_THAT(head(4), ElementsAre("dp waits for compute", "dp: param_all_gather 64+64 192+64 320+64 448+64",
+                                   "compute waits for dp", "compute: forward"));
 }
 
 TEST(TechniqueRegistry, ListsEveryTechniqueAndPutsExactlyOneInEffect) {

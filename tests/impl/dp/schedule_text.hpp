@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "impl/device/recording_device.hpp"
+
+namespace underlap {
+
+/// A recorded program as text, one line a command.
+inline std::vector<std::string> schedule_text(const Program& program) {
+  std::vector<std::string> lines;
+  for (const ProgramCommand& command : program.commands) {
+    const std::string& stream = program.streams[command.stream];
+    switch (command.type) {
+      case ProgramCommand::Type::wait:
+        lines.push_back(fmt::format("{} waits for {}", stream, program.streams[command.awaited_stream]));
+        break;
+      case ProgramCommand::Type::mark: lines.push_back(stream + ": mark"); break;
+      default:
+        std::string line = fmt::format("{}: {}", stream, name_of(command.tag.purpose));
+        for (const Transfer& t : command.transfers) line += fmt::format(" {}+{}", t.input.offset, t.input.elements());
+        if (command.transfers.empty() && command.tag.chunk >= 0) line += fmt::format(" {}", command.tag.chunk);
+        lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+}  // namespace underlap
