@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/reduction/reduction.hpp"
+
+#include <limits>
+
+#include "tests/kernels/reference.hpp"
+
+namespace underlap::test {
+namespace {
+
+TEST(SumOfSquares, AddsToWhatWasThereInBothTypes) {
+  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+    Memory memory;
+    const View x = memory.randomize(memory.columns(dtype, 7, 37, 40, 2));
+    const View out = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{100});
+    const Matrix values = memory.get(x);
+    run_operation(memory, kernels::sum_of_squares(x, out));
+    EXPECT_NEAR(memory.get(out)(0, 0), 100 + inner_product(values, values), 1e-4);
+  }
+}
+
+TEST(SumOfSquares, LosesNoSmallValuesAmongMany) {
+  Memory memory;
+  constexpr std::int64_t kMany = 1 << 20;
+  // In fp32, 2^20 squares of 2^-12 added to 2^12 one by one would all be lost.
+  std::vector<double> values(kMany, 1.0 / 4096);
+  values[0] = 64;
+  const View x = memory.set(memory.dense(DataType::f32, 1, kMany), values);
+  const View out = memory.dense(DataType::f32, 1, 1);
+  run_operation(memory, kernels::sum_of_squares(x, out));
+  EXPECT_EQ(memory.get(out)(0, 0), static_cast<float>(4096 + (kMany - 1) / 16777216.0));
+}
+
+double clip_factor(double sum, double max_norm) {
+  Memory memory;
+  const View squares = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{sum});
+  const View factor = memory.dense(DataType::f32, 1, 1);
+  run_operation(memory, kernels::clip_factor(squares, factor, max_norm));
+  return memory.get(factor)(0, 0);
+}
+
+TEST(ClipFactor, BringsALargeNormDownToTheBound) {
+  EXPECT_NEAR(clip_factor(16, 1), 0.25, 1e-6);
+  EXPECT_EQ(clip_factor(0.25, 1), 1);
+  EXPECT_EQ(clip_factor(0, 1), 1);
+}
+
+TEST(ClipFactor, IsOneWithoutABound) { EXPECT_EQ(clip_factor(1e6, 0), 1); }
+
+TEST(ClipFactor, IsNanForASumThatIsNotFinite) {
+  EXPECT_TRUE(std::isnan(clip_factor(std::numeric_limits<double>::infinity(), 1)));
+  EXPECT_TRUE(std::isnan(clip_factor(std::numeric_limits<double>::quiet_NaN(), 1)));
+}
+
+TEST(ClipFactor, RefusesANegativeBound) { EXPECT_THROW(clip_factor(1, -1), std::invalid_argument); }
+
+/// 3000 columns: more than one block of the form, and a remainder.
+constexpr std::int64_t kSlots = 3, kColumns = 3000;
+
+class SumSlots : public testing::TestWithParam<std::tuple<DataType, DataType>> {};
+
+TEST_P(SumSlots, SumsInFp32AndRoundsOnce) {
+  const auto [from, to] = GetParam();
+  Memory memory;
+  const View slots = memory.randomize(memory.columns(from, kSlots, kColumns, kColumns + 3, 1));
+  const View out = memory.dense(to, 1, kColumns);
+  run_operation(memory, kernels::sum_slots(slots, out, 0.5));
+  const Matrix x = memory.get(slots);
+  Matrix expected(1, kColumns);
+  for (std::int64_t c = 0; c < kColumns; ++c) expected(0, c) = 0.5 * (x(0, c) + x(1, c) + x(2, c));
+  expect_close(memory.get(out), expected, to == DataType::f32 ? kFp32 : kBf16Rounded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, SumSlots,
+                         testing::Combine(testing::Values(DataType::f32, DataType::bf16),
+                                          testing::Values(DataType::f32, DataType::bf16)));
+
+TEST(SumSlotsOrder, IsTheOrderOfTheSlots) {
+  Memory memory;
+  const View slots = memory.set(memory.dense(DataType::f32, 3, 1), std::vector<double>{1e8, 1, -1e8});
+  const View out = memory.dense(DataType::f32, 1, 1);
+  run_operation(memory, kernels::sum_slots(slots, out, 1));
+  EXPECT_EQ(memory.get(out)(0, 0), 0);  // 1e8 + 1 rounds back to 1e8 in fp32
+}
+
+}  // namespace
+}  // namespace underlap::test
