@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/formats/perfetto_decoder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
+#include <protozero/pbf_reader.hpp>
+#include <stdexcept>
+#include <string_view>
+
+#include "profiler/formats/perfetto_fields.hpp"
+
+namespace underlap::formats {
+namespace {
+
+using namespace perfetto;
+using protozero::data_view;
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+
+constexpr std::uint32_t number(std::uint32_t tag) { return protozero::tag_and_type(tag, pbf_wire_type::varint); }
+constexpr std::uint32_t bytes(std::uint32_t tag) {
+  return protozero::tag_and_type(tag, pbf_wire_type::length_delimited);
+}
+
+// The fields of one annotation that an event of ours can carry.
+struct Value {
+  std::uint64_t name_iid = 0;
+  std::int64_t number = 0;
+  std::uint64_t string_iid = 0;
+  std::vector<data_view> items;
+};
+
+Value value_of(data_view message) {
+  Value value;
+  pbf_reader reader(message);
+  while (reader.next()) switch (reader.tag_and_type()) {
+      case number(annotation::kNameIid): value.name_iid = reader.get_uint64(); break;
+      case number(annotation::kInt): value.number = reader.get_int64(); break;
+      case number(annotation::kStringIid): value.string_iid = reader.get_uint64(); break;
+      case bytes(annotation::kArrayValues):
+      case bytes(annotation::kDictEntries): value.items.push_back(reader.get_view()); break;
+      default: reader.skip();
+    }
+  return value;
+}
+
+// Numbers and texts of a small message of ours, by field.
+struct Fields {
+  std::array<std::uint64_t, 5> numbers{};
+  std::array<std::string_view, 5> texts{};
+};
+
+Fields fields_of(data_view message) {
+  Fields fields;
+  pbf_reader reader(message);
+  while (reader.next()) {
+    const std::uint32_t tag = reader.tag();
+    if (tag < fields.numbers.size() && reader.wire_type() == pbf_wire_type::varint) {
+      fields.numbers[tag] = reader.get_uint64();
+    } else if (tag < fields.texts.size() && reader.wire_type() == pbf_wire_type::length_delimited) {
+      const data_view text = reader.get_view();
+      fields.texts[tag] = {text.data(), text.size()};
+    } else {
+      reader.skip();
+    }
+  }
+  return fields;
+}
+
+std::int32_t zigzag32(std::uint64_t value) { return static_cast<std::int32_t>(protozero::decode_zigzag64(value)); }
+
+const std::string& text_of(const auto& words, std::uint64_t iid) {
+  static const std::string kNone;
+  const auto found = words.find(iid);
+  return found == words.end() ? kNone : found->second.text;
+}
+
+NameId id_of(const auto& words, std::uint64_t iid) {
+  const auto found = words.find(iid);
+  return found == words.end() ? kNoName : found->second.id;
+}
+
+}  // namespace
+
+struct PerfettoDecoder::Packet {
+  std::uint64_t sequence = 0;
+  std::uint64_t flags = 0;
+  std::int64_t time_ns = 0;
+  std::optional<data_view> event;
+  std::optional<data_view> interned;
+  std::optional<data_view> ours;
+  bool is_descriptor = false;
+
+  explicit Packet(data_view message) {
+    pbf_reader reader(message);
+    while (reader.next()) switch (reader.tag_and_type()) {
+        case number(packet::kTimestamp): time_ns = reader.get_int64(); break;
+        case number(packet::kSequence): sequence = reader.get_uint64(); break;
+        case number(packet::kSequenceFlags): flags = reader.get_uint64(); break;
+        case bytes(packet::kTrackEvent): event = reader.get_view(); break;
+        case bytes(packet::kInternedData): interned = reader.get_view(); break;
+        case bytes(packet::kUnderlap): ours = reader.get_view(); break;
+        case bytes(packet::kTrackDescriptor):
+          is_descriptor = true;
+          reader.skip();
+          break;
+        default: reader.skip();
+      }
+  }
+};
+
+struct PerfettoDecoder::Event {
+  std::uint64_t type = 0;
+  std::uint64_t uuid = 0;
+  std::uint64_t name_iid = 0;
+  std::vector<std::uint64_t> categories;
+  std::vector<Value> values;
+
+  explicit Event(data_view message) {
+    pbf_reader reader(message);
+    while (reader.next()) switch (reader.tag_and_type()) {
+        case number(event::kType): type = reader.get_uint64(); break;
+        case number(event::kTrackUuid): uuid = reader.get_uint64(); break;
+        case number(event::kNameIid): name_iid = reader.get_uint64(); break;
+        case number(event::kCategoryIids): categories.push_back(reader.get_uint64()); break;
+        case bytes(event::kAnnotations): values.push_back(value_of(reader.get_view())); break;
+        default: reader.skip();
+      }
+  }
+};
+
+void PerfettoDecoder::skip(const std::string& reason, std::int64_t count) { trace_.import.skipped[reason] += count; }
+
+void PerfettoDecoder::add_packet(data_view message) {
+  try {
+    apply(Packet(message));
+  } catch (const protozero::exception&) {
+    skip("malformed packet");
+  }
+}
+
+void PerfettoDecoder::apply(const Packet& packet) {
+  Sequence& sequence = sequences_[packet.sequence];
+  if (packet.flags & kStateCleared) {
+    sequence = Sequence();
+    sequence.valid = true;
+  }
+  if ((packet.flags & kNeedsState) && !sequence.valid) return skip("packet without its interned data");
+  if (packet.interned) add_interned(*packet.interned, sequence);
+  if (packet.ours) add_ours(*packet.ours, sequence);
+  if (packet.event) add_event(packet, sequence);
+  if (!packet.interned && !packet.ours && !packet.event && !packet.is_descriptor) skip("packet that is not ours");
+}
+
+void PerfettoDecoder::add_interned(data_view message, Sequence& sequence) {
+  pbf_reader reader(message);
+  while (reader.next()) switch (reader.tag_and_type()) {
+      case bytes(interned::kCategories):
+      case bytes(interned::kEventNames):
+      case bytes(interned::kAnnotationNames):
+      case bytes(interned::kStringValues): {
+        const std::uint32_t field = reader.tag();
+        add_entry(field, reader.get_view(), sequence);
+        break;
+      }
+      default: reader.skip();
+    }
+}
+
+void PerfettoDecoder::add_entry(std::uint32_t field, data_view message, Sequence& sequence) {
+  const Fields fields = fields_of(message);
+  const std::uint64_t iid = fields.numbers[interned::kIid];
+  const std::string_view text = fields.texts[interned::kText];
+  const auto word = [&] { return Word{intern(text), std::string(text)}; };
+  if (field == interned::kCategories) sequence.categories[iid] = word();
+  if (field == interned::kEventNames) sequence.names[iid] = word();
+  if (field == interned::kStringValues) sequence.strings[iid] = word();
+  if (field != interned::kAnnotationNames) return;
+  if (const auto annotation = kAnnotations.find(text)) sequence.annotations[iid] = *annotation;
+}
+
+void PerfettoDecoder::add_ours(data_view message, Sequence& sequence) {
+  pbf_reader reader(message);
+  while (reader.next()) switch (reader.tag_and_type()) {
+      case bytes(underlap_message::kSchema): check_schema(reader.get_string()); break;
+      case bytes(underlap_message::kBlockBegin): begin_block(reader.get_view()); break;
+      case number(underlap_message::kBlockEnd): block_.open = reader.get_uint64() == 0; break;
+      case bytes(underlap_message::kMetadata): add_metadata(reader.get_view()); break;
+      case bytes(underlap_message::kGroup): add_group(reader.get_view(), sequence); break;
+      case bytes(underlap_message::kTrack): add_track(reader.get_view()); break;
+      case bytes(underlap_message::kMarksTrack): add_marks_track(reader.get_view()); break;
+      case bytes(underlap_message::kClock): add_clock(reader.get_view()); break;
+      default: reader.skip();
+    }
+}
+
+void PerfettoDecoder::check_schema(const std::string& schema) {
+  const std::string_view text = schema;
+  std::int32_t version = 0;
+  if (!text.starts_with(kSchemaFamily)) return skip("packet of an unknown schema");
+  const std::string_view digits = text.substr(kSchemaFamily.size());
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), version);
+  if (error != std::errc() || end != digits.data() + digits.size()) return skip("packet of an unknown schema");
+  if (version > kSchemaVersion)
+    throw std::invalid_argument(
+        fmt::format("{}: written with schema {}, but this Underlap reads up to {}{}; read it with the Underlap that "
+                    "wrote it, or a newer one",
+                    origin_, schema, kSchemaFamily, kSchemaVersion));
+  ours_ = true;
+}
+
+void PerfettoDecoder::begin_block(data_view message) {
+  close_block();
+  const Fields fields = fields_of(message);
+  const auto count = [&](std::size_t field) { return static_cast<std::int64_t>(fields.numbers[field]); };
+  block_ = {.open = true, .slices = count(1), .marks = count(2), .clocks = count(3)};
+}
+
+// A block whose end was seen is whole; what of it could not be used is counted by its own reason already.
+void PerfettoDecoder::close_block() {
+  if (!block_.open) return;
+  block_.open = false;
+  skip("block cut short");
+  if (block_.slices > 0) skip("slices lost in a cut block", block_.slices);
+  if (block_.marks > 0) skip("marks lost in a cut block", block_.marks);
+  if (block_.clocks > 0) skip("clock readings lost in a cut block", block_.clocks);
+}
+
+void PerfettoDecoder::add_metadata(data_view message) {
+  const Fields fields = fields_of(message);
+  trace_.metadata.insert_or_assign(std::string(fields.texts[1]), std::string(fields.texts[2]));
+}
+
+void PerfettoDecoder::add_group(data_view message, Sequence& sequence) {
+  const Fields fields = fields_of(message);
+  GroupRecord group;
+  group.purpose = intern(fields.texts[2]);
+  pbf_reader reader(message);
+  while (reader.next(3, pbf_wire_type::length_delimited)) {
+    const auto ranks = reader.get_packed_sint32();
+    group.ranks.insert(group.ranks.end(), ranks.begin(), ranks.end());
+  }
+  sequence.groups[fields.numbers[1]] = trace_.add_group(group);
+}
+
+void PerfettoDecoder::add_track(data_view message) {
+  const Fields fields = fields_of(message);
+  const Track track{zigzag32(fields.numbers[2]), zigzag32(fields.numbers[3]), std::string(fields.texts[4])};
+  tracks_[fields.numbers[1]] = trace_.add_track(track);
+}
+
+void PerfettoDecoder::add_marks_track(data_view message) {
+  const Fields fields = fields_of(message);
+  marks_tracks_[fields.numbers[1]] = zigzag32(fields.numbers[2]);
+}
+
+void PerfettoDecoder::add_clock(data_view message) {
+  const Fields fields = fields_of(message);
+  trace_.clocks.push_back({.rank = zigzag32(fields.numbers[1]),
+                           .device_ns = protozero::decode_zigzag64(fields.numbers[2]),
+                           .unix_ns = protozero::decode_zigzag64(fields.numbers[3])});
+  --block_.clocks;
+}
+
+void PerfettoDecoder::add_event(const Packet& packet, const Sequence& sequence) {
+  const Event event(*packet.event);
+  if (marks_tracks_.contains(event.uuid) && event.type == event::kInstant)
+    add_mark(event, sequence, packet.time_ns);
+  else if (!tracks_.contains(event.uuid))
+    skip("event on a track that is not ours");
+  else if (event.type == event::kSliceBegin)
+    begin_slice(event, sequence, packet.time_ns);
+  else if (event.type == event::kSliceEnd)
+    end_slice(event.uuid, packet.time_ns);
+  else
+    skip("event that is no slice");
+}
+
+void PerfettoDecoder::add_mark(const Event& event, const Sequence& sequence, std::int64_t time_ns) {
+  Mark mark{.rank = marks_tracks_[event.uuid], .block = 0, .step = 0, .time_ns = time_ns};
+  for (const Value& value : event.values) {
+    const auto name = sequence.annotations.find(value.name_iid);
+    if (name == sequence.annotations.end()) continue;
+    if (name->second == Annotation::block) mark.block = static_cast<std::int32_t>(value.number);
+    if (name->second == Annotation::step) mark.step = static_cast<std::int32_t>(value.number);
+  }
+  trace_.marks.push_back(mark);
+  ++trace_.import.events;
+  --block_.marks;
+}
+
+// One slice as its begin event tells it.
+class PerfettoDecoder::SliceBuilder {
+ public:
+  explicit SliceBuilder(const Sequence& sequence) : sequence_(sequence) {}
+
+  void add_category(std::uint64_t iid) {
+    const std::string& text = text_of(sequence_.categories, iid);
+    if (const auto kind = kind_from(text))
+      slice.tag.kind = *kind;
+    else if (!mode_from(text))
+      fault = "slice of an unknown category";
+  }
+
+  void add(const Value& value) {
+    const auto name = sequence_.annotations.find(value.name_iid);
+    if (name == sequence_.annotations.end()) return;
+    const auto number32 = static_cast<std::int32_t>(value.number);
+    Tag& tag = slice.tag;
+    switch (name->second) {
+      case Annotation::mode: set(tag.mode, mode_from(word(value))); break;
+      case Annotation::purpose: tag.purpose = id_of(sequence_.strings, value.string_iid); break;
+      case Annotation::direction: set(tag.direction, direction_from(word(value))); break;
+      case Annotation::layer: tag.layer = number32; break;
+      case Annotation::microbatch: tag.microbatch = number32; break;
+      case Annotation::chunk: tag.chunk = number32; break;
+      case Annotation::step: tag.step = number32; break;
+      case Annotation::operation: slice.operation = static_cast<std::uint32_t>(value.number); break;
+      case Annotation::group: set_group(static_cast<std::uint64_t>(value.number)); break;
+      case Annotation::sequence: record().sequence = static_cast<std::uint64_t>(value.number); break;
+      case Annotation::last_arrival_ns: record().last_arrival_ns = value.number; break;
+      case Annotation::cpu_ns: record().cpu_ns = value.number; break;
+      case Annotation::transfers: add_transfers(value); break;
+      default: break;
+    }
+  }
+
+  Slice slice;
+  std::optional<CommunicationRecord> communication;
+  std::string fault;  ///< why the slice cannot be used; empty where it can
+
+ private:
+  const std::string& word(const Value& value) const { return text_of(sequence_.strings, value.string_iid); }
+
+  CommunicationRecord& record() {
+    if (!communication) communication.emplace();
+    return *communication;
+  }
+
+  template <class T>
+  void set(T& field, std::optional<T> value) {
+    if (value)
+      field = *value;
+    else
+      fault = "slice with an unknown word";
+  }
+
+  void set_group(std::uint64_t id) {
+    const auto group = sequence_.groups.find(id);
+    if (group == sequence_.groups.end())
+      fault = "communication of an unknown group";
+    else
+      record().group = group->second;
+  }
+
+  void add_transfers(const Value& list) {
+    for (const data_view item : list.items) {
+      TransferRecord& transfer = record().transfers.emplace_back();
+      for (const data_view entry : value_of(item).items) add_to_transfer(value_of(entry), transfer);
+    }
+  }
+
+  void add_to_transfer(const Value& value, TransferRecord& transfer) {
+    const auto name = sequence_.annotations.find(value.name_iid);
+    if (name == sequence_.annotations.end()) return;
+    switch (name->second) {
+      case Annotation::collective: set(transfer.collective, collective_from(word(value))); break;
+      case Annotation::dtype: set(transfer.dtype, data_type_from(word(value))); break;
+      case Annotation::peer: transfer.peer = static_cast<std::int32_t>(value.number); break;
+      case Annotation::bytes: transfer.bytes = value.number; break;
+      case Annotation::bytes_on_wire: transfer.bytes_on_wire = value.number; break;
+      default: break;
+    }
+  }
+
+  const Sequence& sequence_;
+};
+
+void PerfettoDecoder::begin_slice(const Event& event, const Sequence& sequence, std::int64_t time_ns) {
+  SliceBuilder builder(sequence);
+  builder.slice.track = tracks_[event.uuid];
+  builder.slice.start_ns = time_ns;
+  builder.slice.name = id_of(sequence.names, event.name_iid);
+  for (const std::uint64_t iid : event.categories) builder.add_category(iid);
+  for (const Value& value : event.values) builder.add(value);
+  open_[event.uuid].push_back({builder.slice, std::move(builder.communication), std::move(builder.fault)});
+}
+
+void PerfettoDecoder::end_slice(std::uint64_t uuid, std::int64_t time_ns) {
+  std::vector<OpenSlice>& open = open_[uuid];
+  if (open.empty()) return skip("slice ended and not begun");
+  OpenSlice ended = std::move(open.back());
+  open.pop_back();
+  --block_.slices;
+  Slice& slice = ended.slice;
+  if (__builtin_sub_overflow(time_ns, slice.start_ns, &slice.duration_ns) || slice.duration_ns < 0)
+    return skip("slice that ends before it begins");
+  if (!ended.fault.empty()) return skip(ended.fault);
+  if (ended.communication)
+    trace_.add(slice, std::move(*ended.communication));
+  else
+    trace_.add(slice);
+  ++trace_.import.events;
+}
+
+Trace PerfettoDecoder::finish() {
+  if (!ours_)
+    throw std::invalid_argument(fmt::format(
+        "{}: a Perfetto trace, but not one that Underlap wrote: it has no Underlap packet; give a trace of `underlap "
+        "run`",
+        origin_));
+  std::int64_t num_open = 0;
+  for (const auto& [uuid, slices] : open_) num_open += static_cast<std::int64_t>(slices.size());
+  if (num_open > 0) skip("slice begun and not ended", num_open);
+  block_.slices -= num_open;
+  close_block();
+  return std::move(trace_);
+}
+
+}  // namespace underlap::formats

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <protozero/data_view.hpp>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::formats {
+
+/// Builds a trace from the packets of a native file, one after the other, and counts what it cannot use.
+class PerfettoDecoder {
+ public:
+  /// `origin` names the file in messages.
+  explicit PerfettoDecoder(std::string origin) : origin_(std::move(origin)) {}
+
+  /// Throws std::invalid_argument for a newer schema; a packet that is broken inside is counted.
+  void add_packet(protozero::data_view packet);
+  void skip(const std::string& reason, std::int64_t count = 1);
+
+  /// The trace, with what is missing at its end counted. Throws std::invalid_argument where no packet was ours.
+  Trace finish();
+
+ private:
+  struct Word {
+    NameId id = kNoName;
+    std::string text;
+  };
+  using Words = std::unordered_map<std::uint64_t, Word>;
+  // What interning ids of one packet sequence mean.
+  struct Sequence {
+    bool valid = false;
+    Words categories, names, strings;
+    std::unordered_map<std::uint64_t, perfetto::Annotation> annotations;
+    std::unordered_map<std::uint64_t, std::uint32_t> groups;  ///< id -> index into Trace::groups
+  };
+  struct Event;
+  struct OpenSlice {
+    Slice slice;
+    std::optional<CommunicationRecord> communication;
+    std::string fault;
+  };
+  class SliceBuilder;
+  // What the current block announced and has not come yet.
+  struct Block {
+    bool open = false;
+    std::int64_t slices = 0, marks = 0, clocks = 0;
+  };
+  struct Packet;
+
+  void apply(const Packet&);
+  void add_interned(protozero::data_view, Sequence&);
+  void add_entry(std::uint32_t field, protozero::data_view, Sequence&);
+  void add_ours(protozero::data_view, Sequence&);
+  void check_schema(const std::string& schema);
+  void begin_block(protozero::data_view);
+  void close_block();
+  void add_metadata(protozero::data_view);
+  void add_group(protozero::data_view, Sequence&);
+  void add_track(protozero::data_view);
+  void add_marks_track(protozero::data_view);
+  void add_clock(protozero::data_view);
+  void add_event(const Packet&, const Sequence&);
+  void begin_slice(const Event&, const Sequence&, std::int64_t time_ns);
+  void end_slice(std::uint64_t uuid, std::int64_t time_ns);
+  void add_mark(const Event&, const Sequence&, std::int64_t time_ns);
+
+  std::string origin_;
+  Trace trace_;
+  bool ours_ = false;
+  Block block_;
+  std::unordered_map<std::uint64_t, Sequence> sequences_;
+  std::unordered_map<std::uint64_t, std::uint32_t> tracks_;       ///< uuid -> index into Trace::tracks
+  std::unordered_map<std::uint64_t, std::int32_t> marks_tracks_;  ///< uuid -> rank
+  std::unordered_map<std::uint64_t, std::vector<OpenSlice>> open_;
+};
+
+}  // namespace underlap::formats

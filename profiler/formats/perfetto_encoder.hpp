@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/formats/lanes.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::formats {
+
+/// Turns blocks of a trace into Perfetto packets. What it has said once (names, tracks, groups, metadata) it does not
+/// say again until forget().
+class PerfettoEncoder {
+ public:
+  /// The packets of one block. Throws std::invalid_argument, having changed nothing, for a block that cannot be
+  /// written: a negative duration, an end past int64, or a track or group that the block does not have.
+  std::string encode(const Trace& block);
+
+  /// Says everything anew in the next block: what was encoded last did not reach the file.
+  void forget();
+
+ private:
+  struct StreamState {
+    Lanes lanes;
+    std::vector<std::uint64_t> uuids;  ///< by lane
+  };
+  using TrackKey = std::tuple<std::int32_t, std::int32_t, std::string>;
+
+  void begin_block(const Trace&);
+  void end_block();
+  void write_metadata(const Trace&);
+  void write_groups(const Trace&);
+  void write_tracks(const Trace&);
+  void write_slice(const Trace&, std::size_t slice, std::uint64_t uuid);
+  void write_mark(const Mark&);
+  void write_clock(const ClockSnapshot&);
+
+  void write_rank(std::int32_t rank);
+  void write_lane(const Track&, StreamState&);
+  void write_tag(const Slice&);
+  void write_communication(const CommunicationRecord&);
+  void annotate(std::size_t annotation, std::int64_t value);
+  std::uint64_t name_iid(NameId);
+  std::uint64_t string_iid(NameId);
+  std::uint64_t unique_uuid(const std::string& key);
+  /// Closes the event in `event_` into a packet.
+  void flush_event(std::int64_t time_ns);
+
+  std::string out_;       ///< packets of the block
+  std::string event_;     ///< the TrackEvent being built
+  std::string interned_;  ///< InternedData that its packet carries
+  bool state_cleared_ = false;
+  std::uint64_t num_written_ = 0;  ///< slices of all blocks
+  std::unordered_map<NameId, std::uint64_t> name_iids_;
+  std::unordered_map<NameId, std::uint64_t> string_iids_;
+  std::map<std::string, std::string> metadata_;
+  std::vector<GroupRecord> groups_;
+  std::vector<std::uint64_t> group_ids_;  ///< of the block's groups
+  std::map<TrackKey, StreamState> streams_;
+  std::vector<std::uint64_t> slice_uuids_;  ///< of the block's slices
+  std::map<std::int32_t, std::uint64_t> marks_uuids_;
+  std::map<std::int32_t, std::uint64_t> rank_uuids_;
+  std::map<std::uint64_t, std::string> uuids_;
+};
+
+}  // namespace underlap::formats

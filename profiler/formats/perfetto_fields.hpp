@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "profiler/trace/enum_names.hpp"
+
+/// Field numbers of the Perfetto messages that the native trace uses, and of our own message inside a packet.
+/// Source: the protos under protos/perfetto/trace of Perfetto v59, as its Python package describes them.
+namespace underlap::formats::perfetto {
+
+inline constexpr std::uint32_t kTracePacket = 1;  ///< of Trace: the only field of a file
+
+namespace packet {
+inline constexpr std::uint32_t kClockSnapshot = 6;
+inline constexpr std::uint32_t kTimestamp = 8;
+inline constexpr std::uint32_t kSequence = 10;
+inline constexpr std::uint32_t kTrackEvent = 11;
+inline constexpr std::uint32_t kInternedData = 12;
+inline constexpr std::uint32_t kSequenceFlags = 13;
+inline constexpr std::uint32_t kTrackDescriptor = 60;
+/// Ours. Perfetto skips fields above 999; 1000 to 1999 are for extensions registered with it, so we stay outside.
+inline constexpr std::uint32_t kUnderlap = 2047;
+}  // namespace packet
+
+inline constexpr std::uint32_t kStateCleared = 1;  ///< sequence flag: interning begins anew
+inline constexpr std::uint32_t kNeedsState = 2;    ///< sequence flag: the packet uses interned data
+
+namespace interned {
+inline constexpr std::uint32_t kCategories = 1;
+inline constexpr std::uint32_t kEventNames = 2;
+inline constexpr std::uint32_t kAnnotationNames = 3;
+inline constexpr std::uint32_t kStringValues = 29;
+inline constexpr std::uint32_t kIid = 1;   ///< of each entry
+inline constexpr std::uint32_t kText = 2;  ///< of each entry
+}  // namespace interned
+
+namespace event {
+inline constexpr std::uint32_t kCategoryIids = 3;
+inline constexpr std::uint32_t kAnnotations = 4;
+inline constexpr std::uint32_t kType = 9;
+inline constexpr std::uint32_t kNameIid = 10;
+inline constexpr std::uint32_t kTrackUuid = 11;
+inline constexpr std::uint32_t kName = 23;
+inline constexpr std::int32_t kSliceBegin = 1;
+inline constexpr std::int32_t kSliceEnd = 2;
+inline constexpr std::int32_t kInstant = 3;
+}  // namespace event
+
+namespace annotation {
+inline constexpr std::uint32_t kNameIid = 1;
+inline constexpr std::uint32_t kUint = 3;
+inline constexpr std::uint32_t kInt = 4;
+inline constexpr std::uint32_t kDictEntries = 11;
+inline constexpr std::uint32_t kArrayValues = 12;
+inline constexpr std::uint32_t kStringIid = 17;
+}  // namespace annotation
+
+namespace descriptor {
+inline constexpr std::uint32_t kUuid = 1;
+inline constexpr std::uint32_t kName = 2;
+inline constexpr std::uint32_t kParentUuid = 5;
+inline constexpr std::uint32_t kChildOrdering = 11;
+inline constexpr std::uint32_t kSiblingOrderRank = 12;
+inline constexpr std::uint32_t kSiblingMergeBehavior = 15;
+inline constexpr std::int32_t kOrderExplicit = 3;
+inline constexpr std::int32_t kMergeNone = 2;  ///< the default merges siblings of one name
+}  // namespace descriptor
+
+namespace clock_snapshot {
+inline constexpr std::uint32_t kClocks = 1;
+inline constexpr std::uint32_t kClockId = 1;
+inline constexpr std::uint32_t kTimestamp = 2;
+inline constexpr std::uint32_t kRealtime = 1;        ///< clock id
+inline constexpr std::uint32_t kSequenceClock = 64;  ///< first clock id that belongs to one sequence alone
+}  // namespace clock_snapshot
+
+/// Our message: what Perfetto has no place for. Signed numbers are zigzag.
+namespace underlap_message {
+inline constexpr std::uint32_t kSchema = 1;      ///< string; in the first packet of each block
+inline constexpr std::uint32_t kBlockBegin = 2;  ///< {1: slices, 2: marks, 3: clocks} that follow in the block
+inline constexpr std::uint32_t kBlockEnd = 3;    ///< uint, 1
+inline constexpr std::uint32_t kMetadata = 4;    ///< {1: key, 2: value}
+inline constexpr std::uint32_t kGroup = 5;       ///< {1: id, 2: purpose, 3: ranks}; ids are valid like interned data
+inline constexpr std::uint32_t kTrack = 6;       ///< {1: uuid, 2: rank, 3: stream, 4: name}; several uuids may be one
+inline constexpr std::uint32_t kMarksTrack = 7;  ///< {1: uuid, 2: rank}
+inline constexpr std::uint32_t kClock = 8;       ///< {1: rank, 2: device_ns, 3: unix_ns}
+}  // namespace underlap_message
+
+inline constexpr std::string_view kSchemaFamily = "underlap.trace/";
+inline constexpr std::int32_t kSchemaVersion = 1;
+
+/// Names of the debug annotations. Their interning ids are their places here, from 1.
+enum class Annotation : std::uint8_t {
+  mode,
+  purpose,
+  direction,
+  layer,
+  microbatch,
+  chunk,
+  step,
+  operation,
+  block,
+  group,
+  sequence,
+  last_arrival_ns,
+  cpu_ns,
+  transfers,
+  collective,
+  dtype,
+  peer,
+  bytes,
+  bytes_on_wire
+};
+inline constexpr EnumNames<Annotation, 19> kAnnotations{
+    {"mode", "purpose", "direction", "layer", "microbatch", "chunk", "step", "operation", "block", "group", "sequence",
+     "last_arrival_ns", "cpu_ns", "transfers", "collective", "dtype", "peer", "bytes", "bytes_on_wire"}};
+
+}  // namespace underlap::formats::perfetto

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/formats/format.hpp"
+#include "profiler/formats/perfetto_packets.hpp"
+#include "profiler/formats/perfetto_reader.hpp"
+#include "profiler/formats/perfetto_writer.hpp"
+
+namespace underlap::formats {
+namespace {
+
+// A file is packets from end to end. A text may begin as a packet does, with a line feed, but the place where its
+// first packet would end holds no other.
+bool sniff(std::span<const std::byte> bytes) {
+  const char* at = reinterpret_cast<const char*>(bytes.data());
+  const char* const end = at + bytes.size();
+  protozero::data_view packet;
+  while (at != end) switch (take_packet(at, end, packet)) {
+      case NextPacket::whole: break;
+      case NextPacket::truncated: return true;
+      case NextPacket::broken: return false;
+    }
+  return !bytes.empty();
+}
+
+void write(const std::filesystem::path& path, const Trace& trace) {
+  PerfettoWriter(path, WriteAt::create()).append(trace);
+}
+
+}  // namespace
+
+Format perfetto_format() {
+  return {.name = "perfetto",
+          .extension = ".pftrace",
+          .description = "native: Perfetto packets, opened by ui.perfetto.dev; .zst compresses it",
+          .sniff = sniff,
+          .read = read_perfetto,
+          .write = write};
+}
+
+}  // namespace underlap::formats

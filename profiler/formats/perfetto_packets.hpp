@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <protozero/data_view.hpp>
+
+namespace underlap::formats {
+
+/// What stands next in a stream of packets: one that is whole, one that the end cuts, or no packet.
+enum class NextPacket { whole, truncated, broken };
+
+/// Takes the packet at `at`, before `end`: a tag, a length and that many bytes. Moves `at` past it where it is whole.
+NextPacket take_packet(const char*& at, const char* end, protozero::data_view& packet);
+
+}  // namespace underlap::formats

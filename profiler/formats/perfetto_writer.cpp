@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/formats/perfetto_writer.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "profiler/formats/file_bytes.hpp"
+#include "profiler/formats/perfetto_encoder.hpp"
+#include "profiler/trace/errors.hpp"
+
+namespace underlap::formats {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
+  throw MachineError(fmt::format("{}: cannot {}: {}", path.string(), what, std::strerror(errno)));
+}
+
+}  // namespace
+
+struct PerfettoWriter::State {
+  std::filesystem::path path;
+  File file;
+  bool compressed = false;
+  std::int64_t bytes = 0;
+  PerfettoEncoder encoder;
+
+  State(const std::filesystem::path& where, bool create)
+      : path(where), file(std::fopen(where.c_str(), create ? "wb" : "r+b")), compressed(where.extension() == ".zst") {
+    if (!file) fail(path, "be opened for writing");
+    std::setvbuf(file.get(), nullptr, _IONBF, 0);  // a block goes to the system in one piece, before append returns
+  }
+
+  // Cuts the file to `length` and goes on from there.
+  bool cut(std::int64_t length) {
+    return ::ftruncate(::fileno(file.get()), length) == 0 && ::fseeko(file.get(), length, SEEK_SET) == 0;
+  }
+};
+
+PerfettoWriter::PerfettoWriter(const std::filesystem::path& path, WriteAt where)
+    : state_(std::make_unique<State>(path, !where.offset())) {
+  if (!where.offset()) return;
+  const std::int64_t offset = *where.offset();
+  const auto length = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  if (offset < 0 || offset > length)
+    throw std::invalid_argument(
+        fmt::format("{}: cannot go on at byte {}: the file has {}", path.string(), offset, length));
+  if (!state_->cut(offset)) fail(path, "be cut");
+  state_->bytes = offset;
+}
+
+PerfettoWriter::~PerfettoWriter() = default;
+PerfettoWriter::PerfettoWriter(PerfettoWriter&&) noexcept = default;
+PerfettoWriter& PerfettoWriter::operator=(PerfettoWriter&&) noexcept = default;
+
+void PerfettoWriter::append(const Trace& block) {
+  State& s = *state_;
+  std::string bytes = s.encoder.encode(block);
+  if (s.compressed) bytes = zstd_frame(bytes);
+  if (std::fwrite(bytes.data(), 1, bytes.size(), s.file.get()) != bytes.size()) {
+    const int reason = errno;
+    s.encoder.forget();
+    s.cut(s.bytes);  // the file is readable even where this fails: a reader stops at the broken packet
+    errno = reason;
+    fail(s.path, "be written");
+  }
+  s.bytes += static_cast<std::int64_t>(bytes.size());
+}
+
+std::int64_t PerfettoWriter::bytes() const { return state_->bytes; }
+
+}  // namespace underlap::formats
