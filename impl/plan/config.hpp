@@ -31,6 +31,7 @@ struct ParallelConfig {
   std::int32_t virtual_pipeline_model_parallel_size = 1;
   std::int32_t context_parallel_size = 1;
   std::int32_t data_parallel_size = 1;
+  bool sequence_parallel = false;
 
   std::int32_t world_size() const {
     return tensor_model_parallel_size * pipeline_model_parallel_size * context_parallel_size * data_parallel_size;
@@ -47,11 +48,17 @@ struct DdpConfig {
   bool use_distributed_optimizer = true;
   bool overlap_grad_reduce = false;
   bool overlap_param_gather = false;
-  std::optional<std::int64_t> bucket_size;  ///< parameters, not bytes; nullopt: one bucket
+  std::optional<std::int64_t> bucket_size;  ///< parameters, not bytes; nullopt: one bucket (always without overlap)
   bool average_in_collective = false;
   bool grad_reduce_in_fp32 = true;
   bool reduce_scatter_with_fp32_accumulation = false;
   bool pad_buckets_for_high_nccl_busbw = false;
+};
+
+/// What of the precision recipe is not in DdpConfig already.
+struct MixedPrecisionConfig {
+  std::string recipe = "bf16_mixed";
+  bool fp8_param_gather = false;
 };
 
 struct OptimizerConfig {
@@ -89,6 +96,7 @@ struct Config {
   ParallelConfig parallel;
   TrainConfig train;
   DdpConfig ddp;
+  MixedPrecisionConfig mixed_precision;
   OptimizerConfig optimizer;
   Extensions extensions;
   RunConfig run;

@@ -31,13 +31,25 @@ struct Message {
   std::string message;
 };
 
+/// Predicted bytes on the rank that needs most, from shapes alone. Formulas: impl/plan/memory.cpp.
+struct PeakMemory {
+  std::int64_t parameters = 0;   ///< bf16
+  std::int64_t gradients = 0;    ///< bf16 or fp32, whole
+  std::int64_t optimizer = 0;    ///< fp32 main parameters and two Adam moments, sharded
+  std::int64_t activations = 0;  ///< estimate: what backward needs of the microbatches in flight, and the logits
+
+  std::int64_t total() const { return parameters + gradients + optimizer + activations; }
+};
+
 /// One configuration, resolved.
 struct Plan {
   Config config;
+  PeakMemory peak_memory;
   std::vector<Knob> knobs;
   std::vector<EnvironmentVariable> environment;
   std::vector<Message> errors;
   std::vector<Message> notices;
+  std::vector<Message> not_run;  ///< planned, but not run by this version; `run` refuses where any stands here
 };
 
 /// One cell of a matrix: the axis values that set it apart, and its plan.
@@ -69,5 +81,21 @@ std::vector<std::string> preset_names();
 
 /// The plan as JSON text, schema underlap.plan/1.
 std::string to_json(const Plan& plan);
+
+/// The plan for people: requests that a gate switched off, then every knob, the environment, notices and errors.
+std::string to_text(const Plan& plan);
+
+/// A knob as documentation: what may be written, what happens without it, and whether `run` does it.
+struct KnobInfo {
+  std::string name;                    ///< dotted path
+  std::vector<std::string> spellings;  ///< other paths of the same knob
+  std::string type;                    ///< "true or false", "a whole number of at least 1", ...
+  std::string default_rule;
+  std::string about;
+  std::string status;  ///< honoured: `run` does it; planned: the plan resolves it; known: by name only
+};
+
+/// Every key that a configuration may hold, section by section.
+std::vector<KnobInfo> known_knobs();
 
 }  // namespace underlap::plan

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data parallelism, as Megatron-Bridge's CommOverlapConfig decides it: with the distributed optimizer an absent value
+// is true (bucket_size: 134217728 parameters) above one data-parallel rank; with one rank everything is forced off.
+// Without the distributed optimizer Bridge skips these rules, what stands under comm_overlap included.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "impl/plan/resolution.hpp"
+
+namespace underlap::plan {
+namespace {
+
+constexpr std::int64_t kBridgeBucket = 134'217'728;
+constexpr std::string_view kGrads = "comm_overlap.overlap_grad_reduce";
+constexpr std::string_view kParams = "comm_overlap.overlap_param_gather";
+constexpr std::string_view kBucket = "comm_overlap.bucket_size";
+
+/// Why Bridge's rules do not run; empty where they do.
+std::string why_no_rules(const Resolution& r) {
+  if (r.settings.without_overlap_rules) return "comm_overlap is null in a Megatron-Bridge dump";
+  if (!r.plan.config.ddp.use_distributed_optimizer) return "ddp.use_distributed_optimizer is false";
+  return "";
+}
+
+bool one_rank(const Resolution& r) { return r.plan.config.parallel.data_parallel_size == 1; }
+
+/// The value stands where Bridge's skipped rules would have been its only way into effect.
+bool skipped_with_the_rules(const Resolution& r, std::string_view path) {
+  return r.settings.given(path) && r.settings[path].spelling.starts_with("comm_overlap.");
+}
+
+/// Decides `path`: `automatic` is Bridge's value above one rank, `off` what one rank and Megatron Core's default give.
+Decision decide_dp_knob(const Resolution& r, std::string_view path, const std::string& automatic,
+                        const std::string& off, const std::string& core_default) {
+  const std::string requested = to_json_text(r.settings[path].value);
+  const bool given = r.settings.given(path);
+  const std::string no_rules = why_no_rules(r);
+  const auto dp = r.plan.config.parallel.data_parallel_size;
+  if (!no_rules.empty()) {
+    if (!given) return {core_default, "auto", fmt::format("{}: no automatic rule; Megatron Core's default", no_rules)};
+    if (!skipped_with_the_rules(r, path) || requested == core_default) return {requested, "user", r.set_at(path)};
+    return {core_default, "gate",
+            fmt::format("{}, so Megatron-Bridge skips what stands under comm_overlap; write it under ddp to keep it",
+                        no_rules)};
+  }
+  if (one_rank(r)) {
+    const std::string why = "data_parallel_size is 1; there is no other rank to exchange with";
+    if (given && requested != off) return {off, "gate", why};
+    return {off, given ? "user" : "auto", why};
+  }
+  if (given) return {requested, "user", r.set_at(path)};
+  return {automatic, "auto", fmt::format("data_parallel_size is {}, above 1", dp)};
+}
+
+void decide_overlap(Resolution& r, std::string_view path, bool& field, std::string_view departure) {
+  Decision decision = decide_dp_knob(r, path, "true", "false", "false");
+  field = decision.effective == "true";
+  if (field && !one_rank(r)) decision.reason += fmt::format("; unlike Megatron, {}", departure);
+  r.decide(path, std::move(decision));
+}
+
+/// What Megatron Core takes where bucket_size is None: nothing without overlap, else 40 million parameters or more.
+std::optional<std::int64_t> core_bucket(const Config& config) {
+  if (!config.ddp.overlap_grad_reduce) return std::nullopt;
+  return std::max<std::int64_t>(40'000'000, 1'000'000 * std::int64_t{config.parallel.data_parallel_size});
+}
+
+void decide_bucket(Resolution& r) {
+  const auto core = core_bucket(r.config());
+  Decision decision =
+      decide_dp_knob(r, kBucket, fmt::format("{}", kBridgeBucket), "null", core ? fmt::format("{}", *core) : "null");
+  const DdpConfig& ddp = r.config().ddp;
+  auto& bucket = r.config().ddp.bucket_size;
+  bucket = decision.effective == "null" ? std::nullopt : std::optional(std::stoll(decision.effective));
+  if (bucket && !ddp.overlap_grad_reduce && !ddp.overlap_param_gather) {
+    const std::string_view why = "neither gradients nor parameters overlap, so each has one bucket";
+    decision.reason += fmt::format("; no effect: {}", why);
+    r.notice({kBucket, kGrads, kParams}, fmt::format("bucket_size has no effect: {}", why));
+    bucket.reset();
+  }
+  r.decide(kBucket, std::move(decision));
+}
+
+void check_contradictions(Resolution& r) {
+  const DdpConfig& ddp = r.config().ddp;
+  if (ddp.overlap_param_gather && !ddp.use_distributed_optimizer)
+    r.error({kParams},
+            "overlap_param_gather needs ddp.use_distributed_optimizer: without it parameters are not gathered");
+  if (r.settings.given("ddp.num_buckets") && r.settings.given(kBucket))
+    r.error({"ddp.num_buckets"}, "ddp.num_buckets and bucket_size exclude each other; keep one of them");
+}
+
+/// With fp32 gradients every sum is in fp32 already.
+void decide_fp32_accumulation(Resolution& r) {
+  constexpr std::string_view kPath = "ddp.reduce_scatter_with_fp32_accumulation";
+  DdpConfig& ddp = r.config().ddp;
+  if (!ddp.reduce_scatter_with_fp32_accumulation || !ddp.grad_reduce_in_fp32) return;
+  ddp.reduce_scatter_with_fp32_accumulation = false;
+  r.decide(kPath, {"false", "gate",
+                   "grad_reduce_in_fp32 is true: gradients travel and are summed in fp32 already; set "
+                   "mixed_precision.grad_reduce_in_fp32 to false to send bf16"});
+}
+
+}  // namespace
+
+void apply_dp_rules(Resolution& r) {
+  DdpConfig& ddp = r.config().ddp;
+  decide_overlap(r, kGrads, ddp.overlap_grad_reduce,
+                 "overlaps from the first step on, because the bucket order is known from the model");
+  decide_overlap(r, kParams, ddp.overlap_param_gather, "does not need overlap_grad_reduce: each has its own buckets");
+  decide_bucket(r);
+  decide_fp32_accumulation(r);
+  check_contradictions(r);
+}
+
+}  // namespace underlap::plan

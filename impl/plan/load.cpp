@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "impl/plan/matrix.hpp"
+#include "impl/plan/resolution.hpp"
+
+namespace underlap::plan {
+namespace {
+
+constexpr std::size_t kLargestFile = 1 << 20;
+
+/// The command-line flag that stands for `path`.
+std::string flag_name(const std::string& path) {
+  if (path == "model.num_layers") return "--layers";
+  if (!path.starts_with("run.")) return "--set " + path;
+  std::string flag = fmt::format("--{}", std::string_view(path).substr(4));
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::vector<std::string> flag_names(const std::vector<Override>& overrides) {
+  std::vector<std::string> names;
+  for (const auto& [path, value] : overrides) names.push_back(flag_name(path));
+  return names;
+}
+
+void apply_overrides(Settings& settings, const std::vector<Override>& overrides, std::deque<Document>& documents,
+                     Problems& problems) {
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    const auto& [path, value] = overrides[i];
+    const int index = static_cast<int>(i);
+    const Place place{index, 1, 1};
+    if (!find_row(path)) {
+      problems.add(place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
+      continue;
+    }
+    const Document& document = documents.emplace_back(read_document(value, problems, index));
+    const Node null{.place = place};
+    if (document.root != nullptr || value.empty())
+      override_setting(settings, path, place, value.empty() ? null : *document.root, problems);
+  }
+}
+
+const Node* matrix_of(const Node& root) {
+  for (const Entry& entry : root.entries)
+    if (entry.key == "matrix") return entry.value;
+  return nullptr;
+}
+
+void check_root(const Node* root, Problems& problems) {
+  if (root == nullptr ? problems.empty() : root->kind == Node::Kind::null)
+    problems.add({}, "the file is empty; write at least model: {preset: tiny}");
+  else if (root != nullptr && root->kind != Node::Kind::mapping)
+    problems.add(root->place, fmt::format("a configuration is a mapping of sections such as model: and run:, not {}",
+                                          describe(*root)));
+}
+
+std::string read_file(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) throw std::invalid_argument(name + ": no such file");
+  if (std::filesystem::is_directory(status)) throw std::invalid_argument(name + ": a directory, not a file");
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw std::invalid_argument(name + ": cannot be opened for reading");
+  std::string text(kLargestFile + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (in.bad()) throw std::invalid_argument(name + ": cannot be read");
+  return text;
+}
+
+}  // namespace
+
+Matrix parse(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
+  Problems problems(where, flag_names(overrides));
+  Matrix matrix;
+  if (yaml.size() > kLargestFile) {
+    problems.add({}, "larger than 1 MiB; this is no configuration");
+    matrix.errors = problems.messages();
+    return matrix;
+  }
+  const Document document = read_document(yaml, problems);
+  check_root(document.root, problems);
+  if (document.root != nullptr && document.root->kind == Node::Kind::mapping) {
+    std::deque<Document> override_documents;
+    Settings base = read_settings(*document.root, problems);
+    apply_overrides(base, overrides, override_documents, problems);
+    auto cells = expand_matrix(matrix_of(*document.root), base, problems);
+    if (cells.empty()) resolve(base, problems);
+    for (CellRequest& cell : cells) {
+      Problems own = problems.fresh();
+      Plan plan = resolve(cell.settings, own);
+      plan.errors = own.messages();
+      problems.merge(own);
+      matrix.cells.push_back({std::move(cell.name), std::move(cell.values), std::move(plan)});
+    }
+  }
+  matrix.errors = problems.messages();
+  return matrix;
+}
+
+Matrix load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+  return parse(read_file(file), file.string(), overrides);
+}
+
+}  // namespace underlap::plan

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/matrix.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+namespace underlap::plan {
+namespace {
+
+struct Assignment {
+  std::string path;
+  Place place;
+  const Node* value;
+};
+
+/// One value of an axis: its name and what it sets.
+struct Choice {
+  std::string name;
+  Place place;
+  std::vector<Assignment> assignments;
+};
+
+struct Axis {
+  std::string name;
+  Place place;
+  bool is_path = false;  ///< a dotted path: its choices are named "last_component=value"
+  std::vector<Choice> choices;
+};
+
+std::string_view last_component(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+class AxisReader {
+ public:
+  explicit AxisReader(Problems& problems) : problems_(problems) {}
+
+  Axis read(const Entry& entry) {
+    Axis axis{entry.key, entry.place, find_row(entry.key).has_value(), {}};
+    const Node& list = *entry.value;
+    if (!axis.is_path && (entry.key.find('.') != entry.key.npos || !holds_sets(list))) {
+      problems_.add(entry.place, fmt::format("matrix axis {} is no known setting{}; a named axis is a list of sets, "
+                                             "each with a name: [{{name: ..., some.setting: ...}}]",
+                                             in_quotes(entry.key), suggestion(entry.key)));
+      return axis;
+    }
+    if (list.kind != Node::Kind::sequence || list.items.empty()) {
+      problems_.add(list.place,
+                    fmt::format("matrix axis {} must be a list with at least one value, not {}", in_quotes(entry.key),
+                                list.kind == Node::Kind::sequence ? "an empty list" : describe(list)));
+      return axis;
+    }
+    for (const Node* item : list.items)
+      axis.choices.push_back(axis.is_path ? read_value_of(axis, *item) : read_set(axis, *item));
+    check_names(axis);
+    return axis;
+  }
+
+ private:
+  /// An axis that is no path: anything but a list of plain values was meant as a named axis.
+  static bool holds_sets(const Node& list) {
+    return list.kind != Node::Kind::sequence || list.items.empty() ||
+           std::any_of(list.items.begin(), list.items.end(),
+                       [](const Node* item) { return item->kind == Node::Kind::mapping; });
+  }
+
+  Choice read_value_of(const Axis& axis, const Node& item) {
+    Problems unheard = problems_.fresh();
+    const auto value = read_value(rows()[*find_row(axis.name)], item, unheard);
+    return {value ? to_json_text(*value) : "?", item.place, {{axis.name, item.place, &item}}};
+  }
+
+  Choice read_set(const Axis& axis, const Node& item) {
+    Choice choice{"", item.place, {}};
+    if (item.kind != Node::Kind::mapping) {
+      problems_.add(item.place, fmt::format("axis {} holds sets of settings, not {}; write {{name: ..., "
+                                            "some.setting: ...}}",
+                                            in_quotes(axis.name), describe(item)));
+      return choice;
+    }
+    for (const Entry& entry : item.entries) read_set_entry(entry, choice);
+    if (choice.name.empty())
+      problems_.add(item.place, fmt::format("a set of axis {} needs a name; add name: ...", in_quotes(axis.name)));
+    return choice;
+  }
+
+  void read_set_entry(const Entry& entry, Choice& choice) {
+    const std::string path = entry.key == "no_comm" ? "run.no_comm" : entry.key;
+    if (entry.key == "name")
+      read_name(entry, choice);
+    else if (find_row(path))
+      choice.assignments.push_back({path, entry.place, entry.value});
+    else if (is_section(path))
+      problems_.add(entry.place, fmt::format("{} is a section; write its settings with dots: {}.some_setting: ...",
+                                             in_quotes(path), path));
+    else
+      problems_.add(entry.place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
+  }
+
+  void read_name(const Entry& entry, Choice& choice) {
+    const Node& node = *entry.value;
+    const bool is_word = node.kind == Node::Kind::scalar && !node.text.empty() &&
+                         std::all_of(node.text.begin(), node.text.end(),
+                                     [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '/' && c != '"'; });
+    if (is_word) {
+      choice.name = node.text;
+      return;
+    }
+    choice.name = "?";
+    problems_.add(node.place, fmt::format("a set's name must be a word of printable letters without blanks, quotes or "
+                                          "slashes, not {}",
+                                          describe(node)));
+  }
+
+  void check_names(const Axis& axis) {
+    std::unordered_map<std::string, Place> seen;
+    for (const Choice& choice : axis.choices) {
+      const auto [first, is_new] = seen.emplace(choice.name, choice.place);
+      if (!is_new && choice.name != "?" && !choice.name.empty())
+        problems_.add(choice.place, fmt::format("axis {} has {} twice, first at {}; cells would be alike",
+                                                in_quotes(axis.name), choice.name, problems_.text(first->second)));
+    }
+  }
+
+  Problems& problems_;
+};
+
+/// Two axes that set the same knob would overwrite each other.
+void check_disjoint(const std::vector<Axis>& axes, Problems& problems) {
+  std::unordered_map<std::size_t, const Axis*> owner;
+  for (const Axis& axis : axes) {
+    std::set<std::size_t> own;
+    for (const Choice& choice : axis.choices) {
+      std::set<std::size_t> in_choice;
+      for (const Assignment& assignment : choice.assignments) {
+        const std::size_t row = row_index(assignment.path);
+        own.insert(row);
+        if (!in_choice.insert(row).second)
+          problems.add(assignment.place, fmt::format("{} is set twice in one set; keep one", rows()[row].path));
+      }
+    }
+    for (const std::size_t row : own)
+      if (const auto [other, is_new] = owner.emplace(row, &axis); !is_new)
+        problems.add(axis.place, fmt::format("axes {} and {} both set {}; keep it in one of them", in_quotes(axis.name),
+                                             in_quotes(other->second->name), rows()[row].path));
+  }
+}
+
+bool fits(const std::vector<Axis>& axes, Place place, Problems& problems) {
+  std::size_t cells = 1;
+  for (const Axis& axis : axes) cells = std::min(cells * axis.choices.size(), kMostCells + 1);
+  if (cells > kMostCells)
+    problems.add(place, fmt::format("the matrix has more than {} cells; remove an axis or values", kMostCells));
+  return cells <= kMostCells;
+}
+
+/// Short names of the axes: the last component, or the whole path where two axes end alike.
+std::vector<std::string> axis_labels(const std::vector<Axis>& axes) {
+  std::vector<std::string> labels;
+  for (const Axis& axis : axes) {
+    const auto ends_alike = [&](const Axis& other) { return last_component(other.name) == last_component(axis.name); };
+    const bool is_unique = std::count_if(axes.begin(), axes.end(), ends_alike) == 1;
+    labels.emplace_back(is_unique ? last_component(axis.name) : std::string_view(axis.name));
+  }
+  return labels;
+}
+
+CellRequest make_cell(const std::vector<Axis>& axes, const std::vector<std::string>& labels,
+                      const std::vector<std::size_t>& chosen, const Settings& base, Problems& problems) {
+  CellRequest cell{"", {}, base};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const Choice& choice = axes[i].choices[chosen[i]];
+    cell.name += i == 0 ? "" : " ";
+    cell.name += axes[i].is_path ? fmt::format("{}={}", labels[i], choice.name) : choice.name;
+    cell.values.emplace_back(labels[i], choice.name);
+    for (const Assignment& a : choice.assignments) override_setting(cell.settings, a.path, a.place, *a.value, problems);
+  }
+  return cell;
+}
+
+/// Steps to the next combination, the last axis fastest; false after the last one.
+bool next_choice(const std::vector<Axis>& axes, std::vector<std::size_t>& chosen) {
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    if (++chosen[i] < axes[i].choices.size()) return true;
+    chosen[i] = 0;
+  }
+  return false;
+}
+
+void check_distinct(const std::vector<CellRequest>& cells, Place place, Problems& problems) {
+  std::unordered_map<std::string, const CellRequest*> seen;
+  for (const CellRequest& cell : cells)
+    if (const auto [first, is_new] = seen.emplace(cell.settings.fingerprint(), &cell); !is_new)
+      problems.add(place, fmt::format("cells {} and {} request the same settings; remove one of them",
+                                      in_quotes(first->second->name), in_quotes(cell.name)));
+}
+
+}  // namespace
+
+std::vector<CellRequest> expand_matrix(const Node* matrix, const Settings& base, Problems& problems) {
+  if (matrix == nullptr || matrix->kind == Node::Kind::null) return {{"cell", {}, base}};
+  if (matrix->kind != Node::Kind::mapping) {
+    problems.add(matrix->place, fmt::format("matrix must be a mapping of axes, not {}", describe(*matrix)));
+    return {};
+  }
+  AxisReader reader(problems);
+  std::vector<Axis> axes;
+  for (const Entry& entry : matrix->entries) axes.push_back(reader.read(entry));
+  check_disjoint(axes, problems);
+  if (!fits(axes, matrix->place, problems)) return {};
+  if (std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.choices.empty(); })) return {};
+  if (axes.empty()) return {{"cell", {}, base}};
+  std::vector<CellRequest> cells;
+  const auto labels = axis_labels(axes);
+  std::vector<std::size_t> chosen(axes.size(), 0);
+  do cells.push_back(make_cell(axes, labels, chosen, base, problems));
+  while (next_choice(axes, chosen));
+  check_distinct(cells, matrix->place, problems);
+  return cells;
+}
+
+}  // namespace underlap::plan

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model's shape, and what must divide what.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "impl/plan/presets.hpp"
+#include "impl/plan/resolution.hpp"
+
+namespace underlap::plan {
+namespace {
+
+constexpr std::array<std::string_view, 7> kSizes = {
+    "model.num_layers",       "model.hidden_size", "model.ffn_hidden_size", "model.num_attention_heads",
+    "model.num_query_groups", "model.vocab_size",  "model.seq_length"};
+
+constexpr std::string_view kTp = "model.tensor_model_parallel_size";
+constexpr std::string_view kPp = "model.pipeline_model_parallel_size";
+constexpr std::string_view kVpp = "model.virtual_pipeline_model_parallel_size";
+constexpr std::string_view kCp = "model.context_parallel_size";
+constexpr std::string_view kDp = "data_parallel_size";
+
+void report_missing_sizes(Resolution& r) {
+  std::vector<std::string_view> missing;
+  for (const std::string_view size : kSizes)
+    if (!r.settings.given(size) && !r.settings.invalid(size)) missing.push_back(size);
+  if (missing.empty()) return;
+  r.problems.add(
+      r.settings.model_place,
+      fmt::format("the model has no preset, so these must be given too: {}; or set model.preset to one of {}",
+                  fmt::join(missing, ", "), fmt::join(preset_names(), ", ")));
+}
+
+/// A size and the key or product it comes from.
+struct Size {
+  std::string_view path;
+  std::int64_t value;
+};
+
+/// Sizes that could not be read are 0 and already reported.
+void check_divides(Resolution& r, Size whole, Size part, std::string_view part_words) {
+  if (whole.value <= 0 || part.value <= 0 || whole.value % part.value == 0) return;
+  r.error({whole.path, part.path}, fmt::format("{} is {}, which {} ({}) does not divide; make it a multiple of {}",
+                                               whole.path, whole.value, part_words, part.value, part.value));
+}
+
+void check_shape(Resolution& r) {
+  const ModelConfig& m = r.config().model;
+  const Size heads{"model.num_attention_heads", m.num_attention_heads};
+  const Size groups{"model.num_query_groups", m.num_query_groups};
+  check_divides(r, {"model.hidden_size", m.hidden_size}, heads, "num_attention_heads");
+  check_divides(r, heads, groups, "num_query_groups");
+}
+
+void check_tp(Resolution& r) {
+  const ModelConfig& m = r.config().model;
+  const std::int64_t tp = r.config().parallel.tensor_model_parallel_size;
+  const Size part{kTp, tp};
+  if (tp < 2) return;
+  check_divides(r, {"model.num_attention_heads", m.num_attention_heads}, part, "tensor_model_parallel_size");
+  check_divides(r, {"model.ffn_hidden_size", m.ffn_hidden_size}, part, "tensor_model_parallel_size");
+  check_divides(r, {"model.vocab_size", m.vocab_size}, part, "tensor_model_parallel_size");
+  if (m.num_query_groups > 0 && tp % m.num_query_groups != 0)
+    check_divides(r, {"model.num_query_groups", m.num_query_groups}, part, "tensor_model_parallel_size");
+}
+
+void check_sequence(Resolution& r) {
+  const ParallelConfig& p = r.config().parallel;
+  const Size sequence{"model.seq_length", r.config().model.seq_length};
+  const std::int64_t cp = p.context_parallel_size;
+  if (cp > 1) check_divides(r, sequence, {kCp, 2 * cp}, "2 * context_parallel_size");
+  if (p.sequence_parallel && p.tensor_model_parallel_size > 1)
+    check_divides(r, sequence, {kTp, cp * p.tensor_model_parallel_size},
+                  "tensor_model_parallel_size * context_parallel_size");
+}
+
+void check_pipeline(Resolution& r) {
+  const ParallelConfig& p = r.config().parallel;
+  const std::int64_t pp = p.pipeline_model_parallel_size;
+  const std::int64_t vpp = p.virtual_pipeline_model_parallel_size;
+  check_divides(r, {"model.num_layers", r.config().model.num_layers}, {vpp > 1 ? kVpp : kPp, pp * vpp},
+                "pipeline_model_parallel_size * virtual_pipeline_model_parallel_size");
+  if (vpp > 1 && pp == 1)
+    r.error({kVpp}, fmt::format("virtual_pipeline_model_parallel_size is {}, but pipeline_model_parallel_size is 1; "
+                                "virtual stages need at least 2 stages",
+                                vpp));
+}
+
+void check_world(Resolution& r) {
+  constexpr std::int64_t kMostRanks = 1'048'576;
+  const ParallelConfig& p = r.config().parallel;
+  std::int64_t world = 1;
+  for (const std::int64_t size :
+       {p.tensor_model_parallel_size, p.pipeline_model_parallel_size, p.context_parallel_size, p.data_parallel_size})
+    world = std::min(world * size, kMostRanks + 1);
+  if (world > kMostRanks)
+    r.error({kDp, kTp, kPp, kCp}, fmt::format("data * tensor * pipeline * context parallel sizes give more than {} "
+                                              "ranks; lower one of them",
+                                              kMostRanks));
+}
+
+}  // namespace
+
+void resolve_model(Resolution& r) {
+  constexpr std::string_view kPreset = "model.preset";
+  if (r.settings.invalid(kPreset)) return;
+  if (!r.settings.given(kPreset)) return report_missing_sizes(r);
+  const std::string name = r.settings.text(kPreset, "");
+  if (const auto preset = find_preset(name)) {
+    r.config().model = *preset;
+    return;
+  }
+  const auto names = preset_names();
+  const auto near = nearest(name, {names.begin(), names.end()});
+  r.error({kPreset}, fmt::format("no model preset is named {}; use one of {}{}", in_quotes(name),
+                                 fmt::join(names, ", "), near.empty() ? "" : fmt::format(" (did you mean {}?)", near)));
+}
+
+void check_sizes(Resolution& r) {
+  check_shape(r);
+  check_tp(r);
+  check_sequence(r);
+  check_pipeline(r);
+  check_world(r);
+}
+
+void resolve_batch(Resolution& r) {
+  constexpr std::string_view kGlobal = "train.global_batch_size";
+  constexpr std::string_view kMicrobatches = "train.num_microbatches";
+  if (!r.settings.given(kGlobal)) return;
+  TrainConfig& train = r.config().train;
+  const std::int64_t global = r.settings.integer(kGlobal, 0);
+  const std::int64_t per_microbatch = train.micro_batch_size * r.config().parallel.data_parallel_size;
+  if (r.settings.given(kMicrobatches) && global != per_microbatch * train.num_microbatches)
+    r.error({kGlobal}, fmt::format("{} is {}, but micro_batch_size * data_parallel_size * num_microbatches is {}; "
+                                   "leave {} out",
+                                   kGlobal, global, per_microbatch * train.num_microbatches, kMicrobatches));
+  else if (!r.settings.given(kMicrobatches)) {
+    check_divides(r, {kGlobal, global}, {kGlobal, per_microbatch}, "micro_batch_size * data_parallel_size");
+    train.num_microbatches = std::max<std::int64_t>(1, global / per_microbatch);
+    r.decide(kMicrobatches, {fmt::format("{}", train.num_microbatches), "auto", "from train.global_batch_size"});
+  }
+}
+
+}  // namespace underlap::plan

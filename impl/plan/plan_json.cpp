@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "impl/plan/plan.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using Tree = nlohmann::ordered_json;
+
+Tree to_tree(const std::vector<Message>& messages) {
+  Tree list = Tree::array();
+  for (const Message& message : messages) list.push_back({{"where", message.where}, {"message", message.message}});
+  return list;
+}
+
+Tree to_tree(const std::vector<Knob>& knobs) {
+  Tree list = Tree::array();
+  for (const Knob& knob : knobs)
+    list.push_back({{"name", knob.name},
+                    {"requested", Tree::parse(knob.requested)},
+                    {"effective", Tree::parse(knob.effective)},
+                    {"source", knob.source},
+                    {"reason", knob.reason}});
+  return list;
+}
+
+Tree to_tree(const std::vector<EnvironmentVariable>& environment) {
+  Tree list = Tree::array();
+  for (const EnvironmentVariable& variable : environment)
+    list.push_back({{"name", variable.name}, {"value", variable.value}, {"reason", variable.reason}});
+  return list;
+}
+
+Tree to_tree(const PeakMemory& peak) {
+  return {{"parameters", peak.parameters},
+          {"gradients", peak.gradients},
+          {"optimizer", peak.optimizer},
+          {"activations", peak.activations},
+          {"total", peak.total()}};
+}
+
+}  // namespace
+
+std::string to_json(const Plan& plan) {
+  const Tree tree = {{"schema", "underlap.plan/1"},
+                     {"knobs", to_tree(plan.knobs)},
+                     {"environment", to_tree(plan.environment)},
+                     {"peak_memory_bytes", to_tree(plan.peak_memory)},
+                     {"notices", to_tree(plan.notices)},
+                     {"not_run", to_tree(plan.not_run)},
+                     {"errors", to_tree(plan.errors)}};
+  return tree.dump(-1, ' ', false, Tree::error_handler_t::replace);
+}
+
+}  // namespace underlap::plan

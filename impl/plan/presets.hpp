@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "impl/plan/config.hpp"
+
+namespace underlap::plan {
+
+/// A published model shape.
+struct Preset {
+  std::string_view name;
+  std::int64_t num_layers, hidden_size, ffn_hidden_size, num_attention_heads, num_query_groups, vocab_size, seq_length;
+  bool share_embeddings_and_output_weights;
+  Activation activation;
+};
+
+/// All presets, sorted by name.
+std::span<const Preset> presets();
+
+/// The shape of preset `name`; nothing where there is none of that name.
+std::optional<ModelConfig> find_preset(std::string_view name);
+
+}  // namespace underlap::plan

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "impl/plan/plan.hpp"
+
+namespace underlap::plan {
+
+/// Where something was written: line and column (from 1) of the file, or the command-line override of that index.
+/// Sorts as a reader meets it: the file from its top, then the command line.
+struct Place {
+  int override_index = -1;
+  int line = 1;
+  int column = 1;
+
+  auto operator<=>(const Place&) const = default;
+};
+
+/// Collects every error of one reading, each once.
+class Problems {
+ public:
+  /// `flags` names the override of each index.
+  Problems(std::string file, std::vector<std::string> flags) : file_(std::move(file)), flags_(std::move(flags)) {}
+
+  void add(Place place, std::string message) { found_.emplace(place, std::move(message)); }
+  void merge(const Problems& other) { found_.insert(other.found_.begin(), other.found_.end()); }
+
+  bool empty() const { return found_.empty(); }
+
+  /// "config.yaml:3:5", or the flag's name.
+  std::string text(Place place) const;
+
+  /// A collector without errors for the same file and flags.
+  Problems fresh() const { return {file_, flags_}; }
+
+  /// All errors, sorted by place.
+  std::vector<Message> messages() const;
+
+ private:
+  std::string file_;
+  std::vector<std::string> flags_;
+  std::set<std::pair<Place, std::string>> found_;
+};
+
+/// `text` in double quotes for an error message: control characters and quotes escaped, cut after 60 bytes.
+std::string in_quotes(std::string_view text);
+
+/// The candidate with the smallest edit distance to `word`; empty where none is near enough to be a slip of the pen.
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+
+/// The parts of `words` between blanks.
+std::vector<std::string_view> split_words(std::string_view words);
+
+}  // namespace underlap::plan

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/resolution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace underlap::plan {
+namespace {
+
+void store_requests(Resolution& r) {
+  for (std::size_t i = 0; i < rows().size(); ++i)
+    if (rows()[i].slot.store != nullptr && r.settings[i].state == Setting::State::given)
+      rows()[i].slot.store(r.config(), r.settings[i].value);
+}
+
+std::string_view scope_words(Scope scope) {
+  switch (scope) {
+    case Scope::dp: return "data_parallel_size is 1";
+    case Scope::tp: return "tensor_model_parallel_size is 1";
+    case Scope::pp: return "pipeline_model_parallel_size is 1";
+    case Scope::cp: return "context_parallel_size is 1";
+    case Scope::fp8: return "the precision recipe has no fp8";
+    case Scope::moe: return "the model has no experts";
+    case Scope::fsdp: return "ddp.use_megatron_fsdp is not set";
+    case Scope::always: break;
+  }
+  return "";
+}
+
+Decision without_rule(Resolution& r, std::size_t i) {
+  const Row& row = rows()[i];
+  const Setting& setting = r.settings[i];
+  const bool given = setting.state == Setting::State::given;
+  Decision decision{std::string(row.fallback), given ? "user" : "auto", fmt::format("default: {}", row.rule)};
+  if (row.slot.read != nullptr)
+    decision.effective = row.slot.read(r.plan.config);
+  else if (given)
+    decision.effective = to_json_text(setting.value);
+  if (given) decision.reason = r.set_at(row.path);
+  if (given && !in_scope(row.scope, r)) {
+    decision.reason += fmt::format("; no effect: {}", scope_words(row.scope));
+    if (decision.effective != row.fallback)
+      r.notice({row.path}, fmt::format("{} has no effect: {}", row.path, scope_words(row.scope)));
+  }
+  return decision;
+}
+
+void report_knobs(Resolution& r) {
+  for (std::size_t i = 0; i < rows().size(); ++i) {
+    const Setting& setting = r.settings[i];
+    if (setting.state == Setting::State::invalid) continue;
+    if (setting.state == Setting::State::absent && !rows()[i].listed) continue;
+    const auto decided = r.decisions.find(i);
+    const Decision decision = decided != r.decisions.end() ? decided->second : without_rule(r, i);
+    r.plan.knobs.push_back({std::string(rows()[i].path), to_json_text(setting.value), decision.effective,
+                            decision.source, decision.reason});
+  }
+  std::stable_partition(r.plan.knobs.begin(), r.plan.knobs.end(),
+                        [](const Knob& knob) { return knob.source == "gate"; });
+}
+
+}  // namespace
+
+Place Resolution::place_of(std::initializer_list<std::string_view> paths) const {
+  for (const std::string_view path : paths)
+    if (settings.given(path)) return settings[path].place;
+  return settings.model_place;
+}
+
+std::string Resolution::set_at(std::string_view path) const {
+  return fmt::format("set at {}", problems.text(settings[path].place));
+}
+
+bool in_scope(Scope scope, const Resolution& r) {
+  const ParallelConfig& parallel = r.plan.config.parallel;
+  switch (scope) {
+    case Scope::dp: return parallel.data_parallel_size > 1;
+    case Scope::tp: return parallel.tensor_model_parallel_size > 1;
+    case Scope::pp: return parallel.pipeline_model_parallel_size > 1;
+    case Scope::cp: return parallel.context_parallel_size > 1;
+    case Scope::fp8: return r.plan.config.mixed_precision.recipe.find("fp8") != std::string::npos;
+    case Scope::moe: return false;
+    case Scope::fsdp: return r.settings.flag("ddp.use_megatron_fsdp", false);
+    case Scope::always: break;
+  }
+  return true;
+}
+
+Plan resolve(const Settings& settings, Problems& problems) {
+  Resolution resolution{settings, problems, {}, {}};
+  resolve_model(resolution);
+  store_requests(resolution);
+  check_sizes(resolution);
+  resolve_batch(resolution);
+  apply_precision_rules(resolution);
+  apply_dp_rules(resolution);
+  apply_tp_rules(resolution);
+  apply_pp_rules(resolution);
+  apply_expert_rules(resolution);
+  find_what_does_not_run(resolution);
+  plan_environment(resolution);
+  predict_memory(resolution);
+  report_knobs(resolution);
+  return std::move(resolution.plan);
+}
+
+}  // namespace underlap::plan

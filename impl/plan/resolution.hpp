@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "impl/plan/settings.hpp"
+
+namespace underlap::plan {
+
+/// What a rule made of one knob.
+struct Decision {
+  std::string effective;  ///< JSON text
+  std::string source;     ///< user, auto or gate
+  std::string reason;
+};
+
+/// The work on one cell: what was requested, and the plan that grows out of it rule by rule.
+struct Resolution {
+  const Settings& settings;
+  Problems& problems;
+  Plan plan;
+  std::map<std::size_t, Decision> decisions;  ///< by row; rows without one are reported as requested
+
+  Config& config() { return plan.config; }
+  void decide(std::string_view path, Decision decision) { decisions[row_index(path)] = std::move(decision); }
+
+  /// Where the first of `paths` that was written stands; else where the model is described.
+  Place place_of(std::initializer_list<std::string_view> paths) const;
+  void error(std::initializer_list<std::string_view> paths, std::string message) {
+    problems.add(place_of(paths), std::move(message));
+  }
+  void notice(std::initializer_list<std::string_view> paths, std::string message) {
+    plan.notices.push_back({problems.text(place_of(paths)), std::move(message)});
+  }
+  void not_run(std::initializer_list<std::string_view> paths, std::string message) {
+    plan.not_run.push_back({problems.text(place_of(paths)), std::move(message)});
+  }
+  /// "set at config.yaml:3:5".
+  std::string set_at(std::string_view path) const;
+};
+
+/// Whether something in `config` makes keys of `scope` matter.
+bool in_scope(Scope scope, const Resolution& resolution);
+
+/// Applies every rule to `settings`: the plan of one cell. Errors go to `problems`.
+Plan resolve(const Settings& settings, Problems& problems);
+
+// The rules, in the order of their application.
+void resolve_model(Resolution& resolution);
+void check_sizes(Resolution& resolution);
+void resolve_batch(Resolution& resolution);
+void apply_precision_rules(Resolution& resolution);
+void apply_dp_rules(Resolution& resolution);
+void apply_tp_rules(Resolution& resolution);
+void apply_pp_rules(Resolution& resolution);
+void apply_expert_rules(Resolution& resolution);
+void find_what_does_not_run(Resolution& resolution);
+void plan_environment(Resolution& resolution);
+void predict_memory(Resolution& resolution);
+
+}  // namespace underlap::plan

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "profiler/trace/enum_names.hpp"
+
+namespace underlap::plan {
+namespace {
+
+struct Index {
+  std::unordered_map<std::string_view, std::size_t> row_of;
+  std::unordered_set<std::string_view> sections;
+  std::vector<std::string_view> paths;
+
+  Index() {
+    for (std::size_t i = 0; i < rows().size(); ++i) {
+      add(rows()[i].path, i);
+      for (const std::string_view spelling : split_words(rows()[i].spellings)) add(spelling, i);
+    }
+  }
+  void add(std::string_view path, std::size_t row) {
+    row_of.emplace(path, row);
+    paths.push_back(path);
+    for (std::size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1))
+      sections.insert(path.substr(0, dot));
+  }
+};
+
+const Index& index() {
+  static const Index instance;
+  return instance;
+}
+
+std::string_view last_component(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+nlohmann::json to_json_tree(const Node& node);
+
+std::optional<bool> read_bool(const Node& node) {
+  if (node.kind != Node::Kind::scalar || node.is_quoted) return std::nullopt;
+  for (const std::string_view word : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
+    if (node.text == word) return true;
+  for (const std::string_view word : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
+    if (node.text == word) return false;
+  return std::nullopt;
+}
+
+template <class Number>
+std::optional<Number> read_number(const Node& node) {
+  if (node.kind != Node::Kind::scalar || node.is_quoted || node.text.empty()) return std::nullopt;
+  std::string_view text = node.text;
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool in_range(const Range& range, double number) {
+  return std::isfinite(number) && number <= range.most && (range.open ? number > range.least : number >= range.least);
+}
+
+std::optional<Value> read_scalar(const Row& row, const Node& node) {
+  switch (row.type) {
+    case Type::boolean:
+      if (const auto flag = read_bool(node)) return *flag;
+      return std::nullopt;
+    case Type::integer:
+      if (const auto number = read_number<std::int64_t>(node); number && in_range(row.range, double(*number)))
+        return *number;
+      return std::nullopt;
+    case Type::number:
+      if (const auto number = read_number<double>(node); number && in_range(row.range, *number)) return *number;
+      return std::nullopt;
+    case Type::text: {
+      const auto choices = split_words(row.choices);
+      if (node.kind != Node::Kind::scalar) return std::nullopt;
+      if (!choices.empty() && std::find(choices.begin(), choices.end(), node.text) == choices.end())
+        return std::nullopt;
+      return node.text;
+    }
+    case Type::any: return Json{to_json_tree(node).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  }
+  return std::nullopt;
+}
+
+nlohmann::json to_json_tree(const Node& node) {
+  if (const auto flag = read_bool(node)) return *flag;
+  if (const auto number = read_number<std::int64_t>(node)) return *number;
+  if (const auto number = read_number<double>(node); number && std::isfinite(*number)) return *number;
+  switch (node.kind) {
+    case Node::Kind::null: return nullptr;
+    case Node::Kind::scalar: return node.text;
+    case Node::Kind::sequence: {
+      nlohmann::json list = nlohmann::json::array();
+      for (const Node* item : node.items) list.push_back(to_json_tree(*item));
+      return list;
+    }
+    case Node::Kind::mapping: break;
+  }
+  nlohmann::json mapping = nlohmann::json::object();
+  for (const Entry& entry : node.entries) mapping[entry.key] = to_json_tree(*entry.value);
+  return mapping;
+}
+
+/// How many nodes `node` would be with its aliases written out, counted up to `limit`.
+std::size_t expanded_size(const Node& node, std::size_t limit) {
+  std::size_t size = 1;
+  for (const Node* item : node.items)
+    if (size < limit) size += expanded_size(*item, limit - size);
+  for (const Entry& entry : node.entries)
+    if (size < limit) size += expanded_size(*entry.value, limit - size);
+  return size;
+}
+
+std::string range_words(const Range& range) {
+  const bool has_least = std::isfinite(range.least);
+  if (has_least && std::isfinite(range.most))
+    return fmt::format(" {} {} {} {}", range.open ? "above" : "from", range.least, range.open ? "up to" : "to",
+                       range.most);
+  if (has_least) return fmt::format(" {} {}", range.open ? "above" : "of at least", range.least);
+  return "";
+}
+
+}  // namespace
+
+std::span<const Row> rows() {
+  static const std::vector<Row> instance = [] {
+    std::vector<Row> all(overlap_rows().begin(), overlap_rows().end());
+    all.insert(all.end(), workload_rows().begin(), workload_rows().end());
+    return all;
+  }();
+  return instance;
+}
+
+std::string to_json_text(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *whole);
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  if (const auto* json = std::get_if<Json>(&value)) return json->text;
+  if (const auto* text = std::get_if<std::string>(&value))
+    return nlohmann::json(*text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return "null";
+}
+
+std::optional<std::size_t> find_row(std::string_view path) {
+  const auto found = index().row_of.find(path);
+  return found == index().row_of.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool is_section(std::string_view path) { return index().sections.contains(path); }
+
+const std::vector<std::string_view>& all_paths() { return index().paths; }
+
+std::string suggestion(std::string_view path) {
+  const std::string_view word = last_component(path);
+  const std::string_view section = path.substr(0, path.size() - word.size());
+  std::vector<std::string_view> siblings;
+  std::string elsewhere;
+  for (const std::string_view candidate : all_paths()) {
+    if (candidate.starts_with(section)) siblings.push_back(candidate.substr(section.size()));
+    if (last_component(candidate) == word) elsewhere += (elsewhere.empty() ? "" : " or ") + std::string(candidate);
+  }
+  if (section.empty())
+    for (const std::string_view name : index().sections) siblings.push_back(name);
+  if (!elsewhere.empty()) return fmt::format("; it belongs at {}", elsewhere);
+  std::sort(siblings.begin(), siblings.end());
+  if (const auto near = nearest(word, siblings); !near.empty())
+    return fmt::format("; did you mean {}{}?", section, near);
+  if (const auto near = nearest(path, all_paths()); !near.empty()) return fmt::format("; did you mean {}?", near);
+  return "";
+}
+
+std::string expectation(const Row& row) {
+  switch (row.type) {
+    case Type::boolean: return "true or false";
+    case Type::integer: return fmt::format("a whole number{}", range_words(row.range));
+    case Type::number: return fmt::format("a finite number{}", range_words(row.range));
+    case Type::text:
+      if (row.choices.empty()) return "text";
+      return fmt::format("one of {}", fmt::join(split_words(row.choices), ", "));
+    case Type::any: return "a value, a list or a mapping";
+  }
+  return "";
+}
+
+std::optional<Value> read_value(const Row& row, const Node& node, Problems& problems) {
+  constexpr std::size_t kLargest = 1000;
+  if (node.kind == Node::Kind::null) return Value();
+  if (expanded_size(node, kLargest) >= kLargest) {
+    problems.add(node.place, fmt::format("{} holds more than {} values; shorten it", row.path, kLargest));
+    return std::nullopt;
+  }
+  auto value = read_scalar(row, node);
+  if (!value) {
+    std::string hint;
+    if (row.type == Type::text && node.kind == Node::Kind::scalar)
+      if (const auto near = nearest(node.text, split_words(row.choices)); !near.empty())
+        hint = fmt::format("; did you mean {}?", near);
+    problems.add(node.place, fmt::format("{} must be {}, or null for the default, not {}{}", row.path, expectation(row),
+                                         describe(node), hint));
+  }
+  return value;
+}
+
+std::vector<KnobInfo> known_knobs() {
+  constexpr EnumNames<Status, 3> kStatusNames{{"honoured", "planned", "known"}};
+  std::vector<KnobInfo> knobs;
+  for (const Row& row : rows()) {
+    const auto spellings = split_words(row.spellings);
+    knobs.push_back({std::string(row.path),
+                     {spellings.begin(), spellings.end()},
+                     expectation(row),
+                     std::string(row.rule),
+                     std::string(row.about),
+                     std::string(kStatusNames[row.status])});
+  }
+  return knobs;
+}
+
+}  // namespace underlap::plan

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "impl/plan/config.hpp"
+#include "impl/plan/yaml_document.hpp"
+
+namespace underlap::plan {
+
+/// Text that is already JSON: lists and mappings of knobs that are only known by name.
+struct Json {
+  std::string text;
+  bool operator==(const Json&) const = default;
+};
+
+/// What a user wrote for one key; monostate is null.
+using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, Json>;
+
+/// `value` as JSON text.
+std::string to_json_text(const Value& value);
+
+enum class Type : std::uint8_t { boolean, integer, number, text, any };
+
+/// What this version does with a key.
+enum class Status : std::uint8_t {
+  honoured,  ///< `run` does it
+  planned,   ///< the plan resolves it; `run` refuses the kind of parallelism that it belongs to
+  known,     ///< the name is known; `run` refuses a value other than the fallback where it would matter
+};
+
+/// The kind of parallelism or precision without which a key has no effect.
+enum class Scope : std::uint8_t { always, dp, tp, pp, cp, fp8, moe, fsdp };
+
+struct Range {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool open = false;  ///< `least` itself is excluded
+};
+
+/// How a key's value gets into Config and back out as JSON text.
+struct Slot {
+  void (*store)(Config&, const Value&) = nullptr;
+  std::string (*read)(const Config&) = nullptr;
+};
+
+/// One key. Adding a knob costs one row in schema_overlap.cpp or schema_workload.cpp.
+struct Row {
+  std::string_view path = {};       ///< dotted; the name in the plan
+  std::string_view spellings = {};  ///< other paths of the same knob, between blanks
+  Type type = Type::boolean;
+  Status status = Status::known;
+  Scope scope = Scope::always;
+  bool listed = false;             ///< in every plan, not only where the user wrote it
+  std::string_view fallback = {};  ///< JSON text that is in effect without a request, for rows without a slot
+  std::string_view rule = {};      ///< what decides without a request, in words
+  std::string_view about = {};     ///< one line
+  Slot slot = {};
+  Range range = {};
+  std::string_view choices = {};  ///< for text: what is allowed, between blanks; empty: anything
+};
+
+/// The two tables: knobs of communication overlap; model, machine and run.
+std::span<const Row> overlap_rows();
+std::span<const Row> workload_rows();
+
+/// All keys, section by section.
+std::span<const Row> rows();
+
+/// The row that `path` names, by its name or another spelling.
+std::optional<std::size_t> find_row(std::string_view path);
+
+/// Whether some key's path begins with `path` and a dot.
+bool is_section(std::string_view path);
+
+/// Every path that may be written.
+const std::vector<std::string_view>& all_paths();
+
+/// The paths that a person who wrote `path` may have meant, for an error message: "", or "; did you mean ...?".
+std::string suggestion(std::string_view path);
+
+/// What may be written for `row`, in words: "a whole number from 1 to 32, or null".
+std::string expectation(const Row& row);
+
+/// Reads `node` as `row` demands; nothing and one problem where it does not fit.
+std::optional<Value> read_value(const Row& row, const Node& node, Problems& problems);
+
+}  // namespace underlap::plan

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "impl/plan/problems.hpp"
+
+namespace underlap::plan {
+
+struct Node;
+
+/// One `key: value` of a mapping.
+struct Entry {
+  std::string key;
+  Place place;  ///< of the key
+  const Node* value = nullptr;
+};
+
+/// A YAML value with the place it was written at. Aliases are already followed, `<<` merges already made.
+struct Node {
+  enum class Kind { null, scalar, sequence, mapping };
+  Kind kind = Kind::null;
+  std::string text = {};   ///< of a scalar
+  bool is_quoted = false;  ///< the scalar was in quotes: text, whatever it looks like
+  Place place;
+  std::vector<const Node*> items = {};  ///< of a sequence
+  std::vector<Entry> entries = {};      ///< of a mapping, keys unique
+};
+
+/// Owns the nodes of one YAML document; they may have several parents, because aliases share them.
+struct Document {
+  std::deque<Node> nodes;
+  const Node* root = nullptr;  ///< null where nothing could be read
+};
+
+/// Reads one YAML document. Syntax errors, duplicate keys, aliases to themselves, nesting deeper than 32 levels and a
+/// second document are added to `problems`; places carry `override_index`.
+Document read_document(const std::string& yaml, Problems& problems, int override_index = -1);
+
+/// What a node is, in words: "a list", "text \"abc\"", "nothing".
+std::string describe(const Node& node);
+
+}  // namespace underlap::plan
