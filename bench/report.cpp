@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/atomic_file.hpp"
+#include "bench/report_tables.hpp"
+
+namespace underlap::bench {
+namespace {
+
+bool is_paced(const RunResults& results) {
+  return std::any_of(results.cells.begin(), results.cells.end(), [](const CellResult& cell) { return cell.paced; });
+}
+
+// The sentence that must stand by every figure of a link that is not what it seems.
+std::string link_text(const RunResults& results) {
+  if (!is_paced(results)) return results.info.link;
+  return results.info.link + ": loopback; the transfer burns the cores that compute needs";
+}
+
+std::string progress_text(const RunResults& results) {
+  std::string text = fmt::format("{} of {} blocks", results.blocks_done, results.blocks_planned);
+  if (results.blocks_done == 1)
+    text += "; one block gives no interval";
+  else if (results.blocks_done > 1 && best_coverage(results.blocks_done) < 0.95)
+    text += fmt::format("; intervals over so few hold the truth {:.1f} % of the time at best",
+                        100 * best_coverage(results.blocks_done));
+  return text;
+}
+
+std::string mismatch_text(const RunResults& results) {
+  std::string text;
+  for (const CellResult& cell : results.cells)
+    if (cell.label == NumericsLabel::mismatch)
+      text += fmt::format("MISMATCH: {}: the losses differ from the reference's by {:.1e}; its times mean nothing\n",
+                          cell.name, cell.max_loss_difference);
+  return text;
+}
+
+std::string machine_markdown(const RunInfo& info) {
+  std::string libraries;
+  for (const auto& [name, version] : info.library_versions)
+    libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name, version);
+  Table table{{{"what", Align::left}, {"value", Align::left}},
+              {{{"command"}, {fmt::format("`{}`", info.command)}},
+               {{"Underlap"}, {fmt::format("{}, commit {}", info.version, info.commit)}},
+               {{"started"}, {info.started_utc}},
+               {{"machine"}, {fmt::format("{}, {} CPUs, host {}", info.cpu_model, info.num_cpus, info.host_name_hash)}},
+               {{"system"}, {fmt::format("{}; {}", info.operating_system, info.compiler)}},
+               {{"libraries"}, {libraries}},
+               {{"clock"}, {info.clock}},
+               {{"seed"}, {std::to_string(info.seed)}},
+               {{"config"}, {info.config_hash}}}};
+  return markdown(table);
+}
+
+constexpr const char* kHowToRead = R"(## How to read it
+
+- A step's time is the median over blocks of each block's median step; the interval comes from resampling blocks.
+- `step / off` is taken within each block against the cell with every overlap off and otherwise equal values, so drift
+  of the machine cancels. Below 1 overlap won; where the interval holds 1, nothing was shown.
+- `exposed` is communication with no compute under it, mean over the ranks; `worst rank` that of each step's worst.
+- `overlap %` is the share of communication that ran under compute. It says nothing about the step alone: communication
+  that overlap made longer can be hidden and still cost time. The target is the step.
+- `E` is the share of what communication cost the step without overlap that overlap took away; negative means that it
+  lost. It is left out where there was too little to take.
+- `step / bound` is the step against what the schedule forces if no operation slowed another down.
+- `transfer CPU` is processor time of the communication threads of all ranks: on the host it is taken from compute.
+- `numerics` says how a cell's losses compare with the reference's: bit_identical, reordered (up to summation order) or
+  lower_precision.
+
+bench/METRICS.md defines every word with formula and source.
+)";
+
+std::string section(const std::string& title, const std::string& about, const Table& table) {
+  if (table.rows.empty()) return "";
+  return fmt::format("## {}\n\n{}\n\n{}\n", title, about, markdown(table));
+}
+
+}  // namespace
+
+std::string report_table(const RunResults& results, const TableFormat& format) {
+  const std::string heading =
+      fmt::format("backend {}; link {}\n{}\n", results.info.backend, link_text(results), progress_text(results));
+  return heading + render(cell_table(results, summarise(results)), format) + mismatch_text(results);
+}
+
+std::string report_table(const RunResults& results, int width, bool colour) {
+  return report_table(results, TableFormat{.width = width, .colour = colour});
+}
+
+std::string report_markdown(const RunResults& results) {
+  const std::vector<CellSummary> summaries = summarise(results);
+  std::string text =
+      fmt::format("# Underlap run: {} backend, {} cells\n\n", results.info.backend, results.cells.size());
+  text += fmt::format("**Link: {}.** {}.\n\n", link_text(results), progress_text(results));
+  if (const std::string mismatches = mismatch_text(results); !mismatches.empty())
+    text += fmt::format("```\n{}```\n\n", mismatches);
+  text += section("Cells", "Times are of one training step.", cell_table(results, summaries));
+  text +=
+      section("Communication by purpose",
+              "Per step, mean over the ranks. Simultaneous purposes each count in full, so rows may sum to more than "
+              "the cell's communication.",
+              purpose_table(summaries));
+  text += section("Where a win went",
+                  "Change of the mean rank's window from the cell with overlap off, mean over the steps of the blocks "
+                  "that both have, in microseconds. Each row adds up exactly. Compute that grew is contention, or work "
+                  "that overlap added.",
+                  win_table(results));
+  return text + "## Machine\n\n" + machine_markdown(results.info) + "\n" + kHowToRead;
+}
+
+void write_report(const std::filesystem::path& folder, const RunResults& results) {
+  write_file_atomically(folder / "report.md", report_markdown(results));
+}
+
+}  // namespace underlap::bench

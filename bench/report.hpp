@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "bench/results.hpp"
+#include "bench/table.hpp"
+
+namespace underlap::bench {
+
+/// The table of a run for a terminal: what was run over which link, one row a cell, and what the table leaves out.
+std::string report_table(const RunResults& results, const TableFormat& format);
+std::string report_table(const RunResults& results, int width, bool colour);
+
+/// The whole report: what was run and where, the table, communication by purpose, where each win went, how to read it.
+std::string report_markdown(const RunResults& results);
+
+/// Writes report_markdown to `folder`/report.md, whole or not at all. Throws MachineError as write_results does.
+void write_report(const std::filesystem::path& folder, const RunResults& results);
+
+}  // namespace underlap::bench
