@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/bf16.hpp"
 #include "kernels/operation.hpp"
@@ -37,36 +38,60 @@ inline float exp_fp32(float x) {
 /// 1 / (1 + exp(-x)).
 inline float sigmoid(float x) { return 1.0F / (1.0F + exp_fp32(-x)); }
 
-/// Folds f(i) for i in [0, n) into 16 running values, value i % 16 taking element i, then those from left to right.
-template <class T, class Combine, class Element>
-T fold(std::int64_t n, T start, Combine combine, Element element) {
-  constexpr std::int64_t kLanes = 16;
-  T lanes[kLanes];
-  for (T& lane : lanes) lane = start;
-  const std::int64_t whole = n / kLanes * kLanes;
-  for (std::int64_t i = 0; i < whole; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] = combine(lanes[lane], element(i + lane));
+/// Eight floats: one AVX register, or two of a narrower machine.
+using Float8 = float __attribute__((vector_size(32)));
+
+/// The first `n` of 8 values at `x`, `rest` in place of the others.
+inline Float8 load_eight(const float* x, std::int64_t n, float rest) {
+  Float8 value;
+  if (n >= 8) {
+    std::memcpy(&value, x, sizeof value);
+    return value;
   }
-  for (std::int64_t i = whole; i < n; ++i) lanes[i - whole] = combine(lanes[i - whole], element(i));
-  T result = lanes[0];
-  for (std::int64_t lane = 1; lane < kLanes; ++lane) result = combine(result, lanes[lane]);
-  return result;
+  float values[8];
+  for (std::int64_t lane = 0; lane < 8; ++lane) values[lane] = lane < n ? x[lane] : rest;
+  std::memcpy(&value, values, sizeof value);
+  return value;
+}
+
+/// Folds n values into 16 lanes, lane i % 16 taking value i, then the upper half of the lanes onto the lower until one
+/// is left. load(i, m) gives values i to i + 8, of which m exist.
+template <class Combine, class Load>
+float fold(std::int64_t n, float start, Combine combine, Load load) {
+  Float8 low = Float8{} + start;
+  Float8 high = low;
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    low = combine(low, load(i, 8));
+    high = combine(high, load(i + 8, 8));
+  }
+  if (i < n) {
+    low = combine(low, load(i, n - i));
+    high = combine(high, load(i + 8, n - i - 8));
+  }
+  const Float8 eight = combine(low, high);
+  const auto four =
+      combine(__builtin_shufflevector(eight, eight, 0, 1, 2, 3), __builtin_shufflevector(eight, eight, 4, 5, 6, 7));
+  return combine(combine(four[0], four[2]), combine(four[1], four[3]));
 }
 
 inline float sum(const float* x, std::int64_t n) {
   return fold(
-      n, 0.0F, [](float a, float b) { return a + b; }, [=](std::int64_t i) { return x[i]; });
+      n, 0.0F, [](auto a, auto b) { return a + b; },
+      [=](std::int64_t i, std::int64_t m) { return load_eight(x + i, m, 0.0F); });
 }
 
 inline float dot(const float* x, const float* y, std::int64_t n) {
   return fold(
-      n, 0.0F, [](float a, float b) { return a + b; }, [=](std::int64_t i) { return x[i] * y[i]; });
+      n, 0.0F, [](auto a, auto b) { return a + b; },
+      [=](std::int64_t i, std::int64_t m) { return load_eight(x + i, m, 0.0F) * load_eight(y + i, m, 0.0F); });
 }
 
 /// The largest of n > 0 values; a NaN among them may be passed over.
 inline float max(const float* x, std::int64_t n) {
   return fold(
-      n, x[0], [](float a, float b) { return a < b ? b : a; }, [=](std::int64_t i) { return x[i]; });
+      n, x[0], [](auto a, auto b) { return a < b ? b : a; },
+      [=](std::int64_t i, std::int64_t m) { return load_eight(x + i, m, x[0]); });
 }
 
 inline void widen(const bf16* x, float* out, std::int64_t n, float factor = 1.0F) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "kernels/attention/block_product.hpp"
 #include "kernels/registry.hpp"
@@ -138,12 +139,21 @@ void multiply_by_rows(const float* p, const float* rows, float* out, const Query
             .k = block.keys});
 }
 
-/// Turns a row of scores into exp(score - max) and returns the log of their sum; `sum` is that sum.
+/// Sets the scores of a row that its query does not see to -infinity, whose exponential is 0, up to a whole number of
+/// vectors, which it returns; past those it writes 0.
+std::int64_t mask(float* scores, std::int64_t keys, std::int64_t padded_keys) {
+  const std::int64_t computed = padded(keys);
+  std::fill(scores + keys, scores + computed, -std::numeric_limits<float>::infinity());
+  std::fill(scores + computed, scores + padded_keys, 0.0F);
+  return computed;
+}
+
+/// Turns a row of scores into exp(score - max), puts their sum into `total` and returns its log plus max.
 float exponentiate(float* scores, std::int64_t keys, std::int64_t padded_keys, float& total) {
-  const float largest = max(scores, keys);
-  for (std::int64_t j = 0; j < keys; ++j) scores[j] = exp_fp32(scores[j] - largest);
-  std::fill(scores + keys, scores + padded_keys, 0.0F);
-  total = sum(scores, keys);
+  const std::int64_t computed = mask(scores, keys, padded_keys);
+  const float largest = max(scores, computed);
+  for (std::int64_t j = 0; j < computed; ++j) scores[j] = exp_fp32(scores[j] - largest);
+  total = sum(scores, computed);
   return largest + std::log(total);
 }
 
@@ -226,9 +236,9 @@ struct BackwardRows {
 
 /// One row: scores become probabilities p, and dp, the gradient of the probabilities, becomes that of the scores.
 void differentiate_softmax(float* p, float* dp, float lse, float delta, std::int64_t keys, std::int64_t padded_keys) {
-  for (std::int64_t j = 0; j < keys; ++j) p[j] = exp_fp32(p[j] - lse);
-  for (std::int64_t j = 0; j < keys; ++j) dp[j] = p[j] * (dp[j] - delta);
-  std::fill(p + keys, p + padded_keys, 0.0F);
+  const std::int64_t computed = mask(p, keys, padded_keys);
+  for (std::int64_t j = 0; j < computed; ++j) p[j] = exp_fp32(p[j] - lse);
+  for (std::int64_t j = 0; j < computed; ++j) dp[j] = p[j] * (dp[j] - delta);
   std::fill(dp + keys, dp + padded_keys, 0.0F);
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
@@ -18,14 +19,22 @@ struct Parameters {
   double value = 0;
 };
 
+constexpr std::int64_t kLanes = 16;
+
+/// Lane i % 16 takes the square of value i; the lanes are added from left to right.
 template <class T>
 double row_sum_of_squares(const T* x, std::int64_t n) {
-  return fold(
-      n, 0.0, [](double a, double b) { return a + b; },
-      [=](std::int64_t i) {
-        const auto value = static_cast<double>(static_cast<float>(x[i]));
-        return value * value;
-      });
+  std::array<double, kLanes> lanes{};
+  const auto add_square = [&](std::int64_t lane, std::int64_t i) {
+    const auto value = static_cast<double>(static_cast<float>(x[i]));
+    lanes[static_cast<std::size_t>(lane)] += value * value;
+  };
+  const std::int64_t whole = n / kLanes * kLanes;
+  for (std::int64_t i = 0; i < whole; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) add_square(lane, i + lane);
+  }
+  for (std::int64_t i = whole; i < n; ++i) add_square(i - whole, i);
+  return std::accumulate(lanes.begin(), lanes.end(), 0.0);
 }
 
 void sum_of_squares_form(const Arguments& views) {
