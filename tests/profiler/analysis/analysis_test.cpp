@@ -61,6 +61,16 @@ TEST(AnalysisJson, SumsOverTheMeasuredSteps) {
   EXPECT_EQ(json["source"]["link"], "real");
 }
 
+TEST(AnalysisJson, CountsNoKernelThatEndsBeforeTheFirstWindow) {
+  Trace trace = two_steps();
+  trace.add({.track = 0, .start_ns = -kMs, .duration_ns = kMs, .tag = {}});
+  trace.add({.track = 1, .start_ns = -2 * kMs, .duration_ns = kMs, .tag = {.kind = Kind::communication}});
+  const Json rank = json_of(trace)["ranks"][0];
+  EXPECT_EQ(rank["compute_kernels"], 2);
+  EXPECT_EQ(rank["comm_kernels"], 2);
+  EXPECT_FALSE(rank["modes"].contains("unattributed"));
+}
+
 TEST(AnalysisJson, GivesTheMedianStep) {
   const Json steps = json_of(two_steps())["ranks"][0]["steps"];
   EXPECT_EQ(steps["count"], 2);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstdint>
 #include <random>
 #include <stdexcept>
@@ -75,6 +77,15 @@ TEST_P(PerfettoRoundTrip, GoesOnAtAFormerLength) {
   EXPECT_EQ(read.import.num_skipped(), 0);
 }
 
+TEST_P(PerfettoRoundTrip, KeepsAMegabyteThatCompressesToNothing) {
+  Trace trace;
+  trace.metadata["config"] = std::string(3'000'000, 'a');
+  write_trace(path_, trace);
+  const Trace read = read_trace(path_);
+  EXPECT_EQ(read.metadata, trace.metadata);
+  EXPECT_EQ(read.import.num_skipped(), 0);
+}
+
 TEST_P(PerfettoRoundTrip, EmptyTraceReadsAsEmpty) {
   write_trace(path_, Trace{});
   EXPECT_EQ(everything(read_trace(path_)), everything(Trace{}));
@@ -129,6 +140,44 @@ TEST(PerfettoWriter, SaysWhatTheSystemRefused) {
   } catch (const MachineError& error) {
     EXPECT_NE(std::string(error.what()).find("No space left"), std::string::npos) << error.what();
   }
+}
+
+// No file of this process may grow past a length while it lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(std::int64_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(bytes);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int) = nullptr;
+};
+
+TEST(PerfettoWriter, GoesOnAfterAWriteThatFailedHalfway) {
+  const TemporaryFolder folder;
+  const auto path = folder / "t.pftrace";
+  std::mt19937 random(12);
+  const Trace block = random_trace(random);
+  PerfettoWriter writer(path, WriteAt::create());
+  {
+    const FileSizeLimit limit(3000);
+    EXPECT_THROW(writer.append(block), MachineError);
+  }
+  EXPECT_EQ(writer.bytes(), 0);
+  EXPECT_EQ(std::filesystem::file_size(path), 0U);
+  writer.append(block);
+  EXPECT_EQ(everything(read_trace(path)), everything(block));
 }
 
 }  // namespace
