@@ -12,13 +12,14 @@ namespace {
 bool sniff(std::span<const std::byte> bytes) {
   const char* at = reinterpret_cast<const char*>(bytes.data());
   const char* const end = at + bytes.size();
+  bool any_whole = false;
   protozero::data_view packet;
   while (at != end) switch (take_packet(at, end, packet)) {
-      case NextPacket::whole: break;
-      case NextPacket::truncated: return true;
+      case NextPacket::whole: any_whole = true; break;
+      case NextPacket::truncated: return any_whole || bytes.size() == kSniffBytes;
       case NextPacket::broken: return false;
     }
-  return !bytes.empty();
+  return any_whole;
 }
 
 void write(const std::filesystem::path& path, const Trace& trace) {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/analysis.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/timeline_text.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// Two steps of 10 ms on one rank; the gather is exposed for 1 ms in the first and 2 ms in the second.
+//   compute | #########  ######## |
+//   dp      |!==        !!==      |
+Trace two_steps() {
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  trace.add_track({0, 1, "dp"});
+  trace.add_group({intern("param_all_gather"), {0, 1}});
+  const Tag gather{.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("param_all_gather")};
+  for (std::int32_t step = 1; step <= 2; ++step) {
+    const std::int64_t begin = (step - 1) * 10 * kMs;
+    trace.add({.track = 1, .start_ns = begin, .duration_ns = (step + 2) * kMs, .tag = gather},
+              {.last_arrival_ns = begin + kMs / 2, .transfers = {{.bytes_on_wire = 1000}}});
+    trace.add({.track = 0, .start_ns = begin + step * kMs, .duration_ns = (10 - step) * kMs, .tag = {}});
+  }
+  trace.marks = {{0, 0, 0, 0}, {0, 0, 1, 10 * kMs}, {0, 0, 2, 20 * kMs}};
+  trace.metadata["link"] = "real";
+  return trace;
+}
+
+Json json_of(const Trace& trace) { return Json::parse(analysis_json(trace, summarise(trace))); }
+
+TEST(AnalysisJson, SumsOverTheMeasuredSteps) {
+  const Json json = json_of(two_steps());
+  EXPECT_EQ(json["schema"], "underlap.analysis/1");
+  const Json& rank = json["ranks"][0];
+  EXPECT_EQ(rank["span_us"], 20000);
+  EXPECT_EQ(rank["comm_us"], 7000);
+  EXPECT_EQ(rank["exposed_us"], 3000);
+  EXPECT_EQ(rank["exposed_wait_us"], 1000);
+  EXPECT_EQ(rank["exposed_transfer_us"], 2000);
+  EXPECT_EQ(rank["compute_us"], 17000);
+  EXPECT_EQ(rank["idle_us"], 0);
+  EXPECT_EQ(rank["comm_kernels"], 2);
+  EXPECT_EQ(rank["compute_kernels"], 2);
+  EXPECT_DOUBLE_EQ(rank["overlap_pct"].get<double>(), 400.0 / 7);
+  EXPECT_EQ(rank["modes"]["dp"]["exposed_us"], 3000);
+  EXPECT_EQ(rank["modes"]["dp"]["bytes_on_wire"], 2000);
+  EXPECT_EQ(rank["purposes"]["param_all_gather"]["hidden_us"], 4000);
+  EXPECT_EQ(json["source"]["link"], "real");
+}
+
+TEST(AnalysisJson, CountsNoKernelThatEndsBeforeTheFirstWindow) {
+  Trace trace = two_steps();
+  trace.add({.track = 0, .start_ns = -kMs, .duration_ns = kMs, .tag = {}});
+  trace.add({.track = 1, .start_ns = -2 * kMs, .duration_ns = kMs, .tag = {.kind = Kind::communication}});
+  const Json rank = json_of(trace)["ranks"][0];
+  EXPECT_EQ(rank["compute_kernels"], 2);
+  EXPECT_EQ(rank["comm_kernels"], 2);
+  EXPECT_FALSE(rank["modes"].contains("unattributed"));
+}
+
+TEST(AnalysisJson, GivesTheMedianStep) {
+  const Json steps = json_of(two_steps())["ranks"][0]["steps"];
+  EXPECT_EQ(steps["count"], 2);
+  EXPECT_EQ(steps["window_us"], 10000);
+  EXPECT_EQ(steps["exposed_us"], 1500);
+  EXPECT_EQ(steps["compute_only_us"], 6500);
+}
+
+TEST(AnalysisJson, TakesTheSpanOfTheSlicesWhereThereAreNoMarks) {
+  Trace trace = two_steps();
+  trace.marks.clear();
+  const Json rank = json_of(trace)["ranks"][0];
+  EXPECT_EQ(rank["span_us"], 20000);
+  EXPECT_EQ(rank["exposed_us"], 3000);
+  EXPECT_TRUE(rank["steps"].is_null());
+}
+
+TEST(AnalysisJson, WhatIsNotKnownIsNull) {
+  Trace trace;
+  trace.add_track({3, 0, "compute"});
+  trace.add({.track = 0, .start_ns = 0, .duration_ns = 10, .tag = {}});
+  const Json json = json_of(trace);
+  EXPECT_TRUE(json["ranks"][0]["overlap_pct"].is_null());
+  EXPECT_TRUE(json["clock"]["residual_us"].is_null());
+  EXPECT_TRUE(json["source"]["backend"].is_null());
+  EXPECT_EQ(json["ranks"][0]["rank"], 3);
+}
+
+TEST(AnalysisJson, UntaggedCommunicationIsUnattributed) {
+  Trace trace;
+  trace.add_track({0, 0, "comm"});
+  trace.add({.track = 0, .start_ns = 0, .duration_ns = 10, .tag = {.kind = Kind::communication}});
+  const Json rank = json_of(trace)["ranks"][0];
+  EXPECT_EQ(rank["modes"]["unattributed"]["comm_us"], 0.01);
+  EXPECT_EQ(rank["exposed_by_modes_us"]["unattributed"], 0.01);
+}
+
+TEST(AnalysisJson, CarriesWhatWasSkippedAndWhichMarksAreWrong) {
+  Trace trace = two_steps();
+  trace.import = {.events = 7, .skipped = {{"truncated packet", 1}}};
+  trace.marks.push_back({0, 0, 2, 30 * kMs});
+  const Json json = json_of(trace);
+  EXPECT_EQ(json["import"]["events"], 7);
+  EXPECT_EQ(json["import"]["skipped"]["truncated packet"], 1);
+  EXPECT_THAT(json["window_errors"][0].get<std::string>(), HasSubstr("repeats step 2"));
+  EXPECT_EQ(json["ranks"][0]["span_us"], 0);
+}
+
+TEST(AnalysisTable, ShowsTheSameFigures) {
+  const Trace trace = two_steps();
+  const std::string table = analysis_table(trace, summarise(trace));
+  for (const char* figure : {"20.000", "17.000", "7.000", "3.000", "57.1 %", "mode dp", "purpose param_all_gather"})
+    EXPECT_THAT(table, HasSubstr(figure));
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    lines.push_back(text.substr(at, text.find('\n', at) - at));
+  return lines;
+}
+
+// 52 columns: a label of 14, three of frame, 35 cells for 10 ms.
+TEST(TextTimeline, DrawsWhatEachStreamDoes) {
+  const auto lines = lines_of(text_timeline(two_steps(), {.block = 0, .step = 2, .width = 52}));
+  EXPECT_EQ(lines[1], "rank 0 compute |       ############################|");
+  EXPECT_EQ(lines[2], "rank 0 dp      |!!!!!!!=======                     |");
+  EXPECT_THAT(lines[0], ::testing::EndsWith("10 ms"));
+  EXPECT_EQ(lines[0].size(), 51U);
+  EXPECT_THAT(lines[4], HasSubstr("exposed 2.000 ms"));
+}
+
+TEST(TextTimeline, ExposedTimeNeverVanishes) {
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  trace.add_track({0, 1, "dp"});
+  trace.add({.track = 0, .start_ns = 0, .duration_ns = 5 * kMs, .tag = {}});
+  trace.add({.track = 1, .start_ns = 5 * kMs, .duration_ns = 1, .tag = {.kind = Kind::communication}});
+  trace.add({.track = 0, .start_ns = 8 * kMs, .duration_ns = 1, .tag = {}});
+  trace.marks = {{0, 0, 0, 0}, {0, 0, 1, 10 * kMs}};
+  const auto lines = lines_of(text_timeline(trace, {.block = 0, .step = 1, .width = 40}));
+  EXPECT_EQ(std::count(lines[2].begin(), lines[2].end(), '!'), 1);
+  EXPECT_EQ(lines[1].find('#', 30), std::string::npos) << "a cell that is all but idle is blank: " << lines[1];
+}
+
+TEST(TextTimeline, NamesTheStepsThatThereAre) {
+  try {
+    text_timeline(two_steps(), {.block = 0, .step = 9});
+    FAIL() << "there is no step 9";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("0/1 0/2"));
+  }
+  EXPECT_THROW(text_timeline(two_steps(), {.block = 0, .step = 1, .width = 39}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap::analysis

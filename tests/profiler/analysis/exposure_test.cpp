@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/exposure.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/profiler/random_trace.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+using underlap::testing::random_trace;
+
+std::string mode_of(const Tag& tag) {
+  return tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode));
+}
+std::string purpose_of(const Tag& tag) {
+  return tag.purpose == kNoName ? "unattributed" : std::string(name_of(tag.purpose));
+}
+
+bool transfers_at(const Trace& trace, std::size_t i, std::int64_t t) {
+  const CommunicationRecord* record = trace.communication(i);
+  return record == nullptr || record->last_arrival_ns == -1 || t >= record->last_arrival_ns;
+}
+
+// What is going on in one nanosecond of a rank.
+struct Moment {
+  bool compute = false, copy = false;
+  std::set<Mode> modes;
+  std::set<std::string> modes_active, modes_transfer, purposes_active, purposes_transfer;
+
+  Moment(const Trace& trace, std::int32_t rank, std::int64_t t) {
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+      if (trace.tracks[trace.track(i)].rank != rank || t < trace.start_ns()[i] || t >= trace.end_ns(i)) continue;
+      const Tag& tag = trace.tag(i);
+      compute |= tag.kind == Kind::compute;
+      copy |= tag.kind == Kind::copy;
+      if (tag.kind != Kind::communication) continue;
+      modes.insert(tag.mode);
+      modes_active.insert(mode_of(tag));
+      purposes_active.insert(purpose_of(tag));
+      if (!transfers_at(trace, i, t)) continue;
+      modes_transfer.insert(mode_of(tag));
+      purposes_transfer.insert(purpose_of(tag));
+    }
+  }
+};
+
+void add_moment(std::map<std::string, CommunicationSplit>& splits, const std::set<std::string>& active,
+                const std::set<std::string>& transfer, bool hidden) {
+  for (const std::string& key : active) {
+    CommunicationSplit& split = splits[key];
+    ++split.comm_ns;
+    if (hidden)
+      ++split.hidden_ns;
+    else
+      ++(transfer.contains(key) ? split.exposed_transfer_ns : split.exposed_wait_ns);
+    split.exposed_ns = split.exposed_transfer_ns + split.exposed_wait_ns;
+  }
+}
+
+void add_moment(Split& split, const Moment& m) {
+  if (m.compute)
+    ++(m.modes.empty() ? split.compute_only_ns : split.hidden_ns);
+  else if (!m.modes.empty()) {
+    std::string key;
+    for (const Mode mode : m.modes) key += (key.empty() ? "" : "+") + mode_of({.mode = mode});
+    ++split.exposed_ns_by_modes[key];
+    if (m.modes_transfer.empty()) ++split.exposed_wait_ns;
+  } else {
+    ++(m.copy ? split.copy_only_ns : split.idle_ns);
+  }
+  add_moment(split.modes, m.modes_active, m.modes_transfer, m.compute);
+  add_moment(split.purposes, m.purposes_active, m.purposes_transfer, m.compute);
+}
+
+Split brute_force(const Trace& trace, const Window& window) {
+  Split split;
+  split.window_ns = window.length_ns();
+  for (std::int64_t t = window.begin_ns; t < window.end_ns; ++t) add_moment(split, Moment(trace, window.rank, t));
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const Tag& tag = trace.tag(i);
+    const std::int64_t end = trace.end_ns(i);
+    if (trace.tracks[trace.track(i)].rank != window.rank || tag.kind != Kind::communication) continue;
+    if (end <= window.begin_ns || end > window.end_ns) continue;
+    for (CommunicationSplit* s : {&split.modes[mode_of(tag)], &split.purposes[purpose_of(tag)]}) {
+      ++s->count;
+      if (const CommunicationRecord* record = trace.communication(i)) s->bytes_on_wire += record->bytes_on_wire();
+    }
+  }
+  return split;
+}
+
+TEST(Exposure, AgreesWithCountingNanoseconds) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    const std::int32_t num_slices = static_cast<std::int32_t>(5 + seed);
+    const Trace trace = random_trace(random, {.num_slices = num_slices, .longest_ns = 40 + 5 * seed, .num_steps = 6});
+    const std::vector<Window> windows = find_windows(trace).windows;
+    ASSERT_EQ(windows.size(), 10U);
+    const std::vector<Split> splits = split_windows(trace, windows);
+    for (std::size_t w = 0; w < windows.size(); ++w) {
+      const Split expected = brute_force(trace, windows[w]);
+      ASSERT_EQ(splits[w], expected) << "seed " << seed << " window " << w;
+      ASSERT_EQ(split_window(trace, windows[w]), expected) << "seed " << seed << " window " << w;
+    }
+  }
+}
+
+TEST(Exposure, PartsSumToTheWindow) {
+  std::mt19937 random(77);
+  const Trace trace = random_trace(
+      random,
+      {.num_slices = 3000, .begin_ns = -1'000'000, .end_ns = 9'000'000'000, .longest_ns = 20'000'000, .num_steps = 20});
+  const std::vector<Window> windows = find_windows(trace).windows;
+  for (const Split& s : split_windows(trace, windows)) {
+    EXPECT_EQ(s.compute_only_ns + s.hidden_ns + s.exposed_ns() + s.copy_only_ns + s.idle_ns, s.window_ns);
+    for (const auto& [mode, split] : s.modes) {
+      EXPECT_EQ(split.exposed_wait_ns + split.exposed_transfer_ns, split.exposed_ns) << mode;
+      EXPECT_EQ(split.exposed_ns + split.hidden_ns, split.comm_ns) << mode;
+    }
+  }
+}
+
+// compute |####    |     the gather waits until 30, and its peer's bytes come until 60
+// dp      |  ======|
+Trace gather_beside_gemm(std::int64_t last_arrival_ns) {
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  trace.add_track({0, 1, "dp"});
+  trace.add_group({intern("param_all_gather"), {0, 1}});
+  trace.add({.track = 0, .start_ns = 0, .duration_ns = 25, .tag = {}});
+  trace.add({.track = 1,
+             .start_ns = 10,
+             .duration_ns = 50,
+             .tag = {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("param_all_gather")}},
+            {.last_arrival_ns = last_arrival_ns, .transfers = {{.bytes_on_wire = 8}, {.bytes_on_wire = 4}}});
+  return trace;
+}
+
+TEST(Exposure, WaitEndsWhenTheLastMemberArrives) {
+  const Split split = split_window(gather_beside_gemm(30), {0, 0, 0, 0, 100});
+  EXPECT_EQ(split.compute_only_ns, 10);
+  EXPECT_EQ(split.hidden_ns, 15);
+  EXPECT_EQ(split.exposed_ns_by_modes.at("dp"), 35);
+  EXPECT_EQ(split.exposed_wait_ns, 5);
+  EXPECT_EQ(split.idle_ns, 40);
+  const CommunicationSplit expected{.comm_ns = 50,
+                                    .exposed_ns = 35,
+                                    .hidden_ns = 15,
+                                    .exposed_wait_ns = 5,
+                                    .exposed_transfer_ns = 30,
+                                    .bytes_on_wire = 12,
+                                    .count = 1};
+  EXPECT_EQ(split.modes.at("dp"), expected);
+  EXPECT_EQ(split.purposes.at("param_all_gather"), expected);
+}
+
+TEST(Exposure, UnknownArrivalIsTransferAndOneOutsideIsClamped) {
+  EXPECT_EQ(split_window(gather_beside_gemm(-1), {0, 0, 0, 0, 100}).exposed_wait_ns, 0);
+  EXPECT_EQ(split_window(gather_beside_gemm(5), {0, 0, 0, 0, 100}).exposed_wait_ns, 0);
+  EXPECT_EQ(split_window(gather_beside_gemm(500), {0, 0, 0, 0, 100}).exposed_wait_ns, 35);
+}
+
+TEST(Exposure, SlicesThatCrossAreCutAndCountedWhereTheyEnd) {
+  const Trace trace = gather_beside_gemm(30);
+  const std::vector<Window> windows{{0, 0, 1, 0, 40}, {0, 0, 2, 40, 100}};
+  const std::vector<Split> splits = split_windows(trace, windows);
+  EXPECT_EQ(splits[0].modes.at("dp").comm_ns, 30);
+  EXPECT_EQ(splits[0].modes.at("dp").count, 0);
+  EXPECT_EQ(splits[1].modes.at("dp").comm_ns, 20);
+  EXPECT_EQ(splits[1].modes.at("dp").bytes_on_wire, 12);
+}
+
+TEST(Exposure, RefusesWindowsThatOverlapOrEndBeforeTheyBegin) {
+  const Trace trace = gather_beside_gemm(30);
+  EXPECT_THROW(split_window(trace, {0, 0, 0, 5, 4}), std::invalid_argument);
+  const std::vector<Window> overlapping{{0, 0, 1, 0, 40}, {0, 0, 2, 39, 50}};
+  EXPECT_THROW(split_windows(trace, overlapping), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap::analysis

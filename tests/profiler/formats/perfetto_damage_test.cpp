@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "profiler/formats/format.hpp"
+#include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/perfetto_packets.hpp"
+#include "profiler/formats/perfetto_reader.hpp"
+#include "profiler/formats/perfetto_writer.hpp"
+#include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::formats {
+namespace {
+
+using underlap::testing::everything;
+using underlap::testing::random_trace;
+using underlap::testing::TemporaryFolder;
+
+Trace read(const std::string& bytes) { return read_perfetto(std::as_bytes(std::span(bytes)), "test bytes"); }
+
+std::string written(const std::vector<Trace>& blocks, std::vector<std::size_t>* ends = nullptr) {
+  const TemporaryFolder folder;
+  PerfettoWriter writer(folder / "t.pftrace", WriteAt::create());
+  for (const Trace& block : blocks) {
+    writer.append(block);
+    if (ends != nullptr) ends->push_back(static_cast<std::size_t>(writer.bytes()));
+  }
+  return testing::read_text(folder / "t.pftrace");
+}
+
+// The slices of `trace`, one text each.
+std::vector<std::string> slices_of(const Trace& trace) {
+  std::vector<std::string> slices;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    Trace one;
+    one.groups = trace.groups;
+    one.tracks = {trace.tracks[trace.track(i)]};
+    Slice slice = trace.slice(i);
+    slice.track = 0;
+    if (const CommunicationRecord* record = trace.communication(i)) {
+      one.groups = {trace.groups[record->group]};
+      CommunicationRecord copy = *record;
+      copy.group = 0;
+      one.add(slice, copy);
+    } else {
+      one.add(slice);
+    }
+    slices.push_back(everything(one));
+  }
+  return slices;
+}
+
+std::string error_of(const std::string& bytes) {
+  try {
+    read(bytes);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// A stream with one packet in the place where our block begins.
+std::string with_schema(const std::string& schema) {
+  std::string bytes;
+  protozero::pbf_writer stream(bytes);
+  protozero::pbf_writer packet(stream, perfetto::kTracePacket);
+  protozero::pbf_writer ours(packet, perfetto::packet::kUnderlap);
+  ours.add_string(perfetto::underlap_message::kSchema, schema);
+  return (ours.commit(), packet.commit(), bytes);
+}
+
+TEST(PerfettoReader, KeepsWhatPrecedesACutAndCountsTheRest) {
+  std::mt19937 random(3);
+  const std::vector<Trace> blocks{random_trace(random, {.num_slices = 6}), random_trace(random, {.num_slices = 5})};
+  std::vector<std::size_t> ends;
+  const std::string whole = written(blocks, &ends);
+  Trace sum;
+  for (const Trace& block : blocks) sum.append(block);
+  const std::vector<std::string> all = slices_of(sum);
+  std::size_t num_read = 0;
+  for (std::size_t length = 1; length < whole.size(); ++length) {
+    Trace cut;
+    try {
+      cut = read(whole.substr(0, length));
+    } catch (const std::invalid_argument&) {
+      ASSERT_EQ(num_read, 0U) << "refused at " << length << " although a shorter file was read";
+      continue;
+    }
+    const std::vector<std::string> slices = slices_of(cut);
+    ASSERT_GE(slices.size(), num_read) << length;
+    ASSERT_LE(slices.size(), all.size()) << length;
+    for (std::size_t i = 0; i < slices.size(); ++i) ASSERT_EQ(slices[i], all[i]) << length;
+    num_read = slices.size();
+    const bool at_block_end = length == ends[0];
+    ASSERT_EQ(cut.import.num_skipped() == 0, at_block_end) << length;
+    const bool second_begun = length > ends[0] && cut.import.skipped.contains("block cut short");
+    const std::int64_t missing =
+        cut.import.skipped["slices lost in a cut block"] + cut.import.skipped["slice begun and not ended"];
+    ASSERT_EQ(static_cast<std::int64_t>(slices.size()) + missing, second_begun ? 11 : 6) << length;
+  }
+  EXPECT_EQ(num_read, all.size());
+}
+
+TEST(PerfettoReader, KeepsWhatPrecedesACutOfACompressedFile) {
+  const TemporaryFolder folder;
+  std::mt19937 random(4);
+  const Trace first = random_trace(random);
+  const auto path = folder / "t.pftrace.zst";
+  PerfettoWriter writer(path, WriteAt::create());
+  writer.append(first);
+  const auto end = static_cast<std::size_t>(writer.bytes());
+  writer.append(random_trace(random));
+  const std::string whole = testing::read_text(path);
+  for (const std::size_t length : {end + 1, end + 5, end + 40, whole.size() - 1}) {
+    testing::write_text(path, whole.substr(0, length));
+    const Trace cut = read_trace(path);
+    EXPECT_GE(cut.size(), first.size()) << length;
+    EXPECT_EQ(cut.import.skipped.at("compressed data is cut short"), 1) << length;
+  }
+}
+
+TEST(PerfettoReader, SurvivesAnyFlippedBits) {
+  std::mt19937 random(5);
+  const std::string whole = written({random_trace(random, {.num_slices = 12}), random_trace(random)});
+  std::uniform_int_distribution<std::size_t> place(0, whole.size() - 1);
+  std::uniform_int_distribution<int> bit(0, 7);
+  int num_read = 0;
+  for (int mutation = 0; mutation < 4000; ++mutation) {
+    std::string bytes = whole;
+    for (int flips = 1 + mutation % 4; flips > 0; --flips) bytes[place(random)] ^= static_cast<char>(1 << bit(random));
+    try {
+      const Trace trace = read(bytes);
+      for (std::size_t i = 0; i < trace.size(); ++i) {
+        ASSERT_LT(trace.track(i), trace.tracks.size());
+        ASSERT_GE(trace.duration_ns()[i], 0);
+        const CommunicationRecord* record = trace.communication(i);
+        if (record != nullptr) {
+          ASSERT_LT(record->group, trace.groups.size());
+        }
+      }
+      ++num_read;
+    } catch (const std::invalid_argument&) {
+      continue;  // the packet that says whose trace it is was hit
+    }
+  }
+  EXPECT_GT(num_read, 3000);
+}
+
+TEST(PerfettoReader, SurvivesFlippedBitsInACompressedFile) {
+  const TemporaryFolder folder;
+  std::mt19937 random(6);
+  const auto path = folder / "t.pftrace.zst";
+  write_trace(path, random_trace(random));
+  const std::string whole = testing::read_text(path);
+  for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 300) {
+    std::string bytes = whole;
+    bytes[at] ^= 0x10;
+    testing::write_text(path, bytes);
+    try {
+      read_trace(path);
+    } catch (const std::invalid_argument&) {
+      continue;
+    }
+  }
+}
+
+TEST(PerfettoReader, CountsASliceThatIsBegunAndNotEnded) {
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  for (const std::int64_t start : {10, 20}) trace.add({.track = 0, .start_ns = start, .duration_ns = 5, .tag = {}});
+  const std::string whole = written({trace});
+  // The packets are: block, rank, lane, two slices of two packets, the end of the block. Leave out the last two.
+  const char* at = whole.data();
+  protozero::data_view packet;
+  for (int i = 0; i < 6; ++i) ASSERT_EQ(take_packet(at, whole.data() + whole.size(), packet), NextPacket::whole);
+  const Trace cut = read(whole.substr(0, static_cast<std::size_t>(at - whole.data())));
+  EXPECT_EQ(cut.size(), 1U);
+  EXPECT_EQ(cut.import.skipped,
+            (std::map<std::string, std::int64_t>{{"block cut short", 1}, {"slice begun and not ended", 1}}));
+}
+
+TEST(PerfettoReader, CountsForeignPacketsAndKeepsOurs) {
+  std::mt19937 random(9);
+  const Trace ours = random_trace(random);
+  std::string bytes = written({ours});
+  protozero::pbf_writer stream(bytes);
+  for (const std::uint32_t field : {1, 33}) {  // kernel events, the trace's configuration
+    protozero::pbf_writer packet(stream, perfetto::kTracePacket);
+    packet.add_message(field, std::string());
+  }
+  {
+    protozero::pbf_writer packet(stream, perfetto::kTracePacket);
+    protozero::pbf_writer event(packet, perfetto::packet::kTrackEvent);
+    event.add_enum(perfetto::event::kType, perfetto::event::kSliceBegin);
+    event.add_uint64(perfetto::event::kTrackUuid, 12345);
+  }
+  const Trace read_back = read(bytes);
+  EXPECT_EQ(everything(read_back), everything(ours));
+  EXPECT_EQ(read_back.import.skipped.at("packet that is not ours"), 2);
+  EXPECT_EQ(read_back.import.skipped.at("event on a track that is not ours"), 1);
+}
+
+TEST(PerfettoReader, RefusesAPerfettoTraceThatUnderlapDidNotWrite) {
+  std::string bytes;
+  protozero::pbf_writer stream(bytes);
+  protozero::pbf_writer packet(stream, perfetto::kTracePacket);
+  packet.add_uint64(perfetto::packet::kTimestamp, 5);
+  packet.commit();
+  EXPECT_NE(error_of(bytes).find("not one that Underlap wrote"), std::string::npos) << error_of(bytes);
+}
+
+TEST(PerfettoReader, RefusesANewerSchemaAndNamesBoth) {
+  EXPECT_EQ(error_of(with_schema("underlap.trace/1")), "no error");
+  const std::string error = error_of(with_schema("underlap.trace/2"));
+  EXPECT_NE(error.find("underlap.trace/2"), std::string::npos) << error;
+  EXPECT_NE(error.find("underlap.trace/1"), std::string::npos) << error;
+  EXPECT_NE(error.find("newer"), std::string::npos) << error;
+}
+
+// What a viewer does: sort by time, equal times in the order of the file, nest begins and ends of one track.
+TEST(PerfettoWriter, NoTwoSlicesOfOneLaneOverlap) {
+  std::mt19937 random(11);
+  const std::string bytes = written({random_trace(random, {.num_slices = 200}), random_trace(random)});
+  struct Edge {
+    std::int64_t time;
+    std::uint64_t track;
+    int change;
+  };
+  std::vector<Edge> edges;
+  protozero::pbf_reader file(bytes);
+  while (file.next(perfetto::kTracePacket)) {
+    Edge edge{};
+    protozero::pbf_reader packet = file.get_message();
+    while (packet.next()) {
+      if (packet.tag() == perfetto::packet::kTimestamp) {
+        edge.time = packet.get_int64();
+      } else if (packet.tag() == perfetto::packet::kTrackEvent) {
+        protozero::pbf_reader event = packet.get_message();
+        while (event.next()) {
+          if (event.tag() == perfetto::event::kType) {
+            const auto type = event.get_enum();
+            edge.change = type == perfetto::event::kSliceBegin ? 1 : type == perfetto::event::kSliceEnd ? -1 : 0;
+          } else if (event.tag() == perfetto::event::kTrackUuid) {
+            edge.track = event.get_uint64();
+          } else {
+            event.skip();
+          }
+        }
+      } else {
+        packet.skip();
+      }
+    }
+    if (edge.change != 0) edges.push_back(edge);
+  }
+  EXPECT_EQ(edges.size(), 2U * (200 + 60));
+  std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.time < b.time; });
+  std::map<std::uint64_t, int> depth;
+  for (const Edge& edge : edges) {
+    depth[edge.track] += edge.change;
+    ASSERT_TRUE(depth[edge.track] == 0 || depth[edge.track] == 1) << edge.time;
+  }
+}
+
+}  // namespace
+}  // namespace underlap::formats
