@@ -98,6 +98,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
   apply_dp_rules(resolution);
   apply_tp_rules(resolution);
   apply_pp_rules(resolution);
+  check_context_parallelism(resolution);
   apply_expert_rules(resolution);
   find_what_does_not_run(resolution);
   plan_environment(resolution);

@@ -34,6 +34,46 @@ TEST(TpRules, GatesComeInBridgesOrder) {
   EXPECT_EQ(outcome(plan_of(with(kTp2 + ", sequence_parallel: true", on)), knob), "true user");
 }
 
+const std::string kLlama = "model: {preset: llama3-70b, sequence_parallel: true, tensor_model_parallel_size: 4}\n";
+
+std::string overlap_config(const std::string& name) {
+  return "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: " + name + "}\n";
+}
+
+TEST(TpRules, APresetForTheShapeIsTaken) {
+  const Plan plan = plan_of(kLlama + overlap_config("userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192"));
+  EXPECT_THAT(plan.notices, IsEmpty());
+  EXPECT_EQ(outcome(plan, "comm_overlap.tp_comm_overlap_cfg"),
+            "\"userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192\" user");
+}
+
+TEST(TpRules, APresetForAnotherShapeOrMachineIsAnError) {
+  EXPECT_THAT(errors_of(kLlama + overlap_config("userbuffers_bf16_b200_h12288_tp4_mbs1_seqlen2048")),
+              ElementsAre(HasSubstr("for b200, not h100"), HasSubstr("for hidden_size 12288, not 8192")));
+  EXPECT_THAT(errors_of(kLlama + overlap_config("userbuffers_bf16_h100_h8192_tp3_mbs1_seqlen8192")),
+              ElementsAre(HasSubstr("did you mean userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192?")));
+  EXPECT_THAT(errors_of(kLlama + overlap_config("[1]")), ElementsAre(HasSubstr("must be the name of a userbuffers")));
+}
+
+TEST(TpRules, APresetForAnotherBatchIsANotice) {
+  const Plan plan = plan_of(kLlama + "train: {micro_batch_size: 2}\n" +
+                            overlap_config("userbuffers_fp8_h100_h8192_tp4_mbs1_seqlen8192"));
+  ASSERT_EQ(plan.notices.size(), 2U);
+  EXPECT_THAT(plan.notices[0].message, HasSubstr("tuned for micro_batch_size 1, not 2"));
+  EXPECT_THAT(plan.notices[1].message, HasSubstr("tuned for precision fp8, not bf16"));
+}
+
+TEST(CpRules, TypesAreChecked) {
+  const std::string cp2 = "context_parallel_size: 2, ";
+  EXPECT_THAT(errors_of(with(cp2 + "cp_comm_type: ring")), ElementsAre(HasSubstr("one of p2p, all_gather, a2a")));
+  EXPECT_THAT(errors_of(with(cp2 + "cp_comm_type: [p2p, a2a]")), ElementsAre(HasSubstr("lists 2 layers")));
+  EXPECT_THAT(errors_of(with(cp2 + "cp_comm_type: a2a, num_query_groups: 1")),
+              ElementsAre(HasSubstr("splits the key")));
+  EXPECT_THAT(errors_of(with(cp2 + "cp_comm_type: a2a+p2p")), ElementsAre(HasSubstr("two sizes whose product")));
+  plan_of(with(cp2 + "cp_comm_type: a2a+p2p, hierarchical_context_parallel_sizes: [2, 1]"));
+  plan_of(with(cp2 + "cp_comm_type: [p2p, p2p, p2p, p2p, a2a, a2a, a2a, a2a]"));
+}
+
 TEST(PpRules, TransfersOverlapWithVirtualStagesAndAreBatchedWithout) {
   const auto both = [](const Plan& plan) {
     return outcome(plan, "comm_overlap.overlap_p2p_comm") + ", " + outcome(plan, "comm_overlap.batch_p2p_comm");
