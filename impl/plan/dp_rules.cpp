@@ -39,7 +39,8 @@ Decision decide_dp_knob(const Resolution& r, std::string_view path, const std::s
   const auto dp = r.plan.config.parallel.data_parallel_size;
   if (!no_rules.empty()) {
     if (!given) return {core_default, "auto", fmt::format("{}: no automatic rule; Megatron Core's default", no_rules)};
-    if (!skipped_with_the_rules(r, path) || requested == core_default) return {requested, "user", r.set_at(path)};
+    if (!skipped_with_the_rules(r, path) || requested == core_default)
+      return {requested, "user", r.set_at(path) + (one_rank(r) ? "; no effect: data_parallel_size is 1" : "")};
     return {core_default, "gate",
             fmt::format("{}, so Megatron-Bridge skips what stands under comm_overlap; write it under ddp to keep it",
                         no_rules)};

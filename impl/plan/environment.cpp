@@ -6,6 +6,7 @@
 #include <array>
 
 #include "impl/plan/resolution.hpp"
+#include "impl/plan/userbuffers.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 EnvironmentVariable connections_by_rule(const Resolution& r) {
   const ParallelConfig& p = r.plan.config.parallel;
   const std::string arch = r.settings.text("environment.gpu_arch", "h100");
-  const bool is_sm100 = arch.starts_with("b") || arch.starts_with("gb");
+  const bool is_sm100 = architecture_of(arch) >= 100;
   const bool splits_layers = p.tensor_model_parallel_size > 1 || p.context_parallel_size > 1;
   const bool splits_batch = p.data_parallel_size > 1 || p.pipeline_model_parallel_size > 1;
   constexpr std::string_view kName = "CUDA_DEVICE_MAX_CONNECTIONS";

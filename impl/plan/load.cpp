@@ -75,34 +75,45 @@ std::string read_file(const std::filesystem::path& file) {
   return text;
 }
 
+/// What is left where nothing could be read.
+Matrix without_plan(const Problems& problems) {
+  Cell cell{"cell", {}, {}};
+  cell.plan.errors = problems.messages();
+  return {{cell}, problems.messages()};
+}
+
+/// Each plan holds the errors of the file and its own.
+Matrix resolve_cells(std::vector<CellRequest> requests, const Problems& of_file) {
+  Matrix matrix;
+  Problems all = of_file;
+  for (CellRequest& request : requests) {
+    Problems own = of_file;
+    Plan plan = resolve(request.settings, own);
+    plan.errors = own.messages();
+    all.merge(own);
+    matrix.cells.push_back({std::move(request.name), std::move(request.values), std::move(plan)});
+  }
+  matrix.errors = all.messages();
+  return matrix;
+}
+
 }  // namespace
 
 Matrix parse(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
   Problems problems(where, flag_names(overrides));
-  Matrix matrix;
   if (yaml.size() > kLargestFile) {
     problems.add({}, "larger than 1 MiB; this is no configuration");
-    matrix.errors = problems.messages();
-    return matrix;
+    return without_plan(problems);
   }
   const Document document = read_document(yaml, problems);
   check_root(document.root, problems);
-  if (document.root != nullptr && document.root->kind == Node::Kind::mapping) {
-    std::deque<Document> override_documents;
-    Settings base = read_settings(*document.root, problems);
-    apply_overrides(base, overrides, override_documents, problems);
-    auto cells = expand_matrix(matrix_of(*document.root), base, problems);
-    if (cells.empty()) resolve(base, problems);
-    for (CellRequest& cell : cells) {
-      Problems own = problems.fresh();
-      Plan plan = resolve(cell.settings, own);
-      plan.errors = own.messages();
-      problems.merge(own);
-      matrix.cells.push_back({std::move(cell.name), std::move(cell.values), std::move(plan)});
-    }
-  }
-  matrix.errors = problems.messages();
-  return matrix;
+  if (document.root == nullptr || document.root->kind != Node::Kind::mapping) return without_plan(problems);
+  std::deque<Document> override_documents;
+  Settings base = read_settings(*document.root, problems);
+  apply_overrides(base, overrides, override_documents, problems);
+  auto cells = expand_matrix(matrix_of(*document.root), base, problems);
+  if (cells.empty()) cells.push_back({"cell", {}, std::move(base)});
+  return resolve_cells(std::move(cells), problems);
 }
 
 Matrix load(const std::filesystem::path& file, const std::vector<Override>& overrides) {

@@ -40,8 +40,8 @@ class AxisReader {
     Axis axis{entry.key, entry.place, find_row(entry.key).has_value(), {}};
     const Node& list = *entry.value;
     if (!axis.is_path && (entry.key.find('.') != entry.key.npos || !holds_sets(list))) {
-      problems_.add(entry.place, fmt::format("matrix axis {} is no known setting{}; a named axis is a list of sets, "
-                                             "each with a name: [{{name: ..., some.setting: ...}}]",
+      problems_.add(entry.place, fmt::format("matrix axis {} is neither a known setting nor a list of named sets "
+                                             "([{{name: ..., some.setting: ...}}]){}",
                                              in_quotes(entry.key), suggestion(entry.key)));
       return axis;
     }
@@ -103,11 +103,8 @@ class AxisReader {
     const bool is_word = node.kind == Node::Kind::scalar && !node.text.empty() &&
                          std::all_of(node.text.begin(), node.text.end(),
                                      [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '/' && c != '"'; });
-    if (is_word) {
-      choice.name = node.text;
-      return;
-    }
-    choice.name = "?";
+    choice.name = is_word ? node.text : std::string(1, '?');
+    if (is_word) return;
     problems_.add(node.place, fmt::format("a set's name must be a word of printable letters without blanks, quotes or "
                                           "slashes, not {}",
                                           describe(node)));
@@ -196,6 +193,28 @@ void check_distinct(const std::vector<CellRequest>& cells, Place place, Problems
                                       in_quotes(first->second->name), in_quotes(cell.name)));
 }
 
+std::vector<CellRequest> multiply_out(const std::vector<Axis>& axes, const Settings& base, Problems& problems) {
+  std::vector<CellRequest> cells;
+  const auto labels = axis_labels(axes);
+  std::vector<std::size_t> chosen(axes.size(), 0);
+  do cells.push_back(make_cell(axes, labels, chosen, base, problems));
+  while (next_choice(axes, chosen));
+  return cells;
+}
+
+std::vector<CellRequest> expand_axes(const Node& matrix, const Settings& base, Problems& problems) {
+  AxisReader reader(problems);
+  std::vector<Axis> axes;
+  for (const Entry& entry : matrix.entries) axes.push_back(reader.read(entry));
+  check_disjoint(axes, problems);
+  if (!fits(axes, matrix.place, problems)) return {};
+  if (std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.choices.empty(); })) return {};
+  if (axes.empty()) return {{"cell", {}, base}};
+  auto cells = multiply_out(axes, base, problems);
+  if (problems.empty()) check_distinct(cells, matrix.place, problems);  // values that cannot be read look alike
+  return cells;
+}
+
 }  // namespace
 
 std::vector<CellRequest> expand_matrix(const Node* matrix, const Settings& base, Problems& problems) {
@@ -204,19 +223,9 @@ std::vector<CellRequest> expand_matrix(const Node* matrix, const Settings& base,
     problems.add(matrix->place, fmt::format("matrix must be a mapping of axes, not {}", describe(*matrix)));
     return {};
   }
-  AxisReader reader(problems);
-  std::vector<Axis> axes;
-  for (const Entry& entry : matrix->entries) axes.push_back(reader.read(entry));
-  check_disjoint(axes, problems);
-  if (!fits(axes, matrix->place, problems)) return {};
-  if (std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.choices.empty(); })) return {};
-  if (axes.empty()) return {{"cell", {}, base}};
-  std::vector<CellRequest> cells;
-  const auto labels = axis_labels(axes);
-  std::vector<std::size_t> chosen(axes.size(), 0);
-  do cells.push_back(make_cell(axes, labels, chosen, base, problems));
-  while (next_choice(axes, chosen));
-  check_distinct(cells, matrix->place, problems);
+  Problems own = problems.fresh();
+  auto cells = expand_axes(*matrix, base, own);
+  problems.merge(own);
   return cells;
 }
 

@@ -47,7 +47,7 @@ struct Plan {
   PeakMemory peak_memory;
   std::vector<Knob> knobs;
   std::vector<EnvironmentVariable> environment;
-  std::vector<Message> errors;
+  std::vector<Message> errors;  ///< of the file as a whole, and this cell's own
   std::vector<Message> notices;
   std::vector<Message> not_run;  ///< planned, but not run by this version; `run` refuses where any stands here
 };
@@ -59,7 +59,8 @@ struct Cell {
   Plan plan;
 };
 
-/// A configuration file with its matrix multiplied out. Without `matrix:` there is one cell, named "cell".
+/// A configuration file with its matrix multiplied out. Without `matrix:`, or where the matrix cannot be read, there is
+/// one cell, named "cell".
 struct Matrix {
   std::vector<Cell> cells;
   std::vector<Message> errors;  ///< of the file as a whole and of every cell, each once

@@ -35,8 +35,8 @@ std::string gated(const std::vector<Knob>& knobs) {
   std::string text;
   for (const Knob& knob : knobs)
     if (knob.source == "gate")
-      text += fmt::format("OFF: {} was requested as {} and is {}: {}\n", knob.name, knob.requested, knob.effective,
-                          knob.reason);
+      text += fmt::format("NOT AS REQUESTED: {} was requested as {} and is {}: {}\n", knob.name, knob.requested,
+                          knob.effective, knob.reason);
   return text.empty() ? text : text + "\n";
 }
 

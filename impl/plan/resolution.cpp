@@ -50,8 +50,9 @@ void report_knobs(Resolution& r) {
   for (std::size_t i = 0; i < rows().size(); ++i) {
     const Setting& setting = r.settings[i];
     if (setting.state == Setting::State::invalid) continue;
-    if (setting.state == Setting::State::absent && !rows()[i].listed) continue;
     const auto decided = r.decisions.find(i);
+    const bool is_news = setting.state == Setting::State::given || decided != r.decisions.end();
+    if (!is_news && !rows()[i].listed) continue;
     const Decision decision = decided != r.decisions.end() ? decided->second : without_rule(r, i);
     r.plan.knobs.push_back({std::string(rows()[i].path), to_json_text(setting.value), decision.effective,
                             decision.source, decision.reason});
@@ -97,6 +98,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
   apply_dp_rules(resolution);
   apply_tp_rules(resolution);
   apply_pp_rules(resolution);
+  check_context_parallelism(resolution);
   apply_expert_rules(resolution);
   find_what_does_not_run(resolution);
   plan_environment(resolution);

@@ -56,6 +56,7 @@ void apply_precision_rules(Resolution& resolution);
 void apply_dp_rules(Resolution& resolution);
 void apply_tp_rules(Resolution& resolution);
 void apply_pp_rules(Resolution& resolution);
+void check_context_parallelism(Resolution& resolution);
 void apply_expert_rules(Resolution& resolution);
 void find_what_does_not_run(Resolution& resolution);
 void plan_environment(Resolution& resolution);

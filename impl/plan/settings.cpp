@@ -30,12 +30,15 @@ class Reader {
 
   void read_section(const std::string& prefix, const Node& section) {
     for (const Entry& entry : section.entries) {
-      if (entry.key == "_target_" || (prefix.empty() && entry.key == "matrix")) continue;
+      if (entry.key == "_target_" || (prefix.empty() && is_set_aside(entry.key))) continue;
       read_entry(prefix + entry.key, entry);
     }
   }
 
  private:
+  /// Read elsewhere, or there only to hold anchors.
+  static bool is_set_aside(std::string_view key) { return key == "matrix" || key.starts_with("x-"); }
+
   void read_entry(const std::string& path, const Entry& entry) {
     const bool section = is_section(path);
     const auto row = find_row(path);

@@ -51,6 +51,7 @@ class Settings {
 std::size_t row_index(std::string_view path);
 
 /// Reads every section of `root` but `matrix`; what is unknown, misplaced or contradictory is added to `problems`.
+/// Skips `_target_`, which Megatron-Bridge's dumps hold, and at the top `x-...`, which may hold anchors.
 Settings read_settings(const Node& root, Problems& problems);
 
 /// Lays `value`, written under `spelling` at `place`, over `settings`; a value that does not fit goes to `problems`.

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/impl/plan/plan_testing.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kOneRank = "model: {preset: tiny}\ndata_parallel_size: 1\n";
+const std::string kTwoRanks = "model: {preset: tiny}\ndata_parallel_size: 2\n";
+const std::string kGrads = "comm_overlap.overlap_grad_reduce";
+const std::string kParams = "comm_overlap.overlap_param_gather";
+const std::string kBucket = "comm_overlap.bucket_size";
+
+TEST(DpRules, AboveOneRankEverythingOverlapsByItself) {
+  const Plan plan = plan_of(kTwoRanks);
+  EXPECT_EQ(outcome(plan, kGrads), "true auto");
+  EXPECT_EQ(outcome(plan, kParams), "true auto");
+  EXPECT_EQ(outcome(plan, kBucket), "134217728 auto");
+  EXPECT_TRUE(plan.config.ddp.overlap_grad_reduce);
+  EXPECT_TRUE(plan.config.ddp.overlap_param_gather);
+  EXPECT_EQ(plan.config.ddp.bucket_size, 134217728);
+}
+
+TEST(DpRules, OneRankTurnsEverythingOff) {
+  const Plan plan = plan_of(kOneRank);
+  EXPECT_EQ(outcome(plan, kGrads), "false auto");
+  EXPECT_EQ(outcome(plan, kBucket), "null auto");
+  EXPECT_FALSE(plan.config.ddp.overlap_param_gather);
+}
+
+TEST(DpRules, OneRankGatesRequestsAndShowsThemFirst) {
+  const Plan plan = plan_of(kOneRank + "comm_overlap: {overlap_param_gather: true, bucket_size: 7}");
+  EXPECT_EQ(outcome(plan, kParams), "false gate");
+  EXPECT_EQ(outcome(plan, kBucket), "null gate");
+  EXPECT_EQ(plan.knobs[0].name, kParams);
+  EXPECT_EQ(plan.knobs[1].name, kBucket);
+  EXPECT_THAT(plan.knobs[0].reason, HasSubstr("data_parallel_size is 1"));
+  EXPECT_FALSE(plan.config.ddp.overlap_param_gather);
+  EXPECT_EQ(plan.config.ddp.bucket_size, std::nullopt);
+}
+
+TEST(DpRules, TheUserWins) {
+  const Plan plan = plan_of(kTwoRanks + "comm_overlap: {overlap_grad_reduce: false, bucket_size: 1000}");
+  EXPECT_EQ(outcome(plan, kGrads), "false user");
+  EXPECT_EQ(outcome(plan, kParams), "true auto");
+  EXPECT_EQ(plan.config.ddp.bucket_size, 1000);
+}
+
+TEST(DpRules, EverySpellingIsTheSameKnob) {
+  for (const char* text : {"ddp: {overlap_grad_reduce: false}", "ddp: {overlap_grad_sync: false}",
+                           "comm_overlap: {overlap_grad_sync: false}",
+                           "ddp: {overlap_grad_reduce: false}\ncomm_overlap: {overlap_grad_reduce: false}"})
+    EXPECT_EQ(outcome(plan_of(kTwoRanks + text), kGrads), "false user") << text;
+  EXPECT_EQ(outcome(plan_of(kTwoRanks + "optimizer: {overlap_param_gather: false}"), kParams), "false user");
+  EXPECT_EQ(outcome(plan_of(kTwoRanks + "ddp: {bucket_size: 9}"), kBucket), "9 user");
+}
+
+TEST(DpRules, TwoDifferentValuesOfOneKnobAreAnErrorThatNamesBothPlaces) {
+  EXPECT_THAT(errors_of(kTwoRanks + "ddp: {overlap_grad_reduce: false}\ncomm_overlap: {overlap_grad_sync: true}"),
+              ElementsAre("f:4:16: comm_overlap.overlap_grad_sync is true, but the same knob is false as "
+                          "ddp.overlap_grad_reduce at f:3:7; keep one of them"));
+}
+
+TEST(DpRules, ANullInOnePlaceLeavesTheValueOfTheOther) {
+  EXPECT_EQ(outcome(plan_of(kTwoRanks + "ddp: {overlap_grad_reduce: false}\ncomm_overlap: {overlap_grad_reduce: null}"),
+                    kGrads),
+            "false user");
+}
+
+TEST(DpRules, BothDeparturesFromMegatronAreStated) {
+  const Plan plan = plan_of(kTwoRanks + "comm_overlap: {overlap_param_gather: true}");
+  EXPECT_THAT(knob_of(plan, kGrads).reason, HasSubstr("unlike Megatron, overlaps from the first step"));
+  EXPECT_THAT(knob_of(plan, kParams).reason, HasSubstr("unlike Megatron, does not need overlap_grad_reduce"));
+}
+
+TEST(DpRules, WithoutOverlapThereIsOneBucketAndANotice) {
+  const Plan plan = plan_of(kTwoRanks + "comm_overlap: {overlap_grad_reduce: false, overlap_param_gather: false}");
+  EXPECT_EQ(plan.config.ddp.bucket_size, std::nullopt);
+  EXPECT_EQ(outcome(plan, kBucket), "134217728 auto");
+  ASSERT_EQ(plan.notices.size(), 1U);
+  EXPECT_THAT(plan.notices[0].message, HasSubstr("bucket_size has no effect"));
+}
+
+TEST(DpRules, WithoutTheDistributedOptimizerCoreDefaultsStand) {
+  const Plan plan = plan_of(kTwoRanks + "ddp: {use_distributed_optimizer: false}");
+  EXPECT_EQ(outcome(plan, kGrads), "false auto");
+  EXPECT_EQ(outcome(plan, kParams), "false auto");
+  EXPECT_EQ(outcome(plan, kBucket), "null auto");
+}
+
+TEST(DpRules, WithoutTheDistributedOptimizerDdpValuesStandAndCommOverlapValuesAreGated) {
+  const std::string head = kTwoRanks + "ddp: {use_distributed_optimizer: false, ";
+  const Plan ddp = plan_of(head + "overlap_grad_reduce: true}");
+  EXPECT_EQ(outcome(ddp, kGrads), "true user");
+  EXPECT_EQ(ddp.config.ddp.bucket_size, 40'000'000);
+  const Plan gated = plan_of(head + "}\ncomm_overlap: {overlap_grad_reduce: true}");
+  EXPECT_EQ(outcome(gated, kGrads), "false gate");
+  EXPECT_THAT(knob_of(gated, kGrads).reason, HasSubstr("write it under ddp"));
+}
+
+TEST(DpRules, ParameterGatherNeedsTheDistributedOptimizer) {
+  EXPECT_THAT(errors_of(kTwoRanks + "ddp: {use_distributed_optimizer: false, overlap_param_gather: true}"),
+              ElementsAre(HasSubstr("overlap_param_gather needs ddp.use_distributed_optimizer")));
+}
+
+TEST(DpRules, NoRuleRunsInADumpWithoutCommOverlap) {
+  EXPECT_EQ(outcome(plan_of("_target_: x.Y\ncomm_overlap: null\n" + kTwoRanks), kGrads), "false auto");
+  EXPECT_EQ(outcome(plan_of("comm_overlap: null\n" + kTwoRanks), kGrads), "true auto");
+  EXPECT_EQ(outcome(plan_of("_target_: x.Y\n" + kTwoRanks), kGrads), "true auto");
+}
+
+TEST(DpRules, BucketSizeAndNumBucketsExcludeEachOther) {
+  EXPECT_THAT(errors_of(kTwoRanks + "ddp: {num_buckets: 3, bucket_size: 5}"),
+              ElementsAre(HasSubstr("exclude each other")));
+}
+
+TEST(PrecisionRules, RecipeDecidesTheTypeOfGradients) {
+  const std::string name = "mixed_precision.grad_reduce_in_fp32";
+  EXPECT_EQ(outcome(plan_of(kTwoRanks), name), "true auto");
+  EXPECT_EQ(outcome(plan_of(kTwoRanks + "mixed_precision: bf16_mixed"), name), "true auto");
+  EXPECT_EQ(outcome(plan_of(kTwoRanks + "mixed_precision: fp16_mixed"), name), "false auto");
+  const Plan plan = plan_of(kTwoRanks + "mixed_precision: {grad_reduce_in_fp32: false}");
+  EXPECT_EQ(outcome(plan, name), "false user");
+  EXPECT_FALSE(plan.config.ddp.grad_reduce_in_fp32);
+}
+
+TEST(PrecisionRules, RecipeDecidesTheTypeOfGatheredParameters) {
+  const auto gather = [](const std::string& recipe) {
+    return outcome(plan_of(kTwoRanks + "mixed_precision: " + recipe), "mixed_precision.fp8_param_gather");
+  };
+  EXPECT_EQ(gather("bf16_mixed"), "false auto");
+  EXPECT_EQ(gather("bf16_with_fp8_current_scaling_mixed"), "true auto");
+  EXPECT_EQ(gather("bf16_with_mxfp8_mixed"), "true auto");
+  EXPECT_EQ(gather("bf16_with_fp8_subchannel_scaling_mixed"), "false auto");
+  EXPECT_EQ(gather("bf16_with_nvfp4_mixed"), "false auto");
+}
+
+TEST(PrecisionRules, Fp8GatherWithoutAnFp8RecipeIsAnError) {
+  for (const char* text : {"mixed_precision: {fp8_param_gather: true}", "ddp: {fp8_param_gather: true}"})
+    EXPECT_THAT(errors_of(kTwoRanks + text), ElementsAre(HasSubstr("fp8_param_gather needs an fp8 recipe"))) << text;
+}
+
+TEST(PrecisionRules, Mxfp8GatherGoesThroughTheGradientBuffer) {
+  EXPECT_THAT(errors_of(kTwoRanks + "mixed_precision: bf16_with_mxfp8_mixed\nddp: {reuse_grad_buf_for_mxfp8_param_ag: "
+                                    "false}"),
+              ElementsAre(HasSubstr("must equal fp8_param_gather")));
+}
+
+TEST(PrecisionRules, Fp32AccumulationIsGatedWhereGradientsAreFp32Already) {
+  const std::string knob = "ddp.reduce_scatter_with_fp32_accumulation";
+  const std::string ddp = "ddp: {reduce_scatter_with_fp32_accumulation: true}\n";
+  const Plan gated = plan_of(kTwoRanks + ddp);
+  EXPECT_EQ(outcome(gated, knob), "false gate");
+  EXPECT_FALSE(gated.config.ddp.reduce_scatter_with_fp32_accumulation);
+  const Plan used = plan_of(kTwoRanks + ddp + "mixed_precision: {grad_reduce_in_fp32: false}");
+  EXPECT_EQ(outcome(used, knob), "true user");
+  EXPECT_TRUE(used.config.ddp.reduce_scatter_with_fp32_accumulation);
+  EXPECT_THAT(used.not_run, IsEmpty());
+}
+
+}  // namespace
+}  // namespace underlap::plan

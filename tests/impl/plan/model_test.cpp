@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/impl/plan/plan_testing.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(ModelPreset, NamesAreSortedAndEachPlans) {
+  const auto names = preset_names();
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_EQ(names.size(), 8U);
+  for (const std::string& name : names) EXPECT_EQ(plan_of("model: {preset: " + name + "}").config.model.preset, name);
+}
+
+/// Parameters as the models' publishers count them, to 2 %.
+TEST(ModelPreset, HasAsManyParametersAsItsNameSays) {
+  const auto billions = [](const std::string& name) {
+    return double(plan_of("model: {preset: " + name + "}").peak_memory.parameters) / 2e9;
+  };
+  EXPECT_NEAR(billions("llama3-8b"), 8.03, 0.01);
+  EXPECT_NEAR(billions("llama3-70b"), 70.55, 0.01);
+  EXPECT_NEAR(billions("llama3.1-405b"), 405.85, 0.05);
+  EXPECT_NEAR(billions("gpt3-175b"), 175, 2);
+  EXPECT_NEAR(billions("gpt3-20b"), 20.2, 0.4);
+  EXPECT_NEAR(billions("nemotron4-340b"), 341, 2);
+  EXPECT_NEAR(billions("nemotron4-15b"), 15.6, 0.3);
+}
+
+TEST(ModelPreset, FieldsOverrideIt) {
+  const ModelConfig model = plan_of("model: {num_layers: 2, preset: llama3-8b, activation: gelu}").config.model;
+  EXPECT_EQ(model.num_layers, 2);
+  EXPECT_EQ(model.activation, Activation::gelu);
+  EXPECT_EQ(model.hidden_size, 4096);
+}
+
+TEST(ModelPreset, UnknownNameListsAllAndTheNearest) {
+  EXPECT_THAT(errors_of("model: {preset: llama3-9b}"),
+              ElementsAre(testing::AllOf(HasSubstr("nemotron4-340b, tiny"), HasSubstr("did you mean llama3-8b?"))));
+}
+
+TEST(Model, WithoutPresetEverySizeMustBeGiven) {
+  const std::string all =
+      "model: {num_layers: 2, hidden_size: 64, ffn_hidden_size: 96, num_attention_heads: 4, num_query_groups: 2, "
+      "vocab_size: 256, seq_length: 32";
+  EXPECT_EQ(plan_of(all + "}").config.model.head_size(), 16);
+  EXPECT_THAT(errors_of("\nmodel: {num_layers: 2}"),
+              ElementsAre(testing::AllOf(testing::StartsWith("f:2:1: "), HasSubstr("model.hidden_size, "),
+                                         HasSubstr("model.seq_length;"))));
+  EXPECT_THAT(errors_of("run: {steps: 1}"), ElementsAre(HasSubstr("model.num_layers, ")));
+}
+
+TEST(Model, ASizeThatCannotBeReadIsNotMissingToo) {
+  EXPECT_THAT(errors_of("model: {num_layers: x, hidden_size: 64, ffn_hidden_size: 96, num_attention_heads: 4, "
+                        "num_query_groups: 2, vocab_size: 256, seq_length: 32}"),
+              ElementsAre(HasSubstr("num_layers must be")));
+}
+
+TEST(Batch, GlobalBatchSizeGivesTheMicrobatches) {
+  const Plan plan =
+      plan_of("model: {preset: tiny}\ndata_parallel_size: 2\ntrain: {global_batch_size: 12, micro_batch_size: 2}");
+  EXPECT_EQ(plan.config.train.num_microbatches, 3);
+}
+
+TEST(Batch, GlobalBatchSizeMustFit) {
+  EXPECT_THAT(errors_of("model: {preset: tiny}\ndata_parallel_size: 2\ntrain: {global_batch_size: 5}"),
+              ElementsAre(HasSubstr("global_batch_size is 5")));
+  EXPECT_THAT(errors_of("model: {preset: tiny}\ntrain: {global_batch_size: 4, num_microbatches: 3}"),
+              ElementsAre(HasSubstr("num_microbatches is 3")));
+}
+
+TEST(Memory, ShardsOnlyTheOptimizer) {
+  const PeakMemory one = plan_of("model: {preset: tiny}").peak_memory;
+  const PeakMemory four = plan_of("model: {preset: tiny}\ndata_parallel_size: 4").peak_memory;
+  EXPECT_EQ(one.parameters, four.parameters);
+  EXPECT_EQ(one.optimizer, 6 * one.parameters);
+  EXPECT_EQ(four.optimizer * 4, one.optimizer);
+  EXPECT_EQ(one.gradients, 2 * one.parameters);
+  EXPECT_EQ(plan_of("model: {preset: tiny}\nmixed_precision: {grad_reduce_in_fp32: false}").peak_memory.gradients,
+            one.parameters);
+}
+
+TEST(Memory, AbsurdSizesDoNotOverflow) {
+  const Plan plan = plan_of("model: {preset: tiny, hidden_size: 1000000000, num_layers: 1000000000}");
+  EXPECT_GT(plan.peak_memory.parameters, 0);
+}
+
+}  // namespace
+}  // namespace underlap::plan

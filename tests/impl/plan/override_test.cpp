@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/impl/plan/plan_testing.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+TEST(Override, IsStrongerThanTheFile) {
+  const Matrix matrix = parse("model: {preset: tiny}\nrun: {link_gbps: 8, steps: 3}", "f", {{"run.link_gbps", "4"}});
+  ASSERT_THAT(error_lines(matrix), IsEmpty());
+  EXPECT_EQ(matrix.cells[0].plan.config.run.link_gbps, 4);
+  EXPECT_EQ(matrix.cells[0].plan.config.run.steps, 3);
+}
+
+TEST(Override, IsWeakerThanAnAxis) {
+  const Matrix matrix = parse("model: {preset: tiny}\nmatrix: {run.steps: [5]}", "f", {{"run.steps", "4"}});
+  EXPECT_EQ(matrix.cells[0].plan.config.run.steps, 5);
+}
+
+TEST(Override, ReplacesTheSameKnobUnderAnotherName) {
+  const Matrix matrix = parse("model: {preset: tiny}\ndata_parallel_size: 2\nddp: {overlap_grad_reduce: true}", "f",
+                              {{"comm_overlap.overlap_grad_reduce", "false"}});
+  ASSERT_THAT(error_lines(matrix), IsEmpty());
+  EXPECT_FALSE(matrix.cells[0].plan.config.ddp.overlap_grad_reduce);
+}
+
+TEST(Override, ErrorsNameTheFlagAndComeAfterTheFile) {
+  const Matrix matrix = parse("model: {preset: tiny}\nrun: {steps: 0}", "f",
+                              {{"run.link_gbps", "fast"}, {"model.num_layers", "-1"}, {"run.link_gpbs", "1"}});
+  EXPECT_THAT(error_lines(matrix),
+              ElementsAre(StartsWith("f:2:14: run.steps"), StartsWith("--link-gbps: run.link_gbps must be"),
+                          StartsWith("--layers: model.num_layers must be"),
+                          StartsWith("--link-gpbs: unknown key \"run.link_gpbs\"; did you mean run.link_gbps?")));
+}
+
+TEST(Override, EmptyOrNullGivesTheDefaultBack) {
+  for (const char* value : {"", "null"}) {
+    const Matrix matrix = parse("model: {preset: tiny}\nrun: {steps: 3}", "f", {{"run.steps", value}});
+    ASSERT_THAT(error_lines(matrix), IsEmpty());
+    EXPECT_EQ(matrix.cells[0].plan.config.run.steps, RunConfig{}.steps);
+  }
+}
+
+TEST(Override, BrokenYamlIsAnError) {
+  EXPECT_THAT(error_lines(parse("model: {preset: tiny}", "f", {{"run.steps", "[1"}})),
+              ElementsAre(StartsWith("--steps: not YAML")));
+}
+
+}  // namespace
+}  // namespace underlap::plan

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/impl/plan/plan_testing.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// Eight layers and microbatches, so that small pipelines divide them.
+std::string with(const std::string& model, const std::string& rest = "") {
+  return "model: {preset: tiny, num_layers: 8, " + model + "}\ntrain: {num_microbatches: 8}\n" + rest;
+}
+
+const std::string kTp2 = "tensor_model_parallel_size: 2";
+const std::string kPp2 = "pipeline_model_parallel_size: 2";
+const std::string kPp2Vpp2 = kPp2 + ", virtual_pipeline_model_parallel_size: 2";
+
+TEST(TpRules, OverlapIsOffUntilAskedFor) {
+  EXPECT_EQ(outcome(plan_of(with(kTp2 + ", sequence_parallel: true")), "comm_overlap.tp_comm_overlap"), "false auto");
+}
+
+TEST(TpRules, GatesComeInBridgesOrder) {
+  const std::string knob = "comm_overlap.tp_comm_overlap";
+  const std::string on = "comm_overlap: {tp_comm_overlap: true}";
+  const Plan one_rank = plan_of(with("", on));
+  EXPECT_EQ(outcome(one_rank, knob), "false gate");
+  EXPECT_THAT(knob_of(one_rank, knob).reason,
+              HasSubstr("tensor_model_parallel_size is 1; TP overlap needs at least 2"));
+  const Plan whole_sequence = plan_of(with(kTp2, on));
+  EXPECT_EQ(outcome(whole_sequence, knob), "false gate");
+  EXPECT_THAT(knob_of(whole_sequence, knob).reason, HasSubstr("sequence_parallel is false"));
+  EXPECT_EQ(outcome(plan_of(with(kTp2 + ", sequence_parallel: true", on)), knob), "true user");
+}
+
+const std::string kLlama = "model: {preset: llama3-70b, sequence_parallel: true, tensor_model_parallel_size: 4}\n";
+
+std::string overlap_config(const std::string& name) {
+  return "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: " + name + "}\n";
+}
+
+TEST(TpRules, APresetForTheShapeIsTaken) {
+  const Plan plan = plan_of(kLlama + overlap_config("userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192"));
+  EXPECT_THAT(plan.notices, IsEmpty());
+  EXPECT_EQ(outcome(plan, "comm_overlap.tp_comm_overlap_cfg"),
+            "\"userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192\" user");
+}
+
+TEST(TpRules, APresetForAnotherShapeOrMachineIsAnError) {
+  EXPECT_THAT(errors_of(kLlama + overlap_config("userbuffers_bf16_b200_h12288_tp4_mbs1_seqlen2048")),
+              ElementsAre(HasSubstr("for b200, not h100"), HasSubstr("for hidden_size 12288, not 8192")));
+  EXPECT_THAT(errors_of(kLlama + overlap_config("userbuffers_bf16_h100_h8192_tp3_mbs1_seqlen8192")),
+              ElementsAre(HasSubstr("did you mean userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192?")));
+  EXPECT_THAT(errors_of(kLlama + overlap_config("[1]")), ElementsAre(HasSubstr("must be the name of a userbuffers")));
+}
+
+TEST(TpRules, APresetForAnotherBatchIsANotice) {
+  const Plan plan = plan_of(kLlama + "train: {micro_batch_size: 2}\n" +
+                            overlap_config("userbuffers_fp8_h100_h8192_tp4_mbs1_seqlen8192"));
+  ASSERT_EQ(plan.notices.size(), 2U);
+  EXPECT_THAT(plan.notices[0].message, HasSubstr("tuned for micro_batch_size 1, not 2"));
+  EXPECT_THAT(plan.notices[1].message, HasSubstr("tuned for precision fp8, not bf16"));
+}
+
+TEST(CpRules, TypesAreChecked) {
+  const std::string cp2 = "context_parallel_size: 2, ";
+  EXPECT_THAT(errors_of(with(cp2 + "cp_comm_type: ring")), ElementsAre(HasSubstr("one of p2p, all_gather, a2a")));
+  EXPECT_THAT(errors_of(with(cp2 + "cp_comm_type: [p2p, a2a]")), ElementsAre(HasSubstr("lists 2 layers")));
+  EXPECT_THAT(errors_of(with(cp2 + "cp_comm_type: a2a, num_query_groups: 1")),
+              ElementsAre(HasSubstr("splits the key")));
+  EXPECT_THAT(errors_of(with(cp2 + "cp_comm_type: a2a+p2p")), ElementsAre(HasSubstr("two sizes whose product")));
+  plan_of(with(cp2 + "cp_comm_type: a2a+p2p, hierarchical_context_parallel_sizes: [2, 1]"));
+  plan_of(with(cp2 + "cp_comm_type: [p2p, p2p, p2p, p2p, a2a, a2a, a2a, a2a]"));
+}
+
+TEST(PpRules, TransfersOverlapWithVirtualStagesAndAreBatchedWithout) {
+  const auto both = [](const Plan& plan) {
+    return outcome(plan, "comm_overlap.overlap_p2p_comm") + ", " + outcome(plan, "comm_overlap.batch_p2p_comm");
+  };
+  EXPECT_EQ(both(plan_of(with(""))), "false auto, false auto");
+  EXPECT_EQ(both(plan_of(with(kPp2))), "false auto, true auto");
+  EXPECT_EQ(both(plan_of(with(kPp2Vpp2))), "true auto, false auto");
+}
+
+TEST(PpRules, GathersAreAlignedOnlyAcrossDataPipelineAndVirtualStages) {
+  const std::string knob = "comm_overlap.align_param_gather";
+  EXPECT_EQ(outcome(plan_of(with(kPp2Vpp2, "data_parallel_size: 2")), knob), "true auto");
+  EXPECT_EQ(outcome(plan_of(with(kPp2Vpp2)), knob), "false auto");
+  EXPECT_EQ(outcome(plan_of(with(kPp2, "data_parallel_size: 2")), knob), "false auto");
+}
+
+TEST(PpRules, WhatTheScheduleWouldRefuseIsAnError) {
+  EXPECT_THAT(errors_of(with(kPp2, "comm_overlap: {overlap_p2p_comm: true, batch_p2p_comm: false}")),
+              ElementsAre(HasSubstr("overlap_p2p_comm needs virtual_pipeline_model_parallel_size")));
+  EXPECT_THAT(errors_of(with(kPp2Vpp2, "comm_overlap: {batch_p2p_comm: true}")),
+              ElementsAre(HasSubstr("exclude each other")));
+  EXPECT_THAT(errors_of(with(kPp2Vpp2, "comm_overlap: {overlap_p2p_comm: false}")),
+              ElementsAre(HasSubstr("pipeline_model_parallel_size above 2")));
+  EXPECT_THAT(errors_of(with(kPp2, "comm_overlap: {defer_embedding_wgrad_compute: true}")),
+              ElementsAre(HasSubstr("wgrad_deferral_limit of at least 0")));
+  EXPECT_THAT(errors_of(with("virtual_pipeline_model_parallel_size: 2")), ElementsAre(HasSubstr("at least 2 stages")));
+  EXPECT_THAT(errors_of(with(kPp2, "comm_overlap: {overlap_param_gather_with_optimizer_step: true}")),
+              ElementsAre(HasSubstr("overlap_param_gather_with_optimizer_step needs")));
+  EXPECT_THAT(errors_of("model: {preset: tiny, " + kPp2Vpp2 + "}\ntrain: {num_microbatches: 3}"),
+              ElementsAre(HasSubstr("num_microbatches is 3")));
+}
+
+TEST(PpRules, DeferralWithALimitIsPlanned) {
+  const Plan plan =
+      plan_of(with(kPp2, "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 22}"));
+  EXPECT_EQ(outcome(plan, "comm_overlap.defer_embedding_wgrad_compute"), "true user");
+}
+
+TEST(ParallelSizes, MustDivideTheModel) {
+  EXPECT_THAT(errors_of(with("tensor_model_parallel_size: 3")),
+              ElementsAre(HasSubstr("num_attention_heads is 4"), HasSubstr("num_query_groups is 2"),
+                          HasSubstr("vocab_size is 256")));
+  EXPECT_THAT(errors_of(with("pipeline_model_parallel_size: 3")), ElementsAre(HasSubstr("num_layers is 8")));
+  EXPECT_THAT(errors_of(with("context_parallel_size: 3")), ElementsAre(HasSubstr("2 * context_parallel_size (6)")));
+  EXPECT_THAT(errors_of(with("seq_length: 129, sequence_parallel: true, " + kTp2)),
+              ElementsAre(HasSubstr("seq_length is 129")));
+}
+
+TEST(ParallelSizes, WorldSizeIsBounded) {
+  EXPECT_THAT(errors_of(with("num_attention_heads: 4, context_parallel_size: 32", "data_parallel_size: 65536")),
+              ElementsAre(HasSubstr("more than 1048576 ranks")));
+}
+
+TEST(ParallelSizes, WorldSizeIsTheirProduct) {
+  const Plan plan = plan_of(with(kTp2 + ", context_parallel_size: 4, " + kPp2, "data_parallel_size: 3"));
+  EXPECT_EQ(plan.config.parallel.world_size(), 48);
+}
+
+TEST(NotRun, NamesWhatThisVersionDoesNotRun) {
+  EXPECT_THAT(plan_of(with("", "data_parallel_size: 2")).not_run, IsEmpty());
+  const Plan plan = plan_of(with(kTp2, "run: {backend: cuda}\nmixed_precision: bf16_with_fp8_current_scaling_mixed\n"));
+  std::vector<std::string> messages;
+  for (const Message& message : plan.not_run) messages.push_back(message.where + " " + message.message);
+  EXPECT_THAT(messages,
+              ElementsAre(HasSubstr("f:1:38 model.tensor_model_parallel_size is 2: TP, PP and CP are planned"),
+                          HasSubstr("f:3:7 backend cuda"), HasSubstr("f:4:1 recipe")));
+}
+
+TEST(NotRun, KnobsThatAreOnlyKnownRefuseToBeIgnored) {
+  const Plan plan = plan_of(with("", "data_parallel_size: 2\nddp: {check_for_nan_in_grad: true, nccl_ub: false}"));
+  ASSERT_EQ(plan.not_run.size(), 1U);
+  EXPECT_THAT(plan.not_run[0].message, HasSubstr("ddp.check_for_nan_in_grad is known by name"));
+}
+
+TEST(NotRun, KnobsWithoutEffectAreANoticeInstead) {
+  const Plan plan = plan_of(with("variable_seq_lengths: true"));
+  EXPECT_THAT(plan.not_run, IsEmpty());
+  ASSERT_EQ(plan.notices.size(), 1U);
+  EXPECT_THAT(plan.notices[0].message, HasSubstr("no effect: pipeline_model_parallel_size is 1"));
+  EXPECT_EQ(outcome(plan, "model.variable_seq_lengths"), "true user");
+}
+
+TEST(ExpertRules, ExpertOverlapIsAnErrorWithoutExperts) {
+  EXPECT_THAT(errors_of(with("", "comm_overlap: {overlap_moe_expert_parallel_comm: true, delay_wgrad_compute: true}")),
+              ElementsAre(HasSubstr("overlap_moe_expert_parallel_comm needs"), HasSubstr("delay_wgrad_compute needs")));
+}
+
+struct Connections {
+  std::string arch;
+  std::string model;
+  std::string dp;
+  std::string expected;
+};
+
+class ConnectionsRule : public testing::TestWithParam<Connections> {};
+
+TEST_P(ConnectionsRule, FollowsThePluginsTable) {
+  const auto& [arch, model, dp, expected] = GetParam();
+  const Plan plan = plan_of(with(model, "data_parallel_size: " + dp + "\nenvironment: {gpu_arch: " + arch + "}"));
+  EXPECT_EQ(plan.environment.at(0).name, "CUDA_DEVICE_MAX_CONNECTIONS");
+  EXPECT_EQ(plan.environment.at(0).value, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Environment, ConnectionsRule,
+                         testing::Values(Connections{"h100", "", "2", "8"}, Connections{"h100", kTp2, "1", "1"},
+                                         Connections{"h100", kTp2, "2", "1"}, Connections{"a100", kPp2, "2", "8"},
+                                         Connections{"h200", "context_parallel_size: 2", "1", "1"},
+                                         Connections{"b200", kTp2, "1", "8"}, Connections{"b200", kTp2, "2", "32"},
+                                         Connections{"gb200", "context_parallel_size: 2, " + kPp2, "1", "32"},
+                                         Connections{"b300", kPp2, "2", "8"}));
+
+TEST(Environment, TheUserOverridesTheRule) {
+  const Plan plan = plan_of(with(kTp2, "environment: {cuda_device_max_connections: 16, layernorm_sm_margin: 20}"));
+  EXPECT_EQ(plan.environment.at(0).value, "16");
+  EXPECT_THAT(plan.environment.at(0).reason, HasSubstr("the rule gives 1"));
+  EXPECT_EQ(plan.environment.at(1).name, "NVTE_FWD_LAYERNORM_SM_MARGIN");
+  EXPECT_EQ(plan.environment.at(2).value, "20");
+}
+
+TEST(Environment, MarginAndChunkSizeAreOptional) {
+  EXPECT_EQ(plan_of(with("", "environment: {enable_layernorm_sm_margin: false}")).environment.size(), 1U);
+  const Plan plan = plan_of(with(kPp2, "environment: {nccl_pp_comm_chunksize: 2097152}"));
+  EXPECT_EQ(plan.environment.back().name, "NCCL_P2P_NET_CHUNKSIZE");
+  EXPECT_EQ(plan_of(with("", "environment: {nccl_pp_comm_chunksize: 2097152}")).environment.size(), 3U);
+}
+
+}  // namespace
+}  // namespace underlap::plan
