@@ -31,12 +31,13 @@ END
 
 # Reads package lines, prints those that dpkg does not hold as installed.
 underlap_missing_by_dpkg() {
-  local lines names
+  local lines installed line
   lines=$(cat)
-  names=$(cut -d'|' -f1 <<<"$lines")
-  # shellcheck disable=SC2086  # one argument a package
-  LC_ALL=C dpkg-query -W -f='${db:Status-Status} ${Package}\n' $names 2>/dev/null |
-    awk -F'|' 'NR == FNR { split($0, word, " "); if (word[1] == "installed") has[word[2]] = 1; next } !($1 in has)' - <(printf '%s\n' "$lines")
+  # shellcheck disable=SC2046  # one argument a package
+  installed=$(LC_ALL=C dpkg-query -W -f='${db:Status-Status} ${Package}\n' $(cut -d'|' -f1 <<<"$lines") 2>/dev/null)
+  while read -r line; do
+    [[ $'\n'$installed$'\n' == *$'\n'"installed ${line%%|*}"$'\n'* ]] || printf '%s\n' "$line"
+  done <<<"$lines"
 }
 
 # The same without dpkg: looks for the command, the header or the library itself.
