@@ -38,6 +38,7 @@ struct Fields<analysis::Split> {
     field("hidden_ns", split.hidden_ns);
     field("copy_only_ns", split.copy_only_ns);
     field("idle_ns", split.idle_ns);
+    field("exposed_wait_ns", split.exposed_wait_ns);
     field("exposed_ns_by_modes", split.exposed_ns_by_modes);
     field("modes", split.modes);
     field("purposes", split.purposes);

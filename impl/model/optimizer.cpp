@@ -72,7 +72,7 @@ void Optimizer::fill_parameter(const Enqueue& enqueue, std::int32_t p) {
   fill(flat(main_, shard_offset_[static_cast<std::size_t>(b)] + first - shard.offset, last - first), first - begin);
 }
 
-void Optimizer::step(const Enqueue& enqueue, std::int32_t step) {
+void Optimizer::step(const Enqueue& enqueue, std::int32_t num_updates) {
   static const NameId kAdam = intern("adam");
   if (config_.optimizer.clip_grad > 0) clip(enqueue);
   const plan::OptimizerConfig& o = config_.optimizer;
@@ -91,7 +91,7 @@ void Optimizer::step(const Enqueue& enqueue, std::int32_t step) {
                                     .beta2 = o.adam_beta2,
                                     .eps = o.adam_eps,
                                     .weight_decay = o.weight_decay,
-                                    .step = step + 1}));
+                                    .step = num_updates + 1}));
   }
 }
 

@@ -19,8 +19,8 @@ class Optimizer {
   /// norms are 1. Source: Radford et al. 2019; Megatron's initialisation.
   void initialise(const Enqueue& enqueue);
 
-  /// Enqueues the update from the reduced gradients of `step` (from 0).
-  void step(const Enqueue& enqueue, std::int32_t step);
+  /// Enqueues the update from the reduced gradients; `num_updates` were made before it.
+  void step(const Enqueue& enqueue, std::int32_t num_updates);
 
   /// Whether a gradient was ever infinite or NaN. Call while the device is idle.
   bool has_nonfinite();

@@ -32,12 +32,16 @@ dp::Buffers make_buffers(Device& device, const plan::Config& config, const Group
 
 }  // namespace
 
-Trainer::Trainer(Device& device, const plan::Config& config, const Group& group, const model::TextData& data)
+Trainer::Trainer(Device& device, const plan::Config& config, const Group& group, const model::TextData& data,
+                 std::int32_t first_step)
     : device_(device),
       config_(config),
       data_(data),
       compute_(device.create_stream("compute")),
-      parameters_(model::list_parameters(config.model)) {
+      parameters_(model::list_parameters(config.model)),
+      first_step_(first_step),
+      step_(first_step),
+      first_loss_(first_step) {
   buffers_ = make_buffers(device, config, group, parameters_.all);
   declare_communicators();
   const dp::Context context{.device = &device,
@@ -81,7 +85,7 @@ void Trainer::step(std::int32_t block) {
   zero(kZero, kernels::fill(flat(losses_, step_ - first_loss_, 1), 0));
   for (std::int32_t m = 0; m < config_.train.num_microbatches; ++m) microbatch(m);
   grad_reduce_->finish();
-  optimizer_->step(enqueue(Direction::optimizer, -1), step_);
+  optimizer_->step(enqueue(Direction::optimizer, -1), step_ - first_step_);
   device_.mark(compute_, block, step_);
   step_ends_[static_cast<std::size_t>(step_) % 2] = device_.record(compute_);
   ++step_;

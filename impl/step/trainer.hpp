@@ -16,13 +16,15 @@ class Trainer {
  public:
   /// Allocates everything on `device`, connects its communicators and enqueues the initial weights. `data` outlives
   /// this.
-  Trainer(Device& device, const plan::Config& config, const Group& data_parallel_group, const model::TextData& data);
+  /// Steps, and with them samples, are counted from `first_step`.
+  Trainer(Device& device, const plan::Config& config, const Group& data_parallel_group, const model::TextData& data,
+          std::int32_t first_step = 0);
 
   /// Enqueues the next step and its mark. Steps run back to back; the host stays at most two ahead of the device.
   void step(std::int32_t block);
 
-  /// Steps enqueued so far.
-  std::int32_t num_steps() const { return step_; }
+  /// The number of the next step.
+  std::int32_t next_step() const { return step_; }
 
   /// Losses of this rank since the last call, in nats a token, one per step. Waits until the device is idle.
   /// Throws MachineError where a gradient was infinite or NaN.
@@ -51,8 +53,9 @@ class Trainer {
   std::unique_ptr<model::Transformer> transformer_;
   std::unique_ptr<model::Optimizer> optimizer_;
   Tensor losses_;  // f32 [kLossSlots]
-  std::int32_t step_ = 0;
-  std::int32_t first_loss_ = 0;       // the step of losses_[0]
+  std::int32_t first_step_;
+  std::int32_t step_;
+  std::int32_t first_loss_;           // the step of losses_[0]
   std::array<Event, 2> step_ends_{};  // of the last two steps
 };
 

@@ -29,7 +29,7 @@ struct DpBound {
   std::int64_t exposed_ns = 0;  ///< step - compute: what the compute stream waits
 };
 
-/// The makespan that the edges of the schedule force, without contention (DESIGN's bound_schedule).
+/// The makespan that the edges of the schedule force, without contention.
 ///
 /// Gathers, when overlapped: the first bucket touched is dispatched on the spot and waited for, then the next
 /// `prefetch_depth` are dispatched; each later first touch waits for its gather and dispatches one more. Reduces, when

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "impl/device/host/connection.hpp"
+#include "impl/device/host/thread_priority.hpp"
 #include "profiler/trace/errors.hpp"
 
 namespace underlap::host {
@@ -40,6 +41,7 @@ Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout)
   }
   for (const std::int64_t id : thread_ids())
     if (!before.contains(id)) transport_thread_ = id;
+  if (transport_thread_ != 0) prefer_on_wake_up(transport_thread_);
 }
 
 Fabric::~Fabric() = default;

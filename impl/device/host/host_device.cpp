@@ -16,6 +16,7 @@
 #include "impl/device/host/collectives.hpp"
 #include "impl/device/host/connection.hpp"
 #include "impl/device/host/guarded_run.hpp"
+#include "impl/device/host/thread_priority.hpp"
 
 namespace underlap::host {
 namespace {
@@ -34,10 +35,12 @@ std::int64_t thread_cpu_ns() {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-void prepare_stream_thread(int compute_threads) {
-  omp_set_num_threads(compute_threads);
+void prepare_compute_thread(int compute_threads) { omp_set_num_threads(compute_threads); }
+
+void prepare_communication_thread() {
   // Paced transfers end when a sleep ends: without this the kernel may round every sleep up by 50 us.
   prctl(PR_SET_TIMERSLACK, 1);
+  prefer_on_wake_up(0);
 }
 
 struct Free {
@@ -55,6 +58,7 @@ struct HostDevice::Memory {
 struct HostDevice::StreamState {
   StreamRecorder* recorder = nullptr;
   Scratch scratch;
+  bool communicates = false;  // it is a communicator's; set before anything is enqueued
   bool prepared = false;
   std::unique_ptr<StreamWorker> worker;  // last: its thread uses the above
 };
@@ -110,6 +114,7 @@ Tensor HostDevice::allocate(std::string_view name, DataType dtype, std::int64_t 
 
 Communicator HostDevice::declare(std::string_view purpose, const Group& group) {
   const Stream stream = create_stream(purpose);
+  state(stream).communicates = true;
   const std::uint32_t record = recorder_.add_group({.purpose = intern(purpose), .ranks = group.members});
   communicators_.push_back(std::make_unique<CommunicatorState>(CommunicatorState{.purpose = std::string(purpose),
                                                                                  .group = group,
@@ -234,7 +239,9 @@ void HostDevice::download(const View& source, std::span<std::byte> bytes) {
 std::vector<Mark> HostDevice::take_marks() { return std::exchange(marks_, {}); }
 
 void HostDevice::execute(StreamState& stream, Command& command) {
-  if (!std::exchange(stream.prepared, true)) prepare_stream_thread(options_.compute_threads);
+  if (!std::exchange(stream.prepared, true)) {
+    stream.communicates ? prepare_communication_thread() : prepare_compute_thread(options_.compute_threads);
+  }
   std::visit([&](auto& concrete) { run(stream, concrete); }, command);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/host/stream_worker.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace underlap::host {
@@ -32,9 +33,10 @@ void StreamWorker::enqueue(Command command) {
 
 bool StreamWorker::wait_for(std::uint64_t position) {
   std::unique_lock lock(mutex_);
-  ++num_waiting_;
-  progressed_.wait(lock, [&] { return num_done_ >= position || stopped_; });
-  --num_waiting_;
+  while (num_done_ < position && !stopped_) {
+    next_wanted_ = std::min(next_wanted_, position);
+    progressed_.wait(lock);
+  }
   return num_done_ >= position;
 }
 
@@ -54,19 +56,15 @@ void StreamWorker::run() {
       batch.swap(queue_);
     }
     for (Command& command : batch) {
-      bool pass_over = false;
-      {
-        const std::lock_guard lock(mutex_);
-        pass_over = stopped_;
-      }
       try {
-        if (!pass_over) execute_(*this, command);
+        if (!stopped_.load(std::memory_order_acquire)) execute_(*this, command);
       } catch (...) {
         fail_(std::current_exception());
       }
       const std::lock_guard lock(mutex_);
-      ++num_done_;
-      if (num_waiting_ > 0) progressed_.notify_all();
+      if (++num_done_ < next_wanted_) continue;
+      next_wanted_ = kNobodyWaits;  // whoever wants a later position says so again
+      progressed_.notify_all();
     }
     batch.clear();
   }

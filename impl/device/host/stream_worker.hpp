@@ -73,6 +73,8 @@ class StreamWorker {
   void close() noexcept;
 
  private:
+  static constexpr std::uint64_t kNobodyWaits = ~std::uint64_t{0};
+
   void run();
 
   std::uint32_t id_;
@@ -85,10 +87,10 @@ class StreamWorker {
   std::condition_variable progressed_;
   std::vector<Command> queue_;
   std::uint64_t num_done_ = 0;
-  int num_waiting_ = 0;
-  bool stopped_ = false;
+  std::uint64_t next_wanted_ = kNobodyWaits;  // the least position that somebody waits for: nobody is woken before
   bool closing_ = false;
-  std::thread thread_;  // last: it uses all of the above
+  std::atomic<bool> stopped_{false};  // set under the mutex
+  std::thread thread_;                // last: it uses all of the above
 };
 
 }  // namespace underlap::host

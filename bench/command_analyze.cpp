@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <stdexcept>
+
+#include "bench/commands.hpp"
+#include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/timeline_text.hpp"
+#include "profiler/formats/format.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct AnalyzeArguments {
+  std::vector<std::string> traces;
+  bool json = false;
+  bool timeline = false;
+  std::int32_t step = -1;
+  std::int32_t width = 120;
+};
+
+// The first measured step, unless one was asked for.
+analysis::TimelineRequest timeline_request(const AnalyzeArguments& arguments, const analysis::Summary& summary) {
+  for (const analysis::RankSummary& rank : summary.ranks)
+    for (const analysis::Window& window : rank.windows)
+      if (window.step >= 0 && (arguments.step < 0 || window.step == arguments.step))
+        return {.block = window.block, .step = window.step, .width = arguments.width};
+  throw std::invalid_argument(arguments.step < 0
+                                  ? "--timeline: the trace has no measured step"
+                                  : fmt::format("--step: the trace has no measured step {}", arguments.step));
+}
+
+int run_analyze(const AnalyzeArguments& arguments) {
+  Trace trace;
+  for (const std::string& path : arguments.traces) trace.append(formats::read_trace(path));
+  const analysis::Summary summary = analysis::summarise(trace);
+  if (arguments.json) {
+    fmt::print("{}\n", analysis::analysis_json(trace, summary));
+    return kWell;
+  }
+  fmt::print("{}", analysis::analysis_table(trace, summary));
+  if (arguments.timeline) fmt::print("\n{}", analysis::text_timeline(trace, timeline_request(arguments, summary)));
+  return kWell;
+}
+
+}  // namespace
+
+void add_analyze_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<AnalyzeArguments>();
+  CLI::App* command =
+      app.add_subcommand("analyze", "Split the steps of traces into compute, hidden and exposed communication");
+  command->add_option("TRACE", arguments->traces, "traces of one run, one or several ranks each")->required();
+  command->add_flag("--json", arguments->json, "print JSON, schema underlap.analysis/1");
+  command->add_flag("--timeline", arguments->timeline, "draw one step as text");
+  command->add_option("--step", arguments->step, "the step to draw (default: the first measured one)");
+  command->add_option("--width", arguments->width, "columns of the drawing")->check(CLI::Range(40, 1000));
+  command->footer("Example: underlap analyze results/runs/paced/traces/03-*.pftrace --timeline");
+  command->callback([arguments, &exit_code] { exit_code = run_analyze(*arguments); });
+}
+
+}  // namespace underlap::bench

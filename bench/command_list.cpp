@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "bench/commands.hpp"
+#include "impl/dp/technique.hpp"
+#include "impl/plan/plan.hpp"
+#include "kernels/registry.hpp"
+#include "profiler/formats/format.hpp"
+
+namespace underlap::bench {
+namespace {
+
+template <class Techniques>
+void print_techniques(const Techniques& techniques) {
+  for (const auto& technique : techniques)
+    fmt::print("{:<32} dp  {}\n{:<36} exposed: {}\n", technique.name, technique.summary, "", technique.exposed);
+}
+
+void list_techniques() {
+  print_techniques(dp::grad_reduce_techniques());
+  print_techniques(dp::param_gather_techniques());
+}
+
+void list_kernels() {
+  for (const kernels::KernelInfo& kernel : kernels::registered_kernels())
+    fmt::print("{:<24} {}\n{:<24} cost: {}\n", kernel.name, kernel.what, "", kernel.cost);
+}
+
+void list_formats() {
+  for (const formats::Format& format : formats::formats())
+    fmt::print("{:<12} {:<10} {:<6} {}\n", format.name, format.extension,
+               format.write == nullptr ? "read" : "read, write", format.description);
+}
+
+void list_presets() {
+  for (const std::string& name : plan::preset_names()) fmt::print("{}\n", name);
+}
+
+void list_knobs() {
+  for (const plan::KnobInfo& knob : plan::known_knobs())
+    fmt::print("{}\n    {} ({}); default: {}; {}\n", knob.name, knob.about, knob.type, knob.default_rule, knob.status);
+}
+
+struct List {
+  const char* what;
+  const char* about;
+  void (*print)();
+};
+constexpr std::array<List, 5> kLists{{
+    {"techniques", "overlap techniques, and what each leaves exposed", list_techniques},
+    {"kernels", "operations and what they cost", list_kernels},
+    {"formats", "trace formats", list_formats},
+    {"presets", "model presets", list_presets},
+    {"knobs", "every key that a configuration may hold", list_knobs},
+}};
+
+}  // namespace
+
+void add_list_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("list", "List what this build has");
+  command->require_subcommand(1);
+  command->footer("Example: underlap list techniques");
+  for (const List& list : kLists)
+    command->add_subcommand(list.what, list.about)->callback([&exit_code, print = list.print] {
+      print();
+      exit_code = kWell;
+    });
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "bench/commands.hpp"
+#include "bench/config_input.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct PlanArguments {
+  std::string config;
+  bool json = false;
+};
+
+int run_plan(const PlanArguments& arguments) {
+  const plan::Matrix matrix = plan::load(arguments.config);
+  if (arguments.json) {
+    // One configuration gives one plan; a matrix gives an array of them, each with its cell's name.
+    fmt::print("{}\n", plans_json(matrix));
+  } else {
+    for (const plan::Cell& cell : matrix.cells) {
+      if (matrix.cells.size() > 1) fmt::print("{}cell {}\n\n", &cell == &matrix.cells.front() ? "" : "\n", cell.name);
+      fmt::print("{}", plan::to_text(cell.plan));
+    }
+  }
+  print_errors(matrix);
+  return matrix.has_errors() ? kBadInput : kWell;
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* command = app.add_subcommand("plan", "Show what is in effect for a configuration, and why");
+  command->add_option("CONFIG", arguments->config, "configuration, YAML")->required();
+  command->add_flag("--json", arguments->json, "print JSON, schema underlap.plan/1");
+  command->footer("Example: underlap plan bench/matrices/quick.yaml");
+  command->callback([arguments, &exit_code] { exit_code = run_plan(*arguments); });
+}
+
+}  // namespace underlap::bench

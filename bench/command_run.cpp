@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+
+#include "bench/atomic_file.hpp"
+#include "bench/commands.hpp"
+#include "bench/config_input.hpp"
+#include "bench/machine.hpp"
+#include "bench/measure.hpp"
+#include "bench/reduction_error.hpp"
+#include "bench/report.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct RunArguments {
+  std::string config;
+  std::string folder;
+  bool resume = false;
+  bool no_verify = false;
+  std::map<std::string, std::string> fields;  // run.* as written on the command line
+};
+
+// A field of `run:` has a flag of the same name, which wins.
+constexpr std::array<std::pair<const char*, const char*>, 11> kRunFields{{
+    {"backend", "where it runs: host"},
+    {"steps", "measured steps of a cell in one block"},
+    {"blocks", "blocks, each with every cell"},
+    {"warmup", "steps of a cell before its first block"},
+    {"seed", "of weights, data and the order of cells"},
+    {"link", "stand-in for a link between GPUs; not in this version"},
+    {"link_gbps", "pace each rank and direction to this many Gbit/s"},
+    {"link_latency_us", "latency of a transfer over the paced link, microseconds"},
+    {"peer_timeout_s", "how long a rank waits for a peer, seconds"},
+    {"trace", "false: no slices, windows from marks alone"},
+    {"no_comm", "remove every transfer"},
+}};
+
+int terminal_width(int file) {
+  winsize size{};
+  if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  return columns != nullptr && std::atoi(columns) > 0 ? std::atoi(columns) : 160;
+}
+
+std::string default_folder(const std::string& config) {
+  return fmt::format("results/runs/{}-{}", std::filesystem::path(config).stem().string(), machine_info().started_utc);
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+int run_study(const std::string& yaml, const RunArguments& arguments) {
+  const ReductionErrorStudy study = parse_reduction_error_study(yaml, arguments.config);
+  const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
+  std::cout << render(reduction_error_table(rows),
+                      {.width = terminal_width(STDOUT_FILENO), .colour = false, .unicode = false});
+  const std::filesystem::path folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
+  std::filesystem::create_directories(folder);
+  write_file_atomically(folder / "results.json", reduction_error_json(study, rows));
+  write_file_atomically(folder / "report.md", reduction_error_markdown(study, rows));
+  std::cout << "results: " << (folder / "results.json").string() << "\n";
+  return kWell;
+}
+
+plan::Matrix load_matrix(const RunArguments& arguments) {
+  std::vector<plan::Override> overrides;
+  for (const auto& [field, value] : arguments.fields)
+    if (!value.empty()) overrides.emplace_back("run." + field, value);
+  return plan::load(arguments.config, overrides);
+}
+
+// A plan may hold what this version cannot run: said as one error for each thing, not for each cell.
+bool refuse_not_run(const plan::Matrix& matrix) {
+  std::set<std::string> messages;
+  for (const plan::Cell& cell : matrix.cells)
+    for (const plan::Message& message : cell.plan.not_run) messages.insert(message.where + ": " + message.message);
+  for (const std::string& message : messages) fmt::print(stderr, "{}\n", message);
+  return !messages.empty();
+}
+
+int run_run(const RunArguments& arguments, const std::string& command_line) {
+  const std::string yaml = read_file(arguments.config);
+  if (is_reduction_error_study(yaml)) return run_study(yaml, arguments);
+  const plan::Matrix matrix = load_matrix(arguments);
+  print_errors(matrix);
+  if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
+  if (arguments.resume && arguments.folder.empty())
+    throw std::invalid_argument("--resume needs -o DIR, the folder of the run to go on with");
+  MeasureOptions options;
+  options.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
+  options.resume = arguments.resume;
+  options.verify = !arguments.no_verify;
+  options.info = machine_info();
+  options.info.command = command_line;
+  const bool on_terminal = isatty(STDERR_FILENO) != 0;
+  options.progress = {.stream = &std::cerr, .terminal = on_terminal, .width = terminal_width(STDERR_FILENO), .now = {}};
+  const MeasureOutcome outcome = measure(matrix, options);
+  std::cout << report_table(outcome.results, terminal_width(STDOUT_FILENO), isatty(STDOUT_FILENO) != 0);
+  std::cout << "\nresults: " << (options.folder / "results.json").string()
+            << "\nreport:  " << (options.folder / "report.md").string()
+            << "\ntraces:  " << (options.folder / "traces").string() << "  (ui.perfetto.dev opens them)\n";
+  for (const std::string& mismatch : outcome.mismatches) fmt::print(stderr, "underlap: {}\n", mismatch);
+  return outcome.mismatches.empty() ? kWell : kRunFailed;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, int& exit_code, const std::string& command_line) {
+  auto arguments = std::make_shared<RunArguments>();
+  CLI::App* command = app.add_subcommand("run", "Run a matrix of configurations, measure and trace it");
+  command->add_option("CONFIG", arguments->config, "configuration, YAML")->required();
+  command->add_option("-o,--output", arguments->folder, "folder of the run (default: a new one under results/runs)");
+  command->add_flag("--resume", arguments->resume, "go on after the last finished block of the folder");
+  command->add_flag("--no-verify", arguments->no_verify, "do not compare the cells' losses");
+  for (const auto& [field, what] : kRunFields) {
+    std::string flag = std::string("--") + field;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    command->add_option(flag, arguments->fields[field], what);
+  }
+  command->footer("Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced");
+  command->callback([arguments, &exit_code, command_line] { exit_code = run_run(*arguments, command_line); });
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "impl/plan/plan.hpp"
+
+namespace underlap::bench {
+
+/// The plans of a matrix as JSON: one plan for a single cell, else an object with `cells`: name and plan of each.
+/// Errors of the file as a whole stand in the plans.
+std::string plans_json(const plan::Matrix& matrix);
+
+/// Prints a matrix's errors on stderr, one line each.
+void print_errors(const plan::Matrix& matrix);
+
+}  // namespace underlap::bench

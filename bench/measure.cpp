@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "bench/bound.hpp"
+#include "bench/host_session.hpp"
+#include "bench/machine.hpp"
+#include "bench/report.hpp"
+#include "bench/run_folder.hpp"
+#include "bench/summary.hpp"
+#include "bench/verify.hpp"
+#include "profiler/analysis/exposure.hpp"
+#include "profiler/analysis/windows.hpp"
+#include "profiler/formats/format.hpp"
+#include "profiler/formats/perfetto_writer.hpp"
+#include "profiler/trace/errors.hpp"
+
+namespace underlap::bench {
+namespace {
+
+std::vector<std::size_t> shuffled_cells(std::size_t count, std::uint64_t seed, std::int32_t block) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937_64 random(seed * 1'000'003 + static_cast<std::uint64_t>(block));
+  // Not std::shuffle: its use of the generator differs between standard libraries.
+  for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
+}
+
+double mean_loss(const BlockRun& run, std::size_t step) {
+  double sum = 0;
+  for (const auto& of_rank : run.losses) sum += of_rank[step];
+  return sum / static_cast<double>(run.losses.size());
+}
+
+// The latest mark of every step, over the ranks.
+std::map<std::int32_t, std::int64_t> latest_marks(const Trace& trace) {
+  std::map<std::int32_t, std::int64_t> latest;
+  for (const Mark& mark : trace.marks) {
+    const auto [entry, is_new] = latest.try_emplace(mark.step, mark.time_ns);
+    entry->second = std::max(entry->second, mark.time_ns);
+  }
+  return latest;
+}
+
+std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block, bool has_slices) {
+  const analysis::WindowList list = analysis::find_windows(run.trace);
+  if (!list.errors.empty()) throw MachineError("a block's marks are not valid: " + list.errors.front());
+  const std::map<std::int32_t, std::int64_t> marks = latest_marks(run.trace);
+  std::map<std::int32_t, StepSample> by_step;
+  const auto num_steps = static_cast<std::int32_t>(run.losses.front().size());
+  for (std::int32_t i = 1; i < num_steps; ++i) {
+    const std::int32_t step = run.first_step + i;
+    by_step[step] = {.block = block,
+                     .step = step,
+                     .step_ns = marks.at(step) - marks.at(step - 1),
+                     .loss = mean_loss(run, static_cast<std::size_t>(i)),
+                     .transfer_cpu_ns = run.transfer_cpu_ns / num_steps,
+                     .ranks = {}};
+  }
+  if (has_slices) {
+    const std::vector<analysis::Split> splits = analysis::split_windows(run.trace, list.windows);
+    for (std::size_t i = 0; i < splits.size(); ++i) by_step.at(list.windows[i].step).ranks.push_back(splits[i]);
+  }
+  std::vector<StepSample> samples;
+  for (auto& [step, sample] : by_step) samples.push_back(std::move(sample));
+  return samples;
+}
+
+std::string trace_file_name(std::size_t index, const std::string& cell) {
+  std::string name = fmt::format("{:02}-{}", index, cell);
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.' && c != '=') c = '_';
+  return "traces/" + name + ".pftrace";
+}
+
+std::string link_text(const plan::RunConfig& run) {
+  if (run.link_gbps <= 0 && run.link_latency_us <= 0) return "real: TCP over the loopback";
+  std::string text =
+      run.link_gbps > 0 ? fmt::format("paced to {} Gbit/s a direction", run.link_gbps) : "not paced in rate";
+  if (run.link_latency_us > 0) text += fmt::format(", {} us latency", run.link_latency_us);
+  return text + ", TCP over the loopback";
+}
+
+class Measurement {
+ public:
+  Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
+      : matrix_(matrix), options_(options), run_(matrix.cells.front().plan.config.run) {
+    results_ = options.resume ? resumed() : fresh();
+  }
+
+  MeasureOutcome run() {
+    if (results_.blocks_done < results_.blocks_planned) run_blocks();
+    MeasureOutcome outcome;
+    outcome.mismatches = finish();
+    outcome.results = std::move(results_);
+    return outcome;
+  }
+
+ private:
+  RunResults fresh() {
+    prepare_run_folder(options_.folder);
+    RunResults results;
+    results.info = options_.info;
+    results.info.backend = run_.backend;
+    results.info.clock = "CLOCK_MONOTONIC, one for all ranks";
+    results.info.seed = run_.seed;
+    results.info.config_hash = matrix_hash(matrix_);
+    results.blocks_planned = static_cast<std::int32_t>(run_.blocks);
+    std::set<std::string> links;
+    for (std::size_t i = 0; i < matrix_.cells.size(); ++i) {
+      const plan::Cell& cell = matrix_.cells[i];
+      CellResult& result = results.cells.emplace_back();
+      result.name = cell.name;
+      result.values = cell.values;
+      result.plan_json = plan::to_json(cell.plan);
+      result.no_comm = cell.plan.config.run.no_comm;
+      result.paced = cell.plan.config.run.link_gbps > 0 || cell.plan.config.run.link_latency_us > 0;
+      if (cell.plan.config.run.trace) result.trace_file = trace_file_name(i, cell.name);
+      links.insert(link_text(cell.plan.config.run));
+    }
+    results.info.link = fmt::format("{}", fmt::join(links, "; "));
+    return results;
+  }
+
+  RunResults resumed() const {
+    RunResults results = read_results(options_.folder);
+    if (results.info.config_hash != matrix_hash(matrix_))
+      throw std::invalid_argument(
+          fmt::format("{} was measured with another configuration; without --resume, into another "
+                      "folder, this one can be measured",
+                      options_.folder.string()));
+    results.blocks_planned = static_cast<std::int32_t>(run_.blocks);
+    return results;
+  }
+
+  std::int32_t first_step() const {
+    std::int32_t next = 0;
+    for (const CellResult& cell : results_.cells)
+      for (const StepSample& sample : cell.samples) next = std::max(next, sample.step + 1);
+    return next;
+  }
+
+  void run_blocks() {
+    Progress progress(results_.blocks_done, results_.blocks_planned, options_.progress);
+    HostSession session(matrix_.cells, first_step());
+    open_traces();
+    warm_up(session);
+    for (std::int32_t block = results_.blocks_done; block < results_.blocks_planned; ++block) {
+      std::int32_t position = 0;
+      for (const std::size_t cell : shuffled_cells(matrix_.cells.size(), run_.seed, block)) {
+        progress.start_cell(matrix_.cells[cell].name, position++, static_cast<std::int32_t>(matrix_.cells.size()));
+        run_cell(session, cell, block);
+      }
+      ++results_.blocks_done;
+      write_results(options_.folder, results_);
+      progress.finish_block();
+    }
+  }
+
+  // What a killed run wrote after its last finished block is cut off: those cells are measured again.
+  void open_traces() {
+    for (const CellResult& cell : results_.cells) {
+      if (cell.trace_file.empty()) {
+        writers_.emplace_back();
+        continue;
+      }
+      const auto where =
+          cell.trace_bytes > 0 ? formats::WriteAt::append_at(cell.trace_bytes) : formats::WriteAt::create();
+      writers_.push_back(std::make_unique<formats::PerfettoWriter>(options_.folder / cell.trace_file, where));
+    }
+  }
+
+  void warm_up(HostSession& session) {
+    for (std::size_t cell = 0; cell < matrix_.cells.size(); ++cell) {
+      const BlockRun run = session.run(cell, -1, std::max<std::int64_t>(1, run_.warmup));
+      for (std::size_t i = 0; i < run.losses.front().size(); ++i)
+        results_.cells[cell].warmup_losses.push_back(mean_loss(run, i));
+      session.reserve(cell, run_.steps + 1);
+    }
+  }
+
+  void run_cell(HostSession& session, std::size_t index, std::int32_t block) {
+    CellResult& cell = results_.cells[index];
+    BlockRun run = session.run(index, block, run_.steps + 1);
+    for (StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
+      cell.samples.push_back(std::move(sample));
+    if (!writers_[index]) return;
+    run.trace.metadata = {{"cell", cell.name},
+                          {"backend", results_.info.backend},
+                          {"link", link_text(matrix_.cells[index].plan.config.run)},
+                          {"clock", results_.info.clock}};
+    writers_[index]->append(run.trace);
+    cell.trace_bytes = writers_[index]->bytes();
+  }
+
+  std::vector<std::string> finish() {
+    std::vector<std::string> mismatches;
+    if (options_.verify) mismatches = label_numerics(matrix_.cells, results_.cells);
+    lay_bounds();
+    write_results(options_.folder, results_);
+    write_report(options_.folder, results_);
+    return mismatches;
+  }
+
+  std::optional<Trace> trace_of(std::optional<std::size_t> cell) const {
+    if (!cell || results_.cells[*cell].trace_file.empty()) return std::nullopt;
+    return formats::read_trace(options_.folder / results_.cells[*cell].trace_file);
+  }
+
+  void lay_bounds() {
+    for (std::size_t i = 0; i < results_.cells.size(); ++i) {
+      const References references = find_references(results_.cells, i);
+      const std::optional<Trace> no_comm = trace_of(references.no_comm);
+      const std::optional<Trace> off = trace_of(references.off);
+      CellResult& cell = results_.cells[i];
+      if (!no_comm) {
+        cell.bound_source = "no cell without transfers to take durations from";
+        continue;
+      }
+      const StepBound bound =
+          step_bound(matrix_.cells[i].plan.config, ComputeDurations(*no_comm), off ? &*off : nullptr);
+      cell.bound_ns = bound.step_ns;
+      cell.bound_source = bound.source;
+    }
+  }
+
+  const plan::Matrix& matrix_;
+  const MeasureOptions& options_;
+  plan::RunConfig run_;
+  RunResults results_;
+  std::vector<std::unique_ptr<formats::PerfettoWriter>> writers_;  // by cell; null without recorder
+};
+
+}  // namespace
+
+MeasureOutcome measure(const plan::Matrix& matrix, const MeasureOptions& options) {
+  return Measurement(matrix, options).run();
+}
+
+}  // namespace underlap::bench

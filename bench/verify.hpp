@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "bench/results.hpp"
+#include "impl/plan/plan.hpp"
+
+namespace underlap::bench {
+
+/// How far a cell's loss may be from its reference's, relative, before the techniques are called wrong.
+struct LossTolerance {
+  double reordered = 2e-3;
+  double lower_precision = 2e-2;
+};
+
+/// Labels every cell by what its losses show against its reference's at equal steps.
+///
+/// A cell's reference is the cell with every overlap off and otherwise equal; that of a cell without overlap is the
+/// first cell of the matrix that communicates. Overlap alone must leave every bit as it is; another type or sum of the
+/// gradients may differ within the tolerance. Cells without transfers, and cells that share no step with their
+/// reference, are not checked.
+/// Returns a message for every cell whose losses are not what they must be.
+std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, std::vector<CellResult>& results,
+                                        const LossTolerance& tolerance = {});
+
+}  // namespace underlap::bench
