@@ -77,11 +77,11 @@ int run_study(const std::string& yaml, const RunArguments& arguments) {
   return kWell;
 }
 
-plan::Matrix load_matrix(const RunArguments& arguments) {
+std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
   std::vector<plan::Override> overrides;
   for (const auto& [field, value] : arguments.fields)
     if (!value.empty()) overrides.emplace_back("run." + field, value);
-  return plan::load(arguments.config, overrides);
+  return overrides;
 }
 
 // A plan may hold what this version cannot run: said as one error for each thing, not for each cell.
@@ -96,7 +96,7 @@ bool refuse_not_run(const plan::Matrix& matrix) {
 int run_run(const RunArguments& arguments, const std::string& command_line) {
   const std::string yaml = read_file(arguments.config);
   if (is_reduction_error_study(yaml)) return run_study(yaml, arguments);
-  const plan::Matrix matrix = load_matrix(arguments);
+  const plan::Matrix matrix = load_matrix(arguments.config, overrides_of(arguments));
   print_errors(matrix);
   if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
   if (arguments.resume && arguments.folder.empty())

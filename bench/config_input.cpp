@@ -5,7 +5,29 @@
 
 #include <nlohmann/json.hpp>
 
+#include "impl/step/trainer.hpp"
+
 namespace underlap::bench {
+namespace {
+
+// One stage and one chunk: pipelines do not run yet, and how they cut the weights is theirs to say.
+bool is_one_chunk(const plan::Config& config) {
+  const plan::ParallelConfig& p = config.parallel;
+  return p.tensor_model_parallel_size == 1 && p.pipeline_model_parallel_size == 1;
+}
+
+}  // namespace
+
+plan::Matrix load_matrix(const std::string& config, const std::vector<plan::Override>& overrides) {
+  plan::Matrix matrix = plan::load(config, overrides);
+  for (plan::Cell& cell : matrix.cells) {
+    if (!cell.plan.errors.empty() || !is_one_chunk(cell.plan.config)) continue;
+    plan::ChunkBuckets& chunk = cell.plan.buckets.emplace_back();
+    for (const dp::Bucket& bucket : bucket_layout(cell.plan.config).buckets)
+      chunk.elements.push_back(bucket.elements());
+  }
+  return matrix;
+}
 
 std::string plans_json(const plan::Matrix& matrix) {
   if (matrix.cells.size() == 1) return plan::to_json(matrix.cells.front().plan);

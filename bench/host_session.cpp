@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/host_session.hpp"
 
+#include <dnnl.h>
 #include <fmt/format.h>
+#include <gloo/config.h>
 #include <time.h>
 
 #include <algorithm>
@@ -88,6 +90,12 @@ HostSession::HostSession(std::span<const plan::Cell> cells, std::int32_t first_s
 }
 
 HostSession::~HostSession() = default;
+
+std::map<std::string, std::string> HostSession::library_versions() {
+  const dnnl_version_t* onednn = dnnl_version();
+  return {{"oneDNN", fmt::format("{}.{}.{}", onednn->major, onednn->minor, onednn->patch)},
+          {"Gloo", fmt::format("{}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH)}};
+}
 
 void HostSession::on_every_rank(std::size_t cell, const std::function<void(RankCell&, std::int32_t)>& work) {
   std::vector<std::thread> threads;

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "impl/device/host/fabric.hpp"
@@ -34,6 +36,9 @@ class HostSession {
   ~HostSession();
   HostSession(const HostSession&) = delete;
   HostSession& operator=(const HostSession&) = delete;
+
+  /// Versions of the libraries that compute and carry the bytes.
+  static std::map<std::string, std::string> library_versions();
 
   /// Runs `steps` steps of a cell on all its ranks, back to back, and waits for their end. Slices that find no slot in
   /// the recorder are let go in a warm-up (block -1) and an error in a block that is measured.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 
@@ -13,6 +14,9 @@ namespace underlap::bench {
 /// nlohmann_json and yaml-cpp. The caller adds command, backend, link, clock, seed, config_hash and further libraries.
 /// What cannot be found out stands as "unknown". Never throws for the machine.
 RunInfo machine_info();
+
+/// Memory that new allocations can have without swapping, in bytes; 0 where the system does not say.
+std::int64_t available_memory_bytes();
 
 /// The model in the text of /proc/cpuinfo; "unknown" where there is none.
 std::string cpu_model_from(std::istream& cpuinfo);

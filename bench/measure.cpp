@@ -90,6 +90,19 @@ std::string link_text(const plan::RunConfig& run) {
   return text + ", TCP over the loopback";
 }
 
+// All cells stay in memory side by side. Refused here, a matrix too large costs a message; later it costs the machine.
+void check_memory(const plan::Matrix& matrix) {
+  std::int64_t wanted = 0;
+  for (const plan::Cell& cell : matrix.cells)
+    wanted += cell.plan.peak_memory.total() * cell.plan.config.parallel.world_size();
+  const std::int64_t available = available_memory_bytes();
+  if (available == 0 || wanted <= available) return;
+  throw std::invalid_argument(fmt::format(
+      "the {} cells of this matrix need {:.1f} GiB together and {:.1f} GiB are free: fewer cells, fewer layers or "
+      "ranks fit",
+      matrix.cells.size(), static_cast<double>(wanted) / (1 << 30), static_cast<double>(available) / (1 << 30)));
+}
+
 class Measurement {
  public:
   Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
@@ -111,6 +124,7 @@ class Measurement {
     RunResults results;
     results.info = options_.info;
     results.info.backend = run_.backend;
+    results.info.library_versions.merge(HostSession::library_versions());
     results.info.clock = "CLOCK_MONOTONIC, one for all ranks";
     results.info.seed = run_.seed;
     results.info.config_hash = matrix_hash(matrix_);
@@ -150,6 +164,7 @@ class Measurement {
   }
 
   void run_blocks() {
+    check_memory(matrix_);
     Progress progress(results_.blocks_done, results_.blocks_planned, options_.progress);
     HostSession session(matrix_.cells, first_step());
     open_traces();

@@ -41,10 +41,18 @@ struct PeakMemory {
   std::int64_t total() const { return parameters + gradients + optimizer + activations; }
 };
 
+/// The data-parallel buckets of one model chunk on one pipeline stage.
+struct ChunkBuckets {
+  std::int32_t stage = 0;
+  std::int32_t chunk = 0;
+  std::vector<std::int64_t> elements;  ///< of each bucket, padding included; bucket 0 is the end of the chunk
+};
+
 /// One configuration, resolved.
 struct Plan {
   Config config;
   PeakMemory peak_memory;
+  std::vector<ChunkBuckets> buckets;  ///< laid by whoever knows the model's weights; empty where nobody did
   std::vector<Knob> knobs;
   std::vector<EnvironmentVariable> environment;
   std::vector<Message> errors;  ///< of the file as a whole, and this cell's own

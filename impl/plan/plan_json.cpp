@@ -40,12 +40,20 @@ Tree to_tree(const PeakMemory& peak) {
           {"total", peak.total()}};
 }
 
+Tree to_tree(const std::vector<ChunkBuckets>& chunks) {
+  Tree list = Tree::array();
+  for (const ChunkBuckets& chunk : chunks)
+    list.push_back({{"stage", chunk.stage}, {"chunk", chunk.chunk}, {"elements", chunk.elements}});
+  return list;
+}
+
 }  // namespace
 
 std::string to_json(const Plan& plan) {
   const Tree tree = {{"schema", "underlap.plan/1"},
                      {"knobs", to_tree(plan.knobs)},
                      {"environment", to_tree(plan.environment)},
+                     {"buckets", to_tree(plan.buckets)},
                      {"peak_memory_bytes", to_tree(plan.peak_memory)},
                      {"notices", to_tree(plan.notices)},
                      {"not_run", to_tree(plan.not_run)},

@@ -54,6 +54,9 @@ std::string to_text(const Plan& plan) {
   std::string text = gated(plan.knobs) + table(plan.knobs) + "\nenvironment\n";
   for (const EnvironmentVariable& variable : plan.environment)
     text += fmt::format("  {}={}  # {}\n", variable.name, variable.value, variable.reason);
+  for (const ChunkBuckets& chunk : plan.buckets)
+    text += fmt::format("\nbuckets of stage {}, chunk {}\n  {} of {} elements\n", chunk.stage, chunk.chunk,
+                        chunk.elements.size(), fmt::join(chunk.elements, ", "));
   const PeakMemory& peak = plan.peak_memory;
   text += fmt::format(
       "\npredicted peak memory of a rank\n  {} = parameters {} + gradients {} + optimizer {} + "

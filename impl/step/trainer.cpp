@@ -10,17 +10,22 @@
 #include "profiler/trace/errors.hpp"
 
 namespace underlap {
+
+dp::BucketLayout bucket_layout(const plan::Config& config) {
+  // Without any overlap there is nothing to cut for: one bucket, one collective each way.
+  const bool any_overlap = config.ddp.overlap_grad_reduce || config.ddp.overlap_param_gather;
+  return dp::lay_out(model::list_parameters(config.model).all,
+                     {.bucket_size = any_overlap ? config.ddp.bucket_size : std::nullopt,
+                      .data_parallel_size = config.parallel.data_parallel_size,
+                      .pad_buckets_for_high_nccl_busbw = config.ddp.pad_buckets_for_high_nccl_busbw});
+}
+
 namespace {
 
 dp::Buffers make_buffers(Device& device, const plan::Config& config, const Group& group,
                          std::vector<dp::Parameter> parameters) {
-  // Without any overlap there is nothing to cut for: one bucket, one collective each way.
-  const bool any_overlap = config.ddp.overlap_grad_reduce || config.ddp.overlap_param_gather;
   dp::Buffers buffers;
-  buffers.layout =
-      dp::lay_out(parameters, {.bucket_size = any_overlap ? config.ddp.bucket_size : std::nullopt,
-                               .data_parallel_size = group.size(),
-                               .pad_buckets_for_high_nccl_busbw = config.ddp.pad_buckets_for_high_nccl_busbw});
+  buffers.layout = bucket_layout(config);
   buffers.parameters = std::move(parameters);
   buffers.group = group;
   buffers.is_sharded = config.ddp.use_distributed_optimizer;

@@ -11,6 +11,9 @@
 
 namespace underlap {
 
+/// How the weights of `config` are cut into buckets.
+dp::BucketLayout bucket_layout(const plan::Config& config);
+
 /// One rank's training: the model, its data-parallel techniques and its optimizer on one device.
 class Trainer {
  public:
