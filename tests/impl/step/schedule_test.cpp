@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The longest path through the recorded schedule of a step against the closed form of a data-parallel step.
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "impl/device/makespan.hpp"
+#include "profiler/analysis/dp_bound.hpp"
+#include "tests/impl/step/training.hpp"
+
+namespace underlap {
+namespace {
+
+using Type = ProgramCommand::Type;
+
+Program program_of_a_step(const plan::Config& config) {
+  RecordingDevice device;
+  Group group{std::vector<std::int32_t>(static_cast<std::size_t>(config.parallel.data_parallel_size)), 0};
+  std::iota(group.members.begin(), group.members.end(), 0);
+  const auto data = model::TextData::open({}, config.model.seq_length, 1);
+  Trainer trainer(device, config, group, data);
+  device.take_program();
+  trainer.step(0);
+  return device.take_program();
+}
+
+// Compute takes a nanosecond a byte that it moves, the wire `ns_per_byte` for each byte sent.
+std::int64_t duration(const ProgramCommand& command, double ns_per_byte) {
+  if (command.type == Type::communicate) {
+    std::int64_t bytes = 0;
+    for (const Transfer& t : command.transfers) bytes += bytes_on_wire(t, command.group_size);
+    return static_cast<std::int64_t>(ns_per_byte * static_cast<double>(bytes));
+  }
+  if (!command.operation) return command.bytes;
+  return command.operation->cost().bytes_read + command.operation->cost().bytes_written;
+}
+
+// Cuts the compute stream where it waits for a gather and where a reduce is sent.
+analysis::DpStep segments(const Program& program, const plan::Config& config, double ns_per_byte) {
+  analysis::DpStep step;
+  step.overlap_param_gather = config.ddp.overlap_param_gather;
+  step.overlap_grad_reduce = config.ddp.overlap_grad_reduce;
+  step.prefetch_depth = config.extensions.param_gather_prefetch;
+  std::int64_t since_cut = 0;
+  std::int64_t before_first_touch = 0;
+  bool is_backward = false;
+  for (const ProgramCommand& command : program.commands) {
+    const bool on_compute = command.stream == 0;
+    if (command.type == Type::communicate) {
+      const bool is_gather = command.tag.direction == Direction::forward;
+      for (const Transfer& t : command.transfers) {
+        ProgramCommand one = command;
+        one.transfers = {t};
+        (is_gather ? step.gather_ns : step.reduce_ns).push_back(duration(one, ns_per_byte));
+      }
+      if (!is_gather) step.backward_ns.push_back(std::exchange(since_cut, 0));
+    } else if (on_compute && command.type == Type::wait && !is_backward) {
+      const std::int64_t segment = std::exchange(since_cut, 0);
+      step.forward_ns.empty() && before_first_touch == 0 ? void(before_first_touch = segment)
+                                                         : step.forward_ns.push_back(segment);
+    } else if (on_compute && (command.type == Type::launch || command.type == Type::upload)) {
+      if (command.tag.direction == Direction::backward && !is_backward) {
+        is_backward = true;
+        step.forward_ns.push_back(std::exchange(since_cut, 0));
+      }
+      since_cut += duration(command, ns_per_byte);
+    }
+  }
+  step.optimizer_ns = since_cut + before_first_touch;
+  step.backward_ns.resize(step.reduce_ns.size());
+  step.forward_ns.resize(step.gather_ns.size());
+  return step;
+}
+
+struct ScheduleCase {
+  bool grads;
+  bool params;
+  std::int32_t depth;
+};
+class Schedule : public testing::TestWithParam<ScheduleCase> {};
+INSTANTIATE_TEST_SUITE_P(Overlaps, Schedule,
+                         testing::Values(ScheduleCase{false, false, 1}, ScheduleCase{true, false, 1},
+                                         ScheduleCase{false, true, 1}, ScheduleCase{true, true, 1},
+                                         ScheduleCase{true, true, 2}, ScheduleCase{true, true, 5}));
+
+TEST_P(Schedule, LongestPathIsTheClosedForm) {
+  plan::Config config = testing_support::small_config(2);
+  config.ddp.overlap_grad_reduce = GetParam().grads;
+  config.ddp.overlap_param_gather = GetParam().params;
+  config.ddp.bucket_size = 4000;
+  config.extensions.param_gather_prefetch = GetParam().depth;
+  const Program program = program_of_a_step(config);
+  for (const double ns_per_byte : {0.0, 0.5, 2.0, 10.0, 100.0}) {
+    const Makespan path = makespan(program, [&](const ProgramCommand& c) { return duration(c, ns_per_byte); });
+    const analysis::DpStep step = segments(program, config, ns_per_byte);
+    EXPECT_EQ(path.step_ns, analysis::dp_bound(step).step_ns) << ns_per_byte << " ns a byte";
+  }
+}
+
+}  // namespace
+}  // namespace underlap
