@@ -29,10 +29,7 @@ class Fp32AccumulationGradReduce final : public GradReduce {
     received_ = context.device->allocate("grad_all_to_all", buffers.grads.dtype, buffers.layout.elements);
   }
 
-  void begin_step(std::int32_t step) override {
-    step_ = step;
-    reduction_.begin_step(step);
-  }
+  void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
 
   void after_wgrad(std::int32_t parameter) override {
     if (!reduction_.count(parameter) || !context_.config->ddp.overlap_grad_reduce) return;
@@ -51,27 +48,17 @@ class Fp32AccumulationGradReduce final : public GradReduce {
   }
 
  private:
-  Tag tag(Kind kind, NameId purpose, std::int32_t b) const {
-    return {.kind = kind,
-            .mode = Mode::dp,
-            .direction = Direction::backward,
-            .purpose = purpose,
-            .chunk = b,
-            .step = step_};
-  }
-
   void send(const std::vector<std::int32_t>& buckets) {
     static const NameId kPurpose = intern("grad_all_to_all");
     const Buffers& buffers = *context_.buffers;
-    Device& device = *context_.device;
     std::vector<Transfer> transfers;
-    for (const std::int32_t b : buckets)
+    for (const std::int32_t b : buckets) {
+      reduction_.scale(b);
       transfers.push_back({.collective = Collective::all_to_all,
                            .input = buffers.bucket(buffers.grads, b),
                            .output = buffers.bucket(received_, b)});
-    device.wait(context_.reduce.stream, device.record(context_.compute));
-    device.communicate(context_.reduce, tag(Kind::communication, kPurpose, buckets.size() == 1 ? buckets[0] : -1),
-                       transfers);
+    }
+    reduction_.send(buckets, kPurpose, transfers);
     in_flight_ = buckets;
   }
 
@@ -82,12 +69,14 @@ class Fp32AccumulationGradReduce final : public GradReduce {
     const Buffers& buffers = *context_.buffers;
     Device& device = *context_.device;
     device.wait(context_.compute, device.record(context_.reduce.stream));
+    const std::int64_t n = buffers.group.size();
+    // An all-to-all does not average: with average_in_collective its sum does.
+    const double factor = context_.config->ddp.average_in_collective ? 1.0 / static_cast<double>(n) : 1.0;
     for (const std::int32_t b : in_flight_) {
       const View received = buffers.bucket(received_, b);
-      const std::int64_t n = buffers.group.size();
-      device.launch(context_.compute, tag(Kind::compute, kPurpose, b),
+      device.launch(context_.compute, reduction_.tag(Kind::compute, kPurpose, b),
                     kernels::sum_slots(matrix(received_, n, received.elements() / n, received.offset),
-                                       buffers.shard(buffers.grads, b), 1.0 / static_cast<double>(n)));
+                                       buffers.shard(buffers.grads, b), factor));
     }
     in_flight_.clear();
   }
@@ -96,7 +85,6 @@ class Fp32AccumulationGradReduce final : public GradReduce {
   BucketReduction reduction_;
   Tensor received_;  // as large as the gradients: what peers sent of this rank's shards
   std::vector<std::int32_t> in_flight_;
-  std::int32_t step_ = -1;
 };
 
 const RegisterTechnique kRegistered{TechniqueInfo<GradReduce>{

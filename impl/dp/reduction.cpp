@@ -53,9 +53,13 @@ void BucketReduction::send(const std::vector<std::int32_t>& buckets) {
   static const NameId kAllReduce = intern("grad_all_reduce");
   std::vector<Transfer> transfers;
   for (const std::int32_t b : buckets) transfers.push_back(transfer(b));
+  send(buckets, context_.buffers->is_sharded ? kReduceScatter : kAllReduce, transfers);
+}
+
+void BucketReduction::send(const std::vector<std::int32_t>& buckets, NameId purpose,
+                           const std::vector<Transfer>& transfers) {
   Device& device = *context_.device;
   device.wait(context_.reduce.stream, device.record(context_.compute));
-  const NameId purpose = context_.buffers->is_sharded ? kReduceScatter : kAllReduce;
   device.communicate(context_.reduce, tag(Kind::communication, purpose, buckets.size() == 1 ? buckets[0] : -1),
                      transfers);
 }

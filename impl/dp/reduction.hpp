@@ -32,13 +32,16 @@ class BucketReduction {
 
   /// Sends buckets as one group, after what the compute stream holds now.
   void send(const std::vector<std::int32_t>& buckets);
+  /// The same with transfers of the caller's making, one a bucket.
+  void send(const std::vector<std::int32_t>& buckets, NameId purpose, const std::vector<Transfer>& transfers);
+
+  /// The tag of what is done for bucket `b`; -1: for several.
+  Tag tag(Kind kind, NameId purpose, std::int32_t b) const;
 
   /// Throws std::logic_error naming a bucket whose gradients never became ready.
   void check_all_ready() const;
 
  private:
-  Tag tag(Kind kind, NameId purpose, std::int32_t b) const;
-
   Context context_;
   std::int32_t step_ = -1;
   std::vector<std::int32_t> num_pending_;  // wgrads still to come, by bucket

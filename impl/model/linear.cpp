@@ -14,7 +14,8 @@ Linear::Linear(std::string_view slot, std::int32_t parameter)
       wgrad_(intern(std::string(slot) + "_wgrad")) {}
 
 void Linear::fprop(const Enqueue& enqueue, const Weights& weights, const View& x, const View& y) const {
-  enqueue(fprop_, kernels::gemm_fprop(x, weights.use(parameter_), y));
+  const View weight = weights.gathered(parameter_);
+  enqueue(fprop_, kernels::gemm_fprop(x, weight, y));
 }
 
 void Linear::dgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& dx) const {

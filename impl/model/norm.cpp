@@ -20,7 +20,8 @@ Norm::Norm(std::string_view slot, std::int32_t parameter)
 
 void Norm::forward(const Enqueue& enqueue, const Weights& weights, const View& x, const View& out,
                    const View& rstd) const {
-  enqueue(fprop_, kernels::rms_norm_forward(x, weights.use(parameter_), out, rstd, kEpsilon));
+  const View weight = weights.gathered(parameter_);
+  enqueue(fprop_, kernels::rms_norm_forward(x, weight, out, rstd, kEpsilon));
 }
 
 void Norm::backward(const Enqueue& enqueue, const Weights& weights, const Gradients& g) const {

@@ -52,9 +52,9 @@ void Transformer::forward(const Enqueue& outer, const Weights& weights, std::spa
   copy.kind = Kind::copy;
   copy.purpose = kTokens;
   enqueue.device->upload(enqueue.stream, copy, flat(tokens_), std::as_bytes(tokens));
-  enqueue(kEmbedding,
-          kernels::embedding_forward(flat(tokens_, 0, shape_.tokens), weights.use(parameters_.word_embedding),
-                                     weights.use(parameters_.position_embedding), activations(0)));
+  const View word = weights.gathered(parameters_.word_embedding);
+  const View position = weights.gathered(parameters_.position_embedding);
+  enqueue(kEmbedding, kernels::embedding_forward(flat(tokens_, 0, shape_.tokens), word, position, activations(0)));
   for (std::size_t i = 0; i < layers_.size(); ++i)
     layers_[i].forward(enqueue, weights, scratch_, activations(i), activations(i + 1));
   final_norm_.forward(enqueue, weights, activations(layers_.size()), tokens_by(normed_), flat(rstd_));

@@ -13,12 +13,13 @@ struct Weights {
   dp::GradReduce* reduce = nullptr;
   bool is_last_microbatch = false;
 
-  /// The weight, once the compute stream may read it.
-  View use(std::int32_t parameter) const {
+  /// Enqueues the wait for the weight, and returns it: [rows, cols]. A statement of its own, since gathers go out in
+  /// the order of these calls.
+  View gathered(std::int32_t parameter) const {
     gather->before_use(parameter);
     return buffers->weight(parameter);
   }
-  /// The same for a vector, [1, n].
+  /// The weight where it was gathered before.
   View weight(std::int32_t parameter) const { return buffers->weight(parameter); }
   View main_grad(std::int32_t parameter) const { return buffers->main_grad(parameter); }
 
