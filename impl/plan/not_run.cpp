@@ -26,9 +26,6 @@ void refuse_choices(Resolution& r) {
   if (c.mixed_precision.recipe != "bf16_mixed")
     r.not_run({"mixed_precision.recipe"},
               fmt::format("recipe {} is planned but not run by this version; bf16_mixed is", c.mixed_precision.recipe));
-  if (!c.ddp.use_distributed_optimizer)
-    r.not_run({"ddp.use_distributed_optimizer"},
-              "an optimizer that is not distributed is planned but not run by this version");
 }
 
 void refuse_known_names(Resolution& r) {
