@@ -6,9 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -59,11 +57,6 @@ std::string default_folder(const std::string& config) {
   return fmt::format("results/runs/{}-{}", std::filesystem::path(config).stem().string(), machine_info().started_utc);
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 int run_study(const std::string& yaml, const RunArguments& arguments) {
   const ReductionErrorStudy study = parse_reduction_error_study(yaml, arguments.config);
   const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
@@ -77,11 +70,11 @@ int run_study(const std::string& yaml, const RunArguments& arguments) {
   return kWell;
 }
 
-plan::Matrix load_matrix(const RunArguments& arguments) {
+plan::Matrix parse_matrix(const std::string& yaml, const RunArguments& arguments) {
   std::vector<plan::Override> overrides;
   for (const auto& [field, value] : arguments.fields)
     if (!value.empty()) overrides.emplace_back("run." + field, value);
-  return plan::load(arguments.config, overrides);
+  return plan::parse(yaml, arguments.config, overrides);
 }
 
 // A plan may hold what this version cannot run: said as one error for each thing, not for each cell.
@@ -94,9 +87,9 @@ bool refuse_not_run(const plan::Matrix& matrix) {
 }
 
 int run_run(const RunArguments& arguments, const std::string& command_line) {
-  const std::string yaml = read_file(arguments.config);
+  const std::string yaml = plan::read_config(arguments.config);  // once: it may be a pipe
   if (is_reduction_error_study(yaml)) return run_study(yaml, arguments);
-  const plan::Matrix matrix = load_matrix(arguments);
+  const plan::Matrix matrix = parse_matrix(yaml, arguments);
   print_errors(matrix);
   if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
   if (arguments.resume && arguments.folder.empty())
