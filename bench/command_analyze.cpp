@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "bench/commands.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/timeline_text.hpp"
+#include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
 
 namespace underlap::bench {
@@ -32,9 +36,25 @@ analysis::TimelineRequest timeline_request(const AnalyzeArguments& arguments, co
                                   : fmt::format("--step: the trace has no measured step {}", arguments.step));
 }
 
+// Two cells have the same ranks and steps, and adding them up would mean nothing.
+Trace read_traces(const std::vector<std::string>& paths) {
+  Trace all;
+  std::map<std::int32_t, std::string> file_of_rank;
+  for (const std::string& path : paths) {
+    if (!std::filesystem::exists(path)) throw std::invalid_argument(path + ": no such file");
+    if (std::filesystem::is_directory(path)) throw std::invalid_argument(path + ": a directory, not a trace");
+    const Trace trace = formats::read_trace(path);
+    for (const std::int32_t rank : analysis::ranks_of(trace))
+      if (const auto [entry, is_new] = file_of_rank.emplace(rank, path); !is_new)
+        throw std::invalid_argument(
+            fmt::format("{} and {} both hold rank {}; analyze one cell of a run at a time", entry->second, path, rank));
+    all.append(trace);
+  }
+  return all;
+}
+
 int run_analyze(const AnalyzeArguments& arguments) {
-  Trace trace;
-  for (const std::string& path : arguments.traces) trace.append(formats::read_trace(path));
+  const Trace trace = read_traces(arguments.traces);
   const analysis::Summary summary = analysis::summarise(trace);
   if (arguments.json) {
     fmt::print("{}\n", analysis::analysis_json(trace, summary));
@@ -51,7 +71,7 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<AnalyzeArguments>();
   CLI::App* command =
       app.add_subcommand("analyze", "Split the steps of traces into compute, hidden and exposed communication");
-  command->add_option("TRACE", arguments->traces, "traces of one run, one or several ranks each")->required();
+  command->add_option("TRACE", arguments->traces, "traces of one cell; together they hold each rank once")->required();
   command->add_flag("--json", arguments->json, "print JSON, schema underlap.analysis/1");
   command->add_flag("--timeline", arguments->timeline, "draw one step as text");
   command->add_option("--step", arguments->step, "the step to draw (default: the first measured one)");

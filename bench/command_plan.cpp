@@ -16,7 +16,7 @@ struct PlanArguments {
 };
 
 int run_plan(const PlanArguments& arguments) {
-  const plan::Matrix matrix = load_matrix(arguments.config);
+  const plan::Matrix matrix = parse_matrix(plan::read_config(arguments.config), arguments.config);
   if (arguments.json) {
     // One configuration gives one plan; a matrix gives an array of them, each with its cell's name.
     fmt::print("{}\n", plans_json(matrix));

@@ -6,9 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -59,11 +57,6 @@ std::string default_folder(const std::string& config) {
   return fmt::format("results/runs/{}-{}", std::filesystem::path(config).stem().string(), machine_info().started_utc);
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 int run_study(const std::string& yaml, const RunArguments& arguments) {
   const ReductionErrorStudy study = parse_reduction_error_study(yaml, arguments.config);
   const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
@@ -94,9 +87,9 @@ bool refuse_not_run(const plan::Matrix& matrix) {
 }
 
 int run_run(const RunArguments& arguments, const std::string& command_line) {
-  const std::string yaml = read_file(arguments.config);
+  const std::string yaml = plan::read_config(arguments.config);  // once: it may be a pipe
   if (is_reduction_error_study(yaml)) return run_study(yaml, arguments);
-  const plan::Matrix matrix = load_matrix(arguments.config, overrides_of(arguments));
+  const plan::Matrix matrix = parse_matrix(yaml, arguments.config, overrides_of(arguments));
   print_errors(matrix);
   if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
   if (arguments.resume && arguments.folder.empty())

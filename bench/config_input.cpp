@@ -18,8 +18,9 @@ bool is_one_chunk(const plan::Config& config) {
 
 }  // namespace
 
-plan::Matrix load_matrix(const std::string& config, const std::vector<plan::Override>& overrides) {
-  plan::Matrix matrix = plan::load(config, overrides);
+plan::Matrix parse_matrix(const std::string& yaml, const std::string& where,
+                          const std::vector<plan::Override>& overrides) {
+  plan::Matrix matrix = plan::parse(yaml, where, overrides);
   for (plan::Cell& cell : matrix.cells) {
     if (!cell.plan.errors.empty() || !is_one_chunk(cell.plan.config)) continue;
     plan::ChunkBuckets& chunk = cell.plan.buckets.emplace_back();

@@ -146,12 +146,21 @@ class Measurement {
   }
 
   RunResults resumed() const {
+    if (!std::filesystem::exists(options_.folder / "results.json"))
+      throw std::invalid_argument(
+          fmt::format("{} holds no finished block to go on after (no results.json); leave "
+                      "--resume out to start there",
+                      options_.folder.string()));
     RunResults results = read_results(options_.folder);
     if (results.info.config_hash != matrix_hash(matrix_))
       throw std::invalid_argument(
           fmt::format("{} was measured with another configuration; without --resume, into another "
                       "folder, this one can be measured",
                       options_.folder.string()));
+    if (run_.blocks < results.blocks_done)
+      throw std::invalid_argument(
+          fmt::format("run.blocks is {}, but {} holds {} finished blocks; ask for at least those", run_.blocks,
+                      options_.folder.string(), results.blocks_done));
     results.blocks_planned = static_cast<std::int32_t>(run_.blocks);
     return results;
   }

@@ -19,8 +19,8 @@ std::int64_t bytes_on_wire(const Transfer& transfer, std::int32_t group_size) {
     case Collective::all_gather:
     case Collective::reduce_scatter:
     case Collective::all_to_all: return message / n * (n - 1);
-    case Collective::all_reduce: return 2 * (message / n * (n - 1));
-    case Collective::broadcast: return message / n * (n - 1);
+    case Collective::all_reduce: return 2 * message * (n - 1) / n;
+    case Collective::broadcast: return message * (n - 1);
     case Collective::send: return message;
     case Collective::receive: return 0;
   }

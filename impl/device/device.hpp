@@ -64,7 +64,9 @@ struct Transfer {
 /// The message size of a transfer as nccl-tests counts it: the larger of its two buffers, in bytes.
 std::int64_t message_bytes(const Transfer&);
 
-/// Bytes that each member of a group of `group_size` sends for `transfer`; (n-1)/n of the message for a reduce-scatter.
+/// Bytes that a member of a group of `group_size` sends for `transfer`: (n-1)/n of the message for a reduce-scatter, an
+/// all-gather and an all-to-all, twice that for an all-reduce (rounded down where n does not divide it), and for a
+/// broadcast what its root sends.
 std::int64_t bytes_on_wire(const Transfer& transfer, std::int32_t group_size);
 
 /// Throws std::invalid_argument naming what is wrong: a view that is not dense, sizes that do not fit the collective,
@@ -73,6 +75,8 @@ void check_transfer(const Transfer& transfer, const Group& group);
 
 /// One rank's accelerator. A rank's program enqueues on it from one thread and never waits for what it enqueued,
 /// except in the calls that say so. Everything enqueued is recorded with its tag.
+///
+/// It has two phases: streams, tensors and communicators are made before begin(), and everything else comes after it.
 class Device {
  public:
   virtual ~Device() = default;

@@ -7,36 +7,27 @@
 #include <vector>
 
 namespace underlap {
-namespace {
 
-struct StreamClock {
-  std::vector<std::int64_t> end_ns{0};  // after each command; [0] before the first
-  std::int64_t busy_ns = 0;
-};
-
-}  // namespace
-
-Makespan makespan(const Program& program, const DurationOf& duration_of) {
-  std::vector<StreamClock> streams(program.streams.size());
-  std::optional<Makespan> result;
+std::int64_t makespan_ns(const Program& program, const DurationOf& duration_of) {
+  // By stream, the end of each command; first of all a moment before any.
+  std::vector<std::vector<std::int64_t>> ends(program.streams.size(), {0});
+  std::optional<std::int64_t> last_mark;
   for (const ProgramCommand& command : program.commands) {
-    StreamClock& stream = streams.at(command.stream);
-    std::int64_t end = stream.end_ns.back();
+    std::int64_t end = ends.at(command.stream).back();
     if (command.type == ProgramCommand::Type::wait) {
-      const StreamClock& awaited = streams.at(command.awaited_stream);
-      if (command.awaited_position >= awaited.end_ns.size())
+      const std::vector<std::int64_t>& awaited = ends.at(command.awaited_stream);
+      if (command.awaited_position >= awaited.size())
         throw std::invalid_argument("a program waits for a command that it enqueues later");
-      end = std::max(end, awaited.end_ns[command.awaited_position]);
-    } else if (command.type != ProgramCommand::Type::mark) {
-      const std::int64_t duration = duration_of(command);
-      stream.busy_ns += duration;
-      end += duration;
+      end = std::max(end, awaited[command.awaited_position]);
+    } else if (command.type == ProgramCommand::Type::mark) {
+      last_mark = end;
+    } else {
+      end += duration_of(command);
     }
-    stream.end_ns.push_back(end);
-    if (command.type == ProgramCommand::Type::mark) result = Makespan{end, end - stream.busy_ns};
+    ends[command.stream].push_back(end);
   }
-  if (!result) throw std::invalid_argument("a program without a mark has no end");
-  return *result;
+  if (!last_mark) throw std::invalid_argument("a program without a mark has no end");
+  return *last_mark;
 }
 
 }  // namespace underlap

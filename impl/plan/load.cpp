@@ -60,21 +60,6 @@ void check_root(const Node* root, Problems& problems) {
                                           describe(*root)));
 }
 
-std::string read_file(const std::filesystem::path& file) {
-  const std::string name = file.string();
-  std::error_code error;
-  const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) throw std::invalid_argument(name + ": no such file");
-  if (std::filesystem::is_directory(status)) throw std::invalid_argument(name + ": a directory, not a file");
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw std::invalid_argument(name + ": cannot be opened for reading");
-  std::string text(kLargestFile + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (in.bad()) throw std::invalid_argument(name + ": cannot be read");
-  return text;
-}
-
 /// What is left where nothing could be read.
 Matrix without_plan(const Problems& problems) {
   Cell cell{"cell", {}, {}};
@@ -99,6 +84,21 @@ Matrix resolve_cells(std::vector<CellRequest> requests, const Problems& of_file)
 
 }  // namespace
 
+std::string read_config(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) throw std::invalid_argument(name + ": no such file");
+  if (std::filesystem::is_directory(status)) throw std::invalid_argument(name + ": a directory, not a file");
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw std::invalid_argument(name + ": cannot be opened for reading");
+  std::string text(kLargestFile + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (in.bad()) throw std::invalid_argument(name + ": cannot be read");
+  return text;
+}
+
 Matrix parse(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
   Problems problems(where, flag_names(overrides));
   if (yaml.size() > kLargestFile) {
@@ -117,7 +117,7 @@ Matrix parse(const std::string& yaml, const std::string& where, const std::vecto
 }
 
 Matrix load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-  return parse(read_file(file), file.string(), overrides);
+  return parse(read_config(file), file.string(), overrides);
 }
 
 }  // namespace underlap::plan

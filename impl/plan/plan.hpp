@@ -82,7 +82,11 @@ using Override = std::pair<std::string, std::string>;
 /// Throws std::invalid_argument naming the file where it cannot be read.
 Matrix load(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
-/// The same for YAML text; `where` stands for the file's name in messages.
+/// The text of a configuration file, or its first MiB and a byte: more than parse() takes. A pipe is read as well.
+/// Throws std::invalid_argument naming the file where it cannot be read.
+std::string read_config(const std::filesystem::path& file);
+
+/// Reads and resolves YAML text as load() does; `where` stands for the file's name in messages.
 Matrix parse(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides = {});
 
 /// Names of the model presets, sorted.

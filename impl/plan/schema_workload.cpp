@@ -15,6 +15,8 @@ constexpr auto kRun = &Config::run;
 
 constexpr Range kSize{1, 1e9};
 constexpr Range kRanks{1, 65536};
+constexpr double kMostStepsOfABlock =
+    4095;  // a rank keeps the losses of a block, settling step included, in 4096 slots
 
 using enum Type;
 using enum Status;
@@ -259,7 +261,7 @@ constexpr auto kRows = std::to_array<Row>({
      .rule = "8",
      .about = "Measured steps of a cell in a block",
      .slot = kSlot<kRun, &RunConfig::steps>,
-     .range = Range{1, 1e6}},
+     .range = Range{1, kMostStepsOfABlock}},
     {.path = "run.blocks",
      .type = integer,
      .status = honoured,
@@ -273,7 +275,7 @@ constexpr auto kRows = std::to_array<Row>({
      .rule = "2",
      .about = "Unmeasured steps of a cell before its first block",
      .slot = kSlot<kRun, &RunConfig::warmup>,
-     .range = Range{0, 1e6}},
+     .range = Range{0, kMostStepsOfABlock}},
     {.path = "run.seed",
      .type = integer,
      .status = honoured,

@@ -83,24 +83,25 @@ void Connection::Exchange::receive(std::int32_t peer, std::span<std::byte> bytes
 }
 
 void Connection::Exchange::wait() {
-  for (const Message& message : messages_) wait(message);
+  const auto deadline = std::chrono::steady_clock::now() + connection_.peer_timeout_;
+  for (const Message& message : messages_) wait(message, deadline);
   for (const Message& message : messages_) connection_.unwatch(message.buffer.get());
   messages_.clear();
 }
 
-void Connection::Exchange::wait(const Message& message) {
-  const auto started = std::chrono::steady_clock::now();
+void Connection::Exchange::wait(const Message& message, std::chrono::steady_clock::time_point deadline) {
+  // Zero would mean the transport's own timeout.
+  const auto left =
+      std::max(std::chrono::milliseconds(1),
+               std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()));
   bool completed = false;
   try {
-    completed = message.is_send ? message.buffer->waitSend(connection_.peer_timeout_)
-                                : message.buffer->waitRecv(connection_.peer_timeout_);
+    completed = message.is_send ? message.buffer->waitSend(left) : message.buffer->waitRecv(left);
   } catch (const gloo::Exception& error) {
-    const auto waited = std::chrono::steady_clock::now() - started;
     const std::string what = connection_.describe(id_, message.peer);
-    if (waited >= connection_.peer_timeout_) {
+    if (std::chrono::steady_clock::now() >= deadline)
       throw MachineError(fmt::format("{}: the peer did not answer within {} ms (run.peer_timeout_s)", what,
                                      connection_.peer_timeout_.count()));
-    }
     throw MachineError(fmt::format("{}: the connection is gone: {}", what, error.what()));
   }
   if (!completed) throw MachineError(connection_.describe(id_, message.peer) + ": aborted, because a rank failed");

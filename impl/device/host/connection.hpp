@@ -71,7 +71,7 @@ class Connection {
       std::int32_t peer = 0;
       bool is_send = false;
     };
-    void wait(const Message& message);
+    void wait(const Message& message, std::chrono::steady_clock::time_point deadline);
 
     Connection& connection_;
     CommunicationId id_;

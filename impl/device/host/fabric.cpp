@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <set>
+#include <stdexcept>
 
 #include "impl/device/host/connection.hpp"
 #include "impl/device/host/thread_priority.hpp"
@@ -53,6 +54,7 @@ std::shared_ptr<Connection> Fabric::connect(std::uint32_t index, std::string_vie
     const std::lock_guard lock(mutex_);
     if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
   }
+  meet(index, purpose, group);
   std::shared_ptr<gloo::rendezvous::Context> context;
   if (group.size() > 1) {
     context = std::make_shared<gloo::rendezvous::Context>(group.my_index, group.size());
@@ -73,6 +75,27 @@ std::shared_ptr<Connection> Fabric::connect(std::uint32_t index, std::string_vie
   return connection;
 }
 
+// The transport connects pair by pair and each pair waits for itself: so all members come together first, where one
+// deadline holds, a failure wakes everybody, and who is missing is known.
+void Fabric::meet(std::uint32_t index, std::string_view purpose, const Group& group) {
+  std::unique_lock lock(mutex_);
+  std::set<std::int32_t>& present = present_[{index, group.members}];
+  present.insert(group.my_index);
+  changed_.notify_all();
+  const auto all_here = [&] { return has_failed() || static_cast<std::int32_t>(present.size()) == group.size(); };
+  const bool in_time = changed_.wait_for(lock, peer_timeout_, all_here);
+  const std::int32_t me = group.members[static_cast<std::size_t>(group.my_index)];
+  if (has_failed())
+    throw MachineError(
+        fmt::format("rank {}: communicator {} ({}) is given up, because a rank failed", me, index, purpose));
+  if (in_time) return;
+  std::vector<std::int32_t> missing;
+  for (std::int32_t i = 0; i < group.size(); ++i)
+    if (!present.contains(i)) missing.push_back(group.members[static_cast<std::size_t>(i)]);
+  throw MachineError(fmt::format("rank {}: communicator {} ({}) waited {} ms for rank {} (run.peer_timeout_s)", me,
+                                 index, purpose, peer_timeout_.count(), fmt::join(missing, ", ")));
+}
+
 void Fabric::fail(std::int32_t rank, const std::exception_ptr& error) noexcept {
   const std::lock_guard lock(mutex_);
   if (failed_.load(std::memory_order_relaxed)) return;
@@ -80,12 +103,15 @@ void Fabric::fail(std::int32_t rank, const std::exception_ptr& error) noexcept {
     std::rethrow_exception(error);
   } catch (const MachineError&) {
     first_failure_ = error;
+  } catch (const std::invalid_argument& wrong) {
+    first_failure_ = std::make_exception_ptr(std::invalid_argument(fmt::format("rank {}: {}", rank, wrong.what())));
   } catch (const std::exception& other) {
     first_failure_ = std::make_exception_ptr(MachineError(fmt::format("rank {}: {}", rank, other.what())));
   } catch (...) {
     first_failure_ = error;
   }
   failed_.store(true, std::memory_order_release);
+  changed_.notify_all();
   for (const auto& [key, connection] : connections_) connection->abort();
   for (const auto& [owner, stop] : listeners_) stop();
 }

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +64,8 @@ class Fabric {
  private:
   using Key = std::pair<std::uint32_t, std::vector<std::int32_t>>;  // (communicator, own index and members)
 
+  void meet(std::uint32_t index, std::string_view purpose, const Group& group);
+
   std::int32_t world_size_;
   std::chrono::milliseconds peer_timeout_;
   std::shared_ptr<gloo::transport::Device> device_;
@@ -69,6 +73,8 @@ class Fabric {
   std::int64_t transport_thread_ = 0;  // kernel thread id of the transport's loop
 
   mutable std::mutex mutex_;
+  std::condition_variable changed_;                // of present_ and failed_
+  std::map<Key, std::set<std::int32_t>> present_;  // (communicator, members): who has come to connect
   std::map<Key, std::shared_ptr<Connection>> connections_;
   std::map<const void*, std::function<void()>> listeners_;
   std::atomic<bool> failed_{false};

@@ -66,7 +66,6 @@ struct HostDevice::StreamState {
 struct HostDevice::CommunicatorState {
   std::string purpose;
   Group group;
-  std::uint32_t stream = 0;
   std::uint32_t group_record = 0;
   std::uint64_t sequence = 0;
   std::shared_ptr<Connection> connection;  // null until begin()
@@ -85,21 +84,25 @@ HostDevice::~HostDevice() {
 
 void HostDevice::stop() noexcept {
   const std::lock_guard lock(streams_mutex_);
+  is_stopped_ = true;
   for (const auto& stream : streams_) stream->worker->stop();
 }
 
 Stream HostDevice::create_stream(std::string_view name) {
+  refuse_after_begin("a stream", name);
   const std::lock_guard lock(streams_mutex_);
   const auto id = static_cast<std::uint32_t>(streams_.size());
   auto& stream = *streams_.emplace_back(std::make_unique<StreamState>());
   stream.recorder = &recorder_.add_stream(id, name);
   stream.worker = std::make_unique<StreamWorker>(
-      id, [this, &stream](StreamWorker&, Command& command) { execute(stream, command); },
+      id, [this, &stream](Command& command) { execute(stream, command); },
       [this](const std::exception_ptr& error) { fabric_.fail(options_.rank, error); });
+  if (is_stopped_) stream.worker->stop();
   return {id};
 }
 
 Tensor HostDevice::allocate(std::string_view name, DataType dtype, std::int64_t elements) {
+  refuse_after_begin("a tensor", name);
   if (elements < 0) throw std::invalid_argument(fmt::format("tensor {}: {} elements", name, elements));
   const Tensor tensor{static_cast<std::uint32_t>(memory_.size() + 1), dtype, elements};
   const auto wanted = static_cast<std::size_t>(elements * size_of(dtype));
@@ -116,16 +119,13 @@ Communicator HostDevice::declare(std::string_view purpose, const Group& group) {
   const Stream stream = create_stream(purpose);
   state(stream).communicates = true;
   const std::uint32_t record = recorder_.add_group({.purpose = intern(purpose), .ranks = group.members});
-  communicators_.push_back(std::make_unique<CommunicatorState>(CommunicatorState{.purpose = std::string(purpose),
-                                                                                 .group = group,
-                                                                                 .stream = stream.id,
-                                                                                 .group_record = record,
-                                                                                 .sequence = 0,
-                                                                                 .connection = nullptr}));
+  communicators_.push_back(std::make_unique<CommunicatorState>(CommunicatorState{
+      .purpose = std::string(purpose), .group = group, .group_record = record, .sequence = 0, .connection = nullptr}));
   return {static_cast<std::uint32_t>(communicators_.size() - 1), stream};
 }
 
 void HostDevice::begin() {
+  has_begun_ = true;
   for (std::uint32_t i = 0; i < communicators_.size(); ++i) {
     CommunicatorState& communicator = *communicators_[i];
     communicator.connection = fabric_.connect(i, communicator.purpose, communicator.group);
@@ -137,6 +137,10 @@ void HostDevice::begin() {
     Scratch scratch;
     run_transfers(*communicator.connection, intern("communicator warm-up"), 0, {&warm_up, 1}, scratch);
   }
+}
+
+void HostDevice::refuse_after_begin(std::string_view what, std::string_view name) const {
+  if (has_begun_) throw std::logic_error(fmt::format("{} ({}) was asked for after begin()", what, name));
 }
 
 HostDevice::StreamState& HostDevice::state(Stream stream) { return *streams_.at(stream.id); }
@@ -220,8 +224,8 @@ void HostDevice::mark(Stream stream, std::int32_t block, std::int32_t step) {
 void HostDevice::synchronize(Event event) {
   if (event.id == 0) return;
   const auto stream = static_cast<std::uint32_t>((event.id >> kPositionBits) - 1);
-  if (!streams_.at(stream)->worker->wait_for(event.id & ((std::uint64_t{1} << kPositionBits) - 1)))
-    fabric_.rethrow_failure();
+  streams_.at(stream)->worker->wait_for(event.id & ((std::uint64_t{1} << kPositionBits) - 1));
+  fabric_.rethrow_failure();
 }
 
 void HostDevice::synchronize() {

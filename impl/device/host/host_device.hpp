@@ -68,6 +68,7 @@ class HostDevice final : public Device {
   void run(StreamState& stream, MarkCommand& command);
   StreamState& state(Stream stream);
   void stop() noexcept;
+  void refuse_after_begin(std::string_view what, std::string_view name) const;
 
   Fabric& fabric_;
   HostOptions options_;
@@ -78,6 +79,8 @@ class HostDevice final : public Device {
   std::atomic<std::int64_t> communication_cpu_ns_{0};
   std::vector<std::unique_ptr<Memory>> memory_;  // by tensor id - 1
   std::vector<std::unique_ptr<CommunicatorState>> communicators_;
+  bool has_begun_ = false;  // from then on the lists below stay as they are, and stream threads read them freely
+  bool is_stopped_ = false;
   std::mutex streams_mutex_;                           // the list grows on one thread and is stopped from any
   std::vector<std::unique_ptr<StreamState>> streams_;  // last: their threads use all of the above
 };

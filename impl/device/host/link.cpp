@@ -20,7 +20,7 @@ TimePoint TokenBucket::take(std::int64_t bytes, TimePoint earliest) {
 }
 
 void Link::pace(std::int64_t bytes_sent, std::int64_t bytes_received, TimePoint last_arrival) {
-  if (!options_.is_paced()) return;
+  if (!options_.is_paced() || bytes_sent + bytes_received == 0) return;
   TimePoint passed = last_arrival;
   if (options_.gbit_per_s > 0) {
     const auto piece =

@@ -41,7 +41,8 @@ class Link {
   const LinkOptions& options() const { return options_; }
 
   /// Blocks the calling thread until a link of this rate would have carried the bytes of a transfer whose last member
-  /// arrived at `last_arrival`. Returns at once where the real transfer took longer.
+  /// arrived at `last_arrival`. Returns at once where the real transfer
+  /// took longer, and where nothing crossed the link.
   void pace(std::int64_t bytes_sent, std::int64_t bytes_received, TimePoint last_arrival);
 
  private:

@@ -57,7 +57,7 @@ void StreamWorker::run() {
     }
     for (Command& command : batch) {
       try {
-        if (!stopped_.load(std::memory_order_acquire)) execute_(*this, command);
+        if (!stopped_.load(std::memory_order_acquire)) execute_(command);
       } catch (...) {
         fail_(std::current_exception());
       }

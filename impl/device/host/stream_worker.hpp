@@ -47,7 +47,7 @@ using Command = std::variant<LaunchCommand, CommunicateCommand, UploadCommand, W
 /// One stream: a thread that runs commands in the order in which they came.
 class StreamWorker {
  public:
-  using Execute = std::function<void(StreamWorker&, Command&)>;
+  using Execute = std::function<void(Command&)>;
 
   /// `execute` runs each command on the worker's thread. What it throws goes to `fail` on the same thread; from then on
   /// commands are passed over.

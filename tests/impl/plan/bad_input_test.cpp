@@ -63,7 +63,7 @@ TEST_P(WrongValues, AreErrorsThatSayWhatIsAllowed) {
 
 INSTANTIATE_TEST_SUITE_P(
     BadInput, WrongValues,
-    testing::Values(WrongValue{"run.steps: 0", "a whole number from 1 to 1000000"},
+    testing::Values(WrongValue{"run.steps: 0", "a whole number from 1 to 4095"},
                     WrongValue{"run.steps: -1", "not \"-1\""}, WrongValue{"run.steps: 1.5", "a whole number"},
                     WrongValue{"run.steps: 1e3", "a whole number"}, WrongValue{"run.steps: \"3\"", "not the text"},
                     WrongValue{"run.steps: [3]", "not a list"}, WrongValue{"run.steps: {a: 3}", "not a mapping"},

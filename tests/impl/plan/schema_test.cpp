@@ -64,7 +64,7 @@ TEST(Schema, KnownKnobsListEveryRow) {
   const auto steps = std::find_if(knobs.begin(), knobs.end(), [](const KnobInfo& k) { return k.name == "run.steps"; });
   ASSERT_NE(steps, knobs.end());
   EXPECT_EQ(steps->status, "honoured");
-  EXPECT_EQ(steps->type, "a whole number from 1 to 1000000");
+  EXPECT_EQ(steps->type, "a whole number from 1 to 4095");
   EXPECT_EQ(steps->default_rule, std::to_string(RunConfig{}.steps));
 }
 
