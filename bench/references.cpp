@@ -121,10 +121,12 @@ std::vector<AxisPair> pairs_along_axes(const std::vector<CellResult>& cells) {
   for (const std::string& axis : axes_of(cells)) {
     const std::vector<std::string> values = values_along(cells, axis);
     if (values.size() != 2 || toggles_overlap(axis) || toggles_transfers(axis)) continue;
-    for (std::size_t i = 0; i < cells.size(); ++i)
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string* value = find(cells[i].values, axis);
+      if (value == nullptr || *value != values.front()) continue;
       for (std::size_t j = 0; j < cells.size(); ++j)
-        if (differ_in_alone(cells[i], cells[j], axis) && *find(cells[i].values, axis) == values.front())
-          pairs.push_back({axis, i, j});
+        if (differ_in_alone(cells[i], cells[j], axis)) pairs.push_back({axis, i, j});
+    }
   }
   return pairs;
 }

@@ -77,8 +77,6 @@ constexpr const char* kHowToRead = R"(## How to read it
 bench/METRICS.md defines every word with formula and source.
 )";
 
-std::string axis_title(const AxisTable& along) { return fmt::format("Ratios along {}", along.axis); }
-
 std::string section(const std::string& title, const std::string& about, const Table& table) {
   if (table.rows.empty()) return "";
   return fmt::format("## {}\n\n{}\n\n{}\n", title, about, markdown(table));
@@ -90,9 +88,11 @@ std::string report_table(const RunResults& results, const TableFormat& format) {
   const std::string heading =
       fmt::format("backend {}; link {}\n{}\n", results.info.backend, link_text(results), progress_text(results));
   const std::vector<CellSummary> summaries = summarise(results);
-  std::string text = heading + render(cell_table(results, summaries), format) + kUnderTheTable;
+  const std::string cells = render(cell_table(results, summaries), format);
+  const bool shows_bound = cells.substr(0, cells.find('\n')).find("step/bound") != std::string::npos;
+  std::string text = heading + cells + (shows_bound ? kUnderTheTable : "");
   for (const AxisTable& along : axis_tables(results, summaries))
-    text += fmt::format("\n{}\n{}", axis_title(along), render(along.table, format));
+    text += fmt::format("\n{}\n{}", along.title, render(along.table, format));
   return text + mismatch_text(results);
 }
 
@@ -109,7 +109,7 @@ std::string report_markdown(const RunResults& results) {
     text += fmt::format("```\n{}```\n\n", mismatches);
   text += section("Cells", "Times are of one training step.", cell_table(results, summaries));
   for (const AxisTable& along : axis_tables(results, summaries))
-    text += section(axis_title(along), "Steps of cells that differ in this axis alone, as a ratio within each block.",
+    text += section(along.title, "Steps of cells that differ in this axis alone, as a ratio within each block.",
                     along.table);
   text +=
       section("Communication by purpose",

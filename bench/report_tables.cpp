@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
 namespace underlap::bench {
 namespace {
@@ -130,25 +131,49 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
   return table;
 }
 
+namespace {
+
+std::string value_on(const CellResult& cell, const std::string& axis) {
+  for (const auto& [name, value] : cell.values)
+    if (name == axis) return value;
+  return "";
+}
+
+// What sets a pair along `axis` apart from the other pairs: the cell's name without that axis.
+std::string name_without(const CellResult& cell, const std::string& axis) {
+  const std::string value = value_on(cell, axis);
+  std::istringstream words(cell.name);
+  std::string rest;
+  for (std::string word; words >> word;)
+    if (word != axis + "=" + value && word != value) rest += (rest.empty() ? "" : " ") + word;
+  return rest.empty() ? "all" : short_name(rest);
+}
+
+AxisTable empty_axis_table(const RunResults& results, const AxisPair& pair) {
+  return {.axis = pair.axis,
+          .title = fmt::format("Ratios along {}: step with {} / step with {}", pair.axis,
+                               value_on(results.cells[pair.cell], pair.axis),
+                               value_on(results.cells[pair.other], pair.axis)),
+          .table = {{{"cell", Align::left},
+                     {"step ratio [95 %]"},
+                     {"half-width %"},
+                     {"resolves 1 %", Align::left},
+                     {"blocks for 1 %"}},
+                    {}}};
+}
+
+}  // namespace
+
 std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<CellSummary>& summaries) {
   std::vector<AxisTable> tables;
   for (const AxisPair& pair : pairs_along_axes(results.cells)) {
     const auto found = summaries[pair.cell].ratios_along.find(pair.axis);
     if (found == summaries[pair.cell].ratios_along.end()) continue;
-    if (tables.empty() || tables.back().axis != pair.axis)
-      tables.push_back({pair.axis,
-                        {{{"cell", Align::left},
-                          {"against", Align::left},
-                          {"step ratio [95 %]"},
-                          {"half-width %"},
-                          {"resolves 1 %", Align::left},
-                          {"blocks for 1 %"}},
-                         {}}});
+    if (tables.empty() || tables.back().axis != pair.axis) tables.push_back(empty_axis_table(results, pair));
     const AxisRatio& ratio = found->second;
-    const std::optional<double> percent = ratio.half_width ? std::optional(100 * *ratio.half_width) : std::nullopt;
-    tables.back().table.rows.push_back({short_name(summaries[pair.cell].name), short_name(ratio.other_cell),
-                                        ratio_cell(ratio.step_ratio), number_text(percent, 2),
-                                        std::string(ratio.is_resolved ? "yes" : "no"),
+    const std::string half_width = ratio.half_width ? fmt::format("{:.2f}", 100 * *ratio.half_width) : "-";
+    tables.back().table.rows.push_back({name_without(results.cells[pair.cell], pair.axis), ratio_cell(ratio.step_ratio),
+                                        half_width, std::string(ratio.is_resolved ? "yes" : "no"),
                                         ratio.blocks_needed ? std::to_string(*ratio.blocks_needed) : "-"});
   }
   return tables;

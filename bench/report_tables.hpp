@@ -18,6 +18,7 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
 /// 1 % of a step can be told apart and how many blocks that takes.
 struct AxisTable {
   std::string axis;
+  std::string title;  ///< with the two values, in the order of the ratio
   Table table;
 };
 std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<CellSummary>& summaries);

@@ -121,12 +121,29 @@ TEST(ReportTable, ShowsDigitsAsTheStepsAreLong) {
 
 TEST(ReportTable, ComparesStepsAlongAnAxisOfTwoValues) {
   const std::string text = report_table(traced_and_not(), 160, false);
-  EXPECT_THAT(text, HasSubstr("Ratios along trace\n"));
-  const std::string row = line_with(text, "+trace  -trace");
+  EXPECT_THAT(text, HasSubstr("Ratios along trace: step with true / step with false\n"));
+  const std::string row = line_with(text, "all ");
   EXPECT_THAT(row, HasSubstr("1.009 [1.000, 1.018]"));
   EXPECT_THAT(report_table(measured(), 160, false), Not(HasSubstr("Ratios along"))) << "overlap has its own column";
-  EXPECT_THAT(report_markdown(traced_and_not()),
-              HasSubstr("| +trace | -trace | 1.009 [1.000, 1.018] | 0.90 | yes | 2 |"));
+  EXPECT_THAT(report_markdown(traced_and_not()), HasSubstr("| all | 1.009 [1.000, 1.018] | 0.90 | yes | 2 |"));
+}
+
+TEST(ReportTable, NamesAPairByWhatBothCellsHaveInCommon) {
+  RunResults results = measured();
+  for (const char* fp32 : {"true", "false"}) {
+    CellResult cell = results.cells[1];
+    cell.name = std::string("both grad_reduce_in_fp32=") + fp32 + " prefetch=true";
+    cell.values = {{"overlap", "both"}, {"grad_reduce_in_fp32", fp32}, {"prefetch", "true"}};
+    results.cells.push_back(cell);
+  }
+  EXPECT_THAT(report_markdown(results),
+              HasSubstr("Ratios along grad_reduce_in_fp32: step with true / step with false"));
+  EXPECT_THAT(report_markdown(results), HasSubstr("| both +prefetch | 1.000 [1.000, 1.000] | 0.00 | yes | 2 |"));
+}
+
+TEST(ReportTable, ExplainsTheBoundOnlyWhereItIsShown) {
+  EXPECT_THAT(report_table(wide(), 160, false), HasSubstr("step/bound in parentheses"));
+  EXPECT_THAT(report_table(wide(), 80, false), Not(HasSubstr("step/bound in parentheses")));
 }
 
 TEST(ReportTable, SaysHowManyBlocksWouldResolveOnePercent) {

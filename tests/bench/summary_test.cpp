@@ -149,6 +149,16 @@ TEST(PairsAlongAxes, LeavesOutTogglesAndAxesOfOtherThanTwoValues) {
   EXPECT_EQ(with("run.no_comm", {"true", "false"}), 0U);
 }
 
+TEST(PairsAlongAxes, CellsWithoutTheAxisHaveNoPair) {
+  const std::vector<CellResult> cells{
+      cell_of("a", {{"overlap", "on"}}, {}), cell_of("b", {{"overlap", "on"}, {"size", "1"}}, {}),
+      cell_of("c", {{"overlap", "on"}, {"size", "2"}}, {}), cell_of("d", {{"overlap", "off"}, {"size", "2"}}, {})};
+  const std::vector<AxisPair> pairs = pairs_along_axes(cells);
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_EQ(pairs[0].cell, 1U);
+  EXPECT_EQ(pairs[0].other, 2U);
+}
+
 TEST(Summarise, TakesRatiosAlongAnAxisFromItsFirstValueToItsSecond) {
   RunResults results;
   results.cells = {steady("a", {{"trace", "true"}}, split_of(303, 0, 0, 0)),
