@@ -109,6 +109,16 @@ TEST(Summarise, EfficiencyHasAnIntervalOverBlocks) {
   EXPECT_EQ(efficiency.blocks, 3);
 }
 
+TEST(Summarise, EfficiencyResamplesBlocksOfBothCellsTogether) {
+  RunResults results = matrix();
+  for (const std::size_t cell : {0, 1})
+    for (StepSample& sample : results.cells[cell].samples)
+      if (sample.block == 2) sample.step_ns = cell == 0 ? 1'400'000 : 800'000;  // ECT 0.2 of 0.8, else 0.1 of 0.4
+  const Estimate efficiency = *summarise(results)[1].efficiency;
+  EXPECT_DOUBLE_EQ(efficiency.interval->low, 0.75);
+  EXPECT_DOUBLE_EQ(efficiency.interval->high, 0.75);
+}
+
 TEST(Summarise, EfficiencyOfOneBlockHasNoInterval) {
   RunResults results = matrix();
   for (CellResult& cell : results.cells) cell.samples.resize(2);
