@@ -49,8 +49,15 @@ std::map<Place, std::int64_t> bytes_by_place(const Program& program) {
 double transfer_ns(const ProgramCommand& command, const plan::RunConfig& run, double rate_alone) {
   std::int64_t bytes = 0;
   for (const Transfer& transfer : command.transfers) bytes += bytes_on_wire(transfer, command.group_size);
+  if (bytes == 0) return 0;
   if (run.link_gbps > 0) return static_cast<double>(bytes) * 8 / run.link_gbps + run.link_latency_us * 1e3;
   return static_cast<double>(bytes) / rate_alone + run.link_latency_us * 1e3;
+}
+
+std::string transfers_text(const plan::Config& config, std::optional<double> rate_alone) {
+  if (config.run.no_comm || config.parallel.data_parallel_size == 1) return "; no transfers";
+  if (config.run.link_gbps > 0) return fmt::format("; transfers at the link's {} Gbit/s", config.run.link_gbps);
+  return fmt::format("; transfers at {:.2f} Gbit/s, measured with no compute beside them", rate_alone.value_or(0) * 8);
 }
 
 }  // namespace
@@ -74,21 +81,22 @@ std::optional<double> ComputeDurations::of(const Place& place) const {
   return found == median_ns_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<double> transfer_rate_alone(const Trace& trace) {
+std::optional<double> transfer_rate_alone(const Trace& trace, double latency_ns) {
   double bytes = 0;
   double ns = 0;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const CommunicationRecord* record = trace.communication(i);
     if (record == nullptr || record->last_arrival_ns < 0) continue;
     bytes += static_cast<double>(record->bytes_on_wire());
-    ns += static_cast<double>(trace.end_ns(i) - std::max(record->last_arrival_ns, trace.start_ns()[i]));
+    ns += static_cast<double>(trace.end_ns(i) - std::max(record->last_arrival_ns, trace.start_ns()[i])) - latency_ns;
   }
   return bytes > 0 && ns > 0 ? std::optional(bytes / ns) : std::nullopt;
 }
 
 StepBound step_bound(const plan::Config& config, const ComputeDurations& compute, const Trace* off) {
   const bool is_paced = config.run.link_gbps > 0;
-  const std::optional<double> rate = is_paced || off == nullptr ? std::nullopt : transfer_rate_alone(*off);
+  const std::optional<double> rate =
+      is_paced || off == nullptr ? std::nullopt : transfer_rate_alone(*off, config.run.link_latency_us * 1e3);
   if (!is_paced && !rate && config.parallel.data_parallel_size > 1 && !config.run.no_comm)
     return {std::nullopt, "no cell whose transfers run alone"};
   const Program program = program_of_a_step(config);
@@ -103,10 +111,7 @@ StepBound step_bound(const plan::Config& config, const ComputeDurations& compute
     const double share = static_cast<double>(cost_bytes(command)) / static_cast<double>(bytes.at(place));
     return static_cast<std::int64_t>(*compute.of(place) * share);
   };
-  const std::string transfers =
-      is_paced ? fmt::format("the link's {} Gbit/s", config.run.link_gbps)
-               : fmt::format("{:.2f} Gbit/s, measured with no compute beside them", rate.value_or(0) * 8);
-  return {makespan(program, duration_of).step_ns, "compute without transfers beside it; transfers at " + transfers};
+  return {makespan_ns(program, duration_of), "compute without transfers beside it" + transfers_text(config, rate)};
 }
 
 }  // namespace underlap::bench

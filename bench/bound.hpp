@@ -29,8 +29,9 @@ class ComputeDurations {
 };
 
 /// The rate at which transfers run with no compute beside them, in bytes on the wire per nanosecond: bytes over time
-/// between the last arrival and the end, summed over a trace. Nullopt without communication.
-std::optional<double> transfer_rate_alone(const Trace& trace);
+/// between the last arrival and the end, less the paced `latency_ns` of each, summed over a trace. Nullopt without
+/// communication.
+std::optional<double> transfer_rate_alone(const Trace& trace, double latency_ns);
 
 /// The least time of a step of `config` by its own schedule, and where the durations come from.
 struct StepBound {

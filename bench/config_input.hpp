@@ -8,9 +8,9 @@
 
 namespace underlap::bench {
 
-/// Reads `config` and completes its plans with what only the model's weights tell: the buckets. Throws as plan::load
-/// does.
-plan::Matrix load_matrix(const std::string& config, const std::vector<plan::Override>& overrides = {});
+/// plan::parse, completed with what only the model's weights tell: the buckets.
+plan::Matrix parse_matrix(const std::string& yaml, const std::string& where,
+                          const std::vector<plan::Override>& overrides = {});
 
 /// The plans of a matrix as JSON: one plan for a single cell, else an object with `cells`: name and plan of each.
 /// Errors of the file as a whole stand in the plans.

@@ -123,7 +123,6 @@ BlockRun HostSession::run(std::size_t cell, std::int32_t block, std::int64_t ste
   BlockRun result;
   result.first_step = ranks.front().trainer->next_step();
   const std::int64_t transfer_cpu_before = transfer_cpu_ns();
-  const std::int64_t process_cpu_before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   const std::int64_t device_ns = clock_ns(CLOCK_MONOTONIC);
   const std::int64_t unix_ns = clock_ns(CLOCK_REALTIME);
   on_every_rank(cell, [&](RankCell& rank_cell, std::int32_t) {
@@ -132,7 +131,6 @@ BlockRun HostSession::run(std::size_t cell, std::int32_t block, std::int64_t ste
     rank_cell.marks = rank_cell.device->take_marks();
   });
   result.transfer_cpu_ns = transfer_cpu_ns() - transfer_cpu_before;
-  result.process_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - process_cpu_before;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     Recorder& recorder = ranks[rank].device->recorder();
     const std::size_t per_step = recorder.largest_stream() / static_cast<std::size_t>(steps) + 1;

@@ -21,7 +21,6 @@ struct BlockRun {
   std::vector<std::vector<double>> losses;  ///< by rank, one per step, the settling step included
   std::int32_t first_step = 0;              ///< step of the first loss
   std::int64_t transfer_cpu_ns = 0;  ///< of all steps: communication streams of all ranks and the transport's thread
-  std::int64_t process_cpu_ns = 0;   ///< of all steps: the whole process
 };
 
 /// All cells of a matrix, built up and ready on the host backend: ranks are threads of this process.

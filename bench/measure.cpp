@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "bench/bound.hpp"
 #include "bench/host_session.hpp"
@@ -90,6 +91,19 @@ std::string link_text(const plan::RunConfig& run) {
   return text + ", TCP over the loopback";
 }
 
+// Blocks are shared by all cells, so what shapes a block cannot differ between them.
+void check_blocks_are_shared(const plan::Matrix& matrix) {
+  const auto shape = [](const plan::RunConfig& r) {
+    return std::tuple(r.backend, r.steps, r.blocks, r.warmup, r.peer_timeout_s);
+  };
+  for (const plan::Cell& cell : matrix.cells)
+    if (shape(cell.plan.config.run) != shape(matrix.cells.front().plan.config.run))
+      throw std::invalid_argument(
+          fmt::format("cell {} differs in run.backend, steps, blocks, warmup or peer_timeout_s: all cells of a matrix "
+                      "share their blocks; measure such a difference in two runs",
+                      cell.name));
+}
+
 // All cells stay in memory side by side. Refused here, a matrix too large costs a message; later it costs the machine.
 void check_memory(const plan::Matrix& matrix) {
   std::int64_t wanted = 0;
@@ -107,6 +121,7 @@ class Measurement {
  public:
   Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
       : matrix_(matrix), options_(options), run_(matrix.cells.front().plan.config.run) {
+    check_blocks_are_shared(matrix);
     results_ = options.resume ? resumed() : fresh();
   }
 
@@ -161,8 +176,24 @@ class Measurement {
       throw std::invalid_argument(
           fmt::format("run.blocks is {}, but {} holds {} finished blocks; ask for at least those", run_.blocks,
                       options_.folder.string(), results.blocks_done));
+    check_same_machine(results.info);
     results.blocks_planned = static_cast<std::int32_t>(run_.blocks);
     return results;
+  }
+
+  // Blocks of two builds or machines are no pairs.
+  void check_same_machine(const RunInfo& before) const {
+    const auto check = [this](const char* what, const std::string& then, const std::string& now) {
+      if (then != now)
+        throw std::invalid_argument(
+            fmt::format("{} was measured with another {} ({}; now {}): its blocks and new ones "
+                        "cannot be compared. Measure into another folder",
+                        options_.folder.string(), what, then, now));
+    };
+    check("machine", before.host_name_hash, options_.info.host_name_hash);
+    check("processor", before.cpu_model, options_.info.cpu_model);
+    check("commit", before.commit, options_.info.commit);
+    check("compiler", before.compiler, options_.info.compiler);
   }
 
   std::int32_t first_step() const {
@@ -205,6 +236,7 @@ class Measurement {
 
   void warm_up(HostSession& session) {
     for (std::size_t cell = 0; cell < matrix_.cells.size(); ++cell) {
+      results_.cells[cell].warmup_losses.clear();  // of a run that is resumed: weights begin anew
       const BlockRun run = session.run(cell, -1, std::max<std::int64_t>(1, run_.warmup));
       for (std::size_t i = 0; i < run.losses.front().size(); ++i)
         results_.cells[cell].warmup_losses.push_back(mean_loss(run, i));
@@ -235,23 +267,25 @@ class Measurement {
     return mismatches;
   }
 
-  std::optional<Trace> trace_of(std::optional<std::size_t> cell) const {
-    if (!cell || results_.cells[*cell].trace_file.empty()) return std::nullopt;
-    return formats::read_trace(options_.folder / results_.cells[*cell].trace_file);
+  // The trace of a cell as its file holds it, or null without recorder. Read once.
+  const Trace* trace_of(std::optional<std::size_t> cell) {
+    if (!cell || results_.cells[*cell].trace_file.empty()) return nullptr;
+    const auto [entry, is_new] = traces_.try_emplace(*cell);
+    if (is_new) entry->second = formats::read_trace(options_.folder / results_.cells[*cell].trace_file);
+    return &entry->second;
   }
 
   void lay_bounds() {
     for (std::size_t i = 0; i < results_.cells.size(); ++i) {
       const References references = find_references(results_.cells, i);
-      const std::optional<Trace> no_comm = trace_of(references.no_comm);
-      const std::optional<Trace> off = trace_of(references.off);
+      const Trace* no_comm = trace_of(references.no_comm);
       CellResult& cell = results_.cells[i];
-      if (!no_comm) {
-        cell.bound_source = "no cell without transfers to take durations from";
+      if (no_comm == nullptr) {
+        cell.bound_source = "no traced cell without transfers to take durations from";
         continue;
       }
       const StepBound bound =
-          step_bound(matrix_.cells[i].plan.config, ComputeDurations(*no_comm), off ? &*off : nullptr);
+          step_bound(matrix_.cells[i].plan.config, ComputeDurations(*no_comm), trace_of(references.off));
       cell.bound_ns = bound.step_ns;
       cell.bound_source = bound.source;
     }
@@ -261,6 +295,7 @@ class Measurement {
   const MeasureOptions& options_;
   plan::RunConfig run_;
   RunResults results_;
+  std::map<std::size_t, Trace> traces_;                            // of the cells that bounds are taken from
   std::vector<std::unique_ptr<formats::PerfettoWriter>> writers_;  // by cell; null without recorder
 };
 

@@ -3,22 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "bench/atomic_file.hpp"
 #include "bench/report_tables.hpp"
 
 namespace underlap::bench {
 namespace {
 
-bool is_paced(const RunResults& results) {
-  return std::any_of(results.cells.begin(), results.cells.end(), [](const CellResult& cell) { return cell.paced; });
-}
-
-// The sentence that must stand by every figure of a link that is not what it seems.
+// The sentence that must stand by every figure of the host backend: its link is no link.
 std::string link_text(const RunResults& results) {
-  if (!is_paced(results)) return results.info.link;
-  return results.info.link + ": loopback; the transfer burns the cores that compute needs";
+  if (results.info.backend != "host") return results.info.link;
+  return results.info.link + ": the transfers run on the cores that compute needs";
 }
 
 std::string progress_text(const RunResults& results) {
@@ -57,20 +51,28 @@ std::string machine_markdown(const RunInfo& info) {
   return markdown(table);
 }
 
+constexpr const char* kUnderTheTable = "step/bound in parentheses: against the bound and the transfers' CPU time\n";
+
 constexpr const char* kHowToRead = R"(## How to read it
 
 - A step's time is the median over blocks of each block's median step; the interval comes from resampling blocks.
-- `step / off` is taken within each block against the cell with every overlap off and otherwise equal values, so drift
+- `+knob` in a cell's name stands for `knob=true`, `-knob` for `knob=false`.
+- `step/off` is taken within each block against the cell with every overlap off and otherwise equal values, so drift
   of the machine cancels. Below 1 overlap won; where the interval holds 1, nothing was shown.
-- `exposed` is communication with no compute under it, mean over the ranks; `worst rank` that of each step's worst.
+- `exposed` is communication with no compute under it, mean over the ranks; `worst exposed` that of each step's worst.
 - `overlap %` is the share of communication that ran under compute. It says nothing about the step alone: communication
   that overlap made longer can be hidden and still cost time. The target is the step.
 - `E` is the share of what communication cost the step without overlap that overlap took away; negative means that it
   lost. It is left out where there was too little to take.
-- `step / bound` is the step against what the schedule forces if no operation slowed another down.
-- `transfer CPU` is processor time of the communication threads of all ranks: on the host it is taken from compute.
+- `wire MB` is what one rank sends in a step.
+- `step/bound` is the step against what the schedule forces if no operation slowed another down. The figure in
+  parentheses adds the transfers' CPU time to the bound: over the loopback the transfers run on the cores that compute
+  needs.
+- `CPU ms` is that time: processor time of the communication threads of all ranks and of the transport, per step.
 - `numerics` says how a cell's losses compare with the reference's: bit_identical, reordered (up to summation order) or
-  lower_precision.
+  lower_precision, with the largest relative difference.
+- A ratio along an axis compares two cells that differ in that axis alone. It `resolves 1 %` where half the width of its
+  interval is at most that; `blocks for 1 %` is how many blocks would get there at the spread seen in this run.
 
 bench/METRICS.md defines every word with formula and source.
 )";
@@ -85,7 +87,13 @@ std::string section(const std::string& title, const std::string& about, const Ta
 std::string report_table(const RunResults& results, const TableFormat& format) {
   const std::string heading =
       fmt::format("backend {}; link {}\n{}\n", results.info.backend, link_text(results), progress_text(results));
-  return heading + render(cell_table(results, summarise(results)), format) + mismatch_text(results);
+  const std::vector<CellSummary> summaries = summarise(results);
+  const std::string cells = render(cell_table(results, summaries), format);
+  const bool shows_bound = cells.substr(0, cells.find('\n')).find("step/bound") != std::string::npos;
+  std::string text = heading + cells + (shows_bound ? kUnderTheTable : "");
+  for (const AxisTable& along : axis_tables(results, summaries))
+    text += fmt::format("\n{}\n{}", along.title, render(along.table, format));
+  return text + mismatch_text(results);
 }
 
 std::string report_table(const RunResults& results, int width, bool colour) {
@@ -100,6 +108,9 @@ std::string report_markdown(const RunResults& results) {
   if (const std::string mismatches = mismatch_text(results); !mismatches.empty())
     text += fmt::format("```\n{}```\n\n", mismatches);
   text += section("Cells", "Times are of one training step.", cell_table(results, summaries));
+  for (const AxisTable& along : axis_tables(results, summaries))
+    text += section(along.title, "Steps of cells that differ in this axis alone, as a ratio within each block.",
+                    along.table);
   text +=
       section("Communication by purpose",
               "Per step, mean over the ranks. Simultaneous purposes each count in full, so rows may sum to more than "

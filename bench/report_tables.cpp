@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
 namespace underlap::bench {
 namespace {
@@ -24,16 +26,41 @@ TableCell ratio_cell(const std::optional<Estimate>& ratio) {
   return {estimate_text(ratio, 3), style};
 }
 
-TableCell label_cell(const CellResult& cell) {
+// What a cell's losses show, with how far they are from the reference's where they are at all.
+TableCell numerics_cell(const CellResult& cell) {
   const Style style = cell.label == NumericsLabel::mismatch      ? Style::bad
                       : cell.label == NumericsLabel::not_checked ? Style::dim
                                                                  : Style::plain;
-  return {std::string(to_string(cell.label)), style};
+  const std::string label(to_string(cell.label));
+  const bool differs = cell.label == NumericsLabel::reordered || cell.label == NumericsLabel::lower_precision ||
+                       cell.label == NumericsLabel::mismatch;
+  return {differs ? fmt::format("{} {:.1e}", label, cell.max_loss_difference) : label, style};
 }
 
-std::string loss_difference_text(const CellResult& cell) {
-  const bool compared = cell.label != NumericsLabel::reference && cell.label != NumericsLabel::not_checked;
-  return compared ? fmt::format("{:.1e}", cell.max_loss_difference) : "-";
+// "1.42 (1.07)": against the bound, and in parentheses against the bound and the CPU time of the transfers.
+std::string bound_text(const CellSummary& summary) {
+  if (!summary.step_ratio_to_bound) return "-";
+  return fmt::format("{:.2f} ({})", *summary.step_ratio_to_bound, number_text(summary.step_ratio_to_bound_and_cpu, 2));
+}
+
+std::string interval_text(const std::optional<Estimate>& estimate, int digits) {
+  if (!estimate || !estimate->interval) return "-";
+  return fmt::format("[{:.{}f}, {:.{}f}]", estimate->interval->low, digits, estimate->interval->high, digits);
+}
+
+// Megabytes with at least three digits that count, so that a tiny model's do not round to nothing.
+std::string megabytes_text(const std::optional<double>& bytes) {
+  if (!bytes) return "-";
+  const double megabytes = *bytes / 1e6;
+  return megabytes == 0 || megabytes >= 1 ? fmt::format("{:.2f}", megabytes) : fmt::format("{:.3g}", megabytes);
+}
+
+// Digits behind the point that leave a column of times four that count.
+int digits_of(const std::vector<CellSummary>& summaries) {
+  double largest = 0;
+  for (const CellSummary& summary : summaries)
+    if (summary.step_ms) largest = std::max(largest, summary.step_ms->value);
+  return largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 10 ? 2 : 3;
 }
 
 std::string delta_us(std::int64_t ns) {
@@ -57,34 +84,99 @@ std::string bytes_text(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, kUnits[unit]);
 }
 
+std::string short_name(std::string_view cell) {
+  std::string out;
+  while (!cell.empty()) {
+    const std::string_view word = cell.substr(0, cell.find(' '));
+    cell.remove_prefix(std::min(cell.size(), word.size() + 1));
+    const bool is_on = word.ends_with("=true");
+    const bool is_off = word.ends_with("=false");
+    const std::string_view axis = word.substr(0, word.rfind('='));
+    out += fmt::format("{}{}{}", out.empty() ? "" : " ",
+                       is_on    ? "+"
+                       : is_off ? "-"
+                                : "",
+                       is_on || is_off ? axis : word);
+  }
+  return out;
+}
+
 Table cell_table(const RunResults& results, const std::vector<CellSummary>& summaries) {
   Table table{{{"cell", Align::left},
                {"step ms [95 %]"},
-               {"step / off [95 %]", Align::right, 1},
+               {"step/off [95 %]", Align::right, 1},
                {"exposed ms"},
-               {"worst rank", Align::right, 7},
-               {"comm ms", Align::right, 3},
+               {"comm ms", Align::right, 2},
                {"overlap %"},
-               {"E", Align::right, 2},
-               {"wire / rank", Align::right, 5},
-               {"transfer CPU ms", Align::right, 6},
-               {"step / bound", Align::right, 4},
-               {"loss", Align::right, 5},
-               {"loss diff", Align::right, 8},
-               {"numerics", Align::left, 2}},
+               {"E", Align::right, 3},
+               {"wire MB", Align::right, 4},
+               {"CPU ms", Align::right, 7},
+               {"step/bound", Align::right, 6},
+               {"numerics", Align::left, 5},
+               {"worst exposed ms", Align::right, 8},
+               {"E [95 %]", Align::right, 9},
+               {"loss", Align::right, 10}},
               {}};
+  const int digits = digits_of(summaries);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const CellSummary& summary = summaries[i];
-    const CellResult& cell = results.cells[i];
-    table.rows.push_back({cell.paced ? cell.name + " (paced)" : cell.name, estimate_text(summary.step_ms, 2),
-                          ratio_cell(summary.step_ratio_to_off), value_text(summary.exposed_ms, 2),
-                          value_text(summary.exposed_worst_ms, 2), value_text(summary.comm_ms, 2),
-                          number_text(summary.overlap_pct, 1), number_text(summary.efficiency, 2),
-                          summary.bytes_on_wire ? bytes_text(*summary.bytes_on_wire) : "-",
-                          number_text(summary.transfer_cpu_ms, 2), number_text(summary.step_ratio_to_bound, 2),
-                          number_text(summary.final_loss, 4), loss_difference_text(cell), label_cell(cell)});
+    table.rows.push_back({short_name(summary.name), estimate_text(summary.step_ms, digits),
+                          ratio_cell(summary.step_ratio_to_off), value_text(summary.exposed_ms, digits),
+                          value_text(summary.comm_ms, digits), number_text(summary.overlap_pct, 1),
+                          value_text(summary.efficiency, 2), megabytes_text(summary.bytes_on_wire),
+                          number_text(summary.transfer_cpu_ms, digits), bound_text(summary),
+                          numerics_cell(results.cells[i]), value_text(summary.exposed_worst_ms, digits),
+                          interval_text(summary.efficiency, 2), number_text(summary.final_loss, 4)});
   }
   return table;
+}
+
+namespace {
+
+std::string value_on(const CellResult& cell, const std::string& axis) {
+  for (const auto& [name, value] : cell.values)
+    if (name == axis) return value;
+  return "";
+}
+
+// What sets a pair along `axis` apart from the other pairs: the cell's name without that axis.
+std::string name_without(const CellResult& cell, const std::string& axis) {
+  const std::string value = value_on(cell, axis);
+  std::istringstream words(cell.name);
+  std::string rest;
+  for (std::string word; words >> word;)
+    if (word != axis + "=" + value && word != value) rest += (rest.empty() ? "" : " ") + word;
+  return rest.empty() ? "all" : short_name(rest);
+}
+
+AxisTable empty_axis_table(const RunResults& results, const AxisPair& pair) {
+  return {.axis = pair.axis,
+          .title = fmt::format("Ratios along {}: step with {} / step with {}", pair.axis,
+                               value_on(results.cells[pair.cell], pair.axis),
+                               value_on(results.cells[pair.other], pair.axis)),
+          .table = {{{"cell", Align::left},
+                     {"step ratio [95 %]"},
+                     {"half-width %"},
+                     {"resolves 1 %", Align::left},
+                     {"blocks for 1 %"}},
+                    {}}};
+}
+
+}  // namespace
+
+std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<CellSummary>& summaries) {
+  std::vector<AxisTable> tables;
+  for (const AxisPair& pair : pairs_along_axes(results.cells)) {
+    const auto found = summaries[pair.cell].ratios_along.find(pair.axis);
+    if (found == summaries[pair.cell].ratios_along.end()) continue;
+    if (tables.empty() || tables.back().axis != pair.axis) tables.push_back(empty_axis_table(results, pair));
+    const AxisRatio& ratio = found->second;
+    const std::string half_width = ratio.half_width ? fmt::format("{:.2f}", 100 * *ratio.half_width) : "-";
+    tables.back().table.rows.push_back({name_without(results.cells[pair.cell], pair.axis), ratio_cell(ratio.step_ratio),
+                                        half_width, std::string(ratio.is_resolved ? "yes" : "no"),
+                                        ratio.blocks_needed ? std::to_string(*ratio.blocks_needed) : "-"});
+  }
+  return tables;
 }
 
 Table purpose_table(const std::vector<CellSummary>& summaries) {
@@ -99,7 +191,7 @@ Table purpose_table(const std::vector<CellSummary>& summaries) {
               {}};
   for (const CellSummary& summary : summaries)
     for (const auto& [purpose, figures] : summary.purposes)
-      table.rows.push_back({summary.name, purpose, fmt::format("{:g}", figures.count),
+      table.rows.push_back({short_name(summary.name), purpose, fmt::format("{:g}", figures.count),
                             bytes_text(figures.bytes_on_wire), number_text(figures.comm_ms, 3),
                             number_text(figures.exposed_ms, 3), number_text(figures.exposed_wait_ms, 3),
                             number_text(figures.exposed_transfer_ms, 3)});
@@ -120,10 +212,11 @@ Table win_table(const RunResults& results) {
     if (!references.off || references.off == i || results.cells[i].no_comm) continue;
     const auto win = where_a_win_went(results.cells[*references.off], results.cells[i]);
     if (!win) continue;
-    table.rows.push_back(
-        {results.cells[*references.off].name, results.cells[i].name, delta_us(win->window_delta_ns()),
-         delta_us(win->to.compute_ns - win->from.compute_ns), delta_us(win->to.exposed_ns - win->from.exposed_ns),
-         delta_us(win->to.copy_only_ns - win->from.copy_only_ns), delta_us(win->to.idle_ns - win->from.idle_ns)});
+    table.rows.push_back({short_name(results.cells[*references.off].name), short_name(results.cells[i].name),
+                          delta_us(win->window_delta_ns()), delta_us(win->to.compute_ns - win->from.compute_ns),
+                          delta_us(win->to.exposed_ns - win->from.exposed_ns),
+                          delta_us(win->to.copy_only_ns - win->from.copy_only_ns),
+                          delta_us(win->to.idle_ns - win->from.idle_ns)});
   }
   return table;
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/summary.hpp"
@@ -10,8 +11,17 @@
 
 namespace underlap::bench {
 
-/// One row a cell: step, exposure, efficiency, bound, numerics.
+/// One row a cell: step, exposure, efficiency, bound, numerics; the columns in the order in which they matter.
 Table cell_table(const RunResults& results, const std::vector<CellSummary>& summaries);
+
+/// Ratios of steps along one axis of two values: a row for each pair of cells that differ in it alone, with whether
+/// 1 % of a step can be told apart and how many blocks that takes.
+struct AxisTable {
+  std::string axis;
+  std::string title;  ///< with the two values, in the order of the ratio
+  Table table;
+};
+std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<CellSummary>& summaries);
 
 /// One row a cell and purpose of communication.
 Table purpose_table(const std::vector<CellSummary>& summaries);
@@ -19,6 +29,9 @@ Table purpose_table(const std::vector<CellSummary>& summaries);
 /// One row a cell that has an off cell: how the parts of the window changed from off to it, in microseconds with all
 /// their digits, so that each row adds up.
 Table win_table(const RunResults& results);
+
+/// A cell's name with "+knob" for "knob=true" and "-knob" for "knob=false".
+std::string short_name(std::string_view cell);
 
 /// "12.34 [12.10, 12.61]"; "12.34 [-]" where one block gave no interval; "-" where there is no estimate.
 std::string estimate_text(const std::optional<Estimate>& estimate, int digits);

@@ -42,7 +42,7 @@ struct CellResult {
   std::vector<double> warmup_losses;  ///< losses of the steps before the first block
   NumericsLabel label = NumericsLabel::not_checked;
   double max_loss_difference = 0;        ///< relative, against the reference cell
-  std::optional<std::int64_t> bound_ns;  ///< closed-form bound of the step: durations alone, no contention
+  std::optional<std::int64_t> bound_ns;  ///< least time of the step by its own schedule: durations alone, no contention
   std::string bound_source;              ///< which cells the bound's durations come from
   std::string trace_file;                ///< relative to the run folder; empty without recorder
   std::int64_t trace_bytes = 0;          ///< length of the trace after the last finished block

@@ -137,6 +137,17 @@ struct Fields<PurposeSummary> {
 };
 
 template <>
+struct Fields<AxisRatio> {
+  static void visit(auto& along, auto&& field) {
+    field("other_cell", along.other_cell);
+    field("step_ratio", along.step_ratio);
+    field("half_width", along.half_width);
+    field("is_resolved", along.is_resolved);
+    field("blocks_needed", along.blocks_needed);
+  }
+};
+
+template <>
 struct Fields<CellSummary> {
   static void visit(auto& summary, auto&& field) {
     field("off_cell", summary.off_cell);
@@ -152,6 +163,8 @@ struct Fields<CellSummary> {
     field("step_ratio_to_off", summary.step_ratio_to_off);
     field("efficiency", summary.efficiency);
     field("step_ratio_to_bound", summary.step_ratio_to_bound);
+    field("step_ratio_to_bound_and_cpu", summary.step_ratio_to_bound_and_cpu);
+    field("ratios_along", summary.ratios_along);
     field("final_loss", summary.final_loss);
     field("purposes", summary.purposes);
   }

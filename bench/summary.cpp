@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <set>
+#include <span>
 
 namespace underlap::bench {
 namespace {
@@ -117,15 +119,42 @@ bool clearly_positive(const Estimate& ect_off, double step_off_ms) {
   return low > 0 && ect_off.value > kSmallestEctShare * step_off_ms;
 }
 
-std::optional<double> efficiency(const CellResult& cell, const CellResult& off, const CellResult& no_comm) {
+double efficiency_of(std::span<const double> ect, std::span<const double> ect_off) {
+  return 1 - median(ect) / median(ect_off);
+}
+
+// Resamples blocks as bootstrap() does, but both differences together: E is a ratio of their medians. Resamples whose
+// ECT_off is not positive have no E and are left out; the caller has seen that they are few.
+std::optional<Interval> efficiency_interval(const std::vector<double>& ect, const std::vector<double>& ect_off) {
+  constexpr int kResamples = 2000;
+  if (ect.size() < 2) return std::nullopt;
+  std::mt19937_64 engine(1);
+  std::vector<double> some(ect.size()), some_off(ect.size()), results;
+  for (int i = 0; i < kResamples; ++i) {
+    for (std::size_t j = 0; j < ect.size(); ++j) {
+      const std::size_t block = engine() % ect.size();
+      some[j] = ect[block];
+      some_off[j] = ect_off[block];
+    }
+    if (median(some_off) > 0) results.push_back(efficiency_of(some, some_off));
+  }
+  return Interval{quantile(results, 0.025), quantile(results, 0.975)};
+}
+
+std::optional<Estimate> efficiency(const CellResult& cell, const CellResult& off, const CellResult& no_comm) {
   const Blocks t_comp = by_block(no_comm, step_ms);
   const Blocks steps_off = by_block(off, step_ms);
-  const Blocks ect = paired_difference(by_block(cell, step_ms), t_comp);
-  const Blocks ect_off = paired_difference(steps_off, t_comp);
-  if (ect.empty() || ect_off.empty()) return std::nullopt;
-  const Estimate divisor = block_median(ect_off);
-  if (!clearly_positive(divisor, block_median(steps_off).value)) return std::nullopt;
-  return 1 - block_median(ect).value / divisor.value;
+  const Blocks differences = paired_difference(by_block(cell, step_ms), t_comp);
+  std::vector<double> ect, ect_off;
+  Blocks divisors = paired_difference(steps_off, t_comp);
+  std::erase_if(divisors, [&](const auto& block) { return !differences.contains(block.first); });
+  if (divisors.empty() || !clearly_positive(block_median(divisors), block_median(steps_off).value)) return std::nullopt;
+  for (const auto& [block, values] : divisors) {
+    ect.push_back(differences.at(block).front());
+    ect_off.push_back(values.front());
+  }
+  return Estimate{efficiency_of(ect, ect_off), efficiency_interval(ect, ect_off),
+                  static_cast<std::int32_t>(ect.size())};
 }
 
 void compare(CellSummary& summary, const std::vector<CellResult>& cells, std::size_t cell) {
@@ -138,11 +167,33 @@ void compare(CellSummary& summary, const std::vector<CellResult>& cells, std::si
     summary.efficiency = efficiency(cells[cell], cells[*references.off], cells[*references.no_comm]);
 }
 
+void compare_along_axes(std::vector<CellSummary>& summaries, const std::vector<CellResult>& cells) {
+  for (const AxisPair& pair : pairs_along_axes(cells)) {
+    const std::optional<Estimate> ratio = ratio_to(cells[pair.other], cells[pair.cell]);
+    if (!ratio) continue;
+    AxisRatio& along = summaries[pair.cell].ratios_along[pair.axis];
+    along = {.other_cell = cells[pair.other].name,
+             .step_ratio = *ratio,
+             .half_width = {},
+             .is_resolved = ratio->interval && ratio->interval->half_width() <= kRatioResolution,
+             .blocks_needed = blocks_to_resolve(*ratio, kRatioResolution)};
+    if (ratio->interval) along.half_width = ratio->interval->half_width();
+  }
+}
+
 std::optional<double> final_loss(const CellResult& cell) {
   const auto last = std::max_element(cell.samples.begin(), cell.samples.end(), [](const auto& a, const auto& b) {
     return std::pair(a.block, a.step) < std::pair(b.block, b.step);
   });
   return last == cell.samples.end() ? std::nullopt : std::optional(last->loss);
+}
+
+void hold_against_bound(CellSummary& summary, const CellResult& cell) {
+  if (!summary.step_ms || cell.bound_ns.value_or(0) <= 0) return;
+  const double bound_ms = ms(*cell.bound_ns);
+  summary.step_ratio_to_bound = summary.step_ms->value / bound_ms;
+  if (summary.transfer_cpu_ms)
+    summary.step_ratio_to_bound_and_cpu = summary.step_ms->value / (bound_ms + *summary.transfer_cpu_ms);
 }
 
 CellSummary summarise_alone(const CellResult& cell) {
@@ -158,8 +209,7 @@ CellSummary summarise_alone(const CellResult& cell) {
   summary.transfer_cpu_ms = value_of(cell, [](const StepSample& s) { return std::optional(ms(s.transfer_cpu_ns)); });
   summary.final_loss = final_loss(cell);
   summary.purposes = purposes_of(cell);
-  if (summary.step_ms && cell.bound_ns.value_or(0) > 0)
-    summary.step_ratio_to_bound = summary.step_ms->value / ms(*cell.bound_ns);
+  hold_against_bound(summary, cell);
   return summary;
 }
 
@@ -193,6 +243,7 @@ std::vector<CellSummary> summarise(const RunResults& results) {
   std::vector<CellSummary> summaries;
   for (std::size_t i = 0; i < results.cells.size(); ++i)
     compare(summaries.emplace_back(summarise_alone(results.cells[i])), results.cells, i);
+  compare_along_axes(summaries, results.cells);
   return summaries;
 }
 

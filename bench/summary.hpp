@@ -23,6 +23,15 @@ struct PurposeSummary {
   double count = 0;
 };
 
+/// A cell's step against that of the cell with the other value of one axis.
+struct AxisRatio {
+  std::string other_cell;
+  Estimate step_ratio;                        ///< step / step of the other cell within a block
+  std::optional<double> half_width;           ///< of the interval; absent without one
+  bool is_resolved = false;                   ///< the half-width is at most kRatioResolution
+  std::optional<std::int64_t> blocks_needed;  ///< for that half-width, at the spread seen so far
+};
+
 /// What is said of one cell. Times are medians over blocks of medians over steps, with their bootstrap intervals.
 /// An absent figure could not be formed: the cell ran without its recorder, or the cell to compare with is missing.
 struct CellSummary {
@@ -38,11 +47,18 @@ struct CellSummary {
   std::optional<double> bytes_on_wire;        ///< per rank and step
   std::optional<double> transfer_cpu_ms;      ///< CPU time of the transfers of all ranks, per step
   std::optional<Estimate> step_ratio_to_off;  ///< step / step_off within a block; below 1: overlap won
-  std::optional<double> efficiency;           ///< E = 1 - ECT / ECT_off with ECT = step - T_comp; negative is legal
+  std::optional<Estimate> efficiency;         ///< E = 1 - ECT / ECT_off with ECT = step - T_comp; negative is legal
   std::optional<double> step_ratio_to_bound;  ///< step / bound_ns
-  std::optional<double> final_loss;           ///< of the last measured step
+  /// step / (bound_ns + transfer_cpu_ms): as if all the transfers' CPU time held up the step that the edges force.
+  std::optional<double> step_ratio_to_bound_and_cpu;
+  /// By axis of two values that toggles neither overlap nor transfers; in the cells with the first of the values.
+  std::map<std::string, AxisRatio> ratios_along;
+  std::optional<double> final_loss;  ///< of the last measured step
   std::map<std::string, PurposeSummary> purposes;
 };
+
+/// A difference of the step that should be told apart, as a share of it.
+constexpr double kRatioResolution = 0.01;
 
 /// The cells that a cell is held against, as indices.
 struct References {
@@ -54,14 +70,24 @@ struct References {
 ///
 /// An axis toggles overlap where the last part of its dotted path begins or ends with "overlap" (overlap,
 /// ddp.overlap_grad_reduce, tp_comm_overlap) or is grad_reduce or param_gather; its values off, false and none mean
-/// off. The axis run.no_comm (or no_comm) is never compared.
+/// off. The axis run.no_comm (or no_comm) is never compared; nor is run.trace (or trace), but of several cells that
+/// could be the reference one with the same value of it is taken.
 ///
 /// off      communicates, has every overlap axis off, and equals the cell in all other axes. None where the matrix
 ///          toggles no overlap. The off cell is its own.
-/// no_comm  a no_comm cell equal in all axes but those of overlap; an axis that it lacks counts as equal. Where there
-/// are
-///          several, the one with overlap off, since T_comp is to be that of the unsplit kernels.
+/// no_comm  a no_comm cell equal in all axes but those of overlap; an axis that it lacks counts as equal. Of several
+///          the one with overlap off, since T_comp is to be that of the unsplit kernels.
 References find_references(const std::vector<CellResult>& cells, std::size_t cell);
+
+/// Two cells that differ in the value of one axis alone: `cell` has the one that the matrix names first.
+struct AxisPair {
+  std::string axis;
+  std::size_t cell = 0;
+  std::size_t other = 0;
+};
+
+/// All pairs along the axes of exactly two values that toggle neither overlap nor transfers, axis by axis.
+std::vector<AxisPair> pairs_along_axes(const std::vector<CellResult>& cells);
 
 /// One summary per cell, in the order of the cells. Deterministic. Never throws for what was measured.
 std::vector<CellSummary> summarise(const RunResults& results);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "bench/report_tables.hpp"
 #include "tests/bench/sample_results.hpp"
@@ -37,13 +38,43 @@ RunResults measured() {
   return results;
 }
 
-TEST(ReportTable, SaysThatThePacedLinkTakesCoresFromCompute) {
-  const std::string paced = report_table(measured(), 200, false);
-  EXPECT_THAT(paced, HasSubstr("paced to 4 Gbit/s: loopback; the transfer burns the cores that compute needs"));
-  EXPECT_THAT(paced, HasSubstr("off (paced)"));
-  RunResults real = measured();
-  for (CellResult& cell : real.cells) cell.paced = false;
-  EXPECT_THAT(report_table(real, 200, false), Not(HasSubstr("burns")));
+// A matrix whose table is as wide as that of bench/matrices/quick.yaml.
+RunResults wide() {
+  RunResults results = measured();
+  results.cells[0].name = "off -grad_reduce_in_fp32";
+  results.cells[0].label = NumericsLabel::lower_precision;
+  results.cells[0].max_loss_difference = 1e-4;
+  results.cells[1].name = "no_comm grad_reduce_in_fp32=true";
+  for (CellResult& cell : results.cells) cell.bound_ns = 4'000'000;
+  return results;
+}
+
+RunResults traced_and_not() {
+  RunResults results = measured();
+  results.cells = {cell_of("trace=true", {{"trace", "true"}},
+                           {step_of(0, 0, {split_of(10000, 0, 0, 0)}), step_of(1, 1, {split_of(10180, 0, 0, 0)})}),
+                   cell_of("trace=false", {{"trace", "false"}},
+                           {step_of(0, 0, {split_of(10000, 0, 0, 0)}), step_of(1, 1, {split_of(10000, 0, 0, 0)})})};
+  return results;
+}
+
+std::string line_with(const std::string& text, const std::string& part) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(part) != std::string::npos) return line;
+  return "no line with " + part;
+}
+
+TEST(ReportTable, SaysThatTransfersOfTheHostTakeCoresFromCompute) {
+  const std::string host = report_table(measured(), 200, false);
+  EXPECT_THAT(host, HasSubstr("paced to 4 Gbit/s: the transfers run on the cores that compute needs"));
+  RunResults other = measured();
+  other.info.backend = "cuda";
+  EXPECT_THAT(report_table(other, 200, false), Not(HasSubstr("cores")));
+}
+
+TEST(ReportTable, SaysTheLinkOnceAndNotInEveryRow) {
+  EXPECT_THAT(report_table(measured(), 200, false), Not(HasSubstr("(paced)")));
 }
 
 TEST(ReportTable, ShowsIntervalsAndWhatTooFewBlocksCannotGive) {
@@ -58,11 +89,75 @@ TEST(ReportTable, ShowsIntervalsAndWhatTooFewBlocksCannotGive) {
 }
 
 TEST(ReportTable, KeepsStepExposureAndOverlapInEightyColumns) {
-  const std::string text = report_table(measured(), 80, false);
+  const std::string text = report_table(wide(), 80, false);
   EXPECT_THAT(text, HasSubstr("step ms [95 %]"));
   EXPECT_THAT(text, HasSubstr("exposed ms"));
   EXPECT_THAT(text, HasSubstr("overlap %"));
-  EXPECT_THAT(text, HasSubstr("not shown in 80 columns: loss diff"));
+  EXPECT_THAT(text, HasSubstr("not shown in 80 columns: loss"));
+}
+
+TEST(ReportTable, ShowsAllThatACellIsJudgedByIn160Columns) {
+  const std::string text = report_table(wide(), 160, false);
+  const std::string titles = line_with(text, "step ms");
+  for (const char* title : {"step ms [95 %]", "step/off [95 %]", "exposed ms", "comm ms", "overlap %", "  E  ",
+                            "wire MB", "step/bound", "numerics"})
+    EXPECT_THAT(titles, HasSubstr(title));
+  const std::string row = line_with(text, "off -grad_reduce_in_fp32");
+  EXPECT_THAT(row, HasSubstr("lower_precision 1.0e-04"));
+  EXPECT_THAT(row, HasSubstr("2.52 (2.02)")) << "step 10.1 ms, bound 4 ms, CPU 1 ms";
+  EXPECT_THAT(row, HasSubstr("0.0041")) << "MB on the wire";
+}
+
+TEST(ReportTable, ShowsDigitsAsTheStepsAreLong) {
+  RunResults results = measured();
+  EXPECT_THAT(report_table(results, 200, false), HasSubstr("10.10 [10.00, 10.20]"));
+  for (CellResult& cell : results.cells)
+    for (StepSample& sample : cell.samples) sample.step_ns *= 20;
+  EXPECT_THAT(report_table(results, 200, false), HasSubstr("202.0 [200.0, 204.0]"));
+  for (CellResult& cell : results.cells)
+    for (StepSample& sample : cell.samples) sample.step_ns /= 400;
+  EXPECT_THAT(report_table(results, 200, false), HasSubstr("0.505 [0.500, 0.510]"));
+}
+
+TEST(ReportTable, ComparesStepsAlongAnAxisOfTwoValues) {
+  const std::string text = report_table(traced_and_not(), 160, false);
+  EXPECT_THAT(text, HasSubstr("Ratios along trace: step with true / step with false\n"));
+  const std::string row = line_with(text, "all ");
+  EXPECT_THAT(row, HasSubstr("1.009 [1.000, 1.018]"));
+  EXPECT_THAT(report_table(measured(), 160, false), Not(HasSubstr("Ratios along"))) << "overlap has its own column";
+  EXPECT_THAT(report_markdown(traced_and_not()), HasSubstr("| all | 1.009 [1.000, 1.018] | 0.90 | yes | 2 |"));
+}
+
+TEST(ReportTable, NamesAPairByWhatBothCellsHaveInCommon) {
+  RunResults results = measured();
+  for (const char* fp32 : {"true", "false"}) {
+    CellResult cell = results.cells[1];
+    cell.name = std::string("both grad_reduce_in_fp32=") + fp32 + " prefetch=true";
+    cell.values = {{"overlap", "both"}, {"grad_reduce_in_fp32", fp32}, {"prefetch", "true"}};
+    results.cells.push_back(cell);
+  }
+  EXPECT_THAT(report_markdown(results),
+              HasSubstr("Ratios along grad_reduce_in_fp32: step with true / step with false"));
+  EXPECT_THAT(report_markdown(results), HasSubstr("| both +prefetch | 1.000 [1.000, 1.000] | 0.00 | yes | 2 |"));
+}
+
+TEST(ReportTable, ExplainsTheBoundOnlyWhereItIsShown) {
+  EXPECT_THAT(report_table(wide(), 160, false), HasSubstr("step/bound in parentheses"));
+  EXPECT_THAT(report_table(wide(), 80, false), Not(HasSubstr("step/bound in parentheses")));
+}
+
+TEST(ReportTable, SaysHowManyBlocksWouldResolveOnePercent) {
+  RunResults results = traced_and_not();
+  results.cells[0].samples[1].step_ns = 10'500'000;
+  EXPECT_THAT(report_markdown(results), HasSubstr("| 1.025 [1.000, 1.050] | 2.50 | no | 13 |"));
+  for (CellResult& cell : results.cells) cell.samples.resize(1);
+  EXPECT_THAT(report_markdown(results), HasSubstr("| 1.000 [-] | - | no | - |"));
+}
+
+TEST(ShortName, WritesSwitchesWithTheirSign) {
+  EXPECT_EQ(short_name("both grad_reduce_in_fp32=true trace=false"), "both +grad_reduce_in_fp32 -trace");
+  EXPECT_EQ(short_name("bucket_size=200000"), "bucket_size=200000");
+  EXPECT_EQ(short_name(""), "");
 }
 
 TEST(ReportTable, CallsAMismatchByItsName) {
@@ -93,7 +188,7 @@ TEST(ReportMarkdown, HasCommandCommitPurposesAndTheWayToTheDefinitions) {
   const std::string text = report_markdown(measured());
   EXPECT_THAT(text, HasSubstr("`underlap run a.yaml`"));
   EXPECT_THAT(text, HasSubstr("0.1.0, commit abc123"));
-  EXPECT_THAT(text, HasSubstr("**Link: paced to 4 Gbit/s: loopback"));
+  EXPECT_THAT(text, HasSubstr("**Link: paced to 4 Gbit/s: the transfers run"));
   EXPECT_THAT(text, HasSubstr("| on | grad_reduce_scatter | 2 | 4.10 kB | 4.000 | 0.500 | 0.000 | 0.500 |"));
   EXPECT_THAT(text, HasSubstr("bench/METRICS.md"));
 }

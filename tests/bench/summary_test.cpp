@@ -78,7 +78,7 @@ TEST(Summarise, GivesTheFiguresOfASteadyCell) {
   EXPECT_DOUBLE_EQ(*on.bytes_on_wire, 4096);
   EXPECT_DOUBLE_EQ(*on.transfer_cpu_ms, 1);
   EXPECT_DOUBLE_EQ(on.step_ratio_to_off->value, 0.7);
-  EXPECT_DOUBLE_EQ(*on.efficiency, 0.75);  // ECT 0.1 of 0.4
+  EXPECT_DOUBLE_EQ(on.efficiency->value, 0.75);  // ECT 0.1 of 0.4
   EXPECT_DOUBLE_EQ(on.purposes.at("grad_reduce_scatter").exposed_ms, 0.05);
   EXPECT_DOUBLE_EQ(on.purposes.at("grad_reduce_scatter").count, 2);
 }
@@ -94,7 +94,108 @@ TEST(Summarise, OffCellAndNoCommCellAreNotHeldAgainstOff) {
 TEST(Summarise, EfficiencyIsNegativeWhereOverlapLost) {
   RunResults results = matrix();
   results.cells[1] = steady("on fp32", {{"overlap", "both"}, {"fp32", "true"}}, split_of(800, 350, 50, 0));
-  EXPECT_DOUBLE_EQ(*summarise(results)[1].efficiency, -0.5);
+  EXPECT_DOUBLE_EQ(summarise(results)[1].efficiency->value, -0.5);
+}
+
+TEST(Summarise, EfficiencyHasAnIntervalOverBlocks) {
+  RunResults results = matrix();
+  EXPECT_DOUBLE_EQ(summarise(results)[1].efficiency->interval->half_width(), 0) << "steady blocks";
+  for (StepSample& sample : results.cells[1].samples)
+    if (sample.block == 2) sample.step_ns = 900'000;  // ECT 0.1, 0.1 and 0.3 of 0.4
+  const Estimate efficiency = *summarise(results)[1].efficiency;
+  EXPECT_DOUBLE_EQ(efficiency.value, 0.75);
+  EXPECT_DOUBLE_EQ(efficiency.interval->low, 0.25);
+  EXPECT_DOUBLE_EQ(efficiency.interval->high, 0.75);
+  EXPECT_EQ(efficiency.blocks, 3);
+}
+
+TEST(Summarise, EfficiencyResamplesBlocksOfBothCellsTogether) {
+  RunResults results = matrix();
+  for (const std::size_t cell : {0, 1})
+    for (StepSample& sample : results.cells[cell].samples)
+      if (sample.block == 2) sample.step_ns = cell == 0 ? 1'400'000 : 800'000;  // ECT 0.2 of 0.8, else 0.1 of 0.4
+  const Estimate efficiency = *summarise(results)[1].efficiency;
+  EXPECT_DOUBLE_EQ(efficiency.interval->low, 0.75);
+  EXPECT_DOUBLE_EQ(efficiency.interval->high, 0.75);
+}
+
+TEST(Summarise, EfficiencyOfOneBlockHasNoInterval) {
+  RunResults results = matrix();
+  for (CellResult& cell : results.cells) cell.samples.resize(2);
+  EXPECT_FALSE(summarise(results)[1].efficiency->interval);
+}
+
+TEST(Summarise, HoldsTheStepAgainstTheBoundWithAndWithoutTheTransfersCpu) {
+  RunResults results = matrix();
+  results.cells[0].bound_ns = 500'000;
+  for (StepSample& sample : results.cells[0].samples) sample.transfer_cpu_ns = 300'000;
+  const CellSummary off = summarise(results)[0];
+  EXPECT_DOUBLE_EQ(*off.step_ratio_to_bound, 2);
+  EXPECT_DOUBLE_EQ(*off.step_ratio_to_bound_and_cpu, 1.25);
+  EXPECT_FALSE(summarise(results)[1].step_ratio_to_bound_and_cpu) << "no bound";
+}
+
+TEST(PairsAlongAxes, FindsCellsThatDifferInOneAxisOfTwoValuesAlone) {
+  const auto cells = matrix().cells;
+  const std::vector<AxisPair> pairs = pairs_along_axes(cells);
+  // off fp32 and none off fp32 both stand against off bf16; overlap is not such an axis.
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_EQ(pairs[0].axis, "fp32");
+  EXPECT_EQ(pairs[0].cell, 0U);
+  EXPECT_EQ(pairs[0].other, 2U);
+  EXPECT_EQ(pairs[1].cell, 4U);
+}
+
+TEST(PairsAlongAxes, LeavesOutTogglesAndAxesOfOtherThanTwoValues) {
+  const auto with = [](const std::string& axis, std::vector<std::string> values) {
+    std::vector<CellResult> cells;
+    for (const std::string& value : values) cells.push_back(cell_of(value, {{axis, value}}, {}));
+    return pairs_along_axes(cells).size();
+  };
+  EXPECT_EQ(with("bucket_size", {"1", "2"}), 1U);
+  EXPECT_EQ(with("bucket_size", {"1", "2", "3"}), 0U);
+  EXPECT_EQ(with("bucket_size", {"1"}), 0U);
+  EXPECT_EQ(with("comm_overlap.overlap_grad_reduce", {"true", "false"}), 0U);
+  EXPECT_EQ(with("run.no_comm", {"true", "false"}), 0U);
+}
+
+TEST(PairsAlongAxes, CellsWithoutTheAxisHaveNoPair) {
+  const std::vector<CellResult> cells{
+      cell_of("a", {{"overlap", "on"}}, {}), cell_of("b", {{"overlap", "on"}, {"size", "1"}}, {}),
+      cell_of("c", {{"overlap", "on"}, {"size", "2"}}, {}), cell_of("d", {{"overlap", "off"}, {"size", "2"}}, {})};
+  const std::vector<AxisPair> pairs = pairs_along_axes(cells);
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_EQ(pairs[0].cell, 1U);
+  EXPECT_EQ(pairs[0].other, 2U);
+}
+
+TEST(Summarise, TakesRatiosAlongAnAxisFromItsFirstValueToItsSecond) {
+  RunResults results;
+  results.cells = {steady("a", {{"trace", "true"}}, split_of(303, 0, 0, 0)),
+                   steady("b", {{"trace", "false"}}, split_of(300, 0, 0, 0))};
+  const auto summaries = summarise(results);
+  const AxisRatio& ratio = summaries[0].ratios_along.at("trace");
+  EXPECT_EQ(ratio.other_cell, "b");
+  EXPECT_DOUBLE_EQ(ratio.step_ratio.value, 1.01);
+  EXPECT_TRUE(ratio.is_resolved);
+  EXPECT_EQ(ratio.blocks_needed, 3);
+  EXPECT_TRUE(summaries[1].ratios_along.empty());
+}
+
+TEST(FindReferences, RecordingKeepsNoCellFromItsReference) {
+  std::vector<CellResult> cells{cell_of("on", {{"overlap", "on"}, {"trace", "false"}}, {}),
+                                cell_of("off", {{"overlap", "off"}, {"trace", "true"}}, {}),
+                                cell_of("none", {{"overlap", "off"}, {"trace", "true"}}, {})};
+  cells[2].no_comm = true;
+  EXPECT_EQ(find_references(cells, 0).off, 1U);
+  EXPECT_EQ(find_references(cells, 0).no_comm, 2U);
+  // Where a cell that records alike can be had, that one.
+  cells.push_back(cell_of("off", {{"overlap", "off"}, {"trace", "false"}}, {}));
+  cells.push_back(cell_of("none", {{"overlap", "off"}, {"trace", "false"}}, {}));
+  cells[4].no_comm = true;
+  EXPECT_EQ(find_references(cells, 0).off, 3U);
+  EXPECT_EQ(find_references(cells, 0).no_comm, 4U);
+  EXPECT_EQ(find_references(cells, 1).off, 1U);
 }
 
 TEST(Summarise, EfficiencyIsAbsentWhereOffIsNotClearlySlowerThanComputeAlone) {

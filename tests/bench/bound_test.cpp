@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bound.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/impl/step/training.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using testing::HasSubstr;
+
+plan::Config config_with(bool overlap) {
+  plan::Config config = testing_support::small_config(2);
+  config.ddp.overlap_grad_reduce = config.ddp.overlap_param_gather = overlap;
+  config.ddp.bucket_size = 9000;
+  return config;
+}
+
+// A trace of one step in which each slice of a real one takes `ns` nanoseconds, one after the other.
+Trace with_durations(const plan::Config& config, std::int64_t compute_ns, std::int64_t transfer_ns) {
+  const Trace real = testing_support::train(config, 2).traces[0];
+  Trace trace;
+  trace.tracks = real.tracks;
+  trace.groups = real.groups;
+  std::int64_t now = 0;
+  for (std::size_t i = 0; i < real.size(); ++i) {
+    Slice slice = real.slice(i);
+    slice.start_ns = now;
+    const CommunicationRecord* record = real.communication(i);
+    slice.duration_ns = record == nullptr ? compute_ns : transfer_ns;
+    if (record == nullptr) {
+      trace.add(slice);
+    } else {
+      CommunicationRecord copy = *record;
+      copy.last_arrival_ns = now;
+      trace.add(slice, copy);
+    }
+    now += slice.duration_ns;
+  }
+  trace.marks = {{.rank = 0, .block = 0, .step = 0, .time_ns = 0}, {.rank = 0, .block = 0, .step = 1, .time_ns = now}};
+  return trace;
+}
+
+std::int64_t num_compute_slices_of_a_step(const Trace& trace) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i) count += trace.tag(i).step == 1 && trace.communication(i) == nullptr;
+  return count;
+}
+
+TEST(StepBound, WithoutOverlapIsComputeAndTransfersInTurn) {
+  const plan::Config config = config_with(false);
+  const Trace trace = with_durations(config, 1000, 50'000);
+  const StepBound bound = step_bound(config, ComputeDurations(trace), &trace);
+  ASSERT_TRUE(bound.step_ns) << bound.source;
+  // One reduce-scatter in fp32 and one all-gather in bf16 took 50 us each: bytes are shared out by the mean rate.
+  EXPECT_NEAR(static_cast<double>(*bound.step_ns),
+              static_cast<double>(num_compute_slices_of_a_step(trace) * 1000 + 100'000), 50);
+}
+
+TEST(StepBound, APacedLinkTakesItsRateAndItsLatency) {
+  plan::Config config = config_with(false);
+  const Trace trace = with_durations(config, 1000, 1);
+  config.run.link_gbps = 8;  // a byte a nanosecond
+  config.run.link_latency_us = 5;
+  const StepBound bound = step_bound(config, ComputeDurations(trace), nullptr);
+  ASSERT_TRUE(bound.step_ns) << bound.source;
+  const std::int64_t elements = bucket_layout(config).elements;
+  const std::int64_t transfers = elements / 2 * 4 + elements / 2 * 2 + 2 * 5000;
+  EXPECT_NEAR(static_cast<double>(*bound.step_ns),
+              static_cast<double>(num_compute_slices_of_a_step(trace) * 1000 + transfers), 50);
+  EXPECT_THAT(bound.source, HasSubstr("8 Gbit/s"));
+}
+
+TEST(StepBound, OfALatencyAloneIsNotAboveWhatTheOffCellTook) {
+  plan::Config config = config_with(false);
+  const Trace trace = with_durations(config, 1000, 50'000);
+  config.run.link_latency_us = 20;
+  const StepBound bound = step_bound(config, ComputeDurations(trace), &trace);
+  ASSERT_TRUE(bound.step_ns) << bound.source;
+  EXPECT_LE(*bound.step_ns, num_compute_slices_of_a_step(trace) * 1000 + 100'000 + 50) << "latency counted once";
+}
+
+TEST(StepBound, OverlapHidesTransfersButForTheFirstAndTheLastBucket) {
+  const Trace trace = with_durations(config_with(false), 100'000, 50'000);
+  plan::Config slow_compute = config_with(true);
+  const StepBound off = step_bound(config_with(false), ComputeDurations(trace), &trace);
+  const StepBound on = step_bound(slow_compute, ComputeDurations(trace), &trace);
+  ASSERT_TRUE(on.step_ns && off.step_ns);
+  const std::int64_t compute = num_compute_slices_of_a_step(trace) * 100'000;
+  EXPECT_LT(*on.step_ns, *off.step_ns);
+  EXPECT_GT(*on.step_ns, compute);
+}
+
+TEST(StepBound, SaysWhyThereIsNone) {
+  const plan::Config config = config_with(true);
+  const Trace trace = with_durations(config, 1000, 1);
+  const StepBound no_rate = step_bound(config, ComputeDurations(trace), nullptr);
+  EXPECT_FALSE(no_rate.step_ns);
+  EXPECT_THAT(no_rate.source, HasSubstr("transfers run alone"));
+  const StepBound no_compute = step_bound(config, ComputeDurations(Trace{}), &trace);
+  EXPECT_FALSE(no_compute.step_ns);
+}
+
+}  // namespace
+}  // namespace underlap::bench

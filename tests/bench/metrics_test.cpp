@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench/METRICS.md must define every word that a table or a file of results uses.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "bench/report_tables.hpp"
+#include "profiler/analysis/analysis.hpp"
+#include "tests/bench/sample_results.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// A word counts as defined where it stands as code.
+void expect_defined(const std::set<std::string>& words) {
+  static const std::string kMetrics = text_of(std::filesystem::path(UNDERLAP_SOURCE_DIR) / "bench/METRICS.md");
+  EXPECT_FALSE(words.empty());
+  for (const std::string& word : words)
+    EXPECT_NE(kMetrics.find("`" + word + "`"), std::string::npos) << word << " is not in bench/METRICS.md";
+}
+
+// Keys of these are names of modes, purposes, axes and libraries, not words of ours; a plan has a schema of its own.
+const std::set<std::string> kNamed{"modes",  "purposes",         "exposed_ns_by_modes", "exposed_by_modes_us",
+                                   "values", "library_versions", "ratios_along",        "skipped"};
+
+void collect_keys(const Json& json, bool is_named, std::set<std::string>& keys) {
+  if (json.is_array())
+    for (const Json& element : json) collect_keys(element, is_named, keys);
+  if (!json.is_object()) return;
+  for (const auto& [key, value] : json.items()) {
+    if (!is_named) keys.insert(key);
+    if (key != "plan") collect_keys(value, !is_named && kNamed.contains(key), keys);
+  }
+}
+
+// Every optional figure is there: off and no_comm cells, two blocks, a bound, an axis of two values.
+RunResults complete_results() {
+  RunResults results;
+  results.blocks_planned = results.blocks_done = 2;
+  results.info.library_versions["Gloo"] = "0.5";
+  const auto add = [&](const std::string& overlap, const std::string& fp32, const analysis::Split& split) {
+    results.cells.push_back(cell_of(overlap + fp32, {{"overlap", overlap}, {"fp32", fp32}},
+                                    {step_of(0, 0, {split}), step_of(1, 1, {split})}));
+    results.cells.back().bound_ns = 400'000;
+  };
+  for (const char* fp32 : {"true", "false"}) {
+    add("off", fp32, split_of(600, 0, 400, 0));
+    add("on", fp32, split_of(300, 350, 50, 0));
+    add("none", fp32, split_of(600, 0, 0, 0));
+    results.cells.back().no_comm = true;
+  }
+  return results;
+}
+
+std::set<std::string> titles_of(const Table& table) {
+  std::set<std::string> titles;
+  for (const TableColumn& column : table.columns) titles.insert(column.title);
+  return titles;
+}
+
+TEST(Metrics, DefineEveryColumnOfTheTables) {
+  const RunResults results = complete_results();
+  const auto summaries = summarise(results);
+  expect_defined(titles_of(cell_table(results, summaries)));
+  expect_defined(titles_of(purpose_table(summaries)));
+  expect_defined(titles_of(win_table(results)));
+  ASSERT_EQ(axis_tables(results, summaries).size(), 1U);
+  expect_defined(titles_of(axis_tables(results, summaries)[0].table));
+}
+
+TEST(Metrics, DefineEveryKeyOfTheResults) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / ("metrics_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  write_results(folder, complete_results());
+  std::set<std::string> keys;
+  collect_keys(Json::parse(text_of(folder / "results.json")), false, keys);
+  std::filesystem::remove_all(folder);
+  for (const char* key : {"efficiency", "half_width", "exposed_wait_ns", "blocks_needed", "host_name_hash"})
+    EXPECT_TRUE(keys.contains(key)) << "the sample does not reach " << key;
+  EXPECT_FALSE(keys.contains("grad_reduce_scatter"));
+  expect_defined(keys);
+}
+
+TEST(Metrics, DefineEveryKeyOfAnAnalysis) {
+  Trace trace;
+  trace.add_track({0, 0, "dp"});
+  trace.add_group({intern("param_all_gather"), {0, 1}});
+  trace.add({.track = 0,
+             .duration_ns = 10,
+             .tag = {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("param_all_gather")}},
+            CommunicationRecord{});
+  trace.marks = {{0, 0, 0, 0}, {0, 0, 1, 20}};
+  trace.import.skipped["truncated"] = 1;
+  std::set<std::string> keys;
+  collect_keys(Json::parse(analysis::analysis_json(trace, analysis::summarise(trace))), false, keys);
+  EXPECT_TRUE(keys.contains("window_us") && keys.contains("bytes_on_wire"));
+  expect_defined(keys);
+}
+
+}  // namespace
+}  // namespace underlap::bench
