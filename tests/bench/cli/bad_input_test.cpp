@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who gives it nonsense: every mistake is named, none is a crash.
+#include <ostream>
+
 #include "tests/bench/cli/program.hpp"
 
 namespace underlap::bench {
@@ -9,6 +11,8 @@ struct WrongConfig {
   std::string yaml;
   std::string words;
 };
+
+void PrintTo(const WrongConfig& config, std::ostream* out) { *out << config.words; }
 
 class WrongConfigs : public ::testing::TestWithParam<WrongConfig> {};
 
@@ -41,6 +45,8 @@ struct WrongFlag {
   std::vector<std::string> words;
   std::string message;
 };
+
+void PrintTo(const WrongFlag& flag, std::ostream* out) { *out << ::testing::PrintToString(flag.words); }
 
 class WrongFlags : public ::testing::TestWithParam<WrongFlag> {};
 

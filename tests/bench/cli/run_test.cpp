@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every size and choice that a first configuration may hold runs, and its cells agree.
+#include <ostream>
+
 #include "tests/bench/cli/program.hpp"
 
 namespace underlap::bench {
@@ -12,6 +14,10 @@ struct Workload {
   std::string more;
   std::string model;
 };
+
+void PrintTo(const Workload& workload, std::ostream* out) {
+  *out << ::testing::PrintToString(workload.more + workload.model);
+}
 
 class Workloads : public ::testing::TestWithParam<Workload> {};
 
