@@ -216,7 +216,7 @@ class Measurement {
         run_cell(session, cell, block);
       }
       ++results_.blocks_done;
-      write_results(options_.folder, results_);
+      write_results(options_.folder, results_, Statistics::left_out);
       progress.finish_block();
     }
   }

@@ -177,10 +177,11 @@ void check_blocks(const Cursor& root, const RunResults& results) {
 
 std::string_view to_string(NumericsLabel label) { return kLabels[label]; }
 
-void write_results(const std::filesystem::path& folder, const RunResults& results) {
+void write_results(const std::filesystem::path& folder, const RunResults& results, Statistics statistics) {
   Json document{{"schema", fmt::format("{}{}", kSchemaFamily, kSchemaVersion)}};
   document.update(encode(results));
-  const std::vector<CellSummary> summaries = summarise(results);
+  std::vector<CellSummary> summaries;
+  if (statistics == Statistics::included) summaries = summarise(results);
   for (std::size_t i = 0; i < summaries.size(); ++i) document["cells"][i]["statistics"] = encode(summaries[i]);
   write_file_atomically(file_in(folder), document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }

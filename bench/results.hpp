@@ -75,11 +75,16 @@ struct RunResults {
   std::vector<CellResult> cells;
 };
 
+/// Whether a results file holds the cells' summaries.
+enum class Statistics : std::uint8_t { included, left_out };
+
 /// Writes `results` to `folder`/results.json: whole or not at all (temporary file, fsync, rename). Beside the fields
-/// above every cell has `statistics`, its summary (bench/summary.hpp), which reading ignores.
+/// above every cell has `statistics`, its summary (bench/summary.hpp), which reading ignores; leave it out where the
+/// run goes on: its bootstrap costs more with every block.
 /// Throws MachineError with the path and the system's reason; std::invalid_argument where a cell's plan is not JSON or
 /// an axis stands twice.
-void write_results(const std::filesystem::path& folder, const RunResults& results);
+void write_results(const std::filesystem::path& folder, const RunResults& results,
+                   Statistics statistics = Statistics::included);
 
 /// Reads what write_results wrote. Throws std::invalid_argument naming the file, and the place where JSON is wrong
 /// or a field is missing; also for a newer schema.

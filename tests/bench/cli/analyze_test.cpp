@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Analyzing a trace gives the split that the run wrote, and a damaged trace is said to be damaged.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/bench/cli/program.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+/// One run, made once, that all tests of this file look at.
+class Analyze : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ =
+        std::make_unique<RunFolder>(tiny_config("data_parallel_size: 2\ncomm_overlap: {bucket_size: 8000}\nmatrix:\n  "
+                                                "comm_overlap.overlap_grad_reduce: [false, true]\n"));
+    ASSERT_EQ(underlap_program(folder_->arguments({"--blocks", "3"})).exit_code, 0);
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static std::string trace() { return folder_->traces().front(); }
+  static std::string bytes() { return testing::read_text(trace()); }
+  static Outcome analyze(const std::string& content) {
+    const testing::TemporaryFolder folder;
+    testing::write_text(folder / "t.pftrace", content);
+    return underlap_program({"analyze", folder / "t.pftrace"});
+  }
+
+  static inline std::unique_ptr<RunFolder> folder_;
+};
+
+std::vector<analysis::Split> splits_of(const CellResult& cell, std::size_t rank) {
+  std::vector<analysis::Split> splits;
+  for (const StepSample& sample : cell.samples) splits.push_back(sample.ranks.at(rank));
+  return splits;
+}
+
+/// A part of the split under its keys: of the sum over steps, and of the median step.
+struct Part {
+  const char* sum_key;
+  const char* median_key;
+  std::int64_t (*value)(const analysis::Split&);
+};
+
+const std::vector<Part> kParts{
+    {"span_us", "window_us", [](const analysis::Split& s) { return s.window_ns; }},
+    {"compute_only_us", "compute_only_us", [](const analysis::Split& s) { return s.compute_only_ns; }},
+    {"hidden_us", "hidden_us", [](const analysis::Split& s) { return s.hidden_ns; }},
+    {"exposed_us", "exposed_us", [](const analysis::Split& s) { return s.exposed_ns(); }},
+    {"exposed_wait_us", "exposed_wait_us", [](const analysis::Split& s) { return s.exposed_wait_ns; }},
+    {"copy_only_us", "copy_only_us", [](const analysis::Split& s) { return s.copy_only_ns; }},
+    {"idle_us", "idle_us", [](const analysis::Split& s) { return s.idle_ns; }}};
+
+void expect_same_split(const Json& rank, const std::vector<analysis::Split>& splits) {
+  ASSERT_EQ(rank["steps"]["count"], splits.size());
+  for (const Part& part : kParts) {
+    std::vector<std::int64_t> values;
+    for (const analysis::Split& split : splits) values.push_back(part.value(split));
+    std::sort(values.begin(), values.end());
+    std::int64_t sum = 0;
+    for (const std::int64_t value : values) sum += value;
+    EXPECT_NEAR(rank[part.sum_key].get<double>(), double(sum) / 1e3, 1e-6) << part.sum_key;
+    const double median = double(values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2e3;
+    EXPECT_NEAR(rank["steps"][part.median_key].get<double>(), median, 1e-6) << part.median_key;
+  }
+}
+
+TEST_F(Analyze, ReproducesTheSplitOfTheRun) {
+  const RunResults results = read_results(folder_->run());
+  for (const CellResult& cell : results.cells) {
+    const Outcome outcome = underlap_program({"analyze", "--json", folder_->run() + "/" + cell.trace_file});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["schema"], "underlap.analysis/1");
+    ASSERT_EQ(json["ranks"].size(), 2U);
+    for (std::size_t rank = 0; rank < 2; ++rank) expect_same_split(json["ranks"][rank], splits_of(cell, rank));
+  }
+}
+
+TEST_F(Analyze, CountsWhatATruncatedTraceLost) {
+  const Outcome outcome = analyze(bytes().substr(0, bytes().size() * 3 / 5));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("skipped 1: truncated packet"));
+}
+
+TEST_F(Analyze, RefusesWhatIsNoTrace) {
+  EXPECT_THAT(analyze(""), fails_with(2, "an empty file, no trace"));
+  EXPECT_THAT(analyze("once upon a time"), fails_with(2, "a trace of no known format; known are perfetto (.pftrace)"));
+  EXPECT_THAT(underlap_program({"analyze", "/no/such.pftrace"}), fails_with(2, "/no/such.pftrace: no such file"));
+  EXPECT_THAT(underlap_program({"analyze", folder_->run()}), fails_with(2, "a directory, not a trace"));
+  EXPECT_THAT(underlap_program({"analyze"}), fails_with(2, "TRACE is required"));
+}
+
+TEST_F(Analyze, RefusesATraceOfANewerSchema) {
+  const std::string ours = "underlap.trace/1";
+  std::string content = bytes();
+  ASSERT_NE(content.find(ours), std::string::npos);
+  for (std::size_t at = content.find(ours); at != std::string::npos; at = content.find(ours, at))
+    content[at + ours.size() - 1] = '9';
+  EXPECT_THAT(analyze(content), fails_with(2, "read it with the Underlap that wrote it, or a newer one"));
+}
+
+TEST_F(Analyze, RefusesToAddUpTwoCells) {
+  const auto traces = folder_->traces();
+  EXPECT_THAT(underlap_program({"analyze", traces[0], traces[1]}), fails_with(2, "both hold rank 0"));
+}
+
+TEST_F(Analyze, RefusesAStepThatTheTraceDoesNotHave) {
+  EXPECT_THAT(underlap_program({"analyze", trace(), "--timeline", "--step", "999"}),
+              fails_with(2, "no measured step 999"));
+  EXPECT_EQ(underlap_program({"analyze", trace(), "--timeline"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace underlap::bench
