@@ -76,5 +76,14 @@ TEST(Interrupted, FullDiskFailsTheRunAndKeepsTheFinishedBlocks) {
   expect_resumes(folder);
 }
 
+TEST(Resume, RefusesBlocksOfAnotherBuild) {
+  const RunFolder folder(kConfig);
+  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
+  RunResults results = read_results(folder.run());
+  results.info.commit = "0123456789ab";
+  write_results(folder.run(), results);
+  EXPECT_THAT(underlap_program(folder.arguments({"--resume", "--blocks", "3"})), fails_with(2, "another commit"));
+}
+
 }  // namespace
 }  // namespace underlap::bench

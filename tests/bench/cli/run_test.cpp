@@ -51,5 +51,15 @@ TEST(Run, InfiniteGradientsFailTheRunAndKeepTheFinishedBlocks) {
   EXPECT_EQ(underlap_program({"analyze", folder.traces().front()}).exit_code, 0);
 }
 
+TEST(Run, RefusesCellsThatCannotShareTheirBlocks) {
+  const RunFolder folder(tiny_config("matrix: {run.steps: [2, 3]}\n"));
+  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "share their blocks"));
+}
+
+TEST(Run, ModelsOfTwoSizesAreNotHeldAgainstEachOther) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\nmatrix: {model.ffn_hidden_size: [32, 64]}\n"));
+  EXPECT_EQ(underlap_program(folder.arguments()).exit_code, 0);
+}
+
 }  // namespace
 }  // namespace underlap::bench

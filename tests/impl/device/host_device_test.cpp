@@ -257,6 +257,77 @@ TEST(HostDevice, APeerThatNeverComesIsNamedAtTheDeadline) {
                            HasSubstr("with rank 1"), HasSubstr("300 ms")));
 }
 
+TEST(HostDevice, AnEventOnAFailedDeviceThrowsInsteadOfPassing) {
+  Ranks ranks(1);
+  const std::string error = ranks.run_and_catch([](HostDevice& device, const Group&) {
+    const Stream stream = device.create_stream("compute");
+    const Tensor x = device.allocate("x", DataType::f32, 4);
+    device.begin();
+    device.launch(stream, {}, operation_of(throw_something, {{flat(x), Access::inout}}));
+    const Event after = device.record(stream);
+    EXPECT_ANY_THROW(device.synchronize(after));
+    device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+    EXPECT_ANY_THROW(device.synchronize());
+    EXPECT_THAT(read(device, x), Each(0.0F)) << "what follows a failure is passed over";
+  });
+  EXPECT_THAT(error, HasSubstr("the kernel met a bad shape"));
+}
+
+TEST(HostDevice, ARankThatFailsBeforeItConnectsReleasesThoseWhoWaitForIt) {
+  Ranks ranks(3, {}, 60s);
+  const auto started = std::chrono::steady_clock::now();
+  const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
+    device.declare("dp", group);
+    if (group.my_index == 1) throw std::invalid_argument("no data file");
+    device.begin();
+  });
+  EXPECT_EQ(error, "rank 1: no data file");
+  EXPECT_LT(std::chrono::steady_clock::now() - started, 60s) << "nobody ran into a deadline";
+}
+
+TEST(HostDevice, AMemberThatDoesNotConnectIsNamed) {
+  Ranks ranks(3, {}, 200ms);
+  const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
+    device.declare("grad_reduce", group);
+    if (group.my_index != 2) device.begin();
+  });
+  EXPECT_THAT(error, AllOf(HasSubstr("grad_reduce"), HasSubstr("waited 200 ms for rank 2")));
+}
+
+TEST(HostDevice, RefusesToBeBuiltUpOnceItHasBegun) {
+  Ranks ranks(1);
+  ranks.run([](HostDevice& device, const Group& group) {
+    device.begin();
+    EXPECT_THROW(device.create_stream("late"), std::logic_error);
+    EXPECT_THROW(device.allocate("late", DataType::f32, 1), std::logic_error);
+    EXPECT_THROW(device.declare("late", group), std::logic_error);
+  });
+}
+
+TEST(HostDevice, ARankThatFailsAtAnyMomentIsNamedAndNothingHangs) {
+  for (int round = 0; round < 24; ++round) {
+    const int failing_rank = round % 3;
+    Ranks ranks(3, {}, 60s);
+    const std::string error = ranks.run_and_catch([&](HostDevice& device, const Group& group) {
+      const Stream compute = device.create_stream("compute");
+      const Communicator dp = device.declare("dp", group);
+      const Tensor x = device.allocate("x", DataType::f32, 30'000);
+      device.begin();
+      for (int i = 0; i < 12; ++i) {
+        if (group.my_index == failing_rank && i == round / 2)
+          device.launch(round % 2 == 0 ? compute : dp.stream, {},
+                        operation_of(throw_something, {{flat(x), Access::inout}}));
+        const Transfer sum{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
+        device.wait(dp.stream, device.record(compute));
+        device.communicate(dp, {.kind = Kind::communication}, {&sum, 1});
+        device.wait(compute, device.record(dp.stream));
+      }
+      device.synchronize();
+    });
+    EXPECT_EQ(error, "rank " + std::to_string(failing_rank) + ": the kernel met a bad shape") << round;
+  }
+}
+
 TEST(HostDevice, CountsSlicesThatFindNoSlot) {
   Ranks ranks(1);
   ranks.run([](HostDevice& device, const Group&) {

@@ -72,6 +72,31 @@ analysis::DpStep segments(const Program& program, const plan::Config& config, do
   return step;
 }
 
+// The buckets of a step's gathers, and what the compute stream first does after each wait for one.
+std::vector<std::string> gathers_and_first_uses(const Program& program) {
+  std::vector<std::string> events;
+  bool has_waited = false;
+  for (const ProgramCommand& command : program.commands) {
+    if (command.tag.direction == Direction::backward) break;
+    if (command.type == Type::communicate) events.push_back("gather " + std::to_string(command.tag.chunk));
+    if (command.stream == 0 && command.type == Type::wait) has_waited = true;
+    if (command.stream == 0 && command.type == Type::launch && std::exchange(has_waited, false))
+      events.emplace_back(name_of(command.tag.purpose));
+  }
+  return events;
+}
+
+TEST(GatherOrder, FollowsTheForwardPassFromTheTiedEmbeddingOn) {
+  plan::Config config = testing_support::small_config(2);
+  config.model.num_layers = 1;
+  config.model.share_embeddings_and_output_weights = true;
+  config.ddp.overlap_param_gather = true;
+  config.ddp.bucket_size = 12'000;
+  const std::vector<std::string> events = gathers_and_first_uses(program_of_a_step(config));
+  EXPECT_THAT(events, testing::ElementsAre("gather 2", "gather 1", "gather 0", "embedding_fprop", "proj_fprop"))
+      << "bucket 2 is the tied embedding, 1 reaches from the positions to qkv, 0 holds the rest";
+}
+
 struct ScheduleCase {
   bool grads;
   bool params;
