@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // README's tables and timelines are printed from results/: this fails where they are stale, and rewrites them where
 // UNDERLAP_UPDATE_GOLDEN is set.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -26,7 +27,13 @@ std::string read(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string table(const std::filesystem::path& run) { return report_table(read_results(run), kTableWidth, false); }
+std::string table(const std::filesystem::path& run) {
+  const RunResults results = read_results(run);
+  const RunInfo& info = results.info;
+  return fmt::format("{}\ncommand: {}\nmachine: {}, {} CPUs, {}; Underlap {}, commit {}\n",
+                     report_table(results, kTableWidth, false), info.command, info.cpu_model, info.num_cpus,
+                     info.operating_system, info.version, info.commit);
+}
 
 // The last step of the first block of the cell whose trace is kept under the short name.
 std::string timeline(const std::filesystem::path& run, const std::string& cell) {
