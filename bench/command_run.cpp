@@ -28,7 +28,7 @@ struct RunArguments {
   std::string folder;
   bool resume = false;
   bool no_verify = false;
-  std::map<std::string, std::string> fields;  // run.* as written on the command line
+  std::map<std::string, std::string> fields;  // by dotted path, as written on the command line
 };
 
 // A field of `run:` has a flag of the same name, which wins.
@@ -73,7 +73,7 @@ int run_study(const std::string& yaml, const RunArguments& arguments) {
 std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
   std::vector<plan::Override> overrides;
   for (const auto& [field, value] : arguments.fields)
-    if (!value.empty()) overrides.emplace_back("run." + field, value);
+    if (!value.empty()) overrides.emplace_back(field, value);
   return overrides;
 }
 
@@ -123,8 +123,9 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   for (const auto& [field, what] : kRunFields) {
     std::string flag = std::string("--") + field;
     std::replace(flag.begin(), flag.end(), '_', '-');
-    command->add_option(flag, arguments->fields[field], what);
+    command->add_option(flag, arguments->fields[std::string("run.") + field], what);
   }
+  command->add_option("--layers", arguments->fields["model.num_layers"], "shorten the model to this many layers");
   command->footer("Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced");
   command->callback([arguments, &exit_code, command_line] { exit_code = run_run(*arguments, command_line); });
 }

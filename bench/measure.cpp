@@ -205,6 +205,7 @@ class Measurement {
 
   void run_blocks() {
     check_memory(matrix_);
+    if (results_.blocks_done > 0) results_.resumed_at_blocks.push_back(results_.blocks_done);
     Progress progress(results_.blocks_done, results_.blocks_planned, options_.progress);
     HostSession session(matrix_.cells, first_step());
     open_traces();
@@ -237,7 +238,7 @@ class Measurement {
   void warm_up(HostSession& session) {
     for (std::size_t cell = 0; cell < matrix_.cells.size(); ++cell) {
       results_.cells[cell].warmup_losses.clear();  // of a run that is resumed: weights begin anew
-      const BlockRun run = session.run(cell, -1, std::max<std::int64_t>(1, run_.warmup));
+      const BlockRun run = session.run(cell, -1, run_.warmup);
       for (std::size_t i = 0; i < run.losses.front().size(); ++i)
         results_.cells[cell].warmup_losses.push_back(mean_loss(run, i));
       session.reserve(cell, run_.steps + 1);

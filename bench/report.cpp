@@ -22,6 +22,8 @@ std::string progress_text(const RunResults& results) {
   else if (results.blocks_done > 1 && best_coverage(results.blocks_done) < 0.95)
     text += fmt::format("; intervals over so few hold the truth {:.1f} % of the time at best",
                         100 * best_coverage(results.blocks_done));
+  if (!results.resumed_at_blocks.empty())
+    text += fmt::format("; resumed with fresh weights before block {}", fmt::join(results.resumed_at_blocks, ", "));
   return text;
 }
 

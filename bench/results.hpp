@@ -72,6 +72,7 @@ struct RunResults {
   RunInfo info;
   std::int32_t blocks_planned = 0;
   std::int32_t blocks_done = 0;
+  std::vector<std::int32_t> resumed_at_blocks;  ///< blocks before which --resume began with fresh weights
   std::vector<CellResult> cells;
 };
 

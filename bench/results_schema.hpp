@@ -103,6 +103,7 @@ struct Fields<RunResults> {
     field("run", results.info);
     field("blocks_planned", results.blocks_planned);
     field("blocks_done", results.blocks_done);
+    field("resumed_at_blocks", results.resumed_at_blocks);
     field("cells", results.cells);
   }
 };

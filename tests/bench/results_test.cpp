@@ -65,6 +65,7 @@ RunResults full_results() {
                   .config_hash = "ff"};
   results.blocks_planned = 3;
   results.blocks_done = 2;
+  results.resumed_at_blocks = {1};
   auto split = split_of(10, 20, 30, 40);
   split.exposed_ns_by_modes["dp+tp"] = 7;
   split.window_ns += 7;
@@ -140,6 +141,7 @@ TEST_F(ResultsFile, ReadsBackExactlyWhatWasWritten) {
   expect_equal(read.info, written.info);
   EXPECT_EQ(read.blocks_planned, 3);
   EXPECT_EQ(read.blocks_done, 2);
+  EXPECT_EQ(read.resumed_at_blocks, written.resumed_at_blocks);
   ASSERT_EQ(read.cells.size(), 2U);
   expect_equal(read.cells[0], written.cells[0]);
   expect_equal(read.cells[1], written.cells[1]);

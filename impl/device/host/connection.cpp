@@ -5,6 +5,7 @@
 #include <gloo/common/error.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,6 +13,13 @@
 #include "profiler/trace/errors.hpp"
 
 namespace underlap::host {
+
+void block_broken_pipe_signal() noexcept {
+  sigset_t broken_pipe;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+}
 
 Connection::Connection(std::shared_ptr<gloo::rendezvous::Context> context, Group group,
                        std::chrono::milliseconds peer_timeout)
@@ -29,6 +37,14 @@ void Connection::abort() noexcept {
   for (gloo::transport::UnboundBuffer* buffer : watched_) {
     buffer->abortWaitRecv();
     buffer->abortWaitSend();
+  }
+}
+
+void Connection::close() noexcept {
+  try {
+    context_->closeConnections();
+  } catch (const std::exception&) {
+    // It is given up because something failed already, and that is what is reported.
   }
 }
 
@@ -54,7 +70,9 @@ std::string Connection::describe(const CommunicationId& id, std::int32_t peer) c
 Connection::Exchange::Exchange(Connection& connection, const CommunicationId& id) : connection_(connection), id_(id) {}
 
 Connection::Exchange::~Exchange() {
+  if (messages_.empty()) return;
   for (const Message& message : messages_) connection_.unwatch(message.buffer.get());
+  connection_.close();
 }
 
 void Connection::Exchange::send(std::int32_t peer, std::span<const std::byte> bytes) {

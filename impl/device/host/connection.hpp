@@ -30,6 +30,10 @@ struct CommunicationId {
   std::uint64_t sequence = 0;
 };
 
+/// Blocks SIGPIPE on the calling thread for good: writing to a peer that is gone is then an error and not the process's
+/// end. To be called on every thread that sends.
+void block_broken_pipe_signal() noexcept;
+
 /// One member's channel to all other members of one communicator.
 ///
 /// Messages between two members match in the order in which each side posts them. One thread at a time posts and waits;
@@ -51,6 +55,8 @@ class Connection {
   class Exchange {
    public:
     Exchange(Connection& connection, const CommunicationId& id);
+    /// Messages that were not waited for are given up, and the connection with them: when this returns, the transport
+    /// touches their memory no more.
     ~Exchange();
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
@@ -81,6 +87,7 @@ class Connection {
   };
 
  private:
+  void close() noexcept;
   std::string describe(const CommunicationId& id, std::int32_t peer) const;
   void watch(gloo::transport::UnboundBuffer* buffer);
   void unwatch(gloo::transport::UnboundBuffer* buffer) noexcept;

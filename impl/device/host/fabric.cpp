@@ -7,6 +7,7 @@
 #include <gloo/rendezvous/hash_store.h>
 #include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
+#include <signal.h>
 #include <time.h>
 
 #include <filesystem>
@@ -35,11 +36,16 @@ clockid_t cpu_clock_of(std::int64_t thread_id) { return static_cast<clockid_t>((
 Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout)
     : world_size_(world_size), peer_timeout_(peer_timeout), store_(std::make_shared<gloo::rendezvous::HashStore>()) {
   const std::set<std::int64_t> before = thread_ids();
+  // The transport's thread takes over the signals that are blocked here.
+  sigset_t signals;
+  pthread_sigmask(SIG_BLOCK, nullptr, &signals);
+  block_broken_pipe_signal();
   try {
     device_ = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr("127.0.0.1"));
   } catch (const std::exception& error) {
     throw MachineError(fmt::format("cannot open the TCP transport on the loopback address: {}", error.what()));
   }
+  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   for (const std::int64_t id : thread_ids())
     if (!before.contains(id)) transport_thread_ = id;
   if (transport_thread_ != 0) prefer_on_wake_up(transport_thread_);

@@ -41,6 +41,7 @@ void prepare_communication_thread() {
   // Paced transfers end when a sleep ends: without this the kernel may round every sleep up by 50 us.
   prctl(PR_SET_TIMERSLACK, 1);
   prefer_on_wake_up(0);
+  block_broken_pipe_signal();
 }
 
 struct Free {
@@ -126,6 +127,7 @@ Communicator HostDevice::declare(std::string_view purpose, const Group& group) {
 
 void HostDevice::begin() {
   has_begun_ = true;
+  block_broken_pipe_signal();
   for (std::uint32_t i = 0; i < communicators_.size(); ++i) {
     CommunicatorState& communicator = *communicators_[i];
     communicator.connection = fabric_.connect(i, communicator.purpose, communicator.group);

@@ -41,6 +41,7 @@ void expect_resumes(const RunFolder& folder) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const RunResults after = read_results(folder.run());
   EXPECT_EQ(after.blocks_done, blocks);
+  EXPECT_THAT(after.resumed_at_blocks, ::testing::ElementsAre(before.blocks_done));
   for (std::size_t c = 0; c < after.cells.size(); ++c) {
     std::vector<std::string> kept = texts_of(after.cells[c]);
     ASSERT_EQ(kept.size(), static_cast<std::size_t>(blocks) * 2);

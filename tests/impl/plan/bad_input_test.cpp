@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
                     WrongValue{"run.steps: [3]", "not a list"}, WrongValue{"run.steps: {a: 3}", "not a mapping"},
                     WrongValue{"run.steps: 99999999999999999999", "a whole number"},
                     WrongValue{"run.steps: 0x10", "a whole number"}, WrongValue{"run.steps: true", "a whole number"},
-                    WrongValue{"run.blocks: 0", "from 1"}, WrongValue{"run.warmup: -1", "from 0"},
+                    WrongValue{"run.blocks: 0", "from 1"}, WrongValue{"run.warmup: 0", "from 1"},
                     WrongValue{"run.link_gbps: 0", "above 0"}, WrongValue{"run.link_gbps: -4", "above 0"},
                     WrongValue{"run.link_gbps: .nan", "finite"}, WrongValue{"run.link_gbps: nan", "finite"},
                     WrongValue{"run.link_gbps: .inf", "finite"}, WrongValue{"run.link_gbps: inf", "finite"},
