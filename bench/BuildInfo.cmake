@@ -7,7 +7,7 @@ if(UNDERLAP_GIT)
                   WORKING_DIRECTORY ${UNDERLAP_SOURCE_DIR} OUTPUT_VARIABLE UNDERLAP_COMMIT
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   # What is measured goes to results/ and is shown in README.md: neither is part of what measured it.
-  execute_process(COMMAND ${UNDERLAP_GIT} diff --quiet HEAD -- . :(exclude)results :(exclude)README.md
+  execute_process(COMMAND ${UNDERLAP_GIT} diff --quiet HEAD -- . ":(exclude)results" ":(exclude)README.md"
                   WORKING_DIRECTORY ${UNDERLAP_SOURCE_DIR} RESULT_VARIABLE UNDERLAP_DIFFERS ERROR_QUIET)
   if(UNDERLAP_COMMIT AND UNDERLAP_DIFFERS EQUAL 1)
     string(APPEND UNDERLAP_COMMIT "-dirty")
