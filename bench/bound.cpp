@@ -9,6 +9,7 @@
 
 #include "bench/statistics.hpp"
 #include "impl/device/makespan.hpp"
+#include "impl/device/recording_device.hpp"
 #include "impl/step/trainer.hpp"
 #include "profiler/analysis/windows.hpp"
 
@@ -21,7 +22,7 @@ Place place_of(const Tag& tag) { return {tag.purpose, tag.layer, tag.microbatch}
 
 // The commands of one step, as rank 0 gives them.
 Program program_of_a_step(const plan::Config& config) {
-  RecordingDevice device;
+  RecordingDevice device(Detail::costs);
   Group group{std::vector<std::int32_t>(static_cast<std::size_t>(config.parallel.data_parallel_size)), 0};
   std::iota(group.members.begin(), group.members.end(), 0);
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
@@ -32,8 +33,7 @@ Program program_of_a_step(const plan::Config& config) {
 }
 
 std::int64_t cost_bytes(const ProgramCommand& command) {
-  if (!command.operation) return command.bytes;
-  return command.operation->cost().bytes_read + command.operation->cost().bytes_written;
+  return command.bytes + command.cost.bytes_read + command.cost.bytes_written;
 }
 
 // A place may hold several operations, and another number of them than in the measured cell (one Adam a bucket): its
@@ -46,9 +46,11 @@ std::map<Place, std::int64_t> bytes_by_place(const Program& program) {
   return bytes;
 }
 
-double transfer_ns(const ProgramCommand& command, const plan::RunConfig& run, double rate_alone) {
+double transfer_ns(const Program& program, const ProgramCommand& command, const plan::RunConfig& run,
+                   double rate_alone) {
   std::int64_t bytes = 0;
-  for (const Transfer& transfer : command.transfers) bytes += bytes_on_wire(transfer, command.group_size);
+  for (const Transfer& transfer : program.transfers(command))
+    bytes += bytes_on_wire(transfer, program.group_size(command));
   if (bytes == 0) return 0;
   if (run.link_gbps > 0) return static_cast<double>(bytes) * 8 / run.link_gbps + run.link_latency_us * 1e3;
   return static_cast<double>(bytes) / rate_alone + run.link_latency_us * 1e3;
@@ -106,7 +108,9 @@ StepBound step_bound(const plan::Config& config, const ComputeDurations& compute
       return {std::nullopt, fmt::format("no duration of {} without transfers", name_of(std::get<0>(place)))};
   const auto duration_of = [&](const ProgramCommand& command) {
     if (command.type == ProgramCommand::Type::communicate)
-      return config.run.no_comm ? 0 : static_cast<std::int64_t>(transfer_ns(command, config.run, rate.value_or(1)));
+      return config.run.no_comm
+                 ? 0
+                 : static_cast<std::int64_t>(transfer_ns(program, command, config.run, rate.value_or(1)));
     const Place place = place_of(command.tag);
     const double share = static_cast<double>(cost_bytes(command)) / static_cast<double>(bytes.at(place));
     return static_cast<std::int64_t>(*compute.of(place) * share);

@@ -36,6 +36,16 @@ struct Communicator {
   Stream stream;
 };
 
+/// Whose blocks a GPU dispatches first where two kernels want the same multiprocessors.
+enum class Priority : std::uint8_t { normal, high };
+
+/// How a communicator wants its transfers carried out. A backend that cannot honour a hint ignores it.
+struct CommunicatorHints {
+  int sms = 0;               ///< streaming multiprocessors that a transfer occupies; 0: as many as the library takes
+  bool copy_engine = false;  ///< moved by copy engines, which take none; sends, receives and gathers only
+  Priority priority = Priority::normal;
+};
+
 enum class ReduceOp : std::uint8_t { sum, average };
 
 /// The type that the partial sums of a reduction are held in.
@@ -81,13 +91,14 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  virtual Stream create_stream(std::string_view name) = 0;
+  virtual Stream create_stream(std::string_view name, Priority priority = Priority::normal) = 0;
 
-  /// Returns a new tensor of `elements` elements, zeroed; the device owns its memory.
+  /// Returns a new tensor of `elements` elements; the device owns its memory. Nothing may be read that was not written:
+  /// where memory backs the tensor it is filled with NaN.
   virtual Tensor allocate(std::string_view name, DataType dtype, std::int64_t elements) = 0;
 
   /// Declares a communicator and its stream. All members declare the same ones in the same order, before begin().
-  virtual Communicator declare(std::string_view purpose, const Group& group) = 0;
+  virtual Communicator declare(std::string_view purpose, const Group& group, const CommunicatorHints& hints = {}) = 0;
 
   /// Connects all declared communicators in their one order and warms each with a tiny transfer.
   /// Throws MachineError naming the peer that did not come.
@@ -103,6 +114,18 @@ class Device {
 
   /// What `stream` is given after this runs only once `event` has passed.
   virtual void wait(Stream stream, Event event) = 0;
+
+  /// The same for the sake of time alone: it keeps a stream from running ahead, as the framework that is followed does,
+  /// and no result depends on it. `underlap check` proves a schedule without these.
+  virtual void pace(Stream stream, Event event) = 0;
+
+  /// From here on `stream` owns `buffer`, whose old contents are gone. A no-op to run; the checker proves that nobody
+  /// still uses it, and that nobody reads what was not written since.
+  virtual void acquire(Stream /*stream*/, const View& /*buffer*/) {}
+
+  /// `stream` has done with `buffer`: whoever uses it next acquires it first. A no-op to run; the checker proves that
+  /// all its uses come before this.
+  virtual void release(Stream /*stream*/, const View& /*buffer*/) {}
 
   /// Copies `bytes` to `destination` on `stream`; the bytes are taken before the call returns.
   virtual void upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) = 0;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "impl/device/recording_device.hpp"
+#include "impl/device/program.hpp"
 
 namespace underlap {
 

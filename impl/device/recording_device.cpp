@@ -1,76 +1,164 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/recording_device.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace underlap {
+namespace {
 
 using Type = ProgramCommand::Type;
 
+constexpr int kPositionBits = 40;  // an event's id: the stream above, its position below
+
+}  // namespace
+
 ProgramCommand& RecordingDevice::add(Type type, Stream stream, const Tag& tag) {
-  ++num_on_stream_.at(stream.id);
   ProgramCommand& command = program_.commands.emplace_back();
   command.type = type;
   command.stream = stream.id;
   command.tag = tag;
+  command.first = static_cast<std::uint32_t>(program_.all_uses.size());
+  if (command.is_on_stream()) ++num_on_stream_.at(stream.id);
   return command;
 }
 
-Stream RecordingDevice::create_stream(std::string_view name) {
-  program_.streams.emplace_back(name);
+void RecordingDevice::add_use(ProgramCommand& command, const View& view, Access access) {
+  if (detail_ == Detail::costs) return;
+  program_.all_uses.push_back({view, access});
+  ++command.count;
+}
+
+Stream RecordingDevice::create_stream(std::string_view name, Priority priority) {
+  program_.streams.push_back({std::string(name), priority});
+  program_.first_positions.push_back(0);
   num_on_stream_.push_back(0);
   return {static_cast<std::uint32_t>(program_.streams.size() - 1)};
 }
 
-Tensor RecordingDevice::allocate(std::string_view, DataType dtype, std::int64_t elements) {
-  return {++num_tensors_, dtype, elements};
+Tensor RecordingDevice::allocate(std::string_view name, DataType dtype, std::int64_t elements) {
+  program_.tensors.push_back({std::string(name), dtype, elements});
+  return {static_cast<std::uint32_t>(program_.tensors.size()), dtype, elements};
 }
 
-Communicator RecordingDevice::declare(std::string_view purpose, const Group& group) {
-  group_sizes_.push_back(group.size());
-  return {static_cast<std::uint32_t>(group_sizes_.size() - 1), create_stream(purpose)};
+Communicator RecordingDevice::declare(std::string_view purpose, const Group& group, const CommunicatorHints& hints) {
+  const Stream stream = create_stream(purpose, hints.priority);
+  program_.communicators.push_back({std::string(purpose), group, hints, stream.id});
+  return {static_cast<std::uint32_t>(program_.communicators.size() - 1), stream};
 }
 
 void RecordingDevice::launch(Stream stream, const Tag& tag, const Operation& operation) {
-  add(Type::launch, stream, tag).operation = operation;
+  ProgramCommand& command = add(Type::launch, stream, tag);
+  command.name = operation.name();
+  command.cost = operation.cost();
+  for (const Use& use : operation.uses()) add_use(command, use.view, use.access);
+  if (detail_ != Detail::operations) return;
+  command.data = static_cast<std::uint32_t>(program_.operations.size());
+  program_.operations.push_back(operation);
 }
 
 void RecordingDevice::communicate(const Communicator& communicator, const Tag& tag,
                                   std::span<const Transfer> transfers) {
   ProgramCommand& command = add(Type::communicate, communicator.stream, tag);
-  command.transfers.assign(transfers.begin(), transfers.end());
-  command.group_size = group_sizes_.at(communicator.id);
+  command.communicator = communicator.id;
+  command.first = static_cast<std::uint32_t>(program_.all_transfers.size());
+  command.count = static_cast<std::uint32_t>(transfers.size());
+  program_.all_transfers.insert(program_.all_transfers.end(), transfers.begin(), transfers.end());
 }
 
 Event RecordingDevice::record(Stream stream) {
-  events_.push_back({stream.id, num_on_stream_.at(stream.id)});
-  return {events_.size()};
+  return {(static_cast<std::uint64_t>(stream.id + 1) << kPositionBits) | num_on_stream_.at(stream.id)};
 }
 
-void RecordingDevice::wait(Stream stream, Event event) {
+void RecordingDevice::add_wait(Type type, Stream stream, Event event) {
   if (event.id == 0) return;
-  const Position awaited = events_.at(event.id - 1);
-  ProgramCommand& command = add(Type::wait, stream, {});
-  command.awaited_stream = awaited.stream;
-  command.awaited_position = awaited.position;
+  ProgramCommand& command = add(type, stream, {});
+  command.awaited_stream = static_cast<std::uint32_t>((event.id >> kPositionBits) - 1);
+  command.awaited_position = event.id & ((std::uint64_t{1} << kPositionBits) - 1);
 }
 
-void RecordingDevice::upload(Stream stream, const Tag& tag, const View&, std::span<const std::byte> bytes) {
-  add(Type::upload, stream, tag).bytes = static_cast<std::int64_t>(bytes.size());
+void RecordingDevice::wait(Stream stream, Event event) { add_wait(Type::wait, stream, event); }
+
+void RecordingDevice::pace(Stream stream, Event event) { add_wait(Type::pace, stream, event); }
+
+void RecordingDevice::synchronize(Event event) { add_wait(Type::synchronize, {}, event); }
+
+void RecordingDevice::synchronize() { add(Type::synchronize, {}, {}).awaited_stream = ProgramCommand::kAllStreams; }
+
+void RecordingDevice::acquire(Stream stream, const View& buffer) {
+  add_use(add(Type::acquire, stream, {}), buffer, Access::out);
 }
 
-void RecordingDevice::mark(Stream stream, std::int32_t, std::int32_t step) { add(Type::mark, stream, {.step = step}); }
+void RecordingDevice::release(Stream stream, const View& buffer) {
+  add_use(add(Type::release, stream, {}), buffer, Access::out);
+}
 
-void RecordingDevice::download(const View&, std::span<std::byte> bytes) {
+void RecordingDevice::upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) {
+  ProgramCommand& command = add(Type::upload, stream, tag);
+  command.bytes = static_cast<std::int64_t>(bytes.size());
+  add_use(command, destination, Access::out);
+  if (detail_ != Detail::operations) return;
+  command.data = static_cast<std::uint32_t>(program_.uploads.size());
+  program_.uploads.emplace_back(bytes.begin(), bytes.end());
+}
+
+void RecordingDevice::mark(Stream stream, std::int32_t block, std::int32_t step) {
+  add(Type::mark, stream, {.step = step}).block = block;
+}
+
+void RecordingDevice::download(const View& source, std::span<std::byte> bytes) {
+  add_use(add(Type::download, {}, {}), source, Access::in);
   std::fill(bytes.begin(), bytes.end(), std::byte{0});
 }
 
 Program RecordingDevice::take_program() {
-  Program taken{program_.streams, std::exchange(program_.commands, {})};
-  std::fill(num_on_stream_.begin(), num_on_stream_.end(), 0);
-  events_.clear();
-  return taken;
+  Program rest{.streams = program_.streams,
+               .tensors = program_.tensors,
+               .communicators = program_.communicators,
+               .first_positions = num_on_stream_,
+               .commands = {},
+               .all_transfers = {},
+               .all_uses = {},
+               .operations = {},
+               .uploads = {}};
+  return std::exchange(program_, std::move(rest));
+}
+
+namespace {
+
+std::string place_of(const Tag& tag) {
+  std::string text;
+  const auto add = [&text](const char* what, std::int32_t value) {
+    if (value >= 0) text += fmt::format(" {} {}", what, value);
+  };
+  add("layer", tag.layer);
+  add("microbatch", tag.microbatch);
+  add(tag.mode == Mode::dp ? "bucket" : "chunk", tag.chunk);
+  add("step", tag.step);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const Program& program, const ProgramCommand& command) {
+  const auto stream = [&](std::uint32_t id) -> std::string_view { return program.streams.at(id).name; };
+  const auto what = [&] {
+    return command.tag.purpose == kNoName ? name_of(command.name) : name_of(command.tag.purpose);
+  };
+  switch (command.type) {
+    case Type::wait:
+    case Type::pace: return fmt::format("{}: wait for {}", stream(command.stream), stream(command.awaited_stream));
+    case Type::mark: return fmt::format("{}: end of step {}", stream(command.stream), command.tag.step);
+    case Type::acquire: return fmt::format("{}: acquire", stream(command.stream));
+    case Type::release: return fmt::format("{}: release", stream(command.stream));
+    case Type::synchronize:
+      if (command.awaited_stream == ProgramCommand::kAllStreams) return "host: wait for all streams";
+      return fmt::format("host: wait for {}", stream(command.awaited_stream));
+    case Type::download: return "host: download";
+    default: return fmt::format("{}: {}{}", stream(command.stream), what(), place_of(command.tag));
+  }
 }
 
 }  // namespace underlap

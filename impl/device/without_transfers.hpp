@@ -14,12 +14,14 @@ class WithoutTransfers final : public Device {
   /// `device` outlives this.
   explicit WithoutTransfers(Device& device) : device_(device) {}
 
-  Stream create_stream(std::string_view name) override { return device_.create_stream(name); }
+  Stream create_stream(std::string_view name, Priority priority) override {
+    return device_.create_stream(name, priority);
+  }
   Tensor allocate(std::string_view name, DataType dtype, std::int64_t elements) override {
     return device_.allocate(name, dtype, elements);
   }
-  Communicator declare(std::string_view purpose, const Group& group) override {
-    return device_.declare(purpose, group);
+  Communicator declare(std::string_view purpose, const Group& group, const CommunicatorHints& hints) override {
+    return device_.declare(purpose, group, hints);
   }
   void begin() override { device_.begin(); }
   void launch(Stream stream, const Tag& tag, const Operation& operation) override {
@@ -28,6 +30,9 @@ class WithoutTransfers final : public Device {
   void communicate(const Communicator&, const Tag&, std::span<const Transfer>) override {}
   Event record(Stream stream) override { return device_.record(stream); }
   void wait(Stream stream, Event event) override { device_.wait(stream, event); }
+  void pace(Stream stream, Event event) override { device_.pace(stream, event); }
+  void acquire(Stream stream, const View& buffer) override { device_.acquire(stream, buffer); }
+  void release(Stream stream, const View& buffer) override { device_.release(stream, buffer); }
   void upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) override {
     device_.upload(stream, tag, destination, bytes);
   }

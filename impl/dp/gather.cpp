@@ -11,16 +11,14 @@ void gather(const Context& context, const std::vector<std::int32_t>& buckets, st
     transfers.push_back({.collective = Collective::all_gather,
                          .input = buffers.shard(buffers.params, b),
                          .output = buffers.bucket(buffers.params, b)});
-  Device& device = *context.device;
-  device.wait(context.gather.stream, device.record(context.compute));
-  device.communicate(context.gather,
-                     {.kind = Kind::communication,
-                      .mode = Mode::dp,
-                      .direction = Direction::forward,
-                      .purpose = kPurpose,
-                      .chunk = buckets.size() == 1 ? buckets[0] : -1,
-                      .step = step},
-                     transfers);
+  context.device->communicate(context.gather,
+                              {.kind = Kind::communication,
+                               .mode = Mode::dp,
+                               .direction = Direction::forward,
+                               .purpose = kPurpose,
+                               .chunk = buckets.size() == 1 ? buckets[0] : -1,
+                               .step = step},
+                              transfers);
 }
 
 }  // namespace underlap::dp

@@ -7,8 +7,8 @@
 
 namespace underlap::dp {
 
-/// Gathers the parameters of `buckets` as one group on the gather communicator, after what the compute stream holds
-/// now: the shards' update before all, and for a bucket fetched ahead the point that the forward pass has reached.
+/// Gathers the parameters of `buckets` as one group on the gather communicator. The caller orders it after the shards'
+/// update on the compute stream.
 void gather(const Context& context, const std::vector<std::int32_t>& buckets, std::int32_t step);
 
 }  // namespace underlap::dp

@@ -13,6 +13,7 @@
 // pass of the bucket before it. With more depth a long gather may begin more buckets ahead.
 // Source: Megatron Core's overlap_param_gather without align_param_gather.
 #include <algorithm>
+#include <utility>
 
 #include "impl/dp/gather.hpp"
 
@@ -30,24 +31,32 @@ class PrefetchedParamGather final : public ParamGather {
     gathered_.assign(num_buckets, Event{});
     is_sent_.assign(num_buckets, false);
     is_waited_for_.assign(num_buckets, false);
+    context_.device->wait(context_.gather.stream, context_.device->record(context_.compute));
   }
 
   void before_use(std::int32_t parameter) override {
     const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
     if (is_waited_for_[static_cast<std::size_t>(b)]) return;
     is_waited_for_[static_cast<std::size_t>(b)] = true;
-    send(b);
+    send(b, b);
     context_.device->wait(context_.compute, gathered_[static_cast<std::size_t>(b)]);
-    for (std::int32_t next = b - 1; next >= std::max(0, b - depth_); --next) send(next);
+    send(b - 1, b - depth_);
   }
 
  private:
-  void send(std::int32_t b) {
-    const auto i = static_cast<std::size_t>(b);
-    if (is_sent_[i]) return;
-    is_sent_[i] = true;
-    gather(context_, {b}, step_);
-    gathered_[i] = context_.device->record(context_.gather.stream);
+  // Sends what is left of the buckets from `first` down to `last`, no earlier than compute has come this far: only that
+  // keeps gathers from running ahead of the prefetch depth. The update that they depend on is long past.
+  void send(std::int32_t first, std::int32_t last) {
+    bool is_paced = false;
+    for (std::int32_t b = first; b >= std::max(0, last); --b) {
+      const auto i = static_cast<std::size_t>(b);
+      if (is_sent_[i]) continue;
+      is_sent_[i] = true;
+      if (!std::exchange(is_paced, true))
+        context_.device->pace(context_.gather.stream, context_.device->record(context_.compute));
+      gather(context_, {b}, step_);
+      gathered_[i] = context_.device->record(context_.gather.stream);
+    }
   }
 
   Context context_;

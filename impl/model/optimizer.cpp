@@ -47,6 +47,9 @@ View Optimizer::main_shard(const Tensor& buffer, std::int32_t b) const {
 
 void Optimizer::initialise(const Enqueue& enqueue) {
   static const NameId kPurpose = intern("initialise");
+  // Padding between parameters is sent and updated with them: it stays zero.
+  for (const Tensor& tensor : {buffers_.params, main_, m_, v_, nonfinite_})
+    enqueue(kPurpose, kernels::fill(flat(tensor), 0));
   for (std::size_t p = 0; p < buffers_.parameters.size(); ++p) fill_parameter(enqueue, static_cast<std::int32_t>(p));
   enqueue(kPurpose, kernels::fill(flat(grad_factor_), 1));
 }

@@ -22,6 +22,7 @@ namespace underlap::host {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+constexpr int kNaNByte = 0xFF;    // all ones is a NaN in every floating-point type
 constexpr int kPositionBits = 40;  // an event's id: the stream above, its position below
 
 std::int64_t now_ns() {
@@ -89,7 +90,7 @@ void HostDevice::stop() noexcept {
   for (const auto& stream : streams_) stream->worker->stop();
 }
 
-Stream HostDevice::create_stream(std::string_view name) {
+Stream HostDevice::create_stream(std::string_view name, Priority) {
   refuse_after_begin("a stream", name);
   const std::lock_guard lock(streams_mutex_);
   const auto id = static_cast<std::uint32_t>(streams_.size());
@@ -110,13 +111,13 @@ Tensor HostDevice::allocate(std::string_view name, DataType dtype, std::int64_t 
   const std::size_t bytes = (wanted / kAlignment + 1) * kAlignment;
   auto* const data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes));
   if (data == nullptr) throw std::bad_alloc();
-  std::memset(data, 0, bytes);
+  std::memset(data, kNaNByte, bytes);
   memory_.push_back(
       std::make_unique<Memory>(Memory{tensor, std::string(name), std::unique_ptr<std::byte, Free>(data)}));
   return tensor;
 }
 
-Communicator HostDevice::declare(std::string_view purpose, const Group& group) {
+Communicator HostDevice::declare(std::string_view purpose, const Group& group, const CommunicatorHints&) {
   const Stream stream = create_stream(purpose);
   state(stream).communicates = true;
   const std::uint32_t record = recorder_.add_group({.purpose = intern(purpose), .ranks = group.members});

@@ -30,14 +30,15 @@ class HostDevice final : public Device {
   HostDevice(Fabric& fabric, const HostOptions& options);
   ~HostDevice() override;
 
-  Stream create_stream(std::string_view name) override;
+  Stream create_stream(std::string_view name, Priority priority = Priority::normal) override;
   Tensor allocate(std::string_view name, DataType dtype, std::int64_t elements) override;
-  Communicator declare(std::string_view purpose, const Group& group) override;
+  Communicator declare(std::string_view purpose, const Group& group, const CommunicatorHints& hints = {}) override;
   void begin() override;
   void launch(Stream stream, const Tag& tag, const Operation& operation) override;
   void communicate(const Communicator& communicator, const Tag& tag, std::span<const Transfer> transfers) override;
   Event record(Stream stream) override;
   void wait(Stream stream, Event event) override;
+  void pace(Stream stream, Event event) override { wait(stream, event); }
   void upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) override;
   void mark(Stream stream, std::int32_t block, std::int32_t step) override;
   void synchronize(Event event) override;

@@ -263,6 +263,8 @@ TEST(HostDevice, AnEventOnAFailedDeviceThrowsInsteadOfPassing) {
     const Stream stream = device.create_stream("compute");
     const Tensor x = device.allocate("x", DataType::f32, 4);
     device.begin();
+    const std::array<float, 4> zeros{};
+    device.upload(stream, {}, flat(x), std::as_bytes(std::span(zeros)));
     device.launch(stream, {}, operation_of(throw_something, {{flat(x), Access::inout}}));
     const Event after = device.record(stream);
     EXPECT_ANY_THROW(device.synchronize(after));

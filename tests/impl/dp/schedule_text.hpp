@@ -14,16 +14,20 @@ namespace underlap {
 inline std::vector<std::string> schedule_text(const Program& program) {
   std::vector<std::string> lines;
   for (const ProgramCommand& command : program.commands) {
-    const std::string& stream = program.streams[command.stream];
+    const std::string& stream = program.streams[command.stream].name;
     switch (command.type) {
       case ProgramCommand::Type::wait:
-        lines.push_back(fmt::format("{} waits for {}", stream, program.streams[command.awaited_stream]));
+        lines.push_back(fmt::format("{} waits for {}", stream, program.streams[command.awaited_stream].name));
+        break;
+      case ProgramCommand::Type::pace:
+        lines.push_back(fmt::format("{} keeps behind {}", stream, program.streams[command.awaited_stream].name));
         break;
       case ProgramCommand::Type::mark: lines.push_back(stream + ": mark"); break;
       default:
         std::string line = fmt::format("{}: {}", stream, name_of(command.tag.purpose));
-        for (const Transfer& t : command.transfers) line += fmt::format(" {}+{}", t.input.offset, t.input.elements());
-        if (command.transfers.empty() && command.tag.chunk >= 0) line += fmt::format(" {}", command.tag.chunk);
+        for (const Transfer& t : program.transfers(command))
+          line += fmt::format(" {}+{}", t.input.offset, t.input.elements());
+        if (program.transfers(command).empty() && command.tag.chunk >= 0) line += fmt::format(" {}", command.tag.chunk);
         lines.push_back(line);
     }
   }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "impl/device/makespan.hpp"
+#include "impl/device/recording_device.hpp"
 #include "profiler/analysis/dp_bound.hpp"
 #include "tests/impl/step/training.hpp"
 
@@ -25,14 +26,14 @@ Program program_of_a_step(const plan::Config& config) {
 }
 
 // Compute takes a nanosecond a byte that it moves, the wire `ns_per_byte` for each byte sent.
-std::int64_t duration(const ProgramCommand& command, double ns_per_byte) {
-  if (command.type == Type::communicate) {
-    std::int64_t bytes = 0;
-    for (const Transfer& t : command.transfers) bytes += bytes_on_wire(t, command.group_size);
-    return static_cast<std::int64_t>(ns_per_byte * static_cast<double>(bytes));
-  }
-  if (!command.operation) return command.bytes;
-  return command.operation->cost().bytes_read + command.operation->cost().bytes_written;
+std::int64_t duration(const Transfer& t, std::int32_t group_size, double ns_per_byte) {
+  return static_cast<std::int64_t>(ns_per_byte * static_cast<double>(bytes_on_wire(t, group_size)));
+}
+
+std::int64_t duration(const Program& program, const ProgramCommand& command, double ns_per_byte) {
+  std::int64_t ns = command.bytes + command.cost.bytes_read + command.cost.bytes_written;
+  for (const Transfer& t : program.transfers(command)) ns += duration(t, program.group_size(command), ns_per_byte);
+  return ns;
 }
 
 // Cuts the compute stream where it waits for a gather and where a reduce is sent.
@@ -48,11 +49,8 @@ analysis::DpStep segments(const Program& program, const plan::Config& config, do
     const bool on_compute = command.stream == 0;
     if (command.type == Type::communicate) {
       const bool is_gather = command.tag.direction == Direction::forward;
-      for (const Transfer& t : command.transfers) {
-        ProgramCommand one = command;
-        one.transfers = {t};
-        (is_gather ? step.gather_ns : step.reduce_ns).push_back(duration(one, ns_per_byte));
-      }
+      for (const Transfer& t : program.transfers(command))
+        (is_gather ? step.gather_ns : step.reduce_ns).push_back(duration(t, program.group_size(command), ns_per_byte));
       if (!is_gather) step.backward_ns.push_back(std::exchange(since_cut, 0));
     } else if (on_compute && command.type == Type::wait && !is_backward) {
       const std::int64_t segment = std::exchange(since_cut, 0);
@@ -63,7 +61,7 @@ analysis::DpStep segments(const Program& program, const plan::Config& config, do
         is_backward = true;
         step.forward_ns.push_back(std::exchange(since_cut, 0));
       }
-      since_cut += duration(command, ns_per_byte);
+      since_cut += duration(program, command, ns_per_byte);
     }
   }
   step.optimizer_ns = since_cut + before_first_touch;
@@ -117,7 +115,7 @@ TEST_P(Schedule, LongestPathIsTheClosedForm) {
   const Program program = program_of_a_step(config);
   for (const double ns_per_byte : {0.0, 0.5, 2.0, 10.0, 100.0}) {
     const std::int64_t path_ns =
-        makespan_ns(program, [&](const ProgramCommand& c) { return duration(c, ns_per_byte); });
+        makespan_ns(program, [&](const ProgramCommand& c) { return duration(program, c, ns_per_byte); });
     const analysis::DpStep step = segments(program, config, ns_per_byte);
     EXPECT_EQ(path_ns, analysis::dp_bound(step).step_ns) << ns_per_byte << " ns a byte";
   }
