@@ -15,7 +15,7 @@
 
 #include "impl/device/host/collectives.hpp"
 #include "impl/device/host/connection.hpp"
-#include "impl/device/host/guarded_run.hpp"
+#include "impl/device/private_copy.hpp"
 #include "impl/device/host/thread_priority.hpp"
 
 namespace underlap::host {

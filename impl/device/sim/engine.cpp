@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/sim/engine_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace underlap::sim {
+
+Engine::Engine(const TimeModel& time, const EngineOptions& options, std::vector<RankQueues::Source> sources)
+    : time_(time), options_(options), host_(time.host()) {
+  for (std::size_t r = 0; r < sources.size(); ++r) {
+    const auto rank = static_cast<std::int32_t>(r);
+    auto on_mark = [this, rank](const ProgramCommand& mark, std::int64_t now) {
+      trace_.marks.push_back({.rank = rank, .block = mark.block, .step = mark.tag.step, .time_ns = now});
+    };
+    ranks_.push_back(std::make_unique<Rank>(
+        RankQueues(std::move(sources[r]), std::move(on_mark), host_, options.connections), time.limits()));
+  }
+}
+
+Engine::~Engine() = default;
+
+Trace Engine::take_trace() {
+  for (const auto& rank : ranks_) rank->tracks.clear(), rank->groups.clear();
+  return std::exchange(trace_, {});
+}
+
+// The clock -----------------------------------------------------------------------------------------------------------
+
+void Engine::play() {
+  for (std::size_t r = 0; r < ranks_.size(); ++r) touch(static_cast<std::int32_t>(r));
+  run_touched();
+  while (!events_.empty()) {
+    const Event event = events_.top();
+    events_.pop();
+    if (event.rank < 0 && flows_[event.flow].version != event.version) continue;
+    if (event.rank >= 0 && ranks_[static_cast<std::size_t>(event.rank)]->scheduled_ns != event.ns) continue;
+    now_ = event.ns;
+    if (event.rank < 0) {
+      end_flow(event.flow);
+    } else {
+      touch(event.rank);
+    }
+    run_touched();
+  }
+  for (const auto& rank : ranks_)
+    if (!rank->queues.is_over()) report_deadlock();
+}
+
+void Engine::touch(std::int32_t rank) {
+  if (std::exchange(ranks_[static_cast<std::size_t>(rank)]->is_touched, true)) return;
+  touched_.push_back(rank);
+}
+
+void Engine::run_touched() {
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    const std::int32_t rank = touched_[i];
+    ranks_[static_cast<std::size_t>(rank)]->is_touched = false;
+    run_rank(rank);
+  }
+  touched_.clear();
+}
+
+// Moves a rank on at the present moment until nothing more happens on it.
+void Engine::run_rank(std::int32_t r) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  bool goes_on = true;
+  while (goes_on) {
+    rank.begin.clear();
+    rank.queues.advance(now_, rank.begin);
+    for (InFlight* const item : rank.begin) hand_over(r, *item);
+    rank.device.advance(now_, rank.changes);
+    for (const SharedDevice::Id id : rank.changes.finished) finish(r, id);
+    for (const SharedDevice::Id id : rank.changes.started) start(r, id);
+    limit_flows(r);
+    goes_on = !rank.changes.finished.empty() || !rank.changes.started.empty() || rank.device.next_event_ns() == now_;
+  }
+  schedule(r);
+}
+
+void Engine::schedule(std::int32_t r) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  const std::int64_t next = std::min(rank.device.next_event_ns(), rank.queues.next_wake_ns());
+  if (next == SharedDevice::kNever) {
+    rank.scheduled_ns = -1;
+    return;
+  }
+  if (next == rank.scheduled_ns) return;
+  rank.scheduled_ns = next;
+  events_.push({.ns = next, .order = num_events_++, .rank = r});
+}
+
+// Durations stretched at random --------------------------------------------------------------------------------------
+
+namespace {
+
+// A number in [0, 1) that depends on its arguments alone. Source: Steele et al. 2014, SplitMix.
+double random_of(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::uint64_t x = seed;
+  for (const std::uint64_t part : {a, b, c}) {
+    x += part + 0x9E3779B97F4A7C15ULL;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+    x ^= x >> 31;
+  }
+  return static_cast<double>(x >> 11) / 9007199254740992.0;  // 2^53
+}
+
+}  // namespace
+
+double Engine::stretched(double ns, std::int32_t rank, const InFlight& item) const {
+  if (options_.jitter == 0) return ns;
+  const auto step = static_cast<std::uint64_t>(item.command().tag.step + 1);
+  return ns * (1 + options_.jitter * random_of(options_.seed, static_cast<std::uint64_t>(rank), step, item.operation));
+}
+
+// Operations ----------------------------------------------------------------------------------------------------------
+
+// Gives what came out of a hardware queue to the device.
+void Engine::hand_over(std::int32_t r, InFlight& item) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  const Program& program = item.program();
+  const ProgramCommand& command = item.command();
+  const Priority priority = program.streams[command.stream].priority;
+  Running running{.item = &item, .entries = {}, .times = {}};
+  SharedDevice::Id id = 0;
+  if (command.type == ProgramCommand::Type::communicate) {
+    enter(r, running);
+    int sms = 0;
+    for (const TransferTime& time : running.times) sms = std::max(sms, time.sms);
+    id = rank.device.add_transfers(sms, priority);
+  } else {
+    KernelTime time =
+        command.type == ProgramCommand::Type::upload ? time_.copy(command.bytes) : time_.kernel(command.cost);
+    time.alone_ns = stretched(time.alone_ns, r, item);
+    id = rank.device.add_kernel(time, priority);
+  }
+  if (rank.running.size() <= id) rank.running.resize(id + 1);
+  rank.running[id] = std::move(running);
+}
+
+void Engine::enter(std::int32_t r, Running& running) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  const Program& program = running.item->program();
+  const ProgramCommand& call = running.item->command();
+  if (rank.sequences.empty()) {
+    rank.sequences.resize(program.communicators.size());
+    rendezvous_.add_rank(r, program);
+  }
+  running.sequence = rank.sequences[call.communicator]++;
+  running.entries = rendezvous_.enter(r, program, call);
+  running.num_flows_left = running.entries.size();
+  for (const Rendezvous::Entry& entry : running.entries) {
+    shapes_.clear();
+    for (const std::uint32_t i : entry.transfers) {
+      const Transfer& t = program.transfers(call)[i];
+      shapes_.push_back(
+          {t.collective, t.input.elements() > 0 ? t.input.tensor.dtype : t.output.tensor.dtype, message_bytes(t)});
+    }
+    running.times.push_back(time_.transfers(shapes_, entry.members, program.communicators[call.communicator].hints));
+  }
+}
+
+void Engine::start(std::int32_t r, SharedDevice::Id id) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  Running& running = rank.running[id];
+  const ProgramCommand& command = running.item->command();
+  running.start_ns = now_;
+  if (command.type != ProgramCommand::Type::upload) rank.queues.started();
+  if (options_.memory != nullptr) {
+    options_.memory->allocate(r, running.item->program());
+    running.token = options_.memory->begin(r, running.item->program(), command);
+  }
+  if (command.type == ProgramCommand::Type::communicate) arrive(r, id);
+}
+
+void Engine::finish(std::int32_t r, SharedDevice::Id id) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  const Running& running = rank.running[id];
+  if (options_.memory != nullptr) options_.memory->end(running.token);
+  record(r, running);
+  ++num_operations_;
+  rank.queues.complete(running.item->stream, now_);
+}
+
+// Transfers -----------------------------------------------------------------------------------------------------------
+
+void Engine::arrive(std::int32_t r, SharedDevice::Id id) {
+  Running& running = ranks_[static_cast<std::size_t>(r)]->running[id];
+  for (std::size_t i = 0; i < running.entries.size(); ++i) {
+    const Rendezvous::Entry& entry = running.entries[i];
+    if (flows_.size() <= entry.flow) flows_.resize(entry.flow + 1);
+    Flow& flow = flows_[entry.flow];
+    flow.members.push_back({.rank = r, .id = id, .entry = i});
+    if (flow.members.size() == entry.members.size()) begin_flow(entry.flow);
+  }
+}
+
+void Engine::begin_flow(std::uint32_t id) {
+  Flow& flow = flows_[id];
+  double alone_ns = 0;
+  for (std::size_t i = 0; i < flow.members.size(); ++i) {
+    Member& member = flow.members[i];
+    Rank& rank = *ranks_[static_cast<std::size_t>(member.rank)];
+    Running& running = rank.running[member.id];
+    running.last_arrival_ns = std::max(running.last_arrival_ns, now_);
+    const TransferTime& time = running.times[member.entry];
+    alone_ns = std::max(alone_ns, stretched(time.alone_ns, member.rank, *running.item));
+    const Rendezvous::Entry& entry = running.entries[member.entry];
+    const auto rate = [&](double bytes) { return time.alone_ns > 0 ? bytes / time.alone_ns : 0.0; };
+    FlowDemand demand{.hbm = rate(time.hbm_bytes)};
+    if (entry.sends) demand.nvlink_out = rate(time.nvlink_bytes), demand.network_out = rate(time.network_bytes);
+    if (entry.receives) demand.nvlink_in = rate(time.nvlink_bytes), demand.network_in = rate(time.network_bytes);
+    rank.device.begin_flow((static_cast<std::uint64_t>(id) << 32) | i, demand);
+    touch(member.rank);
+  }
+  flow.left_ns = alone_ns;
+  flow.speed = 0;
+  flow.settled_ns = now_;
+  set_speed(id, 1);
+}
+
+// Takes over what a rank leaves each flow; the slowest member decides.
+void Engine::limit_flows(std::int32_t r) {
+  for (const SharedDevice::FlowLimit& limit : ranks_[static_cast<std::size_t>(r)]->device.flow_limits()) {
+    const auto id = static_cast<std::uint32_t>(limit.flow >> 32);
+    Flow& flow = flows_[id];
+    double& mine = flow.members[limit.flow & 0xFFFFFFFFU].limit;
+    if (mine == limit.speed) continue;
+    mine = limit.speed;
+    double slowest = 1;
+    for (const Member& member : flow.members) slowest = std::min(slowest, member.limit);
+    set_speed(id, slowest);
+  }
+}
+
+void Engine::set_speed(std::uint32_t id, double speed) {
+  Flow& flow = flows_[id];
+  if (flow.speed == speed) return;
+  flow.left_ns -= static_cast<double>(now_ - flow.settled_ns) * flow.speed;
+  flow.settled_ns = now_;
+  flow.speed = speed;
+  ++flow.version;
+  const std::int64_t end = now_ + whole_ns(std::max(0.0, flow.left_ns) / speed);
+  events_.push({.ns = end, .order = num_events_++, .rank = -1, .flow = id, .version = flow.version});
+}
+
+void Engine::end_flow(std::uint32_t id) {
+  const std::vector<Member> members = std::exchange(flows_[id].members, {});
+  ++flows_[id].version;
+  if (options_.memory != nullptr) exchange(members);
+  rendezvous_.forget(id);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    Rank& rank = *ranks_[static_cast<std::size_t>(members[i].rank)];
+    rank.device.end_flow((static_cast<std::uint64_t>(id) << 32) | i);
+    touch(members[i].rank);
+    if (--rank.running[members[i].id].num_flows_left > 0) continue;
+    rank.device.remove(members[i].id);
+    finish(members[i].rank, members[i].id);
+  }
+}
+
+void Engine::exchange(const std::vector<Member>& members) {
+  // Members arrived in any order; values are summed in group order.
+  std::vector<VirtualMemory::Member> in_order;
+  const auto& first = ranks_[static_cast<std::size_t>(members[0].rank)]->running[members[0].id];
+  for (const std::int32_t wanted : first.entries[members[0].entry].members) {
+    const auto member =
+        std::find_if(members.begin(), members.end(), [wanted](const Member& m) { return m.rank == wanted; });
+    const Running& running = ranks_[static_cast<std::size_t>(wanted)]->running[member->id];
+    in_order.push_back({running.token, running.entries[member->entry].transfers});
+  }
+  options_.memory->exchange(in_order);
+}
+
+// The trace -----------------------------------------------------------------------------------------------------------
+
+void Engine::record(std::int32_t r, const Running& running) {
+  static const NameId kUpload = intern("upload");
+  if (!options_.records_slices) return;
+  Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  const Program& program = running.item->program();
+  const ProgramCommand& command = running.item->command();
+  if (rank.tracks.empty()) name_tracks(r, program);
+  Slice slice{.track = rank.tracks[command.stream],
+              .start_ns = running.start_ns,
+              .duration_ns = now_ - running.start_ns,
+              .name = command.name,
+              .operation = running.item->operation,
+              .tag = command.tag};
+  if (command.type == ProgramCommand::Type::upload) slice.name = kUpload;
+  if (command.type != ProgramCommand::Type::communicate) return trace_.add(slice);
+  const std::span<const Transfer> transfers = program.transfers(command);
+  slice.name = intern(to_string(transfers.front().collective));
+  CommunicationRecord communication{.group = rank.groups[command.communicator],
+                                    .sequence = running.sequence,
+                                    .last_arrival_ns = running.last_arrival_ns,
+                                    .cpu_ns = -1,
+                                    .transfers = {}};
+  for (const Transfer& t : transfers)
+    communication.transfers.push_back({.collective = t.collective,
+                                       .dtype = t.input.elements() > 0 ? t.input.tensor.dtype : t.output.tensor.dtype,
+                                       .peer = t.peer,
+                                       .bytes = message_bytes(t),
+                                       .bytes_on_wire = bytes_on_wire(t, program.group_size(command))});
+  trace_.add(slice, std::move(communication));
+}
+
+void Engine::name_tracks(std::int32_t r, const Program& program) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  for (std::size_t s = 0; s < program.streams.size(); ++s)
+    rank.tracks.push_back(
+        trace_.add_track({.rank = r, .stream = static_cast<std::int32_t>(s), .name = program.streams[s].name}));
+  for (const ProgramCommunicator& c : program.communicators)
+    rank.groups.push_back(trace_.add_group({.purpose = intern(c.purpose), .ranks = c.group.members}));
+}
+
+}  // namespace underlap::sim

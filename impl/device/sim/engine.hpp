@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "impl/device/sim/rank_queues.hpp"
+#include "impl/device/sim/rendezvous.hpp"
+#include "impl/device/sim/shared_device.hpp"
+#include "impl/device/sim/virtual_memory.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::sim {
+
+struct EngineOptions {
+  std::int32_t connections = 0;     ///< hardware queues of a rank (CUDA_DEVICE_MAX_CONNECTIONS); 0: one for each stream
+  double jitter = 0;                ///< every duration is stretched by up to this share of it, at random
+  std::uint64_t seed = 1;           ///< of the jitter
+  bool records_slices = true;       ///< false: marks only
+  VirtualMemory* memory = nullptr;  ///< computes values in virtual time; null: none has memory. Outlives the engine
+};
+
+/// Plays the programs of all ranks in virtual time.
+///
+/// A discrete-event simulation: hosts enqueue, hardware queues pass on in order, streams are FIFO, kernels share a
+/// device (SharedDevice), a transfer begins to move when the last of its members has begun it, and goes as fast as the
+/// slowest of them lets it. All times are whole nanoseconds from 0. Equal input gives equal output, to the bit.
+class Engine {
+ public:
+  /// One source a rank, in rank order. `time` outlives the engine.
+  Engine(const TimeModel& time, const EngineOptions& options, std::vector<RankQueues::Source> sources);
+  ~Engine();
+
+  /// Plays until every source is dry and everything has run; may be called again once sources have more to give.
+  /// Throws MachineError where nothing can go on, with who waits for whom; std::invalid_argument where the members of a
+  /// transfer do not mean the same.
+  void play();
+
+  /// Slices, marks and groups of all ranks since the last call.
+  Trace take_trace();
+
+  std::int64_t now_ns() const { return now_; }
+  std::uint64_t num_operations() const { return num_operations_; }
+
+ private:
+  struct Running;
+  struct Rank;
+  struct Member;
+  struct Flow;
+  struct Event {
+    std::int64_t ns = 0;
+    std::uint64_t order = 0;
+    std::int32_t rank = -1;  // -1: a flow
+    std::uint32_t flow = 0;
+    std::uint64_t version = 0;  // of the flow
+    bool operator>(const Event& other) const { return ns != other.ns ? ns > other.ns : order > other.order; }
+  };
+
+  void touch(std::int32_t rank);
+  void run_touched();
+  void run_rank(std::int32_t rank);
+  void schedule(std::int32_t rank);
+  void hand_over(std::int32_t rank, InFlight& item);
+  void enter(std::int32_t rank, Running& running);
+  void start(std::int32_t rank, SharedDevice::Id id);
+  void arrive(std::int32_t rank, SharedDevice::Id id);
+  void begin_flow(std::uint32_t flow);
+  void limit_flows(std::int32_t rank);
+  void set_speed(std::uint32_t flow, double speed);
+  void end_flow(std::uint32_t flow);
+  void exchange(const std::vector<Member>& members);
+  void finish(std::int32_t rank, SharedDevice::Id id);
+  void record(std::int32_t rank, const Running& running);
+  void name_tracks(std::int32_t rank, const Program& program);
+  double stretched(double ns, std::int32_t rank, const InFlight& item) const;
+  [[noreturn]] void report_deadlock() const;
+  std::string explain(std::int32_t rank, const InFlight& front) const;
+
+  const TimeModel& time_;
+  EngineOptions options_;
+  HostCosts host_;
+  Rendezvous rendezvous_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<Flow> flows_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<std::int32_t> touched_;
+  std::vector<TransferShape> shapes_;  // scratch of enter()
+  std::int64_t now_ = 0;
+  std::uint64_t num_events_ = 0;
+  std::uint64_t num_operations_ = 0;
+  Trace trace_;
+};
+
+}  // namespace underlap::sim

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "impl/device/sim/engine.hpp"
+
+namespace underlap::sim {
+
+// Something that the device works on.
+struct Engine::Running {
+  InFlight* item = nullptr;
+  std::int64_t start_ns = -1;              // -1: waits for its place on the device
+  std::int64_t last_arrival_ns = 0;        // of a call
+  std::vector<Rendezvous::Entry> entries;  // of a call
+  std::vector<TransferTime> times;         // of a call, by entry
+  std::size_t num_flows_left = 0;          // of a call
+  std::uint64_t sequence = 0;              // of a call
+  VirtualMemory::Token token = 0;
+};
+
+struct Engine::Rank {
+  Rank(RankQueues queues_, const DeviceLimits& limits) : queues(std::move(queues_)), device(limits) {}
+
+  const Program& program() const { return queues.newest_program(); }
+
+  RankQueues queues;
+  SharedDevice device;
+  std::vector<Running> running;          // by the device's id
+  std::vector<std::uint64_t> sequences;  // by communicator
+  std::vector<std::uint32_t> tracks;     // by stream
+  std::vector<std::uint32_t> groups;     // by communicator
+  std::int64_t scheduled_ns = -1;        // of the newest event in the heap
+  bool is_touched = false;
+  SharedDevice::Changes changes;
+  std::vector<InFlight*> begin;
+};
+
+// One rank in a flow.
+struct Engine::Member {
+  std::int32_t rank = 0;
+  SharedDevice::Id id = 0;
+  std::size_t entry = 0;  // of its call
+  double limit = 1;       // the speed that its device leaves the flow
+};
+
+struct Engine::Flow {
+  std::vector<Member> members;  // that have arrived
+  double left_ns = 0;
+  double speed = 0;
+  std::int64_t settled_ns = 0;
+  std::uint64_t version = 0;
+};
+
+}  // namespace underlap::sim

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/sim/rank_queues.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "impl/device/sim/shared_device.hpp"
+
+namespace underlap::sim {
+namespace {
+
+using Type = ProgramCommand::Type;
+
+bool is_wait(Type type) { return type == Type::wait || type == Type::pace; }
+
+bool is_operation(Type type) { return type == Type::launch || type == Type::communicate || type == Type::upload; }
+
+// Takes no time and no place in a hardware queue.
+bool is_instant(Type type) { return type == Type::mark || type == Type::acquire || type == Type::release; }
+
+}  // namespace
+
+RankQueues::RankQueues(Source source, OnMark on_mark, const HostCosts& host, std::int32_t connections)
+    : source_(std::move(source)), on_mark_(std::move(on_mark)), host_(host), connections_(connections) {}
+
+void RankQueues::set_up(const Program& program) {
+  streams_.resize(program.streams.size());
+  const std::size_t num_queues =
+      connections_ > 0 ? std::min(static_cast<std::size_t>(connections_), streams_.size()) : streams_.size();
+  queues_.resize(num_queues);
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    streams_[i].queue = static_cast<std::uint32_t>(i % num_queues);
+    streams_[i].num_run = program.first_positions[i];
+  }
+}
+
+// The host ------------------------------------------------------------------------------------------------------------
+
+bool RankQueues::next_chunk() {
+  while (!chunks_.empty() && chunks_.front()->num_left == 0) chunks_.pop_front();
+  std::optional<Program> program = source_();
+  is_over_ = !program;
+  if (is_over_) return false;
+  if (streams_.empty()) set_up(*program);
+  chunks_.push_back(std::make_unique<Chunk>(Chunk{std::move(*program), 0}));
+  const auto& commands = chunks_.back()->program.commands;
+  chunks_.back()->num_left = static_cast<std::size_t>(
+      std::count_if(commands.begin(), commands.end(), [](const ProgramCommand& c) { return c.is_on_stream(); }));
+  next_command_ = 0;
+  return true;
+}
+
+void RankQueues::run_host(std::int64_t now) {
+  if (host_is_held_) host_ns_ = std::max(host_ns_, now);
+  host_is_held_ = false;
+  while (!is_over_) {
+    if (chunks_.empty() || next_command_ == chunks_.back()->program.commands.size()) {
+      if (!next_chunk()) return;
+      continue;
+    }
+    const ProgramCommand& command = chunks_.back()->program.commands[next_command_];
+    host_is_held_ = !host_may_go_on(command);
+    if (host_is_held_) return;
+    host_ns_ += host_cost(command);
+    if (command.is_on_stream()) enqueue(command, static_cast<std::uint32_t>(next_command_));
+    ++next_command_;
+  }
+}
+
+bool RankQueues::host_may_go_on(const ProgramCommand& command) {
+  if (command.type == Type::launch || command.type == Type::communicate)
+    return num_waiting_launches_ < host_.queue_depth;
+  if (command.type != Type::synchronize) return true;
+  if (command.awaited_stream == ProgramCommand::kAllStreams) return num_in_flight_ == 0;
+  return has_passed(command.awaited_stream, command.awaited_position);
+}
+
+std::int64_t RankQueues::host_cost(const ProgramCommand& command) const {
+  switch (command.type) {
+    case Type::launch: return host_.launch_ns;
+    case Type::communicate: return host_.communicate_ns;
+    case Type::upload: return host_.copy_ns;
+    case Type::wait:
+    case Type::pace: return host_.event_ns;
+    default: return 0;
+  }
+}
+
+void RankQueues::enqueue(const ProgramCommand& command, std::uint32_t index) {
+  InFlight item{.chunk = chunks_.back().get(), .index = index, .stream = command.stream, .ready_ns = host_ns_};
+  if (is_operation(command.type)) {
+    item.operation = ++num_operations_;
+    item.ready_ns += host_.start_ns;
+  }
+  if (command.type == Type::mark) num_operations_ = 0;
+  if (command.type == Type::launch || command.type == Type::communicate) ++num_waiting_launches_;
+  StreamState& stream = streams_[command.stream];
+  stream.fifo.push_back(item);
+  ++num_in_flight_;
+  if (is_instant(command.type)) return;
+  queues_[stream.queue].push_back(&stream.fifo.back());
+}
+
+// Queues and streams --------------------------------------------------------------------------------------------------
+
+void RankQueues::advance(std::int64_t now, std::vector<InFlight*>& begin) {
+  do {
+    has_moved_ = false;
+    next_wake_ns_ = SharedDevice::kNever;
+    run_host(now);
+    for (std::uint32_t s = 0; s < streams_.size(); ++s) pass_instants(s, now);
+    for (auto& queue : queues_) try_queue(queue, now, begin);
+  } while (has_moved_);
+}
+
+void RankQueues::try_queue(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin) {
+  while (!queue.empty() && try_head(*queue.front(), now, begin)) {
+    queue.pop_front();
+    has_moved_ = true;
+  }
+}
+
+// Whether the head of a queue gets out of the way.
+bool RankQueues::try_head(InFlight& head, std::int64_t now, std::vector<InFlight*>& begin) {
+  if (head.ready_ns > now) return wake_at(head.ready_ns), false;
+  const ProgramCommand& command = head.command();
+  if (is_wait(command.type)) {
+    if (!has_passed(command.awaited_stream, command.awaited_position)) return false;
+    head.state = InFlight::State::over;
+    return true;
+  }
+  if (&streams_[head.stream].fifo.front() != &head) return false;
+  head.state = InFlight::State::running;
+  begin.push_back(&head);
+  return true;
+}
+
+// Lets go of what is over at the front of a stream, and of marks that come to it.
+void RankQueues::pass_instants(std::uint32_t id, std::int64_t now) {
+  StreamState& stream = streams_[id];
+  while (!stream.fifo.empty()) {
+    InFlight& front = stream.fifo.front();
+    const ProgramCommand& command = front.command();
+    if (is_instant(command.type)) {
+      if (front.ready_ns > now) return wake_at(front.ready_ns);
+      if (command.type == Type::mark) on_mark_(command, now);
+      front.state = InFlight::State::over;
+    }
+    if (front.state != InFlight::State::over) return;
+    pop(stream);
+  }
+}
+
+void RankQueues::pop(StreamState& stream) {
+  --stream.fifo.front().chunk->num_left;
+  stream.fifo.pop_front();
+  ++stream.num_run;
+  --num_in_flight_;
+  has_moved_ = true;
+}
+
+void RankQueues::complete(std::uint32_t id, std::int64_t now) {
+  streams_[id].fifo.front().state = InFlight::State::over;
+  pass_instants(id, now);
+}
+
+void RankQueues::wake_at(std::int64_t ns) { next_wake_ns_ = std::min(next_wake_ns_, ns); }
+
+// Messages ------------------------------------------------------------------------------------------------------------
+
+const InFlight* RankQueues::head_of_queue(std::uint32_t stream) const {
+  const Queue& queue = queues_[streams_[stream].queue];
+  return queue.empty() ? nullptr : queue.front();
+}
+
+std::optional<ProgramCommand> RankQueues::host_waits_for() const {
+  if (!host_is_held_) return std::nullopt;
+  return chunks_.back()->program.commands[next_command_];
+}
+
+}  // namespace underlap::sim

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/sim/rendezvous.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace underlap::sim {
+namespace {
+
+bool is_message(const Transfer& t) { return t.collective == Collective::send || t.collective == Collective::receive; }
+
+DataType dtype_of(const Transfer& t) {
+  return t.collective == Collective::receive ? t.output.tensor.dtype : t.input.tensor.dtype;
+}
+
+// Whether two members mean the same collective.
+bool agree(const Transfer& a, const Transfer& b) {
+  return a.collective == b.collective && dtype_of(a) == dtype_of(b) && a.input.elements() == b.input.elements() &&
+         a.output.elements() == b.output.elements() && a.op == b.op && a.accumulator == b.accumulator &&
+         (a.collective != Collective::broadcast || a.peer == b.peer);
+}
+
+std::vector<Transfer> collectives_of(std::span<const Transfer> transfers) {
+  std::vector<Transfer> result;
+  for (const Transfer& t : transfers)
+    if (!is_message(t)) result.push_back(t);
+  return result;
+}
+
+std::string text_of(const Transfer& t) {
+  return fmt::format("{} of {} bytes of {}", to_string(t.collective), message_bytes(t), to_string(dtype_of(t)));
+}
+
+std::string text_of(std::int32_t rank, const Program& program, const ProgramCommand& call,
+                    std::span<const Transfer> transfers) {
+  std::string text = fmt::format("rank {} {}:", rank, describe(program, call));
+  for (const Transfer& t : transfers) text += " " + text_of(t);
+  return text;
+}
+
+}  // namespace
+
+void Rendezvous::add_rank(std::int32_t rank, const Program& program) {
+  std::vector<CommunicatorState>& states = ranks_[rank];
+  std::map<std::tuple<std::string, std::vector<std::int32_t>>, std::int32_t> num_declared;
+  for (const ProgramCommunicator& c : program.communicators) {
+    const std::int32_t nth = num_declared[{c.purpose, c.group.members}]++;
+    const auto next = static_cast<std::uint32_t>(communicators_.size());
+    const auto [entry, is_new] = communicators_.try_emplace({c.purpose, c.group.members, nth}, next);
+    states.push_back({.global = entry->second, .num_collective_calls = 0, .num_messages = {}});
+  }
+}
+
+Rendezvous::FlowId Rendezvous::find(const Key& key, std::int32_t rank, const Program& program,
+                                    const ProgramCommand& call, std::uint32_t transfer,
+                                    const std::vector<std::int32_t>& members) {
+  const auto known = open_.find(key);
+  if (known != open_.end()) {
+    flows_[known->second].entered.push_back(rank);
+    return known->second;
+  }
+  auto id = static_cast<FlowId>(flows_.size());
+  if (free_.empty()) {
+    flows_.emplace_back();
+  } else {
+    id = free_.back();
+    free_.pop_back();
+  }
+  flows_[id] = {
+      .key = key, .members = members, .entered = {rank}, .program = &program, .call = &call, .transfer = transfer};
+  open_.emplace(key, id);
+  return id;
+}
+
+std::vector<Rendezvous::Entry> Rendezvous::enter(std::int32_t rank, const Program& program,
+                                                 const ProgramCommand& call) {
+  CommunicatorState& state = ranks_.at(rank).at(call.communicator);
+  const Group& group = program.communicators[call.communicator].group;
+  const std::span<const Transfer> transfers = program.transfers(call);
+  std::vector<Entry> entries;
+  Entry collectives{.flow = 0, .transfers = {}, .members = group.members};
+  for (std::uint32_t i = 0; i < transfers.size(); ++i) {
+    if (!is_message(transfers[i])) {
+      collectives.transfers.push_back(i);
+      continue;
+    }
+    const bool sends = transfers[i].collective == Collective::send;
+    const std::int32_t peer = transfers[i].peer;
+    const std::int32_t from = sends ? group.my_index : peer;
+    const std::int32_t to = sends ? peer : group.my_index;
+    const std::vector<std::int32_t> members{group.members[static_cast<std::size_t>(from)],
+                                            group.members[static_cast<std::size_t>(to)]};
+    const Key key{state.global, from, to, state.num_messages[{from, to}]++};
+    const FlowId flow = find(key, rank, program, call, i, members);
+    entries.push_back({.flow = flow,
+                       .is_collective = false,
+                       .sends = sends,
+                       .receives = !sends,
+                       .transfers = {i},
+                       .members = members});
+    check_message(flow, rank, program, call, transfers[i]);
+  }
+  if (collectives.transfers.empty()) return entries;
+  collectives.flow = find({state.global, -1, -1, state.num_collective_calls++}, rank, program, call, 0, group.members);
+  check_collectives(collectives.flow, rank, program, call);
+  entries.push_back(std::move(collectives));
+  return entries;
+}
+
+void Rendezvous::check_message(FlowId id, std::int32_t rank, const Program& program, const ProgramCommand& call,
+                               const Transfer& mine) const {
+  const FlowState& flow = flows_[id];
+  const Transfer& first = flow.program->transfers(*flow.call)[flow.transfer];
+  if (message_bytes(first) == message_bytes(mine) && dtype_of(first) == dtype_of(mine)) return;
+  throw std::invalid_argument(fmt::format("two sides of one message do not fit: {}; {}",
+                                          text_of(flow.entered.front(), *flow.program, *flow.call, {&first, 1}),
+                                          text_of(rank, program, call, {&mine, 1})));
+}
+
+void Rendezvous::check_collectives(FlowId id, std::int32_t rank, const Program& program,
+                                   const ProgramCommand& call) const {
+  const FlowState& flow = flows_[id];
+  if (flow.call == &call) return;
+  const std::vector<Transfer> first = collectives_of(flow.program->transfers(*flow.call));
+  const std::vector<Transfer> mine = collectives_of(program.transfers(call));
+  if (std::equal(first.begin(), first.end(), mine.begin(), mine.end(), agree)) return;
+  throw std::invalid_argument(fmt::format("members of one collective do not mean the same: {}; {}",
+                                          text_of(flow.entered.front(), *flow.program, *flow.call, first),
+                                          text_of(rank, program, call, mine)));
+}
+
+std::vector<std::int32_t> Rendezvous::missing(FlowId id) const {
+  std::vector<std::int32_t> result;
+  for (const std::int32_t member : flows_[id].members)
+    if (std::count(flows_[id].entered.begin(), flows_[id].entered.end(), member) == 0) result.push_back(member);
+  return result;
+}
+
+void Rendezvous::forget(FlowId flow) {
+  open_.erase(flows_[flow].key);
+  free_.push_back(flow);
+}
+
+}  // namespace underlap::sim

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "impl/device/program.hpp"
+
+namespace underlap::sim {
+
+/// Which transfers of different ranks belong together.
+///
+/// A communicator is known by its purpose, its members and how many of these its rank declared before. All collectives
+/// of one call are one flow: the k-th such call of every member meets. A send meets the receive with the same number
+/// between the same two members.
+class Rendezvous {
+ public:
+  using FlowId = std::uint32_t;
+
+  /// Tells the communicators of `rank`, once, before its first call.
+  void add_rank(std::int32_t rank, const Program& program);
+
+  /// One flow of a call, as its rank enters it.
+  struct Entry {
+    FlowId flow = 0;
+    bool is_collective = true;
+    bool sends = true;
+    bool receives = true;
+    std::vector<std::uint32_t> transfers;  ///< of the call, by position
+    std::vector<std::int32_t> members;     ///< global ranks whom it takes; sender before receiver
+  };
+
+  /// Numbers the flows of a call. Calls of one communicator are told in their order.
+  /// Throws std::invalid_argument naming both ranks where what they bring does not fit.
+  std::vector<Entry> enter(std::int32_t rank, const Program& program, const ProgramCommand& call);
+
+  /// The flow is over: its number may be given again.
+  void forget(FlowId flow);
+
+  /// Members that have not entered the flow, as global ranks.
+  std::vector<std::int32_t> missing(FlowId flow) const;
+
+ private:
+  struct CommunicatorState {
+    std::uint32_t global = 0;
+    std::uint64_t num_collective_calls = 0;
+    std::map<std::tuple<std::int32_t, std::int32_t>, std::uint64_t> num_messages;  // by sender, receiver
+  };
+  struct Key {
+    std::uint32_t communicator = 0;
+    std::int32_t from = -1;  // -1: a collective
+    std::int32_t to = -1;
+    std::uint64_t number = 0;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct FlowState {
+    Key key;
+    std::vector<std::int32_t> members;
+    std::vector<std::int32_t> entered;
+    const Program* program = nullptr;  // of the first to enter; alive until the flow is over
+    const ProgramCommand* call = nullptr;
+    std::uint32_t transfer = 0;  // of a message: its place in the call
+  };
+
+  FlowId find(const Key& key, std::int32_t rank, const Program& program, const ProgramCommand& call,
+              std::uint32_t transfer, const std::vector<std::int32_t>& members);
+  void check_message(FlowId id, std::int32_t rank, const Program& program, const ProgramCommand& call,
+                     const Transfer& mine) const;
+  void check_collectives(FlowId id, std::int32_t rank, const Program& program, const ProgramCommand& call) const;
+
+  std::map<std::tuple<std::string, std::vector<std::int32_t>, std::int32_t>, std::uint32_t> communicators_;
+  std::unordered_map<std::int32_t, std::vector<CommunicatorState>> ranks_;
+  std::map<Key, FlowId> open_;
+  std::vector<FlowState> flows_;
+  std::vector<FlowId> free_;
+};
+
+}  // namespace underlap::sim

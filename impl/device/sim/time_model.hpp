@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "impl/device/program.hpp"
+
+namespace underlap::sim {
+
+/// How a kernel or a copy runs on a device that it has to itself.
+struct KernelTime {
+  enum class Form : std::uint8_t {
+    waves,       ///< `tiles` equal blocks, at most `sms` at once: the last wave may leave multiprocessors free
+    elastic,     ///< many small blocks: slower in proportion once it has fewer than `sms` multiprocessors
+    persistent,  ///< one block a multiprocessor: starts only when `sms` of them are free at once
+    copy,        ///< a copy engine
+  };
+  Form form = Form::elastic;
+  double alone_ns = 0;
+  std::int64_t tiles = 1;  ///< of waves
+  int sms = 0;
+  double hbm_bytes = 0;
+};
+
+/// How a group of transfers runs when nothing is beside it, from the moment that its last member is there.
+struct TransferTime {
+  double alone_ns = 0;
+  int sms = 0;                 ///< held from its own start, also while it waits for peers; 0: copy engines or none
+  double hbm_bytes = 0;        ///< of one member
+  double nvlink_bytes = 0;     ///< of one member, in each direction that it uses
+  double network_bytes = 0;    ///< the same over the network
+  std::string_view algorithm;  ///< as NCCL names it; empty: none was chosen
+  std::string_view protocol;
+};
+
+/// One transfer as its time depends on it.
+struct TransferShape {
+  Collective collective = Collective::all_reduce;
+  DataType dtype = DataType::f32;
+  std::int64_t bytes = 0;  ///< message size as nccl-tests counts it
+};
+
+/// What one device has to share out.
+struct DeviceLimits {
+  int sms = 1;
+  int copy_engines = 1;
+  double hbm_bytes_per_ns = 1;
+  double nvlink_bytes_per_ns = 1;   ///< each direction
+  double network_bytes_per_ns = 1;  ///< each direction
+};
+
+/// What the host pays, in nanoseconds of its own time.
+struct HostCosts {
+  std::int64_t launch_ns = 0;       ///< of a kernel
+  std::int64_t communicate_ns = 0;  ///< of a group of transfers
+  std::int64_t copy_ns = 0;
+  std::int64_t event_ns = 0;        ///< of a wait; recording is paid with it
+  std::int64_t start_ns = 0;        ///< from the call until an idle device begins
+  std::int64_t queue_depth = 1024;  ///< kernels that may be enqueued and not yet started
+};
+
+/// Durations of everything, each alone. Answers depend on the arguments only.
+class TimeModel {
+ public:
+  virtual ~TimeModel() = default;
+
+  virtual DeviceLimits limits() const = 0;
+  virtual HostCosts host() const = 0;
+  virtual KernelTime kernel(const Cost& cost) const = 0;
+  virtual KernelTime copy(std::int64_t bytes) const = 0;
+
+  /// One group of transfers among `members` (global ranks in group order), as one kernel.
+  virtual TransferTime transfers(std::span<const TransferShape> group, std::span<const std::int32_t> members,
+                                 const CommunicatorHints& hints) const = 0;
+};
+
+}  // namespace underlap::sim

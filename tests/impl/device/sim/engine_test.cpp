@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "profiler/trace/errors.hpp"
+#include "tests/impl/device/sim/world.hpp"
+
+namespace underlap::sim {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Interval = World::Interval;
+
+Transfer all_reduce(const Tensor& t) {
+  return {.collective = Collective::all_reduce, .input = flat(t), .output = flat(t)};
+}
+
+TEST(Engine, AStreamIsFifoAndAnEventOrdersTwo) {
+  World world(1);
+  RecordingDevice& d = world[0];
+  const Stream a = d.create_stream("a");
+  const Stream b = d.create_stream("b");
+  d.launch(a, named("one"), kernel(10));
+  const Event after_one = d.record(a);
+  d.launch(a, named("two"), kernel(20));
+  d.wait(b, after_one);
+  d.launch(b, named("three"), kernel(5, {.sms = 0}));
+  d.mark(b, 0, 7);
+  world.times.limits_.sms = 1'000'000;
+  const auto times = world.play();
+  EXPECT_EQ(times.at("0 a one"), (Interval{0, 10}));
+  EXPECT_EQ(times.at("0 a two"), (Interval{10, 30}));
+  EXPECT_EQ(world.trace.marks.size(), 1U);
+  EXPECT_EQ(world.trace.marks[0].time_ns, times.at("0 b three").end);
+}
+
+TEST(Engine, ACollectiveMovesOnceItsLastMemberIsThere) {
+  World world(3);
+  for (std::int32_t r = 0; r < 3; ++r) {
+    RecordingDevice& d = world[static_cast<std::size_t>(r)];
+    const Stream compute = d.create_stream("compute");
+    const Communicator dp = d.declare("dp", world.group(r));
+    const Tensor x = d.allocate("x", DataType::f32, 100);
+    d.launch(compute, named("late"), kernel(10.0 * (r + 1)));
+    d.wait(dp.stream, d.record(compute));
+    const Transfer t = all_reduce(x);
+    d.communicate(dp, named("sum"), {&t, 1});
+  }
+  const auto times = world.play();
+  EXPECT_EQ(times.at("0 dp sum"), (Interval{10, 430}));
+  EXPECT_EQ(times.at("1 dp sum"), (Interval{20, 430}));
+  EXPECT_EQ(times.at("2 dp sum"), (Interval{30, 430}));
+  for (std::size_t i = 0; i < world.trace.size(); ++i)
+    if (const CommunicationRecord* record = world.trace.communication(i)) {
+      EXPECT_EQ(record->last_arrival_ns, 30);
+    }
+}
+
+TEST(Engine, AMessageWaitsForBothSides) {
+  World world(2);
+  for (std::int32_t r = 0; r < 2; ++r) {
+    RecordingDevice& d = world[static_cast<std::size_t>(r)];
+    const Communicator pp = d.declare("pp", world.group(r));
+    const Tensor x = d.allocate("x", DataType::f32, 25);
+    if (r == 0) d.launch(pp.stream, named("before"), kernel(40));
+    const Transfer t = r == 0 ? Transfer{.collective = Collective::send, .input = flat(x), .output = {}, .peer = 1}
+                              : Transfer{.collective = Collective::receive, .input = {}, .output = flat(x), .peer = 0};
+    d.communicate(pp, named("hop"), {&t, 1});
+  }
+  const auto times = world.play();
+  EXPECT_EQ(times.at("0 pp hop"), (Interval{40, 140}));
+  EXPECT_EQ(times.at("1 pp hop"), (Interval{0, 140}));
+}
+
+TEST(Engine, AHostThatIsSlowerThanItsDeviceShows) {
+  World world(1);
+  world.times.host_ = {.launch_ns = 30, .start_ns = 5};
+  RecordingDevice& d = world[0];
+  const Stream a = d.create_stream("a");
+  d.launch(a, named("one"), kernel(10));
+  d.launch(a, named("two"), kernel(10));
+  d.launch(a, named("long"), kernel(100));
+  d.launch(a, named("next"), kernel(10));
+  const auto times = world.play();
+  EXPECT_EQ(times.at("0 a one"), (Interval{35, 45}));
+  EXPECT_EQ(times.at("0 a two"), (Interval{65, 75})) << "the device waits for the host";
+  EXPECT_EQ(times.at("0 a next"), (Interval{195, 205})) << "under a long kernel the host runs ahead";
+}
+
+TEST(Engine, TheHostStopsWhereItSynchronisesAndWhereItsLaunchQueueIsFull) {
+  for (const bool is_bounded : {false, true}) {
+    World world(1);
+    world.times.host_ = {.launch_ns = 1, .queue_depth = is_bounded ? 2 : 1000};
+    RecordingDevice& d = world[0];
+    const Stream a = d.create_stream("a");
+    const Stream b = d.create_stream("b");
+    d.launch(a, named("long"), kernel(1000, {.sms = -1}));
+    const Event end = d.record(a);
+    for (int i = 0; i < 3; ++i) d.launch(a, named("queued"), kernel(10, {.sms = -1}));
+    d.launch(b, named("other"), kernel(10, {.sms = -1}));
+    d.synchronize(end);
+    d.launch(b, named("after"), kernel(10, {.sms = -1}));
+    const auto times = world.play();
+    EXPECT_EQ(times.at("0 b other").start, is_bounded ? 1012 : 5);
+    EXPECT_EQ(times.at("0 b after").start, is_bounded ? 1022 : 1002);
+  }
+}
+
+// A resident transfer that holds some multiprocessors, beside a kernel on another stream.
+World::Times beside_transfers(World& world, int sms, const Operation& operation, Priority priority = Priority::normal,
+                              std::size_t copy_first_ns = 0) {
+  for (std::int32_t r = 0; r < 2; ++r) {
+    RecordingDevice& d = world[static_cast<std::size_t>(r)];
+    const Stream compute = d.create_stream("compute");
+    const Communicator dp = d.declare("dp", world.group(r), {.sms = sms, .priority = priority});
+    const Tensor x = d.allocate("x", DataType::f32, 250);
+    const std::vector<std::byte> bytes(copy_first_ns);
+    d.upload(dp.stream, named("before"), flat(d.allocate("y", DataType::u8, 500), 0, 500), bytes);
+    const Transfer t = all_reduce(x);
+    d.communicate(dp, named("sum"), {&t, 1});
+    d.launch(compute, named("tiny"), kernel(1, {.sms = -1}));
+    d.launch(compute, named("kernel"), operation);
+  }
+  return world.play();
+}
+
+TEST(Multiprocessors, AGemmBesideATransferNeedsMoreWaves) {
+  World world(2);
+  const auto times = beside_transfers(world, 24, waves(2000, 200));
+  EXPECT_EQ(times.at("0 dp sum"), (Interval{0, 1000}));
+  // Two waves of 100 alone. Beside it 76 fit, until the transfer is over at 1000: a wave of 76 from 1 to 1001, then 100
+  // at once, then the last 24.
+  EXPECT_EQ(times.at("0 compute kernel"), (Interval{1, 3001}));
+}
+
+TEST(Multiprocessors, APersistentKernelThatWantsAllWaitsBehindATransferUnlessAMarginIsLeft) {
+  World all(2);
+  EXPECT_EQ(beside_transfers(all, 16, kernel(500, {.sms = -100})).at("0 compute kernel"), (Interval{1000, 1500}));
+  World margin(2);
+  EXPECT_EQ(beside_transfers(margin, 16, kernel(500, {.sms = -84})).at("0 compute kernel"), (Interval{1, 501}));
+}
+
+TEST(Multiprocessors, ATransferOfNormalPriorityWaitsForTheTailOfARunningGemmOneOfHighPriorityForTheNextWave) {
+  World normal(2);
+  const auto late = beside_transfers(normal, 20, waves(3000, 250), Priority::normal, 500);
+  EXPECT_EQ(late.at("0 dp sum").start, 2001) << "the third wave holds 50";
+  EXPECT_EQ(late.at("0 compute kernel"), (Interval{1, 3001}));
+  World high(2);
+  const auto soon = beside_transfers(high, 20, waves(3000, 250), Priority::high, 500);
+  EXPECT_EQ(soon.at("0 dp sum").start, 1001);
+  EXPECT_EQ(soon.at("0 compute kernel"), (Interval{1, 3001})) << "100, 80, then the 70 that are left";
+}
+
+TEST(Bandwidth, TwoThatFillTheMemoryShareItAndALightOneKeepsWhatItWants) {
+  World world(1);
+  RecordingDevice& d = world[0];
+  const Stream a = d.create_stream("a");
+  const Stream b = d.create_stream("b");
+  d.launch(a, named("heavy"), kernel(100, {.bytes_read = 100'000, .sms = -10}));
+  d.launch(b, named("light"), kernel(100, {.bytes_read = 20'000, .sms = -10}));
+  const auto times = world.play();
+  EXPECT_EQ(times.at("0 b light"), (Interval{0, 100}));
+  EXPECT_EQ(times.at("0 a heavy"), (Interval{0, 120})) << "100 ns at 800 of 1000 bytes, the rest alone";
+}
+
+TEST(Bandwidth, TwoTransfersShareALink) {
+  World world(2);
+  for (std::int32_t r = 0; r < 2; ++r) {
+    RecordingDevice& d = world[static_cast<std::size_t>(r)];
+    for (const char* purpose : {"one", "two"}) {
+      const Communicator c = d.declare(purpose, world.group(r));
+      const Tensor x = d.allocate("x", DataType::f32, purpose[0] == 'o' ? 25 : 50);
+      const Transfer t = all_reduce(x);
+      d.communicate(c, named("sum"), {&t, 1});
+    }
+  }
+  const auto times = world.play();
+  EXPECT_EQ(times.at("0 one sum"), (Interval{0, 200}));
+  EXPECT_EQ(times.at("1 two sum"), (Interval{0, 300}));
+}
+
+TEST(Bandwidth, CopiesBeyondTheEnginesQueueUp) {
+  World world(1);
+  RecordingDevice& d = world[0];
+  const std::vector<std::byte> bytes(100);
+  for (const char* name : {"a", "b", "c"}) {
+    const Stream s = d.create_stream(name);
+    d.upload(s, named("copy"), flat(d.allocate("x", DataType::u8, 100)), bytes);
+  }
+  const auto times = world.play();
+  EXPECT_EQ(times.at("0 b copy"), (Interval{0, 100}));
+  EXPECT_EQ(times.at("0 c copy"), (Interval{100, 200}));
+}
+
+// Two transfers in turn beside compute, as a gradient reduction enqueues them: the second comes up while the first
+// runs.
+World::Times reductions_beside_compute(std::int32_t connections) {
+  World world(2);
+  for (std::int32_t r = 0; r < 2; ++r) {
+    RecordingDevice& d = world[static_cast<std::size_t>(r)];
+    const Stream compute = d.create_stream("compute");
+    const Communicator dp = d.declare("dp", world.group(r));
+    const Tensor x = d.allocate("x", DataType::f32, 25);
+    const Transfer t = all_reduce(x);
+    const auto step = [&](const char* backward, const char* reduce) {
+      d.launch(compute, named(backward), kernel(50, {.sms = -10}));
+      d.wait(dp.stream, d.record(compute));
+      d.communicate(dp, named(reduce), {&t, 1});
+    };
+    step("backward 0", "reduce 0");
+    step("backward 1", "reduce 1");
+    step("backward 2", "reduce 2");
+  }
+  return world.play({.connections = connections});
+}
+
+TEST(HardwareQueues, OneConnectionSerialisesWhatEightDoNot) {
+  const auto eight = reductions_beside_compute(8);
+  EXPECT_EQ(eight.at("0 compute backward 2"), (Interval{100, 150}));
+  EXPECT_EQ(eight.at("0 dp reduce 2"), (Interval{250, 350}));
+  const auto one = reductions_beside_compute(1);
+  EXPECT_EQ(one.at("0 compute backward 2"), (Interval{150, 200}))
+      << "reduce 1 stands before it in the queue until reduce 0 is over";
+}
+
+TEST(Deadlock, EndsAtOnceAndNamesWhoWaitsForWhom) {
+  World world(2);
+  for (std::int32_t r = 0; r < 2; ++r) {
+    RecordingDevice& d = world[static_cast<std::size_t>(r)];
+    const Stream compute = d.create_stream("compute");
+    const Communicator dp = d.declare("dp", world.group(r));
+    const Communicator tp = d.declare("tp", world.group(r));
+    const Tensor x = d.allocate("x", DataType::f32, 25);
+    const Transfer t = all_reduce(x);
+    const Communicator& first = r == 0 ? dp : tp;
+    const Communicator& second = r == 0 ? tp : dp;
+    d.communicate(first, {.mode = Mode::dp, .purpose = intern("grad_all_reduce"), .chunk = 2, .step = 1}, {&t, 1});
+    d.wait(second.stream, d.record(first.stream));
+    d.communicate(second, named("other"), {&t, 1});
+    d.wait(compute, d.record(second.stream));
+  }
+  try {
+    world.play();
+    FAIL() << "no deadlock was found";
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("deadlock"), HasSubstr("rank 0 dp: grad_all_reduce bucket 2 step 1 waits for rank 1"),
+                      HasSubstr("rank 1 tp: grad_all_reduce bucket 2 step 1 waits for rank 0"),
+                      HasSubstr("rank 1 dp: wait for tp")));
+  }
+}
+
+TEST(Deadlock, MembersOfOneCollectiveThatMeanDifferentThingsAreNamed) {
+  World world(2);
+  for (std::int32_t r = 0; r < 2; ++r) {
+    RecordingDevice& d = world[static_cast<std::size_t>(r)];
+    const Communicator dp = d.declare("dp", world.group(r));
+    const Transfer t = all_reduce(d.allocate("x", DataType::f32, 25 + r));
+    d.communicate(dp, named("sum"), {&t, 1});
+  }
+  try {
+    world.play();
+    FAIL() << "no mismatch was found";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 0 dp: sum: all_reduce of 100 bytes of f32"),
+                                    HasSubstr("rank 1 dp: sum: all_reduce of 104 bytes of f32")));
+  }
+}
+
+TEST(Jitter, StretchesByTheSeedAndIsTheSameEachTime) {
+  const auto end = [](std::uint64_t seed) {
+    World world(1);
+    RecordingDevice& d = world[0];
+    const Stream a = d.create_stream("a");
+    d.launch(a, named("one"), kernel(1'000'000));
+    return world.play({.jitter = 0.5, .seed = seed}).at("0 a one").end;
+  };
+  EXPECT_EQ(end(1), end(1));
+  EXPECT_NE(end(1), end(2));
+  EXPECT_GE(end(1), 1'000'000);
+  EXPECT_LE(end(1), 1'500'000);
+}
+
+}  // namespace
+}  // namespace underlap::sim
