@@ -32,18 +32,22 @@ struct RunArguments {
 };
 
 // A field of `run:` has a flag of the same name, which wins.
-constexpr std::array<std::pair<const char*, const char*>, 11> kRunFields{{
-    {"backend", "where it runs: host"},
+constexpr std::array<std::pair<const char*, const char*>, 15> kRunFields{{
+    {"backend", "where it runs: host (threads and sockets, measured) or sim (virtual time, modelled)"},
     {"steps", "measured steps of a cell in one block"},
     {"blocks", "blocks, each with every cell"},
     {"warmup", "steps of a cell before its first block"},
     {"seed", "of weights, data and the order of cells"},
     {"link", "stand-in for a link between GPUs; not in this version"},
-    {"link_gbps", "pace each rank and direction to this many Gbit/s"},
-    {"link_latency_us", "latency of a transfer over the paced link, microseconds"},
+    {"link_gbps", "host: pace each rank and direction to this many Gbit/s"},
+    {"link_latency_us", "host: latency of a transfer over the paced link, microseconds"},
     {"peer_timeout_s", "how long a rank waits for a peer, seconds"},
     {"trace", "false: no slices, windows from marks alone"},
     {"no_comm", "remove every transfer"},
+    {"hardware", "sim: name or file of the machine that virtual time is for"},
+    {"gpus_per_node", "sim: GPUs of a node, in place of the hardware file's"},
+    {"numerics", "sim: compute values in virtual time, and losses with them"},
+    {"jitter_pct", "sim: vary durations at random by up to this many percent"},
 }};
 
 int terminal_width(int file) {

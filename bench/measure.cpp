@@ -122,6 +122,7 @@ class Measurement {
   Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
       : matrix_(matrix), options_(options), run_(matrix.cells.front().plan.config.run) {
     check_blocks_are_shared(matrix);
+    if (run_.backend != "host") throw std::invalid_argument("run.backend is " + run_.backend + "; only host measures");
     results_ = options.resume ? resumed() : fresh();
   }
 

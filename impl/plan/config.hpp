@@ -77,6 +77,15 @@ struct Extensions {
   std::string reduce_accumulator = "wire";  ///< "wire" or "fp32": type of the partial sums inside a reduction
 };
 
+/// What of the launch environment changes how long things take. plan_environment() fills it by its rules.
+struct EnvironmentConfig {
+  std::string gpu_arch = "h100";
+  std::int32_t cuda_device_max_connections = 8;        ///< hardware queues
+  std::int32_t layernorm_sm_margin = 16;               ///< SMs that norm kernels leave free; 0: none
+  bool torch_nccl_high_priority = false;               ///< communication streams go before compute streams
+  std::optional<std::int64_t> nccl_pp_comm_chunksize;  ///< bytes; nullopt: NCCL's own, or no pipeline
+};
+
 struct RunConfig {
   std::string backend = "host";
   std::int64_t steps = 8;  ///< measured steps of one cell in one block
@@ -88,6 +97,10 @@ struct RunConfig {
   double peer_timeout_s = 30;
   bool trace = true;     ///< false: windows from marks alone, for the cost of tracing
   bool no_comm = false;  ///< the same plan with every transfer removed: T_comp
+  std::string hardware;  ///< sim: name or path of a hardware file, the one for gpu_arch where none was written
+  std::optional<std::int64_t> gpus_per_node;  ///< sim; nullopt: as the hardware file says
+  bool numerics = false;                      ///< sim: values are computed in virtual time
+  double jitter_pct = 0;                      ///< sim: each duration is varied by up to so much, seeded by `seed`
 };
 
 /// What is in effect: every automatic rule and gate has been applied.
@@ -99,6 +112,7 @@ struct Config {
   MixedPrecisionConfig mixed_precision;
   OptimizerConfig optimizer;
   Extensions extensions;
+  EnvironmentConfig environment;
   RunConfig run;
 };
 

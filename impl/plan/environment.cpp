@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launch environment, by the rules of Megatron-Bridge's PerfEnvPlugin (library version): 8 hardware queues; 32 on
-// sm_100 where TP or CP meets DP or PP; 1 on older ones with TP or CP.
+// The launch environment, by the rules of Megatron-Bridge's PerfEnvPlugin (library version, removed 2026-07-20): 8
+// hardware queues, 32 with a flex dispatcher; then 32 on sm_100 where TP or CP meets DP or PP, and 1 on older ones with
+// TP or CP, unless the experts' all-to-all overlaps. What is in effect goes to Config as well, for virtual time.
 #include <fmt/format.h>
-
-#include <array>
 
 #include "impl/plan/resolution.hpp"
 #include "impl/plan/userbuffers.hpp"
@@ -11,44 +10,78 @@
 namespace underlap::plan {
 namespace {
 
-EnvironmentVariable connections_by_rule(const Resolution& r) {
+constexpr std::string_view kConnections = "environment.cuda_device_max_connections";
+constexpr std::string_view kMargin = "environment.layernorm_sm_margin";
+constexpr std::string_view kEnableMargin = "environment.enable_layernorm_sm_margin";
+constexpr std::string_view kFlex = "environment.moe_flex_dispatcher_backend";
+constexpr std::string_view kAllToAll = "environment.a2a_overlap";
+constexpr std::string_view kChunk = "environment.nccl_pp_comm_chunksize";
+
+struct Count {
+  std::int32_t value;
+  std::string reason;
+};
+
+Count connections_by_rule(const Resolution& r) {
   const ParallelConfig& p = r.plan.config.parallel;
-  const std::string arch = r.settings.text("environment.gpu_arch", "h100");
+  const std::string& arch = r.plan.config.environment.gpu_arch;
   const bool is_sm100 = architecture_of(arch) >= 100;
   const bool splits_layers = p.tensor_model_parallel_size > 1 || p.context_parallel_size > 1;
   const bool splits_batch = p.data_parallel_size > 1 || p.pipeline_model_parallel_size > 1;
-  constexpr std::string_view kName = "CUDA_DEVICE_MAX_CONNECTIONS";
+  const bool overlaps_all_to_all = r.settings.flag(kAllToAll, false);
   if (is_sm100 && splits_layers && splits_batch)
-    return {std::string(kName), "32", fmt::format("{} with TP or CP beside DP or PP: many streams at once", arch)};
-  if (!is_sm100 && splits_layers)
-    return {std::string(kName), "1", fmt::format("{} with TP or CP: launch order must be execution order", arch)};
-  return {std::string(kName), "8",
-          fmt::format("{} {}: CUDA's default", arch, splits_layers ? "without DP or PP" : "without TP or CP")};
+    return {32, fmt::format("{} with TP or CP beside DP or PP: many streams at once", arch)};
+  if (!is_sm100 && splits_layers && !overlaps_all_to_all)
+    return {1, fmt::format("{} with TP or CP: launch order must be execution order", arch)};
+  if (r.settings.given(kFlex))
+    return {32, fmt::format("{} with {}: many streams at once", arch, r.settings.text(kFlex, ""))};
+  if (!is_sm100 && splits_layers) return {8, fmt::format("{} with all-to-all overlap: CUDA's default", arch)};
+  return {8, fmt::format("{} {}: CUDA's default", arch, splits_layers ? "without DP or PP" : "without TP or CP")};
 }
 
-EnvironmentVariable connections(const Resolution& r) {
-  constexpr std::string_view kOverride = "environment.cuda_device_max_connections";
-  EnvironmentVariable variable = connections_by_rule(r);
-  if (!r.settings.given(kOverride)) return variable;
-  const std::string by_rule = std::exchange(variable.value, fmt::format("{}", r.settings.integer(kOverride, 0)));
-  variable.reason = fmt::format("{}; the rule gives {}", r.set_at(kOverride), by_rule);
-  return variable;
+void plan_connections(Resolution& r) {
+  Count count = connections_by_rule(r);
+  if (r.settings.given(kConnections))
+    count = {static_cast<std::int32_t>(r.settings.integer(kConnections, 0)),
+             fmt::format("{}; the rule gives {}", r.set_at(kConnections), count.value)};
+  r.config().environment.cuda_device_max_connections = count.value;
+  r.plan.environment.push_back({"CUDA_DEVICE_MAX_CONNECTIONS", fmt::format("{}", count.value), count.reason});
+}
+
+void plan_margin(Resolution& r) {
+  std::int32_t& margin = r.config().environment.layernorm_sm_margin;
+  margin = 0;
+  if (!r.settings.flag(kEnableMargin, true)) {
+    if (r.settings.integer(kMargin, 0) > 0)
+      r.decide(kMargin, {"0", "gate", "enable_layernorm_sm_margin is false, so norm kernels leave no SM free"});
+    return;
+  }
+  const std::string flex = r.settings.text(kFlex, "");
+  margin = static_cast<std::int32_t>(r.settings.integer(kMargin, flex.empty() ? 16 : 20));
+  std::string reason = "norm kernels want every SM and would wait for a collective that holds some";
+  if (!flex.empty() && !r.settings.given(kMargin)) reason += fmt::format("; {} holds more", flex);
+  for (const std::string_view direction : {"FWD", "BWD"})
+    r.plan.environment.push_back(
+        {fmt::format("NVTE_{}_LAYERNORM_SM_MARGIN", direction), fmt::format("{}", margin), reason});
+}
+
+void plan_nccl(Resolution& r) {
+  EnvironmentConfig& environment = r.config().environment;
+  if (r.settings.given(kChunk) && in_scope(Scope::pp, r)) {
+    environment.nccl_pp_comm_chunksize = r.settings.integer(kChunk, 0);
+    r.plan.environment.push_back(
+        {"NCCL_P2P_NET_CHUNKSIZE", fmt::format("{}", *environment.nccl_pp_comm_chunksize), r.set_at(kChunk)});
+  }
+  if (environment.torch_nccl_high_priority)
+    r.plan.environment.push_back({"TORCH_NCCL_HIGH_PRIORITY", "1", r.set_at("environment.torch_nccl_high_priority")});
 }
 
 }  // namespace
 
 void plan_environment(Resolution& r) {
-  auto& environment = r.plan.environment;
-  environment.push_back(connections(r));
-  if (r.settings.flag("environment.enable_layernorm_sm_margin", true))
-    for (const std::string_view direction : {"FWD", "BWD"})
-      environment.push_back({fmt::format("NVTE_{}_LAYERNORM_SM_MARGIN", direction),
-                             fmt::format("{}", r.settings.integer("environment.layernorm_sm_margin", 16)),
-                             "norm kernels want every SM and would wait for a collective that holds some"});
-  constexpr std::string_view kChunk = "environment.nccl_pp_comm_chunksize";
-  if (r.settings.given(kChunk) && r.config().parallel.pipeline_model_parallel_size > 1)
-    environment.push_back(
-        {"NCCL_P2P_NET_CHUNKSIZE", fmt::format("{}", r.settings.integer(kChunk, 0)), r.set_at(kChunk)});
+  plan_connections(r);
+  plan_margin(r);
+  plan_nccl(r);
 }
 
 }  // namespace underlap::plan

@@ -23,6 +23,7 @@ std::string_view scope_words(Scope scope) {
     case Scope::fp8: return "the precision recipe has no fp8";
     case Scope::moe: return "the model has no experts";
     case Scope::fsdp: return "ddp.use_megatron_fsdp is not set";
+    case Scope::sim: return "run.backend is not sim";
     case Scope::always: break;
   }
   return "";
@@ -83,6 +84,7 @@ bool in_scope(Scope scope, const Resolution& r) {
     case Scope::fp8: return r.plan.config.mixed_precision.recipe.find("fp8") != std::string::npos;
     case Scope::moe: return false;
     case Scope::fsdp: return r.settings.flag("ddp.use_megatron_fsdp", false);
+    case Scope::sim: return r.plan.config.run.backend == "sim";
     case Scope::always: break;
   }
   return true;
@@ -100,6 +102,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
   apply_pp_rules(resolution);
   check_context_parallelism(resolution);
   apply_expert_rules(resolution);
+  apply_run_rules(resolution);
   find_what_does_not_run(resolution);
   plan_environment(resolution);
   predict_memory(resolution);

@@ -58,6 +58,7 @@ void apply_tp_rules(Resolution& resolution);
 void apply_pp_rules(Resolution& resolution);
 void check_context_parallelism(Resolution& resolution);
 void apply_expert_rules(Resolution& resolution);
+void apply_run_rules(Resolution& resolution);
 void find_what_does_not_run(Resolution& resolution);
 void plan_environment(Resolution& resolution);
 void predict_memory(Resolution& resolution);

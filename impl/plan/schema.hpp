@@ -36,8 +36,8 @@ enum class Status : std::uint8_t {
   known,     ///< the name is known; `run` refuses a value other than the fallback where it would matter
 };
 
-/// The kind of parallelism or precision without which a key has no effect.
-enum class Scope : std::uint8_t { always, dp, tp, pp, cp, fp8, moe, fsdp };
+/// The kind of parallelism, precision or backend without which a key has no effect.
+enum class Scope : std::uint8_t { always, dp, tp, pp, cp, fp8, moe, fsdp, sim };
 
 struct Range {
   double least = -std::numeric_limits<double>::infinity();

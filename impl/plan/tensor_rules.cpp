@@ -23,7 +23,7 @@ std::string closed_gate(const Resolution& r) {
 /// A preset for another layer shape or machine is wrong; for another batch it is only not tuned.
 void compare_preset(Resolution& r, const UserbuffersPreset& preset) {
   const Config& c = r.config();
-  const std::string arch = r.settings.text("environment.gpu_arch", "h100");
+  const std::string& arch = c.environment.gpu_arch;
   const auto must_match = [&](std::string_view what, std::int64_t here, std::int64_t there) {
     if (here != there)
       r.error({kConfig}, fmt::format("the userbuffers preset is for {} {}, not {}; choose another", what, there, here));

@@ -139,7 +139,7 @@ TEST(NotRun, NamesWhatThisVersionDoesNotRun) {
   for (const Message& message : plan.not_run) messages.push_back(message.where + " " + message.message);
   EXPECT_THAT(messages,
               ElementsAre(HasSubstr("f:1:38 model.tensor_model_parallel_size is 2: TP, PP and CP are planned"),
-                          HasSubstr("f:3:7 backend cuda"), HasSubstr("f:4:1 recipe")));
+                          HasSubstr("f:3:7 backend cuda is planned but not run by this version; host and sim are"), HasSubstr("f:4:1 recipe")));
 }
 
 TEST(NotRun, KnobsThatAreOnlyKnownRefuseToBeIgnored) {
@@ -159,45 +159,6 @@ TEST(NotRun, KnobsWithoutEffectAreANoticeInstead) {
 TEST(ExpertRules, ExpertOverlapIsAnErrorWithoutExperts) {
   EXPECT_THAT(errors_of(with("", "comm_overlap: {overlap_moe_expert_parallel_comm: true, delay_wgrad_compute: true}")),
               ElementsAre(HasSubstr("overlap_moe_expert_parallel_comm needs"), HasSubstr("delay_wgrad_compute needs")));
-}
-
-struct Connections {
-  std::string arch;
-  std::string model;
-  std::string dp;
-  std::string expected;
-};
-
-class ConnectionsRule : public testing::TestWithParam<Connections> {};
-
-TEST_P(ConnectionsRule, FollowsThePluginsTable) {
-  const auto& [arch, model, dp, expected] = GetParam();
-  const Plan plan = plan_of(with(model, "data_parallel_size: " + dp + "\nenvironment: {gpu_arch: " + arch + "}"));
-  EXPECT_EQ(plan.environment.at(0).name, "CUDA_DEVICE_MAX_CONNECTIONS");
-  EXPECT_EQ(plan.environment.at(0).value, expected);
-}
-
-INSTANTIATE_TEST_SUITE_P(Environment, ConnectionsRule,
-                         testing::Values(Connections{"h100", "", "2", "8"}, Connections{"h100", kTp2, "1", "1"},
-                                         Connections{"h100", kTp2, "2", "1"}, Connections{"a100", kPp2, "2", "8"},
-                                         Connections{"h200", "context_parallel_size: 2", "1", "1"},
-                                         Connections{"b200", kTp2, "1", "8"}, Connections{"b200", kTp2, "2", "32"},
-                                         Connections{"gb200", "context_parallel_size: 2, " + kPp2, "1", "32"},
-                                         Connections{"b300", kPp2, "2", "8"}));
-
-TEST(Environment, TheUserOverridesTheRule) {
-  const Plan plan = plan_of(with(kTp2, "environment: {cuda_device_max_connections: 16, layernorm_sm_margin: 20}"));
-  EXPECT_EQ(plan.environment.at(0).value, "16");
-  EXPECT_THAT(plan.environment.at(0).reason, HasSubstr("the rule gives 1"));
-  EXPECT_EQ(plan.environment.at(1).name, "NVTE_FWD_LAYERNORM_SM_MARGIN");
-  EXPECT_EQ(plan.environment.at(2).value, "20");
-}
-
-TEST(Environment, MarginAndChunkSizeAreOptional) {
-  EXPECT_EQ(plan_of(with("", "environment: {enable_layernorm_sm_margin: false}")).environment.size(), 1U);
-  const Plan plan = plan_of(with(kPp2, "environment: {nccl_pp_comm_chunksize: 2097152}"));
-  EXPECT_EQ(plan.environment.back().name, "NCCL_P2P_NET_CHUNKSIZE");
-  EXPECT_EQ(plan_of(with("", "environment: {nccl_pp_comm_chunksize: 2097152}")).environment.size(), 3U);
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(Schema, KnownKnobsListEveryRow) {
   ASSERT_NE(steps, knobs.end());
   EXPECT_EQ(steps->status, "honoured");
   EXPECT_EQ(steps->type, "a whole number from 1 to 4095");
-  EXPECT_EQ(steps->default_rule, std::to_string(RunConfig{}.steps));
+  EXPECT_EQ(steps->default_rule, std::to_string(RunConfig{}.steps) + "; 1 with backend sim");
 }
 
 }  // namespace

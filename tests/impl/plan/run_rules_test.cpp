@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/impl/plan/plan_testing.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string run_with(const std::string& run, const std::string& rest = "") {
+  return "model: {preset: tiny}\nrun: {" + run + "}\n" + rest;
+}
+
+struct Hardware {
+  std::string arch;
+  std::string expected;
+};
+
+class SimHardware : public testing::TestWithParam<Hardware> {};
+
+TEST_P(SimHardware, IsTheFileForTheArchitecture) {
+  const Plan plan = plan_of(run_with("backend: sim", "environment: {gpu_arch: " + GetParam().arch + "}"));
+  EXPECT_EQ(plan.config.run.hardware, GetParam().expected);
+  EXPECT_EQ(outcome(plan, "run.hardware"), "\"" + GetParam().expected + "\" auto");
+}
+
+INSTANTIATE_TEST_SUITE_P(RunRules, SimHardware,
+                         testing::Values(Hardware{"a100", "a100-sxm"}, Hardware{"h100", "h100-sxm"},
+                                         Hardware{"h200", "h200-sxm"}, Hardware{"b200", "b200"},
+                                         Hardware{"gb200", "gb200"}));
+
+TEST(RunRules, AnArchitectureWithoutHardwareFileNeedsOneNamed) {
+  EXPECT_THAT(errors_of(run_with("backend: sim", "environment: {gpu_arch: gb300}")),
+              ElementsAre(HasSubstr("f:3:15: no hardware file ships for environment.gpu_arch gb300")));
+  plan_of(run_with("backend: sim, hardware: mine.yaml", "environment: {gpu_arch: gb300}"));
+  plan_of(run_with("backend: host", "environment: {gpu_arch: gb300}"));
+}
+
+TEST(RunRules, AnyOtherHardwareIsANameOrAPathThatThePlanDoesNotOpen) {
+  const Plan plan =
+      plan_of(run_with("backend: sim, hardware: no/such/file.yaml, gpus_per_node: 4, numerics: true, "
+                       "jitter_pct: 2.5"));
+  EXPECT_EQ(plan.config.run.hardware, "no/such/file.yaml");
+  EXPECT_EQ(outcome(plan, "run.hardware"), "\"no/such/file.yaml\" user");
+  EXPECT_EQ(plan.config.run.gpus_per_node, 4);
+  EXPECT_TRUE(plan.config.run.numerics);
+  EXPECT_EQ(plan.config.run.jitter_pct, 2.5);
+  EXPECT_THAT(plan.notices, IsEmpty());
+}
+
+TEST(RunRules, SimsOwnKeysDefaultToTheFileAndToDurationsAlone) {
+  const RunConfig run = plan_of(run_with("backend: sim")).config.run;
+  EXPECT_EQ(run.gpus_per_node, std::nullopt);
+  EXPECT_FALSE(run.numerics);
+  EXPECT_EQ(run.jitter_pct, 0);
+}
+
+TEST(RunRules, OneStepOfVirtualTimeIsEnough) {
+  const Plan plan = plan_of(run_with("backend: sim"));
+  for (const char* path : {"run.steps", "run.blocks", "run.warmup"}) {
+    EXPECT_EQ(outcome(plan, path), "1 auto");
+    EXPECT_EQ(knob_of(plan, path).reason, "virtual time repeats itself");
+  }
+  EXPECT_EQ(plan.config.run.steps, 1);
+  EXPECT_EQ(plan.config.run.blocks, 1);
+  EXPECT_EQ(plan.config.run.warmup, 1);
+  EXPECT_THAT(knob_of(plan_of(run_with("backend: sim, jitter_pct: 1")), "run.steps").reason,
+              HasSubstr("but for run.jitter_pct"));
+}
+
+TEST(RunRules, WrittenCountsHoldOnEveryBackend) {
+  for (const char* backend : {"host", "sim"}) {
+    const Plan plan = plan_of(run_with(std::string("steps: 3, blocks: 4, warmup: 6, backend: ") + backend));
+    EXPECT_EQ(outcome(plan, "run.steps"), "3 user");
+    EXPECT_EQ(plan.config.run.steps, 3);
+    EXPECT_EQ(plan.config.run.blocks, 4);
+    EXPECT_EQ(plan.config.run.warmup, 6);
+  }
+}
+
+TEST(RunRules, HostKeepsItsCounts) {
+  const RunConfig run = plan_of(run_with("backend: host")).config.run;
+  EXPECT_EQ(run.steps, 8);
+  EXPECT_EQ(run.blocks, 5);
+  EXPECT_EQ(run.warmup, 2);
+}
+
+TEST(RunRules, KeysOfSimAreANoticeOnOtherBackends) {
+  const Plan plan = plan_of(run_with("hardware: h100-sxm, gpus_per_node: 8, numerics: false, jitter_pct: 0"));
+  ASSERT_EQ(plan.notices.size(), 4U);
+  for (const Message& notice : plan.notices)
+    EXPECT_THAT(notice.message, HasSubstr("no effect: run.backend is not sim"));
+  EXPECT_THAT(plan.not_run, IsEmpty());
+}
+
+TEST(RunRules, ALinkOfTheHostBackendIsAnErrorWithSim) {
+  EXPECT_THAT(errors_of(run_with("backend: sim, link_gbps: 4, link_latency_us: 0")),
+              ElementsAre(HasSubstr("run.link_gbps is for real links; with backend sim the hardware file says what a "
+                                    "link does"),
+                          HasSubstr("run.link_latency_us is for real links")));
+  const Plan plan = plan_of(run_with("backend: sim, link: real, peer_timeout_s: 3"));
+  ASSERT_EQ(plan.notices.size(), 2U);
+  EXPECT_THAT(plan.notices[1].message, HasSubstr("run.peer_timeout_s has no effect: run.backend is sim"));
+}
+
+TEST(RunRules, SimRuns) { EXPECT_THAT(plan_of(run_with("backend: sim")).not_run, IsEmpty()); }
+
+}  // namespace
+}  // namespace underlap::plan
