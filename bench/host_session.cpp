@@ -122,6 +122,7 @@ BlockRun HostSession::run(std::size_t cell, std::int32_t block, std::int64_t ste
   };
   BlockRun result;
   result.first_step = ranks.front().trainer->next_step();
+  result.num_steps = static_cast<std::int32_t>(steps);
   const std::int64_t transfer_cpu_before = transfer_cpu_ns();
   const std::int64_t device_ns = clock_ns(CLOCK_MONOTONIC);
   const std::int64_t unix_ns = clock_ns(CLOCK_REALTIME);

@@ -12,10 +12,10 @@
 #include <tuple>
 
 #include "bench/bound.hpp"
-#include "bench/host_session.hpp"
 #include "bench/machine.hpp"
 #include "bench/report.hpp"
 #include "bench/run_folder.hpp"
+#include "bench/session.hpp"
 #include "bench/summary.hpp"
 #include "bench/verify.hpp"
 #include "profiler/analysis/exposure.hpp"
@@ -36,7 +36,8 @@ std::vector<std::size_t> shuffled_cells(std::size_t count, std::uint64_t seed, s
   return order;
 }
 
-double mean_loss(const BlockRun& run, std::size_t step) {
+std::optional<double> mean_loss(const BlockRun& run, std::size_t step) {
+  if (run.losses.empty()) return std::nullopt;
   double sum = 0;
   for (const auto& of_rank : run.losses) sum += of_rank[step];
   return sum / static_cast<double>(run.losses.size());
@@ -57,14 +58,13 @@ std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block, bool
   if (!list.errors.empty()) throw MachineError("a block's marks are not valid: " + list.errors.front());
   const std::map<std::int32_t, std::int64_t> marks = latest_marks(run.trace);
   std::map<std::int32_t, StepSample> by_step;
-  const auto num_steps = static_cast<std::int32_t>(run.losses.front().size());
-  for (std::int32_t i = 1; i < num_steps; ++i) {
+  for (std::int32_t i = 1; i < run.num_steps; ++i) {
     const std::int32_t step = run.first_step + i;
     by_step[step] = {.block = block,
                      .step = step,
                      .step_ns = marks.at(step) - marks.at(step - 1),
                      .loss = mean_loss(run, static_cast<std::size_t>(i)),
-                     .transfer_cpu_ns = run.transfer_cpu_ns / num_steps,
+                     .transfer_cpu_ns = run.transfer_cpu_ns / run.num_steps,
                      .ranks = {}};
   }
   if (has_slices) {
@@ -81,14 +81,6 @@ std::string trace_file_name(std::size_t index, const std::string& cell) {
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.' && c != '=') c = '_';
   return "traces/" + name + ".pftrace";
-}
-
-std::string link_text(const plan::RunConfig& run) {
-  if (run.link_gbps <= 0 && run.link_latency_us <= 0) return "real: TCP over the loopback";
-  std::string text =
-      run.link_gbps > 0 ? fmt::format("paced to {} Gbit/s a direction", run.link_gbps) : "not paced in rate";
-  if (run.link_latency_us > 0) text += fmt::format(", {} us latency", run.link_latency_us);
-  return text + ", TCP over the loopback";
 }
 
 // Blocks are shared by all cells, so what shapes a block cannot differ between them.
@@ -108,7 +100,8 @@ void check_blocks_are_shared(const plan::Matrix& matrix) {
 void check_memory(const plan::Matrix& matrix) {
   std::int64_t wanted = 0;
   for (const plan::Cell& cell : matrix.cells)
-    wanted += cell.plan.peak_memory.total() * cell.plan.config.parallel.world_size();
+    if (cell.plan.config.run.backend == "host" || cell.plan.config.run.numerics)
+      wanted += cell.plan.peak_memory.total() * cell.plan.config.parallel.world_size();
   const std::int64_t available = available_memory_bytes();
   if (available == 0 || wanted <= available) return;
   throw std::invalid_argument(fmt::format(
@@ -122,7 +115,6 @@ class Measurement {
   Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
       : matrix_(matrix), options_(options), run_(matrix.cells.front().plan.config.run) {
     check_blocks_are_shared(matrix);
-    if (run_.backend != "host") throw std::invalid_argument("run.backend is " + run_.backend + "; only host measures");
     results_ = options.resume ? resumed() : fresh();
   }
 
@@ -140,8 +132,9 @@ class Measurement {
     RunResults results;
     results.info = options_.info;
     results.info.backend = run_.backend;
-    results.info.library_versions.merge(HostSession::library_versions());
-    results.info.clock = "CLOCK_MONOTONIC, one for all ranks";
+    BackendInfo backend = backend_info(run_.backend);
+    results.info.library_versions.merge(backend.library_versions);
+    results.info.clock = backend.clock;
     results.info.seed = run_.seed;
     results.info.config_hash = matrix_hash(matrix_);
     results.blocks_planned = static_cast<std::int32_t>(run_.blocks);
@@ -208,14 +201,14 @@ class Measurement {
     check_memory(matrix_);
     if (results_.blocks_done > 0) results_.resumed_at_blocks.push_back(results_.blocks_done);
     Progress progress(results_.blocks_done, results_.blocks_planned, options_.progress);
-    HostSession session(matrix_.cells, first_step());
+    const std::unique_ptr<Session> session = make_session(matrix_.cells, first_step());
     open_traces();
-    warm_up(session);
+    warm_up(*session);
     for (std::int32_t block = results_.blocks_done; block < results_.blocks_planned; ++block) {
       std::int32_t position = 0;
       for (const std::size_t cell : shuffled_cells(matrix_.cells.size(), run_.seed, block)) {
         progress.start_cell(matrix_.cells[cell].name, position++, static_cast<std::int32_t>(matrix_.cells.size()));
-        run_cell(session, cell, block);
+        run_cell(*session, cell, block);
       }
       ++results_.blocks_done;
       write_results(options_.folder, results_, Statistics::left_out);
@@ -236,17 +229,17 @@ class Measurement {
     }
   }
 
-  void warm_up(HostSession& session) {
+  void warm_up(Session& session) {
     for (std::size_t cell = 0; cell < matrix_.cells.size(); ++cell) {
       results_.cells[cell].warmup_losses.clear();  // of a run that is resumed: weights begin anew
       const BlockRun run = session.run(cell, -1, run_.warmup);
-      for (std::size_t i = 0; i < run.losses.front().size(); ++i)
-        results_.cells[cell].warmup_losses.push_back(mean_loss(run, i));
+      for (std::size_t i = 0; !run.losses.empty() && i < run.losses.front().size(); ++i)
+        results_.cells[cell].warmup_losses.push_back(mean_loss(run, i).value());
       session.reserve(cell, run_.steps + 1);
     }
   }
 
-  void run_cell(HostSession& session, std::size_t index, std::int32_t block) {
+  void run_cell(Session& session, std::size_t index, std::int32_t block) {
     CellResult& cell = results_.cells[index];
     BlockRun run = session.run(index, block, run_.steps + 1);
     for (StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))

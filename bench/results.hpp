@@ -17,9 +17,9 @@ namespace underlap::bench {
 /// One measured step of one cell.
 struct StepSample {
   std::int32_t block = 0;
-  std::int32_t step = 0;     ///< step of the cell's run
-  std::int64_t step_ns = 0;  ///< difference of the ranks' latest marks
-  double loss = 0;           ///< mean over the ranks, nats a token
+  std::int32_t step = 0;       ///< step of the cell's run
+  std::int64_t step_ns = 0;    ///< difference of the ranks' latest marks
+  std::optional<double> loss;  ///< mean over the ranks, nats a token; absent where no values were computed
   std::int64_t transfer_cpu_ns =
       0;  ///< CPU time of all ranks' communication threads and of the transport's own, in the window
   std::vector<analysis::Split> ranks;  ///< by rank; empty where the cell was run without its recorder

@@ -185,7 +185,7 @@ std::optional<double> final_loss(const CellResult& cell) {
   const auto last = std::max_element(cell.samples.begin(), cell.samples.end(), [](const auto& a, const auto& b) {
     return std::pair(a.block, a.step) < std::pair(b.block, b.step);
   });
-  return last == cell.samples.end() ? std::nullopt : std::optional(last->loss);
+  return last == cell.samples.end() ? std::nullopt : last->loss;
 }
 
 void hold_against_bound(CellSummary& summary, const CellResult& cell) {

@@ -16,7 +16,8 @@ namespace {
 
 std::map<std::int32_t, double> losses_by_step(const CellResult& cell) {
   std::map<std::int32_t, double> losses;
-  for (const StepSample& sample : cell.samples) losses[sample.step] = sample.loss;
+  for (const StepSample& sample : cell.samples)
+    if (sample.loss) losses[sample.step] = *sample.loss;
   return losses;
 }
 
@@ -72,7 +73,7 @@ std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, st
   for (std::size_t i = 0; i < results.size(); ++i) {
     CellResult& cell = results[i];
     cell.label = NumericsLabel::not_checked;
-    if (cell.no_comm) continue;
+    if (cell.no_comm || losses_by_step(cell).empty()) continue;
     const References references = find_references(results, i);
     const bool overlap_alone = differs_in_overlap_alone(references, i);
     const std::size_t reference = overlap_alone ? *references.off : first_of_equal_mathematics(cells, i);

@@ -8,7 +8,7 @@
 namespace underlap {
 
 /// A device without memory that runs nothing and writes down everything: schedules as data.
-class RecordingDevice final : public Device {
+class RecordingDevice : public Device {
  public:
   explicit RecordingDevice(Detail detail = Detail::uses) : detail_(detail) {}
 

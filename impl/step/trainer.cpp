@@ -67,9 +67,12 @@ Trainer::Trainer(Device& device, const plan::Config& config, const Group& group,
 // Reduces and gathers share one communicator, and so one stream, unless separate_gather_communicator parts them: a
 // step's last reduce and the next step's first gather then never wait for each other's stream.
 void Trainer::declare_communicators() {
-  reduce_ = device_.declare("dp", buffers_.group);
-  gather_ = config_.extensions.separate_gather_communicator ? device_.declare("dp_gather", buffers_.group) : reduce_;
-  norm_ = config_.optimizer.clip_grad > 0 ? device_.declare("grad_norm", buffers_.group) : reduce_;
+  const CommunicatorHints hints{.priority =
+                                    config_.environment.torch_nccl_high_priority ? Priority::high : Priority::normal};
+  const auto declare = [&](std::string_view purpose) { return device_.declare(purpose, buffers_.group, hints); };
+  reduce_ = declare("dp");
+  gather_ = config_.extensions.separate_gather_communicator ? declare("dp_gather") : reduce_;
+  norm_ = config_.optimizer.clip_grad > 0 ? declare("grad_norm") : reduce_;
 }
 
 model::Enqueue Trainer::enqueue(Direction direction, std::int32_t microbatch) const {

@@ -44,7 +44,7 @@ TEST_F(LossLabels, OverlapMustLeaveEveryBit) {
   EXPECT_THAT(label(), IsEmpty());
   EXPECT_EQ(of(0), NumericsLabel::reference);
   EXPECT_EQ(of(1), NumericsLabel::bit_identical);
-  results_[1].samples[2].loss += 1e-12;
+  *results_[1].samples[2].loss += 1e-12;
   EXPECT_THAT(label(), ElementsAre(HasSubstr("overlap, which moves no bit")));
   EXPECT_EQ(of(1), NumericsLabel::mismatch);
 }

@@ -28,7 +28,10 @@ Trace Engine::take_trace() {
 // The clock -----------------------------------------------------------------------------------------------------------
 
 void Engine::play() {
-  for (std::size_t r = 0; r < ranks_.size(); ++r) touch(static_cast<std::int32_t>(r));
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    ranks_[r]->queues.resume();
+    touch(static_cast<std::int32_t>(r));
+  }
   run_touched();
   while (!events_.empty()) {
     const Event event = events_.top();

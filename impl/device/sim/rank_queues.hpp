@@ -52,6 +52,9 @@ class RankQueues {
   /// begin: launches, transfers and uploads, in order. Each is over when complete() says so.
   void advance(std::int64_t now, std::vector<InFlight*>& begin);
 
+  /// The source has more to give after it gave nothing.
+  void resume() { is_over_ = false; }
+
   /// The command that runs on `stream` is over.
   void complete(std::uint32_t stream, std::int64_t now);
 

@@ -141,7 +141,7 @@ void receive(std::span<const Side> sides, std::size_t me) {
     case Collective::all_to_all:
       for (std::size_t i = 0; i < sides.size(); ++i)
         copy_bytes(out + static_cast<std::int64_t>(i) * input_piece,
-             sides[i].input + static_cast<std::int64_t>(me) * input_piece, input_piece);
+                   sides[i].input + static_cast<std::int64_t>(me) * input_piece, input_piece);
       return;
     case Collective::broadcast: return copy_bytes(out, sides[static_cast<std::size_t>(t.peer)].input, t.output.bytes());
     case Collective::send:

@@ -14,7 +14,7 @@ const std::string kConfig =
 
 std::string text_of(const StepSample& sample) {
   std::string text = std::to_string(sample.block) + " " + std::to_string(sample.step) + " " +
-                     std::to_string(sample.step_ns) + " " + std::to_string(sample.loss);
+                     std::to_string(sample.step_ns) + " " + std::to_string(sample.loss.value());
   for (const analysis::Split& rank : sample.ranks)
     text += " " + std::to_string(rank.window_ns) + " " + std::to_string(rank.hidden_ns) + " " +
             std::to_string(rank.exposed_ns());

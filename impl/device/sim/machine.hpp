@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "impl/device/sim/time_model.hpp"
+#include "impl/plan/config.hpp"
+
+namespace underlap::sim {
+
+/// The machine that `config` asks for: run.hardware, run.gpus_per_node and the LayerNorm SM margin of its environment.
+/// Throws std::invalid_argument with every error of the hardware file, each with file, line and column.
+std::unique_ptr<TimeModel> make_time_model(const plan::Config& config);
+
+}  // namespace underlap::sim
