@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/step/simulation.hpp"
+
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "impl/device/sim/sim_device.hpp"
+#include "impl/device/without_transfers.hpp"
+
+namespace underlap {
+
+struct Simulation::Rank {
+  std::unique_ptr<sim::SimDevice> device;
+  std::optional<WithoutTransfers> without_transfers;
+  std::unique_ptr<Trainer> trainer;
+  std::int32_t block = -1;
+  std::int64_t num_steps_left = 0;  // of the play that is on
+
+  // What its construction recorded, then a step at a time; nothing at the end of a play.
+  std::optional<Program> next() {
+    if (device->program().commands.empty()) {
+      if (num_steps_left == 0) return std::nullopt;
+      trainer->step(block);
+      --num_steps_left;
+    }
+    return device->take_program();
+  }
+};
+
+Simulation::Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
+                       std::int32_t first_step) {
+  const std::int32_t world_size = config.parallel.world_size();
+  if (config.run.numerics) memory_ = std::make_unique<sim::VirtualMemory>(static_cast<std::size_t>(world_size));
+  std::vector<sim::RankQueues::Source> sources;
+  for (std::int32_t r = 0; r < world_size; ++r) {
+    add_rank(config, data, r, first_step);
+    sources.emplace_back([&rank = *ranks_.back()] { return rank.next(); });
+  }
+  const sim::EngineOptions options{.connections = config.environment.cuda_device_max_connections,
+                                   .jitter = config.run.jitter_pct / 100,
+                                   .seed = config.run.seed,
+                                   .records_slices = config.run.trace,
+                                   .memory = memory_.get()};
+  engine_ = std::make_unique<sim::Engine>(time, options, std::move(sources));
+}
+
+Simulation::~Simulation() = default;
+
+void Simulation::add_rank(const plan::Config& config, const model::TextData& data, std::int32_t r,
+                          std::int32_t first_step) {
+  Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>());
+  rank.device = std::make_unique<sim::SimDevice>(r, memory_.get());
+  Device* device = rank.device.get();
+  if (config.run.no_comm) device = &rank.without_transfers.emplace(*device);
+  Group group{std::vector<std::int32_t>(static_cast<std::size_t>(config.parallel.data_parallel_size)), r};
+  std::iota(group.members.begin(), group.members.end(), 0);
+  rank.trainer = std::make_unique<Trainer>(*device, config, group, data, first_step);
+}
+
+Trace Simulation::play(std::int32_t block, std::int64_t steps) {
+  for (const auto& rank : ranks_) {
+    rank->block = block;
+    rank->num_steps_left = steps;
+  }
+  engine_->play();
+  return engine_->take_trace();
+}
+
+std::vector<std::vector<double>> Simulation::take_losses() {
+  std::vector<std::vector<double>> losses;
+  for (const auto& rank : ranks_) {
+    std::vector<double> of_rank = rank->trainer->take_losses();
+    if (memory_) losses.push_back(std::move(of_rank));
+  }
+  return losses;
+}
+
+std::int32_t Simulation::next_step() const { return ranks_.front()->trainer->next_step(); }
+
+const dp::Buffers& Simulation::buffers(std::int32_t rank) const {
+  return ranks_[static_cast<std::size_t>(rank)]->trainer->buffers();
+}
+
+}  // namespace underlap
