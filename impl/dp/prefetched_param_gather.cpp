@@ -38,6 +38,7 @@ class PrefetchedParamGather final : public ParamGather {
     const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
     if (is_waited_for_[static_cast<std::size_t>(b)]) return;
     is_waited_for_[static_cast<std::size_t>(b)] = true;
+    is_paced_ = false;
     send(b, b);
     context_.device->wait(context_.compute, gathered_[static_cast<std::size_t>(b)]);
     send(b - 1, b - depth_);
@@ -47,12 +48,11 @@ class PrefetchedParamGather final : public ParamGather {
   // Sends what is left of the buckets from `first` down to `last`, no earlier than compute has come this far: only that
   // keeps gathers from running ahead of the prefetch depth. The update that they depend on is long past.
   void send(std::int32_t first, std::int32_t last) {
-    bool is_paced = false;
     for (std::int32_t b = first; b >= std::max(0, last); --b) {
       const auto i = static_cast<std::size_t>(b);
       if (is_sent_[i]) continue;
       is_sent_[i] = true;
-      if (!std::exchange(is_paced, true))
+      if (!std::exchange(is_paced_, true))
         context_.device->pace(context_.gather.stream, context_.device->record(context_.compute));
       gather(context_, {b}, step_);
       gathered_[i] = context_.device->record(context_.gather.stream);
@@ -62,6 +62,7 @@ class PrefetchedParamGather final : public ParamGather {
   Context context_;
   std::int32_t depth_;
   std::int32_t step_ = -1;
+  bool is_paced_ = false;  // nothing was enqueued on the compute stream since the last pace
   std::vector<Event> gathered_;  // by bucket
   std::vector<bool> is_sent_;
   std::vector<bool> is_waited_for_;
