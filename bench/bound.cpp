@@ -56,8 +56,7 @@ CommandTime transfer_time(const Program& program, const ProgramCommand& command,
       run.link_gbps > 0 ? static_cast<double>(bytes) * 8 / run.link_gbps : static_cast<double>(bytes) / rate_alone;
   const auto link_ns = static_cast<std::int64_t>(on_link);
   return {.alone_ns = static_cast<std::int64_t>(on_link + run.link_latency_us * 1e3),
-          .send_ns = link_ns,
-          .receive_ns = link_ns};
+          .links = {{{.send_ns = link_ns, .receive_ns = link_ns}}}};
 }
 
 std::string transfers_text(const plan::Config& config, std::optional<double> rate_alone) {

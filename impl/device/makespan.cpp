@@ -73,7 +73,7 @@ class Moments {
 
 /// What serves one command at a time: a rank's compute, or one direction of one of its links.
 enum class Machine : std::uint8_t { compute, send, receive };
-using MachineOf = std::tuple<std::size_t, Machine, std::uint32_t>;  // of (program, -, link)
+using MachineOf = std::tuple<std::size_t, Machine, std::size_t>;  // of (program, -, link)
 
 class Play {
  public:
@@ -163,8 +163,11 @@ class Play {
         if (tail == kNever) continue;
         const CommandTime& t = times_[i];
         if (t.device_ns > 0) jobs[{p, Machine::compute, 0}].push_back({heads_[2 * i], t.device_ns, tail});
-        if (t.send_ns > 0) jobs[{p, Machine::send, t.link}].push_back({send_heads[i], t.send_ns, tail});
-        if (t.receive_ns > 0) jobs[{p, Machine::receive, t.link}].push_back({receive_heads[i], t.receive_ns, tail});
+        for (std::size_t link = 0; link < t.links.size(); ++link) {
+          const auto [send_ns, receive_ns] = t.links[link];
+          if (send_ns > 0) jobs[{p, Machine::send, link}].push_back({send_heads[i], send_ns, tail});
+          if (receive_ns > 0) jobs[{p, Machine::receive, link}].push_back({receive_heads[i], receive_ns, tail});
+        }
       }
     return jobs;
   }

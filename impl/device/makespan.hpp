@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,13 +11,18 @@
 
 namespace underlap {
 
+/// How long a command fills one link of its rank, outwards and inwards: bytes over rate, latency not in it. The two
+/// directions do not disturb each other.
+struct LinkTime {
+  std::int64_t send_ns = 0;
+  std::int64_t receive_ns = 0;
+};
+
 /// What a command takes when nothing runs beside it, in nanoseconds.
 struct CommandTime {
-  std::int64_t alone_ns = 0;    ///< from its start, all partners being there, to its end
-  std::int64_t device_ns = 0;   ///< of it, what it needs of its rank's whole compute: less where it leaves some free
-  std::int64_t send_ns = 0;     ///< of it, how long it fills its rank's link outwards; latency is not in it
-  std::int64_t receive_ns = 0;  ///< and inwards: the two directions do not disturb each other
-  std::uint32_t link = 0;       ///< which of the rank's links that is
+  std::int64_t alone_ns = 0;   ///< from its start, all partners being there, to its end; no other figure is above it
+  std::int64_t device_ns = 0;  ///< what it needs of its rank's whole compute: less than alone_ns where it leaves some
+  std::array<LinkTime, 2> links{};  ///< of a rank's links, say to its node and to the network; one is enough
 };
 
 /// The time of a command of one of the programs. Called once for each launch, upload and communicate.

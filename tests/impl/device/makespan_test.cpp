@@ -85,7 +85,10 @@ StepBounds bounds_of(const std::vector<Program>& programs, std::int64_t latency_
       return {.alone_ns = c.cost.bytes_read, .device_ns = c.cost.bytes_read};
     const std::int64_t out = sent(programs[p], c);
     const std::int64_t in = received(programs[p], c);
-    return {.alone_ns = std::max(out, in) + latency_ns, .send_ns = out, .receive_ns = in};
+    const bool over_network = programs[p].communicators[c.communicator].purpose == "network";
+    CommandTime time{.alone_ns = std::max(out, in) + latency_ns};
+    time.links[over_network ? 1 : 0] = {.send_ns = out, .receive_ns = in};
+    return time;
   });
 }
 
@@ -135,6 +138,19 @@ TEST(ScheduleBound, SendingAndReceivingDoNotDisturbEachOther) {
   rank.wait(rank.compute, out.stream);
   rank.wait(rank.compute, in.stream);
   EXPECT_EQ(bounds_of({rank.program()}).schedule_ns, 10);
+}
+
+TEST(ScheduleBound, TwoLinksOfARankCarryAtOnce) {
+  Rank rank;
+  const Communicator node = rank.declare("node");
+  const Communicator network = rank.declare("network");
+  rank.all_reduce(node, 10);
+  rank.all_reduce(network, 16);
+  rank.wait(rank.compute, node.stream);
+  rank.wait(rank.compute, network.stream);
+  const StepBounds bounds = bounds_of({rank.program()});
+  EXPECT_EQ(bounds.schedule_ns, 16);
+  EXPECT_EQ(bounds.ideal_ns, 16);
 }
 
 TEST(ScheduleBound, TwoComputeStreamsShareTheDevice) {

@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Overlaps, Schedule,
 // What a command takes where a rank has one link.
 CommandTime time_of(const Program& program, const ProgramCommand& command, double ns_per_byte) {
   const std::int64_t ns = duration(program, command, ns_per_byte);
-  if (command.type == Type::communicate) return {.alone_ns = ns, .send_ns = ns, .receive_ns = ns};
+  if (command.type == Type::communicate) return {.alone_ns = ns, .links = {{{.send_ns = ns, .receive_ns = ns}}}};
   return {.alone_ns = ns, .device_ns = ns};
 }
 
