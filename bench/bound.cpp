@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "bench/statistics.hpp"
-#include "impl/device/makespan.hpp"
 #include "impl/device/recording_device.hpp"
 #include "impl/step/trainer.hpp"
 #include "profiler/analysis/windows.hpp"
@@ -46,14 +45,18 @@ std::map<Place, std::int64_t> bytes_by_place(const Program& program) {
   return bytes;
 }
 
-double transfer_ns(const Program& program, const ProgramCommand& command, const plan::RunConfig& run,
-                   double rate_alone) {
+// Latency takes time, but does not fill the link.
+CommandTime transfer_time(const Program& program, const ProgramCommand& command, const plan::RunConfig& run,
+                          double rate_alone) {
   std::int64_t bytes = 0;
   for (const Transfer& transfer : program.transfers(command))
     bytes += bytes_on_wire(transfer, program.group_size(command));
-  if (bytes == 0) return 0;
-  if (run.link_gbps > 0) return static_cast<double>(bytes) * 8 / run.link_gbps + run.link_latency_us * 1e3;
-  return static_cast<double>(bytes) / rate_alone + run.link_latency_us * 1e3;
+  if (bytes == 0 || run.no_comm) return {};
+  const double on_link =
+      run.link_gbps > 0 ? static_cast<double>(bytes) * 8 / run.link_gbps : static_cast<double>(bytes) / rate_alone;
+  const auto link_ns = static_cast<std::int64_t>(on_link);
+  return {.alone_ns = static_cast<std::int64_t>(on_link + run.link_latency_us * 1e3),
+          .links = {{{.send_ns = link_ns, .receive_ns = link_ns}}}};
 }
 
 std::string transfers_text(const plan::Config& config, std::optional<double> rate_alone) {
@@ -106,16 +109,15 @@ StepBound step_bound(const plan::Config& config, const ComputeDurations& compute
   for (const auto& [place, total] : bytes)
     if (!compute.of(place))
       return {std::nullopt, fmt::format("no duration of {} without transfers", name_of(std::get<0>(place)))};
-  const auto duration_of = [&](const ProgramCommand& command) {
+  const auto time_of = [&](std::size_t, const ProgramCommand& command) -> CommandTime {
     if (command.type == ProgramCommand::Type::communicate)
-      return config.run.no_comm
-                 ? 0
-                 : static_cast<std::int64_t>(transfer_ns(program, command, config.run, rate.value_or(1)));
+      return transfer_time(program, command, config.run, rate.value_or(1));
     const Place place = place_of(command.tag);
     const double share = static_cast<double>(cost_bytes(command)) / static_cast<double>(bytes.at(place));
-    return static_cast<std::int64_t>(*compute.of(place) * share);
+    const auto ns = static_cast<std::int64_t>(*compute.of(place) * share);
+    return {.alone_ns = ns, .device_ns = ns};
   };
-  return {makespan_ns(program, duration_of), "compute without transfers beside it" + transfers_text(config, rate)};
+  return {step_bounds({&program, 1}, time_of), "compute without transfers beside it" + transfers_text(config, rate)};
 }
 
 }  // namespace underlap::bench

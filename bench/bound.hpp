@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "impl/device/makespan.hpp"
 #include "impl/plan/config.hpp"
 #include "profiler/trace/trace.hpp"
 
@@ -33,15 +34,15 @@ class ComputeDurations {
 /// communication.
 std::optional<double> transfer_rate_alone(const Trace& trace, double latency_ns);
 
-/// The least time of a step of `config` by its own schedule, and where the durations come from.
+/// The least time of a step of `config`, and where the durations come from.
 struct StepBound {
-  std::optional<std::int64_t> step_ns;
-  std::string source;  ///< or why there is none
+  std::optional<StepBounds> ns;  ///< by its own schedule, and by any
+  std::string source;            ///< or why there is none
 };
 
 /// Records the schedule of one step of `config` and lays durations on it: compute from `no_comm`, transfers from the
 /// paced link where there is one, else from `off`, a trace of a cell whose transfers run alone; null: not measured.
-/// No contention: what the transfers cost in CPU comes on top.
+/// No contention: what the transfers cost in CPU comes on top. The bounds themselves: step_bounds().
 StepBound step_bound(const plan::Config& config, const ComputeDurations& compute, const Trace* off);
 
 }  // namespace underlap::bench

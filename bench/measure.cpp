@@ -281,7 +281,7 @@ class Measurement {
       }
       const StepBound bound =
           step_bound(matrix_.cells[i].plan.config, ComputeDurations(*no_comm), trace_of(references.off));
-      cell.bound_ns = bound.step_ns;
+      if (bound.ns) cell.bound_ns = bound.ns->schedule_ns, cell.bound_ideal_ns = bound.ns->ideal_ns;
       cell.bound_source = bound.source;
     }
   }

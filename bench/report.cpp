@@ -70,6 +70,8 @@ constexpr const char* kHowToRead = R"(## How to read it
 - `step/bound` is the step against what the schedule forces if no operation slowed another down. The figure in
   parentheses adds the transfers' CPU time to the bound: over the loopback the transfers run on the cores that compute
   needs.
+- `step/ideal` is the step against the least that any schedule of the same work could take: the longer of what a rank
+  computes and what its link carries.
 - `CPU ms` is that time: processor time of the communication threads of all ranks and of the transport, per step.
 - `numerics` says how a cell's losses compare with the reference's: bit_identical, reordered (up to summation order) or
   lower_precision, with the largest relative difference.

@@ -43,6 +43,17 @@ std::string bound_text(const CellSummary& summary) {
   return fmt::format("{:.2f} ({})", *summary.step_ratio_to_bound, number_text(summary.step_ratio_to_bound_and_cpu, 2));
 }
 
+// Results of before there was an ideal bound have no figure to show in its column.
+constexpr const char* kIdeal = "step/ideal";
+
+void drop_column(Table& table, std::string_view title) {
+  const auto column =
+      std::find_if(table.columns.begin(), table.columns.end(), [&](const TableColumn& c) { return c.title == title; });
+  const auto index = column - table.columns.begin();
+  table.columns.erase(column);
+  for (std::vector<TableCell>& row : table.rows) row.erase(row.begin() + index);
+}
+
 std::string interval_text(const std::optional<Estimate>& estimate, int digits) {
   if (!estimate || !estimate->interval) return "-";
   return fmt::format("[{:.{}f}, {:.{}f}]", estimate->interval->low, digits, estimate->interval->high, digits);
@@ -110,12 +121,13 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
                {"overlap %"},
                {"E", Align::right, 3},
                {"wire MB", Align::right, 4},
-               {"CPU ms", Align::right, 7},
+               {"CPU ms", Align::right, 8},
                {"step/bound", Align::right, 6},
+               {kIdeal, Align::right, 7},
                {"numerics", Align::left, 5},
-               {"worst exposed ms", Align::right, 8},
-               {"E [95 %]", Align::right, 9},
-               {"loss", Align::right, 10}},
+               {"worst exposed ms", Align::right, 9},
+               {"E [95 %]", Align::right, 10},
+               {"loss", Align::right, 11}},
               {}};
   const int digits = digits_of(summaries);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
@@ -125,9 +137,13 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
                           value_text(summary.comm_ms, digits), number_text(summary.overlap_pct, 1),
                           value_text(summary.efficiency, 2), megabytes_text(summary.bytes_on_wire),
                           number_text(summary.transfer_cpu_ms, digits), bound_text(summary),
-                          numerics_cell(results.cells[i]), value_text(summary.exposed_worst_ms, digits),
-                          interval_text(summary.efficiency, 2), number_text(summary.final_loss, 4)});
+                          number_text(summary.step_ratio_to_bound_ideal, 2), numerics_cell(results.cells[i]),
+                          value_text(summary.exposed_worst_ms, digits), interval_text(summary.efficiency, 2),
+                          number_text(summary.final_loss, 4)});
   }
+  const bool has_ideal = std::any_of(summaries.begin(), summaries.end(),
+                                     [](const CellSummary& s) { return s.step_ratio_to_bound_ideal.has_value(); });
+  if (!has_ideal) drop_column(table, kIdeal);
   return table;
 }
 

@@ -49,6 +49,11 @@ Json encode(const std::optional<T>& value) {
 }
 
 template <class T>
+Json encode(const schema::NewerField<const std::optional<T>>& field) {
+  return encode(field.value);
+}
+
+template <class T>
 Json encode(const std::vector<T>& values) {
   Json array = Json::array();
   for (const T& value : values) array.push_back(encode(value));
@@ -131,9 +136,19 @@ void check(const Cursor& from, const analysis::Split& split) {
 template <class T>
 void check(const Cursor&, const T&) {}
 
+template <class T>
+void decode_member(const Cursor& from, const char* key, T&& member) {
+  decode(from.at(key), member);
+}
+
+template <class T>
+void decode_member(const Cursor& from, const char* key, schema::NewerField<std::optional<T>>& field) {
+  if (from.has(key)) decode(from.at(key), field.value);
+}
+
 template <schema::Described T>
 void decode(const Cursor& from, T& value) {
-  schema::Fields<T>::visit(value, [&](const char* key, auto&& member) { decode(from.at(key), member); });
+  schema::Fields<T>::visit(value, [&](const char* key, auto&& member) { decode_member(from, key, member); });
   check(from, value);
 }
 

@@ -43,9 +43,10 @@ struct CellResult {
   NumericsLabel label = NumericsLabel::not_checked;
   double max_loss_difference = 0;        ///< relative, against the reference cell
   std::optional<std::int64_t> bound_ns;  ///< least time of the step by its own schedule: durations alone, no contention
-  std::string bound_source;              ///< which cells the bound's durations come from
-  std::string trace_file;                ///< relative to the run folder; empty without recorder
-  std::int64_t trace_bytes = 0;          ///< length of the trace after the last finished block
+  std::optional<std::int64_t> bound_ideal_ns;  ///< least time of the step by any schedule; results before it lack it
+  std::string bound_source;                    ///< which cells the bounds' durations come from
+  std::string trace_file;                      ///< relative to the run folder; empty without recorder
+  std::int64_t trace_bytes = 0;                ///< length of the trace after the last finished block
 };
 
 /// Where and how a run was made.

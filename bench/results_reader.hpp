@@ -19,6 +19,7 @@ class Cursor {
   [[noreturn]] void fail(const std::string& complaint) const;
 
   Cursor at(const std::string& key) const;
+  bool has(const std::string& key) const { return value_->is_object() && value_->contains(key); }
   std::vector<Cursor> elements() const;
   std::vector<std::pair<std::string, Cursor>> members() const;
 

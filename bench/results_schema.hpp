@@ -12,6 +12,12 @@ struct JsonText {
   String& text;
 };
 
+/// A field that files of an earlier Underlap lack; there it is empty.
+template <class Optional>
+struct NewerField {
+  Optional& value;
+};
+
 /// The fields of one type of the results file, each with its key: the one list that both writer and reader follow.
 /// `visit(object, field)` calls field(key, member) in the order of the file.
 template <class T>
@@ -68,6 +74,7 @@ struct Fields<CellResult> {
     field("label", cell.label);
     field("max_loss_difference", cell.max_loss_difference);
     field("bound_ns", cell.bound_ns);
+    field("bound_ideal_ns", NewerField{cell.bound_ideal_ns});
     field("bound_source", cell.bound_source);
     field("trace_file", cell.trace_file);
     field("trace_bytes", cell.trace_bytes);
@@ -165,6 +172,7 @@ struct Fields<CellSummary> {
     field("efficiency", summary.efficiency);
     field("step_ratio_to_bound", summary.step_ratio_to_bound);
     field("step_ratio_to_bound_and_cpu", summary.step_ratio_to_bound_and_cpu);
+    field("step_ratio_to_bound_ideal", summary.step_ratio_to_bound_ideal);
     field("ratios_along", summary.ratios_along);
     field("final_loss", summary.final_loss);
     field("purposes", summary.purposes);

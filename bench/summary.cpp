@@ -189,6 +189,8 @@ std::optional<double> final_loss(const CellResult& cell) {
 }
 
 void hold_against_bound(CellSummary& summary, const CellResult& cell) {
+  if (summary.step_ms && cell.bound_ideal_ns.value_or(0) > 0)
+    summary.step_ratio_to_bound_ideal = summary.step_ms->value / ms(*cell.bound_ideal_ns);
   if (!summary.step_ms || cell.bound_ns.value_or(0) <= 0) return;
   const double bound_ms = ms(*cell.bound_ns);
   summary.step_ratio_to_bound = summary.step_ms->value / bound_ms;

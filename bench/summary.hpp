@@ -51,6 +51,7 @@ struct CellSummary {
   std::optional<double> step_ratio_to_bound;  ///< step / bound_ns
   /// step / (bound_ns + transfer_cpu_ms): as if all the transfers' CPU time held up the step that the edges force.
   std::optional<double> step_ratio_to_bound_and_cpu;
+  std::optional<double> step_ratio_to_bound_ideal;  ///< step / bound_ideal_ns
   /// By axis of two values that toggles neither overlap nor transfers; in the cells with the first of the values.
   std::map<std::string, AxisRatio> ratios_along;
   std::optional<double> final_loss;  ///< of the last measured step

@@ -2,35 +2,189 @@
 #include "impl/device/makespan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
-namespace underlap {
+#include "impl/device/meetings.hpp"
+#include "impl/device/one_machine.hpp"
 
-std::int64_t makespan_ns(const Program& program, const DurationOf& duration_of) {
-  // By stream, the end of each command; first of all a moment before any.
-  std::vector<std::vector<std::int64_t>> ends(program.streams.size(), {0});
-  std::optional<std::int64_t> last_mark;
-  for (const ProgramCommand& command : program.commands) {
-    if (!command.is_on_stream()) continue;
-    std::int64_t end = ends.at(command.stream).back();
-    if (command.type == ProgramCommand::Type::wait || command.type == ProgramCommand::Type::pace) {
-      const std::vector<std::int64_t>& awaited = ends.at(command.awaited_stream);
-      const std::uint64_t base = program.first_positions.at(command.awaited_stream);
-      const std::uint64_t position = std::max(command.awaited_position, base) - base;
-      if (position >= awaited.size())
-        throw std::invalid_argument("a program waits for a command that it enqueues later");
-      end = std::max(end, awaited[position]);
-    } else if (command.type == ProgramCommand::Type::mark) {
-      last_mark = end;
-    } else if (command.type != ProgramCommand::Type::acquire && command.type != ProgramCommand::Type::release) {
-      end += duration_of(command);
-    }
-    ends[command.stream].push_back(end);
+namespace underlap {
+namespace {
+
+using Type = ProgramCommand::Type;
+
+constexpr std::int64_t kNever = -1;  // of a tail: no mark waits for it
+
+/// Moments and the least time between them.
+class Moments {
+ public:
+  explicit Moments(std::size_t count) : count_(count) {}
+
+  void add(std::size_t from, std::size_t to, std::int64_t ns) { edges_.push_back({from, to, ns}); }
+
+  /// The longest path to each moment. Throws std::invalid_argument where some lie on a circle.
+  std::vector<std::int64_t> heads() {
+    sort_by_time();
+    std::vector<std::int64_t> heads(count_, 0);
+    for (const std::size_t from : order_)
+      for (std::size_t e = first_[from]; e < first_[from + 1]; ++e)
+        heads[edges_[e].to] = std::max(heads[edges_[e].to], heads[from] + edges_[e].ns);
+    return heads;
   }
-  if (!last_mark) throw std::invalid_argument("a program without a mark has no end");
-  return *last_mark;
+
+  /// The longest path from each moment to one of `targets`, after heads(); kNever where none leads there.
+  std::vector<std::int64_t> tails(std::span<const std::size_t> targets) const {
+    std::vector<std::int64_t> tails(count_, kNever);
+    for (const std::size_t target : targets) tails[target] = 0;
+    for (auto from = order_.rbegin(); from != order_.rend(); ++from)
+      for (std::size_t e = first_[*from]; e < first_[*from + 1]; ++e)
+        if (tails[edges_[e].to] != kNever) tails[*from] = std::max(tails[*from], tails[edges_[e].to] + edges_[e].ns);
+    return tails;
+  }
+
+ private:
+  struct Edge {
+    std::size_t from, to;
+    std::int64_t ns;
+  };
+
+  void sort_by_time() {
+    std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
+    first_.assign(count_ + 1, 0);
+    std::vector<std::uint32_t> pending(count_, 0);
+    for (const Edge& edge : edges_) ++first_[edge.from + 1], ++pending[edge.to];
+    for (std::size_t i = 0; i < count_; ++i) first_[i + 1] += first_[i];
+    for (std::size_t i = 0; i < count_; ++i)
+      if (pending[i] == 0) order_.push_back(i);
+    for (std::size_t i = 0; i < order_.size(); ++i)
+      for (std::size_t e = first_[order_[i]]; e < first_[order_[i] + 1]; ++e)
+        if (--pending[edges_[e].to] == 0) order_.push_back(edges_[e].to);
+    if (order_.size() < count_) throw std::invalid_argument("the programs wait for each other in a circle");
+  }
+
+  std::size_t count_;
+  std::vector<Edge> edges_;
+  std::vector<std::size_t> first_;  // by moment: its first edge
+  std::vector<std::size_t> order_;  // moments, each after those that it follows
+};
+
+/// What serves one command at a time: a rank's compute, or one direction of one of its links.
+enum class Machine : std::uint8_t { compute, send, receive };
+using MachineOf = std::tuple<std::size_t, Machine, std::size_t>;  // of (program, -, link)
+
+class Play {
+ public:
+  Play(std::span<const Program> programs, const TimeOf& time_of)
+      : programs_(programs), meetings_(find_meetings(programs)) {
+    bases_.push_back(0);
+    for (const Program& program : programs) bases_.push_back(bases_.back() + program.commands.size());
+    times_.resize(bases_.back());
+    Moments moments(2 * bases_.back());
+    for (std::size_t p = 0; p < programs.size(); ++p) add_program(moments, p, time_of);
+    for (const Meeting& m : meetings_)
+      moments.add(start(m.partner), end(m.call),
+                  static_cast<std::int64_t>(static_cast<double>(time(m.call).alone_ns) *
+                                            std::max(m.send_share, m.receive_share)));
+    heads_ = moments.heads();
+    tails_ = moments.tails(marks_);
+  }
+
+  StepBounds bounds() const {
+    StepBounds bounds;
+    for (const std::size_t mark : marks_) bounds.schedule_ns = std::max(bounds.schedule_ns, heads_[mark]);
+    for (const auto& [machine, jobs] : jobs_of_machines()) {
+      std::int64_t work = 0;
+      for (const MachineJob& job : jobs) work += job.work;
+      bounds.ideal_ns = std::max(bounds.ideal_ns, work);
+      bounds.schedule_ns = std::max(bounds.schedule_ns, one_machine_bound_ns(jobs));
+    }
+    return bounds;
+  }
+
+ private:
+  std::size_t start(CommandAt at) const { return 2 * (bases_[at.program] + at.command); }
+  std::size_t end(CommandAt at) const { return start(at) + 1; }
+  const CommandTime& time(CommandAt at) const { return times_[bases_[at.program] + at.command]; }
+
+  void add_program(Moments& moments, std::size_t p, const TimeOf& time_of) {
+    const Program& program = programs_[p];
+    std::vector<std::vector<std::size_t>> ends(program.streams.size());  // by stream, of each command
+    std::optional<std::size_t> last_mark;
+    for (std::uint32_t c = 0; c < program.commands.size(); ++c) {
+      const ProgramCommand& command = program.commands[c];
+      const CommandAt at{static_cast<std::uint32_t>(p), c};
+      if (command.type == Type::launch || command.type == Type::upload || command.type == Type::communicate)
+        times_[bases_[p] + c] = time_of(p, command);
+      moments.add(start(at), end(at), time(at).alone_ns);
+      if (!command.is_on_stream()) continue;
+      std::vector<std::size_t>& stream = ends.at(command.stream);
+      if (!stream.empty()) moments.add(stream.back(), start(at), 0);
+      if (command.type == Type::wait || command.type == Type::pace)
+        add_wait(moments, program, ends, command, start(at));
+      if (command.type == Type::mark) last_mark = end(at);
+      stream.push_back(end(at));
+    }
+    if (!last_mark) throw std::invalid_argument("a program without a mark has no end");
+    marks_.push_back(*last_mark);
+  }
+
+  static void add_wait(Moments& moments, const Program& program, const std::vector<std::vector<std::size_t>>& ends,
+                       const ProgramCommand& command, std::size_t start) {
+    const std::vector<std::size_t>& awaited = ends.at(command.awaited_stream);
+    const std::uint64_t base = program.first_positions.at(command.awaited_stream);
+    if (command.awaited_position <= base) return;
+    if (command.awaited_position - base > awaited.size())
+      throw std::invalid_argument("a program waits for a command that it enqueues later");
+    moments.add(awaited[command.awaited_position - base - 1], start, 0);
+  }
+
+  /// From when on a call can send and receive: bytes that all need a partner wait for it.
+  std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> transfer_heads() const {
+    std::vector<std::int64_t> send(bases_.back());
+    for (std::size_t i = 0; i < send.size(); ++i) send[i] = heads_[2 * i];
+    std::vector<std::int64_t> receive = send;
+    for (const Meeting& m : meetings_) {
+      const std::size_t call = start(m.call) / 2;
+      if (m.send_share >= 1) send[call] = std::max(send[call], heads_[start(m.partner)]);
+      if (m.receive_share >= 1) receive[call] = std::max(receive[call], heads_[start(m.partner)]);
+    }
+    return {std::move(send), std::move(receive)};
+  }
+
+  std::map<MachineOf, std::vector<MachineJob>> jobs_of_machines() const {
+    std::map<MachineOf, std::vector<MachineJob>> jobs;
+    const auto [send_heads, receive_heads] = transfer_heads();
+    for (std::size_t p = 0; p < programs_.size(); ++p)
+      for (std::size_t i = bases_[p]; i < bases_[p + 1]; ++i) {
+        const std::int64_t tail = tails_[2 * i + 1];
+        if (tail == kNever) continue;
+        const CommandTime& t = times_[i];
+        if (t.device_ns > 0) jobs[{p, Machine::compute, 0}].push_back({heads_[2 * i], t.device_ns, tail});
+        for (std::size_t link = 0; link < t.links.size(); ++link) {
+          const auto [send_ns, receive_ns] = t.links[link];
+          if (send_ns > 0) jobs[{p, Machine::send, link}].push_back({send_heads[i], send_ns, tail});
+          if (receive_ns > 0) jobs[{p, Machine::receive, link}].push_back({receive_heads[i], receive_ns, tail});
+        }
+      }
+    return jobs;
+  }
+
+  std::span<const Program> programs_;
+  std::vector<Meeting> meetings_;
+  std::vector<std::size_t> bases_;   // by program: its first command among those of all
+  std::vector<CommandTime> times_;   // by command of all programs
+  std::vector<std::int64_t> heads_;  // by moment: starts are even, ends odd
+  std::vector<std::int64_t> tails_;
+  std::vector<std::size_t> marks_;  // by program: the end of its last mark
+};
+
+}  // namespace
+
+StepBounds step_bounds(std::span<const Program> programs, const TimeOf& time_of) {
+  return Play(programs, time_of).bounds();
 }
 
 }  // namespace underlap

@@ -52,9 +52,9 @@ TEST(StepBound, WithoutOverlapIsComputeAndTransfersInTurn) {
   const plan::Config config = config_with(false);
   const Trace trace = with_durations(config, 1000, 50'000);
   const StepBound bound = step_bound(config, ComputeDurations(trace), &trace);
-  ASSERT_TRUE(bound.step_ns) << bound.source;
+  ASSERT_TRUE(bound.ns) << bound.source;
   // One reduce-scatter in fp32 and one all-gather in bf16 took 50 us each: bytes are shared out by the mean rate.
-  EXPECT_NEAR(static_cast<double>(*bound.step_ns),
+  EXPECT_NEAR(static_cast<double>(bound.ns->schedule_ns),
               static_cast<double>(num_compute_slices_of_a_step(trace) * 1000 + 100'000), 50);
 }
 
@@ -64,10 +64,10 @@ TEST(StepBound, APacedLinkTakesItsRateAndItsLatency) {
   config.run.link_gbps = 8;  // a byte a nanosecond
   config.run.link_latency_us = 5;
   const StepBound bound = step_bound(config, ComputeDurations(trace), nullptr);
-  ASSERT_TRUE(bound.step_ns) << bound.source;
+  ASSERT_TRUE(bound.ns) << bound.source;
   const std::int64_t elements = bucket_layout(config).elements;
   const std::int64_t transfers = elements / 2 * 4 + elements / 2 * 2 + 2 * 5000;
-  EXPECT_NEAR(static_cast<double>(*bound.step_ns),
+  EXPECT_NEAR(static_cast<double>(bound.ns->schedule_ns),
               static_cast<double>(num_compute_slices_of_a_step(trace) * 1000 + transfers), 50);
   EXPECT_THAT(bound.source, HasSubstr("8 Gbit/s"));
 }
@@ -77,8 +77,8 @@ TEST(StepBound, OfALatencyAloneIsNotAboveWhatTheOffCellTook) {
   const Trace trace = with_durations(config, 1000, 50'000);
   config.run.link_latency_us = 20;
   const StepBound bound = step_bound(config, ComputeDurations(trace), &trace);
-  ASSERT_TRUE(bound.step_ns) << bound.source;
-  EXPECT_LE(*bound.step_ns, num_compute_slices_of_a_step(trace) * 1000 + 100'000 + 50) << "latency counted once";
+  ASSERT_TRUE(bound.ns) << bound.source;
+  EXPECT_LE(bound.ns->schedule_ns, num_compute_slices_of_a_step(trace) * 1000 + 100'000 + 50) << "latency counted once";
 }
 
 TEST(StepBound, OverlapHidesTransfersButForTheFirstAndTheLastBucket) {
@@ -86,20 +86,42 @@ TEST(StepBound, OverlapHidesTransfersButForTheFirstAndTheLastBucket) {
   plan::Config slow_compute = config_with(true);
   const StepBound off = step_bound(config_with(false), ComputeDurations(trace), &trace);
   const StepBound on = step_bound(slow_compute, ComputeDurations(trace), &trace);
-  ASSERT_TRUE(on.step_ns && off.step_ns);
+  ASSERT_TRUE(on.ns && off.ns);
   const std::int64_t compute = num_compute_slices_of_a_step(trace) * 100'000;
-  EXPECT_LT(*on.step_ns, *off.step_ns);
-  EXPECT_GT(*on.step_ns, compute);
+  EXPECT_LT(on.ns->schedule_ns, off.ns->schedule_ns);
+  EXPECT_GT(on.ns->schedule_ns, compute);
+}
+
+TEST(StepBound, OverlapDoesNotMoveTheIdeal) {
+  const Trace trace = with_durations(config_with(false), 100'000, 50'000);
+  const StepBound off = step_bound(config_with(false), ComputeDurations(trace), &trace);
+  const StepBound on = step_bound(config_with(true), ComputeDurations(trace), &trace);
+  ASSERT_TRUE(on.ns && off.ns);
+  const auto compute = static_cast<double>(num_compute_slices_of_a_step(trace) * 100'000);
+  EXPECT_NEAR(static_cast<double>(off.ns->ideal_ns), compute, 50);
+  EXPECT_NEAR(static_cast<double>(on.ns->ideal_ns), compute, 50);
+}
+
+TEST(StepBound, TheIdealOfASlowLinkIsWhatItCarries) {
+  plan::Config config = config_with(true);
+  const Trace trace = with_durations(config, 1000, 1);
+  config.run.link_gbps = 0.001;  // 8 us a byte
+  config.run.link_latency_us = 5;
+  const StepBound bound = step_bound(config, ComputeDurations(trace), nullptr);
+  ASSERT_TRUE(bound.ns) << bound.source;
+  const std::int64_t elements = bucket_layout(config).elements;
+  EXPECT_NEAR(static_cast<double>(bound.ns->ideal_ns), static_cast<double>(elements / 2 * 6) * 8000, 50);
+  EXPECT_GT(bound.ns->schedule_ns, bound.ns->ideal_ns);
 }
 
 TEST(StepBound, SaysWhyThereIsNone) {
   const plan::Config config = config_with(true);
   const Trace trace = with_durations(config, 1000, 1);
   const StepBound no_rate = step_bound(config, ComputeDurations(trace), nullptr);
-  EXPECT_FALSE(no_rate.step_ns);
+  EXPECT_FALSE(no_rate.ns);
   EXPECT_THAT(no_rate.source, HasSubstr("transfers run alone"));
   const StepBound no_compute = step_bound(config, ComputeDurations(Trace{}), &trace);
-  EXPECT_FALSE(no_compute.step_ns);
+  EXPECT_FALSE(no_compute.ns);
 }
 
 }  // namespace

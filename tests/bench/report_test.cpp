@@ -141,6 +141,15 @@ TEST(ReportTable, NamesAPairByWhatBothCellsHaveInCommon) {
   EXPECT_THAT(report_markdown(results), HasSubstr("| both +prefetch | 1.000 [1.000, 1.000] | 0.00 | yes | 2 |"));
 }
 
+TEST(ReportTable, HoldsTheStepAgainstTheIdealOnlyInResultsThatHaveIt) {
+  RunResults results = wide();
+  EXPECT_THAT(report_table(results, 240, false), Not(HasSubstr("step/ideal")));
+  results.cells[0].bound_ideal_ns = 2'000'000;
+  const std::string text = report_table(results, 240, false);
+  EXPECT_THAT(line_with(text, "step ms"), HasSubstr("step/bound  step/ideal  numerics"));
+  EXPECT_THAT(line_with(text, "off -grad_reduce_in_fp32"), HasSubstr("5.05")) << "step 10.1 ms, ideal 2 ms";
+}
+
 TEST(ReportTable, ExplainsTheBoundOnlyWhereItIsShown) {
   EXPECT_THAT(report_table(wide(), 160, false), HasSubstr("step/bound in parentheses"));
   EXPECT_THAT(report_table(wide(), 80, false), Not(HasSubstr("step/bound in parentheses")));

@@ -75,6 +75,7 @@ RunResults full_results() {
   cell.label = NumericsLabel::reordered;
   cell.max_loss_difference = 1e-17;
   cell.bound_ns = std::numeric_limits<std::int64_t>::min();
+  cell.bound_ideal_ns = -1;
   cell.bound_source = "no_comm";
   cell.trace_file = "traces/cell.pftrace";
   cell.trace_bytes = 9007199254740993;  // 2^53 + 1: a double would lose it
@@ -118,6 +119,7 @@ void expect_equal(const CellResult& a, const CellResult& b) {
   EXPECT_EQ(a.label, b.label);
   EXPECT_EQ(a.max_loss_difference, b.max_loss_difference);
   EXPECT_EQ(a.bound_ns, b.bound_ns);
+  EXPECT_EQ(a.bound_ideal_ns, b.bound_ideal_ns);
   EXPECT_EQ(a.bound_source, b.bound_source);
   EXPECT_EQ(a.trace_file, b.trace_file);
   EXPECT_EQ(a.trace_bytes, b.trace_bytes);
@@ -172,6 +174,17 @@ TEST_F(ResultsFile, StandsAsReadableJsonWithPlanAndSchema) {
   EXPECT_EQ(document["/cells/0/samples/0/ranks/0/exposed_ns_by_modes/dp+tp"_json_pointer], 7);
 }
 
+TEST_F(ResultsFile, ReadsFilesOfBeforeTheIdealBound) {
+  write_results(folder_, full_results());
+  Json document = Json::parse(text());
+  ASSERT_EQ(document["cells"][0]["bound_ideal_ns"], -1);
+  for (Json& cell : document["cells"]) cell.erase("bound_ideal_ns");
+  set_text(document.dump());
+  const RunResults results = read_results(folder_);
+  EXPECT_FALSE(results.cells[0].bound_ideal_ns);
+  EXPECT_EQ(results.cells[0].bound_ns, full_results().cells[0].bound_ns);
+}
+
 TEST_F(ResultsFile, ReplacesTheFormerFileAndLeavesNoOther) {
   RunResults results = full_results();
   write_results(folder_, results);
@@ -204,6 +217,8 @@ TEST_F(ResultsFile, NamesFileAndPlaceOfEveryFlaw) {
             file + ": /cells/0/trace_bytes is 18446744073709551615, above the largest 64-bit integer");
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["label"] = "fine"; }),
             file + ": /cells/0/label has no such value: \"fine\"");
+  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["bound_ideal_ns"] = "1"; }),
+            file + ": /cells/0/bound_ideal_ns is \"1\", must be a whole number");
   EXPECT_EQ(complaint([](Json& d) { d["cells"] = 3; }), file + ": /cells is number, must be array");
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["name"] = nullptr; }),
             file + ": /cells/0/name is null, must be string");

@@ -125,6 +125,13 @@ TEST(Summarise, EfficiencyOfOneBlockHasNoInterval) {
   EXPECT_FALSE(summarise(results)[1].efficiency->interval);
 }
 
+TEST(Summarise, HoldsTheStepAgainstTheIdealWhereThereIsOne) {
+  RunResults results = matrix();
+  results.cells[0].bound_ideal_ns = 250'000;
+  EXPECT_DOUBLE_EQ(*summarise(results)[0].step_ratio_to_bound_ideal, 4);
+  EXPECT_FALSE(summarise(results)[1].step_ratio_to_bound_ideal);
+}
+
 TEST(Summarise, HoldsTheStepAgainstTheBoundWithAndWithoutTheTransfersCpu) {
   RunResults results = matrix();
   results.cells[0].bound_ns = 500'000;

@@ -82,9 +82,14 @@ TEST_F(Analyze, ReproducesTheSplitOfTheRun) {
 }
 
 TEST_F(Analyze, CountsWhatATruncatedTraceLost) {
-  const Outcome outcome = analyze(bytes().substr(0, bytes().size() * 3 / 5));
+  // How long packets are depends on the clock, and a cut between two leaves nothing to count: of two cuts beside each
+  // other at most one is.
+  const std::size_t cut = bytes().size() * 3 / 5;
+  const Outcome outcome = analyze(bytes().substr(0, cut));
+  const Outcome longer = analyze(bytes().substr(0, cut + 1));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("skipped 1: truncated packet"));
+  EXPECT_EQ(longer.exit_code, 0) << longer.err;
+  EXPECT_THAT(outcome.out + longer.out, HasSubstr("skipped 1: truncated packet"));
 }
 
 TEST_F(Analyze, RefusesWhatIsNoTrace) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The longest path through the recorded schedule of a step against the closed form of a data-parallel step.
+// The bound of the recorded schedule of a step against the closed form of a data-parallel step.
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -42,6 +42,7 @@ analysis::DpStep segments(const Program& program, const plan::Config& config, do
   step.overlap_param_gather = config.ddp.overlap_param_gather;
   step.overlap_grad_reduce = config.ddp.overlap_grad_reduce;
   step.prefetch_depth = config.extensions.param_gather_prefetch;
+  step.separate_gather_communicator = config.extensions.separate_gather_communicator;
   std::int64_t since_cut = 0;
   std::int64_t before_first_touch = 0;
   bool is_backward = false;
@@ -99,25 +100,42 @@ struct ScheduleCase {
   bool grads;
   bool params;
   std::int32_t depth;
+  bool separate = false;  // a communicator of their own for the gathers
 };
 class Schedule : public testing::TestWithParam<ScheduleCase> {};
 INSTANTIATE_TEST_SUITE_P(Overlaps, Schedule,
                          testing::Values(ScheduleCase{false, false, 1}, ScheduleCase{true, false, 1},
                                          ScheduleCase{false, true, 1}, ScheduleCase{true, true, 1},
-                                         ScheduleCase{true, true, 2}, ScheduleCase{true, true, 5}));
+                                         ScheduleCase{true, true, 2}, ScheduleCase{true, true, 5},
+                                         ScheduleCase{true, true, 1, true}, ScheduleCase{true, true, 3, true},
+                                         ScheduleCase{false, true, 1, true}, ScheduleCase{true, false, 1, true}));
 
-TEST_P(Schedule, LongestPathIsTheClosedForm) {
+// What a command takes where a rank has one link.
+CommandTime time_of(const Program& program, const ProgramCommand& command, double ns_per_byte) {
+  const std::int64_t ns = duration(program, command, ns_per_byte);
+  if (command.type == Type::communicate) return {.alone_ns = ns, .links = {{{.send_ns = ns, .receive_ns = ns}}}};
+  return {.alone_ns = ns, .device_ns = ns};
+}
+
+TEST_P(Schedule, BoundIsTheClosedForm) {
   plan::Config config = testing_support::small_config(2);
   config.ddp.overlap_grad_reduce = GetParam().grads;
   config.ddp.overlap_param_gather = GetParam().params;
   config.ddp.bucket_size = 4000;
   config.extensions.param_gather_prefetch = GetParam().depth;
+  config.extensions.separate_gather_communicator = GetParam().separate;
   const Program program = program_of_a_step(config);
   for (const double ns_per_byte : {0.0, 0.5, 2.0, 10.0, 100.0}) {
-    const std::int64_t path_ns =
-        makespan_ns(program, [&](const ProgramCommand& c) { return duration(program, c, ns_per_byte); });
+    const StepBounds bounds = step_bounds(
+        {&program, 1}, [&](std::size_t, const ProgramCommand& c) { return time_of(program, c, ns_per_byte); });
     const analysis::DpStep step = segments(program, config, ns_per_byte);
-    EXPECT_EQ(path_ns, analysis::dp_bound(step).step_ns) << ns_per_byte << " ns a byte";
+    EXPECT_EQ(bounds.schedule_ns, analysis::dp_bound(step).step_ns) << ns_per_byte << " ns a byte";
+    EXPECT_LE(bounds.ideal_ns, bounds.schedule_ns);
+    const auto sum = [](const std::vector<std::int64_t>& ns) {
+      return std::accumulate(ns.begin(), ns.end(), std::int64_t{});
+    };
+    EXPECT_EQ(bounds.ideal_ns, std::max(sum(step.forward_ns) + sum(step.backward_ns) + step.optimizer_ns,
+                                        sum(step.gather_ns) + sum(step.reduce_ns)));
   }
 }
 

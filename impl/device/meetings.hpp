@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "impl/device/program.hpp"
+
+namespace underlap {
+
+/// A command of one program as an index into its commands.
+struct CommandAt {
+  std::uint32_t program = 0;
+  std::uint32_t command = 0;
+};
+
+/// `call` cannot move all its bytes before `partner`, a call of another program, has begun.
+struct Meeting {
+  CommandAt call;
+  CommandAt partner;
+  double send_share = 0;     ///< of the bytes that `call` sends, those that need `partner`: 0 to 1
+  double receive_share = 0;  ///< of those that it receives
+};
+
+/// Which calls of several ranks' programs meet: on a communicator of equal purpose and members, collectives in the
+/// order of the calls, sends with receives in the order in which each pair of ranks names them.
+/// A member of a group that has no program here is taken to be wherever it is waited for.
+/// Throws std::invalid_argument where two programs are of one rank, or a call finds no partner in a program that is
+/// there.
+std::vector<Meeting> find_meetings(std::span<const Program> programs);
+
+}  // namespace underlap
