@@ -120,4 +120,51 @@ StepBound step_bound(const plan::Config& config, const ComputeDurations& compute
   return {step_bounds({&program, 1}, time_of), "compute without transfers beside it" + transfers_text(config, rate)};
 }
 
+// Modelled
+// -------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// The share of the whole device that a kernel needs for its time alone.
+double device_share(const sim::KernelTime& time, const sim::DeviceLimits& limits) {
+  if (time.form == sim::KernelTime::Form::copy) return 0;
+  double sms = time.sms;
+  if (time.form == sim::KernelTime::Form::waves) {
+    const auto tiles = static_cast<double>(time.tiles);
+    const std::int64_t at_once = std::min<std::int64_t>(time.tiles, time.sms);
+    sms = tiles / static_cast<double>((time.tiles + at_once - 1) / at_once);
+  }
+  return std::min(1.0, sms / limits.sms);
+}
+
+// The last is what a bound must never be above, so everything is rounded down.
+CommandTime modelled_time(const Program& program, const ProgramCommand& command, const sim::TimeModel& time) {
+  const sim::DeviceLimits limits = time.limits();
+  const auto whole = [](double ns) { return static_cast<std::int64_t>(ns); };
+  if (command.type != ProgramCommand::Type::communicate) {
+    const sim::KernelTime kernel =
+        command.type == ProgramCommand::Type::upload ? time.copy(command.bytes) : time.kernel(command.cost);
+    return {.alone_ns = whole(kernel.alone_ns), .device_ns = whole(kernel.alone_ns * device_share(kernel, limits))};
+  }
+  const ProgramCommunicator& communicator = program.communicators[command.communicator];
+  const sim::TransferTime transfers =
+      time.transfers(sim::shapes_of(program, command), communicator.group.members, communicator.hints);
+  const std::int64_t nvlink_ns = whole(transfers.nvlink_bytes / limits.nvlink_bytes_per_ns);
+  const std::int64_t network_ns = whole(transfers.network_bytes / limits.network_bytes_per_ns);
+  return {
+      .alone_ns = whole(transfers.alone_ns),
+      .links = {{{.send_ns = nvlink_ns, .receive_ns = nvlink_ns}, {.send_ns = network_ns, .receive_ns = network_ns}}}};
+}
+
+}  // namespace
+
+StepBound step_bound(const plan::Config& config, const sim::TimeModel& time) {
+  const Program program = program_of_a_step(config);
+  const auto time_of = [&](std::size_t, const ProgramCommand& command) -> CommandTime {
+    if (command.type == ProgramCommand::Type::communicate && config.run.no_comm) return {};
+    return modelled_time(program, command, time);
+  };
+  return {step_bounds({&program, 1}, time_of), "modelled durations, each alone"};
+}
+
 }  // namespace underlap::bench

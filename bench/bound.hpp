@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "impl/device/makespan.hpp"
+#include "impl/device/sim/time_model.hpp"
 #include "impl/plan/config.hpp"
 #include "profiler/trace/trace.hpp"
 
@@ -44,5 +45,9 @@ struct StepBound {
 /// paced link where there is one, else from `off`, a trace of a cell whose transfers run alone; null: not measured.
 /// No contention: what the transfers cost in CPU comes on top. The bounds themselves: step_bounds().
 StepBound step_bound(const plan::Config& config, const ComputeDurations& compute, const Trace* off);
+
+/// The same with the modelled durations of a machine. What a kernel needs of the device is what its blocks would take
+/// of it if they were packed without a gap.
+StepBound step_bound(const plan::Config& config, const sim::TimeModel& time);
 
 }  // namespace underlap::bench

@@ -18,6 +18,7 @@
 #include "bench/session.hpp"
 #include "bench/summary.hpp"
 #include "bench/verify.hpp"
+#include "impl/device/sim/machine.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
@@ -272,18 +273,20 @@ class Measurement {
 
   void lay_bounds() {
     for (std::size_t i = 0; i < results_.cells.size(); ++i) {
-      const References references = find_references(results_.cells, i);
-      const Trace* no_comm = trace_of(references.no_comm);
+      const StepBound bound = find_bound(i);
       CellResult& cell = results_.cells[i];
-      if (no_comm == nullptr) {
-        cell.bound_source = "no traced cell without transfers to take durations from";
-        continue;
-      }
-      const StepBound bound =
-          step_bound(matrix_.cells[i].plan.config, ComputeDurations(*no_comm), trace_of(references.off));
       if (bound.ns) cell.bound_ns = bound.ns->schedule_ns, cell.bound_ideal_ns = bound.ns->ideal_ns;
       cell.bound_source = bound.source;
     }
+  }
+
+  StepBound find_bound(std::size_t i) {
+    const plan::Config& config = matrix_.cells[i].plan.config;
+    if (config.run.backend == "sim") return step_bound(config, *sim::make_time_model(config));
+    const References references = find_references(results_.cells, i);
+    const Trace* no_comm = trace_of(references.no_comm);
+    if (no_comm == nullptr) return {std::nullopt, "no traced cell without transfers to take durations from"};
+    return step_bound(config, ComputeDurations(*no_comm), trace_of(references.off));
   }
 
   const plan::Matrix& matrix_;

@@ -153,14 +153,13 @@ void Engine::enter(std::int32_t r, Running& running) {
   running.sequence = rank.sequences[call.communicator]++;
   running.entries = rendezvous_.enter(r, program, call);
   running.num_flows_left = running.entries.size();
+  const std::vector<TransferShape> shapes = shapes_of(program, call);
   for (const Rendezvous::Entry& entry : running.entries) {
-    shapes_.clear();
-    for (const std::uint32_t i : entry.transfers) {
-      const Transfer& t = program.transfers(call)[i];
-      shapes_.push_back(
-          {t.collective, t.input.elements() > 0 ? t.input.tensor.dtype : t.output.tensor.dtype, message_bytes(t)});
-    }
-    running.times.push_back(time_.transfers(shapes_, entry.members, program.communicators[call.communicator].hints));
+    std::vector<TransferShape> of_entry;
+    for (const std::uint32_t i : entry.transfers) of_entry.push_back(shapes[i]);
+    // A message is between two: its peer is the other one.
+    if (!entry.is_collective) of_entry[0].peer = entry.sends ? 1 : 0;
+    running.times.push_back(time_.transfers(of_entry, entry.members, program.communicators[call.communicator].hints));
   }
 }
 

@@ -87,7 +87,6 @@ class Engine {
   std::vector<Flow> flows_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::int32_t> touched_;
-  std::vector<TransferShape> shapes_;  // scratch of enter()
   std::int64_t now_ = 0;
   std::uint64_t num_events_ = 0;
   std::uint64_t num_operations_ = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "impl/device/program.hpp"
 
@@ -40,7 +41,11 @@ struct TransferShape {
   Collective collective = Collective::all_reduce;
   DataType dtype = DataType::f32;
   std::int64_t bytes = 0;  ///< message size as nccl-tests counts it
+  std::int32_t peer = -1;  ///< of a send, a receive or a broadcast: index in the group
 };
+
+/// The transfers of a call as their time depends on them.
+std::vector<TransferShape> shapes_of(const Program& program, const ProgramCommand& call);
 
 /// What one device has to share out.
 struct DeviceLimits {
