@@ -65,8 +65,9 @@ std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block, bool
                      .step = step,
                      .step_ns = marks.at(step) - marks.at(step - 1),
                      .loss = mean_loss(run, static_cast<std::size_t>(i)),
-                     .transfer_cpu_ns = run.transfer_cpu_ns / run.num_steps,
+                     .transfer_cpu_ns = {},
                      .ranks = {}};
+    if (run.transfer_cpu_ns) by_step[step].transfer_cpu_ns = *run.transfer_cpu_ns / run.num_steps;
   }
   if (has_slices) {
     const std::vector<analysis::Split> splits = analysis::split_windows(run.trace, list.windows);

@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bench/atomic_file.hpp"
 #include "bench/report_tables.hpp"
 
 namespace underlap::bench {
 namespace {
 
-// The sentence that must stand by every figure of the host backend: its link is no link.
+// The sentence that must stand by every figure of a backend whose link is no link.
 std::string link_text(const RunResults& results) {
+  if (results.info.backend == "sim") return results.info.link + ": every time here is modelled, none was measured";
   if (results.info.backend != "host") return results.info.link;
   return results.info.link + ": the transfers run on the cores that compute needs";
 }
@@ -93,7 +96,10 @@ std::string report_table(const RunResults& results, const TableFormat& format) {
       fmt::format("backend {}; link {}\n{}\n", results.info.backend, link_text(results), progress_text(results));
   const std::vector<CellSummary> summaries = summarise(results);
   const std::string cells = render(cell_table(results, summaries), format);
-  const bool shows_bound = cells.substr(0, cells.find('\n')).find("step/bound") != std::string::npos;
+  const std::string titles = cells.substr(0, cells.find('\n'));
+  const bool has_cpu =
+      std::ranges::any_of(summaries, [](const CellSummary& s) { return s.transfer_cpu_ms.has_value(); });
+  const bool shows_bound = has_cpu && titles.find("step/bound") != std::string::npos;
   std::string text = heading + cells + (shows_bound ? kUnderTheTable : "");
   for (const AxisTable& along : axis_tables(results, summaries))
     text += fmt::format("\n{}\n{}", along.title, render(along.table, format));

@@ -45,11 +45,18 @@ std::string bound_text(const CellSummary& summary) {
 
 // Results of before there was an ideal bound have no figure to show in its column.
 constexpr const char* kIdeal = "step/ideal";
+constexpr const char* kCpu = "CPU ms";
+constexpr const char* kLoss = "loss";
 
-void drop_column(Table& table, std::string_view title) {
+// Leaves a column out in which no row says anything.
+void drop_if_empty(Table& table, std::string_view title) {
   const auto column =
       std::find_if(table.columns.begin(), table.columns.end(), [&](const TableColumn& c) { return c.title == title; });
   const auto index = column - table.columns.begin();
+  const auto is_empty = [index](const std::vector<TableCell>& row) {
+    return row[static_cast<std::size_t>(index)].text == "-";
+  };
+  if (!std::all_of(table.rows.begin(), table.rows.end(), is_empty)) return;
   table.columns.erase(column);
   for (std::vector<TableCell>& row : table.rows) row.erase(row.begin() + index);
 }
@@ -121,13 +128,13 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
                {"overlap %"},
                {"E", Align::right, 3},
                {"wire MB", Align::right, 4},
-               {"CPU ms", Align::right, 8},
+               {kCpu, Align::right, 8},
                {"step/bound", Align::right, 6},
                {kIdeal, Align::right, 7},
                {"numerics", Align::left, 5},
                {"worst exposed ms", Align::right, 9},
                {"E [95 %]", Align::right, 10},
-               {"loss", Align::right, 11}},
+               {kLoss, Align::right, 11}},
               {}};
   const int digits = digits_of(summaries);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
@@ -141,9 +148,7 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
                           value_text(summary.exposed_worst_ms, digits), interval_text(summary.efficiency, 2),
                           number_text(summary.final_loss, 4)});
   }
-  const bool has_ideal = std::any_of(summaries.begin(), summaries.end(),
-                                     [](const CellSummary& s) { return s.step_ratio_to_bound_ideal.has_value(); });
-  if (!has_ideal) drop_column(table, kIdeal);
+  for (const std::string_view title : {kIdeal, kCpu, kLoss}) drop_if_empty(table, title);
   return table;
 }
 

@@ -20,8 +20,8 @@ struct StepSample {
   std::int32_t step = 0;       ///< step of the cell's run
   std::int64_t step_ns = 0;    ///< difference of the ranks' latest marks
   std::optional<double> loss;  ///< mean over the ranks, nats a token; absent where no values were computed
-  std::int64_t transfer_cpu_ns =
-      0;  ///< CPU time of all ranks' communication threads and of the transport's own, in the window
+  /// CPU time of all ranks' communication threads and of the transport's own, in the window; absent in virtual time
+  std::optional<std::int64_t> transfer_cpu_ns;
   std::vector<analysis::Split> ranks;  ///< by rank; empty where the cell was run without its recorder
 };
 

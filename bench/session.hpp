@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ struct BlockRun {
   std::int32_t first_step = 0;              ///< the settling step
   std::int32_t num_steps = 0;               ///< the settling step included
   std::vector<std::vector<double>> losses;  ///< by rank, one per step; no rank where no values were computed
-  std::int64_t transfer_cpu_ns = 0;  ///< of all steps: communication streams of all ranks and the transport's thread
+  /// Of all steps: communication streams of all ranks and the transport's thread; absent in virtual time
+  std::optional<std::int64_t> transfer_cpu_ns;
 };
 
 /// All cells of a matrix, built up and ready on one backend.

@@ -198,6 +198,10 @@ void hold_against_bound(CellSummary& summary, const CellResult& cell) {
     summary.step_ratio_to_bound_and_cpu = summary.step_ms->value / (bound_ms + *summary.transfer_cpu_ms);
 }
 
+std::optional<double> transfer_cpu_ms(const StepSample& sample) {
+  return sample.transfer_cpu_ns ? std::optional(ms(*sample.transfer_cpu_ns)) : std::nullopt;
+}
+
 CellSummary summarise_alone(const CellResult& cell) {
   CellSummary summary;
   summary.name = cell.name;
@@ -208,7 +212,7 @@ CellSummary summarise_alone(const CellResult& cell) {
   summary.exposed_worst_ms = estimate(cell, worst_exposed_ms);
   summary.overlap_pct = value_of(cell, overlap_pct);
   summary.bytes_on_wire = value_of(cell, mean_rank(bytes_on_wire));
-  summary.transfer_cpu_ms = value_of(cell, [](const StepSample& s) { return std::optional(ms(s.transfer_cpu_ns)); });
+  summary.transfer_cpu_ms = value_of(cell, transfer_cpu_ms);
   summary.final_loss = final_loss(cell);
   summary.purposes = purposes_of(cell);
   hold_against_bound(summary, cell);

@@ -29,7 +29,8 @@ class LossLabels : public testing::Test {
     cell.values = result.values;
     result.no_comm = cell.plan.config.run.no_comm;
     for (std::size_t i = 0; i < losses.size(); ++i)
-      result.samples.push_back({.block = 0, .step = static_cast<std::int32_t>(i), .loss = losses[i], .ranks = {}});
+      result.samples.push_back(
+          {.block = 0, .step = static_cast<std::int32_t>(i), .loss = losses[i], .transfer_cpu_ns = {}, .ranks = {}});
   }
   std::vector<std::string> label() { return label_numerics(cells_, results_); }
   NumericsLabel of(std::size_t cell) const { return results_[cell].label; }
