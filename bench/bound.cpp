@@ -144,7 +144,8 @@ CommandTime modelled_time(const Program& program, const ProgramCommand& command,
   if (command.type != ProgramCommand::Type::communicate) {
     const sim::KernelTime kernel =
         command.type == ProgramCommand::Type::upload ? time.copy(command.bytes) : time.kernel(command.cost);
-    return {.alone_ns = whole(kernel.alone_ns), .device_ns = whole(kernel.alone_ns * device_share(kernel, limits))};
+    return {.alone_ns = whole(kernel.alone_ns),
+            .device_ns = whole((kernel.alone_ns - kernel.fixed_ns) * device_share(kernel, limits))};
   }
   const ProgramCommunicator& communicator = program.communicators[command.communicator];
   const sim::TransferTime transfers =

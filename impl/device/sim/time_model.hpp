@@ -20,6 +20,7 @@ struct KernelTime {
   };
   Form form = Form::elastic;
   double alone_ns = 0;
+  double fixed_ns = 0;     ///< of waves: the part of alone_ns before the first of them, which nothing stretches
   std::int64_t tiles = 1;  ///< of waves
   int sms = 0;
   double hbm_bytes = 0;
