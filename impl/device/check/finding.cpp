@@ -11,8 +11,8 @@ namespace underlap::check {
 
 std::string_view to_string(FindingKind kind) {
   static constexpr std::array<std::string_view, kNumFindingKinds> kNames{
-      "communicator", "illegal_use",     "mismatch",          "unmatched",      "deadlock", "issue_order",
-      "race",         "released_in_use", "use_after_release", "unwritten_read", "asymmetry"};
+      "communicator", "illegal_use",     "mismatch",        "unmatched",         "deadlock",       "issue_order",
+      "race",         "released_in_use", "acquired_in_use", "use_after_release", "unwritten_read", "asymmetry"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

@@ -21,11 +21,12 @@ enum class FindingKind : std::uint8_t {
   issue_order,        ///< two ranks issue the same transfers in different orders
   race,               ///< two uses of the same elements, one of them a write, in no order
   released_in_use,    ///< a buffer is given back while somebody may use it
+  acquired_in_use,    ///< and taken while somebody holds it
   use_after_release,  ///< and used without being acquired again
   unwritten_read,     ///< elements are read that nobody wrote
   asymmetry,          ///< two members of a data-parallel group do different things
 };
-inline constexpr int kNumFindingKinds = 11;
+inline constexpr int kNumFindingKinds = 12;
 
 std::string_view to_string(FindingKind);
 

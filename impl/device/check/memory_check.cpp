@@ -128,7 +128,7 @@ class MemoryCheck {
     const ProgramCommand& earlier = index_.command(conflict.past.command);
     const bool is_release = earlier.type == Type::release || command().type == Type::release;
     const std::string first = text_of(conflict.past.command);
-    const std::string_view waits = command().is_on_stream() ? program_.streams[command().stream].name : "the host";
+    const std::string waits = command().is_on_stream() ? program_.streams[command().stream].name : "the host";
     report(is_release ? FindingKind::released_in_use : FindingKind::race, {conflict.past.command, current_},
            fmt::format("{} and {}, and nothing orders them", does(conflict.past.command, conflict.past.access),
                        does(current_, conflict.now)),
@@ -137,7 +137,7 @@ class MemoryCheck {
 
   void begin_or_end_life(const MemoryAccess& access) {
     if (const auto other = tensor(access.view).change_life(command().type == Type::acquire, access.view, current_))
-      report(FindingKind::released_in_use, {*other, current_},
+      report(FindingKind::acquired_in_use, {*other, current_},
              fmt::format("{}, which is still held since {}", does(current_, access), text_of(*other)),
              "release it before it is acquired again");
   }
@@ -183,7 +183,7 @@ class MemoryCheck {
   static bool is_beside(const View& view, const View& gap) {
     if (view.tensor.id != gap.tensor.id) return false;
     View taller = view;
-    ++taller.rows;
+    if (view.rows != 1) ++taller.rows;  // a single row grows along itself
     View wider = view;
     ++wider.cols;
     wider.rows = std::max<std::int64_t>(wider.rows, 1);
