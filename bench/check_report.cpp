@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -54,6 +55,10 @@ Tree to_tree(const CheckedCell& cell) {
 }
 
 }  // namespace
+
+bool is_well(const std::vector<CheckedCell>& cells) {
+  return std::all_of(cells.begin(), cells.end(), [](const CheckedCell& cell) { return cell.report.findings.empty(); });
+}
 
 std::string check_text(const std::vector<CheckedCell>& cells) {
   std::string text;

@@ -16,6 +16,9 @@ struct CheckedCell {
   check::CheckReport report;
 };
 
+/// Whether no cell has a finding.
+bool is_well(const std::vector<CheckedCell>& cells);
+
 /// A line for each cell and two for each finding, what it is and how to mend it; of one kind at most 20 findings and
 /// the number of the rest.
 std::string check_text(const std::vector<CheckedCell>& cells);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -32,8 +31,7 @@ int run_check(const CheckArguments& arguments) {
     cells.push_back({cell.name, arguments.steps,
                      check::check_programs(record_programs(cell.plan.config, arguments.steps), arguments.options)});
   fmt::print("{}", arguments.json ? check_json(cells) : check_text(cells));
-  const auto is_well = [](const CheckedCell& cell) { return cell.report.findings.empty(); };
-  return std::all_of(cells.begin(), cells.end(), is_well) ? kWell : kFound;
+  return is_well(cells) ? kWell : kFound;
 }
 
 }  // namespace
