@@ -145,13 +145,13 @@ class VirtualSchedule {
       launch(context, "grad_zero", Direction::none, case_.zero_ns, step, {{flat(b.grads), Access::out}});
     for (std::int32_t m = 0; m < case_.num_microbatches; ++m) {
       for (std::int32_t p = 0; p < n; ++p) {
-        gather.before_use(p);
+        gather.before_use({&p, 1});
         launch(context, "forward", Direction::forward, case_.forward_ns * size(p), step, {{b.weight(p), Access::in}});
       }
       for (std::int32_t p = n; p-- > 0;) {
         launch(context, "backward", Direction::backward, case_.backward_ns * size(p), step,
                {{b.weight(p), Access::in}, {b.main_grad(p), Access::inout}});
-        if (m + 1 == case_.num_microbatches) reduce.after_wgrad(p);
+        if (m + 1 == case_.num_microbatches) reduce.after_wgrad({&p, 1});
       }
     }
     reduce.finish();
