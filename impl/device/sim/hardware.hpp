@@ -50,6 +50,7 @@ struct Node {
   Figure p2p_network_gb_per_s;  ///< what one send reaches between nodes
   Figure p2p_nvlink_latency_us;
   Figure p2p_network_latency_us;
+  Figure p2p_sms;  ///< blocks of a send or a receive
 };
 
 /// What enqueuing costs the host.
@@ -70,8 +71,8 @@ struct AttentionCurve {
 
 /// Efficiencies as fractions of the peak that the shape is limited by.
 struct KernelCurves {
-  std::int64_t gemm_tile_rows = 0;
-  std::int64_t gemm_tile_cols = 0;
+  Figure gemm_tile_rows;
+  Figure gemm_tile_cols;
   SourcedCurve gemm_bf16;                          ///< of one tile, over K
   std::optional<SourcedCurve> gemm_fp8;            ///< likewise; present where fp8_tflops is
   std::vector<AttentionCurve> attention_forward;   ///< by ascending head size, not empty
@@ -86,29 +87,31 @@ struct Segment {
   double busbw_gb_per_s = 0;  ///< as nccl-tests defines it for the collective
 };
 
-/// The time of one collective by one algorithm, on the group that it was measured with.
+/// The time of one collective by one algorithm, on the group that it is known for; other groups' times are carried over
+/// from it as nccl_tuner.hpp compares the two.
 struct CollectiveTimes {
   Collective collective = Collective::all_reduce;
   nccl::Algorithm algorithm = nccl::Algorithm::ring;
   std::int32_t ranks = 0;         ///< of the group behind the figures
   std::int32_t nodes = 0;         ///< that it spans; 1: the figures serve groups inside a node, else those across nodes
-  std::int32_t sms = 0;    ///< blocks of its kernel, one on each SM
+  std::int32_t sms = 0;           ///< blocks of its kernel, one on each SM
   std::vector<Segment> segments;  ///< ascending; the last one serves every larger message too
   std::string source;
   bool unverified = false;
 };
 
-/// What NCCL would know of the machine, to choose with, and what its kernels occupy.
+/// What NCCL knows of the machine: it chooses by this, and times of one group are carried over to another by it.
+/// A channel's rate is its bus bandwidth.
 struct NcclFigures {
-  Figure ring_channels;          ///< inside a node
-  Figure ring_channel_gb_per_s;  ///< one channel's bus bandwidth inside a node
-  Figure network_channels;       ///< where a group spans nodes
-  Figure network_channel_gb_per_s;
-  std::optional<Figure> nvls_channels;  ///< absent: no in-switch reduction
-  std::optional<Figure> nvls_channel_gb_per_s;
-  Figure network_latency_us;  ///< of the port, added to every hop between nodes
-  Figure p2p_channels;        ///< blocks of a send or a receive
   nccl::Generation generation = nccl::Generation::hopper;
+  std::vector<nccl::Algorithm> algorithms;  ///< that it may choose from; ring is among them
+  Figure ring_channels;                     ///< rings and trees inside a node
+  Figure ring_channel_gb_per_s;
+  Figure network_channels;  ///< rings and trees across nodes, all GPUs of a node taking part
+  Figure network_channel_gb_per_s;
+  Figure network_latency_us;            ///< of the port, added to a hop between nodes
+  std::optional<Figure> nvls_channels;  ///< reduction in the switch; present where nvls or nvls_tree may be chosen
+  std::optional<Figure> nvls_channel_gb_per_s;
 };
 
 /// A kind of machine: results/hardware/NAME.yaml, schema underlap.hardware/1.
