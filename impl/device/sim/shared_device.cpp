@@ -8,8 +8,6 @@
 
 namespace underlap::sim {
 
-std::int64_t whole_ns(double ns) { return static_cast<std::int64_t>(ns + 0.5); }
-
 SharedDevice::Id SharedDevice::add(Work work) {
   Id id = static_cast<Id>(work_.size());
   if (free_ids_.empty()) {

@@ -122,7 +122,4 @@ class SharedDevice {
   std::array<std::vector<Share>, kResources> wanted_;  // scratch of share_bandwidth()
 };
 
-/// Whole nanoseconds, to the nearest.
-std::int64_t whole_ns(double ns);
-
 }  // namespace underlap::sim

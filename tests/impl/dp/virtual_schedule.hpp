@@ -53,7 +53,7 @@ class ScheduleTimes final : public sim::TimeModel {
   sim::KernelTime copy(std::int64_t) const override { return {.form = sim::KernelTime::Form::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints&) const override {
-    sim::TransferTime time{.algorithm = {}, .protocol = {}};
+    sim::TransferTime time;
     for (const sim::TransferShape& shape : group) {
       const bool is_gather = shape.collective == Collective::all_gather;
       const std::int64_t bytes_of_one = kElements * size_of(shape.dtype);

@@ -40,7 +40,7 @@ class TestTimes : public TimeModel {
   }
   TransferTime transfers(std::span<const TransferShape> group, std::span<const std::int32_t>,
                          const CommunicatorHints& hints) const override {
-    TransferTime time{.sms = hints.sms, .algorithm = {}, .protocol = {}};
+    TransferTime time{.sms = hints.sms};
     for (const TransferShape& shape : group) time.alone_ns += static_cast<double>(shape.bytes);
     time.nvlink_bytes = time.alone_ns * limits_.nvlink_bytes_per_ns;
     return time;
