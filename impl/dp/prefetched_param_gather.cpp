@@ -34,16 +34,32 @@ class PrefetchedParamGather final : public ParamGather {
     context_.device->wait(context_.gather.stream, context_.device->record(context_.compute));
   }
 
-  void before_use(std::int32_t parameter) override {
-    const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
-    if (is_waited_for_[static_cast<std::size_t>(b)]) return;
-    is_waited_for_[static_cast<std::size_t>(b)] = true;
-    send(b, b);
-    context_.device->wait(context_.compute, gathered_[static_cast<std::size_t>(b)]);
-    send(b - 1, b - depth_);
+  void before_use(std::span<const std::int32_t> parameters) override {
+    const std::vector<std::int32_t> buckets = not_waited_for(parameters);
+    for (const std::int32_t b : buckets) {
+      send(b, b);
+      // Gathers end in the order in which they are sent, so the last one's end is all that the operation needs. The
+      // waits before it only keep the next gather from being sent early.
+      const Event& gathered = gathered_[static_cast<std::size_t>(b)];
+      b == buckets.back() ? context_.device->wait(context_.compute, gathered)
+                          : context_.device->pace(context_.compute, gathered);
+      send(b - 1, b - depth_);
+    }
   }
 
  private:
+  // The buckets of `parameters` that compute has not waited for in this step; from now on it has.
+  std::vector<std::int32_t> not_waited_for(std::span<const std::int32_t> parameters) {
+    std::vector<std::int32_t> buckets;
+    for (const std::int32_t parameter : parameters) {
+      const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
+      if (is_waited_for_[static_cast<std::size_t>(b)]) continue;
+      is_waited_for_[static_cast<std::size_t>(b)] = true;
+      buckets.push_back(b);
+    }
+    return buckets;
+  }
+
   // Sends what is left of the buckets from `first` down to `last`, no earlier than compute has come this far: only that
   // keeps gathers from running ahead of the prefetch depth. The update that they depend on is long past.
   void send(std::int32_t first, std::int32_t last) {

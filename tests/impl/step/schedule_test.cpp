@@ -39,7 +39,7 @@ analysis::DpStep segments(const Program& program, const plan::Config& config, do
       for (const Transfer& t : program.transfers(command))
         (is_gather ? step.gather_ns : step.reduce_ns).push_back(duration(t, program.group_size(command), ns_per_byte));
       if (!is_gather) step.backward_ns.push_back(std::exchange(since_cut, 0));
-    } else if (on_compute && command.type == Type::wait && !is_backward) {
+    } else if (on_compute && (command.type == Type::wait || command.type == Type::pace) && !is_backward) {
       const std::int64_t segment = std::exchange(since_cut, 0);
       step.forward_ns.empty() && before_first_touch == 0 ? void(before_first_touch = segment)
                                                          : step.forward_ns.push_back(segment);
