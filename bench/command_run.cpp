@@ -9,7 +9,6 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <set>
 #include <stdexcept>
 
 #include "bench/atomic_file.hpp"
@@ -75,15 +74,6 @@ std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
   for (const auto& [field, value] : arguments.fields)
     if (!value.empty()) overrides.emplace_back(field, value);
   return overrides;
-}
-
-// A plan may hold what this version cannot run: said as one error for each thing, not for each cell.
-bool refuse_not_run(const plan::Matrix& matrix) {
-  std::set<std::string> messages;
-  for (const plan::Cell& cell : matrix.cells)
-    for (const plan::Message& message : cell.plan.not_run) messages.insert(message.where + ": " + message.message);
-  for (const std::string& message : messages) fmt::print(stderr, "{}\n", message);
-  return !messages.empty();
 }
 
 int run_run(const RunArguments& arguments, const std::string& command_line) {
