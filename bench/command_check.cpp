@@ -46,6 +46,7 @@ void add_check_command(CLI::App& app, int& exit_code) {
       ->add_option("--connections", arguments->options.connections,
                    "numbers of hardware queues to look for deadlocks with; 0: one a stream (default: 0,32,8,1)")
       ->delimiter(',')
+      ->allow_extra_args(false)  // what follows is the configuration
       ->check(CLI::Range(0, 1'000'000));
   command
       ->add_option("--launch-queue-depth", arguments->options.launch_queue_depth,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -75,6 +76,8 @@ CheckReport check_programs(std::span<const Program> programs, const CheckOptions
     append(findings, check_memory(ranks, static_cast<std::int32_t>(rank)));
   append(findings, check_symmetry(ranks, matching));
   report.findings = fold(ranks, std::move(findings));
+  std::stable_sort(report.findings.begin(), report.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.kind < b.kind; });
   for (Finding& finding : report.findings) say_what_peers_order(ranks, matching, finding);
   return report;
 }

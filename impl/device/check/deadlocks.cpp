@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "impl/device/check/greedy_run.hpp"
 
 namespace underlap::check {
@@ -126,9 +128,20 @@ class GreedyRun::CircleSearch {
       clauses.push_back(way_[i].blockers[way_[i].next - 1].clause);
       finding.commands.push_back(command_of(way_[i].waiter));
     }
-    finding.what = fmt::format("{}", fmt::join(clauses, "; "));
+    finding.what = fmt::format("{}", fmt::join(shortened(std::move(clauses)), "; "));
     finding.remedy = "break the circle: let all ranks enqueue these in one order, or give them streams of their own";
     findings_.push_back(std::move(finding));
+  }
+
+  // A circle through many ranks reads well by its two ends.
+  static std::vector<std::string> shortened(std::vector<std::string> clauses) {
+    constexpr std::ptrdiff_t kMost = 12;
+    const std::ptrdiff_t num_dropped = std::ssize(clauses) - kMost;
+    if (num_dropped <= 1) return clauses;
+    const auto middle = clauses.begin() + kMost / 2;
+    *middle = fmt::format("({} more in between)", num_dropped + 1);
+    clauses.erase(middle + 1, middle + 1 + num_dropped);
+    return clauses;
   }
 
   CommandPlace command_of(const Waiter& w) const {

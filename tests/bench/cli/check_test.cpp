@@ -56,9 +56,10 @@ TEST(Check, RefusesWhatIsNoConfigurationAndWhatDoesNotRun) {
 }
 
 TEST(Check, LooksForDeadlocksWithTheQueuesThatAreAskedFor) {
-  EXPECT_EQ(
-      check_of(tiny_config("data_parallel_size: 2\n"), {"--connections", "1,2", "--launch-queue-depth", "1"}).exit_code,
-      0);
+  const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
+  const Outcome outcome =
+      underlap_program({"check", "--connections", "1,2", "--launch-queue-depth", "1", folder.config()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
 TEST(Check, TakesSixtyFourRanksOfFourLayers) {

@@ -37,7 +37,8 @@ TEST(FirstUse, HelpOfEveryCommandHasAnExample) {
 TEST(FirstUse, GeneralHelpNamesTheCommandsAndTheExitCodes) {
   const Outcome outcome = underlap_program({"--help"});
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* words : {"plan", "run", "analyze", "list", "Exit codes: 0 well, 1 something was found, 2 bad input, 3 the run failed"})
+  for (const char* words : {"plan", "check", "run", "analyze", "list",
+                            "Exit codes: 0 well, 1 something was found, 2 bad input, 3 the run failed"})
     EXPECT_THAT(outcome.out, HasSubstr(words));
 }
 
@@ -46,7 +47,8 @@ TEST(FirstUse, WithoutACommandSaysThatOneIsNeeded) {
 }
 
 TEST(FirstUse, UnknownCommandIsNamedBesideTheKnownOnes) {
-  EXPECT_THAT(underlap_program({"runn"}), fails_with(2, "no command \"runn\"; use one of plan, check, run, analyze, list"));
+  EXPECT_THAT(underlap_program({"runn"}),
+              fails_with(2, "no command \"runn\"; use one of plan, check, run, analyze, list"));
   EXPECT_THAT(underlap_program({"list", "knob"}), fails_with(2, "list has no command \"knob\"; use one of"));
 }
 

@@ -46,6 +46,17 @@ TEST(Deadlocks, RingInWhichAllSendFirst) {
                                  "send waits for rank 3; rank 3 ring: send waits for rank 0")));
 }
 
+TEST(Deadlocks, LongCircleIsShortened) {
+  const CheckReport report = ring(40, false).report();
+  ASSERT_EQ(report.findings.at(0).kind, FindingKind::deadlock);
+  EXPECT_THAT(
+      report.findings[0].what,
+      testing::AllOf(testing::StartsWith("rank 0 ring: send waits for rank 1; "),
+                     HasSubstr("waits for rank 6; (29 more in between); rank 35 ring: send waits for rank 36; "),
+                     testing::EndsWith("; rank 39 ring: send waits for rank 0")));
+  EXPECT_EQ(report.findings[0].commands.size(), 40U);
+}
+
 TEST(Deadlocks, RingInWhichOddRanksReceiveFirstRuns) {
   EXPECT_THAT(ring(2, true).findings(), IsEmpty());
   EXPECT_THAT(ring(4, true).findings(), IsEmpty());

@@ -75,6 +75,14 @@ TEST_F(MemoryCheckTest, ReadBeforeAWriteIsARaceToo) {
                   "| let b wait for a: read_a before b: write_b"));
 }
 
+TEST_F(MemoryCheckTest, AReadDoesNotHideTheWriteBeforeIt) {
+  const Stream c = r_.device.create_stream("c");
+  r_.order(r_.b, r_.a);
+  r_.read(r_.b, "read_b", flat(r_.x));
+  r_.read(c, "read_c", flat(r_.x));
+  EXPECT_THAT(ranks_.findings(), ElementsAre(testing::HasSubstr("let c wait for a: begin before c: read_c")));
+}
+
 TEST_F(MemoryCheckTest, AMissingOrderIsSaidOnceForItsFirstUse) {
   r_.read(r_.b, "read_b", flat(r_.x, 0, 8));
   r_.read(r_.b, "again", flat(r_.x, 0, 16));
@@ -218,7 +226,10 @@ TEST_F(MemoryCheckTest, SecondAcquireComesAfterTheRelease) {
   r_.device.acquire(r_.a, flat(r_.x));
   r_.device.release(r_.a, flat(r_.x));
   r_.device.acquire(r_.b, flat(r_.x));
-  EXPECT_THAT(ranks_.findings(), ElementsAre(testing::HasSubstr("let b wait for a: release before b: acquire")));
+  EXPECT_THAT(ranks_.findings(),
+              ElementsAre("released_in_use: rank 0 a: release releases x[0, 64) and b: acquire acquires "
+                          "x[0, 64), and nothing orders them | let b wait for a: release before b: "
+                          "acquire"));
 }
 
 TEST(MemoryCheckOfTransfers, TransfersOfOneGroupMayNotMeet) {
@@ -234,7 +245,9 @@ TEST(MemoryCheckOfTransfers, TransfersOfOneGroupMayNotMeet) {
   EXPECT_THAT(ranks.findings(),
               ElementsAre("race: rank 0 tp: exchange reads x[0, 8) and at the same time writes x[4, 12) | "
                           "send them in two groups, one after the other"));
-  EXPECT_EQ(ranks.report().findings[0].count, 2) << "once on each rank";
+  const CheckReport report = ranks.report();
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].count, 2) << "once on each rank";
 }
 
 TEST(MemoryCheckOfTransfers, AnInPlaceCollectiveIsNoRace) {
@@ -249,8 +262,22 @@ TEST(MemoryCheckOfTransfers, AnInPlaceCollectiveIsNoRace) {
   EXPECT_THAT(ranks.findings(), IsEmpty());
 }
 
-// Rank 0 reads x, sends `sent` of it, and overwrites x on another stream once rank 1 has answered.
-std::vector<std::string> findings_of_an_answer(std::int64_t sent_from) {
+TEST(MemoryCheckOfTransfers, ABroadcastReadsItsInputOnTheRootAlone) {
+  RankPrograms ranks(2);
+  const auto group = ranks.declare("tp");
+  for (std::int32_t i = 0; i < 2; ++i) {
+    const Tensor y = ranks[i].device.allocate("y", DataType::f32, 8);
+    ranks[i].communicate(group[static_cast<std::size_t>(i)], "seed",
+                         {{.collective = Collective::broadcast, .input = flat(y), .output = flat(y), .peer = 1}});
+  }
+  EXPECT_THAT(ranks.findings(), ElementsAre("unwritten_read: rank 1 tp: seed reads y[0, 8), but nobody wrote y[0, 8) | "
+                                            "write y[0, 8) before tp: seed"));
+}
+
+enum class FirstLeg { asks, is_asked };
+
+// Rank 0 reads x, exchanges x[sent_from ...) with rank 1, and overwrites x on another stream once rank 1 has answered.
+std::vector<std::string> findings_of_an_answer(FirstLeg leg, std::int64_t sent_from) {
   RankPrograms ranks(2);
   const auto there = ranks.declare("there");
   const auto back = ranks.declare("back");
@@ -258,10 +285,15 @@ std::vector<std::string> findings_of_an_answer(std::int64_t sent_from) {
     for (const Communicator& c : {there[static_cast<std::size_t>(i)], back[static_cast<std::size_t>(i)]})
       ranks[i].order(c.stream, ranks[i].a);
   ranks[0].read(there[0].stream, "read", flat(ranks[0].x, 0, 8));
-  ranks[0].send(there[0], "ask", 1, flat(ranks[0].x, sent_from, 8));
+  if (leg == FirstLeg::asks) {
+    ranks[0].send(there[0], "ask", 1, flat(ranks[0].x, sent_from, 8));
+    ranks[1].receive(there[1], "ask", 0, flat(ranks[1].x, 0, 8));
+  } else {
+    ranks[0].receive(there[0], "ask", 1, flat(ranks[0].x, sent_from, 8));
+    ranks[1].send(there[1], "ask", 0, flat(ranks[1].x, 0, 8));
+  }
   ranks[0].receive(back[0], "answer", 1, flat(ranks[0].x, 32, 8));
   ranks[0].write(back[0].stream, "overwrite", flat(ranks[0].x, 0, 8));
-  ranks[1].receive(there[1], "ask", 0, flat(ranks[1].x, 0, 8));
   ranks[1].order(back[1].stream, there[1].stream);
   ranks[1].send(back[1], "answer", 0, flat(ranks[1].x, 0, 8));
   return ranks.findings();
@@ -269,16 +301,21 @@ std::vector<std::string> findings_of_an_answer(std::int64_t sent_from) {
 
 TEST(MemoryCheckOfTransfers, AnOrderThatOnlyAPeersReplyBringsIsSaidToBeOne) {
   EXPECT_THAT(
-      findings_of_an_answer(16),
+      findings_of_an_answer(FirstLeg::asks, 16),
       ElementsAre("race: rank 0 there: read reads x[0, 8) and back: overwrite writes x[0, 8), and nothing orders "
                   "them but the reply of a peer | let back wait for there: read before back: overwrite"));
 }
 
 TEST(MemoryCheckOfTransfers, APeerThatHasItAllDoesNotEndTheSend) {
   EXPECT_THAT(
-      findings_of_an_answer(0),
+      findings_of_an_answer(FirstLeg::asks, 0),
       ElementsAre("race: rank 0 there: ask reads x[0, 8) and back: overwrite writes x[0, 8), and nothing orders "
                   "them | let back wait for there: ask before back: overwrite"));
+}
+
+TEST(MemoryCheckOfTransfers, ASendMayEndBeforeItsReceiveStarts) {
+  EXPECT_THAT(findings_of_an_answer(FirstLeg::is_asked, 16),
+              ElementsAre(testing::HasSubstr("back: overwrite writes x[0, 8), and nothing orders them |")));
 }
 
 }  // namespace

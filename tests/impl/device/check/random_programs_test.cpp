@@ -99,8 +99,11 @@ Program random_program(Dice& dice, bool is_careful) {
   std::vector<Tensor> tensors;
   for (const char* name : {"x", "y"}) tensors.push_back(device.allocate(name, DataType::f32, 32));
   std::vector<std::pair<std::uint32_t, Event>> after;  // each launch's command, and the moment when it has ended
+  // A few views again and again, so that some cover others, and any.
   const auto random_view = [&] {
-    const View view{.tensor = tensors[static_cast<std::size_t>(dice(0, 1))],
+    const Tensor& tensor = tensors[static_cast<std::size_t>(dice(0, 1))];
+    if (dice(0, 1) == 0) return flat(tensor, 8 * dice(0, 1), 8 * dice(1, 2));
+    const View view{.tensor = tensor,
                     .offset = dice(0, 15),
                     .rows = dice(1, 3),
                     .cols = dice(1, 3),
