@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -20,6 +20,7 @@ namespace {
 constexpr std::string_view kSchema = "underlap.hardware/1";
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr Range kEfficiency{.low = 0, .high = 1, .above_low = true};
+constexpr double kUnread = std::numeric_limits<double>::quiet_NaN();  // in no conflict with any other figure
 constexpr Range kRanks{.low = 1, .high = 1 << 20, .whole = true};
 
 /// Reads one description; what is wrong goes to the problems, and the rest is read all the same.
@@ -85,7 +86,7 @@ class Reader {
     Section section(node, path, problems_);
     Figure figure;
     if (const auto* value = section.get("value"))
-      figure.value = read_number(*value, path, range, problems_).value_or(1);
+      figure.value = read_number(*value, path, range, problems_).value_or(kUnread);
     figure.source = source(section);
     figure.unverified = unverified(section, path);
     section.finish();
@@ -225,8 +226,16 @@ class Reader {
       if (const auto algorithm = nccl::algorithm_from(item->text); algorithm && *algorithm != nccl::Algorithm::p2p)
         hardware_.nccl.algorithms.push_back(*algorithm);
       else
-        problems_.add(item->place, fmt::format("{} is no algorithm; known: tree, ring, nvls, nvls_tree, pat",
+        problems_.add(item->place, fmt::format("{} is no algorithm to choose; known: tree, ring, nvls, nvls_tree, pat",
                                                plan::describe(*item)));
+  }
+
+  void read_protocols(const plan::Node& node) {
+    for (const plan::Node* item : read_list(node, "nccl.protocols", problems_))
+      if (const auto protocol = nccl::protocol_from(item->text))
+        hardware_.nccl.protocols.push_back(*protocol);
+      else
+        problems_.add(item->place, fmt::format("{} is no protocol; known: ll, ll128, simple", plan::describe(*item)));
   }
 
   void read_nccl(const plan::Node& node) {
@@ -240,6 +249,7 @@ class Reader {
       nccl.generation = generation.value_or(nccl::Generation::hopper);
     }
     if (const auto* n = section.get("algorithms")) read_algorithms(*n);
+    if (const auto* n = section.get("protocols")) read_protocols(*n);
     const Range channels{.low = 1, .high = 64, .whole = true};
     read(section, "nccl", "ring_channels", channels, nccl.ring_channels);
     read(section, "nccl", "ring_channel_gb_per_s", kPositive, nccl.ring_channel_gb_per_s);
@@ -254,11 +264,11 @@ class Reader {
 
   void check_algorithms(const plan::Node& node) {
     const NcclFigures& nccl = hardware_.nccl;
-    const auto has = [&nccl](nccl::Algorithm a) {
-      return std::find(nccl.algorithms.begin(), nccl.algorithms.end(), a) != nccl.algorithms.end();
-    };
-    if (!has(nccl::Algorithm::ring)) problems_.add(node.place, "nccl.algorithms must hold ring");
-    const bool needs_nvls = has(nccl::Algorithm::nvls) || has(nccl::Algorithm::nvls_tree);
+    const auto has = [](const auto& list, auto one) { return std::find(list.begin(), list.end(), one) != list.end(); };
+    if (!has(nccl.algorithms, nccl::Algorithm::ring)) problems_.add(node.place, "nccl.algorithms must hold ring");
+    if (!has(nccl.protocols, nccl::Protocol::simple)) problems_.add(node.place, "nccl.protocols must hold simple");
+    const bool needs_nvls =
+        has(nccl.algorithms, nccl::Algorithm::nvls) || has(nccl.algorithms, nccl::Algorithm::nvls_tree);
     if (needs_nvls && !(nccl.nvls_channels && nccl.nvls_channel_gb_per_s))
       problems_.add(node.place, "nvls needs nvls_channels and nvls_channel_gb_per_s");
     if (needs_nvls && nccl.generation == nccl::Generation::ampere)

@@ -105,6 +105,7 @@ struct CollectiveTimes {
 struct NcclFigures {
   nccl::Generation generation = nccl::Generation::hopper;
   std::vector<nccl::Algorithm> algorithms;  ///< that it may choose from; ring is among them
+  std::vector<nccl::Protocol> protocols;    ///< likewise; simple is among them
   Figure ring_channels;                     ///< rings and trees inside a node
   Figure ring_channel_gb_per_s;
   Figure network_channels;  ///< rings and trees across nodes, all GPUs of a node taking part

@@ -16,6 +16,7 @@ std::string_view to_string(Algorithm algorithm) { return kAlgorithms[algorithm];
 std::string_view to_string(Protocol protocol) { return kProtocols[protocol]; }
 std::string_view to_string(Generation generation) { return kGenerations[generation]; }
 std::optional<Algorithm> algorithm_from(std::string_view name) { return kAlgorithms.find(name); }
+std::optional<Protocol> protocol_from(std::string_view name) { return kProtocols.find(name); }
 std::optional<Generation> generation_from(std::string_view name) { return kGenerations.find(name); }
 
 }  // namespace underlap::sim::nccl

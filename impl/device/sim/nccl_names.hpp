@@ -20,6 +20,7 @@ std::string_view to_string(Algorithm);
 std::string_view to_string(Protocol);
 std::string_view to_string(Generation);
 std::optional<Algorithm> algorithm_from(std::string_view);
+std::optional<Protocol> protocol_from(std::string_view);
 std::optional<Generation> generation_from(std::string_view);
 
 }  // namespace underlap::sim::nccl

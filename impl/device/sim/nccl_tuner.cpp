@@ -68,15 +68,14 @@ struct Channels {
   double busbw() const { return count * gb_per_s; }
 };
 
-// Across nodes a ring is as fast as the ports of the members in a node together, and no faster than NVLink.
+// Across nodes rings are as fast as the ports of the members in a node together, and no faster than NVLink.
 Channels ring_channels(const Machine& machine, const Group& group) {
   const NcclFigures& figures = machine.figures;
-  const Channels inside{figures.ring_channels.value, figures.ring_channel_gb_per_s.value};
-  if (group.nodes == 1) return inside;
+  if (group.nodes == 1) return {figures.ring_channels.value, figures.ring_channel_gb_per_s.value};
   const double count = figures.network_channels.value;
   const double all_ports = count * figures.network_channel_gb_per_s.value;
   const double busbw = all_ports * (group.ranks_per_node() / machine.gpus_per_node);
-  return {count, std::min(busbw, inside.busbw()) / count};
+  return {count, std::min(busbw, machine.nvlink_gb_per_s) / count};
 }
 
 double network_hop(const Machine& machine, double hop, Protocol protocol) {
@@ -177,6 +176,10 @@ bool can_run(Collective collective, const Group& group, Algorithm algorithm, Pro
 
 }  // namespace
 
+Machine machine_of(const Hardware& hardware) {
+  return {hardware.nccl, static_cast<std::int32_t>(hardware.node.gpus.value), hardware.node.nvlink_gb_per_s.value};
+}
+
 std::optional<Estimate> estimate(const Machine& machine, Collective collective, const Group& group, std::int64_t bytes,
                                  Algorithm algorithm, Protocol protocol) {
   assert(group.ranks > 1 && bytes >= 0);
@@ -197,7 +200,7 @@ std::optional<Estimate> estimate(const Machine& machine, Collective collective, 
 std::optional<Choice> choose_protocol(const Machine& machine, Collective collective, const Group& group,
                                       std::int64_t bytes, Algorithm algorithm) {
   std::optional<Choice> best;
-  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+  for (const Protocol protocol : machine.figures.protocols) {
     const auto expected = estimate(machine, collective, group, bytes, algorithm, protocol);
     if (expected && (!best || expected->time_us(bytes) < best->estimate.time_us(bytes)))
       best = Choice{algorithm, protocol, *expected};

@@ -24,7 +24,11 @@ struct Group {
 struct Machine {
   const NcclFigures& figures;
   std::int32_t gpus_per_node = 0;  ///< that the channels across nodes were found with
+  double nvlink_gb_per_s = 0;      ///< line rate of one GPU and direction
 };
+
+/// The machine of a description; it borrows from `hardware`.
+Machine machine_of(const Hardware& hardware);
 
 /// time = latency + bytes / algbw
 struct Estimate {

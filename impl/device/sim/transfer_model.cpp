@@ -33,27 +33,59 @@ const CollectiveTimes* nearest_times(const Hardware& hardware, Collective collec
   return best;
 }
 
-const Segment& segment_of(const CollectiveTimes& times, std::int64_t bytes) {
-  const auto found = std::find_if(times.segments.begin(), times.segments.end(),
-                                  [bytes](const Segment& segment) { return bytes <= segment.up_to_bytes; });
+const Segment& segment_of(const CollectiveTimes& times, double bytes) {
+  const auto found = std::find_if(times.segments.begin(), times.segments.end(), [bytes](const Segment& segment) {
+    return bytes <= static_cast<double>(segment.up_to_bytes);
+  });
   return found == times.segments.end() ? times.segments.back() : *found;
 }
 
-// Latency and algorithm bandwidth of the entry's own group.
-nccl::Estimate known_time(const CollectiveTimes& times, std::int64_t bytes) {
-  const Segment& segment = segment_of(times, bytes);
-  return {segment.latency_us, segment.busbw_gb_per_s / bus_factor(times.collective, times.ranks)};
+// How a group compares with the one that an entry is known for, as the tuner expects it.
+struct Comparison {
+  double latency = 1;    // of the group over the entry's
+  double bandwidth = 1;  // likewise, of large messages
+};
+
+// One ratio for all sizes, so that a time does not jump where only the protocol changes: latencies of the protocol with
+// the smallest one, bandwidths of Simple, which uses all of the links.
+std::optional<Comparison> compare(const nccl::Machine& machine, const CollectiveTimes& times,
+                                  const nccl::Group& group) {
+  const nccl::Group known{times.ranks, times.nodes};
+  if (known.ranks == group.ranks && known.nodes == group.nodes) return Comparison{};
+  constexpr std::int64_t kLarge = std::int64_t{1} << 40;
+  const auto latency = [&](const nccl::Group& g) {
+    return nccl::choose_protocol(machine, times.collective, g, 0, times.algorithm);
+  };
+  const auto bandwidth = [&](const nccl::Group& g) {
+    return nccl::estimate(machine, times.collective, g, kLarge, times.algorithm, nccl::Protocol::simple);
+  };
+  if (!latency(known) || !latency(group)) return std::nullopt;
+  return Comparison{latency(group)->estimate.latency_us / latency(known)->estimate.latency_us,
+                    bandwidth(group)->algbw_gb_per_s / bandwidth(known)->algbw_gb_per_s};
 }
 
-nccl::Machine machine_of(const Hardware& hardware) {
-  return {hardware.nccl, static_cast<std::int32_t>(hardware.node.gpus.value)};
+// The entry's time, carried over to another group: read at the message that would load the links of the entry's group
+// as this one loads those of `group`.
+nccl::Estimate carried_over(const CollectiveTimes& times, const Comparison& comparison, std::int64_t bytes) {
+  const double loading_alike = static_cast<double>(bytes) / comparison.bandwidth;
+  const Segment& segment = segment_of(times, loading_alike);
+  return {segment.latency_us * comparison.latency,
+          segment.busbw_gb_per_s / bus_factor(times.collective, times.ranks) * comparison.bandwidth};
+}
+
+// SMs that the tuner's own expectation of an algorithm takes: one for each of its channels.
+int channels_of(const Hardware& hardware, nccl::Algorithm algorithm, const nccl::Group& group) {
+  const NcclFigures& figures = hardware.nccl;
+  const bool in_switch = algorithm == nccl::Algorithm::nvls || algorithm == nccl::Algorithm::nvls_tree;
+  if (in_switch) return static_cast<int>(figures.nvls_channels->value);
+  return static_cast<int>((group.nodes == 1 ? figures.ring_channels : figures.network_channels).value);
 }
 
 // An all-to-all is sends and receives; inside a node the description may know its time.
 std::optional<CollectiveTime> known_all_to_all(const Hardware& hardware, const nccl::Group& group, std::int64_t bytes) {
   const CollectiveTimes* times = nearest_times(hardware, Collective::all_to_all, nccl::Algorithm::p2p, group);
   if (times == nullptr || group.nodes > 1) return std::nullopt;
-  const Segment& segment = segment_of(*times, bytes);
+  const Segment& segment = segment_of(*times, static_cast<double>(bytes));
   const nccl::Choice choice{nccl::Algorithm::p2p, nccl::Protocol::simple, {}};
   return CollectiveTime{segment.latency_us, segment.busbw_gb_per_s / bus_factor(Collective::all_to_all, group.ranks),
                         choice, times->sms, true};
@@ -244,25 +276,15 @@ double bus_factor(Collective collective, std::int32_t ranks) {
 
 CollectiveTime time_of_collective(const Hardware& hardware, Collective collective, const nccl::Group& group,
                                   std::int64_t bytes) {
-  const nccl::Machine machine = machine_of(hardware);
+  const nccl::Machine machine = nccl::machine_of(hardware);
   const nccl::Choice choice = nccl::choose(machine, collective, group, bytes);
   const CollectiveTimes* times = nearest_times(hardware, collective, choice.algorithm, group);
-  if (times == nullptr) {
-    const bool in_switch = choice.algorithm == nccl::Algorithm::nvls || choice.algorithm == nccl::Algorithm::nvls_tree;
-    const Figure& channels = in_switch          ? *hardware.nccl.nvls_channels
-                             : group.nodes == 1 ? hardware.nccl.ring_channels
-                                                : hardware.nccl.network_channels;
-    return {choice.estimate.latency_us, choice.estimate.algbw_gb_per_s, choice, static_cast<int>(channels.value),
-            false};
-  }
-  const nccl::Estimate known = known_time(*times, bytes);
-  const nccl::Group reference{times->ranks, times->nodes};
-  if (reference.ranks == group.ranks && reference.nodes == group.nodes)
-    return {known.latency_us, known.algbw_gb_per_s, choice, times->sms, true};
-  const auto expected = nccl::estimate(machine, collective, reference, bytes, choice.algorithm, choice.protocol);
-  if (!expected) return {choice.estimate.latency_us, choice.estimate.algbw_gb_per_s, choice, times->sms, false};
-  return {known.latency_us * (choice.estimate.latency_us / expected->latency_us),
-          known.algbw_gb_per_s * (choice.estimate.algbw_gb_per_s / expected->algbw_gb_per_s), choice, times->sms, true};
+  const auto comparison = times == nullptr ? std::nullopt : compare(machine, *times, group);
+  if (!comparison)
+    return {choice.estimate.latency_us, choice.estimate.algbw_gb_per_s, choice,
+            channels_of(hardware, choice.algorithm, group), false};
+  const nccl::Estimate time = carried_over(*times, *comparison, bytes);
+  return {time.latency_us, time.algbw_gb_per_s, choice, times->sms, true};
 }
 
 TransferTime time_of_call(const Hardware& hardware, std::int32_t gpus_per_node, const Call& call) {

@@ -27,9 +27,10 @@ double bus_factor(Collective collective, std::int32_t ranks);
 /// NCCL's choice for a message of `bytes`, and its time.
 ///
 /// The time comes from the description's segments for what was chosen: those of a group inside one node or across nodes
-/// as `group` is, of the largest number of nodes not above the group's (or else the smallest). Where that group has
-/// other numbers of ranks or nodes, latency and bandwidth are scaled by what the tuner expects of the one over the
-/// other with the same protocol. Where the description has no times, the tuner's own expectation stands.
+/// as `group` is, of the largest number of nodes not above the group's (or else the smallest). Another number of ranks
+/// or nodes than theirs is carried over by what the tuner expects of the one and of the other: latency by the ratio of
+/// the latencies, bandwidth by that of the bandwidths, and the segment is that of the message which would load the
+/// links there as this one does here. Where the description has no times, the tuner's own expectation stands.
 CollectiveTime time_of_collective(const Hardware& hardware, Collective collective, const nccl::Group& group,
                                   std::int64_t bytes);
 
