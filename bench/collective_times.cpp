@@ -44,7 +44,7 @@ class Tuner {
 std::vector<Knot> fitted_points(const CollectiveLog& log, const std::vector<CollectiveLog>& logs) {
   std::vector<Knot> points;
   const auto below = std::find_if(logs.begin(), logs.end(), [&](const auto& other) { return other.name == log.below; });
-  if (below != logs.end() && below != logs.begin() + (&log - logs.data()))
+  if (below != logs.end())
     for (const LogPoint& point : below->points)
       if (point.use == PointUse::fitted && point.bytes < log.points.front().bytes)
         points.push_back({point.bytes, point.time_us});

@@ -124,8 +124,8 @@ class LogReader {
         problems_.add(root.place, fmt::format("log {} stands twice", plan::in_quotes(log.name)));
       const auto is_below = [&log](const CollectiveLog& other) { return other.name == log.below && &other != &log; };
       if (!log.below.empty() && std::none_of(logs.begin(), logs.end(), is_below))
-        problems_.add(root.place, fmt::format("log {} is below {}, which is no other log", plan::in_quotes(log.below),
-                                              plan::in_quotes(log.name)));
+        problems_.add(root.place, fmt::format("below of log {} is {}, which is no other log", plan::in_quotes(log.name),
+                                              plan::in_quotes(log.below)));
     }
   }
 

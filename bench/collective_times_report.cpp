@@ -59,6 +59,11 @@ Errors held_out_errors(const std::vector<CollectiveRow>& rows, const CollectiveL
   return errors;
 }
 
+std::string signed_percent(double fraction) {
+  const std::string text = fmt::format("{:+.1f} %", 100 * fraction);
+  return text == "-0.0 %" ? "+0.0 %" : text;
+}
+
 std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
 nlohmann::ordered_json fits_json(const std::vector<CollectiveLog>& logs) {
@@ -93,9 +98,8 @@ Table collective_times_table(const std::vector<CollectiveRow>& rows) {
     table.rows.push_back({row.log->name, size_text(row.point.bytes), fmt::format("{:.1f}", row.point.time_us),
                           fmt::format("{:.1f}", busbw(row, row.point.time_us)),
                           row.point.reading_error > 0 ? fmt::format("+-{}", percent(row.point.reading_error)) : "",
-                          row.algorithm, fmt::format("{:.1f}", row.model_us),
-                          fmt::format("{:+.1f} %", 100 * row.error()), std::string(kUses[row.point.use]),
-                          fmt::format("{:.1f}", row.tuner_us)});
+                          row.algorithm, fmt::format("{:.1f}", row.model_us), signed_percent(row.error()),
+                          std::string(kUses[row.point.use]), fmt::format("{:.1f}", row.tuner_us)});
   return table;
 }
 
@@ -110,8 +114,8 @@ Table collective_errors_table(const std::vector<CollectiveRow>& rows) {
       const Errors errors = held_out_errors(rows, *row.log, range);
       if (errors.points == 0) continue;
       const double allowed = largest_error_allowed(range.from);
-      table.rows.push_back({row.log->name, range.name, std::to_string(errors.points), percent(errors.mean),
-                            percent(errors.largest), allowed > 0 ? percent(allowed) : "no promise"});
+      table.rows.push_back({row.log->name, std::string(range.name), std::to_string(errors.points), percent(errors.mean),
+                            percent(errors.largest), allowed > 0 ? percent(allowed) : std::string("no promise")});
     }
   }
   return table;
