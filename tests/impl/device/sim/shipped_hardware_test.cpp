@@ -75,6 +75,21 @@ std::string test_name(const testing::TestParamInfo<std::string>& hardware) {
 }
 INSTANTIATE_TEST_SUITE_P(All, Shipped, testing::ValuesIn(hardware_names()), test_name);
 
+// Figures that were never read anywhere, only remembered or assumed.
+TEST(ShippedHardware, MarksWhatNobodyRead) {
+  for (const std::string name : {"b200", "gb200"})
+    for (const char* path : {"gpu.sms", "gpu.hbm_gb_per_s", "gpu.hbm_gb", "gpu.l2_mb", "gpu.copy_engines",
+                             "kernels.attention_forward.128", "collectives.all_reduce.nvls.1_nodes"})
+      EXPECT_THAT(load_hardware(name).unverified, Contains(path)) << name;
+  EXPECT_THAT(load_hardware("a100-sxm").unverified, Contains("gpu.copy_engines"));
+  EXPECT_THAT(load_hardware("a100-sxm").unverified, Contains("collectives.all_gather.ring.1_nodes"));
+  for (const std::string& name : hardware_names())
+    for (const char* path : {"host.kernel_launch_us", "host.collective_launch_us", "host.copy_launch_us",
+                             "host.event_record_us", "host.event_wait_us", "host.launch_queue_depth",
+                             "gpu.kernel_overhead_us", "gpu.memory_saturation_sms", "node.p2p_sms"})
+      EXPECT_THAT(load_hardware(name).unverified, Contains(path)) << name;
+}
+
 TEST(ShippedHardware, HasTheLimitsOfTheDataSheets) {
   const Hardware h100 = load_hardware("h100-sxm"), a100 = load_hardware("a100-sxm"), gb200 = load_hardware("gb200");
   EXPECT_EQ(h100.gpu.sms.value, 132);
