@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "bench/atomic_file.hpp"
+#include "bench/claims/study.hpp"
 #include "bench/commands.hpp"
 #include "bench/config_input.hpp"
 #include "bench/machine.hpp"
@@ -61,17 +62,41 @@ std::string default_folder(const std::string& config) {
   return fmt::format("results/runs/{}-{}", std::filesystem::path(config).stem().string(), machine_info().started_utc);
 }
 
-int run_study(const std::string& yaml, const RunArguments& arguments) {
-  const ReductionErrorStudy study = parse_reduction_error_study(yaml, arguments.config);
-  const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
-  std::cout << render(reduction_error_table(rows),
-                      {.width = terminal_width(STDOUT_FILENO), .colour = false, .unicode = false});
+// What a study prints, and the files that it leaves in the folder of the run.
+struct StudyOutput {
+  Table table;
+  std::string json_name = "results.json";
+  std::string json;
+  std::string report_name = "report.md";
+  std::string report;
+};
+
+int write_study(const StudyOutput& output, const RunArguments& arguments) {
+  std::cout << render(output.table, {.width = terminal_width(STDOUT_FILENO), .colour = false, .unicode = false});
   const std::filesystem::path folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
   std::filesystem::create_directories(folder);
-  write_file_atomically(folder / "results.json", reduction_error_json(study, rows));
-  write_file_atomically(folder / "report.md", reduction_error_markdown(study, rows));
-  std::cout << "results: " << (folder / "results.json").string() << "\n";
+  write_file_atomically(folder / output.json_name, output.json);
+  write_file_atomically(folder / output.report_name, output.report);
+  std::cout << "results: " << (folder / output.json_name).string() << "\n";
   return kWell;
+}
+
+StudyOutput reduction_error(const std::string& yaml, const std::string& where) {
+  const ReductionErrorStudy study = parse_reduction_error_study(yaml, where);
+  const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
+  return {.table = reduction_error_table(rows),
+          .json = reduction_error_json(study, rows),
+          .report = reduction_error_markdown(study, rows)};
+}
+
+StudyOutput claims(const std::string& yaml, const std::string& where) {
+  const ClaimsStudy study = parse_claims_study(yaml, where);
+  const std::vector<ClaimResult> results = run_claims(study);
+  return {.table = claims_table(results),
+          .json_name = "claims.json",
+          .json = claims_json(study, results),
+          .report_name = "claims.md",
+          .report = claims_markdown(study, results)};
 }
 
 std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
@@ -92,7 +117,8 @@ bool refuse_not_run(const plan::Matrix& matrix) {
 
 int run_run(const RunArguments& arguments, const std::string& command_line) {
   const std::string yaml = plan::read_config(arguments.config);  // once: it may be a pipe
-  if (is_reduction_error_study(yaml)) return run_study(yaml, arguments);
+  if (is_reduction_error_study(yaml)) return write_study(reduction_error(yaml, arguments.config), arguments);
+  if (is_claims_study(yaml)) return write_study(claims(yaml, arguments.config), arguments);
   const plan::Matrix matrix = parse_matrix(yaml, arguments.config, overrides_of(arguments));
   print_errors(matrix);
   if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
