@@ -296,12 +296,15 @@ constexpr std::array<Claim, 7> kClaims{{
      .runs = true,
      .rule = "on more than one node the step with bf16 is shorter than that with fp32 by the noticeable share or more",
      .examine = examine_bf16_reduction,
-     .why = {.holds = "Half the bytes take half the link's time, and scaling and updating read half the memory. The "
-                      "price is precision: results/dp_reduction_error says how much.",
-             .holds_where = "Half the bytes shorten the step by what the reduction exposed; what was hidden was free "
-                            "already. With several microbatches one reduction serves more compute. The price is "
-                            "precision: results/dp_reduction_error says how much.",
-             .does_not_hold = "The reduction is hidden with either type, so its size does not matter; and the price "
+     .why = {.holds =
+                 "Half the bytes take half the link's time where the reduction is exposed, and accumulating, scaling "
+                 "and updating touch less memory. The price is precision: results/dp_reduction_error says how "
+                 "much.",
+             .holds_where = "Half the bytes shorten the step by half of what the reduction exposed, which was little "
+                            "where it was hidden, and by the memory that accumulating, scaling and updating touch. "
+                            "With several microbatches one reduction serves more compute and weighs less. The price "
+                            "is precision: results/dp_reduction_error says how much.",
+             .does_not_hold = "The reduction is hidden with either type, so its size matters little; and the price "
                               "would be precision (results/dp_reduction_error).",
              .not_run = ""}},
     {.id = "fp8_gather",

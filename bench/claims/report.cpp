@@ -10,6 +10,8 @@
 namespace underlap::bench {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::vector<std::string> names_of(const std::vector<Case>& cases, bool holding) {
   std::vector<std::string> names;
   for (const Case& c : cases)
@@ -54,6 +56,22 @@ std::string links_of(const std::vector<ClaimResult>& results) {
   return fmt::format("{}", fmt::join(links, "; "));
 }
 
+Json cases_json(const std::vector<Case>& cases) {
+  Json json = Json::array();
+  for (const Case& c : cases) json.push_back({{"name", c.name}, {"holds", c.holds}});
+  return json;
+}
+
+Json table_json(const Table& table) {
+  Json columns = Json::array(), rows = Json::array();
+  for (const TableColumn& column : table.columns) columns.push_back(column.title);
+  for (const auto& row : table.rows) {
+    Json& cells = rows.emplace_back(Json::array());
+    for (const TableCell& cell : row) cells.push_back(cell.text);
+  }
+  return {{"columns", columns}, {"rows", rows}};
+}
+
 }  // namespace
 
 Table claims_table(const std::vector<ClaimResult>& results) {
@@ -65,20 +83,8 @@ Table claims_table(const std::vector<ClaimResult>& results) {
 }
 
 std::string claims_json(const ClaimsStudy& study, const std::vector<ClaimResult>& results) {
-  using Json = nlohmann::ordered_json;
   Json document{{"schema", "underlap.claims/1"}, {"noticeable", study.noticeable}, {"claims", Json::array()}};
-  for (const ClaimResult& result : results) {
-    Json found = Json::object();
-    found["columns"] = Json::array();
-    for (const TableColumn& column : result.finding.found.columns) found["columns"].push_back(column.title);
-    found["rows"] = Json::array();
-    for (const auto& row : result.finding.found.rows) {
-      Json cells = Json::array();
-      for (const TableCell& cell : row) cells.push_back(cell.text);
-      found["rows"].push_back(std::move(cells));
-    }
-    Json cases = Json::array();
-    for (const Case& c : result.finding.cases) cases.push_back({{"name", c.name}, {"holds", c.holds}});
+  for (const ClaimResult& result : results)
     document["claims"].push_back({{"id", result.claim.id},
                                   {"claim", result.claim.text},
                                   {"source", info_of(result.claim.document).address},
@@ -86,10 +92,10 @@ std::string claims_json(const ClaimsStudy& study, const std::vector<ClaimResult>
                                   {"link", result.link},
                                   {"verdict", to_string(result.verdict)},
                                   {"rule", result.claim.rule},
-                                  {"cases", std::move(cases)},
-                                  {"found", std::move(found)},
+                                  {"cases", cases_json(result.finding.cases)},
+                                  {"found", table_json(result.finding.found)},
+                                  {"note", result.finding.note},
                                   {"not_run", result.not_run}});
-  }
   return document.dump(1) + "\n";
 }
 
