@@ -194,7 +194,7 @@ Finding examine_bf16_reduction(const Evidence& evidence, double noticeable) {
                                   ms(purpose_of(cell, kReduce).exposed_ms), ms(purpose_of(*bf16, kReduce).exposed_ms)});
     if (is_on_several_nodes(config))
       finding.cases.push_back(
-          {fmt::format("{} ranks, {} microbatches", config.parallel.data_parallel_size, config.train.num_microbatches),
+          {fmt::format("{} ranks, microbatches {}", config.parallel.data_parallel_size, config.train.num_microbatches),
            ratio <= 1 - noticeable});
   }
   return finding;
