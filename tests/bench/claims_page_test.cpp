@@ -5,30 +5,24 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "bench/claims/study.hpp"
+#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
 namespace {
 
 const std::filesystem::path kRoot = UNDERLAP_SOURCE_DIR;
 
-std::string read(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 void expect_file(const std::filesystem::path& path, const std::string& content) {
-  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << content;
-  EXPECT_EQ(read(path), content) << path << " is stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
+  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) testing::write_text(path, content);
+  EXPECT_EQ(testing::read_text(path), content) << path << " is stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
 }
 
 ClaimsStudy shipped_study() {
   const std::filesystem::path file = kRoot / "bench/matrices/claims.yaml";
-  return parse_claims_study(read(file), file);
+  return parse_claims_study(testing::read_text(file), file);
 }
 
 TEST(ClaimsPage, SaysWhatItsRunsFind) {
