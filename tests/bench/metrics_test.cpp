@@ -96,6 +96,14 @@ TEST(Metrics, DefineEveryKeyOfTheResults) {
   expect_defined(keys);
 }
 
+TEST(Metrics, DefineEveryKeyOfTheClaims) {
+  std::set<std::string> keys;
+  const std::string text = text_of(std::filesystem::path(UNDERLAP_SOURCE_DIR) / "results/claims.json");
+  collect_keys(Json::parse(text), false, keys);
+  EXPECT_TRUE(keys.contains("verdict") && keys.contains("columns"));
+  expect_defined(keys);
+}
+
 TEST(Metrics, DefineEveryKeyOfAnAnalysis) {
   Trace trace;
   trace.add_track({0, 0, "dp"});

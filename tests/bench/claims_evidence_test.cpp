@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/claims/evidence.hpp"
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kOverlapped =
+    "model: {preset: tiny}\ndata_parallel_size: 2\ncomm_overlap: {bucket_size: 200000}\nrun: {backend: sim}\n";
+
+Evidence gathered(const std::string& yaml, bool runs = true) {
+  const testing::TemporaryFolder folder;
+  testing::write_text(folder / "a.yaml", yaml);
+  return gather_evidence(folder / "a.yaml", runs);
+}
+
+TEST(ClaimEvidence, ChunksAreTheCollectivesOfAStepAndSumToItsExposure) {
+  const Evidence evidence = gathered(kOverlapped);
+  ASSERT_EQ(evidence.cells.size(), 1U);
+  const ClaimCell& cell = evidence.cells[0];
+  ASSERT_TRUE(cell.run && cell.cut);
+  for (const std::string purpose : {"param_all_gather", "grad_reduce_scatter"}) {
+    std::int64_t count = 0;
+    double time_ms = 0, exposed_ms = 0;
+    for (const Chunk& chunk : cell.chunks) {
+      if (chunk.purpose != purpose) continue;
+      ++count;
+      time_ms += chunk.time_ms;
+      exposed_ms += chunk.exposed_ms;
+    }
+    EXPECT_EQ(count, cell.cut->buckets) << purpose;
+    const PurposeSummary& of = cell.run->purposes.at(purpose);
+    EXPECT_NEAR(time_ms, of.comm_ms, 1e-9) << purpose;
+    EXPECT_NEAR(exposed_ms, of.exposed_ms, 1e-9) << purpose;
+  }
+  EXPECT_EQ(cell.chunks.front().purpose, "param_all_gather");
+  EXPECT_EQ(cell.chunks.back().purpose, "grad_reduce_scatter");
+}
+
+TEST(ClaimEvidence, IsTheSameEveryTime) {
+  const Evidence one = gathered(kOverlapped), other = gathered(kOverlapped);
+  EXPECT_EQ(one.cells[0].run->step_ms->value, other.cells[0].run->step_ms->value);
+  EXPECT_EQ(one.link, other.link);
+  EXPECT_THAT(one.link, HasSubstr("modelled"));
+}
+
+TEST(ClaimEvidence, SaysWhyAMatrixIsNotRunAndPlansItAllTheSame) {
+  const std::string pipeline =
+      "model: {preset: tiny, pipeline_model_parallel_size: 2}\ndata_parallel_size: 2\nrun: {backend: sim}\n"
+      "train: {num_microbatches: 2}\nmatrix: {mixed_precision.grad_reduce_in_fp32: [true, false]}\n";
+  const Evidence evidence = gathered(pipeline);
+  EXPECT_THAT(evidence.not_run, ElementsAre(HasSubstr("pipeline_model_parallel_size is 2")));
+  EXPECT_EQ(evidence.link, "");
+  ASSERT_EQ(evidence.cells.size(), 2U);
+  for (const ClaimCell& cell : evidence.cells) {
+    EXPECT_FALSE(cell.run || cell.cut);
+    EXPECT_THAT(cell.chunks, IsEmpty());
+  }
+  EXPECT_EQ(evidence.cells[1].values.at("grad_reduce_in_fp32"), "false");
+  EXPECT_THAT(gathered(pipeline, false).not_run, IsEmpty()) << "nobody asked to run it";
+}
+
+std::string complaint(const std::string& yaml) {
+  try {
+    gathered(yaml);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ClaimEvidence, RefusesAFileThatIsWrongMissingOrMeasures) {
+  EXPECT_THAT(complaint("model: {preset: tiny}\nrun: {backend: sim, step: 2}\nmodell: 1\n"),
+              ::testing::AllOf(HasSubstr("a.yaml:2:"), HasSubstr("\n"), HasSubstr("a.yaml:3:1")));
+  EXPECT_THAT(complaint("model: {preset: tiny}\nrun: {backend: host}\n"), HasSubstr("run.backend is host"));
+  EXPECT_THROW(gather_evidence("no/such/file.yaml", true), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap::bench
