@@ -232,12 +232,13 @@ TEST(LaunchSettingsClaim, HoldsWhereEnvironmentHasThemAndSaysWhatTheyDo) {
 }
 
 TEST(ClaimsPage, NamesTheCasesOfAClaimThatHoldsInPart) {
-  const ClaimResult result{.claim = claim("defaults"),
-                           .command = "underlap plan x.yaml",
-                           .link = {},
-                           .not_run = {},
-                           .finding = {.found = {{{"cell"}}, {{{"one"}}}}, .cases = {{"two", true}, {"three", false}}, .note = {}},
-                           .verdict = Verdict::holds_where};
+  const ClaimResult result{
+      .claim = claim("defaults"),
+      .command = "underlap plan x.yaml",
+      .link = {},
+      .not_run = {},
+      .finding = {.found = {{{"cell"}}, {{{"one"}}}}, .cases = {{"two", true}, {"three", false}}, .note = {}},
+      .verdict = Verdict::holds_where};
   const std::string page = claims_markdown({}, {result});
   EXPECT_THAT(page, HasSubstr("| 1 | Above one data-parallel rank"));
   EXPECT_THAT(page, HasSubstr("Command: `underlap plan x.yaml`"));

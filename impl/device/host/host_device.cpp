@@ -15,14 +15,14 @@
 
 #include "impl/device/host/collectives.hpp"
 #include "impl/device/host/connection.hpp"
-#include "impl/device/private_copy.hpp"
 #include "impl/device/host/thread_priority.hpp"
+#include "impl/device/private_copy.hpp"
 
 namespace underlap::host {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr int kNaNByte = 0xFF;    // all ones is a NaN in every floating-point type
+constexpr int kNaNByte = 0xFF;     // all ones is a NaN in every floating-point type
 constexpr int kPositionBits = 40;  // an event's id: the stream above, its position below
 
 std::int64_t now_ns() {
