@@ -79,6 +79,16 @@ TEST_F(Hopper, LatencyOfRingsGrowsWithTheNodesAndOfTreesWithTheirLogarithm) {
   EXPECT_NEAR(latency({64, 8}, Algorithm::tree), 6.8 + 2 * (7 * 0.6 + 3 * 5.0), 1e-9);
 }
 
+TEST_F(Hopper, RingsAcrossNodesLoseTimeOnceTheyFillTheirChannels) {
+  const auto latency = [&](Collective collective, std::int64_t bytes) {
+    return estimate(machine, collective, {16, 2}, bytes, Algorithm::ring, Protocol::simple)->latency_us;
+  };
+  const double hops = 8.4 + 28 * 3.4 + 2 * 14.0;
+  EXPECT_NEAR(latency(Collective::all_reduce, 64 * 16 * 16 - 1), hops, 1e-9);
+  EXPECT_NEAR(latency(Collective::all_reduce, 64 * 16 * 16), hops * 1.4, 1e-9);
+  EXPECT_NEAR(latency(Collective::all_gather, kGiB), 8.4 + 14 * 3.4 + 14.0, 1e-9);
+}
+
 TEST_F(Hopper, HasNothingToExpectOfWhatCannotRun) {
   const auto possible = [&](Collective collective, Group group, Algorithm algorithm) {
     return choose_protocol(machine, collective, group, kMiB, algorithm).has_value();

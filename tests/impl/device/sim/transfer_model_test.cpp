@@ -226,6 +226,13 @@ TEST(Segments, ComeFromTheLargestKnownGroupThatIsNotLarger) {
   EXPECT_LT(latency(8), 16);
 }
 
+TEST(Segments, OfOneNodeSayNothingOfGroupsAcrossNodes) {
+  Hardware hardware = test::round_hardware();
+  std::erase_if(hardware.collectives, [](const CollectiveTimes& times) { return times.nodes > 1; });
+  EXPECT_TRUE(time_of_collective(hardware, Collective::all_gather, {8, 1}, kMB).is_known);
+  EXPECT_FALSE(time_of_collective(hardware, Collective::all_gather, {16, 2}, kMB).is_known);
+}
+
 TEST(Segments, GiveWayToTheTunerWhereTheDescriptionHasNone) {
   Hardware hardware = test::round_hardware();
   hardware.collectives.clear();
