@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "bench/statistics.hpp"
-#include "impl/device/recording_device.hpp"
-#include "impl/step/trainer.hpp"
+#include "impl/step/record_programs.hpp"
 #include "profiler/analysis/windows.hpp"
 
 namespace underlap::bench {
@@ -18,18 +16,6 @@ namespace {
 using Place = ComputeDurations::Place;
 
 Place place_of(const Tag& tag) { return {tag.purpose, tag.layer, tag.microbatch}; }
-
-// The commands of one step, as rank 0 gives them.
-Program program_of_a_step(const plan::Config& config) {
-  RecordingDevice device(Detail::costs);
-  Group group{std::vector<std::int32_t>(static_cast<std::size_t>(config.parallel.data_parallel_size)), 0};
-  std::iota(group.members.begin(), group.members.end(), 0);
-  const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
-  Trainer trainer(device, config, group, data);
-  device.take_program();
-  trainer.step(0);
-  return device.take_program();
-}
 
 std::int64_t cost_bytes(const ProgramCommand& command) {
   return command.bytes + command.cost.bytes_read + command.cost.bytes_written;
@@ -104,7 +90,7 @@ StepBound step_bound(const plan::Config& config, const ComputeDurations& compute
       is_paced || off == nullptr ? std::nullopt : transfer_rate_alone(*off, config.run.link_latency_us * 1e3);
   if (!is_paced && !rate && config.parallel.data_parallel_size > 1 && !config.run.no_comm)
     return {std::nullopt, "no cell whose transfers run alone"};
-  const Program program = program_of_a_step(config);
+  const Program program = record_step(config, Detail::costs);
   const std::map<Place, std::int64_t> bytes = bytes_by_place(program);
   for (const auto& [place, total] : bytes)
     if (!compute.of(place))
@@ -144,7 +130,8 @@ CommandTime modelled_time(const Program& program, const ProgramCommand& command,
   if (command.type != ProgramCommand::Type::communicate) {
     const sim::KernelTime kernel =
         command.type == ProgramCommand::Type::upload ? time.copy(command.bytes) : time.kernel(command.cost);
-    return {.alone_ns = whole(kernel.alone_ns), .device_ns = whole(kernel.alone_ns * device_share(kernel, limits))};
+    return {.alone_ns = whole(kernel.alone_ns),
+            .device_ns = whole((kernel.alone_ns - kernel.fixed_ns) * device_share(kernel, limits))};
   }
   const ProgramCommunicator& communicator = program.communicators[command.communicator];
   const sim::TransferTime transfers =
@@ -159,7 +146,7 @@ CommandTime modelled_time(const Program& program, const ProgramCommand& command,
 }  // namespace
 
 StepBound step_bound(const plan::Config& config, const sim::TimeModel& time) {
-  const Program program = program_of_a_step(config);
+  const Program program = record_step(config, Detail::costs);
   const auto time_of = [&](std::size_t, const ProgramCommand& command) -> CommandTime {
     if (command.type == ProgramCommand::Type::communicate && config.run.no_comm) return {};
     return modelled_time(program, command, time);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bench/commands.hpp"
+#include "impl/device/sim/hardware.hpp"
 #include "impl/dp/technique.hpp"
 #include "impl/plan/plan.hpp"
 #include "kernels/registry.hpp"
@@ -44,16 +45,31 @@ void list_knobs() {
     fmt::print("{}\n    {} ({}); default: {}; {}\n", knob.name, knob.about, knob.type, knob.default_rule, knob.status);
 }
 
+void list_hardware() {
+  for (const std::string& name : sim::hardware_names()) {
+    const sim::Hardware hardware = sim::load_hardware(name);
+    const sim::Gpu& gpu = hardware.gpu;
+    fmt::print(
+        "{:<12} {}\n{:<12} bf16 {:g} TFLOP/s, fp8 {}, HBM {:g} GB at {:g} GB/s, {:g} SMs, NVLink {:g} GB/s, network "
+        "{:g} GB/s\n{:<12} unverified: {} of {} figures\n",
+        name, hardware.description, "", gpu.bf16_tflops.value,
+        gpu.fp8_tflops ? fmt::format("{:g} TFLOP/s", gpu.fp8_tflops->value) : "none", gpu.hbm_gb.value,
+        gpu.hbm_gb_per_s.value, gpu.sms.value, hardware.node.nvlink_gb_per_s.value,
+        hardware.node.network_gb_per_s.value, "", hardware.unverified.size(), hardware.num_figures);
+  }
+}
+
 struct List {
   const char* what;
   const char* about;
   void (*print)();
 };
-constexpr std::array<List, 5> kLists{{
+constexpr std::array<List, 6> kLists{{
     {"techniques", "overlap techniques, and what each leaves exposed", list_techniques},
     {"kernels", "operations and what they cost", list_kernels},
     {"formats", "trace formats", list_formats},
     {"presets", "model presets", list_presets},
+    {"hardware", "machines that the virtual-time backend knows", list_hardware},
     {"knobs", "every key that a configuration may hold", list_knobs},
 }};
 

@@ -9,11 +9,11 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <set>
 #include <stdexcept>
 
 #include "bench/atomic_file.hpp"
 #include "bench/claims/study.hpp"
+#include "bench/collective_times.hpp"
 #include "bench/commands.hpp"
 #include "bench/config_input.hpp"
 #include "bench/machine.hpp"
@@ -62,41 +62,42 @@ std::string default_folder(const std::string& config) {
   return fmt::format("results/runs/{}-{}", std::filesystem::path(config).stem().string(), machine_info().started_utc);
 }
 
-// What a study prints, and the files that it leaves in the folder of the run.
+// What a study has to say: on the terminal, and as files.
 struct StudyOutput {
   Table table;
-  std::string json_name = "results.json";
   std::string json;
-  std::string report_name = "report.md";
-  std::string report;
+  std::string markdown;
+  std::string json_name = "results.json";
+  std::string markdown_name = "report.md";
 };
+
+StudyOutput reduction_error_output(const std::string& yaml, const std::string& where) {
+  const ReductionErrorStudy study = parse_reduction_error_study(yaml, where);
+  const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
+  return {reduction_error_table(rows), reduction_error_json(study, rows), reduction_error_markdown(study, rows)};
+}
+
+StudyOutput collective_times_output(const std::string& yaml, const std::string& where) {
+  const std::vector<CollectiveLog> logs = parse_collective_logs(yaml, where);
+  const std::vector<CollectiveRow> rows = compare_collective_times(logs);
+  return {collective_times_table(rows), collective_times_json(logs, rows), collective_times_markdown(logs, rows)};
+}
+
+StudyOutput claims_output(const std::string& yaml, const std::string& where) {
+  const ClaimsStudy study = parse_claims_study(yaml, where);
+  const std::vector<ClaimResult> results = run_claims(study);
+  return {claims_table(results), claims_json(study, results), claims_markdown(study, results), "claims.json",
+          "claims.md"};
+}
 
 int write_study(const StudyOutput& output, const RunArguments& arguments) {
   std::cout << render(output.table, {.width = terminal_width(STDOUT_FILENO), .colour = false, .unicode = false});
   const std::filesystem::path folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
   std::filesystem::create_directories(folder);
   write_file_atomically(folder / output.json_name, output.json);
-  write_file_atomically(folder / output.report_name, output.report);
+  write_file_atomically(folder / output.markdown_name, output.markdown);
   std::cout << "results: " << (folder / output.json_name).string() << "\n";
   return kWell;
-}
-
-StudyOutput reduction_error(const std::string& yaml, const std::string& where) {
-  const ReductionErrorStudy study = parse_reduction_error_study(yaml, where);
-  const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
-  return {.table = reduction_error_table(rows),
-          .json = reduction_error_json(study, rows),
-          .report = reduction_error_markdown(study, rows)};
-}
-
-StudyOutput claims(const std::string& yaml, const std::string& where) {
-  const ClaimsStudy study = parse_claims_study(yaml, where);
-  const std::vector<ClaimResult> results = run_claims(study);
-  return {.table = claims_table(results),
-          .json_name = "claims.json",
-          .json = claims_json(study, results),
-          .report_name = "claims.md",
-          .report = claims_markdown(study, results)};
 }
 
 std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
@@ -106,19 +107,11 @@ std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
   return overrides;
 }
 
-// A plan may hold what this version cannot run: said as one error for each thing, not for each cell.
-bool refuse_not_run(const plan::Matrix& matrix) {
-  std::set<std::string> messages;
-  for (const plan::Cell& cell : matrix.cells)
-    for (const plan::Message& message : cell.plan.not_run) messages.insert(message.where + ": " + message.message);
-  for (const std::string& message : messages) fmt::print(stderr, "{}\n", message);
-  return !messages.empty();
-}
-
 int run_run(const RunArguments& arguments, const std::string& command_line) {
   const std::string yaml = plan::read_config(arguments.config);  // once: it may be a pipe
-  if (is_reduction_error_study(yaml)) return write_study(reduction_error(yaml, arguments.config), arguments);
-  if (is_claims_study(yaml)) return write_study(claims(yaml, arguments.config), arguments);
+  if (is_reduction_error_study(yaml)) return write_study(reduction_error_output(yaml, arguments.config), arguments);
+  if (is_collective_times_study(yaml)) return write_study(collective_times_output(yaml, arguments.config), arguments);
+  if (is_claims_study(yaml)) return write_study(claims_output(yaml, arguments.config), arguments);
   const plan::Matrix matrix = parse_matrix(yaml, arguments.config, overrides_of(arguments));
   print_errors(matrix);
   if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;

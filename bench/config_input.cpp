@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "impl/step/trainer.hpp"
 
@@ -40,6 +42,14 @@ std::string plans_json(const plan::Matrix& matrix) {
 
 void print_errors(const plan::Matrix& matrix) {
   for (const plan::Message& error : matrix.errors) fmt::print(stderr, "{}: {}\n", error.where, error.message);
+}
+
+bool refuse_not_run(const plan::Matrix& matrix) {
+  std::set<std::string> messages;
+  for (const plan::Cell& cell : matrix.cells)
+    for (const plan::Message& message : cell.plan.not_run) messages.insert(message.where + ": " + message.message);
+  for (const std::string& message : messages) fmt::print(stderr, "{}\n", message);
+  return !messages.empty();
 }
 
 }  // namespace underlap::bench

@@ -19,4 +19,8 @@ std::string plans_json(const plan::Matrix& matrix);
 /// Prints a matrix's errors on stderr, one line each.
 void print_errors(const plan::Matrix& matrix);
 
+/// Prints on stderr what the matrix plans and this version does not run, one line for each thing and not for each cell.
+/// Returns whether there is any.
+bool refuse_not_run(const plan::Matrix& matrix);
+
 }  // namespace underlap::bench

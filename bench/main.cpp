@@ -40,9 +40,12 @@ int run_main(int argc, char** argv) {
                "underlap");
   app.set_version_flag("--version", "underlap " + machine_info().version);
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 well, 2 bad input, 3 the run failed. `underlap COMMAND --help` shows an example of each.");
+  app.footer(
+      "Exit codes: 0 well, 1 something was found, 2 bad input, 3 the run failed. `underlap COMMAND --help` shows an "
+      "example of each.");
   int exit_code = kWell;
   add_plan_command(app, exit_code);
+  add_check_command(app, exit_code);
   add_run_command(app, exit_code, command_line(argc, argv));
   add_analyze_command(app, exit_code);
   add_list_command(app, exit_code);

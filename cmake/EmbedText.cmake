@@ -1,7 +1,8 @@
 # Turns a text file into a string literal of C++, so that a program carries it along.
 
-# underlap_embed_text(TARGET FILE TEMPLATE): adds to TARGET a source made from TEMPLATE, whose @embedded_text@ is
-# replaced by FILE as adjacent string literals of hexadecimal escapes. Made again when either changes.
+# underlap_embed_text(TARGET FILE TEMPLATE [NAME]): adds to TARGET a source NAME (TEMPLATE's without .in) made from
+# TEMPLATE, whose @embedded_text@ is replaced by FILE as adjacent string literals of hexadecimal escapes, and other
+# @variables@ by their values. Made again when either changes.
 function(underlap_embed_text target file template)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   # As hexadecimal digits, because semicolons and brackets of a text mean something to CMake's lists.
@@ -16,7 +17,10 @@ function(underlap_embed_text target file template)
     string(APPEND embedded_text "    \"${chunk}\"\n")
     math(EXPR begin "${begin} + 4096")
   endwhile()
-  get_filename_component(name ${template} NAME_WLE)
-  configure_file(${template} ${CMAKE_CURRENT_BINARY_DIR}/${name} @ONLY)
-  target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  get_filename_component(output ${template} NAME_WLE)
+  if(ARGC GREATER 3)
+    set(output ${ARGV3})
+  endif()
+  configure_file(${template} ${CMAKE_CURRENT_BINARY_DIR}/${output} @ONLY)
+  target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/${output})
 endfunction()

@@ -55,12 +55,25 @@ struct Use {
   Access access = Access::in;
 };
 
+/// What limits an operation's speed on a GPU, and so what its time is modelled by.
+enum class Work : std::uint8_t {
+  memory,  ///< moving its bytes
+  gemm,
+  attention_forward,
+  attention_backward,
+  norm,  ///< moving its bytes, by persistent blocks that need their SMs all at once
+};
+
 /// What an operation costs, whoever runs it.
 struct Cost {
   double flops = 0;
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
   int sms = 0;  ///< streaming multiprocessors wanted; 0: as many as there are tiles
+  Work work = Work::memory;
+  /// The shape that decides the time, in elements. gemm: {M, N, K} of the [M, N] product that is formed.
+  /// attention: {sequence length, head size, sequences * query heads}. memory and norm: not used.
+  std::array<std::int64_t, 3> extent{};
 };
 
 /// A view with memory behind it. A form can touch this and nothing else.

@@ -31,10 +31,12 @@ class Fp32AccumulationGradReduce final : public GradReduce {
 
   void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
 
-  void after_wgrad(std::int32_t parameter) override {
-    if (!reduction_.count(parameter) || !context_.config->ddp.overlap_grad_reduce) return;
-    drain();
-    send({reduction_.bucket_of(parameter)});
+  void after_wgrad(std::span<const std::int32_t> parameters) override {
+    for (const std::int32_t b : reduction_.count(parameters)) {
+      if (!context_.config->ddp.overlap_grad_reduce) continue;
+      drain();
+      send({b});
+    }
   }
 
   void finish() override {

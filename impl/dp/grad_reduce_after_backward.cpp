@@ -21,7 +21,7 @@ class GradReduceAfterBackward final : public GradReduce {
 
   void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
 
-  void after_wgrad(std::int32_t parameter) override { reduction_.count(parameter); }
+  void after_wgrad(std::span<const std::int32_t> parameters) override { reduction_.count(parameters); }
 
   void finish() override {
     reduction_.check_all_ready();

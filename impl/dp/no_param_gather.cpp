@@ -10,7 +10,7 @@ namespace {
 class NoParamGather final : public ParamGather {
  public:
   void begin_step(std::int32_t) override {}
-  void before_use(std::int32_t) override {}
+  void before_use(std::span<const std::int32_t>) override {}
 };
 
 const RegisterTechnique kRegistered{TechniqueInfo<ParamGather>{

@@ -25,11 +25,11 @@ class OverlappedGradReduce final : public GradReduce {
 
   void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
 
-  void after_wgrad(std::int32_t parameter) override {
-    if (!reduction_.count(parameter)) return;
-    const std::int32_t b = reduction_.bucket_of(parameter);
-    reduction_.scale(b);
-    reduction_.send({b});
+  void after_wgrad(std::span<const std::int32_t> parameters) override {
+    for (const std::int32_t b : reduction_.count(parameters)) {
+      reduction_.scale(b);
+      reduction_.send({b});
+    }
   }
 
   void finish() override {

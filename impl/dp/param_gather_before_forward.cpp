@@ -27,7 +27,7 @@ class ParamGatherBeforeForward final : public ParamGather {
     device.wait(context_.compute, device.record(context_.gather.stream));
   }
 
-  void before_use(std::int32_t) override {}
+  void before_use(std::span<const std::int32_t>) override {}
 
  private:
   Context context_;

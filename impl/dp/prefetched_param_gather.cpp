@@ -34,17 +34,30 @@ class PrefetchedParamGather final : public ParamGather {
     context_.device->wait(context_.gather.stream, context_.device->record(context_.compute));
   }
 
-  void before_use(std::int32_t parameter) override {
-    const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
-    if (is_waited_for_[static_cast<std::size_t>(b)]) return;
-    is_waited_for_[static_cast<std::size_t>(b)] = true;
+  void before_use(std::span<const std::int32_t> parameters) override {
     is_paced_ = false;
-    send(b, b);
-    context_.device->wait(context_.compute, gathered_[static_cast<std::size_t>(b)]);
-    send(b - 1, b - depth_);
+    const std::vector<std::int32_t> buckets = not_waited_for(parameters);
+    for (const std::int32_t b : buckets) {
+      send(b, b);
+      // Gathers end in the order in which they are sent: the last one's end is all that the operation needs.
+      if (b == buckets.back()) context_.device->wait(context_.compute, gathered_[static_cast<std::size_t>(b)]);
+      send(b - 1, b - depth_);
+    }
   }
 
  private:
+  // The buckets of `parameters` that compute has not waited for in this step; from now on it has.
+  std::vector<std::int32_t> not_waited_for(std::span<const std::int32_t> parameters) {
+    std::vector<std::int32_t> buckets;
+    for (const std::int32_t parameter : parameters) {
+      const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
+      if (is_waited_for_[static_cast<std::size_t>(b)]) continue;
+      is_waited_for_[static_cast<std::size_t>(b)] = true;
+      buckets.push_back(b);
+    }
+    return buckets;
+  }
+
   // Sends what is left of the buckets from `first` down to `last`, no earlier than compute has come this far: only that
   // keeps gathers from running ahead of the prefetch depth. The update that they depend on is long past.
   void send(std::int32_t first, std::int32_t last) {
@@ -62,7 +75,7 @@ class PrefetchedParamGather final : public ParamGather {
   Context context_;
   std::int32_t depth_;
   std::int32_t step_ = -1;
-  bool is_paced_ = false;  // nothing was enqueued on the compute stream since the last pace
+  bool is_paced_ = false;        // nothing was enqueued on the compute stream since the last pace
   std::vector<Event> gathered_;  // by bucket
   std::vector<bool> is_sent_;
   std::vector<bool> is_waited_for_;

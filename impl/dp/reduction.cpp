@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/elementwise/elementwise.hpp"
 
@@ -17,12 +18,14 @@ void BucketReduction::begin_step(std::int32_t step) {
     num_pending_[static_cast<std::size_t>(buffers.layout.bucket_of[p])] += buffers.parameters[p].num_wgrads;
 }
 
-std::int32_t BucketReduction::bucket_of(std::int32_t parameter) const {
-  return context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
-}
-
-bool BucketReduction::count(std::int32_t parameter) {
-  return --num_pending_[static_cast<std::size_t>(bucket_of(parameter))] == 0;
+std::vector<std::int32_t> BucketReduction::count(std::span<const std::int32_t> parameters) {
+  has_new_gradients_ = true;
+  std::vector<std::int32_t> complete;
+  for (const std::int32_t parameter : parameters) {
+    const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
+    if (--num_pending_[static_cast<std::size_t>(b)] == 0) complete.push_back(b);
+  }
+  return complete;
 }
 
 Tag BucketReduction::tag(Kind kind, NameId purpose, std::int32_t b) const {
@@ -36,6 +39,7 @@ void BucketReduction::scale(std::int32_t b) {
   if (context_.config->ddp.average_in_collective || buffers.group.size() == 1) return;
   context_.device->launch(context_.compute, tag(Kind::compute, kPurpose, b),
                           kernels::scale(buffers.bucket(buffers.grads, b), 1.0 / buffers.group.size()));
+  has_new_gradients_ = true;
 }
 
 Transfer BucketReduction::transfer(std::int32_t b) const {
@@ -59,7 +63,13 @@ void BucketReduction::send(const std::vector<std::int32_t>& buckets) {
 void BucketReduction::send(const std::vector<std::int32_t>& buckets, NameId purpose,
                            const std::vector<Transfer>& transfers) {
   Device& device = *context_.device;
-  device.wait(context_.reduce.stream, device.record(context_.compute));
+  const Event now = device.record(context_.compute);
+  const bool compute_has_moved = std::exchange(sent_after_, now).id != now.id;
+  if (std::exchange(has_new_gradients_, false)) {
+    device.wait(context_.reduce.stream, now);
+  } else if (compute_has_moved) {
+    device.pace(context_.reduce.stream, now);
+  }
   device.communicate(context_.reduce, tag(Kind::communication, purpose, buckets.size() == 1 ? buckets[0] : -1),
                      transfers);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "impl/dp/technique.hpp"
@@ -18,10 +20,9 @@ class BucketReduction {
 
   void begin_step(std::int32_t step);
 
-  /// Returns true when `parameter` was the last of its bucket.
-  bool count(std::int32_t parameter);
+  /// Counts a wgrad of each of `parameters`, made by one operation. Returns the buckets that are complete with it.
+  std::vector<std::int32_t> count(std::span<const std::int32_t> parameters);
 
-  std::int32_t bucket_of(std::int32_t parameter) const;
   std::int32_t num_buckets() const { return context_.buffers->layout.num_buckets(); }
 
   /// Scales bucket `b` on the compute stream, unless the collective averages.
@@ -30,7 +31,8 @@ class BucketReduction {
   /// The transfer that reduces bucket `b`.
   Transfer transfer(std::int32_t b) const;
 
-  /// Sends buckets as one group, after what the compute stream holds now.
+  /// Sends buckets as one group, after what the compute stream holds now: a `wait` where that is a gradient or its
+  /// scaling, a `pace` where the stream has waited for these before.
   void send(const std::vector<std::int32_t>& buckets);
   /// The same with transfers of the caller's making, one a bucket.
   void send(const std::vector<std::int32_t>& buckets, NameId purpose, const std::vector<Transfer>& transfers);
@@ -45,6 +47,8 @@ class BucketReduction {
   Context context_;
   std::int32_t step_ = -1;
   std::vector<std::int32_t> num_pending_;  // wgrads still to come, by bucket
+  bool has_new_gradients_ = false;         // on the compute stream, that the reduction's has not waited for
+  Event sent_after_;                       // where the compute stream stood at the last send
 };
 
 }  // namespace underlap::dp

@@ -46,8 +46,9 @@ class GradReduce {
 
   virtual void begin_step(std::int32_t step) = 0;
 
-  /// One wgrad of `parameter` of the last microbatch has been enqueued on the compute stream.
-  virtual void after_wgrad(std::int32_t parameter) = 0;
+  /// In the last microbatch, an operation that adds to the gradients of `parameters` has been enqueued on the compute
+  /// stream.
+  virtual void after_wgrad(std::span<const std::int32_t> parameters) = 0;
 
   /// Makes the compute stream wait until every shard holds the gradient averaged over the group.
   virtual void finish() = 0;
@@ -61,8 +62,9 @@ class ParamGather {
   /// The shards were updated on the compute stream; the rest of each bucket is stale.
   virtual void begin_step(std::int32_t step) = 0;
 
-  /// Makes the compute stream wait until `parameter` is whole. Idempotent within a step.
-  virtual void before_use(std::int32_t parameter) = 0;
+  /// Makes the compute stream wait until `parameters`, which the next operation uses, are whole. Idempotent within a
+  /// step.
+  virtual void before_use(std::span<const std::int32_t> parameters) = 0;
 };
 
 /// A technique as `underlap list` shows it and as the plan chooses it.

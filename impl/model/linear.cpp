@@ -24,7 +24,7 @@ void Linear::dgrad(const Enqueue& enqueue, const Weights& weights, const View& d
 
 void Linear::wgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& x) const {
   enqueue(wgrad_, kernels::gemm_wgrad(dy, x, weights.main_grad(parameter_)));
-  weights.after_wgrad(parameter_);
+  weights.after_wgrad({parameter_});
 }
 
 }  // namespace underlap::model

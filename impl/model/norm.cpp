@@ -26,7 +26,7 @@ void Norm::forward(const Enqueue& enqueue, const Weights& weights, const View& x
 
 void Norm::backward(const Enqueue& enqueue, const Weights& weights, const Gradients& g) const {
   enqueue(wgrad_, kernels::rms_norm_wgrad(g.x, g.rstd, g.dout, weights.main_grad(parameter_)));
-  weights.after_wgrad(parameter_);
+  weights.after_wgrad({parameter_});
   enqueue(dgrad_, kernels::rms_norm_dgrad({.x = g.x,
                                            .weight = weights.weight(parameter_),
                                            .rstd = g.rstd,

@@ -45,34 +45,53 @@ View Optimizer::main_shard(const Tensor& buffer, std::int32_t b) const {
   return flat(buffer, shard_offset_[static_cast<std::size_t>(b)], buffers_.shard(buffers_.params, b).elements());
 }
 
+// Every element is filled once: one that no fill reached would be found as read and never written.
 void Optimizer::initialise(const Enqueue& enqueue) {
   static const NameId kPurpose = intern("initialise");
-  // Padding between parameters is sent and updated with them: it stays zero.
-  for (const Tensor& tensor : {buffers_.params, main_, m_, v_, nonfinite_})
-    enqueue(kPurpose, kernels::fill(flat(tensor), 0));
+  for (const Tensor& tensor : {m_, v_, nonfinite_}) enqueue(kPurpose, kernels::fill(flat(tensor), 0));
+  for (std::int32_t b = 0; b < buffers_.layout.num_buckets(); ++b) fill_padding(enqueue, b);
   for (std::size_t p = 0; p < buffers_.parameters.size(); ++p) fill_parameter(enqueue, static_cast<std::int32_t>(p));
   enqueue(kPurpose, kernels::fill(flat(grad_factor_), 1));
 }
 
-// A parameter may lie across the border of a shard: its part inside this rank's shard goes to the main parameters too.
+// Padding between parameters is sent and updated with them: it stays zero.
+void Optimizer::fill_padding(const Enqueue& enqueue, std::int32_t b) {
+  const auto zero = [](const View& view, std::int64_t) { return kernels::fill(view, 0); };
+  const dp::Bucket& bucket = buffers_.layout.buckets[static_cast<std::size_t>(b)];
+  std::int64_t end_of_last = bucket.begin;
+  for (const std::int32_t p : bucket.parameters) {
+    const auto i = static_cast<std::size_t>(p);
+    fill_stretch(enqueue, b, end_of_last, buffers_.layout.offset_of[i], zero);
+    end_of_last = buffers_.layout.offset_of[i] + buffers_.parameters[i].elements();
+  }
+  fill_stretch(enqueue, b, end_of_last, bucket.end, zero);
+}
+
 void Optimizer::fill_parameter(const Enqueue& enqueue, std::int32_t p) {
-  static const NameId kPurpose = intern("initialise");
   const dp::Parameter& parameter = buffers_.parameters[static_cast<std::size_t>(p)];
   const double residual_factor = std::sqrt(2.0 * static_cast<double>(config_.model.num_layers));
   const double deviation = writes_to_residual(parameter) ? kInitialDeviation / residual_factor : kInitialDeviation;
   const std::uint64_t seed = config_.run.seed * 1'000'003 + static_cast<std::uint64_t>(p);
-  const auto fill = [&](const View& view, std::int64_t first) {
-    enqueue(kPurpose,
-            is_norm(parameter) ? kernels::fill(view, 1) : kernels::random_normal(view, seed, first, deviation));
-  };
   const std::int64_t begin = buffers_.layout.offset_of[static_cast<std::size_t>(p)];
-  fill(flat(buffers_.params, begin, parameter.elements()), 0);
-  const std::int32_t b = buffers_.layout.bucket_of[static_cast<std::size_t>(p)];
+  fill_stretch(enqueue, buffers_.layout.bucket_of[static_cast<std::size_t>(p)], begin, begin + parameter.elements(),
+               [&](const View& view, std::int64_t first) {
+                 return is_norm(parameter) ? kernels::fill(view, 1)
+                                           : kernels::random_normal(view, seed, first, deviation);
+               });
+}
+
+// A stretch may lie across the border of a shard: its part inside this rank's shard goes to the main parameters too.
+void Optimizer::fill_stretch(const Enqueue& enqueue, std::int32_t b, std::int64_t begin, std::int64_t end,
+                             const Fill& fill) {
+  static const NameId kPurpose = intern("initialise");
+  if (begin >= end) return;
+  enqueue(kPurpose, fill(flat(buffers_.params, begin, end - begin), 0));
   const View shard = buffers_.shard(buffers_.params, b);
   const std::int64_t first = std::max(begin, shard.offset);
-  const std::int64_t last = std::min(begin + parameter.elements(), shard.end());
+  const std::int64_t last = std::min(end, shard.end());
   if (first >= last) return;
-  fill(flat(main_, shard_offset_[static_cast<std::size_t>(b)] + first - shard.offset, last - first), first - begin);
+  const std::int64_t offset = shard_offset_[static_cast<std::size_t>(b)] + first - shard.offset;
+  enqueue(kPurpose, fill(flat(main_, offset, last - first), first - begin));
 }
 
 void Optimizer::step(const Enqueue& enqueue, std::int32_t num_updates) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "impl/model/weights.hpp"
@@ -26,7 +27,12 @@ class Optimizer {
   bool has_nonfinite();
 
  private:
+  // What fills a view that starts `first` elements behind the start of its stretch.
+  using Fill = std::function<Operation(const View& view, std::int64_t first)>;
+
+  void fill_padding(const Enqueue& enqueue, std::int32_t b);
   void fill_parameter(const Enqueue& enqueue, std::int32_t parameter);
+  void fill_stretch(const Enqueue& enqueue, std::int32_t b, std::int64_t begin, std::int64_t end, const Fill& fill);
   void clip(const Enqueue& enqueue);
   View main_shard(const Tensor& buffer, std::int32_t b) const;
 

@@ -52,9 +52,10 @@ void Transformer::forward(const Enqueue& outer, const Weights& weights, std::spa
   copy.kind = Kind::copy;
   copy.purpose = kTokens;
   enqueue.device->upload(enqueue.stream, copy, flat(tokens_), std::as_bytes(tokens));
-  const View word = weights.gathered(parameters_.word_embedding);
-  const View position = weights.gathered(parameters_.position_embedding);
-  enqueue(kEmbedding, kernels::embedding_forward(flat(tokens_, 0, shape_.tokens), word, position, activations(0)));
+  weights.before_use({parameters_.word_embedding, parameters_.position_embedding});
+  enqueue(kEmbedding,
+          kernels::embedding_forward(flat(tokens_, 0, shape_.tokens), weights.weight(parameters_.word_embedding),
+                                     weights.weight(parameters_.position_embedding), activations(0)));
   for (std::size_t i = 0; i < layers_.size(); ++i)
     layers_[i].forward(enqueue, weights, scratch_, activations(i), activations(i + 1));
   final_norm_.forward(enqueue, weights, activations(layers_.size()), tokens_by(normed_), flat(rstd_));
@@ -86,8 +87,7 @@ void Transformer::backward(const Enqueue& outer, const Weights& weights) {
   enqueue(kEmbedding, kernels::embedding_wgrad(flat(tokens_, 0, shape_.tokens), tokens_by(d_hidden_),
                                                weights.main_grad(parameters_.word_embedding),
                                                weights.main_grad(parameters_.position_embedding)));
-  weights.after_wgrad(parameters_.position_embedding);
-  weights.after_wgrad(parameters_.word_embedding);
+  weights.after_wgrad({parameters_.position_embedding, parameters_.word_embedding});
 }
 
 }  // namespace underlap::model

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+
 #include "impl/dp/technique.hpp"
 #include "impl/model/parameters.hpp"
 
@@ -16,16 +19,18 @@ struct Weights {
   /// Enqueues the wait for the weight, and returns it: [rows, cols]. A statement of its own, since gathers go out in
   /// the order of these calls.
   View gathered(std::int32_t parameter) const {
-    gather->before_use(parameter);
+    before_use({parameter});
     return buffers->weight(parameter);
   }
+  /// Enqueues the wait for all the weights that one operation uses, in the order of the forward pass.
+  void before_use(std::initializer_list<std::int32_t> parameters) const { gather->before_use(parameters); }
   /// The weight where it was gathered before.
   View weight(std::int32_t parameter) const { return buffers->weight(parameter); }
   View main_grad(std::int32_t parameter) const { return buffers->main_grad(parameter); }
 
-  /// To be called once a wgrad of `parameter` is enqueued.
-  void after_wgrad(std::int32_t parameter) const {
-    if (is_last_microbatch) reduce->after_wgrad(parameter);
+  /// To be called once the operation that makes a wgrad of `parameters` is enqueued.
+  void after_wgrad(std::initializer_list<std::int32_t> parameters) const {
+    if (is_last_microbatch) reduce->after_wgrad(parameters);
   }
 };
 

@@ -61,7 +61,9 @@ Trainer::Trainer(Device& device, const plan::Config& config, const Group& group,
   optimizer_ = std::make_unique<model::Optimizer>(device, config, buffers_, norm_);
   losses_ = device.allocate("losses", DataType::f32, kLossSlots);
   device.begin();
-  optimizer_->initialise(enqueue(Direction::none, -1));
+  model::Enqueue outside_steps = enqueue(Direction::none, -1);
+  outside_steps.tag.step = -1;
+  optimizer_->initialise(outside_steps);
 }
 
 // Reduces and gathers share one communicator, and so one stream, unless separate_gather_communicator parts them: a

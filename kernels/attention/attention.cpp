@@ -309,6 +309,12 @@ double flops(const View& q, std::int64_t seq_length, int products) {
   return 2.0 * products * pairs * static_cast<double>(q.cols);
 }
 
+// Sequence length, head size, sequences * query heads.
+std::array<std::int64_t, 3> extent(const View& q, const Parameters& shape) {
+  const std::int64_t heads = q.cols / shape.head_size;
+  return {shape.seq_length, shape.head_size, q.rows / shape.seq_length * heads};
+}
+
 void require_heads(const char* operation, const View& q, const View& k, const Parameters& p) {
   require_multiple(operation, "tokens", q.rows, "seq_length", p.seq_length);
   require_multiple(operation, "columns of q", q.cols, "head_size", p.head_size);
@@ -332,7 +338,9 @@ Operation attention_forward(const AttentionForward& t) {
              name, forward_form,
              {.flops = flops(t.q, t.seq_length, 2),
               .bytes_read = t.q.bytes() + t.k.bytes() + t.v.bytes(),
-              .bytes_written = t.out.bytes() + t.lse.bytes()},
+              .bytes_written = t.out.bytes() + t.lse.bytes(),
+              .work = Work::attention_forward,
+              .extent = extent(t.q, parameters)},
              {{t.q, Access::in}, {t.k, Access::in}, {t.v, Access::in}, {t.out, Access::out}, {t.lse, Access::out}})
       .with_parameters(parameters);
 }
@@ -358,7 +366,9 @@ Operation attention_backward(const AttentionBackward& t) {
   return Operation(name, backward_form,
                    {.flops = flops(t.q, t.seq_length, 5),
                     .bytes_read = read,
-                    .bytes_written = t.dq.bytes() + t.dk.bytes() + t.dv.bytes()},
+                    .bytes_written = t.dq.bytes() + t.dk.bytes() + t.dv.bytes(),
+                    .work = Work::attention_backward,
+                    .extent = extent(t.q, parameters)},
                    {{t.q, Access::in},
                     {t.k, Access::in},
                     {t.v, Access::in},

@@ -149,8 +149,13 @@ void wgrad_form(const Arguments& views) {
            effective_gemm_path());
 }
 
-double flops(const Extent& extent) {
-  return 2.0 * static_cast<double>(extent.m) * static_cast<double>(extent.n) * static_cast<double>(extent.k);
+// Every operand moves once; an accumulated product is read and written.
+Cost gemm_cost(const Extent& extent, std::int64_t bytes_read, std::int64_t bytes_written) {
+  return {.flops = 2.0 * static_cast<double>(extent.m) * static_cast<double>(extent.n) * static_cast<double>(extent.k),
+          .bytes_read = bytes_read,
+          .bytes_written = bytes_written,
+          .work = Work::gemm,
+          .extent = {extent.m, extent.n, extent.k}};
 }
 
 }  // namespace
@@ -178,10 +183,8 @@ Operation gemm_fprop(const View& x, const View& w, const View& y) {
   require(kName, w, {"w", w.rows, x.cols, {DataType::bf16}});
   require(kName, y, {"y", x.rows, w.rows, {DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(
-      name, fprop_form,
-      {.flops = flops({x.rows, w.rows, x.cols}), .bytes_read = x.bytes() + w.bytes(), .bytes_written = y.bytes()},
-      {{x, Access::in}, {w, Access::in}, {y, Access::out}});
+  return Operation(name, fprop_form, gemm_cost({x.rows, w.rows, x.cols}, x.bytes() + w.bytes(), y.bytes()),
+                   {{x, Access::in}, {w, Access::in}, {y, Access::out}});
 }
 
 Operation gemm_dgrad(const View& dy, const View& w, const View& dx) {
@@ -190,10 +193,8 @@ Operation gemm_dgrad(const View& dy, const View& w, const View& dx) {
   require(kName, w, {"w", dy.cols, w.cols, {DataType::bf16}});
   require(kName, dx, {"dx", dy.rows, w.cols, {DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(
-      name, dgrad_form,
-      {.flops = flops({dy.rows, w.cols, dy.cols}), .bytes_read = dy.bytes() + w.bytes(), .bytes_written = dx.bytes()},
-      {{dy, Access::in}, {w, Access::in}, {dx, Access::out}});
+  return Operation(name, dgrad_form, gemm_cost({dy.rows, w.cols, dy.cols}, dy.bytes() + w.bytes(), dx.bytes()),
+                   {{dy, Access::in}, {w, Access::in}, {dx, Access::out}});
 }
 
 Operation gemm_wgrad(const View& dy, const View& x, const View& dw) {
@@ -203,9 +204,7 @@ Operation gemm_wgrad(const View& dy, const View& x, const View& dw) {
   require(kName, dw, {"dw", dy.cols, x.cols, {DataType::f32, DataType::bf16}});
   static const NameId name = intern(kName);
   return Operation(name, wgrad_form,
-                   {.flops = flops({dy.cols, x.cols, dy.rows}),
-                    .bytes_read = dy.bytes() + x.bytes() + dw.bytes(),
-                    .bytes_written = dw.bytes()},
+                   gemm_cost({dy.cols, x.cols, dy.rows}, dy.bytes() + x.bytes() + dw.bytes(), dw.bytes()),
                    {{dy, Access::in}, {x, Access::in}, {dw, Access::inout}});
 }
 

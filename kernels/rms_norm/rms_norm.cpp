@@ -90,7 +90,8 @@ Operation rms_norm_forward(const View& x, const View& weight, const View& out, c
   return Operation(name, forward_form,
                    {.flops = 4 * elements(x),
                     .bytes_read = x.bytes() + weight.bytes(),
-                    .bytes_written = out.bytes() + rstd.bytes()},
+                    .bytes_written = out.bytes() + rstd.bytes(),
+                    .work = Work::norm},
                    {{x, Access::in}, {weight, Access::in}, {out, Access::out}, {rstd, Access::out}})
       .with_parameters(Parameters{epsilon});
 }
@@ -107,7 +108,8 @@ Operation rms_norm_dgrad(const RmsNormDgrad& t) {
   return Operation(name, dgrad_form,
                    {.flops = 8 * elements(t.x),
                     .bytes_read = t.x.bytes() + t.weight.bytes() + t.rstd.bytes() + t.dout.bytes() + t.residual.bytes(),
-                    .bytes_written = t.dx.bytes()},
+                    .bytes_written = t.dx.bytes(),
+                    .work = Work::norm},
                    {{t.x, Access::in},
                     {t.weight, Access::in},
                     {t.rstd, Access::in},
@@ -126,7 +128,8 @@ Operation rms_norm_wgrad(const View& x, const View& rstd, const View& dout, cons
   return Operation(name, wgrad_form,
                    {.flops = 3 * elements(x),
                     .bytes_read = x.bytes() + rstd.bytes() + dout.bytes() + dweight.bytes(),
-                    .bytes_written = dweight.bytes()},
+                    .bytes_written = dweight.bytes(),
+                    .work = Work::norm},
                    {{x, Access::in}, {rstd, Access::in}, {dout, Access::in}, {dweight, Access::inout}});
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "bench/check_report.hpp"
 #include "bench/report_tables.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "tests/bench/sample_results.hpp"
@@ -117,6 +118,17 @@ TEST(Metrics, DefineEveryKeyOfAnAnalysis) {
   collect_keys(Json::parse(analysis::analysis_json(trace, analysis::summarise(trace))), false, keys);
   EXPECT_TRUE(keys.contains("window_us") && keys.contains("bytes_on_wire"));
   expect_defined(keys);
+}
+
+TEST(Metrics, DefineEveryKeyAndKindOfACheck) {
+  std::vector<check::Finding> findings(1);
+  findings[0].commands = {{0, 1}};
+  std::set<std::string> words;
+  collect_keys(Json::parse(check_json({{.name = "cell", .steps = 2, .report = {.findings = findings}}})), false, words);
+  EXPECT_TRUE(words.contains("remedy") && words.contains("command"));
+  for (int kind = 0; kind < check::kNumFindingKinds; ++kind)
+    words.emplace(to_string(static_cast<check::FindingKind>(kind)));
+  expect_defined(words);
 }
 
 }  // namespace

@@ -167,6 +167,8 @@ TEST_F(AttentionLimits, CostCountsTheCausalPairs) {
   EXPECT_EQ(cost.flops, 2 * 4 * 36 * 2 * 2.0 * 8);
   EXPECT_EQ(cost.bytes_read, 2 * 16 * (32 + 16 + 16));
   EXPECT_EQ(cost.bytes_written, 2 * 16 * 32 + 4 * 4 * 16);
+  EXPECT_EQ(cost.work, Work::attention_forward);
+  EXPECT_EQ(cost.extent, (std::array<std::int64_t, 3>{8, 8, 2 * 4}));
   const View dq = memory.dense(DataType::bf16, 16, 32), dk = memory.dense(DataType::bf16, 16, 16),
              dv = memory.dense(DataType::bf16, 16, 16), dout = memory.dense(DataType::bf16, 16, 32);
   const Operation backward = kernels::attention_backward({.q = q,
@@ -181,6 +183,8 @@ TEST_F(AttentionLimits, CostCountsTheCausalPairs) {
                                                           .seq_length = 8,
                                                           .head_size = 8});
   EXPECT_EQ(backward.cost().flops, 2.5 * cost.flops);
+  EXPECT_EQ(backward.cost().work, Work::attention_backward);
+  EXPECT_EQ(backward.cost().extent, cost.extent);
   EXPECT_EQ(backward.cost().bytes_written, 2 * 16 * (32 + 16 + 16));
 }
 

@@ -47,6 +47,12 @@ TEST(ResidualAdd, AddsInFp32AndRoundsOnce) {
   expect_close(memory.get(out), plus(memory.get(a), memory.get(b)), kBf16Rounded);
 }
 
+TEST(ResidualAdd, IsLimitedByItsBytes) {
+  Memory memory;
+  const View x = memory.dense(DataType::bf16, kRows, kCols);
+  EXPECT_EQ(kernels::residual_add(x, x, memory.dense(DataType::bf16, kRows, kCols)).cost().work, Work::memory);
+}
+
 TEST(Scale, MultipliesInPlaceInBothTypes) {
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
     Memory memory;

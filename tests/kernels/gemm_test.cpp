@@ -134,6 +134,20 @@ TEST(Gemm, CostIsTwoFlopsForEachMultiplicationAndOnePassOverEachOperand) {
   EXPECT_EQ(gradient.bytes_written, 4 * kN * kK);
 }
 
+TEST(Gemm, CostNamesTheProductThatIsFormed) {
+  using Extent = std::array<std::int64_t, 3>;
+  Memory memory;
+  const View x = memory.dense(DataType::bf16, kM, kK);
+  const View w = memory.dense(DataType::bf16, kN, kK);
+  const View y = memory.dense(DataType::bf16, kM, kN);
+  const View dw = memory.dense(DataType::f32, kN, kK);
+  for (const Operation& gemm : {gemm_fprop(x, w, y), gemm_dgrad(y, w, x), gemm_wgrad(y, x, dw)})
+    EXPECT_EQ(gemm.cost().work, Work::gemm);
+  EXPECT_EQ(gemm_fprop(x, w, y).cost().extent, (Extent{kM, kN, kK}));
+  EXPECT_EQ(gemm_dgrad(y, w, x).cost().extent, (Extent{kM, kK, kN}));
+  EXPECT_EQ(gemm_wgrad(y, x, dw).cost().extent, (Extent{kN, kK, kM}));
+}
+
 TEST(Gemm, NamesTheViewThatDoesNotFit) {
   Memory memory;
   const View x = memory.dense(DataType::bf16, kM, kK);

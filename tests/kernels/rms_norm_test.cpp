@@ -68,6 +68,14 @@ TEST_F(RmsNorm, WgradAddsToTheMainGradientInBothTypes) {
   }
 }
 
+TEST_F(RmsNorm, CostsAreThoseOfPersistentNorms) {
+  const View dweight = memory.dense(DataType::f32, 1, kHidden), dx = memory.dense(DataType::bf16, kTokens, kHidden);
+  EXPECT_EQ(kernels::rms_norm_forward(x, weight, out, rstd, kEpsilon).cost().work, Work::norm);
+  EXPECT_EQ(kernels::rms_norm_wgrad(x, rstd, dout, dweight).cost().work, Work::norm);
+  const kernels::RmsNormDgrad dgrad{.x = x, .weight = weight, .rstd = rstd, .dout = dout, .residual = dout, .dx = dx};
+  EXPECT_EQ(kernels::rms_norm_dgrad(dgrad).cost().work, Work::norm);
+}
+
 TEST_F(RmsNorm, RefusesAWeightOfAnotherWidthAndANegativeEpsilon) {
   const View narrow = memory.dense(DataType::bf16, 1, kHidden - 1);
   EXPECT_THROW(kernels::rms_norm_forward(x, narrow, out, rstd, kEpsilon), std::invalid_argument);

@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/machine.hpp"
 
-#include <algorithm>
+#include <utility>
+
+#include "impl/device/sim/cost_model.hpp"
 
 namespace underlap::sim {
 namespace {
 
-class Roofline final : public TimeModel {
+// A described machine in its launch environment.
+class Machine final : public TimeModel {
  public:
-  DeviceLimits limits() const override {
-    return {.sms = 132,
-            .copy_engines = 8,
-            .hbm_bytes_per_ns = 3350,
-            .nvlink_bytes_per_ns = 450,
-            .network_bytes_per_ns = 50};
-  }
-  HostCosts host() const override { return {}; }
+  Machine(CostModel model, int layernorm_sm_margin)
+      : model_(std::move(model)), layernorm_sm_margin_(layernorm_sm_margin) {}
+
+  DeviceLimits limits() const override { return model_.limits(); }
+  HostCosts host() const override { return model_.host(); }
   KernelTime kernel(const Cost& cost) const override {
-    const auto bytes = static_cast<double>(cost.bytes_read + cost.bytes_written);
-    return {.alone_ns = std::max(cost.flops / 6e5, bytes / 3000), .sms = 66, .hbm_bytes = bytes};
+    return model_.kernel(cost, Precision::bf16, layernorm_sm_margin_);
   }
-  KernelTime copy(std::int64_t bytes) const override {
-    return {.form = KernelTime::Form::copy, .alone_ns = static_cast<double>(bytes) / 50};
-  }
+  KernelTime copy(std::int64_t bytes) const override { return model_.copy_from_host(bytes); }
   TransferTime transfers(std::span<const TransferShape> group, std::span<const std::int32_t> members,
-                         const CommunicatorHints&) const override {
-    TransferTime time{.algorithm = {}, .protocol = {}};
-    if (members.size() == 1) return time;
-    time.alone_ns = 10'000;
-    for (const TransferShape& shape : group) time.nvlink_bytes += static_cast<double>(shape.bytes);
-    time.alone_ns += time.nvlink_bytes / 300;
-    return time;
+                         const CommunicatorHints& hints) const override {
+    // Of a message the sender comes first; whose view it is makes no difference to anything else.
+    const bool receives = group.size() == 1 && group[0].collective == Collective::receive;
+    return model_.transfers(group, members, receives ? 1 : 0, hints);
   }
+
+ private:
+  CostModel model_;
+  int layernorm_sm_margin_;
 };
 
 }  // namespace
 
-std::unique_ptr<TimeModel> make_time_model(const plan::Config&) { return std::make_unique<Roofline>(); }
+std::unique_ptr<TimeModel> make_time_model(const plan::Config& config) {
+  const Placement placement{.gpus_per_node = static_cast<std::int32_t>(config.run.gpus_per_node.value_or(0))};
+  return std::make_unique<Machine>(CostModel(load_hardware(config.run.hardware), placement),
+                                   static_cast<int>(config.environment.layernorm_sm_margin));
+}
 
 }  // namespace underlap::sim

@@ -8,8 +8,6 @@
 
 namespace underlap::sim {
 
-std::int64_t whole_ns(double ns) { return static_cast<std::int64_t>(ns + 0.5); }
-
 SharedDevice::Id SharedDevice::add(Work work) {
   Id id = static_cast<Id>(work_.size());
   if (free_ids_.empty()) {
@@ -27,6 +25,7 @@ SharedDevice::Id SharedDevice::add(Work work) {
 SharedDevice::Id SharedDevice::add_kernel(const KernelTime& time, Priority priority) {
   Work work{.time = time, .is_high = priority == Priority::high};
   work.tiles = time.tiles;
+  work.fixed_ns = time.fixed_ns;
   work.left_ns = work.plan_ns = time.alone_ns;
   return add(work);
 }
@@ -85,19 +84,22 @@ void SharedDevice::finish(Changes& changes) {
 double SharedDevice::tile_ns(const Work& w) const {
   const std::int64_t at_once = std::min<std::int64_t>(w.time.tiles, w.time.sms);
   const std::int64_t waves = (w.time.tiles + at_once - 1) / at_once;
-  return w.time.alone_ns / static_cast<double>(waves);
+  return std::max(1e-3, w.time.alone_ns - w.time.fixed_ns) / static_cast<double>(waves);  // never nothing: it divides
 }
+
+// Time that the plan's waves have had, at full speed.
+double SharedDevice::in_waves_ns(const Work& w) { return w.plan_ns - w.left_ns - w.fixed_ns; }
 
 // Whole waves of the plan that are over, to the nearest nanosecond.
 std::int64_t SharedDevice::waves_done(const Work& w) const {
   const double tolerance = 0.5 * w.speed;
-  return static_cast<std::int64_t>((w.plan_ns - w.left_ns + tolerance) / tile_ns(w));
+  return static_cast<std::int64_t>(std::max(0.0, in_waves_ns(w) + tolerance) / tile_ns(w));
 }
 
 bool SharedDevice::is_between_waves(const Work& w) const {
   if (w.held == 0) return true;
   const std::int64_t done = waves_done(w);
-  const double beyond = w.plan_ns - w.left_ns - static_cast<double>(done) * tile_ns(w);
+  const double beyond = in_waves_ns(w) - static_cast<double>(done) * tile_ns(w);
   return done > 0 && whole_ns(std::max(0.0, beyond) / w.speed) == 0;
 }
 
@@ -113,6 +115,7 @@ void SharedDevice::pass_waves(Work& w) {
     w.tiles = left;
     w.held = static_cast<int>(left);
     w.plan_ns = tile_ns(w);
+    w.fixed_ns = 0;
   }
 }
 
@@ -121,7 +124,8 @@ void SharedDevice::plan_waves(Work& w, int sms) {
   w.held = sms;
   if (is_new || sms == 0) return;
   const std::int64_t waves = (w.tiles + sms - 1) / sms;
-  w.left_ns = w.plan_ns = static_cast<double>(waves) * tile_ns(w);
+  if (w.has_started) w.fixed_ns = 0;
+  w.left_ns = w.plan_ns = w.fixed_ns + static_cast<double>(waves) * tile_ns(w);
 }
 
 // Multiprocessors -----------------------------------------------------------------------------------------------------
@@ -254,7 +258,7 @@ double SharedDevice::ns_to_event(const Work& w, bool younger_wait, bool older_wa
   if (!is_waves(w)) return to_end;
   const std::int64_t done = waves_done(w);
   const auto to_wave = [&](std::int64_t wave) {
-    return (static_cast<double>(wave) * tile_ns(w) - (w.plan_ns - w.left_ns)) / w.speed;
+    return (static_cast<double>(wave) * tile_ns(w) - in_waves_ns(w)) / w.speed;
   };
   const bool may_grow = free_sms_ > 0 && w.held < std::min<std::int64_t>(w.tiles - done * w.held, w.time.sms);
   if (older_wait || may_grow) return std::min(to_end, to_wave(done + 1));

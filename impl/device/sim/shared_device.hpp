@@ -74,6 +74,7 @@ class SharedDevice {
     int held = 0;            // multiprocessors
     std::int64_t tiles = 0;  // of the plan: what was left when it was made
     double plan_ns = 0;      // at full speed
+    double fixed_ns = 0;     // of plan_ns, before its first wave
     double left_ns = 0;
     double speed = 0;
   };
@@ -91,6 +92,7 @@ class SharedDevice {
   bool is_waves(const Work& w) const { return !w.is_transfers && w.time.form == KernelTime::Form::waves; }
   bool is_copy(const Work& w) const { return !w.is_transfers && w.time.form == KernelTime::Form::copy; }
   double tile_ns(const Work& w) const;
+  static double in_waves_ns(const Work& w);
   std::int64_t waves_done(const Work& w) const;
   bool is_between_waves(const Work& w) const;
   void settle(std::int64_t now);
@@ -119,8 +121,5 @@ class SharedDevice {
   std::vector<FlowLimit> flow_limits_;
   std::array<std::vector<Share>, kResources> wanted_;  // scratch of share_bandwidth()
 };
-
-/// Whole nanoseconds, to the nearest.
-std::int64_t whole_ns(double ns);
 
 }  // namespace underlap::sim

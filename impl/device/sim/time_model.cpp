@@ -13,4 +13,6 @@ std::vector<TransferShape> shapes_of(const Program& program, const ProgramComman
   return shapes;
 }
 
+std::int64_t whole_ns(double ns) { return static_cast<std::int64_t>(ns + 0.5); }
+
 }  // namespace underlap::sim

@@ -20,6 +20,7 @@ struct KernelTime {
   };
   Form form = Form::elastic;
   double alone_ns = 0;
+  double fixed_ns = 0;     ///< of waves: the part of alone_ns before the first of them, which nothing stretches
   std::int64_t tiles = 1;  ///< of waves
   int sms = 0;
   double hbm_bytes = 0;
@@ -28,12 +29,14 @@ struct KernelTime {
 /// How a group of transfers runs when nothing is beside it, from the moment that its last member is there.
 struct TransferTime {
   double alone_ns = 0;
-  int sms = 0;                 ///< held from its own start, also while it waits for peers; 0: copy engines or none
-  double hbm_bytes = 0;        ///< of one member
-  double nvlink_bytes = 0;     ///< of one member, in each direction that it uses
-  double network_bytes = 0;    ///< the same over the network
-  std::string_view algorithm;  ///< as NCCL names it; empty: none was chosen
-  std::string_view protocol;
+  double latency_ns = 0;                ///< the part of alone_ns that uses no bandwidth
+  int sms = 0;                          ///< held from its own start, also while it waits for peers
+  bool copy_engine = false;             ///< copy engines move it, and no SM is held
+  double hbm_bytes = 0;                 ///< of one member, read and written
+  double nvlink_bytes = 0;              ///< of one member, in each direction that it uses
+  double network_bytes = 0;             ///< the same over the network
+  std::string_view algorithm = "none";  ///< ring, tree, nvls, nvls_tree, pat, p2p; none in a group of one
+  std::string_view protocol = "none";   ///< ll, ll128, simple
 };
 
 /// One transfer as its time depends on it.
@@ -80,5 +83,8 @@ class TimeModel {
   virtual TransferTime transfers(std::span<const TransferShape> group, std::span<const std::int32_t> members,
                                  const CommunicatorHints& hints) const = 0;
 };
+
+/// Whole nanoseconds, to the nearest.
+std::int64_t whole_ns(double ns);
 
 }  // namespace underlap::sim

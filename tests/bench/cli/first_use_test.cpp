@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who runs it for the first time: help, lists, and output that goes somewhere else.
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <sstream>
 
+#include "impl/device/sim/hardware.hpp"
 #include "impl/dp/technique.hpp"
 #include "impl/plan/plan.hpp"
 #include "kernels/registry.hpp"
@@ -37,7 +39,8 @@ TEST(FirstUse, HelpOfEveryCommandHasAnExample) {
 TEST(FirstUse, GeneralHelpNamesTheCommandsAndTheExitCodes) {
   const Outcome outcome = underlap_program({"--help"});
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* words : {"plan", "run", "analyze", "list", "Exit codes: 0 well, 2 bad input, 3 the run failed"})
+  for (const char* words : {"plan", "check", "run", "analyze", "list",
+                            "Exit codes: 0 well, 1 something was found, 2 bad input, 3 the run failed"})
     EXPECT_THAT(outcome.out, HasSubstr(words));
 }
 
@@ -46,7 +49,8 @@ TEST(FirstUse, WithoutACommandSaysThatOneIsNeeded) {
 }
 
 TEST(FirstUse, UnknownCommandIsNamedBesideTheKnownOnes) {
-  EXPECT_THAT(underlap_program({"runn"}), fails_with(2, "no command \"runn\"; use one of plan, run, analyze, list"));
+  EXPECT_THAT(underlap_program({"runn"}),
+              fails_with(2, "no command \"runn\"; use one of plan, check, run, analyze, list"));
   EXPECT_THAT(underlap_program({"list", "knob"}), fails_with(2, "list has no command \"knob\"; use one of"));
 }
 
@@ -57,6 +61,16 @@ TEST(FirstUse, ListsAsMuchAsTheRegistriesHold) {
   EXPECT_EQ(listed("formats"), formats::formats().size());
   EXPECT_EQ(listed("presets"), plan::preset_names().size());
   EXPECT_EQ(listed("knobs"), plan::known_knobs().size());
+  EXPECT_EQ(listed("hardware"), sim::hardware_names().size());
+}
+
+TEST(FirstUse, HardwareIsListedWithItsLimitsAndWhatIsUnverified) {
+  const std::string text = underlap_program({"list", "hardware"}).out;
+  EXPECT_THAT(text, HasSubstr("h100-sxm     8 x NVIDIA H100"));
+  EXPECT_THAT(text, HasSubstr("bf16 989 TFLOP/s, fp8 1979 TFLOP/s, HBM 80 GB at 3350 GB/s, 132 SMs, NVLink 450 GB/s"));
+  EXPECT_THAT(text, HasSubstr("fp8 none"));
+  const sim::Hardware h100 = sim::load_hardware("h100-sxm");
+  EXPECT_THAT(text, HasSubstr(fmt::format("unverified: {} of {} figures", h100.unverified.size(), h100.num_figures)));
 }
 
 TEST(FirstUse, ReaderThatGoesAwayEndsTheProgramWithoutAWord) {

@@ -35,17 +35,17 @@ class Techniques : public testing::Test {
   }
   void backward(GradReduce& reduce) {
     reduce.begin_step(0);
-    for (int p = 3; p >= 0; --p) {
+    for (std::int32_t p = 3; p >= 0; --p) {
       note("wgrad");
-      reduce.after_wgrad(p);
+      reduce.after_wgrad({&p, 1});
     }
     reduce.finish();
   }
   void forward(ParamGather& gather) {
     gather.begin_step(0);
     for (int microbatch = 0; microbatch < 2; ++microbatch) {
-      for (int p = 0; p < 4; ++p) {
-        gather.before_use(p);
+      for (std::int32_t p = 0; p < 4; ++p) {
+        gather.before_use({&p, 1});
         note("forward");
       }
     }
@@ -110,7 +110,7 @@ TEST_F(Techniques, AGradientThatNeverComesIsAnErrorAndNotAHang) {
   config_.ddp.overlap_grad_reduce = true;
   const auto reduce = make_grad_reduce(context());
   reduce->begin_step(0);
-  reduce->after_wgrad(3);
+  reduce->after_wgrad(std::vector{3});
   EXPECT_THROW(reduce->finish(), std::logic_error);
 }
 
@@ -134,6 +134,28 @@ TEST_F(Techniques, GatherAtDepthTwoKeepsTwoBucketsInFlight) {
   EXPECT_EQ(log()[4], "dp: param_all_gather 320+64");
   EXPECT_EQ(log()[5], "dp: param_all_gather 192+64");
   EXPECT_EQ(log()[6], "compute: forward");
+}
+
+TEST_F(Techniques, AnOperationThatUsesTwoBucketsWaitsForTheLaterGather) {
+  config_.ddp.overlap_param_gather = true;
+  const auto gather = make_param_gather(context());
+  gather->begin_step(0);
+  gather->before_use(std::vector{0, 1});
+  note("forward");
+  EXPECT_THAT(log(),
+              ElementsAre("dp waits for compute",  //
+                          "dp keeps behind compute", "dp: param_all_gather 448+64", "dp: param_all_gather 320+64",
+                          "compute waits for dp", "dp: param_all_gather 192+64", "compute: forward"));
+}
+
+TEST_F(Techniques, BucketsThatOneOperationCompletesWaitForItOnce) {
+  config_.ddp.overlap_grad_reduce = true;
+  const auto reduce = make_grad_reduce(context());
+  reduce->begin_step(0);
+  note("wgrad");
+  reduce->after_wgrad(std::vector{3, 2});
+  EXPECT_THAT(log(), ElementsAre("compute: wgrad", "dp waits for compute", "dp: grad_reduce_scatter 0+128",
+                                 "dp: grad_reduce_scatter 128+128"));
 }
 
 TEST_F(Techniques, GatherBeforeForwardIsOneGroupThatForwardWaitsFor) {

@@ -53,7 +53,7 @@ class ScheduleTimes final : public sim::TimeModel {
   sim::KernelTime copy(std::int64_t) const override { return {.form = sim::KernelTime::Form::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints&) const override {
-    sim::TransferTime time{.algorithm = {}, .protocol = {}};
+    sim::TransferTime time;
     for (const sim::TransferShape& shape : group) {
       const bool is_gather = shape.collective == Collective::all_gather;
       const std::int64_t bytes_of_one = kElements * size_of(shape.dtype);
@@ -145,13 +145,13 @@ class VirtualSchedule {
       launch(context, "grad_zero", Direction::none, case_.zero_ns, step, {{flat(b.grads), Access::out}});
     for (std::int32_t m = 0; m < case_.num_microbatches; ++m) {
       for (std::int32_t p = 0; p < n; ++p) {
-        gather.before_use(p);
+        gather.before_use({&p, 1});
         launch(context, "forward", Direction::forward, case_.forward_ns * size(p), step, {{b.weight(p), Access::in}});
       }
       for (std::int32_t p = n; p-- > 0;) {
         launch(context, "backward", Direction::backward, case_.backward_ns * size(p), step,
                {{b.weight(p), Access::in}, {b.main_grad(p), Access::inout}});
-        if (m + 1 == case_.num_microbatches) reduce.after_wgrad(p);
+        if (m + 1 == case_.num_microbatches) reduce.after_wgrad({&p, 1});
       }
     }
     reduce.finish();

@@ -2,10 +2,8 @@
 // The bound of the recorded schedule of a step against the closed form of a data-parallel step.
 #include <gmock/gmock.h>
 
-#include <numeric>
-
 #include "impl/device/makespan.hpp"
-#include "impl/device/recording_device.hpp"
+#include "impl/step/record_programs.hpp"
 #include "profiler/analysis/dp_bound.hpp"
 #include "tests/impl/step/training.hpp"
 
@@ -13,17 +11,6 @@ namespace underlap {
 namespace {
 
 using Type = ProgramCommand::Type;
-
-Program program_of_a_step(const plan::Config& config) {
-  RecordingDevice device;
-  Group group{std::vector<std::int32_t>(static_cast<std::size_t>(config.parallel.data_parallel_size)), 0};
-  std::iota(group.members.begin(), group.members.end(), 0);
-  const auto data = model::TextData::open({}, config.model.seq_length, 1);
-  Trainer trainer(device, config, group, data);
-  device.take_program();
-  trainer.step(0);
-  return device.take_program();
-}
 
 // Compute takes a nanosecond a byte that it moves, the wire `ns_per_byte` for each byte sent.
 std::int64_t duration(const Transfer& t, std::int32_t group_size, double ns_per_byte) {
@@ -53,7 +40,7 @@ analysis::DpStep segments(const Program& program, const plan::Config& config, do
       for (const Transfer& t : program.transfers(command))
         (is_gather ? step.gather_ns : step.reduce_ns).push_back(duration(t, program.group_size(command), ns_per_byte));
       if (!is_gather) step.backward_ns.push_back(std::exchange(since_cut, 0));
-    } else if (on_compute && command.type == Type::wait && !is_backward) {
+    } else if (on_compute && (command.type == Type::wait || command.type == Type::pace) && !is_backward) {
       const std::int64_t segment = std::exchange(since_cut, 0);
       step.forward_ns.empty() && before_first_touch == 0 ? void(before_first_touch = segment)
                                                          : step.forward_ns.push_back(segment);
@@ -91,7 +78,7 @@ TEST(GatherOrder, FollowsTheForwardPassFromTheTiedEmbeddingOn) {
   config.model.share_embeddings_and_output_weights = true;
   config.ddp.overlap_param_gather = true;
   config.ddp.bucket_size = 12'000;
-  const std::vector<std::string> events = gathers_and_first_uses(program_of_a_step(config));
+  const std::vector<std::string> events = gathers_and_first_uses(record_step(config));
   EXPECT_THAT(events, testing::ElementsAre("gather 2", "gather 1", "gather 0", "embedding_fprop", "proj_fprop"))
       << "bucket 2 is the tied embedding, 1 reaches from the positions to qkv, 0 holds the rest";
 }
@@ -124,7 +111,7 @@ TEST_P(Schedule, BoundIsTheClosedForm) {
   config.ddp.bucket_size = 4000;
   config.extensions.param_gather_prefetch = GetParam().depth;
   config.extensions.separate_gather_communicator = GetParam().separate;
-  const Program program = program_of_a_step(config);
+  const Program program = record_step(config);
   for (const double ns_per_byte : {0.0, 0.5, 2.0, 10.0, 100.0}) {
     const StepBounds bounds = step_bounds(
         {&program, 1}, [&](std::size_t, const ProgramCommand& c) { return time_of(program, c, ns_per_byte); });

@@ -29,7 +29,7 @@ class StepTimes final : public sim::TimeModel {
   }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t> members,
                               const CommunicatorHints&) const override {
-    sim::TransferTime time{.algorithm = {}, .protocol = {}};
+    sim::TransferTime time;
     if (members.size() < 2) return time;
     for (const sim::TransferShape& shape : group) time.alone_ns += ns_per_byte_ * static_cast<double>(shape.bytes);
     return time;

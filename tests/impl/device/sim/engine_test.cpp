@@ -133,6 +133,14 @@ TEST(Multiprocessors, AGemmBesideATransferNeedsMoreWaves) {
   EXPECT_EQ(times.at("0 compute kernel"), (Interval{1, 3001}));
 }
 
+TEST(Multiprocessors, WhatAKernelNeedsBeforeItsFirstWaveIsNotStretched) {
+  World world(2);
+  world.times.fixed_ns_ = 300;
+  const auto times = beside_transfers(world, 50, waves(2300, 200));
+  // 300 before the first wave, then waves of 50, 100 and 50 tiles of 1000 each: the transfer is over at 1000.
+  EXPECT_EQ(times.at("0 compute kernel"), (Interval{1, 3301}));
+}
+
 TEST(Multiprocessors, APersistentKernelThatWantsAllWaitsBehindATransferUnlessAMarginIsLeft) {
   World all(2);
   EXPECT_EQ(beside_transfers(all, 16, kernel(500, {.sms = -100})).at("0 compute kernel"), (Interval{1000, 1500}));

@@ -30,6 +30,7 @@ class TestTimes : public TimeModel {
     } else if (cost.bytes_written > 0) {
       time.form = KernelTime::Form::waves;
       time.tiles = cost.bytes_written;
+      time.fixed_ns = fixed_ns_;
       time.sms = cost.sms > 0 ? cost.sms : limits_.sms;
     }
     return time;
@@ -39,7 +40,7 @@ class TestTimes : public TimeModel {
   }
   TransferTime transfers(std::span<const TransferShape> group, std::span<const std::int32_t>,
                          const CommunicatorHints& hints) const override {
-    TransferTime time{.sms = hints.sms, .algorithm = {}, .protocol = {}};
+    TransferTime time{.sms = hints.sms};
     for (const TransferShape& shape : group) time.alone_ns += static_cast<double>(shape.bytes);
     time.nvlink_bytes = time.alone_ns * limits_.nvlink_bytes_per_ns;
     return time;
@@ -48,6 +49,7 @@ class TestTimes : public TimeModel {
   DeviceLimits limits_{
       .sms = 100, .copy_engines = 2, .hbm_bytes_per_ns = 1000, .nvlink_bytes_per_ns = 100, .network_bytes_per_ns = 10};
   HostCosts host_;
+  double fixed_ns_ = 0;  ///< of kernels of waves
 };
 
 inline void do_nothing(const Arguments&) {}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <vector>
+
+#include "bench/check_report.hpp"
+#include "bench/commands.hpp"
+#include "bench/config_input.hpp"
+#include "impl/step/record_programs.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct CheckArguments {
+  std::string config;
+  bool json = false;
+  std::int32_t steps = 2;  // a second step shows what the first leaves behind
+  check::CheckOptions options;
+};
+
+int run_check(const CheckArguments& arguments) {
+  // Whatever backend would run it: the schedule is the same.
+  const plan::Matrix matrix =
+      parse_matrix(plan::read_config(arguments.config), arguments.config, {{"run.backend", "host"}});
+  print_errors(matrix);
+  if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
+  std::vector<CheckedCell> cells;
+  for (const plan::Cell& cell : matrix.cells)
+    cells.push_back({cell.name, arguments.steps,
+                     check::check_programs(record_programs(cell.plan.config, arguments.steps), arguments.options)});
+  fmt::print("{}", arguments.json ? check_json(cells) : check_text(cells));
+  return is_well(cells) ? kWell : kFound;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<CheckArguments>();
+  CLI::App* command = app.add_subcommand("check", "Prove a schedule free of races and deadlocks, without running it");
+  command->add_option("CONFIG", arguments->config, "configuration, YAML")->required();
+  command->add_flag("--json", arguments->json, "print JSON, schema underlap.check/1");
+  command->add_option("--steps", arguments->steps, "steps of each rank (default: 2)")->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--connections", arguments->options.connections,
+                   "numbers of hardware queues to look for deadlocks with; 0: one a stream (default: 0,32,8,1)")
+      ->delimiter(',')
+      ->allow_extra_args(false)  // what follows is the configuration
+      ->check(CLI::Range(0, 1'000'000));
+  command
+      ->add_option("--launch-queue-depth", arguments->options.launch_queue_depth,
+                   "commands that a hardware queue holds before the host waits (default: 1024)")
+      ->check(CLI::Range(1, 1'000'000'000));
+  command->footer(
+      "Exit codes: 0 nothing found, 1 something found, 2 bad input.\n"
+      "Example: underlap check bench/matrices/quick.yaml --connections 1,8");
+  command->callback([arguments, &exit_code] { exit_code = run_check(*arguments); });
+}
+
+}  // namespace underlap::bench

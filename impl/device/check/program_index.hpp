@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "impl/device/program.hpp"
+
+namespace underlap::check {
+
+/// A program with the place of each command on its stream. Positions count from 1; position 0 is before them all.
+/// It refers to the program and does not own it.
+class ProgramIndex {
+ public:
+  /// Throws std::invalid_argument where a command awaits one that is enqueued later, or names a stream that the program
+  /// does not have.
+  explicit ProgramIndex(const Program& program);
+
+  const Program& program() const { return *program_; }
+  const ProgramCommand& command(std::uint32_t index) const { return program_->commands[index]; }
+  std::uint32_t num_commands() const { return static_cast<std::uint32_t>(program_->commands.size()); }
+  std::uint32_t num_streams() const { return static_cast<std::uint32_t>(on_stream_.size()); }
+
+  /// Of a command that is on a stream; 0 for the others.
+  std::uint32_t position(std::uint32_t index) const { return positions_[index]; }
+
+  /// The commands of a stream in their order: the one at position p is [p - 1].
+  std::span<const std::uint32_t> on_stream(std::uint32_t stream) const { return on_stream_[stream]; }
+
+  /// The position on its awaited stream that a wait, pace or synchronize stands for; 0: one before this program.
+  std::uint32_t awaited_position(const ProgramCommand& command) const;
+
+ private:
+  void check_awaited(const ProgramCommand& command) const;
+
+  const Program* program_;
+  std::vector<std::uint32_t> positions_;               // by command
+  std::vector<std::vector<std::uint32_t>> on_stream_;  // by stream
+};
+
+/// Whether `type` makes a stream or the host wait for a position of a stream.
+bool awaits_position(const ProgramCommand& command);
+
+}  // namespace underlap::check

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/sim/cost_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "impl/device/sim/transfer_model.hpp"
+
+namespace underlap::sim {
+namespace {
+
+constexpr std::int64_t kSmallestTileSide = 32;
+constexpr std::int64_t kAttentionBlockRows = 128;  // query rows of one block in FlashAttention's kernels
+
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+double bytes_of(const Cost& cost) { return static_cast<double>(cost.bytes_read + cost.bytes_written); }
+
+double hbm_ns(const Hardware& hardware, double bytes) {
+  return bytes / (hardware.gpu.hbm_gb_per_s.value * hardware.kernels.memory.curve(bytes));
+}
+
+double overhead_ns(const Hardware& hardware) { return hardware.gpu.kernel_overhead_us.value * 1000; }
+
+int sms_of(const Hardware& hardware) { return static_cast<int>(hardware.gpu.sms.value); }
+
+// An operation may want fewer SMs than the device has.
+int sms_for(const Hardware& hardware, const Cost& cost) {
+  return cost.sms > 0 ? std::min(cost.sms, sms_of(hardware)) : sms_of(hardware);
+}
+
+// Bytes at the device's bandwidth, which a few SMs saturate; with fewer than those, proportionally slower.
+KernelTime memory_bound(const Hardware& hardware, const Cost& cost) {
+  const int saturation = static_cast<int>(hardware.gpu.memory_saturation_sms.value);
+  const int sms = std::min(sms_for(hardware, cost), saturation);
+  const double bytes = bytes_of(cost);
+  return {.form = KernelTime::Form::elastic,
+          .alone_ns = overhead_ns(hardware) + hbm_ns(hardware, bytes) * (static_cast<double>(saturation) / sms),
+          .fixed_ns = overhead_ns(hardware),
+          .tiles = 0,
+          .sms = sms,
+          .hbm_bytes = bytes};
+}
+
+KernelTime persistent_norm(const Hardware& hardware, const Cost& cost, int margin) {
+  const int sms = sms_of(hardware) - margin;
+  if (margin < 0 || sms < 1)
+    throw std::invalid_argument(fmt::format("layernorm_sm_margin is {}, must be from 0 to {}: {} has {} SMs", margin,
+                                            sms_of(hardware) - 1, hardware.name, sms_of(hardware)));
+  Cost limited = cost;
+  limited.sms = sms;
+  KernelTime time = memory_bound(hardware, limited);
+  time.form = KernelTime::Form::persistent;
+  time.sms = sms;
+  return time;
+}
+
+struct Tiles {
+  std::int64_t rows, cols, count;
+};
+
+// Where whole tiles leave SMs without work, libraries take smaller ones.
+Tiles tiles_of(const Hardware& hardware, std::int64_t m, std::int64_t n, int sms) {
+  std::int64_t rows = static_cast<std::int64_t>(hardware.kernels.gemm_tile_rows.value);
+  std::int64_t cols = static_cast<std::int64_t>(hardware.kernels.gemm_tile_cols.value);
+  const auto count = [&] { return ceil_divide(m, rows) * ceil_divide(n, cols); };
+  while (count() < sms && std::max(rows, cols) >= 2 * kSmallestTileSide) (rows >= cols ? rows : cols) /= 2;
+  return {rows, cols, count()};
+}
+
+struct GemmPeak {
+  double flops_per_ns;  // of the device
+  const Curve& efficiency;
+};
+
+GemmPeak peak_of(const Hardware& hardware, Precision precision) {
+  if (precision == Precision::bf16) return {hardware.gpu.bf16_tflops.value * 1000, hardware.kernels.gemm_bf16.curve};
+  if (!hardware.gpu.fp8_tflops || !hardware.kernels.gemm_fp8)
+    throw std::invalid_argument(fmt::format("{} has no fp8 GEMM", hardware.name));
+  return {hardware.gpu.fp8_tflops->value * 1000, hardware.kernels.gemm_fp8->curve};
+}
+
+KernelTime gemm(const Hardware& hardware, const Cost& cost, Precision precision) {
+  const auto [m, n, k] = cost.extent;
+  const int sms = sms_for(hardware, cost);
+  const GemmPeak peak = peak_of(hardware, precision);
+  const Tiles tiles = tiles_of(hardware, m, n, sms);
+  const double sm_flops_per_ns = peak.flops_per_ns / sms_of(hardware) * peak.efficiency(static_cast<double>(k));
+  const double tile_ns = 2.0 * static_cast<double>(tiles.rows) * static_cast<double>(tiles.cols) *
+                         static_cast<double>(k) / sm_flops_per_ns;
+  const double compute_ns = static_cast<double>(ceil_divide(tiles.count, sms)) * tile_ns;
+  if (compute_ns < hbm_ns(hardware, bytes_of(cost))) return memory_bound(hardware, cost);
+  return {.form = KernelTime::Form::waves,
+          .alone_ns = overhead_ns(hardware) + compute_ns,
+          .fixed_ns = overhead_ns(hardware),
+          .tiles = tiles.count,
+          .sms = sms,
+          .hbm_bytes = bytes_of(cost)};
+}
+
+// Efficiency at a head size between two curves lies between theirs; outside, it is that of the nearest.
+double attention_efficiency(const std::vector<AttentionCurve>& curves, double sequence, double head_size) {
+  std::vector<Curve::Point> at_sequence;
+  for (const AttentionCurve& curve : curves)
+    at_sequence.push_back({static_cast<double>(curve.head_size), curve.over_sequence.curve(sequence)});
+  return Curve(std::move(at_sequence))(head_size);
+}
+
+KernelTime attention(const Hardware& hardware, const Cost& cost) {
+  const auto [sequence, head_size, sequences_times_heads] = cost.extent;
+  const auto& curves =
+      cost.work == Work::attention_forward ? hardware.kernels.attention_forward : hardware.kernels.attention_backward;
+  const int sms = sms_for(hardware, cost);
+  // The curves were measured with more blocks than SMs; with fewer, some SMs have no work.
+  const std::int64_t blocks = ceil_divide(sequence, kAttentionBlockRows) * sequences_times_heads;
+  const int busy = static_cast<int>(std::clamp<std::int64_t>(blocks, 1, sms));
+  const double efficiency = attention_efficiency(curves, static_cast<double>(sequence), static_cast<double>(head_size));
+  const double peak = hardware.gpu.bf16_tflops.value * 1000 * (static_cast<double>(busy) / sms_of(hardware));
+  const double compute_ns = cost.flops / (peak * efficiency);
+  return {.form = KernelTime::Form::elastic,
+          .alone_ns = overhead_ns(hardware) + std::max(compute_ns, hbm_ns(hardware, bytes_of(cost))),
+          .fixed_ns = overhead_ns(hardware),
+          .tiles = 0,
+          .sms = busy,
+          .hbm_bytes = bytes_of(cost)};
+}
+
+void check_extent(const Cost& cost) {
+  const auto& extent = cost.extent;
+  if (std::any_of(extent.begin(), extent.end(), [](std::int64_t e) { return e < 1; }))
+    throw std::invalid_argument(fmt::format("a cost of this work needs an extent of positive sizes, not {} x {} x {}",
+                                            extent[0], extent[1], extent[2]));
+}
+
+}  // namespace
+
+CostModel::CostModel(Hardware hardware, Placement placement)
+    : hardware_(std::move(hardware)), gpus_per_node_(placement.gpus_per_node) {
+  const auto most = static_cast<std::int32_t>(hardware_.node.gpus.value);
+  if (gpus_per_node_ == 0) gpus_per_node_ = most;
+  if (gpus_per_node_ < 1 || gpus_per_node_ > most)
+    throw std::invalid_argument(
+        fmt::format("{} GPUs per node: {} has nodes of 1 to {}", placement.gpus_per_node, hardware_.name, most));
+}
+
+KernelTime CostModel::kernel(const Cost& cost, Precision precision, int layernorm_sm_margin) const {
+  switch (cost.work) {
+    case Work::memory: return memory_bound(hardware_, cost);
+    case Work::norm: return persistent_norm(hardware_, cost, layernorm_sm_margin);
+    case Work::gemm: check_extent(cost); return gemm(hardware_, cost, precision);
+    case Work::attention_forward:
+    case Work::attention_backward: check_extent(cost); return attention(hardware_, cost);
+  }
+  return {};
+}
+
+KernelTime CostModel::copy_on_device(std::int64_t bytes) const {
+  const double moved = 2 * static_cast<double>(bytes);
+  return {.form = KernelTime::Form::copy,
+          .alone_ns = overhead_ns(hardware_) + hbm_ns(hardware_, moved),
+          .fixed_ns = overhead_ns(hardware_),
+          .tiles = 0,
+          .sms = 0,
+          .hbm_bytes = moved};
+}
+
+KernelTime CostModel::copy_from_host(std::int64_t bytes) const {
+  return {.form = KernelTime::Form::copy,
+          .alone_ns = overhead_ns(hardware_) + static_cast<double>(bytes) / hardware_.gpu.host_link_gb_per_s.value,
+          .fixed_ns = overhead_ns(hardware_),
+          .tiles = 0,
+          .sms = 0,
+          .hbm_bytes = static_cast<double>(bytes)};
+}
+
+TransferTime CostModel::transfers(std::span<const TransferShape> call, std::span<const std::int32_t> members,
+                                  std::int32_t my_index, const CommunicatorHints& hints) const {
+  return time_of_call(hardware_, gpus_per_node_, {call, members, my_index, hints});
+}
+
+HostCosts CostModel::host() const {
+  const HostFigures& host = hardware_.host;
+  const auto ns = [](const Figure& us) { return whole_ns(us.value * 1000); };
+  return {.launch_ns = ns(host.kernel_launch_us),
+          .communicate_ns = ns(host.collective_launch_us),
+          .copy_ns = ns(host.copy_launch_us),
+          .event_ns = ns(host.event_record_us) + ns(host.event_wait_us),
+          .start_ns = 0,
+          .queue_depth = static_cast<std::int64_t>(host.launch_queue_depth.value)};
+}
+
+DeviceLimits CostModel::limits() const {
+  return {.sms = sms_of(hardware_),
+          .copy_engines = static_cast<int>(hardware_.gpu.copy_engines.value),
+          .hbm_bytes_per_ns = hardware_.gpu.hbm_gb_per_s.value,
+          .nvlink_bytes_per_ns = hardware_.node.nvlink_gb_per_s.value,
+          .network_bytes_per_ns = hardware_.node.network_gb_per_s.value};
+}
+
+}  // namespace underlap::sim

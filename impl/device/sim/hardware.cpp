@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/sim/hardware.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "impl/device/sim/shipped_hardware.hpp"
+#include "impl/device/sim/yaml_section.hpp"
+
+namespace underlap::sim {
+namespace {
+
+constexpr std::string_view kSchema = "underlap.hardware/1";
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr Range kEfficiency{.low = 0, .high = 1, .above_low = true};
+constexpr double kUnread = std::numeric_limits<double>::quiet_NaN();  // in no conflict with any other figure
+constexpr Range kRanks{.low = 1, .high = 1 << 20, .whole = true};
+
+/// Reads one description; what is wrong goes to the problems, and the rest is read all the same.
+class Reader {
+ public:
+  explicit Reader(plan::Problems& problems) : problems_(problems) {}
+
+  Hardware read(const plan::Node& root) {
+    Section section(root, "the description", problems_);
+    read_schema(section);
+    if (const auto* node = section.get("name")) hardware_.name = read_text(*node, "name", problems_).value_or("");
+    if (const auto* node = section.get("description"))
+      hardware_.description = read_text(*node, "description", problems_).value_or("");
+    if (const auto* node = section.get("sources")) read_sources(*node);
+    if (const auto* node = section.get("gpu")) read_gpu(*node);
+    if (const auto* node = section.get("node")) read_node(*node);
+    if (const auto* node = section.get("host")) read_host(*node);
+    if (const auto* node = section.get("kernels")) read_kernels(*node);
+    if (const auto* node = section.get("nccl")) read_nccl(*node);
+    if (const auto* node = section.get("collectives")) read_collectives(*node);
+    section.finish();
+    return std::move(hardware_);
+  }
+
+ private:
+  void read_schema(Section& section) {
+    const plan::Node* node = section.get("schema");
+    if (node != nullptr && node->text != kSchema)
+      problems_.add(node->place, fmt::format("schema is {}, must be {}", plan::describe(*node), kSchema));
+  }
+
+  void read_sources(const plan::Node& node) {
+    Section section(node, "sources", problems_);
+    for (const plan::Entry& entry : node.entries)
+      if (const auto text = read_text(*entry.value, "a source", problems_)) sources_.emplace(entry.key, *text);
+  }
+
+  /// The text behind a source's name. Every figure has one.
+  std::string source(Section& section) {
+    const plan::Node* node = section.get("source");
+    if (node == nullptr) return {};
+    const auto found = sources_.find(node->text);
+    if (found != sources_.end()) return found->second;
+    std::vector<std::string_view> names;
+    for (const auto& [name, text] : sources_) names.push_back(name);
+    const std::string_view meant = plan::nearest(node->text, names);
+    problems_.add(node->place, fmt::format("source {} is not among the sources{}", plan::describe(*node),
+                                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+    return {};
+  }
+
+  bool unverified(Section& section, const std::string& path) {
+    ++hardware_.num_figures;
+    const plan::Node* node = section.find("unverified");
+    if (node == nullptr || node->text == "false") return false;
+    if (node->text != "true")
+      problems_.add(node->place, fmt::format("unverified is {}, must be true or false", plan::describe(*node)));
+    hardware_.unverified.push_back(path);
+    return true;
+  }
+
+  Figure figure(const plan::Node& node, const std::string& path, const Range& range) {
+    Section section(node, path, problems_);
+    Figure figure;
+    if (const auto* value = section.get("value"))
+      figure.value = read_number(*value, path, range, problems_).value_or(kUnread);
+    figure.source = source(section);
+    figure.unverified = unverified(section, path);
+    section.finish();
+    return figure;
+  }
+
+  /// Reads `key` of `parent` into `out`; where the figure is optional it may be absent.
+  void read(Section& parent, const std::string& prefix, std::string_view key, const Range& range, Figure& out) {
+    if (const auto* node = parent.get(key)) out = figure(*node, fmt::format("{}.{}", prefix, key), range);
+  }
+  void read(Section& parent, const std::string& prefix, std::string_view key, const Range& range,
+            std::optional<Figure>& out) {
+    if (const auto* node = parent.find(key)) out = figure(*node, fmt::format("{}.{}", prefix, key), range);
+  }
+
+  void read_gpu(const plan::Node& node) {
+    Section section(node, "gpu", problems_);
+    Gpu& gpu = hardware_.gpu;
+    read(section, "gpu", "sms", {.low = 1, .high = 4096, .whole = true}, gpu.sms);
+    read(section, "gpu", "bf16_tflops", kPositive, gpu.bf16_tflops);
+    read(section, "gpu", "fp8_tflops", kPositive, gpu.fp8_tflops);
+    read(section, "gpu", "hbm_gb_per_s", kPositive, gpu.hbm_gb_per_s);
+    read(section, "gpu", "hbm_gb", kPositive, gpu.hbm_gb);
+    read(section, "gpu", "l2_mb", kPositive, gpu.l2_mb);
+    read(section, "gpu", "copy_engines", {.low = 0, .high = 64, .whole = true}, gpu.copy_engines);
+    read(section, "gpu", "host_link_gb_per_s", kPositive, gpu.host_link_gb_per_s);
+    read(section, "gpu", "memory_saturation_sms", {.low = 1, .high = 4096, .whole = true}, gpu.memory_saturation_sms);
+    read(section, "gpu", "kernel_overhead_us", kNotNegative, gpu.kernel_overhead_us);
+    section.finish();
+    if (gpu.memory_saturation_sms.value > gpu.sms.value)
+      problems_.add(node.place, fmt::format("gpu.memory_saturation_sms is {:g}, more than the {:g} SMs of the GPU",
+                                            gpu.memory_saturation_sms.value, gpu.sms.value));
+  }
+
+  void read_node(const plan::Node& yaml) {
+    Section section(yaml, "node", problems_);
+    Node& node = hardware_.node;
+    read(section, "node", "gpus", {.low = 1, .high = 4096, .whole = true}, node.gpus);
+    read(section, "node", "nvlink_gb_per_s", kPositive, node.nvlink_gb_per_s);
+    read(section, "node", "network_gb_per_s", kPositive, node.network_gb_per_s);
+    read(section, "node", "p2p_nvlink_gb_per_s", kPositive, node.p2p_nvlink_gb_per_s);
+    read(section, "node", "p2p_network_gb_per_s", kPositive, node.p2p_network_gb_per_s);
+    read(section, "node", "p2p_nvlink_latency_us", kNotNegative, node.p2p_nvlink_latency_us);
+    read(section, "node", "p2p_network_latency_us", kNotNegative, node.p2p_network_latency_us);
+    read(section, "node", "p2p_sms", {.low = 0, .high = 4096, .whole = true}, node.p2p_sms);
+    section.finish();
+  }
+
+  void read_host(const plan::Node& node) {
+    Section section(node, "host", problems_);
+    HostFigures& host = hardware_.host;
+    read(section, "host", "kernel_launch_us", kNotNegative, host.kernel_launch_us);
+    read(section, "host", "collective_launch_us", kNotNegative, host.collective_launch_us);
+    read(section, "host", "copy_launch_us", kNotNegative, host.copy_launch_us);
+    read(section, "host", "event_record_us", kNotNegative, host.event_record_us);
+    read(section, "host", "event_wait_us", kNotNegative, host.event_wait_us);
+    read(section, "host", "launch_queue_depth", kCount, host.launch_queue_depth);
+    section.finish();
+  }
+
+  /// One [x, y] of a curve, above `left`.
+  std::optional<Curve::Point> point(const plan::Node& node, const std::string& path, double left) {
+    const auto pair = read_list(node, path + ": a point", problems_);
+    if (pair.size() != 2) {
+      if (!pair.empty()) problems_.add(node.place, path + ": a point is two numbers, [x, y]");
+      return std::nullopt;
+    }
+    const auto x = read_number(*pair[0], path + ": x", kPositive, problems_);
+    const auto y = read_number(*pair[1], path + ": an efficiency", kEfficiency, problems_);
+    if (!x || !y) return std::nullopt;
+    if (*x <= left) {
+      problems_.add(pair[0]->place, fmt::format("{}: x must ascend; {:g} follows {:g}", path, *x, left));
+      return std::nullopt;
+    }
+    return Curve::Point{*x, *y};
+  }
+
+  /// Reads points, source and mark of `section`; an unreadable curve is one point, so that reading can go on.
+  SourcedCurve curve(Section& section, const std::string& path) {
+    SourcedCurve out;
+    std::vector<Curve::Point> points;
+    if (const auto* list = section.get("points"))
+      for (const plan::Node* item : read_list(*list, path + ".points", problems_))
+        if (const auto p = point(*item, path, points.empty() ? 0 : points.back().x)) points.push_back(*p);
+    if (points.empty()) points.push_back({1, 1});
+    out.curve = Curve(std::move(points));
+    out.source = source(section);
+    out.unverified = unverified(section, path);
+    return out;
+  }
+
+  SourcedCurve curve(const plan::Node& node, const std::string& path) {
+    Section section(node, path, problems_);
+    SourcedCurve out = curve(section, path);
+    section.finish();
+    return out;
+  }
+
+  std::vector<AttentionCurve> attention(const plan::Node& node, const std::string& path) {
+    std::vector<AttentionCurve> curves;
+    for (const plan::Node* item : read_list(node, path, problems_)) {
+      Section section(*item, path, problems_);
+      AttentionCurve next;
+      if (const auto* size = section.get("head_size"))
+        next.head_size = static_cast<std::int64_t>(
+            read_number(*size, path + ".head_size", {.low = 1, .high = 65536, .whole = true}, problems_).value_or(0));
+      next.over_sequence = curve(section, fmt::format("{}.{}", path, next.head_size));
+      section.finish();
+      if (!curves.empty() && next.head_size <= curves.back().head_size)
+        problems_.add(item->place, fmt::format("{}: head sizes must ascend; {} follows {}", path, next.head_size,
+                                               curves.back().head_size));
+      else
+        curves.push_back(std::move(next));
+    }
+    return curves;
+  }
+
+  void read_kernels(const plan::Node& node) {
+    Section section(node, "kernels", problems_);
+    KernelCurves& kernels = hardware_.kernels;
+    read(section, "kernels", "gemm_tile_rows", {.low = 1, .high = 4096, .whole = true}, kernels.gemm_tile_rows);
+    read(section, "kernels", "gemm_tile_cols", {.low = 1, .high = 4096, .whole = true}, kernels.gemm_tile_cols);
+    if (const auto* n = section.get("gemm_bf16")) kernels.gemm_bf16 = curve(*n, "kernels.gemm_bf16");
+    if (const auto* n = section.find("gemm_fp8")) kernels.gemm_fp8 = curve(*n, "kernels.gemm_fp8");
+    if (const auto* n = section.get("memory")) kernels.memory = curve(*n, "kernels.memory");
+    if (const auto* n = section.get("attention_forward"))
+      kernels.attention_forward = attention(*n, "kernels.attention_forward");
+    if (const auto* n = section.get("attention_backward"))
+      kernels.attention_backward = attention(*n, "kernels.attention_backward");
+    section.finish();
+    if (kernels.gemm_fp8.has_value() != hardware_.gpu.fp8_tflops.has_value())
+      problems_.add(node.place, "kernels.gemm_fp8 and gpu.fp8_tflops go together; one of them is missing");
+  }
+
+  void read_algorithms(const plan::Node& node) {
+    for (const plan::Node* item : read_list(node, "nccl.algorithms", problems_))
+      if (const auto algorithm = nccl::algorithm_from(item->text); algorithm && *algorithm != nccl::Algorithm::p2p)
+        hardware_.nccl.algorithms.push_back(*algorithm);
+      else
+        problems_.add(item->place, fmt::format("{} is no algorithm to choose; known: tree, ring, nvls, nvls_tree, pat",
+                                               plan::describe(*item)));
+  }
+
+  void read_protocols(const plan::Node& node) {
+    for (const plan::Node* item : read_list(node, "nccl.protocols", problems_))
+      if (const auto protocol = nccl::protocol_from(item->text))
+        hardware_.nccl.protocols.push_back(*protocol);
+      else
+        problems_.add(item->place, fmt::format("{} is no protocol; known: ll, ll128, simple", plan::describe(*item)));
+  }
+
+  void read_nccl(const plan::Node& node) {
+    Section section(node, "nccl", problems_);
+    NcclFigures& nccl = hardware_.nccl;
+    if (const auto* n = section.get("generation")) {
+      const auto generation = nccl::generation_from(n->text);
+      if (!generation)
+        problems_.add(n->place,
+                      fmt::format("nccl.generation is {}; known: ampere, hopper, blackwell", plan::describe(*n)));
+      nccl.generation = generation.value_or(nccl::Generation::hopper);
+    }
+    if (const auto* n = section.get("algorithms")) read_algorithms(*n);
+    if (const auto* n = section.get("protocols")) read_protocols(*n);
+    const Range channels{.low = 1, .high = 64, .whole = true};
+    read(section, "nccl", "ring_channels", channels, nccl.ring_channels);
+    read(section, "nccl", "ring_channel_gb_per_s", kPositive, nccl.ring_channel_gb_per_s);
+    read(section, "nccl", "network_channels", channels, nccl.network_channels);
+    read(section, "nccl", "network_channel_gb_per_s", kPositive, nccl.network_channel_gb_per_s);
+    read(section, "nccl", "network_latency_us", kNotNegative, nccl.network_latency_us);
+    read(section, "nccl", "nvls_channels", {.low = 2, .high = 64, .whole = true}, nccl.nvls_channels);
+    read(section, "nccl", "nvls_channel_gb_per_s", kPositive, nccl.nvls_channel_gb_per_s);
+    section.finish();
+    check_algorithms(node);
+  }
+
+  void check_algorithms(const plan::Node& node) {
+    const NcclFigures& nccl = hardware_.nccl;
+    const auto has = [](const auto& list, auto one) { return std::find(list.begin(), list.end(), one) != list.end(); };
+    if (!has(nccl.algorithms, nccl::Algorithm::ring)) problems_.add(node.place, "nccl.algorithms must hold ring");
+    if (!has(nccl.protocols, nccl::Protocol::simple)) problems_.add(node.place, "nccl.protocols must hold simple");
+    const bool needs_nvls =
+        has(nccl.algorithms, nccl::Algorithm::nvls) || has(nccl.algorithms, nccl::Algorithm::nvls_tree);
+    if (needs_nvls && !(nccl.nvls_channels && nccl.nvls_channel_gb_per_s))
+      problems_.add(node.place, "nvls needs nvls_channels and nvls_channel_gb_per_s");
+    if (needs_nvls && nccl.generation == nccl::Generation::ampere)
+      problems_.add(node.place, "nvls needs a generation after ampere");
+  }
+
+  std::vector<Segment> segments(const plan::Node& node) {
+    std::vector<Segment> out;
+    for (const plan::Node* item : read_list(node, "segments", problems_)) {
+      Section section(*item, "a segment", problems_);
+      Segment next;
+      if (const auto* n = section.get("up_to_bytes"))
+        next.up_to_bytes = static_cast<std::int64_t>(read_number(*n, "up_to_bytes", kCount64, problems_).value_or(1));
+      if (const auto* n = section.get("latency_us"))
+        next.latency_us = read_number(*n, "latency_us", kNotNegative, problems_).value_or(0);
+      if (const auto* n = section.get("busbw_gb_per_s"))
+        next.busbw_gb_per_s = read_number(*n, "busbw_gb_per_s", kPositive, problems_).value_or(1);
+      section.finish();
+      if (!out.empty() && next.up_to_bytes <= out.back().up_to_bytes)
+        problems_.add(item->place,
+                      fmt::format("up_to_bytes must ascend; {} follows {}", next.up_to_bytes, out.back().up_to_bytes));
+      out.push_back(next);
+    }
+    return out;
+  }
+
+  void read_group(Section& section, CollectiveTimes& times) {
+    const auto whole = [&](std::string_view key, const Range& range) {
+      const plan::Node* node = section.get(key);
+      return node == nullptr ? 1 : static_cast<std::int32_t>(read_number(*node, key, range, problems_).value_or(1));
+    };
+    times.ranks = whole("ranks", {.low = 2, .high = 1 << 20, .whole = true});
+    times.nodes = whole("nodes", kRanks);
+    times.sms = whole("sms", {.low = 0, .high = 4096, .whole = true});
+  }
+
+  void read_collective(const plan::Node& node) {
+    Section section(node, "a collective", problems_);
+    CollectiveTimes times;
+    if (const auto* n = section.get("collective")) {
+      const auto collective = collective_from(n->text);
+      if (!collective || *collective == Collective::send || *collective == Collective::receive)
+        problems_.add(n->place, fmt::format("{} is no collective; known: all_gather, reduce_scatter, all_reduce, "
+                                            "all_to_all, broadcast",
+                                            plan::describe(*n)));
+      times.collective = collective.value_or(Collective::all_reduce);
+    }
+    if (const auto* n = section.get("algorithm")) {
+      const auto algorithm = nccl::algorithm_from(n->text);
+      if (!algorithm) problems_.add(n->place, fmt::format("{} is no algorithm", plan::describe(*n)));
+      times.algorithm = algorithm.value_or(nccl::Algorithm::ring);
+    }
+    read_group(section, times);
+    if (const auto* n = section.get("segments")) times.segments = segments(*n);
+    times.source = source(section);
+    times.unverified = unverified(section, fmt::format("collectives.{}.{}.{}_nodes", to_string(times.collective),
+                                                       to_string(times.algorithm), times.nodes));
+    section.finish();
+    check_collective(node, times);
+    hardware_.collectives.push_back(std::move(times));
+  }
+
+  void check_collective(const plan::Node& node, const CollectiveTimes& times) {
+    if (times.ranks % times.nodes != 0)
+      problems_.add(node.place, fmt::format("{} ranks do not spread evenly over {} nodes", times.ranks, times.nodes));
+    else if (times.ranks / times.nodes > hardware_.node.gpus.value)
+      problems_.add(node.place, fmt::format("{} ranks on {} nodes, which have {:g} GPUs each", times.ranks, times.nodes,
+                                            hardware_.node.gpus.value));
+    const auto same = [&times](const CollectiveTimes& other) {
+      return other.collective == times.collective && other.algorithm == times.algorithm && other.nodes == times.nodes;
+    };
+    if (std::any_of(hardware_.collectives.begin(), hardware_.collectives.end(), same))
+      problems_.add(node.place, fmt::format("{} by {} on {} nodes stands twice", to_string(times.collective),
+                                            to_string(times.algorithm), times.nodes));
+  }
+
+  void read_collectives(const plan::Node& node) {
+    for (const plan::Node* item : read_list(node, "collectives", problems_)) read_collective(*item);
+  }
+
+  static constexpr Range kCount64{.low = 1, .high = 1e15, .whole = true};
+
+  plan::Problems& problems_;
+  Hardware hardware_;
+  std::map<std::string, std::string, std::less<>> sources_;
+};
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad()) throw std::invalid_argument(fmt::format("{}: cannot be read", path.string()));
+  return text;
+}
+
+[[noreturn]] void unknown_hardware(const std::string& name) {
+  const std::vector<std::string> known = hardware_names();
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  const std::string_view meant = plan::nearest(name, views);
+  throw std::invalid_argument(fmt::format("hardware {} is neither one of {} nor a file{}", plan::in_quotes(name),
+                                          fmt::join(known, ", "),
+                                          meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+}
+
+}  // namespace
+
+std::vector<std::string> hardware_names() {
+  std::vector<std::string> names;
+  for (const ShippedHardware& shipped : shipped_hardware()) names.emplace_back(shipped.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Hardware load_hardware(const std::string& name_or_path) {
+  for (const ShippedHardware& shipped : shipped_hardware())
+    if (shipped.name == name_or_path) return parse_hardware(std::string(shipped.yaml), name_or_path + ".yaml");
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(name_or_path, ignored)) unknown_hardware(name_or_path);
+  return parse_hardware(read_file(name_or_path), name_or_path);
+}
+
+Hardware parse_hardware(const std::string& yaml, const std::string& where) {
+  if (yaml.size() > kMostBytes) throw std::invalid_argument(fmt::format("{}: longer than {} bytes", where, kMostBytes));
+  plan::Problems problems(where, {});
+  const plan::Document document = plan::read_document(yaml, problems);
+  Hardware hardware;
+  if (document.root != nullptr)
+    hardware = Reader(problems).read(*document.root);
+  else if (problems.empty())
+    problems.add({}, "the file is empty");
+  if (problems.empty()) return hardware;
+  std::vector<std::string> lines;
+  for (const plan::Message& message : problems.messages())
+    lines.push_back(fmt::format("{}: {}", message.where, message.message));
+  throw std::invalid_argument(fmt::format("{}", fmt::join(lines, "\n")));
+}
+
+}  // namespace underlap::sim

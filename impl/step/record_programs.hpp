@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "impl/device/program.hpp"
+#include "impl/plan/config.hpp"
+
+namespace underlap {
+
+/// The programs of all ranks of `config`, by rank: construction and `steps` steps, transfers included where the
+/// configuration leaves them out of its runs. Nothing runs.
+/// Throws std::invalid_argument where train.data cannot be read.
+std::vector<Program> record_programs(const plan::Config& config, std::int32_t steps, Detail detail = Detail::uses);
+
+/// The commands of rank 0's first step alone, without the construction before it.
+Program record_step(const plan::Config& config, Detail detail = Detail::uses);
+
+}  // namespace underlap

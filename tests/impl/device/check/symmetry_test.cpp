@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "tests/impl/device/check/rank_programs.hpp"
+
+namespace underlap::check {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Two ranks of a group for transfers of `mode` run a step; `odd` is what rank 1 does otherwise.
+struct Twins {
+  RankPrograms ranks{2};
+  std::vector<Communicator> group = ranks.declare("dp");
+
+  void step(const std::function<void(std::int32_t, RankPrograms::Rank&)>& body, Mode mode = Mode::dp) {
+    for (std::int32_t i = 0; i < 2; ++i) {
+      RankPrograms::Rank& rank = ranks[i];
+      const Communicator& dp = group[static_cast<std::size_t>(i)];
+      rank.order(dp.stream, rank.a);
+      rank.device.communicate(
+          dp, {.kind = Kind::communication, .mode = mode, .purpose = intern("sum"), .step = 0},
+          std::vector<Transfer>{
+              {.collective = Collective::all_reduce, .input = flat(rank.x, 0, 8), .output = flat(rank.x, 0, 8)}});
+      rank.order(rank.a, dp.stream);
+      body(i, rank);
+    }
+  }
+};
+
+TEST(Symmetry, PlacesMayDiffer) {
+  Twins twins;
+  twins.step([](std::int32_t i, auto& rank) { rank.read(rank.a, "read", flat(rank.x, 8 * i, 8)); });
+  EXPECT_THAT(twins.ranks.findings(), IsEmpty());
+}
+
+TEST(Symmetry, ShapesMayNot) {
+  Twins twins;
+  twins.step([](std::int32_t i, auto& rank) { rank.read(rank.a, "read", matrix(rank.x, 4 - i, 8)); });
+  EXPECT_THAT(twins.ranks.findings(),
+              ElementsAre("asymmetry: rank 1 a: read has in x [3, 8] where rank 0 has x [4, 8] | let the members of a "
+                          "data-parallel group enqueue the same, on views of one shape"));
+}
+
+TEST(Symmetry, CommandsMayNot) {
+  Twins other_name;
+  other_name.step([](std::int32_t i, auto& rank) { rank.read(rank.a, i == 0 ? "read" : "look", flat(rank.x)); });
+  EXPECT_THAT(other_name.ranks.findings(),
+              ElementsAre(testing::StartsWith("asymmetry: rank 1 a: look has this where rank 0 has a: read |")));
+  Twins one_more;
+  one_more.step([](std::int32_t i, auto& rank) {
+    if (i == 1) rank.read(rank.a, "read", flat(rank.x));
+  });
+  EXPECT_THAT(one_more.ranks.findings(),
+              ElementsAre(testing::StartsWith("asymmetry: rank 1 a: read comes where rank 0 has ended |")));
+}
+
+TEST(Symmetry, OrdersMayNot) {
+  Twins twins;
+  twins.step([](std::int32_t i, auto& rank) {
+    const Event before = rank.device.record(rank.a);
+    rank.read(rank.a, "read", flat(rank.x));
+    rank.device.wait(rank.b, i == 0 ? rank.device.record(rank.a) : before);
+  });
+  EXPECT_THAT(twins.ranks.findings(),
+              ElementsAre(testing::StartsWith(
+                  "asymmetry: rank 1 b: wait for a has 1 commands of a where rank 0 has 2 of a |")));
+}
+
+TEST(Symmetry, IsForDataParallelGroupsAlone) {
+  Twins twins;
+  twins.step([](std::int32_t i, auto& rank) { rank.read(rank.a, "read", flat(rank.x, 0, 8 + i)); }, Mode::tp);
+  EXPECT_THAT(twins.ranks.findings(), IsEmpty());
+}
+
+TEST(Symmetry, IsNotForRanksThatAnotherModeParts) {
+  Twins twins;
+  const auto cp = twins.ranks.declare("cp");
+  twins.step([](std::int32_t i, auto& rank) { rank.read(rank.a, "read", flat(rank.x, 0, 8 + i)); });
+  for (std::int32_t i = 0; i < 2; ++i) {
+    const Communicator& own = cp[static_cast<std::size_t>(i)];
+    twins.ranks[i].order(own.stream, twins.ranks[i].a);
+    const View view = flat(twins.ranks[i].x, 16, 8);
+    twins.ranks[i].communicate(own, "hop", {{.collective = Collective::all_reduce, .input = view, .output = view}},
+                               Mode::cp);
+  }
+  EXPECT_THAT(twins.ranks.findings(), IsEmpty());
+}
+
+TEST(Folding, KeepsOneFindingOfManyRanksAndSteps) {
+  RankPrograms ranks(4);
+  for (std::int32_t i = 0; i < 4; ++i)
+    for (std::int32_t step = 0; step < 3; ++step) {
+      ranks[i].order(ranks[i].b, ranks[i].a);
+      ranks[i].device.launch(ranks[i].a, {.purpose = intern("write"), .step = step},
+                             Operation(intern("write"), nullptr, {}, {{flat(ranks[i].x), Access::out}}));
+      ranks[i].device.launch(ranks[i].b, {.purpose = intern("read"), .step = step},
+                             Operation(intern("read"), nullptr, {}, {{flat(ranks[i].x), Access::in}}));
+      ranks[i].order(ranks[i].a, ranks[i].b);
+    }
+  const CheckReport report = ranks.report();
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].count, 12);
+  EXPECT_EQ(report.num_ranks, 4);
+  EXPECT_EQ(report.num_operations, 4 * (1 + 3 * 2));
+  EXPECT_EQ(report.num_waits, 4 * 3 * 2);
+}
+
+}  // namespace
+}  // namespace underlap::check

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds of every description that the program carries.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "tests/impl/device/sim/hardware_files.hpp"
+
+namespace underlap::sim {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Shipped : testing::TestWithParam<std::string> {
+  Hardware hardware = load_hardware(GetParam());
+};
+
+TEST(ShippedHardware, IsEveryFileOfTheFolder) {
+  EXPECT_THAT(hardware_names(), ElementsAre("a100-sxm", "b200", "gb200", "h100-sxm", "h200-sxm"));
+}
+
+TEST_P(Shipped, IsNamedAsItsFile) { EXPECT_EQ(hardware.name, GetParam()); }
+
+TEST_P(Shipped, IsTheTextOfItsFile) {
+  const Hardware from_file = load_hardware(UNDERLAP_SOURCE_DIR "/results/hardware/" + GetParam() + ".yaml");
+  EXPECT_EQ(from_file.unverified, hardware.unverified);
+  EXPECT_EQ(from_file.collectives.size(), hardware.collectives.size());
+  EXPECT_EQ(from_file.collectives.back().segments.back().busbw_gb_per_s,
+            hardware.collectives.back().segments.back().busbw_gb_per_s);
+}
+
+// A source that speaks of memory, assumption or another machine stands for nothing that was read for this one.
+TEST_P(Shipped, MarksEveryFigureOfUnverifiedSource) {
+  const std::string yaml = test::read_text_file("results/hardware/" + GetParam() + ".yaml");
+  std::istringstream lines(yaml);
+  int from_memory = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("source: remembered") != std::string::npos || line.find("source: assumed") != std::string::npos) {
+      ++from_memory;
+      EXPECT_THAT(line, HasSubstr("unverified: true"));
+    }
+  EXPECT_GE(from_memory, 8);
+  EXPECT_THAT(hardware.unverified, Contains("host.kernel_launch_us"));
+  EXPECT_THAT(hardware.unverified, Contains("gpu.kernel_overhead_us"));
+  EXPECT_LT(static_cast<std::int64_t>(hardware.unverified.size()), hardware.num_figures);
+}
+
+TEST_P(Shipped, KnowsEveryCollectiveInThreeSegmentsOrMore) {
+  for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce})
+    for (const bool inside : {true, false}) {
+      const auto known = [&](const CollectiveTimes& t) {
+        return t.collective == collective && (t.nodes == 1) == inside;
+      };
+      EXPECT_TRUE(std::any_of(hardware.collectives.begin(), hardware.collectives.end(), known));
+    }
+  for (const CollectiveTimes& times : hardware.collectives) EXPECT_GE(times.segments.size(), 3U);
+}
+
+TEST_P(Shipped, KnowsAttentionOfTheUsualHeadSizes) {
+  for (const auto& curves : {hardware.kernels.attention_forward, hardware.kernels.attention_backward}) {
+    ASSERT_EQ(curves.size(), 3U);
+    EXPECT_EQ(curves[0].head_size, 64);
+    EXPECT_EQ(curves[2].head_size, 256);
+    for (const AttentionCurve& curve : curves) EXPECT_FALSE(curve.over_sequence.source.empty());
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& hardware) {
+  std::string name = hardware.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, Shipped, testing::ValuesIn(hardware_names()), test_name);
+
+// Figures that were never read anywhere, only remembered or assumed.
+TEST(ShippedHardware, MarksWhatNobodyRead) {
+  for (const std::string name : {"b200", "gb200"})
+    for (const char* path : {"gpu.sms", "gpu.hbm_gb_per_s", "gpu.hbm_gb", "gpu.l2_mb", "gpu.copy_engines",
+                             "kernels.attention_forward.128", "collectives.all_reduce.nvls.1_nodes"})
+      EXPECT_THAT(load_hardware(name).unverified, Contains(path)) << name;
+  EXPECT_THAT(load_hardware("a100-sxm").unverified, Contains("gpu.copy_engines"));
+  EXPECT_THAT(load_hardware("a100-sxm").unverified, Contains("collectives.all_gather.ring.1_nodes"));
+  for (const std::string& name : hardware_names())
+    for (const char* path : {"host.kernel_launch_us", "host.collective_launch_us", "host.copy_launch_us",
+                             "host.event_record_us", "host.event_wait_us", "host.launch_queue_depth",
+                             "gpu.kernel_overhead_us", "gpu.memory_saturation_sms", "node.p2p_sms"})
+      EXPECT_THAT(load_hardware(name).unverified, Contains(path)) << name;
+}
+
+TEST(ShippedHardware, HasTheLimitsOfTheDataSheets) {
+  const Hardware h100 = load_hardware("h100-sxm"), a100 = load_hardware("a100-sxm"), gb200 = load_hardware("gb200");
+  EXPECT_EQ(h100.gpu.sms.value, 132);
+  EXPECT_EQ(h100.gpu.bf16_tflops.value, 989);
+  EXPECT_EQ(h100.gpu.fp8_tflops->value, 1979);
+  EXPECT_EQ(h100.gpu.hbm_gb_per_s.value, 3350);
+  EXPECT_FALSE(h100.gpu.sms.unverified);
+  EXPECT_FALSE(a100.gpu.fp8_tflops.has_value());
+  EXPECT_FALSE(a100.kernels.gemm_fp8.has_value());
+  EXPECT_EQ(a100.node.network_gb_per_s.value, 25);
+  EXPECT_EQ(gb200.node.gpus.value, 72);
+  EXPECT_TRUE(gb200.gpu.sms.unverified);
+  EXPECT_TRUE(load_hardware("b200").gpu.l2_mb.unverified);
+}
+
+}  // namespace
+}  // namespace underlap::sim

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/sim/transfer_model.hpp"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "tests/impl/device/sim/hardware_files.hpp"
+
+namespace underlap::sim {
+namespace {
+
+constexpr std::int64_t kMB = 1'000'000;
+
+std::vector<std::int32_t> ranks(std::int32_t count, std::int32_t stride = 1, std::int32_t first = 0) {
+  std::vector<std::int32_t> members;
+  for (std::int32_t i = 0; i < count; ++i) members.push_back(first + i * stride);
+  return members;
+}
+
+TransferShape collective(Collective kind, std::int64_t bytes) { return {.collective = kind, .bytes = bytes}; }
+TransferShape message(Collective kind, std::int64_t bytes, std::int32_t peer) {
+  return {.collective = kind, .bytes = bytes, .peer = peer};
+}
+
+struct RoundTransfers : testing::Test {
+  CostModel model{test::round_hardware()};
+
+  TransferTime time(const std::vector<TransferShape>& call, const std::vector<std::int32_t>& members,
+                    std::int32_t my_index = 0, const CommunicatorHints& hints = {}) const {
+    return model.transfers(call, members, my_index, hints);
+  }
+  double alone_ms(const TransferShape& transfer, const std::vector<std::int32_t>& members) const {
+    return time({transfer}, members).alone_ns / 1e6;
+  }
+};
+
+TEST_F(RoundTransfers, CollectiveInsideANodeTakesItsBusBytesOverNvlink) {
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 800 * kMB), ranks(8)), 7);
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::reduce_scatter, 800 * kMB), ranks(8)), 7);
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_reduce, 800 * kMB), ranks(8)), 14);
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::broadcast, 800 * kMB), ranks(8)), 8);
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_to_all, 800 * kMB), ranks(8)), 7);
+}
+
+TEST_F(RoundTransfers, GroupsOfOtherSizesFollowTheirOwnBusFactor) {
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_reduce, 100 * kMB), ranks(2)), 1);
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 400 * kMB), ranks(4, 2)), 3);
+}
+
+TEST_F(RoundTransfers, CollectiveAcrossNodesTakesThePortsOfItsMembers) {
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 1600 * kMB), ranks(16)), 1500.0 / 80);
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 400 * kMB), ranks(4, 8)), 30) << "one port a node";
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_reduce, 400 * kMB), ranks(4, 8)), 60);
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 400 * kMB), ranks(4, 4)), 15) << "two ports a node";
+}
+
+TEST_F(RoundTransfers, RingSendsTheSameBytesOverEveryHop) {
+  const TransferTime inside = time({collective(Collective::all_reduce, 800 * kMB)}, ranks(8));
+  EXPECT_DOUBLE_EQ(inside.nvlink_bytes, 1400.0 * kMB);
+  EXPECT_DOUBLE_EQ(inside.network_bytes, 0);
+  EXPECT_DOUBLE_EQ(inside.hbm_bytes, 3 * 1400.0 * kMB) << "read, written, and the own operand read";
+  const TransferTime across = time({collective(Collective::all_gather, 1600 * kMB)}, ranks(16));
+  EXPECT_DOUBLE_EQ(across.network_bytes, 1500.0 * kMB / 8);
+  EXPECT_DOUBLE_EQ(across.nvlink_bytes, 1500.0 * kMB * 14 / 16);
+  EXPECT_DOUBLE_EQ(across.hbm_bytes, 2 * 1500.0 * kMB);
+  EXPECT_EQ(across.algorithm, "ring");
+  EXPECT_EQ(across.protocol, "simple");
+}
+
+TEST_F(RoundTransfers, GroupOfOneTakesNoTime) {
+  const TransferTime alone = time({collective(Collective::all_reduce, 800 * kMB)}, {5});
+  EXPECT_EQ(alone.alone_ns, 0);
+  EXPECT_EQ(alone.sms, 0);
+  EXPECT_EQ(alone.nvlink_bytes, 0);
+  EXPECT_EQ(alone.algorithm, "none");
+}
+
+TEST_F(RoundTransfers, SendAndReceiveUseTheTwoDirectionsAtOnce) {
+  EXPECT_DOUBLE_EQ(alone_ms(message(Collective::send, 100 * kMB, 1), ranks(2)), 1);
+  const std::vector<TransferShape> both{message(Collective::send, 100 * kMB, 1),
+                                        message(Collective::receive, 100 * kMB, 1)};
+  EXPECT_DOUBLE_EQ(time(both, ranks(2)).alone_ns, 1e6);
+  EXPECT_DOUBLE_EQ(time(both, ranks(2)).nvlink_bytes, 100.0 * kMB);
+  EXPECT_DOUBLE_EQ(time(both, ranks(2)).hbm_bytes, 200.0 * kMB);
+  EXPECT_DOUBLE_EQ(time(both, ranks(2, 8)).alone_ns, 1e7) << "to another node";
+  const std::vector<TransferShape> two_sends{message(Collective::send, 100 * kMB, 1),
+                                             message(Collective::send, 100 * kMB, 2)};
+  EXPECT_DOUBLE_EQ(time(two_sends, ranks(3)).alone_ns, 2e6);
+}
+
+TEST_F(RoundTransfers, DifferentLinksWorkAtTheSameTime) {
+  const std::vector<TransferShape> call{message(Collective::send, 100 * kMB, 1),
+                                        message(Collective::send, 50 * kMB, 2)};
+  const TransferTime t = time(call, {0, 1, 8});
+  EXPECT_DOUBLE_EQ(t.alone_ns, 5e6);
+  EXPECT_DOUBLE_EQ(t.nvlink_bytes, 100.0 * kMB);
+  EXPECT_DOUBLE_EQ(t.network_bytes, 50.0 * kMB);
+}
+
+TEST_F(RoundTransfers, AllToAllAcrossNodesIsLimitedByTheSlowerLink) {
+  // Of 16 pieces of 100 MB, 8 leave the node through the own port.
+  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_to_all, 1600 * kMB), ranks(16)), 80);
+}
+
+struct LatentTransfers : RoundTransfers {
+  void SetUp() override {
+    Hardware hardware = test::round_hardware();
+    for (CollectiveTimes& times : hardware.collectives)
+      for (Segment& segment : times.segments) segment.latency_us = 100;
+    hardware.node.p2p_nvlink_latency_us.value = 10;
+    hardware.node.p2p_network_latency_us.value = 30;
+    for (CollectiveTimes& times : hardware.collectives) times.sms = 20;
+    hardware.node.p2p_sms.value = 8;
+    model = CostModel(hardware);
+  }
+};
+
+TEST_F(LatentTransfers, TransfersOfOneCallShareTheLatency) {
+  const TransferShape half = collective(Collective::all_gather, 400 * kMB);
+  EXPECT_DOUBLE_EQ(time({half}, ranks(8)).alone_ns, 3.6e6);
+  EXPECT_DOUBLE_EQ(time({half, half}, ranks(8)).alone_ns, 7.1e6);
+  EXPECT_DOUBLE_EQ(time({half, half}, ranks(8)).latency_ns, 1e5);
+  const TransferShape other = collective(Collective::reduce_scatter, 400 * kMB);
+  EXPECT_DOUBLE_EQ(time({half, other}, ranks(8)).alone_ns, 7.1e6);
+}
+
+TEST_F(LatentTransfers, EmptyMessagesStillCostTheirLatency) {
+  EXPECT_EQ(time({message(Collective::send, 0, 1)}, ranks(2)).alone_ns, 10'000);
+  EXPECT_EQ(time({message(Collective::receive, 0, 1)}, ranks(2, 8)).alone_ns, 30'000);
+  EXPECT_EQ(time({collective(Collective::all_gather, 0)}, ranks(8)).alone_ns, 100'000);
+}
+
+TEST_F(LatentTransfers, LatencyOfAnotherGroupIsScaledAsTheTunerExpects) {
+  // Ring, Simple, one node: 8.4 us and hops of 3.4 us: 3 for 4 ranks, 7 for 8.
+  const double ratio = (8.4 + 3 * 3.4) / (8.4 + 7 * 3.4);
+  EXPECT_DOUBLE_EQ(time({collective(Collective::all_gather, 0)}, ranks(4)).latency_ns, 1e5 * ratio);
+}
+
+TEST_F(LatentTransfers, HintsReplaceTheBlocksAndSlowWhatHasFewer) {
+  const TransferShape gather = collective(Collective::all_gather, 800 * kMB);
+  EXPECT_EQ(time({gather}, ranks(8)).sms, 20);
+  EXPECT_EQ(time({gather}, ranks(8), 0, {.sms = 40}).sms, 40);
+  EXPECT_DOUBLE_EQ(time({gather}, ranks(8), 0, {.sms = 40}).alone_ns, 7.1e6);
+  EXPECT_DOUBLE_EQ(time({gather}, ranks(8), 0, {.sms = 10}).alone_ns, 14.1e6);
+  EXPECT_EQ(time({message(Collective::send, kMB, 1)}, ranks(2)).sms, 8);
+}
+
+TEST_F(LatentTransfers, CopyEngineTakesNoSmAndReducesNothing) {
+  const TransferTime gather = time({collective(Collective::all_gather, 800 * kMB)}, ranks(8), 0, {.copy_engine = true});
+  EXPECT_TRUE(gather.copy_engine);
+  EXPECT_EQ(gather.sms, 0);
+  EXPECT_DOUBLE_EQ(gather.alone_ns, 7.1e6);
+  EXPECT_THROW(time({collective(Collective::all_reduce, 1)}, ranks(8), 0, {.copy_engine = true}),
+               std::invalid_argument);
+}
+
+TEST_F(RoundTransfers, RefusesWhatTheGroupDoesNotHave) {
+  EXPECT_THROW(time({message(Collective::send, 1, 2)}, ranks(2)), std::invalid_argument);
+  EXPECT_THROW(time({message(Collective::send, 1, -1)}, ranks(2)), std::invalid_argument);
+  EXPECT_THROW(time({collective(Collective::all_gather, -1)}, ranks(2)), std::invalid_argument);
+  EXPECT_THROW(time({collective(Collective::all_gather, 1)}, ranks(2), 2), std::invalid_argument);
+  EXPECT_THROW(time({collective(Collective::all_gather, 1)}, ranks(2), 0, {.sms = -1}), std::invalid_argument);
+}
+
+TEST(Placement, DecidesWhichMembersShareANode) {
+  const CostModel model(test::round_hardware(), {.gpus_per_node = 2});
+  const std::vector<TransferShape> call{message(Collective::send, 100 * kMB, 1)};
+  EXPECT_DOUBLE_EQ(model.transfers(call, std::vector<std::int32_t>{0, 1}, 0).alone_ns, 1e6);
+  EXPECT_DOUBLE_EQ(model.transfers(call, std::vector<std::int32_t>{1, 2}, 0).alone_ns, 1e7);
+}
+
+TEST(Segments, DecideByTheMessageAndTheLastServesAllAbove) {
+  Hardware hardware = test::round_hardware();
+  hardware.collectives = {{.collective = Collective::all_gather,
+                           .algorithm = nccl::Algorithm::ring,
+                           .ranks = 8,
+                           .nodes = 1,
+                           .segments = {{1000, 1, 7}, {2000, 2, 70}},
+                           .source = ""}};
+  const auto us = [&](std::int64_t bytes) {
+    return time_of_collective(hardware, Collective::all_gather, {8, 1}, bytes).time_us(bytes);
+  };
+  EXPECT_DOUBLE_EQ(us(1000), 1 + 1000 / 8e3);
+  EXPECT_DOUBLE_EQ(us(1001), 2 + 1001 / 80e3);
+  EXPECT_DOUBLE_EQ(us(80'000'000), 1002);
+}
+
+TEST(Segments, OfAnotherGroupAreReadAtTheMessageThatLoadsTheLinksAlike) {
+  Hardware hardware = test::round_hardware();
+  hardware.collectives = {{.collective = Collective::all_gather,
+                           .algorithm = nccl::Algorithm::ring,
+                           .ranks = 16,
+                           .nodes = 2,
+                           .segments = {{8000, 0, 8}, {16000, 0, 80}},
+                           .source = ""}};
+  const auto busbw = [&](std::int64_t bytes) {
+    return time_of_collective(hardware, Collective::all_gather, {2, 2}, bytes).algbw_gb_per_s / 2;
+  };
+  // 1/2 of the message through one port a node instead of 15/16 through eight: 64/15 of the time a byte.
+  EXPECT_NEAR(busbw(8000 * 15 / 64), 1, 1e-9);
+  EXPECT_NEAR(busbw(8000 * 15 / 64 + 1), 10, 1e-9);
+}
+
+TEST(Segments, ComeFromTheLargestKnownGroupThatIsNotLarger) {
+  Hardware hardware = test::round_hardware();
+  const auto known = [](std::int32_t nodes, double latency_us) {
+    return CollectiveTimes{.collective = Collective::all_gather,
+                           .algorithm = nccl::Algorithm::ring,
+                           .ranks = 8 * nodes,
+                           .nodes = nodes,
+                           .segments = {{1, latency_us, 80}},
+                           .source = ""};
+  };
+  hardware.collectives = {known(1, 1), known(32, 32), known(4, 4), known(16, 16)};
+  const auto latency = [&](std::int32_t nodes) {
+    return time_of_collective(hardware, Collective::all_gather, {8 * nodes, nodes}, 0).latency_us;
+  };
+  EXPECT_EQ(latency(1), 1);
+  EXPECT_EQ(latency(4), 4);
+  EXPECT_EQ(latency(16), 16);
+  EXPECT_EQ(latency(32), 32);
+  EXPECT_GT(latency(64), 32);
+  EXPECT_LT(latency(2), 4) << "the smallest, where all are larger";
+  EXPECT_GT(latency(8), 4);
+  EXPECT_LT(latency(8), 16);
+}
+
+TEST(Segments, GiveWayToTheTunerWhereTheDescriptionHasNone) {
+  Hardware hardware = test::round_hardware();
+  hardware.collectives.clear();
+  const CollectiveTime time = time_of_collective(hardware, Collective::all_gather, {8, 1}, 700 * kMB);
+  EXPECT_FALSE(time.is_known);
+  EXPECT_DOUBLE_EQ(time.time_us(0), 8.4 + 7 * 3.4);
+  EXPECT_DOUBLE_EQ(time.algbw_gb_per_s, 100.0 * 8 / 7);
+  EXPECT_EQ(time.sms, 10);
+}
+
+TEST(H100, GathersAsSimAisTableSays) {
+  const CostModel model(load_hardware("h100-sxm"));
+  const auto busbw = [&](std::int64_t bytes, std::int32_t members) {
+    const std::vector<TransferShape> call{collective(Collective::all_gather, bytes)};
+    const double n = members;
+    return static_cast<double>(bytes) * (n - 1) / n / model.transfers(call, ranks(members), 0).alone_ns;
+  };
+  constexpr std::int64_t kMiB = 1 << 20;
+  EXPECT_NEAR(busbw(1024 * kMiB, 8), 0.77 * 450, 0.5);
+  EXPECT_NEAR(busbw(16384 * kMiB, 8), 0.81 * 450, 0.5);
+  EXPECT_NEAR(busbw(256 * kMiB, 16), 0.85 * 400, 0.5);
+  EXPECT_NEAR(busbw(16 * kMiB, 256), 0.044 * 400, 0.1);
+  EXPECT_NEAR(busbw(1024 * kMiB, 1024), 0.315 * 400, 0.5);
+}
+
+TEST(H100, LargerMessagesTakeLonger) {
+  const CostModel model(load_hardware("h100-sxm"));
+  for (const auto kind : {Collective::all_gather, Collective::all_reduce})
+    for (const auto& members : {ranks(2), ranks(8), ranks(16), ranks(16, 8), ranks(256)}) {
+      double before = 0;
+      for (std::int64_t bytes = 64; bytes <= (std::int64_t{1} << 34); bytes *= 2) {
+        const double now = model.transfers(std::vector<TransferShape>{collective(kind, bytes)}, members, 0).alone_ns;
+        EXPECT_GE(now, before * 0.9) << to_string(kind) << " of " << bytes << " on " << members.size();
+        before = now;
+      }
+    }
+}
+
+TEST(GB200, RackIsOneNode) {
+  const CostModel model(load_hardware("gb200"));
+  const std::vector<TransferShape> call{collective(Collective::all_reduce, std::int64_t{1} << 30)};
+  EXPECT_EQ(model.transfers(call, ranks(72), 0).network_bytes, 0);
+  EXPECT_EQ(model.transfers(call, ranks(72), 0).algorithm, "nvls");
+  EXPECT_GT(model.transfers(call, ranks(144), 0).network_bytes, 0);
+}
+
+}  // namespace
+}  // namespace underlap::sim
