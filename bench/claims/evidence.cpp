@@ -44,7 +44,7 @@ analysis::Interval cut(const Trace& trace, std::size_t slice, const analysis::Wi
   return {std::max(trace.start_ns()[slice], window.begin_ns), std::min(trace.end_ns(slice), window.end_ns)};
 }
 
-// The ranks of a claim's matrix do the same at the same time, so rank 0 stands for all.
+// The ranks of a claim's matrix do the same, microseconds apart, so rank 0 stands for all.
 std::vector<Chunk> chunks_of(const Trace& trace) {
   const std::vector<analysis::Window> windows = analysis::find_windows(trace).windows;
   const auto last = std::find_if(windows.rbegin(), windows.rend(), [](const auto& w) { return w.rank == 0; });
