@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "bench/claims/claim.hpp"
 
@@ -103,16 +104,18 @@ Finding examine_precision_owner(const Evidence& evidence, double) {
 
 // 11
 
-// What the settings do, in a sentence; `first` is the step that the others are held against.
-std::string effect_text(double first, double shortest, double longest, double noticeable) {
-  if (longest <= (1 + noticeable) * first && shortest >= (1 - noticeable) * first)
-    return fmt::format("No setting moves this step by {:g} % of it.", 100 * noticeable);
-  return fmt::format("The settings move this step by {:+.1f} to {:+.1f} % of the first row's.",
-                     100 * (shortest / first - 1), 100 * (longest / first - 1));
+// What the settings do, in a sentence; `ratios` of steps to those with the first settings.
+std::string effect_text(const std::vector<double>& ratios, double noticeable) {
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  if (*most <= 1 + noticeable && *least >= 1 - noticeable)
+    return fmt::format("No setting moves a step by {:g} % of it.", 100 * noticeable);
+  return fmt::format("The settings move a step by {:+.1f} to {:+.1f} % of that of the first row with as many ranks.",
+                     100 * (*least - 1), 100 * (*most - 1));
 }
 
 Finding examine_launch_settings(const Evidence& evidence, double noticeable) {
-  Finding finding{.found = {{{"LayerNorm SM margin"},
+  Finding finding{.found = {{{"ranks"},
+                             {"LayerNorm SM margin"},
                              {"connections"},
                              {"step ms"},
                              {"against the first"},
@@ -121,20 +124,21 @@ Finding examine_launch_settings(const Evidence& evidence, double noticeable) {
                             {}},
                   .cases = {},
                   .note = {}};
-  std::vector<double> steps;
+  std::map<std::int32_t, double> first;  // step, by ranks
+  std::vector<double> ratios;
   for (const ClaimCell& cell : evidence.cells) {
     if (!cell.run || !cell.run->step_ms || !cell.run->exposed_ms) continue;
+    const std::int32_t ranks = cell.plan.config.parallel.data_parallel_size;
     const double step = cell.run->step_ms->value;
-    steps.push_back(step);
+    ratios.push_back(step / first.try_emplace(ranks, step).first->second);
     const plan::EnvironmentConfig& environment = cell.plan.config.environment;
-    finding.found.rows.push_back(
-        {fmt::format("{}", environment.layernorm_sm_margin), fmt::format("{}", environment.cuda_device_max_connections),
-         fmt::format("{:.1f}", step), fmt::format("{:.3f}", step / steps.front()),
-         fmt::format("{:.1f}", cell.run->exposed_ms->value), fmt::format("{:.1f}", cell.run->overlap_pct.value_or(0))});
+    finding.found.rows.push_back({fmt::format("{}", ranks), fmt::format("{}", environment.layernorm_sm_margin),
+                                  fmt::format("{}", environment.cuda_device_max_connections),
+                                  fmt::format("{:.1f}", step), fmt::format("{:.3f}", ratios.back()),
+                                  fmt::format("{:.1f}", cell.run->exposed_ms->value),
+                                  fmt::format("{:.1f}", cell.run->overlap_pct.value_or(0))});
   }
-  if (!steps.empty())
-    finding.note = effect_text(steps.front(), *std::min_element(steps.begin(), steps.end()),
-                               *std::max_element(steps.begin(), steps.end()), noticeable);
+  if (!ratios.empty()) finding.note = effect_text(ratios, noticeable);
   for (const std::string_view path : {"environment.cuda_device_max_connections", "environment.layernorm_sm_margin"})
     finding.cases.push_back({std::string(path), is_spelled_in(evidence, path, "environment") &&
                                                     !is_spelled_in(evidence, path, "comm_overlap")});

@@ -261,12 +261,12 @@ constexpr std::array<Claim, 7> kClaims{{
      .why = {.holds = "It is one chunk each way, so two a step: nothing computes before the first gather, and nothing "
                       "after the last gradient. Here every other transfer is shorter than the compute beside it.",
              .holds_where = "It is one chunk each way, so two a step: nothing computes before the first gather, and "
-                            "nothing after the last gradient. The others hide only while each is shorter than the "
-                            "compute beside it, and while that compute can run: a norm kernel that wants more "
-                            "multiprocessors than a resident collective leaves stands still until it is over, and "
-                            "the LayerNorm SM margin must be as large as the collective for both to run.",
-             .does_not_hold = "In every cell transfers are longer than the compute beside them, so each exposes its "
-                              "rest and not one chunk alone.",
+                            "nothing after the last gradient. The others hide while two things hold: each is shorter "
+                            "than the compute beside it, which fails where there is little compute for the bytes; and "
+                            "that compute can run, which fails where norm kernels leave fewer multiprocessors than a "
+                            "collective holds, so that everything behind the norm waits for the collective's end.",
+             .does_not_hold = "In every cell transfers are longer than the compute beside them, or hold "
+                              "multiprocessors that this compute waits for, so more than one chunk is exposed.",
              .not_run = ""}},
     {.id = "pipeline_grain",
      .document = Document::nemo_user_guide,
@@ -289,7 +289,9 @@ constexpr std::array<Claim, 7> kClaims{{
      .why = {.holds = "Each switch acts on its own direction. overlap_grad_sync is NeMo's name of Megatron's "
                       "overlap_grad_reduce; either is read. Unlike Megatron, where the gather's overlap needs the "
                       "reduction's, each may be on alone here.",
-             .holds_where = "In some cells a direction does not do what its switch says.",
+             .holds_where =
+                 "A switch sends its buckets early. They hide only if the compute beside them can run: where norm "
+                 "kernels leave fewer multiprocessors than a collective holds, compute waits for its end.",
              .does_not_hold = "No direction does what its switch says.",
              .not_run = ""}},
     {.id = "bf16_reduction",

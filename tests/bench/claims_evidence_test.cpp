@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::string kOverlapped =
-    "model: {preset: tiny}\ndata_parallel_size: 2\ncomm_overlap: {bucket_size: 200000}\nrun: {backend: sim}\n";
+    "model: {preset: llama3-8b, num_layers: 2}\ndata_parallel_size: 2\nrun: {backend: sim}\n";
 
 Evidence gathered(const std::string& yaml, bool runs = true) {
   const testing::TemporaryFolder folder;
@@ -39,8 +39,9 @@ TEST(ClaimEvidence, ChunksAreTheCollectivesOfAStepAndSumToItsExposure) {
     }
     EXPECT_EQ(count, cell.cut->buckets) << purpose;
     const PurposeSummary& of = cell.run->purposes.at(purpose);
-    EXPECT_NEAR(time_ms, of.comm_ms, 1e-9) << purpose;
-    EXPECT_NEAR(exposed_ms, of.exposed_ms, 1e-9) << purpose;
+    // Of rank 0 and of the mean rank: microseconds apart, of milliseconds.
+    EXPECT_NEAR(time_ms, of.comm_ms, 0.01 * of.comm_ms) << purpose;
+    EXPECT_NEAR(exposed_ms, of.exposed_ms, 0.01 * of.exposed_ms) << purpose;
   }
   EXPECT_EQ(cell.chunks.front().purpose, "param_all_gather");
   EXPECT_EQ(cell.chunks.back().purpose, "grad_reduce_scatter");

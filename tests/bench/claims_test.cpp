@@ -223,9 +223,10 @@ TEST(LaunchSettingsClaim, HoldsWhereEnvironmentHasThemAndSaysWhatTheyDo) {
   set_step(evidence.cells[1], 100.5);
   const auto examine = claim("launch_settings").examine;
   EXPECT_EQ(verdict("launch_settings", evidence), Verdict::holds);
-  EXPECT_EQ(examine(evidence, kNoticeable).note, "No setting moves this step by 1 % of it.");
+  EXPECT_EQ(examine(evidence, kNoticeable).note, "No setting moves a step by 1 % of it.");
   set_step(evidence.cells[1], 103);
-  EXPECT_EQ(examine(evidence, kNoticeable).note, "The settings move this step by +0.0 to +3.0 % of the first row's.");
+  EXPECT_EQ(examine(evidence, kNoticeable).note,
+            "The settings move a step by +0.0 to +3.0 % of that of the first row with as many ranks.");
   for (plan::KnobInfo& knob : evidence.knobs)
     if (knob.name.starts_with("environment.")) knob.spellings.emplace_back("comm_overlap." + knob.name);
   EXPECT_EQ(verdict("launch_settings", evidence), Verdict::does_not_hold);
