@@ -16,13 +16,14 @@ namespace underlap::bench {
 enum class PointUse : std::uint8_t {
   fitted,    ///< the first, third, fifth ... of the log
   held_out,  ///< the others
-  unread,    ///< its reading error is above a fifth of it: in the report, in no fit and no verdict
+  unread,    ///< read to worse than a fifth of it, or given twice: in the report, in no fit and no verdict
 };
 
 struct LogPoint {
   std::int64_t bytes = 0;
   double time_us = 0;
-  double reading_error = 0;  ///< as a fraction of the point; 0 where the log is a table
+  double reading_error = 0;      ///< as a fraction of the point; 0 where the log is a table
+  bool has_two_figures = false;  ///< the log gives two; time_us is that of their mean
   PointUse use = PointUse::fitted;
 };
 

@@ -150,8 +150,10 @@ std::string collective_times_markdown(const std::vector<CollectiveLog>& logs, co
       "Nothing "
       "here was measured by Underlap.\n\n{}\n"
       "Of each log the first, third, fifth ... point is fitted and the others are held out; a point that its plot "
-      "gives "
-      "to worse than a fifth is in neither half. Times of the logs are those of one operation among many enqueued back "
+      "gives to worse than a fifth, or its log with two figures, is in neither half. The rule was chosen with the logs "
+      "known, and a held-out point lies between two fitted ones of its own log: its error says how straight the log "
+      "is there, not how well it carries over to another machine. Times of the logs are those of one operation among "
+      "many enqueued back "
       "to back: launch and synchronisation between ranks are in them, and so in the model. NCCL's own model, by which "
       "the algorithm is chosen, leaves them out; it stands beside for comparison.\n\n"
       "## Held-out points\n\n{}\n## All points\n\n{}",
