@@ -40,7 +40,8 @@ TableCell numerics_cell(const CellResult& cell) {
 // "1.42 (1.07)": against the bound, and in parentheses against the bound and the CPU time of the transfers.
 std::string bound_text(const CellSummary& summary) {
   if (!summary.step_ratio_to_bound) return "-";
-  return fmt::format("{:.2f} ({})", *summary.step_ratio_to_bound, number_text(summary.step_ratio_to_bound_and_cpu, 2));
+  if (!summary.step_ratio_to_bound_and_cpu) return fmt::format("{:.2f}", *summary.step_ratio_to_bound);
+  return fmt::format("{:.2f} ({:.2f})", *summary.step_ratio_to_bound, *summary.step_ratio_to_bound_and_cpu);
 }
 
 // Results of before there was an ideal bound have no figure to show in its column.
