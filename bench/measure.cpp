@@ -157,11 +157,21 @@ class Measurement {
     return next;
   }
 
+  // A run that cannot begin, for a file that is missing or wrong, leaves no folder behind.
+  std::unique_ptr<Session> built_session() {
+    try {
+      return make_session(matrix_.cells, first_step());
+    } catch (...) {
+      if (!options_.resume) forget_empty_run_folder(options_.folder);
+      throw;
+    }
+  }
+
   void run_blocks() {
     check_memory(matrix_);
     if (results_.blocks_done > 0) results_.resumed_at_blocks.push_back(results_.blocks_done);
     Progress progress(results_.blocks_done, results_.blocks_planned, options_.progress);
-    const std::unique_ptr<Session> session = make_session(matrix_.cells, first_step());
+    const std::unique_ptr<Session> session = built_session();
     open_traces();
     warm_up(*session);
     for (std::int32_t block = results_.blocks_done; block < results_.blocks_planned; ++block) {

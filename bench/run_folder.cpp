@@ -27,6 +27,12 @@ void prepare_run_folder(const std::filesystem::path& folder) {
   std::filesystem::remove(probe, error);
 }
 
+void forget_empty_run_folder(const std::filesystem::path& folder) noexcept {
+  std::error_code ignored;  // what is not empty stays
+  std::filesystem::remove(folder / "traces", ignored);
+  std::filesystem::remove(folder, ignored);
+}
+
 std::string matrix_hash(const plan::Matrix& matrix) {
   std::string text;
   for (const plan::Cell& cell : matrix.cells) {

@@ -96,6 +96,7 @@ TEST(Sim, RefusesAHardwareFileThatIsWrongWithItsPlace) {
   EXPECT_THAT(underlap_program(folder.arguments({"--hardware", path})),
               fails_with(2, "mine.yaml:13:25: gpu.hbm_gb_per_s"));
   EXPECT_THAT(underlap_program(folder.arguments({"--hardware", "h100"})), fails_with(2, "h100-sxm"));
+  EXPECT_FALSE(std::filesystem::exists(folder.run())) << "a run that cannot begin leaves nothing behind";
 }
 
 }  // namespace
