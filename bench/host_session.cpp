@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <optional>
 #include <thread>
 
@@ -37,12 +36,6 @@ host::HostOptions host_options(const plan::Config& config, std::int32_t rank) {
           .compute_threads = std::max(1, cores / config.parallel.data_parallel_size),
           .record_slices = config.run.trace,
           .guard_views = false};
-}
-
-Group all_ranks(std::int32_t size, std::int32_t rank) {
-  Group group{std::vector<std::int32_t>(static_cast<std::size_t>(size)), rank};
-  std::iota(group.members.begin(), group.members.end(), 0);
-  return group;
 }
 
 }  // namespace
@@ -81,8 +74,8 @@ HostSession::HostSession(std::span<const plan::Cell> cells, std::int32_t first_s
       rank_cell.device = std::make_unique<host::HostDevice>(*fabric_, host_options(config, rank));
       Device* device = rank_cell.device.get();
       if (config.run.no_comm) device = &rank_cell.without_transfers.emplace(*device);
-      rank_cell.trainer = std::make_unique<Trainer>(
-          *device, config, all_ranks(config.parallel.data_parallel_size, rank), *state.data, first_step);
+      rank_cell.trainer =
+          std::make_unique<Trainer>(*device, config, data_parallel_group(config, rank), *state.data, first_step);
       rank_cell.device->synchronize();
       rank_cell.device->recorder().drain();
     });

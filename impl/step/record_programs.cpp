@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/step/record_programs.hpp"
 
-#include <numeric>
-
 #include "impl/device/recording_device.hpp"
 #include "impl/step/trainer.hpp"
 
@@ -13,13 +11,6 @@ model::TextData open_data(const plan::Config& config) {
   return model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
 }
 
-// All ranks are one data-parallel group.
-Group group_of(const plan::Config& config, std::int32_t rank) {
-  Group group{std::vector<std::int32_t>(static_cast<std::size_t>(config.parallel.data_parallel_size)), rank};
-  std::iota(group.members.begin(), group.members.end(), 0);
-  return group;
-}
-
 }  // namespace
 
 std::vector<Program> record_programs(const plan::Config& config, std::int32_t steps, Detail detail) {
@@ -27,7 +18,7 @@ std::vector<Program> record_programs(const plan::Config& config, std::int32_t st
   std::vector<Program> programs;
   for (std::int32_t rank = 0; rank < config.parallel.data_parallel_size; ++rank) {
     RecordingDevice device(detail);
-    Trainer trainer(device, config, group_of(config, rank), data);
+    Trainer trainer(device, config, data_parallel_group(config, rank), data);
     for (std::int32_t step = 0; step < steps; ++step) trainer.step(0);
     programs.push_back(device.take_program());
   }
@@ -37,7 +28,7 @@ std::vector<Program> record_programs(const plan::Config& config, std::int32_t st
 Program record_step(const plan::Config& config, Detail detail) {
   const model::TextData data = open_data(config);
   RecordingDevice device(detail);
-  Trainer trainer(device, config, group_of(config, 0), data);
+  Trainer trainer(device, config, data_parallel_group(config, 0), data);
   device.take_program();
   trainer.step(0);
   return device.take_program();

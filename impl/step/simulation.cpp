@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/step/simulation.hpp"
 
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -53,9 +52,7 @@ void Simulation::add_rank(const plan::Config& config, const model::TextData& dat
   rank.device = std::make_unique<sim::SimDevice>(r, memory_.get());
   Device* device = rank.device.get();
   if (config.run.no_comm) device = &rank.without_transfers.emplace(*device);
-  Group group{std::vector<std::int32_t>(static_cast<std::size_t>(config.parallel.data_parallel_size)), r};
-  std::iota(group.members.begin(), group.members.end(), 0);
-  rank.trainer = std::make_unique<Trainer>(*device, config, group, data, first_step);
+  rank.trainer = std::make_unique<Trainer>(*device, config, data_parallel_group(config, r), data, first_step);
 }
 
 Trace Simulation::play(std::int32_t block, std::int64_t steps) {

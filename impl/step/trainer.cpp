@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -18,6 +19,12 @@ dp::BucketLayout bucket_layout(const plan::Config& config) {
                      {.bucket_size = any_overlap ? config.ddp.bucket_size : std::nullopt,
                       .data_parallel_size = config.parallel.data_parallel_size,
                       .pad_buckets_for_high_nccl_busbw = config.ddp.pad_buckets_for_high_nccl_busbw});
+}
+
+Group data_parallel_group(const plan::Config& config, std::int32_t rank) {
+  Group group{std::vector<std::int32_t>(static_cast<std::size_t>(config.parallel.data_parallel_size)), rank};
+  std::iota(group.members.begin(), group.members.end(), 0);
+  return group;
 }
 
 namespace {

@@ -14,6 +14,9 @@ namespace underlap {
 /// How the weights of `config` are cut into buckets.
 dp::BucketLayout bucket_layout(const plan::Config& config);
 
+/// The data-parallel group of `rank`. All ranks are one so far.
+Group data_parallel_group(const plan::Config& config, std::int32_t rank);
+
 /// One rank's training: the model, its data-parallel techniques and its optimizer on one device.
 class Trainer {
  public:
