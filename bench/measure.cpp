@@ -157,9 +157,10 @@ class Measurement {
     return next;
   }
 
-  // A run that cannot begin, for a file that is missing or wrong, leaves no folder behind.
+  // A run that cannot begin, for want of memory or for a file that is missing or wrong, leaves no folder behind.
   std::unique_ptr<Session> built_session() {
     try {
+      check_memory(matrix_);
       return make_session(matrix_.cells, first_step());
     } catch (...) {
       if (!options_.resume) forget_empty_run_folder(options_.folder);
@@ -168,7 +169,6 @@ class Measurement {
   }
 
   void run_blocks() {
-    check_memory(matrix_);
     if (results_.blocks_done > 0) results_.resumed_at_blocks.push_back(results_.blocks_done);
     Progress progress(results_.blocks_done, results_.blocks_planned, options_.progress);
     const std::unique_ptr<Session> session = built_session();
