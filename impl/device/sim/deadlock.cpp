@@ -31,8 +31,11 @@ std::string Engine::explain(std::int32_t r, const InFlight& front) const {
     if (running == rank.running.end()) return text(r, front);
     if (running->start_ns < 0) return text(r, front) + " waits for multiprocessors that others hold";
     std::string line = text(r, front);
+    const auto id = static_cast<SharedDevice::Id>(running - rank.running.begin());
+    const auto is_here = [r, id](const Member& member) { return member.rank == r && member.id == id; };
     for (const Rendezvous::Entry& entry : running->entries)
-      line += " waits for " + missing_text(rendezvous_.missing(entry.flow));
+      if (std::ranges::any_of(flows_[entry.flow].members, is_here))  // or it is over, and its number may be another's
+        line += " waits for " + missing_text(rendezvous_.missing(entry.flow));
     return line;
   }
   const InFlight* const head = rank.queues.head_of_queue(front.stream);

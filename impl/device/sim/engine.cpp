@@ -178,11 +178,11 @@ void Engine::start(std::int32_t r, SharedDevice::Id id) {
 
 void Engine::finish(std::int32_t r, SharedDevice::Id id) {
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
-  const Running& running = rank.running[id];
+  Running& running = rank.running[id];
   if (options_.memory != nullptr) options_.memory->end(running.token);
   record(r, running);
   ++num_operations_;
-  rank.queues.complete(running.item->stream, now_);
+  rank.queues.complete(std::exchange(running.item, nullptr)->stream, now_);
 }
 
 // Transfers -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ namespace underlap::sim {
 
 // Something that the device works on.
 struct Engine::Running {
-  InFlight* item = nullptr;
+  InFlight* item = nullptr;                // null: nothing, its id is free
   std::int64_t start_ns = -1;              // -1: waits for its place on the device
   std::int64_t last_arrival_ns = 0;        // of a call
   std::vector<Rendezvous::Entry> entries;  // of a call

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "impl/device/sim/time_model.hpp"
@@ -52,8 +53,8 @@ class RankQueues {
   /// begin: launches, transfers and uploads, in order. Each is over when complete() says so.
   void advance(std::int64_t now, std::vector<InFlight*>& begin);
 
-  /// The source has more to give after it gave nothing.
-  void resume() { is_over_ = false; }
+  /// The source has more to give after it gave nothing: a host that ran dry goes on at the next advance(), not before.
+  void resume() { host_is_held_ = host_is_held_ || std::exchange(is_over_, false); }
 
   /// The command that runs on `stream` is over.
   void complete(std::uint32_t stream, std::int64_t now);

@@ -258,7 +258,9 @@ double SharedDevice::ns_to_event(const Work& w, bool younger_wait, bool older_wa
   if (!is_waves(w)) return to_end;
   const std::int64_t done = waves_done(w);
   const auto to_wave = [&](std::int64_t wave) {
-    return (static_cast<double>(wave) * tile_ns(w) - in_waves_ns(w)) / w.speed;
+    // More than half a nanosecond, or waves_done() would count it; but for a rounding, which must not become 0 for
+    // ever.
+    return std::max(1.0, (static_cast<double>(wave) * tile_ns(w) - in_waves_ns(w)) / w.speed);
   };
   const bool may_grow = free_sms_ > 0 && w.held < std::min<std::int64_t>(w.tiles - done * w.held, w.time.sms);
   if (older_wait || may_grow) return std::min(to_end, to_wave(done + 1));

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
 #include "impl/device/recording_device.hpp"
 #include "impl/device/sim/virtual_memory.hpp"
 
@@ -12,6 +17,19 @@ class SimDevice final : public RecordingDevice {
   /// `memory` null: nothing has memory. It outlives the device.
   SimDevice(std::int32_t rank, VirtualMemory* memory)
       : RecordingDevice(memory == nullptr ? Detail::costs : Detail::operations), rank_(rank), memory_(memory) {}
+
+  void communicate(const Communicator& communicator, const Tag& tag, std::span<const Transfer> transfers) override {
+    const ProgramCommunicator& declared = program().communicators.at(communicator.id);
+    if (transfers.empty()) throw std::invalid_argument(declared.purpose + ": a group without transfers");
+    for (const Transfer& transfer : transfers) check_transfer(transfer, declared.group);
+    RecordingDevice::communicate(communicator, tag, transfers);
+  }
+
+  void upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) override {
+    if (!destination.is_dense() || std::cmp_not_equal(destination.bytes(), bytes.size()))
+      throw std::invalid_argument(fmt::format("upload of {} bytes to a view of {}", bytes.size(), destination.bytes()));
+    RecordingDevice::upload(stream, tag, destination, bytes);
+  }
 
   /// Reads what has been played so far; without memory fills `bytes` with zeros.
   void download(const View& source, std::span<std::byte> bytes) override {

@@ -14,8 +14,8 @@ namespace underlap::sim {
 /// Values in virtual time: the tensors of all ranks, and what is being done to them.
 ///
 /// An operation takes its `in` and `inout` views as they stand when it begins, with `out` filled with NaN, and what it
-/// computes appears when it ends. Where two uses that conflict are in flight on one rank at once, both publish NaN: a
-/// race that the times of this run let happen cannot go unnoticed.
+/// computes appears when it ends. Where two uses that conflict are in flight on one rank at once, both publish NaN, and
+/// so do the peers that receive from one of them: a race that the times of this run let happen cannot go unnoticed.
 class VirtualMemory {
  public:
   using Token = std::uint32_t;

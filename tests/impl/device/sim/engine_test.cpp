@@ -9,6 +9,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Interval = World::Interval;
 
 Transfer all_reduce(const Tensor& t) {
@@ -106,6 +107,27 @@ TEST(Engine, TheHostStopsWhereItSynchronisesAndWhereItsLaunchQueueIsFull) {
   }
 }
 
+TEST(Engine, AHostThatIsGivenMoreAfterAPlayGoesOnFromItsEnd) {
+  World world(1);
+  world.times.host_ = {.launch_ns = 30};
+  RecordingDevice& d = world[0];
+  const Stream a = d.create_stream("a");
+  Engine engine(world.times, {}, {[&d]() -> std::optional<Program> {
+                  if (d.program().commands.empty()) return std::nullopt;
+                  return d.take_program();
+                }});
+  d.launch(a, named("first"), kernel(1000));
+  engine.play();
+  EXPECT_EQ(engine.take_trace().end_ns(0), 1030);
+  d.synchronize();
+  d.launch(a, named("second"), kernel(10));
+  engine.play();
+  const Trace second = engine.take_trace();
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second.tracks.at(second.track(0)).name, "a");
+  EXPECT_EQ(second.start_ns()[0], 1060) << "it was not known before 1030, and its launch costs 30";
+}
+
 // A resident transfer that holds some multiprocessors, beside a kernel on another stream.
 World::Times beside_transfers(World& world, int sms, const Operation& operation, Priority priority = Priority::normal,
                               std::size_t copy_first_ns = 0) {
@@ -157,6 +179,26 @@ TEST(Multiprocessors, ATransferOfNormalPriorityWaitsForTheTailOfARunningGemmOneO
   const auto soon = beside_transfers(high, 20, waves(3000, 250), Priority::high, 500);
   EXPECT_EQ(soon.at("0 dp sum").start, 1001);
   EXPECT_EQ(soon.at("0 compute kernel"), (Interval{1, 3001})) << "100, 80, then the 70 that are left";
+}
+
+// A wave that ends half a nanosecond from now, give or take a rounding: asking for the present would go on for ever.
+TEST(Multiprocessors, TheEndOfAWaveIsNeverAskedForAtThePresent) {
+  for (int half = 1; half < 3000; ++half) {
+    SharedDevice device({.sms = 100, .hbm_bytes_per_ns = 1000});
+    const double alone_ns = (half + 0.5) * 0.4 * 11 / 3;  // 11 waves of which 3 end there, at 0.4 of full speed
+    device.add_kernel({.form = KernelTime::Form::waves,
+                       .alone_ns = alone_ns,
+                       .tiles = 1100,
+                       .sms = 100,
+                       .hbm_bytes = alone_ns * 1250},
+                      Priority::normal);
+    device.begin_flow(0, {.hbm = 1000});
+    SharedDevice::Changes changes;
+    device.advance(0, changes);
+    device.add_transfers(60, Priority::high);
+    for (int i = 0; i < 3; ++i) device.advance(half, changes);
+    ASSERT_GT(device.next_event_ns(), half);
+  }
 }
 
 TEST(Bandwidth, TwoThatFillTheMemoryShareItAndALightOneKeepsWhatItWants) {
@@ -272,6 +314,50 @@ TEST(Deadlock, MembersOfOneCollectiveThatMeanDifferentThingsAreNamed) {
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 0 dp: sum: all_reduce of 100 bytes of f32"),
                                     HasSubstr("rank 1 dp: sum: all_reduce of 104 bytes of f32")));
+  }
+}
+
+TEST(Deadlock, OfACallOnlyTheMessagesThatAreNotOverAreNamed) {
+  World world(3);
+  for (std::int32_t r = 0; r < 2; ++r) {
+    RecordingDevice& d = world[static_cast<std::size_t>(r)];
+    const Communicator pp = d.declare("pp", world.group(r));
+    const View x = flat(d.allocate("x", DataType::f32, 25));
+    const auto send = [&x](std::int32_t to) {
+      return Transfer{.collective = Collective::send, .input = x, .output = {}, .peer = to};
+    };
+    const Transfer receive{.collective = Collective::receive, .input = {}, .output = x, .peer = 0};
+    const std::vector<Transfer> both{send(1), send(2)};
+    d.communicate(pp, named("hop"), r == 0 ? std::span(both) : std::span(&receive, 1));
+  }
+  try {
+    world.play();
+    FAIL() << "no deadlock was found";
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("after 100 ns"), HasSubstr("rank 0 pp: hop waits for rank 2"),
+                                    Not(HasSubstr("multiprocessors"))));
+  }
+}
+
+// A command may stand where one that is long over stood in memory: how many lie between decides it.
+TEST(Deadlock, WhatIsOverIsNotTakenForWhatStandsInItsPlace) {
+  for (int num_between = 0; num_between < 60; ++num_between) {
+    World world(2);
+    RecordingDevice& d = world[0];
+    const Communicator dp = d.declare("dp", world.group(0));
+    const Stream other = d.create_stream("other");
+    d.launch(dp.stream, named("short"), kernel(1, {.sms = -1}));
+    d.launch(other, named("long"), kernel(5, {.sms = -1}));
+    for (int i = 0; i < num_between; ++i) d.synchronize(), d.mark(dp.stream, 0, i);
+    d.synchronize();
+    const Transfer t = all_reduce(d.allocate("x", DataType::f32, 25));
+    d.communicate(dp, named("sum"), {&t, 1});
+    try {
+      world.play();
+      FAIL() << "no deadlock was found";
+    } catch (const MachineError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("rank 0 dp: sum waits for rank 1")) << num_between;
+    }
   }
 }
 
