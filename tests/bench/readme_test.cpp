@@ -19,7 +19,7 @@ namespace underlap::bench {
 namespace {
 
 const std::filesystem::path kRoot = UNDERLAP_SOURCE_DIR;
-constexpr int kTableWidth = 160;
+constexpr int kTableWidth = 172;
 constexpr int kTimelineWidth = 118;
 
 std::string read(const std::filesystem::path& path) {
