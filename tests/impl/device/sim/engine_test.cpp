@@ -181,6 +181,24 @@ TEST(Multiprocessors, ATransferOfNormalPriorityWaitsForTheTailOfARunningGemmOneO
   EXPECT_EQ(soon.at("0 compute kernel"), (Interval{1, 3001})) << "100, 80, then the 70 that are left";
 }
 
+TEST(Multiprocessors, AKernelThatWaitsKeepsWhatIsFreeFromYoungerOnesButNotFromTransfersThatNeedNone) {
+  World world(1);
+  RecordingDevice& d = world[0];
+  const auto launch = [&d](const char* name, int sms) {
+    d.launch(d.create_stream(name), named("it"), kernel(100, {.sms = -sms}));
+  };
+  launch("runs", 60);
+  launch("waits", 60);
+  launch("would fit", 10);
+  const Communicator dp = d.declare("dp", world.group(0), {.sms = 0});
+  const Transfer t = all_reduce(d.allocate("x", DataType::f32, 5));
+  d.communicate(dp, named("it"), {&t, 1});
+  const auto times = world.play();
+  EXPECT_EQ(times.at("0 waits it"), (Interval{100, 200}));
+  EXPECT_EQ(times.at("0 would fit it"), (Interval{100, 200}));
+  EXPECT_EQ(times.at("0 dp it"), (Interval{0, 20}));
+}
+
 // A wave that ends half a nanosecond from now, give or take a rounding: asking for the present would go on for ever.
 TEST(Multiprocessors, TheEndOfAWaveIsNeverAskedForAtThePresent) {
   for (int half = 1; half < 3000; ++half) {
