@@ -8,6 +8,10 @@
 
 namespace underlap {
 
+DataType dtype_of(const Transfer& transfer) {
+  return transfer.input.elements() > 0 ? transfer.input.tensor.dtype : transfer.output.tensor.dtype;
+}
+
 std::int64_t message_bytes(const Transfer& transfer) {
   return std::max(transfer.input.bytes(), transfer.output.bytes());
 }

@@ -71,6 +71,9 @@ struct Transfer {
   std::int32_t peer = -1;
 };
 
+/// The element type that a transfer carries.
+DataType dtype_of(const Transfer&);
+
 /// The message size of a transfer as nccl-tests counts it: the larger of its two buffers, in bytes.
 std::int64_t message_bytes(const Transfer&);
 

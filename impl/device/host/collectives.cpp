@@ -62,9 +62,7 @@ class GroupRun {
   static bool reduces(const Transfer& t) {
     return t.collective == Collective::reduce_scatter || t.collective == Collective::all_reduce;
   }
-  static std::int64_t element_bytes(const Transfer& t) {
-    return size_of(t.input.elements() > 0 ? t.input.tensor.dtype : t.output.tensor.dtype);
-  }
+  static std::int64_t element_bytes(const Transfer& t) { return size_of(dtype_of(t)); }
   Piece input_piece(const Transfer& t, std::int64_t i) const {
     return piece(t.input.elements(), element_bytes(t), i, n_);
   }

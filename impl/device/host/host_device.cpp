@@ -193,12 +193,11 @@ void HostDevice::communicate(const Communicator& handle, const Tag& tag, std::sp
     if (transfer.input.elements() > 0) check_bounds(transfer.input), bound.input = bind(transfer.input).data;
     if (transfer.output.elements() > 0) check_bounds(transfer.output), bound.output = bind(transfer.output).data;
     command.transfers.push_back(bound);
-    command.record.transfers.push_back(
-        {.collective = transfer.collective,
-         .dtype = transfer.input.elements() > 0 ? transfer.input.tensor.dtype : transfer.output.tensor.dtype,
-         .peer = transfer.peer,
-         .bytes = message_bytes(transfer),
-         .bytes_on_wire = 0});
+    command.record.transfers.push_back({.collective = transfer.collective,
+                                        .dtype = dtype_of(transfer),
+                                        .peer = transfer.peer,
+                                        .bytes = message_bytes(transfer),
+                                        .bytes_on_wire = 0});
   }
   streams_.at(handle.stream.id)->worker->enqueue(std::move(command));
 }

@@ -156,16 +156,6 @@ KernelTime CostModel::kernel(const Cost& cost, Precision precision, int layernor
   return {};
 }
 
-KernelTime CostModel::copy_on_device(std::int64_t bytes) const {
-  const double moved = 2 * static_cast<double>(bytes);
-  return {.form = KernelTime::Form::copy,
-          .alone_ns = overhead_ns(hardware_) + hbm_ns(hardware_, moved),
-          .fixed_ns = overhead_ns(hardware_),
-          .tiles = 0,
-          .sms = 0,
-          .hbm_bytes = moved};
-}
-
 KernelTime CostModel::copy_from_host(std::int64_t bytes) const {
   return {.form = KernelTime::Form::copy,
           .alone_ns = overhead_ns(hardware_) + static_cast<double>(bytes) / hardware_.gpu.host_link_gb_per_s.value,

@@ -28,9 +28,6 @@ class CostModel {
   /// Throws std::invalid_argument for an fp8 GEMM on a GPU without fp8, and a margin that leaves no SM.
   KernelTime kernel(const Cost& cost, Precision precision = Precision::bf16, int layernorm_sm_margin = 0) const;
 
-  /// The time of a copy inside the device's own memory by a copy engine.
-  KernelTime copy_on_device(std::int64_t bytes) const;
-
   /// The time of a copy between the host's memory and the device's by a copy engine.
   KernelTime copy_from_host(std::int64_t bytes) const;
 

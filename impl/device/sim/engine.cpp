@@ -301,7 +301,7 @@ void Engine::record(std::int32_t r, const Running& running) {
                                     .transfers = {}};
   for (const Transfer& t : transfers)
     communication.transfers.push_back({.collective = t.collective,
-                                       .dtype = t.input.elements() > 0 ? t.input.tensor.dtype : t.output.tensor.dtype,
+                                       .dtype = dtype_of(t),
                                        .peer = t.peer,
                                        .bytes = message_bytes(t),
                                        .bytes_on_wire = bytes_on_wire(t, program.group_size(command))});

@@ -11,10 +11,6 @@ namespace {
 
 bool is_message(const Transfer& t) { return t.collective == Collective::send || t.collective == Collective::receive; }
 
-DataType dtype_of(const Transfer& t) {
-  return t.collective == Collective::receive ? t.output.tensor.dtype : t.input.tensor.dtype;
-}
-
 // Whether two members mean the same collective.
 bool agree(const Transfer& a, const Transfer& b) {
   return a.collective == b.collective && dtype_of(a) == dtype_of(b) && a.input.elements() == b.input.elements() &&

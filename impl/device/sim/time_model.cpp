@@ -6,10 +6,7 @@ namespace underlap::sim {
 std::vector<TransferShape> shapes_of(const Program& program, const ProgramCommand& call) {
   std::vector<TransferShape> shapes;
   for (const Transfer& t : program.transfers(call))
-    shapes.push_back({.collective = t.collective,
-                      .dtype = t.input.elements() > 0 ? t.input.tensor.dtype : t.output.tensor.dtype,
-                      .bytes = message_bytes(t),
-                      .peer = t.peer});
+    shapes.push_back({.collective = t.collective, .dtype = dtype_of(t), .bytes = message_bytes(t), .peer = t.peer});
   return shapes;
 }
 
