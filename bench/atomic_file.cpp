@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -14,7 +14,7 @@
 #include "impl/device/host/host_device.hpp"
 #include "impl/device/without_transfers.hpp"
 #include "impl/step/trainer.hpp"
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::bench {
 namespace {

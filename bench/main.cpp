@@ -12,7 +12,7 @@
 
 #include "bench/commands.hpp"
 #include "bench/machine.hpp"
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -20,9 +20,9 @@
 #include "bench/summary.hpp"
 #include "bench/verify.hpp"
 #include "impl/device/sim/machine.hpp"
+#include "platform/errors.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
-#include "profiler/trace/errors.hpp"
 
 namespace underlap::bench {
 namespace {

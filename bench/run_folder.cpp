@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "bench/machine.hpp"
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::bench {
 

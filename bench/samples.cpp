@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "platform/errors.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/windows.hpp"
-#include "profiler/trace/errors.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernels/elementwise/elementwise.hpp"
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap {
 

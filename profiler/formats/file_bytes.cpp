@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::formats {
 namespace {

@@ -13,9 +13,9 @@
 #include <system_error>
 #include <utility>
 
+#include "platform/errors.hpp"
 #include "profiler/formats/file_bytes.hpp"
 #include "profiler/formats/perfetto_encoder.hpp"
-#include "profiler/trace/errors.hpp"
 
 namespace underlap::formats {
 namespace {

@@ -15,7 +15,7 @@
 #include <stdexcept>
 
 #include "bench/atomic_file.hpp"
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 #include "tests/bench/sample_results.hpp"
 
 namespace underlap::bench {

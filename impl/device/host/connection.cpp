@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::host {
 

@@ -16,7 +16,7 @@
 
 #include "impl/device/host/connection.hpp"
 #include "impl/device/host/thread_priority.hpp"
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::host {
 namespace {

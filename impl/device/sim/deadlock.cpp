@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "impl/device/sim/engine_state.hpp"
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::sim {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "kernels/bf16.hpp"
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 #include "tests/impl/device/ranks.hpp"
 
 namespace underlap::host {

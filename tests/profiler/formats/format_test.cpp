@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::formats {

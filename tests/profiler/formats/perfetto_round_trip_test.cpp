@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "platform/errors.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto_reader.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
-#include "profiler/trace/errors.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 

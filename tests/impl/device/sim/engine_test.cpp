@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "profiler/trace/errors.hpp"
+#include "platform/errors.hpp"
 #include "tests/impl/device/sim/world.hpp"
 
 namespace underlap::sim {
