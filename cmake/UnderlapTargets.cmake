@@ -1,10 +1,10 @@
 # Flags of every target, and one function for a layer's library and one for its tests.
 add_library(underlap_flags INTERFACE)
 target_include_directories(underlap_flags INTERFACE ${PROJECT_SOURCE_DIR})
-# nvcc takes its own options, and hands -Xcompiler's to the host compiler. CMake 3.25 knows no CUDA_STANDARD 20 for it.
+# nvcc takes its own options, and hands -Xcompiler's to the host compiler.
 target_compile_options(underlap_flags INTERFACE
                        $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-psabi>
-                       $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-Xcompiler=-Wall,-Wextra,-Wno-psabi;--expt-relaxed-constexpr>)
+                       $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi;--expt-relaxed-constexpr>)
 foreach(sanitizer IN LISTS UNDERLAP_SANITIZE)
   target_compile_options(underlap_flags INTERFACE
                          $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizer};-fno-omit-frame-pointer;-fno-sanitize-recover=all>)

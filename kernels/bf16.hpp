@@ -10,14 +10,14 @@ namespace underlap {
 struct bf16 {
   std::uint16_t bits = 0;
 
-  bf16() = default;
-  explicit bf16(float value) {
+  constexpr bf16() = default;
+  constexpr explicit bf16(float value) {
     const auto word = std::bit_cast<std::uint32_t>(value);
     const bool is_nan = (word & 0x7FFFFFFFU) > 0x7F800000U;
     // A NaN whose payload lies in the lower half must not round into an infinity.
     bits = static_cast<std::uint16_t>(is_nan ? (word >> 16) | 0x0040U : (word + 0x7FFFU + ((word >> 16) & 1U)) >> 16);
   }
-  explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  constexpr explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
 }  // namespace underlap

@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/elementwise/elementwise_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
 
 namespace underlap::kernels {
 namespace {
-
-struct Parameters {
-  double value = 0;
-};
 
 void residual_add_form(const Arguments& views) {
   const BoundView &a = views[0], &b = views[1], &out = views[2];
@@ -29,7 +26,7 @@ void residual_add_form(const Arguments& views) {
 
 void scale_form(const Arguments& views) {
   const BoundView& x = views[0];
-  const auto factor = static_cast<float>(views.parameters<Parameters>().value);
+  const auto factor = static_cast<float>(views.parameters<ElementwiseParameters>().value);
   with_float_type(x.dtype, [&]<class T>(T*) {
     for (std::int64_t r = 0; r < x.rows; ++r) {
       T* const row = x.row<T>(r);
@@ -45,7 +42,7 @@ void fill_rows(const BoundView& x, T value) {
 
 void fill_form(const Arguments& views) {
   const BoundView& x = views[0];
-  const double value = views.parameters<Parameters>().value;
+  const double value = views.parameters<ElementwiseParameters>().value;
   switch (x.dtype) {
     case DataType::f32: return fill_rows(x, static_cast<float>(value));
     case DataType::bf16: return fill_rows(x, bf16(static_cast<float>(value)));
@@ -76,7 +73,7 @@ Operation scale(const View& x, double factor) {
   return Operation(name, scale_form,
                    {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes(), .bytes_written = x.bytes()},
                    {{x, Access::inout}})
-      .with_parameters(Parameters{factor});
+      .with_parameters(ElementwiseParameters{factor});
 }
 
 Operation fill(const View& x, double value) {
@@ -84,7 +81,7 @@ Operation fill(const View& x, double value) {
   require(kName, x, {"x", x.rows, x.cols, {x.tensor.dtype}});
   static const NameId name = intern(kName);
   return Operation(name, fill_form, {.flops = 0, .bytes_read = 0, .bytes_written = x.bytes()}, {{x, Access::out}})
-      .with_parameters(Parameters{value});
+      .with_parameters(ElementwiseParameters{value});
 }
 
 std::span<const KernelInfo> list_elementwise() {

@@ -53,6 +53,10 @@ inline void write_element(std::byte* to, DataType dtype, double value) {
   }
 }
 
+/// Runs one form of `operation` on host memory and waits for it. The program that a test is linked into says which: the
+/// CPU form, or the CUDA form on a GPU that the host plays, or on a real one.
+void run_form(const Operation& operation, std::span<const BoundView> views);
+
 /// The tensors of one test, in host memory.
 class Memory {
  public:
@@ -173,7 +177,7 @@ inline std::vector<GuardedView> run_once(Memory& memory, const Operation& operat
   for (const Use& use : operation.uses()) views.emplace_back(memory, use);
   std::vector<BoundView> bound;
   for (GuardedView& view : views) bound.push_back(view.bound());
-  operation.cpu()(Arguments(bound, operation.parameters()));
+  run_form(operation, bound);
   return views;
 }
 

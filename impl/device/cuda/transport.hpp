@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "impl/device/device.hpp"
+
+struct CUstream_st;
+
+namespace underlap::cuda {
+
+/// A transfer with device memory behind its views.
+struct DeviceTransfer {
+  Transfer transfer;
+  std::byte* input = nullptr;
+  std::byte* output = nullptr;
+};
+
+/// What carries the transfers of one communicator.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  /// Enqueues `transfers` as one group on `stream` and returns at once. `sequence` counts the groups of this channel.
+  /// Throws MachineError where the library or the device refuses.
+  virtual void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) = 0;
+};
+
+/// What joins the ranks: NCCL, or the emulated link of a rank that is alone on its GPU.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// Connects this member of `group`. All members call it for the same communicators in the same order, with no kernel
+  /// in flight. Throws MachineError naming the communicator and who is missing.
+  virtual std::unique_ptr<Channel> connect(std::uint32_t index, std::string_view purpose, const Group& group,
+                                           const CommunicatorHints& hints) = 0;
+
+  /// The link in words, as results carry it: "nccl 2.28.9", "emulated 450 GB/s, 16 SMs".
+  virtual std::string link() const = 0;
+
+  /// Ends all transfers in flight, on all ranks: whoever waits for one is woken with an error. From any thread.
+  virtual void abort() noexcept = 0;
+};
+
+}  // namespace underlap::cuda

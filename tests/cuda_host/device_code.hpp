@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What CUDA's device code needs to run on the host: the compiler's built-in variables and functions, played by fibers.
+// The build includes it ahead of a .cu file that the host compiler reads.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+namespace underlap::cuda_host {
+
+/// The indices of the thread that runs now.
+struct ThreadPlace {
+  uint3 thread{};
+  uint3 block{};
+  dim3 block_size;
+  dim3 grid_size;
+};
+const ThreadPlace& here();
+
+/// Waits for all threads of the block that are still running.
+void block_barrier();
+/// Waits for the threads of `mask` in this thread's warp. Dies with a message where one of them can never come.
+void warp_barrier(unsigned mask);
+/// This thread's place in its warp's exchange buffer of 8 bytes a lane; `lane` may be any of 0 to 31.
+std::byte* exchange_slot(unsigned lane);
+std::byte* dynamic_shared_memory();
+/// Nanoseconds that rise with every call.
+unsigned long long global_timer();
+
+/// Enqueues a kernel whose threads each call `thread_code`.
+cudaError_t launch_kernel(unsigned blocks, unsigned threads, std::size_t shared_bytes, cudaStream_t stream,
+                          std::function<void()> thread_code);
+
+template <class T>
+T exchange(unsigned mask, T value, unsigned from_lane) {
+  static_assert(sizeof(T) <= 8);
+  std::memcpy(exchange_slot(here().thread.x % 32), &value, sizeof value);
+  warp_barrier(mask);
+  std::memcpy(&value, exchange_slot(from_lane % 32), sizeof value);
+  warp_barrier(mask);
+  return value;
+}
+
+}  // namespace underlap::cuda_host
+
+#define threadIdx (::underlap::cuda_host::here().thread)
+#define blockIdx (::underlap::cuda_host::here().block)
+#define blockDim (::underlap::cuda_host::here().block_size)
+#define gridDim (::underlap::cuda_host::here().grid_size)
+// One block runs at a time, so what its threads share can be what the operating system's thread keeps.
+#undef __shared__
+#define __shared__ static thread_local
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __forceinline__
+#define __forceinline__ inline
+
+inline void __syncthreads() { underlap::cuda_host::block_barrier(); }
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFU) { underlap::cuda_host::warp_barrier(mask); }
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline void __nanosleep(unsigned) {}
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int lane) {
+  return underlap::cuda_host::exchange(mask, value, static_cast<unsigned>(lane));
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes) {
+  return underlap::cuda_host::exchange(mask, value, threadIdx.x % 32 ^ static_cast<unsigned>(lanes));
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned by) {
+  const unsigned lane = threadIdx.x % 32;
+  return underlap::cuda_host::exchange(mask, value, lane + by < 32 ? lane + by : lane);
+}
+
+// Threads run one at a time: plain reads and writes are atomic.
+template <class T, class U>
+T atomicAdd(T* at, U value) {
+  const T old = *at;
+  *at = static_cast<T>(old + value);
+  return old;
+}
+template <class T, class U>
+T atomicMax(T* at, U value) {
+  const T old = *at;
+  *at = std::max(old, static_cast<T>(value));
+  return old;
+}
+template <class T, class U>
+T atomicOr(T* at, U value) {
+  const T old = *at;
+  *at = old | static_cast<T>(value);
+  return old;
+}
+template <class T, class U>
+T atomicExch(T* at, U value) {
+  const T old = *at;
+  *at = static_cast<T>(value);
+  return old;
+}
+template <class T, class U, class V>
+T atomicCAS(T* at, U expected, V value) {
+  const T old = *at;
+  if (old == static_cast<T>(expected)) *at = static_cast<T>(value);
+  return old;
+}
+
+template <class T>
+T __ldg(const T* at) {
+  return *at;
+}
+inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
+inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+inline float __int_as_float(int value) { return std::bit_cast<float>(value); }
+inline float __uint_as_float(unsigned value) { return std::bit_cast<float>(value); }
+// Separate roundings, whatever the compiler may contract.
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fsqrt_rn(float a) { return std::sqrt(a); }
+inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline float __frcp_rn(float a) { return 1.0F / a; }
+inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>((static_cast<std::uint64_t>(a) * b) >> 32);
+}
+inline float rsqrtf(float value) { return 1.0F / std::sqrt(value); }
+inline float __expf(float value) { return std::exp(value); }

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cuda_host/fibers.hpp"
+
+#include <ucontext.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace underlap::cuda_host {
+namespace {
+
+constexpr std::size_t kStackBytes = 128 * 1024;
+constexpr unsigned kWarp = 32;
+
+enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, done };
+
+/// One CUDA thread: a context with a stack of its own.
+struct Fiber {
+  ucontext_t context{};
+  std::unique_ptr<std::byte[]> stack = std::make_unique<std::byte[]>(kStackBytes);
+  State state = State::done;
+  unsigned warp_mask = 0;
+  uint3 thread{};
+  void* sanitizer_state = nullptr;
+};
+
+[[noreturn]] void die(const char* what) {
+  std::fprintf(stderr, "cuda_host: %s\n", what);
+  std::abort();
+}
+
+/// The block that this operating-system thread runs now.
+class Block {
+ public:
+  void run(const KernelLaunch& launch, uint3 index, std::mt19937_64& random);
+  void wait(State barrier, unsigned mask);
+
+  ThreadPlace place;
+  std::vector<std::array<std::byte, 8 * kWarp>> exchange;  // by warp
+  std::vector<std::uint64_t> shared;
+
+ private:
+  static void enter();
+  void prepare(unsigned threads);
+  void resume(Fiber& fiber);
+  void leave(Fiber& fiber);
+  bool release_warps(unsigned threads);
+  bool release_block(unsigned threads);
+
+  const std::function<void()>* code_ = nullptr;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  Fiber* running_ = nullptr;
+  ucontext_t scheduler_{};
+  std::exception_ptr failure_;
+  void* scheduler_state_ = nullptr;
+  const void* scheduler_stack_ = nullptr;
+  std::size_t scheduler_stack_bytes_ = 0;
+};
+
+thread_local Block* current = nullptr;
+
+void Block::enter() {
+  Block& block = *current;
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(nullptr, &block.scheduler_stack_, &block.scheduler_stack_bytes_);
+#endif
+  Fiber& fiber = *block.running_;
+  try {
+    (*block.code_)();
+  } catch (...) {
+    block.failure_ = std::current_exception();
+  }
+  fiber.state = State::done;
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(nullptr, block.scheduler_stack_, block.scheduler_stack_bytes_);
+#endif
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(block.scheduler_state_, 0);
+#endif
+  setcontext(&block.scheduler_);
+  die("a finished thread was resumed");
+}
+
+void Block::prepare(unsigned threads) {
+  while (fibers_.size() < threads) fibers_.push_back(std::make_unique<Fiber>());
+  exchange.resize((threads + kWarp - 1) / kWarp);
+  for (unsigned t = 0; t < threads; ++t) {
+    Fiber& fiber = *fibers_[t];
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = kStackBytes;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, &Block::enter, 0);
+    fiber.state = State::ready;
+    fiber.thread = {t, 0, 0};
+#if defined(__SANITIZE_THREAD__)
+    if (fiber.sanitizer_state == nullptr) fiber.sanitizer_state = __tsan_create_fiber(0);
+#endif
+  }
+}
+
+void Block::resume(Fiber& fiber) {
+  running_ = &fiber;
+  place.thread = fiber.thread;
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&scheduler_state_, fiber.stack.get(), kStackBytes);
+#endif
+#if defined(__SANITIZE_THREAD__)
+  scheduler_state_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(fiber.sanitizer_state, 0);
+#endif
+  swapcontext(&scheduler_, &fiber.context);
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(scheduler_state_, nullptr, nullptr);
+#endif
+}
+
+void Block::leave(Fiber& fiber) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&fiber.sanitizer_state, scheduler_stack_, scheduler_stack_bytes_);
+#endif
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(scheduler_state_, 0);
+#endif
+  swapcontext(&fiber.context, &scheduler_);
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(fiber.sanitizer_state, &scheduler_stack_, &scheduler_stack_bytes_);
+#endif
+}
+
+void Block::wait(State barrier, unsigned mask) {
+  Fiber& fiber = *running_;
+  fiber.state = barrier;
+  fiber.warp_mask = mask;
+  leave(fiber);
+}
+
+bool Block::release_warps(unsigned threads) {
+  bool released = false;
+  for (unsigned first = 0; first < threads; first += kWarp) {
+    const unsigned lanes = std::min(kWarp, threads - first);
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      if (fibers_[first + lane]->state != State::at_warp_barrier) continue;
+      const unsigned mask = fibers_[first + lane]->warp_mask;
+      const auto arrived = [&](unsigned other) {
+        const Fiber& fiber = *fibers_[first + other];
+        return fiber.state == State::at_warp_barrier && fiber.warp_mask == mask;
+      };
+      bool all = true;
+      for (unsigned other = 0; other < lanes; ++other)
+        if ((mask >> other & 1U) != 0 && !arrived(other)) all = false;
+      if (!all) continue;
+      for (unsigned other = 0; other < lanes; ++other)
+        if ((mask >> other & 1U) != 0) fibers_[first + other]->state = State::ready;
+      released = true;
+    }
+  }
+  return released;
+}
+
+bool Block::release_block(unsigned threads) {
+  bool any = false;
+  for (unsigned t = 0; t < threads; ++t) {
+    if (fibers_[t]->state == State::at_warp_barrier) return false;
+    any = any || fibers_[t]->state == State::at_block_barrier;
+  }
+  for (unsigned t = 0; t < threads; ++t)
+    if (fibers_[t]->state == State::at_block_barrier) fibers_[t]->state = State::ready;
+  return any;
+}
+
+void Block::run(const KernelLaunch& launch, uint3 index, std::mt19937_64& random) {
+  prepare(launch.threads);
+  code_ = &launch.thread_code;
+  place.block = index;
+  place.block_size = dim3(launch.threads);
+  place.grid_size = dim3(launch.blocks);
+  shared.assign((launch.shared_bytes + 7) / 8, ~std::uint64_t{0});
+  failure_ = nullptr;
+  std::vector<unsigned> order(launch.threads);
+  std::iota(order.begin(), order.end(), 0U);
+  // Shuffling at every barrier is slow; a new start and direction breaks the same orders.
+  std::shuffle(order.begin(), order.end(), random);
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const unsigned t : order) {
+      if (fibers_[t]->state != State::ready) continue;
+      progress = true;
+      resume(*fibers_[t]);
+    }
+    std::reverse(order.begin(), order.end());
+    progress = release_warps(launch.threads) || release_block(launch.threads);
+  }
+  for (unsigned t = 0; t < launch.threads; ++t)
+    if (fibers_[t]->state != State::done)
+      die("a thread waits at a barrier that others of its warp or block never reach");
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+}  // namespace
+
+const ThreadPlace& here() { return current->place; }
+void block_barrier() { current->wait(State::at_block_barrier, 0); }
+void warp_barrier(unsigned mask) { current->wait(State::at_warp_barrier, mask); }
+std::byte* exchange_slot(unsigned lane) {
+  return current->exchange[current->place.thread.x / kWarp].data() + std::size_t{8} * lane;
+}
+std::byte* dynamic_shared_memory() { return reinterpret_cast<std::byte*>(current->shared.data()); }
+unsigned long long global_timer() {
+  static thread_local unsigned long long now = 0;
+  return now += 32;
+}
+
+void run_kernel(const KernelLaunch& launch, std::mt19937_64& random) {
+  thread_local Block block;
+  current = &block;
+  std::vector<unsigned> order(launch.blocks);
+  std::iota(order.begin(), order.end(), 0U);
+  std::shuffle(order.begin(), order.end(), random);
+  for (const unsigned index : order) block.run(launch, {index, 0, 0}, random);
+  current = nullptr;
+}
+
+}  // namespace underlap::cuda_host

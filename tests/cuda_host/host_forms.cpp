@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// run_form on the machine of queues.
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "kernels/cuda/check.hpp"
+#include "kernels/cuda/forms.hpp"
+#include "tests/kernels/run_operation.hpp"
+
+namespace underlap::test {
+namespace {
+
+/// Memory of one operation, filled with NaN each time it is taken.
+class TestWorkspace final : public cuda::Workspace {
+ public:
+  std::byte* take(std::int64_t bytes) override {
+    blocks_.emplace_back(static_cast<std::size_t>(bytes + 255), std::byte{0xFF});
+    void* begin = blocks_.back().data();
+    std::size_t space = blocks_.back().size();
+    return static_cast<std::byte*>(std::align(256, static_cast<std::size_t>(bytes), begin, space));
+  }
+
+ private:
+  std::vector<std::vector<std::byte>> blocks_;
+};
+
+}  // namespace
+
+// A fault that a kernel reports is thrown as the CPU form throws it.
+void run_form(const Operation& operation, std::span<const BoundView> views) {
+  cudaStream_t stream = nullptr;
+  cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  TestWorkspace workspace;
+  std::uint32_t faults = 0;
+  cuda::LaunchContext context{.stream = stream, .num_sms = 4, .workspace = &workspace, .faults = &faults};
+  cuda::cuda_form(operation.name())(Arguments(views, operation.parameters()), context);
+  cuda::check(cudaStreamSynchronize(stream));
+  cuda::check(cudaStreamDestroy(stream));
+  if (faults != 0) throw std::invalid_argument("a kernel met an index outside its table");
+}
+
+}  // namespace underlap::test

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace underlap::cuda_host {
+
+/// Something that a stream has been told to do.
+struct Item {
+  std::function<bool()> ready;  ///< whether it may run now; empty: always. Asked only while it is its stream's first
+  std::function<void()> run;
+};
+
+}  // namespace underlap::cuda_host
+
+// The opaque types of CUDA's headers, as this machine understands them.
+struct CUstream_st {
+  std::deque<underlap::cuda_host::Item> items;
+  int priority = 0;
+  std::uint64_t num_done = 0;
+  std::uint64_t num_enqueued = 0;
+};
+struct CUevent_st {
+  CUstream_st* stream = nullptr;  ///< of the last record; nullptr: never recorded
+  std::uint64_t position = 0;     ///< in that stream
+};
+
+namespace underlap::cuda_host {
+
+/// A GPU made of queues. What is enqueued runs only while somebody waits, one item at a time, and the next stream is
+/// drawn at random among those whose first item may run: any order that CUDA allows, and mostly not the one in which
+/// things were enqueued. A missing wait shows as a wrong result. All ranks of a process share the machine.
+class Machine {
+ public:
+  static Machine& instance();
+
+  /// What cudaGetDeviceCount and cudaDriverGetVersion say from now on, and where random orders start.
+  void reset(int num_devices, std::uint64_t seed);
+
+  CUstream_st* create_stream(int priority);
+  void destroy_stream(CUstream_st* stream);
+  void enqueue(CUstream_st* stream, Item item);
+
+  /// Runs items of all streams until `done` holds. cudaErrorLaunchTimeout where for 20 s nothing can run;
+  /// cudaErrorLaunchFailure after a kernel has thrown (what() says what).
+  cudaError_t run_until(const std::function<bool()>& done);
+
+  int num_devices() const { return num_devices_; }
+  std::size_t num_streams();
+  bool has_passed(const CUevent_st& event) const;
+  const std::string& what() const { return what_; }
+  std::mutex& mutex() { return mutex_; }
+  std::mt19937_64& random() { return random_; }
+  /// The calls that reached the runtime so far, by name: what a test of a device's manners reads.
+  std::vector<std::string> calls;
+
+ private:
+  bool run_one();
+
+  std::mutex mutex_;  // of everything here: items run under it
+  std::condition_variable changed_;
+  std::vector<CUstream_st*> streams_;
+  std::mt19937_64 random_{1};
+  int num_devices_ = 1;
+  bool failed_ = false;
+  std::string what_;
+};
+
+}  // namespace underlap::cuda_host

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of the CUDA runtime that Underlap calls, played by the machine of queues. Linked in place of the
+// runtime by tests that have no GPU.
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "tests/cuda_host/fibers.hpp"
+#include "tests/cuda_host/machine.hpp"
+
+using underlap::cuda_host::Machine;
+
+namespace {
+
+Machine& machine() { return Machine::instance(); }
+
+cudaError_t called(const char* name, cudaError_t result = cudaSuccess) {
+  const std::lock_guard lock(machine().mutex());
+  machine().calls.emplace_back(name);
+  return result;
+}
+
+void* allocate(std::size_t bytes) {
+  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (memory != nullptr) std::memset(memory, 0xFF, bytes);
+  return memory;
+}
+
+}  // namespace
+
+namespace underlap::cuda_host {
+
+cudaError_t launch_kernel(unsigned blocks, unsigned threads, std::size_t shared_bytes, cudaStream_t stream,
+                          std::function<void()> thread_code) {
+  if (blocks == 0 || threads == 0 || threads > 1024 || shared_bytes > 227 * 1024) return cudaErrorInvalidConfiguration;
+  KernelLaunch launch{
+      .blocks = blocks, .threads = threads, .shared_bytes = shared_bytes, .thread_code = std::move(thread_code)};
+  machine().enqueue(stream,
+                    {.ready = {}, .run = [launch = std::move(launch)] { run_kernel(launch, machine().random()); }});
+  return cudaSuccess;
+}
+
+}  // namespace underlap::cuda_host
+
+extern "C" {
+
+const char* cudaGetErrorName(cudaError_t code) {
+  switch (code) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+    case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
+    case cudaErrorLaunchTimeout: return "cudaErrorLaunchTimeout";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    default: return "cudaErrorUnknown";
+  }
+}
+const char* cudaGetErrorString(cudaError_t code) {
+  return code == cudaErrorLaunchFailure ? machine().what().c_str() : cudaGetErrorName(code);
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = machine().num_devices();
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  return device >= 0 && device < machine().num_devices() ? cudaSuccess : cudaErrorInvalidDevice;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  std::memset(properties, 0, sizeof *properties);
+  std::strcpy(properties->name, "host threads");
+  properties->multiProcessorCount = 4;
+  properties->major = 9;
+  properties->minor = 0;
+  properties->totalGlobalMem = std::size_t{4} << 30;
+  properties->maxThreadsPerMultiProcessor = 2048;
+  properties->sharedMemPerBlockOptin = 227 * 1024;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount: *value = 4; return cudaSuccess;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor: *value = 9; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor: *value = 0; return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = 227 * 1024; return cudaSuccess;
+    case cudaDevAttrMemoryPoolsSupported: *value = 1; return cudaSuccess;
+    default: return cudaErrorInvalidValue;
+  }
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  called("cudaDeviceSynchronize");
+  return machine().run_until([] { return false; });  // a device that is shared by ranks is never to be waited for
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
+  *stream = machine().create_stream(priority);
+  return called("cudaStreamCreateWithPriority");
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  machine().destroy_stream(stream);
+  return called("cudaStreamDestroy");
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  called("cudaStreamSynchronize");
+  return machine().run_until([&] { return stream->items.empty(); });
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const std::lock_guard lock(machine().mutex());
+  return stream->items.empty() ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  // The record that stands now is what is waited for: a later one changes nothing.
+  machine().enqueue(stream, {.ready = [moment = *event] { return machine().has_passed(moment); }, .run = {}});
+  return called("cudaStreamWaitEvent");
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new CUevent_st;
+  return called("cudaEventCreateWithFlags");
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return called("cudaEventDestroy");
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const std::lock_guard lock(machine().mutex());
+  *event = {.stream = stream, .position = stream->num_enqueued};
+  machine().calls.emplace_back("cudaEventRecord");
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock(machine().mutex());
+  return machine().has_passed(*event) ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  called("cudaEventSynchronize");
+  return machine().run_until([&] { return machine().has_passed(*event); });
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  *memory = allocate(bytes);
+  return called("cudaMalloc", *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+cudaError_t cudaFree(void* memory) {
+  std::free(memory);
+  return called("cudaFree");
+}
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
+  *memory = allocate(bytes);
+  return called("cudaMallocAsync", *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+  machine().enqueue(stream, {.ready = {}, .run = [memory] { std::free(memory); }});
+  return called("cudaFreeAsync");
+}
+cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  *memory = allocate(bytes);
+  return called("cudaMallocHost", *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+cudaError_t cudaFreeHost(void* memory) {
+  std::free(memory);
+  return called("cudaFreeHost");
+}
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  *free_bytes = *total_bytes = std::size_t{4} << 30;
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  machine().enqueue(stream, {.ready = {}, .run = [=] { std::memcpy(to, from, bytes); }});
+  return called("cudaMemcpyAsync");
+}
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                              std::size_t width, std::size_t height, cudaMemcpyKind, cudaStream_t stream) {
+  machine().enqueue(stream, {.ready = {}, .run = [=] {
+                               for (std::size_t r = 0; r < height; ++r)
+                                 std::memcpy(static_cast<std::byte*>(to) + r * to_pitch,
+                                             static_cast<const std::byte*>(from) + r * from_pitch, width);
+                             }});
+  return called("cudaMemcpy2DAsync");
+}
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return called("cudaMemcpy");
+}
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  machine().enqueue(stream, {.ready = {}, .run = [=] { std::memset(memory, value, bytes); }});
+  return called("cudaMemsetAsync");
+}
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  std::memset(memory, value, bytes);
+  return called("cudaMemset");
+}
+
+}  // extern "C"
