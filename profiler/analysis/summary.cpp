@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/arrivals.hpp"
 #include "profiler/analysis/exposure.hpp"
 
 namespace underlap::analysis {
@@ -82,6 +83,7 @@ Summary summarise(const Trace& trace) {
     add(rank.total, splits[i]);
   }
   count_kernels(trace, summary.ranks);
+  summary.clock_residual_ns = align_clocks(trace).residual_ns;
   return summary;
 }
 
