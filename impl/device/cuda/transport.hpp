@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "impl/device/device.hpp"
 
@@ -46,6 +47,12 @@ class Transport {
 
   /// Ends all transfers in flight, on all ranks: whoever waits for one is woken with an error. From any thread.
   virtual void abort() noexcept = 0;
+
+  /// Throws what ended the transfers, where something did: their streams then run dry, and what they hold is worthless.
+  virtual void rethrow_failure() const {}
+
+  /// What was asked for and cannot be honoured, one line each, so that a report can say so.
+  virtual std::vector<std::string> notices() const { return {}; }
 };
 
 }  // namespace underlap::cuda
