@@ -103,6 +103,16 @@ bool Machine::has_passed(const CUevent_st& event) const {
   return event.stream == nullptr || event.stream->num_done >= event.position;
 }
 
+std::vector<std::string> Machine::all_calls() {
+  const std::lock_guard lock(mutex_);
+  return calls;
+}
+
+void Machine::run_all_that_may() {
+  const std::lock_guard lock(mutex_);
+  while (run_one()) continue;
+}
+
 bool Machine::run_one() {
   std::vector<CUstream_st*> able;
   for (CUstream_st* stream : streams_)

@@ -76,6 +76,9 @@ class Machine {
   /// The calls since the last reset or clear, and how many of them have that name.
   std::ptrdiff_t count_calls(const std::string& name);
   void clear_calls();
+  std::vector<std::string> all_calls();
+  /// Runs items of all streams until none may run.
+  void run_all_that_may();
 
   int num_devices() const { return num_devices_; }
   std::size_t num_streams();
