@@ -9,14 +9,16 @@
 
 #include "impl/device/cuda/cuda_device.hpp"
 #include "impl/device/cuda/nccl_transport.hpp"
+#include "kernels/gemm/matrix_products.hpp"
+#include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
 #include "tests/cuda_host/nccl_double.hpp"
 #include "tests/impl/device/cuda/host_run_form.hpp"
 
 namespace underlap::cuda {
 
-/// Runs the same program as every rank of one process, one thread and one CudaDevice a rank, on a GPU and an NCCL that
-/// the host plays.
+/// Runs the same program as every rank of one process, one thread and one CudaDevice a rank, on a GPU and an NCCL and
+/// a cuBLASLt that the host plays.
 class CudaRanks {
  public:
   explicit CudaRanks(std::int32_t world_size, CudaOptions options = {}, NcclOptions nccl = {}, std::uint64_t seed = 1)
@@ -54,8 +56,10 @@ class CudaRanks {
       NcclOptions nccl = nccl_;
       nccl.rank = rank;
       NcclTransport transport(api_, control_, nccl);
+      MatrixProducts products(cuda_host::CublasLtDouble::api());
       CudaOptions options = options_;
       options.rank = rank;
+      options.products = &products;
       CudaDevice device(transport, options);
       Group group{std::vector<std::int32_t>(static_cast<std::size_t>(world_size_)), rank};
       std::iota(group.members.begin(), group.members.end(), 0);
