@@ -121,6 +121,31 @@ TEST(Collector, DrainsWhatRanSinceTheLastDrain) {
   EXPECT_THAT(collector.drain().activities.kernels, IsEmpty());
 }
 
+TEST(Collector, LetsALibraryThatIsNewerThanTheTableFindItsRecords) {
+  FakeCupti cupti;
+  cupti.version = 140000;
+  cupti.kernel_bytes = sizeof(CUpti_ActivityKernel10) + 40;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  EXPECT_THAT(collector.info().notes, ElementsAre(HasSubstr("140000")));
+  collector.start();
+  cupti.run(SyntheticBuffer().add(synthetic_kernel(1), 40).add(synthetic_kernel(2), 40));
+  const Drained drained = collector.drain();
+  ASSERT_THAT(drained.activities.kernels, SizeIs(2));
+  EXPECT_EQ(drained.activities.kernels[1].at.correlation, 2U);
+  EXPECT_THAT(drained.activities.skipped, IsEmpty());
+}
+
+TEST(Collector, FindsTheRecordsOfAKnownLibraryByItself) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.run(kernel_of(1, 100));
+  EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
+  EXPECT_EQ(cupti.num_calls("next"), 0U);
+}
+
 TEST(Collector, ForcesTheFlushOnceItIsStopped) {
   FakeCupti cupti;
   const Api api = cupti.api();
