@@ -221,12 +221,13 @@ TEST(Collector, LeavesABufferThatIsNotItsOwn) {
 }
 
 TEST(Collector, GathersFromManyThreadsAtOnce) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, {.buffer_bytes = 4096, .initial_buffers = 4, .most_buffers = 64});
-  collector.start();
   constexpr std::uint32_t kThreads = 4;
   constexpr std::uint32_t kKernels = 100;
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  // As many buffers as there are kernels: the writer may be as slow as it likes.
+  Collector collector(api, {.buffer_bytes = 4096, .initial_buffers = 4, .most_buffers = kThreads * kKernels});
+  collector.start();
   std::vector<std::thread> threads;
   for (std::uint32_t thread = 0; thread < kThreads; ++thread)
     threads.emplace_back([&cupti, thread] {
