@@ -60,6 +60,7 @@ class Assembly {
 
   Assembled run() {
     out_.trace.groups = rank_.groups;
+    out_.trace.clocks = rank_.clocks;
     for (const auto& [number, name] : rank_.streams) track_of(number);
     for (const Piece& piece : pieces_of(activities_)) add(piece);
     finish();

@@ -37,6 +37,7 @@ struct RankOfTrace {
   std::int32_t rank = 0;
   std::map<std::int32_t, std::string> streams{};  ///< names by number; each is a track, used or not
   std::vector<GroupRecord> groups{};              ///< what CommunicationRecord::group counts in
+  std::vector<ClockSnapshot> clocks{};            ///< as drained
 };
 
 /// How often, and how long in all.

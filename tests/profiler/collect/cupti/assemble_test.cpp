@@ -73,8 +73,11 @@ TEST(Assemble, PutsTheOperationsTagAndStreamOnItsKernel) {
   EXPECT_THAT(out.errors, IsEmpty());
 }
 
-TEST(Assemble, EveryStreamIsATrackWhetherItRanOrNot) {
-  const Assembled out = assemble({}, {}, kRank);
+TEST(Assemble, KeepsTracksOfIdleStreamsGroupsAndClocks) {
+  RankOfTrace rank = kRank;
+  rank.clocks = {{.rank = 2, .device_ns = 5, .unix_ns = 1005}};
+  const Assembled out = assemble({}, {}, rank);
+  EXPECT_EQ(out.trace.clocks, rank.clocks);
   EXPECT_THAT(out.trace.tracks, ElementsAre(Track{2, 0, "compute"}, Track{2, 4, "grad_reduce_scatter"}));
   EXPECT_EQ(out.trace.groups, kRank.groups);
 }

@@ -121,6 +121,31 @@ TEST(Collector, DrainsWhatRanSinceTheLastDrain) {
   EXPECT_THAT(collector.drain().activities.kernels, IsEmpty());
 }
 
+TEST(Collector, LetsALibraryThatIsNewerThanTheTableFindItsRecords) {
+  FakeCupti cupti;
+  cupti.version = 140000;
+  cupti.kernel_bytes = sizeof(CUpti_ActivityKernel10) + 40;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  EXPECT_THAT(collector.info().notes, ElementsAre(HasSubstr("140000")));
+  collector.start();
+  cupti.run(SyntheticBuffer().add(synthetic_kernel(1), 40).add(synthetic_kernel(2), 40));
+  const Drained drained = collector.drain();
+  ASSERT_THAT(drained.activities.kernels, SizeIs(2));
+  EXPECT_EQ(drained.activities.kernels[1].at.correlation, 2U);
+  EXPECT_THAT(drained.activities.skipped, IsEmpty());
+}
+
+TEST(Collector, FindsTheRecordsOfAKnownLibraryByItself) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.run(kernel_of(1, 100));
+  EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
+  EXPECT_EQ(cupti.num_calls("next"), 0U);
+}
+
 TEST(Collector, ForcesTheFlushOnceItIsStopped) {
   FakeCupti cupti;
   const Api api = cupti.api();
@@ -196,12 +221,13 @@ TEST(Collector, LeavesABufferThatIsNotItsOwn) {
 }
 
 TEST(Collector, GathersFromManyThreadsAtOnce) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, {.buffer_bytes = 4096, .initial_buffers = 4, .most_buffers = 64});
-  collector.start();
   constexpr std::uint32_t kThreads = 4;
   constexpr std::uint32_t kKernels = 100;
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  // As many buffers as there are kernels: the writer may be as slow as it likes.
+  Collector collector(api, {.buffer_bytes = 4096, .initial_buffers = 4, .most_buffers = kThreads * kKernels});
+  collector.start();
   std::vector<std::thread> threads;
   for (std::uint32_t thread = 0; thread < kThreads; ++thread)
     threads.emplace_back([&cupti, thread] {

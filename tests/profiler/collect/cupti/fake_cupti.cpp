@@ -49,8 +49,14 @@ struct FakeCalls {
     if (result == CUPTI_SUCCESS) the_fake->flush(flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     return result;
   }
-  static CUptiResult get_next_record(std::uint8_t*, std::size_t, CUpti_Activity**) {
-    return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  // Of kernels alone, each as long as the library says.
+  static CUptiResult get_next_record(std::uint8_t* buffer, std::size_t bytes, CUpti_Activity** record) {
+    the_fake->note("next");
+    const auto offset =
+        *record == nullptr ? 0 : reinterpret_cast<std::uint8_t*>(*record) - buffer + the_fake->kernel_bytes;
+    if (offset + the_fake->kernel_bytes > bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = reinterpret_cast<CUpti_Activity*>(buffer + offset);
+    return CUPTI_SUCCESS;
   }
   static CUptiResult get_num_dropped(CUcontext, std::uint32_t, std::size_t* dropped) {
     const std::lock_guard lock(the_fake->mutex_);

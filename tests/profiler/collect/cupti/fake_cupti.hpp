@@ -49,6 +49,7 @@ class FakeCupti {
   std::size_t last_request_bytes() const { return last_request_bytes_; }
 
   std::uint32_t version = 130001;
+  std::size_t kernel_bytes = sizeof(CUpti_ActivityKernel10);
   bool has_call_selection = true;
   bool has_all_sync_records = true;
 

@@ -224,6 +224,14 @@ TEST(ActivityParser, DoesNotFollowALibraryOutOfTheBuffer) {
   }
 }
 
+TEST(ActivityParser, ReadsNothingOfARecordThatIsTooShortForItsFields) {
+  const auto buffer = SyntheticBuffer().add(synthetic_kernel(1));
+  Activities read;
+  ActivityParser(140000, name_in_this_process, library_with_kernels_of(64)).parse(buffer.bytes().first(64), read);
+  EXPECT_THAT(read.kernels, IsEmpty());
+  EXPECT_THAT(read.skipped, ElementsAre(Pair("record of kind 10 that is too short", 1)));
+}
+
 TEST(ActivityParser, CountsAnUnknownKindWithTheRestOfItsBuffer) {
   auto unknown = synthetic_kernel();
   unknown.kind = static_cast<CUpti_ActivityKind>(4242);
