@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -88,9 +88,10 @@ NcclTransport::NcclTransport(const NcclApi& api, ControlPlane& control, const Nc
                           .poll_interval = options.poll_interval},
           [this] { return find_error(); }, [this](const std::string& what) { give_up(what); })) {}
 
-// After a failure nothing is left to destroy; without one, members destroy their communicators together.
+// Members destroy their communicators together, and one that leaves by an exception cannot wait for the others.
 NcclTransport::~NcclTransport() {
   watchdog_.reset();
+  if (std::uncaught_exceptions() > num_exceptions_) abort();
   for (const auto& communicator : communicators_)
     if (ncclComm_t const handle = communicator->handle.exchange(nullptr); handle != nullptr)
       (void)api_.CommDestroy(handle);
