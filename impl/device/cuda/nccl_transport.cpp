@@ -27,6 +27,17 @@ bool operator==(const CommunicatorHints& a, const CommunicatorHints& b) {
   return a.sms == b.sms && a.copy_engine == b.copy_engine && a.priority == b.priority;
 }
 
+// Holds the mutex, or not where it is taken for longer than `time`. (The thread sanitizer of GCC 12 does not know
+// std::timed_mutex.)
+std::unique_lock<std::mutex> lock_within(std::mutex& mutex, std::chrono::nanoseconds time) {
+  std::unique_lock lock(mutex, std::try_to_lock);
+  for (const auto end = std::chrono::steady_clock::now() + time; !lock && std::chrono::steady_clock::now() < end;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    (void)lock.try_lock();
+  }
+  return lock;
+}
+
 DeviceBytes device_bytes(std::size_t bytes) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, bytes));
@@ -59,7 +70,7 @@ struct NcclTransport::Communicator {
   Group group;
   CommunicatorHints hints;
   std::size_t watched = 0;
-  std::timed_mutex mutex;  // of a call, and of the abort that frees what it is made on
+  std::mutex mutex;  // of a call, and of the abort that frees what it is made on
   std::atomic<ncclComm_t> handle{nullptr};
 };
 
@@ -206,7 +217,7 @@ void NcclTransport::abort_communicators() noexcept {
     threads.emplace_back([this, &communicator = *communicator] {
       (void)cudaSetDevice(options_.device);
       // The rank's thread may be inside a call on it that only the abort ends: then it is not waited for any longer.
-      const std::unique_lock call(communicator.mutex, kCallMayTake);
+      const std::unique_lock call = lock_within(communicator.mutex, kCallMayTake);
       if (ncclComm_t const handle = communicator.handle.exchange(nullptr); handle != nullptr)
         (void)api_.CommAbort(handle);
     });
