@@ -17,10 +17,12 @@ Machine& Machine::instance() {
 void Machine::reset(int num_devices, std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
   num_devices_ = num_devices;
+  driver_ = CUDART_VERSION;
   random_.seed(seed);
   failed_ = false;
   what_.clear();
   calls.clear();
+  gone_.clear();
   memory_bytes_ = std::size_t{4} << 30;
 }
 
@@ -84,7 +86,7 @@ void Machine::destroy_stream(CUstream_st* stream) {
   (void)run_until([&] { return stream->items.empty(); });
   const std::lock_guard lock(mutex_);
   std::erase(streams_, stream);
-  delete stream;
+  gone_.emplace_back(stream);  // events that were recorded on it may be asked for still
 }
 
 std::size_t Machine::num_streams() {

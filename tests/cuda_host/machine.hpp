@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <set>
@@ -81,6 +82,9 @@ class Machine {
   void run_all_that_may();
 
   int num_devices() const { return num_devices_; }
+  /// The newest CUDA that the driver knows, as cudaDriverGetVersion says it; 0: there is none.
+  int driver() const { return driver_; }
+  void set_driver(int version) { driver_ = version; }
   std::size_t num_streams();
   bool has_passed(const CUevent_st& event) const;
   const std::string& what() const { return what_; }
@@ -95,8 +99,10 @@ class Machine {
   std::mutex mutex_;  // of everything here: items run under it
   std::condition_variable changed_;
   std::vector<CUstream_st*> streams_;
+  std::vector<std::unique_ptr<CUstream_st>> gone_;
   std::mt19937_64 random_{1};
   int num_devices_ = 1;
+  int driver_ = CUDART_VERSION;
   std::map<void*, std::size_t> memory_;
   std::size_t memory_bytes_ = std::size_t{4} << 30;
   std::size_t memory_taken_ = 0;

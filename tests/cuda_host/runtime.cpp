@@ -66,7 +66,8 @@ cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = machine().num_devices();
-  return cudaSuccess;
+  if (machine().driver() < CUDART_VERSION) return cudaErrorInsufficientDriver;
+  return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 cudaError_t cudaSetDevice(int device) {
   return device >= 0 && device < machine().num_devices() ? cudaSuccess : cudaErrorInvalidDevice;
@@ -76,7 +77,7 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
+  *version = machine().driver();
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {

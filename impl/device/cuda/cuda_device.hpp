@@ -42,7 +42,8 @@ struct CudaOptions {
 /// A rank's GPU. Streams are CUDA's, memory is the rank's arena, a transport carries the transfers.
 ///
 /// Made, used and destroyed by one thread. A failure (of a launch, a kernel, a peer) is thrown by the call that meets
-/// it and by every later one: the device is of no use then. Destroyed with work in flight, it aborts its transport.
+/// it and by every later one: the device is of no use then. Whoever catches it tells the other ranks (ControlPlane).
+/// Destroyed with work in flight, the device aborts its transport.
 class CudaDevice final : public Device {
  public:
   /// `transport` outlives the device. Throws MachineError where there is no such GPU.

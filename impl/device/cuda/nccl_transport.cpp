@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -25,6 +25,17 @@ constexpr std::chrono::seconds kCallMayTake{2};
 
 bool operator==(const CommunicatorHints& a, const CommunicatorHints& b) {
   return a.sms == b.sms && a.copy_engine == b.copy_engine && a.priority == b.priority;
+}
+
+// Holds the mutex, or not where it is taken for longer than `time`. (The thread sanitizer of GCC 12 does not know
+// std::timed_mutex.)
+std::unique_lock<std::mutex> lock_within(std::mutex& mutex, std::chrono::nanoseconds time) {
+  std::unique_lock lock(mutex, std::try_to_lock);
+  for (const auto end = std::chrono::steady_clock::now() + time; !lock && std::chrono::steady_clock::now() < end;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    (void)lock.try_lock();
+  }
+  return lock;
 }
 
 DeviceBytes device_bytes(std::size_t bytes) {
@@ -59,7 +70,7 @@ struct NcclTransport::Communicator {
   Group group;
   CommunicatorHints hints;
   std::size_t watched = 0;
-  std::timed_mutex mutex;  // of a call, and of the abort that frees what it is made on
+  std::mutex mutex;  // of a call, and of the abort that frees what it is made on
   std::atomic<ncclComm_t> handle{nullptr};
 };
 
@@ -88,9 +99,10 @@ NcclTransport::NcclTransport(const NcclApi& api, ControlPlane& control, const Nc
                           .poll_interval = options.poll_interval},
           [this] { return find_error(); }, [this](const std::string& what) { give_up(what); })) {}
 
-// After a failure nothing is left to destroy; without one, members destroy their communicators together.
+// Members destroy their communicators together, and one that leaves by an exception cannot wait for the others.
 NcclTransport::~NcclTransport() {
   watchdog_.reset();
+  if (std::uncaught_exceptions() > num_exceptions_) abort();
   for (const auto& communicator : communicators_)
     if (ncclComm_t const handle = communicator->handle.exchange(nullptr); handle != nullptr)
       (void)api_.CommDestroy(handle);
@@ -205,7 +217,7 @@ void NcclTransport::abort_communicators() noexcept {
     threads.emplace_back([this, &communicator = *communicator] {
       (void)cudaSetDevice(options_.device);
       // The rank's thread may be inside a call on it that only the abort ends: then it is not waited for any longer.
-      const std::unique_lock call(communicator.mutex, kCallMayTake);
+      const std::unique_lock call = lock_within(communicator.mutex, kCallMayTake);
       if (ncclComm_t const handle = communicator.handle.exchange(nullptr); handle != nullptr)
         (void)api_.CommAbort(handle);
     });

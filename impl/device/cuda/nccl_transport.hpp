@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -58,6 +59,7 @@ class NcclTransport final : public Transport {
   const NcclApi& api_;
   ControlPlane& control_;
   NcclOptions options_;
+  int num_exceptions_ = std::uncaught_exceptions();  // under way when this was made
   std::vector<std::string> notices_;
   std::mutex mutex_;  // of the list, which the watchdog reads
   std::vector<std::unique_ptr<Communicator>> communicators_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <string>
@@ -26,6 +27,7 @@ class CudaRanks {
     cuda_host::Machine::instance().reset(1, seed);
     cuda_host::NcclDouble::instance().reset();
     options_.workspace_reserve = 1 << 16;
+    options_.staging_slot_bytes = std::min<std::size_t>(options_.staging_slot_bytes, 1 << 12);
     if (options_.run_form == run_cuda_form) options_.run_form = run_form_on_host;
   }
 

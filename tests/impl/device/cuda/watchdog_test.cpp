@@ -186,5 +186,16 @@ TEST(WatchdogOfRanks, ARankThatThrowsTakesItsPeersDown) {
   EXPECT_THAT(errors, ElementsAre("rank 2: bucket_size: -3", "rank 2: bucket_size: -3", "bucket_size: -3"));
 }
 
+TEST(WatchdogOfRanks, ARankThatThrowsWithNothingInFlightWaitsForNobodyToDestroyItsCommunicators) {
+  CudaRanks ranks(2, {}, {.peer_timeout = 60s, .poll_interval = 10ms});
+  ranks.run_each([&](CudaDevice& device, const Group& group) {
+    device.declare("dp", group);
+    device.begin();
+    if (group.my_index == 1) throw std::invalid_argument("bucket_size: -3");
+  });
+  EXPECT_THAT(NcclDouble::instance().calls("CommAbort"),
+              testing::Contains(testing::Field(&cuda_host::NcclCall::rank, 1)));
+}
+
 }  // namespace
 }  // namespace underlap::cuda
