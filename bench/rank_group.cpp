@@ -116,7 +116,7 @@ void RankGroup::watch_once(Waiting& waiting) {
   for (const auto& rank : ranks_) {
     const bool is_done_with = has_failed(rank->rank());
     files.push_back({is_done_with ? -1 : rank->channel().descriptor(), POLLIN, 0});
-    files.push_back({is_done_with ? -1 : rank->child().output(), POLLIN, 0});
+    files.push_back({is_done_with || rank->output().has_ended() ? -1 : rank->child().output(), POLLIN, 0});
   }
   ::poll(files.data(), files.size(), milliseconds_to_sleep());
   for (std::size_t i = 0; i < ranks_.size(); ++i) {

@@ -19,15 +19,13 @@ constexpr std::size_t kLongestLine = 4096;
 
 }  // namespace
 
-bool RankOutput::read_from(int descriptor) {
+void RankOutput::read_from(int descriptor) {
   std::array<char, 4096> bytes;
-  while (true) {
+  while (!has_ended_) {
     const ssize_t got = ::read(descriptor, bytes.data(), bytes.size());
-    if (got > 0) {
-      add({bytes.data(), static_cast<std::size_t>(got)});
-    } else if (got == 0 || errno != EINTR) {
-      return got != 0;
-    }
+    if (got > 0) add({bytes.data(), static_cast<std::size_t>(got)});
+    if (got == 0) has_ended_ = true;
+    if (got < 0 && errno != EINTR) return;
   }
 }
 

@@ -24,8 +24,10 @@ class RankOutput {
  public:
   explicit RankOutput(LineSink sink) : sink_(std::move(sink)) {}
 
-  /// Takes what is there now. Returns false at the end of the output.
-  bool read_from(int descriptor);
+  /// Takes what is there now.
+  void read_from(int descriptor);
+  /// Nothing more can come.
+  bool has_ended() const { return has_ended_; }
   /// Hands on the lines that were held long enough, or with `all` every one.
   void forward(bool all);
   /// When the next line is due.
@@ -41,6 +43,7 @@ class RankOutput {
   void add(std::string_view bytes);
 
   LineSink sink_;
+  bool has_ended_ = false;
   std::string unfinished_;
   std::deque<Line> held_;
 };
