@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backend sim decides of the section run: which machine it stands for, and how often a step is worth
-// repeating.
+// What a backend decides of the section run: whether ranks are processes; with sim which machine it stands for, and how
+// often a step is worth repeating.
 #include <fmt/format.h>
 
 #include <array>
@@ -60,9 +60,24 @@ void refuse_host_links(Resolution& r) {
     if (r.settings.given(path)) r.notice({path}, fmt::format("{} has no effect: run.backend is sim", path));
 }
 
+/// Launch environment, the driver's locks and CUPTI are per process: a rank that owns a GPU is one.
+void decide_rank_processes(Resolution& r) {
+  constexpr std::string_view kPath = "run.rank_processes";
+  RunConfig& run = r.config().run;
+  if (run.backend == "sim" && r.settings.given(kPath))
+    r.notice({kPath}, fmt::format("{} has no effect: run.backend is sim", kPath));
+  if (run.backend != "cuda") return;
+  if (r.settings.given(kPath) && !run.rank_processes)
+    r.error({kPath},
+            fmt::format("{} is false, but with backend cuda every rank is a process of its own: leave it out", kPath));
+  run.rank_processes = true;
+  if (!r.settings.given(kPath)) r.decide(kPath, {"true", "auto", "run.backend is cuda: one process for each GPU"});
+}
+
 }  // namespace
 
 void apply_run_rules(Resolution& r) {
+  decide_rank_processes(r);
   if (r.config().run.backend != "sim") return;
   decide_hardware(r);
   decide_repetitions(r);

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "impl/device/cuda/cuda_device.hpp"
-#include "impl/device/cuda/gpus.hpp"
 #include "impl/device/cuda/nccl_transport.hpp"
+#include "impl/device/cuda/requirements.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "platform/errors.hpp"
 
@@ -20,7 +20,7 @@ class OneGpu : public testing::Test {
  protected:
   void SetUp() override {
     try {
-      require_gpus(1, "this test");
+      check_cuda_machine(1);
       api_ = NcclApi::load();
     } catch (const MachineError& error) {
       GTEST_SKIP() << error.what();
