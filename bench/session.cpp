@@ -9,6 +9,7 @@
 #include "bench/host_session.hpp"
 #include "bench/process_session.hpp"
 #include "bench/sim_session.hpp"
+#include "impl/plan/link.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -42,6 +43,7 @@ BackendInfo backend_info(const std::string& backend) {
 }
 
 std::string link_text(const plan::RunConfig& run) {
+  if (run.emulated_link) return plan::to_words(*run.emulated_link);
   if (run.backend == "cuda") return "real: NCCL";
   return run.backend == "sim" ? "modelled: " + run.hardware : host_link_text(run);
 }

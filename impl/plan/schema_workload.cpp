@@ -304,10 +304,10 @@ constexpr auto kRows = std::to_array<Row>({
     {.path = "run.link",
      .type = text,
      .status = honoured,
-     .fallback = "null",
      .rule = "the one that is there",
-     .about = "The link between ranks; null or real: the one that is there",
-     .choices = "real"},
+     .about = "The link between ranks: real, or with backend cuda on one GPU emulated:450GB/s,sms=16 or "
+              "emulated:450GB/s,copy_engine, with latency=5us where wanted",
+     .slot = kSlot<kRun, &RunConfig::link>},
     {.path = "run.link_gbps",
      .type = number,
      .status = honoured,

@@ -74,6 +74,8 @@ std::ptrdiff_t Machine::count_calls(const std::string& name) {
 void Machine::clear_calls() {
   const std::lock_guard lock(mutex_);
   calls.clear();
+  launched.clear();
+  kernels_run_together = false;
 }
 
 CUstream_st* Machine::create_stream(int priority) {
@@ -122,6 +124,11 @@ bool Machine::run_one() {
       able.push_back(stream);
   if (able.empty()) return false;
   CUstream_st& stream = *able[random_() % able.size()];
+  if (kernels_run_together && stream.items.front().kernel) {
+    run_side_by_side(stream, able);
+    changed_.notify_all();
+    return true;
+  }
   const Item item = std::move(stream.items.front());
   stream.items.pop_front();
   try {
@@ -133,6 +140,24 @@ bool Machine::run_one() {
   ++stream.num_done;
   changed_.notify_all();
   return true;
+}
+
+void Machine::run_side_by_side(CUstream_st& chosen, const std::vector<CUstream_st*>& able) {
+  std::vector<KernelLaunch> launches;
+  std::vector<CUstream_st*> streams;
+  for (CUstream_st* stream : able) {
+    if (stream != &chosen && !stream->items.front().kernel) continue;
+    launches.push_back(*stream->items.front().kernel);
+    streams.push_back(stream);
+    stream->items.pop_front();
+  }
+  try {
+    run_together(launches, random_);
+  } catch (const std::exception& error) {
+    failed_ = true;
+    what_ = error.what();
+  }
+  for (CUstream_st* stream : streams) ++stream->num_done;
 }
 
 cudaError_t Machine::run_until(const std::function<bool()>& done) {

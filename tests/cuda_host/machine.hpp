@@ -15,12 +15,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/cuda_host/fibers.hpp"
+
 namespace underlap::cuda_host {
 
 /// Something that a stream has been told to do.
 struct Item {
   std::function<bool()> ready;  ///< whether it may run now; empty: always. Asked only while it is its stream's first
   std::function<void()> run;
+  std::shared_ptr<const KernelLaunch> kernel = nullptr;  ///< of a kernel, which may run beside others
 };
 
 }  // namespace underlap::cuda_host
@@ -92,9 +95,15 @@ class Machine {
   std::mt19937_64& random() { return random_; }
   /// The calls that reached the runtime so far, by name: what a test of a device's manners reads.
   std::vector<std::string> calls;
+  /// The kernels that were launched so far, without their code.
+  std::vector<KernelLaunch> launched;
+  /// From here on kernels that stand first in their streams run side by side on the virtual clock, not one by one.
+  /// For kernels without static __shared__ memory. reset() ends it.
+  bool kernels_run_together = false;
 
  private:
   bool run_one();
+  void run_side_by_side(CUstream_st& chosen, const std::vector<CUstream_st*>& able);
 
   std::mutex mutex_;  // of everything here: items run under it
   std::condition_variable changed_;

@@ -35,10 +35,15 @@ namespace underlap::cuda_host {
 cudaError_t launch_kernel(unsigned blocks, unsigned threads, std::size_t shared_bytes, cudaStream_t stream,
                           std::function<void()> thread_code) {
   if (blocks == 0 || threads == 0 || threads > 1024 || shared_bytes > 227 * 1024) return cudaErrorInvalidConfiguration;
-  KernelLaunch launch{
-      .blocks = blocks, .threads = threads, .shared_bytes = shared_bytes, .thread_code = std::move(thread_code)};
+  const auto launch = std::make_shared<const KernelLaunch>(KernelLaunch{
+      .blocks = blocks, .threads = threads, .shared_bytes = shared_bytes, .thread_code = std::move(thread_code)});
+  {
+    const std::lock_guard lock(machine().mutex());
+    machine().launched.push_back(
+        {.blocks = blocks, .threads = threads, .shared_bytes = shared_bytes, .thread_code = {}});
+  }
   machine().enqueue(stream,
-                    {.ready = {}, .run = [launch = std::move(launch)] { run_kernel(launch, machine().random()); }});
+                    {.ready = {}, .run = [launch] { run_kernel(*launch, machine().random()); }, .kernel = launch});
   return cudaSuccess;
 }
 
@@ -226,6 +231,15 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   machine().enqueue(stream, {.ready = {}, .run = [=] { std::memcpy(to, from, bytes); }});
   return called("cudaMemcpyAsync");
 }
+#if CUDART_VERSION >= 13000
+cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const std::size_t* sizes, std::size_t count,
+                                 cudaMemcpyAttributes*, std::size_t*, std::size_t, cudaStream_t stream) {
+  for (std::size_t i = 0; i < count; ++i)
+    machine().enqueue(
+        stream, {.ready = {}, .run = [to = to[i], from = from[i], bytes = sizes[i]] { std::memcpy(to, from, bytes); }});
+  return called("cudaMemcpyBatchAsync");
+}
+#endif
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, cudaMemcpyKind, cudaStream_t stream) {
   machine().enqueue(stream, {.ready = {}, .run = [=] {
