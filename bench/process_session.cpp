@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "bench/rank_messages.hpp"
+#include "platform/temporary_folder.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -23,7 +24,7 @@ ProcessSession::ProcessSession(std::span<const plan::Cell> cells, std::int32_t f
     const Environment environment = options.environment ? options.environment(cells[cell].plan) : Environment{};
     auto set = std::find_if(sets_.begin(), sets_.end(),
                             [&](const RankSet& known) { return known.environment == environment; });
-    if (set == sets_.end()) set = sets_.insert(set, RankSet{environment, {}, 1, nullptr, nullptr});
+    if (set == sets_.end()) set = sets_.insert(set, RankSet{environment, {}, 1, nullptr});
     set->cells.push_back(cell);
     set->num_ranks = std::max(set->num_ranks, num_ranks(cells[cell]));
   }
@@ -36,7 +37,7 @@ void ProcessSession::start_all() {
 }
 
 void ProcessSession::start(RankSet& set) {
-  set.folder = std::make_unique<TemporaryFolder>();
+  const TemporaryFolder folder;  // ranks find each other while cells are built, and never again
   RankGroupOptions options = options_.ranks;
   options.environment = set.environment;
   set.ranks = std::make_unique<RankGroup>(set.num_ranks, options);
@@ -45,7 +46,7 @@ void ProcessSession::start(RankSet& set) {
     orders.push_back(encode(StartOrder{.rank = rank,
                                        .world_size = set.num_ranks,
                                        .first_step = next_step_,
-                                       .meeting_folder = set.folder->path().string(),
+                                       .meeting_folder = folder.path().string(),
                                        .source = source_,
                                        .plans_hash = plans_hash_}));
   set.ranks->ask(RankMessage::start, orders, "start", options.peer_timeout + kPatienceToStart);

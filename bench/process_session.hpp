@@ -13,7 +13,6 @@
 #include "bench/launch_environment.hpp"
 #include "bench/rank_group.hpp"
 #include "bench/session.hpp"
-#include "platform/temporary_folder.hpp"
 
 namespace underlap::bench {
 
@@ -49,7 +48,6 @@ class ProcessSession final : public Session {
     Environment environment;
     std::vector<std::size_t> cells;
     std::int32_t num_ranks = 1;
-    std::unique_ptr<TemporaryFolder> folder;
     std::unique_ptr<RankGroup> ranks;
   };
 

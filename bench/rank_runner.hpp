@@ -53,7 +53,7 @@ struct RankContext {
   std::int32_t world_size = 1;             ///< ranks of the largest cell
   std::span<const plan::Cell> cells;       ///< all of the matrix; they outlive the rank
   std::int32_t first_step = 0;             ///< steps are counted from here
-  std::filesystem::path meeting_folder{};  ///< where ranks that are processes find each other
+  std::filesystem::path meeting_folder{};  ///< where ranks that are processes find each other in build()
 };
 using RankFactory = std::function<std::unique_ptr<RankRunner>(const RankContext&)>;
 

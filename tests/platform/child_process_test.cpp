@@ -80,7 +80,8 @@ TEST(ChildProcess, StartsWithoutBlockedSignals) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  ChildProcess child(shell("grep SigBlk /proc/$$/status"));
+  // No shell: it would unblock them itself.
+  ChildProcess child({.program = "/bin/grep", .arguments = {"grep", "SigBlk", "/proc/self/status"}});
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   EXPECT_EQ(output_of(child), "SigBlk:\t0000000000000000\n");
 }
