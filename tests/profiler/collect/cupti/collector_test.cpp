@@ -164,7 +164,7 @@ TEST(Collector, ADroppedRecordMakesTheDrainInvalid) {
   const Api api = cupti.api();
   Collector collector(api, kSmall);
   collector.start();
-  cupti.drop(2);
+  cupti.drop_of_stream(2);
   cupti.run_and_complete(kernel_of(1, 100));
   cupti.drop(3);
   const Drained drained = collector.drain();
@@ -202,12 +202,19 @@ TEST(Collector, CountsABufferThatIsCutShort) {
 }
 
 TEST(Collector, NeverReadsPastABufferThatClaimsMoreThanItHolds) {
+  constexpr std::size_t kKernels = 8;
   FakeCupti cupti;
   const Api api = cupti.api();
-  Collector collector(api, kSmall);
+  CollectorOptions full = kSmall;
+  full.buffer_bytes = kKernels * sizeof(CUpti_ActivityKernel10);
+  Collector collector(api, full);
   collector.start();
-  cupti.complete_with_size(kernel_of(1, 100), 1U << 30);
-  EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
+  SyntheticBuffer records;
+  for (std::uint32_t i = 0; i < kKernels; ++i) records.add(synthetic_kernel(i));
+  cupti.complete_with_size(records, 1U << 30);
+  const Drained drained = collector.drain();
+  EXPECT_THAT(drained.activities.kernels, SizeIs(kKernels));
+  EXPECT_THAT(drained.activities.skipped, IsEmpty());
 }
 
 TEST(Collector, LeavesABufferThatIsNotItsOwn) {

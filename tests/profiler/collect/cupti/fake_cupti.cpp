@@ -10,6 +10,7 @@
 namespace underlap::cupti {
 namespace {
 
+constexpr std::uint32_t kStream = 5;
 FakeCupti* the_fake = nullptr;  // the library's functions carry no object
 
 }  // namespace
@@ -58,9 +59,9 @@ struct FakeCalls {
     *record = reinterpret_cast<CUpti_Activity*>(buffer + offset);
     return CUPTI_SUCCESS;
   }
-  static CUptiResult get_num_dropped(CUcontext, std::uint32_t, std::size_t* dropped) {
+  static CUptiResult get_num_dropped(CUcontext, std::uint32_t stream, std::size_t* dropped) {
     const std::lock_guard lock(the_fake->mutex_);
-    *dropped = std::exchange(the_fake->dropped_, 0);
+    *dropped = std::exchange(stream == kStream ? the_fake->dropped_of_stream_ : the_fake->dropped_, 0);
     return CUPTI_SUCCESS;
   }
   static CUptiResult push(CUpti_ExternalCorrelationKind kind, std::uint64_t id) {
@@ -168,7 +169,7 @@ void FakeCupti::run(const SyntheticBuffer& records) {
 void FakeCupti::run_and_complete(const SyntheticBuffer& records) {
   Filled filled;
   if (fill(records, true, filled))
-    std::thread([&] { complete_(nullptr, 0, filled.buffer, filled.bytes, filled.valid_bytes); }).join();
+    std::thread([&] { complete_(nullptr, kStream, filled.buffer, filled.bytes, filled.valid_bytes); }).join();
 }
 
 void FakeCupti::leave_incomplete(const SyntheticBuffer& records) {
@@ -176,6 +177,11 @@ void FakeCupti::leave_incomplete(const SyntheticBuffer& records) {
   if (!fill(records, false, filled)) return;
   const std::lock_guard lock(mutex_);
   filled_.push_back(filled);
+}
+
+void FakeCupti::drop_of_stream(std::size_t records) {
+  const std::lock_guard lock(mutex_);
+  dropped_of_stream_ += records;
 }
 
 void FakeCupti::drop(std::size_t records) {

@@ -38,7 +38,9 @@ class FakeCupti {
   void run_and_complete(const SyntheticBuffer& records);
   // An incomplete buffer: only a forced flush returns it.
   void leave_incomplete(const SyntheticBuffer& records);
-  // Records the library lost by itself, to be reported with the next completed buffer.
+  // Records that the library lost by itself: of the stream whose buffers run_and_complete() returns, or of no stream.
+  // The library keeps a count for each, and answers for the one that it is asked about.
+  void drop_of_stream(std::size_t records);
   void drop(std::size_t records);
   void complete_foreign(std::uint8_t* buffer, std::size_t bytes);
   void complete_with_size(const SyntheticBuffer& records, std::size_t valid_bytes);
@@ -70,6 +72,7 @@ class FakeCupti {
   std::map<std::string, CUptiResult> failures_;
   std::deque<Filled> filled_;
   std::size_t dropped_ = 0;
+  std::size_t dropped_of_stream_ = 0;
   std::size_t last_request_bytes_ = 0;
   std::map<std::thread::id, std::vector<std::uint64_t>> operations_;
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;

@@ -34,8 +34,8 @@ TEST(LaunchLatency, IsFromTheCallToItsKernel) {
 }
 
 TEST(LaunchLatency, CountsAGraphOnceAndARuntimesDriverCallNot) {
-  const std::vector kernels{kernel(1, 1050), kernel(1, 1010)};
-  const std::vector calls{launch(1, 1005), launch(1, 1000)};
+  const std::vector kernels{kernel(1, 1050), kernel(1, 1010), kernel(1, 1070)};
+  const std::vector calls{launch(1, 1005), launch(1, 1000), launch(1, 1007)};
   const LaunchLatency latency = launch_latency(kernels, calls);
   EXPECT_EQ(latency.count, 1);
   EXPECT_EQ(latency.median_ns, 10);
