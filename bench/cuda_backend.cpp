@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cuda_backend.hpp"
 
-#include <stdexcept>
+#include <cuda_runtime_api.h>
 
+#include <algorithm>
+
+#include "bench/cuda_rank.hpp"
 #include "bench/launch_environment.hpp"
 #include "bench/process_session.hpp"
+#include "impl/device/cuda/folder_control_plane.hpp"
+#include "impl/device/cuda/nccl_transport.hpp"
 #include "impl/device/cuda/requirements.hpp"
-#include "platform/errors.hpp"
+#include "kernels/cuda/check.hpp"
+#include "kernels/gemm/matrix_products.hpp"
 
 namespace underlap::bench {
 
@@ -17,8 +23,59 @@ std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, st
   return std::make_unique<ProcessSession>(cells, first_step, source, ProcessOptions{.environment = launch_environment});
 }
 
-std::unique_ptr<RankRunner> make_cuda_rank(const RankContext&) {
-  throw MachineError("the ranks of backend cuda are not in this version");
+namespace {
+
+bool any_cell(const RankContext& context, auto condition) {
+  return std::ranges::any_of(context.cells, [&](const plan::Cell& cell) { return condition(cell.plan.config.run); });
+}
+
+/// A rank of backend cuda that is this process, with the libraries that it opened.
+class CudaRankProcess final : public RankRunner {
+ public:
+  explicit CudaRankProcess(const RankContext& context) : control_(context.meeting_folder, peer_timeout(context.cells)) {
+    // Capture comes before the first call to CUDA, and is on while kernels are loaded: CUPTI would generate code for
+    // them later otherwise, in the middle of a run.
+    if (any_cell(context, [](const plan::RunConfig& run) { return run.trace; })) {
+      cupti_ = std::make_unique<cupti::Api>(cupti::Api::load());
+      collector_ = std::make_unique<cupti::Collector>(*cupti_, cupti::CollectorOptions{.rank = context.rank});
+      collector_->start();
+    }
+    cuda::check(cudaSetDevice(context.rank));
+    cuda::check(cudaFree(nullptr));  // makes the context
+    if (collector_) collector_->stop();
+    products_ = std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
+    if (any_cell(context, [](const plan::RunConfig& run) { return !run.emulated_link; })) {
+      nccl_ = std::make_unique<cuda::NcclApi>(cuda::NcclApi::load());
+      transport_ = std::make_unique<cuda::NcclTransport>(
+          *nccl_, control_,
+          cuda::NcclOptions{.rank = context.rank, .device = context.rank, .peer_timeout = peer_timeout(context.cells)});
+    }
+    rank_ = std::make_unique<CudaRank>(context, CudaParts{.device = context.rank,
+                                                          .transport = transport_.get(),
+                                                          .control = &control_,
+                                                          .products = products_.get(),
+                                                          .collector = collector_.get()});
+  }
+
+  void build(std::size_t cell) override { rank_->build(cell); }
+  void run(std::size_t cell, std::int32_t block, std::int64_t steps) override { rank_->run(cell, block, steps); }
+  RankRun take(std::size_t cell) override { return rank_->take(cell); }
+  void reserve(std::size_t cell, std::int64_t steps) override { rank_->reserve(cell, steps); }
+
+ private:
+  cuda::FolderControlPlane control_;
+  std::unique_ptr<cupti::Api> cupti_;
+  std::unique_ptr<cupti::Collector> collector_;
+  std::unique_ptr<cuda::MatrixProducts> products_;
+  std::unique_ptr<cuda::NcclApi> nccl_;
+  std::unique_ptr<cuda::NcclTransport> transport_;
+  std::unique_ptr<CudaRank> rank_;
+};
+
+}  // namespace
+
+std::unique_ptr<RankRunner> make_cuda_rank(const RankContext& context) {
+  return std::make_unique<CudaRankProcess>(context);
 }
 
 }  // namespace underlap::bench

@@ -2,7 +2,6 @@
 #include "bench/host_rank.hpp"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,12 +19,6 @@ namespace {
 // Slots beyond what the steps of a warm-up took: none is ever missing because a count was rounded.
 constexpr std::size_t kSpareSlots = 256;
 
-std::int64_t clock_ns(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
 host::HostOptions host_options(const plan::Config& config, std::int32_t rank) {
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   return {.rank = rank,
@@ -37,15 +30,6 @@ host::HostOptions host_options(const plan::Config& config, std::int32_t rank) {
 }
 
 }  // namespace
-
-const model::TextData& Texts::of(const plan::Config& config) {
-  const std::lock_guard lock(mutex_);
-  std::unique_ptr<model::TextData>& text = texts_[{config.train.data, config.model.seq_length, config.run.seed}];
-  if (text == nullptr)
-    text = std::make_unique<model::TextData>(
-        model::TextData::open(config.train.data, config.model.seq_length, config.run.seed));
-  return *text;
-}
 
 struct HostRank::BuiltCell {
   std::unique_ptr<host::HostDevice> device;
@@ -83,7 +67,7 @@ void HostRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   built.steps = steps;
   built.result = {};
   built.result.first_step = built.trainer->next_step();
-  built.result.trace.clocks.push_back({rank_, clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME)});
+  built.result.trace.clocks.push_back(clock_of(rank_));
   const std::int64_t cpu_before = built.device->communication_cpu_ns();
   for (std::int64_t i = 0; i < steps; ++i) built.trainer->step(block);
   built.result.losses = built.trainer->take_losses();

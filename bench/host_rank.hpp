@@ -4,27 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <string>
-#include <tuple>
 
 #include "bench/rank_runner.hpp"
+#include "bench/texts.hpp"
 #include "impl/device/host/fabric.hpp"
-#include "impl/model/text_data.hpp"
 
 namespace underlap::bench {
-
-/// The training texts of a matrix, each read once. Thread-safe.
-class Texts {
- public:
-  /// The text of `config`; it lives as long as this. Throws std::invalid_argument as model::TextData::open() does.
-  const model::TextData& of(const plan::Config& config);
-
- private:
-  std::mutex mutex_;
-  std::map<std::tuple<std::string, std::int64_t, std::uint64_t>, std::unique_ptr<model::TextData>> texts_;
-};
 
 /// One rank on the host backend: the same code whether its peers are threads of this process or other processes.
 class HostRank final : public RankRunner {

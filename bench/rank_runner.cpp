@@ -16,7 +16,11 @@ std::unique_ptr<RankRunner> make_rank_runner(const RankContext& context) {
   throw std::invalid_argument("run.backend " + backend + " has no ranks that are processes");
 }
 
-std::int32_t num_ranks(const plan::Cell& cell) { return cell.plan.config.parallel.data_parallel_size; }
+// On an emulated link one rank stands for all.
+std::int32_t num_ranks(const plan::Cell& cell) {
+  const plan::Config& config = cell.plan.config;
+  return config.run.emulated_link ? 1 : config.parallel.data_parallel_size;
+}
 
 std::int32_t world_size(std::span<const plan::Cell> cells) {
   std::int32_t size = 1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +48,16 @@ class RankRunner {
   /// Makes room in a cell's recorders for blocks of `steps` steps, from what its runs so far took a step.
   virtual void reserve(std::size_t cell, std::int64_t steps) = 0;
 };
+
+/// Now, on the clock of a rank's slices (the host's monotonic one) and on the wall clock.
+inline ClockSnapshot clock_of(std::int32_t rank) {
+  const auto now_ns = [](clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+  };
+  return {.rank = rank, .device_ns = now_ns(CLOCK_MONOTONIC), .unix_ns = now_ns(CLOCK_REALTIME)};
+}
 
 /// What a rank is told when it begins.
 struct RankContext {
