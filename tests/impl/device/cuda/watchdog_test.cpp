@@ -139,6 +139,9 @@ TEST(WatchdogOfRanks, APeerThatNeverComesEndsAllRanksWithTheSameReason) {
     device.begin();
     const int mine = group.my_index == 1 ? 2 : 3;
     for (int i = 0; i < mine; ++i) all_reduce(device, dp, x);
+    if (group.my_index == 2) {
+      EXPECT_THROW(device.synchronize(device.record(dp.stream)), MachineError) << "an event behind it passes, and lies";
+    }
     device.synchronize();
     // The rank that stays away is told too, though it waits for nobody.
     while (group.my_index == 1 && !ranks.control().failure()) std::this_thread::sleep_for(1ms);
