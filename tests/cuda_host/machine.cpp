@@ -23,6 +23,9 @@ void Machine::reset(int num_devices, std::uint64_t seed) {
   what_.clear();
   calls.clear();
   gone_.clear();
+  for (const auto& [memory, bytes] : memory_) std::free(memory);  // of those who failed before they could give it back
+  memory_.clear();
+  memory_taken_ = 0;
   memory_bytes_ = std::size_t{4} << 30;
 }
 

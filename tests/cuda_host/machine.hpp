@@ -54,7 +54,8 @@ class Machine {
  public:
   static Machine& instance();
 
-  /// What cudaGetDeviceCount and cudaDriverGetVersion say from now on, and where random orders start.
+  /// A fresh machine: what cudaGetDeviceCount says from now on, and where random orders start. Nobody holds any of its
+  /// memory.
   void reset(int num_devices, std::uint64_t seed);
 
   CUstream_st* create_stream(int priority);

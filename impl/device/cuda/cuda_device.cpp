@@ -263,8 +263,7 @@ void CudaDevice::synchronize(Event event) {
 
 void CudaDevice::synchronize() {
   guard([&] { wait_until_idle(); });
-  transport_.rethrow_failure();
-  guard([&] { check_faults(); });
+  guard([&] { check_faults(); });  // after what ended the transfers, if anything did
   events_.all_have_passed();
   first_unproven_ = next_operation_;
   is_idle_ = true;

@@ -139,6 +139,9 @@ TEST(WatchdogOfRanks, APeerThatNeverComesEndsAllRanksWithTheSameReason) {
     device.begin();
     const int mine = group.my_index == 1 ? 2 : 3;
     for (int i = 0; i < mine; ++i) all_reduce(device, dp, x);
+    if (group.my_index == 2) {
+      EXPECT_THROW(device.synchronize(device.record(dp.stream)), MachineError) << "an event behind it passes, and lies";
+    }
     device.synchronize();
     // The rank that stays away is told too, though it waits for nobody.
     while (group.my_index == 1 && !ranks.control().failure()) std::this_thread::sleep_for(1ms);
@@ -170,6 +173,21 @@ TEST(WatchdogOfRanks, AnErrorThatNcclReportsEndsAllRanks) {
     }
   });
   EXPECT_THAT(errors, Each(AllOf(HasSubstr("NCCL says of communicator dp (ranks 0, 1): remote error"))));
+}
+
+TEST(WatchdogOfRanks, TellsTheOtherRanksWhyItGaveUpBeforeTheRankItselfKnows) {
+  const NcclApi api = NcclDouble::api();
+  Machine::instance().reset(1, 1);
+  NcclDouble::instance().reset();
+  ThreadControlPlane control(20s);
+  NcclTransport transport(api, control, {.rank = 3, .poll_interval = 0ms});
+  const auto channel = transport.connect(0, "dp", {{3}, 0}, {});
+  NcclDouble::instance().set_async_error(0, ncclRemoteError);
+  EXPECT_EQ(control.failure(), std::nullopt);
+  transport.watchdog().poll(Watchdog::Clock::now());
+  EXPECT_THAT(control.failure().value_or(""), HasSubstr("rank 3: NCCL says of communicator dp"));
+  EXPECT_EQ(NcclDouble::instance().num_aborted_and_destroyed(), std::pair(1, 0));
+  EXPECT_THROW(transport.rethrow_failure(), MachineError);
 }
 
 TEST(WatchdogOfRanks, ARankThatThrowsTakesItsPeersDown) {
