@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/registry.hpp"
+#include "kernels/rms_norm/rms_norm_parameters.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
@@ -13,14 +14,10 @@
 namespace underlap::kernels {
 namespace {
 
-struct Parameters {
-  double epsilon = 0;
-};
-
 void forward_form(const Arguments& views) {
   const BoundView &x = views[0], &out = views[2];
   float* rstd = views[3].as<float>();
-  const double epsilon = views.parameters<Parameters>().epsilon;
+  const double epsilon = views.parameters<RmsNormParameters>().epsilon;
   const std::int64_t hidden = x.cols;
   Scratch scratch;
   float* const weight = scratch.take(hidden);
@@ -93,7 +90,7 @@ Operation rms_norm_forward(const View& x, const View& weight, const View& out, c
                     .bytes_written = out.bytes() + rstd.bytes(),
                     .work = Work::norm},
                    {{x, Access::in}, {weight, Access::in}, {out, Access::out}, {rstd, Access::out}})
-      .with_parameters(Parameters{epsilon});
+      .with_parameters(RmsNormParameters{epsilon});
 }
 
 Operation rms_norm_dgrad(const RmsNormDgrad& t) {

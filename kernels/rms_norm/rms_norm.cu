@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic as in rms_norm.hpp, each byte once; wgrad also writes and reads 4 H bytes a block.
+//
+// Persistent blocks, one a multiprocessor, of up to 1024 threads. A block is cut into teams of warps, a row each; all
+// teams of a block take the same number of rounds, so that its barriers serve every team. The next row is loaded before
+// the sum of this one is known. LaunchContext::norm_sm_margin multiprocessors stay free for communication kernels that
+// run beside: as Transformer Engine's sm_margin does.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/reduce.cuh"
+#include "kernels/rms_norm/rms_norm_parameters.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+using kernels::RmsNormParameters;
+
+unsigned persistent_blocks(std::int64_t rounds, const LaunchContext& context) {
+  const std::int64_t sms = std::max(1, context.num_sms - context.norm_sm_margin);
+  return static_cast<unsigned>(std::clamp<std::int64_t>(rounds, 1, sms));
+}
+
+/// How a block's threads share rows of `cols` elements, in groups of N, kHeld of them a thread.
+struct Teams {
+  unsigned warps = 1;  ///< a team
+  unsigned teams = 1;  ///< a block
+
+  Teams(std::int64_t cols, int group, int held) {
+    const std::int64_t in_row = (cols + group - 1) / group;
+    const std::int64_t per_warp = std::int64_t{kWarpThreads} * held;
+    warps = static_cast<unsigned>(std::min<std::int64_t>((in_row + per_warp - 1) / per_warp, kMaxWarps));
+    teams = kMaxWarps / warps;
+  }
+  unsigned threads() const { return warps * teams * kWarpThreads; }
+  bool holds(std::int64_t cols, int group, int held) const {
+    return cols <= std::int64_t{warps} * kWarpThreads * group * held;
+  }
+};
+
+/// This thread's place in its team.
+struct Member {
+  unsigned team, thread;
+
+  __device__ explicit Member(unsigned team_threads)
+      : team(threadIdx.x / team_threads), thread(threadIdx.x % team_threads) {}
+};
+
+/// The sum over a team's threads, on each of them. All threads of the block call it. `slots` holds kMaxWarps values for
+/// this round and as many for the next, so that one barrier a round is enough.
+__device__ inline float sum_team(float value, unsigned team_warps, unsigned round, float* slots) {
+  value = combine_warp(value, Plus());
+  if (team_warps == 1) return value;
+  float* const of_round = slots + round % 2 * kMaxWarps;
+  const unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
+  if (lane == 0) of_round[warp] = value;
+  __syncthreads();
+  const unsigned first = warp / team_warps * team_warps;
+  return combine_warp(lane < team_warps ? of_round[first + lane] : 0.0F, Plus());
+}
+
+/// A row's groups that a thread holds, kHeld of N elements; those past the row's end are zero.
+template <int N, int kHeld>
+struct Held {
+  Group<bf16, N> group[kHeld];
+
+  __device__ void take(const bf16* row, std::int64_t cols, const Member& member, unsigned team_threads) {
+#pragma unroll
+    for (int k = 0; k < kHeld; ++k) {
+      const std::int64_t col = (member.thread + std::int64_t{k} * team_threads) * N;
+      group[k] = col < cols ? load<N>(row + col) : Group<bf16, N>{};
+    }
+  }
+  __device__ float at(int k, int i) const { return static_cast<float>(group[k].element[i]); }
+};
+
+/// Calls f(k, col) for each group that a thread holds.
+template <int N, int kHeld, class F>
+__device__ void for_each_held(std::int64_t cols, const Member& member, unsigned team_threads, F f) {
+#pragma unroll
+  for (int k = 0; k < kHeld; ++k) {
+    const std::int64_t col = (member.thread + std::int64_t{k} * team_threads) * N;
+    if (col < cols) f(k, col);
+  }
+}
+
+struct Forward {
+  Rows<const bf16> x;
+  const bf16* weight;
+  Rows<bf16> out;
+  float* rstd;
+  float epsilon;
+  unsigned team_warps;
+};
+
+__device__ inline float reciprocal_root(float sum_of_squares, std::int64_t cols, float epsilon) {
+  return 1.0F / sqrtf(sum_of_squares / static_cast<float>(cols) + epsilon);
+}
+
+/// Rows that fit into a team's registers.
+template <int N, int kHeld>
+__global__ void __launch_bounds__(1024) rms_norm_forward_kernel(Forward t) {
+  __shared__ float slots[2 * kMaxWarps];
+  const unsigned team_threads = t.team_warps * kWarpThreads;
+  const Member member(team_threads);
+  const std::int64_t cols = t.x.cols, teams = blockDim.x / team_threads;
+  Held<N, kHeld> weight, next;
+  weight.take(t.weight, cols, member, team_threads);
+  std::int64_t row = blockIdx.x * teams + member.team;
+  if (row < t.x.rows) next.take(t.x.at(row, 0), cols, member, team_threads);
+  // first is the row of the block's first team, so that all teams leave the loop together.
+  unsigned round = 0;
+  for (std::int64_t first = blockIdx.x * teams; first < t.x.rows; first += gridDim.x * teams, ++round) {
+    const Held<N, kHeld> x = next;
+    const bool has_row = row < t.x.rows;
+    const std::int64_t next_row = row + gridDim.x * teams;
+    if (next_row < t.x.rows) next.take(t.x.at(next_row, 0), cols, member, team_threads);
+    float sum = 0;
+    for (int k = 0; k < kHeld; ++k)
+      for (int i = 0; i < N; ++i) sum += x.at(k, i) * x.at(k, i);
+    const float rstd = reciprocal_root(sum_team(sum, t.team_warps, round, slots), cols, t.epsilon);
+    if (has_row) {
+      if (member.thread == 0) t.rstd[row] = rstd;
+      for_each_held<N, kHeld>(cols, member, team_threads, [&](int k, std::int64_t col) {
+        Group<bf16, N> result;
+        for (int i = 0; i < N; ++i) result.element[i] = narrowed<bf16>(x.at(k, i) * rstd * weight.at(k, i));
+        store(t.out.at(row, col), result);
+      });
+    }
+    row = next_row;
+  }
+}
+
+/// Rows of any width, in whole groups of N: a block a row, which is read twice, the second time from a cache.
+template <int N>
+__global__ void __launch_bounds__(1024) rms_norm_forward_any_kernel(Forward t) {
+  __shared__ float slots[2 * kMaxWarps];
+  const std::int64_t begin = std::int64_t{threadIdx.x} * N, step = std::int64_t{blockDim.x} * N;
+  unsigned round = 0;
+  for (std::int64_t row = blockIdx.x; row < t.x.rows; row += gridDim.x, ++round) {
+    float sum = 0;
+    for (std::int64_t c = begin; c < t.x.cols; c += step) {
+      const auto x = load<N>(t.x.at(row, c));
+      for (int i = 0; i < N; ++i) sum += static_cast<float>(x.element[i]) * static_cast<float>(x.element[i]);
+    }
+    const float rstd = reciprocal_root(sum_team(sum, t.team_warps, round, slots), t.x.cols, t.epsilon);
+    if (threadIdx.x == 0) t.rstd[row] = rstd;
+    for (std::int64_t c = begin; c < t.x.cols; c += step) {
+      auto x = load<N>(t.x.at(row, c));
+      const auto weight = load<N>(t.weight + c);
+      for (int i = 0; i < N; ++i)
+        x.element[i] = narrowed<bf16>(static_cast<float>(x.element[i]) * rstd * static_cast<float>(weight.element[i]));
+      store(t.out.at(row, c), x);
+    }
+  }
+}
+
+/// Whether `cols` elements of each row are whole groups of 16 bytes at whole multiples of 16 bytes.
+template <class... T>
+bool are_grouped(const Rows<T>&... matrices) {
+  return group_for(8, matrices...) == 8 && ((matrices.cols % 8 == 0) && ...);
+}
+
+/// Blocks for `rows` rows, `teams` at a time.
+LaunchShape norm_shape(std::int64_t rows, const Teams& teams, const LaunchContext& context) {
+  return {.blocks = persistent_blocks((rows + teams.teams - 1) / teams.teams, context), .threads = teams.threads()};
+}
+
+void forward_form(const Arguments& views, LaunchContext& context) {
+  constexpr int kHeld = 2;
+  const auto weight = rows_of<const bf16>(views[1]);
+  Forward t{.x = rows_of<const bf16>(views[0]),
+            .weight = weight.data,
+            .out = rows_of<bf16>(views[2]),
+            .rstd = views[3].as<float>(),
+            .epsilon = static_cast<float>(views.parameters<RmsNormParameters>().epsilon),
+            .team_warps = 1};
+  const Teams teams(t.x.cols, 8, kHeld);
+  const bool grouped = are_grouped(t.x, weight, t.out);
+  if (grouped && teams.holds(t.x.cols, 8, kHeld)) {
+    t.team_warps = teams.warps;
+    return launch(rms_norm_forward_kernel<8, kHeld>, norm_shape(t.x.rows, teams, context), context.stream, t);
+  }
+  t.team_warps = Teams(t.x.cols, grouped ? 8 : 1, 1).warps;
+  launch(grouped ? rms_norm_forward_any_kernel<8> : rms_norm_forward_any_kernel<1>,
+         {.blocks = persistent_blocks(t.x.rows, context), .threads = t.team_warps * kWarpThreads}, context.stream, t);
+}
+
+struct Dgrad {
+  Rows<const bf16> x;
+  const bf16* weight;
+  const float* rstd;
+  Rows<const bf16> dout, residual;
+  Rows<bf16> dx;
+  unsigned team_warps;
+};
+
+/// What a thread holds of a row of dgrad's inputs.
+template <int N, int kHeld>
+struct DgradRow {
+  Held<N, kHeld> x, dout, residual;
+  float rstd;
+
+  __device__ void take(const Dgrad& t, std::int64_t row, const Member& member, unsigned team_threads) {
+    x.take(t.x.at(row, 0), t.x.cols, member, team_threads);
+    dout.take(t.dout.at(row, 0), t.x.cols, member, team_threads);
+    residual.take(t.residual.at(row, 0), t.x.cols, member, team_threads);
+    rstd = t.rstd[row];
+  }
+};
+
+__device__ inline bf16 dgrad_element(float residual, float rstd, float scaled, float normalized, float mean) {
+  return narrowed<bf16>(residual + rstd * (scaled - normalized * mean));
+}
+
+template <int N, int kHeld>
+__global__ void __launch_bounds__(1024) rms_norm_dgrad_kernel(Dgrad t) {
+  __shared__ float slots[2 * kMaxWarps];
+  const unsigned team_threads = t.team_warps * kWarpThreads;
+  const Member member(team_threads);
+  const std::int64_t cols = t.x.cols, teams = blockDim.x / team_threads;
+  Held<N, kHeld> weight;
+  weight.take(t.weight, cols, member, team_threads);
+  DgradRow<N, kHeld> next{};
+  std::int64_t row = blockIdx.x * teams + member.team;
+  if (row < t.x.rows) next.take(t, row, member, team_threads);
+  unsigned round = 0;
+  for (std::int64_t first = blockIdx.x * teams; first < t.x.rows; first += gridDim.x * teams, ++round) {
+    const bool has_row = row < t.x.rows;
+    const std::int64_t next_row = row + gridDim.x * teams;
+    const DgradRow<N, kHeld> at = next;
+    if (next_row < t.x.rows) next.take(t, next_row, member, team_threads);
+    float sum = 0;
+    for (int k = 0; k < kHeld; ++k)
+      for (int i = 0; i < N; ++i) sum += at.x.at(k, i) * at.rstd * (at.dout.at(k, i) * weight.at(k, i));
+    const float mean = sum_team(sum, t.team_warps, round, slots) / static_cast<float>(cols);
+    if (has_row) {
+      for_each_held<N, kHeld>(cols, member, team_threads, [&](int k, std::int64_t col) {
+        Group<bf16, N> result;
+        for (int i = 0; i < N; ++i)
+          result.element[i] = dgrad_element(at.residual.at(k, i), at.rstd, at.dout.at(k, i) * weight.at(k, i),
+                                            at.x.at(k, i) * at.rstd, mean);
+        store(t.dx.at(row, col), result);
+      });
+    }
+    row = next_row;
+  }
+}
+
+/// As rms_norm_forward_any_kernel.
+template <int N>
+__global__ void __launch_bounds__(1024) rms_norm_dgrad_any_kernel(Dgrad t) {
+  __shared__ float slots[2 * kMaxWarps];
+  const std::int64_t begin = std::int64_t{threadIdx.x} * N, step = std::int64_t{blockDim.x} * N;
+  unsigned round = 0;
+  for (std::int64_t row = blockIdx.x; row < t.x.rows; row += gridDim.x, ++round) {
+    const float rstd = t.rstd[row];
+    // Calls f(i, normalized, scaled) for the elements of the group at c.
+    const auto for_each_product = [&](std::int64_t c, auto f) {
+      const auto x = load<N>(t.x.at(row, c)), dout = load<N>(t.dout.at(row, c)), weight = load<N>(t.weight + c);
+      for (int i = 0; i < N; ++i)
+        f(i, static_cast<float>(x.element[i]) * rstd,
+          static_cast<float>(dout.element[i]) * static_cast<float>(weight.element[i]));
+    };
+    float sum = 0;
+    for (std::int64_t c = begin; c < t.x.cols; c += step)
+      for_each_product(c, [&](int, float normalized, float scaled) { sum += normalized * scaled; });
+    const float mean = sum_team(sum, t.team_warps, round, slots) / static_cast<float>(t.x.cols);
+    for (std::int64_t c = begin; c < t.x.cols; c += step) {
+      auto group = load<N>(t.residual.at(row, c));
+      for_each_product(c, [&](int i, float normalized, float scaled) {
+        group.element[i] = dgrad_element(static_cast<float>(group.element[i]), rstd, scaled, normalized, mean);
+      });
+      store(t.dx.at(row, c), group);
+    }
+  }
+}
+
+void dgrad_form(const Arguments& views, LaunchContext& context) {
+  constexpr int kHeld = 1;
+  const auto weight = rows_of<const bf16>(views[1]);
+  Dgrad t{.x = rows_of<const bf16>(views[0]),
+          .weight = weight.data,
+          .rstd = views[2].as<const float>(),
+          .dout = rows_of<const bf16>(views[3]),
+          .residual = rows_of<const bf16>(views[4]),
+          .dx = rows_of<bf16>(views[5]),
+          .team_warps = 1};
+  const Teams teams(t.x.cols, 8, kHeld);
+  const bool grouped = are_grouped(t.x, weight, t.dout, t.residual, t.dx);
+  if (grouped && teams.holds(t.x.cols, 8, kHeld)) {
+    t.team_warps = teams.warps;
+    return launch(rms_norm_dgrad_kernel<8, kHeld>, norm_shape(t.x.rows, teams, context), context.stream, t);
+  }
+  t.team_warps = Teams(t.x.cols, grouped ? 8 : 1, 1).warps;
+  launch(grouped ? rms_norm_dgrad_any_kernel<8> : rms_norm_dgrad_any_kernel<1>,
+         {.blocks = persistent_blocks(t.x.rows, context), .threads = t.team_warps * kWarpThreads}, context.stream, t);
+}
+
+struct Wgrad {
+  Rows<const bf16> x, dout;
+  const float* rstd;
+  float* partials;  ///< [blocks, H] fp32
+  unsigned team_warps;
+};
+
+constexpr int kRowsInFlight = 4;
+
+/// The sum over this block's rows, a contiguous share of all of them, of N columns from `col`: every `step`-th row from
+/// `row` to `end`.
+template <int N>
+__device__ void add_products(const Wgrad& t, std::int64_t row, std::int64_t end, std::int64_t step, std::int64_t col,
+                             float* total) {
+  for (; row < end; row += kRowsInFlight * step) {
+    Group<bf16, N> x[kRowsInFlight], dout[kRowsInFlight];
+#pragma unroll
+    for (int k = 0; k < kRowsInFlight; ++k) {
+      const std::int64_t from = row + k * step < end ? row + k * step : row;
+      x[k] = load<N>(t.x.at(from, col));
+      dout[k] = load<N>(t.dout.at(from, col));
+    }
+#pragma unroll
+    for (int k = 0; k < kRowsInFlight; ++k) {
+      if (row + k * step >= end) break;
+      const float rstd = t.rstd[row + k * step];
+      for (int i = 0; i < N; ++i)
+        total[i] += static_cast<float>(dout[k].element[i]) * (static_cast<float>(x[k].element[i]) * rstd);
+    }
+  }
+}
+
+/// Each block its rows, each team of it every so many of them; the teams' sums are added in team order.
+template <int N>
+__global__ void __launch_bounds__(1024) rms_norm_wgrad_kernel(Wgrad t) {
+  auto* const sums = reinterpret_cast<float*>(dynamic_shared_memory());  // [team threads, N]
+  const unsigned team_threads = t.team_warps * kWarpThreads;
+  const Member member(team_threads);
+  const std::int64_t teams = blockDim.x / team_threads;
+  const std::int64_t share = (t.x.rows + gridDim.x - 1) / gridDim.x;
+  const std::int64_t begin = blockIdx.x * share, end = begin + share < t.x.rows ? begin + share : t.x.rows;
+  for (std::int64_t first = 0; first < t.x.cols; first += std::int64_t{team_threads} * N) {
+    const std::int64_t col = first + std::int64_t{member.thread} * N;
+    float total[N] = {};
+    if (col < t.x.cols) add_products<N>(t, begin + member.team, end, teams, col, total);
+    for (unsigned team = 0; team < teams; ++team) {
+      if (member.team == team) {
+        float* const sum = sums + member.thread;  // element i of a thread lies i * team_threads further: no bank twice
+        for (int i = 0; i < N; ++i) sum[i * team_threads] = (team == 0 ? 0.0F : sum[i * team_threads]) + total[i];
+      }
+      __syncthreads();
+    }
+    if (member.team == 0 && col < t.x.cols)
+      for (int i = 0; i < N; ++i) t.partials[blockIdx.x * t.x.cols + col + i] = sums[member.thread + i * team_threads];
+    __syncthreads();
+  }
+}
+
+/// dweight += the blocks' sums: a warp's lanes take neighbouring columns, a block's warps every so many of the sums.
+template <class T>
+__global__ void __launch_bounds__(1024)
+    add_partials_kernel(const float* partials, unsigned num_partials, std::int64_t cols, T* dweight) {
+  __shared__ float sums[kMaxWarps][kWarpThreads];
+  const unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
+  for (std::int64_t first = std::int64_t{blockIdx.x} * kWarpThreads; first < cols;
+       first += std::int64_t{gridDim.x} * kWarpThreads) {
+    const std::int64_t col = first + lane;
+    float sum = 0;
+    if (col < cols)
+      for (unsigned i = warp; i < num_partials; i += kMaxWarps) sum += partials[i * cols + col];
+    sums[warp][lane] = sum;
+    __syncthreads();
+    if (warp == 0 && col < cols) {
+      for (unsigned w = 1; w < kMaxWarps; ++w) sum += sums[w][lane];
+      dweight[col] = narrowed<T>(static_cast<float>(dweight[col]) + sum);
+    }
+    __syncthreads();
+  }
+}
+
+void wgrad_form(const Arguments& views, LaunchContext& context) {
+  Wgrad t{.x = rows_of<const bf16>(views[0]),
+          .dout = rows_of<const bf16>(views[2]),
+          .rstd = views[1].as<const float>(),
+          .partials = nullptr,
+          .team_warps = 1};
+  const int group = are_grouped(t.x, t.dout) ? 8 : 1;
+  const Teams teams(t.x.cols, group, 1);
+  LaunchShape shape = norm_shape(t.x.rows, teams, context);
+  shape.shared_bytes = sizeof(float) * teams.warps * kWarpThreads * static_cast<unsigned>(group);
+  t.team_warps = teams.warps;
+  t.partials = reinterpret_cast<float*>(context.workspace->take(shape.blocks * t.x.cols * sizeof(float)));
+  launch(group == 1 ? rms_norm_wgrad_kernel<1> : rms_norm_wgrad_kernel<8>, shape, context.stream, t);
+  const LaunchShape columns{.blocks = persistent_blocks((t.x.cols + kWarpThreads - 1) / kWarpThreads, context),
+                            .threads = kMaxWarps * kWarpThreads};
+  if (views[3].dtype == DataType::f32)
+    return launch(add_partials_kernel<float>, columns, context.stream, t.partials, shape.blocks, t.x.cols,
+                  views[3].as<float>());
+  launch(add_partials_kernel<bf16>, columns, context.stream, t.partials, shape.blocks, t.x.cols, views[3].as<bf16>());
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_rms_norm() {
+  static constexpr std::array<CudaFormInfo, 3> forms{{
+      {"rms_norm_forward", forward_form},
+      {"rms_norm_dgrad", dgrad_form},
+      {"rms_norm_wgrad", wgrad_form},
+  }};
+  return forms;
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA forms against CPU forms on random data, at sizes that fill several blocks: views whose rows begin at multiples
+// of 16 bytes, dense and strided, views that do not, and rows that end inside a group of 16 bytes.
+#include "kernels/activation/activation.hpp"
+#include "kernels/adam/adam.hpp"
+#include "kernels/cast/cast.hpp"
+#include "kernels/cross_entropy/cross_entropy.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/embedding/embedding.hpp"
+#include "kernels/random/random.hpp"
+#include "kernels/reduction/reduction.hpp"
+#include "kernels/rms_norm/rms_norm.hpp"
+#include "tests/kernels/reference.hpp"
+
+namespace underlap::test {
+namespace {
+
+/// How the views of a test lie in memory.
+struct Layout {
+  const char* name;
+  bool is_aligned;
+  std::int64_t rows, cols;
+  std::int64_t gap;  ///< elements between the end of a row and the start of the next
+};
+
+class Agreement : public testing::TestWithParam<Layout> {
+ protected:
+  /// A view of the layout's kind. run_operation puts 33 elements before a tensor's first.
+  View view(DataType dtype, std::int64_t rows, std::int64_t cols) {
+    const std::int64_t unit = 16 / size_of(dtype);
+    const std::int64_t first = layout.is_aligned ? unit - 33 % unit : 1;
+    View result = memory.columns(dtype, rows, cols, cols + layout.gap, 0);
+    result.tensor = memory.tensor(dtype, first + rows * (cols + layout.gap));
+    result.offset = first;
+    return result;
+  }
+  View random(DataType dtype, double stddev = 1) {
+    return memory.randomize(view(dtype, layout.rows, layout.cols), stddev);
+  }
+  View row(DataType dtype, std::int64_t cols) { return memory.randomize(view(dtype, 1, cols)); }
+
+  /// The CPU form's results beside the other form's, for all that `operation` writes.
+  template <class Compare>
+  void compare(const Operation& operation, Compare compare_matrices) {
+    Memory expected = memory;
+    std::vector<GuardedView> views;
+    for (const Use& use : operation.uses()) views.emplace_back(expected, use);
+    std::vector<BoundView> bound;
+    for (GuardedView& guarded : views) bound.push_back(guarded.bound());
+    operation.cpu()(Arguments(bound, operation.parameters()));
+    for (GuardedView& guarded : views) guarded.copy_back(expected);
+    run_operation(memory, operation);
+    for (const Use& use : operation.uses())
+      if (use.access != Access::in) compare_matrices(memory.get(use.view), expected.get(use.view));
+  }
+  void expect_equal(const Operation& operation) {
+    compare(operation, [&](const Matrix& actual, const Matrix& expected) {
+      EXPECT_EQ(actual.values, expected.values) << name_of(operation.name());
+    });
+  }
+  void expect_near(const Operation& operation, const Tolerance& tolerance) {
+    SCOPED_TRACE(name_of(operation.name()));
+    compare(operation,
+            [&](const Matrix& actual, const Matrix& expected) { expect_close(actual, expected, tolerance); });
+  }
+
+  const Layout& layout = GetParam();
+  Memory memory;
+};
+
+/// Two results that were each rounded to bf16 may lie on both sides of a border.
+constexpr Tolerance kBf16Twice{.relative = 0.0079, .of_rms = 1e-5};
+
+TEST_P(Agreement, OfElementwiseIsToTheBit) {
+  expect_equal(kernels::cast(random(DataType::f32), view(DataType::bf16, layout.rows, layout.cols)));
+  expect_equal(kernels::cast(random(DataType::bf16), view(DataType::f32, layout.rows, layout.cols)));
+  expect_equal(kernels::residual_add(random(DataType::bf16), random(DataType::bf16),
+                                     view(DataType::bf16, layout.rows, layout.cols)));
+  expect_equal(kernels::scale(random(DataType::f32), 0.3));
+  expect_equal(kernels::scale(random(DataType::bf16), 0.3));
+  for (const DataType dtype : {DataType::f32, DataType::bf16, DataType::i32, DataType::u8, DataType::f64})
+    expect_equal(kernels::fill(view(dtype, layout.rows, layout.cols), 3));
+}
+
+TEST_P(Agreement, OfSumSlotsIsToTheBit) {
+  for (const DataType from : {DataType::f32, DataType::bf16})
+    for (const DataType to : {DataType::f32, DataType::bf16})
+      expect_equal(kernels::sum_slots(random(from), view(to, 1, layout.cols), 0.3));
+}
+
+TEST_P(Agreement, OfAdamIsToTheBitAndAShardEqualsTheSlice) {
+  const std::int64_t n = layout.rows * layout.cols;
+  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+    kernels::AdamTensors t{.grad = row(dtype, n),
+                           .grad_factor = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{0.7}),
+                           .main = row(DataType::f32, n),
+                           .m = row(DataType::f32, n),
+                           .v = row(DataType::f32, n),
+                           .param = view(DataType::bf16, 1, n),
+                           .nonfinite = memory.dense(DataType::i32, 1, 1)};
+    std::vector<double> squares = memory.get(t.v).values;
+    for (double& value : squares) value *= value;
+    memory.set(t.v, squares);
+    const kernels::AdamParameters parameters{.weight_decay = 0.1, .step = 7};
+    Memory whole = memory;
+    run_operation(whole, kernels::adam(t, parameters));
+    for (const auto& [first, count] : {std::pair{std::int64_t{0}, n / 3}, {n / 3, n - n / 3}}) {
+      kernels::AdamTensors shard = t;
+      for (View* part : {&shard.grad, &shard.main, &shard.m, &shard.v, &shard.param})
+        *part = flat(part->tensor, part->offset + first, count);
+      expect_equal(kernels::adam(shard, parameters));
+    }
+    for (const View& written : {t.main, t.m, t.v, t.param})
+      EXPECT_EQ(whole.get(written).values, memory.get(written).values);
+  }
+}
+
+TEST_P(Agreement, OfRandomIsToAUnitInTheLastPlace) {
+  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+    const Tolerance unit{.relative = dtype == DataType::f32 ? 1.2e-7 : 0.0079};
+    expect_near(kernels::random_normal(view(dtype, layout.rows, layout.cols), 0x123456789ABCULL, 5, 0.02), unit);
+  }
+}
+
+TEST_P(Agreement, OfActivationsIsToARounding) {
+  const View x = random(DataType::bf16, 2), dout = random(DataType::bf16);
+  const auto out = [&](std::int64_t factor = 1) { return view(DataType::bf16, layout.rows, layout.cols * factor); };
+  expect_near(kernels::gelu_forward(x, out()), kBf16Twice);
+  expect_near(kernels::gelu_backward(x, dout, out()), kBf16Twice);
+  expect_near(kernels::squared_relu_forward(x, out()), kBf16Twice);
+  expect_near(kernels::squared_relu_backward(x, dout, out()), kBf16Twice);
+  const View both = memory.randomize(out(2), 2);
+  expect_near(kernels::swiglu_forward(both, out()), kBf16Twice);
+  expect_near(kernels::swiglu_backward(both, dout, out(2)), kBf16Twice);
+}
+
+TEST_P(Agreement, OfCrossEntropyIsToARounding) {
+  const View logits = random(DataType::bf16, 3), targets = view(DataType::i32, 1, layout.rows);
+  std::vector<double> values;
+  for (std::int64_t t = 0; t < layout.rows; ++t) values.push_back(static_cast<double>((layout.cols - 1) * (t % 2)));
+  memory.set(targets, values);
+  const View lse = view(DataType::f32, 1, layout.rows), loss = memory.dense(DataType::f32, 1, 1);
+  expect_near(kernels::cross_entropy_forward(logits, targets, lse, loss, 0.1), kFp32);
+  expect_near(kernels::cross_entropy_backward(logits, targets, lse, view(DataType::bf16, layout.rows, layout.cols), 3),
+              kBf16Twice);
+}
+
+TEST_P(Agreement, OfEmbeddingIsToTheBit) {
+  constexpr std::int64_t kVocabulary = 19;
+  const View word = memory.randomize(view(DataType::bf16, kVocabulary, layout.cols)), dout = random(DataType::bf16);
+  const View position = row(DataType::bf16, layout.cols), tokens = view(DataType::i32, 1, layout.rows);
+  std::vector<double> values;
+  for (std::int64_t t = 0; t < layout.rows; ++t) values.push_back(static_cast<double>(t * t % kVocabulary));
+  memory.set(tokens, values);
+  expect_equal(kernels::embedding_forward(tokens, word, position, view(DataType::bf16, layout.rows, layout.cols)));
+  for (const DataType dtype : {DataType::f32, DataType::bf16})
+    expect_equal(kernels::embedding_wgrad(tokens, dout, memory.randomize(view(dtype, kVocabulary, layout.cols)),
+                                          row(dtype, layout.cols)));
+}
+
+TEST_P(Agreement, OfSumOfSquaresIsToFp32) {
+  for (const DataType dtype : {DataType::f32, DataType::bf16})
+    expect_near(kernels::sum_of_squares(random(dtype), memory.dense(DataType::f32, 1, 1)), {.relative = 1.2e-7});
+}
+
+TEST_P(Agreement, OfRmsNormIsToARounding) {
+  const View x = random(DataType::bf16), dout = random(DataType::bf16), residual = random(DataType::bf16);
+  const View weight = row(DataType::bf16, layout.cols), rstd = view(DataType::f32, 1, layout.rows);
+  expect_near(kernels::rms_norm_forward(x, weight, view(DataType::bf16, layout.rows, layout.cols), rstd, 1e-3),
+              kBf16Twice);
+  expect_near(kernels::rms_norm_dgrad({.x = x,
+                                       .weight = weight,
+                                       .rstd = rstd,
+                                       .dout = dout,
+                                       .residual = residual,
+                                       .dx = view(DataType::bf16, layout.rows, layout.cols)}),
+              kBf16Twice);
+  expect_near(kernels::rms_norm_wgrad(x, rstd, dout, row(DataType::f32, layout.cols)), kFp32);
+  expect_near(kernels::rms_norm_wgrad(x, rstd, dout, row(DataType::bf16, layout.cols)), kBf16Twice);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Agreement,
+                         testing::Values(Layout{"dense", true, 37, 264, 0}, Layout{"strided", true, 37, 264, 24},
+                                         Layout{"odd", false, 37, 264, 1}, Layout{"tail", true, 13, 2403, 5},
+                                         Layout{"narrow", true, 50, 5, 3}, Layout{"wide", true, 3, 20480, 0},
+                                         Layout{"several_warps", true, 70, 1600, 8},
+                                         Layout{"half_a_block", true, 11, 5120, 0}),
+                         [](const auto& parameter) { return std::string(parameter.param.name); });
+
+}  // namespace
+}  // namespace underlap::test
