@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bench/commands.hpp"
+#include "bench/gpu_libraries.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/dp/technique.hpp"
 #include "impl/plan/plan.hpp"
@@ -45,18 +46,42 @@ void list_knobs() {
     fmt::print("{}\n    {} ({}); default: {}; {}\n", knob.name, knob.about, knob.type, knob.default_rule, knob.status);
 }
 
+/// What a measured file says beyond a description; "" for a description.
+std::string measured_text(const sim::Hardware& hardware) {
+  if (hardware.base.empty()) return "";
+  std::string text =
+      fmt::format("{:<12} on top of {}; measured: {}\n", "", hardware.base, fmt::join(hardware.measured, ", "));
+  for (const sim::QueueObservation& seen : hardware.hardware_queues)
+    text +=
+        fmt::format("{:<12} {} connections, {}, {}: {} (held {:.2f})\n", "", seen.connections, seen.behind,
+                    seen.same_queue ? "same queue" : "next stream", seen.holds() ? "holds up" : "passes", seen.held);
+  for (const sim::Interference& beside : hardware.interference)
+    text += fmt::format("{:<12} {} x {:.3f} beside {}{}\n", "", beside.of, beside.slowdown,
+                        beside.copy_engine ? "a copy engine" : fmt::format("{} SMs", beside.sms),
+                        beside.gb_per_s > 0 ? fmt::format(" at {:g} GB/s", beside.gb_per_s) : ", not paced");
+  return text;
+}
+
+void print_hardware(const std::string& name) {
+  const sim::Hardware hardware = sim::load_hardware(name);
+  const sim::Gpu& gpu = hardware.gpu;
+  fmt::print(
+      "{:<12} {}\n{:<12} bf16 {:g} TFLOP/s, fp8 {}, HBM {:g} GB at {:g} GB/s, {:g} SMs, NVLink {:g} GB/s, network "
+      "{:g} GB/s\n{:<12} unverified: {} of {} figures\n{}",
+      name, hardware.description, "", gpu.bf16_tflops.value,
+      gpu.fp8_tflops ? fmt::format("{:g} TFLOP/s", gpu.fp8_tflops->value) : "none", gpu.hbm_gb.value,
+      gpu.hbm_gb_per_s.value, gpu.sms.value, hardware.node.nvlink_gb_per_s.value, hardware.node.network_gb_per_s.value,
+      "", hardware.unverified.size(), hardware.num_figures, measured_text(hardware));
+}
+
 void list_hardware() {
-  for (const std::string& name : sim::hardware_names()) {
-    const sim::Hardware hardware = sim::load_hardware(name);
-    const sim::Gpu& gpu = hardware.gpu;
-    fmt::print(
-        "{:<12} {}\n{:<12} bf16 {:g} TFLOP/s, fp8 {}, HBM {:g} GB at {:g} GB/s, {:g} SMs, NVLink {:g} GB/s, network "
-        "{:g} GB/s\n{:<12} unverified: {} of {} figures\n",
-        name, hardware.description, "", gpu.bf16_tflops.value,
-        gpu.fp8_tflops ? fmt::format("{:g} TFLOP/s", gpu.fp8_tflops->value) : "none", gpu.hbm_gb.value,
-        gpu.hbm_gb_per_s.value, gpu.sms.value, hardware.node.nvlink_gb_per_s.value,
-        hardware.node.network_gb_per_s.value, "", hardware.unverified.size(), hardware.num_figures);
-  }
+  for (const std::string& name : sim::hardware_names()) print_hardware(name);
+}
+
+void list_libraries() {
+  for (const GpuLibrary& library : find_gpu_libraries())
+    fmt::print("{:<10} {:<16} {}\n", library.name, library.version.empty() ? "missing" : library.version,
+               library.where);
 }
 
 struct List {
@@ -64,12 +89,13 @@ struct List {
   const char* about;
   void (*print)();
 };
-constexpr std::array<List, 6> kLists{{
+constexpr std::array<List, 7> kLists{{
     {"techniques", "overlap techniques, and what each leaves exposed", list_techniques},
     {"kernels", "operations and what they cost", list_kernels},
     {"formats", "trace formats", list_formats},
     {"presets", "model presets", list_presets},
     {"hardware", "machines that the virtual-time backend knows", list_hardware},
+    {"libraries", "the GPU driver and libraries that this machine has, and where", list_libraries},
     {"knobs", "every key that a configuration may hold", list_knobs},
 }};
 
@@ -79,11 +105,18 @@ void add_list_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("list", "List what this build has");
   command->require_subcommand(1);
   command->footer("Example: underlap list techniques");
-  for (const List& list : kLists)
-    command->add_subcommand(list.what, list.about)->callback([&exit_code, print = list.print] {
-      print();
+  auto files = std::make_shared<std::vector<std::string>>();
+  for (const List& list : kLists) {
+    CLI::App* const what = command->add_subcommand(list.what, list.about);
+    const bool takes_files = list.print == list_hardware;
+    if (takes_files)
+      what->add_option("FILE", *files, "descriptions or measured files, in place of those in the program");
+    what->callback([&exit_code, files, print = list.print] {
+      for (const std::string& file : *files) print_hardware(file);
+      if (files->empty()) print();
       exit_code = kWell;
     });
+  }
 }
 
 }  // namespace underlap::bench

@@ -48,10 +48,13 @@ auto mathematics(const plan::Config& c) {
                     c.train.micro_batch_size * c.train.num_microbatches * c.parallel.data_parallel_size);
 }
 
+// Without transfers, and over an emulated link, nothing arrives from peers.
+bool is_checked(const plan::RunConfig& run) { return !run.no_comm && !run.emulated_link; }
+
 std::size_t first_of_equal_mathematics(const std::vector<plan::Cell>& cells, std::size_t cell) {
   const auto wanted = mathematics(cells[cell].plan.config);
   for (std::size_t i = 0; i < cell; ++i)
-    if (!cells[i].plan.config.run.no_comm && mathematics(cells[i].plan.config) == wanted) return i;
+    if (is_checked(cells[i].plan.config.run) && mathematics(cells[i].plan.config) == wanted) return i;
   return cell;
 }
 
@@ -73,7 +76,7 @@ std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, st
   for (std::size_t i = 0; i < results.size(); ++i) {
     CellResult& cell = results[i];
     cell.label = NumericsLabel::not_checked;
-    if (cell.no_comm || losses_by_step(cell).empty()) continue;
+    if (!is_checked(cells[i].plan.config.run) || losses_by_step(cell).empty()) continue;
     const References references = find_references(results, i);
     const bool overlap_alone = differs_in_overlap_alone(references, i);
     const std::size_t reference = overlap_alone ? *references.off : first_of_equal_mathematics(cells, i);

@@ -86,18 +86,30 @@ struct EnvironmentConfig {
   std::optional<std::int64_t> nccl_pp_comm_chunksize;  ///< bytes; nullopt: NCCL's own, or no pipeline
 };
 
+/// A stand-in for the link between GPUs, where there is one GPU: a rank of a symmetric group runs alone, and each of
+/// its transfers takes the time that the link would take.
+struct EmulatedLink {
+  double gb_per_s = 0;       ///< 1e9 bytes a second, in each direction of a rank
+  int sms = 16;              ///< blocks of a transfer's kernel, one on each multiprocessor
+  bool copy_engine = false;  ///< copy engines move what needs no addition; reductions are kernels all the same
+  double latency_us = 0;     ///< of each step of a ring
+};
+
 struct RunConfig {
   std::string backend = "host";
   std::int64_t steps = 8;  ///< measured steps of one cell in one block
   std::int64_t blocks = 5;
   std::int64_t warmup = 2;  ///< unmeasured steps of each cell before its first block
   std::uint64_t seed = 1;
-  double link_gbps = 0;  ///< Gbit/s of each rank and direction; 0: not paced
+  std::optional<std::string> link;            ///< as written; nullopt: the link that is there
+  std::optional<EmulatedLink> emulated_link;  ///< cuda: what `link` says; nullopt: the link that is there
+  double link_gbps = 0;                       ///< Gbit/s of each rank and direction; 0: not paced
   double link_latency_us = 0;
   double peer_timeout_s = 30;
-  bool trace = true;     ///< false: windows from marks alone, for the cost of tracing
-  bool no_comm = false;  ///< the same plan with every transfer removed: T_comp
-  std::string hardware;  ///< sim: name or path of a hardware file, the one for gpu_arch where none was written
+  bool rank_processes = false;  ///< each rank is a process of its own, and not threads of one
+  bool trace = true;            ///< false: windows from marks alone, for the cost of tracing
+  bool no_comm = false;         ///< the same plan with every transfer removed: T_comp
+  std::string hardware;         ///< sim: name or path of a hardware file, the one for gpu_arch where none was written
   std::optional<std::int64_t> gpus_per_node;  ///< sim; nullopt: as the hardware file says
   bool numerics = false;                      ///< sim: values are computed in virtual time
   double jitter_pct = 0;                      ///< sim: each duration is varied by up to so much, seeded by `seed`

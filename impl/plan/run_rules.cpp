@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backend sim decides of the section run: which machine it stands for, and how often a step is worth
-// repeating.
+// What a backend decides of the section run: whether ranks are processes; with sim which machine it stands for, and how
+// often a step is worth repeating; with cuda what may stand in for a link.
 #include <fmt/format.h>
 
 #include <array>
 #include <utility>
 
+#include "impl/plan/link.hpp"
 #include "impl/plan/resolution.hpp"
 
 namespace underlap::plan {
@@ -49,24 +50,86 @@ void decide_repetitions(Resolution& r) {
   decide("run.warmup", run.warmup);
 }
 
-/// The host backend's ways to shape and to watch a link.
-void refuse_host_links(Resolution& r) {
+constexpr std::string_view kLink = "run.link";
+
+/// The host backend's ways to shape and to watch a link, which is another on `backend`.
+void refuse_host_links(Resolution& r, std::string_view backend, std::string_view instead) {
   for (const std::string_view path : {"run.link_gbps", "run.link_latency_us"})
     if (r.settings.given(path))
-      r.error({path}, fmt::format("{} is for real links; with backend sim the hardware file says what a link does: "
-                                  "leave it out, or give run.hardware a file with other figures",
-                                  path));
+      r.error({path}, fmt::format("{} is for {}; with backend {} {}", path,
+                                  backend == "sim" ? "real links" : "the sockets of backend host", backend, instead));
+}
+
+void apply_sim_rules(Resolution& r) {
+  decide_hardware(r);
+  decide_repetitions(r);
+  refuse_host_links(r, "sim",
+                    "the hardware file says what a link does: leave it out, or give run.hardware a file with other "
+                    "figures");
   for (const std::string_view path : {"run.link", "run.peer_timeout_s"})
     if (r.settings.given(path)) r.notice({path}, fmt::format("{} has no effect: run.backend is sim", path));
+}
+
+/// Launch environment, the driver's locks and CUPTI are per process: a rank that owns a GPU is one.
+void decide_rank_processes(Resolution& r) {
+  constexpr std::string_view kPath = "run.rank_processes";
+  RunConfig& run = r.config().run;
+  if (run.backend == "sim" && r.settings.given(kPath))
+    r.notice({kPath}, fmt::format("{} has no effect: run.backend is sim", kPath));
+  if (run.backend != "cuda") return;
+  if (r.settings.given(kPath) && !run.rank_processes)
+    r.error({kPath},
+            fmt::format("{} is false, but with backend cuda every rank is a process of its own: leave it out", kPath));
+  run.rank_processes = true;
+  if (!r.settings.given(kPath)) r.decide(kPath, {"true", "auto", "run.backend is cuda: one process for each GPU"});
+}
+
+void read_link(Resolution& r) {
+  if (!r.settings.given(kLink)) return;
+  std::vector<std::string> errors;
+  r.config().run.emulated_link = parse_link(r.settings.text(kLink, ""), errors);
+  for (std::string& error : errors) r.error({kLink}, std::move(error));
+}
+
+/// A rank that is alone knows when its peers are there only where they do the same at the same time as itself.
+void check_emulated_link(Resolution& r) {
+  const RunConfig& run = r.config().run;
+  if (!run.emulated_link) return;
+  if (run.backend != "cuda")
+    r.error({kLink}, fmt::format("an emulated link needs run.backend cuda; run.backend is {}: {}", run.backend,
+                                 run.backend == "host" ? "it paces its real link with run.link_gbps"
+                                                       : "its links are those of run.hardware"));
+  if (const std::int32_t stages = r.config().parallel.pipeline_model_parallel_size; stages > 1)
+    r.error({kLink}, fmt::format("an emulated link stands for a rank of a symmetric group, and "
+                                 "model.pipeline_model_parallel_size is {}: the stages of a pipeline work at other "
+                                 "times than this one, and their times do not exist on one GPU",
+                                 stages));
+}
+
+void tell_of_emulated_link(Resolution& r) {
+  const RunConfig& run = r.config().run;
+  if (!run.emulated_link || run.backend != "cuda") return;
+  r.notice({kLink},
+           "losses are not checked: emulated link; nothing arrives from the other ranks, so values mean "
+           "nothing");
+  r.notice({kLink}, "waiting for peers is not emulated: one rank stands for all of its group");
+  if (run.emulated_link->copy_engine)
+    r.notice({kLink}, fmt::format("a copy engine cannot add: reductions are kernels of {} SMs; sms=K sets another "
+                                  "number",
+                                  run.emulated_link->sms));
 }
 
 }  // namespace
 
 void apply_run_rules(Resolution& r) {
-  if (r.config().run.backend != "sim") return;
-  decide_hardware(r);
-  decide_repetitions(r);
-  refuse_host_links(r);
+  decide_rank_processes(r);
+  const std::string& backend = r.config().run.backend;
+  if (backend == "sim") apply_sim_rules(r);
+  if (backend == "cuda")
+    refuse_host_links(r, "cuda", "the link is NCCL's, or run.link emulates one with its rate and latency");
+  read_link(r);
+  check_emulated_link(r);
+  tell_of_emulated_link(r);
 }
 
 }  // namespace underlap::plan

@@ -88,5 +88,13 @@ TEST_F(LossLabels, ACellWithoutTransfersIsNotChecked) {
   EXPECT_EQ(of(1), NumericsLabel::not_checked);
 }
 
+TEST_F(LossLabels, ACellOverAnEmulatedLinkIsNotCheckedAndNobodysReference) {
+  add("off", {9, 9}, [](plan::Config& c) { c.run.emulated_link = plan::EmulatedLink{}; });
+  add("off", {5, 4});
+  EXPECT_THAT(label(), IsEmpty());
+  EXPECT_EQ(of(0), NumericsLabel::not_checked);
+  EXPECT_EQ(of(1), NumericsLabel::reference);
+}
+
 }  // namespace
 }  // namespace underlap::bench

@@ -31,8 +31,10 @@ void warp_barrier(unsigned mask);
 /// This thread's place in its warp's exchange buffer of 8 bytes a lane; `lane` may be any of 0 to 31.
 std::byte* exchange_slot(unsigned lane);
 std::byte* dynamic_shared_memory();
-/// Nanoseconds that rise with every call.
+/// Nanoseconds of the virtual clock (fibers.hpp).
 unsigned long long global_timer();
+/// Takes this thread out until so much virtual time has passed.
+void sleep_for(unsigned nanoseconds);
 
 /// Enqueues a kernel whose threads each call `thread_code`.
 cudaError_t launch_kernel(unsigned blocks, unsigned threads, std::size_t shared_bytes, cudaStream_t stream,
@@ -57,6 +59,8 @@ T exchange(unsigned mask, T value, unsigned from_lane) {
 // One block runs at a time, so what its threads share can be what the operating system's thread keeps.
 #undef __shared__
 #define __shared__ static thread_local
+#undef __grid_constant__
+#define __grid_constant__
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __forceinline__
@@ -66,7 +70,7 @@ inline void __syncthreads() { underlap::cuda_host::block_barrier(); }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFU) { underlap::cuda_host::warp_barrier(mask); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
-inline void __nanosleep(unsigned) {}
+inline void __nanosleep(unsigned nanoseconds) { underlap::cuda_host::sleep_for(nanoseconds); }
 
 template <class T>
 T __shfl_sync(unsigned mask, T value, int lane) {
@@ -93,6 +97,12 @@ template <class T, class U>
 T atomicMax(T* at, U value) {
   const T old = *at;
   *at = std::max(old, static_cast<T>(value));
+  return old;
+}
+template <class T, class U>
+T atomicMin(T* at, U value) {
+  const T old = *at;
+  *at = std::min(old, static_cast<T>(value));
   return old;
 }
 template <class T, class U>
@@ -129,6 +139,8 @@ inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline float __fsqrt_rn(float a) { return std::sqrt(a); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+inline float __fdividef(float a, float b) { return a / b; }
 inline float __frcp_rn(float a) { return 1.0F / a; }
 inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>((static_cast<std::uint64_t>(a) * b) >> 32);

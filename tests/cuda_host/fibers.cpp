@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -24,14 +25,21 @@ namespace {
 constexpr std::size_t kStackBytes = 128 * 1024;
 constexpr unsigned kWarp = 32;
 
-enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, done };
+enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, asleep, done };
 
 /// One CUDA thread: a context with a stack of its own.
 struct Fiber {
+#if defined(__SANITIZE_THREAD__)
+  // The sanitizer has room for some thousand of them in a process.
+  ~Fiber() {
+    if (sanitizer_state != nullptr) __tsan_destroy_fiber(sanitizer_state);
+  }
+#endif
   ucontext_t context{};
-  std::unique_ptr<std::byte[]> stack = std::make_unique<std::byte[]>(kStackBytes);
+  std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
   State state = State::done;
   unsigned warp_mask = 0;
+  unsigned long long wake_ns = 0;
   uint3 thread{};
   void* sanitizer_state = nullptr;
 };
@@ -41,11 +49,17 @@ struct Fiber {
   std::abort();
 }
 
-/// The block that this operating-system thread runs now.
+/// A block on its way. `current` is the one whose threads this operating-system thread runs now.
 class Block {
  public:
-  void run(const KernelLaunch& launch, uint3 index, std::mt19937_64& random);
+  void begin(const KernelLaunch& launch, uint3 index, std::mt19937_64& random);
+
+  /// Runs until every thread is over or asleep. Returns when the first wakes up; nothing where all are over.
+  /// Throws what a thread threw.
+  std::optional<unsigned long long> advance();
+
   void wait(State barrier, unsigned mask);
+  void sleep(unsigned long long until_ns);
 
   ThreadPlace place;
   std::vector<std::array<std::byte, 8 * kWarp>> exchange;  // by warp
@@ -56,10 +70,13 @@ class Block {
   void prepare(unsigned threads);
   void resume(Fiber& fiber);
   void leave(Fiber& fiber);
+  void wake();
   bool release_warps(unsigned threads);
   bool release_block(unsigned threads);
 
   const std::function<void()>* code_ = nullptr;
+  unsigned threads_ = 0;
+  std::vector<unsigned> order_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber* running_ = nullptr;
   ucontext_t scheduler_{};
@@ -106,7 +123,9 @@ void Block::prepare(unsigned threads) {
     fiber.state = State::ready;
     fiber.thread = {t, 0, 0};
 #if defined(__SANITIZE_THREAD__)
-    if (fiber.sanitizer_state == nullptr) fiber.sanitizer_state = __tsan_create_fiber(0);
+    // A fresh one each time: a fiber ends by leaving, so what the sanitizer keeps of its calls would only grow.
+    if (fiber.sanitizer_state != nullptr) __tsan_destroy_fiber(fiber.sanitizer_state);
+    fiber.sanitizer_state = __tsan_create_fiber(0);
 #endif
   }
 }
@@ -147,6 +166,18 @@ void Block::wait(State barrier, unsigned mask) {
   leave(fiber);
 }
 
+void Block::sleep(unsigned long long until_ns) {
+  running_->wake_ns = until_ns;
+  running_->state = State::asleep;
+  leave(*running_);
+}
+
+void Block::wake() {
+  for (unsigned t = 0; t < threads_; ++t)
+    if (fibers_[t]->state == State::asleep && fibers_[t]->wake_ns <= virtual_clock().now_ns)
+      fibers_[t]->state = State::ready;
+}
+
 bool Block::release_warps(unsigned threads) {
   bool released = false;
   for (unsigned first = 0; first < threads; first += kWarp) {
@@ -173,7 +204,7 @@ bool Block::release_warps(unsigned threads) {
 bool Block::release_block(unsigned threads) {
   bool any = false;
   for (unsigned t = 0; t < threads; ++t) {
-    if (fibers_[t]->state == State::at_warp_barrier) return false;
+    if (fibers_[t]->state == State::at_warp_barrier || fibers_[t]->state == State::asleep) return false;
     any = any || fibers_[t]->state == State::at_block_barrier;
   }
   for (unsigned t = 0; t < threads; ++t)
@@ -181,32 +212,40 @@ bool Block::release_block(unsigned threads) {
   return any;
 }
 
-void Block::run(const KernelLaunch& launch, uint3 index, std::mt19937_64& random) {
+void Block::begin(const KernelLaunch& launch, uint3 index, std::mt19937_64& random) {
   prepare(launch.threads);
+  threads_ = launch.threads;
   code_ = &launch.thread_code;
   place.block = index;
   place.block_size = dim3(launch.threads);
   place.grid_size = dim3(launch.blocks);
   shared.assign((launch.shared_bytes + 7) / 8, ~std::uint64_t{0});
   failure_ = nullptr;
-  std::vector<unsigned> order(launch.threads);
-  std::iota(order.begin(), order.end(), 0U);
+  order_.resize(launch.threads);
+  std::iota(order_.begin(), order_.end(), 0U);
   // Shuffling at every barrier is slow; a new start and direction breaks the same orders.
-  std::shuffle(order.begin(), order.end(), random);
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (const unsigned t : order) {
-      if (fibers_[t]->state != State::ready) continue;
-      progress = true;
-      resume(*fibers_[t]);
-    }
-    std::reverse(order.begin(), order.end());
-    progress = release_warps(launch.threads) || release_block(launch.threads);
+  std::shuffle(order_.begin(), order_.end(), random);
+}
+
+std::optional<unsigned long long> Block::advance() {
+  current = this;
+  wake();
+  do {
+    for (const unsigned t : order_)
+      if (fibers_[t]->state == State::ready) resume(*fibers_[t]);
+    std::reverse(order_.begin(), order_.end());
+  } while (release_warps(threads_) || release_block(threads_));
+  current = nullptr;
+  std::optional<unsigned long long> next;
+  bool all_done = true;
+  for (unsigned t = 0; t < threads_; ++t) {
+    const Fiber& fiber = *fibers_[t];
+    all_done = all_done && fiber.state == State::done;
+    if (fiber.state == State::asleep) next = std::min(next.value_or(fiber.wake_ns), fiber.wake_ns);
   }
-  for (unsigned t = 0; t < launch.threads; ++t)
-    if (fibers_[t]->state != State::done)
-      die("a thread waits at a barrier that others of its warp or block never reach");
-  if (failure_) std::rethrow_exception(failure_);
+  if (!all_done && !next) die("a thread waits at a barrier that others of its warp or block never reach");
+  if (failure_ && all_done) std::rethrow_exception(failure_);
+  return next;
 }
 
 }  // namespace
@@ -218,19 +257,44 @@ std::byte* exchange_slot(unsigned lane) {
   return current->exchange[current->place.thread.x / kWarp].data() + std::size_t{8} * lane;
 }
 std::byte* dynamic_shared_memory() { return reinterpret_cast<std::byte*>(current->shared.data()); }
-unsigned long long global_timer() {
-  static thread_local unsigned long long now = 0;
-  return now += 32;
+VirtualClock& virtual_clock() {
+  static VirtualClock clock;
+  return clock;
 }
+unsigned long long global_timer() { return virtual_clock().now_ns += virtual_clock().tick_ns; }
+void sleep_for(unsigned nanoseconds) { current->sleep(virtual_clock().now_ns + nanoseconds); }
 
 void run_kernel(const KernelLaunch& launch, std::mt19937_64& random) {
   thread_local Block block;
-  current = &block;
   std::vector<unsigned> order(launch.blocks);
   std::iota(order.begin(), order.end(), 0U);
   std::shuffle(order.begin(), order.end(), random);
-  for (const unsigned index : order) block.run(launch, {index, 0, 0}, random);
-  current = nullptr;
+  for (const unsigned index : order) {
+    block.begin(launch, {index, 0, 0}, random);
+    while (const auto next = block.advance()) virtual_clock().now_ns = std::max(virtual_clock().now_ns, *next);
+  }
+}
+
+void run_together(std::span<const KernelLaunch> launches, std::mt19937_64& random) {
+  thread_local std::vector<std::unique_ptr<Block>> pool;
+  std::vector<Block*> blocks;
+  for (const KernelLaunch& launch : launches) {
+    for (unsigned index = 0; index < launch.blocks; ++index) {
+      if (blocks.size() == pool.size()) pool.push_back(std::make_unique<Block>());
+      blocks.push_back(pool[blocks.size()].get());
+      blocks.back()->begin(launch, {index, 0, 0}, random);
+    }
+  }
+  while (!blocks.empty()) {
+    std::shuffle(blocks.begin(), blocks.end(), random);
+    std::optional<unsigned long long> first;
+    std::erase_if(blocks, [&](Block* block) {
+      const auto next = block->advance();
+      if (next) first = std::min(first.value_or(*next), *next);
+      return !next;
+    });
+    if (first) virtual_clock().now_ns = std::max(virtual_clock().now_ns, *first);
+  }
 }
 
 }  // namespace underlap::cuda_host

@@ -75,5 +75,35 @@ TEST(Fibers, GiveDynamicSharedMemoryThatHoldsNoNumber) {
   EXPECT_TRUE(is_nan);
 }
 
+TEST(Fibers, SleepOnTheVirtualClock) {
+  virtual_clock() = {.now_ns = 0, .tick_ns = 0};
+  std::vector<unsigned long long> woken(40);
+  run_kernel({.threads = 40,
+              .thread_code =
+                  [&] {
+                    __nanosleep(100 + threadIdx.x);
+                    woken[threadIdx.x] = global_timer();
+                    __syncthreads();
+                    if (threadIdx.x == 3) woken[3] = global_timer();
+                  }},
+             random_source);
+  EXPECT_EQ(woken[0], 100U);
+  EXPECT_EQ(woken[39], 139U);
+  EXPECT_EQ(woken[3], 139U);  // a barrier waits for those who sleep
+  virtual_clock() = {};
+}
+
+TEST(Fibers, KernelsSideBySideSleepAtTheSameTime) {
+  virtual_clock() = {.now_ns = 0, .tick_ns = 0};
+  const auto sleeps = [](unsigned ns) {
+    return KernelLaunch{.blocks = 3, .threads = 33, .thread_code = [ns] { __nanosleep(ns); }};
+  };
+  run_together(std::vector{sleeps(100), sleeps(70)}, random_source);
+  EXPECT_EQ(virtual_clock().now_ns, 100U);
+  run_kernel(sleeps(100), random_source);  // block by block
+  EXPECT_EQ(virtual_clock().now_ns, 400U);
+  virtual_clock() = {};
+}
+
 }  // namespace
 }  // namespace underlap::cuda_host

@@ -7,11 +7,15 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "tests/cuda_host/fibers.hpp"
 
 namespace underlap::cuda_host {
 
@@ -19,6 +23,7 @@ namespace underlap::cuda_host {
 struct Item {
   std::function<bool()> ready;  ///< whether it may run now; empty: always. Asked only while it is its stream's first
   std::function<void()> run;
+  std::shared_ptr<const KernelLaunch> kernel = nullptr;  ///< of a kernel, which may run beside others
 };
 
 }  // namespace underlap::cuda_host
@@ -33,6 +38,11 @@ struct CUstream_st {
 struct CUevent_st {
   CUstream_st* stream = nullptr;  ///< of the last record; nullptr: never recorded
   std::uint64_t position = 0;     ///< in that stream
+};
+
+struct CUmemPoolHandle_st {
+  std::uint64_t release_threshold = 0;
+  int reuses_by_waiting = 1;
 };
 
 namespace underlap::cuda_host {
@@ -55,7 +65,29 @@ class Machine {
   /// cudaErrorLaunchFailure after a kernel has thrown (what() says what).
   cudaError_t run_until(const std::function<bool()>& done);
 
+  /// Device memory, of `memory_bytes` in all (4 GiB after a reset): nullptr where there is not enough left.
+  void* take_memory(std::size_t bytes);
+  void give_memory(void* memory);
+  void set_memory(std::size_t bytes);
+  std::size_t memory_left();
+  std::size_t memory_bytes() const { return memory_bytes_; }
+
+  /// Makes a kernel of the future fail: the machine is of no use from then on.
+  void fail(const std::string& what);
+  bool has_failed();
+  /// Something outside of the queues has changed what an item's `ready` says.
+  void wake() { changed_.notify_all(); }
+  /// The calls since the last reset or clear, and how many of them have that name.
+  std::ptrdiff_t count_calls(const std::string& name);
+  void clear_calls();
+  std::vector<std::string> all_calls();
+  /// Runs items of all streams until none may run.
+  void run_all_that_may();
+
   int num_devices() const { return num_devices_; }
+  /// The newest CUDA that the driver knows, as cudaDriverGetVersion says it; 0: there is none.
+  int driver() const { return driver_; }
+  void set_driver(int version) { driver_ = version; }
   std::size_t num_streams();
   bool has_passed(const CUevent_st& event) const;
   const std::string& what() const { return what_; }
@@ -63,15 +95,26 @@ class Machine {
   std::mt19937_64& random() { return random_; }
   /// The calls that reached the runtime so far, by name: what a test of a device's manners reads.
   std::vector<std::string> calls;
+  /// The kernels that were launched so far, without their code.
+  std::vector<KernelLaunch> launched;
+  /// From here on kernels that stand first in their streams run side by side on the virtual clock, not one by one.
+  /// For kernels without static __shared__ memory. reset() ends it.
+  bool kernels_run_together = false;
 
  private:
   bool run_one();
+  void run_side_by_side(CUstream_st& chosen, const std::vector<CUstream_st*>& able);
 
   std::mutex mutex_;  // of everything here: items run under it
   std::condition_variable changed_;
   std::vector<CUstream_st*> streams_;
+  std::vector<std::unique_ptr<CUstream_st>> gone_;
   std::mt19937_64 random_{1};
   int num_devices_ = 1;
+  int driver_ = CUDART_VERSION;
+  std::map<void*, std::size_t> memory_;
+  std::size_t memory_bytes_ = std::size_t{4} << 30;
+  std::size_t memory_taken_ = 0;
   bool failed_ = false;
   std::string what_;
 };

@@ -11,6 +11,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "impl/device/sim/measured.hpp"
 #include "impl/device/sim/shipped_hardware.hpp"
 #include "impl/device/sim/yaml_section.hpp"
 
@@ -397,7 +398,8 @@ Hardware parse_hardware(const std::string& yaml, const std::string& where) {
   const plan::Document document = plan::read_document(yaml, problems);
   Hardware hardware;
   if (document.root != nullptr)
-    hardware = Reader(problems).read(*document.root);
+    hardware =
+        is_measured(*document.root) ? read_measured(*document.root, problems) : Reader(problems).read(*document.root);
   else if (problems.empty())
     problems.add({}, "the file is empty");
   if (problems.empty()) return hardware;

@@ -115,7 +115,30 @@ struct NcclFigures {
   std::optional<Figure> nvls_channel_gb_per_s;
 };
 
-/// A kind of machine: results/hardware/NAME.yaml, schema underlap.hardware/1.
+/// What a communication beside it does to a kernel, measured.
+struct Interference {
+  bool copy_engine = false;  ///< a copy engine's copies; else a kernel of `sms` blocks
+  int sms = 0;
+  double gb_per_s = 0;  ///< that the communication was paced to; 0: as fast as it went
+  std::string of;       ///< gemm, attention, norm
+  double slowdown = 1;  ///< time beside it over time alone
+  double spread = 0;    ///< half of the middle half of the samples, over their median
+};
+
+/// Whether something that waits holds up a kernel of another stream, measured. `held` is how far into the time that the
+/// first had to wait the kernel began: near 0 not at all, near 1 to its end.
+struct QueueObservation {
+  int connections = 0;      ///< CUDA_DEVICE_MAX_CONNECTIONS of the process
+  std::string behind;       ///< nothing, kernel (behind a running one of its stream), wait (for its event), record
+  bool same_queue = false;  ///< as many streams later as there are connections; false: the next stream
+  double held = 0;
+  double spread = 0;
+
+  bool holds() const { return held > 0.5; }
+};
+
+/// A kind of machine: results/hardware/NAME.yaml, schema underlap.hardware/1; or one GPU of that kind with figures
+/// measured on it, schema underlap.measured/1 (measured.hpp).
 struct Hardware {
   std::string name;
   std::string description;
@@ -129,6 +152,11 @@ struct Hardware {
   /// Paths of the figures that nobody read or measured for this hardware, e.g. "host.kernel_launch_us".
   std::vector<std::string> unverified;
   std::int64_t num_figures = 0;  ///< figures, curves and collectives, verified or not
+
+  std::string base;                   ///< of a measured file: the description under it
+  std::vector<std::string> measured;  ///< paths of the figures and curves that were measured in place of the base's
+  std::vector<Interference> interference;
+  std::vector<QueueObservation> hardware_queues;
 };
 
 /// Names of the descriptions that the program carries, sorted.

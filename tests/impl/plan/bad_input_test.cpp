@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongValue{"run.peer_timeout_s: 0", "above 0"}, WrongValue{"run.trace: 1", "true or false"},
         WrongValue{"run.trace: \"true\"", "not the text"}, WrongValue{"run.backend: gpu", "host, cuda, sim"},
         WrongValue{"run.backend: hots", "did you mean host?"}, WrongValue{"run.seed: -1", "from 0"},
-        WrongValue{"run.link: fast", "one of real"}, WrongValue{"run.gpus_per_node: 0", "from 1"},
+        WrongValue{"run.link: fast", "real or emulated:RATE"}, WrongValue{"run.gpus_per_node: 0", "from 1"},
         WrongValue{"run.jitter_pct: 101", "from 0 to 100"}, WrongValue{"run.jitter_pct: -1", "from 0"},
         WrongValue{"run.numerics: 1", "true or false"}, WrongValue{"run.hardware: [h100]", "not a list"},
         WrongValue{"environment.torch_nccl_high_priority: 1", "true or false"},

@@ -104,6 +104,52 @@ TEST(RunRules, ALinkOfTheHostBackendIsAnErrorWithSim) {
   EXPECT_THAT(plan.notices[1].message, HasSubstr("run.peer_timeout_s has no effect: run.backend is sim"));
 }
 
+TEST(RunRules, RanksAreProcessesWithCudaAndOnRequest) {
+  EXPECT_FALSE(plan_of(run_with("backend: host")).config.run.rank_processes);
+  EXPECT_TRUE(plan_of(run_with("rank_processes: true")).config.run.rank_processes);
+  const Plan cuda = plan_of(run_with("backend: cuda"));
+  EXPECT_TRUE(cuda.config.run.rank_processes);
+  EXPECT_EQ(outcome(cuda, "run.rank_processes"), "true auto");
+  EXPECT_EQ(outcome(plan_of(run_with("backend: cuda, rank_processes: true")), "run.rank_processes"), "true user");
+  EXPECT_THAT(errors_of(run_with("backend: cuda, rank_processes: false")),
+              ElementsAre(HasSubstr("run.rank_processes is false, but with backend cuda")));
+  const Plan sim = plan_of(run_with("backend: sim, rank_processes: true"));
+  ASSERT_EQ(sim.notices.size(), 1U);
+  EXPECT_THAT(sim.notices[0].message, HasSubstr("run.rank_processes has no effect: run.backend is sim"));
+}
+
+TEST(RunRules, CudaRuns) { EXPECT_THAT(plan_of(run_with("backend: cuda")).not_run, IsEmpty()); }
+
+TEST(RunRules, AnEmulatedLinkIsForBackendCuda) {
+  const Plan plan = plan_of(run_with("backend: cuda, link: 'emulated:450GB/s,sms=16'", "data_parallel_size: 8"));
+  ASSERT_TRUE(plan.config.run.emulated_link.has_value());
+  EXPECT_EQ(plan.config.run.emulated_link->sms, 16);
+  EXPECT_EQ(outcome(plan, "run.link"), "\"emulated:450GB/s,sms=16\" user");
+  EXPECT_THAT(plan.notices.at(0).message, HasSubstr("not checked: emulated link"));
+  EXPECT_THAT(plan.notices.at(1).message, HasSubstr("not emulated"));
+  for (const char* backend : {"host", "sim"})
+    EXPECT_THAT(errors_of(run_with(std::string("link: 'emulated:450GB/s,sms=16', backend: ") + backend)),
+                ElementsAre(HasSubstr("f:2:7: an emulated link needs run.backend cuda")));
+}
+
+TEST(RunRules, ARealLinkIsNoEmulatedOne) {
+  for (const char* link : {"", ", link: null", ", link: real"})
+    EXPECT_EQ(plan_of(run_with(std::string("backend: cuda") + link)).config.run.emulated_link, std::nullopt);
+}
+
+TEST(RunRules, StagesOfAPipelineHaveNoEmulatedLink) {
+  EXPECT_THAT(errors_of("model: {preset: tiny, pipeline_model_parallel_size: 2}\n"
+                        "run: {backend: cuda, link: 'emulated:450GB/s,sms=16'}"),
+              ElementsAre(HasSubstr("f:2:22: an emulated link stands for a rank of a symmetric group, and "
+                                    "model.pipeline_model_parallel_size is 2")));
+}
+
+TEST(RunRules, BackendCudaPacesNoSockets) {
+  EXPECT_THAT(errors_of(run_with("backend: cuda, link_gbps: 4, link_latency_us: 1")),
+              ElementsAre(HasSubstr("run.link_gbps is for the sockets of backend host"),
+                          HasSubstr("run.link_latency_us is for the sockets")));
+}
+
 TEST(RunRules, SimRuns) { EXPECT_THAT(plan_of(run_with("backend: sim")).not_run, IsEmpty()); }
 
 }  // namespace

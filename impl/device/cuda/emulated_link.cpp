@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/cuda/emulated_link.hpp"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "impl/plan/link.hpp"
+#include "kernels/cuda/check.hpp"
+#include "platform/errors.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+template <class T>
+DeviceMemory<T> allocate(std::int64_t count) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, static_cast<std::size_t>(count) * sizeof(T)));
+  return DeviceMemory<T>(static_cast<T*>(memory));
+}
+
+/// Runs `enqueue` on a stream of its own, and waits for it.
+template <class Enqueue>
+void run_now(const Enqueue& enqueue) {
+  struct Destroy {
+    void operator()(CUstream_st* stream) const noexcept { (void)cudaStreamDestroy(stream); }
+  };
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const std::unique_ptr<CUstream_st, Destroy> owner(stream);
+  enqueue(stream);
+  check(cudaStreamSynchronize(stream));
+}
+
+bool reduces(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
+}
+
+/// Hops of the last byte on its way.
+std::int64_t num_steps(Collective collective, std::int64_t ranks) {
+  switch (collective) {
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::broadcast: return ranks - 1;
+    case Collective::all_reduce: return 2 * (ranks - 1);
+    case Collective::all_to_all: return std::min<std::int64_t>(ranks - 1, 1);
+    case Collective::send:
+    case Collective::receive: return 1;
+  }
+  return 0;
+}
+
+LinkWork work_of(const DeviceTransfer& with_memory, const Group& group) {
+  const Transfer& t = with_memory.transfer;
+  const bool is_mean = reduces(t.collective) && t.op == ReduceOp::average;
+  return {.collective = t.collective,
+          .dtype = dtype_of(t),
+          .is_root = t.collective == Collective::broadcast && t.peer == group.my_index,
+          .ranks = group.size(),
+          .index = group.my_index,
+          .scale = is_mean ? 1.0F / static_cast<float>(group.size()) : 1.0F,
+          .input = with_memory.input,
+          .output = with_memory.output,
+          .input_bytes = t.input.bytes(),
+          .output_bytes = t.output.bytes()};
+}
+
+/// The works of a group of transfers. A send and a receive go at the same time, so the i-th of each is one work.
+std::vector<LinkWork> works_of(std::span<const DeviceTransfer> transfers, const Group& group) {
+  std::vector<LinkWork> works;
+  std::vector<LinkWork> receives;
+  for (const DeviceTransfer& transfer : transfers)
+    (transfer.transfer.collective == Collective::receive ? receives : works).push_back(work_of(transfer, group));
+  std::size_t next = 0;
+  for (LinkWork& work : works) {
+    if (work.collective != Collective::send || next == receives.size()) continue;
+    work.output = receives[next].output;
+    work.output_bytes = receives[next].output_bytes;
+    ++next;
+  }
+  works.insert(works.end(), receives.begin() + static_cast<std::ptrdiff_t>(next), receives.end());
+  return works;
+}
+
+/// One copy of a copy engine, with what its bytes are on the link.
+struct EngineCopy {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  std::int64_t bytes = 0;
+  bool is_sent = false;
+  bool is_received = false;
+};
+
+/// Copies within one piece: a copy engine may do them in any order.
+void copy_pieces(std::span<const EngineCopy> copies, cudaStream_t stream) {
+#if CUDART_VERSION >= 12080
+  // The plain copy between two places of one device may run on multiprocessors; this one is asked not to.
+  std::vector<void*> to;
+  std::vector<const void*> from;
+  std::vector<std::size_t> sizes;
+  for (const EngineCopy& copy : copies) {
+    to.push_back(copy.to);
+    from.push_back(copy.from);
+    sizes.push_back(static_cast<std::size_t>(copy.bytes));
+  }
+  cudaMemcpyAttributes attributes{};
+  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
+  std::size_t first = 0;
+#if CUDART_VERSION >= 13000
+  const cudaError_t code =
+      cudaMemcpyBatchAsync(to.data(), from.data(), sizes.data(), copies.size(), &attributes, &first, 1, stream);
+#else
+  std::size_t failed = 0;
+  const cudaError_t code = cudaMemcpyBatchAsync(to.data(), const_cast<void**>(from.data()), sizes.data(), copies.size(),
+                                                &attributes, &first, 1, &failed, stream);
+#endif
+  if (code != cudaErrorCallRequiresNewerDriver && code != cudaErrorNotSupported) return check(code);
+  (void)cudaGetLastError();  // an old driver: the plain copy is all there is
+#endif
+  for (const EngineCopy& copy : copies)
+    check(cudaMemcpyAsync(copy.to, copy.from, static_cast<std::size_t>(copy.bytes), cudaMemcpyDeviceToDevice, stream));
+}
+
+}  // namespace
+
+void FreeOnDevice::operator()(void* memory) const noexcept { (void)cudaFree(memory); }
+
+/// One communicator on the link.
+class EmulatedLink::EmulatedChannel final : public Channel {
+ public:
+  EmulatedChannel(EmulatedLink& link, const Group& group, const CommunicatorHints& hints)
+      : link_(link),
+        group_(group),
+        blocks_(hints.sms > 0 ? hints.sms : link.options_.link.sms),
+        by_copy_engine_(hints.copy_engine || link.options_.link.copy_engine),
+        staging_(allocate<std::byte>(staging_bytes(link.options_.shape, blocks_))) {
+    run_now([&](CUstream_st* stream) {
+      launch_staging_fill(staging_.get(), staging_bytes(link.options_.shape, blocks_), stream);
+      if (by_copy_engine_) prepare_copies(stream);
+    });
+  }
+
+  void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
+    if (link_.is_aborted_) throw MachineError(fmt::format("transfer {} of an aborted link", sequence));
+    const std::vector<LinkWork> works = works_of(transfers, group_);
+    std::int64_t steps = 0;
+    for (const LinkWork& work : works) steps = std::max(steps, num_steps(work.collective, work.ranks));
+    const double latency_us = static_cast<double>(steps) * link_.options_.link.latency_us;
+    LinkRecord* const record = link_.next_record(latency_us);
+    const bool adds = std::any_of(works.begin(), works.end(), [](const LinkWork& w) { return reduces(w.collective); });
+    if (by_copy_engine_ && !adds)
+      enqueue_copies(works, latency_us, record, stream);
+    else
+      enqueue_kernels(works, latency_us, record, stream);
+  }
+
+ private:
+  void enqueue_kernels(std::span<const LinkWork> works, double latency_us, LinkRecord* record, CUstream_st* stream) {
+    const LinkShape& shape = link_.options_.shape;
+    LinkLaunch launch{.link = link_.state_.get(),
+                      .record = record,
+                      .staging = staging_.get(),
+                      .staging_bytes = shape.staging_bytes,
+                      .piece_bytes = shape.piece_bytes,
+                      .ps_per_byte = link_.ps_per_byte_};
+    while (!works.empty()) {
+      const std::size_t count = std::min<std::size_t>(works.size(), kMostLinkWorks);
+      std::copy_n(works.begin(), count, launch.works);
+      launch.num_works = static_cast<int>(count);
+      works = works.subspan(count);
+      if (works.empty()) launch.latency_ps = static_cast<unsigned long long>(latency_us * 1e6);
+      launch_transfers(launch, shape, blocks_, stream);
+    }
+  }
+
+  /// What peers send, and where sent bytes end: one piece each, so that they stay in the cache.
+  void prepare_copies(CUstream_st* stream) {
+    const double bytes = link_.options_.copy_piece_us * 1e3 * link_.options_.link.gb_per_s;
+    copy_bytes_ = std::max<std::int64_t>(static_cast<std::int64_t>(bytes) / 256 * 256, 256);
+    pattern_ = allocate<std::byte>(2 * copy_bytes_);
+    slot_end_ps_ = allocate<unsigned long long>(1);
+    launch_staging_fill(pattern_.get(), 2 * copy_bytes_, stream);
+  }
+
+  std::vector<EngineCopy> copies_of(const LinkWork& work) const {
+    std::vector<EngineCopy> copies;
+    const std::int64_t n = work.ranks;
+    const auto own = [&](const std::byte* from, std::byte* to, std::int64_t bytes) {
+      if (from != to) copies.push_back({.from = from, .to = to, .bytes = bytes});
+    };
+    const auto exchanged = [&](const std::byte* from, std::byte* to, std::int64_t bytes) {
+      copies.push_back({.from = from, .to = to, .bytes = bytes, .is_sent = true, .is_received = true});
+    };
+    switch (work.collective) {
+      case Collective::all_gather:
+        own(work.input, work.output + work.index * work.input_bytes, work.input_bytes);
+        for (std::int64_t i = 1; i < n; ++i)
+          exchanged(work.input, work.output + (work.index + i) % n * work.input_bytes, work.input_bytes);
+        break;
+      case Collective::all_to_all: {
+        const std::int64_t shard = work.input_bytes / n;
+        own(work.input + work.index * shard, work.output + work.index * shard, shard);
+        for (std::int64_t i = 1; i < n; ++i)
+          exchanged(work.input + (work.index + i) % n * shard, work.output + (work.index - i + n) % n * shard, shard);
+        break;
+      }
+      case Collective::broadcast:
+        if (work.is_root || n == 1) own(work.input, work.output, work.input_bytes);
+        if (work.is_root && n > 1)
+          copies.push_back({.from = work.input, .bytes = work.input_bytes, .is_sent = true});
+        else if (n > 1)
+          copies.push_back({.to = work.output, .bytes = work.output_bytes, .is_sent = true, .is_received = true});
+        break;
+      default:
+        if (work.input_bytes > 0) copies.push_back({.from = work.input, .bytes = work.input_bytes, .is_sent = true});
+        if (work.output_bytes > 0)
+          copies.push_back({.to = work.output, .bytes = work.output_bytes, .is_received = true});
+    }
+    return copies;
+  }
+
+  /// The part of `copy` that lies at `offset`, on the pattern where a peer's bytes stand for something.
+  EngineCopy piece_of(const EngineCopy& copy, std::int64_t offset) const {
+    EngineCopy piece = copy;
+    piece.bytes = std::min(copy.bytes - offset, copy_bytes_);
+    piece.from = copy.from != nullptr ? copy.from + offset : pattern_.get();
+    piece.to = copy.to != nullptr ? copy.to + offset : pattern_.get() + copy_bytes_;
+    return piece;
+  }
+
+  void enqueue_copies(std::span<const LinkWork> works, double latency_us, LinkRecord* record, CUstream_st* stream) {
+    LinkPace pace{.link = link_.state_.get(),
+                  .record = record,
+                  .slot_end_ps = slot_end_ps_.get(),
+                  .ps_per_byte = link_.ps_per_byte_,
+                  .ahead_ps = static_cast<unsigned long long>(3 * link_.options_.copy_piece_us * 1e6),
+                  .latency_ps = static_cast<unsigned long long>(latency_us * 1e6),
+                  .is_first = true};
+    const auto claim_and_copy = [&](std::span<const EngineCopy> pieces) {
+      pace.bytes_out = pace.bytes_in = pace.bytes_read = pace.bytes_written = 0;
+      for (const EngineCopy& piece : pieces) {
+        pace.bytes_out += piece.is_sent ? piece.bytes : 0;
+        pace.bytes_in += piece.is_received ? piece.bytes : 0;
+        pace.bytes_read += piece.from != pattern_.get() ? piece.bytes : 0;
+        pace.bytes_written += piece.to != pattern_.get() + copy_bytes_ ? piece.bytes : 0;
+      }
+      launch_pace(pace, stream);
+      copy_pieces(pieces, stream);
+      pace.is_first = false;
+    };
+    for (const LinkWork& work : works) {
+      std::vector<EngineCopy> copies = copies_of(work);
+      // A send and its receive use the two directions at the same time; everything else goes copy by copy.
+      const bool at_once = work.collective == Collective::send && copies.size() == 2;
+      for (std::size_t first = 0; first < copies.size(); first += at_once ? 2 : 1) {
+        const auto together = std::span(copies).subspan(first, at_once ? 2 : 1);
+        std::int64_t longest = 0;
+        for (const EngineCopy& copy : together) longest = std::max(longest, copy.bytes);
+        for (std::int64_t offset = 0; offset < longest; offset += copy_bytes_) {
+          std::vector<EngineCopy> pieces;
+          for (const EngineCopy& copy : together)
+            if (offset < copy.bytes) pieces.push_back(piece_of(copy, offset));
+          claim_and_copy(pieces);
+        }
+      }
+    }
+    pace.bytes_out = pace.bytes_in = pace.bytes_read = pace.bytes_written = 0;
+    pace.is_last = true;
+    launch_pace(pace, stream);
+  }
+
+  EmulatedLink& link_;
+  Group group_;
+  int blocks_ = 1;
+  bool by_copy_engine_ = false;
+  std::int64_t copy_bytes_ = 0;  // of a piece
+  DeviceMemory<std::byte> staging_;
+  DeviceMemory<std::byte> pattern_;
+  DeviceMemory<unsigned long long> slot_end_ps_;
+};
+
+EmulatedLink::EmulatedLink(const EmulatedLinkOptions& options)
+    : options_(options),
+      ps_per_byte_(options.link.gb_per_s > 0 ? 1000 / options.link.gb_per_s : 0),
+      state_(allocate<LinkState>(1)),
+      records_(allocate<LinkRecord>(options.num_records)) {
+  run_now([&](CUstream_st* stream) { launch_link_start(state_.get(), stream); });
+  const std::vector<LinkRecord> empty(static_cast<std::size_t>(options_.num_records));
+  check(cudaMemcpy(records_.get(), empty.data(), empty.size() * sizeof(LinkRecord), cudaMemcpyHostToDevice));
+}
+
+EmulatedLink::~EmulatedLink() = default;
+
+std::unique_ptr<Channel> EmulatedLink::connect(std::uint32_t, std::string_view, const Group& group,
+                                               const CommunicatorHints& hints) {
+  return std::make_unique<EmulatedChannel>(*this, group, hints);
+}
+
+std::string EmulatedLink::link() const { return plan::to_words(options_.link); }
+
+LinkRecord* EmulatedLink::next_record(double latency_us) {
+  if (latency_us_.size() == static_cast<std::size_t>(options_.num_records)) {
+    ++num_unrecorded_;
+    return nullptr;
+  }
+  latency_us_.push_back(latency_us);
+  return records_.get() + latency_us_.size() - 1;
+}
+
+LinkReport EmulatedLink::report() {
+  std::vector<LinkRecord> records(latency_us_.size());
+  if (!records.empty())
+    check(cudaMemcpy(records.data(), records_.get(), records.size() * sizeof(LinkRecord), cudaMemcpyDeviceToHost));
+  const LinkReport report = report_link(records, latency_us_, options_.link.gb_per_s, num_unrecorded_);
+  const std::vector<LinkRecord> empty(records.size());
+  if (!empty.empty())
+    check(cudaMemcpy(records_.get(), empty.data(), empty.size() * sizeof(LinkRecord), cudaMemcpyHostToDevice));
+  latency_us_.clear();
+  num_unrecorded_ = 0;
+  return report;
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/device/cuda/link_kernel.hpp"
+#include "impl/device/cuda/link_report.hpp"
+#include "impl/device/cuda/transport.hpp"
+#include "impl/plan/config.hpp"
+
+namespace underlap::cuda {
+
+struct EmulatedLinkOptions {
+  plan::EmulatedLink link;
+  LinkShape shape;
+  int num_records = 1 << 14;  ///< groups of transfers between two reports
+  /// How long a copy engine's piece is on the link: many times what it takes to start a copy.
+  double copy_piece_us = 20;
+};
+
+struct FreeOnDevice {
+  void operator()(void* memory) const noexcept;
+};
+template <class T>
+using DeviceMemory = std::unique_ptr<T, FreeOnDevice>;
+
+/// The link of a rank that is alone on its GPU. Its peers are taken to do what it does at the same time: transfers
+/// begin when this rank is there, and waiting for peers is not emulated. What arrives means nothing (link_kernel.hpp).
+///
+/// A group of transfers is one kernel of `sms` blocks, or where copy engines are asked for, of all_gather, all_to_all,
+/// send, receive and broadcast, copies of a copy engine, with a kernel of one thread ahead of each piece that keeps the
+/// pace. All of them share one rate in each direction. Latency counts once for a group: its transfer with most steps.
+/// A communicator's hints take the place of the link's number of blocks.
+class EmulatedLink final : public Transport {
+ public:
+  /// On the current device, with no kernel in flight. Throws MachineError where it has no memory.
+  explicit EmulatedLink(const EmulatedLinkOptions& options);
+  ~EmulatedLink() override;
+
+  std::unique_ptr<Channel> connect(std::uint32_t index, std::string_view purpose, const Group& group,
+                                   const CommunicatorHints& hints) override;
+  std::string link() const override;
+
+  /// Transfers end by themselves; enqueue() throws from here on.
+  void abort() noexcept override { is_aborted_ = true; }
+
+  /// What was carried since the last call. The device is idle. Throws MachineError.
+  LinkReport report();
+
+ private:
+  class EmulatedChannel;
+
+  LinkRecord* next_record(double latency_us);
+
+  EmulatedLinkOptions options_;
+  double ps_per_byte_ = 0;
+  DeviceMemory<LinkState> state_;
+  DeviceMemory<LinkRecord> records_;
+  std::vector<double> latency_us_;  // of each record in use
+  std::int64_t num_unrecorded_ = 0;
+  std::atomic<bool> is_aborted_ = false;
+};
+
+}  // namespace underlap::cuda

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "impl/device/sim/hardware.hpp"
+#include "impl/plan/yaml_document.hpp"
+
+namespace underlap::sim {
+
+/// Measurements of one GPU on top of a description: results/hardware/NAME.measured.yaml, as underlap-calibrate writes
+/// it.
+///
+///   schema: underlap.measured/1
+///   name: h200.measured
+///   base: h200-sxm                  a description that the program carries, or the path of one
+///   machine: {gpu: ..., driver: ...}  texts, not interpreted
+///   figures: {host.kernel_launch_us: {median: 2.1, spread: 0.03, samples: 31}}   in place of the base's
+///   curves: {kernels.memory: {samples: 31, points: [[bytes, efficiency, spread], ...]}}   likewise, as a whole
+///   hardware_queues: [{connections: 1, behind: wait, same_queue: true, held: 1, spread: 0, samples: 11}]
+///   interference: [{communication: kernel, sms: 16, gb_per_s: 450, of: gemm, slowdown: 1.2, spread: 0, samples: 11}]
+///   rates: [{of: gemm_fprop, shape: ..., us: ..., spread: ..., samples: ..., tflops: ...}]   for people
+///
+/// A spread is half of the middle half of the samples over their median. All keys below machine may be absent.
+inline constexpr std::string_view kMeasuredSchema = "underlap.measured/1";
+
+/// Whether a file says that it is one.
+bool is_measured(const plan::Node& root);
+
+/// The base with what was measured in its place. Every mistake is added to `problems`; the value is then worthless.
+Hardware read_measured(const plan::Node& root, plan::Problems& problems);
+
+/// The paths of figures and curves that a measured file may hold.
+std::vector<std::string> measurable_paths(const Hardware& base);
+
+}  // namespace underlap::sim

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/cuda/link_report.hpp"
+
+#include <gmock/gmock.h>
+
+#include <vector>
+
+namespace underlap::cuda {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+LinkRecord record(unsigned long long start_us, unsigned long long end_us, unsigned long long out,
+                  unsigned long long in = 0) {
+  return {.start_ns = start_us * 1000, .end_ns = end_us * 1000, .bytes_out = out, .bytes_in = in};
+}
+
+LinkReport report(const std::vector<LinkRecord>& records, double asked, double latency_us = 0,
+                  std::int64_t unrecorded = 0) {
+  return report_link(records, std::vector<double>(records.size(), latency_us), asked, unrecorded);
+}
+
+TEST(LinkReport, IsBytesOverTime) {
+  const LinkReport one = report({record(1000, 2000, 100'000'000)}, 100);
+  EXPECT_DOUBLE_EQ(one.achieved_gb_per_s.value(), 100);
+  EXPECT_TRUE(one.is_valid());
+  EXPECT_EQ(one.bytes_out, 100'000'000);
+}
+
+TEST(LinkReport, TheBusierDirectionCounts) {
+  EXPECT_DOUBLE_EQ(report({record(0, 1000, 100'000'000, 200'000'000)}, 200).achieved_gb_per_s.value(), 200);
+}
+
+TEST(LinkReport, TransfersThatOverlapShareTheLink) {
+  // Each alone would seem half as fast as the link.
+  const LinkReport both = report({record(0, 2000, 100'000'000), record(0, 2000, 100'000'000)}, 100);
+  EXPECT_DOUBLE_EQ(both.achieved_gb_per_s.value(), 100);
+  // The second ends inside the first, and the third overlaps with the first alone.
+  const LinkReport three = report({record(0, 2000, 1), record(500, 600, 1), record(1900, 4000, 399'999'998)}, 100);
+  EXPECT_DOUBLE_EQ(three.achieved_gb_per_s.value(), 100);
+  EXPECT_EQ(three.num_transfers, 3);
+}
+
+TEST(LinkReport, UnderNinetyEightPercentIsNotValid) {
+  EXPECT_TRUE(report({record(0, 1000, 98'000'000)}, 100).is_valid());
+  const LinkReport slow = report({record(0, 1000, 97'900'000)}, 100);
+  EXPECT_FALSE(slow.is_valid());
+  EXPECT_THAT(to_text(slow), HasSubstr("NOT VALID: under 98 %"));
+}
+
+TEST(LinkReport, TheLowestIsThatOfOneBusyTime) {
+  const LinkReport two = report({record(0, 1000, 100'000'000), record(2000, 3000, 50'000'000)}, 100);
+  EXPECT_DOUBLE_EQ(two.achieved_gb_per_s.value(), 75);
+  EXPECT_DOUBLE_EQ(two.lowest_gb_per_s.value(), 50);
+}
+
+TEST(LinkReport, LatencyCarriesNothing) {
+  EXPECT_DOUBLE_EQ(report({record(0, 1100, 100'000'000)}, 100, 100).achieved_gb_per_s.value(), 100);
+}
+
+TEST(LinkReport, ShortBusyTimesAreNotJudged) {
+  const LinkReport report_of_short = report({record(0, 99, 1000)}, 100, 0, 3);
+  EXPECT_FALSE(report_of_short.achieved_gb_per_s.has_value());
+  EXPECT_TRUE(report_of_short.is_valid());
+  EXPECT_EQ(report_of_short.num_too_short, 1);
+  EXPECT_THAT(to_text(report_of_short), HasSubstr("not measured: none of 1 transfers"));
+  EXPECT_THAT(to_text(report_of_short), HasSubstr("3 not recorded"));
+}
+
+TEST(LinkReport, WhatNeverRanIsLeftOut) {
+  EXPECT_EQ(report({LinkRecord{}}, 100).num_transfers, 0);
+  EXPECT_FALSE(report({}, 100).achieved_gb_per_s.has_value());
+}
+
+TEST(LinkReport, WaitingIsNotEmulatedNeverNothing) {
+  EXPECT_THAT(to_text(report({record(0, 1000, 100'000'000)}, 100)), HasSubstr("waiting for peers: not emulated"));
+  EXPECT_THAT(to_text(report({record(0, 1000, 100'000'000)}, 100)), Not(HasSubstr("VALID")));
+}
+
+}  // namespace
+}  // namespace underlap::cuda
