@@ -17,6 +17,7 @@
 #include <string>
 
 #include "kernels/attention/attention_parameters.hpp"
+#include "kernels/attention/cudnn_attention.hpp"
 #include "kernels/cuda/elements.cuh"
 
 namespace underlap::cuda {
@@ -289,6 +290,7 @@ void with_columns(int head_size, Body body) {
 }
 
 void forward_form(const Arguments& views, LaunchContext& context) {
+  if (context.attention != nullptr) return context.attention->forward(views, context);
   const Heads shape = heads_of(views);
   with_columns(shape.head_size, [&]<int kColumns>() {
     launch(forward_kernel<kColumns>, launch_shape(shape, shape.heads, 3), context.stream, shape,
@@ -298,6 +300,7 @@ void forward_form(const Arguments& views, LaunchContext& context) {
 }
 
 void backward_form(const Arguments& views, LaunchContext& context) {
+  if (context.attention != nullptr) return context.attention->backward(views, context);
   const Heads shape = heads_of(views);
   const std::int64_t rows = shape.tokens * shape.heads;
   auto* const delta = reinterpret_cast<float*>(context.workspace->take(rows * size_of(DataType::f32)));

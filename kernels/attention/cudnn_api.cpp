@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention/cudnn_api.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "platform/errors.hpp"
+#include "platform/shared_library.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+// What get_version() counts in: 10000 a major release, 100 a minor one.
+constexpr std::size_t kOldest = 90'000;
+
+std::string version_text(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
+}
+
+}  // namespace
+
+CudnnApi CudnnApi::load() {
+  const SharedLibrary library = SharedLibrary::open({"libcudnn.so.9"});
+  CudnnApi api;
+  library.require("cudnnGetVersion", api.get_version);
+  const std::size_t version = api.get_version();
+  if (version < kOldest)
+    throw MachineError(fmt::format("{} is cuDNN {}; {} or newer is needed", library.path().string(),
+                                   version_text(version), version_text(kOldest)));
+  library.require("cudnnGetErrorString", api.get_error_string);
+  library.require("cudnnGetLastErrorString", api.get_last_error_string);
+  library.require("cudnnCreate", api.create);
+  library.require("cudnnDestroy", api.destroy);
+  library.require("cudnnSetStream", api.set_stream);
+  library.require("cudnnBackendCreateDescriptor", api.create_descriptor);
+  library.require("cudnnBackendDestroyDescriptor", api.destroy_descriptor);
+  library.require("cudnnBackendFinalize", api.finalize);
+  library.require("cudnnBackendSetAttribute", api.set_attribute);
+  library.require("cudnnBackendGetAttribute", api.get_attribute);
+  library.require("cudnnBackendExecute", api.execute);
+  return api;
+}
+
+std::string CudnnApi::version() const { return version_text(get_version()); }
+
+std::string CudnnApi::text(cudnnStatus_t status) const {
+  std::array<char, 512> reason{};
+  get_last_error_string(reason.data(), reason.size());
+  const std::string_view why(reason.data());
+  return fmt::format("{}{}{}", get_error_string(status), why.empty() ? "" : ": ", why);
+}
+
+void CudnnApi::check(cudnnStatus_t status, std::string_view doing) const {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  throw MachineError(fmt::format("cuDNN {}, {}: {}", version(), doing, text(status)));
+}
+
+CudnnDescriptor make_descriptor(const CudnnApi& api, cudnnBackendDescriptorType_t type) {
+  cudnnBackendDescriptor_t descriptor = nullptr;
+  api.check(api.create_descriptor(type, &descriptor), "making a descriptor");
+  return {descriptor, api.destroy_descriptor};
+}
+
+}  // namespace underlap::cuda

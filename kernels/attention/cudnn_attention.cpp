@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention/cudnn_attention.hpp"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "kernels/attention/attention_parameters.hpp"
+#include "kernels/cuda/check.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+cudnnHandle_t make_handle(const CudnnApi& api) {
+  cudnnHandle_t handle = nullptr;
+  api.check(api.create(&handle), "making a handle");
+  return handle;
+}
+
+/// Throws std::invalid_argument unless every row of every bf16 view begins on a multiple of kAttentionAlignment.
+void require_aligned(const Arguments& views) {
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const BoundView& view = views[i];
+    if (view.dtype != DataType::bf16) continue;
+    const std::int64_t row = view.leading_dimension * size_of(view.dtype);
+    if (reinterpret_cast<std::uintptr_t>(view.data) % kAttentionAlignment == 0 &&
+        (view.rows <= 1 || row % kAttentionAlignment == 0))
+      continue;
+    throw std::invalid_argument(
+        fmt::format("attention through cuDNN: the rows of use {}, {} bytes apart, do not all begin on a multiple of {} "
+                    "bytes; give it a leading dimension and an offset that are multiples of 8",
+                    i, row, kAttentionAlignment));
+  }
+}
+
+/// The elements from row to row, which a view of one row need not have.
+std::int64_t stride(const BoundView& view) { return std::max(view.leading_dimension, view.cols); }
+
+/// q, k, v, out and lse are the first views of both passes.
+AttentionShape shape_of(const Arguments& views) {
+  require_aligned(views);
+  const auto parameters = views.parameters<kernels::AttentionParameters>();
+  return {.sequences = views[0].rows / parameters.seq_length,
+          .seq_length = parameters.seq_length,
+          .heads = views[0].cols / parameters.head_size,
+          .groups = views[1].cols / parameters.head_size,
+          .head_size = parameters.head_size,
+          .strides = {.q = stride(views[0]),
+                      .k = stride(views[1]),
+                      .v = stride(views[2]),
+                      .out = stride(views[3]),
+                      .lse = stride(views[4])}};
+}
+
+std::int64_t round_up(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// The workspace of the backward pass: cuDNN's part, then what the graph keeps there by name.
+struct BackwardWorkspace {
+  std::int64_t row_sums, dq_sums, bytes;  // offsets, and all of it
+
+  BackwardWorkspace(const CudnnPlan& plan, const AttentionShape& shape, DqSums sums)
+      : row_sums(round_up(plan.workspace_bytes)) {
+    const std::int64_t rows = shape.heads * shape.sequences * shape.seq_length * size_of(DataType::f32);
+    dq_sums = row_sums + round_up(rows);
+    bytes = dq_sums + (sums == DqSums::atomic ? rows * shape.head_size : 0);
+  }
+};
+
+/// Before 9.10 cuDNN wants the lowest number, and infinity after.
+float hidden_score(std::size_t version) {
+  return version < 91'000 ? std::numeric_limits<float>::lowest() : -std::numeric_limits<float>::infinity();
+}
+
+}  // namespace
+
+Attention::Attention(const CudnnApi& api, DqSums dq_sums)
+    : api_(api), dq_sums_(dq_sums), handle_(make_handle(api), api.destroy) {}
+
+const CudnnPlan& Attention::plan_for(const Key& key) {
+  const auto found = plans_.find(key);
+  if (found != plans_.end()) return found->second;
+  const CudnnTarget target{.handle = handle_.get()};
+  CudnnPlan plan = key.backward ? plan_attention_backward(api_, target, key.shape, dq_sums_)
+                                : plan_attention_forward(api_, target, key.shape);
+  return plans_.emplace(key, std::move(plan)).first->second;
+}
+
+void Attention::execute(const CudnnPlan& plan, std::vector<Pointer> pointers, const AttentionShape& shape,
+                        std::byte* workspace, const LaunchContext& context) {
+  float scale = 1.0F / std::sqrt(static_cast<float>(shape.head_size));
+  float hidden = hidden_score(api_.get_version());
+  pointers.push_back({kScale, &scale});
+  pointers.push_back({kHidden, &hidden});
+  std::vector<std::int64_t> names;
+  std::vector<void*> data;
+  for (const Pointer& pointer : pointers) {
+    names.push_back(pointer.name);
+    data.push_back(pointer.data);
+  }
+  const auto count = static_cast<std::int64_t>(names.size());
+  const CudnnDescriptor pack = make_descriptor(api_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  const auto set = [&](cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t elements,
+                       const void* values) {
+    api_.check(api_.set_attribute(pack.get(), name, type, elements, values), "naming attention's pointers");
+  };
+  set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, names.data());
+  set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data.data());
+  set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
+  api_.check(api_.finalize(pack.get()), "naming attention's pointers");
+  api_.check(api_.set_stream(handle_.get(), context.stream), "setting the stream");
+  api_.check(api_.execute(handle_.get(), plan.plan.get(), pack.get()), "attention");
+}
+
+void Attention::forward(const Arguments& views, const LaunchContext& context) {
+  const AttentionShape shape = shape_of(views);
+  const CudnnPlan& plan = plan_for({.backward = false, .shape = shape});
+  execute(plan,
+          {{kQ, views[0].data}, {kK, views[1].data}, {kV, views[2].data}, {kOut, views[3].data}, {kLse, views[4].data}},
+          shape, context.workspace->take(std::max<std::int64_t>(plan.workspace_bytes, 1)), context);
+}
+
+void Attention::backward(const Arguments& views, const LaunchContext& context) {
+  AttentionShape shape = shape_of(views);
+  shape.strides.dout = stride(views[5]);
+  shape.strides.dq = stride(views[6]);
+  shape.strides.dk = stride(views[7]);
+  shape.strides.dv = stride(views[8]);
+  const CudnnPlan& plan = plan_for({.backward = true, .shape = shape});
+  const BackwardWorkspace layout(plan, shape, dq_sums_);
+  std::byte* const workspace = context.workspace->take(layout.bytes);
+  float one = 1;
+  std::vector<Pointer> pointers{{kQ, views[0].data},   {kK, views[1].data},
+                                {kV, views[2].data},   {kOut, views[3].data},
+                                {kLse, views[4].data}, {kDout, views[5].data},
+                                {kDq, views[6].data},  {kDk, views[7].data},
+                                {kDv, views[8].data},  {kRowSum, workspace + layout.row_sums},
+                                {kOne, &one}};
+  if (dq_sums_ == DqSums::atomic) {
+    // Before 9.6 cuDNN adds to what it finds there.
+    check(cudaMemsetAsync(workspace + layout.dq_sums, 0, static_cast<std::size_t>(layout.bytes - layout.dq_sums),
+                          context.stream));
+    pointers.push_back({kDqSum, workspace + layout.dq_sums});
+  }
+  execute(plan, std::move(pointers), shape, workspace, context);
+}
+
+std::vector<std::string> Attention::choices() const {
+  std::vector<std::string> all;
+  for (const auto& [key, plan] : plans_)
+    all.push_back(fmt::format("attention {}, {}: cuDNN {}, engine {}, {} bytes of workspace",
+                              key.backward ? "backward" : "forward", to_string(key.shape), api_.version(), plan.engine,
+                              plan.workspace_bytes));
+  return all;
+}
+
+}  // namespace underlap::cuda

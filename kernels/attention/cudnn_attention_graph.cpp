@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention/cudnn_attention_graph.hpp"
+
+#include <fmt/format.h>
+
+#include "platform/errors.hpp"
+
+// cuDNN's dimensions are [sequence, head, position, column]. A view of tokens and packed heads is such a tensor without
+// a copy, and so is lse: its rows are heads, and a sequence's positions lie behind each other in a row.
+
+namespace underlap::cuda {
+namespace {
+
+using Tensor = CudnnGraph::Tensor;
+
+/// Both graphs' tensors.
+class AttentionGraph {
+ public:
+  AttentionGraph(const CudnnApi& api, const AttentionShape& shape) : graph(api), shape_(shape) {}
+
+  /// Tokens' heads in memory, `row` elements from token to token.
+  Tensor heads(AttentionTensor name, std::int64_t heads, std::int64_t row) {
+    return graph.in_memory(name, CUDNN_DATA_BFLOAT16, {shape_.sequences, heads, shape_.seq_length, shape_.head_size},
+                           {shape_.seq_length * row, shape_.head_size, row, 1}, kAttentionAlignment);
+  }
+  /// The same, position and column exchanged.
+  Tensor transposed_heads(AttentionTensor name, std::int64_t heads, std::int64_t row) {
+    return graph.in_memory(name, CUDNN_DATA_BFLOAT16, {shape_.sequences, heads, shape_.head_size, shape_.seq_length},
+                           {shape_.seq_length * row, shape_.head_size, 1, row}, kAttentionAlignment);
+  }
+  /// A number for each query and head in memory, `row` elements from head to head.
+  Tensor rows(AttentionTensor name, std::int64_t row) {
+    return graph.in_memory(name, CUDNN_DATA_FLOAT, {shape_.sequences, shape_.heads, shape_.seq_length, 1},
+                           {shape_.seq_length, row, 1, 1}, sizeof(float));
+  }
+
+  /// dq before it is rounded.
+  Tensor dq_sum() {
+    const std::int64_t row = shape_.heads * shape_.head_size;
+    return graph.in_memory(kDqSum, CUDNN_DATA_FLOAT,
+                           {shape_.sequences, shape_.heads, shape_.seq_length, shape_.head_size},
+                           {shape_.seq_length * row, shape_.head_size, row, 1}, kAttentionAlignment);
+  }
+
+  /// A number for each query and key.
+  Tensor pairs(cudnnDataType_t type = CUDNN_DATA_FLOAT) {
+    return graph.between({shape_.sequences, shape_.heads, shape_.seq_length, shape_.seq_length}, type);
+  }
+  Tensor row_numbers() { return graph.between({shape_.sequences, shape_.heads, shape_.seq_length, 1}); }
+
+  /// Scores of keys behind their query become what kHidden is.
+  Tensor masked(const Tensor& scores) {
+    const Tensor query = pairs(CUDNN_DATA_INT32), key = pairs(CUDNN_DATA_INT32), sees = pairs(CUDNN_DATA_BOOLEAN);
+    const Tensor result = pairs();
+    graph.index(scores, 2, query);
+    graph.index(scores, 3, key);
+    graph.pointwise(CUDNN_POINTWISE_CMP_GE, query, key, sees, CUDNN_DATA_BOOLEAN);
+    graph.select(scores, graph.by_value(kHidden), sees, result);
+    return result;
+  }
+
+  Tensor unary(cudnnPointwiseMode_t mode, const Tensor& x) {
+    const Tensor y = graph.between(x.sizes);
+    graph.pointwise(mode, x, y);
+    return y;
+  }
+  Tensor binary(cudnnPointwiseMode_t mode, const Tensor& x, const Tensor& b) {
+    const Tensor y = graph.between(x.sizes);
+    graph.pointwise(mode, x, b, y);
+    return y;
+  }
+  Tensor product(const Tensor& a, const Tensor& b) {
+    const Tensor c = pairs();
+    graph.matmul(a, b, c);
+    return c;
+  }
+
+  /// to = pairs^T times `with`, added over the heads of each group where there are several. What is between is bf16, as
+  /// in cuDNN's own front end.
+  void multiply_transposed(const Tensor& pairs_of, const Tensor& with, const Tensor& to) {
+    const std::int64_t s = shape_.seq_length;
+    const Tensor transposed =
+        graph.between({shape_.sequences, shape_.heads, s, s}, {shape_.heads * s * s, s * s, 1, s}, CUDNN_DATA_BFLOAT16);
+    graph.reshape(pairs_of, transposed);
+    if (shape_.heads == shape_.groups) return graph.matmul(transposed, with, to);
+    const Tensor of_heads = graph.between({shape_.sequences, shape_.heads, s, shape_.head_size}, CUDNN_DATA_BFLOAT16);
+    graph.matmul(transposed, with, of_heads);
+    graph.reduce(CUDNN_REDUCE_TENSOR_ADD, of_heads, to);
+  }
+
+  CudnnGraph graph;
+
+ private:
+  const AttentionShape& shape_;
+};
+
+/// Calls `make`; what cuDNN says of a refusal is preceded by the shape.
+template <class Make>
+CudnnPlan naming(const char* pass, const AttentionShape& shape, Make make) {
+  try {
+    return make();
+  } catch (const MachineError& error) {
+    throw MachineError(fmt::format("attention {}, {}: {}", pass, to_string(shape), error.what()));
+  }
+}
+
+void softmax(AttentionGraph& attention, const Tensor& scores, const Tensor& lse, const Tensor& probabilities) {
+  CudnnGraph& graph = attention.graph;
+  const Tensor largest = attention.row_numbers(), total = attention.row_numbers();
+  graph.reduce(CUDNN_REDUCE_TENSOR_MAX, scores, largest);
+  const Tensor exponentials =
+      attention.unary(CUDNN_POINTWISE_EXP, attention.binary(CUDNN_POINTWISE_SUB, scores, largest));
+  graph.reduce(CUDNN_REDUCE_TENSOR_ADD, exponentials, total);
+  graph.pointwise(CUDNN_POINTWISE_ADD, largest, attention.unary(CUDNN_POINTWISE_LOG, total), lse);
+  graph.pointwise(CUDNN_POINTWISE_DIV, exponentials, total, probabilities);
+}
+
+}  // namespace
+
+std::string to_string(const AttentionShape& s) {
+  return fmt::format(
+      "{} sequences of {}, {} heads of {}, {} key/value heads, rows of q {}, k {}, v {}, out {}, lse {}, dout {}, dq "
+      "{}, "
+      "dk {}, dv {}",
+      s.sequences, s.seq_length, s.heads, s.head_size, s.groups, s.strides.q, s.strides.k, s.strides.v, s.strides.out,
+      s.strides.lse, s.strides.dout, s.strides.dq, s.strides.dk, s.strides.dv);
+}
+
+CudnnPlan plan_attention_forward(const CudnnApi& api, const CudnnTarget& target, const AttentionShape& shape) {
+  return naming("forward", shape, [&] {
+    AttentionGraph attention(api, shape);
+    CudnnGraph& graph = attention.graph;
+    const Tensor q = attention.heads(kQ, shape.heads, shape.strides.q);
+    const Tensor k = attention.transposed_heads(kK, shape.groups, shape.strides.k);
+    const Tensor v = attention.heads(kV, shape.groups, shape.strides.v);
+    const Tensor scores = attention.binary(CUDNN_POINTWISE_MUL, attention.product(q, k), graph.by_value(kScale));
+    const Tensor probabilities = attention.pairs(CUDNN_DATA_BFLOAT16);
+    softmax(attention, attention.masked(scores), attention.rows(kLse, shape.strides.lse), probabilities);
+    graph.matmul(probabilities, v, attention.heads(kOut, shape.heads, shape.strides.out));
+    return graph.plan(target, true);
+  });
+}
+
+CudnnPlan plan_attention_backward(const CudnnApi& api, const CudnnTarget& target, const AttentionShape& shape,
+                                  DqSums sums) {
+  return naming("backward", shape, [&] {
+    AttentionGraph attention(api, shape);
+    CudnnGraph& graph = attention.graph;
+    const AttentionStrides& strides = shape.strides;
+    const Tensor q = attention.heads(kQ, shape.heads, strides.q);
+    const Tensor k = attention.transposed_heads(kK, shape.groups, strides.k);
+    const Tensor v = attention.transposed_heads(kV, shape.groups, strides.v);
+    const Tensor out = attention.heads(kOut, shape.heads, strides.out);
+    const Tensor dout = attention.heads(kDout, shape.heads, strides.dout);
+    const Tensor scale = graph.by_value(kScale);
+
+    const Tensor sum = attention.row_numbers();
+    graph.reduce(CUDNN_REDUCE_TENSOR_ADD, attention.binary(CUDNN_POINTWISE_MUL, dout, out), sum);
+    const Tensor row_sum = attention.rows(kRowSum, shape.sequences * shape.seq_length);
+    graph.pointwise(CUDNN_POINTWISE_MUL, sum, graph.by_value(kOne), row_sum);
+
+    const Tensor scores = attention.binary(CUDNN_POINTWISE_MUL, attention.product(q, k), scale);
+    const Tensor shifted = attention.binary(CUDNN_POINTWISE_SUB, scores, attention.rows(kLse, strides.lse));
+    const Tensor p = attention.unary(CUDNN_POINTWISE_EXP, attention.masked(shifted));
+    attention.multiply_transposed(p, dout, attention.heads(kDv, shape.groups, strides.dv));
+
+    const Tensor dp = attention.binary(CUDNN_POINTWISE_SUB, attention.product(dout, v), row_sum);
+    const Tensor ds = attention.binary(CUDNN_POINTWISE_MUL, attention.binary(CUDNN_POINTWISE_MUL, dp, p), scale);
+    attention.multiply_transposed(ds, q, attention.heads(kDk, shape.groups, strides.dk));
+
+    const Tensor keys =
+        graph.between({shape.sequences, shape.groups, shape.seq_length, shape.head_size},
+                      {shape.seq_length * strides.k, shape.head_size, strides.k, 1}, CUDNN_DATA_BFLOAT16);
+    graph.reshape(k, keys);
+    const Tensor dq = attention.heads(kDq, shape.heads, strides.dq);
+    if (sums == DqSums::ordered) {
+      graph.matmul(ds, keys, dq);
+    } else {
+      const Tensor sum_of_dq = attention.dq_sum();
+      graph.matmul(ds, keys, sum_of_dq);
+      graph.pointwise(CUDNN_POINTWISE_IDENTITY, sum_of_dq, dq);
+    }
+    return graph.plan(target, sums == DqSums::ordered);
+  });
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the graphs that cuDNN is given mean: a double computes them literally. cudnn_plans_test.cpp asks cuDNN itself
+// whether it takes them.
+#include "kernels/attention/cudnn_attention.hpp"
+
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <stdexcept>
+
+#include "kernels/attention/attention.hpp"
+#include "kernels/cuda/check.hpp"
+#include "kernels/cuda/forms.hpp"
+#include "platform/errors.hpp"
+#include "tests/cuda_host/cudnn_double.hpp"
+#include "tests/cuda_host/machine.hpp"
+#include "tests/kernels/reference.hpp"
+
+namespace underlap::test {
+namespace {
+
+using cuda::DqSums;
+using cuda_host::CudnnDouble;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr std::int64_t kLength = 11, kSequences = 2, kTokens = kSequences * kLength;
+
+struct Shape {
+  std::int64_t heads, groups, head_size;
+  bool packed;
+};
+
+/// The tensors of both passes. q, k and v are columns of one tensor where the shape is packed; lse is one of several.
+struct Tensors {
+  explicit Tensors(const Shape& shape) : s(shape) {
+    for (View* view : {&q, &k, &v, &dout}) memory.randomize(*view);
+  }
+
+  View part(std::int64_t cols, std::int64_t first) {
+    const std::int64_t all = (s.heads + 2 * s.groups) * s.head_size;
+    return memory.columns(DataType::bf16, kTokens, cols, s.packed ? all : cols, s.packed ? first : 0);
+  }
+  Operation forward() const {
+    return kernels::attention_forward(
+        {.q = q, .k = k, .v = v, .out = out, .lse = lse, .seq_length = kLength, .head_size = s.head_size});
+  }
+  Operation backward() const {
+    return kernels::attention_backward({.q = q,
+                                        .k = k,
+                                        .v = v,
+                                        .out = out,
+                                        .lse = lse,
+                                        .dout = dout,
+                                        .dq = dq,
+                                        .dk = dk,
+                                        .dv = dv,
+                                        .seq_length = kLength,
+                                        .head_size = s.head_size});
+  }
+  std::vector<BoundView> bind(const Operation& operation) {
+    std::vector<BoundView> views;
+    for (const Use& use : operation.uses())
+      views.push_back({.data = memory.row(use.view, 0),
+                       .dtype = use.view.tensor.dtype,
+                       .rows = use.view.rows,
+                       .cols = use.view.cols,
+                       .leading_dimension = use.view.leading_dimension});
+    return views;
+  }
+
+  Shape s;
+  Memory memory;
+  std::int64_t wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
+  View q = part(wide, 0), k = part(narrow, wide), v = part(narrow, wide + narrow);
+  View out = memory.dense(DataType::bf16, kTokens, wide), dout = memory.dense(DataType::bf16, kTokens, wide);
+  View lse = memory.columns(DataType::f32, s.heads, kTokens, kTokens + 3, 3);
+  View dq = part(wide, 0), dk = part(narrow, wide), dv = part(narrow, wide + narrow);
+};
+
+class HeapWorkspace final : public cuda::Workspace {
+ public:
+  std::byte* take(std::int64_t bytes) override {
+    if (bytes > taken) memory.reset(static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256)));
+    taken = std::max(taken, bytes);
+    return memory.get();
+  }
+  std::int64_t taken = 0;
+  std::unique_ptr<std::byte, decltype(&std::free)> memory{nullptr, std::free};
+};
+
+class CudnnAttention : public testing::Test {
+ protected:
+  CudnnAttention() {
+    fake.reset();
+    cuda_host::Machine::instance().reset(1, 9);
+    cuda::check(cudaStreamCreateWithFlags(&context.stream, cudaStreamNonBlocking));
+    context.workspace = &workspace;
+  }
+  ~CudnnAttention() override { cudaStreamDestroy(context.stream); }
+
+  /// Through the operation's CUDA form, which goes to cuDNN where the context has it.
+  void run(Tensors& tensors, const Operation& operation, cuda::Attention& attention) {
+    context.attention = &attention;
+    const std::vector<BoundView> views = tensors.bind(operation);
+    cuda::cuda_form(operation.name())(Arguments(views, operation.parameters()), context);
+    cuda::check(cudaStreamSynchronize(context.stream));
+  }
+  static void run_on_cpu(Tensors& tensors, const Operation& operation) {
+    const std::vector<BoundView> views = tensors.bind(operation);
+    operation.cpu()(Arguments(views, operation.parameters()));
+  }
+
+  CudnnDouble& fake = CudnnDouble::instance();
+  HeapWorkspace workspace;
+  cuda::LaunchContext context;
+};
+
+class CudnnAttentionGraphs : public CudnnAttention, public testing::WithParamInterface<std::tuple<Shape, DqSums>> {};
+
+// Probabilities and the gradients of scores are rounded to bf16 there, and not in the CPU form. Gradients are small
+// differences of these.
+constexpr Tolerance kBf16Between{.relative = 0.008, .of_rms = 0.02};
+constexpr Tolerance kBf16Gradients{.relative = 0.008, .of_rms = 0.06};
+
+TEST_P(CudnnAttentionGraphs, MeanWhatTheCpuFormsCompute) {
+  const auto& [shape, dq_sums] = GetParam();
+  cuda::Attention attention(CudnnDouble::api(), dq_sums);
+  Tensors cuda(shape), cpu(shape);
+  run(cuda, cuda.forward(), attention);
+  run_on_cpu(cpu, cpu.forward());
+  expect_close(cuda.memory.get(cuda.out), cpu.memory.get(cpu.out), kBf16Between);
+  expect_close(cuda.memory.get(cuda.lse), cpu.memory.get(cpu.lse), kFp32);
+  run(cuda, cuda.backward(), attention);
+  run_on_cpu(cpu, cpu.backward());
+  for (const auto view : {&Tensors::dq, &Tensors::dk, &Tensors::dv})
+    expect_close(cuda.memory.get(cuda.*view), cpu.memory.get(cpu.*view), kBf16Gradients);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, CudnnAttentionGraphs,
+                         testing::Combine(testing::Values(Shape{2, 2, 8, false}, Shape{4, 2, 8, true},
+                                                          Shape{3, 1, 16, true}),
+                                          testing::Values(DqSums::ordered, DqSums::atomic)));
+
+TEST_F(CudnnAttention, PlansOnceForEachPassAndShape) {
+  cuda::Attention attention(CudnnDouble::api());
+  Tensors small({2, 2, 8, false}), large({2, 1, 16, false}), packed({2, 2, 8, true});
+  for (int i = 0; i < 3; ++i) run(small, small.forward(), attention);
+  EXPECT_EQ(fake.num_plans, 1);
+  EXPECT_EQ(fake.num_executions, 3);
+  run(small, small.backward(), attention);
+  run(large, large.forward(), attention);
+  run(packed, packed.forward(), attention);
+  EXPECT_EQ(fake.num_plans, 4);
+  EXPECT_THAT(attention.choices(),
+              testing::Contains(AllOf(HasSubstr("attention backward, 2 sequences of 11, 2 heads of 8"),
+                                      HasSubstr("cuDNN 9.19.0, engine 6, 512 bytes of workspace"))));
+}
+
+TEST_F(CudnnAttention, TakesWorkspaceForThePlanAndForWhatTheGraphKeepsThere) {
+  fake.workspace = 1000;
+  Tensors tensors({2, 1, 8, false});
+  cuda::Attention ordered(CudnnDouble::api());
+  run(tensors, tensors.forward(), ordered);
+  EXPECT_EQ(workspace.taken, 1000);
+  run(tensors, tensors.backward(), ordered);
+  EXPECT_EQ(workspace.taken, 1024 + 256);  // row sums: 22 tokens, 2 heads, 4 bytes
+  cuda::Attention atomic(CudnnDouble::api(), DqSums::atomic);
+  run(tensors, tensors.backward(), atomic);
+  EXPECT_EQ(workspace.taken, 1024 + 256 + 2 * 22 * 8 * 4);
+}
+
+TEST_F(CudnnAttention, NamesTheShapeThatCudnnRefusesAndTriesNothingElse) {
+  fake.refuses_graphs = true;
+  cuda::Attention attention(CudnnDouble::api());
+  Tensors tensors({4, 2, 8, true});
+  EXPECT_THAT([&] { run(tensors, tensors.forward(), attention); },
+              ThrowsMessage<MachineError>(AllOf(
+                  HasSubstr("attention forward, 2 sequences of 11, 4 heads of 8, 2 key/value heads, rows of q 64"),
+                  HasSubstr("cuDNN 9.19.0: no engine takes the graph"),
+                  HasSubstr("engine 6: CUDNN_STATUS_NOT_SUPPORTED: no kernel for it"))));
+  EXPECT_EQ(fake.num_executions, 0);
+}
+
+TEST_F(CudnnAttention, RefusesRowsThatItCannotReadSixteenBytesAtATime) {
+  cuda::Attention attention(CudnnDouble::api());
+  Tensors tensors({2, 2, 8, false});
+  tensors.k = tensors.memory.columns(DataType::bf16, kTokens, 16, 20, 0);
+  EXPECT_THAT([&] { run(tensors, tensors.forward(), attention); },
+              ThrowsMessage<std::invalid_argument>(AllOf(HasSubstr("use 1, 40 bytes apart"), HasSubstr("of 16"))));
+  tensors.k = tensors.memory.columns(DataType::bf16, kTokens, 16, 24, 4);
+  EXPECT_THROW(run(tensors, tensors.forward(), attention), std::invalid_argument);
+  EXPECT_EQ(fake.num_plans, 0);
+}
+
+TEST_F(CudnnAttention, GivesBackWhatItMade) {
+  const int before = fake.num_alive;
+  {
+    cuda::Attention attention(CudnnDouble::api());
+    Tensors tensors({2, 1, 8, false});
+    run(tensors, tensors.forward(), attention);
+    run(tensors, tensors.backward(), attention);
+    EXPECT_GT(fake.num_alive, before);
+  }
+  EXPECT_EQ(fake.num_alive, before);
+}
+
+TEST_F(CudnnAttention, SaysWhatCudnnSaysOfAFailedCall) {
+  cuda::CudnnApi api = CudnnDouble::api();
+  api.create = [](cudnnHandle_t*) { return CUDNN_STATUS_NOT_SUPPORTED; };
+  EXPECT_THAT([&] { cuda::Attention attention(api); },
+              ThrowsMessage<MachineError>(HasSubstr("cuDNN 9.19.0, making a handle: CUDNN_STATUS_NOT_SUPPORTED")));
+}
+
+}  // namespace
+}  // namespace underlap::test
