@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bench/commands.hpp"
+#include "bench/gpu_libraries.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/dp/technique.hpp"
 #include "impl/plan/plan.hpp"
@@ -77,17 +78,24 @@ void list_hardware() {
   for (const std::string& name : sim::hardware_names()) print_hardware(name);
 }
 
+void list_libraries() {
+  for (const GpuLibrary& library : find_gpu_libraries())
+    fmt::print("{:<10} {:<16} {}\n", library.name, library.version.empty() ? "missing" : library.version,
+               library.where);
+}
+
 struct List {
   const char* what;
   const char* about;
   void (*print)();
 };
-constexpr std::array<List, 6> kLists{{
+constexpr std::array<List, 7> kLists{{
     {"techniques", "overlap techniques, and what each leaves exposed", list_techniques},
     {"kernels", "operations and what they cost", list_kernels},
     {"formats", "trace formats", list_formats},
     {"presets", "model presets", list_presets},
     {"hardware", "machines that the virtual-time backend knows", list_hardware},
+    {"libraries", "the GPU driver and libraries that this machine has, and where", list_libraries},
     {"knobs", "every key that a configuration may hold", list_knobs},
 }};
 

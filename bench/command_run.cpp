@@ -33,8 +33,8 @@ struct RunArguments {
 };
 
 // A field of `run:` has a flag of the same name, which wins.
-constexpr std::array<std::pair<const char*, const char*>, 15> kRunFields{{
-    {"backend", "where it runs: host (threads and sockets, measured) or sim (virtual time, modelled)"},
+constexpr std::array<std::pair<const char*, const char*>, 16> kRunFields{{
+    {"backend", "where it runs: host (threads and sockets, measured), cuda (GPUs) or sim (virtual time, modelled)"},
     {"steps", "measured steps of a cell in one block"},
     {"blocks", "blocks, each with every cell"},
     {"warmup", "steps of a cell before its first block"},
@@ -43,6 +43,7 @@ constexpr std::array<std::pair<const char*, const char*>, 15> kRunFields{{
     {"link_gbps", "host: pace each rank and direction to this many Gbit/s"},
     {"link_latency_us", "host: latency of a transfer over the paced link, microseconds"},
     {"peer_timeout_s", "how long a rank waits for a peer, seconds"},
+    {"rank_processes", "host: true makes every rank a process of its own; with cuda it is one"},
     {"trace", "false: no slices, windows from marks alone"},
     {"no_comm", "remove every transfer"},
     {"hardware", "sim: name or file of the machine that virtual time is for"},

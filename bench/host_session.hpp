@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bench/host_rank.hpp"
 #include "bench/session.hpp"
-#include "impl/device/host/fabric.hpp"
 
 namespace underlap::bench {
 
@@ -23,9 +22,6 @@ class HostSession final : public Session {
   /// Throws std::invalid_argument for what a cell's data file is missing, MachineError where the ranks cannot be
   /// joined.
   HostSession(std::span<const plan::Cell> cells, std::int32_t first_step);
-  ~HostSession() override;
-  HostSession(const HostSession&) = delete;
-  HostSession& operator=(const HostSession&) = delete;
 
   /// Versions of the libraries that compute and carry the bytes.
   static std::map<std::string, std::string> library_versions();
@@ -34,13 +30,12 @@ class HostSession final : public Session {
   void reserve(std::size_t cell, std::int64_t steps) override;
 
  private:
-  struct RankCell;
-  struct CellState;
+  void on_every_rank(std::size_t cell, const std::function<void(HostRank&)>& work);
 
-  void on_every_rank(std::size_t cell, const std::function<void(RankCell&, std::int32_t rank)>& work);
-
-  std::unique_ptr<host::Fabric> fabric_;
-  std::vector<std::unique_ptr<CellState>> cells_;
+  std::span<const plan::Cell> cells_;
+  host::Fabric fabric_;
+  Texts texts_;
+  std::vector<std::unique_ptr<HostRank>> ranks_;  // last: they use the above
 };
 
 }  // namespace underlap::bench

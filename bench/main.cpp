@@ -28,7 +28,7 @@ std::string unknown_command(const CLI::App& app) {
   const auto words = app.remaining();
   const auto chosen = app.get_subcommands();
   if (!chosen.empty()) return unknown_command(*chosen.front());
-  const auto known = app.get_subcommands([](const CLI::App*) { return true; });
+  const auto known = app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
   if (words.empty() || known.empty()) return {};
   std::string names;
   for (const CLI::App* command : known) names += (names.empty() ? "" : ", ") + command->get_name();
@@ -47,6 +47,7 @@ int run_main(int argc, char** argv) {
   add_plan_command(app, exit_code);
   add_check_command(app, exit_code);
   add_run_command(app, exit_code, command_line(argc, argv));
+  add_rank_command(app, exit_code);
   add_analyze_command(app, exit_code);
   add_list_command(app, exit_code);
   try {

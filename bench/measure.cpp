@@ -46,14 +46,14 @@ std::string trace_file_name(std::size_t index, const std::string& cell) {
 // Blocks are shared by all cells, so what shapes a block cannot differ between them.
 void check_blocks_are_shared(const plan::Matrix& matrix) {
   const auto shape = [](const plan::RunConfig& r) {
-    return std::tuple(r.backend, r.steps, r.blocks, r.warmup, r.peer_timeout_s);
+    return std::tuple(r.backend, r.steps, r.blocks, r.warmup, r.peer_timeout_s, r.rank_processes);
   };
   for (const plan::Cell& cell : matrix.cells)
     if (shape(cell.plan.config.run) != shape(matrix.cells.front().plan.config.run))
-      throw std::invalid_argument(
-          fmt::format("cell {} differs in run.backend, steps, blocks, warmup or peer_timeout_s: all cells of a matrix "
-                      "share their blocks; measure such a difference in two runs",
-                      cell.name));
+      throw std::invalid_argument(fmt::format(
+          "cell {} differs in run.backend, steps, blocks, warmup, peer_timeout_s or rank_processes: all cells "
+          "of a matrix share their blocks; measure such a difference in two runs",
+          cell.name));
 }
 
 // All cells stay in memory side by side. Refused here, a matrix too large costs a message; later it costs the machine.
@@ -161,7 +161,7 @@ class Measurement {
   std::unique_ptr<Session> built_session() {
     try {
       check_memory(matrix_);
-      return make_session(matrix_.cells, first_step());
+      return make_session(matrix_.cells, first_step(), matrix_.source);
     } catch (...) {
       if (!options_.resume) forget_empty_run_folder(options_.folder);
       throw;
@@ -175,6 +175,7 @@ class Measurement {
     open_traces();
     warm_up(*session);
     for (std::int32_t block = results_.blocks_done; block < results_.blocks_planned; ++block) {
+      begin_block(*session, block);
       std::int32_t position = 0;
       for (const std::size_t cell : shuffled_cells(matrix_.cells.size(), run_.seed, block)) {
         progress.start_cell(matrix_.cells[cell].name, position++, static_cast<std::int32_t>(matrix_.cells.size()));
@@ -184,6 +185,12 @@ class Measurement {
       write_results(options_.folder, results_, Statistics::left_out);
       progress.finish_block();
     }
+  }
+
+  void begin_block(Session& session, std::int32_t block) {
+    if (!session.begin_block(block)) return;
+    results_.resumed_at_blocks.push_back(block);
+    warm_up(session);
   }
 
   // What a killed run wrote after its last finished block is cut off: those cells are measured again.
@@ -201,7 +208,7 @@ class Measurement {
 
   void warm_up(Session& session) {
     for (std::size_t cell = 0; cell < matrix_.cells.size(); ++cell) {
-      results_.cells[cell].warmup_losses.clear();  // of a run that is resumed: weights begin anew
+      results_.cells[cell].warmup_losses.clear();  // of earlier ranks: weights begin anew
       const BlockRun run = session.run(cell, -1, run_.warmup);
       for (std::size_t i = 0; !run.losses.empty() && i < run.losses.front().size(); ++i)
         results_.cells[cell].warmup_losses.push_back(mean_loss(run, i).value());

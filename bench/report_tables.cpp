@@ -201,6 +201,12 @@ std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<
   return tables;
 }
 
+// "-" where no last arrival was known: 0 would claim that nobody waited.
+std::string part_text(const PurposeSummary& figures, double part_ms) {
+  const bool is_split = figures.exposed_unsplit_ms == 0 || figures.exposed_unsplit_ms < figures.exposed_ms;
+  return is_split ? number_text(part_ms, 3) : "-";
+}
+
 Table purpose_table(const std::vector<CellSummary>& summaries) {
   Table table{{{"cell", Align::left},
                {"purpose", Align::left},
@@ -215,8 +221,8 @@ Table purpose_table(const std::vector<CellSummary>& summaries) {
     for (const auto& [purpose, figures] : summary.purposes)
       table.rows.push_back({short_name(summary.name), purpose, fmt::format("{:g}", figures.count),
                             bytes_text(figures.bytes_on_wire), number_text(figures.comm_ms, 3),
-                            number_text(figures.exposed_ms, 3), number_text(figures.exposed_wait_ms, 3),
-                            number_text(figures.exposed_transfer_ms, 3)});
+                            number_text(figures.exposed_ms, 3), part_text(figures, figures.exposed_wait_ms),
+                            part_text(figures, figures.exposed_transfer_ms)});
   return table;
 }
 

@@ -49,7 +49,7 @@ Json encode(const std::optional<T>& value) {
 }
 
 template <class T>
-Json encode(const schema::NewerField<const std::optional<T>>& field) {
+Json encode(const schema::NewerField<const T>& field) {
   return encode(field.value);
 }
 
@@ -142,7 +142,7 @@ void decode_member(const Cursor& from, const char* key, T&& member) {
 }
 
 template <class T>
-void decode_member(const Cursor& from, const char* key, schema::NewerField<std::optional<T>>& field) {
+void decode_member(const Cursor& from, const char* key, schema::NewerField<T>& field) {
   if (from.has(key)) decode(from.at(key), field.value);
 }
 

@@ -73,7 +73,8 @@ struct RunResults {
   RunInfo info;
   std::int32_t blocks_planned = 0;
   std::int32_t blocks_done = 0;
-  std::vector<std::int32_t> resumed_at_blocks;  ///< blocks before which --resume began with fresh weights
+  std::vector<std::int32_t>
+      resumed_at_blocks;  ///< blocks before which --resume, or ranks started anew, began with fresh weights
   std::vector<CellResult> cells;
 };
 

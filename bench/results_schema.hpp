@@ -12,10 +12,10 @@ struct JsonText {
   String& text;
 };
 
-/// A field that files of an earlier Underlap lack; there it is empty.
-template <class Optional>
+/// A field that files of an earlier Underlap lack; there it keeps the value that it begins with.
+template <class T>
 struct NewerField {
-  Optional& value;
+  T& value;
 };
 
 /// The fields of one type of the results file, each with its key: the one list that both writer and reader follow.
@@ -31,6 +31,7 @@ struct Fields<analysis::CommunicationSplit> {
     field("hidden_ns", split.hidden_ns);
     field("exposed_wait_ns", split.exposed_wait_ns);
     field("exposed_transfer_ns", split.exposed_transfer_ns);
+    field("exposed_unsplit_ns", NewerField{split.exposed_unsplit_ns});
     field("bytes_on_wire", split.bytes_on_wire);
     field("count", split.count);
   }
@@ -45,6 +46,7 @@ struct Fields<analysis::Split> {
     field("copy_only_ns", split.copy_only_ns);
     field("idle_ns", split.idle_ns);
     field("exposed_wait_ns", split.exposed_wait_ns);
+    field("exposed_unsplit_ns", NewerField{split.exposed_unsplit_ns});
     field("exposed_ns_by_modes", split.exposed_ns_by_modes);
     field("modes", split.modes);
     field("purposes", split.purposes);
@@ -139,6 +141,7 @@ struct Fields<PurposeSummary> {
     field("exposed_ms", purpose.exposed_ms);
     field("exposed_wait_ms", purpose.exposed_wait_ms);
     field("exposed_transfer_ms", purpose.exposed_transfer_ms);
+    field("exposed_unsplit_ms", purpose.exposed_unsplit_ms);
     field("bytes_on_wire", purpose.bytes_on_wire);
     field("count", purpose.count);
   }

@@ -5,7 +5,9 @@
 
 #include <stdexcept>
 
+#include "bench/cuda_backend.hpp"
 #include "bench/host_session.hpp"
+#include "bench/process_session.hpp"
 #include "bench/sim_session.hpp"
 #include "impl/plan/link.hpp"
 
@@ -22,21 +24,38 @@ std::string host_link_text(const plan::RunConfig& run) {
 
 }  // namespace
 
+BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps) {
+  BlockRun result;
+  result.first_step = ranks.front().first_step;
+  result.num_steps = static_cast<std::int32_t>(steps);
+  for (RankRun& rank : ranks) {
+    result.trace.append(rank.trace);
+    if (!rank.losses.empty()) result.losses.push_back(std::move(rank.losses));
+    if (rank.transfer_cpu_ns) result.transfer_cpu_ns = result.transfer_cpu_ns.value_or(0) + *rank.transfer_cpu_ns;
+  }
+  return result;
+}
+
 BackendInfo backend_info(const std::string& backend) {
   if (backend == "sim") return {.library_versions = {}, .clock = "virtual, from 0"};
+  if (backend == "cuda") return {.library_versions = {}, .clock = "CUPTI's, one for all ranks"};
   return {.library_versions = HostSession::library_versions(), .clock = "CLOCK_MONOTONIC, one for all ranks"};
 }
 
 std::string link_text(const plan::RunConfig& run) {
   if (run.emulated_link) return plan::to_words(*run.emulated_link);
+  if (run.backend == "cuda") return "real: NCCL";
   return run.backend == "sim" ? "modelled: " + run.hardware : host_link_text(run);
 }
 
-std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step) {
-  const std::string& backend = cells.front().plan.config.run.backend;
-  if (backend == "host") return std::make_unique<HostSession>(cells, first_step);
-  if (backend == "sim") return std::make_unique<SimSession>(cells, first_step);
-  throw std::invalid_argument("run.backend " + backend + " is not run by this version");
+std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step,
+                                      const plan::Source& source) {
+  const plan::RunConfig& run = cells.front().plan.config.run;
+  if (run.backend == "sim") return std::make_unique<SimSession>(cells, first_step);
+  if (run.backend == "cuda") return make_cuda_session(cells, first_step, source);
+  if (run.backend != "host") throw std::invalid_argument("run.backend " + run.backend + " is not run by this version");
+  if (run.rank_processes) return std::make_unique<ProcessSession>(cells, first_step, source);
+  return std::make_unique<HostSession>(cells, first_step);
 }
 
 }  // namespace underlap::bench

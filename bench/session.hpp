@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/rank_runner.hpp"
 #include "impl/plan/plan.hpp"
 #include "profiler/trace/trace.hpp"
 
@@ -36,7 +37,14 @@ class Session {
 
   /// Makes room in a cell's recorders for blocks of `steps` steps, from what its runs so far took a step.
   virtual void reserve(std::size_t cell, std::int64_t steps) = 0;
+
+  /// Tells that a block begins. Returns whether ranks were started anew for it: every cell then has fresh weights and
+  /// counts its steps on, and the caller warms it up and reserves again.
+  virtual bool begin_block(std::int32_t) { return false; }
 };
+
+/// The block of a cell's ranks, in their order, which all made the same `steps` steps.
+BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps);
 
 /// What a backend says of itself in results and traces.
 struct BackendInfo {
@@ -48,8 +56,11 @@ BackendInfo backend_info(const std::string& backend);
 /// The link that a cell's transfers take, in words.
 std::string link_text(const plan::RunConfig& run);
 
-/// Builds every cell on every rank of its backend; steps are counted from `first_step`. `cells` outlive the session.
-/// Throws std::invalid_argument for what a cell's files are missing or say, MachineError where ranks cannot be joined.
-std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step);
+/// Builds every cell on every rank of its backend; steps are counted from `first_step`. `cells` outlive the session;
+/// `source` is what they were read from, which ranks that are processes read again.
+/// Throws std::invalid_argument for what a cell's files are missing or say, for a launch environment that the caller
+/// has set to something else, and for more ranks than there are GPUs; MachineError where ranks cannot be joined.
+std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step,
+                                      const plan::Source& source = {});
 
 }  // namespace underlap::bench

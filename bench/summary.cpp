@@ -92,6 +92,7 @@ std::map<std::string, PurposeSummary> purposes_of(const CellResult& cell) {
     summary.exposed_ms = purpose_figure(cell, purpose, &Split::exposed_ns) / kNsPerMs;
     summary.exposed_wait_ms = purpose_figure(cell, purpose, &Split::exposed_wait_ns) / kNsPerMs;
     summary.exposed_transfer_ms = purpose_figure(cell, purpose, &Split::exposed_transfer_ns) / kNsPerMs;
+    summary.exposed_unsplit_ms = purpose_figure(cell, purpose, &Split::exposed_unsplit_ns) / kNsPerMs;
     summary.bytes_on_wire = purpose_figure(cell, purpose, &Split::bytes_on_wire);
     summary.count = purpose_figure(cell, purpose, &Split::count);
   }

@@ -19,6 +19,7 @@ struct PurposeSummary {
   double exposed_ms = 0;
   double exposed_wait_ms = 0;
   double exposed_transfer_ms = 0;
+  double exposed_unsplit_ms = 0;
   double bytes_on_wire = 0;
   double count = 0;
 };

@@ -11,4 +11,10 @@ class MachineError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A peer did not answer or went away. Where a rank failed, this is what the others see of it, and not the cause.
+class PeerError : public MachineError {
+ public:
+  using MachineError::MachineError;
+};
+
 }  // namespace underlap

@@ -107,14 +107,15 @@ SharedLibrary SharedLibrary::open(const std::vector<std::string>& names) {
       const fs::path file = folder / name;
       std::error_code ignored;
       if (!folder.empty() && !fs::exists(file, ignored)) continue;
-      if (void* handle = open_at(file.string(), RTLD_NOW | RTLD_LOCAL, refusals)) return {handle, path_of(handle, name)};
+      if (void* handle = open_at(file.string(), RTLD_NOW | RTLD_LOCAL, refusals))
+        return {handle, path_of(handle, name)};
     }
   std::vector<std::string> searched;
-  for (const fs::path& folder : folders) searched.push_back(folder.empty() ? "the system's search path" : folder.string());
-  throw MachineError(fmt::format("{} was not found{}. Looked in: {}. UNDERLAP_LIBRARY_PATH names more folders",
-                                 fmt::join(names, " or "),
-                                 refusals.empty() ? "" : fmt::format(" ({})", fmt::join(refusals, "; ")),
-                                 fmt::join(searched, ", ")));
+  for (const fs::path& folder : folders)
+    searched.push_back(folder.empty() ? "the system's search path" : folder.string());
+  throw MachineError(fmt::format(
+      "{} was not found{}. Looked in: {}. UNDERLAP_LIBRARY_PATH names more folders", fmt::join(names, " or "),
+      refusals.empty() ? "" : fmt::format(" ({})", fmt::join(refusals, "; ")), fmt::join(searched, ", ")));
 }
 
 void* SharedLibrary::find(const char* symbol) const { return dlsym(handle_, symbol); }

@@ -21,7 +21,8 @@ class SharedLibrary {
  public:
   /// Opens the first of `names` (such as "libnccl.so.2") that is found. A copy that this process has loaded already is
   /// taken before any other, so that there are never two.
-  /// Throws MachineError with what was looked for, where, and the loader's own words where a file was found and refused.
+  /// Throws MachineError with what was looked for, where, and the loader's own words where a file was found and
+  /// refused.
   static SharedLibrary open(const std::vector<std::string>& names);
 
   const std::filesystem::path& path() const { return path_; }

@@ -106,9 +106,10 @@ struct RunConfig {
   double link_gbps = 0;                       ///< Gbit/s of each rank and direction; 0: not paced
   double link_latency_us = 0;
   double peer_timeout_s = 30;
-  bool trace = true;     ///< false: windows from marks alone, for the cost of tracing
-  bool no_comm = false;  ///< the same plan with every transfer removed: T_comp
-  std::string hardware;  ///< sim: name or path of a hardware file, the one for gpu_arch where none was written
+  bool rank_processes = false;  ///< each rank is a process of its own, and not threads of one
+  bool trace = true;            ///< false: windows from marks alone, for the cost of tracing
+  bool no_comm = false;         ///< the same plan with every transfer removed: T_comp
+  std::string hardware;         ///< sim: name or path of a hardware file, the one for gpu_arch where none was written
   std::optional<std::int64_t> gpus_per_node;  ///< sim; nullopt: as the hardware file says
   bool numerics = false;                      ///< sim: values are computed in virtual time
   double jitter_pct = 0;                      ///< sim: each duration is varied by up to so much, seeded by `seed`

@@ -15,6 +15,7 @@ constexpr std::string_view kMargin = "environment.layernorm_sm_margin";
 constexpr std::string_view kEnableMargin = "environment.enable_layernorm_sm_margin";
 constexpr std::string_view kFlex = "environment.moe_flex_dispatcher_backend";
 constexpr std::string_view kAllToAll = "environment.a2a_overlap";
+constexpr std::string_view kHighPriority = "environment.torch_nccl_high_priority";
 constexpr std::string_view kChunk = "environment.nccl_pp_comm_chunksize";
 
 struct Count {
@@ -45,7 +46,8 @@ void plan_connections(Resolution& r) {
     count = {static_cast<std::int32_t>(r.settings.integer(kConnections, 0)),
              fmt::format("{}; the rule gives {}", r.set_at(kConnections), count.value)};
   r.config().environment.cuda_device_max_connections = count.value;
-  r.plan.environment.push_back({"CUDA_DEVICE_MAX_CONNECTIONS", fmt::format("{}", count.value), count.reason});
+  r.plan.environment.push_back(
+      {"CUDA_DEVICE_MAX_CONNECTIONS", fmt::format("{}", count.value), count.reason, std::string(kConnections)});
 }
 
 void plan_margin(Resolution& r) {
@@ -61,19 +63,27 @@ void plan_margin(Resolution& r) {
   std::string reason = "norm kernels want every SM and would wait for a collective that holds some";
   if (!flex.empty() && !r.settings.given(kMargin)) reason += fmt::format("; {} holds more", flex);
   for (const std::string_view direction : {"FWD", "BWD"})
-    r.plan.environment.push_back(
-        {fmt::format("NVTE_{}_LAYERNORM_SM_MARGIN", direction), fmt::format("{}", margin), reason});
+    r.plan.environment.push_back({fmt::format("NVTE_{}_LAYERNORM_SM_MARGIN", direction), fmt::format("{}", margin),
+                                  reason, std::string(kMargin)});
 }
 
 void plan_nccl(Resolution& r) {
   EnvironmentConfig& environment = r.config().environment;
   if (r.settings.given(kChunk) && in_scope(Scope::pp, r)) {
     environment.nccl_pp_comm_chunksize = r.settings.integer(kChunk, 0);
-    r.plan.environment.push_back(
-        {"NCCL_P2P_NET_CHUNKSIZE", fmt::format("{}", *environment.nccl_pp_comm_chunksize), r.set_at(kChunk)});
+    r.plan.environment.push_back({"NCCL_P2P_NET_CHUNKSIZE", fmt::format("{}", *environment.nccl_pp_comm_chunksize),
+                                  r.set_at(kChunk), std::string(kChunk)});
   }
   if (environment.torch_nccl_high_priority)
-    r.plan.environment.push_back({"TORCH_NCCL_HIGH_PRIORITY", "1", r.set_at("environment.torch_nccl_high_priority")});
+    r.plan.environment.push_back(
+        {"TORCH_NCCL_HIGH_PRIORITY", "1", r.set_at(kHighPriority), std::string(kHighPriority)});
+}
+
+// A kernel that is loaded at its first launch takes the driver's locks, and one may wait for a collective that spins.
+void plan_loading(Resolution& r) {
+  if (r.config().run.backend == "cuda")
+    r.plan.environment.push_back(
+        {"CUDA_MODULE_LOADING", "EAGER", "kernels that are loaded beside a running collective can hang", ""});
 }
 
 }  // namespace
@@ -82,6 +92,7 @@ void plan_environment(Resolution& r) {
   plan_connections(r);
   plan_margin(r);
   plan_nccl(r);
+  plan_loading(r);
 }
 
 }  // namespace underlap::plan

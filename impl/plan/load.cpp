@@ -64,7 +64,7 @@ void check_root(const Node* root, Problems& problems) {
 Matrix without_plan(const Problems& problems) {
   Cell cell{"cell", {}, {}};
   cell.plan.errors = problems.messages();
-  return {{cell}, problems.messages()};
+  return {{cell}, problems.messages(), {}};
 }
 
 /// Each plan holds the errors of the file and its own.
@@ -80,6 +80,23 @@ Matrix resolve_cells(std::vector<CellRequest> requests, const Problems& of_file)
   }
   matrix.errors = all.messages();
   return matrix;
+}
+
+Matrix parse_text(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
+  Problems problems(where, flag_names(overrides));
+  if (yaml.size() > kLargestFile) {
+    problems.add({}, "larger than 1 MiB; this is no configuration");
+    return without_plan(problems);
+  }
+  const Document document = read_document(yaml, problems);
+  check_root(document.root, problems);
+  if (document.root == nullptr || document.root->kind != Node::Kind::mapping) return without_plan(problems);
+  std::deque<Document> override_documents;
+  Settings base = read_settings(*document.root, problems);
+  apply_overrides(base, overrides, override_documents, problems);
+  auto cells = expand_matrix(matrix_of(*document.root), base, problems);
+  if (cells.empty()) cells.push_back({"cell", {}, std::move(base)});
+  return resolve_cells(std::move(cells), problems);
 }
 
 }  // namespace
@@ -100,20 +117,9 @@ std::string read_config(const std::filesystem::path& file) {
 }
 
 Matrix parse(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
-  Problems problems(where, flag_names(overrides));
-  if (yaml.size() > kLargestFile) {
-    problems.add({}, "larger than 1 MiB; this is no configuration");
-    return without_plan(problems);
-  }
-  const Document document = read_document(yaml, problems);
-  check_root(document.root, problems);
-  if (document.root == nullptr || document.root->kind != Node::Kind::mapping) return without_plan(problems);
-  std::deque<Document> override_documents;
-  Settings base = read_settings(*document.root, problems);
-  apply_overrides(base, overrides, override_documents, problems);
-  auto cells = expand_matrix(matrix_of(*document.root), base, problems);
-  if (cells.empty()) cells.push_back({"cell", {}, std::move(base)});
-  return resolve_cells(std::move(cells), problems);
+  Matrix matrix = parse_text(yaml, where, overrides);
+  matrix.source = {yaml, where, overrides};
+  return matrix;
 }
 
 Matrix load(const std::filesystem::path& file, const std::vector<Override>& overrides) {

@@ -20,8 +20,6 @@ void refuse_parallelism(Resolution& r) {
 
 void refuse_choices(Resolution& r) {
   const Config& c = r.config();
-  if (c.run.backend == "cuda")
-    r.not_run({"run.backend"}, "backend cuda is planned but not run by this version; host and sim are");
   if (c.mixed_precision.recipe != "bf16_mixed")
     r.not_run({"mixed_precision.recipe"},
               fmt::format("recipe {} is planned but not run by this version; bf16_mixed is", c.mixed_precision.recipe));

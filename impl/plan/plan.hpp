@@ -23,6 +23,7 @@ struct EnvironmentVariable {
   std::string name;
   std::string value;
   std::string reason;
+  std::string knob = {};  ///< the key that takes another value; empty: none does
 };
 
 /// An error or a notice with the place it comes from: "config.yaml:3:5", or the name of a command-line flag.
@@ -67,16 +68,24 @@ struct Cell {
   Plan plan;
 };
 
+/// `path = value` as YAML text, e.g. {"run.link_gbps", "4"}: stronger than the file, weaker than the matrix's axes.
+using Override = std::pair<std::string, std::string>;
+
+/// What a matrix was read from. Reading it again gives the same matrix, in this process and in another.
+struct Source {
+  std::string yaml;
+  std::string where;
+  std::vector<Override> overrides;
+};
+
 /// A configuration file with its matrix multiplied out. Without `matrix:`, or where the matrix cannot be read, there is
 /// one cell, named "cell".
 struct Matrix {
   std::vector<Cell> cells;
   std::vector<Message> errors;  ///< of the file as a whole and of every cell, each once
+  Source source = {};
   bool has_errors() const { return !errors.empty(); }
 };
-
-/// `path = value` as YAML text, e.g. {"run.link_gbps", "4"}: stronger than the file, weaker than the matrix's axes.
-using Override = std::pair<std::string, std::string>;
 
 /// Reads and resolves `file`. Never throws for what the file says: every error is in the result, all at once.
 /// Throws std::invalid_argument naming the file where it cannot be read.

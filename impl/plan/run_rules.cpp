@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend decides of the section run. Sim: which machine it stands for, and how often a step is worth repeating.
-// Cuda: what may stand in for a link.
+// What a backend decides of the section run: whether ranks are processes; with sim which machine it stands for, and how
+// often a step is worth repeating; with cuda what may stand in for a link.
 #include <fmt/format.h>
 
 #include <array>
@@ -70,6 +70,20 @@ void apply_sim_rules(Resolution& r) {
     if (r.settings.given(path)) r.notice({path}, fmt::format("{} has no effect: run.backend is sim", path));
 }
 
+/// Launch environment, the driver's locks and CUPTI are per process: a rank that owns a GPU is one.
+void decide_rank_processes(Resolution& r) {
+  constexpr std::string_view kPath = "run.rank_processes";
+  RunConfig& run = r.config().run;
+  if (run.backend == "sim" && r.settings.given(kPath))
+    r.notice({kPath}, fmt::format("{} has no effect: run.backend is sim", kPath));
+  if (run.backend != "cuda") return;
+  if (r.settings.given(kPath) && !run.rank_processes)
+    r.error({kPath},
+            fmt::format("{} is false, but with backend cuda every rank is a process of its own: leave it out", kPath));
+  run.rank_processes = true;
+  if (!r.settings.given(kPath)) r.decide(kPath, {"true", "auto", "run.backend is cuda: one process for each GPU"});
+}
+
 void read_link(Resolution& r) {
   if (!r.settings.given(kLink)) return;
   std::vector<std::string> errors;
@@ -108,6 +122,7 @@ void tell_of_emulated_link(Resolution& r) {
 }  // namespace
 
 void apply_run_rules(Resolution& r) {
+  decide_rank_processes(r);
   const std::string& backend = r.config().run.backend;
   if (backend == "sim") apply_sim_rules(r);
   if (backend == "cuda")

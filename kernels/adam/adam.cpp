@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/adam/adam_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
@@ -12,28 +13,13 @@
 namespace underlap::kernels {
 namespace {
 
-/// AdamParameters as the inner loop uses them, in fp32.
-struct Coefficients {
-  float factor, beta1, rest1, beta2, rest2, step_size, root_factor, eps, decay;
-
-  Coefficients(const AdamParameters& p, float grad_factor)
-      : factor(grad_factor),
-        beta1(static_cast<float>(p.beta1)),
-        rest1(static_cast<float>(1 - p.beta1)),
-        beta2(static_cast<float>(p.beta2)),
-        rest2(static_cast<float>(1 - p.beta2)),
-        step_size(static_cast<float>(p.lr / (1 - std::pow(p.beta1, static_cast<double>(p.step))))),
-        root_factor(static_cast<float>(1 / std::sqrt(1 - std::pow(p.beta2, static_cast<double>(p.step))))),
-        eps(static_cast<float>(p.eps)),
-        decay(static_cast<float>(1 - p.lr * p.weight_decay)) {}
-};
-
 /// Updates n elements; returns whether a gradient was not finite.
 template <class Gradient>
-bool update(const Gradient* grad, float* main, float* m, float* v, bf16* param, std::int64_t n, const Coefficients& c) {
+bool update(const Gradient* grad, float grad_factor, float* main, float* m, float* v, bf16* param, std::int64_t n,
+            const AdamCoefficients& c) {
   std::int32_t any_bad = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float g = static_cast<float>(grad[i]) * c.factor;
+    const float g = static_cast<float>(grad[i]) * grad_factor;
     const bool finite = std::fabs(g) <= std::numeric_limits<float>::max();
     const float mean = c.beta1 * m[i] + c.rest1 * g;
     const float square = c.beta2 * v[i] + c.rest2 * g * g;
@@ -49,10 +35,11 @@ bool update(const Gradient* grad, float* main, float* m, float* v, bf16* param, 
 }
 
 void form(const Arguments& views) {
-  const Coefficients c(views.parameters<AdamParameters>(), *views[1].as<float>());
+  const AdamCoefficients c(views.parameters<AdamParameters>());
+  const float grad_factor = *views[1].as<float>();
   with_float_type(views[0].dtype, [&]<class T>(T*) {
-    const bool bad = update(views[0].as<T>(), views[2].as<float>(), views[3].as<float>(), views[4].as<float>(),
-                            views[5].as<bf16>(), views[0].cols, c);
+    const bool bad = update(views[0].as<T>(), grad_factor, views[2].as<float>(), views[3].as<float>(),
+                            views[4].as<float>(), views[5].as<bf16>(), views[0].cols, c);
     if (bad) *views[6].as<std::int32_t>() = 1;
   });
 }

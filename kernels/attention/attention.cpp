@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/attention/attention_parameters.hpp"
 #include "kernels/attention/block_product.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
@@ -25,10 +26,7 @@ namespace {
 // Four times the row tile of a block product. Fewer rows waste less beyond the diagonal, more reread keys less often.
 constexpr std::int64_t kQueryRows = 24;
 
-struct Parameters {
-  std::int64_t seq_length = 0;
-  std::int64_t head_size = 0;
-};
+using Parameters = AttentionParameters;
 
 std::int64_t padded(std::int64_t n) { return (n + kBlockColumns - 1) / kBlockColumns * kBlockColumns; }
 

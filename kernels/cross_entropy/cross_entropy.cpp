@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/cross_entropy/cross_entropy_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
@@ -11,10 +12,6 @@
 
 namespace underlap::kernels {
 namespace {
-
-struct Parameters {
-  double scale = 1;
-};
 
 /// Log of the sum of exp over a row; uses `row` up.
 float log_sum_exp(float* row, std::int64_t n) {
@@ -38,14 +35,14 @@ void forward_form(const Arguments& views) {
     lse[t] = log_sum_exp(row, logits.cols);
     total += static_cast<double>(lse[t]) - static_cast<double>(target_logit);
   }
-  *loss = static_cast<float>(static_cast<double>(*loss) + views.parameters<Parameters>().scale * total);
+  *loss = static_cast<float>(static_cast<double>(*loss) + views.parameters<CrossEntropyParameters>().scale * total);
 }
 
 void backward_form(const Arguments& views) {
   const BoundView &logits = views[0], &dlogits = views[3];
   const std::int32_t* const targets = views[1].as<std::int32_t>();
   const float* const lse = views[2].as<float>();
-  const auto scale = static_cast<float>(views.parameters<Parameters>().scale);
+  const auto scale = static_cast<float>(views.parameters<CrossEntropyParameters>().scale);
   Scratch scratch;
   float* const row = scratch.take(logits.cols);
   for (std::int64_t t = 0; t < logits.rows; ++t) {
@@ -72,7 +69,7 @@ Operation cross_entropy_forward(const View& logits, const View& targets, const V
                     .bytes_read = logits.bytes() + targets.bytes() + loss.bytes(),
                     .bytes_written = lse.bytes() + loss.bytes()},
                    {{logits, Access::in}, {targets, Access::in}, {lse, Access::out}, {loss, Access::inout}})
-      .with_parameters(Parameters{scale});
+      .with_parameters(CrossEntropyParameters{scale});
 }
 
 Operation cross_entropy_backward(const View& logits, const View& targets, const View& lse, const View& dlogits,
@@ -88,7 +85,7 @@ Operation cross_entropy_backward(const View& logits, const View& targets, const 
                     .bytes_read = logits.bytes() + targets.bytes() + lse.bytes(),
                     .bytes_written = dlogits.bytes()},
                    {{logits, Access::in}, {targets, Access::in}, {lse, Access::in}, {dlogits, Access::out}})
-      .with_parameters(Parameters{scale});
+      .with_parameters(CrossEntropyParameters{scale});
 }
 
 std::span<const KernelInfo> list_cross_entropy() {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of elements in groups of 16 bytes. A form may count on the alignment of one element only, so each kernel has a
-// way for groups and a way for single elements, and the host takes the wide one where every view allows it.
+// Element by element over matrices. A thread moves groups of elements, 16 bytes at an access. A form may count on the
+// alignment of one element only: each kernel is compiled for groups and for single elements, and the host takes the
+// wide one where every view allows it.
 #include <cstdint>
-#include <initializer_list>
+#include <type_traits>
 
 #include "kernels/bf16.hpp"
 #include "kernels/cuda/launch.cuh"
@@ -20,6 +21,7 @@ struct Rows {
   std::int64_t leading_dimension = 0;
 
   __host__ __device__ T* at(std::int64_t row, std::int64_t col) const { return data + row * leading_dimension + col; }
+  __host__ __device__ bool is_dense() const { return rows <= 1 || leading_dimension == cols; }
 };
 
 /// `view` as rows of T.
@@ -28,19 +30,106 @@ Rows<T> rows_of(const BoundView& view) {
   return {view.as<T>(), view.rows, view.cols, view.leading_dimension};
 }
 
-/// N elements of T that are moved by one access where N * sizeof(T) is 16.
+/// Makes matrices of equal shape into one long row each, where all of them are dense: no thread then has to divide.
+template <class... T>
+void flatten(Rows<T>&... matrices) {
+  if (!(matrices.is_dense() && ...)) return;
+  ((matrices = {matrices.data, 1, matrices.rows * matrices.cols, matrices.rows * matrices.cols}), ...);
+}
+
+/// `wide` where every row of all matrices begins at a multiple of 16 bytes and holds a group of that many, else 1.
+template <class... T>
+int group_for(int wide, const Rows<T>&... matrices) {
+  const bool fits = ((reinterpret_cast<std::uintptr_t>(matrices.data) % 16 == 0 && matrices.cols >= wide &&
+                      (matrices.rows <= 1 || matrices.leading_dimension * sizeof(T) % 16 == 0)) &&
+                     ...);
+  return fits ? wide : 1;
+}
+
+/// N elements of T, moved by accesses of 16 bytes where there are as many.
 template <class T, int N>
-struct alignas(N * sizeof(T)) Group {
+struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Group {
   T element[N];
 };
 
-/// How many elements of `view`'s type fill 16 bytes, or 1 where its rows do not all begin at a multiple of 16 bytes or
-/// do not hold a multiple of 16 bytes.
-inline int group_elements(const BoundView& view) {
-  const auto size = size_of(view.dtype);
-  const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0 && view.cols * size % 16 == 0 &&
-                       (view.rows <= 1 || view.leading_dimension * size % 16 == 0);
-  return aligned ? static_cast<int>(16 / size) : 1;
+template <int N, class T>
+__device__ Group<std::remove_const_t<T>, N> load(T* from) {
+  return *reinterpret_cast<const Group<std::remove_const_t<T>, N>*>(from);
+}
+
+template <class T, int N>
+__device__ void store(T* to, const Group<T, N>& group) {
+  *reinterpret_cast<Group<T, N>*>(to) = group;
+}
+
+/// `value` in T, rounded once: bf16's own rounding, by one instruction where the machine has it. NaN may change its
+/// payload.
+template <class T>
+__device__ T narrowed(float value) {
+  if constexpr (std::is_same_v<T, bf16>) {
+#ifdef __CUDA_ARCH__
+    bf16 result;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+    return result;
+#else
+    return bf16(value);
+#endif
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+/// A quotient without 64-bit division where 32 bits do.
+__device__ inline std::int64_t divided(std::int64_t value, std::int64_t by) {
+  if (((value | by) >> 32) == 0) return static_cast<std::uint32_t>(value) / static_cast<std::uint32_t>(by);
+  return value / by;
+}
+
+/// How many elements a body is called for.
+template <int N>
+using Count = std::integral_constant<int, N>;
+
+/// Calls `finish(n, row, col, load(n, row, col))` for every group of n = Count<N>() elements of a [rows, cols] matrix,
+/// and for single elements where a row ends inside a group. cols is at least N.
+/// Each thread has kInFlight groups loaded before it finishes the first: a load takes the time of hundreds of
+/// instructions. So that no branch parts the loads, a thread without a group loads the first one in its place.
+/// Launched with blocks_of_groups blocks.
+template <int N, int kInFlight, class Load, class Finish>
+__device__ void for_each_group(std::int64_t rows, std::int64_t cols, Load load_group, Finish finish) {
+  using Loaded = decltype(load_group(Count<N>(), std::int64_t{}, std::int64_t{}));
+  const std::int64_t in_row = (cols + N - 1) / N;
+  const std::int64_t groups = rows * in_row;
+  const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x * kInFlight;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x * kInFlight + threadIdx.x; i < groups; i += stride) {
+    Loaded loaded[kInFlight];
+    std::int64_t row[kInFlight], col[kInFlight];
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      const std::int64_t group = i + std::int64_t{k} * blockDim.x;
+      row[k] = rows == 1 ? 0 : divided(group, in_row);
+      col[k] = (group - row[k] * in_row) * N;
+      const bool is_whole = group < groups && col[k] + N <= cols;
+      loaded[k] = load_group(Count<N>(), is_whole ? row[k] : 0, is_whole ? col[k] : 0);
+    }
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      if (i + std::int64_t{k} * blockDim.x >= groups) break;
+      if (col[k] + N <= cols) {
+        finish(Count<N>(), row[k], col[k], loaded[k]);
+      } else {
+#pragma unroll 1
+        for (std::int64_t c = col[k]; c < cols; ++c) finish(Count<1>(), row[k], c, load_group(Count<1>(), row[k], c));
+      }
+    }
+  }
+}
+
+inline constexpr unsigned kGroupThreads = 256;
+
+/// The launch of a kernel that is one for_each_group<N, kInFlight> over [rows, cols].
+inline LaunchShape blocks_of_groups(std::int64_t rows, std::int64_t cols, int group, int in_flight) {
+  const std::int64_t groups = rows * ((cols + group - 1) / group);
+  return {.blocks = blocks_for(groups, std::int64_t{kGroupThreads} * in_flight), .threads = kGroupThreads};
 }
 
 }  // namespace underlap::cuda

@@ -5,18 +5,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/random/random_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
 
 namespace underlap::kernels {
 namespace {
-
-struct Parameters {
-  std::uint64_t seed = 0;
-  std::int64_t first_index = 0;
-  double stddev = 1;
-};
 
 using Words = std::array<std::uint32_t, 4>;
 
@@ -46,7 +41,7 @@ std::array<double, 2> normal_pair(std::uint64_t seed, std::uint64_t pair) {
 }
 
 template <class T>
-void fill_row(T* out, std::int64_t n, std::uint64_t first, const Parameters& p) {
+void fill_row(T* out, std::int64_t n, std::uint64_t first, const RandomParameters& p) {
   std::array<double, 2> pair = normal_pair(p.seed, first / 2);
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint64_t index = first + static_cast<std::uint64_t>(i);
@@ -57,7 +52,7 @@ void fill_row(T* out, std::int64_t n, std::uint64_t first, const Parameters& p) 
 
 void form(const Arguments& views) {
   const BoundView& out = views[0];
-  const auto p = views.parameters<Parameters>();
+  const auto p = views.parameters<RandomParameters>();
   with_float_type(out.dtype, [&]<class T>(T*) {
     for (std::int64_t r = 0; r < out.rows; ++r) {
       fill_row(out.row<T>(r), out.cols, static_cast<std::uint64_t>(p.first_index + r * out.cols), p);
@@ -76,7 +71,7 @@ Operation random_normal(const View& out, std::uint64_t seed, std::int64_t first_
   return Operation(name, form,
                    {.flops = 60 * static_cast<double>(out.elements()), .bytes_read = 0, .bytes_written = out.bytes()},
                    {{out, Access::out}})
-      .with_parameters(Parameters{seed, first_index, stddev});
+      .with_parameters(RandomParameters{seed, first_index, stddev});
 }
 
 std::span<const KernelInfo> list_random() {

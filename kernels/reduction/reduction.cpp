@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/reduction/reduction_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
@@ -14,10 +15,6 @@
 
 namespace underlap::kernels {
 namespace {
-
-struct Parameters {
-  double value = 0;
-};
 
 constexpr std::int64_t kLanes = 16;
 
@@ -49,7 +46,7 @@ void sum_of_squares_form(const Arguments& views) {
 
 void clip_factor_form(const Arguments& views) {
   const auto sum_of_squares = static_cast<double>(*views[0].as<float>());
-  const double max_norm = views.parameters<Parameters>().value;
+  const double max_norm = views.parameters<ReductionParameters>().value;
   float& factor = *views[1].as<float>();
   if (max_norm == 0) {
     factor = 1.0F;
@@ -79,7 +76,7 @@ void store_scaled(const float* total, std::int64_t n, float factor, T* out) {
 
 void sum_slots_form(const Arguments& views) {
   const BoundView &slots = views[0], &out = views[1];
-  const auto factor = static_cast<float>(views.parameters<Parameters>().value);
+  const auto factor = static_cast<float>(views.parameters<ReductionParameters>().value);
   Scratch scratch;
   float* const total = scratch.take(kColumns);
   for (std::int64_t first = 0; first < slots.cols; first += kColumns) {
@@ -112,7 +109,7 @@ Operation clip_factor(const View& sum_of_squares, const View& factor, double max
   return Operation(name, clip_factor_form,
                    {.flops = 4, .bytes_read = sum_of_squares.bytes(), .bytes_written = factor.bytes()},
                    {{sum_of_squares, Access::in}, {factor, Access::out}})
-      .with_parameters(Parameters{max_norm});
+      .with_parameters(ReductionParameters{max_norm});
 }
 
 Operation sum_slots(const View& slots, const View& out, double factor) {
@@ -125,7 +122,7 @@ Operation sum_slots(const View& slots, const View& out, double factor) {
                     .bytes_read = slots.bytes(),
                     .bytes_written = out.bytes()},
                    {{slots, Access::in}, {out, Access::out}})
-      .with_parameters(Parameters{factor});
+      .with_parameters(ReductionParameters{factor});
 }
 
 std::span<const KernelInfo> list_reduction() {

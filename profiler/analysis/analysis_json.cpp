@@ -20,17 +20,25 @@ Json overlap_pct(std::int64_t hidden_ns, std::int64_t comm_ns) {
   return 100.0 * static_cast<double>(hidden_ns) / static_cast<double>(comm_ns);
 }
 
+// Where nothing could be split, 0 would claim that nobody waited.
+Json part_us(std::int64_t part_ns, std::int64_t unsplit_ns, std::int64_t exposed_ns) {
+  if (unsplit_ns > 0 && unsplit_ns == exposed_ns) return nullptr;
+  return us(part_ns);
+}
+
 Json communication_json(const std::map<std::string, CommunicationSplit>& splits) {
   Json json = Json::object();
   for (const auto& [key, split] : splits)
-    json[key] = {{"comm_us", us(split.comm_ns)},
-                 {"exposed_us", us(split.exposed_ns)},
-                 {"hidden_us", us(split.hidden_ns)},
-                 {"overlap_pct", overlap_pct(split.hidden_ns, split.comm_ns)},
-                 {"exposed_wait_us", us(split.exposed_wait_ns)},
-                 {"exposed_transfer_us", us(split.exposed_transfer_ns)},
-                 {"bytes_on_wire", split.bytes_on_wire},
-                 {"count", split.count}};
+    json[key] = {
+        {"comm_us", us(split.comm_ns)},
+        {"exposed_us", us(split.exposed_ns)},
+        {"hidden_us", us(split.hidden_ns)},
+        {"overlap_pct", overlap_pct(split.hidden_ns, split.comm_ns)},
+        {"exposed_wait_us", part_us(split.exposed_wait_ns, split.exposed_unsplit_ns, split.exposed_ns)},
+        {"exposed_transfer_us", part_us(split.exposed_transfer_ns, split.exposed_unsplit_ns, split.exposed_ns)},
+        {"exposed_unsplit_us", us(split.exposed_unsplit_ns)},
+        {"bytes_on_wire", split.bytes_on_wire},
+        {"count", split.count}};
   return json;
 }
 
@@ -51,7 +59,10 @@ Json steps_json(const Summary& summary, const RankSummary& rank) {
           {"compute_only_us", median([](const Split& s) { return s.compute_only_ns; })},
           {"hidden_us", median([](const Split& s) { return s.hidden_ns; })},
           {"exposed_us", median([](const Split& s) { return s.exposed_ns(); })},
-          {"exposed_wait_us", median([](const Split& s) { return s.exposed_wait_ns; })},
+          {"exposed_wait_us",
+           part_us(rank.total.exposed_wait_ns, rank.total.exposed_unsplit_ns, rank.total.exposed_ns()).is_null()
+               ? Json(nullptr)
+               : Json(median([](const Split& s) { return s.exposed_wait_ns; }))},
           {"copy_only_us", median([](const Split& s) { return s.copy_only_ns; })},
           {"idle_us", median([](const Split& s) { return s.idle_ns; })}};
 }
@@ -74,8 +85,9 @@ Json rank_json(const Summary& summary, const RankSummary& rank) {
           {"idle_us", us(total.idle_ns)},
           {"comm_kernels", rank.comm_kernels},
           {"compute_kernels", rank.compute_kernels},
-          {"exposed_wait_us", us(total.exposed_wait_ns)},
-          {"exposed_transfer_us", us(total.exposed_ns() - total.exposed_wait_ns)},
+          {"exposed_wait_us", part_us(total.exposed_wait_ns, total.exposed_unsplit_ns, total.exposed_ns())},
+          {"exposed_transfer_us", part_us(total.exposed_transfer_ns(), total.exposed_unsplit_ns, total.exposed_ns())},
+          {"exposed_unsplit_us", us(total.exposed_unsplit_ns)},
           {"hidden_us", us(total.hidden_ns)},
           {"compute_only_us", us(total.compute_only_ns)},
           {"copy_only_us", us(total.copy_only_ns)},

@@ -18,22 +18,30 @@ std::string percent(std::int64_t hidden_ns, std::int64_t comm_ns) {
   return fmt::format("{:.1f} %", 100.0 * static_cast<double>(hidden_ns) / static_cast<double>(comm_ns));
 }
 
+// "-" where nothing could be split: 0 would claim that nobody waited.
+std::string part(std::int64_t part_ns, std::int64_t unsplit_ns, std::int64_t exposed_ns) {
+  if (unsplit_ns > 0 && unsplit_ns == exposed_ns) return "-";
+  return fmt::format("{:.3f}", ms(part_ns));
+}
+
 void add_rank(std::string& text, const RankSummary& rank) {
   const Split& t = rank.total;
-  fmt::format_to(std::back_inserter(text),
-                 "{:>4} {:>7} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f} {:>9} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f}\n",
-                 rank.rank, rank.windows.size(), ms(t.window_ns), ms(t.compute_ns()), ms(t.comm_ns()),
-                 ms(t.exposed_ns()), percent(t.hidden_ns, t.comm_ns()), ms(t.exposed_wait_ns),
-                 ms(t.exposed_ns() - t.exposed_wait_ns), ms(t.copy_only_ns), ms(t.idle_ns));
+  fmt::format_to(
+      std::back_inserter(text),
+      "{:>4} {:>7} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f} {:>9} {:>10} {:>10} {:>10.3f} {:>10.3f}\n", rank.rank,
+      rank.windows.size(), ms(t.window_ns), ms(t.compute_ns()), ms(t.comm_ns()), ms(t.exposed_ns()),
+      percent(t.hidden_ns, t.comm_ns()), part(t.exposed_wait_ns, t.exposed_unsplit_ns, t.exposed_ns()),
+      part(t.exposed_transfer_ns(), t.exposed_unsplit_ns, t.exposed_ns()), ms(t.copy_only_ns), ms(t.idle_ns));
 }
 
 void add_communication(std::string& text, std::int32_t rank, const std::string& what,
                        const std::map<std::string, CommunicationSplit>& splits) {
   for (const auto& [key, s] : splits)
-    fmt::format_to(std::back_inserter(text),
-                   "{:>4} {:<34} {:>7} {:>10.3f} {:>10.3f} {:>9} {:>10.3f} {:>10.3f} {:>11.3f}\n", rank,
-                   what + " " + key, s.count, ms(s.comm_ns), ms(s.exposed_ns), percent(s.hidden_ns, s.comm_ns),
-                   ms(s.exposed_wait_ns), ms(s.exposed_transfer_ns), static_cast<double>(s.bytes_on_wire) / 1e6);
+    fmt::format_to(std::back_inserter(text), "{:>4} {:<34} {:>7} {:>10.3f} {:>10.3f} {:>9} {:>10} {:>10} {:>11.3f}\n",
+                   rank, what + " " + key, s.count, ms(s.comm_ns), ms(s.exposed_ns), percent(s.hidden_ns, s.comm_ns),
+                   part(s.exposed_wait_ns, s.exposed_unsplit_ns, s.exposed_ns),
+                   part(s.exposed_transfer_ns, s.exposed_unsplit_ns, s.exposed_ns),
+                   static_cast<double>(s.bytes_on_wire) / 1e6);
 }
 
 void add_faults(std::string& text, const Trace& trace, const Summary& summary) {

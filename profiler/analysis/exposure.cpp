@@ -37,6 +37,7 @@ std::string modes_key(unsigned modes) {
 struct CommunicationIntervals {
   std::vector<Interval> active;
   std::vector<Interval> transfer;  ///< from the last member's arrival
+  std::vector<Interval> unsplit;   ///< all of those whose last arrival is not known
   std::int64_t bytes_on_wire = 0;
   std::int64_t count = 0;
 };
@@ -44,6 +45,7 @@ struct CommunicationIntervals {
 struct CommunicationSets {
   IntervalSet active;
   IntervalSet transfer;
+  IntervalSet unsplit;
 };
 
 // All that one window holds, before any of it is measured.
@@ -65,9 +67,11 @@ void add_communication(const Trace& trace, std::size_t slice, const Window& wind
   const std::int64_t end = trace.end_ns(slice);
   const CommunicationRecord* record = trace.communication(slice);
   const bool arrival_known = record != nullptr && record->last_arrival_ns != -1;
-  const std::int64_t arrival = arrival_known ? std::clamp(record->last_arrival_ns, start, end) : start;
   into.active.push_back(cut(start, end, window));
-  into.transfer.push_back(cut(arrival, end, window));
+  if (arrival_known)
+    into.transfer.push_back(cut(std::clamp(record->last_arrival_ns, start, end), end, window));
+  else
+    into.unsplit.push_back(cut(start, end, window));
   if (!ends_in(end, window)) return;
   ++into.count;
   if (record != nullptr) into.bytes_on_wire += record->bytes_on_wire();
@@ -89,7 +93,18 @@ void add_slice(const Trace& trace, std::size_t slice, const Window& window, Wind
 }
 
 CommunicationSets sets_of(CommunicationIntervals& intervals) {
-  return {IntervalSet(std::move(intervals.active)), IntervalSet(std::move(intervals.transfer))};
+  return {IntervalSet(std::move(intervals.active)), IntervalSet(std::move(intervals.transfer)),
+          IntervalSet(std::move(intervals.unsplit))};
+}
+
+struct ExposedParts {
+  std::int64_t transfer_ns = 0;
+  std::int64_t unsplit_ns = 0;
+};
+
+// A known transfer explains a moment, whatever else runs.
+ExposedParts exposed_parts(const IntervalSet& transfer, const IntervalSet& unsplit, const IntervalSet& compute) {
+  return {subtract(transfer, compute).length(), subtract(subtract(unsplit, transfer), compute).length()};
 }
 
 CommunicationSplit measure(const CommunicationIntervals& counts, const CommunicationSets& sets,
@@ -98,8 +113,10 @@ CommunicationSplit measure(const CommunicationIntervals& counts, const Communica
   split.comm_ns = sets.active.length();
   split.exposed_ns = subtract(sets.active, compute).length();
   split.hidden_ns = split.comm_ns - split.exposed_ns;
-  split.exposed_transfer_ns = subtract(sets.transfer, compute).length();
-  split.exposed_wait_ns = split.exposed_ns - split.exposed_transfer_ns;
+  const ExposedParts parts = exposed_parts(sets.transfer, sets.unsplit, compute);
+  split.exposed_transfer_ns = parts.transfer_ns;
+  split.exposed_unsplit_ns = parts.unsplit_ns;
+  split.exposed_wait_ns = split.exposed_ns - parts.transfer_ns - parts.unsplit_ns;
   split.bytes_on_wire = counts.bytes_on_wire;
   split.count = counts.count;
   return split;
@@ -130,6 +147,7 @@ Split measure(WindowContent& content, const Window& window) {
   const IntervalSet compute(std::move(content.compute));
   IntervalSet comm;
   IntervalSet transfer;
+  IntervalSet unsplit;
   ModeSets exposed;
   for (std::size_t mode = 0; mode < kNumModes; ++mode) {
     CommunicationIntervals& intervals = content.by_mode[mode];
@@ -139,6 +157,7 @@ Split measure(WindowContent& content, const Window& window) {
     exposed[mode] = subtract(sets.active, compute);
     comm = unite(comm, sets.active);
     transfer = unite(transfer, sets.transfer);
+    unsplit = unite(unsplit, sets.unsplit);
   }
   for (auto& [purpose, intervals] : content.by_purpose)
     split.purposes[purpose_key(purpose)] = measure(intervals, sets_of(intervals), compute);
@@ -151,7 +170,9 @@ Split measure(WindowContent& content, const Window& window) {
   split.copy_only_ns = subtract(copy, busy).length();
   split.idle_ns = split.window_ns - busy.length() - split.copy_only_ns;
   split.exposed_ns_by_modes = exposed_by_modes(exposed);
-  split.exposed_wait_ns = split.exposed_ns() - subtract(transfer, compute).length();
+  const ExposedParts parts = exposed_parts(transfer, unsplit, compute);
+  split.exposed_unsplit_ns = parts.unsplit_ns;
+  split.exposed_wait_ns = split.exposed_ns() - parts.transfer_ns - parts.unsplit_ns;
   return split;
 }
 

@@ -14,7 +14,8 @@ struct CommunicationSplit {
   std::int64_t exposed_ns = 0;
   std::int64_t hidden_ns = 0;
   std::int64_t exposed_wait_ns = 0;      ///< exposed, before the last member of the group arrived
-  std::int64_t exposed_transfer_ns = 0;  ///< exposed, after it; exposed_wait + exposed_transfer = exposed
+  std::int64_t exposed_transfer_ns = 0;  ///< exposed, after it
+  std::int64_t exposed_unsplit_ns = 0;   ///< exposed, where the last arrival is not known; the three sum to exposed
   std::int64_t bytes_on_wire = 0;        ///< of the communications that end in the window
   std::int64_t count = 0;                ///< communications that end in the window
 
@@ -28,7 +29,8 @@ struct Split {
   std::int64_t hidden_ns = 0;  ///< communication under compute
   std::int64_t copy_only_ns = 0;
   std::int64_t idle_ns = 0;
-  std::int64_t exposed_wait_ns = 0;  ///< part of exposed_ns() while no communication's members had all arrived
+  std::int64_t exposed_wait_ns = 0;     ///< part of exposed_ns() while no communication's members had all arrived
+  std::int64_t exposed_unsplit_ns = 0;  ///< part of it of which that is not known, and no known transfer runs
   std::map<std::string, std::int64_t> exposed_ns_by_modes;  ///< "dp", or "dp+tp" where both are exposed at once
 
   std::map<std::string, CommunicationSplit> modes;     ///< "dp", "tp", ..., "unattributed"
@@ -39,6 +41,7 @@ struct Split {
     for (const auto& [mode, ns] : exposed_ns_by_modes) sum += ns;
     return sum;
   }
+  std::int64_t exposed_transfer_ns() const { return exposed_ns() - exposed_wait_ns - exposed_unsplit_ns; }
   std::int64_t comm_ns() const { return hidden_ns + exposed_ns(); }
   std::int64_t compute_ns() const { return compute_only_ns + hidden_ns; }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/arrivals.hpp"
 #include "profiler/analysis/exposure.hpp"
 
 namespace underlap::analysis {
@@ -15,6 +16,7 @@ void add(CommunicationSplit& sum, const CommunicationSplit& part) {
   sum.hidden_ns += part.hidden_ns;
   sum.exposed_wait_ns += part.exposed_wait_ns;
   sum.exposed_transfer_ns += part.exposed_transfer_ns;
+  sum.exposed_unsplit_ns += part.exposed_unsplit_ns;
   sum.bytes_on_wire += part.bytes_on_wire;
   sum.count += part.count;
 }
@@ -26,6 +28,7 @@ void add(Split& sum, const Split& part) {
   sum.copy_only_ns += part.copy_only_ns;
   sum.idle_ns += part.idle_ns;
   sum.exposed_wait_ns += part.exposed_wait_ns;
+  sum.exposed_unsplit_ns += part.exposed_unsplit_ns;
   for (const auto& [modes, ns] : part.exposed_ns_by_modes) sum.exposed_ns_by_modes[modes] += ns;
   for (const auto& [mode, split] : part.modes) add(sum.modes[mode], split);
   for (const auto& [purpose, split] : part.purposes) add(sum.purposes[purpose], split);
@@ -80,6 +83,7 @@ Summary summarise(const Trace& trace) {
     add(rank.total, splits[i]);
   }
   count_kernels(trace, summary.ranks);
+  summary.clock_residual_ns = align_clocks(trace).residual_ns;
   return summary;
 }
 

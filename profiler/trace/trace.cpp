@@ -2,6 +2,7 @@
 #include "profiler/trace/trace.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace underlap {
@@ -60,6 +61,11 @@ Slice Trace::slice(std::size_t i) const {
 
 const CommunicationRecord* Trace::communication(std::size_t i) const {
   return communication_[i] == kNoCommunication ? nullptr : &communications_[communication_[i]];
+}
+
+void Trace::set_last_arrival(std::size_t i, std::int64_t last_arrival_ns) {
+  assert(communication_[i] != kNoCommunication);
+  communications_[communication_[i]].last_arrival_ns = last_arrival_ns;
 }
 
 void Trace::append(const Trace& other) {

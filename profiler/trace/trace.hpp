@@ -90,6 +90,9 @@ class Trace {
   /// The record of a communication slice, or nullptr. Owned by the trace, valid until the next add.
   const CommunicationRecord* communication(std::size_t) const;
 
+  /// Sets when the last member of a communication slice arrived. The slice has a communication record.
+  void set_last_arrival(std::size_t, std::int64_t last_arrival_ns);
+
   const std::vector<std::int64_t>& start_ns() const { return start_ns_; }
   const std::vector<std::int64_t>& duration_ns() const { return duration_ns_; }
   std::int64_t end_ns(std::size_t i) const { return start_ns_[i] + duration_ns_[i]; }

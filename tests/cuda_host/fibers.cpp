@@ -29,6 +29,12 @@ enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, asle
 
 /// One CUDA thread: a context with a stack of its own.
 struct Fiber {
+#if defined(__SANITIZE_THREAD__)
+  // The sanitizer has room for some thousand of them in a process.
+  ~Fiber() {
+    if (sanitizer_state != nullptr) __tsan_destroy_fiber(sanitizer_state);
+  }
+#endif
   ucontext_t context{};
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
   State state = State::done;
@@ -117,7 +123,9 @@ void Block::prepare(unsigned threads) {
     fiber.state = State::ready;
     fiber.thread = {t, 0, 0};
 #if defined(__SANITIZE_THREAD__)
-    if (fiber.sanitizer_state == nullptr) fiber.sanitizer_state = __tsan_create_fiber(0);
+    // A fresh one each time: a fiber ends by leaving, so what the sanitizer keeps of its calls would only grow.
+    if (fiber.sanitizer_state != nullptr) __tsan_destroy_fiber(fiber.sanitizer_state);
+    fiber.sanitizer_state = __tsan_create_fiber(0);
 #endif
   }
 }

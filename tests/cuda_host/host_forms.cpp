@@ -8,6 +8,8 @@
 
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/forms.hpp"
+#include "kernels/gemm/matrix_products.hpp"
+#include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/kernels/run_operation.hpp"
 
 namespace underlap::test {
@@ -35,7 +37,9 @@ void run_form(const Operation& operation, std::span<const BoundView> views) {
   cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   TestWorkspace workspace;
   std::uint32_t faults = 0;
-  cuda::LaunchContext context{.stream = stream, .num_sms = 4, .workspace = &workspace, .faults = &faults};
+  cuda::MatrixProducts products(cuda_host::CublasLtDouble::api());
+  cuda::LaunchContext context{
+      .stream = stream, .num_sms = 4, .workspace = &workspace, .faults = &faults, .products = &products};
   cuda::cuda_form(operation.name())(Arguments(views, operation.parameters()), context);
   cuda::check(cudaStreamSynchronize(stream));
   cuda::check(cudaStreamDestroy(stream));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 
 namespace underlap::cuda_host {
@@ -15,9 +17,62 @@ Machine& Machine::instance() {
 void Machine::reset(int num_devices, std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
   num_devices_ = num_devices;
+  driver_ = CUDART_VERSION;
   random_.seed(seed);
   failed_ = false;
   what_.clear();
+  calls.clear();
+  gone_.clear();
+  memory_bytes_ = std::size_t{4} << 30;
+}
+
+void* Machine::take_memory(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > memory_bytes_ - std::min(memory_taken_, memory_bytes_)) return nullptr;
+  void* const memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(memory, 0xFF, bytes);
+  memory_[memory] = bytes;
+  memory_taken_ += bytes;
+  return memory;
+}
+
+void Machine::give_memory(void* memory) {
+  const auto found = memory_.find(memory);
+  if (found == memory_.end()) return;
+  memory_taken_ -= found->second;
+  memory_.erase(found);
+  std::free(memory);
+}
+
+void Machine::set_memory(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  memory_bytes_ = bytes;
+}
+
+std::size_t Machine::memory_left() {
+  const std::lock_guard lock(mutex_);
+  return memory_bytes_ - std::min(memory_taken_, memory_bytes_);
+}
+
+void Machine::fail(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  failed_ = true;
+  what_ = what;
+  changed_.notify_all();
+}
+
+bool Machine::has_failed() {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
+std::ptrdiff_t Machine::count_calls(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::count(calls, name);
+}
+
+void Machine::clear_calls() {
+  const std::lock_guard lock(mutex_);
   calls.clear();
   launched.clear();
   kernels_run_together = false;
@@ -33,7 +88,7 @@ void Machine::destroy_stream(CUstream_st* stream) {
   (void)run_until([&] { return stream->items.empty(); });
   const std::lock_guard lock(mutex_);
   std::erase(streams_, stream);
-  delete stream;
+  gone_.emplace_back(stream);  // events that were recorded on it may be asked for still
 }
 
 std::size_t Machine::num_streams() {
@@ -50,6 +105,16 @@ void Machine::enqueue(CUstream_st* stream, Item item) {
 
 bool Machine::has_passed(const CUevent_st& event) const {
   return event.stream == nullptr || event.stream->num_done >= event.position;
+}
+
+std::vector<std::string> Machine::all_calls() {
+  const std::lock_guard lock(mutex_);
+  return calls;
+}
+
+void Machine::run_all_that_may() {
+  const std::lock_guard lock(mutex_);
+  while (run_one()) continue;
 }
 
 bool Machine::run_one() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -39,6 +40,11 @@ struct CUevent_st {
   std::uint64_t position = 0;     ///< in that stream
 };
 
+struct CUmemPoolHandle_st {
+  std::uint64_t release_threshold = 0;
+  int reuses_by_waiting = 1;
+};
+
 namespace underlap::cuda_host {
 
 /// A GPU made of queues. What is enqueued runs only while somebody waits, one item at a time, and the next stream is
@@ -59,7 +65,29 @@ class Machine {
   /// cudaErrorLaunchFailure after a kernel has thrown (what() says what).
   cudaError_t run_until(const std::function<bool()>& done);
 
+  /// Device memory, of `memory_bytes` in all (4 GiB after a reset): nullptr where there is not enough left.
+  void* take_memory(std::size_t bytes);
+  void give_memory(void* memory);
+  void set_memory(std::size_t bytes);
+  std::size_t memory_left();
+  std::size_t memory_bytes() const { return memory_bytes_; }
+
+  /// Makes a kernel of the future fail: the machine is of no use from then on.
+  void fail(const std::string& what);
+  bool has_failed();
+  /// Something outside of the queues has changed what an item's `ready` says.
+  void wake() { changed_.notify_all(); }
+  /// The calls since the last reset or clear, and how many of them have that name.
+  std::ptrdiff_t count_calls(const std::string& name);
+  void clear_calls();
+  std::vector<std::string> all_calls();
+  /// Runs items of all streams until none may run.
+  void run_all_that_may();
+
   int num_devices() const { return num_devices_; }
+  /// The newest CUDA that the driver knows, as cudaDriverGetVersion says it; 0: there is none.
+  int driver() const { return driver_; }
+  void set_driver(int version) { driver_ = version; }
   std::size_t num_streams();
   bool has_passed(const CUevent_st& event) const;
   const std::string& what() const { return what_; }
@@ -80,8 +108,13 @@ class Machine {
   std::mutex mutex_;  // of everything here: items run under it
   std::condition_variable changed_;
   std::vector<CUstream_st*> streams_;
+  std::vector<std::unique_ptr<CUstream_st>> gone_;
   std::mt19937_64 random_{1};
   int num_devices_ = 1;
+  int driver_ = CUDART_VERSION;
+  std::map<void*, std::size_t> memory_;
+  std::size_t memory_bytes_ = std::size_t{4} << 30;
+  std::size_t memory_taken_ = 0;
   bool failed_ = false;
   std::string what_;
 };

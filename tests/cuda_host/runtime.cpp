@@ -71,7 +71,8 @@ cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = machine().num_devices();
-  return cudaSuccess;
+  if (machine().driver() < CUDART_VERSION) return cudaErrorInsufficientDriver;
+  return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 cudaError_t cudaSetDevice(int device) {
   return device >= 0 && device < machine().num_devices() ? cudaSuccess : cudaErrorInvalidDevice;
@@ -81,7 +82,7 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
+  *version = machine().driver();
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -136,7 +137,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return machine().run_until([&] { return stream->items.empty(); });
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (machine().has_failed()) return called("cudaStreamQuery", cudaErrorLaunchFailure);
   const std::lock_guard lock(machine().mutex());
+  machine().calls.emplace_back("cudaStreamQuery");
   return stream->items.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -161,7 +164,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (machine().has_failed()) return called("cudaEventQuery", cudaErrorLaunchFailure);
   const std::lock_guard lock(machine().mutex());
+  machine().calls.emplace_back("cudaEventQuery");
   return machine().has_passed(*event) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
@@ -174,20 +179,40 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  *memory = allocate(bytes);
+  *memory = machine().take_memory(bytes);
   return called("cudaMalloc", *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 cudaError_t cudaFree(void* memory) {
-  std::free(memory);
-  return called("cudaFree");
+  const std::lock_guard lock(machine().mutex());
+  machine().give_memory(memory);
+  machine().calls.emplace_back("cudaFree");
+  return cudaSuccess;
+}
+// What a stream frees may be given away again at once, to whoever asks: it is filled with NaN, and found missing.
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+  machine().enqueue(stream, {.ready = {}, .run = [memory] { machine().give_memory(memory); }});
+  return called("cudaFreeAsync");
 }
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
-  *memory = allocate(bytes);
+  *memory = machine().take_memory(bytes);
   return called("cudaMallocAsync", *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
-cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
-  machine().enqueue(stream, {.ready = {}, .run = [memory] { std::free(memory); }});
-  return called("cudaFreeAsync");
+cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPool_t, cudaStream_t) {
+  *memory = machine().take_memory(bytes);
+  return called("cudaMallocFromPoolAsync", *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+  *pool = new CUmemPoolHandle_st;
+  return called("cudaMemPoolCreate");
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  delete pool;
+  return called("cudaMemPoolDestroy");
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  if (attribute == cudaMemPoolAttrReleaseThreshold) std::memcpy(&pool->release_threshold, value, sizeof(std::uint64_t));
+  if (attribute == cudaMemPoolReuseAllowInternalDependencies) std::memcpy(&pool->reuses_by_waiting, value, sizeof(int));
+  return called("cudaMemPoolSetAttribute");
 }
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
   *memory = allocate(bytes);
@@ -198,7 +223,8 @@ cudaError_t cudaFreeHost(void* memory) {
   return called("cudaFreeHost");
 }
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
-  *free_bytes = *total_bytes = std::size_t{4} << 30;
+  *free_bytes = machine().memory_left();
+  *total_bytes = machine().memory_bytes();
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {

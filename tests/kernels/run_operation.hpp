@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <random>
 #include <span>
 #include <vector>
@@ -114,12 +115,21 @@ class Memory {
   std::mt19937_64 random_{20240229};
 };
 
+/// Where the private copies of an operation's views lie.
+enum class Placement : std::uint8_t {
+  odd,      ///< aligned to one element and no more: all that a form may count on
+  aligned,  ///< tensors begin at multiples of 256 bytes, as devices hand them out: where wide accesses are possible
+};
+
 /// One use's private copy. What lies before, behind and between its rows is guard, and so is all of a view that is
 /// `out` before the run: NaN in every float type, so that reading it shows in the result.
 class GuardedView {
  public:
-  GuardedView(Memory& memory, const Use& use)
-      : use_(use), row_bytes_(use.view.cols * element()), bytes_(2 * margin() + use.view.end() * element(), kGuard) {
+  GuardedView(Memory& memory, const Use& use, Placement placement)
+      : use_(use),
+        row_bytes_(use.view.cols * element()),
+        margin_(placement == Placement::odd ? 33 * element() : 2 * kAlignment),
+        bytes_(2 * margin_ + use.view.end() * element(), kGuard) {
     if (use.access == Access::out) return;
     for (std::int64_t r = 0; r < use.view.rows; ++r) std::memcpy(row(r), memory.row(use.view, r), row_length());
   }
@@ -134,7 +144,7 @@ class GuardedView {
   }
 
   bool guards_hold() {
-    std::vector<std::byte> blanked = bytes_;
+    Bytes blanked = bytes_;
     for (std::int64_t r = 0; r < use_.view.rows; ++r) {
       std::memset(blanked.data() + (row(r) - bytes_.data()), 0xFF, row_length());
     }
@@ -158,23 +168,32 @@ class GuardedView {
 
  private:
   static constexpr std::byte kGuard{0xFF};
+  static constexpr std::int64_t kAlignment = 256;
+  template <class T>
+  struct AlignedAllocator {
+    using value_type = T;
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new (n, std::align_val_t{kAlignment})); }
+    void deallocate(T* memory, std::size_t) { ::operator delete (memory, std::align_val_t{kAlignment}); }
+    bool operator==(const AlignedAllocator&) const = default;
+  };
+  using Bytes = std::vector<std::byte, AlignedAllocator<std::byte>>;
 
   std::int64_t element() const { return size_of(use_.view.tensor.dtype); }
   std::size_t row_length() const { return static_cast<std::size_t>(row_bytes_); }
-  // Odd in elements: a form may count on the alignment of an element and no more.
-  std::int64_t margin() const { return 33 * element(); }
   std::byte* row(std::int64_t r) {
-    return bytes_.data() + margin() + (use_.view.offset + r * use_.view.leading_dimension) * element();
+    return bytes_.data() + margin_ + (use_.view.offset + r * use_.view.leading_dimension) * element();
   }
 
   Use use_;
   std::int64_t row_bytes_;
-  std::vector<std::byte> bytes_;
+  std::int64_t margin_;
+  Bytes bytes_;
 };
 
-inline std::vector<GuardedView> run_once(Memory& memory, const Operation& operation) {
+inline std::vector<GuardedView> run_once(Memory& memory, const Operation& operation,
+                                         Placement placement = Placement::odd) {
   std::vector<GuardedView> views;
-  for (const Use& use : operation.uses()) views.emplace_back(memory, use);
+  for (const Use& use : operation.uses()) views.emplace_back(memory, use, placement);
   std::vector<BoundView> bound;
   for (GuardedView& view : views) bound.push_back(view.bound());
   run_form(operation, bound);
@@ -193,10 +212,10 @@ inline void expect_uses_apart(const Operation& operation) {
 
 /// Runs `operation` on private copies of its views and puts what it wrote into `memory`. Fails the test where it
 /// writes outside a view or into an `in` view, where two runs differ in a bit, or where declared uses collide.
-inline void run_operation(Memory& memory, const Operation& operation) {
+inline void run_operation(Memory& memory, const Operation& operation, Placement placement = Placement::odd) {
   expect_uses_apart(operation);
-  std::vector<GuardedView> views = run_once(memory, operation);
-  const std::vector<GuardedView> again = run_once(memory, operation);
+  std::vector<GuardedView> views = run_once(memory, operation, placement);
+  const std::vector<GuardedView> again = run_once(memory, operation, placement);
   for (std::size_t i = 0; i < views.size(); ++i) {
     EXPECT_TRUE(views[i].guards_hold()) << name_of(operation.name()) << " wrote outside use " << i;
     EXPECT_TRUE(views[i].same_bytes(again[i])) << name_of(operation.name()) << " is not deterministic in use " << i;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "impl/device/device.hpp"
 
@@ -44,8 +45,15 @@ class Transport {
   /// The link in words, as results carry it: "nccl 2.28.9", "emulated 450 GB/s, 16 SMs".
   virtual std::string link() const = 0;
 
-  /// Ends all transfers in flight, on all ranks: whoever waits for one is woken with an error. From any thread.
+  /// Ends this rank's transfers in flight, so that their streams run dry; from any thread. Who gives up tells the other
+  /// ranks why by the control plane: this does not, because it does not know.
   virtual void abort() noexcept = 0;
+
+  /// Throws what ended the transfers, where something did: their streams then run dry, and what they hold is worthless.
+  virtual void rethrow_failure() const {}
+
+  /// What was asked for and cannot be honoured, one line each, so that a report can say so.
+  virtual std::vector<std::string> notices() const { return {}; }
 };
 
 }  // namespace underlap::cuda

@@ -4,15 +4,17 @@
 #include <fmt/format.h>
 #include <gloo/common/error.h>
 #include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/hash_store.h>
 #include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 #include <signal.h>
 #include <time.h>
 
-#include <filesystem>
+#include <fstream>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include "impl/device/host/connection.hpp"
 #include "impl/device/host/thread_priority.hpp"
@@ -31,10 +33,31 @@ std::set<std::int64_t> thread_ids() {
 // The clock of another thread's CPU time, as the kernel encodes it; glibc names it only for its own threads.
 clockid_t cpu_clock_of(std::int64_t thread_id) { return static_cast<clockid_t>((~thread_id << 3) | 6); }
 
+std::shared_ptr<gloo::rendezvous::Store> make_store(const std::filesystem::path& folder) {
+  if (folder.empty()) return std::make_shared<gloo::rendezvous::HashStore>();
+  return std::make_shared<gloo::rendezvous::FileStore>(folder.string());
+}
+
+// The file by which member `i` of a communicator's group says that it has come.
+std::string sign_of(std::uint32_t index, const Group& group, std::int32_t i) {
+  return fmt::format("here-{}-{:016x}-{}", index,
+                     std::hash<std::string>()(fmt::format("{}", fmt::join(group.members, ","))), i);
+}
+
+std::vector<std::int32_t> ranks_of(const Group& group, const auto& is_missing) {
+  std::vector<std::int32_t> missing;
+  for (std::int32_t i = 0; i < group.size(); ++i)
+    if (is_missing(i)) missing.push_back(group.members[static_cast<std::size_t>(i)]);
+  return missing;
+}
+
 }  // namespace
 
-Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout)
-    : world_size_(world_size), peer_timeout_(peer_timeout), store_(std::make_shared<gloo::rendezvous::HashStore>()) {
+Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, std::filesystem::path meeting_folder)
+    : world_size_(world_size),
+      peer_timeout_(peer_timeout),
+      meeting_folder_(std::move(meeting_folder)),
+      store_(make_store(meeting_folder_)) {
   const std::set<std::int64_t> before = thread_ids();
   // The transport's thread takes over the signals that are blocked here.
   sigset_t signals;
@@ -69,9 +92,9 @@ std::shared_ptr<Connection> Fabric::connect(std::uint32_t index, std::string_vie
     try {
       context->connectFullMesh(store, device_);
     } catch (const std::exception& error) {
-      throw MachineError(fmt::format("rank {}: cannot connect communicator {} ({}): {}",
-                                     group.members[static_cast<std::size_t>(group.my_index)], index, purpose,
-                                     error.what()));
+      throw PeerError(fmt::format("rank {}: cannot connect communicator {} ({}): {}",
+                                  group.members[static_cast<std::size_t>(group.my_index)], index, purpose,
+                                  error.what()));
     }
   }
   auto connection = std::make_shared<Connection>(std::move(context), group, peer_timeout_);
@@ -84,22 +107,38 @@ std::shared_ptr<Connection> Fabric::connect(std::uint32_t index, std::string_vie
 // The transport connects pair by pair and each pair waits for itself: so all members come together first, where one
 // deadline holds, a failure wakes everybody, and who is missing is known.
 void Fabric::meet(std::uint32_t index, std::string_view purpose, const Group& group) {
+  const std::vector<std::int32_t> missing =
+      meeting_folder_.empty() ? wait_for_threads(index, group) : wait_for_processes(index, group);
+  const std::int32_t me = group.members[static_cast<std::size_t>(group.my_index)];
+  if (has_failed())
+    throw PeerError(
+        fmt::format("rank {}: communicator {} ({}) is given up, because a rank failed", me, index, purpose));
+  if (missing.empty()) return;
+  throw PeerError(fmt::format("rank {}: communicator {} ({}) waited {} ms for rank {} (run.peer_timeout_s)", me, index,
+                              purpose, peer_timeout_.count(), fmt::join(missing, ", ")));
+}
+
+std::vector<std::int32_t> Fabric::wait_for_threads(std::uint32_t index, const Group& group) {
   std::unique_lock lock(mutex_);
   std::set<std::int32_t>& present = present_[{index, group.members}];
   present.insert(group.my_index);
   changed_.notify_all();
-  const auto all_here = [&] { return has_failed() || static_cast<std::int32_t>(present.size()) == group.size(); };
-  const bool in_time = changed_.wait_for(lock, peer_timeout_, all_here);
-  const std::int32_t me = group.members[static_cast<std::size_t>(group.my_index)];
-  if (has_failed())
-    throw MachineError(
-        fmt::format("rank {}: communicator {} ({}) is given up, because a rank failed", me, index, purpose));
-  if (in_time) return;
-  std::vector<std::int32_t> missing;
-  for (std::int32_t i = 0; i < group.size(); ++i)
-    if (!present.contains(i)) missing.push_back(group.members[static_cast<std::size_t>(i)]);
-  throw MachineError(fmt::format("rank {}: communicator {} ({}) waited {} ms for rank {} (run.peer_timeout_s)", me,
-                                 index, purpose, peer_timeout_.count(), fmt::join(missing, ", ")));
+  changed_.wait_for(lock, peer_timeout_,
+                    [&] { return has_failed() || static_cast<std::int32_t>(present.size()) == group.size(); });
+  return ranks_of(group, [&](std::int32_t i) { return !present.contains(i); });
+}
+
+std::vector<std::int32_t> Fabric::wait_for_processes(std::uint32_t index, const Group& group) const {
+  const std::filesystem::path mine = meeting_folder_ / sign_of(index, group, group.my_index);
+  if (!std::ofstream(mine)) throw MachineError(fmt::format("cannot write {}", mine.string()));
+  const auto deadline = std::chrono::steady_clock::now() + peer_timeout_;
+  while (true) {
+    const bool late = std::chrono::steady_clock::now() >= deadline;
+    std::vector<std::int32_t> missing = ranks_of(
+        group, [&](std::int32_t i) { return !std::filesystem::exists(meeting_folder_ / sign_of(index, group, i)); });
+    if (missing.empty() || late || has_failed()) return missing;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void Fabric::fail(std::int32_t rank, const std::exception_ptr& error) noexcept {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,7 +20,7 @@
 
 namespace gloo {
 namespace rendezvous {
-class HashStore;
+class Store;
 }
 namespace transport {
 class Device;
@@ -30,13 +31,16 @@ namespace underlap::host {
 
 class Connection;
 
-/// What joins the ranks of one process: the TCP transport, its connections, and the first failure of any rank.
+/// What joins the ranks of one process, or the one rank of this process to those of others: the TCP transport, its
+/// connections, and the first failure of any rank of this process.
 ///
 /// Connections are kept and shared by all cells of a run, which use them one after the other.
 class Fabric {
  public:
   /// `peer_timeout`: how long any wait for a peer may last.
-  Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout);
+  /// `meeting_folder`: where ranks of several processes find each other, one folder for all of them, which only they
+  /// write into; empty: all ranks are threads of this process.
+  Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, std::filesystem::path meeting_folder = {});
   ~Fabric();
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
@@ -45,7 +49,7 @@ class Fabric {
   std::chrono::milliseconds peer_timeout() const { return peer_timeout_; }
 
   /// Connects this member of `group` for the communicator number `index`; all members call it, each on its own thread.
-  /// Throws MachineError naming the communicator and this rank where a member does not come in time.
+  /// Throws PeerError naming the communicator and this rank where a member does not come in time.
   std::shared_ptr<Connection> connect(std::uint32_t index, std::string_view purpose, const Group& group);
 
   /// Takes down all ranks. The first failure is kept; what the others then see follows from it. Thread-safe.
@@ -65,11 +69,14 @@ class Fabric {
   using Key = std::pair<std::uint32_t, std::vector<std::int32_t>>;  // (communicator, own index and members)
 
   void meet(std::uint32_t index, std::string_view purpose, const Group& group);
+  std::vector<std::int32_t> wait_for_threads(std::uint32_t index, const Group& group);
+  std::vector<std::int32_t> wait_for_processes(std::uint32_t index, const Group& group) const;
 
   std::int32_t world_size_;
   std::chrono::milliseconds peer_timeout_;
   std::shared_ptr<gloo::transport::Device> device_;
-  std::shared_ptr<gloo::rendezvous::HashStore> store_;
+  std::filesystem::path meeting_folder_;
+  std::shared_ptr<gloo::rendezvous::Store> store_;
   std::int64_t transport_thread_ = 0;  // kernel thread id of the transport's loop
 
   mutable std::mutex mutex_;

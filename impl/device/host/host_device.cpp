@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -45,17 +46,7 @@ void prepare_communication_thread() {
   block_broken_pipe_signal();
 }
 
-struct Free {
-  void operator()(std::byte* bytes) const { std::free(bytes); }
-};
-
 }  // namespace
-
-struct HostDevice::Memory {
-  Tensor tensor;
-  std::string name;
-  std::unique_ptr<std::byte, Free> bytes;
-};
 
 struct HostDevice::StreamState {
   StreamRecorder* recorder = nullptr;
@@ -105,15 +96,13 @@ Stream HostDevice::create_stream(std::string_view name, Priority) {
 
 Tensor HostDevice::allocate(std::string_view name, DataType dtype, std::int64_t elements) {
   refuse_after_begin("a tensor", name);
-  if (elements < 0) throw std::invalid_argument(fmt::format("tensor {}: {} elements", name, elements));
-  const Tensor tensor{static_cast<std::uint32_t>(memory_.size() + 1), dtype, elements};
-  const auto wanted = static_cast<std::size_t>(elements * size_of(dtype));
+  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(elements, 0) * size_of(dtype));
   const std::size_t bytes = (wanted / kAlignment + 1) * kAlignment;
-  auto* const data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes));
+  Bytes data(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)));
   if (data == nullptr) throw std::bad_alloc();
-  std::memset(data, kNaNByte, bytes);
-  memory_.push_back(
-      std::make_unique<Memory>(Memory{tensor, std::string(name), std::unique_ptr<std::byte, Free>(data)}));
+  std::memset(data.get(), kNaNByte, bytes);
+  const Tensor tensor = tensors_.add(name, dtype, elements, data.get());
+  memory_.push_back(std::move(data));
   return tensor;
 }
 
@@ -148,34 +137,8 @@ void HostDevice::refuse_after_begin(std::string_view what, std::string_view name
 
 HostDevice::StreamState& HostDevice::state(Stream stream) { return *streams_.at(stream.id); }
 
-void HostDevice::check_bounds(const View& view) const {
-  const std::uint32_t id = view.tensor.id;
-  if (id == 0 || id > memory_.size()) throw std::invalid_argument(fmt::format("no tensor has the id {}", id));
-  const Memory& memory = *memory_[id - 1];
-  if (view.rows < 0 || view.cols < 0 || view.offset < 0 || view.end() > memory.tensor.elements ||
-      (view.rows > 1 && view.leading_dimension < view.cols))
-    throw std::invalid_argument(
-        fmt::format("tensor {} has {} elements; the view [{}, {}] at {} with leading dimension {} does not fit",
-                    memory.name, memory.tensor.elements, view.rows, view.cols, view.offset, view.leading_dimension));
-}
-
-BoundView HostDevice::bind(const View& view) const {
-  return {.data = memory_[view.tensor.id - 1]->bytes.get() + view.offset * size_of(view.tensor.dtype),
-          .dtype = view.tensor.dtype,
-          .rows = view.rows,
-          .cols = view.cols,
-          .leading_dimension = view.leading_dimension};
-}
-
 void HostDevice::launch(Stream stream, const Tag& tag, const Operation& operation) {
-  const auto uses = operation.uses();
-  for (std::size_t i = 0; i < uses.size(); ++i) {
-    check_bounds(uses[i].view);
-    for (std::size_t j = 0; j < i; ++j)
-      if ((uses[i].access != Access::in || uses[j].access != Access::in) && overlap(uses[i].view, uses[j].view))
-        throw std::invalid_argument(
-            fmt::format("{}: uses {} and {} overlap and one of them is written", name_of(operation.name()), j, i));
-  }
+  tensors_.check_uses(operation);
   state(stream).worker->enqueue(LaunchCommand{tag, operation, ++num_operations_});
 }
 
@@ -189,10 +152,7 @@ void HostDevice::communicate(const Communicator& handle, const Tag& tag, std::sp
   command.record.sequence = communicator.sequence++;
   for (const Transfer& transfer : transfers) {
     check_transfer(transfer, communicator.group);
-    BoundTransfer bound{transfer, nullptr, nullptr};
-    if (transfer.input.elements() > 0) check_bounds(transfer.input), bound.input = bind(transfer.input).data;
-    if (transfer.output.elements() > 0) check_bounds(transfer.output), bound.output = bind(transfer.output).data;
-    command.transfers.push_back(bound);
+    command.transfers.push_back({transfer, tensors_.place_of(transfer.input), tensors_.place_of(transfer.output)});
     command.record.transfers.push_back({.collective = transfer.collective,
                                         .dtype = dtype_of(transfer),
                                         .peer = transfer.peer,
@@ -212,9 +172,7 @@ void HostDevice::wait(Stream stream, Event event) {
 }
 
 void HostDevice::upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) {
-  check_bounds(destination);
-  if (!destination.is_dense() || std::cmp_not_equal(destination.bytes(), bytes.size()))
-    throw std::invalid_argument(fmt::format("upload of {} bytes to a view of {}", bytes.size(), destination.bytes()));
+  tensors_.check_copy("upload", destination, bytes.size());
   state(stream).worker->enqueue(UploadCommand{tag, destination, {bytes.begin(), bytes.end()}, ++num_operations_});
 }
 
@@ -236,10 +194,8 @@ void HostDevice::synchronize() {
 }
 
 void HostDevice::download(const View& source, std::span<std::byte> bytes) {
-  check_bounds(source);
-  if (!source.is_dense() || std::cmp_not_equal(source.bytes(), bytes.size()))
-    throw std::invalid_argument(fmt::format("download of a view of {} bytes to {}", source.bytes(), bytes.size()));
-  std::memcpy(bytes.data(), bind(source).data, bytes.size());
+  tensors_.check_copy("download", source, bytes.size());
+  std::memcpy(bytes.data(), tensors_.bind(source).data, bytes.size());
 }
 
 std::vector<Mark> HostDevice::take_marks() { return std::exchange(marks_, {}); }
@@ -254,7 +210,7 @@ void HostDevice::execute(StreamState& stream, Command& command) {
 void HostDevice::run(StreamState& stream, LaunchCommand& command) {
   const auto uses = command.operation.uses();
   std::array<BoundView, Operation::kMaxUses> views;
-  for (std::size_t i = 0; i < uses.size(); ++i) views[i] = bind(uses[i].view);
+  for (std::size_t i = 0; i < uses.size(); ++i) views[i] = tensors_.bind(uses[i].view);
   const std::span<const BoundView> bound(views.data(), uses.size());
   const std::int64_t start = now_ns();
   if (options_.guard_views) {
@@ -289,7 +245,7 @@ void HostDevice::run(StreamState& stream, CommunicateCommand& command) {
 void HostDevice::run(StreamState& stream, UploadCommand& command) {
   static const NameId kUpload = intern("upload");
   const std::int64_t start = now_ns();
-  std::memcpy(bind(command.destination).data, command.bytes.data(), command.bytes.size());
+  std::memcpy(tensors_.bind(command.destination).data, command.bytes.data(), command.bytes.size());
   if (options_.record_slices) stream.recorder->record({start, now_ns(), kUpload, command.number, command.tag});
 }
 

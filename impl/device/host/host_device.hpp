@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "impl/device/host/fabric.hpp"
 #include "impl/device/host/link.hpp"
 #include "impl/device/host/stream_worker.hpp"
+#include "impl/device/tensor_table.hpp"
 #include "profiler/collect/recorder.hpp"
 
 namespace underlap::host {
@@ -57,10 +59,11 @@ class HostDevice final : public Device {
  private:
   struct StreamState;
   struct CommunicatorState;
-  struct Memory;
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  using Bytes = std::unique_ptr<std::byte, Free>;
 
-  BoundView bind(const View& view) const;
-  void check_bounds(const View& view) const;
   void execute(StreamState& stream, Command& command);
   void run(StreamState& stream, LaunchCommand& command);
   void run(StreamState& stream, CommunicateCommand& command);
@@ -78,7 +81,8 @@ class HostDevice final : public Device {
   std::vector<Mark> marks_;
   std::uint32_t num_operations_ = 0;  // since the last mark
   std::atomic<std::int64_t> communication_cpu_ns_{0};
-  std::vector<std::unique_ptr<Memory>> memory_;  // by tensor id - 1
+  TensorTable tensors_;
+  std::vector<Bytes> memory_;  // of the tensors
   std::vector<std::unique_ptr<CommunicatorState>> communicators_;
   bool has_begun_ = false;  // from then on the lists below stay as they are, and stream threads read them freely
   bool is_stopped_ = false;

@@ -40,6 +40,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
+  pid_t pid() const { return pid_; }
   void send(int signal) const;
   Outcome wait();
 

@@ -139,7 +139,6 @@ TEST(NotRun, NamesWhatThisVersionDoesNotRun) {
   for (const Message& message : plan.not_run) messages.push_back(message.where + " " + message.message);
   EXPECT_THAT(messages,
               ElementsAre(HasSubstr("f:1:38 model.tensor_model_parallel_size is 2: TP, PP and CP are planned"),
-                          HasSubstr("f:3:7 backend cuda is planned but not run by this version; host and sim are"),
                           HasSubstr("f:4:1 recipe")));
 }
 

@@ -104,6 +104,22 @@ TEST(RunRules, ALinkOfTheHostBackendIsAnErrorWithSim) {
   EXPECT_THAT(plan.notices[1].message, HasSubstr("run.peer_timeout_s has no effect: run.backend is sim"));
 }
 
+TEST(RunRules, RanksAreProcessesWithCudaAndOnRequest) {
+  EXPECT_FALSE(plan_of(run_with("backend: host")).config.run.rank_processes);
+  EXPECT_TRUE(plan_of(run_with("rank_processes: true")).config.run.rank_processes);
+  const Plan cuda = plan_of(run_with("backend: cuda"));
+  EXPECT_TRUE(cuda.config.run.rank_processes);
+  EXPECT_EQ(outcome(cuda, "run.rank_processes"), "true auto");
+  EXPECT_EQ(outcome(plan_of(run_with("backend: cuda, rank_processes: true")), "run.rank_processes"), "true user");
+  EXPECT_THAT(errors_of(run_with("backend: cuda, rank_processes: false")),
+              ElementsAre(HasSubstr("run.rank_processes is false, but with backend cuda")));
+  const Plan sim = plan_of(run_with("backend: sim, rank_processes: true"));
+  ASSERT_EQ(sim.notices.size(), 1U);
+  EXPECT_THAT(sim.notices[0].message, HasSubstr("run.rank_processes has no effect: run.backend is sim"));
+}
+
+TEST(RunRules, CudaRuns) { EXPECT_THAT(plan_of(run_with("backend: cuda")).not_run, IsEmpty()); }
+
 TEST(RunRules, AnEmulatedLinkIsForBackendCuda) {
   const Plan plan = plan_of(run_with("backend: cuda, link: 'emulated:450GB/s,sms=16'", "data_parallel_size: 8"));
   ASSERT_TRUE(plan.config.run.emulated_link.has_value());

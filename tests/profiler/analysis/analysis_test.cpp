@@ -22,7 +22,7 @@ constexpr std::int64_t kMs = 1'000'000;
 // Two steps of 10 ms on one rank; the gather is exposed for 1 ms in the first and 2 ms in the second.
 //   compute | #########  ######## |
 //   dp      |!==        !!==      |
-Trace two_steps() {
+Trace two_steps(bool arrivals_known = true) {
   Trace trace;
   trace.add_track({0, 0, "compute"});
   trace.add_track({0, 1, "dp"});
@@ -31,7 +31,7 @@ Trace two_steps() {
   for (std::int32_t step = 1; step <= 2; ++step) {
     const std::int64_t begin = (step - 1) * 10 * kMs;
     trace.add({.track = 1, .start_ns = begin, .duration_ns = (step + 2) * kMs, .tag = gather},
-              {.last_arrival_ns = begin + kMs / 2, .transfers = {{.bytes_on_wire = 1000}}});
+              {.last_arrival_ns = arrivals_known ? begin + kMs / 2 : -1, .transfers = {{.bytes_on_wire = 1000}}});
     trace.add({.track = 0, .start_ns = begin + step * kMs, .duration_ns = (10 - step) * kMs, .tag = {}});
   }
   trace.marks = {{0, 0, 0, 0}, {0, 0, 1, 10 * kMs}, {0, 0, 2, 20 * kMs}};
@@ -40,6 +40,18 @@ Trace two_steps() {
 }
 
 Json json_of(const Trace& trace) { return Json::parse(analysis_json(trace, summarise(trace))); }
+
+TEST(AnalysisJson, DoesNotSayThatNobodyWaitedWhereNoArrivalIsKnown) {
+  const Json rank = json_of(two_steps(false))["ranks"][0];
+  EXPECT_EQ(rank["exposed_us"], 3000);
+  EXPECT_EQ(rank["exposed_unsplit_us"], 3000);
+  EXPECT_TRUE(rank["exposed_wait_us"].is_null());
+  EXPECT_TRUE(rank["exposed_transfer_us"].is_null());
+  EXPECT_TRUE(rank["modes"]["dp"]["exposed_wait_us"].is_null());
+  EXPECT_TRUE(rank["steps"]["exposed_wait_us"].is_null());
+  const Trace trace = two_steps(false);
+  EXPECT_THAT(analysis_table(trace, summarise(trace)), HasSubstr("57.1 %          -          -"));
+}
 
 TEST(AnalysisJson, SumsOverTheMeasuredSteps) {
   const Json json = json_of(two_steps());

@@ -24,16 +24,20 @@ std::string purpose_of(const Tag& tag) {
   return tag.purpose == kNoName ? "unattributed" : std::string(name_of(tag.purpose));
 }
 
-bool transfers_at(const Trace& trace, std::size_t i, std::int64_t t) {
+bool is_split(const Trace& trace, std::size_t i) {
   const CommunicationRecord* record = trace.communication(i);
-  return record == nullptr || record->last_arrival_ns == -1 || t >= record->last_arrival_ns;
+  return record != nullptr && record->last_arrival_ns != -1;
+}
+bool transfers_at(const Trace& trace, std::size_t i, std::int64_t t) {
+  return t >= trace.communication(i)->last_arrival_ns;
 }
 
 // What is going on in one nanosecond of a rank.
 struct Moment {
   bool compute = false, copy = false;
   std::set<Mode> modes;
-  std::set<std::string> modes_active, modes_transfer, purposes_active, purposes_transfer;
+  std::set<std::string> modes_active, modes_transfer, modes_unsplit;
+  std::set<std::string> purposes_active, purposes_transfer, purposes_unsplit;
 
   Moment(const Trace& trace, std::int32_t rank, std::int64_t t) {
     for (std::size_t i = 0; i < trace.size(); ++i) {
@@ -45,6 +49,11 @@ struct Moment {
       modes.insert(tag.mode);
       modes_active.insert(mode_of(tag));
       purposes_active.insert(purpose_of(tag));
+      if (!is_split(trace, i)) {
+        modes_unsplit.insert(mode_of(tag));
+        purposes_unsplit.insert(purpose_of(tag));
+        continue;
+      }
       if (!transfers_at(trace, i, t)) continue;
       modes_transfer.insert(mode_of(tag));
       purposes_transfer.insert(purpose_of(tag));
@@ -53,15 +62,17 @@ struct Moment {
 };
 
 void add_moment(std::map<std::string, CommunicationSplit>& splits, const std::set<std::string>& active,
-                const std::set<std::string>& transfer, bool hidden) {
+                const std::set<std::string>& transfer, const std::set<std::string>& unsplit, bool hidden) {
   for (const std::string& key : active) {
     CommunicationSplit& split = splits[key];
     ++split.comm_ns;
     if (hidden)
       ++split.hidden_ns;
     else
-      ++(transfer.contains(key) ? split.exposed_transfer_ns : split.exposed_wait_ns);
-    split.exposed_ns = split.exposed_transfer_ns + split.exposed_wait_ns;
+      ++(transfer.contains(key)  ? split.exposed_transfer_ns
+         : unsplit.contains(key) ? split.exposed_unsplit_ns
+                                 : split.exposed_wait_ns);
+    split.exposed_ns = split.exposed_transfer_ns + split.exposed_wait_ns + split.exposed_unsplit_ns;
   }
 }
 
@@ -72,12 +83,12 @@ void add_moment(Split& split, const Moment& m) {
     std::string key;
     for (const Mode mode : m.modes) key += (key.empty() ? "" : "+") + mode_of({.mode = mode});
     ++split.exposed_ns_by_modes[key];
-    if (m.modes_transfer.empty()) ++split.exposed_wait_ns;
+    if (m.modes_transfer.empty()) ++(m.modes_unsplit.empty() ? split.exposed_wait_ns : split.exposed_unsplit_ns);
   } else {
     ++(m.copy ? split.copy_only_ns : split.idle_ns);
   }
-  add_moment(split.modes, m.modes_active, m.modes_transfer, m.compute);
-  add_moment(split.purposes, m.purposes_active, m.purposes_transfer, m.compute);
+  add_moment(split.modes, m.modes_active, m.modes_transfer, m.modes_unsplit, m.compute);
+  add_moment(split.purposes, m.purposes_active, m.purposes_transfer, m.purposes_unsplit, m.compute);
 }
 
 Split brute_force(const Trace& trace, const Window& window) {
@@ -122,7 +133,7 @@ TEST(Exposure, PartsSumToTheWindow) {
   for (const Split& s : split_windows(trace, windows)) {
     EXPECT_EQ(s.compute_only_ns + s.hidden_ns + s.exposed_ns() + s.copy_only_ns + s.idle_ns, s.window_ns);
     for (const auto& [mode, split] : s.modes) {
-      EXPECT_EQ(split.exposed_wait_ns + split.exposed_transfer_ns, split.exposed_ns) << mode;
+      EXPECT_EQ(split.exposed_wait_ns + split.exposed_transfer_ns + split.exposed_unsplit_ns, split.exposed_ns) << mode;
       EXPECT_EQ(split.exposed_ns + split.hidden_ns, split.comm_ns) << mode;
     }
   }
@@ -162,8 +173,15 @@ TEST(Exposure, WaitEndsWhenTheLastMemberArrives) {
   EXPECT_EQ(split.purposes.at("param_all_gather"), expected);
 }
 
-TEST(Exposure, UnknownArrivalIsTransferAndOneOutsideIsClamped) {
-  EXPECT_EQ(split_window(gather_beside_gemm(-1), {0, 0, 0, 0, 100}).exposed_wait_ns, 0);
+TEST(Exposure, UnknownArrivalIsNeitherWaitNorTransfer) {
+  const Split split = split_window(gather_beside_gemm(-1), {0, 0, 0, 0, 100});
+  EXPECT_EQ(split.exposed_wait_ns, 0);
+  EXPECT_EQ(split.exposed_transfer_ns(), 0);
+  EXPECT_EQ(split.exposed_unsplit_ns, 35);
+  EXPECT_EQ(split.modes.at("dp").exposed_unsplit_ns, 35);
+}
+
+TEST(Exposure, AnArrivalOutsideTheSliceIsClamped) {
   EXPECT_EQ(split_window(gather_beside_gemm(5), {0, 0, 0, 0, 100}).exposed_wait_ns, 0);
   EXPECT_EQ(split_window(gather_beside_gemm(500), {0, 0, 0, 0, 100}).exposed_wait_ns, 35);
 }

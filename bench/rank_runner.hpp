@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "impl/plan/plan.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::bench {
+
+/// What one rank did of one cell in one block.
+struct RankRun {
+  Trace trace;  ///< this rank's slices, where the cell records them, its marks and its clock
+  std::int32_t first_step = 0;
+  std::vector<double> losses;                   ///< one per step; empty where no values were computed
+  std::optional<std::int64_t> transfer_cpu_ns;  ///< of the threads that communicate, where the backend has such
+};
+
+/// One rank of a matrix on one backend. Ranks are told the same things in the same order, each those that it is a
+/// member of, and between two of them all wait for each other: none is emptied or built while another is measured.
+class RankRunner {
+ public:
+  virtual ~RankRunner() = default;
+
+  /// Builds a cell up with all that its steps need, together with the cell's other ranks.
+  /// Throws std::invalid_argument for what the cell's files are missing or say, MachineError where ranks cannot be
+  /// joined.
+  virtual void build(std::size_t cell) = 0;
+
+  /// Runs `steps` steps of a cell back to back and waits for their end. Throws MachineError where the machine fails,
+  /// PeerError for what another rank's failure looks like from here; the rank is of no use afterwards.
+  virtual void run(std::size_t cell, std::int32_t block, std::int64_t steps) = 0;
+
+  /// What the last run of a cell gave; once. Throws MachineError where slices of a measured block found no slot: block
+  /// -1 is a warm-up, whose slices may be let go.
+  virtual RankRun take(std::size_t cell) = 0;
+
+  /// Makes room in a cell's recorders for blocks of `steps` steps, from what its runs so far took a step.
+  virtual void reserve(std::size_t cell, std::int64_t steps) = 0;
+};
+
+/// What a rank is told when it begins.
+struct RankContext {
+  std::int32_t rank = 0;
+  std::int32_t world_size = 1;             ///< ranks of the largest cell
+  std::span<const plan::Cell> cells;       ///< all of the matrix; they outlive the rank
+  std::int32_t first_step = 0;             ///< steps are counted from here
+  std::filesystem::path meeting_folder{};  ///< where ranks that are processes find each other
+};
+using RankFactory = std::function<std::unique_ptr<RankRunner>(const RankContext&)>;
+
+/// The rank of a process of its own, on the backend that the cells name.
+/// Throws std::invalid_argument for a backend that has no such ranks.
+std::unique_ptr<RankRunner> make_rank_runner(const RankContext& context);
+
+/// How many ranks take part in a cell; theirs are the numbers from 0.
+std::int32_t num_ranks(const plan::Cell& cell);
+
+/// The ranks of the largest cell.
+std::int32_t world_size(std::span<const plan::Cell> cells);
+
+/// How long a rank may wait for a peer: the same for all cells.
+std::chrono::milliseconds peer_timeout(std::span<const plan::Cell> cells);
+
+}  // namespace underlap::bench

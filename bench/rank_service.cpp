@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/rank_service.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <stdexcept>
+
+#include "bench/commands.hpp"
+#include "bench/config_input.hpp"
+#include "bench/rank_messages.hpp"
+#include "platform/errors.hpp"
+
+namespace underlap::bench {
+namespace {
+
+class Rank {
+ public:
+  Rank(MessageChannel& channel, const RankFactory& make_runner) : channel_(channel), make_runner_(make_runner) {}
+
+  void obey(const Message& message) {
+    const auto kind = static_cast<RankMessage>(message.kind);
+    if (kind == RankMessage::start) return start(decode_start(message.payload));
+    if (runner_ == nullptr) throw std::logic_error("a rank was told to work before it was told to start");
+    const CellOrder order = decode_cell_order(message.payload);
+    switch (kind) {
+      case RankMessage::build: return runner_->build(order.cell), answer(RankMessage::done);
+      case RankMessage::run: return runner_->run(order.cell, order.block, order.steps), answer(RankMessage::done);
+      case RankMessage::take: return answer(RankMessage::result, encode(runner_->take(order.cell)));
+      case RankMessage::reserve: return runner_->reserve(order.cell, order.steps), answer(RankMessage::done);
+      default: throw std::logic_error(fmt::format("a rank was told {}, which is no order", message.kind));
+    }
+  }
+
+ private:
+  // The same text, read by the same program, gives the same plans; where it does not, nothing may run.
+  void start(const StartOrder& order) {
+    matrix_ = parse_matrix(order.source.yaml, order.source.where, order.source.overrides);
+    if (matrix_.has_errors() || plans_hash(matrix_.cells) != order.plans_hash)
+      throw MachineError(fmt::format(
+          "rank {} reads other plans from {} than the run does: a file that the configuration names, or the "
+          "program, has changed",
+          order.rank, order.source.where));
+    runner_ = make_runner_({.rank = order.rank,
+                            .world_size = order.world_size,
+                            .cells = matrix_.cells,
+                            .first_step = order.first_step,
+                            .meeting_folder = order.meeting_folder});
+    answer(RankMessage::done);
+  }
+
+  void answer(RankMessage kind, const std::string& payload = {}) {
+    channel_.send(static_cast<std::uint32_t>(kind), payload);
+  }
+
+  MessageChannel& channel_;
+  const RankFactory& make_runner_;
+  plan::Matrix matrix_;
+  std::unique_ptr<RankRunner> runner_;  // last: it uses the cells
+};
+
+}  // namespace
+
+int serve_rank(MessageChannel channel, const RankFactory& make_runner) {
+  try {
+    Rank rank(channel, make_runner);
+    while (true) {
+      const Message order = channel.receive();
+      try {
+        rank.obey(order);
+      } catch (const ChannelClosed&) {
+        throw;
+      } catch (const std::exception& error) {
+        channel.send(static_cast<std::uint32_t>(RankMessage::failed), encode(failure_of(error)));
+        return kRunFailed;
+      }
+    }
+  } catch (const ChannelClosed&) {
+    return kWell;  // the run is over, or has ended: nobody is left to tell
+  }
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/cuda/arena.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/cuda/check.hpp"
+#include "platform/errors.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+constexpr int kNaNByte = 0xFF;
+constexpr std::int64_t kGrain = 256;
+
+std::string in_words(std::int64_t bytes) {
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+  return fmt::format("{} bytes ({:.2f} GiB)", bytes, static_cast<double>(bytes) / kGiB);
+}
+
+PoolHandle make_pool(int device) {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {.type = cudaMemLocationTypeDevice, .id = device};
+  cudaMemPool_t pool = nullptr;
+  check(cudaMemPoolCreate(&pool, &properties));
+  PoolHandle handle(pool);
+  std::uint64_t keep_all = std::numeric_limits<std::uint64_t>::max();
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
+  int no = 0;
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &no));
+  return handle;
+}
+
+}  // namespace
+
+Arena::Arena(int device, std::int32_t rank)
+    : rank_(rank), device_(device), pool_(make_pool(device)), stream_(make_stream(0)) {}
+
+std::byte* Arena::allocate(std::string_view name, std::int64_t bytes) {
+  const std::int64_t rounded = (std::max<std::int64_t>(bytes, 1) + kGrain - 1) / kGrain * kGrain;
+  std::byte* const memory = allocate_on(stream_.get(), name, rounded);
+  tensors_.emplace_back(memory, FreeOnStream{stream_.get()});
+  check(cudaMemsetAsync(memory, kNaNByte, static_cast<std::size_t>(rounded), stream_.get()));
+  taken_ += rounded;
+  return memory;
+}
+
+void Arena::reserve(std::int64_t bytes) { take(bytes, stream_.get()); }
+
+StreamOrderedBytes Arena::take(std::int64_t bytes, CUstream_st* stream) {
+  return {allocate_on(stream, "workspace", bytes), FreeOnStream{stream}};
+}
+
+std::byte* Arena::allocate_on(CUstream_st* stream, std::string_view name, std::int64_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t result = cudaMallocFromPoolAsync(&memory, static_cast<std::size_t>(bytes), pool_.get(), stream);
+  if (result == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // or the next launch would be blamed for it
+    refuse(name, bytes);
+  }
+  check(result);
+  return static_cast<std::byte*>(memory);
+}
+
+void Arena::refuse(std::string_view name, std::int64_t bytes) const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  (void)cudaMemGetInfo(&free, &total);
+  throw MachineError(
+      fmt::format("rank {}: no memory for tensor {} of {} on GPU {}: its tensors so far take {}, and {} of {} are free "
+                  "(fewer layers with --layers, a smaller micro_batch_size, or more ranks)",
+                  rank_, name, in_words(bytes), device_, in_words(taken_), in_words(static_cast<std::int64_t>(free)),
+                  in_words(static_cast<std::int64_t>(total))));
+}
+
+std::byte* StreamWorkspace::take(std::int64_t bytes) {
+  if (bytes > size_) {
+    memory_.reset();
+    size_ = 0;
+    memory_ = arena_.take(bytes, stream_);
+    size_ = bytes;
+  }
+  return memory_.get();
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "impl/device/cuda/handles.hpp"
+#include "kernels/cuda/launch_context.hpp"
+
+namespace underlap::cuda {
+
+/// A rank's device memory: one stream-ordered pool, from which tensors are taken before begin() and workspaces as
+/// operations ask for them. Each tensor is an allocation of its own, so that compute-sanitizer sees a step over its
+/// end.
+///
+/// The pool never gives memory back to the driver, and never lets an allocation on one stream wait for a free on
+/// another (which would be an order between streams that no program asked for).
+class Arena {
+ public:
+  /// `rank` is for messages. Throws MachineError.
+  Arena(int device, std::int32_t rank);
+
+  /// Returns memory filled with ones, which is NaN in every floating-point type; it is filled once the arena's stream
+  /// has got there. Owned by the arena, aligned to 256 bytes.
+  /// Throws MachineError naming the tensor, its size, what is taken already and what is free.
+  std::byte* allocate(std::string_view name, std::int64_t bytes);
+
+  /// Has the pool take `bytes` from the driver now, for workspaces to come.
+  void reserve(std::int64_t bytes);
+
+  /// Memory in the order of `stream`, of any contents. Throws MachineError.
+  StreamOrderedBytes take(std::int64_t bytes, CUstream_st* stream);
+
+  /// The stream that fills new tensors, and that carries the device's own small copies.
+  CUstream_st* stream() const { return stream_.get(); }
+
+ private:
+  [[noreturn]] void refuse(std::string_view name, std::int64_t bytes) const;
+  std::byte* allocate_on(CUstream_st* stream, std::string_view name, std::int64_t bytes);
+
+  std::int32_t rank_;
+  int device_;
+  std::int64_t taken_ = 0;  // by tensors
+  PoolHandle pool_;
+  StreamHandle stream_;
+  std::vector<StreamOrderedBytes> tensors_;  // after stream_, in whose order they are freed
+};
+
+/// A stream's scratch memory: it grows to the largest that an operation asked for and stays.
+///
+/// Growing frees the old memory and takes new memory, both in the order of the stream, so no earlier operation loses
+/// what it still uses and the host waits for nothing. It cannot hang beside a collective that spins: neither
+/// cudaFreeAsync nor cudaMallocFromPoolAsync waits for a kernel. The pool keeps what is freed, so there is no cudaFree
+/// (which would wait for the whole device) behind it, and it may not make this stream wait for another one.
+class StreamWorkspace final : public Workspace {
+ public:
+  StreamWorkspace(Arena& arena, CUstream_st* stream) : arena_(arena), stream_(stream) {}
+
+  std::byte* take(std::int64_t bytes) override;
+
+ private:
+  Arena& arena_;
+  CUstream_st* stream_;
+  std::int64_t size_ = 0;
+  StreamOrderedBytes memory_;
+};
+
+}  // namespace underlap::cuda

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/cuda/capture.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+namespace underlap::cuda {
+namespace {
+
+cupti::OperationRecord record_of(const EnqueuedOperation& operation) {
+  cupti::OperationRecord record{.id = operation.id,
+                                .tag = operation.tag,
+                                .name = operation.name,
+                                .number = operation.number,
+                                .stream = static_cast<std::int32_t>(operation.stream),
+                                .is_communication = operation.communication.has_value()};
+  if (operation.communication) record.communication = *operation.communication;
+  if (operation.mark) record.mark = cupti::MarkOfStep{operation.mark->block, operation.mark->step};
+  return record;
+}
+
+std::vector<std::string> faults_of(const cupti::Drained& drained, const cupti::Assembled& assembled) {
+  std::vector<std::string> faults;
+  if (drained.num_dropped > 0) faults.push_back(fmt::format("CUPTI dropped {} records", drained.num_dropped));
+  if (drained.num_refused > 0)
+    faults.push_back(fmt::format("CUPTI asked {} times for a buffer that was not there", drained.num_refused));
+  for (const auto& [name, total] : assembled.untagged)
+    faults.push_back(fmt::format("{} of {} belong to no operation", total.count, name));
+  for (const std::string& error : assembled.errors) faults.push_back(error);
+  return faults;
+}
+
+}  // namespace
+
+Capture::Capture(cupti::Collector* collector, std::int32_t rank) : collector_(collector) { rank_.rank = rank; }
+
+void Capture::add_stream(std::uint32_t stream, std::string_view name) {
+  rank_.streams[static_cast<std::int32_t>(stream)] = name;
+}
+
+void Capture::add_group(std::uint32_t communicator, const GroupRecord& group) {
+  if (rank_.groups.size() <= communicator) rank_.groups.resize(communicator + 1);
+  rank_.groups[communicator] = group;
+}
+
+void Capture::push(const EnqueuedOperation& operation) {
+  ranges_.push(operation.name, operation.tag, operation.id, operation.number);
+  if (!is_on_) return;
+  operations_.push_back(record_of(operation));
+  collector_->push(operation.id);
+}
+
+void Capture::pop() noexcept {
+  if (is_on_) collector_->pop();
+  ranges_.pop();
+}
+
+void Capture::start() {
+  if (collector_ == nullptr) return;
+  operations_.clear();
+  collector_->start();
+  is_on_ = true;
+}
+
+Capture::Taken Capture::take() {
+  if (collector_ == nullptr) return {};
+  is_on_ = false;
+  collector_->stop();
+  const cupti::Drained drained = collector_->drain();
+  Taken taken{.assembled = cupti::assemble(drained.activities, operations_, rank_), .faults = {}};
+  taken.assembled.trace.clocks = drained.clocks;
+  taken.faults = faults_of(drained, taken.assembled);
+  operations_.clear();
+  return taken;
+}
+
+}  // namespace underlap::cuda

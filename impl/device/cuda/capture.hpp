@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "impl/device/cuda/tracer.hpp"
+#include "profiler/collect/cupti/assemble.hpp"
+#include "profiler/collect/cupti/collector.hpp"
+#include "profiler/collect/nvtx/nvtx_ranges.hpp"
+
+namespace underlap::cuda {
+
+/// What one device of a rank does, as CUPTI sees it; and the same as NVTX ranges for whoever listens to those.
+///
+/// The collector is the process's and serves one capture after the other: devices of several cells take turns, each
+/// between start() and take().
+class Capture final : public Tracer {
+ public:
+  /// `collector` outlives the capture; null: NVTX ranges alone.
+  Capture(cupti::Collector* collector, std::int32_t rank);
+
+  void add_stream(std::uint32_t stream, std::string_view name) override;
+  void add_group(std::uint32_t communicator, const GroupRecord& group) override;
+  void push(const EnqueuedOperation& operation) override;
+  void pop() noexcept override;
+
+  /// From here on operations are kept, until take(). Call while the device is idle.
+  void start();
+
+  struct Taken {
+    cupti::Assembled assembled;
+    /// Why nothing may be measured from it, one line each: records that were lost, kernels that no operation owns,
+    /// marks without a kernel. Empty: all is well.
+    std::vector<std::string> faults;
+  };
+  /// Takes what the device did since start(). Call while the device is idle.
+  Taken take();
+
+ private:
+  cupti::Collector* collector_;
+  NvtxRanges ranges_;
+  bool is_on_ = false;
+  std::vector<cupti::OperationRecord> operations_;
+  cupti::RankOfTrace rank_;
+};
+
+}  // namespace underlap::cuda

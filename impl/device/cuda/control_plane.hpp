@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/device/device.hpp"
+
+namespace underlap::cuda {
+
+/// What ranks tell each other beside their transfers: little, rarely, and never from the device.
+class ControlPlane {
+ public:
+  virtual ~ControlPlane() = default;
+
+  /// Gives `bytes` of the group's first member to all its members, which all call this with the same number of bytes
+  /// and the same groups in the same order. Returns once all of them have come: what follows may count on it. Throws
+  /// MachineError naming `what` and the ranks that did not come in time, and at once where a rank has failed.
+  virtual void broadcast(std::string_view what, const Group& group, std::span<std::byte> bytes) = 0;
+
+  /// Tells all ranks that `rank` failed, and why. The first failure is kept. From any thread; returns at once.
+  virtual void fail(std::int32_t rank, std::string_view why) noexcept = 0;
+
+  /// The first failure that any rank told of, which is what the others' failures follow from. From any thread, cheap.
+  virtual std::optional<std::string> failure() = 0;
+};
+
+/// The ranks are threads of one process.
+class ThreadControlPlane final : public ControlPlane {
+ public:
+  explicit ThreadControlPlane(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+
+  void broadcast(std::string_view what, const Group& group, std::span<std::byte> bytes) override;
+  void fail(std::int32_t rank, std::string_view why) noexcept override;
+  std::optional<std::string> failure() override;
+
+ private:
+  struct Meeting {
+    std::set<std::int32_t> present;
+    std::vector<std::byte> bytes;
+  };
+
+  std::chrono::milliseconds timeout_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::pair<std::vector<std::int32_t>, std::int32_t>, std::uint64_t> num_calls_;  // by (members, own index)
+  std::map<std::pair<std::vector<std::int32_t>, std::uint64_t>, Meeting> meetings_;        // by (members, which)
+  std::optional<std::string> failure_;
+};
+
+}  // namespace underlap::cuda

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/cuda/handles.hpp"
+
+#include "kernels/cuda/check.hpp"
+
+namespace underlap::cuda {
+
+StreamHandle make_stream(int priority) {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
+  return StreamHandle(stream);
+}
+
+EventHandle make_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return EventHandle(event);
+}
+
+EventHandle make_timing_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDefault));
+  return EventHandle(event);
+}
+
+PinnedBytes make_pinned(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaMallocHost(&memory, bytes));
+  return PinnedBytes(static_cast<std::byte*>(memory));
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+
+namespace underlap::cuda {
+
+/// Ends what a handle stands for by the library's own function. Its result is dropped: whatever went wrong before is
+/// reported where it is waited for.
+template <auto Destroy>
+struct Destroyer {
+  template <class T>
+  void operator()(T* handle) const noexcept {
+    (void)Destroy(handle);
+  }
+};
+
+/// The one owner of a handle.
+template <class T, auto Destroy>
+using Handle = std::unique_ptr<T, Destroyer<Destroy>>;
+
+using StreamHandle = Handle<CUstream_st, cudaStreamDestroy>;
+using EventHandle = Handle<CUevent_st, cudaEventDestroy>;
+using PoolHandle = Handle<CUmemPoolHandle_st, cudaMemPoolDestroy>;
+using PinnedBytes = Handle<std::byte, cudaFreeHost>;
+
+/// Gives memory back to its pool, in the order of one stream.
+struct FreeOnStream {
+  CUstream_st* stream = nullptr;
+  void operator()(std::byte* memory) const noexcept { (void)cudaFreeAsync(memory, stream); }
+};
+using StreamOrderedBytes = std::unique_ptr<std::byte, FreeOnStream>;
+
+/// A stream that does not wait for the default stream. Throws MachineError.
+StreamHandle make_stream(int priority);
+
+/// An event without a time. Throws MachineError.
+EventHandle make_event();
+
+/// An event that notes when it passed. Throws MachineError.
+EventHandle make_timing_event();
+
+/// `bytes` bytes of host memory that copy engines read without help. Throws MachineError.
+PinnedBytes make_pinned(std::size_t bytes);
+
+}  // namespace underlap::cuda

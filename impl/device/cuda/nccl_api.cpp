@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/cuda/nccl_api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "platform/errors.hpp"
+#include "platform/shared_library.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+constexpr int kOldestVersion = NCCL_VERSION(2, 20, 0);
+
+}  // namespace
+
+NcclApi NcclApi::load() {
+  const SharedLibrary library = SharedLibrary::open({"libnccl.so.2"});
+  NcclApi api;
+  api.path = library.path().string();
+  decltype(&ncclGetVersion) get_version = nullptr;
+  library.require("ncclGetVersion", get_version);
+  (void)get_version(&api.version);
+  require_nccl_version(api.version, api.path);
+  library.require("ncclGetErrorString", api.GetErrorString);
+  library.require("ncclGetLastError", api.GetLastError);
+  library.require("ncclGetUniqueId", api.GetUniqueId);
+  library.require("ncclCommInitRankConfig", api.CommInitRankConfig);
+  library.require("ncclCommDestroy", api.CommDestroy);
+  library.require("ncclCommAbort", api.CommAbort);
+  library.require("ncclCommGetAsyncError", api.CommGetAsyncError);
+  library.require("ncclGroupStart", api.GroupStart);
+  library.require("ncclGroupEnd", api.GroupEnd);
+  library.require("ncclAllGather", api.AllGather);
+  library.require("ncclReduceScatter", api.ReduceScatter);
+  library.require("ncclAllReduce", api.AllReduce);
+  library.require("ncclBroadcast", api.Broadcast);
+  library.require("ncclSend", api.Send);
+  library.require("ncclRecv", api.Recv);
+  return api;
+}
+
+std::string nccl_version_text(int version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+void require_nccl_version(int version, const std::string& path) {
+  if (version >= kOldestVersion) return;
+  throw MachineError(fmt::format("NCCL {} ({}) is older than {}: put a newer libnccl.so.2 on UNDERLAP_LIBRARY_PATH",
+                                 nccl_version_text(version), path, nccl_version_text(kOldestVersion)));
+}
+
+void check(const NcclApi& api, ncclResult_t result, const std::source_location& where) {
+  if (result == ncclSuccess) return;
+  std::string_view file = where.file_name();
+  file.remove_prefix(std::min(file.size(), file.rfind('/') + 1));
+  const char* const last = api.GetLastError(nullptr);
+  throw MachineError(fmt::format("NCCL: {}{}{} ({}:{})", api.GetErrorString(result),
+                                 last != nullptr && *last != '\0' ? ": " : "", last != nullptr ? last : "", file,
+                                 where.line()));
+}
+
+}  // namespace underlap::cuda

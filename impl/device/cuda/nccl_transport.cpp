@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/cuda/nccl_transport.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "impl/device/cuda/nccl_calls.hpp"
+#include "impl/device/cuda/nccl_config.hpp"
+#include "impl/device/cuda/shared_gpu.hpp"
+#include "kernels/cuda/check.hpp"
+#include "platform/errors.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+using DeviceBytes = Handle<std::byte, cudaFree>;
+
+/// Up to this size all pairs of a group are connected at begin(); for more, that alone would take its time and memory.
+constexpr std::int32_t kAllPairs = 32;
+/// How long an abort waits for a call of the rank's thread on the same communicator to return.
+constexpr std::chrono::seconds kCallMayTake{2};
+
+bool operator==(const CommunicatorHints& a, const CommunicatorHints& b) {
+  return a.sms == b.sms && a.copy_engine == b.copy_engine && a.priority == b.priority;
+}
+
+// Holds the mutex, or not where it is taken for longer than `time`. (The thread sanitizer of GCC 12 does not know
+// std::timed_mutex.)
+std::unique_lock<std::mutex> lock_within(std::mutex& mutex, std::chrono::nanoseconds time) {
+  std::unique_lock lock(mutex, std::try_to_lock);
+  for (const auto end = std::chrono::steady_clock::now() + time; !lock && std::chrono::steady_clock::now() < end;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    (void)lock.try_lock();
+  }
+  return lock;
+}
+
+DeviceBytes device_bytes(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, bytes));
+  return DeviceBytes(static_cast<std::byte*>(memory));
+}
+
+// One tiny transfer of each kind that the group may carry later.
+std::vector<DeviceTransfer> warm_up_transfers(const Group& group, std::byte* memory) {
+  const std::int64_t n = group.size();
+  const Tensor tensor{.id = 0, .dtype = DataType::f32, .elements = 2 * n};
+  const View one = flat(tensor, 0, 1);
+  const View all = flat(tensor, n, n);
+  std::byte* const far = memory + n * size_of(DataType::f32);
+  std::vector<DeviceTransfer> transfers{
+      {{.collective = Collective::all_reduce, .input = one, .output = one}, memory, memory},
+      {{.collective = Collective::all_gather, .input = one, .output = all}, memory, far},
+      {{.collective = Collective::reduce_scatter, .input = all, .output = one}, far, memory},
+      {{.collective = Collective::broadcast, .input = one, .output = one, .peer = 0}, memory, memory}};
+  if (n <= kAllPairs)
+    transfers.push_back(
+        {{.collective = Collective::all_to_all, .input = flat(tensor, 0, n), .output = all}, memory, far});
+  return transfers;
+}
+
+}  // namespace
+
+struct NcclTransport::Communicator {
+  std::uint32_t index = 0;
+  std::string purpose;
+  Group group;
+  CommunicatorHints hints;
+  std::size_t watched = 0;
+  std::mutex mutex;  // of a call, and of the abort that frees what it is made on
+  std::atomic<ncclComm_t> handle{nullptr};
+};
+
+class NcclTransport::NcclChannel final : public Channel {
+ public:
+  NcclChannel(NcclTransport& transport, Communicator& communicator)
+      : transport_(transport), communicator_(communicator) {}
+
+  void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
+    transport_.enqueue(communicator_, transfers, stream, sequence);
+  }
+
+ private:
+  NcclTransport& transport_;
+  Communicator& communicator_;
+};
+
+NcclTransport::NcclTransport(const NcclApi& api, ControlPlane& control, const NcclOptions& options)
+    : api_(api),
+      control_(control),
+      options_(options),
+      watchdog_(std::make_unique<Watchdog>(
+          WatchdogOptions{.rank = options.rank,
+                          .device = options.device,
+                          .timeout = options.peer_timeout,
+                          .poll_interval = options.poll_interval},
+          [this] { return find_error(); }, [this](const std::string& what) { give_up(what); })) {}
+
+// Members destroy their communicators together, and one that leaves by an exception cannot wait for the others.
+NcclTransport::~NcclTransport() {
+  watchdog_.reset();
+  if (std::uncaught_exceptions() > num_exceptions_) abort();
+  for (const auto& communicator : communicators_)
+    if (ncclComm_t const handle = communicator->handle.exchange(nullptr); handle != nullptr)
+      (void)api_.CommDestroy(handle);
+}
+
+std::unique_ptr<Channel> NcclTransport::connect(std::uint32_t index, std::string_view purpose, const Group& group,
+                                                const CommunicatorHints& hints) {
+  rethrow_failure();
+  for (const auto& known : communicators_)
+    if (known->index == index && known->purpose == purpose && known->group.members == group.members &&
+        known->hints == hints)
+      return std::make_unique<NcclChannel>(*this, *known);
+  auto communicator = std::make_unique<Communicator>();
+  communicator->index = index;
+  communicator->purpose = purpose;
+  communicator->group = group;
+  communicator->hints = hints;
+  communicator->watched = watchdog_->add(communicator->purpose, group);
+  Communicator* made = communicator.get();
+  {
+    const std::lock_guard lock(mutex_);
+    communicators_.push_back(std::move(communicator));
+  }
+  create(*made);
+  warm(*made);
+  return std::make_unique<NcclChannel>(*this, *made);
+}
+
+// Everybody meets at the control plane first, where waiting has a deadline and names who is missing: NCCL's own wait
+// for its members has neither.
+void NcclTransport::create(Communicator& communicator) {
+  const Group& group = communicator.group;
+  ncclUniqueId id{};
+  if (group.my_index == 0) check(api_, api_.GetUniqueId(&id));
+  control_.broadcast(fmt::format("communicator {} ({})", communicator.index, communicator.purpose), group,
+                     std::as_writable_bytes(std::span(id.internal)));
+  ncclConfig_t config = nccl_config(communicator.hints, api_.version, communicator.purpose, notices_);
+  ncclComm_t handle = nullptr;
+  check(api_, api_.CommInitRankConfig(&handle, group.size(), id, group.my_index, &config));
+  communicator.handle = handle;
+}
+
+// NCCL connects algorithms and pairs at their first use, and allocates: later that would happen beside spinning
+// kernels.
+void NcclTransport::warm(Communicator& communicator) {
+  const auto elements = static_cast<std::size_t>(2 * communicator.group.size());
+  const DeviceBytes memory = device_bytes(elements * sizeof(float));
+  const StreamHandle stream = make_stream(0);
+  check(cudaMemsetAsync(memory.get(), 0, elements * sizeof(float), stream.get()));
+  std::uint64_t sequence = 0;
+  for (const DeviceTransfer& transfer : warm_up_transfers(communicator.group, memory.get()))
+    enqueue(communicator, {&transfer, 1}, stream.get(), sequence++);
+  const cudaError_t result = cudaStreamSynchronize(stream.get());
+  rethrow_failure();
+  check(result);
+}
+
+void NcclTransport::enqueue(Communicator& communicator, std::span<const DeviceTransfer> transfers, CUstream_st* stream,
+                            std::uint64_t sequence) {
+  for (const DeviceTransfer& transfer : transfers)
+    check_nccl_can(transfer.transfer, communicator.group, communicator.purpose);
+  const std::lock_guard lock(communicator.mutex);
+  rethrow_failure();
+  watchdog_->before(communicator.watched, stream);
+  call_nccl(api_, communicator.handle, communicator.group, transfers, stream);
+  watchdog_->after(communicator.watched, stream, transfers.front().transfer.collective, sequence);
+}
+
+std::string NcclTransport::link() const {
+  return "nccl " + nccl_version_text(api_.version) + std::string(options_.ranks_share_gpu ? kSharedGpuLabel : "");
+}
+
+std::optional<std::string> NcclTransport::find_error() {
+  if (auto others = control_.failure()) return others;
+  const std::lock_guard lock(mutex_);
+  for (const auto& communicator : communicators_) {
+    ncclComm_t const handle = communicator->handle;
+    ncclResult_t state = ncclSuccess;
+    if (handle == nullptr || api_.CommGetAsyncError(handle, &state) != ncclSuccess) continue;
+    if (state == ncclSuccess || state == ncclInProgress) continue;
+    return fmt::format("rank {}: NCCL says of communicator {} (ranks {}): {}", options_.rank, communicator->purpose,
+                       fmt::join(communicator->group.members, ", "), api_.GetErrorString(state));
+  }
+  return {};
+}
+
+void NcclTransport::give_up(const std::string& what) noexcept {
+  control_.fail(options_.rank, what);
+  end_with(what);
+}
+
+void NcclTransport::abort() noexcept {
+  if (!has_failed_.load(std::memory_order_acquire))
+    end_with(fmt::format("rank {}: gave up with transfers in flight", options_.rank));
+}
+
+void NcclTransport::end_with(const std::string& what) noexcept {
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (!failure_) failure_ = what;
+    has_failed_.store(true, std::memory_order_release);
+  }
+  abort_communicators();
+}
+
+// All at once, a thread each: an abort may wait for the whole device before it returns, and kernels of a communicator
+// that is not aborted yet would keep it waiting.
+void NcclTransport::abort_communicators() noexcept {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::jthread> threads;
+  for (const auto& communicator : communicators_)
+    threads.emplace_back([this, &communicator = *communicator] {
+      (void)cudaSetDevice(options_.device);
+      // The rank's thread may be inside a call on it that only the abort ends: then it is not waited for any longer.
+      const std::unique_lock call = lock_within(communicator.mutex, kCallMayTake);
+      if (ncclComm_t const handle = communicator.handle.exchange(nullptr); handle != nullptr)
+        (void)api_.CommAbort(handle);
+    });
+}
+
+void NcclTransport::rethrow_failure() const {
+  if (!has_failed_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(failure_mutex_);
+  throw MachineError(*failure_);
+}
+
+}  // namespace underlap::cuda

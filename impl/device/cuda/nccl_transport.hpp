@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impl/device/cuda/control_plane.hpp"
+#include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/transport.hpp"
+#include "impl/device/cuda/watchdog.hpp"
+
+namespace underlap::cuda {
+
+struct NcclOptions {
+  std::int32_t rank = 0;
+  int device = 0;
+  std::chrono::milliseconds peer_timeout{30'000};
+  std::chrono::milliseconds poll_interval{100};  ///< of the watchdog; 0: the owner polls
+  bool ranks_share_gpu = false;                  ///< labels the link: see shared_gpu.hpp
+};
+
+/// One rank's communicators of NCCL: blocking, one for each that a device declares, made in the order of the
+/// declarations. They are kept: a later device that declares the same ones again gets the same communicators.
+///
+/// Used by the rank's thread; abort() by any. `api` and `control` outlive it.
+class NcclTransport final : public Transport {
+ public:
+  NcclTransport(const NcclApi& api, ControlPlane& control, const NcclOptions& options);
+  ~NcclTransport() override;
+
+  std::unique_ptr<Channel> connect(std::uint32_t index, std::string_view purpose, const Group& group,
+                                   const CommunicatorHints& hints) override;
+  std::string link() const override;
+  void abort() noexcept override;
+  void rethrow_failure() const override;
+  std::vector<std::string> notices() const override { return notices_; }
+
+  Watchdog& watchdog() { return *watchdog_; }
+
+ private:
+  struct Communicator;
+  class NcclChannel;
+
+  void create(Communicator& communicator);
+  void warm(Communicator& communicator);
+  void enqueue(Communicator& communicator, std::span<const DeviceTransfer> transfers, CUstream_st* stream,
+               std::uint64_t sequence);
+  std::optional<std::string> find_error();
+  void give_up(const std::string& what) noexcept;
+  void end_with(const std::string& what) noexcept;
+  void abort_communicators() noexcept;
+
+  const NcclApi& api_;
+  ControlPlane& control_;
+  NcclOptions options_;
+  int num_exceptions_ = std::uncaught_exceptions();  // under way when this was made
+  std::vector<std::string> notices_;
+  std::mutex mutex_;  // of the list, which the watchdog reads
+  std::vector<std::unique_ptr<Communicator>> communicators_;
+  mutable std::mutex failure_mutex_;
+  std::optional<std::string> failure_;
+  std::atomic<bool> has_failed_{false};
+  std::unique_ptr<Watchdog> watchdog_;  // last: its thread uses all of the above
+};
+
+}  // namespace underlap::cuda

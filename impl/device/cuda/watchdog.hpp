@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "impl/device/cuda/handles.hpp"
+#include "impl/device/device.hpp"
+
+namespace underlap::cuda {
+
+struct WatchdogOptions {
+  std::int32_t rank = 0;
+  int device = 0;
+  std::chrono::milliseconds timeout{30'000};     ///< how long a group may take once it has started
+  std::chrono::milliseconds poll_interval{100};  ///< 0: no thread, the owner calls poll()
+};
+
+/// Watches the transfers of one rank from a thread of its own: NCCL's kernels spin until their peers come, and nothing
+/// else ends them.
+///
+/// A group's time runs from the moment at which all that it was to follow is done, not from its enqueueing: the host is
+/// up to two steps ahead, and a queue of work in front of a group, however long, is no peer's fault. So there are two
+/// events a group, before and after it, and the clock starts when the first is seen to have passed. It contains the
+/// wait for the last peer, who may be behind by its own queue: the timeout must be longer than ranks drift apart.
+class Watchdog {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `find_error` says what else has gone wrong, on this rank or another; `give_up` is called once, with the first
+  /// thing that has. Both on the watchdog's thread.
+  Watchdog(const WatchdogOptions& options, std::function<std::optional<std::string>()> find_error,
+           std::function<void(const std::string&)> give_up);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  /// A communicator, for messages; returns the number that before() and after() want.
+  std::size_t add(std::string purpose, const Group& group);
+
+  /// Around the enqueueing of a group, from the rank's thread.
+  void before(std::size_t communicator, CUstream_st* stream);
+  void after(std::size_t communicator, CUstream_st* stream, Collective collective, std::uint64_t sequence);
+
+  /// Looks once. `now` is later than at the last call.
+  void poll(Clock::time_point now);
+
+  /// While one lives, the watchdog makes no call of CUDA or NCCL, from any thread, and watches no group that is
+  /// enqueued: what captures a stream into a graph holds one.
+  class Pause {
+   public:
+    explicit Pause(Watchdog& watchdog);
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Watchdog& watchdog_;
+  };
+
+ private:
+  struct Watched {
+    Collective collective = Collective::all_reduce;
+    std::uint64_t sequence = 0;
+    EventHandle start;
+    EventHandle end;
+    std::optional<Clock::time_point> started;
+  };
+  struct Communicator {
+    std::string purpose;
+    std::vector<std::int32_t> members;
+    EventHandle start;           // of the group that is being enqueued
+    std::deque<Watched> groups;  // in the order of their stream
+  };
+
+  void run(const std::stop_token& stop);
+  std::optional<std::string> look(Clock::time_point now);
+  void forget_finished(Communicator& communicator);
+  std::optional<std::string> look_at_first(Communicator& communicator, Clock::time_point now) const;
+  EventHandle take_event();
+
+  WatchdogOptions options_;
+  std::function<std::optional<std::string>()> find_error_;
+  std::function<void(const std::string&)> give_up_;
+  std::mutex mutex_;  // of all below
+  std::condition_variable_any stopped_;
+  std::deque<Communicator> communicators_;
+  std::vector<EventHandle> free_;
+  int num_pauses_ = 0;
+  bool has_given_up_ = false;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace underlap::cuda

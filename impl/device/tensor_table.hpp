@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/device/device.hpp"
+
+namespace underlap {
+
+/// The tensors of one device: who they are, and where they lie. It checks every view against the tensor that it claims
+/// to be part of, in the same words on every backend. The memory belongs to whoever adds it.
+class TensorTable {
+ public:
+  /// Gives the next tensor its identity. Throws std::invalid_argument for a negative number of elements.
+  Tensor add(std::string_view name, DataType dtype, std::int64_t elements, std::byte* data);
+
+  std::size_t size() const { return entries_.size(); }
+
+  /// Throws std::invalid_argument naming tensor and view where `view` does not lie inside its tensor.
+  void check(const View& view) const;
+
+  /// Checks every use, and that no two overlap of which one is written.
+  void check_uses(const Operation& operation) const;
+
+  /// Checks the view of an upload or a download (`what`): dense, and of exactly `bytes` bytes.
+  void check_copy(std::string_view what, const View& view, std::size_t bytes) const;
+
+  /// A view that was checked, with its memory.
+  BoundView bind(const View& view) const;
+
+  /// Where a view of a transfer begins, after a check; nullptr for one without elements.
+  std::byte* place_of(const View& view) const;
+
+ private:
+  struct Entry {
+    Tensor tensor;
+    std::string name;
+    std::byte* data = nullptr;
+  };
+  std::vector<Entry> entries_;  // by tensor id - 1
+};
+
+}  // namespace underlap

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: 26 bytes an element and the gradient, each byte once. Agrees with the CPU form to the bit: the operations
+// and their order are the same, and none is contracted or approximate.
+#include <array>
+#include <cfloat>
+
+#include "kernels/adam/adam_parameters.hpp"
+#include "kernels/cuda/elements.cuh"
+
+namespace underlap::cuda {
+namespace {
+
+using kernels::AdamCoefficients;
+
+template <class Gradient>
+struct AdamArrays {
+  const Gradient* grad;
+  const float* grad_factor;
+  float *main, *m, *v;
+  bf16* param;
+  std::int32_t* nonfinite;
+};
+
+/// N elements of what is updated.
+template <int N>
+struct AdamState {
+  Group<float, N> main, m, v;
+};
+
+template <class Gradient, int N>
+struct AdamLoaded {
+  Group<Gradient, N> grad;
+  AdamState<N> state;
+};
+
+/// Updates element i of `s`; returns whether its gradient was finite.
+template <int N>
+__device__ bool update(AdamState<N>& s, int i, float g, const AdamCoefficients& c) {
+  const bool finite = fabsf(g) <= FLT_MAX;
+  const float mean = c.beta1 * s.m.element[i] + c.rest1 * g;
+  const float square = c.beta2 * s.v.element[i] + c.rest2 * g * g;
+  const float change = c.step_size * mean / (sqrtf(square) * c.root_factor + c.eps);
+  const float updated = s.main.element[i] * c.decay - change;
+  s.m.element[i] = finite ? mean : s.m.element[i];
+  s.v.element[i] = finite ? square : s.v.element[i];
+  s.main.element[i] = finite ? updated : s.main.element[i];
+  return finite;
+}
+
+template <class Gradient, int N>
+__global__ void adam_kernel(AdamArrays<Gradient> a, std::int64_t elements, AdamCoefficients c) {
+  const float factor = *a.grad_factor;
+  for_each_group<N, 1>(
+      1, elements,
+      [&](auto n, std::int64_t, std::int64_t i) {
+        return AdamLoaded<Gradient, n()>{load<n()>(a.grad + i),
+                                         {load<n()>(a.main + i), load<n()>(a.m + i), load<n()>(a.v + i)}};
+      },
+      [&](auto n, std::int64_t, std::int64_t i, auto loaded) {
+        AdamState<n()>& state = loaded.state;
+        Group<bf16, n()> param;
+        bool all_finite = true;
+        for (int k = 0; k < n(); ++k) {
+          all_finite &= update(state, k, static_cast<float>(loaded.grad.element[k]) * factor, c);
+          param.element[k] = narrowed<bf16>(state.main.element[k]);
+        }
+        store(a.main + i, state.main);
+        store(a.m + i, state.m);
+        store(a.v + i, state.v);
+        store(a.param + i, param);
+        if (!all_finite) *a.nonfinite = 1;  // whoever writes, writes the same
+      });
+}
+
+template <class Gradient>
+void launch_adam(const Arguments& views, LaunchContext& context) {
+  const auto grad = rows_of<const Gradient>(views[0]);
+  const auto main = rows_of<float>(views[2]), m = rows_of<float>(views[3]), v = rows_of<float>(views[4]);
+  const auto param = rows_of<bf16>(views[5]);
+  const int group = group_for(8, grad, main, m, v, param);
+  const AdamArrays<Gradient> arrays{.grad = grad.data,
+                                    .grad_factor = views[1].as<const float>(),
+                                    .main = main.data,
+                                    .m = m.data,
+                                    .v = v.data,
+                                    .param = param.data,
+                                    .nonfinite = views[6].as<std::int32_t>()};
+  launch(group == 1 ? adam_kernel<Gradient, 1> : adam_kernel<Gradient, 8>, blocks_of_groups(1, grad.cols, group, 1),
+         context.stream, arrays, grad.cols, AdamCoefficients(views.parameters<kernels::AdamParameters>()));
+}
+
+void adam_form(const Arguments& views, LaunchContext& context) {
+  if (views[0].dtype == DataType::f32) return launch_adam<float>(views, context);
+  launch_adam<bf16>(views, context);
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_adam() {
+  static constexpr std::array<CudaFormInfo, 1> forms{{{"adam", adam_form}}};
+  return forms;
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causal attention in fp32, for any head size up to 256 and any alignment: what numerics are compared on. It uses no
+// tensor core; where speed counts, cuDNN does the work.
+//
+// A block owns 16 rows: queries in forward and for dq, keys for dk and dv. Tiles of 16 rows of what they meet pass
+// through shared memory, one after the other, up to or from the diagonal:
+//
+//              keys                                      a block's threads
+//   queries | T T . . |   T: a tile of 16 x 16           thread t: row t / 8 of the block's own,
+//           | T T T . |   .: never touched                         columns t % 8, t % 8 + 8, ... of the head
+//
+// Every sum has one owner and one order, so results do not change from run to run.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/attention/attention_parameters.hpp"
+#include "kernels/cuda/elements.cuh"
+
+namespace underlap::cuda {
+namespace {
+
+constexpr int kTile = 16;  // rows
+constexpr int kLanes = 8;  // threads of a row
+constexpr int kThreads = kTile * kLanes;
+constexpr int kMaxHeadSize = 256;
+
+/// The sizes of one call.
+struct Heads {
+  std::int64_t seq_length = 0;
+  std::int64_t tokens = 0;
+  int head_size = 0;
+  int heads = 0;
+  int groups = 0;
+  float scale = 0;
+
+  __host__ __device__ std::int64_t tiles() const { return (seq_length + kTile - 1) / kTile; }
+  __host__ __device__ int heads_per_group() const { return heads / groups; }
+};
+
+/// 16 rows of one head in shared memory. One float of padding keeps rows apart in the banks.
+struct Tile {
+  float* data = nullptr;
+  int stride = 0;
+
+  __device__ float* row(int r) const { return data + r * stride; }
+};
+
+/// What a block of `columns` heads or groups does: which sequence, which head or group, which tile of rows.
+struct Place {
+  std::int64_t start = 0;  ///< first token of the sequence
+  std::int64_t first = 0;  ///< position of the block's first row in its sequence
+  int column = 0;          ///< head or group
+
+  __device__ Place(const Heads& shape, int columns) {
+    const std::int64_t tiles = shape.tiles();
+    first = blockIdx.x % tiles * kTile;
+    column = static_cast<int>(blockIdx.x / tiles % columns);
+    start = blockIdx.x / tiles / columns * shape.seq_length;
+  }
+};
+
+__device__ int own_row() { return static_cast<int>(threadIdx.x) / kLanes; }
+__device__ int own_lane() { return static_cast<int>(threadIdx.x) % kLanes; }
+
+/// The `index`-th tile of the block's dynamic shared memory.
+__device__ Tile shared_tile(const Heads& shape, int index) {
+  const int stride = shape.head_size + 1;
+  return {reinterpret_cast<float*>(dynamic_shared_memory()) + index * kTile * stride, stride};
+}
+
+/// Widens the rows from position `first` of the sequence that begins at `start`, one head's columns, times `factor`.
+/// Rows past the sequence are zero.
+__device__ void load(const Tile& to, const Rows<bf16>& from, const Heads& shape, std::int64_t start, std::int64_t first,
+                     int column, float factor = 1) {
+  for (int i = static_cast<int>(threadIdx.x); i < kTile * shape.head_size; i += kThreads) {
+    const int r = i / shape.head_size, d = i % shape.head_size;
+    const bool inside = first + r < shape.seq_length;
+    const auto at = static_cast<std::int64_t>(column) * shape.head_size + d;
+    to.row(r)[d] = inside ? static_cast<float>(*from.at(start + first + r, at)) * factor : 0.0F;
+  }
+}
+
+__device__ float dot(const float* a, const float* b, int n) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i) sum = __fmaf_rn(a[i], b[i], sum);
+  return sum;
+}
+
+/// One row of a result: this thread's columns of it.
+template <int kColumns>
+struct OwnColumns {
+  float value[kColumns] = {};
+
+  __device__ void scale(float factor) {
+#pragma unroll
+    for (int i = 0; i < kColumns; ++i) value[i] *= factor;
+  }
+
+  /// += the sum of weights[j * step] * rows[j].
+  __device__ void add(const float* weights, int step, const Tile& rows, int head_size) {
+    for (int j = 0; j < kTile; ++j) {
+      const float weight = weights[j * step];
+      const float* const row = rows.row(j);
+#pragma unroll
+      for (int i = 0; i < kColumns; ++i) {
+        const int d = own_lane() + i * kLanes;
+        if (d < head_size) value[i] = __fmaf_rn(weight, row[d], value[i]);
+      }
+    }
+  }
+
+  __device__ void store(const Rows<bf16>& to, const Heads& shape, const Place& place, float factor) const {
+    const std::int64_t position = place.first + own_row();
+    if (position >= shape.seq_length) return;
+    bf16* const row = to.at(place.start + position, static_cast<std::int64_t>(place.column) * shape.head_size);
+#pragma unroll
+    for (int i = 0; i < kColumns; ++i) {
+      const int d = own_lane() + i * kLanes;
+      if (d < shape.head_size) row[d] = bf16(value[i] * factor);
+    }
+  }
+};
+
+using Square = float[kTile][kTile + 1];
+
+/// The largest score and the sum of exponentials of one query so far. All threads of a row hold the same.
+struct Softmax {
+  float largest = -std::numeric_limits<float>::infinity();
+  float total = 0;
+
+  /// Takes in a row of scores, which become exp(score - largest); returns what older sums are to be multiplied by.
+  /// All threads of the block call it.
+  __device__ float take_in(float* scores) {
+    float now = largest;
+    for (int j = 0; j < kTile; ++j) now = fmaxf(now, scores[j]);
+    __syncthreads();  // everybody has read the scores
+    for (int j = own_lane(); j < kTile; j += kLanes) scores[j] = expf(scores[j] - now);
+    __syncthreads();
+    const float factor = expf(largest - now);
+    total *= factor;
+    for (int j = 0; j < kTile; ++j) total += scores[j];
+    largest = now;
+    return factor;
+  }
+};
+
+template <int kColumns>
+__global__ void __launch_bounds__(kThreads)
+    forward_kernel(Heads shape, Rows<bf16> q, Rows<bf16> k, Rows<bf16> v, Rows<bf16> out, Rows<float> lse) {
+  __shared__ Square scores;
+  const Place place(shape, shape.heads);
+  const int group = place.column / shape.heads_per_group();
+  const Tile queries = shared_tile(shape, 0), keys = shared_tile(shape, 1), values = shared_tile(shape, 2);
+  const std::int64_t query = place.first + own_row();
+  float* const own_scores = scores[own_row()];
+  Softmax softmax;
+  OwnColumns<kColumns> sum;
+  load(queries, q, shape, place.start, place.first, place.column, shape.scale);
+  for (std::int64_t first = 0; first <= place.first; first += kTile) {
+    __syncthreads();  // the tile before is done with
+    load(keys, k, shape, place.start, first, group);
+    load(values, v, shape, place.start, first, group);
+    __syncthreads();
+    for (int j = own_lane(); j < kTile; j += kLanes)
+      own_scores[j] = first + j <= query ? dot(queries.row(own_row()), keys.row(j), shape.head_size)
+                                         : -std::numeric_limits<float>::infinity();
+    __syncthreads();
+    sum.scale(softmax.take_in(own_scores));
+    sum.add(own_scores, 1, values, shape.head_size);
+  }
+  sum.store(out, shape, place, 1 / softmax.total);
+  if (own_lane() == 0 && query < shape.seq_length)
+    *lse.at(place.column, place.start + query) = softmax.largest + logf(softmax.total);
+}
+
+/// delta [heads, tokens]: the inner product of out and dout of each query and head.
+__global__ void delta_kernel(Heads shape, Rows<bf16> out, Rows<bf16> dout, float* delta) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= shape.tokens * shape.heads) return;
+  const std::int64_t token = i % shape.tokens, column = i / shape.tokens * shape.head_size;
+  const bf16 *const a = out.at(token, column), *const b = dout.at(token, column);
+  float sum = 0;
+  for (int d = 0; d < shape.head_size; ++d) sum = __fmaf_rn(static_cast<float>(a[d]), static_cast<float>(b[d]), sum);
+  delta[i] = sum;
+}
+
+/// What the backward kernels read.
+struct BackwardInputs {
+  Rows<bf16> q, k, v, dout;
+  Rows<float> lse;
+  const float* delta = nullptr;  ///< [heads, tokens]
+};
+
+/// Fills a tile of probabilities and of the scores' gradients, [query][key], for queries and keys of one sequence from
+/// the given positions on; both are 0 where a query does not see a key. All threads of the block call it.
+__device__ void differentiate(const BackwardInputs& in, const Heads& shape, std::int64_t start, int head,
+                              std::int64_t first_query, std::int64_t first_key, Square& p, Square& ds) {
+  const Tile queries = shared_tile(shape, 0), douts = shared_tile(shape, 1);
+  const Tile keys = shared_tile(shape, 2), values = shared_tile(shape, 3);
+  const int r = own_row();
+  const std::int64_t query = first_query + r;
+  const bool inside = query < shape.seq_length;
+  const float lse = inside ? *in.lse.at(head, start + query) : 0.0F;
+  const float delta = inside ? in.delta[head * shape.tokens + start + query] : 0.0F;
+  for (int j = own_lane(); j < kTile; j += kLanes) {
+    const bool sees = inside && first_key + j <= query;
+    p[r][j] = sees ? expf(dot(queries.row(r), keys.row(j), shape.head_size) - lse) : 0.0F;
+    ds[r][j] = sees ? p[r][j] * (dot(douts.row(r), values.row(j), shape.head_size) - delta) : 0.0F;
+  }
+}
+
+template <int kColumns>
+__global__ void __launch_bounds__(kThreads) dq_kernel(Heads shape, BackwardInputs in, Rows<bf16> dq) {
+  __shared__ Square p, ds;
+  const Place place(shape, shape.heads);
+  const int group = place.column / shape.heads_per_group();
+  const Tile queries = shared_tile(shape, 0), douts = shared_tile(shape, 1);
+  const Tile keys = shared_tile(shape, 2), values = shared_tile(shape, 3);
+  OwnColumns<kColumns> sum;
+  load(queries, in.q, shape, place.start, place.first, place.column, shape.scale);
+  load(douts, in.dout, shape, place.start, place.first, place.column);
+  for (std::int64_t first = 0; first <= place.first; first += kTile) {
+    __syncthreads();
+    load(keys, in.k, shape, place.start, first, group);
+    load(values, in.v, shape, place.start, first, group);
+    __syncthreads();
+    differentiate(in, shape, place.start, place.column, place.first, first, p, ds);
+    __syncthreads();
+    sum.add(ds[own_row()], 1, keys, shape.head_size);
+  }
+  sum.store(dq, shape, place, shape.scale);
+}
+
+// Query heads of the group one after the other, each from the diagonal to the end of the sequence.
+template <int kColumns>
+__global__ void __launch_bounds__(kThreads) dk_dv_kernel(Heads shape, BackwardInputs in, Rows<bf16> dk, Rows<bf16> dv) {
+  __shared__ Square p, ds;
+  const Place place(shape, shape.groups);
+  const Tile queries = shared_tile(shape, 0), douts = shared_tile(shape, 1);
+  const Tile keys = shared_tile(shape, 2), values = shared_tile(shape, 3);
+  OwnColumns<kColumns> key_sum, value_sum;
+  load(keys, in.k, shape, place.start, place.first, place.column);
+  load(values, in.v, shape, place.start, place.first, place.column);
+  const int first_head = place.column * shape.heads_per_group();
+  for (int head = first_head; head < first_head + shape.heads_per_group(); ++head)
+    for (std::int64_t first = place.first; first < shape.seq_length; first += kTile) {
+      __syncthreads();
+      load(queries, in.q, shape, place.start, first, head, shape.scale);
+      load(douts, in.dout, shape, place.start, first, head);
+      __syncthreads();
+      differentiate(in, shape, place.start, head, first, place.first, p, ds);
+      __syncthreads();
+      key_sum.add(&ds[0][own_row()], kTile + 1, queries, shape.head_size);
+      value_sum.add(&p[0][own_row()], kTile + 1, douts, shape.head_size);
+    }
+  key_sum.store(dk, shape, place, 1);
+  value_sum.store(dv, shape, place, 1);
+}
+
+Heads heads_of(const Arguments& views) {
+  const auto parameters = views.parameters<kernels::AttentionParameters>();
+  if (parameters.head_size > kMaxHeadSize)
+    throw std::invalid_argument("attention without cuDNN has head sizes up to " + std::to_string(kMaxHeadSize) +
+                                ", not " + std::to_string(parameters.head_size));
+  return {.seq_length = parameters.seq_length,
+          .tokens = views[0].rows,
+          .head_size = static_cast<int>(parameters.head_size),
+          .heads = static_cast<int>(views[0].cols / parameters.head_size),
+          .groups = static_cast<int>(views[1].cols / parameters.head_size),
+          .scale = 1.0F / std::sqrt(static_cast<float>(parameters.head_size))};
+}
+
+/// A block for each tile of rows of `columns` heads or groups, with `tiles` tiles of shared memory.
+LaunchShape launch_shape(const Heads& shape, int columns, int tiles) {
+  return {.blocks = static_cast<unsigned>(shape.tokens / shape.seq_length * columns * shape.tiles()),
+          .threads = kThreads,
+          .shared_bytes = sizeof(float) * static_cast<std::size_t>(tiles * kTile * (shape.head_size + 1))};
+}
+
+/// Calls `body` with a template argument of as many columns as a thread has of a head of this size.
+template <class Body>
+void with_columns(int head_size, Body body) {
+  if (head_size <= 64) return body.template operator()<64 / kLanes>();
+  if (head_size <= 128) return body.template operator()<128 / kLanes>();
+  body.template operator()<kMaxHeadSize / kLanes>();
+}
+
+void forward_form(const Arguments& views, LaunchContext& context) {
+  const Heads shape = heads_of(views);
+  with_columns(shape.head_size, [&]<int kColumns>() {
+    launch(forward_kernel<kColumns>, launch_shape(shape, shape.heads, 3), context.stream, shape,
+           rows_of<bf16>(views[0]), rows_of<bf16>(views[1]), rows_of<bf16>(views[2]), rows_of<bf16>(views[3]),
+           rows_of<float>(views[4]));
+  });
+}
+
+void backward_form(const Arguments& views, LaunchContext& context) {
+  const Heads shape = heads_of(views);
+  const std::int64_t rows = shape.tokens * shape.heads;
+  auto* const delta = reinterpret_cast<float*>(context.workspace->take(rows * size_of(DataType::f32)));
+  const BackwardInputs in{.q = rows_of<bf16>(views[0]),
+                          .k = rows_of<bf16>(views[1]),
+                          .v = rows_of<bf16>(views[2]),
+                          .dout = rows_of<bf16>(views[5]),
+                          .lse = rows_of<float>(views[4]),
+                          .delta = delta};
+  launch(delta_kernel, {.blocks = blocks_for(rows, kThreads), .threads = kThreads}, context.stream, shape,
+         rows_of<bf16>(views[3]), in.dout, delta);
+  with_columns(shape.head_size, [&]<int kColumns>() {
+    launch(dq_kernel<kColumns>, launch_shape(shape, shape.heads, 4), context.stream, shape, in,
+           rows_of<bf16>(views[6]));
+    launch(dk_dv_kernel<kColumns>, launch_shape(shape, shape.groups, 4), context.stream, shape, in,
+           rows_of<bf16>(views[7]), rows_of<bf16>(views[8]));
+  });
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_attention() {
+  static constexpr std::array<CudaFormInfo, 2> forms{{
+      {"attention_forward", forward_form},
+      {"attention_backward", backward_form},
+  }};
+  return forms;
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: forward 2 bytes a logit, read once while the largest so far and the sum relative to it are kept, and 16
+// bytes a token; backward 4 bytes a logit. A row's sum is fp32, by thread, then warp, then block; the loss is fp64.
+#include <array>
+#include <cfloat>
+#include <cmath>
+
+#include "kernels/cross_entropy/cross_entropy_parameters.hpp"
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/math.cuh"
+#include "kernels/cuda/reduce.cuh"
+
+namespace underlap::cuda {
+namespace {
+
+using kernels::CrossEntropyParameters;
+
+/// sum of exp(x - largest) over some of a row.
+struct ExpSum {
+  float largest = -FLT_MAX;
+  float sum = 0;
+};
+
+struct JoinExpSums {
+  __device__ ExpSum operator()(const ExpSum& a, const ExpSum& b) const {
+    const float largest = fmaxf(a.largest, b.largest);
+    return {largest, a.sum * exp_fast(a.largest - largest) + b.sum * exp_fast(b.largest - largest)};
+  }
+};
+
+template <int N>
+__device__ void add_logits(ExpSum& total, const Group<bf16, N>& logits) {
+  float largest = total.largest;
+  for (int i = 0; i < N; ++i) largest = fmaxf(largest, static_cast<float>(logits.element[i]));
+  total.sum *= exp_fast(total.largest - largest);
+  total.largest = largest;
+  for (int i = 0; i < N; ++i) total.sum += exp_fast(static_cast<float>(logits.element[i]) - largest);
+}
+
+constexpr int kInFlight = 4;
+
+/// This thread's part of a row: groups of N, and single elements at its end.
+template <int N>
+__device__ ExpSum sum_of_row(const bf16* row, std::int64_t cols) {
+  ExpSum total;
+  const std::int64_t step = std::int64_t{blockDim.x} * N;
+  std::int64_t c = std::int64_t{threadIdx.x} * N;
+  for (; c + (kInFlight - 1) * step + N <= cols; c += kInFlight * step) {
+    Group<bf16, N> loaded[kInFlight];
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) loaded[k] = load<N>(row + c + k * step);
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) add_logits(total, loaded[k]);
+  }
+  for (; c + N <= cols; c += step) add_logits(total, load<N>(row + c));
+  for (; c < cols; ++c) add_logits(total, load<1>(row + c));
+  return total;
+}
+
+/// Whether row t's target is one of the vocabulary; reports it where not.
+__device__ bool is_valid(std::int32_t target, std::int64_t vocabulary, std::uint32_t* faults) {
+  if (target >= 0 && target < vocabulary) return true;
+  atomicOr(faults, std::uint32_t{kTargetOutsideVocabulary});
+  return false;
+}
+
+/// One row a block.
+template <int N>
+__global__ void cross_entropy_forward_kernel(Rows<const bf16> logits, const std::int32_t* targets, float* lse,
+                                             double* row_loss, std::uint32_t* faults) {
+  __shared__ float largest_of_warp[kMaxWarps], sum_of_warp[kMaxWarps];
+  const std::int64_t t = blockIdx.x;
+  const unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
+  ExpSum total = sum_of_row<N>(logits.at(t, 0), logits.cols);
+  const auto join_lanes = [](ExpSum value) {
+    for (int lanes = 1; lanes < static_cast<int>(kWarpThreads); lanes *= 2)
+      value = JoinExpSums()(
+          value, {__shfl_xor_sync(0xFFFFFFFFU, value.largest, lanes), __shfl_xor_sync(0xFFFFFFFFU, value.sum, lanes)});
+    return value;
+  };
+  total = join_lanes(total);
+  if (lane == 0) largest_of_warp[warp] = total.largest, sum_of_warp[warp] = total.sum;
+  __syncthreads();
+  if (warp != 0) return;
+  const bool has_warp = lane < blockDim.x / kWarpThreads;
+  total = join_lanes(has_warp ? ExpSum{largest_of_warp[lane], sum_of_warp[lane]} : ExpSum{});
+  if (lane != 0) return;
+  lse[t] = total.largest + logf(total.sum);
+  const std::int32_t target = targets[t];
+  row_loss[t] = is_valid(target, logits.cols, faults)
+                    ? static_cast<double>(lse[t]) - static_cast<double>(static_cast<float>(*logits.at(t, target)))
+                    : 0.0;
+}
+
+constexpr unsigned kLossThreads = 1024;
+
+/// One block.
+__global__ void add_losses_kernel(const double* row_loss, std::int64_t rows, double scale, float* loss) {
+  __shared__ double slots[kMaxWarps];
+  double sum = 0;
+  for (std::int64_t t = threadIdx.x; t < rows; t += kLossThreads) sum += row_loss[t];
+  sum = combine_block(sum, 0.0, slots, Plus());
+  if (threadIdx.x == 0) *loss = static_cast<float>(static_cast<double>(*loss) + scale * sum);
+}
+
+void forward_form(const Arguments& views, LaunchContext& context) {
+  const auto logits = rows_of<const bf16>(views[0]);
+  const int group = group_for(8, logits);
+  // A row of a large vocabulary fills a large block's loads in flight several times.
+  const std::int64_t groups = logits.cols / group;
+  const unsigned threads = groups >= 2048 ? 512 : groups >= 256 ? 128 : 32;
+  auto* const row_loss = reinterpret_cast<double*>(context.workspace->take(logits.rows * sizeof(double)));
+  launch(group == 1 ? cross_entropy_forward_kernel<1> : cross_entropy_forward_kernel<8>,
+         {.blocks = static_cast<unsigned>(logits.rows), .threads = threads}, context.stream, logits,
+         views[1].as<const std::int32_t>(), views[2].as<float>(), row_loss, context.faults);
+  launch(add_losses_kernel, {.blocks = 1, .threads = kLossThreads}, context.stream, row_loss, logits.rows,
+         views.parameters<CrossEntropyParameters>().scale, views[3].as<float>());
+}
+
+template <int N>
+__global__ void cross_entropy_backward_kernel(Rows<const bf16> logits, const std::int32_t* targets, const float* lse,
+                                              Rows<bf16> dlogits, float scale, std::uint32_t* faults) {
+  for_each_group<N, 2>(
+      logits.rows, logits.cols, [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(logits.at(r, c)); },
+      [&](auto n, std::int64_t r, std::int64_t c, auto group) {
+        const std::int32_t target = targets[r];
+        const float log_sum = lse[r];
+        if (c == 0) is_valid(target, logits.cols, faults);
+        for (int i = 0; i < n(); ++i) {
+          const float share = exp_fast(static_cast<float>(group.element[i]) - log_sum);
+          group.element[i] = narrowed<bf16>((c + i == target ? share - 1.0F : share) * scale);
+        }
+        store(dlogits.at(r, c), group);
+      });
+}
+
+void backward_form(const Arguments& views, LaunchContext& context) {
+  const auto logits = rows_of<const bf16>(views[0]);
+  const auto dlogits = rows_of<bf16>(views[3]);
+  const int group = group_for(8, logits, dlogits);
+  launch(group == 1 ? cross_entropy_backward_kernel<1> : cross_entropy_backward_kernel<8>,
+         blocks_of_groups(logits.rows, logits.cols, group, 2), context.stream, logits,
+         views[1].as<const std::int32_t>(), views[2].as<const float>(), dlogits,
+         static_cast<float>(views.parameters<CrossEntropyParameters>().scale), context.faults);
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_cross_entropy() {
+  static constexpr std::array<CudaFormInfo, 2> forms{{
+      {"cross_entropy_forward", forward_form},
+      {"cross_entropy_backward", backward_form},
+  }};
+  return forms;
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Combining one value of each thread, in an order that depends on the threads' indices alone.
+#include "kernels/cuda/launch.cuh"
+
+namespace underlap::cuda {
+
+inline constexpr unsigned kWarpThreads = 32;
+inline constexpr unsigned kMaxWarps = 32;
+
+/// The values of all 32 lanes combined, on every lane: neighbours first, then pairs, then fours. `combine` must give
+/// the same for (a, b) as for (b, a).
+template <class T, class Combine>
+__device__ T combine_warp(T value, Combine combine) {
+#pragma unroll
+  for (int lanes = 1; lanes < static_cast<int>(kWarpThreads); lanes *= 2)
+    value = combine(value, __shfl_xor_sync(0xFFFFFFFFU, value, lanes));
+  return value;
+}
+
+/// The values of all threads combined, on every thread of the first warp. blockDim.x is a multiple of 32. `slots` is
+/// shared memory for a value of each warp; nobody may touch it until the next barrier of the block.
+template <class T, class Combine>
+__device__ T combine_block(T value, T neutral, T* slots, Combine combine) {
+  const unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
+  value = combine_warp(value, combine);
+  if (lane == 0) slots[warp] = value;
+  __syncthreads();
+  if (warp != 0) return neutral;
+  return combine_warp(lane < blockDim.x / kWarpThreads ? slots[lane] : neutral, combine);
+}
+
+struct Plus {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+}  // namespace underlap::cuda

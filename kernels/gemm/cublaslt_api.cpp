@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gemm/cublaslt_api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "platform/errors.hpp"
+#include "platform/shared_library.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+// What version() counts in: 10000 a major release, 100 a minor one.
+constexpr std::size_t kOldest = 120'400;
+
+std::string version_text(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
+}
+
+// The descriptors are made by the library, so that a neighbouring release's layout of them does no harm.
+std::vector<std::string> library_names() {
+  if (CUBLAS_VER_MAJOR >= 13) return {"libcublasLt.so.13", "libcublasLt.so.12"};
+  return {"libcublasLt.so.12", "libcublasLt.so.13"};
+}
+
+}  // namespace
+
+CublasLtApi CublasLtApi::load() {
+  const SharedLibrary library = SharedLibrary::open(library_names());
+  CublasLtApi api;
+  library.require("cublasLtGetVersion", api.get_version);
+  const std::size_t version = api.get_version();
+  if (version < kOldest)
+    throw MachineError(fmt::format("{} is cuBLASLt {}; {} or newer is needed", library.path().string(),
+                                   version_text(version), version_text(kOldest)));
+  library.require("cublasLtGetStatusName", api.get_status_name);
+  library.require("cublasLtGetStatusString", api.get_status_string);
+  library.require("cublasLtCreate", api.create);
+  library.require("cublasLtDestroy", api.destroy);
+  library.require("cublasLtMatmulDescCreate", api.desc_create);
+  library.require("cublasLtMatmulDescSetAttribute", api.desc_set);
+  library.require("cublasLtMatmulDescDestroy", api.desc_destroy);
+  library.require("cublasLtMatrixLayoutCreate", api.layout_create);
+  library.require("cublasLtMatrixLayoutDestroy", api.layout_destroy);
+  library.require("cublasLtMatmulPreferenceCreate", api.preference_create);
+  library.require("cublasLtMatmulPreferenceSetAttribute", api.preference_set);
+  library.require("cublasLtMatmulPreferenceDestroy", api.preference_destroy);
+  library.require("cublasLtMatmulAlgoGetHeuristic", api.get_heuristic);
+  library.require("cublasLtMatmulAlgoConfigGetAttribute", api.algo_get);
+  library.require("cublasLtMatmul", api.matmul);
+  return api;
+}
+
+std::string CublasLtApi::version() const { return version_text(get_version()); }
+
+void CublasLtApi::check(cublasStatus_t status, const std::source_location& where) const {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  std::string_view file = where.file_name();
+  file.remove_prefix(std::min(file.size(), file.rfind('/') + 1));
+  throw MachineError(fmt::format("cuBLASLt {}: {}: {} ({}:{})", version(), get_status_name(status),
+                                 get_status_string(status), file, where.line()));
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gemm/matrix_products.hpp"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/cuda/check.hpp"
+#include "platform/errors.hpp"
+
+// cuBLASLt's matrices are stored by columns. A row-major [r, c] view is a column-major [c, r] matrix in the same place
+// with the same leading dimension, so what is asked of cuBLASLt is c^T = b^T a^T: b comes first, and neither operand is
+// copied. An operand that is to be transposed is transposed there too.
+
+namespace underlap::cuda {
+namespace {
+
+using kernels::GemmCall;
+
+/// Pointers that a kernel moves 16 bytes at a time from lie on multiples of this; cuBLASLt asks for no more.
+constexpr std::uintptr_t kLargestAlignment = 256;
+/// How many algorithms to look at; nearly always the first fits.
+constexpr int kCandidates = 8;
+
+template <class Handle>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, cublasStatus_t (*)(Handle)>;
+
+/// Calls `create(&handle, arguments...)` and owns what it made.
+template <class Handle, class Create, class... Arguments>
+Owned<Handle> make(const CublasLtApi& api, Create create, cublasStatus_t (*destroy)(Handle), Arguments... arguments) {
+  Handle handle = nullptr;
+  api.check(create(&handle, arguments...));
+  return {handle, destroy};
+}
+
+cudaDataType type_of(DataType type) {
+  if (type == DataType::bf16) return CUDA_R_16BF;
+  if (type == DataType::f32) return CUDA_R_32F;
+  throw std::invalid_argument(fmt::format("no matrix product has operands of type {}", to_string(type)));
+}
+
+/// The leading dimension, which a view of one row need not have.
+std::int64_t leading_dimension(const BoundView& view) { return std::max(view.leading_dimension, view.cols); }
+
+std::int64_t inner(const GemmCall& call) { return call.transpose_a ? call.a.rows : call.a.cols; }
+
+/// The largest power of two that divides the address, up to kLargestAlignment.
+std::uint32_t alignment(const BoundView& view) {
+  const auto address = reinterpret_cast<std::uintptr_t>(view.data) | kLargestAlignment;
+  return static_cast<std::uint32_t>(address & (~address + 1));
+}
+
+std::string describe(const GemmCall& call) {
+  return fmt::format("[{}, {}] {} {} [{}, {}]{} [{}, {}]{}, leading dimensions {}, {}, {}, aligned to {}, {}, {} bytes",
+                     call.c.rows, call.c.cols, to_string(call.c.dtype), call.accumulate ? "+=" : "=", call.a.rows,
+                     call.a.cols, call.transpose_a ? "^T" : "", call.b.rows, call.b.cols, call.transpose_b ? "^T" : "",
+                     call.a.leading_dimension, call.b.leading_dimension, call.c.leading_dimension, alignment(call.a),
+                     alignment(call.b), alignment(call.c));
+}
+
+Owned<cublasLtMatrixLayout_t> layout_of(const CublasLtApi& api, const BoundView& view) {
+  return make(api, api.layout_create, api.layout_destroy, type_of(view.dtype), static_cast<std::uint64_t>(view.cols),
+              static_cast<std::uint64_t>(view.rows), leading_dimension(view));
+}
+
+std::int64_t recommended_workspace() {
+  int device = 0, major = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  return std::int64_t{major >= 9 ? 32 : 4} << 20;
+}
+
+/// An attribute of an algorithm; 0 where this release of the library does not know it.
+int attribute(const CublasLtApi& api, const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t which,
+              std::size_t bytes = sizeof(std::uint32_t)) {
+  std::uint32_t value = 0;
+  std::size_t written = 0;
+  const auto status = api.algo_get(&algorithm, which, &value, bytes, &written);
+  return status == CUBLAS_STATUS_SUCCESS ? static_cast<int>(value) : 0;
+}
+
+}  // namespace
+
+/// A product that needs only its pointers.
+struct MatrixProducts::Prepared {
+  Owned<cublasLtMatmulDesc_t> operation;
+  Owned<cublasLtMatrixLayout_t> a, b, c;
+  float beta = 0;
+  cublasLtMatmulAlgo_t algorithm{};
+  ProductChoice choice;
+};
+
+MatrixProducts::MatrixProducts(const CublasLtApi& api)
+    : api_(api), workspace_bytes_(recommended_workspace()), handle_(make(api, api.create, api.destroy)) {}
+
+MatrixProducts::~MatrixProducts() = default;
+
+MatrixProducts::Key MatrixProducts::key_of(const GemmCall& call, int sm_budget) const {
+  return {call.c.rows,
+          call.c.cols,
+          inner(call),
+          leading_dimension(call.a),
+          leading_dimension(call.b),
+          leading_dimension(call.c),
+          static_cast<std::int64_t>(call.c.dtype),
+          (call.transpose_a ? 1 : 0) + (call.transpose_b ? 2 : 0),
+          call.accumulate ? 1 : 0,
+          alignment(call.a),
+          alignment(call.b),
+          alignment(call.c),
+          sm_budget};
+}
+
+const MatrixProducts::Prepared& MatrixProducts::prepared_for(const GemmCall& call, int sm_budget) {
+  const Key key = key_of(call, sm_budget);
+  const auto found = prepared_.find(key);
+  if (found != prepared_.end()) return *found->second;
+  return *prepared_.emplace(key, prepare(call, sm_budget)).first->second;
+}
+
+std::unique_ptr<MatrixProducts::Prepared> MatrixProducts::prepare(const GemmCall& call, int sm_budget) const {
+  Prepared prepared{.operation = make(api_, api_.desc_create, api_.desc_destroy, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                    .a = layout_of(api_, call.a),
+                    .b = layout_of(api_, call.b),
+                    .c = layout_of(api_, call.c),
+                    .beta = call.accumulate ? 1.0F : 0.0F,
+                    .choice = {.product = describe(call), .sm_budget = sm_budget}};
+  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
+    api_.check(api_.desc_set(prepared.operation.get(), which, &value, sizeof value));
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
+  set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N));
+  if (sm_budget > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(sm_budget));
+  choose(prepared, call);
+  return std::make_unique<Prepared>(std::move(prepared));
+}
+
+void MatrixProducts::choose(Prepared& prepared, const GemmCall& call) const {
+  const auto preference = make(api_, api_.preference_create, api_.preference_destroy);
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
+    api_.check(api_.preference_set(preference.get(), which, &value, sizeof value));
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes_));
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(call.b));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(call.a));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(call.c));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(call.c));
+
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
+  int num_found = 0;
+  const auto status =
+      api_.get_heuristic(handle_.get(), prepared.operation.get(), prepared.b.get(), prepared.a.get(), prepared.c.get(),
+                         prepared.c.get(), preference.get(), kCandidates, found.data(), &num_found);
+  const auto end = found.begin() + num_found;
+  const auto first = std::find_if(found.begin(), end, [&](const cublasLtMatmulHeuristicResult_t& candidate) {
+    return candidate.state == CUBLAS_STATUS_SUCCESS &&
+           candidate.workspaceSize <= static_cast<std::size_t>(workspace_bytes_);
+  });
+  if (status != CUBLAS_STATUS_SUCCESS || first == end)
+    throw MachineError(fmt::format("cuBLASLt {} has no algorithm for {}, {} multiprocessors, {} bytes of workspace: {}",
+                                   api_.version(), prepared.choice.product,
+                                   prepared.choice.sm_budget == 0 ? "all" : std::to_string(prepared.choice.sm_budget),
+                                   workspace_bytes_, api_.get_status_name(status)));
+  prepared.algorithm = first->algo;
+  ProductChoice& choice = prepared.choice;
+  choice.waves = first->wavesCount;
+  choice.workspace_bytes = static_cast<std::int64_t>(first->workspaceSize);
+  choice.algorithm = attribute(api_, first->algo, CUBLASLT_ALGO_CONFIG_ID);
+  choice.tile = attribute(api_, first->algo, CUBLASLT_ALGO_CONFIG_TILE_ID);
+  choice.stages = attribute(api_, first->algo, CUBLASLT_ALGO_CONFIG_STAGES_ID);
+  choice.split_k = attribute(api_, first->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+  choice.reduction_scheme = attribute(api_, first->algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+  choice.swizzle = attribute(api_, first->algo, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING);
+  choice.inner_shape = attribute(api_, first->algo, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, sizeof(std::uint16_t));
+  choice.cluster_shape = attribute(api_, first->algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, sizeof(std::uint16_t));
+}
+
+void MatrixProducts::enqueue(const GemmCall& call, const LaunchContext& context) {
+  const Prepared& prepared = prepared_for(call, context.sm_budget);
+  constexpr float kAlpha = 1;
+  void* const workspace = context.workspace->take(workspace_bytes_);
+  api_.check(api_.matmul(handle_.get(), prepared.operation.get(), &kAlpha, call.b.data, prepared.b.get(), call.a.data,
+                         prepared.a.get(), &prepared.beta, call.c.data, prepared.c.get(), call.c.data, prepared.c.get(),
+                         &prepared.algorithm, workspace, static_cast<std::size_t>(workspace_bytes_), context.stream));
+}
+
+std::vector<ProductChoice> MatrixProducts::choices() const {
+  std::vector<ProductChoice> all;
+  for (const auto& [key, prepared] : prepared_) all.push_back(prepared->choice);
+  return all;
+}
+
+std::string to_string(const ProductChoice& c) {
+  return fmt::format(
+      "{}, SM budget {}: algorithm {}, tile {}, stages {}, inner shape {}, cluster {}, split-k {}, reduction scheme "
+      "{}, "
+      "swizzle {}, {:.2f} waves, {} bytes of workspace",
+      c.product, c.sm_budget, c.algorithm, c.tile, c.stages, c.inner_shape, c.cluster_shape, c.split_k,
+      c.reduction_scheme, c.swizzle, c.waves, c.workspace_bytes);
+}
+
+}  // namespace underlap::cuda

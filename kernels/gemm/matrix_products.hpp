@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/launch_context.hpp"
+#include "kernels/gemm/cublaslt_api.hpp"
+#include "kernels/gemm/gemm.hpp"
+
+namespace underlap::cuda {
+
+/// What cuBLASLt chose for one kind of product. Numbers are the library's own.
+struct ProductChoice {
+  std::string product;  ///< as "[m, n] bf16 += [k, m]^T [k, n], ..."
+  int sm_budget = 0;    ///< asked for; 0: none
+  int algorithm = 0;
+  int tile = 0;
+  int stages = 0;
+  int inner_shape = 0;
+  int cluster_shape = 0;
+  int split_k = 0;
+  int reduction_scheme = 0;
+  int swizzle = 0;
+  float waves = 0;
+  std::int64_t workspace_bytes = 0;  ///< that the algorithm needs
+};
+
+/// One line, for results and logs.
+std::string to_string(const ProductChoice& choice);
+
+/// Whether a kernel of `blocks` blocks kept to `sm_budget` multiprocessors: no more blocks than multiprocessors can
+/// never run on more. cuBLASLt may ignore the budget (algorithms that are not persistent do), so the traced grid is
+/// what decides. A budget of 0 is always kept.
+constexpr bool keeps_sm_budget(std::int64_t blocks, int sm_budget) { return sm_budget == 0 || blocks <= sm_budget; }
+
+/// Matrix products of one device through cuBLASLt: bf16 operands, fp32 sums, c bf16 or f32.
+///
+/// What a product needs beside its pointers is made at its first use and kept, by shape, leading dimensions, types,
+/// transpositions, alignment of the pointers and SM budget; after that a product is one look-up and one call.
+/// c += a b is formed as 1 * (a b) + 1 * c in fp32 and rounded once, also where c is bf16: reduction schemes that would
+/// round partial sums to c's type, which are also the ones that add into c itself, are not admitted. What is left
+/// (no split of k, or partial sums in fp32 that a second pass adds in order) uses no atomics: the same product on the
+/// same device gives the same bits. Another SM budget, alignment or release of cuBLASLt may choose another algorithm,
+/// and so other bits.
+///
+/// For one thread at a time, whose current device is the one that the object was made on.
+class MatrixProducts {
+ public:
+  /// Makes a handle on the current device. Throws MachineError.
+  explicit MatrixProducts(const CublasLtApi& api);
+  ~MatrixProducts();
+  MatrixProducts(const MatrixProducts&) = delete;
+  MatrixProducts& operator=(const MatrixProducts&) = delete;
+
+  /// Enqueues `call` on the context's stream; its views are in device memory. Takes workspace_bytes() of the context's
+  /// workspace. Throws MachineError naming the product where cuBLASLt has no algorithm for it.
+  void enqueue(const kernels::GemmCall& call, const LaunchContext& context);
+
+  /// Of each stream: 32 MiB from compute capability 9 on, 4 MiB before, what NVIDIA recommends.
+  std::int64_t workspace_bytes() const { return workspace_bytes_; }
+
+  /// Every kind of product so far, in a fixed order.
+  std::vector<ProductChoice> choices() const;
+
+ private:
+  struct Prepared;
+  using Key = std::array<std::int64_t, 13>;
+
+  Key key_of(const kernels::GemmCall& call, int sm_budget) const;
+  const Prepared& prepared_for(const kernels::GemmCall& call, int sm_budget);
+  std::unique_ptr<Prepared> prepare(const kernels::GemmCall& call, int sm_budget) const;
+  void choose(Prepared& prepared, const kernels::GemmCall& call) const;
+
+  CublasLtApi api_;
+  std::int64_t workspace_bytes_ = 0;
+  std::unique_ptr<cublasLtContext, decltype(&cublasLtDestroy)> handle_;
+  std::map<Key, std::unique_ptr<Prepared>> prepared_;
+};
+
+}  // namespace underlap::cuda

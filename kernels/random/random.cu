@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: out once; bound by fp64 arithmetic, and used before training only. The random bits are those of the CPU
+// form. Logarithm, sine and cosine are the device's fp64 ones, which differ from the host's in the last bits: after
+// rounding to fp32 about one deviate in 10^7 differs, by one unit in its last place.
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/cuda/elements.cuh"
+#include "kernels/random/random_parameters.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+using kernels::RandomParameters;
+
+/// The first two words of Philox 4x32 with 10 rounds, for the counter (pair, 0).
+__device__ uint2 philox(std::uint64_t pair, std::uint64_t key) {
+  uint4 counter{static_cast<unsigned>(pair), static_cast<unsigned>(pair >> 32), 0, 0};
+  auto key_low = static_cast<unsigned>(key);
+  auto key_high = static_cast<unsigned>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const unsigned a_low = 0xD2511F53U * counter.x, a_high = __umulhi(0xD2511F53U, counter.x);
+    const unsigned b_low = 0xCD9E8D57U * counter.z, b_high = __umulhi(0xCD9E8D57U, counter.z);
+    counter = {b_high ^ counter.y ^ key_low, b_low, a_high ^ counter.w ^ key_high, a_low};
+    key_low += 0x9E3779B9U;
+    key_high += 0xBB67AE85U;
+  }
+  return {counter.x, counter.y};
+}
+
+/// Normal deviates 2 * pair and 2 * pair + 1 of the stream.
+__device__ double2 normal_pair(std::uint64_t seed, std::uint64_t pair) {
+  const uint2 words = philox(pair, seed);
+  constexpr double kUnit = 1.0 / 4294967296.0;
+  const double radius = sqrt(-2.0 * log((words.x + 0.5) * kUnit));
+  const double angle = 2.0 * std::numbers::pi * (words.y + 0.5) * kUnit;
+  return {radius * cos(angle), radius * sin(angle)};
+}
+
+template <class T, int N>
+__global__ void random_normal_kernel(Rows<T> out, std::int64_t cols, RandomParameters p) {
+  for_each_group<N, 1>(
+      out.rows, out.cols, [](auto, std::int64_t, std::int64_t) { return 0; },
+      [&](auto n, std::int64_t r, std::int64_t c, int) {
+        const auto first = static_cast<std::uint64_t>(p.first_index + r * cols + c);
+        double2 pair = normal_pair(p.seed, first / 2);
+        Group<T, n()> group;
+        for (int i = 0; i < n(); ++i) {
+          const std::uint64_t index = first + static_cast<std::uint64_t>(i);
+          if (i > 0 && index % 2 == 0) pair = normal_pair(p.seed, index / 2);
+          group.element[i] = narrowed<T>(static_cast<float>(p.stddev * (index % 2 == 0 ? pair.x : pair.y)));
+        }
+        store(out.at(r, c), group);
+      });
+}
+
+template <class T>
+void launch_random(const Arguments& views, LaunchContext& context) {
+  constexpr int kWide = 16 / sizeof(T);
+  Rows<T> out = rows_of<T>(views[0]);
+  flatten(out);
+  const int group = group_for(kWide, out);
+  launch(group == 1 ? random_normal_kernel<T, 1> : random_normal_kernel<T, kWide>,
+         blocks_of_groups(out.rows, out.cols, group, 1), context.stream, out, out.cols,
+         views.parameters<RandomParameters>());
+}
+
+void random_normal_form(const Arguments& views, LaunchContext& context) {
+  if (views[0].dtype == DataType::f32) return launch_random<float>(views, context);
+  launch_random<bf16>(views, context);
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_random() {
+  static constexpr std::array<CudaFormInfo, 1> forms{{{"random_normal", random_normal_form}}};
+  return forms;
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: what is summed once, and 8 KiB of partial sums. The order of a sum depends on shape and alignment alone: not
+// on the device, nor on which block runs when.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/reduce.cuh"
+#include "kernels/reduction/reduction_parameters.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+using kernels::ReductionParameters;
+
+constexpr unsigned kThreads = 256;
+/// One wave of full multiprocessors on an H200, and the same number everywhere.
+constexpr int kMaxPartials = 1024;
+
+/// Partial sum number blockIdx.x of the squares, in fp64.
+template <class T, int N>
+__global__ void sum_of_squares_kernel(Rows<const T> x, double* partials) {
+  __shared__ double slots[kMaxWarps];
+  double sum = 0;
+  for_each_group<N, 4>(
+      x.rows, x.cols, [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(x.at(r, c)); },
+      [&](auto n, std::int64_t, std::int64_t, const auto& group) {
+        for (int i = 0; i < n(); ++i) {
+          const auto value = static_cast<double>(static_cast<float>(group.element[i]));
+          sum = __fma_rn(value, value, sum);  // the square of a float is exact in fp64
+        }
+      });
+  sum = combine_block(sum, 0.0, slots, Plus());
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+/// One block.
+__global__ void add_partials_kernel(const double* partials, int num_partials, float* out) {
+  __shared__ double slots[kMaxWarps];
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < num_partials; i += kThreads) sum += partials[i];
+  sum = combine_block(sum, 0.0, slots, Plus());
+  if (threadIdx.x == 0) *out = static_cast<float>(static_cast<double>(*out) + sum);
+}
+
+template <class T>
+void launch_sum_of_squares(const Arguments& views, LaunchContext& context) {
+  constexpr int kWide = 16 / sizeof(T);
+  auto x = rows_of<const T>(views[0]);
+  flatten(x);
+  const int group = group_for(kWide, x);
+  LaunchShape shape = blocks_of_groups(x.rows, x.cols, group, 4);
+  shape.blocks = std::min<unsigned>(shape.blocks, kMaxPartials);
+  auto* const partials = reinterpret_cast<double*>(context.workspace->take(shape.blocks * sizeof(double)));
+  launch(group == 1 ? sum_of_squares_kernel<T, 1> : sum_of_squares_kernel<T, kWide>, shape, context.stream, x,
+         partials);
+  launch(add_partials_kernel, {.blocks = 1, .threads = kThreads}, context.stream, partials, shape.blocks,
+         views[1].as<float>());
+}
+
+void sum_of_squares_form(const Arguments& views, LaunchContext& context) {
+  if (views[0].dtype == DataType::f32) return launch_sum_of_squares<float>(views, context);
+  launch_sum_of_squares<bf16>(views, context);
+}
+
+/// One thread.
+__global__ void clip_factor_kernel(const float* sum_of_squares, float* factor, double max_norm) {
+  const auto sum = static_cast<double>(*sum_of_squares);
+  if (max_norm == 0) {
+    *factor = 1.0F;
+  } else if (!(fabs(sum) <= std::numeric_limits<double>::max())) {
+    *factor = std::numeric_limits<float>::quiet_NaN();
+  } else {
+    *factor = static_cast<float>(fmin(1.0, max_norm / (sqrt(sum) + 1e-6)));
+  }
+}
+
+void clip_factor_form(const Arguments& views, LaunchContext& context) {
+  launch(clip_factor_kernel, {.blocks = 1, .threads = 1}, context.stream, views[0].as<const float>(),
+         views[1].as<float>(), views.parameters<ReductionParameters>().value);
+}
+
+/// Slots loaded before the first of them is added.
+constexpr int kSlotsInFlight = 4;
+
+/// Adds the group of `n` columns at `col` of all slots in slot order: as the CPU form does, to the bit.
+template <int N, class From>
+__device__ void add_slots(const Rows<const From>& slots, std::int64_t col, float* total) {
+  for (std::int64_t first = 0; first < slots.rows; first += kSlotsInFlight) {
+    Group<From, N> group[kSlotsInFlight];
+#pragma unroll
+    for (int k = 0; k < kSlotsInFlight; ++k)
+      group[k] = load<N>(slots.at(first + k < slots.rows ? first + k : first, col));
+#pragma unroll
+    for (int k = 0; k < kSlotsInFlight; ++k)
+      if (first + k < slots.rows)
+        for (int i = 0; i < N; ++i) total[i] += static_cast<float>(group[k].element[i]);
+  }
+}
+
+template <class From, class To, int N>
+__global__ void sum_slots_kernel(Rows<const From> slots, Rows<To> out, float factor) {
+  for_each_group<N, 1>(
+      1, out.cols, [](auto, std::int64_t, std::int64_t) { return 0; },
+      [&](auto n, std::int64_t, std::int64_t col, int) {
+        float total[n()] = {};
+        add_slots<n()>(slots, col, total);
+        Group<To, n()> group;
+        for (int i = 0; i < n(); ++i) group.element[i] = narrowed<To>(total[i] * factor);
+        store(out.at(0, col), group);
+      });
+}
+
+template <class From, class To>
+void launch_sum_slots(const Arguments& views, LaunchContext& context) {
+  const auto slots = rows_of<const From>(views[0]);
+  const auto out = rows_of<To>(views[1]);
+  const int group = group_for(8, slots, out);
+  launch(group == 1 ? sum_slots_kernel<From, To, 1> : sum_slots_kernel<From, To, 8>,
+         blocks_of_groups(1, out.cols, group, 1), context.stream, slots, out,
+         static_cast<float>(views.parameters<ReductionParameters>().value));
+}
+
+template <class From>
+void launch_sum_slots_from(const Arguments& views, LaunchContext& context) {
+  if (views[1].dtype == DataType::f32) return launch_sum_slots<From, float>(views, context);
+  launch_sum_slots<From, bf16>(views, context);
+}
+
+void sum_slots_form(const Arguments& views, LaunchContext& context) {
+  if (views[0].dtype == DataType::f32) return launch_sum_slots_from<float>(views, context);
+  launch_sum_slots_from<bf16>(views, context);
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_reduction() {
+  static constexpr std::array<CudaFormInfo, 3> forms{{
+      {"sum_of_squares", sum_of_squares_form},
+      {"clip_factor", clip_factor_form},
+      {"sum_slots", sum_slots_form},
+  }};
+  return forms;
+}
+
+}  // namespace underlap::cuda

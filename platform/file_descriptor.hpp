@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+namespace underlap {
+
+/// A file descriptor that is closed with its owner; -1: none.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int number) : number_(number) {}
+  ~FileDescriptor() { reset(); }
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    if (this != &other) reset(), number_ = std::exchange(other.number_, -1);
+    return *this;
+  }
+
+  int get() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+  void reset() noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace underlap

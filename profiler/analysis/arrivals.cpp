@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/arrivals.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace underlap::analysis {
+namespace {
+
+// One clock, read at two moments beside the wall clock, differs by what the wall clock was corrected in between.
+constexpr std::int64_t kSameClockNs = 100'000;
+
+// One collective: the slice of each member.
+using Members = std::map<std::int32_t, std::size_t>;
+
+enum class Wanted { synchronising, ends_together };
+
+bool is_wanted(const CommunicationRecord& record, Wanted wanted) {
+  return !record.transfers.empty() && std::ranges::all_of(record.transfers, [&](const TransferRecord& transfer) {
+    switch (transfer.collective) {
+      case Collective::all_reduce:
+      case Collective::all_gather:
+      case Collective::reduce_scatter: return true;
+      case Collective::all_to_all: return wanted == Wanted::synchronising;
+      default: return false;
+    }
+  });
+}
+
+std::int32_t rank_of(const Trace& trace, std::size_t slice) { return trace.tracks[trace.track(slice)].rank; }
+
+// The collectives of which every member is in the trace, once.
+std::vector<Members> complete_collectives(const Trace& trace, Wanted wanted) {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Members> found;
+  std::set<std::pair<std::uint32_t, std::uint64_t>> ambiguous;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const CommunicationRecord* record = trace.communication(i);
+    if (record == nullptr || !is_wanted(*record, wanted)) continue;
+    const std::pair key(record->group, record->sequence);
+    if (!found[key].emplace(rank_of(trace, i), i).second) ambiguous.insert(key);
+  }
+  std::vector<Members> complete;
+  for (auto& [key, members] : found)
+    if (members.size() > 1 && members.size() == trace.groups[key.first].ranks.size() && !ambiguous.contains(key))
+      complete.push_back(std::move(members));
+  return complete;
+}
+
+std::int64_t median(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Whether the snapshots of all ranks tell of one clock: the first of each rank, against the wall clock.
+bool share_one_clock(const Trace& trace, const std::set<std::int32_t>& ranks) {
+  std::map<std::int32_t, std::int64_t> behind_wall;
+  for (const ClockSnapshot& clock : trace.clocks) behind_wall.emplace(clock.rank, clock.unix_ns - clock.device_ns);
+  if (behind_wall.empty()) return false;
+  return std::ranges::all_of(ranks, [&](std::int32_t rank) {
+    const auto found = behind_wall.find(rank);
+    return found != behind_wall.end() && std::abs(found->second - behind_wall.begin()->second) <= kSameClockNs;
+  });
+}
+
+// Differences of ends of two ranks, by (aligned rank, other rank).
+using Differences = std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int64_t>>;
+
+Differences differences_of_ends(const Trace& trace, const std::vector<Members>& collectives) {
+  Differences differences;
+  for (const Members& members : collectives)
+    for (const auto& [rank, slice] : members)
+      for (const auto& [other, other_slice] : members)
+        if (rank != other) differences[{rank, other}].push_back(trace.end_ns(other_slice) - trace.end_ns(slice));
+  return differences;
+}
+
+void align_reachable(const Differences& differences, std::map<std::int32_t, std::int64_t>& offset_ns) {
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const auto& [pair, ends] : differences) {
+      const auto from = offset_ns.find(pair.first);
+      if (from == offset_ns.end() || offset_ns.contains(pair.second)) continue;
+      offset_ns[pair.second] = from->second + median(ends);
+      grew = true;
+    }
+  }
+}
+
+std::int64_t largest_error(const Trace& trace, const std::vector<Members>& collectives,
+                           const std::map<std::int32_t, std::int64_t>& offset_ns) {
+  std::int64_t largest = 0;
+  for (const Members& members : collectives) {
+    std::vector<std::int64_t> ends;
+    for (const auto& [rank, slice] : members) ends.push_back(trace.end_ns(slice) - offset_ns.at(rank));
+    const std::int64_t common = median(ends);
+    for (const std::int64_t end : ends) largest = std::max(largest, std::abs(end - common));
+  }
+  return largest;
+}
+
+}  // namespace
+
+ClockAlignment align_clocks(const Trace& trace) {
+  std::set<std::int32_t> ranks;
+  for (const Track& track : trace.tracks) ranks.insert(track.rank);
+  const std::vector<Members> collectives = complete_collectives(trace, Wanted::ends_together);
+  ClockAlignment alignment;
+  alignment.num_collectives = static_cast<std::int64_t>(collectives.size());
+  if (!share_one_clock(trace, ranks)) {
+    const Differences differences = differences_of_ends(trace, collectives);
+    for (const std::int32_t rank : ranks) {
+      if (alignment.offset_ns.contains(rank)) continue;
+      alignment.offset_ns[rank] = 0;
+      align_reachable(differences, alignment.offset_ns);
+    }
+  }
+  for (const std::int32_t rank : ranks) alignment.offset_ns.emplace(rank, 0);
+  if (!collectives.empty()) alignment.residual_ns = largest_error(trace, collectives, alignment.offset_ns);
+  return alignment;
+}
+
+std::int64_t find_arrivals(Trace& trace, const ClockAlignment& alignment) {
+  std::int64_t found = 0;
+  for (const Members& members : complete_collectives(trace, Wanted::synchronising)) {
+    std::int64_t last = trace.start_ns()[members.begin()->second] - alignment.offset_ns.at(members.begin()->first);
+    for (const auto& [rank, slice] : members)
+      last = std::max(last, trace.start_ns()[slice] - alignment.offset_ns.at(rank));
+    for (const auto& [rank, slice] : members) {
+      if (trace.communication(slice)->last_arrival_ns != -1) continue;
+      trace.set_last_arrival(slice, last + alignment.offset_ns.at(rank));
+      ++found;
+    }
+  }
+  return found;
+}
+
+}  // namespace underlap::analysis

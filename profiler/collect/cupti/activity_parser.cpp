@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/collect/cupti/activity_parser.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "platform/errors.hpp"
+#include "profiler/collect/cupti/record_layouts.hpp"
+
+namespace underlap::cupti {
+namespace {
+
+constexpr std::size_t kAlignment = 8;
+
+using Bytes = std::span<const std::uint8_t>;
+
+// Copies, because a buffer read from a file need not be aligned.
+template <class Value>
+Value read(Bytes record, std::size_t offset) {
+  Value value;
+  std::memcpy(&value, record.data() + offset, sizeof(value));
+  return value;
+}
+
+std::uint32_t u32(Bytes record, std::size_t offset) { return read<std::uint32_t>(record, offset); }
+std::uint64_t u64(Bytes record, std::size_t offset) { return read<std::uint64_t>(record, offset); }
+std::int32_t i32(Bytes record, std::size_t offset) { return read<std::int32_t>(record, offset); }
+
+constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+
+struct Times {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+// CUPTI writes zeros where it could not take a time.
+std::optional<Times> times_of(Bytes record, std::size_t offset, const char* what, Activities& activities) {
+  const std::uint64_t start = u64(record, offset);
+  const std::uint64_t end = u64(record, offset + 8);
+  const char* fault = nullptr;
+  if (start == 0 || end == 0)
+    fault = "without times";
+  else if (start > kLargest || end > kLargest)
+    fault = "with a time out of range";
+  else if (end < start)
+    fault = "that ends before it starts";
+  if (fault != nullptr) {
+    ++activities.skipped[fmt::format("{} {}", what, fault)];
+    return std::nullopt;
+  }
+  return Times{static_cast<std::int64_t>(start), static_cast<std::int64_t>(end)};
+}
+
+std::optional<std::int64_t> size_of(Bytes record, const char* what, Activities& activities) {
+  const std::uint64_t bytes = u64(record, 8);
+  if (bytes <= kLargest) return static_cast<std::int64_t>(bytes);
+  ++activities.skipped[fmt::format("{} of an impossible size", what)];
+  return std::nullopt;
+}
+
+CopyKind copy_kind_of(std::uint8_t kind) {
+  switch (kind) {
+    case 1:
+    case 3: return CopyKind::host_to_device;  // 3: to an array
+    case 2:
+    case 4: return CopyKind::device_to_host;  // 4: from an array
+    case 5:
+    case 6:
+    case 7:
+    case 8: return CopyKind::device_to_device;  // 5, 6, 7: with arrays
+    case 9: return CopyKind::host_to_host;
+    case 10: return CopyKind::peer_to_peer;
+    default: return CopyKind::other;
+  }
+}
+
+Extent extent_of(Bytes record, std::size_t offset) {
+  return {i32(record, offset), i32(record, offset + 4), i32(record, offset + 8)};
+}
+
+bool is_possible(const Extent& extent) { return extent.x > 0 && extent.y > 0 && extent.z > 0; }
+
+void add_kernel(Bytes record, const ActivityParser::NameAt& name_at, Activities& activities) {
+  const auto times = times_of(record, 16, "kernel", activities);
+  if (!times) return;
+  KernelActivity kernel{.at = {.start_ns = times->start_ns,
+                               .end_ns = times->end_ns,
+                               .device = u32(record, 40),
+                               .context = u32(record, 44),
+                               .stream = u32(record, 48),
+                               .correlation = u32(record, 92),
+                               .graph_node = u64(record, 144)},
+                        .grid = extent_of(record, 52),
+                        .block = extent_of(record, 64),
+                        .registers = read<std::uint16_t>(record, 6),
+                        .static_shared_bytes = i32(record, 76),
+                        .dynamic_shared_bytes = i32(record, 80)};
+  if (!is_possible(kernel.grid) || !is_possible(kernel.block)) {
+    ++activities.skipped["kernel with an impossible grid or block"];
+    return;
+  }
+  const auto name = name_at(u64(record, 104));
+  if (!name) ++activities.skipped["name of a kernel (the kernel is kept)"];
+  kernel.name = name.value_or(kNoName);
+  activities.kernels.push_back(kernel);
+}
+
+// Both copy records begin alike; they differ from the correlation id on.
+void add_copy(Bytes record, bool is_peer, Activities& activities) {
+  const auto times = times_of(record, 16, "copy", activities);
+  const auto bytes = size_of(record, "copy", activities);
+  if (!times || !bytes) return;
+  const std::uint32_t device = u32(record, 32);
+  activities.copies.push_back({.at = {.start_ns = times->start_ns,
+                                      .end_ns = times->end_ns,
+                                      .device = device,
+                                      .context = u32(record, 36),
+                                      .stream = u32(record, 40),
+                                      .correlation = u32(record, is_peer ? 60 : 44),
+                                      .graph_node = u64(record, is_peer ? 72 : 64)},
+                               .kind = copy_kind_of(record[4]),
+                               .is_peer = is_peer,
+                               .bytes = *bytes,
+                               .source_device = is_peer ? u32(record, 44) : device,
+                               .destination_device = is_peer ? u32(record, 52) : device});
+}
+
+void add_memset(Bytes record, Activities& activities) {
+  const auto times = times_of(record, 16, "memset", activities);
+  const auto bytes = size_of(record, "memset", activities);
+  if (!times || !bytes) return;
+  activities.memsets.push_back({.at = {.start_ns = times->start_ns,
+                                       .end_ns = times->end_ns,
+                                       .device = u32(record, 32),
+                                       .context = u32(record, 36),
+                                       .stream = u32(record, 40),
+                                       .correlation = u32(record, 44),
+                                       .graph_node = u64(record, 64)},
+                                .bytes = *bytes});
+}
+
+void add_synchronization(Bytes record, Activities& activities) {
+  const auto times = times_of(record, 8, "synchronization", activities);
+  if (!times) return;
+  const std::uint32_t kind = u32(record, 4);
+  activities.synchronizations.push_back({.start_ns = times->start_ns,
+                                         .end_ns = times->end_ns,
+                                         .kind = static_cast<SynchronizationKind>(kind <= 4 ? kind : 0),
+                                         .correlation = u32(record, 24),
+                                         .context = u32(record, 28),
+                                         .stream = u32(record, 32),
+                                         .event = u32(record, 36),
+                                         .event_record = record.size() >= 48 ? u64(record, 40) : 0});
+}
+
+void add_event(Bytes record, Activities& activities) {
+  activities.events.push_back({.correlation = u32(record, 4),
+                               .context = u32(record, 8),
+                               .stream = u32(record, 12),
+                               .event = u32(record, 16),
+                               .record = record.size() >= 56 ? u64(record, 48) : 0});
+}
+
+void add_overhead(Bytes record, Activities& activities) {
+  const auto times = times_of(record, 24, "overhead", activities);
+  if (!times) return;
+  activities.overheads.push_back(
+      {.start_ns = times->start_ns, .end_ns = times->end_ns, .kind = u32(record, 4), .correlation = u32(record, 40)});
+}
+
+void add_api_call(Bytes record, bool is_runtime, Activities& activities) {
+  const auto times = times_of(record, 8, "API call", activities);
+  if (!times) return;
+  activities.api_calls.push_back({.start_ns = times->start_ns,
+                                  .end_ns = times->end_ns,
+                                  .is_runtime = is_runtime,
+                                  .function = u32(record, 4),
+                                  .correlation = u32(record, 32),
+                                  .thread = u32(record, 28)});
+}
+
+}  // namespace
+
+ActivityParser::ActivityParser(std::uint32_t cupti_version, NameAt name_at, NextRecord next_record)
+    : version_(cupti_version), name_at_(std::move(name_at)), next_record_(std::move(next_record)) {
+  if (is_checked_version(version_)) next_record_ = {};
+  if (!is_known_version(version_) && !next_record_)
+    throw MachineError(fmt::format(
+        "activity buffers of CUPTI version {} cannot be read: its record sizes are not known (12.4 to 13.5 are)\n"
+        "read them where that CUPTI is installed, or add its sizes to record_layouts.cpp",
+        version_));
+}
+
+void ActivityParser::parse(Bytes buffer, Activities& activities) const {
+  if (next_record_)
+    walk_by_library(buffer, activities);
+  else
+    walk_by_table(buffer, activities);
+}
+
+void ActivityParser::walk_by_table(Bytes buffer, Activities& activities) const {
+  while (!buffer.empty()) {
+    if (buffer.size() < kAlignment) {
+      ++activities.skipped["end of a buffer inside a record"];
+      return;
+    }
+    const std::uint32_t kind = u32(buffer, 0);
+    const auto size = record_size(kind, version_);
+    if (!size) {
+      ++activities.skipped[fmt::format("record of kind {}, with the rest of its buffer: its size is not known", kind)];
+      return;
+    }
+    if (buffer.size() < *size) {
+      ++activities.skipped["end of a buffer inside a record"];
+      return;
+    }
+    add(buffer.first(*size), activities);
+    buffer = buffer.subspan(*size);
+  }
+}
+
+void ActivityParser::walk_by_library(Bytes buffer, Activities& activities) const {
+  const std::uint8_t* const end = buffer.data() + buffer.size();
+  const auto is_usable = [&](const std::uint8_t* record, const std::uint8_t* previous) {
+    if (record == nullptr) return false;
+    const bool usable = record >= buffer.data() && record < end && (previous == nullptr || record > previous) &&
+                        (record - buffer.data()) % static_cast<std::ptrdiff_t>(kAlignment) == 0;
+    if (!usable) ++activities.skipped["record where none can begin, with the rest of its buffer"];
+    return usable;
+  };
+  const std::uint8_t* record = next_record_(buffer, nullptr);
+  bool usable = is_usable(record, nullptr);
+  if (!usable && !buffer.empty() && record == nullptr) ++activities.skipped["buffer without a record"];
+  while (usable) {
+    const std::uint8_t* const following = next_record_(buffer, record);
+    const bool goes_on = is_usable(following, record);
+    add({record, goes_on ? following : end}, activities);
+    record = following;
+    usable = goes_on;
+  }
+}
+
+void ActivityParser::add(Bytes record, Activities& activities) const {
+  ++activities.num_records;
+  const std::uint32_t kind = record.size() < kAlignment ? 0 : u32(record, 0);
+  const std::size_t smallest = smallest_record_size(kind);
+  if (smallest == 0) {
+    ++activities.skipped[fmt::format("record of kind {}, which is not used", kind)];
+    return;
+  }
+  if (record.size() < smallest) {
+    ++activities.skipped[fmt::format("record of kind {} that is too short", kind)];
+    return;
+  }
+  switch (static_cast<RecordKind>(kind)) {
+    case RecordKind::kernel:
+    case RecordKind::concurrent_kernel: add_kernel(record, name_at_, activities); break;
+    case RecordKind::memcpy: add_copy(record, false, activities); break;
+    case RecordKind::memcpy_peer: add_copy(record, true, activities); break;
+    case RecordKind::memset: add_memset(record, activities); break;
+    case RecordKind::synchronization: add_synchronization(record, activities); break;
+    case RecordKind::cuda_event: add_event(record, activities); break;
+    case RecordKind::overhead: add_overhead(record, activities); break;
+    case RecordKind::runtime: add_api_call(record, true, activities); break;
+    case RecordKind::driver: add_api_call(record, false, activities); break;
+    case RecordKind::external_correlation:
+      activities.external_correlations.push_back({u32(record, 16), u32(record, 4), u64(record, 8)});
+      break;
+  }
+}
+
+std::optional<NameId> name_in_this_process(std::uint64_t address) {
+  if (address == 0) return std::nullopt;
+  return intern(reinterpret_cast<const char*>(static_cast<std::uintptr_t>(address)));
+}
+
+}  // namespace underlap::cupti

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/collect/cupti/assemble.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace underlap::cupti {
+namespace {
+
+// Something that ran on the device, whatever it was.
+struct Piece {
+  const OnDevice* at = nullptr;
+  const KernelActivity* kernel = nullptr;  // null: a copy or a memset
+  const char* kind = "kernel";
+};
+
+std::vector<Piece> pieces_of(const Activities& activities) {
+  std::vector<Piece> pieces;
+  pieces.reserve(activities.kernels.size() + activities.copies.size() + activities.memsets.size());
+  for (const KernelActivity& kernel : activities.kernels) pieces.push_back({.at = &kernel.at, .kernel = &kernel});
+  for (const CopyActivity& copy : activities.copies)
+    pieces.push_back({.at = &copy.at, .kind = copy.is_peer ? "peer copy" : "copy"});
+  for (const MemsetActivity& memset : activities.memsets) pieces.push_back({.at = &memset.at, .kind = "memset"});
+  // The order of time; what began together is told apart so that equal input gives equal output.
+  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return std::tie(a.at->start_ns, a.at->end_ns, a.at->correlation) <
+           std::tie(b.at->start_ns, b.at->end_ns, b.at->correlation);
+  });
+  return pieces;
+}
+
+std::string name_of_piece(const Piece& piece) {
+  if (piece.kernel == nullptr) return piece.kind;
+  const std::string_view name = name_of(piece.kernel->name);
+  return name.empty() ? "kernel without a name" : std::string(name);
+}
+
+// What has been seen of one operation.
+struct Seen {
+  const OperationRecord* operation = nullptr;
+  std::int64_t num_pieces = 0;
+  std::int64_t end_ns = 0;
+};
+
+class Assembly {
+ public:
+  Assembly(const Activities& activities, std::span<const OperationRecord> operations, const RankOfTrace& rank)
+      : activities_(activities), rank_(rank) {
+    for (const OperationRecord& operation : operations)
+      if (!seen_.try_emplace(operation.id, Seen{.operation = &operation}).second)
+        out_.errors.push_back(fmt::format("operation id {} was given twice", operation.id));
+    for (const ExternalCorrelation& external : activities.external_correlations)
+      if (external.kind == kOperationCorrelation) operation_of_call_[external.correlation] = external.id;
+  }
+
+  Assembled run() {
+    out_.trace.groups = rank_.groups;
+    out_.trace.clocks = rank_.clocks;
+    for (const auto& [number, name] : rank_.streams) track_of(number);
+    for (const Piece& piece : pieces_of(activities_)) add(piece);
+    finish();
+    add_overheads();
+    out_.launch_latency = launch_latency(activities_.kernels, activities_.api_calls);
+    return std::move(out_);
+  }
+
+ private:
+  std::uint32_t track_of(std::int32_t stream) {
+    const auto found = tracks_.find(stream);
+    if (found != tracks_.end()) return found->second;
+    const auto name = rank_.streams.find(stream);
+    const std::uint32_t track =
+        out_.trace.add_track({.rank = rank_.rank,
+                              .stream = stream,
+                              .name = name == rank_.streams.end() ? fmt::format("stream {}", stream) : name->second});
+    return tracks_.emplace(stream, track).first->second;
+  }
+
+  Seen* operation_of(const Piece& piece) {
+    const auto id = operation_of_call_.find(piece.at->correlation);
+    if (id == operation_of_call_.end()) return nullptr;
+    const auto seen = seen_.find(id->second);
+    return seen == seen_.end() ? nullptr : &seen->second;
+  }
+
+  void add(const Piece& piece) {
+    Seen* const seen = operation_of(piece);
+    if (seen == nullptr) {
+      Total& total = out_.untagged[name_of_piece(piece)];
+      ++total.count;
+      total.time_ns += piece.at->end_ns - piece.at->start_ns;
+      return;
+    }
+    ++seen->num_pieces;
+    seen->end_ns = std::max(seen->end_ns, piece.at->end_ns);
+    if (seen->operation->mark) return;
+    if (piece.kernel != nullptr) add_use(*seen->operation, *piece.kernel);
+    add_slice(*seen, piece);
+  }
+
+  void add_slice(const Seen& seen, const Piece& piece) {
+    const OperationRecord& operation = *seen.operation;
+    Slice slice{.track = track_of(operation.stream),
+                .start_ns = piece.at->start_ns,
+                .duration_ns = piece.at->end_ns - piece.at->start_ns,
+                .name = operation.name,
+                .operation = operation.number,
+                .tag = operation.tag};
+    if (piece.kernel == nullptr && slice.tag.kind != Kind::communication) slice.tag.kind = Kind::copy;
+    if (operation.is_communication && seen.num_pieces == 1)
+      out_.trace.add(slice, operation.communication);
+    else
+      out_.trace.add(slice);
+  }
+
+  void add_use(const OperationRecord& operation, const KernelActivity& kernel) {
+    out_.kernels.push_back({.operation = operation.id,
+                            .operation_name = operation.name,
+                            .kernel = kernel.name,
+                            .device = kernel.at.device,
+                            .grid = kernel.grid,
+                            .block = kernel.block,
+                            .registers = kernel.registers,
+                            .shared_bytes = kernel.static_shared_bytes + kernel.dynamic_shared_bytes});
+  }
+
+  // In the order of ids, so that equal input gives equal output.
+  std::vector<Seen> by_id() const {
+    std::vector<Seen> sorted;
+    for (const auto& [id, seen] : seen_) sorted.push_back(seen);
+    std::sort(sorted.begin(), sorted.end(),
+              [](const Seen& a, const Seen& b) { return a.operation->id < b.operation->id; });
+    return sorted;
+  }
+
+  void finish() {
+    std::stable_sort(out_.kernels.begin(), out_.kernels.end(),
+                     [](const KernelUse& a, const KernelUse& b) { return a.operation < b.operation; });
+    for (const Seen& seen : by_id()) {
+      const OperationRecord& operation = *seen.operation;
+      if (operation.mark)
+        add_mark(operation, seen);
+      else if (operation.is_communication && seen.num_pieces == 0)
+        ++out_.num_empty_communications;
+    }
+    std::stable_sort(out_.trace.marks.begin(), out_.trace.marks.end(),
+                     [](const Mark& a, const Mark& b) { return a.time_ns < b.time_ns; });
+  }
+
+  void add_mark(const OperationRecord& operation, const Seen& seen) {
+    const MarkOfStep& mark = *operation.mark;
+    if (seen.num_pieces == 0) {
+      out_.errors.push_back(fmt::format("the marker of block {}, step {} left no kernel", mark.block, mark.step));
+      return;
+    }
+    out_.trace.marks.push_back({.rank = rank_.rank, .block = mark.block, .step = mark.step, .time_ns = seen.end_ns});
+  }
+
+  void add_overheads() {
+    for (const OverheadActivity& overhead : activities_.overheads) {
+      Total& total = out_.overheads[overhead_name(overhead.kind)];
+      ++total.count;
+      total.time_ns += overhead.end_ns - overhead.start_ns;
+    }
+  }
+
+  const Activities& activities_;
+  const RankOfTrace& rank_;
+  std::unordered_map<std::uint64_t, Seen> seen_;  // by operation id
+  std::unordered_map<std::uint32_t, std::uint64_t> operation_of_call_;
+  std::map<std::int32_t, std::uint32_t> tracks_;
+  Assembled out_;
+};
+
+}  // namespace
+
+std::int64_t Assembled::num_untagged() const {
+  std::int64_t sum = 0;
+  for (const auto& [name, total] : untagged) sum += total.count;
+  return sum;
+}
+
+std::string overhead_name(std::uint32_t kind) {
+  switch (kind) {
+    case 1: return "driver compiler";
+    case 1U << 16: return "buffer flush";
+    case 2U << 16: return "instrumentation";
+    case 3U << 16: return "resource";
+    case 4U << 16: return "module loading";
+    case 5U << 16: return "lazy function loading";
+    case 6U << 16: return "command buffer full";
+    case 7U << 16: return "buffer request";
+    case 8U << 16: return "unified memory";
+    default: return fmt::format("overhead {}", kind);
+  }
+}
+
+Assembled assemble(const Activities& activities, std::span<const OperationRecord> operations, const RankOfTrace& rank) {
+  return Assembly(activities, operations, rank).run();
+}
+
+}  // namespace underlap::cupti

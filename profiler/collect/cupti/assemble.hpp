@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profiler/collect/cupti/activities.hpp"
+#include "profiler/collect/cupti/launch_latency.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::cupti {
+
+/// The step that a marker kernel ends.
+struct MarkOfStep {
+  std::int32_t block = 0;
+  std::int32_t step = 0;
+};
+
+/// An operation as its device enqueued it, to be met again in CUPTI's records by its id.
+struct OperationRecord {
+  std::uint64_t id = 0;  ///< as given to Collector::push()
+  Tag tag{};
+  NameId name = kNoName;
+  std::uint32_t number = 0;  ///< of the operation in its rank's program of the step
+  std::int32_t stream = 0;   ///< the backend's number of it
+  CommunicationRecord communication{};
+  bool is_communication = false;
+  std::optional<MarkOfStep> mark{};  ///< set: the operation is a marker kernel
+};
+
+/// The rank that ran the operations.
+struct RankOfTrace {
+  std::int32_t rank = 0;
+  std::map<std::int32_t, std::string> streams{};  ///< names by number; each is a track, used or not
+  std::vector<GroupRecord> groups{};              ///< what CommunicationRecord::group counts in
+  std::vector<ClockSnapshot> clocks{};            ///< as drained
+};
+
+/// How often, and how long in all.
+struct Total {
+  std::int64_t count = 0;
+  std::int64_t time_ns = 0;
+
+  friend bool operator==(const Total&, const Total&) = default;
+};
+
+/// What one kernel of an operation was launched with.
+struct KernelUse {
+  std::uint64_t operation = 0;  ///< OperationRecord::id
+  NameId operation_name = kNoName;
+  NameId kernel = kNoName;
+  std::uint32_t device = 0;
+  Extent grid{};
+  Extent block{};
+  std::int32_t registers = 0;     ///< per thread
+  std::int32_t shared_bytes = 0;  ///< static and dynamic, per block
+};
+
+struct Assembled {
+  Trace trace;                     ///< of one rank: slices by start, marks by time, groups
+  std::vector<KernelUse> kernels;  ///< by operation id, then start
+  /// Kernels, copies and memsets without an operation, by name. They are not in the trace: what they are for, and on
+  /// whose stream they ran, is not known, and a time that nobody accounts for must be seen. A right backend has none.
+  std::map<std::string, Total> untagged;
+  std::map<std::string, Total> overheads;  ///< CUPTI's own time and the driver's, by kind
+  LaunchLatency launch_latency;
+  /// Communications that put nothing on the device. In a group of one rank there may be nothing to move; elsewhere a
+  /// call was not recorded.
+  std::int64_t num_empty_communications = 0;
+  std::vector<std::string> errors;  ///< one line each: the trace must not be measured from
+
+  std::int64_t num_untagged() const;
+};
+
+/// Puts the operations' tags on what CUPTI saw.
+///
+/// A kernel, copy or memset belongs to the operation whose id was pushed when its API call was made. Each becomes a
+/// slice on the track of the operation's stream, with the operation's name, number and tag: several kernels of one
+/// operation are several slices, and the first in time has the communication record. Copies and memsets have
+/// Kind::copy, unless the operation's tag says communication. A marker's kernel is no slice: its end is the mark.
+///
+/// Errors are operation ids that occur twice and marks without a kernel.
+Assembled assemble(const Activities&, std::span<const OperationRecord>, const RankOfTrace&);
+
+/// The word for CUPTI's overhead kind `kind`, such as "buffer flush"; "overhead <number>" for one that is not known.
+std::string overhead_name(std::uint32_t kind);
+
+}  // namespace underlap::cupti

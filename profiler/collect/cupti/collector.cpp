@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/collect/cupti/collector.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <shared_mutex>
+#include <stdexcept>
+#include <utility>
+
+#include "platform/errors.hpp"
+#include "profiler/collect/cupti/clock.hpp"
+#include "profiler/collect/cupti/other_client.hpp"
+#include "profiler/collect/cupti/record_layouts.hpp"
+#include "profiler/collect/cupti/traced_calls.hpp"
+
+namespace underlap::cupti {
+namespace {
+
+constexpr auto kCorrelationKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
+static_assert(kCorrelationKind == kOperationCorrelation);
+
+struct KindName {
+  CUpti_ActivityKind kind;
+  const char* name;
+};
+// CONCURRENT_KERNEL and never KERNEL, which makes kernels wait for one another. It comes first, and goes last.
+constexpr KindName kKinds[] = {
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "CONCURRENT_KERNEL"},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, "MEMCPY"},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, "MEMCPY2"},
+    {CUPTI_ACTIVITY_KIND_MEMSET, "MEMSET"},
+    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, "SYNCHRONIZATION"},
+    {CUPTI_ACTIVITY_KIND_CUDA_EVENT, "CUDA_EVENT"},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, "OVERHEAD"},
+    {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, "EXTERNAL_CORRELATION"},
+};
+constexpr KindName kWholeApis[] = {
+    {CUPTI_ACTIVITY_KIND_RUNTIME, "RUNTIME"},
+    {CUPTI_ACTIVITY_KIND_DRIVER, "DRIVER"},
+};
+
+// CUPTI's buffer callbacks carry no pointer of their client's, so the one collector of the process stands here.
+// Callbacks share the lock for as long as they use it; whoever puts it there or takes it away holds the lock alone.
+struct Active {
+  std::shared_mutex mutex;
+  Collector* collector = nullptr;
+};
+Active& active() {
+  static auto* const instance = new Active;  // never destroyed: CUPTI may call while the process ends
+  return *instance;
+}
+
+bool has_call_selection(const Api& api) {
+  return api.activity_enable_runtime_api != nullptr && api.activity_enable_driver_api != nullptr;
+}
+
+std::vector<std::string> notes_of(const Api& api, std::uint32_t version) {
+  std::vector<std::string> notes;
+  if (!has_call_selection(api))
+    notes.emplace_back("this CUPTI (CUDA 12.4) records every API call, not launches alone: each call costs more");
+  if (api.activity_enable_all_sync_records == nullptr)
+    notes.emplace_back("this CUPTI (before CUDA 12.8) also records queries of work that is not done");
+  if (!is_checked_version(version))
+    notes.push_back(
+        fmt::format("CUPTI {} is newer than what was checked: the library itself finds its records", version));
+  return notes;
+}
+
+ActivityParser::NextRecord next_record_of(const Api& api) {
+  return [next = api.activity_get_next_record](std::span<const std::uint8_t> buffer, const std::uint8_t* previous) {
+    // CUPTI takes buffers that may be written to, and writes to none.
+    auto* record = reinterpret_cast<CUpti_Activity*>(const_cast<std::uint8_t*>(previous));
+    const CUptiResult result = next(const_cast<std::uint8_t*>(buffer.data()), buffer.size(), &record);
+    return result == CUPTI_SUCCESS ? reinterpret_cast<const std::uint8_t*>(record) : nullptr;
+  };
+}
+
+std::string version_text(const CollectorInfo& info) {
+  return fmt::format("{} (driver of CUDA {}.{})", info.cupti_version, info.driver_version / 1000,
+                     info.driver_version % 1000 / 10);
+}
+
+}  // namespace
+
+struct CollectorCallbacks {
+  static void CUPTIAPI request(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
+    const std::shared_lock lock(active().mutex);
+    Collector* const collector = active().collector;
+    *buffer = collector == nullptr ? nullptr : collector->pool_.take();
+    *bytes = *buffer == nullptr ? 0 : collector->pool_.bytes();
+    *most_records = 0;  // as many as fit
+    if (collector != nullptr && *buffer == nullptr) ++collector->num_refused_;
+  }
+
+  static void CUPTIAPI complete(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t bytes,
+                                std::size_t valid_bytes) {
+    const std::shared_lock lock(active().mutex);
+    Collector* const collector = active().collector;
+    // A buffer of a collector that is gone was left to CUPTI for good, and is nobody's now.
+    if (collector == nullptr || !collector->pool_.owns(buffer)) return;
+    collector->count_dropped(context, stream);
+    collector->writer_.hand_over(buffer, std::min(bytes, valid_bytes));
+  }
+
+  static std::uint64_t CUPTIAPI now() { return static_cast<std::uint64_t>(monotonic_ns()); }
+};
+
+Collector::Claim::Claim(Collector* collector) {
+  const std::unique_lock lock(active().mutex);
+  if (active().collector != nullptr)
+    throw std::invalid_argument("this process collects through CUPTI already: one cupti::Collector a process");
+  active().collector = collector;
+}
+
+Collector::Claim::~Claim() {
+  const std::unique_lock lock(active().mutex);
+  active().collector = nullptr;
+}
+
+Collector::Collector(const Api& api, const CollectorOptions& options)
+    : api_(api),
+      rank_(options.rank),
+      keeps_raw_(options.keeps_raw),
+      info_{
+          .cupti_version = api.version(), .driver_version = api.driver_version(), .library = api.library, .notes = {}},
+      pool_(options.buffer_bytes, options.initial_buffers, options.most_buffers),
+      writer_(pool_, writer_options(options)),
+      subscriber_(nullptr, Unsubscribe{&api}),
+      claim_(this) {
+  info_.notes = notes_of(api_, info_.cupti_version);
+  subscriber_ = subscribe();
+  prepare();
+}
+
+Collector::~Collector() {
+  stop_quietly();
+  api_.activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+}
+
+ActivityWriter::Options Collector::writer_options(const CollectorOptions& options) const {
+  return {.cupti_version = info_.cupti_version,
+          .name_at = name_in_this_process,
+          .next_record = next_record_of(api_),
+          .most_buffers = options.most_buffers,
+          .keeps_raw = options.keeps_raw};
+}
+
+Collector::Subscriber Collector::subscribe() {
+  // No callback is ever enabled. The subscription is how CUPTI's clients see each other: with one attached, activity
+  // calls may succeed and yet leave one of the two without records.
+  const auto ignore = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {};
+  CUpti_SubscriberHandle handle = nullptr;
+  const CUptiResult result = api_.subscribe(&handle, ignore, nullptr);
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+    const std::string other = name_other_client();
+    check(api_, result,
+          fmt::format("{} uses CUPTI in this process: cuptiSubscribe", other.empty() ? "Another profiler" : other));
+  }
+  check(api_, result, "cuptiSubscribe");
+  return Subscriber(handle, Unsubscribe{&api_});
+}
+
+void Collector::prepare() {
+  // Before any kind is enabled, so that no record has another clock's time.
+  check(api_, api_.activity_register_timestamp_callback(&CollectorCallbacks::now),
+        "cuptiActivityRegisterTimestampCallback");
+  check(api_, api_.activity_register_callbacks(&CollectorCallbacks::request, &CollectorCallbacks::complete),
+        "cuptiActivityRegisterCallbacks");
+  if (api_.activity_enable_all_sync_records != nullptr)
+    check(api_, api_.activity_enable_all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
+}
+
+void Collector::push(std::uint64_t id) {
+  check(api_, api_.activity_push_external_correlation_id(kCorrelationKind, id),
+        "cuptiActivityPushExternalCorrelationId");
+}
+
+void Collector::pop() {
+  const CUptiResult result = api_.activity_pop_external_correlation_id(kCorrelationKind, nullptr);
+  if (result == CUPTI_ERROR_QUEUE_EMPTY) throw std::invalid_argument("Collector::pop() without push() on this thread");
+  check(api_, result, "cuptiActivityPopExternalCorrelationId");
+}
+
+void Collector::start() {
+  if (!enabled_.empty()) return;
+  const auto enable = [this](const KindName& kind) {
+    check(api_, api_.activity_enable(kind.kind), fmt::format("cuptiActivityEnable({})", kind.name));
+    enabled_.push_back(kind.kind);
+  };
+  try {
+    for (const KindName& kind : kKinds) enable(kind);
+    if (has_call_selection(api_))
+      set_calls(true);
+    else
+      for (const KindName& kind : kWholeApis) enable(kind);
+  } catch (...) {
+    stop_quietly();
+    throw;
+  }
+  clocks_.push_back(clock_snapshot(rank_));
+}
+
+void Collector::set_calls(bool enable) {
+  const TracedCalls calls = traced_calls(info_.cupti_version);
+  has_calls_ = true;  // from the first one on there is something to switch off
+  for (const CUpti_CallbackId id : calls.runtime)
+    check(api_, api_.activity_enable_runtime_api(id, enable), fmt::format("cuptiActivityEnableRuntimeApi({})", id));
+  for (const CUpti_CallbackId id : calls.driver)
+    check(api_, api_.activity_enable_driver_api(id, enable), fmt::format("cuptiActivityEnableDriverApi({})", id));
+  has_calls_ = enable;
+}
+
+void Collector::stop() {
+  if (has_calls_) set_calls(false);
+  while (!enabled_.empty()) {
+    const CUpti_ActivityKind kind = enabled_.back();
+    check(api_, api_.activity_disable(kind), fmt::format("cuptiActivityDisable({})", static_cast<int>(kind)));
+    enabled_.pop_back();
+  }
+}
+
+void Collector::stop_quietly() noexcept {
+  try {
+    if (has_calls_) set_calls(false);
+  } catch (const MachineError&) {
+    has_calls_ = false;  // a library that refuses to stop cannot be asked twice
+  }
+  for (; !enabled_.empty(); enabled_.pop_back()) api_.activity_disable(enabled_.back());
+}
+
+void Collector::count_dropped(CUcontext context, std::uint32_t stream) noexcept {
+  std::size_t dropped = 0;
+  if (api_.activity_get_num_dropped_records(context, stream, &dropped) == CUPTI_SUCCESS)
+    num_dropped_ += static_cast<std::int64_t>(dropped);
+}
+
+Drained Collector::drain() {
+  const bool is_stopped = enabled_.empty();
+  check(api_, api_.activity_flush_all(is_stopped ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0), "cuptiActivityFlushAll");
+  count_dropped(nullptr, 0);  // what was dropped with no buffer to complete
+  ActivityWriter::Written written = writer_.take();
+  clocks_.push_back(clock_snapshot(rank_));
+  Drained drained{.activities = std::move(written.activities),
+                  .num_buffers = written.num_buffers,
+                  .num_dropped = num_dropped_.exchange(0),
+                  .num_refused = num_refused_.exchange(0),
+                  .clocks = std::exchange(clocks_, {}),
+                  .recording = std::move(written.recording)};
+  if (keeps_raw_) {
+    drained.recording.cupti_version = info_.cupti_version;
+    drained.recording.about = {{"origin", "recorded"}, {"cupti", version_text(info_)}, {"library", info_.library}};
+  }
+  return drained;
+}
+
+}  // namespace underlap::cupti

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "profiler/collect/cupti/activities.hpp"
+#include "profiler/collect/cupti/activity_writer.hpp"
+#include "profiler/collect/cupti/api.hpp"
+#include "profiler/collect/cupti/buffer_pool.hpp"
+#include "profiler/collect/cupti/recording.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::cupti {
+
+struct CollectorOptions {
+  std::int32_t rank = 0;                 ///< whose clock the snapshots are
+  std::size_t buffer_bytes = 4UL << 20;  ///< of one activity buffer
+  std::size_t initial_buffers = 8;       ///< allocated and touched before anything is measured
+  std::size_t most_buffers = 64;         ///< with all of them in use CUPTI gets none and drops records
+  bool keeps_raw = false;                ///< keep the buffers' bytes as well, for write_recording()
+};
+
+/// What collects, for the metadata of a trace.
+struct CollectorInfo {
+  std::uint32_t cupti_version = 0;
+  int driver_version = 0;  ///< newest CUDA version that the driver supports; 0: not known
+  std::string library;
+  std::vector<std::string> notes;  ///< what this library cannot do, one line each
+};
+
+/// Everything collected since the last drain.
+struct Drained {
+  Activities activities;
+  std::int64_t num_buffers = 0;
+  std::int64_t num_dropped = 0;  ///< records that CUPTI dropped
+  std::int64_t num_refused = 0;  ///< buffers that CUPTI asked for in vain: each cost records as well
+  std::vector<ClockSnapshot> clocks;
+  Recording recording{};  ///< where raw bytes are kept; about.gpu and about.command are the caller's to add
+
+  /// Whether nothing was lost. A measurement with a drain that is not valid is not valid either.
+  bool is_valid() const { return num_dropped == 0 && num_refused == 0; }
+};
+
+/// Collects what a process runs on its GPUs, through CUPTI's activity records. One per process, on all of its devices.
+///
+/// Make it before the first CUDA call and start() it once before kernels are loaded: CUPTI generates code for a kernel
+/// that is loaded while tracing is off when tracing is switched on. Timestamps are CLOCK_MONOTONIC's, for CPU and GPU
+/// alike: CUPTI fits the GPU's clock to it. Hardware trace (cuptiActivityEnableHWTrace) is not used.
+class Collector {
+ public:
+  /// Claims CUPTI. `api` must outlive the collector. Throws MachineError where another client is attached (named as far
+  /// as it can be), or where CUPTI refuses; std::invalid_argument where the process has a collector already.
+  Collector(const Api& api, const CollectorOptions&);
+  /// Stops, takes back the buffers and lets go of CUPTI. What was not drained is lost.
+  ~Collector();
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  /// From here to the matching pop(), what this thread enqueues belongs to operation `id` (not 0). Regions nest: the
+  /// innermost counts. A group of NCCL calls is one region, which ends after ncclGroupEnd.
+  void push(std::uint64_t id);
+  /// Throws std::invalid_argument where this thread has no open region.
+  void pop();
+
+  /// Switches recording on; off. Costs milliseconds: between blocks, not within. A second start() or stop() does
+  /// nothing. Throws MachineError where a kind of record is refused; nothing is on then.
+  void start();
+  void stop();
+
+  /// Takes everything recorded. Call while the devices are idle, outside CUPTI's callbacks: a default flush returns
+  /// complete records alone. After stop() the flush is forced, so that nothing stays behind.
+  Drained drain();
+
+  const CollectorInfo& info() const { return info_; }
+
+ private:
+  friend struct CollectorCallbacks;
+  struct Unsubscribe {
+    const Api* api;
+    void operator()(CUpti_SubscriberHandle handle) const { api->unsubscribe(handle); }
+  };
+  using Subscriber = std::unique_ptr<std::remove_pointer_t<CUpti_SubscriberHandle>, Unsubscribe>;
+
+  /// Holds the place of the one collector that callbacks find.
+  class Claim {
+   public:
+    explicit Claim(Collector*);
+    ~Claim();
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+  };
+
+  Subscriber subscribe();
+  void prepare();
+  void set_calls(bool enable);
+  void count_dropped(CUcontext, std::uint32_t stream) noexcept;
+  void stop_quietly() noexcept;
+  ActivityWriter::Options writer_options(const CollectorOptions&) const;
+
+  const Api& api_;
+  const std::int32_t rank_;
+  const bool keeps_raw_;
+  CollectorInfo info_;
+  BufferPool pool_;
+  ActivityWriter writer_;
+  std::atomic<std::int64_t> num_dropped_{0};
+  std::atomic<std::int64_t> num_refused_{0};
+  std::vector<CUpti_ActivityKind> enabled_;
+  bool has_calls_ = false;
+  std::vector<ClockSnapshot> clocks_;
+  Subscriber subscriber_;
+  Claim claim_;
+};
+
+/// push() for as long as it lives. A region that cannot be closed ends the process: everything after it would carry the
+/// wrong tag.
+class OperationRegion {
+ public:
+  OperationRegion(Collector& collector, std::uint64_t id) : collector_(collector) { collector_.push(id); }
+  ~OperationRegion() { collector_.pop(); }
+  OperationRegion(const OperationRegion&) = delete;
+  OperationRegion& operator=(const OperationRegion&) = delete;
+
+ private:
+  Collector& collector_;
+};
+
+}  // namespace underlap::cupti

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/collect/cupti/sm_budget.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace underlap::cupti {
+
+SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t num_sms) {
+  if (num_sms <= 0) throw std::invalid_argument(fmt::format("a budget of {} multiprocessors; at least 1", num_sms));
+  SmBudgetCheck check;
+  for (const KernelUse& kernel : kernels) {
+    const std::int64_t blocks = kernel.grid.count();
+    if (blocks <= num_sms) {
+      ++check.num_within;
+      continue;
+    }
+    std::int64_t& most = check.not_honoured[std::string(name_of(kernel.kernel))];
+    most = std::max(most, blocks);
+  }
+  return check;
+}
+
+}  // namespace underlap::cupti

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "profiler/collect/cupti/assemble.hpp"
+
+namespace underlap::cupti {
+
+/// Whether kernels kept to a number of multiprocessors, as far as their launches show it.
+struct SmBudgetCheck {
+  std::int64_t num_within = 0;
+  /// Kernels that may have used more, by name, with the largest number of blocks seen.
+  std::map<std::string, std::int64_t> not_honoured;
+
+  bool is_honoured() const { return not_honoured.empty(); }
+};
+
+/// Checks the grids of `kernels` against a budget of `num_sms` multiprocessors.
+///
+/// A block stays on one multiprocessor, so a kernel of at most `num_sms` blocks occupies at most as many: that is what
+/// is shown. A kernel of more blocks may share multiprocessors and keep to the budget all the same, but nothing in its
+/// record says where blocks ran, so it counts as not honoured. Kernels with a budget are persistent: they loop over
+/// their tiles with one block (or one cluster, whose blocks count each) a multiprocessor. Throws std::invalid_argument
+/// unless num_sms > 0.
+SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t num_sms);
+
+}  // namespace underlap::cupti

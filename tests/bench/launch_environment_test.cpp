@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch_environment.hpp"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <stdexcept>
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::AllOf, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::Not, ::testing::Pair,
+    ::testing::ThrowsMessage;
+
+std::vector<plan::Cell> cells_of(const std::string& more) {
+  return plan::parse("model: {preset: tiny}\nrun: {backend: cuda}\n" + more, "config.yaml").cells;
+}
+
+ReadVariable caller_with(std::map<std::string, std::string> variables) {
+  return [variables](const std::string& name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+TEST(LaunchEnvironment, IsThePlansSortedByName) {
+  EXPECT_THAT(launch_environment(cells_of("").front().plan),
+              ElementsAre(Pair("CUDA_DEVICE_MAX_CONNECTIONS", "8"), Pair("CUDA_MODULE_LOADING", "EAGER"),
+                          Pair("NVTE_BWD_LAYERNORM_SM_MARGIN", "16"), Pair("NVTE_FWD_LAYERNORM_SM_MARGIN", "16")));
+}
+
+TEST(LaunchEnvironment, EqualAndOtherVariablesAreFine) {
+  check_caller_environment(cells_of(""), caller_with({}));
+  check_caller_environment(cells_of(""), caller_with({{"CUDA_DEVICE_MAX_CONNECTIONS", "8"}, {"NCCL_DEBUG", "INFO"}}));
+}
+
+TEST(LaunchEnvironment, ConflictNamesBothValuesTheReasonAndTheWayOut) {
+  EXPECT_THAT(
+      [] {
+        check_caller_environment(cells_of(""), caller_with({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}));
+      },
+      ThrowsMessage<std::invalid_argument>(
+          "CUDA_DEVICE_MAX_CONNECTIONS is 1 in the environment, and the plan of cell cell sets 8: h100 without "
+          "TP or CP: CUDA's default\n  unset CUDA_DEVICE_MAX_CONNECTIONS, or write "
+          "environment.cuda_device_max_connections: 1 into the configuration"));
+  check_caller_environment(cells_of("environment: {cuda_device_max_connections: 1}\n"),
+                           caller_with({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}));
+}
+
+TEST(LaunchEnvironment, TellsOfAllConflictsAtOnce) {
+  EXPECT_THAT(
+      [] {
+        check_caller_environment(cells_of("environment: {torch_nccl_high_priority: true}\n"),
+                                 caller_with({{"TORCH_NCCL_HIGH_PRIORITY", "0"}, {"CUDA_MODULE_LOADING", "LAZY"}}));
+      },
+      ThrowsMessage<std::invalid_argument>(
+          AllOf(HasSubstr("CUDA_MODULE_LOADING is LAZY"), HasSubstr("unset CUDA_MODULE_LOADING\n"),
+                HasSubstr("TORCH_NCCL_HIGH_PRIORITY is 0"), HasSubstr("environment.torch_nccl_high_priority: false"))));
+}
+
+TEST(LaunchEnvironment, ACellThatLeavesTheCallersVariableUnsetWouldInheritIt) {
+  const auto cells = cells_of("matrix: {environment.torch_nccl_high_priority: [true, false]}\n");
+  check_caller_environment(cells, caller_with({}));
+  EXPECT_THAT(
+      [&] {
+        check_caller_environment(cells, caller_with({{"TORCH_NCCL_HIGH_PRIORITY", "1"}}));
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("high_priority=false leaves it unset")));
+}
+
+}  // namespace
+}  // namespace underlap::bench

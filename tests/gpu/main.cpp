@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that need a GPU. Where there is none the program says why and ends with 77, which ctest shows as skipped.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int devices = 0;
+  const cudaError_t found = cudaGetDeviceCount(&devices);
+  if (found != cudaSuccess || devices == 0) {
+    std::printf("skipped: no GPU (%s)\n", found == cudaSuccess ? "none visible" : cudaGetErrorString(found));
+    return 77;
+  }
+  return RUN_ALL_TESTS();
+}

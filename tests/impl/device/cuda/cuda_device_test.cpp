@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/cuda/cuda_device.hpp"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "platform/errors.hpp"
+#include "tests/impl/device/cuda/cuda_ranks.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+using cuda_host::Machine;
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Operation operation_of(CpuForm form, std::initializer_list<Use> uses) {
+  return {intern("test operation"), form, {}, uses};
+}
+void add_one(const Arguments& a) {
+  for (std::int64_t i = 0; i < a[0].cols; ++i) a[0].as<float>()[i] += 1;
+}
+void copy(const Arguments& a) {
+  for (std::int64_t i = 0; i < a[0].cols; ++i) a[1].as<float>()[i] = a[0].as<float>()[i];
+}
+void fill_with_seven(const Arguments& a) { std::fill_n(a[0].as<float>(), a[0].cols, 7.0F); }
+void throw_something(const Arguments&) { throw std::runtime_error("an illegal address"); }
+
+std::vector<float> read(Device& device, const Tensor& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.elements));
+  device.download(flat(tensor), std::as_writable_bytes(std::span(values)));
+  return values;
+}
+void fill(Device& device, Stream stream, const Tensor& tensor, const std::vector<float>& values) {
+  device.upload(stream, {.kind = Kind::copy}, flat(tensor), std::as_bytes(std::span(values)));
+}
+
+template <class Program>
+std::string run_one(Program program, CudaOptions options = {}, std::uint64_t seed = 1) {
+  CudaRanks ranks(1, options, {.poll_interval = std::chrono::milliseconds(0)}, seed);
+  return ranks.run_each([&](CudaDevice& device, const Group&) { program(device); })[0];
+}
+
+TEST(CudaDevice, RunsAStreamInOrder) {
+  EXPECT_THAT(run_one([](CudaDevice& device) {
+                const Stream stream = device.create_stream("compute");
+                const Tensor x = device.allocate("x", DataType::f32, 3);
+                device.begin();
+                fill(device, stream, x, {1, 2, 3});
+                for (int i = 0; i < 100; ++i)
+                  device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+                device.synchronize();
+                EXPECT_THAT(read(device, x), ElementsAre(101, 102, 103));
+              }),
+              IsEmpty());
+}
+
+TEST(CudaDevice, AnEventOrdersTwoStreams) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed)
+    EXPECT_THAT(run_one(
+                    [](CudaDevice& device) {
+                      const Stream producer = device.create_stream("producer");
+                      const Stream consumer = device.create_stream("consumer");
+                      const Tensor x = device.allocate("x", DataType::f32, 4);
+                      const Tensor y = device.allocate("y", DataType::f32, 4);
+                      device.begin();
+                      device.launch(producer, {}, operation_of(fill_with_seven, {{flat(x), Access::out}}));
+                      device.wait(consumer, device.record(producer));
+                      device.launch(consumer, {}, operation_of(copy, {{flat(x), Access::in}, {flat(y), Access::out}}));
+                      device.synchronize();
+                      EXPECT_THAT(read(device, y), Each(7.0F));
+                    },
+                    {}, seed),
+                IsEmpty());
+}
+
+TEST(CudaDevice, SynchronizesOnAnEventAndTakesOldOnesForPassed) {
+  EXPECT_THAT(run_one([](CudaDevice& device) {
+                const Stream stream = device.create_stream("compute");
+                const Tensor x = device.allocate("x", DataType::f32, 1);
+                device.begin();
+                device.launch(stream, {}, operation_of(fill_with_seven, {{flat(x), Access::out}}));
+                const Event filled = device.record(stream);
+                device.synchronize(filled);
+                EXPECT_THAT(read(device, x), ElementsAre(7.0F));
+                device.synchronize();
+                Machine::instance().clear_calls();
+                device.wait(stream, filled);
+                device.wait(stream, Event{});
+                device.synchronize(filled);
+                EXPECT_EQ(Machine::instance().count_calls("cudaStreamWaitEvent"), 0);
+                EXPECT_EQ(Machine::instance().count_calls("cudaEventSynchronize"), 0);
+              }),
+              IsEmpty());
+}
+
+TEST(CudaDevice, GivesStreamsThePrioritiesOfTheGpu) {
+  EXPECT_THAT(run_one([](CudaDevice& device) {
+                const Stream normal = device.create_stream("compute");
+                const Stream high = device.create_stream("hurry", Priority::high);
+                EXPECT_EQ(device.handle(normal)->priority, 0);
+                EXPECT_EQ(device.handle(high)->priority, -5);
+              }),
+              IsEmpty());
+}
+
+TEST(CudaDevice, FillsTensorsWithNaN) {
+  EXPECT_THAT(run_one([](CudaDevice& device) {
+                const Tensor x = device.allocate("x", DataType::f32, 5);
+                device.begin();
+                EXPECT_THAT(read(device, x), Each(testing::IsNan()));
+              }),
+              IsEmpty());
+}
+
+TEST(CudaDevice, AllocatesNothingInSteps) {
+  EXPECT_THAT(run_one([](CudaDevice& device) {
+                const Stream stream = device.create_stream("compute");
+                const Tensor x = device.allocate("x", DataType::f32, 100);
+                device.begin();
+                const auto step = [&](int i) {
+                  fill(device, stream, x, std::vector<float>(100, 1.0F));
+                  device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+                  device.wait(stream, device.record(stream));
+                  device.mark(stream, 0, i);
+                  device.synchronize(device.record(stream));
+                };
+                for (int i = 0; i < 5; ++i) step(i);
+                device.take_marks();
+                Machine::instance().clear_calls();
+                for (int i = 0; i < 5; ++i) step(i);
+                for (const char* call : {"cudaMalloc", "cudaMallocAsync", "cudaMallocFromPoolAsync", "cudaFree",
+                                         "cudaFreeAsync", "cudaMallocHost", "cudaStreamCreateWithPriority",
+                                         "cudaEventCreateWithFlags", "cudaDeviceSynchronize"})
+                  EXPECT_EQ(Machine::instance().count_calls(call), 0) << call;
+                EXPECT_THROW(device.allocate("y", DataType::f32, 1), std::logic_error);
+                EXPECT_THROW(device.create_stream("y"), std::logic_error);
+              }),
+              IsEmpty());
+}
+
+TEST(CudaDevice, TakesUploadedBytesAtOnceAndReusesAPinnedSlotOnlyOnceItIsEmpty) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed)
+    EXPECT_THAT(run_one(
+                    [](CudaDevice& device) {
+                      const std::array streams{device.create_stream("a"), device.create_stream("b")};
+                      std::vector<Tensor> tensors;
+                      for (int i = 0; i < 9; ++i) tensors.push_back(device.allocate("x", DataType::f32, 10));
+                      device.begin();
+                      std::vector<float> values(10);
+                      for (std::size_t i = 0; i < tensors.size(); ++i) {
+                        std::iota(values.begin(), values.end(), 100.0F * static_cast<float>(i));
+                        fill(device, streams[i % 2], tensors[i], values);
+                        std::ranges::fill(values, -1.0F);
+                      }
+                      device.synchronize();
+                      for (std::size_t i = 0; i < tensors.size(); ++i) {
+                        std::iota(values.begin(), values.end(), 100.0F * static_cast<float>(i));
+                        EXPECT_EQ(read(device, tensors[i]), values);
+                      }
+                    },
+                    {.staging_slots = 2, .staging_slot_bytes = 16}, seed),
+                IsEmpty());
+}
+
+TEST(CudaDevice, RefusesOverlappingUsesAndViewsOutsideTheirTensor) {
+  EXPECT_THAT(
+      run_one([](CudaDevice& device) {
+        const Stream stream = device.create_stream("compute");
+        const Tensor x = device.allocate("x", DataType::f32, 4);
+        device.begin();
+        fill(device, stream, x, {1, 2, 3, 4});
+        EXPECT_THROW(device.launch(stream, {}, operation_of(add_one, {{flat(x, 2, 3), Access::inout}})),
+                     std::invalid_argument);
+        EXPECT_THROW(
+            device.launch(stream, {}, operation_of(copy, {{flat(x, 0, 3), Access::in}, {flat(x, 2, 2), Access::out}})),
+            std::invalid_argument);
+        std::vector<float> values(5);
+        EXPECT_THROW(device.download(flat(x), std::as_writable_bytes(std::span(values))), std::invalid_argument);
+        EXPECT_THROW(fill(device, stream, x, values), std::invalid_argument);
+        device.launch(stream, {}, operation_of(copy, {{flat(x, 0, 2), Access::in}, {flat(x, 2, 2), Access::out}}));
+        device.synchronize();
+        EXPECT_THAT(read(device, x), ElementsAre(1, 2, 1, 2)) << "a mistake leaves the device as it was";
+      }),
+      IsEmpty());
+}
+
+TEST(CudaDevice, SaysWhichTensorFoundNoMemory) {
+  const std::string error = run_one([](CudaDevice& device) {
+    Machine::instance().set_memory(std::size_t{2} << 20);
+    device.allocate("parameters", DataType::bf16, 1 << 18);
+    device.allocate("main_gradients", DataType::f32, 1 << 20);
+  });
+  EXPECT_THAT(error, AllOf(HasSubstr("rank 0"), HasSubstr("main_gradients"), HasSubstr("4194304 bytes"),
+                           HasSubstr("524544 bytes"), HasSubstr("--layers")));
+}
+
+TEST(CudaDevice, TellsFaultsOfKernelsAtTheNextSynchronize) {
+  const std::string error = run_one(
+      [](CudaDevice& device) {
+        const Stream stream = device.create_stream("compute");
+        device.begin();
+        device.launch(stream, {}, operation_of(add_one, {}));
+        EXPECT_THROW(device.synchronize(), MachineError);
+        device.launch(stream, {}, operation_of(add_one, {}));
+      },
+      {.run_form = [](const Operation&, const Arguments&, LaunchContext& context) {
+        Machine::instance().enqueue(
+            context.stream, {.ready = {}, .run = [faults = context.faults] { *faults |= kTargetOutsideVocabulary; }});
+      }});
+  EXPECT_THAT(error, AllOf(HasSubstr("rank 0"), HasSubstr("operations 1 to 1"), HasSubstr("target lies outside")))
+      << "and is of no use afterwards";
+}
+
+TEST(CudaDevice, NamesTheOperationsAmongWhichAKernelFailed) {
+  const std::string error = run_one([](CudaDevice& device) {
+    const Stream stream = device.create_stream("compute");
+    const Tensor x = device.allocate("x", DataType::f32, 4);
+    device.begin();
+    fill(device, stream, x, {1, 2, 3, 4});
+    device.synchronize();
+    device.launch(stream, {}, operation_of(throw_something, {{flat(x), Access::inout}}));
+    device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+    device.synchronize();
+  });
+  Machine::instance().reset(1, 1);
+  EXPECT_THAT(error, AllOf(HasSubstr("rank 0"), HasSubstr("operations 2 to 3"), HasSubstr("cudaErrorLaunchFailure"),
+                           HasSubstr("an illegal address")));
+}
+
+TEST(CudaDevice, NamesTheOperationWhoseLaunchWasRefused) {
+  const std::string error = run_one(
+      [](CudaDevice& device) {
+        const Stream stream = device.create_stream("compute");
+        const Tensor x = device.allocate("x", DataType::f32, 4);
+        device.begin();
+        device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+      },
+      {.run_form = [](const Operation&, const Arguments&, LaunchContext&) {
+        throw MachineError("cudaErrorInvalidConfiguration");
+      }});
+  EXPECT_EQ(error, "rank 0: operation 1 (test operation) on stream compute: cudaErrorInvalidConfiguration");
+}
+
+TEST(CudaDevice, WorkspacesGrowInTheOrderOfTheirStream) {
+  static std::vector<std::byte*> places;
+  places.clear();
+  EXPECT_THAT(run_one(
+                  [](CudaDevice& device) {
+                    const Stream stream = device.create_stream("compute");
+                    const Tensor x = device.allocate("x", DataType::f32, 4);
+                    device.begin();
+                    Machine::instance().clear_calls();
+                    for (int i = 0; i < 3; ++i)
+                      device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+                    EXPECT_EQ(Machine::instance().count_calls("cudaMallocFromPoolAsync"), 2);
+                    EXPECT_EQ(Machine::instance().count_calls("cudaFreeAsync"), 1);
+                    EXPECT_EQ(Machine::instance().count_calls("cudaFree"), 0);
+                    device.synchronize();
+                  },
+                  {.run_form =
+                       [](const Operation&, const Arguments&, LaunchContext& context) {
+                         std::byte* const memory = context.workspace->take(places.size() == 1 ? 4096 : 1024);
+                         places.push_back(memory);
+                         Machine::instance().enqueue(context.stream,
+                                                     {.ready = {}, .run = [memory] { memory[1023] = std::byte{1}; }});
+                       }}),
+              IsEmpty());
+  ASSERT_EQ(places.size(), 3U);
+  EXPECT_NE(places[0], places[1]);
+  EXPECT_EQ(places[1], places[2]);
+}
+
+/// Writes down what a device tells it.
+class WritingTracer final : public Tracer {
+ public:
+  void add_stream(std::uint32_t, std::string_view name) override { streams.emplace_back(name); }
+  void add_group(std::uint32_t, const GroupRecord& group) override { groups.push_back(group); }
+  void push(const EnqueuedOperation& operation) override {
+    EXPECT_EQ(depth++, 0);
+    operations.push_back(operation);
+  }
+  void pop() noexcept override { --depth; }
+
+  int depth = 0;
+  std::vector<std::string> streams;
+  std::vector<GroupRecord> groups;
+  std::vector<EnqueuedOperation> operations;
+};
+
+TEST(CudaDevice, TellsItsTracerEveryOperationByANumberThatRisesOverDevices) {
+  WritingTracer tracer;
+  std::uint64_t next = 41;
+  for (int cell = 0; cell < 2; ++cell)
+    EXPECT_THAT(run_one(
+                    [&](CudaDevice& device) {
+                      const Stream stream = device.create_stream("compute");
+                      const Communicator dp = device.declare("dp", {{0}, 0});
+                      const Tensor x = device.allocate("x", DataType::f32, 4);
+                      device.begin();
+                      fill(device, stream, x, {1, 2, 3, 4});
+                      device.mark(stream, 3, 8);
+                      const Transfer sum{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
+                      device.communicate(dp, {.kind = Kind::communication}, {&sum, 1});
+                      device.synchronize();
+                      next = device.next_operation();
+                    },
+                    {.first_operation = next, .tracer = &tracer}),
+                IsEmpty());
+  ASSERT_EQ(tracer.operations.size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(tracer.operations[i].id, 41 + i);
+  EXPECT_EQ(tracer.depth, 0);
+  EXPECT_THAT(tracer.streams, ElementsAre("compute", "dp", "compute", "dp"));
+  EXPECT_EQ(tracer.groups.at(0).purpose, intern("dp"));
+  EXPECT_EQ(tracer.operations[1].mark->step, 8);
+  EXPECT_EQ(tracer.operations[1].number, 2U);
+  EXPECT_EQ(tracer.operations[2].number, 1U) << "counted from the mark on";
+  EXPECT_EQ(tracer.operations[2].communication->transfers.at(0).bytes, 16);
+  EXPECT_EQ(tracer.operations[2].stream, 1U);
+}
+
+TEST(CudaDevice, TimesMarksByEvents) {
+  EXPECT_THAT(run_one([](CudaDevice& device) {
+                const Stream stream = device.create_stream("compute");
+                device.begin();
+                for (int step = 0; step < 3; ++step) device.mark(stream, 2, step);
+                device.synchronize();
+                const std::vector<Mark> marks = device.take_marks();
+                ASSERT_EQ(marks.size(), 3U);
+                EXPECT_EQ(marks[2].step, 2);
+                EXPECT_EQ(marks[2].block, 2);
+                // The host's GPU says that a millisecond lies between any two events.
+                EXPECT_NEAR(static_cast<double>(marks[2].time_ns - marks[0].time_ns), 2e6, 2.0);
+                EXPECT_THAT(device.take_marks(), IsEmpty());
+              }),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace underlap::cuda

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "impl/device/cuda/cuda_device.hpp"
+#include "impl/device/cuda/nccl_transport.hpp"
+#include "kernels/gemm/matrix_products.hpp"
+#include "tests/cuda_host/cublaslt_double.hpp"
+#include "tests/cuda_host/machine.hpp"
+#include "tests/cuda_host/nccl_double.hpp"
+#include "tests/impl/device/cuda/host_run_form.hpp"
+
+namespace underlap::cuda {
+
+/// Runs the same program as every rank of one process, one thread and one CudaDevice a rank, on a GPU and an NCCL and
+/// a cuBLASLt that the host plays.
+class CudaRanks {
+ public:
+  explicit CudaRanks(std::int32_t world_size, CudaOptions options = {}, NcclOptions nccl = {}, std::uint64_t seed = 1)
+      : world_size_(world_size), options_(options), nccl_(nccl), control_(nccl.peer_timeout) {
+    cuda_host::Machine::instance().reset(1, seed);
+    cuda_host::NcclDouble::instance().reset();
+    options_.workspace_reserve = 1 << 16;
+    options_.staging_slot_bytes = std::min<std::size_t>(options_.staging_slot_bytes, 1 << 12);
+    if (options_.run_form == run_cuda_form) options_.run_form = run_form_on_host;
+  }
+
+  /// `program(device, group)`: the group is all ranks. Returns what each rank threw; empty for those that did not.
+  template <class Program>
+  std::vector<std::string> run_each(Program program) {
+    std::vector<std::string> errors(static_cast<std::size_t>(world_size_));
+    std::vector<std::thread> threads;
+    for (std::int32_t rank = 0; rank < world_size_; ++rank)
+      threads.emplace_back([&, rank] { errors[static_cast<std::size_t>(rank)] = run_rank(rank, program); });
+    for (std::thread& thread : threads) thread.join();
+    return errors;
+  }
+
+  /// The same, and throws the first failure of any rank.
+  template <class Program>
+  void run(Program program) {
+    run_each(program);
+    if (const auto failure = control_.failure()) throw std::runtime_error(*failure);
+  }
+
+  ControlPlane& control() { return control_; }
+
+ private:
+  template <class Program>
+  std::string run_rank(std::int32_t rank, Program& program) {
+    try {
+      NcclOptions nccl = nccl_;
+      nccl.rank = rank;
+      NcclTransport transport(api_, control_, nccl);
+      MatrixProducts products(cuda_host::CublasLtDouble::api());
+      CudaOptions options = options_;
+      options.rank = rank;
+      options.products = &products;
+      CudaDevice device(transport, options);
+      Group group{std::vector<std::int32_t>(static_cast<std::size_t>(world_size_)), rank};
+      std::iota(group.members.begin(), group.members.end(), 0);
+      program(device, group);
+      return {};
+    } catch (const std::exception& error) {
+      control_.fail(rank, error.what());
+      return error.what();
+    }
+  }
+
+  std::int32_t world_size_;
+  CudaOptions options_;
+  NcclOptions nccl_;
+  NcclApi api_ = cuda_host::NcclDouble::api();
+  ThreadControlPlane control_;
+};
+
+}  // namespace underlap::cuda

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "impl/device/cuda/nccl_config.hpp"
+#include "impl/device/cuda/shared_gpu.hpp"
+#include "kernels/bf16.hpp"
+#include "platform/errors.hpp"
+#include "tests/impl/device/cuda/cuda_ranks.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+using cuda_host::NcclCall;
+using cuda_host::NcclDouble;
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+template <class T>
+void fill(Device& device, Stream stream, const Tensor& tensor, const std::vector<T>& values) {
+  device.upload(stream, {.kind = Kind::copy}, flat(tensor), std::as_bytes(std::span(values)));
+}
+template <class T = float>
+std::vector<T> read(Device& device, const Tensor& tensor) {
+  std::vector<T> values(static_cast<std::size_t>(tensor.elements));
+  device.download(flat(tensor), std::as_writable_bytes(std::span(values)));
+  return values;
+}
+void communicate(Device& device, const Communicator& communicator, std::initializer_list<Transfer> transfers) {
+  device.communicate(communicator, {.kind = Kind::communication}, {transfers.begin(), transfers.size()});
+}
+
+class Nccl : public testing::TestWithParam<int> {
+ protected:
+  // Calls after begin(), of one rank, by name and count.
+  static std::vector<NcclCall> calls_of(int rank) {
+    std::vector<NcclCall> calls = NcclDouble::instance().calls();
+    std::erase_if(calls, [&](const NcclCall& call) { return call.rank != rank || call.name == "CommGetAsyncError"; });
+    return calls;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(GroupSizes, Nccl, testing::Values(1, 2, 3, 4));
+
+TEST_P(Nccl, MovesEveryPieceOfEveryCollective) {
+  const int n = GetParam();
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    CudaRanks ranks(n, {}, {}, seed);
+    ranks.run([n](CudaDevice& device, const Group& group) {
+      const Communicator dp = device.declare("dp", group);
+      const Tensor own = device.allocate("own", DataType::f32, 3);
+      const Tensor all = device.allocate("all", DataType::f32, 3 * n);
+      const Tensor sum = device.allocate("sum", DataType::f32, 3);
+      const Tensor exchanged = device.allocate("exchanged", DataType::f32, 3 * n);
+      const Tensor scattered = device.allocate("scattered", DataType::f32, 3 * n);
+      const Tensor sent = device.allocate("sent", DataType::f32, 3);
+      device.begin();
+      const auto me = static_cast<float>(group.my_index);
+      fill<float>(device, dp.stream, own, {me, me + 10, me + 20});
+      fill<float>(device, dp.stream, scattered, std::vector<float>(static_cast<std::size_t>(3 * n), me));
+      communicate(device, dp,
+                  {{.collective = Collective::all_gather, .input = flat(own), .output = flat(all)},
+                   {.collective = Collective::all_reduce, .input = flat(own), .output = flat(sum)}});
+      communicate(device, dp, {{.collective = Collective::all_to_all, .input = flat(all), .output = flat(exchanged)}});
+      communicate(device, dp,
+                  {{.collective = Collective::reduce_scatter,
+                    .input = flat(scattered),
+                    .output = flat(scattered, 3 * group.my_index, 3),
+                    .op = ReduceOp::average}});
+      communicate(device, dp,
+                  {{.collective = Collective::broadcast, .input = flat(own), .output = flat(sent), .peer = n - 1}});
+      device.synchronize();
+      const float ranks_sum = static_cast<float>(n * (n - 1) / 2);
+      EXPECT_THAT(read(device, sum), ElementsAre(ranks_sum, ranks_sum + 10.0F * static_cast<float>(n),
+                                                 ranks_sum + 20.0F * static_cast<float>(n)));
+      for (int rank = 0; rank < n; ++rank) {
+        EXPECT_EQ(read(device, all)[static_cast<std::size_t>(3 * rank + 1)], static_cast<float>(rank) + 10);
+        EXPECT_EQ(read(device, exchanged)[static_cast<std::size_t>(3 * rank)], me);
+      }
+      EXPECT_NEAR(read(device, scattered)[static_cast<std::size_t>(3 * group.my_index)],
+                  ranks_sum / static_cast<float>(n), 1e-6);
+      EXPECT_EQ(read(device, sent)[0], static_cast<float>(n - 1));
+    });
+    EXPECT_THAT(NcclDouble::instance().errors(), IsEmpty());
+    EXPECT_EQ(NcclDouble::instance().num_aborted_and_destroyed(), std::pair(0, n));
+  }
+}
+
+TEST_F(Nccl, SendsAndReceivesBetweenNeighboursAsOneGroup) {
+  CudaRanks ranks(3);
+  ranks.run([](CudaDevice& device, const Group& group) {
+    const Communicator ring = device.declare("ring", group);
+    const Tensor x = device.allocate("x", DataType::f32, 2);
+    const Tensor y = device.allocate("y", DataType::f32, 2);
+    device.begin();
+    const auto me = static_cast<float>(group.my_index);
+    fill<float>(device, ring.stream, x, {me, me});
+    communicate(
+        device, ring,
+        {{.collective = Collective::send, .input = flat(x), .output = {}, .peer = (group.my_index + 1) % 3},
+         {.collective = Collective::receive, .input = {}, .output = flat(y), .peer = (group.my_index + 2) % 3}});
+    device.synchronize();
+    EXPECT_THAT(read(device, y), Each(static_cast<float>((group.my_index + 2) % 3)));
+  });
+  EXPECT_THAT(NcclDouble::instance().errors(), IsEmpty());
+}
+
+TEST_F(Nccl, IsGivenOneGroupForOneCommunicateAndTypesCountsAndOpsAsAsked) {
+  CudaRanks ranks(2);
+  ranks.run([](CudaDevice& device, const Group& group) {
+    const Communicator dp = device.declare("dp", group);
+    const Tensor x = device.allocate("x", DataType::bf16, 8);
+    const Tensor y = device.allocate("y", DataType::f32, 4);
+    device.begin();
+    fill<bf16>(device, dp.stream, x, std::vector<bf16>(8, bf16(1.0F)));
+    fill<float>(device, dp.stream, y, std::vector<float>(4, 1.0F));
+    communicate(device, dp,
+                {{.collective = Collective::reduce_scatter,
+                  .input = flat(x),
+                  .output = flat(x, 4 * group.my_index, 4),
+                  .op = ReduceOp::average},
+                 {.collective = Collective::all_reduce, .input = flat(y), .output = flat(y)}});
+    device.synchronize();
+  });
+  std::vector<NcclCall> calls = calls_of(0);
+  ASSERT_GE(calls.size(), 3U);
+  const NcclCall sum = calls[calls.size() - 2];  // the last call is the destruction
+  const NcclCall scatter = calls[calls.size() - 3];
+  EXPECT_EQ(scatter.name, "ReduceScatter");
+  EXPECT_EQ(scatter.count, 4U) << "of the output";
+  EXPECT_EQ(scatter.type, ncclBfloat16);
+  EXPECT_EQ(scatter.op, ncclAvg);
+  EXPECT_EQ(sum.name, "AllReduce");
+  EXPECT_EQ(sum.type, ncclFloat32);
+  EXPECT_EQ(sum.op, ncclSum);
+  EXPECT_EQ(scatter.depth, 1);
+  EXPECT_EQ(scatter.group, sum.group);
+  EXPECT_EQ(NcclDouble::instance().calls("GroupStart").size(), NcclDouble::instance().calls("GroupEnd").size());
+}
+
+TEST_F(Nccl, MakesCommunicatorsInTheOrderOfTheirDeclarationAndWarmsEachBeforeTheNext) {
+  CudaRanks ranks(2);
+  ranks.run([](CudaDevice& device, const Group& group) {
+    device.declare("dp", group);
+    device.declare("norm", group);
+    device.begin();
+  });
+  std::vector<std::string> names;
+  for (const NcclCall& call : calls_of(1))
+    if (names.empty() || names.back() != call.name + std::to_string(call.communicator))
+      names.push_back(call.name + std::to_string(call.communicator));
+  EXPECT_THAT(
+      names, ElementsAre("CommInitRankConfig0", "AllReduce0", "AllGather0", "ReduceScatter0", "Broadcast0", "Send0",
+                         "Recv0", "Send0", "Recv0", "CommInitRankConfig1", "AllReduce1", "AllGather1", "ReduceScatter1",
+                         "Broadcast1", "Send1", "Recv1", "Send1", "Recv1", "CommDestroy0", "CommDestroy1"));
+}
+
+TEST_F(Nccl, KeepsCommunicatorsForTheNextDevice) {
+  const NcclApi api = NcclDouble::api();
+  cuda_host::Machine::instance().reset(1, 1);
+  NcclDouble::instance().reset();
+  ThreadControlPlane control(std::chrono::seconds(20));
+  NcclTransport transport(api, control, {});
+  for (int cell = 0; cell < 3; ++cell) {
+    CudaDevice device(transport, {.workspace_reserve = 1024});
+    device.declare("dp", {{0}, 0}, {.sms = cell == 2 ? 4 : 0});
+    device.begin();
+  }
+  EXPECT_THAT(NcclDouble::instance().calls("CommInitRankConfig"), SizeIs(2)) << "other hints, another communicator";
+}
+
+TEST_F(Nccl, RefusesSumsInFp32OfABf16Wire) {
+  CudaRanks ranks(2);
+  const std::vector<std::string> errors = ranks.run_each([](CudaDevice& device, const Group& group) {
+    const Communicator dp = device.declare("dp", group);
+    const Tensor x = device.allocate("x", DataType::bf16, 8);
+    device.begin();
+    communicate(device, dp,
+                {{.collective = Collective::all_reduce,
+                  .input = flat(x),
+                  .output = flat(x),
+                  .accumulator = Accumulator::fp32}});
+  });
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("all_reduce of communicator dp"), HasSubstr("reduce_accumulator"),
+                                 HasSubstr("reduce_scatter_with_fp32_accumulation"))));
+}
+
+TEST_F(Nccl, ARefusedTransferOfAGroupLeavesNoGroupOpen) {
+  CudaRanks ranks(1, {}, {.poll_interval = std::chrono::milliseconds(0)});
+  const std::vector<std::string> errors = ranks.run_each([](CudaDevice& device, const Group& group) {
+    const Communicator dp = device.declare("dp", group);
+    const Tensor x = device.allocate("x", DataType::f32, 8);
+    device.begin();
+    const NcclApi api = NcclDouble::api();
+    EXPECT_EQ(api.GroupStart(), ncclSuccess);
+    EXPECT_EQ(api.GroupEnd(), ncclSuccess);
+    cuda_host::NcclDouble::instance().refuse_next("AllReduce");
+    communicate(device, dp, {{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)}});
+  });
+  EXPECT_THAT(errors[0], AllOf(HasSubstr("rank 0: operation 1 (all_reduce) on stream dp"), HasSubstr("invalid usage")));
+  const auto starts = NcclDouble::instance().calls("GroupStart");
+  const auto ends = NcclDouble::instance().calls("GroupEnd");
+  EXPECT_EQ(starts.size(), ends.size());
+  EXPECT_EQ(ends.back().depth, 0);
+}
+
+TEST_F(Nccl, AMemberThatDoesNotConnectIsNamed) {
+  CudaRanks ranks(3, {}, {.peer_timeout = std::chrono::milliseconds(300)});
+  const std::vector<std::string> errors = ranks.run_each([](CudaDevice& device, const Group& group) {
+    device.declare("dp", group);
+    if (group.my_index != 1) device.begin();
+  });
+  EXPECT_THAT(errors[0], AllOf(HasSubstr("communicator 0 (dp)"), HasSubstr("waited 300 ms for rank 1")));
+}
+
+TEST_F(Nccl, ARankThatFailsBeforeItConnectsReleasesThoseWhoWaitForIt) {
+  CudaRanks ranks(3, {}, {.peer_timeout = std::chrono::seconds(60)});
+  const std::vector<std::string> errors = ranks.run_each([](CudaDevice& device, const Group& group) {
+    device.declare("dp", group);
+    if (group.my_index == 1) throw std::invalid_argument("no data file");
+    device.begin();
+  });
+  EXPECT_THAT(errors, ElementsAre("rank 1: no data file", "no data file", "rank 1: no data file"));
+}
+
+TEST(NcclConfig, CarriesTheHints) {
+  std::vector<std::string> notices;
+  const std::string purpose = "dp";
+  const ncclConfig_t plain = nccl_config({}, 22809, purpose, notices);
+  EXPECT_EQ(plain.blocking, 1);
+  EXPECT_EQ(plain.maxCTAs, NCCL_CONFIG_UNDEF_INT);
+  EXPECT_STREQ(plain.commName, "dp");
+  const ncclConfig_t bounded = nccl_config({.sms = 8}, 22809, purpose, notices);
+  EXPECT_EQ(bounded.minCTAs, 8);
+  EXPECT_EQ(bounded.maxCTAs, 8);
+  EXPECT_EQ(bounded.CTAPolicy, NCCL_CONFIG_UNDEF_INT);
+  EXPECT_THAT(notices, IsEmpty());
+}
+
+TEST(NcclConfig, SaysWhichHintsItCannotHonour) {
+  std::vector<std::string> notices;
+  const std::string purpose = "dp";
+  EXPECT_EQ(nccl_config({.copy_engine = true}, 22809, purpose, notices).CTAPolicy, NCCL_CTA_POLICY_ZERO);
+  EXPECT_EQ(nccl_config({.copy_engine = true}, 22703, purpose, notices).CTAPolicy, NCCL_CONFIG_UNDEF_INT);
+  (void)nccl_config({.sms = 48}, 22703, purpose, notices);
+  EXPECT_THAT(notices, ElementsAre(HasSubstr("symmetric windows"), HasSubstr("NCCL 2.27.3 has no"),
+                                   HasSubstr("48 SMs are asked for")));
+  EXPECT_EQ(nccl_config({}, 22100, purpose, notices).commName, nullptr) << "unknown to it";
+}
+
+TEST(NcclVersion, OlderThanNeededIsRefusedWithBothVersions) {
+  EXPECT_NO_THROW(require_nccl_version(22000, "/lib/libnccl.so.2"));
+  try {
+    require_nccl_version(21805, "/lib/libnccl.so.2");
+    FAIL();
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("2.18.5"), HasSubstr("/lib/libnccl.so.2"), HasSubstr("2.20.0")));
+  }
+}
+
+TEST(NcclLibrary, IsLoadedWhereThereIsOne) {
+  try {
+    const NcclApi api = NcclApi::load();
+    EXPECT_GE(api.version, 22000);
+    EXPECT_NE(api.AllReduce, nullptr);
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("libnccl.so.2"));
+  }
+}
+
+TEST(SharedGpu, GivesEachRankAHostOfItsOwnAndRefusesItsTimes) {
+  const auto variables = [](std::int32_t rank) {
+    const auto list = shared_gpu_environment(rank);
+    return std::map<std::string, std::string>(list.begin(), list.end());
+  };
+  EXPECT_NE(variables(0).at("NCCL_HOSTID"), variables(1).at("NCCL_HOSTID"));
+  EXPECT_EQ(variables(0).at("NCCL_NET"), "Socket");
+  const NcclApi api = NcclDouble::api(22809);
+  ThreadControlPlane control(std::chrono::seconds(1));
+  const NcclTransport alone(api, control, {.poll_interval = std::chrono::milliseconds(0)});
+  const NcclTransport shared(api, control, {.poll_interval = std::chrono::milliseconds(0), .ranks_share_gpu = true});
+  EXPECT_EQ(alone.link(), "nccl 2.28.9");
+  EXPECT_NO_THROW(refuse_timing_of(alone.link()));
+  EXPECT_THROW(refuse_timing_of(shared.link()), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap::cuda

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU forms say about an index outside its table. A CUDA form only raises a bit.
+#include <gmock/gmock.h>
+
+#include "kernels/cross_entropy/cross_entropy.hpp"
+#include "kernels/embedding/embedding.hpp"
+#include "tests/kernels/run_operation.hpp"
+
+namespace underlap::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(IndexNames, CrossEntropyNamesTheTarget) {
+  Memory memory;
+  const View logits = memory.dense(DataType::bf16, 3, 37);
+  const View targets = memory.set(memory.dense(DataType::i32, 1, 3), std::vector<double>{0, 37, 0});
+  const View lse = memory.dense(DataType::f32, 1, 3), loss = memory.dense(DataType::f32, 1, 1);
+  EXPECT_THAT([&] { run_once(memory, kernels::cross_entropy_forward(logits, targets, lse, loss, 1)); },
+              ThrowsMessage<std::invalid_argument>(
+                  HasSubstr("cross_entropy_forward: target 37 at position 1 is outside [0, 37)")));
+}
+
+TEST(IndexNames, EmbeddingNamesTheToken) {
+  Memory memory;
+  const View word = memory.dense(DataType::bf16, 36, 8), position = memory.dense(DataType::bf16, 2, 8);
+  const View tokens = memory.set(memory.dense(DataType::i32, 1, 2), std::vector<double>{0, 36});
+  const View out = memory.dense(DataType::bf16, 2, 8);
+  EXPECT_THAT(
+      [&] { run_once(memory, kernels::embedding_forward(tokens, word, position, out)); },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("embedding_forward: token 36 at position 1 is outside [0, 36)")));
+}
+
+}  // namespace
+}  // namespace underlap::test

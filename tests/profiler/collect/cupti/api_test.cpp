@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/collect/cupti/api.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+
+#include "platform/errors.hpp"
+#include "profiler/collect/cupti/other_client.hpp"
+#include "tests/profiler/collect/cupti/fake_cupti.hpp"
+
+namespace underlap::cupti {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CuptiApi, FindsTheInstalledLibraryAndItsVersion) {
+  Api api;
+  try {
+    api = Api::load();
+  } catch (const MachineError& error) {
+    GTEST_SKIP() << "no CUPTI here: " << error.what();
+  }
+  EXPECT_TRUE(std::filesystem::exists(api.library)) << api.library;
+#if CUPTI_API_VERSION >= 130200
+  if (api.driver_version() == 0) GTEST_SKIP() << "without a driver CUPTI answers nothing from CUDA 13.2 on";
+#endif
+  EXPECT_GE(api.version(), 22U);
+}
+
+TEST(CuptiApi, LoadsOneCopyHoweverOftenItIsAsked) {
+  try {
+    EXPECT_EQ(Api::load().get_version, Api::load().get_version);
+  } catch (const MachineError& error) {
+    GTEST_SKIP() << "no CUPTI here: " << error.what();
+  }
+}
+
+TEST(CuptiApi, NamesResultCodes) {
+  EXPECT_EQ(result_name(CUPTI_ERROR_NOT_COMPATIBLE), "CUPTI_ERROR_NOT_COMPATIBLE");
+  EXPECT_EQ(result_name(static_cast<CUptiResult>(777)), "CUPTI_ERROR_777");
+}
+
+TEST(CuptiApi, CheckSaysWhatFailedWhyAndWhatToDo) {
+  FakeCupti cupti;
+  EXPECT_NO_THROW(check(cupti.api(), CUPTI_SUCCESS, "cuptiActivityEnable"));
+  try {
+    check(cupti.api(), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "cuptiActivityEnable");
+    FAIL();
+  } catch (const MachineError& error) {
+    EXPECT_STREQ(error.what(),
+                 "cuptiActivityEnable failed: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (not enough rights)\n"
+                 "run as an administrator, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
+  }
+  try {
+    check(cupti.api(), CUPTI_ERROR_INVALID_KIND, "cuptiActivityEnable");
+    FAIL();
+  } catch (const MachineError& error) {
+    EXPECT_STREQ(error.what(), "cuptiActivityEnable failed: CUPTI_ERROR_INVALID_KIND");
+  }
+}
+
+TEST(CuptiApi, AVersionThatCannotBeAskedIsAnError) {
+  FakeCupti cupti;
+  cupti.fail("version", CUPTI_ERROR_NOT_INITIALIZED);
+  try {
+    cupti.api().version();
+    FAIL();
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("driver"));
+  }
+}
+
+TEST(OtherClient, IsNamedByTheLibraryItLoaded) {
+  EXPECT_EQ(name_other_client("7f00 r-xp 0 /opt/nvidia/nsight-systems/2025.1/libToolsInjection64.so\n", ""),
+            "Nsight Systems");
+  EXPECT_EQ(name_other_client("7f00 r-xp 0 /usr/lib/python3/torch/lib/libtorch_cpu.so\n", ""), "PyTorch's profiler");
+}
+
+TEST(OtherClient, IsNamedByTheInjectionThatCudaWasGiven) {
+  EXPECT_EQ(name_other_client("7f00 r-xp 0 /lib/libc.so.6\n", "/opt/tool.so"), "/opt/tool.so");
+  EXPECT_EQ(name_other_client("", ""), "");
+}
+
+}  // namespace
+}  // namespace underlap::cupti

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/collect/cupti/collector.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "platform/errors.hpp"
+#include "tests/profiler/collect/cupti/fake_cupti.hpp"
+
+namespace underlap::cupti {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr CollectorOptions kSmall{.rank = 3, .buffer_bytes = 4096, .initial_buffers = 1, .most_buffers = 4};
+
+SyntheticBuffer kernel_of(std::uint32_t correlation, std::uint64_t start) {
+  return SyntheticBuffer().add(synthetic_kernel(correlation, start, start + 10));
+}
+
+std::string error_of(const Api& api) {
+  try {
+    Collector(api, kSmall).start();
+  } catch (const MachineError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Collector, RegistersClockAndBuffersBeforeItEnablesAKind) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  const auto calls = cupti.calls();
+  EXPECT_THAT(std::vector(calls.begin(), calls.begin() + 13),
+              ElementsAre("version", "subscribe", "timestamp", "callbacks", "all_sync 0", "enable 10", "enable 1",
+                          "enable 22", "enable 2", "enable 38", "enable 36", "enable 17", "enable 39"));
+}
+
+TEST(Collector, RecordsOnlyTheCallsThatPutWorkOnAStream) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  const auto calls = cupti.calls();
+  for (const char* call : {"runtime 211 on", "runtime 430 on", "runtime 505 on", "runtime 41 on", "runtime 51 on",
+                           "runtime 135 on", "runtime 147 on", "runtime 311 on", "driver 307 on", "driver 652 on",
+                           "driver 119 on", "driver 295 on", "driver 514 on"})
+    EXPECT_THAT(calls, Contains(call));
+  EXPECT_THAT(calls, Not(Contains("enable 5")));
+  EXPECT_THAT(calls, Not(Contains("enable 4")));
+  EXPECT_THAT(collector.info().notes, IsEmpty());
+  collector.stop();
+  EXPECT_EQ(cupti.num_calls("runtime 211 off"), 1U);
+  EXPECT_EQ(cupti.calls().back(), "disable 10");
+}
+
+TEST(Collector, AsksAnOldLibraryForWholeKindsAndSaysSo) {
+  FakeCupti cupti;
+  cupti.version = 22;
+  cupti.has_call_selection = false;
+  cupti.has_all_sync_records = false;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  EXPECT_THAT(cupti.calls(), AllOf(Contains("enable 5"), Contains("enable 4")));
+  EXPECT_THAT(collector.info().notes, ElementsAre(HasSubstr("every API call"), HasSubstr("queries")));
+  collector.stop();
+  EXPECT_EQ(cupti.num_calls("disable 4"), 1U);
+}
+
+TEST(Collector, LeavesOutCallsThatALibraryDoesNotKnowYet) {
+  FakeCupti cupti;
+  cupti.version = 24;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  EXPECT_EQ(cupti.num_calls("runtime 505 on"), 0U);
+  EXPECT_EQ(cupti.num_calls("runtime 482 on"), 0U);
+}
+
+TEST(Collector, SaysVersionsOfLibraryAndDriver) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  const Collector collector(api, kSmall);
+  EXPECT_EQ(collector.info().cupti_version, 130001U);
+  EXPECT_EQ(collector.info().driver_version, 13000);
+  EXPECT_EQ(collector.info().library, "synthetic");
+}
+
+TEST(Collector, DrainsWhatRanSinceTheLastDrain) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.run_and_complete(kernel_of(1, 100));
+  cupti.run(kernel_of(2, 200));
+  const Drained first = collector.drain();
+  ASSERT_THAT(first.activities.kernels, SizeIs(2));
+  EXPECT_EQ(first.activities.kernels[0].at.correlation, 1U);
+  EXPECT_EQ(first.activities.kernels[1].at.correlation, 2U);
+  EXPECT_EQ(first.num_buffers, 2);
+  EXPECT_TRUE(first.is_valid());
+  cupti.run(kernel_of(3, 300));
+  const Drained second = collector.drain();
+  ASSERT_THAT(second.activities.kernels, SizeIs(1));
+  EXPECT_EQ(second.activities.kernels[0].at.correlation, 3U);
+  EXPECT_THAT(collector.drain().activities.kernels, IsEmpty());
+}
+
+TEST(Collector, LetsALibraryThatIsNewerThanTheTableFindItsRecords) {
+  FakeCupti cupti;
+  cupti.version = 140000;
+  cupti.kernel_bytes = sizeof(CUpti_ActivityKernel10) + 40;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  EXPECT_THAT(collector.info().notes, ElementsAre(HasSubstr("140000")));
+  collector.start();
+  cupti.run(SyntheticBuffer().add(synthetic_kernel(1), 40).add(synthetic_kernel(2), 40));
+  const Drained drained = collector.drain();
+  ASSERT_THAT(drained.activities.kernels, SizeIs(2));
+  EXPECT_EQ(drained.activities.kernels[1].at.correlation, 2U);
+  EXPECT_THAT(drained.activities.skipped, IsEmpty());
+}
+
+TEST(Collector, FindsTheRecordsOfAKnownLibraryByItself) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.run(kernel_of(1, 100));
+  EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
+  EXPECT_EQ(cupti.num_calls("next"), 0U);
+}
+
+TEST(Collector, ForcesTheFlushOnceItIsStopped) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.leave_incomplete(kernel_of(1, 100));
+  EXPECT_THAT(collector.drain().activities.kernels, IsEmpty());
+  EXPECT_EQ(cupti.calls().back(), "flush 0");
+  collector.stop();
+  EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
+  EXPECT_EQ(cupti.calls().back(), "flush 1");
+}
+
+TEST(Collector, ADroppedRecordMakesTheDrainInvalid) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.drop(2);
+  cupti.run_and_complete(kernel_of(1, 100));
+  cupti.drop(3);
+  const Drained drained = collector.drain();
+  EXPECT_EQ(drained.num_dropped, 5);
+  EXPECT_FALSE(drained.is_valid());
+  EXPECT_TRUE(collector.drain().is_valid());
+}
+
+TEST(Collector, DropsRecordsWhenItsBuffersAreAllInUse) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  for (std::uint32_t i = 1; i <= 6; ++i) cupti.run(kernel_of(i, 100 * i));
+  EXPECT_EQ(cupti.last_request_bytes(), 0U);
+  const Drained drained = collector.drain();
+  EXPECT_THAT(drained.activities.kernels, SizeIs(4));
+  EXPECT_EQ(drained.num_refused, 2);
+  EXPECT_EQ(drained.num_dropped, 2);
+  EXPECT_FALSE(drained.is_valid());
+  cupti.run(kernel_of(9, 900));
+  EXPECT_EQ(cupti.last_request_bytes(), 4096U);
+  EXPECT_TRUE(collector.drain().is_valid());
+}
+
+TEST(Collector, CountsABufferThatIsCutShort) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.complete_with_size(kernel_of(1, 100), 100);
+  const Drained drained = collector.drain();
+  EXPECT_THAT(drained.activities.kernels, IsEmpty());
+  EXPECT_EQ(drained.activities.skipped.at("end of a buffer inside a record"), 1);
+}
+
+TEST(Collector, NeverReadsPastABufferThatClaimsMoreThanItHolds) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.complete_with_size(kernel_of(1, 100), 1U << 30);
+  EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
+}
+
+TEST(Collector, LeavesABufferThatIsNotItsOwn) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  SyntheticBuffer foreign = kernel_of(1, 100);
+  cupti.complete_foreign(foreign.storage().data(), foreign.storage().size());
+  EXPECT_EQ(collector.drain().num_buffers, 0);
+}
+
+TEST(Collector, GathersFromManyThreadsAtOnce) {
+  constexpr std::uint32_t kThreads = 4;
+  constexpr std::uint32_t kKernels = 100;
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  // As many buffers as there are kernels: the writer may be as slow as it likes.
+  Collector collector(api, {.buffer_bytes = 4096, .initial_buffers = 4, .most_buffers = kThreads * kKernels});
+  collector.start();
+  std::vector<std::thread> threads;
+  for (std::uint32_t thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&cupti, thread] {
+      for (std::uint32_t i = 0; i < kKernels; ++i) cupti.run_and_complete(kernel_of(thread * kKernels + i, 100 + i));
+    });
+  std::vector<bool> seen(kThreads * kKernels, false);
+  const auto note = [&seen](const Drained& drained) {
+    for (const KernelActivity& kernel : drained.activities.kernels) seen.at(kernel.at.correlation) = true;
+  };
+  note(collector.drain());  // while they run
+  for (std::thread& thread : threads) thread.join();
+  const Drained rest = collector.drain();
+  note(rest);
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), static_cast<std::ptrdiff_t>(kThreads * kKernels));
+  EXPECT_EQ(rest.num_dropped, 0);
+}
+
+TEST(Collector, NestsOperationsPerThread) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  {
+    const OperationRegion outer(collector, 10);
+    EXPECT_EQ(cupti.operation(), 10U);
+    {
+      const OperationRegion inner(collector, 11);
+      EXPECT_EQ(cupti.operation(), 11U);
+      std::thread([&] { EXPECT_EQ(cupti.operation(), 0U); }).join();
+    }
+    EXPECT_EQ(cupti.operation(), 10U);
+  }
+  EXPECT_EQ(cupti.operation(), 0U);
+  EXPECT_EQ(cupti.num_calls("push 3 11"), 1U);
+}
+
+TEST(Collector, RefusesAPopWithoutAPush) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.push(1);
+  collector.pop();
+  EXPECT_THROW(collector.pop(), std::invalid_argument);
+}
+
+TEST(Collector, NamesTheErrorWhenAnotherClientIsAttached) {
+  FakeCupti cupti;
+  cupti.fail("subscribe", CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  const std::string error = error_of(cupti.api());
+  EXPECT_THAT(error,
+              AllOf(HasSubstr("uses CUPTI in this process"), HasSubstr("MULTIPLE_SUBSCRIBERS"), HasSubstr("\nrun ")));
+  EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 1);
+  EXPECT_EQ(cupti.num_calls("enable 10"), 0U);
+  EXPECT_EQ(cupti.num_calls("unsubscribe"), 0U);
+}
+
+TEST(Collector, SwitchesEverythingOffAgainWhenAKindIsRefused) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  cupti.fail("enable 36", CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+  try {
+    collector.start();
+    FAIL() << "started";
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("CUDA_EVENT"), HasSubstr("INSUFFICIENT_PRIVILEGES (not enough rights)"),
+                                    HasSubstr("\nrun as an administrator")));
+  }
+  for (const char* kind : {"disable 10", "disable 1", "disable 22", "disable 2", "disable 38"})
+    EXPECT_EQ(cupti.num_calls(kind), 1U) << kind;
+  EXPECT_EQ(cupti.num_calls("disable 36"), 0U);
+}
+
+TEST(Collector, SwitchesItsCallsOffAgainWhenOneIsRefused) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  cupti.fail("driver 652 on", CUPTI_ERROR_UNKNOWN);
+  EXPECT_THROW(collector.start(), MachineError);
+  EXPECT_EQ(cupti.num_calls("runtime 211 off"), 1U);
+  EXPECT_EQ(cupti.num_calls("disable 10"), 1U);
+}
+
+TEST(Collector, StartsAndStopsOnceHoweverOftenItIsAsked) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  collector.start();
+  EXPECT_EQ(cupti.num_calls("enable 10"), 1U);
+  collector.stop();
+  collector.stop();
+  EXPECT_EQ(cupti.num_calls("disable 10"), 1U);
+  collector.start();
+  EXPECT_EQ(cupti.num_calls("enable 10"), 2U);
+}
+
+TEST(Collector, ThereIsOneAProcess) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  {
+    const Collector first(api, kSmall);
+    EXPECT_THROW(Collector(api, kSmall), std::invalid_argument);
+  }
+  EXPECT_NO_THROW(Collector(api, kSmall));
+  EXPECT_EQ(cupti.num_calls("unsubscribe"), 2U);
+}
+
+TEST(Collector, LetsGoOfCuptiWhenItsPreparationFails) {
+  FakeCupti cupti;
+  cupti.fail("callbacks", CUPTI_ERROR_INVALID_OPERATION);
+  EXPECT_THAT(error_of(cupti.api()), HasSubstr("cuptiActivityRegisterCallbacks"));
+  EXPECT_EQ(cupti.num_calls("unsubscribe"), 1U);
+  cupti.fail("callbacks", CUPTI_SUCCESS);
+  EXPECT_EQ(error_of(cupti.api()), "no error");
+}
+
+TEST(Collector, TakesBackIncompleteBuffersWhenItEnds) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  {
+    Collector collector(api, kSmall);
+    collector.start();
+    cupti.leave_incomplete(kernel_of(1, 100));
+  }
+  const auto calls = cupti.calls();
+  const auto position = [&](const char* call) { return std::find(calls.begin(), calls.end(), call) - calls.begin(); };
+  EXPECT_LT(position("disable 10"), position("flush 1"));
+  EXPECT_LT(position("flush 1"), position("unsubscribe"));
+}
+
+TEST(Collector, GivesCuptiTheClockOfTheOtherBackends) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  const auto steady = [] {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
+  };
+  const std::uint64_t before = steady();
+  const std::uint64_t given = cupti.now();
+  EXPECT_LE(before, given);
+  EXPECT_LE(given, steady());
+}
+
+TEST(Collector, StoresItsClockBesideTheWallClock) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  const Drained drained = collector.drain();
+  ASSERT_THAT(drained.clocks, SizeIs(2));
+  EXPECT_EQ(drained.clocks[0].rank, 3);
+  EXPECT_LT(drained.clocks[0].device_ns, drained.clocks[1].device_ns);
+  EXPECT_GT(drained.clocks[0].unix_ns, 1'600'000'000'000'000'000);
+}
+
+TEST(Collector, KeepsRawBuffersWithTheNamesTheyPointTo) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  CollectorOptions options = kSmall;
+  options.keeps_raw = true;
+  Collector collector(api, options);
+  collector.start();
+  const SyntheticBuffer records = kernel_of(5, 100);
+  cupti.run(records);
+  const Drained drained = collector.drain();
+  ASSERT_THAT(drained.recording.buffers, SizeIs(1));
+  EXPECT_TRUE(std::ranges::equal(drained.recording.buffers[0], records.bytes()));
+  ASSERT_THAT(drained.recording.names, SizeIs(1));
+  EXPECT_EQ(drained.recording.names.begin()->second, kSyntheticKernelName);
+  EXPECT_EQ(drained.recording.cupti_version, 130001U);
+  EXPECT_EQ(drained.recording.about.at("cupti"), "130001 (driver of CUDA 13.0)");
+}
+
+}  // namespace
+}  // namespace underlap::cupti
