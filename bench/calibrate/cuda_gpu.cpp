@@ -74,6 +74,14 @@ class OneWorkspace final : public cuda::Workspace {
   Bytes memory_;
 };
 
+/// Throws std::invalid_argument where an operation's rate would not be that of the library which trains with it.
+void require_library(std::string_view operation, const cuda::LaunchContext& context) {
+  if (operation.starts_with("gemm") && context.products == nullptr)
+    throw std::invalid_argument("matrix products need cuBLASLt, which was not found");
+  if (operation.starts_with("attention") && context.attention == nullptr)
+    throw std::invalid_argument("attention needs cuDNN; the kernels beside it are there for numerics");
+}
+
 /// An operation with its memory, several times over.
 class BoundWork {
  public:
@@ -290,8 +298,9 @@ std::vector<double> CudaGpu::copy_us(std::int64_t bytes, int samples) {
 
 std::vector<double> CudaGpu::work_us(const Work& work, int samples) {
   State& s = *state_;
-  BoundWork bound(work, s.options.rotated_bytes, s.stream.get());
   cuda::LaunchContext context = s.context();
+  require_library(name_of(work.operation.name()), context);
+  BoundWork bound(work, s.options.rotated_bytes, s.stream.get());
   const Event begin = make_event();
   const Event end = make_event();
   std::vector<double> us;
@@ -308,8 +317,9 @@ std::vector<double> CudaGpu::work_us(const Work& work, int samples) {
 
 std::vector<double> CudaGpu::work_beside_us(const Work& work, const Communication& communication, int samples) {
   State& s = *state_;
-  BoundWork bound(work, s.options.rotated_bytes, s.stream.get());
   cuda::LaunchContext context = s.context();
+  require_library(name_of(work.operation.name()), context);
+  BoundWork bound(work, s.options.rotated_bytes, s.stream.get());
   Background background(communication, s.options.message_bytes, s.communication.get());
   check(cudaStreamSynchronize(s.communication.get()));
   const Event resident = make_event();

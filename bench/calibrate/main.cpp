@@ -5,12 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
 
 #include "bench/atomic_file.hpp"
 #include "bench/calibrate/child.hpp"
 #include "bench/calibrate/cuda_gpu.hpp"
 #include "bench/calibrate/experiments.hpp"
+#include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap::bench {
@@ -34,6 +36,16 @@ int probe(const CalibrateArguments& arguments) {
   return 0;
 }
 
+/// Null where cuBLASLt is not there: what needs it is then skipped with that reason.
+std::unique_ptr<cuda::MatrixProducts> open_products() {
+  try {
+    return std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
+  } catch (const MachineError& error) {
+    fmt::print(stderr, "underlap-calibrate: {}\n", error.what());
+    return nullptr;
+  }
+}
+
 void write(const Measurements& measurements, const std::string& output) {
   if (!output.empty()) write_file_atomically(output, to_yaml(measurements));
 }
@@ -49,7 +61,8 @@ int calibrate(const CalibrateArguments& arguments) {
                         std::to_string(connections)},
                        {{"CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(connections)}});
     });
-  CudaGpu gpu({});
+  const std::unique_ptr<cuda::MatrixProducts> products = open_products();
+  CudaGpu gpu({.libraries = {.products = products.get()}});
   out.machine = gpu.machine();
   for (const std::string& pair : arguments.machine) {
     const std::size_t equals = pair.find('=');

@@ -50,6 +50,12 @@ TEST_F(CalibratedGpu, RunsOperationsThroughTheirForms) {
   EXPECT_THROW(gpu.work_us(unknown, 1), std::invalid_argument);
 }
 
+TEST_F(CalibratedGpu, WithoutTheLibrariesThatTrainWithItNothingIsTimed) {
+  CudaGpu gpu(small_);
+  EXPECT_THROW(gpu.work_us(gemm_work(8, 8, 8), 1), std::invalid_argument);
+  EXPECT_THROW(gpu.work_beside_us(attention_work(16, 1, 1, 64, false), {.sms = 1}, 1), std::invalid_argument);
+}
+
 TEST_F(CalibratedGpu, RunsThemBesideCommunication) {
   CudaGpu gpu(small_);
   EXPECT_THAT(gpu.work_beside_us(small_work(), {.sms = 1, .gb_per_s = 1}, 1), SizeIs(1));
