@@ -178,7 +178,9 @@ class EmulatedLink::EmulatedChannel final : public Channel {
 
   /// What peers send, and where sent bytes end: one piece each, so that they stay in the cache.
   void prepare_copies(CUstream_st* stream) {
-    const double bytes = link_.options_.copy_piece_us * 1e3 * link_.options_.link.gb_per_s;
+    constexpr double kUnpaced = 500;  // GB/s: pieces of a link without a rate are as though it were so fast
+    const double rate = link_.options_.link.gb_per_s;
+    const double bytes = link_.options_.copy_piece_us * 1e3 * (rate > 0 ? rate : kUnpaced);
     copy_bytes_ = std::max<std::int64_t>(static_cast<std::int64_t>(bytes) / 256 * 256, 256);
     pattern_ = allocate<std::byte>(2 * copy_bytes_);
     slot_end_ps_ = allocate<unsigned long long>(1);

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/calibrate/cuda_gpu.hpp"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "bench/calibrate/probe.hpp"
+#include "impl/device/cuda/emulated_link.hpp"
+#include "kernels/cuda/check.hpp"
+#include "kernels/cuda/forms.hpp"
+#include "platform/errors.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using cuda::check;
+
+template <auto Destroy>
+struct Destroyer {
+  template <class T>
+  void operator()(T* handle) const noexcept {
+    (void)Destroy(handle);
+  }
+};
+using Stream = std::unique_ptr<CUstream_st, Destroyer<cudaStreamDestroy>>;
+using Event = std::unique_ptr<CUevent_st, Destroyer<cudaEventDestroy>>;
+using Bytes = cuda::DeviceMemory<std::byte>;
+
+Stream make_stream(int priority = 0) {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
+  return Stream(stream);
+}
+
+Event make_event(unsigned flags = cudaEventDefault) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, flags));
+  return Event(event);
+}
+
+/// Device memory filled with small numbers, never zeros: what a GPU draws and how it clocks depends on them.
+Bytes make_bytes(std::int64_t bytes, cudaStream_t stream) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
+  Bytes owned(static_cast<std::byte*>(memory));
+  cuda::launch_staging_fill(owned.get(), bytes, stream);
+  return owned;
+}
+
+double elapsed_us(const Event& from, const Event& to) {
+  float ms = 0;
+  check(cudaEventElapsedTime(&ms, from.get(), to.get()));
+  return static_cast<double>(ms) * 1e3;
+}
+
+class OneWorkspace final : public cuda::Workspace {
+ public:
+  OneWorkspace(std::int64_t bytes, cudaStream_t stream) : bytes_(bytes), memory_(make_bytes(bytes, stream)) {}
+  std::byte* take(std::int64_t bytes) override {
+    if (bytes > bytes_) throw MachineError(fmt::format("an operation wants {} bytes of workspace", bytes));
+    return memory_.get();
+  }
+
+ private:
+  std::int64_t bytes_;
+  Bytes memory_;
+};
+
+/// Throws std::invalid_argument where an operation's rate would not be that of the library which trains with it.
+void require_library(std::string_view operation, const cuda::LaunchContext& context) {
+  if (operation.starts_with("gemm") && context.products == nullptr)
+    throw std::invalid_argument("matrix products need cuBLASLt, which was not found");
+  if (operation.starts_with("attention") && context.attention == nullptr)
+    throw std::invalid_argument("attention needs cuDNN; the kernels beside it are there for numerics");
+}
+
+/// An operation with its memory, several times over.
+class BoundWork {
+ public:
+  BoundWork(const Work& work, std::int64_t rotated_bytes, cudaStream_t stream) : operation_(work.operation) {
+    const auto forms = cuda::registered_cuda_forms();
+    const auto found = std::find_if(forms.begin(), forms.end(), [&](const cuda::CudaFormInfo& info) {
+      return info.operation == name_of(operation_.name());
+    });
+    if (found == forms.end())
+      throw std::invalid_argument(fmt::format("{} has no CUDA form in this build", name_of(operation_.name())));
+    form_ = found->form;
+    std::int64_t bytes = 0;
+    for (const Use& use : operation_.uses()) bytes += use.view.tensor.elements * size_of(use.view.tensor.dtype);
+    const std::int64_t sets = std::clamp<std::int64_t>(rotated_bytes / std::max<std::int64_t>(bytes, 1) + 1, 2, 16);
+    for (std::int64_t i = 0; i < sets; ++i) add_set(stream);
+  }
+
+  void enqueue(cuda::LaunchContext& context) {
+    form_(Arguments(sets_[next_ % sets_.size()], operation_.parameters()), context);
+    ++next_;
+  }
+
+ private:
+  void add_set(cudaStream_t stream) {
+    std::map<std::uint32_t, std::byte*> memory;
+    std::vector<BoundView> views;
+    for (const Use& use : operation_.uses()) {
+      const Tensor& tensor = use.view.tensor;
+      std::byte*& at = memory[tensor.id];
+      if (at == nullptr) {
+        owned_.push_back(make_bytes(tensor.elements * size_of(tensor.dtype), stream));
+        at = owned_.back().get();
+      }
+      views.push_back({.data = at + use.view.offset * size_of(tensor.dtype),
+                       .dtype = tensor.dtype,
+                       .rows = use.view.rows,
+                       .cols = use.view.cols,
+                       .leading_dimension = use.view.leading_dimension});
+    }
+    sets_.push_back(std::move(views));
+  }
+
+  Operation operation_;
+  cuda::CudaForm form_ = nullptr;
+  std::vector<Bytes> owned_;
+  std::vector<std::vector<BoundView>> sets_;
+  std::size_t next_ = 0;
+};
+
+constexpr double kHeadStartUs = 50;
+
+int connections() {
+  const char* const text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const int value = text == nullptr ? 0 : std::atoi(text);
+  return value >= 1 && value <= 32 ? value : 8;  // 8: CUDA's default
+}
+
+Group group_of_eight() { return {.members = {0, 1, 2, 3, 4, 5, 6, 7}, .my_index = 0}; }
+
+/// All-gathers over the emulated link in groups, each one kernel (of up to 40) that stays resident to its end.
+class Background {
+ public:
+  Background(const Communication& communication, std::int64_t message_bytes, cudaStream_t stream)
+      : link_({.link = {.gb_per_s = communication.gb_per_s,
+                        .sms = std::max(communication.sms, 1),
+                        .copy_engine = communication.copy_engine},
+               .shape = {}}),
+        channel_(link_.connect(0, "background", group_of_eight(), {})),
+        elements_(message_bytes / 16),
+        input_(make_bytes(elements_ * 2, stream)),
+        output_(make_bytes(elements_ * 16, stream)),
+        stream_(stream) {}
+
+  void enqueue(int transfers) {
+    const auto view = [](std::int64_t elements) {
+      return matrix(Tensor{.id = 1, .dtype = DataType::bf16, .elements = elements}, 1, elements);
+    };
+    cuda::DeviceTransfer gather;
+    gather.transfer.collective = Collective::all_gather;
+    gather.transfer.input = view(elements_);
+    gather.transfer.output = view(8 * elements_);
+    gather.input = input_.get();
+    gather.output = output_.get();
+    channel_->enqueue(std::vector(static_cast<std::size_t>(transfers), gather), stream_, sequence_++);
+  }
+
+ private:
+  cuda::EmulatedLink link_;
+  std::unique_ptr<cuda::Channel> channel_;
+  std::int64_t elements_;  // of a member's shard
+  Bytes input_;
+  Bytes output_;
+  cudaStream_t stream_;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace
+
+struct CudaGpu::State {
+  CudaGpuOptions options;
+  cudaDeviceProp properties{};
+  Stream stream;
+  Stream communication;
+  std::optional<OneWorkspace> workspace;
+  Bytes faults;
+  Bytes stamps;
+
+  explicit State(const CudaGpuOptions& wanted) : options(wanted) {
+    int count = 0;
+    check(cudaGetDeviceCount(&count));
+    if (count == 0) throw MachineError("there is no GPU to measure");
+    int device = 0;
+    check(cudaGetDevice(&device));
+    check(cudaGetDeviceProperties(&properties, device));
+    int least = 0;
+    int greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    stream = make_stream();
+    communication = make_stream(greatest);  // as NCCL's may be: its blocks are placed first
+    workspace.emplace(options.workspace_bytes, stream.get());
+    faults = make_bytes(256, stream.get());
+    stamps = make_bytes(256, stream.get());
+    synchronize();
+  }
+
+  /// Keeps the stream busy for a while, so that the host has enqueued what is timed before it begins.
+  void head_start(double us) {
+    launch_probe(reinterpret_cast<unsigned long long*>(stamps.get()), static_cast<unsigned long long>(us * 1e3),
+                 stream.get());
+  }
+
+  void synchronize() const { check(cudaStreamSynchronize(stream.get())); }
+
+  cuda::LaunchContext context() {
+    return {.stream = stream.get(),
+            .num_sms = properties.multiProcessorCount,
+            .workspace = &*workspace,
+            .faults = reinterpret_cast<std::uint32_t*>(faults.get()),
+            .products = options.libraries.products,
+            .attention = options.libraries.attention};
+  }
+};
+
+CudaGpu::CudaGpu(const CudaGpuOptions& options) : state_(std::make_unique<State>(options)) {}
+CudaGpu::~CudaGpu() = default;
+
+int CudaGpu::num_sms() const { return state_->properties.multiProcessorCount; }
+
+std::vector<double> CudaGpu::host_call_us(HostCall call, int samples) {
+  State& s = *state_;
+  const Event event = make_event(cudaEventDisableTiming);
+  const Stream other = make_stream();
+  const Bytes bytes = make_bytes(2 << 12, s.stream.get());
+  check(cudaEventRecord(event.get(), s.stream.get()));
+  const auto once = [&] {
+    switch (call) {
+      case HostCall::launch: return launch_probe(nullptr, 0, s.stream.get());
+      case HostCall::record: return check(cudaEventRecord(event.get(), s.stream.get()));
+      case HostCall::wait: return check(cudaStreamWaitEvent(other.get(), event.get(), 0));
+      case HostCall::copy:
+        return check(
+            cudaMemcpyAsync(bytes.get(), bytes.get() + (1 << 12), 1 << 12, cudaMemcpyDeviceToDevice, s.stream.get()));
+    }
+  };
+  std::vector<double> us;
+  for (int i = -1; i < samples; ++i) {  // the first is not counted
+    check(cudaStreamSynchronize(other.get()));
+    s.synchronize();
+    const auto begin = std::chrono::steady_clock::now();
+    for (int j = 0; j < s.options.calls; ++j) once();
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    if (i >= 0) us.push_back(took.count() / s.options.calls);
+  }
+  check(cudaStreamSynchronize(other.get()));
+  s.synchronize();
+  return us;
+}
+
+std::vector<double> CudaGpu::empty_kernel_us(int samples) {
+  State& s = *state_;
+  const Event begin = make_event();
+  const Event end = make_event();
+  std::vector<double> us;
+  for (int i = -1; i < samples; ++i) {
+    s.head_start(10.0 * s.options.calls);
+    check(cudaEventRecord(begin.get(), s.stream.get()));
+    for (int j = 0; j < s.options.calls; ++j) launch_probe(nullptr, 0, s.stream.get());
+    check(cudaEventRecord(end.get(), s.stream.get()));
+    s.synchronize();
+    if (i >= 0) us.push_back(elapsed_us(begin, end) / s.options.calls);
+  }
+  return us;
+}
+
+std::vector<double> CudaGpu::copy_us(std::int64_t bytes, int samples) {
+  State& s = *state_;
+  const std::int64_t pairs = std::clamp<std::int64_t>(s.options.rotated_bytes / (2 * bytes) + 1, 2, 64);
+  const Bytes memory = make_bytes(2 * pairs * bytes, s.stream.get());
+  const Event begin = make_event();
+  const Event end = make_event();
+  std::vector<double> us;
+  for (int i = -1; i < samples; ++i) {
+    std::byte* const from = memory.get() + (i + 1) % pairs * 2 * bytes;
+    s.head_start(kHeadStartUs);
+    check(cudaEventRecord(begin.get(), s.stream.get()));
+    check(
+        cudaMemcpyAsync(from + bytes, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, s.stream.get()));
+    check(cudaEventRecord(end.get(), s.stream.get()));
+    s.synchronize();
+    if (i >= 0) us.push_back(elapsed_us(begin, end));
+  }
+  return us;
+}
+
+std::vector<double> CudaGpu::work_us(const Work& work, int samples) {
+  State& s = *state_;
+  cuda::LaunchContext context = s.context();
+  require_library(name_of(work.operation.name()), context);
+  BoundWork bound(work, s.options.rotated_bytes, s.stream.get());
+  const Event begin = make_event();
+  const Event end = make_event();
+  std::vector<double> us;
+  for (int i = -3; i < samples; ++i) {
+    s.head_start(kHeadStartUs);
+    check(cudaEventRecord(begin.get(), s.stream.get()));
+    bound.enqueue(context);
+    check(cudaEventRecord(end.get(), s.stream.get()));
+    s.synchronize();
+    if (i >= 0) us.push_back(elapsed_us(begin, end));
+  }
+  return us;
+}
+
+std::vector<double> CudaGpu::work_beside_us(const Work& work, const Communication& communication, int samples) {
+  State& s = *state_;
+  cuda::LaunchContext context = s.context();
+  require_library(name_of(work.operation.name()), context);
+  BoundWork bound(work, s.options.rotated_bytes, s.stream.get());
+  Background background(communication, s.options.message_bytes, s.communication.get());
+  check(cudaStreamSynchronize(s.communication.get()));
+  const Event resident = make_event();
+  const Event begin = make_event();
+  const Event end = make_event();
+  const Event gone = make_event();
+  std::vector<double> us;
+  int transfers = 2;
+  for (int tries = 0; static_cast<int>(us.size()) < samples; ++tries) {
+    background.enqueue(1);
+    check(cudaEventRecord(resident.get(), s.communication.get()));
+    background.enqueue(transfers);
+    check(cudaEventRecord(gone.get(), s.communication.get()));
+    // The long one follows the short one within microseconds, and has its multiprocessors before the head start ends.
+    check(cudaStreamWaitEvent(s.stream.get(), resident.get(), 0));
+    s.head_start(kHeadStartUs);
+    check(cudaEventRecord(begin.get(), s.stream.get()));
+    bound.enqueue(context);
+    check(cudaEventRecord(end.get(), s.stream.get()));
+    s.synchronize();
+    check(cudaStreamSynchronize(s.communication.get()));
+    // A communication that was over first was not beside all of it: a longer one.
+    if (elapsed_us(end, gone) < 0)
+      transfers *= 2;
+    else if (tries >= 2)
+      us.push_back(elapsed_us(begin, end));
+    if (transfers > 4096) throw MachineError("the communication is over before the operation, however long it is");
+  }
+  return us;
+}
+
+std::vector<double> CudaGpu::held(std::string_view behind, bool same_queue, int samples) {
+  State& s = *state_;
+  std::vector<Stream> streams;
+  for (int i = 0; i < connections() + 3; ++i) streams.push_back(make_stream());
+  cudaStream_t first = streams[0].get();
+  cudaStream_t second = streams[1].get();
+  cudaStream_t victim = streams[same_queue ? static_cast<std::size_t>(connections()) + 1 : 2].get();
+  const Bytes memory = make_bytes(64, s.stream.get());
+  s.synchronize();
+  auto* const stamps = reinterpret_cast<unsigned long long*>(memory.get());
+  const Event event = make_event(cudaEventDisableTiming);
+  const auto long_ns = static_cast<unsigned long long>(s.options.probe_us * 1e3);
+  std::vector<double> fractions;
+  for (int i = -1; i < samples; ++i) {
+    launch_probe(stamps, long_ns, first);
+    if (behind == "kernel" || behind == "record") launch_probe(stamps + 4, long_ns, second);
+    if (behind == "kernel") launch_probe(nullptr, 0, second);
+    if (behind == "record") check(cudaEventRecord(event.get(), second));
+    if (behind == "wait") {
+      check(cudaEventRecord(event.get(), first));
+      check(cudaStreamWaitEvent(second, event.get(), 0));
+      launch_probe(nullptr, 0, second);
+    }
+    launch_probe(stamps + 2, 0, victim);
+    for (const Stream& stream : streams) check(cudaStreamSynchronize(stream.get()));
+    std::array<unsigned long long, 4> seen{};
+    check(cudaMemcpy(seen.data(), stamps, sizeof seen, cudaMemcpyDeviceToHost));
+    const auto since = [&](unsigned long long moment) {
+      return static_cast<double>(static_cast<long long>(moment - seen[0]));
+    };
+    if (i >= 0) fractions.push_back(std::clamp(since(seen[2]) / std::max(since(seen[1]), 1.0), -0.5, 1.5));
+  }
+  return fractions;
+}
+
+std::vector<std::pair<std::string, std::string>> CudaGpu::machine() const {
+  int driver = 0;
+  int runtime = 0;
+  check(cudaDriverGetVersion(&driver));
+  check(cudaRuntimeGetVersion(&runtime));
+  const auto version = [](int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); };
+  return {{"gpu", state_->properties.name},
+          {"cuda_of_driver", version(driver)},
+          {"cuda_runtime", version(runtime)},
+          {"sms", std::to_string(state_->properties.multiProcessorCount)}};
+}
+
+}  // namespace underlap::bench

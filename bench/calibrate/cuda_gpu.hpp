@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/calibrate/gpu.hpp"
+#include "kernels/cuda/launch_context.hpp"
+
+namespace underlap::bench {
+
+/// What of libraries an operation's CUDA form may need; owned by the caller.
+struct CudaLibraries {
+  cuda::MatrixProducts* products = nullptr;
+  cuda::Attention* attention = nullptr;
+};
+
+struct CudaGpuOptions {
+  CudaLibraries libraries;
+  std::int64_t workspace_bytes = std::int64_t{64} << 20;
+  /// Buffers are rotated until so many bytes lie between two uses of one: more than any L2 cache.
+  std::int64_t rotated_bytes = std::int64_t{256} << 20;
+  int calls = 200;                                      ///< of the host, for one sample
+  double probe_us = 200;                                ///< of a long kernel among the queue probes
+  std::int64_t message_bytes = std::int64_t{64} << 20;  ///< of one transfer of a communication in the background
+};
+
+/// The device part of the calibration: CUDA's current device, timed by CUDA events and by %globaltimer.
+class CudaGpu final : public Gpu {
+ public:
+  /// Throws MachineError where there is no GPU.
+  explicit CudaGpu(const CudaGpuOptions& options);
+  ~CudaGpu() override;
+
+  int num_sms() const override;
+  std::vector<double> host_call_us(HostCall call, int samples) override;
+  std::vector<double> empty_kernel_us(int samples) override;
+  std::vector<double> copy_us(std::int64_t bytes, int samples) override;
+  std::vector<double> work_us(const Work& work, int samples) override;
+  std::vector<double> work_beside_us(const Work& work, const Communication& communication, int samples) override;
+  std::vector<double> held(std::string_view behind, bool same_queue, int samples) override;
+
+  /// gpu, driver and runtime in words, for the file.
+  std::vector<std::pair<std::string, std::string>> machine() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace underlap::bench

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/calibrate/gpu.hpp"
+#include "bench/calibrate/measurements.hpp"
+
+namespace underlap::bench {
+
+/// What experiments have at hand.
+struct Calibration {
+  Gpu& gpu;
+  const sim::Hardware& base;
+  int samples = 31;
+  Measurements& out;
+};
+
+struct Experiment {
+  std::string_view name;
+  std::string_view about;
+  void (*run)(Calibration&);
+};
+
+/// All experiments that one process can do, most valuable first.
+std::span<const Experiment> experiments();
+
+/// Runs those named in `only`, or all where it is empty. One that throws is skipped with its reason.
+/// Throws std::invalid_argument for a name that there is not.
+void run_experiments(Calibration& calibration, const std::vector<std::string>& only,
+                     const std::function<void(std::string_view)>& progress);
+
+/// CUDA_DEVICE_MAX_CONNECTIONS of the processes that queues are probed in, each in one of its own.
+inline constexpr int kConnections[] = {1, 8, 32};
+
+/// What holds up what in a process of so many connections.
+std::vector<std::pair<sim::QueueObservation, int>> probe_queues(Gpu& gpu, int connections, int samples);
+
+/// What the observations say to sim's assumption (impl/device/sim/rank_queues.hpp): a line for each that differs, or
+/// one that says that none does.
+std::vector<std::string> judge_queues(std::span<const std::pair<sim::QueueObservation, int>> seen);
+
+/// Runs `probe` once for each of kConnections, reads its lines, and adds them to `out`.
+void probe_all_queues(Measurements& out, const std::function<std::string(int connections)>& probe);
+
+}  // namespace underlap::bench

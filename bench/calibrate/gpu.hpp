@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/calibrate/works.hpp"
+
+namespace underlap::bench {
+
+/// A call whose time the host pays.
+enum class HostCall : std::uint8_t { launch, record, wait, copy };
+
+/// A communication that runs while something else is timed.
+struct Communication {
+  bool copy_engine = false;
+  int sms = 0;
+  double gb_per_s = 0;  ///< 0: as fast as it goes
+};
+
+/// What the experiments ask of a GPU. Every answer is one figure for each sample; throws MachineError where the device
+/// refuses, and std::invalid_argument where an operation has no CUDA form.
+class Gpu {
+ public:
+  virtual ~Gpu() = default;
+
+  virtual int num_sms() const = 0;
+
+  /// Microseconds of the host's time for one call, averaged over many while the device keeps up.
+  virtual std::vector<double> host_call_us(HostCall call, int samples) = 0;
+
+  /// Microseconds from one empty kernel to the next behind it, on the device.
+  virtual std::vector<double> empty_kernel_us(int samples) = 0;
+
+  /// Microseconds of a copy of `bytes` bytes within the device's memory.
+  virtual std::vector<double> copy_us(std::int64_t bytes, int samples) = 0;
+
+  /// Microseconds of an operation alone.
+  virtual std::vector<double> work_us(const Work& work, int samples) = 0;
+
+  /// The same while `communication` is resident from before it starts until after it ends.
+  virtual std::vector<double> work_beside_us(const Work& work, const Communication& communication, int samples) = 0;
+
+  /// A kernel runs on stream 0 for a while. On stream 1 stands what `behind` says: nothing; kernel: one behind another
+  /// that runs as long; wait: for an event after stream 0's kernel; record: of an event behind a kernel that runs as
+  /// long. Then a kernel is given to another stream: one that shares stream 1's hardware queue if streams are dealt
+  /// round robin, or the next. When it began, as a fraction of the time that the long kernels ran.
+  virtual std::vector<double> held(std::string_view behind, bool same_queue, int samples) = 0;
+};
+
+}  // namespace underlap::bench

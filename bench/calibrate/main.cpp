@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// underlap-calibrate: measures the GPU that CUDA puts first, and writes a measured file for run.hardware.
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+
+#include "bench/atomic_file.hpp"
+#include "bench/calibrate/child.hpp"
+#include "bench/calibrate/cuda_gpu.hpp"
+#include "bench/calibrate/experiments.hpp"
+#include "kernels/gemm/matrix_products.hpp"
+#include "platform/errors.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct CalibrateArguments {
+  std::string base = "h200-sxm";
+  std::string output;
+  std::string name;
+  int samples = 31;
+  int probe_connections = 0;  // a child's: probe the queues of this process
+  bool list = false;
+  std::vector<std::string> only;
+  std::vector<std::string> machine;  // KEY=TEXT
+};
+
+int probe(const CalibrateArguments& arguments) {
+  CudaGpu gpu({});
+  for (const auto& [seen, samples] : probe_queues(gpu, arguments.probe_connections, 11))
+    fmt::print("{}\n", to_line(seen, samples));
+  return 0;
+}
+
+/// Null where cuBLASLt is not there: what needs it is then skipped with that reason.
+std::unique_ptr<cuda::MatrixProducts> open_products() {
+  try {
+    return std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
+  } catch (const MachineError& error) {
+    fmt::print(stderr, "underlap-calibrate: {}\n", error.what());
+    return nullptr;
+  }
+}
+
+void write(const Measurements& measurements, const std::string& output) {
+  if (!output.empty()) write_file_atomically(output, to_yaml(measurements));
+}
+
+int calibrate(const CalibrateArguments& arguments) {
+  const sim::Hardware base = sim::load_hardware(arguments.base);
+  Measurements out{.name = arguments.name.empty() ? arguments.base + ".measured" : arguments.name,
+                   .base = arguments.base};
+  // Before CUDA starts here: a child alone on the GPU is not held up by this process.
+  if (arguments.only.empty())
+    probe_all_queues(out, [&](int connections) {
+      return run_child({std::filesystem::read_symlink("/proc/self/exe").string(), "--probe-connections",
+                        std::to_string(connections)},
+                       {{"CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(connections)}});
+    });
+  const std::unique_ptr<cuda::MatrixProducts> products = open_products();
+  CudaGpu gpu({.libraries = {.products = products.get()}});
+  out.machine = gpu.machine();
+  for (const std::string& pair : arguments.machine) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos) throw std::invalid_argument(fmt::format("--machine {}: must be KEY=TEXT", pair));
+    out.machine.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  Calibration calibration{.gpu = gpu, .base = base, .samples = arguments.samples, .out = out};
+  for (const std::string& line : judge_queues(out.hardware_queues)) fmt::print("hardware queues: {}\n", line);
+  std::vector<std::string> names = arguments.only;
+  if (names.empty())
+    for (const Experiment& experiment : experiments()) names.emplace_back(experiment.name);
+  for (const std::string& name : names) {  // what is done stays, whatever comes after
+    run_experiments(calibration, {name}, [](std::string_view running) { fmt::print(stderr, "{}\n", running); });
+    write(out, arguments.output);
+  }
+  if (arguments.output.empty()) fmt::print("{}", to_yaml(out));
+  for (const auto& [experiment, why] : out.skipped) fmt::print(stderr, "not measured: {}: {}\n", experiment, why);
+  return 0;
+}
+
+int run(const CalibrateArguments& arguments) {
+  if (arguments.probe_connections > 0) return probe(arguments);
+  if (!arguments.list) return calibrate(arguments);
+  fmt::print("{:<24} {}\n", "hardware_queues", "what holds up what at 1, 8 and 32 connections; not with --only");
+  for (const Experiment& experiment : experiments()) fmt::print("{:<24} {}\n", experiment.name, experiment.about);
+  return 0;
+}
+
+}  // namespace
+}  // namespace underlap::bench
+
+int main(int argc, char** argv) {
+  underlap::bench::CalibrateArguments arguments;
+  CLI::App app("Measures a GPU: latencies, rates, hardware queues, and what communication does to compute beside it");
+  app.add_option("--base", arguments.base, "description that the measurements stand on");
+  app.add_option("-o,--output", arguments.output,
+                 "file, written anew after each experiment (default: standard output)");
+  app.add_option("--name", arguments.name, "of the measured machine");
+  app.add_option("--samples", arguments.samples, "runs of everything timed")->check(CLI::Range(3, 10000));
+  app.add_option("--only", arguments.only, "these experiments alone");
+  app.add_option("--machine", arguments.machine, "KEY=TEXT for the file: command, clocks, date, commit");
+  app.add_option("--probe-connections", arguments.probe_connections)->group("");
+  app.add_flag("--list", arguments.list, "name the experiments");
+  app.footer("Example: underlap-calibrate --base h200-sxm -o results/hardware/h200.measured.yaml");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return underlap::bench::run(arguments);
+  } catch (const std::invalid_argument& error) {
+    fmt::print(stderr, "underlap-calibrate: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "underlap-calibrate: {}\n", error.what());
+    return 3;
+  }
+}

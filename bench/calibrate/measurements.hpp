@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/device/sim/hardware.hpp"
+
+namespace underlap::bench {
+
+/// A figure from repeated runs.
+struct Sampled {
+  double median = 0;
+  double spread = 0;  ///< half of the middle half of the samples, over their median
+  int samples = 0;
+};
+
+/// Throws std::invalid_argument without samples and for a NaN.
+Sampled summarise(std::span<const double> samples);
+
+struct CurvePoint {
+  double x = 0;
+  Sampled efficiency;
+};
+
+/// How fast something ran, for people.
+struct Rate {
+  std::string of;
+  std::string shape;
+  Sampled us;
+  double tflops = 0;    ///< 0: no floating-point operations to speak of
+  double gb_per_s = 0;  ///< read and written
+};
+
+/// What one run of underlap-calibrate found. Written as impl/device/sim/measured.hpp describes.
+struct Measurements {
+  std::string name;
+  std::string base;
+  std::vector<std::pair<std::string, std::string>> machine = {};            ///< gpu, driver, ...: texts
+  std::map<std::string, Sampled> figures = {};                              ///< by path
+  std::map<std::string, std::vector<CurvePoint>> curves = {};               ///< by path
+  std::vector<std::pair<sim::QueueObservation, int>> hardware_queues = {};  ///< with the number of samples
+  std::vector<std::pair<sim::Interference, int>> interference = {};         ///< likewise
+  std::vector<Rate> rates = {};
+  std::vector<std::pair<std::string, std::string>> skipped = {};  ///< experiment, why
+};
+
+/// The file, as YAML text. What was skipped stands there as comments.
+std::string to_yaml(const Measurements& measurements);
+
+/// One observation as a line that from_line() reads, for the pipe between two processes.
+std::string to_line(const sim::QueueObservation& seen, int samples);
+
+/// Nothing where the line is no observation.
+bool from_line(const std::string& line, sim::QueueObservation& seen, int& samples);
+
+}  // namespace underlap::bench

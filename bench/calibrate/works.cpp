@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/calibrate/works.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/attention/attention.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/rms_norm/rms_norm.hpp"
+
+namespace underlap::bench {
+namespace {
+
+/// Makes views of new tensors.
+class Tensors {
+ public:
+  View make(DataType dtype, std::int64_t rows, std::int64_t cols) {
+    return matrix(Tensor{.id = ++last_, .dtype = dtype, .elements = rows * cols}, rows, cols);
+  }
+  View bf16(std::int64_t rows, std::int64_t cols) { return make(DataType::bf16, rows, cols); }
+
+ private:
+  std::uint32_t last_ = 0;
+};
+
+void add_layer(std::vector<Work>& works, std::int64_t hidden, std::int64_t qkv, std::int64_t ffn, std::int64_t tp) {
+  constexpr std::int64_t kTokens = 8192;
+  works.push_back(gemm_work(kTokens, qkv / tp, hidden));
+  works.push_back(gemm_work(kTokens, hidden, hidden / tp));
+  works.push_back(gemm_work(kTokens, 2 * ffn / tp, hidden));
+  works.push_back(gemm_work(kTokens, hidden, ffn / tp));
+}
+
+}  // namespace
+
+Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k) {
+  Tensors t;
+  return {fmt::format("M {}, N {}, K {}", m, n, k), kernels::gemm_fprop(t.bf16(m, k), t.bf16(n, k), t.bf16(m, n))};
+}
+
+Work attention_work(std::int64_t sequence, std::int64_t heads, std::int64_t groups, std::int64_t head_size,
+                    bool backward) {
+  Tensors t;
+  const View q = t.bf16(sequence, heads * head_size), k = t.bf16(sequence, groups * head_size);
+  const View v = t.bf16(sequence, groups * head_size), out = t.bf16(sequence, heads * head_size);
+  const View lse = t.make(DataType::f32, heads, sequence);
+  const std::string shape = fmt::format("sequence {}, heads {} of {}, groups {}", sequence, heads, head_size, groups);
+  if (!backward) return {shape, kernels::attention_forward({q, k, v, out, lse, sequence, head_size})};
+  return {shape, kernels::attention_backward({.q = q,
+                                              .k = k,
+                                              .v = v,
+                                              .out = out,
+                                              .lse = lse,
+                                              .dout = t.bf16(sequence, heads * head_size),
+                                              .dq = t.bf16(sequence, heads * head_size),
+                                              .dk = t.bf16(sequence, groups * head_size),
+                                              .dv = t.bf16(sequence, groups * head_size),
+                                              .seq_length = sequence,
+                                              .head_size = head_size})};
+}
+
+Work norm_work(std::int64_t tokens, std::int64_t hidden) {
+  Tensors t;
+  return {fmt::format("tokens {}, hidden {}", tokens, hidden),
+          kernels::rms_norm_forward(t.bf16(tokens, hidden), t.bf16(1, hidden), t.bf16(tokens, hidden),
+                                    t.make(DataType::f32, 1, tokens), 1e-5)};
+}
+
+std::vector<Work> gemm_works() {
+  std::vector<Work> works;
+  for (const std::int64_t tp : {1, 2, 4, 8}) {
+    add_layer(works, 4096, 6144, 14336, tp);
+    add_layer(works, 8192, 10240, 28672, tp);
+  }
+  for (std::int64_t side = 512; side <= 16384; side *= 2) works.push_back(gemm_work(side, side, side));
+  return works;
+}
+
+}  // namespace underlap::bench
