@@ -19,8 +19,9 @@ struct LossTolerance {
 /// A cell's reference is the cell with every overlap off and otherwise equal; that of a cell without overlap is the
 /// first cell that computes the same: equal model, data, optimizer, seed and global batch. Overlap alone must leave
 /// every bit as it is, unless gradients are clipped, since the norm is summed bucket by bucket; another type or sum of
-/// the gradients may differ within the tolerance. Cells without transfers or over an emulated link, and cells that share no step with their
-/// reference, are not checked. Returns a message for every cell whose losses are not what they must be.
+/// the gradients may differ within the tolerance. Cells without transfers or over an emulated link, and cells that
+/// share no step with their reference, are not checked. Returns a message for every cell whose losses are not what they
+/// must be.
 std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, std::vector<CellResult>& results,
                                         const LossTolerance& tolerance = {});
 

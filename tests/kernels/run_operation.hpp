@@ -125,7 +125,7 @@ enum class Placement : std::uint8_t {
 /// `out` before the run: NaN in every float type, so that reading it shows in the result.
 class GuardedView {
  public:
-  GuardedView(Memory& memory, const Use& use, Placement placement)
+  GuardedView(Memory& memory, const Use& use, Placement placement = Placement::odd)
       : use_(use),
         row_bytes_(use.view.cols * element()),
         margin_(placement == Placement::odd ? 33 * element() : 2 * kAlignment),

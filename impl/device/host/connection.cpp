@@ -119,7 +119,7 @@ void Connection::Exchange::wait(const Message& message, std::chrono::steady_cloc
     const std::string what = connection_.describe(id_, message.peer);
     if (std::chrono::steady_clock::now() >= deadline)
       throw PeerError(fmt::format("{}: the peer did not answer within {} ms (run.peer_timeout_s)", what,
-                                     connection_.peer_timeout_.count()));
+                                  connection_.peer_timeout_.count()));
     throw PeerError(fmt::format("{}: the connection is gone: {}", what, error.what()));
   }
   if (!completed) throw PeerError(connection_.describe(id_, message.peer) + ": aborted, because a rank failed");
