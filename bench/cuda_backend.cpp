@@ -11,6 +11,8 @@
 #include "impl/device/cuda/folder_control_plane.hpp"
 #include "impl/device/cuda/nccl_transport.hpp"
 #include "impl/device/cuda/requirements.hpp"
+#include "kernels/attention/cudnn_api.hpp"
+#include "kernels/attention/cudnn_attention.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 
@@ -44,6 +46,7 @@ class CudaRankProcess final : public RankRunner {
     cuda::check(cudaFree(nullptr));  // makes the context
     if (collector_) collector_->stop();
     products_ = std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
+    attention_ = std::make_unique<cuda::Attention>(cuda::CudnnApi::load(), cuda::DqSums::ordered);
     if (any_cell(context, [](const plan::RunConfig& run) { return !run.emulated_link; })) {
       nccl_ = std::make_unique<cuda::NcclApi>(cuda::NcclApi::load());
       transport_ = std::make_unique<cuda::NcclTransport>(
@@ -54,6 +57,7 @@ class CudaRankProcess final : public RankRunner {
                                                           .transport = transport_.get(),
                                                           .control = &control_,
                                                           .products = products_.get(),
+                                                          .attention = attention_.get(),
                                                           .collector = collector_.get()});
   }
 
@@ -67,6 +71,7 @@ class CudaRankProcess final : public RankRunner {
   std::unique_ptr<cupti::Api> cupti_;
   std::unique_ptr<cupti::Collector> collector_;
   std::unique_ptr<cuda::MatrixProducts> products_;
+  std::unique_ptr<cuda::Attention> attention_;
   std::unique_ptr<cuda::NcclApi> nccl_;
   std::unique_ptr<cuda::NcclTransport> transport_;
   std::unique_ptr<CudaRank> rank_;

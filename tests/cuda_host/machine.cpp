@@ -9,6 +9,15 @@
 
 namespace underlap::cuda_host {
 
+namespace {
+
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
 Machine& Machine::instance() {
   static Machine machine;
   return machine;
@@ -79,6 +88,7 @@ void Machine::clear_calls() {
   calls.clear();
   launched.clear();
   kernels_run_together = false;
+  watch = {};
 }
 
 CUstream_st* Machine::create_stream(int priority) {
@@ -101,6 +111,13 @@ std::size_t Machine::num_streams() {
 
 void Machine::enqueue(CUstream_st* stream, Item item) {
   const std::lock_guard lock(mutex_);
+  if (watch && item.run)
+    if (auto tell = watch())
+      item.run = [run = std::move(item.run), tell = std::move(tell)] {
+        const std::int64_t start = steady_ns();
+        run();
+        tell(start, steady_ns());
+      };
   stream->items.push_back(std::move(item));
   ++stream->num_enqueued;
   changed_.notify_all();

@@ -101,6 +101,9 @@ class Machine {
   /// From here on kernels that stand first in their streams run side by side on the virtual clock, not one by one.
   /// For kernels without static __shared__ memory. reset() ends it.
   bool kernels_run_together = false;
+  /// Asked, on the thread that enqueues it, whether somebody wants to know when an item with something to run ran; the
+  /// answer, unless empty, is told the host's steady clock before and after it. reset() ends it.
+  std::function<std::function<void(std::int64_t, std::int64_t)>()> watch;
 
  private:
   bool run_one();

@@ -100,6 +100,7 @@ void CudaDevice::begin() {
   has_begun_ = true;
   if (options_.tracer == nullptr) return;
   for (std::uint32_t i = 0; i < streams_.size(); ++i) options_.tracer->add_stream(i, streams_[i]->name);
+  options_.tracer->add_stream(static_cast<std::uint32_t>(streams_.size()), "downloads");
   for (std::uint32_t i = 0; i < communicators_.size(); ++i)
     options_.tracer->add_group(
         i, {.purpose = intern(communicators_[i]->purpose), .ranks = communicators_[i]->group.members});
@@ -275,8 +276,20 @@ void CudaDevice::wait_until_idle() {
   check(cudaStreamSynchronize(arena_->stream()));
 }
 
+// An operation like any other: what a capture shows has an owner, down to the reading of the fault word.
 void CudaDevice::copy_to_host(void* to, const void* from, std::size_t bytes) {
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, arena_->stream()));
+  static const NameId kDownload = intern("download");
+  if (options_.tracer != nullptr)
+    options_.tracer->push({.id = next_operation_++,
+                           .tag = {.kind = Kind::copy},
+                           .name = kDownload,
+                           .number = ++num_operations_,
+                           .stream = static_cast<std::uint32_t>(streams_.size()),
+                           .communication = {},
+                           .mark = {}});
+  const cudaError_t copied = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, arena_->stream());
+  if (options_.tracer != nullptr) options_.tracer->pop();
+  check(copied);
   check(cudaStreamSynchronize(arena_->stream()));
 }
 

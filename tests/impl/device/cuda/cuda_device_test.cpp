@@ -311,16 +311,18 @@ TEST(CudaDevice, TellsItsTracerEveryOperationByANumberThatRisesOverDevices) {
                     },
                     {.first_operation = next, .tracer = &tracer}),
                 IsEmpty());
-  ASSERT_EQ(tracer.operations.size(), 6U);
-  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(tracer.operations[i].id, 41 + i);
+  ASSERT_EQ(tracer.operations.size(), 8U);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(tracer.operations[i].id, 41 + i);
   EXPECT_EQ(tracer.depth, 0);
-  EXPECT_THAT(tracer.streams, ElementsAre("compute", "dp", "compute", "dp"));
+  EXPECT_THAT(tracer.streams, ElementsAre("compute", "dp", "downloads", "compute", "dp", "downloads"));
   EXPECT_EQ(tracer.groups.at(0).purpose, intern("dp"));
   EXPECT_EQ(tracer.operations[1].mark->step, 8);
   EXPECT_EQ(tracer.operations[1].number, 2U);
   EXPECT_EQ(tracer.operations[2].number, 1U) << "counted from the mark on";
   EXPECT_EQ(tracer.operations[2].communication->transfers.at(0).bytes, 16);
   EXPECT_EQ(tracer.operations[2].stream, 1U);
+  EXPECT_EQ(tracer.operations[3].name, intern("download")) << "of the fault word";
+  EXPECT_EQ(tracer.operations[3].stream, 2U);
 }
 
 TEST(CudaDevice, TimesMarksByEvents) {
