@@ -109,6 +109,10 @@ void CudaRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   });
 }
 
+void CudaRank::note(BuiltCell& built, const std::string& text) const {
+  built.result.notes.push_back(fmt::format("rank {}: {}", context_.rank, text));
+}
+
 RankRun CudaRank::take(std::size_t cell) {
   BuiltCell& built = *built_.at(cell);
   const plan::RunConfig& run = built.cell->plan.config.run;
@@ -120,17 +124,19 @@ RankRun CudaRank::take(std::size_t cell) {
     const std::vector<std::int64_t> traced = window_lengths(built.result.trace.marks);
     const std::vector<std::int64_t> timed = window_lengths(built.timed_marks);
     if (!traced.empty() && traced.size() == timed.size())
-      built.result.trace.metadata["windows, traced to event-timed"] =
-          fmt::format("{:.4f}", analysis::compare_windows(traced, timed).median_ratio);
+      note(built, fmt::format("windows traced to event-timed: median ratio {:.4f}",
+                              analysis::compare_windows(traced, timed).median_ratio));
   } else {
     built.result.trace.marks = std::move(built.timed_marks);
     built.result.trace.clocks.push_back(clock_of(context_.rank));
   }
   if (built.link) {
     const cuda::LinkReport report = built.link->report();
-    built.result.trace.metadata["emulated link"] = cuda::to_text(report);
+    note(built, "emulated link: " + cuda::to_text(report));
     if (!report.is_valid()) faults.push_back("the emulated link: " + cuda::to_text(report));
   }
+  for (const std::string& notice : built.link ? built.link->notices() : parts_.transport->notices())
+    note(built, notice);
   check_block(built, faults);
   return std::exchange(built.result, {});
 }

@@ -221,6 +221,7 @@ class Measurement {
     BlockRun run = session.run(index, block, run_.steps + 1);
     for (StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
       cell.samples.push_back(std::move(sample));
+    for (std::string& note : run.notes) cell.notes.push_back(fmt::format("block {}, {}", block, note));
     if (!writers_[index]) return;
     run.trace.metadata = {{"cell", cell.name},
                           {"backend", results_.info.backend},

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "impl/plan/plan.hpp"
@@ -24,6 +25,7 @@ struct RankRun {
   std::int32_t first_step = 0;
   std::vector<double> losses;                   ///< one per step; empty where no values were computed
   std::optional<std::int64_t> transfer_cpu_ns;  ///< of the threads that communicate, where the backend has such
+  std::vector<std::string> notes = {};          ///< what a reader of the results should know of this block
 };
 
 /// One rank of a matrix on one backend. Ranks are told the same things in the same order, each those that it is a

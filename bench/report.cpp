@@ -110,6 +110,14 @@ std::string report_table(const RunResults& results, int width, bool colour) {
   return report_table(results, TableFormat{.width = width, .colour = colour});
 }
 
+// What ranks said of their blocks; most backends have nothing to say.
+static std::string notes_markdown(const RunResults& results) {
+  std::string text;
+  for (const CellResult& cell : results.cells)
+    for (const std::string& note : cell.notes) text += fmt::format("- {}: {}\n", cell.name, note);
+  return text.empty() ? text : "## Notes\n\n" + text + "\n";
+}
+
 std::string report_markdown(const RunResults& results) {
   const std::vector<CellSummary> summaries = summarise(results);
   std::string text =
@@ -131,7 +139,7 @@ std::string report_markdown(const RunResults& results) {
                   "that both have, in microseconds. Each row adds up exactly. Compute that grew is contention, or work "
                   "that overlap added.",
                   win_table(results));
-  return text + "## Machine\n\n" + machine_markdown(results.info) + "\n" + kHowToRead;
+  return text + notes_markdown(results) + "## Machine\n\n" + machine_markdown(results.info) + "\n" + kHowToRead;
 }
 
 void write_report(const std::filesystem::path& folder, const RunResults& results) {

@@ -47,6 +47,7 @@ struct CellResult {
   std::string bound_source;                    ///< which cells the bounds' durations come from
   std::string trace_file;                      ///< relative to the run folder; empty without recorder
   std::int64_t trace_bytes = 0;                ///< length of the trace after the last finished block
+  std::vector<std::string> notes;              ///< what ranks had to say of their measured blocks
 };
 
 /// Where and how a run was made.

@@ -80,6 +80,7 @@ struct Fields<CellResult> {
     field("bound_source", cell.bound_source);
     field("trace_file", cell.trace_file);
     field("trace_bytes", cell.trace_bytes);
+    field("notes", NewerField{cell.notes});
     field("warmup_losses", cell.warmup_losses);
     field("samples", cell.samples);
   }

@@ -23,6 +23,7 @@ struct BlockRun {
   std::vector<std::vector<double>> losses;  ///< by rank, one per step; no rank where no values were computed
   /// Of all steps: communication streams of all ranks and the transport's thread; absent in virtual time
   std::optional<std::int64_t> transfer_cpu_ns;
+  std::vector<std::string> notes = {};  ///< of ranks, on how the block was measured
 };
 
 /// All cells of a matrix, built up and ready on one backend.

@@ -129,7 +129,9 @@ TEST_F(OnAPlayedGpu, EveryKernelOfATracedBlockIsTaggedAndMarksCutItsWindows) {
     EXPECT_EQ(split.exposed_unsplit_ns, split.exposed_ns());
   }
   EXPECT_THAT(run.losses, IsEmpty());
-  EXPECT_THAT(run.trace.metadata.at("emulated link"), HasSubstr("waiting for peers: not emulated"));
+  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("rank 0: emulated link: asked 1 GB/s")));
+  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("waiting for peers: not emulated")));
+  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("windows traced to event-timed")));
 }
 
 TEST_F(OnAPlayedGpu, ABlockWithAKernelThatNoOperationOwnsIsNotValid) {
