@@ -31,22 +31,50 @@ std::map<Place, std::int64_t> bytes_by_place(const Program& program) {
   return bytes;
 }
 
+/// A link whose rate is set: paced, or emulated.
+struct SetLink {
+  double bytes_per_ns = 0;
+  double latency_ns = 0;  ///< of a group of transfers, or of each step of its ring
+  bool latency_by_step = false;
+};
+
+std::optional<SetLink> set_link(const plan::RunConfig& run) {
+  if (const auto& link = run.emulated_link) return SetLink{link->gb_per_s, link->latency_us * 1e3, true};
+  if (run.link_gbps > 0) return SetLink{run.link_gbps / 8, run.link_latency_us * 1e3, false};
+  return std::nullopt;
+}
+
+std::int64_t ring_steps(const Transfer& transfer, std::int32_t group_size) {
+  switch (transfer.collective) {
+    case Collective::all_reduce: return 2 * (group_size - 1);
+    case Collective::send:
+    case Collective::receive: return 1;
+    default: return group_size - 1;
+  }
+}
+
 // Latency takes time, but does not fill the link.
 CommandTime transfer_time(const Program& program, const ProgramCommand& command, const plan::RunConfig& run,
                           double rate_alone) {
   std::int64_t bytes = 0;
-  for (const Transfer& transfer : program.transfers(command))
+  std::int64_t steps = 0;
+  for (const Transfer& transfer : program.transfers(command)) {
     bytes += bytes_on_wire(transfer, program.group_size(command));
+    steps = std::max(steps, ring_steps(transfer, program.group_size(command)));
+  }
   if (bytes == 0 || run.no_comm) return {};
-  const double on_link =
-      run.link_gbps > 0 ? static_cast<double>(bytes) * 8 / run.link_gbps : static_cast<double>(bytes) / rate_alone;
+  const SetLink link = set_link(run).value_or(SetLink{rate_alone, run.link_latency_us * 1e3, false});
+  const double on_link = static_cast<double>(bytes) / link.bytes_per_ns;
+  const double latency_ns = link.latency_by_step ? link.latency_ns * static_cast<double>(steps) : link.latency_ns;
   const auto link_ns = static_cast<std::int64_t>(on_link);
-  return {.alone_ns = static_cast<std::int64_t>(on_link + run.link_latency_us * 1e3),
+  return {.alone_ns = static_cast<std::int64_t>(on_link + latency_ns),
           .links = {{{.send_ns = link_ns, .receive_ns = link_ns}}}};
 }
 
 std::string transfers_text(const plan::Config& config, std::optional<double> rate_alone) {
   if (config.run.no_comm || config.parallel.data_parallel_size == 1) return "; no transfers";
+  if (config.run.emulated_link)
+    return fmt::format("; transfers at the emulated link's {} GB/s", config.run.emulated_link->gb_per_s);
   if (config.run.link_gbps > 0) return fmt::format("; transfers at the link's {} Gbit/s", config.run.link_gbps);
   return fmt::format("; transfers at {:.2f} Gbit/s, measured with no compute beside them", rate_alone.value_or(0) * 8);
 }
@@ -85,7 +113,7 @@ std::optional<double> transfer_rate_alone(const Trace& trace, double latency_ns)
 }
 
 StepBound step_bound(const plan::Config& config, const ComputeDurations& compute, const Trace* off) {
-  const bool is_paced = config.run.link_gbps > 0;
+  const bool is_paced = set_link(config.run).has_value();
   const std::optional<double> rate =
       is_paced || off == nullptr ? std::nullopt : transfer_rate_alone(*off, config.run.link_latency_us * 1e3);
   if (!is_paced && !rate && config.parallel.data_parallel_size > 1 && !config.run.no_comm)

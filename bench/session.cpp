@@ -6,10 +6,12 @@
 #include <stdexcept>
 
 #include "bench/cuda_backend.hpp"
+#include "bench/gpu_libraries.hpp"
 #include "bench/host_session.hpp"
 #include "bench/process_session.hpp"
 #include "bench/sim_session.hpp"
 #include "impl/plan/link.hpp"
+#include "profiler/analysis/arrivals.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -20,6 +22,13 @@ std::string host_link_text(const plan::RunConfig& run) {
       run.link_gbps > 0 ? fmt::format("paced to {} Gbit/s a direction", run.link_gbps) : "not paced in rate";
   if (run.link_latency_us > 0) text += fmt::format(", {} us latency", run.link_latency_us);
   return text + ", TCP over the loopback";
+}
+
+bool lacks_arrivals(const Trace& trace) {
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (const CommunicationRecord* record = trace.communication(i); record != nullptr && record->last_arrival_ns == -1)
+      return true;
+  return false;
 }
 
 }  // namespace
@@ -33,12 +42,19 @@ BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps) {
     if (!rank.losses.empty()) result.losses.push_back(std::move(rank.losses));
     if (rank.transfer_cpu_ns) result.transfer_cpu_ns = result.transfer_cpu_ns.value_or(0) + *rank.transfer_cpu_ns;
   }
+  // Ranks that exchange no arrival stamps, as those of NCCL: their starts lie side by side only here.
+  if (lacks_arrivals(result.trace)) analysis::find_arrivals(result.trace, analysis::align_clocks(result.trace));
   return result;
 }
 
 BackendInfo backend_info(const std::string& backend) {
   if (backend == "sim") return {.library_versions = {}, .clock = "virtual, from 0"};
-  if (backend == "cuda") return {.library_versions = {}, .clock = "CUPTI's, one for all ranks"};
+  if (backend == "cuda") {
+    BackendInfo info{.library_versions = {}, .clock = "CLOCK_MONOTONIC, to which CUPTI fits the GPU's"};
+    for (const GpuLibrary& library : find_gpu_libraries())
+      if (!library.version.empty()) info.library_versions[library.name] = library.version;
+    return info;
+  }
   return {.library_versions = HostSession::library_versions(), .clock = "CLOCK_MONOTONIC, one for all ranks"};
 }
 

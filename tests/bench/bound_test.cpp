@@ -48,6 +48,23 @@ std::int64_t num_compute_slices_of_a_step(const Trace& trace) {
   return count;
 }
 
+// A group of two: each transfer sends half of its message, in one step of a ring.
+TEST(StepBound, TakesTransfersAtTheRateAndTheLatencyOfAnEmulatedLink) {
+  plan::Config config = config_with(false);
+  const Trace trace = with_durations(config, 1000, 1);
+  const auto bound_ns = [&](double gb_per_s, double latency_us) {
+    config.run.emulated_link = plan::EmulatedLink{.gb_per_s = gb_per_s, .latency_us = latency_us};
+    const StepBound bound = step_bound(config, ComputeDurations(trace), nullptr);
+    EXPECT_THAT(bound.source, HasSubstr("transfers at the emulated link's"));
+    return static_cast<double>(bound.ns.value().schedule_ns);
+  };
+  const auto compute_ns = static_cast<double>(num_compute_slices_of_a_step(trace) * 1000);
+  const double at_one = bound_ns(1, 0) - compute_ns;
+  EXPECT_GT(at_one, 1000);
+  EXPECT_NEAR(bound_ns(0.25, 0) - compute_ns, 4 * at_one, 50);
+  EXPECT_NEAR(bound_ns(1, 7) - compute_ns, at_one + 2 * 7000, 50) << "a reduce-scatter and a gather";
+}
+
 TEST(StepBound, WithoutOverlapIsComputeAndTransfersInTurn) {
   const plan::Config config = config_with(false);
   const Trace trace = with_durations(config, 1000, 50'000);

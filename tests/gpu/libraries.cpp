@@ -3,16 +3,29 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/attention/cudnn_attention.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 
 namespace underlap::gpu {
+namespace {
+
+bool cudnn_is_wanted = false;
+
+cuda::Attention* cudnn() {
+  static cuda::Attention attention(cuda::CudnnApi::load());
+  return &attention;
+}
+
+}  // namespace
+
+void use_cudnn(bool wanted) { cudnn_is_wanted = wanted; }
 
 cuda::LaunchContext context_with_libraries() {
   static cuda::MatrixProducts products{cuda::CublasLtApi::load()};
   int num_sms = 0;
   cuda::check(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, 0));
-  return {.num_sms = num_sms, .products = &products};
+  return {.num_sms = num_sms, .products = &products, .attention = cudnn_is_wanted ? cudnn() : nullptr};
 }
 
 }  // namespace underlap::gpu

@@ -9,4 +9,7 @@ namespace underlap::gpu {
 /// workspace and fault word are the caller's to set.
 cuda::LaunchContext context_with_libraries();
 
+/// Whether attention goes through cuDNN from here on; our own kernels otherwise, as at the start.
+void use_cudnn(bool wanted);
+
 }  // namespace underlap::gpu

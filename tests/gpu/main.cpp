@@ -5,7 +5,11 @@
 
 #include <cstdio>
 
+#include "tests/gpu/training_rank.hpp"
+
 int main(int argc, char** argv) {
+  if (const auto order = underlap::gpu::rank_order(argc, argv)) return underlap::gpu::run_rank(*order);
+  if (const auto folder = underlap::gpu::recording_order(argc, argv)) return underlap::gpu::record_training(*folder);
   testing::InitGoogleTest(&argc, argv);
   int devices = 0;
   const cudaError_t found = cudaGetDeviceCount(&devices);

@@ -71,8 +71,10 @@ Capture::Taken Capture::take() {
   if (collector_ == nullptr) return {};
   is_on_ = false;
   collector_->stop();
-  const cupti::Drained drained = collector_->drain();
-  Taken taken{.assembled = cupti::assemble(drained.activities, operations_, rank_), .faults = {}};
+  cupti::Drained drained = collector_->drain();
+  Taken taken{.assembled = cupti::assemble(drained.activities, operations_, rank_),
+              .faults = {},
+              .recording = std::move(drained.recording)};
   taken.assembled.trace.clocks = drained.clocks;
   taken.faults = faults_of(drained, taken.assembled);
   operations_.clear();

@@ -33,6 +33,7 @@ class Capture final : public Tracer {
     /// Why nothing may be measured from it, one line each: records that were lost, kernels that no operation owns,
     /// marks without a kernel. Empty: all is well.
     std::vector<std::string> faults;
+    cupti::Recording recording;  ///< where the collector keeps raw bytes
   };
   /// Takes what the device did since start(). Call while the device is idle.
   Taken take();

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuDNN's attention against the CPU form, at sizes that fill several of its tiles.
+#include "kernels/attention/attention.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/gpu/libraries.hpp"
+#include "tests/kernels/reference.hpp"
+
+namespace underlap::test {
+namespace {
+
+struct Shape {
+  std::int64_t heads, groups, head_size, length;
+};
+
+class CudnnAttention : public testing::TestWithParam<Shape> {
+ protected:
+  void SetUp() override { gpu::use_cudnn(true); }
+  void TearDown() override { gpu::use_cudnn(false); }
+
+  /// What the CPU form puts into the operation's outputs.
+  void run_on_host(const Operation& operation) {
+    std::vector<BoundView> views;
+    for (const Use& use : operation.uses())
+      views.push_back({.data = memory_.row(use.view, 0),
+                       .dtype = use.view.tensor.dtype,
+                       .rows = use.view.rows,
+                       .cols = use.view.cols,
+                       .leading_dimension = use.view.leading_dimension});
+    operation.cpu()(Arguments(views, operation.parameters()));
+  }
+  void expect_like_host(const Operation& operation, const std::vector<View>& outputs, const Tolerance& tolerance) {
+    run_operation(memory_, operation, Placement::aligned);
+    std::vector<Matrix> on_gpu;
+    for (const View& view : outputs) on_gpu.push_back(memory_.get(view));
+    run_on_host(operation);
+    for (std::size_t i = 0; i < outputs.size(); ++i) expect_close(on_gpu[i], memory_.get(outputs[i]), tolerance);
+  }
+
+  Memory memory_;
+};
+
+// Probabilities and the gradients of scores are bf16 inside cuDNN: gradients may be further off than one rounding.
+constexpr Tolerance kGradients{.relative = 0.01, .of_rms = 0.06};
+
+TEST_P(CudnnAttention, AgreesWithTheHostInBothPasses) {
+  const Shape s = GetParam();
+  const std::int64_t tokens = 2 * s.length, wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
+  const auto of = [&](std::int64_t cols) { return memory_.dense(DataType::bf16, tokens, cols); };
+  const View q = memory_.randomize(of(wide)), k = memory_.randomize(of(narrow)), v = memory_.randomize(of(narrow));
+  const View out = of(wide), lse = memory_.dense(DataType::f32, s.heads, tokens), dout = memory_.randomize(of(wide));
+  const View dq = of(wide), dk = of(narrow), dv = of(narrow);
+  expect_like_host(kernels::attention_forward({q, k, v, out, lse, s.length, s.head_size}), {out, lse}, kBf16Input);
+  expect_like_host(kernels::attention_backward({q, k, v, out, lse, dout, dq, dk, dv, s.length, s.head_size}),
+                   {dq, dk, dv}, kGradients);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, CudnnAttention,
+                         testing::Values(Shape{4, 4, 64, 256}, Shape{8, 2, 128, 200}, Shape{6, 3, 8, 24}));
+
+}  // namespace
+}  // namespace underlap::test
