@@ -61,17 +61,25 @@ double elapsed_us(const Event& from, const Event& to) {
   return static_cast<double>(ms) * 1e3;
 }
 
+/// Grows when an operation runs for the first time, which is never timed.
 class OneWorkspace final : public cuda::Workspace {
  public:
-  OneWorkspace(std::int64_t bytes, cudaStream_t stream) : bytes_(bytes), memory_(make_bytes(bytes, stream)) {}
+  OneWorkspace(std::int64_t bytes, cudaStream_t stream)
+      : bytes_(bytes), memory_(make_bytes(bytes, stream)), stream_(stream) {}
   std::byte* take(std::int64_t bytes) override {
-    if (bytes > bytes_) throw MachineError(fmt::format("an operation wants {} bytes of workspace", bytes));
+    if (bytes > bytes_) {
+      bytes_ = 0;
+      memory_.reset();  // waits for whoever uses it
+      memory_ = make_bytes(bytes, stream_);
+      bytes_ = bytes;
+    }
     return memory_.get();
   }
 
  private:
   std::int64_t bytes_;
   Bytes memory_;
+  cudaStream_t stream_;
 };
 
 /// Throws std::invalid_argument where an operation's rate would not be that of the library which trains with it.

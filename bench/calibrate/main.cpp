@@ -12,6 +12,7 @@
 #include "bench/calibrate/child.hpp"
 #include "bench/calibrate/cuda_gpu.hpp"
 #include "bench/calibrate/experiments.hpp"
+#include "kernels/attention/cudnn_attention.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
 
@@ -46,6 +47,16 @@ std::unique_ptr<cuda::MatrixProducts> open_products() {
   }
 }
 
+/// Likewise cuDNN.
+std::unique_ptr<cuda::Attention> open_attention() {
+  try {
+    return std::make_unique<cuda::Attention>(cuda::CudnnApi::load());
+  } catch (const MachineError& error) {
+    fmt::print(stderr, "underlap-calibrate: {}\n", error.what());
+    return nullptr;
+  }
+}
+
 void write(const Measurements& measurements, const std::string& output) {
   if (!output.empty()) write_file_atomically(output, to_yaml(measurements));
 }
@@ -62,7 +73,8 @@ int calibrate(const CalibrateArguments& arguments) {
                        {{"CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(connections)}});
     });
   const std::unique_ptr<cuda::MatrixProducts> products = open_products();
-  CudaGpu gpu({.libraries = {.products = products.get()}});
+  const std::unique_ptr<cuda::Attention> attention = open_attention();
+  CudaGpu gpu({.libraries = {.products = products.get(), .attention = attention.get()}});
   out.machine = gpu.machine();
   for (const std::string& pair : arguments.machine) {
     const std::size_t equals = pair.find('=');

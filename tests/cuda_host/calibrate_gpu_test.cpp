@@ -5,6 +5,7 @@
 
 #include "bench/calibrate/cuda_gpu.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/embedding/embedding.hpp"
 #include "tests/cuda_host/machine.hpp"
 
 namespace underlap::bench {
@@ -48,6 +49,18 @@ TEST_F(CalibratedGpu, RunsOperationsThroughTheirForms) {
   Work unknown = small_work();
   unknown.operation = Operation(intern("of_no_form"), nullptr, {}, {});
   EXPECT_THROW(gpu.work_us(unknown, 1), std::invalid_argument);
+}
+
+TEST_F(CalibratedGpu, GrowsTheWorkspaceToWhatAnOperationWants) {
+  CudaGpu gpu(small_);
+  // Two numbers of 4 bytes a token: more than the KiB that is there.
+  const auto tensor = [](std::uint32_t id, DataType dtype, std::int64_t rows, std::int64_t cols) {
+    return matrix(Tensor{.id = id, .dtype = dtype, .elements = rows * cols}, rows, cols);
+  };
+  const Work embedding{"wgrad",
+                       kernels::embedding_wgrad(tensor(1, DataType::i32, 1, 512), tensor(2, DataType::bf16, 512, 8),
+                                                tensor(3, DataType::f32, 16, 8), tensor(4, DataType::f32, 512, 8))};
+  EXPECT_THAT(gpu.work_us(embedding, 2), SizeIs(2));
 }
 
 TEST_F(CalibratedGpu, WithoutTheLibrariesThatTrainWithItNothingIsTimed) {

@@ -83,6 +83,10 @@ class CudnnPlans : public ::testing::TestWithParam<std::pair<int, int>> {
 // A plan takes its second: there is code to be generated.
 TEST_P(CudnnPlans, ExistForTheShapesOfModels) {
   const AttentionShape model = shape(1, 8192, 32, 8, 128);  // llama3-8b
+  const AttentionShape tiny = shape(8, 128, 4, 2, 32);
+  EXPECT_GE(plan_attention_forward(api, target(), tiny).workspace_bytes, 0);
+  EXPECT_GE(plan_attention_backward(api, target(), tiny, DqSums::ordered).workspace_bytes, 0);
+  EXPECT_GE(plan_attention_backward(api, target(), model, DqSums::ordered).workspace_bytes, 0);
   const AttentionShape odd = shape(2, 333, 4, 4, 64);
   EXPECT_GE(plan_attention_forward(api, target(), model).workspace_bytes, 0);
   EXPECT_GE(plan_attention_backward(api, target(), model, DqSums::atomic).workspace_bytes, 0);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "tests/cuda_host/fibers.hpp"
 #include "tests/cuda_host/machine.hpp"
@@ -22,6 +23,11 @@ cudaError_t called(const char* name, cudaError_t result = cudaSuccess) {
   return result;
 }
 
+// As the runtime does: "not ready" is no error, and yet the thread's last one.
+thread_local cudaError_t last_error = cudaSuccess;
+
+cudaError_t ready(bool is_ready) { return is_ready ? cudaSuccess : (last_error = cudaErrorNotReady); }
+
 void* allocate(std::size_t bytes) {
   void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (memory != nullptr) std::memset(memory, 0xFF, bytes);
@@ -35,6 +41,8 @@ namespace underlap::cuda_host {
 cudaError_t launch_kernel(unsigned blocks, unsigned threads, std::size_t shared_bytes, cudaStream_t stream,
                           std::function<void()> thread_code) {
   if (blocks == 0 || threads == 0 || threads > 1024 || shared_bytes > 227 * 1024) return cudaErrorInvalidConfiguration;
+  // Who launches asks for the last error, whatever call it is of.
+  if (last_error != cudaSuccess) return std::exchange(last_error, cudaSuccess);
   const auto launch = std::make_shared<const KernelLaunch>(KernelLaunch{
       .blocks = blocks, .threads = threads, .shared_bytes = shared_bytes, .thread_code = std::move(thread_code)});
   {
@@ -66,8 +74,8 @@ const char* cudaGetErrorName(cudaError_t code) {
 const char* cudaGetErrorString(cudaError_t code) {
   return code == cudaErrorLaunchFailure ? machine().what().c_str() : cudaGetErrorName(code);
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
-cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return last_error; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = machine().num_devices();
@@ -140,7 +148,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (machine().has_failed()) return called("cudaStreamQuery", cudaErrorLaunchFailure);
   const std::lock_guard lock(machine().mutex());
   machine().calls.emplace_back("cudaStreamQuery");
-  return stream->items.empty() ? cudaSuccess : cudaErrorNotReady;
+  return ready(stream->items.empty());
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   // The record that stands now is what is waited for: a later one changes nothing.
@@ -167,7 +175,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (machine().has_failed()) return called("cudaEventQuery", cudaErrorLaunchFailure);
   const std::lock_guard lock(machine().mutex());
   machine().calls.emplace_back("cudaEventQuery");
-  return machine().has_passed(*event) ? cudaSuccess : cudaErrorNotReady;
+  return ready(machine().has_passed(*event));
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   called("cudaEventSynchronize");

@@ -39,6 +39,12 @@ PoolHandle make_pool(int device) {
 Arena::Arena(int device, std::int32_t rank)
     : rank_(rank), device_(device), pool_(make_pool(device)), stream_(make_stream(0)) {}
 
+// A pool that goes while a free is on its way gives its memory back later, perhaps after the next pool asked for it.
+Arena::~Arena() {
+  tensors_.clear();
+  (void)cudaStreamSynchronize(stream_.get());
+}
+
 std::byte* Arena::allocate(std::string_view name, std::int64_t bytes) {
   const std::int64_t rounded = (std::max<std::int64_t>(bytes, 1) + kGrain - 1) / kGrain * kGrain;
   std::byte* const memory = allocate_on(stream_.get(), name, rounded);

@@ -20,6 +20,9 @@ class Arena {
  public:
   /// `rank` is for messages. Throws MachineError.
   Arena(int device, std::int32_t rank);
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
 
   /// Returns memory filled with ones, which is NaN in every floating-point type; it is filled once the arena's stream
   /// has got there. Owned by the arena, aligned to 256 bytes.

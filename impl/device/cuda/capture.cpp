@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "profiler/collect/cupti/activity_parser.hpp"
+
 namespace underlap::cuda {
 namespace {
 
@@ -26,6 +28,7 @@ std::vector<std::string> faults_of(const cupti::Drained& drained, const cupti::A
   if (drained.num_dropped > 0) faults.push_back(fmt::format("CUPTI dropped {} records", drained.num_dropped));
   if (drained.num_refused > 0)
     faults.push_back(fmt::format("CUPTI asked {} times for a buffer that was not there", drained.num_refused));
+  for (const std::string& lost : cupti::lost_records(drained.activities)) faults.push_back(lost);
   for (const auto& [name, total] : assembled.untagged)
     faults.push_back(fmt::format("{} of {} belong to no operation", total.count, name));
   for (const std::string& error : assembled.errors) faults.push_back(error);

@@ -155,7 +155,7 @@ void CudaDevice::enqueue(const Note& note, Enqueue enqueue) {
     enqueue();
   } catch (const MachineError& error) {
     // A kernel's error is told by every call after it, whatever that call does.
-    const cudaError_t before = cudaStreamQuery(arena_->stream());
+    const cudaError_t before = query(arena_->stream());
     if (before != cudaSuccess && before != cudaErrorNotReady) fail(unknown_operation(error.what()));
     fail(fmt::format("operation {} ({}) on stream {}: {}", id, name_of(note.name), state(note.stream).name,
                      error.what()));

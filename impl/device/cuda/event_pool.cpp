@@ -42,7 +42,7 @@ CUevent_st* EventPool::find(Event event) const {
 
 bool EventPool::has_passed(const Generation& generation) const {
   return std::ranges::all_of(generation.last, [&](const Last& last) {
-    const cudaError_t result = cudaEventQuery(find(last.event));
+    const cudaError_t result = query(find(last.event));
     if (result != cudaErrorNotReady) check(result);
     return result == cudaSuccess;
   });

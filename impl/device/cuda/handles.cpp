@@ -23,6 +23,19 @@ EventHandle make_timing_event() {
   return EventHandle(event);
 }
 
+namespace {
+
+cudaError_t forgotten_if_not_ready(cudaError_t result) noexcept {
+  if (result == cudaErrorNotReady) (void)cudaGetLastError();
+  return result;
+}
+
+}  // namespace
+
+cudaError_t query(CUevent_st* event) noexcept { return forgotten_if_not_ready(cudaEventQuery(event)); }
+
+cudaError_t query(CUstream_st* stream) noexcept { return forgotten_if_not_ready(cudaStreamQuery(stream)); }
+
 PinnedBytes make_pinned(std::size_t bytes) {
   void* memory = nullptr;
   check(cudaMallocHost(&memory, bytes));

@@ -43,6 +43,11 @@ EventHandle make_event();
 /// An event that notes when it passed. Throws MachineError.
 EventHandle make_timing_event();
 
+/// As cudaEventQuery and cudaStreamQuery; but the runtime keeps "not ready" as this thread's last error as well, and
+/// the next launch would be taken for refused.
+cudaError_t query(CUevent_st* event) noexcept;
+cudaError_t query(CUstream_st* stream) noexcept;
+
 /// `bytes` bytes of host memory that copy engines read without help. Throws MachineError.
 PinnedBytes make_pinned(std::size_t bytes);
 

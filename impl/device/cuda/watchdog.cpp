@@ -12,7 +12,7 @@ namespace underlap::cuda {
 namespace {
 
 // An error of the device is no matter of peers: the rank's own thread meets it too, and can name the operation.
-bool has_passed(const EventHandle& event) { return cudaEventQuery(event.get()) == cudaSuccess; }
+bool has_passed(const EventHandle& event) { return query(event.get()) == cudaSuccess; }
 
 }  // namespace
 

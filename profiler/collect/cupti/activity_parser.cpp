@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -270,6 +272,20 @@ void ActivityParser::add(Bytes record, Activities& activities) const {
       activities.external_correlations.push_back({u32(record, 16), u32(record, 4), u64(record, 8)});
       break;
   }
+}
+
+// Waits, CUPTI's own time and calls of the host are told of beside what runs; kinds that nobody uses were not asked
+// for.
+std::vector<std::string> lost_records(const Activities& activities) {
+  constexpr std::array<std::string_view, 4> kBeside{"name of", "synchronization", "overhead", "API call"};
+  std::vector<std::string> lost;
+  for (const auto& [reason, count] : activities.skipped) {
+    const bool is_beside =
+        reason.ends_with("which is not used") ||
+        std::any_of(kBeside.begin(), kBeside.end(), [&](std::string_view begin) { return reason.starts_with(begin); });
+    if (!is_beside) lost.push_back(fmt::format("CUPTI gave {} time{}: {}", count, count == 1 ? "" : "s", reason));
+  }
+  return lost;
 }
 
 std::optional<NameId> name_in_this_process(std::uint64_t address) {

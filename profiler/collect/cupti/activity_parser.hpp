@@ -5,6 +5,8 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "profiler/collect/cupti/activities.hpp"
 
@@ -42,6 +44,9 @@ class ActivityParser {
   NameAt name_at_;
   NextRecord next_record_;
 };
+
+/// Of what was skipped, that by which something that ran on a device is missing: one line each, with how often.
+std::vector<std::string> lost_records(const Activities&);
 
 /// Names in this very process: the address is that of a string. Only for buffers that its own CUPTI wrote.
 std::optional<NameId> name_in_this_process(std::uint64_t address);

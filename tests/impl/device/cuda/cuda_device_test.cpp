@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "platform/errors.hpp"
@@ -244,6 +245,19 @@ TEST(CudaDevice, NamesTheOperationWhoseLaunchWasRefused) {
         throw MachineError("cudaErrorInvalidConfiguration");
       }});
   EXPECT_EQ(error, "rank 0: operation 1 (test operation) on stream compute: cudaErrorInvalidConfiguration");
+}
+
+TEST(CudaDevice, WaitsForItsMemoryToBeFreeBeforeThePoolGoes) {
+  EXPECT_THAT(run_one([](CudaDevice& device) {
+                device.allocate("x", DataType::f32, 4);
+                device.begin();
+              }),
+              IsEmpty());
+  const std::vector<std::string> calls = Machine::instance().calls;
+  const auto pool = std::find(calls.rbegin(), calls.rend(), "cudaMemPoolDestroy");
+  const auto free = std::find(pool, calls.rend(), "cudaFreeAsync");
+  ASSERT_NE(free, calls.rend());
+  EXPECT_NE(std::find(pool, free, "cudaStreamSynchronize"), free);
 }
 
 TEST(CudaDevice, WorkspacesGrowInTheOrderOfTheirStream) {

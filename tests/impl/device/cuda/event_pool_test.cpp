@@ -62,6 +62,7 @@ TEST_F(Events, KeepTheirHandlesHoweverManyMarksGoByWhileOneHasNotPassed) {
   const Event done = record(1);
   drain(1);
   for (int step = 0; step < 5; ++step) pool_.close_generation();
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the next launch would be blamed";
   EXPECT_NE(pool_.find(behind), nullptr) << "five marks later it has still not passed";
   EXPECT_NE(pool_.find(done), nullptr);
   is_open = true;

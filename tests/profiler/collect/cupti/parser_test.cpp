@@ -27,6 +27,21 @@ Activities parse(std::uint32_t version, std::span<const std::uint8_t> bytes) {
   return activities;
 }
 
+TEST(LostRecords, AreThoseOfWhatRanOnADevice) {
+  Activities activities;
+  activities.skipped = {{"API call without times", 1},
+                        {"name of a kernel (the kernel is kept)", 2},
+                        {"overhead that ends before it starts", 1},
+                        {"record of kind 11, which is not used", 4},
+                        {"synchronization without times", 3}};
+  EXPECT_THAT(lost_records(activities), IsEmpty());
+  activities.skipped["kernel without times"] = 2;
+  activities.skipped["record of kind 77, with the rest of its buffer: its size is not known"] = 1;
+  EXPECT_THAT(lost_records(activities),
+              ElementsAre("CUPTI gave 2 times: kernel without times",
+                          "CUPTI gave 1 time: record of kind 77, with the rest of its buffer: its size is not known"));
+}
+
 TEST(ActivityParser, ReadsEveryFieldOfAKernel) {
   const Activities read = parse(kCuda13_0, SyntheticBuffer().add(synthetic_kernel()).bytes());
   ASSERT_EQ(read.kernels.size(), 1U);
