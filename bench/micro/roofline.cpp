@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/micro/roofline.hpp"
 
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 namespace underlap::bench {

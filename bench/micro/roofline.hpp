@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <benchmark/benchmark.h>
-
 #include <cstdint>
 
 #include "impl/device/device.hpp"
 #include "kernels/operation.hpp"
+
+namespace benchmark {
+class State;
+}
 
 namespace underlap::bench {
 
