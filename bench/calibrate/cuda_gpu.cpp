@@ -10,12 +10,14 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <random>
 #include <stdexcept>
 
 #include "bench/calibrate/probe.hpp"
 #include "impl/device/cuda/emulated_link.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/forms.hpp"
+#include "kernels/random/random.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap::bench {
@@ -90,21 +92,24 @@ void require_library(std::string_view operation, const cuda::LaunchContext& cont
     throw std::invalid_argument("attention needs cuDNN; the kernels beside it are there for numerics");
 }
 
+/// Random tokens below `limit`, the same in every run.
+std::vector<std::int32_t> make_tokens(std::int64_t count, std::int32_t limit) {
+  std::mt19937 random(1);
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(count));
+  for (std::int32_t& token : tokens)
+    token = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(std::max(limit, 1)));
+  return tokens;
+}
+
 /// An operation with its memory, several times over.
 class BoundWork {
  public:
-  BoundWork(const Work& work, std::int64_t rotated_bytes, cudaStream_t stream) : operation_(work.operation) {
-    const auto forms = cuda::registered_cuda_forms();
-    const auto found = std::find_if(forms.begin(), forms.end(), [&](const cuda::CudaFormInfo& info) {
-      return info.operation == name_of(operation_.name());
-    });
-    if (found == forms.end())
-      throw std::invalid_argument(fmt::format("{} has no CUDA form in this build", name_of(operation_.name())));
-    form_ = found->form;
+  BoundWork(const Work& work, CudaGpu::Form form, std::int64_t rotated_bytes, cuda::LaunchContext& context)
+      : operation_(work.operation), form_(std::move(form)) {
     std::int64_t bytes = 0;
     for (const Use& use : operation_.uses()) bytes += use.view.tensor.elements * size_of(use.view.tensor.dtype);
-    const std::int64_t sets = std::clamp<std::int64_t>(rotated_bytes / std::max<std::int64_t>(bytes, 1) + 1, 2, 16);
-    for (std::int64_t i = 0; i < sets; ++i) add_set(stream);
+    const std::int64_t sets = std::clamp<std::int64_t>(rotated_bytes / std::max<std::int64_t>(bytes, 1) + 1, 1, 16);
+    for (std::int64_t i = 0; i < sets; ++i) add_set(work, context);
   }
 
   void enqueue(cuda::LaunchContext& context) {
@@ -113,27 +118,51 @@ class BoundWork {
   }
 
  private:
-  void add_set(cudaStream_t stream) {
-    std::map<std::uint32_t, std::byte*> memory;
+  using Memory = std::map<std::uint32_t, std::byte*>;
+
+  void add_set(const Work& work, cuda::LaunchContext& context) {
+    Memory memory;
+    sets_.push_back(bind(operation_, memory, work.num_tokens, context));
+    for (const Operation& first : work.prepare)
+      cuda::cuda_form(first.name())(Arguments(bind(first, memory, work.num_tokens, context), first.parameters()),
+                                    context);
+  }
+
+  std::vector<BoundView> bind(const Operation& operation, Memory& memory, std::int32_t num_tokens,
+                              cuda::LaunchContext& context) {
     std::vector<BoundView> views;
-    for (const Use& use : operation_.uses()) {
+    for (const Use& use : operation.uses()) {
       const Tensor& tensor = use.view.tensor;
       std::byte*& at = memory[tensor.id];
-      if (at == nullptr) {
-        owned_.push_back(make_bytes(tensor.elements * size_of(tensor.dtype), stream));
-        at = owned_.back().get();
-      }
+      if (at == nullptr) at = add_tensor(tensor, num_tokens, context);
       views.push_back({.data = at + use.view.offset * size_of(tensor.dtype),
                        .dtype = tensor.dtype,
                        .rows = use.view.rows,
                        .cols = use.view.cols,
                        .leading_dimension = use.view.leading_dimension});
     }
-    sets_.push_back(std::move(views));
+    return views;
+  }
+
+  /// Random numbers, never zeros: what a GPU draws and how it clocks depends on them.
+  std::byte* add_tensor(const Tensor& tensor, std::int32_t num_tokens, cuda::LaunchContext& context) {
+    const std::int64_t bytes = tensor.elements * size_of(tensor.dtype);
+    owned_.push_back(make_bytes(bytes, context.stream));
+    std::byte* const at = owned_.back().get();
+    if (tensor.dtype == DataType::i32) {
+      check(cudaStreamSynchronize(context.stream));
+      check(cudaMemcpy(at, make_tokens(tensor.elements, num_tokens).data(), static_cast<std::size_t>(bytes),
+                       cudaMemcpyHostToDevice));
+      return at;
+    }
+    const Operation random = kernels::random_normal(flat(tensor), tensor.id, 0, 0.02);
+    const BoundView view{at, tensor.dtype, 1, tensor.elements, tensor.elements};
+    cuda::cuda_form(random.name())(Arguments({&view, 1}, random.parameters()), context);
+    return at;
   }
 
   Operation operation_;
-  cuda::CudaForm form_ = nullptr;
+  CudaGpu::Form form_;
   std::vector<Bytes> owned_;
   std::vector<std::vector<BoundView>> sets_;
   std::size_t next_ = 0;
@@ -149,37 +178,42 @@ int connections() {
 
 Group group_of_eight() { return {.members = {0, 1, 2, 3, 4, 5, 6, 7}, .my_index = 0}; }
 
-/// All-gathers over the emulated link in groups, each one kernel (of up to 40) that stays resident to its end.
+/// Collectives of eight over the emulated link in groups, each one kernel (of up to 40) that stays resident to its end.
 class Background {
  public:
-  Background(const Communication& communication, std::int64_t message_bytes, cudaStream_t stream)
+  Background(const Communication& communication, std::int64_t message_bytes, cudaStream_t stream,
+             Collective collective = Collective::all_gather)
       : link_({.link = {.gb_per_s = communication.gb_per_s,
                         .sms = std::max(communication.sms, 1),
                         .copy_engine = communication.copy_engine},
                .shape = {}}),
         channel_(link_.connect(0, "background", group_of_eight(), {})),
-        elements_(message_bytes / 16),
-        input_(make_bytes(elements_ * 2, stream)),
-        output_(make_bytes(elements_ * 16, stream)),
+        collective_(collective),
+        inputs_(message_bytes / (collective == Collective::all_gather ? 16 : 2)),
+        outputs_(message_bytes / (collective == Collective::reduce_scatter ? 16 : 2)),
+        input_(make_bytes(inputs_ * 2, stream)),
+        output_(make_bytes(outputs_ * 2, stream)),
         stream_(stream) {}
 
   void enqueue(int transfers) {
     const auto view = [](std::int64_t elements) {
       return matrix(Tensor{.id = 1, .dtype = DataType::bf16, .elements = elements}, 1, elements);
     };
-    cuda::DeviceTransfer gather;
-    gather.transfer.collective = Collective::all_gather;
-    gather.transfer.input = view(elements_);
-    gather.transfer.output = view(8 * elements_);
-    gather.input = input_.get();
-    gather.output = output_.get();
-    channel_->enqueue(std::vector(static_cast<std::size_t>(transfers), gather), stream_, sequence_++);
+    cuda::DeviceTransfer one;
+    one.transfer.collective = collective_;
+    one.transfer.input = view(inputs_);
+    one.transfer.output = view(outputs_);
+    one.input = input_.get();
+    one.output = output_.get();
+    channel_->enqueue(std::vector(static_cast<std::size_t>(transfers), one), stream_, sequence_++);
   }
 
  private:
   cuda::EmulatedLink link_;
   std::unique_ptr<cuda::Channel> channel_;
-  std::int64_t elements_;  // of a member's shard
+  Collective collective_;
+  std::int64_t inputs_;  // elements
+  std::int64_t outputs_;
   Bytes input_;
   Bytes output_;
   cudaStream_t stream_;
@@ -219,6 +253,23 @@ struct CudaGpu::State {
   void head_start(double us) {
     launch_probe(reinterpret_cast<unsigned long long*>(stamps.get()), static_cast<unsigned long long>(us * 1e3),
                  stream.get());
+  }
+
+  /// Microseconds on the device of what `enqueue` puts on the stream; three times more at first, not counted.
+  template <class Enqueue>
+  std::vector<double> time(int samples, const Enqueue& enqueue) {
+    const Event begin = make_event();
+    const Event end = make_event();
+    std::vector<double> us;
+    for (int i = -3; i < samples; ++i) {
+      head_start(kHeadStartUs);
+      check(cudaEventRecord(begin.get(), stream.get()));
+      enqueue();
+      check(cudaEventRecord(end.get(), stream.get()));
+      synchronize();
+      if (i >= 0) us.push_back(elapsed_us(begin, end));
+    }
+    return us;
   }
 
   void synchronize() const { check(cudaStreamSynchronize(stream.get())); }
@@ -305,29 +356,34 @@ std::vector<double> CudaGpu::copy_us(std::int64_t bytes, int samples) {
 }
 
 std::vector<double> CudaGpu::work_us(const Work& work, int samples) {
+  require_library(name_of(work.operation.name()), state_->context());
+  return form_us(work, cuda::cuda_form(work.operation.name()), samples);
+}
+
+std::vector<double> CudaGpu::form_us(const Work& work, const Form& form, int samples) {
   State& s = *state_;
   cuda::LaunchContext context = s.context();
-  require_library(name_of(work.operation.name()), context);
-  BoundWork bound(work, s.options.rotated_bytes, s.stream.get());
-  const Event begin = make_event();
-  const Event end = make_event();
-  std::vector<double> us;
-  for (int i = -3; i < samples; ++i) {
-    s.head_start(kHeadStartUs);
-    check(cudaEventRecord(begin.get(), s.stream.get()));
-    bound.enqueue(context);
-    check(cudaEventRecord(end.get(), s.stream.get()));
-    s.synchronize();
-    if (i >= 0) us.push_back(elapsed_us(begin, end));
-  }
+  check(cudaMemsetAsync(s.faults.get(), 0, sizeof(std::uint32_t), context.stream));
+  BoundWork bound(work, form, s.options.rotated_bytes, context);
+  std::vector<double> us = s.time(samples, [&] { bound.enqueue(context); });
+  std::uint32_t faults = 0;
+  check(cudaMemcpy(&faults, s.faults.get(), sizeof faults, cudaMemcpyDeviceToHost));
+  if (faults != 0) throw MachineError(fmt::format("{} was timed on wrong tokens", name_of(work.operation.name())));
   return us;
+}
+
+std::vector<double> CudaGpu::collective_us(Collective collective, const Communication& communication,
+                                           std::int64_t bytes, int samples) {
+  State& s = *state_;
+  Background link(communication, bytes, s.stream.get(), collective);
+  return s.time(samples, [&] { link.enqueue(1); });
 }
 
 std::vector<double> CudaGpu::work_beside_us(const Work& work, const Communication& communication, int samples) {
   State& s = *state_;
   cuda::LaunchContext context = s.context();
   require_library(name_of(work.operation.name()), context);
-  BoundWork bound(work, s.options.rotated_bytes, s.stream.get());
+  BoundWork bound(work, cuda::cuda_form(work.operation.name()), s.options.rotated_bytes, context);
   Background background(communication, s.options.message_bytes, s.communication.get());
   check(cudaStreamSynchronize(s.communication.get()));
   const Event resident = make_event();

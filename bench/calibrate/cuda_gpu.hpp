@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,7 +21,7 @@ struct CudaLibraries {
 
 struct CudaGpuOptions {
   CudaLibraries libraries;
-  std::int64_t workspace_bytes = std::int64_t{64} << 20;
+  std::int64_t workspace_bytes = std::int64_t{64} << 20;  ///< at first
   /// Buffers are rotated until so many bytes lie between two uses of one: more than any L2 cache.
   std::int64_t rotated_bytes = std::int64_t{256} << 20;
   int calls = 200;                                      ///< of the host, for one sample
@@ -40,6 +41,16 @@ class CudaGpu final : public Gpu {
   std::vector<double> empty_kernel_us(int samples) override;
   std::vector<double> copy_us(std::int64_t bytes, int samples) override;
   std::vector<double> work_us(const Work& work, int samples) override;
+
+  /// As work_us() with `form` in the place of the operation's own. Throws MachineError also where a token was wrong.
+  using Form = std::function<void(const Arguments&, cuda::LaunchContext&)>;
+  std::vector<double> form_us(const Work& work, const Form& form, int samples);
+
+  /// Microseconds of a collective of eight over the emulated link: all_gather, reduce_scatter or all_reduce of `bytes`
+  /// bytes as nccl-tests counts them, a multiple of 16.
+  std::vector<double> collective_us(Collective collective, const Communication& communication, std::int64_t bytes,
+                                    int samples);
+
   std::vector<double> work_beside_us(const Work& work, const Communication& communication, int samples) override;
   std::vector<double> held(std::string_view behind, bool same_queue, int samples) override;
 

@@ -10,18 +10,6 @@
 namespace underlap::bench {
 namespace {
 
-/// Makes views of new tensors.
-class Tensors {
- public:
-  View make(DataType dtype, std::int64_t rows, std::int64_t cols) {
-    return matrix(Tensor{.id = ++last_, .dtype = dtype, .elements = rows * cols}, rows, cols);
-  }
-  View bf16(std::int64_t rows, std::int64_t cols) { return make(DataType::bf16, rows, cols); }
-
- private:
-  std::uint32_t last_ = 0;
-};
-
 void add_layer(std::vector<Work>& works, std::int64_t hidden, std::int64_t qkv, std::int64_t ffn, std::int64_t tp) {
   constexpr std::int64_t kTokens = 8192;
   works.push_back(gemm_work(kTokens, qkv / tp, hidden));

@@ -9,10 +9,25 @@
 
 namespace underlap::bench {
 
-/// An operation to be timed. Its tensors are numbered from 1, each with memory of its own.
+/// An operation to be timed. Its tensors are numbered from 1, each with memory of its own, filled with random numbers.
 struct Work {
   std::string shape;
   Operation operation;
+  std::vector<Operation> prepare{};  ///< run once before it, on its tensors: what its inputs must hold for its result
+  std::int32_t num_tokens = 1;       ///< tensors of i32 hold numbers from 0 up to here
+};
+
+/// Makes views of new tensors.
+class Tensors {
+ public:
+  View make(DataType dtype, std::int64_t rows, std::int64_t cols) {
+    return matrix(Tensor{.id = ++last_, .dtype = dtype, .elements = rows * cols}, rows, cols);
+  }
+  View bf16(std::int64_t rows, std::int64_t cols) { return make(DataType::bf16, rows, cols); }
+  View f32(std::int64_t rows, std::int64_t cols) { return make(DataType::f32, rows, cols); }
+
+ private:
+  std::uint32_t last_ = 0;
 };
 
 Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k);

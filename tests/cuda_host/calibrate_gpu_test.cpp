@@ -3,9 +3,18 @@
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
+#include <memory>
+#include <string>
+
 #include "bench/calibrate/cuda_gpu.hpp"
+#include "bench/micro/cublaslt_alone.hpp"
+#include "bench/micro/operation_works.hpp"
+#include "kernels/bf16.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
+#include "kernels/gemm/matrix_products.hpp"
+#include "platform/errors.hpp"
+#include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
 
 namespace underlap::bench {
@@ -61,6 +70,87 @@ TEST_F(CalibratedGpu, GrowsTheWorkspaceToWhatAnOperationWants) {
                        kernels::embedding_wgrad(tensor(1, DataType::i32, 1, 512), tensor(2, DataType::bf16, 512, 8),
                                                 tensor(3, DataType::f32, 16, 8), tensor(4, DataType::f32, 512, 8))};
   EXPECT_THAT(gpu.work_us(embedding, 2), SizeIs(2));
+// A vocabulary of 16; heads and features in whole vectors of 16 bytes.
+constexpr LayerShape kSmallLayer{.sequence = 8,
+                                 .hidden = 16,
+                                 .heads = 2,
+                                 .groups = 1,
+                                 .head_size = 8,
+                                 .ffn = 16,
+                                 .vocabulary = 16,
+                                 .parameters = 256};
+
+TEST_F(CalibratedGpu, RunsEveryOperationOfALayerOnWhatItWants) {
+  CudaGpu gpu(small_);
+  int num_run = 0;
+  for (const Work& work : operation_works(kSmallLayer)) {
+    const std::string name(name_of(work.operation.name()));
+    SCOPED_TRACE(name + "/" + work.shape);
+    if (name.starts_with("gemm") || name.starts_with("attention")) continue;  // without their libraries: below
+    EXPECT_NO_THROW(EXPECT_THAT(gpu.work_us(work, 1), SizeIs(1)));
+    ++num_run;
+  }
+  EXPECT_GT(num_run, 20);
+}
+
+TEST_F(CalibratedGpu, RefusesATimeTakenOnTokensOutsideTheVocabulary) {
+  CudaGpu gpu(small_);
+  for (Work work : operation_works(kSmallLayer)) {
+    if (name_of(work.operation.name()) != "embedding_forward") continue;
+    work.num_tokens = 1 << 20;
+    EXPECT_THROW(gpu.work_us(work, 1), MachineError);
+  }
+}
+
+TEST_F(CalibratedGpu, PreparesWhatAnOperationReads) {
+  CudaGpu gpu(small_);
+  Work work = small_work();
+  work.prepare = {kernels::fill(work.operation.uses()[0].view, 3), kernels::fill(work.operation.uses()[1].view, 4)};
+  float seen = 0;
+  gpu.form_us(
+      work,
+      [&](const Arguments& views, cuda::LaunchContext& context) {
+        cudaStreamSynchronize(context.stream);
+        seen = static_cast<float>(views[0].as<bf16>()[63]) + static_cast<float>(views[1].as<bf16>()[0]);
+      },
+      1);
+  EXPECT_EQ(seen, 7);
+}
+
+TEST_F(CalibratedGpu, CublasLtAloneFormsTheProductsThatTheFormsForm) {
+  auto& library = cuda_host::CublasLtDouble::instance();
+  library.reset();
+  cuda::MatrixProducts products(cuda_host::CublasLtDouble::api());
+  small_.libraries.products = &products;
+  CudaGpu gpu(small_);
+  for (const Work& work : operation_works(kSmallLayer)) {
+    const NameId operation = work.operation.name();
+    if (!name_of(operation).starts_with("gemm")) continue;
+    SCOPED_TRACE(std::string(name_of(operation)) + "/" + work.shape);
+    library.products.clear();
+    gpu.work_us(work, 1);
+    std::unique_ptr<CublasLtAlone> alone;
+    gpu.form_us(
+        work,
+        [&](const Arguments& views, cuda::LaunchContext& context) {
+          const kernels::GemmCall call = product_of(operation, views);
+          if (!alone) alone = std::make_unique<CublasLtAlone>(cuda_host::CublasLtDouble::api(), call);
+          alone->enqueue(call, context);
+        },
+        1);
+    const auto& formed = library.products;
+    ASSERT_THAT(formed, SizeIs(8));  // three and one of each
+    EXPECT_EQ(formed[7].operation, formed[3].operation);
+    EXPECT_EQ(formed[7].layouts, formed[3].layouts);
+    EXPECT_EQ(formed[7].beta, formed[3].beta);
+    EXPECT_EQ(library.questions.back().preference.reduction_schemes, CUBLASLT_REDUCTION_SCHEME_MASK);
+  }
+}
+
+TEST_F(CalibratedGpu, CarriesCollectivesOverTheLink) {
+  CudaGpu gpu(small_);
+  for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce})
+    EXPECT_THAT(gpu.collective_us(collective, {.sms = 1, .gb_per_s = 1}, 1 << 10, 2), SizeIs(2));
 }
 
 TEST_F(CalibratedGpu, WithoutTheLibrariesThatTrainWithItNothingIsTimed) {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/micro/cublaslt_alone.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "platform/errors.hpp"
+
+// Row-major to a library that stores by columns: c^T = b^T a^T, so b is its first operand and a its second.
+
+namespace underlap::bench {
+namespace {
+
+constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // NVIDIA's advice for compute capability 9
+
+template <class T, class Create, class... Arguments>
+std::unique_ptr<T, cublasStatus_t (*)(T*)> make(const cuda::CublasLtApi& api, Create create,
+                                                cublasStatus_t (*destroy)(T*), Arguments... arguments) {
+  T* made = nullptr;
+  api.check(create(&made, arguments...));
+  return {made, destroy};
+}
+
+auto layout(const cuda::CublasLtApi& api, const BoundView& view) {
+  return make(api, api.layout_create, api.layout_destroy, view.dtype == DataType::f32 ? CUDA_R_32F : CUDA_R_16BF,
+              static_cast<std::uint64_t>(view.cols), static_cast<std::uint64_t>(view.rows),
+              std::max(view.leading_dimension, view.cols));
+}
+
+}  // namespace
+
+CublasLtAlone::CublasLtAlone(const cuda::CublasLtApi& api, const kernels::GemmCall& call)
+    : api_(api),
+      library_(make(api, api.create, api.destroy)),
+      operation_(make(api, api.desc_create, api.desc_destroy, CUBLAS_COMPUTE_32F, CUDA_R_32F)),
+      a_(layout(api, call.a)),
+      b_(layout(api, call.b)),
+      c_(layout(api, call.c)) {
+  const auto transpose = [&](cublasLtMatmulDescAttributes_t operand, bool is_transposed) {
+    const std::int32_t value = is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    api_.check(api_.desc_set(operation_.get(), operand, &value, sizeof value));
+  };
+  transpose(CUBLASLT_MATMUL_DESC_TRANSA, call.transpose_b);
+  transpose(CUBLASLT_MATMUL_DESC_TRANSB, call.transpose_a);
+  const auto preference = make(api, api.preference_create, api.preference_destroy);
+  const std::uint64_t workspace = kWorkspace;
+  api_.check(
+      api_.preference_set(preference.get(), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
+  cublasLtMatmulHeuristicResult_t found{};
+  int num_found = 0;
+  api_.check(api_.get_heuristic(library_.get(), operation_.get(), b_.get(), a_.get(), c_.get(), c_.get(),
+                                preference.get(), 1, &found, &num_found));
+  if (num_found == 0) throw MachineError("cuBLASLt has no algorithm for this product");
+  algorithm_ = found.algo;
+}
+
+void CublasLtAlone::enqueue(const kernels::GemmCall& call, const cuda::LaunchContext& context) {
+  const float alpha = 1, beta = call.accumulate ? 1 : 0;
+  api_.check(api_.matmul(library_.get(), operation_.get(), &alpha, call.b.data, b_.get(), call.a.data, a_.get(), &beta,
+                         call.c.data, c_.get(), call.c.data, c_.get(), &algorithm_,
+                         context.workspace->take(static_cast<std::int64_t>(kWorkspace)), kWorkspace, context.stream));
+}
+
+kernels::GemmCall product_of(NameId operation, const Arguments& views) {
+  const std::string name(name_of(operation));
+  kernels::GemmCall call{.a = views[0], .b = views[1], .c = views[2]};
+  if (name == "gemm_fprop")
+    call.transpose_b = true;
+  else if (name == "gemm_wgrad")
+    call.transpose_a = call.accumulate = true;
+  else if (name != "gemm_dgrad")
+    throw std::invalid_argument(name + " is no matrix product");
+  return call;
+}
+
+}  // namespace underlap::bench

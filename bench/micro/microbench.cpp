@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// underlap-microbench: each operation on the host and on a GPU against the roofline measured in the same run, and
+// collectives by size.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "bench/micro/benchmarks.hpp"
+
+namespace underlap::bench {
+namespace {
+
+constexpr std::string_view kHelp = R"(underlap-microbench: operations against the roofline, and collectives by size
+
+  host/OPERATION/SHAPE            the CPU form on one thread, a layer a quarter as wide as Llama 3 8B's, 256 tokens
+  host/COLLECTIVE/BYTES           the host backend between two ranks that are threads, over its TCP transport
+  cuda/OPERATION/SHAPE            the CUDA form, a layer of Llama 3 8B, 8192 tokens; attention is cuDNN's
+  cuda/cublaslt_alone_GEMM/SHAPE  the same product as cuBLASLt chooses it with nothing forbidden
+  cuda/COLLECTIVE_emulated/BYTES  one of 8 members over the emulated link, 450 GB/s, 16 SMs
+
+bytes/s, flops/s  what the operation's declared cost makes of the time
+roofline_share    the larger of bytes / copy bandwidth and flops / bf16 GEMM rate, by the time; the label names which.
+                  Both are measured first, in the same run. (The console adds /s, as to all that time divides.)
+algbw, busbw      bytes/s as nccl-tests defines them
+
+CUDA is timed by events; buffers hold random numbers and are rotated over more than the L2 cache. Without a GPU there
+are no cuda/ benchmarks. NCCL is not measured: its collectives need more than one GPU.
+
+Example: underlap-microbench --benchmark_filter='cuda/(gemm|cublaslt)' --benchmark_out=rates.json
+
+)";
+
+bool has_argument(int argc, char** argv, std::string_view beginning) {
+  return std::any_of(argv + 1, argv + argc, [&](const char* argument) {
+    return std::string_view(argument).substr(0, beginning.size()) == beginning;
+  });
+}
+
+int run(int argc, char** argv) {
+  HostBenchmarks host;
+  // What a benchmark says itself comes before the option.
+  if (has_argument(argc, argv, "--benchmark_min_time")) host.min_seconds = 0;
+  if (has_argument(argc, argv, "--help")) fmt::print("{}", kHelp);
+  std::fflush(stdout);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  const std::string reason = add_cuda_benchmarks();
+  if (!reason.empty()) fmt::print(stderr, "underlap-microbench: no CUDA benchmarks: {}\n", reason);
+  add_host_operations(host);
+  add_host_collectives(host);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
+
+}  // namespace
+}  // namespace underlap::bench
+
+int main(int argc, char** argv) { return underlap::bench::run(argc, argv); }

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/micro/operation_works.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "kernels/activation/activation.hpp"
+#include "kernels/adam/adam.hpp"
+#include "kernels/attention/attention.hpp"
+#include "kernels/cast/cast.hpp"
+#include "kernels/cross_entropy/cross_entropy.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/embedding/embedding.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/random/random.hpp"
+#include "kernels/reduction/reduction.hpp"
+#include "kernels/rms_norm/rms_norm.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using Works = std::vector<Work>;
+
+std::string shape_of(std::int64_t rows, std::int64_t cols) { return fmt::format("[{},{}]", rows, cols); }
+
+/// The products of a linear layer from `k` to `n` features.
+void add_linear(Works& works, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::string shape = fmt::format("M{}_N{}_K{}", m, n, k);
+  Tensors t;
+  const View x = t.bf16(m, k), w = t.bf16(n, k), y = t.bf16(m, n);
+  works.push_back({shape, kernels::gemm_fprop(x, w, y)});
+  works.push_back({shape, kernels::gemm_dgrad(y, w, x)});
+  works.push_back({shape + "_f32", kernels::gemm_wgrad(y, x, t.f32(n, k))});
+  works.push_back({shape + "_bf16", kernels::gemm_wgrad(y, x, w)});
+}
+
+void add_linears(Works& works, const LayerShape& l) {
+  add_linear(works, l.sequence, (l.heads + 2 * l.groups) * l.head_size, l.hidden);
+  add_linear(works, l.sequence, l.hidden, l.heads * l.head_size);
+  add_linear(works, l.sequence, 2 * l.ffn, l.hidden);
+  add_linear(works, l.sequence, l.hidden, l.ffn);
+}
+
+void add_attention(Works& works, const LayerShape& l) {
+  Tensors t;
+  const std::int64_t queries = l.heads * l.head_size, keys = l.groups * l.head_size;
+  const kernels::AttentionForward forward{.q = t.bf16(l.sequence, queries),
+                                          .k = t.bf16(l.sequence, keys),
+                                          .v = t.bf16(l.sequence, keys),
+                                          .out = t.bf16(l.sequence, queries),
+                                          .lse = t.f32(l.heads, l.sequence),
+                                          .seq_length = l.sequence,
+                                          .head_size = l.head_size};
+  const kernels::AttentionBackward backward{.q = forward.q,
+                                            .k = forward.k,
+                                            .v = forward.v,
+                                            .out = forward.out,
+                                            .lse = forward.lse,
+                                            .dout = t.bf16(l.sequence, queries),
+                                            .dq = t.bf16(l.sequence, queries),
+                                            .dk = t.bf16(l.sequence, keys),
+                                            .dv = t.bf16(l.sequence, keys),
+                                            .seq_length = l.sequence,
+                                            .head_size = l.head_size};
+  const std::string shape = fmt::format("S{}_A{}_G{}_D{}", l.sequence, l.heads, l.groups, l.head_size);
+  works.push_back({shape, kernels::attention_forward(forward)});
+  works.push_back({shape, kernels::attention_backward(backward), {kernels::attention_forward(forward)}});
+}
+
+void add_norms(Works& works, const LayerShape& l) {
+  Tensors t;
+  const std::string shape = shape_of(l.sequence, l.hidden);
+  const View x = t.bf16(l.sequence, l.hidden), weight = t.bf16(1, l.hidden), rstd = t.f32(1, l.sequence);
+  const View dout = t.bf16(l.sequence, l.hidden), dx = t.bf16(l.sequence, l.hidden);
+  const View residual = t.bf16(l.sequence, l.hidden);
+  const Operation forward = kernels::rms_norm_forward(x, weight, dx, rstd, 1e-5);
+  works.push_back({shape, forward});
+  works.push_back({shape, kernels::rms_norm_dgrad({x, weight, rstd, dout, residual, dx}), {forward}});
+  works.push_back({shape, kernels::rms_norm_wgrad(x, rstd, dout, t.f32(1, l.hidden)), {forward}});
+}
+
+void add_activations(Works& works, const LayerShape& l) {
+  Tensors t;
+  const std::string shape = shape_of(l.sequence, l.ffn);
+  const View wide = t.bf16(l.sequence, 2 * l.ffn), other_wide = t.bf16(l.sequence, 2 * l.ffn);
+  const View a = t.bf16(l.sequence, l.ffn), b = t.bf16(l.sequence, l.ffn), c = t.bf16(l.sequence, l.ffn);
+  works.push_back({shape, kernels::swiglu_forward(wide, a)});
+  works.push_back({shape, kernels::swiglu_backward(wide, a, other_wide)});
+  works.push_back({shape, kernels::gelu_forward(a, b)});
+  works.push_back({shape, kernels::gelu_backward(a, b, c)});
+  works.push_back({shape, kernels::squared_relu_forward(a, b)});
+  works.push_back({shape, kernels::squared_relu_backward(a, b, c)});
+  works.push_back({shape, kernels::residual_add(a, b, c)});
+}
+
+void add_ends(Works& works, const LayerShape& l) {
+  Tensors t;
+  const auto tokens_of = static_cast<std::int32_t>(l.vocabulary);
+  const View tokens = t.make(DataType::i32, 1, l.sequence), hidden = t.bf16(l.sequence, l.hidden);
+  const std::string shape = shape_of(l.sequence, l.hidden);
+  works.push_back(
+      {shape,
+       kernels::embedding_forward(tokens, t.bf16(l.vocabulary, l.hidden), t.bf16(l.sequence, l.hidden), hidden),
+       {},
+       tokens_of});
+  works.push_back({shape,
+                   kernels::embedding_wgrad(tokens, hidden, t.f32(l.vocabulary, l.hidden), t.f32(l.sequence, l.hidden)),
+                   {},
+                   tokens_of});
+  const View logits = t.bf16(l.sequence, l.vocabulary), lse = t.f32(1, l.sequence);
+  const double scale = 1.0 / static_cast<double>(l.sequence);
+  const Operation forward = kernels::cross_entropy_forward(logits, tokens, lse, t.f32(1, 1), scale);
+  const std::string wide = shape_of(l.sequence, l.vocabulary);
+  works.push_back({wide, forward, {}, tokens_of});
+  works.push_back({wide,
+                   kernels::cross_entropy_backward(logits, tokens, lse, t.bf16(l.sequence, l.vocabulary), scale),
+                   {forward},
+                   tokens_of});
+}
+
+void add_optimizer(Works& works, const LayerShape& l) {
+  Tensors t;
+  const std::string shape = shape_of(1, l.parameters);
+  const View grad = t.f32(1, l.parameters), v = t.f32(1, l.parameters), param = t.bf16(1, l.parameters);
+  const View scalar = t.f32(1, 1);
+  works.push_back({shape,
+                   kernels::adam({.grad = grad,
+                                  .grad_factor = scalar,
+                                  .main = t.f32(1, l.parameters),
+                                  .m = t.f32(1, l.parameters),
+                                  .v = v,
+                                  .param = param,
+                                  .nonfinite = t.make(DataType::i32, 1, 1)},
+                                 {}),
+                   {kernels::fill(v, 0.01)}});  // a mean of squares is not negative
+  works.push_back({shape + "_f32", kernels::sum_of_squares(grad, scalar)});
+  works.push_back({shape + "_bf16", kernels::sum_of_squares(param, scalar)});
+  works.push_back({shape_of(1, 1), kernels::clip_factor(scalar, t.f32(1, 1), 1), {kernels::fill(scalar, 4)}});
+}
+
+/// What else works on flat buffers of parameters and gradients.
+void add_flat(Works& works, const LayerShape& l) {
+  Tensors t;
+  const std::string shape = shape_of(1, l.parameters);
+  const View wide = t.f32(1, l.parameters), narrow = t.bf16(1, l.parameters);
+  constexpr std::int64_t kSlots = 8;
+  works.push_back({shape + "_to_bf16", kernels::cast(wide, narrow)});
+  works.push_back({shape + "_to_f32", kernels::cast(narrow, wide)});
+  works.push_back({shape + "_f32", kernels::scale(wide, 1)});
+  works.push_back({shape + "_bf16", kernels::scale(narrow, 1)});
+  works.push_back({shape + "_f32", kernels::fill(wide, 1)});
+  works.push_back({shape + "_f32", kernels::random_normal(wide, 1, 0, 0.02)});
+  works.push_back({shape_of(kSlots, l.parameters / kSlots) + "_bf16",
+                   kernels::sum_slots(t.bf16(kSlots, l.parameters / kSlots), t.bf16(1, l.parameters / kSlots), 1)});
+}
+
+}  // namespace
+
+std::vector<Work> operation_works(const LayerShape& layer) {
+  Works works;
+  add_linears(works, layer);
+  add_attention(works, layer);
+  add_norms(works, layer);
+  add_activations(works, layer);
+  add_ends(works, layer);
+  add_optimizer(works, layer);
+  add_flat(works, layer);
+  return works;
+}
+
+}  // namespace underlap::bench
