@@ -133,7 +133,9 @@ RankRun CudaRank::take(std::size_t cell) {
   if (built.link) {
     const cuda::LinkReport report = built.link->report();
     note(built, "emulated link: " + cuda::to_text(report));
-    if (!report.is_valid()) faults.push_back("the emulated link: " + cuda::to_text(report));
+    if (!report.is_valid())
+      built.result.invalid_because.push_back(
+          fmt::format("rank {}: under 98 % of the emulated link: {}", context_.rank, cuda::to_text(report)));
   }
   for (const std::string& notice : built.link ? built.link->notices() : parts_.transport->notices())
     note(built, notice);

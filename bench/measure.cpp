@@ -221,7 +221,9 @@ class Measurement {
     BlockRun run = session.run(index, block, run_.steps + 1);
     for (StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
       cell.samples.push_back(std::move(sample));
-    for (std::string& note : run.notes) cell.notes.push_back(fmt::format("block {}, {}", block, note));
+    for (const std::string& note : run.notes) cell.notes.push_back(fmt::format("block {}, {}", block, note));
+    for (const std::string& why : run.invalid_because)
+      cell.invalid_because.push_back(fmt::format("block {}, {}", block, why));
     if (!writers_[index]) return;
     run.trace.metadata = {{"cell", cell.name},
                           {"backend", results_.info.backend},
@@ -234,6 +236,9 @@ class Measurement {
   std::vector<std::string> finish() {
     std::vector<std::string> mismatches;
     if (options_.verify) mismatches = label_numerics(matrix_.cells, results_.cells);
+    for (const CellResult& cell : results_.cells)
+      if (!cell.invalid_because.empty())
+        mismatches.push_back(fmt::format("cell {} is not valid: {}", cell.name, cell.invalid_because.front()));
     lay_bounds();
     write_results(options_.folder, results_);
     write_report(options_.folder, results_);

@@ -59,8 +59,11 @@ CellOrder decode_cell_order(std::string_view payload) {
 
 // Length of what is small, what is small, the trace.
 std::string encode(const RankRun& run) {
-  Json json = {
-      {"first_step", run.first_step}, {"losses", run.losses}, {"transfer_cpu_ns", nullptr}, {"notes", run.notes}};
+  Json json = {{"first_step", run.first_step},
+               {"losses", run.losses},
+               {"transfer_cpu_ns", nullptr},
+               {"notes", run.notes},
+               {"invalid_because", run.invalid_because}};
   if (run.transfer_cpu_ns) json["transfer_cpu_ns"] = *run.transfer_cpu_ns;
   const std::string small = to_bytes(json);
   const std::uint64_t length = small.size();
@@ -84,6 +87,7 @@ RankRun decode_run(std::string_view payload, const std::string& origin) {
   run.first_step = json.at("first_step");
   run.losses = json.at("losses").get<std::vector<double>>();
   run.notes = json.at("notes").get<std::vector<std::string>>();
+  run.invalid_because = json.at("invalid_because").get<std::vector<std::string>>();
   if (!json.at("transfer_cpu_ns").is_null()) run.transfer_cpu_ns = json.at("transfer_cpu_ns").get<std::int64_t>();
   return run;
 }

@@ -23,9 +23,10 @@ namespace underlap::bench {
 struct RankRun {
   Trace trace;  ///< this rank's slices, where the cell records them, its marks and its clock
   std::int32_t first_step = 0;
-  std::vector<double> losses;                   ///< one per step; empty where no values were computed
-  std::optional<std::int64_t> transfer_cpu_ns;  ///< of the threads that communicate, where the backend has such
-  std::vector<std::string> notes = {};          ///< what a reader of the results should know of this block
+  std::vector<double> losses;                     ///< one per step; empty where no values were computed
+  std::optional<std::int64_t> transfer_cpu_ns;    ///< of the threads that communicate, where the backend has such
+  std::vector<std::string> notes = {};            ///< what a reader of the results should know of this block
+  std::vector<std::string> invalid_because = {};  ///< why its times are not to be used
 };
 
 /// One rank of a matrix on one backend. Ranks are told the same things in the same order, each those that it is a

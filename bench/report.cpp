@@ -33,10 +33,22 @@ std::string progress_text(const RunResults& results) {
 std::string mismatch_text(const RunResults& results) {
   std::string text;
   for (const CellResult& cell : results.cells)
+    if (!cell.invalid_because.empty())
+      text += fmt::format("NOT VALID: {}: {} ({} in all); its times are not to be used\n", cell.name,
+                          cell.invalid_because.front(), cell.invalid_because.size());
+  for (const CellResult& cell : results.cells)
     if (cell.label == NumericsLabel::mismatch)
       text += fmt::format("MISMATCH: {}: the losses differ from the reference's by {:.1e}; its times mean nothing\n",
                           cell.name, cell.max_loss_difference);
   return text;
+}
+
+// What ranks said of their blocks; most backends have nothing to say.
+std::string notes_markdown(const RunResults& results) {
+  std::string text;
+  for (const CellResult& cell : results.cells)
+    for (const std::string& note : cell.notes) text += fmt::format("- {}: {}\n", cell.name, note);
+  return text.empty() ? text : "## Notes\n\n" + text + "\n";
 }
 
 std::string machine_markdown(const RunInfo& info) {
@@ -108,14 +120,6 @@ std::string report_table(const RunResults& results, const TableFormat& format) {
 
 std::string report_table(const RunResults& results, int width, bool colour) {
   return report_table(results, TableFormat{.width = width, .colour = colour});
-}
-
-// What ranks said of their blocks; most backends have nothing to say.
-static std::string notes_markdown(const RunResults& results) {
-  std::string text;
-  for (const CellResult& cell : results.cells)
-    for (const std::string& note : cell.notes) text += fmt::format("- {}: {}\n", cell.name, note);
-  return text.empty() ? text : "## Notes\n\n" + text + "\n";
 }
 
 std::string report_markdown(const RunResults& results) {

@@ -48,6 +48,7 @@ struct CellResult {
   std::string trace_file;                      ///< relative to the run folder; empty without recorder
   std::int64_t trace_bytes = 0;                ///< length of the trace after the last finished block
   std::vector<std::string> notes;              ///< what ranks had to say of their measured blocks
+  std::vector<std::string> invalid_because;    ///< by block: why its times are not to be used; empty: all is well
 };
 
 /// Where and how a run was made.

@@ -81,6 +81,7 @@ struct Fields<CellResult> {
     field("trace_file", cell.trace_file);
     field("trace_bytes", cell.trace_bytes);
     field("notes", NewerField{cell.notes});
+    field("invalid_because", NewerField{cell.invalid_because});
     field("warmup_losses", cell.warmup_losses);
     field("samples", cell.samples);
   }

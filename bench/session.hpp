@@ -23,7 +23,8 @@ struct BlockRun {
   std::vector<std::vector<double>> losses;  ///< by rank, one per step; no rank where no values were computed
   /// Of all steps: communication streams of all ranks and the transport's thread; absent in virtual time
   std::optional<std::int64_t> transfer_cpu_ns;
-  std::vector<std::string> notes = {};  ///< of ranks, on how the block was measured
+  std::vector<std::string> notes = {};            ///< of ranks, on how the block was measured
+  std::vector<std::string> invalid_because = {};  ///< of ranks, why its times are not to be used
 };
 
 /// All cells of a matrix, built up and ready on one backend.

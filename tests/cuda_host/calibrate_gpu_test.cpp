@@ -66,10 +66,12 @@ TEST_F(CalibratedGpu, GrowsTheWorkspaceToWhatAnOperationWants) {
   const auto tensor = [](std::uint32_t id, DataType dtype, std::int64_t rows, std::int64_t cols) {
     return matrix(Tensor{.id = id, .dtype = dtype, .elements = rows * cols}, rows, cols);
   };
-  const Work embedding{"wgrad",
-                       kernels::embedding_wgrad(tensor(1, DataType::i32, 1, 512), tensor(2, DataType::bf16, 512, 8),
-                                                tensor(3, DataType::f32, 16, 8), tensor(4, DataType::f32, 512, 8))};
+  Work embedding{"wgrad", kernels::embedding_wgrad(tensor(1, DataType::i32, 1, 512), tensor(2, DataType::bf16, 512, 8),
+                                                   tensor(3, DataType::f32, 16, 8), tensor(4, DataType::f32, 512, 8))};
+  embedding.num_tokens = 16;
   EXPECT_THAT(gpu.work_us(embedding, 2), SizeIs(2));
+}
+
 // A vocabulary of 16; heads and features in whole vectors of 16 bytes.
 constexpr LayerShape kSmallLayer{.sequence = 8,
                                  .hidden = 16,

@@ -283,7 +283,7 @@ void CudaDevice::copy_to_host(void* to, const void* from, std::size_t bytes) {
     options_.tracer->push({.id = next_operation_++,
                            .tag = {.kind = Kind::copy},
                            .name = kDownload,
-                           .number = ++num_operations_,
+                           .number = 0,
                            .stream = static_cast<std::uint32_t>(streams_.size()),
                            .communication = {},
                            .mark = {}});

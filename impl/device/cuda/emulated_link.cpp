@@ -292,6 +292,7 @@ EmulatedLink::EmulatedLink(const EmulatedLinkOptions& options)
   run_now([&](CUstream_st* stream) { launch_link_start(state_.get(), stream); });
   const std::vector<LinkRecord> empty(static_cast<std::size_t>(options_.num_records));
   check(cudaMemcpy(records_.get(), empty.data(), empty.size() * sizeof(LinkRecord), cudaMemcpyHostToDevice));
+  check(cudaStreamSynchronize(nullptr));  // streams that do not block wait for no copy from pageable memory
 }
 
 EmulatedLink::~EmulatedLink() = default;

@@ -28,7 +28,7 @@ nlohmann::json cells_of(const std::filesystem::path& run) {
   return nlohmann::json::parse(testing::read_text(run / "results.json")).at("cells");
 }
 
-constexpr std::uint64_t kHashOfCells = 14493329710029990968U;
+constexpr std::uint64_t kHashOfCells = 5365957202990686542U;
 constexpr std::uint64_t kHashOfTrace = 16058131481044785504U;
 
 // FNV-1a: enough to tell whether two machines wrote the same bytes.
