@@ -50,14 +50,15 @@ CudaRank::CudaRank(const RankContext& context, const CudaParts& parts) : context
 
 CudaRank::~CudaRank() = default;
 
-// The first failure of any rank is the one to tell: where it was another's, this rank saw no more than a peer.
+// The first failure of any rank is the one to tell: where it was another's, this rank saw no more than a peer. Where
+// nobody told of one (the folder that ranks meet in is gone once all cells are built), this is its own.
 void CudaRank::guarded(const std::function<void()>& work) {
   try {
     work();
   } catch (const MachineError& error) {
     parts_.control->fail(context_.rank, error.what());
-    const std::string first = parts_.control->failure().value_or(error.what());
-    if (!first.starts_with(fmt::format("rank {}:", context_.rank))) throw PeerError(first);
+    const std::optional<std::string> first = parts_.control->failure();
+    if (first && !first->starts_with(fmt::format("rank {}:", context_.rank))) throw PeerError(*first);
     throw;
   }
 }

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "impl/device/cuda/folder_control_plane.hpp"
 #include "impl/device/cuda/nccl_transport.hpp"
 #include "impl/plan/plan.hpp"
 #include "kernels/gemm/matrix_products.hpp"
@@ -81,7 +82,7 @@ class OnAPlayedGpu : public testing::Test {
     transport_ = std::make_unique<cuda::NcclTransport>(nccl_, control_, cuda::NcclOptions{});
     rank_ = std::make_unique<CudaRank>(RankContext{.cells = matrix_.cells},
                                        CudaParts{.transport = transport_.get(),
-                                                 .control = &control_,
+                                                 .control = told_to_,
                                                  .products = products_.get(),
                                                  .collector = collector_.get(),
                                                  .run_form = cuda::run_cpu_form_on_host});
@@ -100,6 +101,7 @@ class OnAPlayedGpu : public testing::Test {
   cupti::Api api_;
   plan::Matrix matrix_;
   cuda::ThreadControlPlane control_{std::chrono::seconds(20)};
+  cuda::ControlPlane* told_to_ = &control_;
   cuda::NcclApi nccl_ = cuda_host::NcclDouble::api();
   std::unique_ptr<cupti::Collector> collector_;
   std::unique_ptr<SeenByCupti> seen_;
@@ -176,6 +178,22 @@ TEST_F(OnAPlayedGpu, AnUntracedBlockHasLossesAndMarksTimedByEvents) {
   EXPECT_THAT(run.trace.marks, SizeIs(3));
   EXPECT_EQ(run.trace.size(), 0U);
   EXPECT_THAT(run.trace.clocks, SizeIs(1));
+}
+
+// Without the folder in which ranks meet there is no place where a failure would be told. An error of the runtime's
+// names no rank.
+TEST_F(OnAPlayedGpu, OwnsItsFailureWhereNoOtherRankToldOfOne) {
+  cuda::FolderControlPlane gone("/nowhere", std::chrono::seconds(1));
+  told_to_ = &gone;
+  cuda_host::Machine::instance().fail("an illegal address");
+  try {
+    rank_of(kEmulated, false);
+    FAIL() << "a failed GPU went unnoticed";
+  } catch (const PeerError& error) {
+    FAIL() << "blamed a peer: " << error.what();
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("an illegal address"));
+  }
 }
 
 TEST_F(OnAPlayedGpu, ATracedRankTellsTheSameLossesAsAnUntracedOne) {
