@@ -33,11 +33,6 @@ struct ProductChoice {
 /// One line, for results and logs.
 std::string to_string(const ProductChoice& choice);
 
-/// Whether a kernel of `blocks` blocks kept to `sm_budget` multiprocessors: no more blocks than multiprocessors can
-/// never run on more. cuBLASLt may ignore the budget (algorithms that are not persistent do), so the traced grid is
-/// what decides. A budget of 0 is always kept.
-constexpr bool keeps_sm_budget(std::int64_t blocks, int sm_budget) { return sm_budget == 0 || blocks <= sm_budget; }
-
 /// Matrix products of one device through cuBLASLt: bf16 operands, fp32 sums, c bf16 or f32.
 ///
 /// What a product needs beside its pointers is made at its first use and kept, by shape, leading dimensions, types,
