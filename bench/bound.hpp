@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -14,37 +16,54 @@
 
 namespace underlap::bench {
 
-/// How long each place of the model computes in one step with no transfer beside it, in nanoseconds: the median over
-/// ranks and measured steps of the place's total in a step.
+/// How long each place of the model computes in one step, in nanoseconds: the median over the ranks of a pipeline stage
+/// and measured steps of the place's total in a step. Of the trace of a no_comm cell it is the time with no transfer
+/// beside it.
 class ComputeDurations {
  public:
-  /// From the trace of a no_comm cell. Empty where it has no measured step.
-  explicit ComputeDurations(const Trace& no_comm);
+  /// Empty where `trace` has no measured step.
+  ComputeDurations(const Trace& trace, std::int32_t ranks_of_a_stage);
 
-  /// purpose, layer, microbatch
-  using Place = std::tuple<NameId, std::int32_t, std::int32_t>;
+  /// stage (of a layer's: -1), purpose, layer, microbatch
+  using Place = std::tuple<std::int32_t, NameId, std::int32_t, std::int32_t>;
 
   std::optional<double> of(const Place& place) const;
 
+  /// Whether any place has this purpose.
+  bool has(NameId purpose) const { return purposes_.contains(purpose); }
+
  private:
   std::map<Place, double> median_ns_;
+  std::set<NameId> purposes_;
 };
 
 /// The rate at which transfers run with no compute beside them, in bytes on the wire per nanosecond: bytes over time
-/// between the last arrival and the end, less the paced `latency_ns` of each, summed over a trace. Nullopt without
-/// communication.
+/// between the last arrival and the end, less the paced `latency_ns` of each, summed over the transfers of a trace that
+/// met no compute of their rank. Nullopt without such transfers.
 std::optional<double> transfer_rate_alone(const Trace& trace, double latency_ns);
 
 /// The least time of a step of `config`, and where the durations come from.
 struct StepBound {
   std::optional<StepBounds> ns;  ///< by its own schedule, and by any
   std::string source;            ///< or why there is none
+  /// What the kernels of the step take alone, by purpose, mean over the programs of the stages, nanoseconds.
+  std::map<std::string, std::int64_t> kernel_ns = {};
 };
 
-/// Records the schedule of one step of `config` and lays durations on it: compute from `no_comm`, transfers from the
-/// paced link where there is one, else from `off`, a trace of a cell whose transfers run alone; null: not measured.
-/// No contention: what the transfers cost in CPU comes on top. The bounds themselves: step_bounds().
-StepBound step_bound(const plan::Config& config, const ComputeDurations& compute, const Trace* off);
+/// Where the durations of a bound are measured.
+struct BoundDurations {
+  const ComputeDurations& no_comm;
+  /// Of the cell itself. Asked for once at most, and only where the step has a purpose that no_comm has not: the copies
+  /// and sums of a technique, which a run without transfers leaves out with it. Empty: not measured.
+  std::function<ComputeDurations()> own = {};
+  const Trace* off = nullptr;  ///< of a cell whose transfers run alone; null: not measured
+};
+
+/// Records the schedule of one step of `config` and lays durations on it: compute from `no_comm`, and from `own` the
+/// purposes that no_comm does not have at all, which transfers may have slowed; transfers from the paced link where
+/// there is one, else from `off`. No contention: what the transfers cost in CPU comes on top. The bounds themselves:
+/// step_bounds().
+StepBound step_bound(const plan::Config& config, const BoundDurations& measured);
 
 /// The same with the modelled durations of a machine. What a kernel needs of the device is what its blocks would take
 /// of it if they were packed without a gap.

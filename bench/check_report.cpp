@@ -54,29 +54,78 @@ Tree to_tree(const CheckedCell& cell) {
           {"findings", std::move(findings)}};
 }
 
-}  // namespace
-
-bool is_well(const std::vector<CheckedCell>& cells) {
-  return std::all_of(cells.begin(), cells.end(), [](const CheckedCell& cell) { return cell.report.findings.empty(); });
+Tree to_tree(const CellNumerics& numerics) {
+  return {{"label", to_string(numerics.label)},
+          {"reference", numerics.reference.empty() ? Tree(nullptr) : Tree(numerics.reference)},
+          {"max_loss_difference", numerics.max_loss_difference},
+          {"steps", numerics.steps},
+          {"shrunk", numerics.shrunk}};
 }
 
-std::string check_text(const std::vector<CheckedCell>& cells) {
-  std::string text;
-  for (const CheckedCell& cell : cells) {
-    const check::CheckReport& report = cell.report;
-    const std::string verdict =
-        report.findings.empty() ? "nothing found" : fmt::format("{} found", report.findings.size());
+std::string cell_text(const CheckedCell& cell) {
+  const check::CheckReport& report = cell.report;
+  const std::string verdict =
+      report.findings.empty() ? "nothing found" : fmt::format("{} found", report.findings.size());
+  return fmt::format("{}: {} ranks, {} steps, {} operations, {} waits, {} exchanges: {}\n", cell.name, report.num_ranks,
+                     cell.steps, report.num_operations, report.num_waits, report.num_exchanges, verdict) +
+         findings_text(report.findings);
+}
+
+// Every change that any cell went through, once.
+std::string shrunk_text(const NumericsCheck& check) {
+  std::vector<std::string> changes;
+  for (const CellNumerics& cell : check.cells)
+    for (const std::string& change : cell.shrunk)
+      if (std::find(changes.begin(), changes.end(), change) == changes.end()) changes.push_back(change);
+  return changes.empty() ? "" : fmt::format("  shrunk: {}\n", fmt::join(changes, ", "));
+}
+
+std::string numerics_text(const std::string& name, const CellNumerics& numerics) {
+  const std::string label = numerics_text(numerics.label, numerics.max_loss_difference);
+  const bool is_compared = !numerics.reference.empty() && numerics.label != NumericsLabel::reference;
+  return fmt::format("  {}: {}{}\n", name, label,
+                     is_compared ? fmt::format(", against {} over {} steps", numerics.reference, numerics.steps) : "");
+}
+
+std::string numerics_section(const std::vector<CheckedCell>& cells, const NumericsCheck& check) {
+  std::string text = "\nnumerics\n" + shrunk_text(check);
+  for (std::size_t i = 0; i < cells.size(); ++i) text += numerics_text(cells[i].name, check.cells[i]);
+  for (const AxisNumerics& axis : check.axes)
     text +=
-        fmt::format("{}: {} ranks, {} steps, {} operations, {} waits, {} exchanges: {}\n", cell.name, report.num_ranks,
-                    cell.steps, report.num_operations, report.num_waits, report.num_exchanges, verdict);
-    text += findings_text(report.findings);
-  }
+        fmt::format("  {}={} alone: {}\n", axis.axis, axis.value, numerics_text(axis.label, axis.max_loss_difference));
+  for (const std::string& mismatch : check.mismatches) text += fmt::format("  mismatch: {}\n", mismatch);
   return text;
 }
 
-std::string check_json(const std::vector<CheckedCell>& cells) {
+}  // namespace
+
+bool is_well(const CheckedMatrix& matrix) {
+  const bool is_sound = std::all_of(matrix.cells.begin(), matrix.cells.end(),
+                                    [](const CheckedCell& cell) { return cell.report.findings.empty(); });
+  return is_sound && (!matrix.numerics || matrix.numerics->mismatches.empty());
+}
+
+std::string check_text(const CheckedMatrix& matrix) {
+  std::string text;
+  for (const CheckedCell& cell : matrix.cells) text += cell_text(cell);
+  if (matrix.numerics) text += numerics_section(matrix.cells, *matrix.numerics);
+  return text;
+}
+
+std::string check_json(const CheckedMatrix& matrix) {
   Tree json{{"schema", "underlap.check/1"}, {"cells", Tree::array()}};
-  for (const CheckedCell& cell : cells) json["cells"].push_back(to_tree(cell));
+  for (std::size_t i = 0; i < matrix.cells.size(); ++i) {
+    Tree cell = to_tree(matrix.cells[i]);
+    cell["numerics"] = matrix.numerics ? to_tree(matrix.numerics->cells[i]) : Tree(nullptr);
+    json["cells"].push_back(std::move(cell));
+  }
+  json["axes"] = Tree::array();
+  if (matrix.numerics)
+    for (const AxisNumerics& axis : matrix.numerics->axes)
+      json["axes"].push_back({{"axis", axis.axis},
+                              {"value", axis.value},
+                              {"label", to_string(axis.label)},
+                              {"max_loss_difference", axis.max_loss_difference}});
   return json.dump(2) + "\n";
 }
 

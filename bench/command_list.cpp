@@ -6,9 +6,13 @@
 
 #include "bench/commands.hpp"
 #include "bench/gpu_libraries.hpp"
+#include "impl/cp/attention.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/dp/technique.hpp"
 #include "impl/plan/plan.hpp"
+#include "impl/plan/userbuffers.hpp"
+#include "impl/pp/technique.hpp"
+#include "impl/tp/technique.hpp"
 #include "kernels/registry.hpp"
 #include "profiler/formats/format.hpp"
 
@@ -16,14 +20,21 @@ namespace underlap::bench {
 namespace {
 
 template <class Techniques>
-void print_techniques(const Techniques& techniques) {
+void print_techniques(Mode mode, const Techniques& techniques) {
   for (const auto& technique : techniques)
-    fmt::print("{:<32} dp  {}\n{:<36} exposed: {}\n", technique.name, technique.summary, "", technique.exposed);
+    fmt::print("{:<32} {}  {}\n{:<36} exposed: {}\n", technique.name, to_string(mode), technique.summary, "",
+               technique.exposed);
 }
 
 void list_techniques() {
-  print_techniques(dp::grad_reduce_techniques());
-  print_techniques(dp::param_gather_techniques());
+  print_techniques(Mode::dp, dp::GradReduces::all());
+  print_techniques(Mode::dp, dp::ParamGathers::all());
+  print_techniques(Mode::tp, tp::GatherGemms::all());
+  print_techniques(Mode::tp, tp::GemmScatters::all());
+  print_techniques(Mode::tp, tp::CollectivesBesideGemm::all());
+  print_techniques(Mode::tp, tp::WgradDrains::all());
+  print_techniques(Mode::pp, pp::Pipelines::all());
+  print_techniques(Mode::cp, cp::Attentions::all());
 }
 
 void list_kernels() {
@@ -39,6 +50,7 @@ void list_formats() {
 
 void list_presets() {
   for (const std::string& name : plan::preset_names()) fmt::print("{}\n", name);
+  for (const std::string_view name : plan::userbuffers_preset_names()) fmt::print("{}\n", name);
 }
 
 void list_knobs() {
@@ -93,7 +105,7 @@ constexpr std::array<List, 7> kLists{{
     {"techniques", "overlap techniques, and what each leaves exposed", list_techniques},
     {"kernels", "operations and what they cost", list_kernels},
     {"formats", "trace formats", list_formats},
-    {"presets", "model presets", list_presets},
+    {"presets", "presets: models, and userbuffers of tp_comm_overlap_cfg", list_presets},
     {"hardware", "machines that the virtual-time backend knows", list_hardware},
     {"libraries", "the GPU driver and libraries that this machine has, and where", list_libraries},
     {"knobs", "every key that a configuration may hold", list_knobs},

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -18,8 +16,10 @@
 #include "bench/config_input.hpp"
 #include "bench/machine.hpp"
 #include "bench/measure.hpp"
+#include "bench/published/study.hpp"
 #include "bench/reduction_error.hpp"
 #include "bench/report.hpp"
+#include "bench/terminal.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -33,7 +33,7 @@ struct RunArguments {
 };
 
 // A field of `run:` has a flag of the same name, which wins.
-constexpr std::array<std::pair<const char*, const char*>, 16> kRunFields{{
+constexpr std::array<std::pair<const char*, const char*>, 17> kRunFields{{
     {"backend", "where it runs: host (threads and sockets, measured), cuda (GPUs) or sim (virtual time, modelled)"},
     {"steps", "measured steps of a cell in one block"},
     {"blocks", "blocks, each with every cell"},
@@ -50,14 +50,8 @@ constexpr std::array<std::pair<const char*, const char*>, 16> kRunFields{{
     {"gpus_per_node", "sim: GPUs of a node, in place of the hardware file's"},
     {"numerics", "sim: compute values in virtual time, and losses with them"},
     {"jitter_pct", "sim: vary durations at random by up to this many percent"},
+    {"fold", "sim: false plays every rank, and not one for all that do the same"},
 }};
-
-int terminal_width(int file) {
-  winsize size{};
-  if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const char* columns = std::getenv("COLUMNS");
-  return columns != nullptr && std::atoi(columns) > 0 ? std::atoi(columns) : 160;
-}
 
 std::string default_folder(const std::string& config) {
   return fmt::format("results/runs/{}-{}", std::filesystem::path(config).stem().string(), machine_info().started_utc);
@@ -108,6 +102,13 @@ StudyOutput claims(const std::string& yaml, const std::string& where) {
           .report = claims_markdown(study, results)};
 }
 
+StudyOutput published(const std::string& yaml, const std::string& where) {
+  const PublishedStudy study = parse_published_study(yaml, where);
+  const std::vector<ModelledTable> tables = run_published(study);
+  return {
+      .table = published_table(tables), .json = published_json(tables), .report = published_markdown(study, tables)};
+}
+
 std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
   std::vector<plan::Override> overrides;
   for (const auto& [field, value] : arguments.fields)
@@ -120,6 +121,7 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   if (is_reduction_error_study(yaml)) return write_study(reduction_error(yaml, arguments.config), arguments);
   if (is_collective_times_study(yaml)) return write_study(collective_times(yaml, arguments.config), arguments);
   if (is_claims_study(yaml)) return write_study(claims(yaml, arguments.config), arguments);
+  if (is_published_study(yaml)) return write_study(published(yaml, arguments.config), arguments);
   const plan::Matrix matrix = parse_matrix(yaml, arguments.config, overrides_of(arguments));
   print_errors(matrix);
   if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
@@ -134,7 +136,8 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   const bool on_terminal = isatty(STDERR_FILENO) != 0;
   options.progress = {.stream = &std::cerr, .terminal = on_terminal, .width = terminal_width(STDERR_FILENO), .now = {}};
   const MeasureOutcome outcome = measure(matrix, options);
-  std::cout << report_table(outcome.results, terminal_width(STDOUT_FILENO), isatty(STDOUT_FILENO) != 0);
+  const TableFormat format{.width = terminal_width(STDOUT_FILENO), .colour = isatty(STDOUT_FILENO) != 0};
+  std::cout << report_table(outcome.results, format) << report_details(outcome.results, format);
   std::cout << "\nresults: " << (options.folder / "results.json").string()
             << "\nreport:  " << (options.folder / "report.md").string()
             << "\ntraces:  " << (options.folder / "traces").string() << "  (ui.perfetto.dev opens them)\n";

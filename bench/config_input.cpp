@@ -3,20 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
-#include "impl/step/trainer.hpp"
+#include "impl/step/chunk_buckets.hpp"
 
 namespace underlap::bench {
 namespace {
 
-// One stage and one chunk: pipelines do not run yet, and how they cut the weights is theirs to say.
-bool is_one_chunk(const plan::Config& config) {
-  const plan::ParallelConfig& p = config.parallel;
-  return p.tensor_model_parallel_size == 1 && p.pipeline_model_parallel_size == 1;
-}
+/// Each weight of a layer is looked at; nobody has more layers.
+constexpr std::int64_t kMostLayers = 10'000;
 
 }  // namespace
 
@@ -24,10 +22,8 @@ plan::Matrix parse_matrix(const std::string& yaml, const std::string& where,
                           const std::vector<plan::Override>& overrides) {
   plan::Matrix matrix = plan::parse(yaml, where, overrides);
   for (plan::Cell& cell : matrix.cells) {
-    if (!cell.plan.errors.empty() || !is_one_chunk(cell.plan.config)) continue;
-    plan::ChunkBuckets& chunk = cell.plan.buckets.emplace_back();
-    for (const dp::Bucket& bucket : bucket_layout(cell.plan.config).buckets)
-      chunk.elements.push_back(bucket.elements());
+    if (!cell.plan.errors.empty() || cell.plan.config.model.num_layers > kMostLayers) continue;
+    cell.plan.buckets = chunk_buckets(cell.plan.config);
   }
   return matrix;
 }

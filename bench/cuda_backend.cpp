@@ -8,6 +8,7 @@
 #include "bench/cuda_rank.hpp"
 #include "bench/launch_environment.hpp"
 #include "bench/process_session.hpp"
+#include "impl/device/cuda/copy_engine_transport.hpp"
 #include "impl/device/cuda/folder_control_plane.hpp"
 #include "impl/device/cuda/nccl_transport.hpp"
 #include "impl/device/cuda/requirements.hpp"
@@ -28,7 +29,7 @@ std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, st
 namespace {
 
 bool any_cell(const RankContext& context, auto condition) {
-  return std::ranges::any_of(context.cells, [&](const plan::Cell& cell) { return condition(cell.plan.config.run); });
+  return std::ranges::any_of(context.cells, [&](const plan::Cell& cell) { return condition(cell.plan.config); });
 }
 
 /// A rank of backend cuda that is this process, with the libraries that it opened.
@@ -37,7 +38,7 @@ class CudaRankProcess final : public RankRunner {
   explicit CudaRankProcess(const RankContext& context) : control_(context.meeting_folder, peer_timeout(context.cells)) {
     // Capture comes before the first call to CUDA, and is on while kernels are loaded: CUPTI would generate code for
     // them later otherwise, in the middle of a run.
-    if (any_cell(context, [](const plan::RunConfig& run) { return run.trace; })) {
+    if (any_cell(context, [](const plan::Config& config) { return config.run.trace; })) {
       cupti_ = std::make_unique<cupti::Api>(cupti::Api::load());
       collector_ = std::make_unique<cupti::Collector>(*cupti_, cupti::CollectorOptions{.rank = context.rank});
       collector_->start();
@@ -47,14 +48,22 @@ class CudaRankProcess final : public RankRunner {
     if (collector_) collector_->stop();
     products_ = std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
     attention_ = std::make_unique<cuda::Attention>(cuda::CudnnApi::load(), cuda::DqSums::ordered);
-    if (any_cell(context, [](const plan::RunConfig& run) { return !run.emulated_link; })) {
+    if (any_cell(context, [](const plan::Config& config) { return !config.run.emulated_link; })) {
       nccl_ = std::make_unique<cuda::NcclApi>(cuda::NcclApi::load());
       transport_ = std::make_unique<cuda::NcclTransport>(
           *nccl_, control_,
           cuda::NcclOptions{.rank = context.rank, .device = context.rank, .peer_timeout = peer_timeout(context.cells)});
     }
+    cuda::Transport* transport = transport_.get();
+    if (any_cell(context, copies_between_peers)) {
+      copy_engines_ = std::make_unique<cuda::CopyEngineTransport>(
+          *transport_, control_,
+          cuda::CopyEngineOptions{
+              .rank = context.rank, .device = context.rank, .peer_timeout = peer_timeout(context.cells)});
+      transport = copy_engines_.get();
+    }
     rank_ = std::make_unique<CudaRank>(context, CudaParts{.device = context.rank,
-                                                          .transport = transport_.get(),
+                                                          .transport = transport,
                                                           .control = &control_,
                                                           .products = products_.get(),
                                                           .attention = attention_.get(),
@@ -74,6 +83,7 @@ class CudaRankProcess final : public RankRunner {
   std::unique_ptr<cuda::Attention> attention_;
   std::unique_ptr<cuda::NcclApi> nccl_;
   std::unique_ptr<cuda::NcclTransport> transport_;
+  std::unique_ptr<cuda::CopyEngineTransport> copy_engines_;  // before those of NCCL, where a cell asks for them
   std::unique_ptr<CudaRank> rank_;
 };
 

@@ -32,6 +32,11 @@ std::vector<std::int64_t> window_lengths(const std::vector<Mark>& marks) {
 
 }  // namespace
 
+bool copies_between_peers(const plan::Config& config) {
+  return config.parallel.tensor_model_parallel_size > 1 && config.extensions.tp_ring_transport == "copy_engine" &&
+         !config.run.emulated_link;
+}
+
 struct CudaRank::BuiltCell {
   const plan::Cell* cell = nullptr;
   std::unique_ptr<cuda::EmulatedLink> link;  // null: the transport's
@@ -78,6 +83,7 @@ void CudaRank::build(std::size_t cell) {
         transport, cuda::CudaOptions{.rank = context_.rank,
                                      .device = parts_.device,
                                      .norm_sm_margin = static_cast<int>(config.environment.layernorm_sm_margin),
+                                     .peers_map_tensors = copies_between_peers(config),
                                      .first_operation = (static_cast<std::uint64_t>(cell) << kOperationBitsOfACell) + 1,
                                      .products = parts_.products,
                                      .attention = parts_.attention,
@@ -85,8 +91,8 @@ void CudaRank::build(std::size_t cell) {
                                      .run_form = parts_.run_form});
     Device* device = built.device.get();
     if (config.run.no_comm) device = &built.without_transfers.emplace(*device);
-    built.trainer = std::make_unique<Trainer>(*device, config, data_parallel_group(config, context_.rank), text,
-                                              context_.first_step);
+    built.trainer =
+        std::make_unique<Trainer>(*device, config, parallel_groups(config, context_.rank), text, context_.first_step);
     built.device->synchronize();
   });
 }

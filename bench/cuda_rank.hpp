@@ -28,6 +28,9 @@ struct CudaParts {
   cuda::RunForm run_form = cuda::run_cuda_form;
 };
 
+/// Whether a configuration's rings copy between the memory of their ranks, which each shows the others then.
+bool copies_between_peers(const plan::Config& config);
+
 /// One rank of a matrix on one GPU.
 ///
 /// A traced cell's slices and marks are CUPTI's; of one that is not traced, marks are timed by events on the same

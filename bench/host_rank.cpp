@@ -24,7 +24,7 @@ host::HostOptions host_options(const plan::Config& config, std::int32_t rank) {
   return {.rank = rank,
           .link = {.gbit_per_s = config.run.link_gbps,
                    .latency = std::chrono::nanoseconds(static_cast<std::int64_t>(config.run.link_latency_us * 1e3))},
-          .compute_threads = std::max(1, cores / config.parallel.data_parallel_size),
+          .compute_threads = std::max(1, cores / config.parallel.world_size()),
           .record_slices = config.run.trace,
           .guard_views = false};
 }
@@ -56,7 +56,7 @@ void HostRank::build(std::size_t cell) {
   built.device = std::make_unique<host::HostDevice>(fabric_, host_options(config, rank_));
   Device* device = built.device.get();
   if (config.run.no_comm) device = &built.without_transfers.emplace(*device);
-  built.trainer = std::make_unique<Trainer>(*device, config, data_parallel_group(config, rank_), text, first_step_);
+  built.trainer = std::make_unique<Trainer>(*device, config, parallel_groups(config, rank_), text, first_step_);
   built.device->synchronize();
   built.device->recorder().drain();
 }

@@ -21,6 +21,7 @@
 #include "bench/verify.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "platform/errors.hpp"
+#include "profiler/analysis/compute_change.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
 
@@ -58,16 +59,16 @@ void check_blocks_are_shared(const plan::Matrix& matrix) {
 
 // All cells stay in memory side by side. Refused here, a matrix too large costs a message; later it costs the machine.
 void check_memory(const plan::Matrix& matrix) {
-  std::int64_t wanted = 0;
+  double wanted = 0;
   for (const plan::Cell& cell : matrix.cells)
     if (cell.plan.config.run.backend == "host" || cell.plan.config.run.numerics)
-      wanted += cell.plan.peak_memory.total() * cell.plan.config.parallel.world_size();
-  const std::int64_t available = available_memory_bytes();
+      wanted += double(cell.plan.peak_memory.total()) * double(cell.plan.config.parallel.world_size());
+  const auto available = static_cast<double>(available_memory_bytes());
   if (available == 0 || wanted <= available) return;
   throw std::invalid_argument(fmt::format(
       "the {} cells of this matrix need {:.1f} GiB together and {:.1f} GiB are free: fewer cells, fewer layers or "
       "ranks fit",
-      matrix.cells.size(), static_cast<double>(wanted) / (1 << 30), static_cast<double>(available) / (1 << 30)));
+      matrix.cells.size(), wanted / (1 << 30), available / (1 << 30)));
 }
 
 class Measurement {
@@ -76,6 +77,7 @@ class Measurement {
       : matrix_(matrix), options_(options), run_(matrix.cells.front().plan.config.run) {
     check_blocks_are_shared(matrix);
     results_ = options.resume ? resumed() : fresh();
+    compute_.resize(matrix.cells.size());
   }
 
   MeasureOutcome run() {
@@ -106,6 +108,7 @@ class Measurement {
       result.values = cell.values;
       result.plan_json = plan::to_json(cell.plan);
       result.no_comm = cell.plan.config.run.no_comm;
+      result.num_ranks = cell.plan.config.parallel.world_size();
       result.paced = cell.plan.config.run.link_gbps > 0 || cell.plan.config.run.link_latency_us > 0;
       if (cell.plan.config.run.trace) result.trace_file = trace_file_name(i, cell.name);
       links.insert(link_text(cell.plan.config.run));
@@ -193,9 +196,11 @@ class Measurement {
     warm_up(session);
   }
 
-  // What a killed run wrote after its last finished block is cut off: those cells are measured again.
+  // What a killed run wrote after its last finished block is cut off: those cells are measured again. What it finished
+  // is read again for its kernels.
   void open_traces() {
-    for (const CellResult& cell : results_.cells) {
+    for (std::size_t i = 0; i < results_.cells.size(); ++i) {
+      const CellResult& cell = results_.cells[i];
       if (cell.trace_file.empty()) {
         writers_.emplace_back();
         continue;
@@ -203,6 +208,7 @@ class Measurement {
       const auto where =
           cell.trace_bytes > 0 ? formats::WriteAt::append_at(cell.trace_bytes) : formats::WriteAt::create();
       writers_.push_back(std::make_unique<formats::PerfettoWriter>(options_.folder / cell.trace_file, where));
+      if (cell.trace_bytes > 0) add_compute(i, formats::read_trace(options_.folder / cell.trace_file));
     }
   }
 
@@ -219,6 +225,7 @@ class Measurement {
   void run_cell(Session& session, std::size_t index, std::int32_t block) {
     CellResult& cell = results_.cells[index];
     BlockRun run = session.run(index, block, run_.steps + 1);
+    cell.num_ranks_played = num_ranks_of(run);
     for (StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
       cell.samples.push_back(std::move(sample));
     for (const std::string& note : run.notes) cell.notes.push_back(fmt::format("block {}, {}", block, note));
@@ -229,8 +236,26 @@ class Measurement {
                           {"backend", results_.info.backend},
                           {"link", link_text(matrix_.cells[index].plan.config.run)},
                           {"clock", results_.info.clock}};
+    add_compute(index, run.trace);
     writers_[index]->append(run.trace);
     cell.trace_bytes = writers_[index]->bytes();
+  }
+
+  void add_compute(std::size_t cell, const Trace& trace) {
+    compute_[cell].add(trace, analysis::find_windows(trace).windows);
+  }
+
+  // Of a run that was resumed when nothing was left to do, the results hold all this already.
+  void attribute_compute() {
+    for (std::size_t i = 0; i < results_.cells.size(); ++i) {
+      if (compute_[i].windows() == 0) continue;
+      CellResult& cell = results_.cells[i];
+      cell.kernel_ns = compute_[i].kernels_ns_by_purpose();
+      const std::optional<std::size_t> off = find_references(results_.cells, i).off;
+      if (!off || *off == i || cell.no_comm || compute_[*off].windows() != compute_[i].windows()) continue;
+      cell.compute_since_off = ComputeSinceOff{results_.cells[*off].name, compute_[i].windows(),
+                                               analysis::compute_change(compute_[*off], compute_[i])};
+    }
   }
 
   std::vector<std::string> finish() {
@@ -240,6 +265,7 @@ class Measurement {
       if (!cell.invalid_because.empty())
         mismatches.push_back(fmt::format("cell {} is not valid: {}", cell.name, cell.invalid_because.front()));
     lay_bounds();
+    attribute_compute();
     write_results(options_.folder, results_);
     write_report(options_.folder, results_);
     return mismatches;
@@ -258,6 +284,7 @@ class Measurement {
       const StepBound bound = find_bound(i);
       CellResult& cell = results_.cells[i];
       if (bound.ns) cell.bound_ns = bound.ns->schedule_ns, cell.bound_ideal_ns = bound.ns->ideal_ns;
+      cell.bound_kernel_ns = bound.kernel_ns;
       cell.bound_source = bound.source;
     }
   }
@@ -268,13 +295,23 @@ class Measurement {
     const References references = find_references(results_.cells, i);
     const Trace* no_comm = trace_of(references.no_comm);
     if (no_comm == nullptr) return {std::nullopt, "no traced cell without transfers to take durations from"};
-    return step_bound(config, ComputeDurations(*no_comm), trace_of(references.off));
+    const ComputeDurations alone(*no_comm, config.parallel.stage_size());
+    return step_bound(config,
+                      {.no_comm = alone, .own = [&] { return own_durations(i); }, .off = trace_of(references.off)});
+  }
+
+  // Its trace is read for this alone, and not kept: every cell may ask.
+  ComputeDurations own_durations(std::size_t cell) const {
+    const std::string& file = results_.cells[cell].trace_file;
+    return ComputeDurations(file.empty() ? Trace{} : formats::read_trace(options_.folder / file),
+                            matrix_.cells[cell].plan.config.parallel.stage_size());
   }
 
   const plan::Matrix& matrix_;
   const MeasureOptions& options_;
   plan::RunConfig run_;
   RunResults results_;
+  std::vector<analysis::ComputeTimes> compute_;                    // by cell, of all finished blocks
   std::map<std::size_t, Trace> traces_;                            // of the cells that bounds are taken from
   std::vector<std::unique_ptr<formats::PerfettoWriter>> writers_;  // by cell; null without recorder
 };

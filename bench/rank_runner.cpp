@@ -19,7 +19,7 @@ std::unique_ptr<RankRunner> make_rank_runner(const RankContext& context) {
 // On an emulated link one rank stands for all.
 std::int32_t num_ranks(const plan::Cell& cell) {
   const plan::Config& config = cell.plan.config;
-  return config.run.emulated_link ? 1 : config.parallel.data_parallel_size;
+  return config.run.emulated_link ? 1 : config.parallel.world_size();
 }
 
 std::int32_t world_size(std::span<const plan::Cell> cells) {

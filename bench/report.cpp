@@ -30,6 +30,16 @@ std::string progress_text(const RunResults& results) {
   return text;
 }
 
+// Where a rank stands for others, figures are its own; nobody is to take it for a run of all.
+std::string played_text(const RunResults& results) {
+  std::string text;
+  for (const CellResult& cell : results.cells)
+    if (cell.num_ranks_played > 0 && cell.num_ranks_played < cell.num_ranks)
+      text += fmt::format("{}: {} of {} ranks played, each for {} that do the same\n", cell.name, cell.num_ranks_played,
+                          cell.num_ranks, cell.num_ranks / cell.num_ranks_played);
+  return text;
+}
+
 std::string mismatch_text(const RunResults& results) {
   std::string text;
   for (const CellResult& cell : results.cells)
@@ -96,6 +106,19 @@ constexpr const char* kHowToRead = R"(## How to read it
 bench/METRICS.md defines every word with formula and source.
 )";
 
+constexpr const char* kByMode =
+    "Per step, mean over the ranks. Simultaneous modes each count in full, so rows may sum to more than the cell's "
+    "communication.";
+constexpr const char* kWin =
+    "Change of the mean rank's window from the cell with overlap off, mean over the steps of the blocks that both "
+    "have, "
+    "in microseconds. Each row adds up exactly, and compute = contention (the same kernels, longer) + decomposition "
+    "(other kernels: chunks, sums, casts) - concurrency (kernels beside kernels).";
+constexpr const char* kExcess =
+    "Mean window less bound_schedule, in microseconds. Each row adds up exactly: kernels longer than alone, less those "
+    "beside each other, all that is not compute, less what the bound itself leaves without compute. The names are the "
+    "largest parts before that: the bound does not say of which it forces how much.";
+
 std::string section(const std::string& title, const std::string& about, const Table& table) {
   if (table.rows.empty()) return "";
   return fmt::format("## {}\n\n{}\n\n{}\n", title, about, markdown(table));
@@ -115,7 +138,20 @@ std::string report_table(const RunResults& results, const TableFormat& format) {
   std::string text = heading + cells + (shows_bound ? kUnderTheTable : "");
   for (const AxisTable& along : axis_tables(results, summaries))
     text += fmt::format("\n{}\n{}", along.title, render(along.table, format));
-  return text + mismatch_text(results);
+  return text + played_text(results) + mismatch_text(results);
+}
+
+std::string report_details(const RunResults& results, const TableFormat& format) {
+  std::string text;
+  const auto add = [&](const char* title, const Table& table) {
+    if (!table.rows.empty()) text += fmt::format("\n{}\n{}", title, render(table, format));
+  };
+  add("Communication by mode: per step, mean over the ranks", mode_table(summarise(results)));
+  add("Where a win went: the mean window against overlap off; compute = contention + decomposition - concurrency",
+      win_table(results));
+  add("Excess over bound_schedule: kernels longer than alone, what else is not compute, less what the bound forces",
+      excess_table(results));
+  return text;
 }
 
 std::string report_table(const RunResults& results, int width, bool colour) {
@@ -130,19 +166,18 @@ std::string report_markdown(const RunResults& results) {
   if (const std::string mismatches = mismatch_text(results); !mismatches.empty())
     text += fmt::format("```\n{}```\n\n", mismatches);
   text += section("Cells", "Times are of one training step.", cell_table(results, summaries));
+  if (const std::string played = played_text(results); !played.empty()) text += fmt::format("```\n{}```\n\n", played);
   for (const AxisTable& along : axis_tables(results, summaries))
     text += section(along.title, "Steps of cells that differ in this axis alone, as a ratio within each block.",
                     along.table);
+  text += section("Communication by mode", kByMode, mode_table(summaries));
   text +=
       section("Communication by purpose",
               "Per step, mean over the ranks. Simultaneous purposes each count in full, so rows may sum to more than "
               "the cell's communication.",
               purpose_table(summaries));
-  text += section("Where a win went",
-                  "Change of the mean rank's window from the cell with overlap off, mean over the steps of the blocks "
-                  "that both have, in microseconds. Each row adds up exactly. Compute that grew is contention, or work "
-                  "that overlap added.",
-                  win_table(results));
+  text += section("Where a win went", kWin, win_table(results));
+  text += section("Excess over bound_schedule", kExcess, excess_table(results));
   return text + notes_markdown(results) + "## Machine\n\n" + machine_markdown(results.info) + "\n" + kHowToRead;
 }
 

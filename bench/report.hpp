@@ -13,7 +13,12 @@ namespace underlap::bench {
 std::string report_table(const RunResults& results, const TableFormat& format);
 std::string report_table(const RunResults& results, int width, bool colour);
 
-/// The whole report: what was run and where, the table, communication by purpose, where each win went, how to read it.
+/// What a run adds for a terminal, below report_table(): communication by mode, where each win went, and what a step
+/// takes beyond its bound.
+std::string report_details(const RunResults& results, const TableFormat& format);
+
+/// The whole report: what was run and where, the table, communication by mode and by purpose, where each win went, what
+/// steps take beyond their bounds, how to read it.
 std::string report_markdown(const RunResults& results);
 
 /// Writes report_markdown to `folder`/report.md, whole or not at all. Throws MachineError as write_results does.

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <sstream>
+
+#include "bench/attribution.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -48,6 +51,8 @@ std::string bound_text(const CellSummary& summary) {
 constexpr const char* kIdeal = "step/ideal";
 constexpr const char* kCpu = "CPU ms";
 constexpr const char* kLoss = "loss";
+constexpr const char* kDependency = "dependency ms";
+constexpr std::array<const char*, 3> kComputeParts{"contention", "+ decomposition", "- concurrency"};
 
 // Leaves a column out in which no row says anything.
 void drop_if_empty(Table& table, std::string_view title) {
@@ -201,29 +206,74 @@ std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<
   return tables;
 }
 
+namespace {
+
 // "-" where no last arrival was known: 0 would claim that nobody waited.
 std::string part_text(const PurposeSummary& figures, double part_ms) {
   const bool is_split = figures.exposed_unsplit_ms == 0 || figures.exposed_unsplit_ms < figures.exposed_ms;
   return is_split ? number_text(part_ms, 3) : "-";
 }
 
-Table purpose_table(const std::vector<CellSummary>& summaries) {
+// Only pipelines have it; elsewhere a 0 would say nothing.
+std::string dependency_text(const PurposeSummary& figures) {
+  return figures.pipeline_dependency_ms > 0 ? part_text(figures, figures.pipeline_dependency_ms) : "-";
+}
+
+// What a row of communication says behind its name.
+std::vector<TableCell> communication_cells(const PurposeSummary& figures) {
+  return {fmt::format("{:g}", figures.count),
+          bytes_text(figures.bytes_on_wire),
+          number_text(figures.comm_ms, 3),
+          number_text(figures.exposed_ms, 3),
+          part_text(figures, figures.exposed_wait_ms),
+          dependency_text(figures),
+          part_text(figures, figures.exposed_transfer_ms)};
+}
+
+Table communication_table(const std::vector<CellSummary>& summaries, const char* what,
+                          std::map<std::string, PurposeSummary> CellSummary::*by) {
   Table table{{{"cell", Align::left},
-               {"purpose", Align::left},
+               {what, Align::left},
                {"count"},
                {"wire / rank"},
                {"comm ms"},
                {"exposed ms"},
                {"exposed wait ms"},
+               {kDependency},
                {"exposed transfer ms"}},
               {}};
   for (const CellSummary& summary : summaries)
-    for (const auto& [purpose, figures] : summary.purposes)
-      table.rows.push_back({short_name(summary.name), purpose, fmt::format("{:g}", figures.count),
-                            bytes_text(figures.bytes_on_wire), number_text(figures.comm_ms, 3),
-                            number_text(figures.exposed_ms, 3), part_text(figures, figures.exposed_wait_ms),
-                            part_text(figures, figures.exposed_transfer_ms)});
+    for (const auto& [key, figures] : summary.*by) {
+      std::vector<TableCell>& row = table.rows.emplace_back();
+      row = {short_name(summary.name), key};
+      std::ranges::move(communication_cells(figures), std::back_inserter(row));
+    }
+  drop_if_empty(table, kDependency);
   return table;
+}
+
+std::vector<TableCell> compute_cells(const std::optional<ComputeWin>& compute) {
+  if (!compute) return std::vector<TableCell>(kComputeParts.size(), TableCell("-"));
+  return {delta_us(compute->contention_ns), delta_us(compute->decomposition_ns), delta_us(compute->concurrency_ns)};
+}
+
+// "exposed ring_hop 12.0, longer fc1_dgrad 3.1"
+std::string names_text(const std::vector<NamedTime>& names) {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i)
+    text += fmt::format("{}{} {:.1f}", i == 0 ? "" : ", ", names[i].name, static_cast<double>(names[i].ns) / 1e3);
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+Table mode_table(const std::vector<CellSummary>& summaries) {
+  return communication_table(summaries, "mode", &CellSummary::modes);
+}
+
+Table purpose_table(const std::vector<CellSummary>& summaries) {
+  return communication_table(summaries, "purpose", &CellSummary::purposes);
 }
 
 Table win_table(const RunResults& results) {
@@ -233,7 +283,10 @@ Table win_table(const RunResults& results) {
                {"= compute"},
                {"+ exposed"},
                {"+ copy only"},
-               {"+ idle"}},
+               {"+ idle"},
+               {kComputeParts[0], Align::right, 1},
+               {kComputeParts[1], Align::right, 1},
+               {kComputeParts[2], Align::right, 1}},
               {}};
   for (std::size_t i = 0; i < results.cells.size(); ++i) {
     const References references = find_references(results.cells, i);
@@ -241,11 +294,33 @@ Table win_table(const RunResults& results) {
     const auto win = where_a_win_went(results.cells[*references.off], results.cells[i]);
     if (!win) continue;
     table.rows.push_back({short_name(results.cells[*references.off].name), short_name(results.cells[i].name),
-                          delta_us(win->window_delta_ns()), delta_us(win->to.compute_ns - win->from.compute_ns),
+                          delta_us(win->window_delta_ns()), delta_us(win->compute_delta_ns()),
                           delta_us(win->to.exposed_ns - win->from.exposed_ns),
                           delta_us(win->to.copy_only_ns - win->from.copy_only_ns),
                           delta_us(win->to.idle_ns - win->from.idle_ns)});
+    std::ranges::move(compute_cells(win->compute), std::back_inserter(table.rows.back()));
   }
+  for (const char* title : kComputeParts) drop_if_empty(table, title);
+  return table;
+}
+
+Table excess_table(const RunResults& results) {
+  Table table{{{"cell", Align::left},
+               {"excess us"},
+               {"= longer"},
+               {"- beside"},
+               {"+ exposed"},
+               {"+ copy only"},
+               {"+ idle"},
+               {"- forced"},
+               {"most of it, us", Align::left}},
+              {}};
+  for (const CellResult& cell : results.cells)
+    if (const auto excess = excess_over_bound(cell))
+      table.rows.push_back({short_name(cell.name), delta_us(excess->excess_ns()), delta_us(excess->longer_ns()),
+                            delta_us(excess->concurrency_ns()), delta_us(excess->parts.exposed_ns),
+                            delta_us(excess->parts.copy_only_ns), delta_us(excess->parts.idle_ns),
+                            delta_us(excess->forced_ns()), names_text(excess->names)});
   return table;
 }
 

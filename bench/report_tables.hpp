@@ -23,12 +23,19 @@ struct AxisTable {
 };
 std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<CellSummary>& summaries);
 
+/// One row a cell and mode of parallelism that communicates.
+Table mode_table(const std::vector<CellSummary>& summaries);
+
 /// One row a cell and purpose of communication.
 Table purpose_table(const std::vector<CellSummary>& summaries);
 
-/// One row a cell that has an off cell: how the parts of the window changed from off to it, in microseconds with all
-/// their digits, so that each row adds up.
+/// One row a cell that has an off cell: how the parts of the window changed from off to it, and what made compute
+/// change, in microseconds with all their digits, so that each row adds up.
 Table win_table(const RunResults& results);
+
+/// One row a cell that has a bound: what its window takes beyond it, in microseconds that add up, and the largest
+/// names.
+Table excess_table(const RunResults& results);
 
 /// A cell's name with "+knob" for "knob=true" and "-knob" for "knob=false".
 std::string short_name(std::string_view cell);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/analysis/compute_change.hpp"
 #include "profiler/analysis/split.hpp"
 
 namespace underlap::bench {
@@ -22,7 +23,7 @@ struct StepSample {
   std::optional<double> loss;  ///< mean over the ranks, nats a token; absent where no values were computed
   /// CPU time of all ranks' communication threads and of the transport's own, in the window; absent in virtual time
   std::optional<std::int64_t> transfer_cpu_ns;
-  std::vector<analysis::Split> ranks;  ///< by rank; empty where the cell was run without its recorder
+  std::vector<analysis::Split> ranks;  ///< by rank that was played; empty where the cell was run without its recorder
 };
 
 /// What comparing a cell's losses with those of its reference cell gave.
@@ -31,6 +32,13 @@ enum class NumericsLabel : std::uint8_t { reference, bit_identical, reordered, l
 /// "reference", "bit_identical", ...
 std::string_view to_string(NumericsLabel);
 
+/// What made the compute of a cell's windows longer or shorter than that of its off cell.
+struct ComputeSinceOff {
+  std::string off_cell;
+  std::int64_t windows = 0;        ///< of either cell, of all ranks and measured steps, that `change` sums over
+  analysis::ComputeChange change;  ///< from the off cell
+};
+
 /// One cell of the matrix, as measured so far.
 struct CellResult {
   std::string name;
@@ -38,17 +46,26 @@ struct CellResult {
   std::string plan_json;                                    ///< schema underlap.plan/1; read back in compact form
   bool no_comm = false;
   bool paced = false;
+  std::int32_t num_ranks = 0;  ///< of the plan; 0 in results before it
+  std::int32_t num_ranks_played =
+      0;  ///< whose steps are in samples: fewer where one stands for others that do the same
   std::vector<StepSample> samples;
   std::vector<double> warmup_losses;  ///< losses of the steps before the first block
   NumericsLabel label = NumericsLabel::not_checked;
   double max_loss_difference = 0;        ///< relative, against the reference cell
   std::optional<std::int64_t> bound_ns;  ///< least time of the step by its own schedule: durations alone, no contention
   std::optional<std::int64_t> bound_ideal_ns;  ///< least time of the step by any schedule; results before it lack it
-  std::string bound_source;                    ///< which cells the bounds' durations come from
-  std::string trace_file;                      ///< relative to the run folder; empty without recorder
-  std::int64_t trace_bytes = 0;                ///< length of the trace after the last finished block
-  std::vector<std::string> notes;              ///< what ranks had to say of their measured blocks
-  std::vector<std::string> invalid_because;    ///< by block: why its times are not to be used; empty: all is well
+  /// What one step's kernels take alone, by purpose, as the bounds have it, mean over the ranks of a pipeline; empty
+  /// where there are no bounds
+  std::map<std::string, std::int64_t> bound_kernel_ns;
+  /// What the measured windows' kernels took, by purpose, sum over ranks and steps; empty without recorder
+  std::map<std::string, std::int64_t> kernel_ns;
+  std::optional<ComputeSinceOff> compute_since_off;  ///< absent for a cell without off cell or recorder
+  std::string bound_source;                          ///< which cells the bounds' durations come from
+  std::string trace_file;                            ///< relative to the run folder; empty without recorder
+  std::int64_t trace_bytes = 0;                      ///< length of the trace after the last finished block
+  std::vector<std::string> notes;                    ///< what ranks had to say of their measured blocks
+  std::vector<std::string> invalid_because;          ///< by block: why its times are not to be used; empty: all is well
 };
 
 /// Where and how a run was made.

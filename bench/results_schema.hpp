@@ -30,6 +30,7 @@ struct Fields<analysis::CommunicationSplit> {
     field("exposed_ns", split.exposed_ns);
     field("hidden_ns", split.hidden_ns);
     field("exposed_wait_ns", split.exposed_wait_ns);
+    field("pipeline_dependency_ns", NewerField{split.pipeline_dependency_ns});
     field("exposed_transfer_ns", split.exposed_transfer_ns);
     field("exposed_unsplit_ns", NewerField{split.exposed_unsplit_ns});
     field("bytes_on_wire", split.bytes_on_wire);
@@ -66,6 +67,34 @@ struct Fields<StepSample> {
 };
 
 template <>
+struct Fields<analysis::ComputeParts> {
+  static void visit(auto& parts, auto&& field) {
+    field("same_kernels_ns", parts.same_kernels_ns);
+    field("other_kernels_ns", parts.other_kernels_ns);
+    field("concurrency_ns", parts.concurrency_ns);
+  }
+};
+
+template <>
+struct Fields<analysis::KernelChange> {
+  static void visit(auto& change, auto&& field) {
+    field("contention_ns", change.contention_ns);
+    field("decomposition_ns", change.decomposition_ns);
+  }
+};
+
+template <>
+struct Fields<ComputeSinceOff> {
+  static void visit(auto& compute, auto&& field) {
+    field("off_cell", compute.off_cell);
+    field("windows", compute.windows);
+    field("from", compute.change.from);
+    field("to", compute.change.to);
+    field("purposes", compute.change.purposes);
+  }
+};
+
+template <>
 struct Fields<CellResult> {
   static void visit(auto& cell, auto&& field) {
     field("name", cell.name);
@@ -73,11 +102,16 @@ struct Fields<CellResult> {
     field("plan", JsonText{cell.plan_json});
     field("no_comm", cell.no_comm);
     field("paced", cell.paced);
+    field("num_ranks", NewerField{cell.num_ranks});
+    field("num_ranks_played", NewerField{cell.num_ranks_played});
     field("label", cell.label);
     field("max_loss_difference", cell.max_loss_difference);
     field("bound_ns", cell.bound_ns);
     field("bound_ideal_ns", NewerField{cell.bound_ideal_ns});
+    field("bound_kernel_ns", NewerField{cell.bound_kernel_ns});
     field("bound_source", cell.bound_source);
+    field("kernel_ns", NewerField{cell.kernel_ns});
+    field("compute_since_off", NewerField{cell.compute_since_off});
     field("trace_file", cell.trace_file);
     field("trace_bytes", cell.trace_bytes);
     field("notes", NewerField{cell.notes});
@@ -142,6 +176,7 @@ struct Fields<PurposeSummary> {
     field("comm_ms", purpose.comm_ms);
     field("exposed_ms", purpose.exposed_ms);
     field("exposed_wait_ms", purpose.exposed_wait_ms);
+    field("pipeline_dependency_ms", purpose.pipeline_dependency_ms);
     field("exposed_transfer_ms", purpose.exposed_transfer_ms);
     field("exposed_unsplit_ms", purpose.exposed_unsplit_ms);
     field("bytes_on_wire", purpose.bytes_on_wire);
@@ -180,6 +215,7 @@ struct Fields<CellSummary> {
     field("step_ratio_to_bound_ideal", summary.step_ratio_to_bound_ideal);
     field("ratios_along", summary.ratios_along);
     field("final_loss", summary.final_loss);
+    field("modes", summary.modes);
     field("purposes", summary.purposes);
   }
 };

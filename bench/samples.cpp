@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "platform/errors.hpp"
@@ -29,6 +30,12 @@ std::optional<double> mean_loss(const BlockRun& run, std::size_t step) {
   double sum = 0;
   for (const auto& of_rank : run.losses) sum += of_rank[step];
   return sum / static_cast<double>(run.losses.size());
+}
+
+std::int32_t num_ranks_of(const BlockRun& run) {
+  std::set<std::int32_t> ranks;
+  for (const Mark& mark : run.trace.marks) ranks.insert(mark.rank);
+  return static_cast<std::int32_t>(ranks.size());
 }
 
 std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block, bool has_slices) {

@@ -19,4 +19,7 @@ std::optional<double> mean_loss(const BlockRun& run, std::size_t step);
 /// a cell that records. Throws MachineError where the block's marks bound no windows.
 std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block, bool has_slices);
 
+/// Ranks whose steps the run holds.
+std::int32_t num_ranks_of(const BlockRun& run);
+
 }  // namespace underlap::bench

@@ -33,6 +33,8 @@ BlockRun SimSession::run(std::size_t cell, std::int32_t block, std::int64_t step
   result.num_steps = static_cast<std::int32_t>(steps);
   result.trace = simulation.play(block, steps);
   result.losses = simulation.take_losses();
+  const std::string& unfolded = simulation.folding().reason;
+  if (!unfolded.empty()) result.notes.push_back("run.fold: " + unfolded);
   for (const Track& track : result.trace.tracks)
     if (track.stream == 0) result.trace.clocks.push_back({.rank = track.rank, .device_ns = 0, .unix_ns = 0});
   return result;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <set>
 #include <span>
 
 namespace underlap::bench {
@@ -71,32 +70,36 @@ double bytes_on_wire(const analysis::Split& split) {
 
 std::optional<double> step_ms(const StepSample& sample) { return ms(sample.step_ns); }
 
-// The mean rank's figure of one purpose; a window without that purpose counts as 0.
-double purpose_figure(const CellResult& cell, const std::string& purpose,
-                      std::int64_t analysis::CommunicationSplit::*member) {
+using Communications = std::map<std::string, analysis::CommunicationSplit>;
+
+// The mean rank's figure of one purpose or mode; a window without it counts as 0.
+double communication_figure(const CellResult& cell, Communications analysis::Split::*by, const std::string& key,
+                            std::int64_t analysis::CommunicationSplit::*member) {
   const auto of_split = [&](const analysis::Split& split) {
-    const auto found = split.purposes.find(purpose);
-    return found == split.purposes.end() ? 0.0 : static_cast<double>(found->second.*member);
+    const auto found = (split.*by).find(key);
+    return found == (split.*by).end() ? 0.0 : static_cast<double>(found->second.*member);
   };
   return value_of(cell, mean_rank(of_split)).value_or(0);
 }
 
-std::map<std::string, PurposeSummary> purposes_of(const CellResult& cell) {
+std::map<std::string, PurposeSummary> communications_of(const CellResult& cell, Communications analysis::Split::*by) {
   using Split = analysis::CommunicationSplit;
-  std::map<std::string, PurposeSummary> purposes;
+  std::map<std::string, PurposeSummary> summaries;
   for (const StepSample& sample : cell.samples)
     for (const analysis::Split& split : sample.ranks)
-      for (const auto& [purpose, communication] : split.purposes) purposes.try_emplace(purpose);
-  for (auto& [purpose, summary] : purposes) {
-    summary.comm_ms = purpose_figure(cell, purpose, &Split::comm_ns) / kNsPerMs;
-    summary.exposed_ms = purpose_figure(cell, purpose, &Split::exposed_ns) / kNsPerMs;
-    summary.exposed_wait_ms = purpose_figure(cell, purpose, &Split::exposed_wait_ns) / kNsPerMs;
-    summary.exposed_transfer_ms = purpose_figure(cell, purpose, &Split::exposed_transfer_ns) / kNsPerMs;
-    summary.exposed_unsplit_ms = purpose_figure(cell, purpose, &Split::exposed_unsplit_ns) / kNsPerMs;
-    summary.bytes_on_wire = purpose_figure(cell, purpose, &Split::bytes_on_wire);
-    summary.count = purpose_figure(cell, purpose, &Split::count);
+      for (const auto& [key, communication] : split.*by) summaries.try_emplace(key);
+  for (auto& [key, summary] : summaries) {
+    const auto figure = [&](std::int64_t Split::*member) { return communication_figure(cell, by, key, member); };
+    summary.comm_ms = figure(&Split::comm_ns) / kNsPerMs;
+    summary.exposed_ms = figure(&Split::exposed_ns) / kNsPerMs;
+    summary.exposed_wait_ms = figure(&Split::exposed_wait_ns) / kNsPerMs;
+    summary.pipeline_dependency_ms = figure(&Split::pipeline_dependency_ns) / kNsPerMs;
+    summary.exposed_transfer_ms = figure(&Split::exposed_transfer_ns) / kNsPerMs;
+    summary.exposed_unsplit_ms = figure(&Split::exposed_unsplit_ns) / kNsPerMs;
+    summary.bytes_on_wire = figure(&Split::bytes_on_wire);
+    summary.count = figure(&Split::count);
   }
-  return purposes;
+  return summaries;
 }
 
 // Differences of two cells' block medians, in the blocks that both have.
@@ -215,33 +218,10 @@ CellSummary summarise_alone(const CellResult& cell) {
   summary.bytes_on_wire = value_of(cell, mean_rank(bytes_on_wire));
   summary.transfer_cpu_ms = value_of(cell, transfer_cpu_ms);
   summary.final_loss = final_loss(cell);
-  summary.purposes = purposes_of(cell);
+  summary.modes = communications_of(cell, &analysis::Split::modes);
+  summary.purposes = communications_of(cell, &analysis::Split::purposes);
   hold_against_bound(summary, cell);
   return summary;
-}
-
-std::set<std::int32_t> traced_blocks(const CellResult& cell) {
-  std::set<std::int32_t> blocks;
-  for (const StepSample& sample : cell.samples)
-    if (!sample.ranks.empty()) blocks.insert(sample.block);
-  return blocks;
-}
-
-// Each part is rounded by itself and the window is their sum, so that differences add up to the nanosecond.
-WindowParts mean_parts(const CellResult& cell, const std::set<std::int32_t>& blocks) {
-  double compute = 0, exposed = 0, copy_only = 0, idle = 0, windows = 0;
-  for (const StepSample& sample : cell.samples) {
-    if (!blocks.contains(sample.block)) continue;
-    for (const analysis::Split& split : sample.ranks) {
-      compute += static_cast<double>(split.compute_ns());
-      exposed += static_cast<double>(split.exposed_ns());
-      copy_only += static_cast<double>(split.copy_only_ns);
-      idle += static_cast<double>(split.idle_ns);
-      ++windows;
-    }
-  }
-  return {std::llround(compute / windows), std::llround(exposed / windows), std::llround(copy_only / windows),
-          std::llround(idle / windows)};
 }
 
 }  // namespace
@@ -252,14 +232,6 @@ std::vector<CellSummary> summarise(const RunResults& results) {
     compare(summaries.emplace_back(summarise_alone(results.cells[i])), results.cells, i);
   compare_along_axes(summaries, results.cells);
   return summaries;
-}
-
-std::optional<WinBreakdown> where_a_win_went(const CellResult& from, const CellResult& to) {
-  const std::set<std::int32_t> ours = traced_blocks(to);
-  std::set<std::int32_t> common = traced_blocks(from);
-  std::erase_if(common, [&](std::int32_t block) { return !ours.contains(block); });
-  if (common.empty()) return std::nullopt;
-  return WinBreakdown{mean_parts(from, common), mean_parts(to, common)};
 }
 
 }  // namespace underlap::bench

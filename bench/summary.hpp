@@ -12,8 +12,8 @@
 
 namespace underlap::bench {
 
-/// Communication of one purpose in one step of a cell, mean over the ranks; each figure is a median over blocks of
-/// medians over steps, so they need not add up.
+/// Communication of one purpose, or of one mode, in one step of a cell, mean over the ranks; each figure is a median
+/// over blocks of medians over steps, so they need not add up.
 struct PurposeSummary {
   double comm_ms = 0;
   double exposed_ms = 0;
@@ -22,6 +22,7 @@ struct PurposeSummary {
   double exposed_unsplit_ms = 0;
   double bytes_on_wire = 0;
   double count = 0;
+  double pipeline_dependency_ms = 0;  ///< part of exposed_wait_ms
 };
 
 /// A cell's step against that of the cell with the other value of one axis.
@@ -56,6 +57,7 @@ struct CellSummary {
   /// By axis of two values that toggles neither overlap nor transfers; in the cells with the first of the values.
   std::map<std::string, AxisRatio> ratios_along;
   std::optional<double> final_loss;  ///< of the last measured step
+  std::map<std::string, PurposeSummary> modes;
   std::map<std::string, PurposeSummary> purposes;
 };
 
@@ -93,26 +95,5 @@ std::vector<AxisPair> pairs_along_axes(const std::vector<CellResult>& cells);
 
 /// One summary per cell, in the order of the cells. Deterministic. Never throws for what was measured.
 std::vector<CellSummary> summarise(const RunResults& results);
-
-/// The mean rank's window, mean over the steps of the blocks that both cells have, in whole nanoseconds.
-struct WindowParts {
-  std::int64_t compute_ns = 0;  ///< compute_only + hidden
-  std::int64_t exposed_ns = 0;
-  std::int64_t copy_only_ns = 0;
-  std::int64_t idle_ns = 0;
-
-  std::int64_t window_ns() const { return compute_ns + exposed_ns + copy_only_ns + idle_ns; }
-};
-
-/// Where the time went from one cell to another: the parts' differences sum to the window's difference exactly.
-struct WinBreakdown {
-  WindowParts from;
-  WindowParts to;
-
-  std::int64_t window_delta_ns() const { return to.window_ns() - from.window_ns(); }
-};
-
-/// Returns nullopt where the cells have no block in common with the recorder on in both.
-std::optional<WinBreakdown> where_a_win_went(const CellResult& from, const CellResult& to);
 
 }  // namespace underlap::bench

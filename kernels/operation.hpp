@@ -64,16 +64,21 @@ enum class Work : std::uint8_t {
   norm,  ///< moving its bytes, by persistent blocks that need their SMs all at once
 };
 
+/// The element type of a GEMM's operands, which decides the peak that it is held against.
+enum class Precision : std::uint8_t { bf16, fp8 };
+
 /// What an operation costs, whoever runs it.
 struct Cost {
   double flops = 0;
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
-  int sms = 0;  ///< streaming multiprocessors wanted; 0: as many as there are tiles
+  int sms = 0;        ///< streaming multiprocessors wanted; 0: as many as there are tiles
+  int sm_margin = 0;  ///< streaming multiprocessors that this operation leaves free
   Work work = Work::memory;
-  /// The shape that decides the time, in elements. gemm: {M, N, K} of the [M, N] product that is formed.
-  /// attention: {sequence length, head size, sequences * query heads}. memory and norm: not used.
+  /// What decides the time, in elements. gemm: {M, N, K} of the [M, N] product that is formed. attention: {queries of a
+  /// sequence (in backward, its keys), head size, sequences * query heads}. memory and norm: not used.
   std::array<std::int64_t, 3> extent{};
+  Precision precision = Precision::bf16;  ///< of a gemm
 };
 
 /// A view with memory behind it. A form can touch this and nothing else.
@@ -128,6 +133,9 @@ class Operation {
   static constexpr std::size_t kParameterBytes = 64;
 
   Operation(NameId name, CpuForm form, const Cost& cost, std::initializer_list<Use> uses)
+      : Operation(name, form, cost, std::span(uses.begin(), uses.size())) {}
+
+  Operation(NameId name, CpuForm form, const Cost& cost, std::span<const Use> uses)
       : name_(name), cpu_(form), cost_(cost), num_uses_(uses.size()) {
     assert(uses.size() <= kMaxUses);
     std::size_t i = 0;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/operation.hpp"
+#include "kernels/vocab_shard.hpp"
 
 namespace underlap::kernels {
 
@@ -27,6 +28,10 @@ void require(std::string_view operation, bool holds, std::string_view what, doub
 /// Throws std::invalid_argument naming both values unless `value` is a positive multiple of `unit`.
 void require_multiple(std::string_view operation, std::string_view what, std::int64_t value, std::string_view unit_name,
                       std::int64_t unit);
+
+/// `shard` with the size of its vocabulary, which is `entries` where the table is whole. Throws std::invalid_argument
+/// unless its `entries` entries lie in the vocabulary.
+VocabShard checked_shard(std::string_view operation, const VocabShard& shard, std::int64_t entries);
 
 /// For forms: throws std::invalid_argument unless 0 <= index < limit, naming where it stands.
 void require_index(std::string_view operation, std::string_view what, std::int64_t index, std::int64_t position,

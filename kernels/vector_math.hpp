@@ -94,7 +94,8 @@ inline float max(const float* x, std::int64_t n) {
       [=](std::int64_t i, std::int64_t m) { return load_eight(x + i, m, x[0]); });
 }
 
-inline void widen(const bf16* x, float* out, std::int64_t n, float factor = 1.0F) {
+template <class T>
+void widen(const T* x, float* out, std::int64_t n, float factor = 1.0F) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(x[i]) * factor;
 }
 

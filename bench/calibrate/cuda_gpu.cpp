@@ -17,6 +17,7 @@
 #include "impl/device/cuda/emulated_link.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/forms.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 #include "kernels/random/random.hpp"
 #include "platform/errors.hpp"
 
@@ -85,10 +86,10 @@ class OneWorkspace final : public cuda::Workspace {
 };
 
 /// Throws std::invalid_argument where an operation's rate would not be that of the library which trains with it.
-void require_library(std::string_view operation, const cuda::LaunchContext& context) {
-  if (operation.starts_with("gemm") && context.products == nullptr)
+void require_library(const Operation& operation, const cuda::LaunchContext& context) {
+  if (name_of(operation.name()).starts_with("gemm") && context.products == nullptr)
     throw std::invalid_argument("matrix products need cuBLASLt, which was not found");
-  if (operation.starts_with("attention") && context.attention == nullptr)
+  if (is_attention(operation) && context.attention == nullptr)
     throw std::invalid_argument("attention needs cuDNN; the kernels beside it are there for numerics");
 }
 
@@ -155,9 +156,12 @@ class BoundWork {
                        cudaMemcpyHostToDevice));
       return at;
     }
-    const Operation random = kernels::random_normal(flat(tensor), tensor.id, 0, 0.02);
+    // Random fp8 comes from the operations before, which quantise.
+    const bool has_deviates = tensor.dtype == DataType::f32 || tensor.dtype == DataType::bf16;
+    const Operation values =
+        has_deviates ? kernels::random_normal(flat(tensor), tensor.id, 0, 0.02) : kernels::fill(flat(tensor), 1);
     const BoundView view{at, tensor.dtype, 1, tensor.elements, tensor.elements};
-    cuda::cuda_form(random.name())(Arguments({&view, 1}, random.parameters()), context);
+    cuda::cuda_form(values.name())(Arguments({&view, 1}, values.parameters()), context);
     return at;
   }
 
@@ -356,7 +360,7 @@ std::vector<double> CudaGpu::copy_us(std::int64_t bytes, int samples) {
 }
 
 std::vector<double> CudaGpu::work_us(const Work& work, int samples) {
-  require_library(name_of(work.operation.name()), state_->context());
+  require_library(work.operation, state_->context());
   return form_us(work, cuda::cuda_form(work.operation.name()), samples);
 }
 
@@ -382,7 +386,7 @@ std::vector<double> CudaGpu::collective_us(Collective collective, const Communic
 std::vector<double> CudaGpu::work_beside_us(const Work& work, const Communication& communication, int samples) {
   State& s = *state_;
   cuda::LaunchContext context = s.context();
-  require_library(name_of(work.operation.name()), context);
+  require_library(work.operation, context);
   BoundWork bound(work, cuda::cuda_form(work.operation.name()), s.options.rotated_bytes, context);
   Background background(communication, s.options.message_bytes, s.communication.get());
   check(cudaStreamSynchronize(s.communication.get()));

@@ -20,6 +20,11 @@ void add_layer(std::vector<Work>& works, std::int64_t hidden, std::int64_t qkv, 
 
 }  // namespace
 
+bool is_attention(const Operation& operation) {
+  const auto work = operation.cost().work;
+  return work == underlap::Work::attention_forward || work == underlap::Work::attention_backward;
+}
+
 Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k) {
   Tensors t;
   return {fmt::format("M {}, N {}, K {}", m, n, k), kernels::gemm_fprop(t.bf16(m, k), t.bf16(n, k), t.bf16(m, n))};

@@ -17,6 +17,9 @@ struct Work {
   std::int32_t num_tokens = 1;       ///< tensors of i32 hold numbers from 0 up to here
 };
 
+/// Whether `operation` is the one that cuDNN does, forward or backward.
+bool is_attention(const Operation& operation);
+
 /// Makes views of new tensors.
 class Tensors {
  public:

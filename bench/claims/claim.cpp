@@ -16,7 +16,7 @@ namespace {
 constexpr EnumNames<Verdict, 4> kVerdicts{{"holds", "holds where", "does not hold", "not run by this version"}};
 
 constexpr std::array<DocumentInfo, 2> kDocuments{{
-    {"NeMo Framework user guide 25.09, Communication Overlap, data parallelism",
+    {"NeMo Framework user guide 25.09, Communication Overlap",
      "https://docs.nvidia.com/nemo-framework/user-guide/25.09/nemotoolkit/features/optimizations/"
      "communication_overlap.html"},
     {"Megatron-Bridge skill card, TP / DP / PP Communication Overlap",
@@ -30,8 +30,10 @@ const DocumentInfo& info_of(Document document) { return kDocuments[static_cast<s
 std::string_view to_string(Verdict verdict) { return kVerdicts[verdict]; }
 
 std::vector<Claim> all_claims() {
-  std::vector<Claim> claims(nemo_claims().begin(), nemo_claims().end());
-  claims.insert(claims.end(), bridge_claims().begin(), bridge_claims().end());
+  std::vector<Claim> claims;
+  for (const std::span<const Claim> some :
+       {nemo_claims(), bridge_claims(), tensor_claims(), pipeline_claims(), context_claims()})
+    claims.insert(claims.end(), some.begin(), some.end());
   return claims;
 }
 

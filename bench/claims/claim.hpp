@@ -44,7 +44,7 @@ struct Explanations {
   std::string_view holds, holds_where, does_not_hold, not_run;
 };
 
-/// One claim about data-parallel overlap, with the rule by which runs decide on it.
+/// One claim about overlap, with the rule by which runs decide on it.
 struct Claim {
   std::string_view id;  ///< its matrix is ID.yaml
   Document document;
@@ -56,10 +56,14 @@ struct Claim {
   Explanations why;
 };
 
-/// All claims, those of the NeMo user guide first.
+/// All claims: of data parallelism, those of the NeMo user guide first; then of tensor, pipeline and context
+/// parallelism.
 std::vector<Claim> all_claims();
 std::span<const Claim> nemo_claims();
 std::span<const Claim> bridge_claims();
+std::span<const Claim> tensor_claims();
+std::span<const Claim> pipeline_claims();
+std::span<const Claim> context_claims();
 
 /// holds where every case does, does_not_hold where none does, holds_where between; not_run where the evidence says why
 /// this version does not run the matrix. Where it does, there is at least one case.

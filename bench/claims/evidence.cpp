@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -11,7 +12,8 @@
 #include "bench/config_input.hpp"
 #include "bench/samples.hpp"
 #include "bench/session.hpp"
-#include "impl/step/trainer.hpp"
+#include "impl/step/chunk_buckets.hpp"
+#include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/windows.hpp"
 
@@ -20,11 +22,25 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 
-plan::Matrix read_matrix(const std::string& file) {
+bool stands_in(const plan::Plan& plan, const plan::Message& error) {
+  return std::any_of(plan.errors.begin(), plan.errors.end(), [&](const plan::Message& other) {
+    return other.where == error.where && other.message == error.message;
+  });
+}
+
+// Whether only some of the cells have the error: what a claim may say of them, and no mistake in the file.
+bool sets_cells_apart(const plan::Message& error, const plan::Matrix& matrix) {
+  const auto count = std::count_if(matrix.cells.begin(), matrix.cells.end(),
+                                   [&](const plan::Cell& cell) { return stands_in(cell.plan, error); });
+  return count > 0 && count < std::ssize(matrix.cells);
+}
+
+plan::Matrix read_matrix(const std::string& file, bool runs) {
   plan::Matrix matrix = parse_matrix(plan::read_config(file), file);
   std::string errors;
   for (const plan::Message& error : matrix.errors)
-    errors += fmt::format("{}{}: {}", errors.empty() ? "" : "\n", error.where, error.message);
+    if (runs || !sets_cells_apart(error, matrix))
+      errors += fmt::format("{}{}: {}", errors.empty() ? "" : "\n", error.where, error.message);
   if (!errors.empty()) throw std::invalid_argument(errors);
   for (const plan::Cell& cell : matrix.cells)
     if (cell.plan.config.run.backend != "sim")
@@ -47,11 +63,11 @@ analysis::Interval cut(const Trace& trace, std::size_t slice, const analysis::Wi
 // The collectives of one rank's window, in the order of their start.
 std::vector<Chunk> chunks_of(const Trace& trace, const analysis::Window& window) {
   std::vector<analysis::Interval> compute;
-  std::map<std::int64_t, std::size_t> collectives;  // by start
+  std::multimap<std::int64_t, std::size_t> collectives;  // by start
   for (std::size_t i = 0; i < trace.size(); ++i) {
     if (trace.tracks[trace.track(i)].rank != window.rank || cut(trace, i, window).length() <= 0) continue;
     if (trace.tag(i).kind == Kind::compute) compute.push_back(cut(trace, i, window));
-    if (trace.tag(i).kind == Kind::communication) collectives[trace.start_ns()[i]] = i;
+    if (trace.tag(i).kind == Kind::communication) collectives.emplace(trace.start_ns()[i], i);
   }
   const analysis::IntervalSet busy(std::move(compute));
   std::vector<Chunk> chunks;
@@ -63,10 +79,16 @@ std::vector<Chunk> chunks_of(const Trace& trace, const analysis::Window& window)
   return chunks;
 }
 
-// The collectives of the last step, each the mean over the ranks: they all take part in the same ones.
-std::vector<Chunk> chunks_of(const Trace& trace) {
-  std::map<std::int32_t, analysis::Window> last;  // by rank
+using Windows = std::map<std::int32_t, analysis::Window>;  // by rank
+
+Windows last_windows(const Trace& trace) {
+  Windows last;
   for (const analysis::Window& window : analysis::find_windows(trace).windows) last[window.rank] = window;
+  return last;
+}
+
+// The collectives of the last step, each the mean over the ranks: they all take part in the same ones.
+std::vector<Chunk> chunks_of(const Trace& trace, const Windows& last) {
   std::vector<Chunk> mean;
   for (const auto& [rank, window] : last) {
     const std::vector<Chunk> chunks = chunks_of(trace, window);
@@ -77,6 +99,60 @@ std::vector<Chunk> chunks_of(const Trace& trace) {
                  mean[i].exposed_ms + share * chunks[i].exposed_ms};
   }
   return mean;
+}
+
+std::set<std::string> computed_in(const Trace& trace) {
+  std::set<std::string> purposes;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.tag(i).kind == Kind::compute) purposes.emplace(name_of(trace.tag(i).purpose));
+  return purposes;
+}
+
+std::map<std::string, ModeTime> modes_of(const Trace& trace, const Windows& windows) {
+  std::vector<analysis::Window> all;
+  for (const auto& [rank, window] : windows) all.push_back(window);
+  std::map<std::string, ModeTime> mean;
+  const double share = 1 / (kNsPerMs * static_cast<double>(all.size()));
+  for (const analysis::Split& split : analysis::split_windows(trace, all))
+    for (const auto& [mode, of] : split.modes) {
+      mean[mode].comm_ms += share * static_cast<double>(of.comm_ns);
+      mean[mode].exposed_ms += share * static_cast<double>(of.exposed_ns);
+      mean[mode].exposed_transfer_ms += share * static_cast<double>(of.exposed_transfer_ns);
+    }
+  return mean;
+}
+
+// When a rank's first backward pass begins and its last forward pass ends.
+struct Turns {
+  std::int64_t first_backward_ns = 0;
+  std::int64_t last_forward_ns = 0;
+};
+
+std::map<std::int32_t, Turns> turns_of(const Trace& trace, const Windows& windows) {
+  std::map<std::int32_t, Turns> turns;
+  for (const auto& [rank, window] : windows) turns[rank] = {window.end_ns, window.begin_ns};
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const std::int32_t rank = trace.tracks[trace.track(i)].rank;
+    const Tag& tag = trace.tag(i);
+    if (tag.kind != Kind::compute || tag.microbatch < 0 || cut(trace, i, windows.at(rank)).length() <= 0) continue;
+    Turns& of = turns[rank];
+    if (tag.direction == Direction::backward)
+      of.first_backward_ns = std::min(of.first_backward_ns, trace.start_ns()[i]);
+    if (tag.direction == Direction::forward) of.last_forward_ns = std::max(of.last_forward_ns, trace.end_ns(i));
+  }
+  return turns;
+}
+
+// A rank's window, cut at its turns. A rank whose forward passes all come first has no steady state.
+PipelinePhases phases_of(const Trace& trace, const Windows& last) {
+  std::array<Windows, 3> phases{last, last, last};
+  for (const auto& [rank, turn] : turns_of(trace, last)) {
+    const std::int64_t steady_end = std::max(turn.first_backward_ns, turn.last_forward_ns);
+    phases[0][rank].end_ns = phases[1][rank].begin_ns = turn.first_backward_ns;
+    phases[1][rank].end_ns = phases[2][rank].begin_ns = steady_end;
+  }
+  const auto time_of = [&](const Windows& phase) { return modes_of(trace, phase)["pp"]; };
+  return {time_of(phases[0]), time_of(phases[1]), time_of(phases[2])};
 }
 
 // One cell's ranks are in memory at a time.
@@ -90,7 +166,13 @@ void run_cell(const plan::Cell& cell, ClaimCell& into) {
   result.name = cell.name;
   result.samples = samples_of(block, 0, run.trace);
   into.run = summarise(results).front();
-  into.chunks = chunks_of(block.trace);
+  const Windows last = last_windows(block.trace);
+  into.modes = modes_of(block.trace, last);
+  if (cell.plan.config.parallel.pipeline_model_parallel_size > 1)
+    into.phases = phases_of(block.trace, last);
+  else
+    into.chunks = chunks_of(block.trace, last);
+  into.computed = computed_in(block.trace);
 }
 
 }  // namespace
@@ -119,7 +201,7 @@ LayerCut layer_cut(const plan::Config& config) {
 }
 
 Evidence gather_evidence(const std::string& file, bool runs) {
-  const plan::Matrix matrix = read_matrix(file);
+  const plan::Matrix matrix = read_matrix(file, runs);
   Evidence evidence{.link = {}, .cells = {}, .not_run = {}, .knobs = plan::known_knobs()};
   if (runs) evidence.not_run = why_not_run(matrix);
   const bool is_run = runs && evidence.not_run.empty();
@@ -129,7 +211,7 @@ Evidence gather_evidence(const std::string& file, bool runs) {
     found.name = cell.name;
     found.values = {cell.values.begin(), cell.values.end()};
     found.plan = cell.plan;
-    if (!cell.plan.buckets.empty()) found.cut = layer_cut(cell.plan.config);
+    if (cell.plan.buckets.size() == 1) found.cut = layer_cut(cell.plan.config);
     if (is_run) run_cell(cell, found);
   }
   return evidence;

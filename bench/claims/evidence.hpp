@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,24 @@
 
 namespace underlap::bench {
 
-/// One bucket's collective in the last measured step of rank 0.
+/// One collective, or hop of a ring, in the last measured step, mean over the ranks.
 struct Chunk {
-  std::string purpose;  ///< param_all_gather, grad_reduce_scatter
+  std::string purpose;  ///< e.g. param_all_gather, grad_reduce_scatter, fc2_fprop_reduce_scatter
   double time_ms = 0;
   double exposed_ms = 0;
+};
+
+/// Communication of one mode in a step, or in a part of it, mean over the ranks.
+struct ModeTime {
+  double comm_ms = 0;
+  double exposed_ms = 0;
+  double exposed_transfer_ms = 0;  ///< exposed, after the last member arrived: without what waits for a peer
+};
+
+/// Pipeline communication by what a rank computes: until its first backward pass begins, until its last forward pass
+/// ends, and to the end of the step.
+struct PipelinePhases {
+  ModeTime fill, steady, flush;
 };
 
 /// How buckets and layers cut each other.
@@ -36,9 +50,12 @@ struct ClaimCell {
   std::string name;
   std::map<std::string, std::string> values;  ///< axis -> value, as JSON text
   plan::Plan plan;
-  std::optional<LayerCut> cut;     ///< nullopt where the model is cut into stages
-  std::optional<CellSummary> run;  ///< nullopt where the cell was planned alone
-  std::vector<Chunk> chunks;       ///< by start; empty where it was planned alone
+  std::optional<LayerCut> cut;            ///< nullopt where the model is cut into stages
+  std::optional<CellSummary> run;         ///< nullopt where the cell was planned alone
+  std::vector<Chunk> chunks;              ///< by start; empty with stages, whose ranks differ, or planned alone
+  std::set<std::string> computed;         ///< purposes of what was computed; empty where it was planned alone
+  std::map<std::string, ModeTime> modes;  ///< of the last step, by "dp", "tp", "pp", "cp"; empty where it was planned
+  std::optional<PipelinePhases> phases;   ///< of the last step; nullopt without stages, or planned alone
 };
 
 /// What planning a claim's matrix, and running it where this version can, brought to light.
@@ -51,6 +68,7 @@ struct Evidence {
 
 /// Plans the matrix in `file`, and runs it in memory where `runs` and this version can: a settling step and run.steps
 /// measured ones of each cell, in virtual time. Deterministic, to the bit.
+/// An error that stands in one cell of a matrix and not in all is evidence where it is not to run.
 /// Throws std::invalid_argument for a file that is missing or wrong, or that asks for another backend.
 Evidence gather_evidence(const std::string& file, bool runs);
 

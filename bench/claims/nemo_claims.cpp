@@ -116,24 +116,29 @@ Finding examine_exposed_chunk(const Evidence& evidence, double noticeable) {
 // 4
 
 Finding examine_pipeline_grain(const Evidence& evidence, double) {
-  Finding finding{.found = {{{"cell", Align::left}, {"plan says", Align::left}, {"value"}, {"why", Align::left}}, {}},
-                  .cases = {},
-                  .note = {}};
+  Finding finding{
+      .found = {{{"stage"}, {"chunk"}, {"layers"}, {"buckets"}, {"MB, gradients of the largest bucket"}}, {}},
+      .cases = {},
+      .note = {}};
   for (const ClaimCell& cell : evidence.cells) {
-    const plan::ParallelConfig& p = cell.plan.config.parallel;
-    finding.found.rows.push_back(
-        {cell.name, std::string("layers of a virtual stage"),
-         fmt::format("{}", cell.plan.config.model.num_layers / p.pipeline_model_parallel_size /
-                               p.virtual_pipeline_model_parallel_size),
-         fmt::format("{} layers, {} stages, {} chunks a stage", cell.plan.config.model.num_layers,
-                     p.pipeline_model_parallel_size, p.virtual_pipeline_model_parallel_size)});
-    for (const std::string_view name : {"comm_overlap.bucket_size", "comm_overlap.align_param_gather"}) {
-      const plan::Knob& knob = knob_of(cell.plan, name);
-      finding.found.rows.push_back({cell.name, knob.name, knob.effective, knob.reason});
-    }
-    for (const plan::ChunkBuckets& chunk : cell.plan.buckets)
+    const plan::Config& config = cell.plan.config;
+    const plan::ParallelConfig& p = config.parallel;
+    const std::int64_t layers =
+        config.model.num_layers / p.pipeline_model_parallel_size / p.virtual_pipeline_model_parallel_size;
+    const std::int64_t width = config.ddp.grad_reduce_in_fp32 ? 4 : 2;
+    for (const plan::ChunkBuckets& chunk : cell.plan.buckets) {
+      const std::int64_t largest = *std::max_element(chunk.elements.begin(), chunk.elements.end());
+      finding.found.rows.push_back({fmt::format("{}", chunk.stage), fmt::format("{}", chunk.chunk),
+                                    fmt::format("{}", layers), fmt::format("{}", chunk.elements.size()),
+                                    fmt::format("{:.0f}", static_cast<double>(largest * width) / 1e6)});
       finding.cases.push_back(
-          {fmt::format("stage {}, chunk {} of {}", chunk.stage, chunk.chunk, cell.name), chunk.elements.size() == 1});
+          {fmt::format("stage {}, chunk {}", chunk.stage, chunk.chunk), chunk.elements.size() == 1});
+    }
+    if (cell.run) {
+      const ModeTime of = cell.modes.contains("dp") ? cell.modes.at("dp") : ModeTime{};
+      finding.note = fmt::format("Of {} ms of data-parallel communication {} are exposed, in a step of {} ms.",
+                                 ms(of.comm_ms), ms(of.exposed_ms), ms(cell.run->step_ms->value));
+    }
   }
   return finding;
 }
@@ -274,12 +279,13 @@ constexpr std::array<Claim, 7> kClaims{{
      .runs = true,
      .rule = "each model chunk of each stage has one bucket",
      .examine = examine_pipeline_grain,
-     .why = {.holds = "Every chunk has one bucket.",
-             .holds_where = "Some chunks have one bucket, others several.",
+     .why = {.holds = "Every chunk has one bucket, however large it is.",
+             .holds_where = "Megatron Core cuts buckets on the first chunk of the first stage alone, where bucket_size "
+                            "counts parameters and no layers. Every other chunk is one bucket: its layers travel "
+                            "together, once the last of them has its gradient. extensions.bucket_every_stage cuts them "
+                            "all.",
              .does_not_hold = "Every chunk has several buckets.",
-             .not_run = "Pipelines are planned and not run, and no bucket is laid for their stages. Megatron Core's "
-                        "code, read and not run here, cuts buckets on the first chunk of the first stage alone and "
-                        "gives every other chunk a single one; so the claim would hold for all chunks but that."}},
+             .not_run = ""}},
     {.id = "switches",
      .document = Document::nemo_user_guide,
      .text = "overlap_grad_sync and overlap_param_gather switch the overlap on",
@@ -321,9 +327,7 @@ constexpr std::array<Claim, 7> kClaims{{
              .holds_where = "Only some recipes gather all their parameters in one byte.",
              .does_not_hold = "Embeddings, norms and the layers that a recipe keeps in bf16 travel in two bytes as "
                               "before.",
-             .not_run = "fp8 recipes are planned and not run: the plan resolves fp8_param_gather, on by itself with "
-                        "this recipe, and no byte of it was counted. Only weights that the recipe stores in fp8 could "
-                        "halve; what it keeps in bf16 would travel as before."}},
+             .not_run = ""}},
 }};
 
 }  // namespace

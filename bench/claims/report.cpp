@@ -101,9 +101,10 @@ std::string claims_json(const ClaimsStudy& study, const std::vector<ClaimResult>
 
 std::string claims_markdown(const ClaimsStudy& study, const std::vector<ClaimResult>& results) {
   std::string text = fmt::format(
-      "# Claims about data-parallel overlap, held against runs\n\n"
-      "What two documents say of data-parallel overlap, in our words: for each claim a command, what it found, and "
-      "whether the claim holds. Every time here comes from virtual time on a described machine and none was measured "
+      "# Claims about overlap, held against runs\n\n"
+      "What two documents say of overlap in data, tensor, pipeline and context parallelism, in our words: for each "
+      "claim a command, what it found, and whether the claim holds. Every time here comes from virtual time on a "
+      "described machine and none was measured "
       "({}). Verdicts follow from the numbers by the rule of each claim: it holds where every case obeys the rule, "
       "does not hold where none does, and holds where some do. A difference of less than {:g} % of a step counts as "
       "none. `underlap run bench/matrices/claims.yaml -o results` makes this page anew.\n\n{}\n",

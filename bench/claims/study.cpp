@@ -11,7 +11,7 @@
 namespace underlap::bench {
 namespace {
 
-constexpr const char* kStudy = "dp_claims";
+constexpr const char* kStudy = "overlap_claims";
 
 void read_study(StudyParser& parser, const YAML::Node& root, ClaimsStudy& study) {
   const auto name = [&](const YAML::Node& node) {

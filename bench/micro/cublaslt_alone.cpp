@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/gemm_fp8/gemm_fp8_parameters.hpp"
 #include "platform/errors.hpp"
 
 // Row-major to a library that stores by columns: c^T = b^T a^T, so b is its first operand and a its second.
@@ -24,10 +25,18 @@ std::unique_ptr<T, cublasStatus_t (*)(T*)> make(const cuda::CublasLtApi& api, Cr
   return {made, destroy};
 }
 
+cudaDataType_t type_of(DataType type) {
+  switch (type) {
+    case DataType::f32: return CUDA_R_32F;
+    case DataType::f8e4m3: return CUDA_R_8F_E4M3;
+    case DataType::f8e5m2: return CUDA_R_8F_E5M2;
+    default: return CUDA_R_16BF;
+  }
+}
+
 auto layout(const cuda::CublasLtApi& api, const BoundView& view) {
-  return make(api, api.layout_create, api.layout_destroy, view.dtype == DataType::f32 ? CUDA_R_32F : CUDA_R_16BF,
-              static_cast<std::uint64_t>(view.cols), static_cast<std::uint64_t>(view.rows),
-              std::max(view.leading_dimension, view.cols));
+  return make(api, api.layout_create, api.layout_destroy, type_of(view.dtype), static_cast<std::uint64_t>(view.cols),
+              static_cast<std::uint64_t>(view.rows), std::max(view.leading_dimension, view.cols));
 }
 
 }  // namespace
@@ -45,6 +54,12 @@ CublasLtAlone::CublasLtAlone(const cuda::CublasLtApi& api, const kernels::GemmCa
   };
   transpose(CUBLASLT_MATMUL_DESC_TRANSA, call.transpose_b);
   transpose(CUBLASLT_MATMUL_DESC_TRANSB, call.transpose_a);
+  if (is_fp8(call.a.dtype)) {
+    api_.check(
+        api_.desc_set(operation_.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &call.b_inverse_scale, sizeof(void*)));
+    api_.check(
+        api_.desc_set(operation_.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &call.a_inverse_scale, sizeof(void*)));
+  }
   const auto preference = make(api, api.preference_create, api.preference_destroy);
   const std::uint64_t workspace = kWorkspace;
   api_.check(
@@ -66,7 +81,11 @@ void CublasLtAlone::enqueue(const kernels::GemmCall& call, const cuda::LaunchCon
 
 kernels::GemmCall product_of(NameId operation, const Arguments& views) {
   const std::string name(name_of(operation));
-  kernels::GemmCall call{.a = views[0], .b = views[1], .c = views[2]};
+  if (name == "gemm_fp8") return kernels::fp8_call(views);
+  kernels::GemmCall call;
+  call.a = views[0];
+  call.b = views[1];
+  call.c = views[2];
   if (name == "gemm_fprop")
     call.transpose_b = true;
   else if (name == "gemm_wgrad")

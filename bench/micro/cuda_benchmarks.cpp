@@ -99,7 +99,7 @@ void add(const std::string& name, const std::function<void(benchmark::State&)>& 
 
 void add_operation(const Owner& owner, const Work& work) {
   const std::string name(name_of(work.operation.name()));
-  const char* const library = name.starts_with("attention") ? "_cudnn" : "";
+  const char* const library = is_attention(work.operation) ? "_cudnn" : "";
   add(fmt::format("cuda/{}{}/{}", name, library, work.shape), [=](benchmark::State& state) {
     if (play(state, [&](int samples) { return started(owner).gpu().work_us(work, samples); }))
       report(state, work.operation.cost(), started(owner).roofline());

@@ -13,6 +13,7 @@
 #include "bench/micro/benchmarks.hpp"
 #include "bench/micro/operation_works.hpp"
 #include "bench/micro/roofline.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 #include "kernels/random/random.hpp"
 
 namespace underlap::bench {
@@ -59,9 +60,12 @@ class HostWork {
       });
       return;
     }
-    const Operation random = kernels::random_normal(flat(tensor), tensor.id, 0, 0.02);
+    // Random fp8 comes from the operations before, which quantise.
+    const bool has_deviates = tensor.dtype == DataType::f32 || tensor.dtype == DataType::bf16;
+    const Operation values =
+        has_deviates ? kernels::random_normal(flat(tensor), tensor.id, 0, 0.02) : kernels::fill(flat(tensor), 1);
     const BoundView view{data, tensor.dtype, 1, tensor.elements, tensor.elements};
-    random.cpu()(Arguments({&view, 1}, random.parameters()));
+    values.cpu()(Arguments({&view, 1}, values.parameters()));
   }
 
   Work work_;

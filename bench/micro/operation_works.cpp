@@ -8,14 +8,22 @@
 #include "kernels/activation/activation.hpp"
 #include "kernels/adam/adam.hpp"
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention_merge/attention_merge.hpp"
 #include "kernels/cast/cast.hpp"
+#include "kernels/copy/copy.hpp"
 #include "kernels/cross_entropy/cross_entropy.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm_fp8/gemm_fp8.hpp"
+#include "kernels/head_blocks/head_blocks.hpp"
+#include "kernels/quantize/quantize.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reduction/reduction.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/segments/segments.hpp"
+#include "kernels/transpose/transpose.hpp"
+#include "kernels/zigzag/zigzag.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -119,6 +127,41 @@ void add_ends(Works& works, const LayerShape& l) {
                    tokens_of});
 }
 
+/// What a context-parallel rank does beside attention: tiles' results are merged, and rows and heads reordered.
+void add_context_parallel(Works& works, const LayerShape& l) {
+  Tensors t;
+  const std::int64_t queries = l.heads * l.head_size, ranks = 4;
+  const std::string shape = shape_of(l.sequence, queries), lse_shape = shape_of(l.heads, l.sequence);
+  const View out = t.bf16(l.sequence, queries), other = t.bf16(l.sequence, queries);
+  const View step = t.f32(l.heads, l.sequence), lse = t.f32(l.heads, l.sequence), sum = t.f32(l.sequence, queries);
+  works.push_back({lse_shape, kernels::merge_lse(step, lse)});
+  works.push_back({shape + "_first", kernels::attention_correction(out, step, lse, sum, true)});
+  works.push_back({shape, kernels::attention_correction(out, step, lse, sum, false)});
+  works.push_back({shape, kernels::accumulate(out, other)});
+  works.push_back({shape, kernels::to_sequence_order(out, other, 1, ranks)});
+  works.push_back({shape, kernels::to_rank_order(out, other, 1, ranks)});
+  const View blocks = t.bf16(ranks * l.sequence, queries / ranks);
+  works.push_back({shape, kernels::heads_to_blocks(out, blocks)});
+  works.push_back({shape, kernels::blocks_to_heads(blocks, out)});
+}
+
+/// A rank's part of a vocabulary that four ranks share.
+void add_shared_vocabulary(Works& works, const LayerShape& l) {
+  Tensors t;
+  const auto tokens_of = static_cast<std::int32_t>(l.vocabulary);
+  const View logits = t.bf16(l.sequence, l.vocabulary / 4), tokens = t.make(DataType::i32, 1, l.sequence);
+  const View max = t.f32(1, l.sequence), sums = t.f32(2, l.sequence);
+  const std::string shape = shape_of(l.sequence, l.vocabulary / 4);
+  const Operation largest = kernels::cross_entropy_max(logits, max);
+  const Operation summed =
+      kernels::cross_entropy_sums(logits, tokens, max, sums, {.first = 0, .vocab_size = l.vocabulary});
+  works.push_back({shape, largest});
+  works.push_back({shape, summed, {largest}, tokens_of});
+  works.push_back({shape_of(2, l.sequence),
+                   kernels::cross_entropy_finish(max, sums, t.f32(1, l.sequence), t.f32(1, 1), 1),
+                   {kernels::fill(sums, 1)}});
+}
+
 void add_optimizer(Works& works, const LayerShape& l) {
   Tensors t;
   const std::string shape = shape_of(1, l.parameters);
@@ -136,7 +179,40 @@ void add_optimizer(Works& works, const LayerShape& l) {
                    {kernels::fill(v, 0.01)}});  // a mean of squares is not negative
   works.push_back({shape + "_f32", kernels::sum_of_squares(grad, scalar)});
   works.push_back({shape + "_bf16", kernels::sum_of_squares(param, scalar)});
+  const View ranges = t.make(DataType::f64, 1, 2);  // one, that ends where it begins, is read and sums nothing
+  works.push_back({shape + "_f32", kernels::sum_of_squares_in(grad, ranges, scalar), {kernels::fill(ranges, 0)}});
   works.push_back({shape_of(1, 1), kernels::clip_factor(scalar, t.f32(1, 1), 1), {kernels::fill(scalar, 4)}});
+}
+
+/// A forward product in fp8 as it is used, with what makes its operands.
+void add_fp8(Works& works, const LayerShape& l) {
+  Tensors t;
+  const auto fp8 = [&t](const View& like) { return t.make(DataType::f8e4m3, like.rows, like.cols); };
+  const View x = t.bf16(l.sequence, l.hidden), w = t.bf16(l.hidden, l.hidden), scale = t.f32(1, 1), amax = t.f32(1, 1);
+  const View qx = fp8(x), qw = fp8(w);
+  const Operation set_scale = kernels::fill(scale, 0.01), quantize_x = kernels::quantize(x, scale, qx);
+  const std::string shape = shape_of(x.rows, x.cols);
+  const View main = t.f32(1, l.parameters), begins = t.make(DataType::i32, 1, 1);
+  const kernels::Segments one_segment{.begins = begins};
+  works.push_back({shape_of(1, l.parameters), kernels::segmented_amax(main, one_segment, amax), {}, 1});
+  works.push_back({shape_of(1, l.parameters),
+                   kernels::segmented_quantize(main, one_segment, scale, t.make(DataType::f8e4m3, 1, l.parameters)),
+                   {set_scale},
+                   1});
+  works.push_back({shape, kernels::amax(x, amax), {kernels::fill(amax, 0)}});
+  works.push_back({shape_of(1, 1), kernels::fp8_scale(amax, scale, DataType::f8e4m3), {kernels::fill(amax, 1)}});
+  works.push_back({shape, quantize_x, {set_scale}});
+  works.push_back({shape, kernels::dequantize(qx, scale, x), {set_scale}});
+  const View scales = t.f32(1, 8);
+  works.push_back({shape,
+                   kernels::sum_fp8_slots(qx, scales, t.bf16(x.rows / scales.cols, x.cols)),
+                   {kernels::fill(scales, 1), set_scale, quantize_x}});
+  works.push_back({shape, kernels::transpose(qx, t.make(DataType::f8e4m3, l.hidden, l.sequence))});
+  works.push_back(
+      {fmt::format("M{}_N{}_K{}", l.sequence, l.hidden, l.hidden),
+       kernels::gemm_fp8(
+           {.a = qx, .a_inverse_scale = scale, .b = qw, .b_inverse_scale = scale, .c = t.bf16(l.sequence, l.hidden)}),
+       {set_scale, quantize_x, kernels::quantize(w, scale, qw)}});
 }
 
 /// What else works on flat buffers of parameters and gradients.
@@ -151,6 +227,11 @@ void add_flat(Works& works, const LayerShape& l) {
   works.push_back({shape + "_bf16", kernels::scale(narrow, 1)});
   works.push_back({shape + "_f32", kernels::fill(wide, 1)});
   works.push_back({shape + "_f32", kernels::random_normal(wide, 1, 0, 0.02)});
+  works.push_back(
+      {shape + "_f32", kernels::random_normal_block(wide, 1, 0, 0.02, {.local_cols = 1024, .whole_cols = 4096})});
+  const View pieces[] = {narrow, t.bf16(1, l.parameters)};
+  works.push_back({shape + "_bf16", kernels::copy(narrow, pieces[1])});
+  works.push_back({shape_of(2, l.parameters) + "_bf16", kernels::concatenate(pieces, t.bf16(1, 2 * l.parameters))});
   works.push_back({shape_of(kSlots, l.parameters / kSlots) + "_bf16",
                    kernels::sum_slots(t.bf16(kSlots, l.parameters / kSlots), t.bf16(1, l.parameters / kSlots), 1)});
 }
@@ -164,8 +245,11 @@ std::vector<Work> operation_works(const LayerShape& layer) {
   add_norms(works, layer);
   add_activations(works, layer);
   add_ends(works, layer);
+  add_context_parallel(works, layer);
+  add_shared_vocabulary(works, layer);
   add_optimizer(works, layer);
   add_flat(works, layer);
+  add_fp8(works, layer);
   return works;
 }
 

@@ -36,6 +36,7 @@ plan::Config config() {
   c.ddp.bucket_size = 134'217'728;
   c.environment.cuda_device_max_connections = 8;
   c.run.hardware = "h100-sxm";
+  c.run.fold = false;
   return c;
 }
 

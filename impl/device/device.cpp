@@ -8,6 +8,15 @@
 
 namespace underlap {
 
+std::string_view to_string(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum: return "sum";
+    case ReduceOp::average: return "average";
+    case ReduceOp::max: return "max";
+  }
+  return "";
+}
+
 DataType dtype_of(const Transfer& transfer) {
   return transfer.input.elements() > 0 ? transfer.input.tensor.dtype : transfer.output.tensor.dtype;
 }
@@ -53,6 +62,10 @@ bool sizes_fit(const Transfer& t, std::int64_t n) {
   return false;
 }
 
+bool reduces(Collective collective) {
+  return collective == Collective::reduce_scatter || collective == Collective::all_reduce;
+}
+
 // Where input and output share memory, NCCL wants them to be the same place of the larger buffer.
 bool in_place_is_legal(const Transfer& t, std::int32_t my_index) {
   if (!overlap(t.input, t.output)) return true;
@@ -72,6 +85,8 @@ void check_transfer(const Transfer& t, const Group& group) {
   if (!t.input.is_dense() || !t.output.is_dense()) refuse(t, "the views of a transfer must be dense");
   if (!sizes_fit(t, group.size())) refuse(t, fmt::format("the sizes do not fit a group of {}", group.size()));
   if (!is_point_to_point && t.input.tensor.dtype != t.output.tensor.dtype) refuse(t, "two data types");
+  if (reduces(t.collective) && is_fp8(dtype_of(t)))
+    refuse(t, fmt::format("{} is not summed: reduce bf16 or f32", to_string(dtype_of(t))));
   if (!in_place_is_legal(t, group.my_index)) refuse(t, "input and output overlap, but not in place");
   const bool wants_peer = is_point_to_point || t.collective == Collective::broadcast;
   if (wants_peer && (t.peer < 0 || t.peer >= group.size()))

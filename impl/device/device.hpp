@@ -46,7 +46,10 @@ struct CommunicatorHints {
   Priority priority = Priority::normal;
 };
 
-enum class ReduceOp : std::uint8_t { sum, average };
+enum class ReduceOp : std::uint8_t { sum, average, max };
+
+/// As messages have it.
+std::string_view to_string(ReduceOp op);
 
 /// The type that the partial sums of a reduction are held in.
 enum class Accumulator : std::uint8_t {
@@ -83,7 +86,7 @@ std::int64_t message_bytes(const Transfer&);
 std::int64_t bytes_on_wire(const Transfer& transfer, std::int32_t group_size);
 
 /// Throws std::invalid_argument naming what is wrong: a view that is not dense, sizes that do not fit the collective,
-/// two data types, a peer outside the group.
+/// two data types, a sum of fp8, a peer outside the group.
 void check_transfer(const Transfer& transfer, const Group& group);
 
 /// One rank's accelerator. A rank's program enqueues on it from one thread and never waits for what it enqueued,

@@ -16,7 +16,7 @@ namespace {
 
 using Type = ProgramCommand::Type;
 
-constexpr std::int64_t kNever = -1;  // of a tail: no mark waits for it
+constexpr std::int64_t kNever = -1;  // of a head or a tail: no path leads there
 
 /// Moments and the least time between them.
 class Moments {
@@ -25,20 +25,23 @@ class Moments {
 
   void add(std::size_t from, std::size_t to, std::int64_t ns) { edges_.push_back({from, to, ns}); }
 
-  /// The longest path to each moment. Throws std::invalid_argument where some lie on a circle.
-  std::vector<std::int64_t> heads() {
-    sort_by_time();
-    std::vector<std::int64_t> heads(count_, 0);
+  /// To be called once, when all are added. Throws std::invalid_argument where some lie on a circle.
+  void sort() { sort_by_time(); }
+
+  /// The longest path to each moment from one of those in [first, last); kNever where none leads there.
+  std::vector<std::int64_t> heads(std::size_t first, std::size_t last) const {
+    std::vector<std::int64_t> heads(count_, kNever);
+    for (std::size_t i = first; i < last; ++i) heads[i] = 0;
     for (const std::size_t from : order_)
       for (std::size_t e = first_[from]; e < first_[from + 1]; ++e)
-        heads[edges_[e].to] = std::max(heads[edges_[e].to], heads[from] + edges_[e].ns);
+        if (heads[from] != kNever) heads[edges_[e].to] = std::max(heads[edges_[e].to], heads[from] + edges_[e].ns);
     return heads;
   }
 
-  /// The longest path from each moment to one of `targets`, after heads(); kNever where none leads there.
-  std::vector<std::int64_t> tails(std::span<const std::size_t> targets) const {
+  /// The longest path from each moment to `target`; kNever where none leads there.
+  std::vector<std::int64_t> tails(std::size_t target) const {
     std::vector<std::int64_t> tails(count_, kNever);
-    for (const std::size_t target : targets) tails[target] = 0;
+    tails[target] = 0;
     for (auto from = order_.rbegin(); from != order_.rend(); ++from)
       for (std::size_t e = first_[*from]; e < first_[*from + 1]; ++e)
         if (tails[edges_[e].to] != kNever) tails[*from] = std::max(tails[*from], tails[edges_[e].to] + edges_[e].ns);
@@ -78,28 +81,33 @@ using MachineOf = std::tuple<std::size_t, Machine, std::size_t>;  // of (program
 class Play {
  public:
   Play(std::span<const Program> programs, const TimeOf& time_of)
-      : programs_(programs), meetings_(find_meetings(programs)) {
-    bases_.push_back(0);
-    for (const Program& program : programs) bases_.push_back(bases_.back() + program.commands.size());
+      : programs_(programs),
+        meetings_(find_meetings(programs)),
+        bases_(bases_of(programs)),
+        moments_(2 * bases_.back()) {
     times_.resize(bases_.back());
-    Moments moments(2 * bases_.back());
-    for (std::size_t p = 0; p < programs.size(); ++p) add_program(moments, p, time_of);
+    for (std::size_t p = 0; p < programs.size(); ++p) add_program(p, time_of);
     for (const Meeting& m : meetings_)
-      moments.add(start(m.partner), end(m.call),
-                  static_cast<std::int64_t>(static_cast<double>(time(m.call).alone_ns) *
-                                            std::max(m.send_share, m.receive_share)));
-    heads_ = moments.heads();
-    tails_ = moments.tails(marks_);
+      moments_.add(start(m.partner), end(m.call),
+                   static_cast<std::int64_t>(static_cast<double>(time(m.call).alone_ns) *
+                                             std::max(m.send_share, m.receive_share)));
+    moments_.sort();
   }
 
-  StepBounds bounds() const {
+  /// Of each rank, from its own start to its own mark: where steps follow one another, a rank begins the next one while
+  /// others end this one.
+  StepBounds bounds() {
     StepBounds bounds;
-    for (const std::size_t mark : marks_) bounds.schedule_ns = std::max(bounds.schedule_ns, heads_[mark]);
-    for (const auto& [machine, jobs] : jobs_of_machines()) {
-      std::int64_t work = 0;
-      for (const MachineJob& job : jobs) work += job.work;
-      bounds.ideal_ns = std::max(bounds.ideal_ns, work);
-      bounds.schedule_ns = std::max(bounds.schedule_ns, one_machine_bound_ns(jobs));
+    for (std::size_t p = 0; p < programs_.size(); ++p) {
+      heads_ = moments_.heads(2 * bases_[p], 2 * bases_[p + 1]);
+      tails_ = moments_.tails(marks_[p]);
+      bounds.schedule_ns = std::max(bounds.schedule_ns, heads_[marks_[p]]);
+      for (const auto& [machine, jobs] : jobs_of_machines(p)) {
+        std::int64_t work = 0;
+        for (const MachineJob& job : jobs) work += job.work;
+        bounds.ideal_ns = std::max(bounds.ideal_ns, work);
+        bounds.schedule_ns = std::max(bounds.schedule_ns, one_machine_bound_ns(jobs));
+      }
     }
     return bounds;
   }
@@ -109,16 +117,29 @@ class Play {
   std::size_t end(CommandAt at) const { return start(at) + 1; }
   const CommandTime& time(CommandAt at) const { return times_[bases_[at.program] + at.command]; }
 
-  void add_program(Moments& moments, std::size_t p, const TimeOf& time_of) {
+  static std::vector<std::size_t> bases_of(std::span<const Program> programs) {
+    std::vector<std::size_t> bases{0};
+    for (const Program& program : programs) bases.push_back(bases.back() + program.commands.size());
+    return bases;
+  }
+
+  void add_program(std::size_t p, const TimeOf& time_of) {
+    Moments& moments = moments_;
     const Program& program = programs_[p];
     std::vector<std::vector<std::size_t>> ends(program.streams.size());  // by stream, of each command
     std::optional<std::size_t> last_mark;
+    std::optional<std::size_t> host;  // until when it stood still last: nothing is enqueued before
     for (std::uint32_t c = 0; c < program.commands.size(); ++c) {
       const ProgramCommand& command = program.commands[c];
       const CommandAt at{static_cast<std::uint32_t>(p), c};
       if (command.type == Type::launch || command.type == Type::upload || command.type == Type::communicate)
         times_[bases_[p] + c] = time_of(p, command);
       moments.add(start(at), end(at), time(at).alone_ns);
+      if (host) moments.add(*host, start(at), 0);
+      if (command.type == Type::synchronize) {
+        add_synchronize(moments, program, ends, command, start(at));
+        host = end(at);
+      }
       if (!command.is_on_stream()) continue;
       std::vector<std::size_t>& stream = ends.at(command.stream);
       if (!stream.empty()) moments.add(stream.back(), start(at), 0);
@@ -141,6 +162,14 @@ class Play {
     moments.add(awaited[command.awaited_position - base - 1], start, 0);
   }
 
+  static void add_synchronize(Moments& moments, const Program& program,
+                              const std::vector<std::vector<std::size_t>>& ends, const ProgramCommand& command,
+                              std::size_t start) {
+    if (command.awaited_stream != ProgramCommand::kAllStreams) return add_wait(moments, program, ends, command, start);
+    for (const std::vector<std::size_t>& stream : ends)
+      if (!stream.empty()) moments.add(stream.back(), start, 0);
+  }
+
   /// From when on a call can send and receive: bytes that all need a partner wait for it.
   std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> transfer_heads() const {
     std::vector<std::int64_t> send(bases_.back());
@@ -154,31 +183,31 @@ class Play {
     return {std::move(send), std::move(receive)};
   }
 
-  std::map<MachineOf, std::vector<MachineJob>> jobs_of_machines() const {
+  std::map<MachineOf, std::vector<MachineJob>> jobs_of_machines(std::size_t p) const {
     std::map<MachineOf, std::vector<MachineJob>> jobs;
     const auto [send_heads, receive_heads] = transfer_heads();
-    for (std::size_t p = 0; p < programs_.size(); ++p)
-      for (std::size_t i = bases_[p]; i < bases_[p + 1]; ++i) {
-        const std::int64_t tail = tails_[2 * i + 1];
-        if (tail == kNever) continue;
-        const CommandTime& t = times_[i];
-        if (t.device_ns > 0) jobs[{p, Machine::compute, 0}].push_back({heads_[2 * i], t.device_ns, tail});
-        for (std::size_t link = 0; link < t.links.size(); ++link) {
-          const auto [send_ns, receive_ns] = t.links[link];
-          if (send_ns > 0) jobs[{p, Machine::send, link}].push_back({send_heads[i], send_ns, tail});
-          if (receive_ns > 0) jobs[{p, Machine::receive, link}].push_back({receive_heads[i], receive_ns, tail});
-        }
+    for (std::size_t i = bases_[p]; i < bases_[p + 1]; ++i) {
+      const std::int64_t tail = tails_[2 * i + 1];
+      if (tail == kNever) continue;
+      const CommandTime& t = times_[i];
+      if (t.device_ns > 0) jobs[{p, Machine::compute, 0}].push_back({heads_[2 * i], t.device_ns, tail});
+      for (std::size_t link = 0; link < t.links.size(); ++link) {
+        const auto [send_ns, receive_ns] = t.links[link];
+        if (send_ns > 0) jobs[{p, Machine::send, link}].push_back({send_heads[i], send_ns, tail});
+        if (receive_ns > 0) jobs[{p, Machine::receive, link}].push_back({receive_heads[i], receive_ns, tail});
       }
+    }
     return jobs;
   }
 
   std::span<const Program> programs_;
   std::vector<Meeting> meetings_;
-  std::vector<std::size_t> bases_;   // by program: its first command among those of all
+  std::vector<std::size_t> bases_;  // by program: its first command among those of all
+  Moments moments_;
   std::vector<CommandTime> times_;   // by command of all programs
-  std::vector<std::int64_t> heads_;  // by moment: starts are even, ends odd
-  std::vector<std::int64_t> tails_;
-  std::vector<std::size_t> marks_;  // by program: the end of its last mark
+  std::vector<std::int64_t> heads_;  // by moment: starts are even, ends odd; from the start of the rank at hand
+  std::vector<std::int64_t> tails_;  // to its mark
+  std::vector<std::size_t> marks_;   // by program: the end of its last mark
 };
 
 }  // namespace

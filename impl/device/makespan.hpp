@@ -34,9 +34,11 @@ struct StepBounds {
   std::int64_t ideal_ns = 0;     ///< by any schedule of the same work; never above schedule_ns
 };
 
-/// The bounds of ranks' programs played together, from idle devices to the last of the programs' last marks.
+/// The bounds of ranks' programs played together, step after step: of each rank from its own start to its own last
+/// mark, by whatever path through the other ranks, and of these the largest. Ranks need not begin at the same moment.
 ///
-/// schedule_ns: streams run in order, waits and paces hold, every command takes its time alone, what several ranks
+/// schedule_ns: streams run in order, waits and paces hold, and where the host waits for the device so does all that it
+/// enqueues later; every command takes its time alone, what several ranks
 /// exchange begins when the last of them has come. A rank's compute and each direction of its links serve one command
 /// at a time. In which order is not for the programs to say, and each fixed rule (as they become ready, say) can be
 /// beaten by a device that takes turns or prefers the urgent; so what is counted is what every order has in common

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <stdexcept>
+#include <type_traits>
 
 #include "kernels/bf16.hpp"
 
@@ -70,6 +72,20 @@ struct AtTheEnd {
   }
 };
 
+// One of the sources' values, so that nothing is rounded.
+template <class T>
+struct Largest {
+  void first(const T* source, std::int64_t n, float* largest) const {
+    for (std::int64_t i = 0; i < n; ++i) largest[i] = load(source[i]);
+  }
+  void add(const T* source, std::int64_t n, float* largest) const {
+    for (std::int64_t i = 0; i < n; ++i) largest[i] = std::fmax(largest[i], load(source[i]));
+  }
+  void last(const float* largest, std::int64_t n, T* out) const {
+    for (std::int64_t i = 0; i < n; ++i) store(largest[i], out[i]);
+  }
+};
+
 template <class T, class Sum>
 void reduce(std::span<const std::byte* const> sources, const Sum& arithmetic, std::int64_t elements, std::byte* out) {
   Block sum;
@@ -82,23 +98,31 @@ void reduce(std::span<const std::byte* const> sources, const Sum& arithmetic, st
   }
 }
 
+template <class T>
+void reduce_as(std::span<const std::byte* const> sources, const Reduction& reduction, std::int64_t elements,
+               std::byte* out) {
+  if (reduction.op == ReduceOp::max) return reduce<T>(sources, Largest<T>{}, elements, out);
+  const bool average = reduction.op == ReduceOp::average;
+  const float scale = average ? 1.0F / static_cast<float>(sources.size()) : 1.0F;
+  if (std::is_same_v<T, float> || reduction.accumulator == Accumulator::wire)
+    reduce<T>(sources, HopByHop<T>{to_wire(scale, T{}), average}, elements, out);
+  else
+    reduce<T>(sources, AtTheEnd<T>{scale}, elements, out);
+}
+
 }  // namespace
 
 void reduce_in_rank_order(std::span<const std::byte* const> sources, const Reduction& reduction, std::int64_t elements,
                           std::byte* out) {
   if (sources.empty()) throw std::invalid_argument("reduce_in_rank_order: no source, at least 1 is needed");
   if (elements < 0) throw std::invalid_argument(fmt::format("reduce_in_rank_order: {} elements, below 0", elements));
-  const bool average = reduction.op == ReduceOp::average;
-  const float scale = average ? 1.0F / static_cast<float>(sources.size()) : 1.0F;
   if (reduction.dtype == DataType::f32)
-    reduce<float>(sources, HopByHop<float>{scale, average}, elements, out);
-  else if (reduction.dtype != DataType::bf16)
+    reduce_as<float>(sources, reduction, elements, out);
+  else if (reduction.dtype == DataType::bf16)
+    reduce_as<bf16>(sources, reduction, elements, out);
+  else
     throw std::invalid_argument(
         fmt::format("reduce_in_rank_order: type {}, must be f32 or bf16", to_string(reduction.dtype)));
-  else if (reduction.accumulator == Accumulator::wire)
-    reduce<bf16>(sources, HopByHop<bf16>{to_wire(scale, bf16{}), average}, elements, out);
-  else
-    reduce<bf16>(sources, AtTheEnd<bf16>{scale}, elements, out);
 }
 
 }  // namespace underlap

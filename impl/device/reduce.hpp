@@ -9,7 +9,7 @@
 
 namespace underlap {
 
-/// How reduce_in_rank_order sums.
+/// How reduce_in_rank_order combines.
 struct Reduction {
   DataType dtype = DataType::bf16;  ///< of every source and of out: f32 or bf16
   Accumulator accumulator = Accumulator::wire;
@@ -26,10 +26,13 @@ struct Reduction {
 /// average       wire: every source is multiplied by 1/n before it is added; 1/n and the products are rounded to the
 ///               wire's type. fp32: the sum is multiplied by fp32(1/n) before its one rounding. The two agree up to
 ///               rounding, and where n is a power of two neither multiplication rounds (but for subnormals).
+/// max           the largest of the sources, which nothing is rounded for; a NaN is passed over where another source
+/// has
+///               a number.
 /// Throws std::invalid_argument without a source, for negative `elements`, and for another type.
 /// Source: NCCL's ncclAvg of floating-point types is its PreMulSum with the scalar in the wire's type (src/enqueue.cc,
-/// hostToDevRedOp); Megatron's reduce_scatter_with_fp32_accumulation sums what an all-to-all brought in fp32 and rounds
-/// once, and has no average.
+/// hostToDevRedOp), and its ncclMax is fmaxf; Megatron's reduce_scatter_with_fp32_accumulation sums what an all-to-all
+/// brought in fp32 and rounds once, and has no average.
 void reduce_in_rank_order(std::span<const std::byte* const> sources, const Reduction& reduction, std::int64_t elements,
                           std::byte* out);
 

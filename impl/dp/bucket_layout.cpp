@@ -33,12 +33,16 @@ class Builder {
   Builder(std::size_t num_parameters, const BucketOptions& options) : options_(options) {
     layout_.offset_of.resize(num_parameters);
     layout_.bucket_of.resize(num_parameters);
+    layout_.group_of.resize(num_parameters);
+    layout_.fp8_index.resize(num_parameters, -1);
     alignment_ = std::lcm(std::int64_t{options.data_parallel_size},
                           options.pad_buckets_for_high_nccl_busbw ? kHighBusBandwidthAlignment : kBucketAlignment);
   }
 
   void add(std::int32_t index, const Parameter& parameter) {
     if (parameter.shared_embedding) close();
+    open_.is_fp8 = parameter.is_fp8;
+    if (parameter.is_fp8) layout_.fp8_index[static_cast<std::size_t>(index)] = layout_.num_fp8++;
     const std::int64_t offset = round_up(layout_.elements, kParameterAlignment);
     open_.parameters.push_back(index);
     layout_.offset_of[static_cast<std::size_t>(index)] = offset;
@@ -48,8 +52,14 @@ class Builder {
     if (parameter.shared_embedding || is_full) close();
   }
 
+  void end_of_fp8() {
+    close();
+    layout_.fp8_elements = layout_.elements;
+  }
+
   BucketLayout finish() {
     close();
+    group_buckets();
     return std::move(layout_);
   }
 
@@ -60,6 +70,17 @@ class Builder {
     open_.end = layout_.elements;
     layout_.buckets.push_back(std::move(open_));
     open_ = {.begin = layout_.elements, .end = 0, .parameters = {}};
+  }
+
+  void group_buckets() {
+    for (std::int32_t b = 0; b < layout_.num_buckets(); ++b) {
+      const bool is_fp8 = layout_.buckets[static_cast<std::size_t>(b)].is_fp8;
+      const bool joins = layout_.fp8_elements > 0 && !is_fp8 && !options_.one_bucket_a_group;
+      if (!joins) layout_.groups.emplace_back();
+      layout_.groups.back().push_back(b);
+      for (const std::int32_t p : layout_.buckets[static_cast<std::size_t>(b)].parameters)
+        layout_.group_of[static_cast<std::size_t>(p)] = layout_.num_groups() - 1;
+    }
   }
 
   BucketOptions options_;
@@ -73,7 +94,13 @@ class Builder {
 BucketLayout lay_out(std::span<const Parameter> parameters, const BucketOptions& options) {
   check(parameters, options);
   Builder builder(parameters.size(), options);
-  for (std::size_t i = parameters.size(); i-- > 0;) builder.add(static_cast<std::int32_t>(i), parameters[i]);
+  const auto add_all = [&](bool is_fp8) {
+    for (std::size_t i = parameters.size(); i-- > 0;)
+      if (parameters[i].is_fp8 == is_fp8) builder.add(static_cast<std::int32_t>(i), parameters[i]);
+  };
+  add_all(true);
+  builder.end_of_fp8();
+  add_all(false);
   return builder.finish();
 }
 

@@ -31,15 +31,12 @@ class Fp32AccumulationGradReduce final : public GradReduce {
 
   void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
 
-  void after_wgrad(std::span<const std::int32_t> parameters) override {
-    for (const std::int32_t b : reduction_.count(parameters)) {
-      if (!context_.config->ddp.overlap_grad_reduce) continue;
-      drain();
-      send({b});
-    }
-  }
+  void after_wgrad(std::span<const std::int32_t> parameters) override { send(reduction_.count(parameters)); }
+
+  void start() override { send(reduction_.release()); }
 
   void finish() override {
+    start();
     reduction_.check_all_ready();
     if (!context_.config->ddp.overlap_grad_reduce) {
       std::vector<std::int32_t> all(static_cast<std::size_t>(reduction_.num_buckets()));
@@ -50,6 +47,14 @@ class Fp32AccumulationGradReduce final : public GradReduce {
   }
 
  private:
+  void send(const std::vector<std::vector<std::int32_t>>& groups) {
+    if (!context_.config->ddp.overlap_grad_reduce) return;
+    for (const std::vector<std::int32_t>& buckets : groups) {
+      drain();
+      send(buckets);
+    }
+  }
+
   void send(const std::vector<std::int32_t>& buckets) {
     static const NameId kPurpose = intern("grad_all_to_all");
     const Buffers& buffers = *context_.buffers;
@@ -89,17 +94,17 @@ class Fp32AccumulationGradReduce final : public GradReduce {
   std::vector<std::int32_t> in_flight_;
 };
 
-const RegisterTechnique kRegistered{TechniqueInfo<GradReduce>{
-    .name = "fp32_accumulation_grad_reduce",
-    .summary = "exchanges each bucket by all-to-all and sums it in fp32 on the compute stream",
-    .exposed = "the last bucket, and an all-to-all longer than the backward pass up to the next complete bucket",
-    .in_effect =
-        [](const plan::Config& c) {
-          return c.ddp.reduce_scatter_with_fp32_accumulation && c.ddp.use_distributed_optimizer;
-        },
-    .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
-      return std::make_unique<Fp32AccumulationGradReduce>(context);
-    }}};
+const GradReduces::Register kRegistered{
+    {.name = "fp32_accumulation_grad_reduce",
+     .summary = "exchanges each bucket by all-to-all and sums it in fp32 on the compute stream",
+     .exposed = "the last bucket, and an all-to-all longer than the backward pass up to the next complete bucket",
+     .in_effect =
+         [](const plan::Config& c) {
+           return c.ddp.reduce_scatter_with_fp32_accumulation && c.ddp.use_distributed_optimizer;
+         },
+     .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
+       return std::make_unique<Fp32AccumulationGradReduce>(context);
+     }}};
 
 }  // namespace
 }  // namespace underlap::dp

@@ -8,9 +8,8 @@ void gather(const Context& context, const std::vector<std::int32_t>& buckets, st
   const Buffers& buffers = *context.buffers;
   std::vector<Transfer> transfers;
   for (const std::int32_t b : buckets)
-    transfers.push_back({.collective = Collective::all_gather,
-                         .input = buffers.shard(buffers.params, b),
-                         .output = buffers.bucket(buffers.params, b)});
+    transfers.push_back(
+        {.collective = Collective::all_gather, .input = buffers.param_shard(b), .output = buffers.param_bucket(b)});
   context.device->communicate(context.gather,
                               {.kind = Kind::communication,
                                .mode = Mode::dp,

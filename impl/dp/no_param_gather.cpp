@@ -13,12 +13,12 @@ class NoParamGather final : public ParamGather {
   void before_use(std::span<const std::int32_t>) override {}
 };
 
-const RegisterTechnique kRegistered{TechniqueInfo<ParamGather>{
-    .name = "no_param_gather",
-    .summary = "every rank updates all parameters itself",
-    .exposed = "nothing: nothing is sent",
-    .in_effect = [](const plan::Config& c) { return !c.ddp.use_distributed_optimizer; },
-    .make = [](const Context&) -> std::unique_ptr<ParamGather> { return std::make_unique<NoParamGather>(); }}};
+const ParamGathers::Register kRegistered{
+    {.name = "no_param_gather",
+     .summary = "every rank updates all parameters itself",
+     .exposed = "nothing: nothing is sent",
+     .in_effect = [](const plan::Config& c) { return !c.ddp.use_distributed_optimizer; },
+     .make = [](const Context&) -> std::unique_ptr<ParamGather> { return std::make_unique<NoParamGather>(); }}};
 
 }  // namespace
 }  // namespace underlap::dp

@@ -10,7 +10,9 @@
 //   dp      |                            | rs 0  | rs 1  | rs 2  |   rs 3   |
 //
 // Exposed: the reduce-scatter of the bucket that is complete last, with the embedding in it, and before it whatever is
-// longer than the backward pass beside it. Before sending, the compute stream scales the bucket by 1 / group size
+// longer than the backward pass beside it. Under a pipeline whose schedule starts the reductions of all stages at the
+// same time, complete buckets of a chunk are held until then and go out at once, under the backward passes of the
+// chunks that follow. Before sending, the compute stream scales the bucket by 1 / group size
 // unless average_in_collective leaves that to the collective. Bucket order is known from the model, so that buckets
 // overlap from the first step on; Megatron learns its counts in a first step without overlap. Source: Megatron Core's
 // DistributedDataParallel with overlap_grad_reduce; PyTorch DDP (Li et al. 2020) before it.
@@ -25,35 +27,40 @@ class OverlappedGradReduce final : public GradReduce {
 
   void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
 
-  void after_wgrad(std::span<const std::int32_t> parameters) override {
-    for (const std::int32_t b : reduction_.count(parameters)) {
-      reduction_.scale(b);
-      reduction_.send({b});
-    }
-  }
+  void after_wgrad(std::span<const std::int32_t> parameters) override { send(reduction_.count(parameters)); }
+
+  void start() override { send(reduction_.release()); }
 
   void finish() override {
+    start();
     reduction_.check_all_ready();
     context_.device->wait(context_.compute, context_.device->record(context_.reduce.stream));
   }
 
  private:
+  void send(const std::vector<std::vector<std::int32_t>>& groups) {
+    for (const std::vector<std::int32_t>& buckets : groups) {
+      for (const std::int32_t b : buckets) reduction_.scale(b);
+      reduction_.send(buckets);
+    }
+  }
+
   Context context_;
   BucketReduction reduction_;
 };
 
-const RegisterTechnique kRegistered{TechniqueInfo<GradReduce>{
-    .name = "overlapped_grad_reduce",
-    .summary = "reduces each bucket under the backward pass, as soon as its last gradient is there",
-    .exposed = "the last bucket, and what is longer than the backward pass beside it",
-    .in_effect =
-        [](const plan::Config& c) {
-          return c.ddp.overlap_grad_reduce &&
-                 !(c.ddp.reduce_scatter_with_fp32_accumulation && c.ddp.use_distributed_optimizer);
-        },
-    .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
-      return std::make_unique<OverlappedGradReduce>(context);
-    }}};
+const GradReduces::Register kRegistered{
+    {.name = "overlapped_grad_reduce",
+     .summary = "reduces each bucket under the backward pass, as soon as its last gradient is there",
+     .exposed = "the last bucket, and what is longer than the backward pass beside it",
+     .in_effect =
+         [](const plan::Config& c) {
+           return c.ddp.overlap_grad_reduce &&
+                  !(c.ddp.reduce_scatter_with_fp32_accumulation && c.ddp.use_distributed_optimizer);
+         },
+     .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
+       return std::make_unique<OverlappedGradReduce>(context);
+     }}};
 
 }  // namespace
 }  // namespace underlap::dp

@@ -10,8 +10,9 @@
 //   dp      |  ag 3   | ag 2  | ag 1  | ag 0  |
 //
 // Exposed: the gather of the first bucket, which nothing precedes, and of every other what is longer than the forward
-// pass of the bucket before it. With more depth a long gather may begin more buckets ahead.
-// Source: Megatron Core's overlap_param_gather without align_param_gather.
+// pass of the bucket before it. With more depth a long gather may begin more buckets ahead. Under a pipeline whose
+// schedule starts the gathers of all stages at the same time, a chunk's buckets go out at once, and their first use
+// only waits. Source: Megatron Core's overlap_param_gather without align_param_gather.
 #include <algorithm>
 #include <utility>
 
@@ -27,47 +28,52 @@ class PrefetchedParamGather final : public ParamGather {
 
   void begin_step(std::int32_t step) override {
     step_ = step;
-    const auto num_buckets = context_.buffers->layout.buckets.size();
-    gathered_.assign(num_buckets, Event{});
-    is_sent_.assign(num_buckets, false);
-    is_waited_for_.assign(num_buckets, false);
+    const auto num_groups = context_.buffers->layout.groups.size();
+    gathered_.assign(num_groups, Event{});
+    is_sent_.assign(num_groups, false);
+    is_waited_for_.assign(num_groups, false);
     context_.device->wait(context_.gather.stream, context_.device->record(context_.compute));
+  }
+
+  void start() override {
+    is_paced_ = false;
+    send(context_.buffers->layout.num_groups() - 1, 0);
   }
 
   void before_use(std::span<const std::int32_t> parameters) override {
     is_paced_ = false;
-    const std::vector<std::int32_t> buckets = not_waited_for(parameters);
-    for (const std::int32_t b : buckets) {
-      send(b, b);
+    const std::vector<std::int32_t> groups = not_waited_for(parameters);
+    for (const std::int32_t g : groups) {
+      send(g, g);
       // Gathers end in the order in which they are sent: the last one's end is all that the operation needs.
-      if (b == buckets.back()) context_.device->wait(context_.compute, gathered_[static_cast<std::size_t>(b)]);
-      send(b - 1, b - depth_);
+      if (g == groups.back()) context_.device->wait(context_.compute, gathered_[static_cast<std::size_t>(g)]);
+      send(g - 1, g - depth_);
     }
   }
 
  private:
-  // The buckets of `parameters` that compute has not waited for in this step; from now on it has.
+  // The bucket groups of `parameters` that compute has not waited for in this step; from now on it has.
   std::vector<std::int32_t> not_waited_for(std::span<const std::int32_t> parameters) {
-    std::vector<std::int32_t> buckets;
+    std::vector<std::int32_t> groups;
     for (const std::int32_t parameter : parameters) {
-      const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
-      if (is_waited_for_[static_cast<std::size_t>(b)]) continue;
-      is_waited_for_[static_cast<std::size_t>(b)] = true;
-      buckets.push_back(b);
+      const std::int32_t g = context_.buffers->layout.group_of[static_cast<std::size_t>(parameter)];
+      if (is_waited_for_[static_cast<std::size_t>(g)]) continue;
+      is_waited_for_[static_cast<std::size_t>(g)] = true;
+      groups.push_back(g);
     }
-    return buckets;
+    return groups;
   }
 
-  // Sends what is left of the buckets from `first` down to `last`, no earlier than compute has come this far: only that
-  // keeps gathers from running ahead of the prefetch depth. The update that they depend on is long past.
+  // Sends what is left of the bucket groups from `first` down to `last`, no earlier than compute has come this far:
+  // only that keeps gathers from running ahead of the prefetch depth. The update that they depend on is long past.
   void send(std::int32_t first, std::int32_t last) {
-    for (std::int32_t b = first; b >= std::max(0, last); --b) {
-      const auto i = static_cast<std::size_t>(b);
+    for (std::int32_t g = first; g >= std::max(0, last); --g) {
+      const auto i = static_cast<std::size_t>(g);
       if (is_sent_[i]) continue;
       is_sent_[i] = true;
       if (!std::exchange(is_paced_, true))
         context_.device->pace(context_.gather.stream, context_.device->record(context_.compute));
-      gather(context_, {b}, step_);
+      gather(context_, context_.buffers->layout.groups[i], step_);
       gathered_[i] = context_.device->record(context_.gather.stream);
     }
   }
@@ -76,19 +82,19 @@ class PrefetchedParamGather final : public ParamGather {
   std::int32_t depth_;
   std::int32_t step_ = -1;
   bool is_paced_ = false;        // nothing was enqueued on the compute stream since the last pace
-  std::vector<Event> gathered_;  // by bucket
+  std::vector<Event> gathered_;  // by bucket group
   std::vector<bool> is_sent_;
   std::vector<bool> is_waited_for_;
 };
 
-const RegisterTechnique kRegistered{TechniqueInfo<ParamGather>{
-    .name = "prefetched_param_gather",
-    .summary = "gathers each bucket under the forward pass of the bucket before it",
-    .exposed = "the first bucket, and what is longer than the forward pass of the bucket before",
-    .in_effect = [](const plan::Config& c) { return c.ddp.use_distributed_optimizer && c.ddp.overlap_param_gather; },
-    .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
-      return std::make_unique<PrefetchedParamGather>(context);
-    }}};
+const ParamGathers::Register kRegistered{
+    {.name = "prefetched_param_gather",
+     .summary = "gathers each bucket under the forward pass of the bucket before it",
+     .exposed = "the first bucket, and what is longer than the forward pass of the bucket before",
+     .in_effect = [](const plan::Config& c) { return c.ddp.use_distributed_optimizer && c.ddp.overlap_param_gather; },
+     .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
+       return std::make_unique<PrefetchedParamGather>(context);
+     }}};
 
 }  // namespace
 }  // namespace underlap::dp

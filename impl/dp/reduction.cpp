@@ -12,20 +12,27 @@ namespace underlap::dp {
 
 void BucketReduction::begin_step(std::int32_t step) {
   step_ = step;
+  is_holding_ = context_.schedule_starts;
   const Buffers& buffers = *context_.buffers;
-  num_pending_.assign(buffers.layout.buckets.size(), 0);
+  num_pending_.assign(buffers.layout.groups.size(), 0);
   for (std::size_t p = 0; p < buffers.parameters.size(); ++p)
-    num_pending_[static_cast<std::size_t>(buffers.layout.bucket_of[p])] += buffers.parameters[p].num_wgrads;
+    num_pending_[static_cast<std::size_t>(buffers.layout.group_of[p])] += buffers.parameters[p].num_wgrads;
 }
 
-std::vector<std::int32_t> BucketReduction::count(std::span<const std::int32_t> parameters) {
+std::vector<std::vector<std::int32_t>> BucketReduction::count(std::span<const std::int32_t> parameters) {
   has_new_gradients_ = true;
-  std::vector<std::int32_t> complete;
+  const BucketLayout& layout = context_.buffers->layout;
+  std::vector<std::vector<std::int32_t>> complete;
   for (const std::int32_t parameter : parameters) {
-    const std::int32_t b = context_.buffers->layout.bucket_of[static_cast<std::size_t>(parameter)];
-    if (--num_pending_[static_cast<std::size_t>(b)] == 0) complete.push_back(b);
+    const auto g = static_cast<std::size_t>(layout.group_of[static_cast<std::size_t>(parameter)]);
+    if (--num_pending_[g] == 0) (is_holding_ ? held_ : complete).push_back(layout.groups[g]);
   }
   return complete;
+}
+
+std::vector<std::vector<std::int32_t>> BucketReduction::release() {
+  is_holding_ = false;
+  return std::exchange(held_, {});
 }
 
 Tag BucketReduction::tag(Kind kind, NameId purpose, std::int32_t b) const {
@@ -75,10 +82,10 @@ void BucketReduction::send(const std::vector<std::int32_t>& buckets, NameId purp
 }
 
 void BucketReduction::check_all_ready() const {
-  for (std::size_t b = 0; b < num_pending_.size(); ++b)
-    if (num_pending_[b] > 0)
+  for (std::size_t g = 0; g < num_pending_.size(); ++g)
+    if (num_pending_[g] > 0)
       throw std::logic_error(
-          fmt::format("bucket {} was never sent: {} of its gradients did not come", b, num_pending_[b]));
+          fmt::format("bucket group {} was never sent: {} of its gradients did not come", g, num_pending_[g]));
 }
 
 }  // namespace underlap::dp

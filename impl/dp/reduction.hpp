@@ -11,17 +11,22 @@ namespace underlap::dp {
 
 /// The pieces that every gradient reduction is made of.
 ///
-/// Ready: counts the wgrads of a bucket's parameters. Scaling: without average_in_collective the compute stream scales
-/// a bucket by 1 / group size before it is sent. Transfer: a reduce-scatter into this rank's place in the bucket, or an
-/// all-reduce without the distributed optimizer.
+/// Ready: counts the wgrads of a bucket group's parameters. Scaling: without average_in_collective the compute stream
+/// scales a bucket by 1 / group size before it is sent. Transfer: a reduce-scatter into this rank's place in the
+/// bucket, or an all-reduce without the distributed optimizer.
 class BucketReduction {
  public:
   explicit BucketReduction(const Context& context) : context_(context) {}
 
   void begin_step(std::int32_t step);
 
-  /// Counts a wgrad of each of `parameters`, made by one operation. Returns the buckets that are complete with it.
-  std::vector<std::int32_t> count(std::span<const std::int32_t> parameters);
+  /// Counts a wgrad of each of `parameters`, made by one operation. Returns the bucket groups that are complete with
+  /// it; none while the schedule holds them back.
+  std::vector<std::vector<std::int32_t>> count(std::span<const std::int32_t> parameters);
+
+  /// Returns the bucket groups that were held back so far, in the order in which they became complete; from now on none
+  /// is.
+  std::vector<std::vector<std::int32_t>> release();
 
   std::int32_t num_buckets() const { return context_.buffers->layout.num_buckets(); }
 
@@ -40,15 +45,17 @@ class BucketReduction {
   /// The tag of what is done for bucket `b`; -1: for several.
   Tag tag(Kind kind, NameId purpose, std::int32_t b) const;
 
-  /// Throws std::logic_error naming a bucket whose gradients never became ready.
+  /// Throws std::logic_error naming a bucket group whose gradients never became ready.
   void check_all_ready() const;
 
  private:
   Context context_;
   std::int32_t step_ = -1;
-  std::vector<std::int32_t> num_pending_;  // wgrads still to come, by bucket
-  bool has_new_gradients_ = false;         // on the compute stream, that the reduction's has not waited for
-  Event sent_after_;                       // where the compute stream stood at the last send
+  std::vector<std::int32_t> num_pending_;  // wgrads still to come, by bucket group
+  bool is_holding_ = false;
+  std::vector<std::vector<std::int32_t>> held_;
+  bool has_new_gradients_ = false;  // on the compute stream, that the reduction's has not waited for
+  Event sent_after_;                // where the compute stream stood at the last send
 };
 
 }  // namespace underlap::dp

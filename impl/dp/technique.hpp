@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "impl/device/device.hpp"
+#include "impl/device/technique.hpp"
 #include "impl/dp/bucket_layout.hpp"
 #include "impl/plan/config.hpp"
 
@@ -18,15 +18,24 @@ struct Buffers {
   std::vector<Parameter> parameters;  ///< in the order of the forward pass
   BucketLayout layout;
   Group group;
-  Tensor params;           ///< bf16 [layout.elements]
+  Tensor params;           ///< bf16 [layout.elements - layout.fp8_elements]
+  Tensor fp8_params;       ///< f8e4m3 [layout.fp8_elements]; no tensor where that is 0
+  Tensor inverse_scales;   ///< f32 [layout.num_fp8], by fp8_index; no tensor where that is 0
   Tensor grads;            ///< f32 or bf16 [layout.elements]: accumulated and sent in this type
   bool is_sharded = true;  ///< the distributed optimizer: each rank updates its shard of every bucket
 
+  /// `buffer` is laid out as the gradients are.
   View bucket(const Tensor& buffer, std::int32_t b) const;
   /// What this rank updates: its part of the bucket, or all of it without the distributed optimizer.
   View shard(const Tensor& buffer, std::int32_t b) const;
-  View weight(std::int32_t parameter) const;     ///< bf16 [rows, cols]
-  View main_grad(std::int32_t parameter) const;  ///< [rows, cols]
+  /// The same of the parameters, in the type that they are stored in.
+  View param_bucket(std::int32_t b) const;
+  View param_shard(std::int32_t b) const;
+  View weight(std::int32_t parameter) const;         ///< bf16 or f8e4m3 [rows, cols]
+  View inverse_scale(std::int32_t parameter) const;  ///< f32 [1, 1] of an fp8 parameter
+  View main_grad(std::int32_t parameter) const;      ///< [rows, cols]
+  /// Where the parameters lie whose gradients are `view`.
+  View as_parameters(View view) const;
 };
 
 /// What every technique of this folder works with. Communicators may be the same one.
@@ -37,6 +46,7 @@ struct Context {
   Communicator reduce;
   Communicator gather;
   const plan::Config* config = nullptr;
+  bool schedule_starts = false;  ///< a pipeline's schedule starts the overlapped collectives: see start()
 };
 
 /// Brings each bucket's gradients together over the data-parallel group.
@@ -50,6 +60,9 @@ class GradReduce {
   /// stream.
   virtual void after_wgrad(std::span<const std::int32_t> parameters) = 0;
 
+  /// The schedule starts what overlaps: until then, with schedule_starts, complete buckets are held back.
+  virtual void start() {}
+
   /// Makes the compute stream wait until every shard holds the gradient averaged over the group.
   virtual void finish() = 0;
 };
@@ -62,33 +75,23 @@ class ParamGather {
   /// The shards were updated on the compute stream; the rest of each bucket is stale.
   virtual void begin_step(std::int32_t step) = 0;
 
+  /// The schedule starts what overlaps: all buckets at once, ahead of their first use.
+  virtual void start() {}
+
   /// Makes the compute stream wait until `parameters`, which the next operation uses, are whole. Idempotent within a
   /// step.
   virtual void before_use(std::span<const std::int32_t> parameters) = 0;
 };
 
-/// A technique as `underlap list` shows it and as the plan chooses it.
-template <class Interface>
-struct TechniqueInfo {
-  std::string_view name;
-  std::string_view summary;  ///< what it does, in one line
-  std::string_view exposed;  ///< what it leaves exposed
-  bool (*in_effect)(const plan::Config&);
-  std::unique_ptr<Interface> (*make)(const Context&);
-};
-
-/// All techniques linked in, sorted by name. For every configuration exactly one of each kind is in effect.
-std::span<const TechniqueInfo<GradReduce>> grad_reduce_techniques();
-std::span<const TechniqueInfo<ParamGather>> param_gather_techniques();
+using GradReduces = Techniques<GradReduce, plan::Config, Context>;
+using ParamGathers = Techniques<ParamGather, plan::Config, Context>;
 
 /// The one that `context.config` puts in effect.
-std::unique_ptr<GradReduce> make_grad_reduce(const Context& context);
-std::unique_ptr<ParamGather> make_param_gather(const Context& context);
-
-/// Adds a technique when its file is linked in; the folder is an OBJECT library, so that no linker drops it.
-struct RegisterTechnique {
-  explicit RegisterTechnique(const TechniqueInfo<GradReduce>& info);
-  explicit RegisterTechnique(const TechniqueInfo<ParamGather>& info);
-};
+inline std::unique_ptr<GradReduce> make_grad_reduce(const Context& context) {
+  return GradReduces::make(*context.config, context);
+}
+inline std::unique_ptr<ParamGather> make_param_gather(const Context& context) {
+  return ParamGathers::make(*context.config, context);
+}
 
 }  // namespace underlap::dp

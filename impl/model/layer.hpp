@@ -1,52 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
+#include "impl/cp/attention.hpp"
 #include "impl/model/linear.hpp"
 #include "impl/model/norm.hpp"
 
 namespace underlap::model {
 
-/// Sizes of one microbatch. T tokens, S sequence length.
-struct Shape {
-  plan::ModelConfig model;
-  std::int64_t tokens = 0;
-};
-
-/// Buffers that all layers share because only one is at work: all bf16.
+/// Buffers that all layers share because only one is at work: all bf16. T tokens, T/n of them on each rank between
+/// layers; see Shape for the other letters.
 struct LayerScratch {
-  Tensor projected;     ///< [T, H]: what proj and fc2 write before the residual is added
-  Tensor d_norm;        ///< [T, H]
+  Tensor projected;     ///< [T/n, H]: what proj and fc2 write before the residual is added
+  Tensor d_norm;        ///< [T/n, H]
   Tensor d_attention;   ///< [T, A D]
   Tensor d_qkv;         ///< [T, (A + 2 G) D]
   Tensor d_activation;  ///< [T, F]
   Tensor d_fc1;         ///< [T, fc1 features]
-  Tensor d_middle;      ///< [T, H]: gradient between attention and MLP
+  Tensor d_middle;      ///< [T/n, H]: gradient between attention and MLP
+  Tensor d_hidden;      ///< [T/n, H]: gradient that runs down the layers of a chunk
 
   LayerScratch(Device& device, const Shape& shape);
+};
+
+/// What all layers of one rank share, whatever chunk they belong to.
+struct SharedLayers {
+  Shape shape;
+  LayerLinears linears;
+  Fp8Linears fp8_linears;
+  cp::LayerAttentions attentions;
+  LayerScratch scratch;
+
+  /// `tensor` is the group that shares every layer, `context` the one that shares every sequence; both outlive this.
+  /// Allocates on their device.
+  SharedLayers(tp::Channels& tensor, cp::Channels& context, const plan::Config& config);
+};
+
+/// What a layer's forward pass leaves for the backward pass of the same microbatch: all bf16 but what says so.
+struct LayerActivations {
+  View x;                   ///< [T/n, H]: the layer's input, which others own
+  Tensor normed_attention;  ///< [T/n, H]
+  Tensor attention_rstd;    ///< [T/n] f32
+  Tensor packed_qkv;        ///< [T, (A + 2 G) D]
+  Tensor attended;          ///< [T, A D]
+  Tensor middle;            ///< [T/n, H]: after the first residual
+  Tensor normed_mlp;        ///< [T/n, H]
+  Tensor mlp_rstd;          ///< [T/n] f32
+  Tensor fc1_out;           ///< [T, fc1 features]
+  Tensor activated;         ///< [T, F]
+  std::unique_ptr<cp::Attention::Saved> attention;
+
+  LayerActivations(Device& device, const Shape& shape, cp::Attention& attention_of_layer);
 };
 
 /// One transformer layer: norm, qkv, attention, projection, norm, fc1, activation, fc2, with two residual connections.
 class Layer {
  public:
-  Layer(Device& device, const Shape& shape, const LayerParameters& parameters, std::int32_t index);
+  /// `shared` outlives this. Allocates `num_slots` sets of activations, one for each microbatch between its forward and
+  /// its backward pass.
+  Layer(Device& device, SharedLayers& shared, const LayerParameters& parameters, std::int32_t index,
+        std::int32_t num_slots);
 
-  /// x, out [T, H] bf16. x must stay as it is until backward.
-  void forward(const Enqueue& enqueue, const Weights& weights, const LayerScratch& scratch, const View& x,
-               const View& out);
+  /// x, out [T/n, H] bf16. x must stay as it is until backward.
+  void forward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x, const View& out);
 
-  /// d_out [T, H]; d_x [T, H] may be the same view.
-  void backward(const Enqueue& enqueue, const Weights& weights, const LayerScratch& scratch, const View& d_out,
-                const View& d_x);
+  /// d_out [T/n, H]; d_x [T/n, H] may be the same view.
+  void backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& d_out, const View& d_x);
 
  private:
-  View tokens_by(const Tensor& tensor) const;
+  View by_token(const Tensor& tensor) const;
+  View by_token_here(const Tensor& tensor) const;
   View heads(const Tensor& packed, std::int64_t first_head, std::int64_t num_heads) const;
-  void attention_forward(const Enqueue& enqueue) const;
-  void attention_backward(const Enqueue& enqueue, const LayerScratch& scratch) const;
-  void activation_forward(const Enqueue& enqueue) const;
-  void activation_backward(const Enqueue& enqueue, const LayerScratch& scratch) const;
+  cp::Qkv qkv(const Tensor& packed) const;
+  void activation_forward(const Enqueue& enqueue, const LayerActivations& kept) const;
+  void activation_backward(const Enqueue& enqueue, const LayerActivations& kept) const;
 
-  Shape shape_;
+  const Shape& shape_;
+  const LayerScratch& scratch_;
+  cp::Attention& attention_;
   std::int32_t index_;
   Norm attention_norm_;
   Linear qkv_;
@@ -55,17 +87,7 @@ class Layer {
   Linear fc1_;
   Linear fc2_;
 
-  View x_;                   // the layer's input of the microbatch in flight
-  Tensor normed_attention_;  // [T, H]
-  Tensor attention_rstd_;    // [T] f32
-  Tensor packed_qkv_;        // [T, (A + 2 G) D]
-  Tensor attended_;          // [T, A D]
-  Tensor lse_;               // [A, T] f32
-  Tensor middle_;            // [T, H]: after the first residual
-  Tensor normed_mlp_;        // [T, H]
-  Tensor mlp_rstd_;          // [T] f32
-  Tensor fc1_out_;           // [T, fc1 features]
-  Tensor activated_;         // [T, F]
+  std::vector<LayerActivations> kept_;  // by slot
 };
 
 }  // namespace underlap::model

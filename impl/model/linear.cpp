@@ -1,30 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/model/linear.hpp"
 
-#include <string>
+#include <algorithm>
 
-#include "kernels/gemm/gemm.hpp"
+#include "impl/model/fp8_weights.hpp"
 
 namespace underlap::model {
+namespace {
 
-Linear::Linear(std::string_view slot, std::int32_t parameter)
-    : parameter_(parameter),
-      fprop_(intern(std::string(slot) + "_fprop")),
-      dgrad_(intern(std::string(slot) + "_dgrad")),
-      wgrad_(intern(std::string(slot) + "_wgrad")) {}
+using plan::TensorSlot;
 
-void Linear::fprop(const Enqueue& enqueue, const Weights& weights, const View& x, const View& y) const {
+// Without communication every product is whole: what it is measured for is the compute that is needed at least.
+plan::TensorOverlap effective_overlap(const plan::Config& config, bool is_fp8) {
+  plan::TensorOverlap overlap = config.run.no_comm ? plan::TensorOverlap{} : config.tensor_overlap;
+  if (!is_fp8)
+    for (plan::TensorSlotOverlap& slot : overlap.slots) slot.fp8_buf = false;
+  return overlap;
+}
+
+// Of a layer's linear layers those whose weight's rows are parted; the others' columns are.
+bool is_column_parallel(std::string_view name) { return name == "qkv" || name == "fc1"; }
+
+tp::Linear& linear_of(const LayerLinears& linears, std::string_view name) {
+  if (name == "qkv") return *linears.qkv;
+  if (name == "proj") return *linears.proj;
+  return name == "fc1" ? *linears.fc1 : *linears.fc2;
+}
+
+tp::LinearSite head_site(tp::Channels& channels, const Shape& shape) {
+  return {.channels = &channels, .name = "head", .tokens = shape.tokens, .in = shape.hidden, .out = shape.vocab};
+}
+
+plan::TensorSlotOverlap without_userbuffers(const plan::Config& config) {
+  return {.method = config.extensions.tp_async_collectives ? plan::TensorMethod::nccl : plan::TensorMethod::waited};
+}
+
+}  // namespace
+
+LayerLinears::LayerLinears(tp::Channels& channels, const Shape& shape, const plan::Config& config,
+                           const tp::Fp8Scratch* fp8) {
+  const plan::TensorOverlap o = effective_overlap(config, fp8 != nullptr);
+  const auto site = [&](std::string_view name, std::int64_t in, std::int64_t out) {
+    return tp::LinearSite{
+        .channels = &channels, .name = name, .tokens = shape.tokens, .in = in, .out = out, .fp8 = fp8};
+  };
+  const auto column = [&](TensorSlot fprop, TensorSlot dgrad, TensorSlot wgrad) {
+    return tp::ColumnOverlap{o[fprop], o[dgrad], o[wgrad]};
+  };
+  const auto row = [&](TensorSlot fprop, TensorSlot dgrad) { return tp::RowOverlap{o[fprop], o[dgrad]}; };
+  qkv = tp::make_column_linear(site("qkv", shape.hidden, shape.qkv_features()),
+                               column(TensorSlot::qkv_fprop, TensorSlot::qkv_dgrad, TensorSlot::qkv_wgrad));
+  proj = tp::make_row_linear(site("proj", shape.attention_features(), shape.hidden),
+                             row(TensorSlot::proj_fprop, TensorSlot::proj_dgrad));
+  fc1 = tp::make_column_linear(site("fc1", shape.hidden, shape.fc1_features()),
+                               column(TensorSlot::fc1_fprop, TensorSlot::fc1_dgrad, TensorSlot::fc1_wgrad));
+  fc2 = tp::make_row_linear(site("fc2", shape.ffn, shape.hidden), row(TensorSlot::fc2_fprop, TensorSlot::fc2_dgrad));
+}
+
+Fp8Linears::Fp8Linears(tp::Channels& channels, const Shape& shape, const plan::Config& config)
+    : channels_(channels), config_(config), shape_(shape) {
+  bool any = false;
+  for (std::int32_t i = 0; i < config.model.num_layers; ++i) any = any || multiplies_in_fp8(config, i);
+  if (!any) return;
+  const std::int64_t most_in = std::max({shape.hidden, shape.attention_features(), shape.ffn});
+  const std::int64_t most_out = std::max({shape.hidden, shape.qkv_features(), shape.fc1_features()});
+  if (shape.tensor.size > 1) group_ = std::make_unique<tp::Collectives>(channels);
+  transposed_ = std::make_unique<tp::Fp8Scratch>(channels.device(), shape.tokens, most_in, most_out);
+  linears_ = std::make_unique<LayerLinears>(channels, shape, config, transposed_.get());
+  gradient_ = channels.device().allocate("fp8_gradient", DataType::f8e5m2, shape.tokens * most_out);
+}
+
+std::unique_ptr<Fp8Linear> Fp8Linears::make(std::string_view name, std::int32_t layer, std::int64_t in,
+                                            std::int64_t out, std::int32_t num_slots) const {
+  if (!multiplies_in_fp8(config_, layer)) return nullptr;
+  const bool is_column = is_column_parallel(name);
+  return std::make_unique<Fp8Linear>(Fp8Site{.device = &channels_.device(),
+                                             .compute = channels_.compute(),
+                                             .products = &linear_of(*linears_, name),
+                                             .name = name,
+                                             .input_tokens = is_column ? shape_.tokens_here : shape_.tokens,
+                                             .output_tokens = is_column ? shape_.tokens : shape_.tokens_here,
+                                             .in = in,
+                                             .out = out,
+                                             .gradient = gradient_,
+                                             .num_slots = num_slots,
+                                             .weight_is_fp8 = gathers_fp8_weights(config_),
+                                             .input_group = is_column ? group_.get() : nullptr,
+                                             .gradient_group = is_column ? nullptr : group_.get()});
+}
+
+std::unique_ptr<tp::Linear> make_head(tp::Channels& channels, const Shape& shape, const plan::Config& config) {
+  const plan::TensorSlotOverlap overlap = without_userbuffers(config);
+  return tp::make_column_linear(head_site(channels, shape), {overlap, overlap, overlap});
+}
+
+std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Channels& channels, const Shape& shape,
+                                                const plan::Config& config) {
+  if (!config.pipeline.defer_embedding_wgrad_compute) return nullptr;
+  return tp::make_wgrad_drain(head_site(channels, shape), without_userbuffers(config));
+}
+
+void Linear::fprop(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x,
+                   const View& y) const {
   const View weight = weights.gathered(parameter_);
-  enqueue(fprop_, kernels::gemm_fprop(x, weight, y));
+  if (fp8_ != nullptr) return fp8_->fprop(enqueue.tag, slot, {weight, weights.inverse_scale(parameter_)}, x, y);
+  over_group_.fprop(enqueue.tag, {weight}, {x}, y);
+}
+
+void Linear::backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& dy, const View& x,
+                      const View& dx) const {
+  const View main_grad = weights.main_grad(parameter_);
+  if (fp8_ != nullptr) {
+    fp8_->backward(enqueue.tag, slot, dy, dx, main_grad);
+  } else {
+    over_group_.backward(
+        enqueue.tag, {.weight = {weights.weight(parameter_)}, .main_grad = main_grad, .dy = {dy}, .x = {x}, .dx = dx});
+  }
+  weights.after_wgrad({parameter_});
 }
 
 void Linear::dgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& dx) const {
-  enqueue(dgrad_, kernels::gemm_dgrad(dy, weights.weight(parameter_), dx));
-}
-
-void Linear::wgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& x) const {
-  enqueue(wgrad_, kernels::gemm_wgrad(dy, x, weights.main_grad(parameter_)));
-  weights.after_wgrad({parameter_});
+  over_group_.dgrad(enqueue.tag,
+                    {.weight = {weights.weight(parameter_)}, .main_grad = {}, .dy = {dy}, .x = {}, .dx = dx});
 }
 
 }  // namespace underlap::model

@@ -1,31 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
-
+#include "impl/model/fp8_linear.hpp"
 #include "impl/model/weights.hpp"
+#include "impl/tp/linear.hpp"
 
 namespace underlap::model {
 
-/// A linear layer y = x w^T: forward, gradient of the input and gradient of the weight as operations of their own.
-/// This is where tensor parallelism takes hold.
-class Linear {
- public:
-  /// `slot` is the layer's place in the field's terms: qkv, proj, fc1, fc2, head.
-  Linear(std::string_view slot, std::int32_t parameter);
+/// The linear layers of a transformer layer over its tensor-parallel group: one of each name for all layers that
+/// multiply in bf16, or with `fp8` for all that do in fp8, as userbuffers have a set for either.
+struct LayerLinears {
+  std::unique_ptr<tp::Linear> qkv;
+  std::unique_ptr<tp::Linear> proj;
+  std::unique_ptr<tp::Linear> fc1;
+  std::unique_ptr<tp::Linear> fc2;
 
-  /// x [T, in], y [T, out], bf16.
-  void fprop(const Enqueue& enqueue, const Weights& weights, const View& x, const View& y) const;
-  /// dy [T, out], dx [T, in], bf16.
-  void dgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& dx) const;
-  /// Adds dy^T x to the main gradient.
-  void wgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& x) const;
+  LayerLinears(tp::Channels& channels, const Shape& shape, const plan::Config& config,
+               const tp::Fp8Scratch* fp8 = nullptr);
+};
+
+/// What a layer's products in fp8 are made with, where a configuration has any.
+class Fp8Linears {
+ public:
+  Fp8Linears(tp::Channels& channels, const Shape& shape, const plan::Config& config);
+
+  /// One layer's linear layer; none where the layer multiplies in bf16.
+  std::unique_ptr<Fp8Linear> make(std::string_view name, std::int32_t layer, std::int64_t in, std::int64_t out,
+                                  std::int32_t num_slots) const;
 
  private:
+  tp::Channels& channels_;
+  plan::Config config_;
+  Shape shape_;
+  // Where a layer multiplies in fp8.
+  std::unique_ptr<tp::Collectives> group_;  // of several ranks
+  std::unique_ptr<tp::Fp8Scratch> transposed_;
+  std::unique_ptr<LayerLinears> linears_;
+  Tensor gradient_;  // f8e5m2 [T * most output features], of the layer at work
+};
+
+/// The head's: Megatron's output layer, which no userbuffers reach.
+std::unique_ptr<tp::Linear> make_head(tp::Channels& channels, const Shape& shape, const plan::Config& config);
+/// What forms the head's weight gradients that were put off; nullptr where none is.
+std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Channels& channels, const Shape& shape, const plan::Config& config);
+
+/// A linear layer y = x w^T with its weight. This is where tensor parallelism takes hold: `over_group` says how.
+class Linear {
+ public:
+  /// With `fp8` the layer multiplies in fp8.
+  Linear(tp::Linear& over_group, std::int32_t parameter, std::unique_ptr<Fp8Linear> fp8 = nullptr)
+      : over_group_(over_group), parameter_(parameter), fp8_(std::move(fp8)) {}
+
+  /// bf16; shapes as tp::Linear has them. `slot` is the microbatch's among those between forward and backward.
+  void fprop(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x, const View& y) const;
+  /// dx from dy, and dy^T x added to the main gradient.
+  void backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& dy, const View& x,
+                const View& dx) const;
+  /// dx alone, of a layer in bf16.
+  void dgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& dx) const;
+
+ private:
+  tp::Linear& over_group_;
   std::int32_t parameter_;
-  NameId fprop_;
-  NameId dgrad_;
-  NameId wgrad_;
+  std::unique_ptr<Fp8Linear> fp8_;
 };
 
 }  // namespace underlap::model

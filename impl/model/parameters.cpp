@@ -3,45 +3,151 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 namespace underlap::model {
+namespace {
 
-std::int64_t fc1_features(const plan::ModelConfig& model) {
-  return model.activation == plan::Activation::swiglu ? 2 * model.ffn_hidden_size : model.ffn_hidden_size;
+/// Lists a model's weights with the part of each that one rank holds.
+class Parts {
+ public:
+  Parts(ModelParameters& result, TensorRank tensor) : result_(result), tensor_(tensor) {}
+
+  std::int32_t whole(std::string name, std::int64_t rows, std::int64_t cols, std::int32_t layer) {
+    const std::int32_t index = add(std::move(name), rows, cols, layer, {{0, rows, cols, 0}});
+    result_.all.back().is_replicated = tensor_.size > 1;
+    return index;
+  }
+
+  /// This rank's rows of each of some matrices that lie one below the other, each of `rows` rows. They are cut between
+  /// units of `unit` rows; where there are fewer units than ranks, neighbours hold the same one.
+  std::int32_t by_rows(std::string name, std::initializer_list<std::int64_t> rows, std::int64_t cols,
+                       std::int32_t layer, std::int64_t unit = 1) {
+    std::vector<WeightBlock> blocks;
+    std::int64_t row = 0, above = 0;
+    for (const std::int64_t whole : rows) {
+      const std::int64_t part = std::max(whole / tensor_.size, unit);
+      const std::int64_t first = tensor_.index * whole / tensor_.size / unit * unit;
+      blocks.push_back({row, part, cols, (above + first) * cols});
+      row += part;
+      above += whole;
+    }
+    return add(std::move(name), row, cols, layer, std::move(blocks));
+  }
+
+  std::int32_t by_columns(std::string name, std::int64_t rows, std::int64_t cols, std::int32_t layer) {
+    const std::int64_t part = cols / tensor_.size;
+    return add(std::move(name), rows, part, layer, {{0, rows, cols, tensor_.index * part}});
+  }
+
+ private:
+  std::int32_t add(std::string name, std::int64_t rows, std::int64_t cols, std::int32_t layer,
+                   std::vector<WeightBlock> blocks) {
+    const auto index = static_cast<std::int32_t>(result_.all.size());
+    result_.all.push_back({.name = std::move(name), .rows = rows, .cols = cols, .layer = layer, .number = index});
+    result_.blocks.push_back(std::move(blocks));
+    return index;
+  }
+
+  ModelParameters& result_;
+  TensorRank tensor_;
+};
+
+void add_layer(Parts& parts, const plan::ModelConfig& model, std::int32_t i, LayerParameters& layer) {
+  const std::int64_t h = model.hidden_size;
+  const std::int64_t f = model.ffn_hidden_size;
+  const std::int64_t attention = model.num_attention_heads * model.head_size();
+  const std::int64_t keys = model.num_query_groups * model.head_size();
+  const std::string prefix = fmt::format("layer{}.", i);
+  layer.attention_norm = parts.whole(prefix + "attention_norm", 1, h, i);
+  layer.qkv = parts.by_rows(prefix + "qkv", {attention, keys, keys}, h, i, model.head_size());
+  layer.proj = parts.by_columns(prefix + "proj", h, attention, i);
+  layer.mlp_norm = parts.whole(prefix + "mlp_norm", 1, h, i);
+  const bool gated = model.activation == plan::Activation::swiglu;
+  layer.fc1 = gated ? parts.by_rows(prefix + "fc1", {f, f}, h, i) : parts.by_rows(prefix + "fc1", {f}, h, i);
+  layer.fc2 = parts.by_columns(prefix + "fc2", h, f, i);
 }
 
-ModelParameters list_parameters(const plan::ModelConfig& model) {
-  ModelParameters result;
-  const auto add = [&](std::string name, std::int64_t rows, std::int64_t cols, std::int32_t layer) {
-    result.all.push_back({.name = std::move(name), .rows = rows, .cols = cols, .layer = layer});
+/// Copies weights of a whole model into the list of a stretch.
+class Cut {
+ public:
+  explicit Cut(const ModelParameters& whole) : whole_(whole) {}
+
+  std::int32_t take(std::int32_t index) {
+    result.all.push_back(whole_.all[static_cast<std::size_t>(index)]);
+    result.blocks.push_back(whole_.blocks[static_cast<std::size_t>(index)]);
     return static_cast<std::int32_t>(result.all.size() - 1);
-  };
-  const std::int64_t h = model.hidden_size;
-  const std::int64_t attention = model.num_attention_heads * model.head_size();
-  const std::int64_t packed = attention + 2 * model.num_query_groups * model.head_size();
-  result.word_embedding = add("word_embedding", model.vocab_size, h, -1);
-  result.position_embedding = add("position_embedding", model.seq_length, h, -1);
-  for (std::int32_t i = 0; i < model.num_layers; ++i) {
-    const std::string prefix = fmt::format("layer{}.", i);
-    LayerParameters& layer = result.layers.emplace_back();
-    layer.attention_norm = add(prefix + "attention_norm", 1, h, i);
-    layer.qkv = add(prefix + "qkv", packed, h, i);
-    layer.proj = add(prefix + "proj", h, attention, i);
-    layer.mlp_norm = add(prefix + "mlp_norm", 1, h, i);
-    layer.fc1 = add(prefix + "fc1", fc1_features(model), h, i);
-    layer.fc2 = add(prefix + "fc2", h, model.ffn_hidden_size, i);
   }
-  result.final_norm = add("final_norm", 1, h, -1);
+
+  dp::Parameter& at(std::int32_t index) { return result.all[static_cast<std::size_t>(index)]; }
+
+  ModelParameters result;
+
+ private:
+  const ModelParameters& whole_;
+};
+
+}  // namespace
+
+Shape::Shape(const plan::Config& config, TensorRank tensor_rank)
+    : hidden(config.model.hidden_size),
+      heads(config.model.num_attention_heads / tensor_rank.size),
+      groups(std::max<std::int64_t>(1, config.model.num_query_groups / tensor_rank.size)),
+      head_size(config.model.head_size()),
+      ffn(config.model.ffn_hidden_size / tensor_rank.size),
+      vocab(config.model.vocab_size / tensor_rank.size),
+      seq_length(config.model.seq_length / config.parallel.context_parallel_size),
+      tokens(config.train.micro_batch_size * seq_length),
+      tokens_here(tokens / tensor_rank.size),
+      activation(config.model.activation),
+      tensor(tensor_rank) {}
+
+ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor) {
+  ModelParameters result;
+  Parts parts(result, tensor);
+  const std::int64_t h = model.hidden_size;
+  result.word_embedding = parts.by_rows("word_embedding", {model.vocab_size}, h, -1);
+  result.position_embedding = parts.whole("position_embedding", model.seq_length, h, -1);
+  for (std::int32_t i = 0; i < model.num_layers; ++i) add_layer(parts, model, i, result.layers.emplace_back());
+  result.final_norm = parts.whole("final_norm", 1, h, -1);
   if (!model.share_embeddings_and_output_weights) {
-    result.head = add("head", model.vocab_size, h, -1);
+    result.head = parts.by_rows("head", {model.vocab_size}, h, -1);
     return result;
   }
   result.head = result.word_embedding;
   dp::Parameter& tied = result.all[static_cast<std::size_t>(result.word_embedding)];
   tied.num_wgrads = 2;
   tied.shared_embedding = true;
+  return result;
+}
+
+ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor, const Stretch& stretch) {
+  const ModelParameters whole = list_parameters(model, tensor);
+  if (stretch.is_whole()) return whole;
+  Cut cut(whole);
+  ModelParameters& result = cut.result;
+  if (stretch.has_embedding) {
+    result.word_embedding = cut.take(whole.word_embedding);
+    result.position_embedding = cut.take(whole.position_embedding);
+    cut.at(result.word_embedding).num_wgrads = 1;
+  }
+  for (std::int32_t i = 0; i < stretch.num_layers; ++i) {
+    const LayerParameters& layer = whole.layers[static_cast<std::size_t>(stretch.first_layer + i)];
+    result.layers.push_back({.attention_norm = cut.take(layer.attention_norm),
+                             .qkv = cut.take(layer.qkv),
+                             .proj = cut.take(layer.proj),
+                             .mlp_norm = cut.take(layer.mlp_norm),
+                             .fc1 = cut.take(layer.fc1),
+                             .fc2 = cut.take(layer.fc2)});
+  }
+  if (stretch.has_head) {
+    result.final_norm = cut.take(whole.final_norm);
+    result.head = cut.take(whole.head);
+    cut.at(result.head).num_wgrads = 1;
+    cut.at(result.head).is_copy = whole.head == whole.word_embedding;
+  }
   return result;
 }
 

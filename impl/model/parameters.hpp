@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "impl/dp/parameter.hpp"
-#include "impl/plan/config.hpp"
+#include "impl/model/shape.hpp"
+#include "impl/model/stretch.hpp"
 
 namespace underlap::model {
 
-/// Indices of one layer's weights. Shapes [out features, in features]; H hidden, A heads, G key/value heads, D head
-/// size, F feed-forward.
+/// Indices of one layer's weights. Shapes [out features, in features] of this rank's part; see Shape for the letters.
 struct LayerParameters {
   std::int32_t attention_norm = 0;  ///< [1, H]
   std::int32_t qkv = 0;             ///< [(A + 2 G) D, H]: all queries, then keys, then values
@@ -20,19 +20,32 @@ struct LayerParameters {
   std::int32_t fc2 = 0;             ///< [H, F]
 };
 
-/// All weights of a model, in the order of the forward pass.
-struct ModelParameters {
-  std::vector<dp::Parameter> all;
-  std::int32_t word_embedding = 0;      ///< [V, H]
-  std::int32_t position_embedding = 0;  ///< [S, H]
-  std::vector<LayerParameters> layers;
-  std::int32_t final_norm = 0;  ///< [1, H]
-  std::int32_t head = 0;        ///< [V, H]; the word embedding itself where it is tied
+/// Rows of this rank's part of a weight, and where in the whole weight they come from.
+struct WeightBlock {
+  std::int64_t row = 0;         ///< first row of the part
+  std::int64_t rows = 0;        ///< rows of the block
+  std::int64_t whole_cols = 0;  ///< columns of the whole weight
+  std::int64_t first = 0;       ///< element of the whole weight at (row, 0) of the part, counted row-major
 };
 
-ModelParameters list_parameters(const plan::ModelConfig& model);
+/// The weights of a stretch of a model on one rank, in the order of the forward pass. An index of what the stretch does
+/// not have is -1.
+struct ModelParameters {
+  std::vector<dp::Parameter> all;
+  std::vector<std::vector<WeightBlock>> blocks;  ///< by parameter: its rows from the first to the last
+  std::int32_t word_embedding = -1;              ///< [V, H]
+  std::int32_t position_embedding = -1;          ///< [S, H], on every rank alike
+  std::vector<LayerParameters> layers;
+  std::int32_t final_norm = -1;  ///< [1, H], on every rank alike, as the other norms
+  std::int32_t head = -1;        ///< [V, H]; the word embedding itself where it is tied and in the same stretch
+};
 
-/// Columns that fc1 writes: gate and up with SwiGLU.
-std::int64_t fc1_features(const plan::ModelConfig& model);
+/// Which part of each weight a rank of a tensor-parallel group holds: rows of qkv and fc1 (of each of their parts),
+/// columns of proj and fc2, rows of the embedding and the head; norms and positions whole.
+/// Source: Shoeybi et al. 2019, section 3.
+ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor = {});
+
+/// The same of a stretch alone. A tied head that lies apart from the embedding is a copy of it.
+ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor, const Stretch& stretch);
 
 }  // namespace underlap::model

@@ -26,6 +26,11 @@ struct Weights {
   void before_use(std::initializer_list<std::int32_t> parameters) const { gather->before_use(parameters); }
   /// The weight where it was gathered before.
   View weight(std::int32_t parameter) const { return buffers->weight(parameter); }
+  /// Of a weight that is gathered in fp8; of others an empty view.
+  View inverse_scale(std::int32_t parameter) const {
+    const bool is_fp8 = buffers->parameters[static_cast<std::size_t>(parameter)].is_fp8;
+    return is_fp8 ? buffers->inverse_scale(parameter) : View{};
+  }
   View main_grad(std::int32_t parameter) const { return buffers->main_grad(parameter); }
 
   /// To be called once the operation that makes a wgrad of `parameters` is enqueued.

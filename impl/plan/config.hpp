@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "impl/plan/tensor_overlap.hpp"
 
 namespace underlap::plan {
 
@@ -33,8 +37,33 @@ struct ParallelConfig {
   std::int32_t data_parallel_size = 1;
   bool sequence_parallel = false;
 
-  std::int32_t world_size() const {
-    return tensor_model_parallel_size * pipeline_model_parallel_size * context_parallel_size * data_parallel_size;
+  /// Ranks of one pipeline stage; their numbers follow each other.
+  std::int32_t stage_size() const { return tensor_model_parallel_size * context_parallel_size * data_parallel_size; }
+  std::int32_t world_size() const { return stage_size() * pipeline_model_parallel_size; }
+};
+
+/// How pipeline stages exchange activations and their gradients.
+struct PipelineConfig {
+  bool overlap_p2p_comm = false;                        ///< exchanges run beside compute
+  bool batch_p2p_comm = true;                           ///< what is sent and received at one time is one group
+  bool batch_p2p_sync = true;                           ///< the host waits for the device behind every such group
+  bool overlap_p2p_comm_warmup_flush = false;           ///< also while the pipeline fills and drains
+  std::int64_t microbatch_group_size_per_vp_stage = 1;  ///< microbatches that a chunk takes in a row
+  bool deallocate_pipeline_outputs = true;              ///< an output is freed once it is sent: compute waits for that
+  bool defer_embedding_wgrad_compute = false;           ///< the head's wgrad waits for the drain of the pipeline
+  std::int64_t wgrad_deferral_limit = 0;                ///< microbatches that may wait; 0: all
+};
+
+/// How a context-parallel group shares attention.
+enum class CpCommType : std::uint8_t { p2p, all_gather, a2a, a2a_p2p };
+
+struct ContextConfig {
+  std::vector<CpCommType> cp_comm_type{CpCommType::p2p};  ///< by layer; one entry: of all layers
+  /// Ranks of the all-to-all, which lie next to each other, and of the ring around them. nullopt but with a2a_p2p.
+  std::optional<std::array<std::int32_t, 2>> hierarchical_context_parallel_sizes;
+
+  CpCommType of_layer(std::int32_t layer) const {
+    return cp_comm_type.size() == 1 ? cp_comm_type.front() : cp_comm_type.at(static_cast<std::size_t>(layer));
   }
 };
 
@@ -53,6 +82,9 @@ struct DdpConfig {
   bool grad_reduce_in_fp32 = true;
   bool reduce_scatter_with_fp32_accumulation = false;
   bool pad_buckets_for_high_nccl_busbw = false;
+  bool align_param_gather = false;  ///< all stages start a chunk's gather at the same place of the schedule
+  bool align_grad_reduce = true;    ///< all stages start a chunk's reduction at the same place of the schedule
+  std::int32_t num_distributed_optimizer_instances = 1;  ///< groups that the shards of one optimizer are spread over
 };
 
 /// What of the precision recipe is not in DdpConfig already.
@@ -67,14 +99,21 @@ struct OptimizerConfig {
   double adam_beta2 = 0.95;
   double adam_eps = 1e-8;
   double weight_decay = 0.0;
-  double clip_grad = 0.0;  ///< bound of the gradient norm; 0: no clipping
+  double clip_grad = 0.0;                                 ///< bound of the gradient norm; 0: no clipping
+  bool overlap_param_gather_with_optimizer_step = false;  ///< the first chunk is gathered while the others are updated
 };
 
 /// Knobs of our own, off by default.
 struct Extensions {
   std::int32_t param_gather_prefetch = 1;  ///< buckets in flight beyond the one that is waited for
   bool separate_gather_communicator = false;
-  std::string reduce_accumulator = "wire";  ///< "wire" or "fp32": type of the partial sums inside a reduction
+  std::string reduce_accumulator = "wire";        ///< "wire" or "fp32": type of the partial sums inside a reduction
+  std::string tp_ring_transport = "copy_engine";  ///< "copy_engine", as userbuffers, or "nccl": sends and receives
+  bool tp_async_collectives = true;               ///< false: without userbuffers every TP collective is waited for
+  bool cp_overlap = true;                         ///< false: every transfer of context parallelism is waited for
+  bool release_by_event = false;                ///< a sent output is freed by an event instead of by compute's waiting
+  bool overlap_without_virtual_stages = false;  ///< overlap_p2p_comm with the plain 1F1B schedule
+  bool bucket_every_stage = false;              ///< every chunk of every stage is cut into buckets
 };
 
 /// What of the launch environment changes how long things take. plan_environment() fills it by its rules.
@@ -113,6 +152,7 @@ struct RunConfig {
   std::optional<std::int64_t> gpus_per_node;  ///< sim; nullopt: as the hardware file says
   bool numerics = false;                      ///< sim: values are computed in virtual time
   double jitter_pct = 0;                      ///< sim: each duration is varied by up to so much, seeded by `seed`
+  bool fold = true;  ///< sim: of ranks whose programs are equal one is played for all, and it stands for the others
 };
 
 /// What is in effect: every automatic rule and gate has been applied.
@@ -120,7 +160,10 @@ struct Config {
   ModelConfig model;
   ParallelConfig parallel;
   TrainConfig train;
+  PipelineConfig pipeline;
+  ContextConfig context;
   DdpConfig ddp;
+  TensorOverlap tensor_overlap;
   MixedPrecisionConfig mixed_precision;
   OptimizerConfig optimizer;
   Extensions extensions;

@@ -7,21 +7,23 @@
 #include <nlohmann/json.hpp>
 
 #include "impl/plan/resolution.hpp"
+#include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
 namespace {
 
 constexpr std::string_view kType = "model.cp_comm_type";
 constexpr std::string_view kGroups = "model.hierarchical_context_parallel_sizes";
-constexpr std::array<std::string_view, 4> kTypes = {"p2p", "all_gather", "a2a", "a2a+p2p"};
+constexpr std::string_view kCp = "model.context_parallel_size";
+constexpr EnumNames<CpCommType, 4> kTypeNames{{"p2p", "all_gather", "a2a", "a2a+p2p"}};
 
 nlohmann::json tree_of(const Resolution& r, std::string_view path) {
-  return nlohmann::json::parse(to_json_text(r.settings[path].value));
+  return r.settings.given(path) ? nlohmann::json::parse(to_json_text(r.settings[path].value)) : nlohmann::json();
 }
 
-/// The exchanges in use; a wrong one is reported and left out.
-std::vector<std::string> exchanges(Resolution& r) {
-  if (!r.settings.given(kType)) return {"p2p"};
+/// One exchange for all layers, or one for each; a wrong one is reported and left out.
+void read_types(Resolution& r) {
+  if (!r.settings.given(kType)) return;
   nlohmann::json types = tree_of(r, kType);
   const std::int64_t layers = r.config().model.num_layers;
   if (!types.is_array())
@@ -30,47 +32,61 @@ std::vector<std::string> exchanges(Resolution& r) {
     r.error({kType}, fmt::format("cp_comm_type lists {} layers, but num_layers is {}; list each layer, or write one "
                                  "word for all",
                                  types.size(), layers));
-  std::vector<std::string> known;
+  std::vector<CpCommType> known;
   for (const auto& type : types) {
-    const std::string word = type.is_string() ? type.get<std::string>() : "";
-    if (std::find(kTypes.begin(), kTypes.end(), word) != kTypes.end())
-      known.push_back(word);
+    if (const auto found = kTypeNames.find(type.is_string() ? type.get<std::string>() : ""))
+      known.push_back(*found);
     else
       r.error({kType}, fmt::format("cp_comm_type must be one of {}, or a list of them with one for each layer",
-                                   fmt::join(kTypes, ", ")));
+                                   fmt::join(kTypeNames.names, ", ")));
   }
-  return known;
+  if (!known.empty()) r.config().context.cp_comm_type = std::move(known);
 }
 
-/// Ranks of the all-to-all group inside a2a+p2p; 0 where they cannot be read.
-std::int64_t check_groups(Resolution& r) {
-  const nlohmann::json sizes = r.settings.given(kGroups) ? tree_of(r, kGroups) : nlohmann::json();
+bool uses(const Resolution& r, CpCommType type) {
+  const auto& types = r.plan.config.context.cp_comm_type;
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+/// Megatron-LM checks the sizes wherever they are given.
+void read_groups(Resolution& r) {
+  const bool needed = uses(r, CpCommType::a2a_p2p);
+  const nlohmann::json sizes = tree_of(r, kGroups);
   const std::int64_t cp = r.config().parallel.context_parallel_size;
   const auto is_size = [&](const auto& size) { return size.is_number_integer() && size >= 1 && size <= cp; };
-  if (sizes.is_array() && sizes.size() == 2 && std::all_of(sizes.begin(), sizes.end(), is_size) &&
-      sizes[0].get<std::int64_t>() * sizes[1].get<std::int64_t>() == cp)
-    return sizes[0].get<std::int64_t>();
-  r.error({kGroups, kType}, fmt::format("a2a+p2p needs hierarchical_context_parallel_sizes: two sizes whose product is "
-                                        "context_parallel_size ({})",
-                                        cp));
-  return 0;
+  const bool fits = sizes.is_array() && sizes.size() == 2 && std::all_of(sizes.begin(), sizes.end(), is_size) &&
+                    sizes[0].get<std::int64_t>() * sizes[1].get<std::int64_t>() == cp;
+  if ((needed || r.settings.given(kGroups)) && !fits)
+    r.error({kGroups, kType}, fmt::format("{} needs hierarchical_context_parallel_sizes: two sizes whose product is "
+                                          "context_parallel_size ({})",
+                                          kTypeNames[CpCommType::a2a_p2p], cp));
+  else if (needed)
+    r.config().context.hierarchical_context_parallel_sizes = sizes.get<std::array<std::int32_t, 2>>();
+  else
+    r.tell_no_effect(kGroups, fmt::format("no layer's cp_comm_type is {}", kTypeNames[CpCommType::a2a_p2p]));
+}
+
+/// The heads of a rank are dealt out to the ranks of an all-to-all. Query heads divide where these do.
+void check_heads(Resolution& r) {
+  const Config& c = r.config();
+  const auto& groups = c.context.hierarchical_context_parallel_sizes;
+  const std::int64_t split = uses(r, CpCommType::a2a) ? c.parallel.context_parallel_size : groups ? (*groups)[0] : 1;
+  const std::int64_t heads =
+      std::max<std::int64_t>(1, c.model.num_query_groups / c.parallel.tensor_model_parallel_size);
+  if (c.model.num_query_groups > 0 && heads % split != 0)
+    r.error({kType, kCp},
+            fmt::format("all-to-all splits the key and value heads of a TP rank ({}) over {} ranks; choose p2p, "
+                        "or sizes that divide",
+                        heads, split));
 }
 
 }  // namespace
 
-void check_context_parallelism(Resolution& r) {
-  const std::int64_t cp = r.config().parallel.context_parallel_size;
-  const auto types = exchanges(r);
-  if (cp < 2) return;
-  const auto uses = [&](std::string_view type) { return std::find(types.begin(), types.end(), type) != types.end(); };
-  const std::int64_t inner = uses("a2a+p2p") ? check_groups(r) : 0;
-  const std::int64_t split = uses("a2a") ? cp : inner;
-  const std::int64_t heads = r.config().model.num_query_groups / r.config().parallel.tensor_model_parallel_size;
-  if (split > 1 && heads % split != 0)
-    r.error({kType},
-            fmt::format("all-to-all splits the key and value heads of a TP rank ({}) over {} ranks; choose p2p, "
-                        "or sizes that divide",
-                        heads, split));
+void apply_cp_rules(Resolution& r) {
+  read_types(r);
+  if (!in_scope(Scope::cp, r)) return;
+  read_groups(r);
+  check_heads(r);
 }
 
 }  // namespace underlap::plan

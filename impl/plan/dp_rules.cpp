@@ -30,6 +30,12 @@ bool skipped_with_the_rules(const Resolution& r, std::string_view path) {
   return r.settings.given(path) && r.settings[path].spelling.starts_with("comm_overlap.");
 }
 
+/// Context-parallel ranks share the gradients as well, but Bridge looks at the data-parallel size alone.
+std::string why_off_on_one_rank(const Resolution& r) {
+  if (!in_scope(Scope::dp, r)) return "data_parallel_size is 1; there is no other rank to exchange with";
+  return "data_parallel_size is 1: Megatron-Bridge switches it off, though context-parallel ranks share the gradients";
+}
+
 /// Decides `path`: `automatic` is Bridge's value above one rank, `off` what one rank and Megatron Core's default give.
 Decision decide_dp_knob(const Resolution& r, std::string_view path, const std::string& automatic,
                         const std::string& off, const std::string& core_default) {
@@ -46,7 +52,7 @@ Decision decide_dp_knob(const Resolution& r, std::string_view path, const std::s
                         no_rules)};
   }
   if (one_rank(r)) {
-    const std::string why = "data_parallel_size is 1; there is no other rank to exchange with";
+    const std::string why = why_off_on_one_rank(r);
     if (given && requested != off) return {off, "gate", why};
     return {off, given ? "user" : "auto", why};
   }
@@ -79,6 +85,9 @@ void decide_bucket(Resolution& r) {
     decision.reason += fmt::format("; no effect: {}", why);
     r.notice({kBucket, kGrads, kParams}, fmt::format("bucket_size has no effect: {}", why));
     bucket.reset();
+  } else if (bucket && r.config().optimizer.overlap_param_gather_with_optimizer_step) {
+    decision.reason += "; no effect: overlap_param_gather_with_optimizer_step leaves one bucket a chunk";
+    bucket.reset();
   }
   r.decide(kBucket, std::move(decision));
 }
@@ -103,6 +112,25 @@ void decide_fp32_accumulation(Resolution& r) {
                    "mixed_precision.grad_reduce_in_fp32 to false to send bf16"});
 }
 
+/// Each instance shards a whole optimizer state over its ranks; gradients are summed over instances besides.
+void check_instances(Resolution& r) {
+  constexpr std::string_view kPath = "ddp.num_distributed_optimizer_instances";
+  const DdpConfig& ddp = r.config().ddp;
+  const ParallelConfig& p = r.config().parallel;
+  const std::int64_t ranks = std::int64_t{p.data_parallel_size} * p.context_parallel_size;
+  const std::int32_t instances = ddp.num_distributed_optimizer_instances;
+  if (instances < 2) return;
+  if (ranks % instances != 0)
+    r.error({kPath}, fmt::format("{} is {}, which does not divide data_parallel_size * context_parallel_size ({}); set "
+                                 "it to a divisor",
+                                 kPath, instances, ranks));
+  if (!ddp.use_distributed_optimizer) r.error({kPath}, fmt::format("{} needs ddp.use_distributed_optimizer", kPath));
+  if (ddp.reduce_scatter_with_fp32_accumulation)
+    r.error({kPath}, fmt::format("{} above 1 and ddp.reduce_scatter_with_fp32_accumulation exclude each other; keep "
+                                 "one of them",
+                                 kPath));
+}
+
 }  // namespace
 
 void apply_dp_rules(Resolution& r) {
@@ -113,6 +141,7 @@ void apply_dp_rules(Resolution& r) {
   decide_bucket(r);
   decide_fp32_accumulation(r);
   check_contradictions(r);
+  check_instances(r);
 }
 
 }  // namespace underlap::plan

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <unordered_map>
 
@@ -144,12 +145,13 @@ void check_disjoint(const std::vector<Axis>& axes, Problems& problems) {
   }
 }
 
-bool fits(const std::vector<Axis>& axes, Place place, Problems& problems) {
+/// before  cells of the products that stand before this one
+bool fits(const std::vector<Axis>& axes, std::size_t before, Place place, Problems& problems) {
   std::size_t cells = 1;
   for (const Axis& axis : axes) cells = std::min(cells * axis.choices.size(), kMostCells + 1);
-  if (cells > kMostCells)
+  if (before + cells > kMostCells)
     problems.add(place, fmt::format("the matrix has more than {} cells; remove an axis or values", kMostCells));
-  return cells <= kMostCells;
+  return before + cells <= kMostCells;
 }
 
 /// Short names of the axes: the last component, or the whole path where two axes end alike.
@@ -163,6 +165,30 @@ std::vector<std::string> axis_labels(const std::vector<Axis>& axes) {
   return labels;
 }
 
+/// Choices of the axes for one cell: a knob before the settings beneath it, whatever the order that they stand in.
+std::vector<Assignment> assignments_of(const std::vector<Axis>& axes, const std::vector<std::size_t>& chosen) {
+  std::vector<Assignment> all;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto& own = axes[i].choices[chosen[i]].assignments;
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  const auto depth = [](const Assignment& a) { return std::ranges::count(rows()[row_index(a.path)].path, '.'); };
+  std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return depth(a) < depth(b); });
+  return all;
+}
+
+/// A setting of the file that is gone since an axis replaced the knob above it.
+void tell_of_dropped(CellRequest& cell, const Settings& base, const Assignment& whole, const Problems& problems) {
+  const std::string beneath = fmt::format("{}.", rows()[row_index(whole.path)].path);
+  for (std::size_t i = 0; i < rows().size(); ++i) {
+    const std::string_view path = rows()[i].path;
+    if (path.starts_with(beneath) && base.given(path) && !cell.settings.given(path) && !cell.settings.invalid(path))
+      cell.settings.notices.emplace_back(
+          whole.place, fmt::format("{}, set at {}, is dropped: the matrix sets all of {}; write it in the matrix too",
+                                   path, problems.text(base[i].place), whole.path));
+  }
+}
+
 CellRequest make_cell(const std::vector<Axis>& axes, const std::vector<std::string>& labels,
                       const std::vector<std::size_t>& chosen, const Settings& base, Problems& problems) {
   CellRequest cell{"", {}, base};
@@ -171,8 +197,10 @@ CellRequest make_cell(const std::vector<Axis>& axes, const std::vector<std::stri
     cell.name += i == 0 ? "" : " ";
     cell.name += axes[i].is_path ? fmt::format("{}={}", labels[i], choice.name) : choice.name;
     cell.values.emplace_back(labels[i], choice.name);
-    for (const Assignment& a : choice.assignments) override_setting(cell.settings, a.path, a.place, *a.value, problems);
   }
+  const auto assignments = assignments_of(axes, chosen);
+  for (const Assignment& a : assignments) override_setting(cell.settings, a.path, a.place, *a.value, problems);
+  for (const Assignment& a : assignments) tell_of_dropped(cell, base, a, problems);
   return cell;
 }
 
@@ -193,6 +221,14 @@ void check_distinct(const std::vector<CellRequest>& cells, Place place, Problems
                                       in_quotes(first->second->name), in_quotes(cell.name)));
 }
 
+/// Cells of one product have names of their own; those of two may not.
+void check_cell_names(const std::vector<CellRequest>& cells, Place place, Problems& problems) {
+  std::set<std::string_view> seen;
+  for (const CellRequest& cell : cells)
+    if (!seen.insert(cell.name).second)
+      problems.add(place, fmt::format("two cells are named {}; rename a set of one of them", in_quotes(cell.name)));
+}
+
 std::vector<CellRequest> multiply_out(const std::vector<Axis>& axes, const Settings& base, Problems& problems) {
   std::vector<CellRequest> cells;
   const auto labels = axis_labels(axes);
@@ -202,16 +238,36 @@ std::vector<CellRequest> multiply_out(const std::vector<Axis>& axes, const Setti
   return cells;
 }
 
-std::vector<CellRequest> expand_axes(const Node& matrix, const Settings& base, Problems& problems) {
+/// The cells of one product; `before` of others stand before them.
+std::vector<CellRequest> expand_product(const Node& matrix, std::size_t before, const Settings& base,
+                                        Problems& problems) {
+  if (matrix.kind != Node::Kind::mapping) {
+    problems.add(matrix.place,
+                 fmt::format("matrix must be a mapping of axes, or a list of such mappings, not {}", describe(matrix)));
+    return {};
+  }
   AxisReader reader(problems);
   std::vector<Axis> axes;
   for (const Entry& entry : matrix.entries) axes.push_back(reader.read(entry));
   check_disjoint(axes, problems);
-  if (!fits(axes, matrix.place, problems)) return {};
+  if (!fits(axes, before, matrix.place, problems)) return {};
   if (std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.choices.empty(); })) return {};
   if (axes.empty()) return {{"cell", {}, base}};
-  auto cells = multiply_out(axes, base, problems);
-  if (problems.empty()) check_distinct(cells, matrix.place, problems);  // values that cannot be read look alike
+  return multiply_out(axes, base, problems);
+}
+
+std::vector<CellRequest> expand_products(const Node& matrix, const Settings& base, Problems& problems) {
+  std::vector<const Node*> products{&matrix};
+  if (matrix.kind == Node::Kind::sequence && !matrix.items.empty())
+    products = {matrix.items.begin(), matrix.items.end()};
+  std::vector<CellRequest> cells;
+  for (const Node* product : products) {
+    auto more = expand_product(*product, cells.size(), base, problems);
+    std::move(more.begin(), more.end(), std::back_inserter(cells));
+  }
+  if (!problems.empty()) return cells;  // values that cannot be read look alike
+  check_distinct(cells, matrix.place, problems);
+  check_cell_names(cells, matrix.place, problems);
   return cells;
 }
 
@@ -219,12 +275,8 @@ std::vector<CellRequest> expand_axes(const Node& matrix, const Settings& base, P
 
 std::vector<CellRequest> expand_matrix(const Node* matrix, const Settings& base, Problems& problems) {
   if (matrix == nullptr || matrix->kind == Node::Kind::null) return {{"cell", {}, base}};
-  if (matrix->kind != Node::Kind::mapping) {
-    problems.add(matrix->place, fmt::format("matrix must be a mapping of axes, not {}", describe(*matrix)));
-    return {};
-  }
   Problems own = problems.fresh();
-  auto cells = expand_axes(*matrix, base, own);
+  auto cells = expand_products(*matrix, base, own);
   problems.merge(own);
   return cells;
 }

@@ -1,22 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peak memory of one rank, from shapes. With H hidden, F ffn, K = H * groups / heads, V vocabulary, L layers, T tokens
-// of a microbatch on this rank (micro_batch_size * seq_length / cp), and U = 2 for a gated activation, else 1:
-//   layer       H (H + 2 K) + H H + (U + 1) H F + 2 H parameters (qkv, projection, fc1 and fc2, two norms)
-//   stage       L / pp layers, the embedding V H on the first, head V H (unless tied) and norm H on the last; / tp
-//   gradients   2 or 4 bytes each, whole;  optimizer  12 bytes each, / dp with the distributed optimizer
-//   activations (4 H + 2 K + (U + 1) F) * 2 bytes a token and layer (inputs of the GEMMs, the norms and attention,
-//   whose
-//               scores are recomputed), / tp, times the microbatches in flight (pp of them in 1F1B), and 6 V a token
-//               for the logits and their gradient.
+// Peak memory of one rank, from shapes. With H hidden, F ffn, K = H * groups / heads, V vocabulary, L layers, n TP
+// ranks, c CP ranks, p stages of v chunks, T tokens of a microbatch on this rank (micro_batch_size * seq_length / c),
+// s = n with sequence_parallel, else 1, and U = 2 for a gated activation, else 1:
+//   layer       (H (H + 2 K) + H H + (U + 1) H F) / n + 2 H parameters (qkv, projection, fc1 and fc2; two norms)
+//   stage       L / p layers, the embedding V H / n on the first, head V H / n (unless tied on one stage) and norm H on
+//               the last
+//   gradients   2 or 4 bytes each, whole;  optimizer  12 bytes each, with the distributed optimizer over the ranks of
+//               one instance: dp c / num_distributed_optimizer_instances
+//   activations (4 H / s + (2 H + 2 K + (U + 1) F) / n) * 2 bytes a token and layer (inputs and outputs of the norms;
+//               inputs and outputs of the GEMMs and of attention, whose scores are recomputed), for each chunk of
+//               L / (p v) layers whose forward ran and whose backward did not: one more than the warm-up of the
+//               schedule, which is p - 1 - stage, with virtual stages or overlap 2 (p - 1 - stage) + (v - 1) group; and
+//               on the last stage 6 V / n a token for the logits and their gradient, and 2 H / s + 2 V / n for each
+//               microbatch whose weight gradient of the head is put off
+//   userbuffers T H * 2 bytes, or 1 with fp8_buf, for each slot in userbuffers: allocated once, and (2 n - 1) / n of it
+//               for a ring that reduces. Where the first and last layers are bf16 under an fp8 recipe, bf16 buffers
+//               besides.
+//   exchange    between stages T H / s * 2 bytes for each message: what is received ahead in each direction (one; with
+//               virtual stages group - p + 2) and what is sent in each (one; every output in flight where
+//               deallocate_pipeline_outputs is false). Inside attention, with KV = T 2 K / n * 2 bytes: for a ring of m
+//               ranks m - 1 further KV in forward, or two of KV and its gradient in backward; for all_gather the KV of
+//               c ranks and its gradient; for all-to-all q, k, v and the output once more.
+// The stage that needs most is the first or the last: those between hold fewer parameters than both and fewer
+// microbatches than the first.
 #include <algorithm>
+#include <array>
 
 #include "impl/plan/resolution.hpp"
+#include "impl/plan/tensor_slots.hpp"
 
 namespace underlap::plan {
 namespace {
 
-/// Doubles: products of absurd but permitted sizes leave 64 bits.
-std::int64_t to_bytes(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 9e18)); }
+/// Doubles: products of absurd but permitted sizes leave 64 bits. A limit that the sum of all members stays within.
+std::int64_t to_bytes(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 1e18)); }
 
 struct Shape {
   double hidden, ffn, kv, vocab, layers, up;
@@ -29,18 +46,122 @@ struct Shape {
         layers(double(m.num_layers)),
         up(m.activation == Activation::swiglu ? 2 : 1) {}
 
-  double layer_parameters() const {
-    return hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn + 2 * hidden;
+  double layer_parameters(double tp) const {
+    return (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn) / tp + 2 * hidden;
   }
-  double activations_per_token() const { return 2 * (4 * hidden + 2 * kv + (up + 1) * ffn); }
+  double activations_per_token(double tp, double sequence_ranks) const {
+    return 2 * (4 * hidden / sequence_ranks + (2 * hidden + 2 * kv + (up + 1) * ffn) / tp);
+  }
 };
 
-/// Parameters of the largest pipeline stage before TP splits it.
-double stage_parameters(const Shape& shape, bool tied, double stages) {
-  const double table = shape.vocab * shape.hidden;
-  const double layers = shape.layers / stages * shape.layer_parameters();
-  const double last = (tied && stages == 1 ? 0 : table) + shape.hidden;
-  return stages == 1 ? layers + table + last : layers + std::max(table, last);
+/// Where a rank stands in the pipeline.
+struct Stage {
+  double index, stages, chunks;
+  bool is_first() const { return index == 0; }
+  bool is_last() const { return index == stages - 1; }
+};
+
+/// Parameters of one TP rank.
+double stage_parameters(const Shape& shape, bool tied, const Stage& stage, double tp) {
+  const double table = shape.vocab * shape.hidden / tp;
+  const bool has_own_head = stage.is_last() && !(tied && stage.stages == 1);
+  return shape.layers / stage.stages * shape.layer_parameters(tp) + (stage.is_first() ? table : 0) +
+         (has_own_head ? table : 0) + (stage.is_last() ? shape.hidden : 0);
+}
+
+/// Chunks whose forward ran and whose backward did not, at most.
+double chunks_in_flight(const Config& c, const Stage& stage) {
+  const double behind = stage.stages - 1 - stage.index;
+  const double per_stage = stage.chunks > 1 || c.pipeline.overlap_p2p_comm ? 2 : 1;
+  const double warmup = per_stage * behind + (stage.chunks - 1) * double(c.pipeline.microbatch_group_size_per_vp_stage);
+  return std::min(warmup + 1, double(c.train.num_microbatches) * stage.chunks);
+}
+
+/// Microbatches that keep what the head's weight gradient is made of.
+double wgrads_put_off(const Config& c) {
+  const PipelineConfig& p = c.pipeline;
+  if (!p.defer_embedding_wgrad_compute) return 0;
+  const std::int64_t limit = p.wgrad_deferral_limit > 0 ? p.wgrad_deferral_limit : c.train.num_microbatches;
+  return double(std::min(limit, c.train.num_microbatches));
+}
+
+bool in_userbuffers(TensorMethod method) { return method == TensorMethod::bulk || splits_gemm(method); }
+
+/// Whole buffers of one byte a value that a slot holds.
+double buffer_bytes(TensorSlot slot, const TensorSlotOverlap& overlap, bool has_bf16_layers, double tp) {
+  const TensorSlotKind kind = kind_of(slot);
+  const bool reduces = kind == TensorSlotKind::gemm_scatter || kind == TensorSlotKind::column_dgrad;
+  const double size = overlap.method == TensorMethod::ring_exchange && reduces ? (2 * tp - 1) / tp : 1;
+  return size * ((overlap.fp8_buf ? 1 : 2) + (has_bf16_layers ? 2 : 0));
+}
+
+double userbuffers_bytes(const Config& c, double tokens) {
+  const bool has_bf16_layers = c.mixed_precision.recipe.find("current_scaling") != std::string::npos;
+  double bytes = 0;
+  for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
+    const TensorSlotOverlap& overlap = c.tensor_overlap.slots[i];
+    if (in_userbuffers(overlap.method))
+      bytes +=
+          buffer_bytes(static_cast<TensorSlot>(i), overlap, has_bf16_layers, c.parallel.tensor_model_parallel_size);
+  }
+  return bytes * tokens * double(c.model.hidden_size);
+}
+
+/// Messages between stages that a rank holds at once.
+double messages(const Config& c, const Stage& stage, double in_flight) {
+  if (stage.stages == 1) return 0;
+  const bool is_interleaved = stage.chunks > 1;
+  const double ahead = is_interleaved ? double(c.pipeline.microbatch_group_size_per_vp_stage) - stage.stages + 2 : 1;
+  const double outputs = c.pipeline.deallocate_pipeline_outputs ? 1 : in_flight;
+  const bool sends_outputs = is_interleaved || !stage.is_last();
+  const bool sends_gradients = is_interleaved || !stage.is_first();
+  return (sends_outputs ? outputs + ahead : 0) + (sends_gradients ? 1 + ahead : 0);
+}
+
+double ring_bytes(double kv, double ranks) { return ranks > 1 ? std::max(ranks - 1, 4.0) * kv : 0; }
+
+/// What attention sends and receives in the layer that needs most.
+double attention_exchange_bytes(const Config& c, const Shape& shape, double tokens, double tp) {
+  const double ranks = c.parallel.context_parallel_size;
+  if (ranks == 1) return 0;
+  const double kv = tokens * 2 * shape.kv / tp * 2;
+  const double regrouped = tokens * 2 * (shape.hidden + shape.kv) / tp * 2;
+  double most = 0;
+  for (const CpCommType type : c.context.cp_comm_type) switch (type) {
+      case CpCommType::p2p: most = std::max(most, ring_bytes(kv, ranks)); break;
+      case CpCommType::all_gather: most = std::max(most, 2 * ranks * kv); break;
+      case CpCommType::a2a: most = std::max(most, regrouped); break;
+      case CpCommType::a2a_p2p:
+        most = std::max(most, regrouped + ring_bytes(kv, c.context.hierarchical_context_parallel_sizes.value_or(
+                                                             std::array<std::int32_t, 2>{1, 1})[1]));
+        break;
+    }
+  return most;
+}
+
+PeakMemory memory_of(const Config& c, const Stage& stage) {
+  const Shape shape(c.model);
+  const double tp = c.parallel.tensor_model_parallel_size;
+  const double cp = c.parallel.context_parallel_size;
+  const double parameters = stage_parameters(shape, c.model.share_embeddings_and_output_weights, stage, tp);
+  const double shards = c.ddp.use_distributed_optimizer
+                            ? c.parallel.data_parallel_size * cp / c.ddp.num_distributed_optimizer_instances
+                            : 1;
+  const double tokens = double(c.train.micro_batch_size) * double(c.model.seq_length) / cp;
+  const double sequence_ranks = c.parallel.sequence_parallel ? tp : 1;
+  const double in_flight = chunks_in_flight(c, stage);
+  const double layers = shape.layers / (stage.stages * stage.chunks);
+  const double put_off = wgrads_put_off(c) * 2 * (shape.hidden / sequence_ranks + shape.vocab / tp);
+  const double head = stage.is_last() ? 6 * shape.vocab / tp + put_off : 0;
+  PeakMemory peak;
+  peak.parameters = to_bytes(2 * parameters);
+  peak.gradients = to_bytes((c.ddp.grad_reduce_in_fp32 ? 4 : 2) * parameters);
+  peak.optimizer = to_bytes(12 * parameters / std::max(shards, 1.0));
+  peak.activations = to_bytes(tokens * (in_flight * layers * shape.activations_per_token(tp, sequence_ranks) + head));
+  peak.userbuffers = to_bytes(userbuffers_bytes(c, tokens));
+  peak.exchange = to_bytes(messages(c, stage, in_flight) * tokens * shape.hidden / sequence_ranks * 2 +
+                           attention_exchange_bytes(c, shape, tokens, tp));
+  return peak;
 }
 
 }  // namespace
@@ -48,20 +169,11 @@ double stage_parameters(const Shape& shape, bool tied, double stages) {
 void predict_memory(Resolution& r) {
   const Config& c = r.config();
   if (c.model.num_attention_heads <= 0) return;
-  const Shape shape(c.model);
-  const double tp = c.parallel.tensor_model_parallel_size;
-  const double pp = c.parallel.pipeline_model_parallel_size;
-  const double parameters = stage_parameters(shape, c.model.share_embeddings_and_output_weights, pp) / tp;
-  const double shards = c.ddp.use_distributed_optimizer ? c.parallel.data_parallel_size : 1;
-  const double tokens =
-      double(c.train.micro_batch_size) * double(c.model.seq_length) / c.parallel.context_parallel_size;
-  const double in_flight = std::min(pp, double(c.train.num_microbatches));
-  PeakMemory& peak = r.plan.peak_memory;
-  peak.parameters = to_bytes(2 * parameters);
-  peak.gradients = to_bytes((c.ddp.grad_reduce_in_fp32 ? 4 : 2) * parameters);
-  peak.optimizer = to_bytes(12 * parameters / shards);
-  peak.activations =
-      to_bytes(tokens * (in_flight * shape.layers / pp * shape.activations_per_token() + 6 * shape.vocab) / tp);
+  const double stages = c.parallel.pipeline_model_parallel_size;
+  const double chunks = stages > 1 ? c.parallel.virtual_pipeline_model_parallel_size : 1;
+  const PeakMemory first = memory_of(c, {0, stages, chunks});
+  const PeakMemory last = memory_of(c, {stages - 1, stages, chunks});
+  r.plan.peak_memory = first.total() >= last.total() ? first : last;
 }
 
 }  // namespace underlap::plan

@@ -99,6 +99,12 @@ void check_world(Resolution& r) {
                                               kMostRanks));
 }
 
+bool has_invalid_sizes(const Resolution& r) {
+  for (const std::string_view path : {kTp, kPp, kCp, kDp})
+    if (r.settings.invalid(path)) return true;
+  return false;
+}
+
 }  // namespace
 
 void resolve_model(Resolution& r) {
@@ -114,6 +120,30 @@ void resolve_model(Resolution& r) {
   const auto near = nearest(name, {names.begin(), names.end()});
   r.error({kPreset}, fmt::format("no model preset is named {}; use one of {}{}", in_quotes(name),
                                  fmt::join(names, ", "), near.empty() ? "" : fmt::format(" (did you mean {}?)", near)));
+}
+
+// Megatron is started with a number of ranks, and data parallelism is what the model leaves of them.
+void resolve_world(Resolution& r) {
+  constexpr std::string_view kWorld = "world_size";
+  if (!r.settings.given(kWorld) || has_invalid_sizes(r)) return;
+  ParallelConfig& p = r.config().parallel;
+  const std::int64_t world = r.settings.integer(kWorld, 0);
+  const std::int64_t replica =
+      std::int64_t{p.tensor_model_parallel_size} * p.pipeline_model_parallel_size * p.context_parallel_size;
+  const std::string of_replica = fmt::format("tensor ({}) * pipeline ({}) * context ({})", p.tensor_model_parallel_size,
+                                             p.pipeline_model_parallel_size, p.context_parallel_size);
+  if (world % replica != 0)
+    return r.error({kWorld}, fmt::format("{} is {}, which {} parallel sizes do not divide; make it a multiple of {}",
+                                         kWorld, world, of_replica, replica));
+  if (r.settings.given(kDp) && world != replica * p.data_parallel_size)
+    return r.error({kWorld},
+                   fmt::format("{} is {}, but {} * data ({}) parallel sizes make {} ranks; make them agree, "
+                               "or leave {} out",
+                               kWorld, world, of_replica, p.data_parallel_size, replica * p.data_parallel_size, kDp));
+  if (r.settings.given(kDp)) return;
+  p.data_parallel_size = static_cast<std::int32_t>(world / replica);
+  r.decide(kDp, {fmt::format("{}", p.data_parallel_size), "auto",
+                 fmt::format("{} is {}, {} parallel sizes make {}", kWorld, world, of_replica, replica)});
 }
 
 void check_sizes(Resolution& r) {

@@ -3,26 +3,83 @@
 #include <fmt/format.h>
 
 #include "impl/plan/resolution.hpp"
+#include "impl/plan/tensor_slots.hpp"
 
 namespace underlap::plan {
 namespace {
 
-void refuse_parallelism(Resolution& r) {
+/// Between layers every rank holds its own tokens, and key and value heads are whole on one rank.
+void refuse_tensor_parallelism(Resolution& r) {
+  constexpr std::string_view kTp = "model.tensor_model_parallel_size";
   const ParallelConfig& p = r.config().parallel;
-  const auto refuse = [&](std::string_view path, std::int32_t size) {
-    if (size > 1)
-      r.not_run({path}, fmt::format("{} is {}: TP, PP and CP are planned but not run by this version", path, size));
+  const std::int64_t groups = r.config().model.num_query_groups;
+  const std::int32_t tp = p.tensor_model_parallel_size;
+  if (tp < 2) return;
+  if (!p.sequence_parallel)
+    r.not_run(
+        {"model.sequence_parallel", kTp},
+        fmt::format("{} is {} and model.sequence_parallel is false: activations that every rank holds whole, with "
+                    "all-reduces, are planned but not run by this version; set model.sequence_parallel to true",
+                    kTp, tp));
+  if (groups % tp != 0)
+    r.not_run({"model.num_query_groups", kTp},
+              fmt::format("model.num_query_groups is {}, which {} ({}) does not divide: key and value heads that "
+                          "several ranks hold are planned but not run by this version",
+                          groups, kTp, tp));
+}
+
+/// What GPUs multiply in fp8: whole groups of 16 along the dimension that is summed over, of 8 along the others.
+void refuse_fp8_sizes(Resolution& r) {
+  constexpr std::string_view kHidden = "model.hidden_size", kTp = "model.tensor_model_parallel_size";
+  const ModelConfig& m = r.config().model;
+  const std::int64_t tp = r.config().parallel.tensor_model_parallel_size;
+  if (m.num_layers < 3 || m.num_attention_heads < 1) return;  // no layer but the first and the last
+  const auto refuse = [&](std::string_view path, std::string_view what, std::int64_t size, std::int64_t multiple) {
+    if (size % multiple != 0)
+      r.not_run({path, kTp},
+                fmt::format("{} {}: products in fp8 need a multiple of {}; change {}", size, what, multiple, path));
   };
-  refuse("model.tensor_model_parallel_size", p.tensor_model_parallel_size);
-  refuse("model.pipeline_model_parallel_size", p.pipeline_model_parallel_size);
-  refuse("model.context_parallel_size", p.context_parallel_size);
+  const std::int64_t tokens =
+      r.config().train.micro_batch_size * m.seq_length / r.config().parallel.context_parallel_size;
+  refuse("model.seq_length", "tokens of a microbatch", tokens, 16);
+  if (tp > 1) refuse("model.seq_length", "tokens of a tensor-parallel rank", tokens / tp, 8);
+  refuse(kHidden, "hidden features", m.hidden_size, 16);
+  refuse(kHidden, "attention features of a rank", m.hidden_size / tp, 16);
+  refuse("model.num_query_groups", "key and value features of a rank", 2 * m.num_query_groups * m.head_size() / tp, 16);
+  for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
+    const TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
+    if (overlap.method == TensorMethod::pipeline && overlap.num_splits > 0)
+      refuse(kTensorSlotPaths[i], "features of a slab", m.hidden_size / overlap.num_splits, 8);
+  }
+  refuse("model.ffn_hidden_size", "feed-forward features of a rank", m.ffn_hidden_size / tp, 16);
 }
 
 void refuse_choices(Resolution& r) {
   const Config& c = r.config();
-  if (c.mixed_precision.recipe != "bf16_mixed")
+  const std::string& recipe = c.mixed_precision.recipe;
+  const bool is_fp8 = recipe == "bf16_with_fp8_current_scaling_mixed";
+  if (recipe != "bf16_mixed" && !is_fp8)
     r.not_run({"mixed_precision.recipe"},
-              fmt::format("recipe {} is planned but not run by this version; bf16_mixed is", c.mixed_precision.recipe));
+              fmt::format("recipe {} is planned but not run by this version; bf16_mixed and "
+                          "bf16_with_fp8_current_scaling_mixed are",
+                          recipe));
+  // The one architecture of a plan below compute capability 8.9.
+  if (c.environment.gpu_arch == "a100" && recipe.find("fp8") != std::string::npos)
+    r.not_run({"mixed_precision.recipe", "environment.gpu_arch"},
+              fmt::format("recipe {} multiplies in fp8, and environment.gpu_arch a100 has no fp8: set one of them to "
+                          "another",
+                          recipe));
+  if (is_fp8) refuse_fp8_sizes(r);
+}
+
+void refuse_several_instances(Resolution& r) {
+  constexpr std::string_view kPath = "ddp.num_distributed_optimizer_instances";
+  const std::int32_t instances = r.config().ddp.num_distributed_optimizer_instances;
+  if (instances > 1)
+    r.not_run({kPath},
+              fmt::format("{} is {}: gradients reduced inside an instance and then over instances are planned but not "
+                          "run by this version; set it to 1",
+                          kPath, instances));
 }
 
 void refuse_known_names(Resolution& r) {
@@ -39,8 +96,9 @@ void refuse_known_names(Resolution& r) {
 }  // namespace
 
 void find_what_does_not_run(Resolution& r) {
-  refuse_parallelism(r);
+  refuse_tensor_parallelism(r);
   refuse_choices(r);
+  refuse_several_instances(r);
   refuse_known_names(r);
 }
 

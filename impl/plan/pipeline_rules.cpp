@@ -3,6 +3,8 @@
 // refuses, the plan is an error.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "impl/plan/resolution.hpp"
 
 namespace underlap::plan {
@@ -10,12 +12,25 @@ namespace {
 
 constexpr std::string_view kOverlap = "comm_overlap.overlap_p2p_comm";
 constexpr std::string_view kBatch = "comm_overlap.batch_p2p_comm";
+constexpr std::string_view kFlush = "model.overlap_p2p_comm_warmup_flush";
+constexpr std::string_view kGroup = "model.microbatch_group_size_per_vp_stage";
+constexpr std::string_view kMicrobatches = "train.num_microbatches";
 constexpr std::string_view kVpp = "model.virtual_pipeline_model_parallel_size";
 constexpr std::string_view kPp = "model.pipeline_model_parallel_size";
 constexpr std::string_view kAlign = "comm_overlap.align_param_gather";
+constexpr std::string_view kAlignReduce = "ddp.align_grad_reduce";
 constexpr std::string_view kWithStep = "comm_overlap.overlap_param_gather_with_optimizer_step";
 constexpr std::string_view kDefer = "comm_overlap.defer_embedding_wgrad_compute";
 constexpr std::string_view kLimit = "comm_overlap.wgrad_deferral_limit";
+constexpr std::string_view kWithoutStages = "extensions.overlap_without_virtual_stages";
+constexpr std::string_view kByEvent = "extensions.release_by_event";
+constexpr std::string_view kEveryStage = "extensions.bucket_every_stage";
+
+bool is_pipeline(const Resolution& r) { return r.plan.config.parallel.pipeline_model_parallel_size > 1; }
+
+bool is_interleaved(const Resolution& r) {
+  return is_pipeline(r) && r.plan.config.parallel.virtual_pipeline_model_parallel_size > 1;
+}
 
 std::string sizes(const Resolution& r) {
   const ParallelConfig& p = r.plan.config.parallel;
@@ -23,66 +38,171 @@ std::string sizes(const Resolution& r) {
                      p.pipeline_model_parallel_size, p.virtual_pipeline_model_parallel_size);
 }
 
-/// The user's value, or `automatic`. Bridge does not check the user's again.
-bool decide_flag(Resolution& r, std::string_view path, bool automatic) {
-  if (r.settings.given(path)) return r.settings.flag(path, false);
-  r.decide(path, {automatic ? "true" : "false", "auto", sizes(r)});
-  return automatic;
+/// Whether the plain 1F1B schedule is to overlap its exchanges, which Megatron's does not.
+bool overlaps_plain_schedule(const Resolution& r) {
+  return r.plan.config.extensions.overlap_without_virtual_stages && is_pipeline(r) && !is_interleaved(r);
 }
 
-void check_schedule(Resolution& r, bool overlap, bool batch) {
-  const ParallelConfig& p = r.config().parallel;
-  const bool is_interleaved = p.virtual_pipeline_model_parallel_size > 1;
-  if (p.pipeline_model_parallel_size < 2) return;
-  if (overlap && !is_interleaved)
-    r.error({kOverlap},
-            "overlap_p2p_comm needs virtual_pipeline_model_parallel_size of at least 2: the plain 1F1B "
-            "schedule refuses it");
-  if (overlap && batch)
+/// `field` keeps the user's value, which Bridge does not check again, or becomes `automatic`.
+void decide_flag(Resolution& r, std::string_view path, bool& field, bool automatic, const std::string& reason) {
+  if (r.settings.given(path)) return;
+  field = automatic;
+  r.decide(path, {automatic ? "true" : "false", "auto", reason});
+}
+
+void decide_exchanges(Resolution& r) {
+  PipelineConfig& pipeline = r.config().pipeline;
+  const bool rules = !r.settings.without_overlap_rules;
+  const bool plain = overlaps_plain_schedule(r);
+  const std::string reason = plain ? fmt::format("{} is true", kWithoutStages) : sizes(r);
+  decide_flag(r, kOverlap, pipeline.overlap_p2p_comm, plain || (rules && is_interleaved(r)), reason);
+  const bool batched = rules ? is_pipeline(r) && !is_interleaved(r) : true;
+  decide_flag(r, kBatch, pipeline.batch_p2p_comm, batched && !(plain && pipeline.overlap_p2p_comm), reason);
+}
+
+void decide_group_size(Resolution& r) {
+  auto& group = r.config().pipeline.microbatch_group_size_per_vp_stage;
+  const std::int64_t stages = r.config().parallel.pipeline_model_parallel_size;
+  if (!is_pipeline(r)) return;
+  if (!r.settings.given(kGroup)) {
+    group = stages;
+    r.decide(kGroup, {fmt::format("{}", stages), "auto", fmt::format("pipeline_model_parallel_size is {}", stages)});
+  } else if (!is_interleaved(r)) {
+    r.tell_no_effect(kGroup, "virtual_pipeline_model_parallel_size is 1");
+  }
+}
+
+/// Bridge decides it with data parallelism, and so not without the distributed optimizer. Gathers are started by the
+/// schedule of virtual stages alone, which is why Megatron-LM's command line resets it without them.
+void decide_aligned_gather(Resolution& r) {
+  DdpConfig& ddp = r.config().ddp;
+  const bool rules = !r.settings.without_overlap_rules && ddp.use_distributed_optimizer;
+  const bool automatic = rules && is_interleaved(r) && r.config().parallel.data_parallel_size > 1;
+  decide_flag(r, kAlign, ddp.align_param_gather, automatic, sizes(r));
+  const auto gate = [&](std::string reason) {
+    ddp.align_param_gather = false;
+    r.decide(kAlign, {"false", "gate", std::move(reason)});
+  };
+  if (!ddp.align_param_gather) return;
+  if (!is_pipeline(r)) r.tell_no_effect(kAlign, "pipeline_model_parallel_size is 1");
+  if (is_pipeline(r) && !is_interleaved(r))
+    return gate("virtual_pipeline_model_parallel_size is 1, and the plain 1F1B schedule starts no gathers");
+  if (is_pipeline(r) && !ddp.use_distributed_optimizer)
+    return gate("ddp.use_distributed_optimizer is false, so parameters are not gathered");
+  if (is_pipeline(r) && !ddp.overlap_param_gather) r.tell_no_effect(kAlign, "overlap_param_gather is false");
+  ddp.align_param_gather = is_pipeline(r) && ddp.overlap_param_gather;
+}
+
+void check_schedule(Resolution& r) {
+  const PipelineConfig& pipeline = r.config().pipeline;
+  if (!is_pipeline(r)) return;
+  if (pipeline.overlap_p2p_comm && !is_interleaved(r) && !overlaps_plain_schedule(r))
+    r.error({kOverlap}, fmt::format("overlap_p2p_comm needs virtual_pipeline_model_parallel_size of at least 2: the "
+                                    "plain 1F1B schedule refuses it; or set {} to true",
+                                    kWithoutStages));
+  if (pipeline.overlap_p2p_comm && pipeline.batch_p2p_comm)
     r.error({kBatch, kOverlap},
             "overlap_p2p_comm and batch_p2p_comm exclude each other: a batched exchange is waited "
             "for at once; set one of them to false");
-  if (!overlap && is_interleaved && p.pipeline_model_parallel_size == 2)
+  if (!pipeline.overlap_p2p_comm && is_interleaved(r) && r.config().parallel.pipeline_model_parallel_size == 2)
     r.error({kOverlap, kVpp}, "virtual stages without overlap_p2p_comm need pipeline_model_parallel_size above 2");
-  if (is_interleaved && r.config().train.num_microbatches % p.pipeline_model_parallel_size != 0)
-    r.error({"train.num_microbatches", "train.global_batch_size", kPp},
-            fmt::format("num_microbatches is {}, but virtual stages need a multiple of "
-                        "pipeline_model_parallel_size ({})",
-                        r.config().train.num_microbatches, p.pipeline_model_parallel_size));
+  if (pipeline.overlap_p2p_comm_warmup_flush && (!pipeline.overlap_p2p_comm || pipeline.batch_p2p_comm))
+    r.error({kFlush}, "overlap_p2p_comm_warmup_flush needs overlap_p2p_comm, and batch_p2p_comm false");
+}
+
+/// A chunk takes so many microbatches in a row; what is left over must still fill the pipeline.
+void check_group_size(Resolution& r) {
+  if (!is_interleaved(r) || r.settings.invalid(kGroup) || r.settings.invalid(kMicrobatches)) return;
+  const std::int64_t stages = r.config().parallel.pipeline_model_parallel_size;
+  const std::int64_t microbatches = r.config().train.num_microbatches;
+  const std::int64_t group = r.config().pipeline.microbatch_group_size_per_vp_stage;
+  const std::int64_t rest = microbatches % group;
+  if (group >= stages && group <= microbatches && (rest == 0 || rest >= stages)) return;
+  if (r.settings.given(kGroup))
+    r.error({kGroup}, fmt::format("{} is {}; it must lie between pipeline_model_parallel_size ({}) and "
+                                  "num_microbatches ({}), and leave a remainder of 0 or at least {}",
+                                  kGroup, group, stages, microbatches, stages));
+  else
+    r.error({kMicrobatches, "train.global_batch_size", kPp},
+            fmt::format("num_microbatches is {}, but virtual stages need a multiple of pipeline_model_parallel_size "
+                        "({}), or a {} that leaves a remainder of 0 or at least {}",
+                        microbatches, stages, kGroup, stages));
 }
 
 void check_step_gather(Resolution& r) {
-  if (!r.settings.flag(kWithStep, false)) return;
-  const bool has_stages = r.config().parallel.virtual_pipeline_model_parallel_size > 1;
-  if (r.config().ddp.use_distributed_optimizer && r.config().ddp.overlap_param_gather && has_stages) return;
+  const Config& c = r.config();
+  if (!c.optimizer.overlap_param_gather_with_optimizer_step) return;
+  std::vector<std::string_view> missing;
+  if (!c.ddp.use_distributed_optimizer) missing.push_back("ddp.use_distributed_optimizer");
+  if (!c.ddp.overlap_param_gather) missing.push_back("comm_overlap.overlap_param_gather");
+  if (!is_interleaved(r)) missing.push_back("virtual_pipeline_model_parallel_size above 1");
+  if (missing.empty()) return;
   r.error({kWithStep},
-          "overlap_param_gather_with_optimizer_step needs ddp.use_distributed_optimizer, "
-          "overlap_param_gather and virtual_pipeline_model_parallel_size above 1");
+          fmt::format("overlap_param_gather_with_optimizer_step needs {}: it gathers the first chunk while the "
+                      "optimizer updates the others",
+                      fmt::join(missing, " and ")));
 }
 
-void check_deferral(Resolution& r) {
-  if (!r.settings.flag(kDefer, false)) return;
-  if (r.config().parallel.pipeline_model_parallel_size < 2)
+/// Bridge's automatic limit is -1, which Megatron Core then refuses.
+void decide_deferral(Resolution& r) {
+  PipelineConfig& pipeline = r.config().pipeline;
+  const std::int64_t limit = r.settings.integer(kLimit, -1);
+  if (!pipeline.defer_embedding_wgrad_compute) {
+    if (limit >= 0 && is_pipeline(r)) r.tell_no_effect(kLimit, fmt::format("{} is false", kDefer));
+    return;
+  }
+  pipeline.wgrad_deferral_limit = std::max<std::int64_t>(limit, 0);
+  if (!is_pipeline(r))
     r.error({kDefer}, "defer_embedding_wgrad_compute needs pipeline_model_parallel_size of at least 2");
-  if (r.settings.integer(kLimit, -1) < 0)
+  if (!r.settings.flag("model.gradient_accumulation_fusion", true))
+    r.error({kDefer}, "defer_embedding_wgrad_compute needs model.gradient_accumulation_fusion");
+  if (limit < 0)
     r.error({kLimit, kDefer},
             "defer_embedding_wgrad_compute needs wgrad_deferral_limit of at least 0; -1, its "
             "automatic value, is refused by Megatron Core");
 }
 
+/// Where nothing is cut into buckets, there are none on the other stages either.
+void decide_every_stage(Resolution& r) {
+  Config& c = r.config();
+  if (!c.extensions.bucket_every_stage) return;
+  if (c.optimizer.overlap_param_gather_with_optimizer_step) {
+    c.extensions.bucket_every_stage = false;
+    r.decide(kEveryStage, {"false", "gate", fmt::format("{} leaves one bucket a chunk", kWithStep)});
+  } else if (!c.ddp.overlap_grad_reduce && !c.ddp.overlap_param_gather) {
+    r.tell_no_effect(kEveryStage, "neither gradients nor parameters overlap, so each has one bucket");
+  }
+}
+
+/// What was asked for, and another choice leaves without work.
+void tell_of_idle_knobs(Resolution& r) {
+  const Config& c = r.config();
+  if (c.extensions.overlap_without_virtual_stages && is_interleaved(r))
+    r.tell_no_effect(kWithoutStages, fmt::format("virtual_pipeline_model_parallel_size is {}",
+                                                 c.parallel.virtual_pipeline_model_parallel_size));
+  else if (c.extensions.overlap_without_virtual_stages && !c.pipeline.overlap_p2p_comm)
+    r.tell_no_effect(kWithoutStages, "overlap_p2p_comm is false");
+  if (c.extensions.release_by_event && !c.pipeline.deallocate_pipeline_outputs)
+    r.tell_no_effect(kByEvent, "model.deallocate_pipeline_outputs is false");
+  else if (c.extensions.release_by_event && !c.pipeline.overlap_p2p_comm)
+    r.tell_no_effect(kByEvent, "overlap_p2p_comm is false, so every exchange is waited for");
+  if (!c.ddp.align_grad_reduce && !c.ddp.overlap_grad_reduce)
+    r.tell_no_effect(kAlignReduce, "overlap_grad_reduce is false");
+}
+
 }  // namespace
 
 void apply_pp_rules(Resolution& r) {
-  const ParallelConfig& p = r.config().parallel;
-  const bool is_pipeline = p.pipeline_model_parallel_size > 1;
-  const bool is_interleaved = is_pipeline && p.virtual_pipeline_model_parallel_size > 1;
-  const bool rules = !r.settings.without_overlap_rules;
-  const bool overlap = decide_flag(r, kOverlap, rules && is_interleaved);
-  const bool batch = decide_flag(r, kBatch, rules ? is_pipeline && !is_interleaved : true);
-  decide_flag(r, kAlign, rules && is_interleaved && p.data_parallel_size > 1);
-  check_schedule(r, overlap, batch);
+  decide_exchanges(r);
+  decide_group_size(r);
+  decide_aligned_gather(r);
+  decide_deferral(r);
+  check_schedule(r);
+  check_group_size(r);
   check_step_gather(r);
-  check_deferral(r);
+  if (!is_pipeline(r)) return;
+  decide_every_stage(r);
+  tell_of_idle_knobs(r);
 }
 
 void apply_expert_rules(Resolution& r) {

@@ -17,6 +17,7 @@ struct Knob {
   std::string effective;
   std::string source;  ///< user, auto or gate
   std::string reason;
+  std::string where = {};  ///< the place of the request, e.g. "config.yaml:3:5"; empty: nobody asked
 };
 
 struct EnvironmentVariable {
@@ -38,8 +39,10 @@ struct PeakMemory {
   std::int64_t gradients = 0;    ///< bf16 or fp32, whole
   std::int64_t optimizer = 0;    ///< fp32 main parameters and two Adam moments, sharded
   std::int64_t activations = 0;  ///< estimate: what backward needs of the microbatches in flight, and the logits
+  std::int64_t userbuffers = 0;  ///< static buffers of the tensor-parallel slots
+  std::int64_t exchange = 0;     ///< what pipeline stages and context-parallel ranks send and receive
 
-  std::int64_t total() const { return parameters + gradients + optimizer + activations; }
+  std::int64_t total() const { return parameters + gradients + optimizer + activations + userbuffers + exchange; }
 };
 
 /// The data-parallel buckets of one model chunk on one pipeline stage.

@@ -37,6 +37,8 @@ Tree to_tree(const PeakMemory& peak) {
           {"gradients", peak.gradients},
           {"optimizer", peak.optimizer},
           {"activations", peak.activations},
+          {"userbuffers", peak.userbuffers},
+          {"exchange", peak.exchange},
           {"total", peak.total()}};
 }
 

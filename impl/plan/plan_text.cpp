@@ -3,40 +3,137 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <string_view>
 
 #include "impl/plan/plan.hpp"
+#include "impl/plan/problems.hpp"
 
 namespace underlap::plan {
 namespace {
 
-using Columns = std::array<std::string_view, 5>;
+using Columns = std::array<std::string, 5>;
 
-Columns columns(const Knob& knob) { return {knob.name, knob.requested, knob.effective, knob.source, knob.reason}; }
+constexpr std::size_t kWidest = 20;      ///< of what was requested, and of what is in effect
+constexpr std::size_t kWidestSlot = 40;  ///< the same of a slot
+constexpr std::string_view kSlots = "comm_overlap.tp_comm_overlap_cfg.";
 
-std::string table(const std::vector<Knob>& knobs) {
-  constexpr Columns kHead = {"knob", "requested", "effective", "source", "reason"};
+/// A slot of tp_comm_overlap_cfg that something is in effect for.
+bool is_slot(const Knob& knob) { return knob.name.starts_with(kSlots) && knob.effective.starts_with('{'); }
+
+/// Nobody wrote it and no rule decided.
+bool is_left_alone(const Knob& knob) { return knob.source == "auto" && knob.reason.starts_with("default:"); }
+
+/// One field of a slot: "pipeline", "x4", "sm24", "margin". What is off goes without saying.
+std::string field_text(std::string_view name, const nlohmann::ordered_json& value) {
+  if (name == "num_splits") return "x" + value.dump();
+  if (name == "num_sm") return "sm" + value.dump();
+  if (name == "cga_size") return "cga" + value.dump();
+  if (value == false) return "";
+  if (name == "set_sm_margin") return "margin";
+  if (name == "aggregate") return "+aggregate";
+  if (name == "fp8_buf" && value == true) return "+fp8";
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (name == "method") return text;
+  if (name == "_target_") return text.substr(text.rfind('.') + 1);
+  return fmt::format("{}={}", name, text);
+}
+
+/// A slot in a few words: "ring_exchange sm1 cga1 margin +aggregate". `text` is JSON: a mapping of fields, or null.
+std::string slot_text(const std::string& text) {
+  constexpr auto kOrder = std::to_array<std::string_view>(
+      {"_target_", "method", "num_splits", "num_sm", "cga_size", "set_sm_margin", "aggregate", "fp8_buf"});
+  const auto fields = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!fields.is_object()) return text;
+  std::vector<std::string> words;
+  const auto add = [&](std::string_view name, const nlohmann::ordered_json& value) {
+    if (std::string word = field_text(name, value); !word.empty()) words.push_back(std::move(word));
+  };
+  for (const std::string_view name : kOrder)
+    if (const auto found = fields.find(std::string(name)); found != fields.end()) add(name, *found);
+  for (const auto& [name, value] : fields.items())
+    if (std::ranges::find(kOrder, std::string_view(name)) == kOrder.end()) add(name, value);
+  return words.empty() ? text : fmt::format("{}", fmt::join(words, " "));
+}
+
+Columns slot_columns(const Knob& knob) {
+  return {knob.name.substr(kSlots.size()), slot_text(knob.requested), slot_text(knob.effective), knob.source,
+          knob.reason};
+}
+
+Columns columns(const Knob& knob) {
+  // What is in effect as it was requested is told once where it is long.
+  const bool is_said = knob.effective.size() > kWidest && knob.effective == knob.requested;
+  return {knob.name, knob.requested, is_said ? "as requested" : knob.effective, knob.source, knob.reason};
+}
+
+/// `text` in lines of `width`, each after the first behind `indent` blanks.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
+  std::string lines;
+  std::size_t used = 0;
+  for (const std::string_view word : split_words(text)) {
+    const bool fits = used == 0 || used + 1 + word.size() <= width;
+    lines += used == 0 ? "" : fits ? " " : fmt::format("\n{:{}}", "", indent);
+    lines += word;
+    used = fits && used > 0 ? used + 1 + word.size() : word.size();
+  }
+  return lines;
+}
+
+/// Columns as wide as their widest text; beyond `widest` one pushes its own line alone, and reasons are wrapped.
+std::string table(const std::vector<Columns>& lines, std::size_t widest) {
+  constexpr std::size_t kWidth = 160;
+  constexpr std::size_t kLeast = 40;  // of a reason
   std::array<std::size_t, 4> widths{};
-  const auto widen = [&](const Columns& row) {
-    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  };
-  widen(kHead);
-  for (const Knob& knob : knobs) widen(columns(knob));
-  const auto line = [&](const Columns& row) {
-    return fmt::format("{:{}} | {:{}} | {:{}} | {:{}} | {}\n", row[0], widths[0], row[1], widths[1], row[2], widths[2],
-                       row[3], widths[3], row[4]);
-  };
-  std::string text = line(kHead);
-  for (const Knob& knob : knobs) text += line(columns(knob));
+  for (const Columns& row : lines)
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      if (i == 0 || row[i].size() <= widest) widths[i] = std::max(widths[i], row[i].size());
+  const std::size_t indent = std::accumulate(widths.begin(), widths.end(), 3 * widths.size());
+  std::string text;
+  for (const Columns& row : lines) {
+    const std::string head = fmt::format("{:{}} | {:{}} | {:{}} | {:{}} | ", row[0], widths[0], row[1], widths[1],
+                                         row[2], widths[2], row[3], widths[3]);
+    text += head + wrapped(row[4], indent, kWidth - std::min(head.size(), kWidth - kLeast)) + "\n";
+  }
   return text;
+}
+
+std::string knob_table(const std::vector<Knob>& knobs) {
+  std::vector<Columns> lines{{"knob", "requested", "effective", "source", "reason"}};
+  for (const Knob& knob : knobs)
+    if (!is_slot(knob) && !is_left_alone(knob)) lines.push_back(columns(knob));
+  return table(lines, kWidest);
+}
+
+std::string slot_table(const std::vector<Knob>& knobs) {
+  std::vector<Columns> lines{{"slot", "requested", "effective", "source", "reason"}};
+  for (const Knob& knob : knobs)
+    if (is_slot(knob)) lines.push_back(slot_columns(knob));
+  return lines.size() == 1 ? "" : "\n" + table(lines, kWidestSlot);
+}
+
+/// "name = value", as many on a line as are read at a glance.
+std::string left_alone(const std::vector<Knob>& knobs) {
+  constexpr std::size_t kWidth = 120;
+  std::string text;
+  std::size_t width = kWidth;
+  for (const Knob& knob : knobs) {
+    if (!is_left_alone(knob)) continue;
+    const std::string word = fmt::format("{} = {}", knob.name, knob.effective);
+    const bool fits = width + 2 + word.size() <= kWidth;
+    text += (fits ? ", " : text.empty() ? "  " : "\n  ") + word;
+    width = fits ? width + 2 + word.size() : 2 + word.size();
+  }
+  return text.empty() ? "" : fmt::format("\nleft at their defaults\n{}\n", text);
 }
 
 std::string gated(const std::vector<Knob>& knobs) {
   std::string text;
   for (const Knob& knob : knobs)
     if (knob.source == "gate")
-      text += fmt::format("NOT AS REQUESTED: {} was requested as {} and is {}: {}\n", knob.name, knob.requested,
-                          knob.effective, knob.reason);
+      text += fmt::format("NOT AS REQUESTED: {} was requested as {} and is {}: {}\n", knob.name,
+                          slot_text(knob.requested), slot_text(knob.effective), knob.reason);
   return text.empty() ? text : text + "\n";
 }
 
@@ -51,7 +148,8 @@ std::string mebibytes(std::int64_t bytes) { return fmt::format("{:.1f} MiB", dou
 }  // namespace
 
 std::string to_text(const Plan& plan) {
-  std::string text = gated(plan.knobs) + table(plan.knobs) + "\nenvironment\n";
+  std::string text =
+      gated(plan.knobs) + knob_table(plan.knobs) + slot_table(plan.knobs) + left_alone(plan.knobs) + "\nenvironment\n";
   for (const EnvironmentVariable& variable : plan.environment)
     text += fmt::format("  {}={}  # {}\n", variable.name, variable.value, variable.reason);
   for (const ChunkBuckets& chunk : plan.buckets)
@@ -60,9 +158,11 @@ std::string to_text(const Plan& plan) {
   const PeakMemory& peak = plan.peak_memory;
   text += fmt::format(
       "\npredicted peak memory of a rank\n  {} = parameters {} + gradients {} + optimizer {} + "
-      "activations {}\n",
+      "activations {}{}{}\n",
       mebibytes(peak.total()), mebibytes(peak.parameters), mebibytes(peak.gradients), mebibytes(peak.optimizer),
-      mebibytes(peak.activations));
+      mebibytes(peak.activations),
+      peak.userbuffers > 0 ? fmt::format(" + userbuffers {}", mebibytes(peak.userbuffers)) : "",
+      peak.exchange > 0 ? fmt::format(" + exchange {}", mebibytes(peak.exchange)) : "");
   text += section("notices", plan.notices) + section("not run by this version", plan.not_run);
   return text + section("errors", plan.errors);
 }

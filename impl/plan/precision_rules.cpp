@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a mixed-precision recipe of Megatron-Bridge implies for the wire: type of gradients and of gathered parameters.
+// What a mixed-precision recipe of Megatron-Bridge implies: formats and scaling, and for the wire the type of gradients
+// and of gathered parameters. A recipe may also be given as a dump of Bridge gives it, by its fields.
 #include <fmt/format.h>
 
 #include "impl/plan/resolution.hpp"
@@ -7,11 +8,108 @@
 namespace underlap::plan {
 namespace {
 
+constexpr std::string_view kRecipe = "mixed_precision.recipe";
+constexpr std::string_view kFp16 = "mixed_precision.fp16";
+constexpr std::string_view kFp8 = "mixed_precision.fp8";
+constexpr std::string_view kScaling = "mixed_precision.fp8_recipe";
+constexpr std::string_view kFp4 = "mixed_precision.fp4";
 constexpr std::string_view kGradsFp32 = "mixed_precision.grad_reduce_in_fp32";
 constexpr std::string_view kGatherFp8 = "mixed_precision.fp8_param_gather";
 constexpr std::string_view kReuse = "ddp.reuse_grad_buf_for_mxfp8_param_ag";
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// The part of a recipe's name for each way of scaling fp8.
+struct Scaling {
+  std::string_view in_name, word;
+};
+constexpr Scaling kScalings[] = {{"fp8_delayed_scaling", "delayed"},
+                                 {"fp8_current_scaling", "tensorwise"},
+                                 {"mxfp8", "mxfp8"},
+                                 {"fp8_subchannel_scaling", "blockwise"}};
+
+std::string_view scaling_of(std::string_view recipe) {
+  for (const Scaling& scaling : kScalings)
+    if (contains(recipe, scaling.in_name)) return scaling.word;
+  return "";
+}
+
+/// The recipe that a dump's fields describe.
+std::string recipe_of_fields(const Resolution& r) {
+  const std::string base = r.settings.flag(kFp16, false) ? "fp16" : "bf16";
+  if (r.settings.given(kFp4)) return "bf16_with_nvfp4_mixed";
+  if (!r.settings.given(kFp8)) return base + "_mixed";
+  const std::string word = r.settings.text(kScaling, "tensorwise");
+  for (const Scaling& scaling : kScalings)
+    if (scaling.word == word) return fmt::format("{}_with_{}_mixed", base, scaling.in_name);
+  return base + "_mixed";
+}
+
+void decide_recipe(Resolution& r) {
+  if (r.settings.given(kRecipe) || r.settings.invalid(kRecipe)) return;
+  std::string& recipe = r.config().mixed_precision.recipe;
+  recipe = recipe_of_fields(r);
+  for (const std::string_view path : {kFp4, kFp8, kFp16})
+    if (r.settings.given(path) && recipe != "bf16_mixed")
+      return r.decide(kRecipe,
+                      {fmt::format("\"{}\"", recipe), "user", "from the fields of mixed_precision, " + r.set_at(path)});
+}
+
+/// A field that follows from the recipe: its value as JSON text. Bridge lets a field beside a recipe override it.
+void decide_field(Resolution& r, std::string_view field, const std::string& by_recipe) {
+  const std::string path = fmt::format("mixed_precision.{}", field);
+  const std::string requested = to_json_text(r.settings[path].value);
+  if (!r.settings.given(path))
+    return r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
+  r.decide(path, {requested, "user", r.set_at(path)});
+}
+
+/// A field that makes a recipe the recipe it is: another value beside the recipe's name contradicts it.
+void decide_format(Resolution& r, std::string_view field, const std::string& by_recipe) {
+  const std::string path = fmt::format("mixed_precision.{}", field);
+  const std::string requested = to_json_text(r.settings[path].value);
+  decide_field(r, field, by_recipe);
+  if (r.settings.given(path) && requested != by_recipe && r.settings.given(kRecipe))
+    r.error({path}, fmt::format("{} is {}, but recipe {} has {}; leave one of them out", path, requested,
+                                r.config().mixed_precision.recipe, by_recipe));
+}
+
+std::string in_json(std::string_view word) { return word.empty() ? "null" : fmt::format("\"{}\"", word); }
+
+/// Layers that stay in bf16: two at each end in Nemotron's recipes of current scaling, one in the others of it.
+void decide_edge_layers(Resolution& r, const std::string& recipe) {
+  const bool keeps = contains(recipe, "current_scaling");
+  const std::string count = !keeps ? "0" : recipe.starts_with("nemotron") || recipe.starts_with("nano") ? "2" : "1";
+  decide_field(r, "first_last_layers_bf16", keeps ? "true" : "false");
+  decide_field(r, "num_layers_at_start_in_bf16", count);
+  decide_field(r, "num_layers_at_end_in_bf16", count);
+  if (!keeps) return;
+  for (const std::string_view field :
+       {"first_last_layers_bf16", "num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16"}) {
+    const std::string path = fmt::format("mixed_precision.{}", field);
+    const std::string by_recipe = field.starts_with("first") ? "true" : count;
+    if (r.settings.given(path) && to_json_text(r.settings[path].value) != by_recipe)
+      r.not_run({path}, fmt::format("{} is planned but not run by this version with another value than {}, the "
+                                    "recipe's",
+                                    path, by_recipe));
+  }
+}
+
+void decide_fields(Resolution& r, const std::string& recipe) {
+  const std::string_view scaling = scaling_of(recipe);
+  const bool is_fp4 = contains(recipe, "nvfp4");
+  const bool is_fp16 = recipe.starts_with("fp16");
+  if (r.settings.given("mixed_precision.bf16")) decide_format(r, "bf16", is_fp16 ? "false" : "true");
+  if (r.settings.given(kFp16)) decide_format(r, "fp16", is_fp16 ? "true" : "false");
+  if (is_fp4 || r.settings.given(kFp4)) {
+    decide_format(r, "fp4", in_json(is_fp4 ? "e2m1" : ""));
+    decide_format(r, "fp4_recipe", in_json(is_fp4 ? "nvfp4" : ""));
+  }
+  if (scaling.empty() && !r.settings.given(kFp8)) return;
+  decide_format(r, "fp8", in_json(scaling.empty() ? "" : scaling == "mxfp8" ? "e4m3" : "hybrid"));
+  decide_format(r, "fp8_recipe", in_json(scaling));
+  decide_edge_layers(r, recipe);
+}
 
 void decide_by_recipe(Resolution& r, std::string_view path, bool by_recipe, bool& field) {
   if (r.settings.given(path)) return;
@@ -31,11 +129,15 @@ void check_mxfp8(Resolution& r) {
 }  // namespace
 
 void apply_precision_rules(Resolution& r) {
+  decide_recipe(r);
   MixedPrecisionConfig& precision = r.config().mixed_precision;
   const std::string& recipe = precision.recipe;
+  decide_fields(r, recipe);
   const bool is_fp8 = contains(recipe, "fp8");
   decide_by_recipe(r, kGradsFp32, !recipe.starts_with("fp16"), r.config().ddp.grad_reduce_in_fp32);
   decide_by_recipe(r, kGatherFp8, is_fp8 && !contains(recipe, "subchannel"), precision.fp8_param_gather);
+  if (contains(recipe, "nvfp4") && !r.settings.given("ddp.fp4_param_gather"))
+    r.decide("ddp.fp4_param_gather", {"true", "auto", fmt::format("recipe {}", recipe)});
   if (precision.fp8_param_gather && !is_fp8)
     r.error({kGatherFp8}, fmt::format("fp8_param_gather needs an fp8 recipe, not {}; set mixed_precision.recipe to "
                                       "bf16_with_fp8_current_scaling_mixed, or leave fp8_param_gather out",

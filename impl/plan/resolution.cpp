@@ -41,10 +41,24 @@ Decision without_rule(Resolution& r, std::size_t i) {
   if (given) decision.reason = r.set_at(row.path);
   if (given && !in_scope(row.scope, r)) {
     decision.reason += fmt::format("; no effect: {}", scope_words(row.scope));
-    if (decision.effective != row.fallback)
+    if (decision.effective != row.fallback && !r.settings.is_dump)
       r.notice({row.path}, fmt::format("{} has no effect: {}", row.path, scope_words(row.scope)));
   }
   return decision;
+}
+
+/// Every knob of a kind of parallelism is listed where that kind is in use.
+bool is_listed(const Row& row, const Resolution& r) {
+  return row.listed || (row.scope != Scope::always && row.scope != Scope::sim && in_scope(row.scope, r));
+}
+
+/// A part of a preset was requested where the preset was.
+std::string where_requested(const Resolution& r, std::size_t i, const Decision& decision) {
+  const std::string_view path = rows()[i].path;
+  if (r.settings.given(path)) return r.problems.text(r.settings[i].place);
+  const auto whole = find_row(path.substr(0, path.rfind('.')));
+  const bool is_part = !decision.requested.empty() && whole && r.settings[*whole].state == Setting::State::given;
+  return is_part ? r.problems.text(r.settings[*whole].place) : "";
 }
 
 void report_knobs(Resolution& r) {
@@ -53,10 +67,11 @@ void report_knobs(Resolution& r) {
     if (setting.state == Setting::State::invalid) continue;
     const auto decided = r.decisions.find(i);
     const bool is_news = setting.state == Setting::State::given || decided != r.decisions.end();
-    if (!is_news && !rows()[i].listed) continue;
+    if (!is_news && !is_listed(rows()[i], r)) continue;
     const Decision decision = decided != r.decisions.end() ? decided->second : without_rule(r, i);
-    r.plan.knobs.push_back({std::string(rows()[i].path), to_json_text(setting.value), decision.effective,
-                            decision.source, decision.reason});
+    r.plan.knobs.push_back({std::string(rows()[i].path),
+                            decision.requested.empty() ? to_json_text(setting.value) : decision.requested,
+                            decision.effective, decision.source, decision.reason, where_requested(r, i, decision)});
   }
   std::stable_partition(r.plan.knobs.begin(), r.plan.knobs.end(),
                         [](const Knob& knob) { return knob.source == "gate"; });
@@ -74,10 +89,16 @@ std::string Resolution::set_at(std::string_view path) const {
   return fmt::format("set at {}", problems.text(settings[path].place));
 }
 
+void Resolution::tell_no_effect(std::string_view path, const std::string& why) {
+  if (!settings.given(path)) return;
+  decide(path, {to_json_text(settings[path].value), "user", fmt::format("{}; no effect: {}", set_at(path), why)});
+  if (!settings.is_dump) notice({path}, fmt::format("{} has no effect: {}", path, why));
+}
+
 bool in_scope(Scope scope, const Resolution& r) {
   const ParallelConfig& parallel = r.plan.config.parallel;
   switch (scope) {
-    case Scope::dp: return parallel.data_parallel_size > 1;
+    case Scope::dp: return parallel.data_parallel_size > 1 || parallel.context_parallel_size > 1;
     case Scope::tp: return parallel.tensor_model_parallel_size > 1;
     case Scope::pp: return parallel.pipeline_model_parallel_size > 1;
     case Scope::cp: return parallel.context_parallel_size > 1;
@@ -92,15 +113,18 @@ bool in_scope(Scope scope, const Resolution& r) {
 
 Plan resolve(const Settings& settings, Problems& problems) {
   Resolution resolution{settings, problems, {}, {}};
+  for (const auto& [place, message] : settings.notices)
+    resolution.plan.notices.push_back({problems.text(place), message});
   resolve_model(resolution);
   store_requests(resolution);
+  resolve_world(resolution);
   check_sizes(resolution);
   resolve_batch(resolution);
   apply_precision_rules(resolution);
   apply_dp_rules(resolution);
   apply_tp_rules(resolution);
   apply_pp_rules(resolution);
-  check_context_parallelism(resolution);
+  apply_cp_rules(resolution);
   apply_expert_rules(resolution);
   apply_run_rules(resolution);
   find_what_does_not_run(resolution);

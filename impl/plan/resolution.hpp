@@ -15,6 +15,7 @@ struct Decision {
   std::string effective;  ///< JSON text
   std::string source;     ///< user, auto or gate
   std::string reason;
+  std::string requested = {};  ///< JSON text; empty: what was written
 };
 
 /// The work on one cell: what was requested, and the plan that grows out of it rule by rule.
@@ -38,6 +39,9 @@ struct Resolution {
   void not_run(std::initializer_list<std::string_view> paths, std::string message) {
     plan.not_run.push_back({problems.text(place_of(paths)), std::move(message)});
   }
+  /// Keeps the user's value of `path` and says that it does nothing. Silent where nobody wrote it; most values of a
+  /// dump are defaults that nobody asked for, and get no notice.
+  void tell_no_effect(std::string_view path, const std::string& why);
   /// "set at config.yaml:3:5".
   std::string set_at(std::string_view path) const;
 };
@@ -50,13 +54,14 @@ Plan resolve(const Settings& settings, Problems& problems);
 
 // The rules, in the order of their application.
 void resolve_model(Resolution& resolution);
+void resolve_world(Resolution& resolution);
 void check_sizes(Resolution& resolution);
 void resolve_batch(Resolution& resolution);
 void apply_precision_rules(Resolution& resolution);
 void apply_dp_rules(Resolution& resolution);
 void apply_tp_rules(Resolution& resolution);
 void apply_pp_rules(Resolution& resolution);
-void check_context_parallelism(Resolution& resolution);
+void apply_cp_rules(Resolution& resolution);
 void apply_expert_rules(Resolution& resolution);
 void apply_run_rules(Resolution& resolution);
 void find_what_does_not_run(Resolution& resolution);

@@ -3,33 +3,45 @@
 // often a step is worth repeating; with cuda what may stand in for a link.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <utility>
 
 #include "impl/plan/link.hpp"
 #include "impl/plan/resolution.hpp"
+#include "impl/plan/tensor_checks.hpp"
 
 namespace underlap::plan {
 namespace {
 
-/// Hardware files that ship with Underlap, by environment.gpu_arch.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kHardware{{
-    {"a100", "a100-sxm"},
-    {"h100", "h100-sxm"},
-    {"h200", "h200-sxm"},
-    {"b200", "b200"},
-    {"gb200", "gb200"},
+/// Hardware files that ship with Underlap, by environment.gpu_arch, and the GPUs of a node that they say.
+struct ShippedHardware {
+  std::string_view arch, name;
+  std::int64_t gpus_per_node;
+};
+constexpr std::array<ShippedHardware, 5> kHardware{{
+    {"a100", "a100-sxm", 8},
+    {"h100", "h100-sxm", 8},
+    {"h200", "h200-sxm", 8},
+    {"b200", "b200", 8},
+    {"gb200", "gb200", 72},
 }};
+
+/// 0 where only the hardware file knows, which the plan does not open.
+std::int64_t gpus_per_node(const RunConfig& run) {
+  const auto* shipped = std::find_if(kHardware.begin(), kHardware.end(),
+                                     [&](const ShippedHardware& hardware) { return hardware.name == run.hardware; });
+  return run.gpus_per_node.value_or(shipped == kHardware.end() ? 0 : shipped->gpus_per_node);
+}
 
 void decide_hardware(Resolution& r) {
   constexpr std::string_view kPath = "run.hardware";
   constexpr std::string_view kArch = "environment.gpu_arch";
   if (r.settings.given(kPath) || r.settings.invalid(kArch)) return;
   const std::string& arch = r.config().environment.gpu_arch;
-  for (const auto& [of_arch, hardware] : kHardware) {
-    if (of_arch != arch) continue;
-    r.config().run.hardware = hardware;
-    return r.decide(kPath, {fmt::format("\"{}\"", hardware), "auto", fmt::format("{} is {}", kArch, arch)});
+  for (const ShippedHardware& hardware : kHardware) {
+    if (hardware.arch != arch) continue;
+    r.config().run.hardware = hardware.name;
+    return r.decide(kPath, {fmt::format("\"{}\"", hardware.name), "auto", fmt::format("{} is {}", kArch, arch)});
   }
   r.error({kArch}, fmt::format("no hardware file ships for {} {}; name one with {}", kArch, arch, kPath));
 }
@@ -50,6 +62,18 @@ void decide_repetitions(Resolution& r) {
   decide("run.warmup", run.warmup);
 }
 
+/// One rank can stand for others only where all that it meets is as theirs.
+void decide_folding(Resolution& r) {
+  constexpr std::string_view kPath = "run.fold";
+  RunConfig& run = r.config().run;
+  const auto switch_off = [&](const std::string& why) {
+    if (run.fold) r.decide(kPath, {"false", r.settings.given(kPath) ? "gate" : "auto", why});
+    run.fold = false;
+  };
+  if (run.numerics) switch_off("run.numerics needs the values of every rank");
+  if (run.jitter_pct > 0) switch_off("with run.jitter_pct every rank has durations of its own");
+}
+
 constexpr std::string_view kLink = "run.link";
 
 /// The host backend's ways to shape and to watch a link, which is another on `backend`.
@@ -62,7 +86,9 @@ void refuse_host_links(Resolution& r, std::string_view backend, std::string_view
 
 void apply_sim_rules(Resolution& r) {
   decide_hardware(r);
+  check_tensor_nodes(r, gpus_per_node(r.config().run));
   decide_repetitions(r);
+  decide_folding(r);
   refuse_host_links(r, "sim",
                     "the hardware file says what a link does: leave it out, or give run.hardware a file with other "
                     "figures");
@@ -106,6 +132,27 @@ void check_emulated_link(Resolution& r) {
                                  stages));
 }
 
+/// Peer copies go from GPU to GPU of one node, and an emulated link has no peer to copy to.
+void check_peer_copies(Resolution& r) {
+  constexpr std::string_view kTransport = "extensions.tp_ring_transport";
+  constexpr std::string_view kTp = "model.tensor_model_parallel_size";
+  const Config& c = r.config();
+  if (c.run.backend != "cuda" || !in_scope(Scope::tp, r) || c.extensions.tp_ring_transport != "copy_engine") return;
+  if (c.run.emulated_link)
+    return r.not_run({kTransport, kLink},
+                     fmt::format("{} is copy_engine: peer copies need peers, and {} emulates a link that has none; set "
+                                 "it to nccl, and {} to emulated:RATE,copy_engine where copy engines are to carry it",
+                                 kTransport, kLink, kLink));
+  const auto* node = std::find_if(kHardware.begin(), kHardware.end(), [&](const ShippedHardware& hardware) {
+    return hardware.arch == c.environment.gpu_arch;
+  });
+  const std::int32_t tp = c.parallel.tensor_model_parallel_size;
+  if (node != kHardware.end() && tp > node->gpus_per_node)
+    r.error({kTransport, kTp}, fmt::format("{} is copy_engine, and {} is {}: peer copies stay in a node, and one of {} "
+                                           "has {} GPUs; set it to nccl",
+                                           kTransport, kTp, tp, node->arch, node->gpus_per_node));
+}
+
 void tell_of_emulated_link(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (!run.emulated_link || run.backend != "cuda") return;
@@ -129,6 +176,7 @@ void apply_run_rules(Resolution& r) {
     refuse_host_links(r, "cuda", "the link is NCCL's, or run.link emulates one with its rate and latency");
   read_link(r);
   check_emulated_link(r);
+  check_peer_copies(r);
   tell_of_emulated_link(r);
 }
 

@@ -134,7 +134,8 @@ std::string range_words(const Range& range) {
 std::span<const Row> rows() {
   static const std::vector<Row> instance = [] {
     std::vector<Row> all(overlap_rows().begin(), overlap_rows().end());
-    all.insert(all.end(), workload_rows().begin(), workload_rows().end());
+    for (const auto more : {tensor_rows(), numerics_rows(), workload_rows()})
+      all.insert(all.end(), more.begin(), more.end());
     return all;
   }();
   return instance;

@@ -51,7 +51,7 @@ struct Slot {
   std::string (*read)(const Config&) = nullptr;
 };
 
-/// One key. Adding a knob costs one row in schema_overlap.cpp or schema_workload.cpp.
+/// One key. Adding a knob costs one row in one of the files schema_*.cpp.
 struct Row {
   std::string_view path = {};       ///< dotted; the name in the plan
   std::string_view spellings = {};  ///< other paths of the same knob, between blanks
@@ -67,8 +67,11 @@ struct Row {
   std::string_view choices = {};  ///< for text: what is allowed, between blanks; empty: anything
 };
 
-/// The two tables: knobs of communication overlap; model, machine and run.
+/// The tables: knobs of communication overlap, those of tensor parallelism apart; number formats and the optimizer;
+/// model, machine and run.
 std::span<const Row> overlap_rows();
+std::span<const Row> tensor_rows();
+std::span<const Row> numerics_rows();
 std::span<const Row> workload_rows();
 
 /// All keys, section by section.

@@ -6,14 +6,17 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "impl/plan/bridge_dump.hpp"
+
 namespace underlap::plan {
 namespace {
 
-Setting make_setting(std::size_t row, std::string_view spelling, Place place, const Node& node, Problems& problems) {
-  const auto value = read_value(rows()[row], node, problems);
-  if (!value) return {Setting::State::invalid, {}, place, spelling};
-  const bool is_null = std::holds_alternative<std::monostate>(*value);
-  return {is_null ? Setting::State::absent : Setting::State::given, *value, place, spelling};
+/// Variables of an environment are text, and flags among them 0 and 1.
+Node as_variable(const Node& node, Type type) {
+  Node plain = node;
+  plain.is_quoted = false;
+  if (type == Type::boolean && (node.text == "0" || node.text == "1")) plain.text = node.text == "1" ? "true" : "false";
+  return plain;
 }
 
 /// The table's own copy of `path`, which outlives the document.
@@ -22,6 +25,13 @@ std::string_view table_spelling(std::string_view path, std::size_t row) {
   for (const std::string_view spelling : split_words(rows()[row].spellings))
     if (spelling == path) return spelling;
   throw std::logic_error("a spelling that its row does not have");
+}
+
+/// Whether the knob is a part of another, and null there takes away what the other says of it.
+bool is_part(std::string_view path) {
+  const std::string_view whole = path.substr(0, path.rfind('.'));
+  const auto row = find_row(whole);
+  return row && rows()[*row].path == whole && whole != path;
 }
 
 class Reader {
@@ -45,7 +55,7 @@ class Reader {
     if (section && entry.value->kind == Node::Kind::mapping)
       read_section(path + ".", *entry.value);
     else if (row)
-      read_knob(*row, table_spelling(path, *row), entry);
+      read_knob(*row, path, entry);
     else if (section && entry.value->kind != Node::Kind::null)
       problems_.add(entry.value->place,
                     fmt::format("{} must be a mapping of settings, not {}", path, describe(*entry.value)));
@@ -53,25 +63,35 @@ class Reader {
       problems_.add(entry.place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
   }
 
-  void read_knob(std::size_t row, std::string_view spelling, const Entry& entry) {
-    Setting setting = make_setting(row, spelling, entry.place, *entry.value, problems_);
+  void read_knob(std::size_t row, std::string_view path, const Entry& entry) {
+    Setting setting = read_setting(row, path, entry.place, *entry.value, problems_);
     const Setting& before = settings_[row];
-    if (setting.state == Setting::State::absent) return;
     if (before.state == Setting::State::absent) return settings_.put(row, std::move(setting));
+    if (setting.state == Setting::State::absent) return;
     if (before.state == setting.state && before.value != setting.value)
-      problems_.add(entry.place, fmt::format("{} is {}, but the same knob is {} as {} at {}; keep one of them",
-                                             spelling, to_json_text(setting.value), to_json_text(before.value),
-                                             before.spelling, problems_.text(before.place)));
+      problems_.add(entry.place, fmt::format("{} is {}, but the same knob is {} as {} at {}; keep one of them", path,
+                                             to_json_text(setting.value), to_json_text(before.value), before.spelling,
+                                             problems_.text(before.place)));
   }
 
   Settings& settings_;
   Problems& problems_;
 };
 
-const Entry* find_entry(const Node& mapping, std::string_view key) {
-  const auto found = std::find_if(mapping.entries.begin(), mapping.entries.end(),
-                                  [&](const Entry& entry) { return entry.key == key; });
-  return found == mapping.entries.end() ? nullptr : &*found;
+/// A knob with settings beneath it is written as a whole or by them; Megatron's two sections could hold both.
+void check_whole_or_parts(const Settings& settings, Problems& problems) {
+  for (std::size_t i = 0; i < rows().size(); ++i) {
+    const std::string_view path = rows()[i].path;
+    if (!is_part(path) || (settings[i].state == Setting::State::absent && !settings[i].is_null)) continue;
+    const Setting& part = settings[i];
+    const Setting& whole = settings[path.substr(0, path.rfind('.'))];
+    if (whole.state != Setting::State::given || whole.node->kind == Node::Kind::mapping) continue;
+    const auto [first, second] = std::minmax({part.place, whole.place});
+    problems.add(second, fmt::format("{} is {} at {}, and {} is set at {}; keep one of them, or lay a part over the "
+                                     "whole with --set or in a set of the matrix",
+                                     whole.spelling, to_json_text(whole.value), problems.text(whole.place),
+                                     part.spelling, problems.text(part.place)));
+  }
 }
 
 }  // namespace
@@ -98,25 +118,46 @@ std::string Settings::text(std::string_view path, std::string_view otherwise) co
 std::string Settings::fingerprint() const {
   std::string text;
   for (std::size_t i = 0; i < settings_.size(); ++i)
-    if (settings_[i].state != Setting::State::absent)
+    if (settings_[i].state != Setting::State::absent || (settings_[i].is_null && is_part(rows()[i].path)))
       text += fmt::format("{}={}\n", i, to_json_text(settings_[i].value));
   return text;
 }
 
+Setting read_setting(std::size_t row, std::string_view path, Place place, const Node& node, Problems& problems) {
+  const std::string_view spelling = table_spelling(path, row);
+  const bool is_variable = path.starts_with("env_vars.") && node.kind == Node::Kind::scalar;
+  const auto value = read_value(rows()[row], is_variable ? as_variable(node, rows()[row].type) : node, problems);
+  if (!value) return {Setting::State::invalid, {}, place, spelling, &node};
+  const bool is_null = std::holds_alternative<std::monostate>(*value);
+  return {is_null ? Setting::State::absent : Setting::State::given, *value, place, spelling, &node, is_null};
+}
+
+void read_section(Settings& settings, const std::string& prefix, const Node& node, Problems& problems) {
+  Reader(settings, problems).read_section(prefix, node);
+}
+
 Settings read_settings(const Node& root, Problems& problems) {
   Settings settings;
-  Reader(settings, problems).read_section("", root);
+  if (is_bridge_dump(root))
+    read_bridge_dump(settings, root, problems);
+  else
+    read_section(settings, "", root, problems);
+  if (!settings.is_dump) check_whole_or_parts(settings, problems);
   if (const Entry* model = find_entry(root, "model")) settings.model_place = model->place;
-  const Entry* overlap = find_entry(root, "comm_overlap");
-  settings.without_overlap_rules =
-      find_entry(root, "_target_") != nullptr && overlap != nullptr && overlap->value->kind == Node::Kind::null;
   return settings;
 }
 
 void override_setting(Settings& settings, std::string_view spelling, Place place, const Node& value,
                       Problems& problems) {
   const std::size_t row = row_index(spelling);
-  settings.put(row, make_setting(row, table_spelling(spelling, row), place, value, problems));
+  const std::string beneath = fmt::format("{}.", rows()[row].path);
+  for (std::size_t i = 0; i < rows().size(); ++i)
+    if (rows()[i].path.starts_with(beneath)) settings.put(i, {});
+  if (value.kind == Node::Kind::mapping && is_section(rows()[row].path)) {
+    settings.put(row, {});
+    return read_section(settings, fmt::format("{}.", spelling), value, problems);
+  }
+  settings.put(row, read_setting(row, spelling, place, value, problems));
 }
 
 }  // namespace underlap::plan

@@ -15,7 +15,9 @@ struct Setting {
   State state = State::absent;
   Value value;  ///< of a given setting; never null
   Place place;
-  std::string_view spelling;  ///< the path under which it was written
+  std::string_view spelling;   ///< the path under which it was written
+  const Node* node = nullptr;  ///< the value as written, with places inside it; lives as long as the document
+  bool is_null = false;        ///< null was written, and so nothing is given
 };
 
 /// The requests of one cell: one setting for every row of the schema.
@@ -35,9 +37,13 @@ class Settings {
 
   void put(std::size_t row, Setting setting) { settings_[row] = std::move(setting); }
 
+  /// What reading found worth saying that is no error.
+  std::vector<std::pair<Place, std::string>> notices;
   /// Where to point for something that is missing: where the section stands, or the top of the file.
   Place model_place;
-  /// A dump of Megatron-Bridge's container without a CommOverlapConfig: none of its rules runs.
+  /// A dump of Megatron-Bridge's container: most of its values are defaults that nobody asked for.
+  bool is_dump = false;
+  /// A dump without a CommOverlapConfig: none of its rules runs.
   bool without_overlap_rules = false;
 
   /// Equal for equal requests, wherever they were written.
@@ -47,14 +53,22 @@ class Settings {
   std::vector<Setting> settings_;
 };
 
+/// Reads `node`, written under `path`, as `row` demands; a value that does not fit goes to `problems`.
+Setting read_setting(std::size_t row, std::string_view path, Place place, const Node& node, Problems& problems);
+
 /// The row's index; throws std::logic_error where no row has that name.
 std::size_t row_index(std::string_view path);
 
-/// Reads every section of `root` but `matrix`; what is unknown, misplaced or contradictory is added to `problems`.
-/// Skips `_target_`, which Megatron-Bridge's dumps hold, and at the top `x-...`, which may hold anchors.
+/// Reads all below `node`, whose path is `prefix` with its dot, into `settings`; what is unknown, misplaced or
+/// contradictory is added to `problems`. Skips `_target_`, which Megatron-Bridge's dumps hold, and at the top `matrix`
+/// and `x-...`, which may hold anchors.
+void read_section(Settings& settings, const std::string& prefix, const Node& node, Problems& problems);
+
+/// Reads a whole configuration, or a dump of Megatron-Bridge.
 Settings read_settings(const Node& root, Problems& problems);
 
 /// Lays `value`, written under `spelling` at `place`, over `settings`; a value that does not fit goes to `problems`.
+/// A knob with settings beneath it is replaced with all of them, and takes a mapping of them.
 void override_setting(Settings& settings, std::string_view spelling, Place place, const Node& value,
                       Problems& problems);
 

@@ -3,8 +3,10 @@
 // that cannot be imported, does not arise here. Bridge takes any userbuffers preset for any shape; the plan does not.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "impl/plan/resolution.hpp"
-#include "impl/plan/userbuffers.hpp"
+#include "impl/plan/tensor_switches.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -43,27 +45,58 @@ void compare_preset(Resolution& r, const UserbuffersPreset& preset) {
   should_match("precision", std::string_view(is_fp8 ? "fp8" : "bf16"), preset.precision);
 }
 
-void check_overlap_config(Resolution& r) {
-  const std::string text = to_json_text(r.settings[kConfig].value);
-  if (text.starts_with('{')) return;
-  if (!text.starts_with('"'))
-    return r.error({kConfig},
-                   "tp_comm_overlap_cfg must be the name of a userbuffers preset, or a mapping from GEMMs to settings");
-  const std::string name = text.substr(1, text.size() - 2);
-  if (const auto preset = find_userbuffers_preset(name)) return compare_preset(r, *preset);
-  const auto near = nearest(name, userbuffers_preset_names());
-  r.error({kConfig}, fmt::format("no userbuffers preset is named {}{}", in_quotes(name),
-                                 near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+/// Blocks of a tensor have no single scale, and userbuffers knows no other.
+void check_quantizer(Resolution& r) {
+  const std::string& recipe = r.config().mixed_precision.recipe;
+  if (recipe.find("subchannel") == std::string::npos && recipe.find("nvfp4") == std::string::npos) return;
+  r.error({kOverlap}, fmt::format("tp_comm_overlap does not go with recipe {}: Transformer Engine's userbuffers take "
+                                  "bf16, per-tensor fp8 and mxfp8; set one of them to another",
+                                  recipe));
+}
+
+/// Why nothing overlaps; empty where it does.
+std::string decide_overlap(Resolution& r) {
+  if (!r.settings.flag(kOverlap, false)) return "tp_comm_overlap is false";
+  if (const std::string gate = closed_gate(r); !gate.empty()) {
+    r.decide(kOverlap, {"false", "gate", gate});
+    return "tp_comm_overlap is false: " + gate;
+  }
+  r.decide(kOverlap, {"true", "user", r.set_at(kOverlap)});
+  return "";
+}
+
+/// What no GPU has run is nobody's default.
+void decide_ring_transport(Resolution& r) {
+  constexpr std::string_view kPath = "extensions.tp_ring_transport";
+  Config& c = r.config();
+  if (c.run.backend != "cuda" || !in_scope(Scope::tp, r)) return;
+  if (r.settings.given(kPath) && c.extensions.tp_ring_transport == "copy_engine") return;
+  c.extensions.tp_ring_transport = "nccl";
+  r.decide(kPath,
+           {"\"nccl\"", r.settings.given(kPath) ? "user" : "auto",
+            "run.backend is cuda: sends and receives; copy_engine, where userbuffers copies between peers too, has "
+            "not run on a GPU yet"});
+}
+
+bool has_tensor_config(const Resolution& r) {
+  const auto given = [&](std::string_view path) { return r.settings.given(path); };
+  return given(kConfig) || std::any_of(kTensorSlotPaths.begin(), kTensorSlotPaths.end(), given);
 }
 
 }  // namespace
 
 void apply_tp_rules(Resolution& r) {
-  if (!r.settings.flag(kOverlap, false)) return;
-  if (const std::string gate = closed_gate(r); !gate.empty()) return r.decide(kOverlap, {"false", "gate", gate});
-  r.decide(kOverlap, {"true", "user", r.set_at(kOverlap)});
-  if (r.settings.given(kConfig)) return check_overlap_config(r);
-  r.notice({kOverlap}, "tp_comm_overlap without tp_comm_overlap_cfg: Transformer Engine's own settings for each GEMM");
+  decide_ring_transport(r);
+  const TensorConfig config = read_tensor_config(r);
+  const std::string why_off = decide_overlap(r);
+  if (why_off.empty()) {
+    check_quantizer(r);
+    if (config.preset) compare_preset(r, *config.preset);
+    if (!has_tensor_config(r))
+      r.notice({kOverlap},
+               "tp_comm_overlap without tp_comm_overlap_cfg: Transformer Engine's own settings for each GEMM");
+  }
+  decide_tensor_slots(r, config, why_off);
 }
 
 }  // namespace underlap::plan

@@ -6,12 +6,15 @@
 #include <string_view>
 #include <vector>
 
+#include "impl/plan/tensor_slots.hpp"
+
 namespace underlap::plan {
 
-/// The workload that one of Megatron-Bridge's userbuffers presets was tuned for.
+/// One of Megatron-Bridge's userbuffers presets: the workload that it was tuned for, and what it says for each slot.
 struct UserbuffersPreset {
   std::string_view name, precision, arch;
   std::int64_t hidden_size, tp, cp, micro_batch_size, seq_length;
+  TensorRequests slots;
 };
 
 std::optional<UserbuffersPreset> find_userbuffers_preset(std::string_view name);

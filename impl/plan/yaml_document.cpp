@@ -161,6 +161,12 @@ void Builder::merge_from(Node& mapping, const Node& source) {
 
 }  // namespace
 
+const Entry* find_entry(const Node& mapping, std::string_view key) {
+  const auto found = std::find_if(mapping.entries.begin(), mapping.entries.end(),
+                                  [&](const Entry& entry) { return entry.key == key; });
+  return found == mapping.entries.end() ? nullptr : &*found;
+}
+
 Document read_document(const std::string& yaml, Problems& problems, int override_index) {
   Document document;
   Builder builder(document, problems, override_index);

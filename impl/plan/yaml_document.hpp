@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "impl/plan/problems.hpp"
@@ -28,6 +29,9 @@ struct Node {
   std::vector<const Node*> items = {};  ///< of a sequence
   std::vector<Entry> entries = {};      ///< of a mapping, keys unique
 };
+
+/// The entry of `mapping` with that key; null where there is none, or where it is no mapping.
+const Entry* find_entry(const Node& mapping, std::string_view key);
 
 /// Owns the nodes of one YAML document; they may have several parents, because aliases share them.
 struct Document {

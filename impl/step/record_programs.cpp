@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/step/record_programs.hpp"
 
+#include <optional>
+
 #include "impl/device/recording_device.hpp"
+#include "impl/device/without_transfers.hpp"
 #include "impl/step/trainer.hpp"
 
 namespace underlap {
@@ -11,14 +14,25 @@ model::TextData open_data(const plan::Config& config) {
   return model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
 }
 
+Program record_step_of(const plan::Config& config, const model::TextData& data, std::int32_t rank, Detail detail) {
+  RecordingDevice device(detail);
+  std::optional<WithoutTransfers> without_transfers;
+  if (config.run.no_comm) without_transfers.emplace(device);
+  Device& seen = without_transfers ? static_cast<Device&>(*without_transfers) : device;
+  Trainer trainer(seen, config, parallel_groups(config, rank), data);
+  device.take_program();
+  trainer.step(0);
+  return device.take_program();
+}
+
 }  // namespace
 
 std::vector<Program> record_programs(const plan::Config& config, std::int32_t steps, Detail detail) {
   const model::TextData data = open_data(config);
   std::vector<Program> programs;
-  for (std::int32_t rank = 0; rank < config.parallel.data_parallel_size; ++rank) {
+  for (std::int32_t rank = 0; rank < config.parallel.world_size(); ++rank) {
     RecordingDevice device(detail);
-    Trainer trainer(device, config, data_parallel_group(config, rank), data);
+    Trainer trainer(device, config, parallel_groups(config, rank), data);
     for (std::int32_t step = 0; step < steps; ++step) trainer.step(0);
     programs.push_back(device.take_program());
   }
@@ -26,12 +40,15 @@ std::vector<Program> record_programs(const plan::Config& config, std::int32_t st
 }
 
 Program record_step(const plan::Config& config, Detail detail) {
+  return record_step_of(config, open_data(config), 0, detail);
+}
+
+std::vector<Program> record_stages(const plan::Config& config, Detail detail) {
   const model::TextData data = open_data(config);
-  RecordingDevice device(detail);
-  Trainer trainer(device, config, data_parallel_group(config, 0), data);
-  device.take_program();
-  trainer.step(0);
-  return device.take_program();
+  std::vector<Program> programs;
+  for (const std::int32_t rank : parallel_groups(config, 0).pipeline.members)
+    programs.push_back(record_step_of(config, data, rank, detail));
+  return programs;
 }
 
 }  // namespace underlap

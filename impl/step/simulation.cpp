@@ -28,11 +28,11 @@ struct Simulation::Rank {
 };
 
 Simulation::Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
-                       std::int32_t first_step) {
-  const std::int32_t world_size = config.parallel.world_size();
-  if (config.run.numerics) memory_ = std::make_unique<sim::VirtualMemory>(static_cast<std::size_t>(world_size));
+                       std::int32_t first_step)
+    : folding_(fold_ranks(config, time.gpus_per_node())) {
+  if (config.run.numerics) memory_ = std::make_unique<sim::VirtualMemory>(folding_.played.size());
   std::vector<sim::RankQueues::Source> sources;
-  for (std::int32_t r = 0; r < world_size; ++r) {
+  for (const std::int32_t r : folding_.played) {
     add_rank(config, data, r, first_step);
     sources.emplace_back([&rank = *ranks_.back()] { return rank.next(); });
   }
@@ -40,8 +40,10 @@ Simulation::Simulation(const plan::Config& config, const model::TextData& data, 
                                    .jitter = config.run.jitter_pct / 100,
                                    .seed = config.run.seed,
                                    .records_slices = config.run.trace,
+                                   .played = folding_.played,
                                    .memory = memory_.get()};
   engine_ = std::make_unique<sim::Engine>(time, options, std::move(sources));
+  begin();
 }
 
 Simulation::~Simulation() = default;
@@ -52,7 +54,16 @@ void Simulation::add_rank(const plan::Config& config, const model::TextData& dat
   rank.device = std::make_unique<sim::SimDevice>(r, memory_.get());
   Device* device = rank.device.get();
   if (config.run.no_comm) device = &rank.without_transfers.emplace(*device);
-  rank.trainer = std::make_unique<Trainer>(*device, config, data_parallel_group(config, r), data, first_step);
+  rank.trainer = std::make_unique<Trainer>(*device, config, parallel_groups(config, r), data, first_step);
+}
+
+// What ranks begin with they compute each for its own shard, and so in times of their own; steps begin on idle devices,
+// at one moment, whether values are there or not.
+void Simulation::begin() {
+  if (!memory_)
+    for (const auto& rank : ranks_) rank->device->take_program();
+  engine_->play();
+  engine_->take_trace();
 }
 
 Trace Simulation::play(std::int32_t block, std::int64_t steps) {
@@ -68,7 +79,7 @@ std::vector<std::vector<double>> Simulation::take_losses() {
   std::vector<std::vector<double>> losses;
   for (const auto& rank : ranks_) {
     std::vector<double> of_rank = rank->trainer->take_losses();
-    if (memory_) losses.push_back(std::move(of_rank));
+    if (memory_ && !of_rank.empty()) losses.push_back(std::move(of_rank));
   }
   return losses;
 }

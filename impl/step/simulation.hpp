@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "impl/device/sim/engine.hpp"
+#include "impl/step/folding.hpp"
 #include "impl/step/trainer.hpp"
 
 namespace underlap {
 
-/// All ranks of a configuration in virtual time. Ranks are recorded step by step, as the engine comes to ask, so memory
-/// holds the steps in flight and no more. run.numerics, run.no_comm, run.trace, run.jitter_pct, run.seed and
-/// environment.cuda_device_max_connections say how it is played.
+/// All ranks of a configuration in virtual time, or with run.fold those that stand for all (fold_ranks). Initial
+/// weights are there when the first step begins, on all ranks at once. Ranks are recorded step by step, as the engine
+/// comes to ask, so memory holds the steps in flight and no more. run.numerics, run.no_comm, run.trace, run.jitter_pct,
+/// run.seed and environment.cuda_device_max_connections say how it is played.
 class Simulation {
  public:
   /// `data` and `time` outlive this; steps are counted from `first_step`.
@@ -19,23 +21,27 @@ class Simulation {
              std::int32_t first_step = 0);
   ~Simulation();
 
-  /// Plays the next `steps` steps of all ranks, back to back, to their end. Returns their slices and marks.
+  /// Plays the next `steps` steps of all played ranks, back to back, to their end. Returns their slices and marks.
   /// Throws as sim::Engine::play() does.
   Trace play(std::int32_t block, std::int64_t steps);
 
-  /// Losses since the last call, by rank and step, in nats a token; empty without numerics.
+  /// Losses since the last call, by rank that finds any and step, in nats a token; empty without numerics.
   std::vector<std::vector<double>> take_losses();
 
   std::int32_t next_step() const;
   const sim::Engine& engine() const { return *engine_; }
   /// Without numerics null.
   const sim::VirtualMemory* memory() const { return memory_.get(); }
+  const Folding& folding() const { return folding_; }
+  /// Of a played rank, by its place among them.
   const dp::Buffers& buffers(std::int32_t rank) const;
 
  private:
   struct Rank;
   void add_rank(const plan::Config& config, const model::TextData& data, std::int32_t rank, std::int32_t first_step);
+  void begin();
 
+  Folding folding_;
   std::unique_ptr<sim::VirtualMemory> memory_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::unique_ptr<sim::Engine> engine_;

@@ -14,7 +14,7 @@ namespace underlap::kernels {
 namespace {
 
 /// Updates n elements; returns whether a gradient was not finite.
-template <class Gradient>
+template <bool kWritesParam, class Gradient>
 bool update(const Gradient* grad, float grad_factor, float* main, float* m, float* v, bf16* param, std::int64_t n,
             const AdamCoefficients& c) {
   std::int32_t any_bad = 0;
@@ -28,7 +28,7 @@ bool update(const Gradient* grad, float grad_factor, float* main, float* m, floa
     m[i] = finite ? mean : m[i];
     v[i] = finite ? square : v[i];
     main[i] = finite ? updated : main[i];
-    param[i] = bf16(main[i]);
+    if constexpr (kWritesParam) param[i] = bf16(main[i]);
     any_bad |= finite ? 0 : 1;
   }
   return any_bad != 0;
@@ -37,10 +37,13 @@ bool update(const Gradient* grad, float grad_factor, float* main, float* m, floa
 void form(const Arguments& views) {
   const AdamCoefficients c(views.parameters<AdamParameters>());
   const float grad_factor = *views[1].as<float>();
+  const bool writes_param = views.size() > 6;
+  bf16* const param = writes_param ? views[6].as<bf16>() : nullptr;
   with_float_type(views[0].dtype, [&]<class T>(T*) {
-    const bool bad = update(views[0].as<T>(), grad_factor, views[2].as<float>(), views[3].as<float>(),
-                            views[4].as<float>(), views[5].as<bf16>(), views[0].cols, c);
-    if (bad) *views[6].as<std::int32_t>() = 1;
+    const auto update_all = writes_param ? update<true, T> : update<false, T>;
+    const bool bad = update_all(views[0].as<T>(), grad_factor, views[2].as<float>(), views[3].as<float>(),
+                                views[4].as<float>(), param, views[0].cols, c);
+    if (bad) *views[5].as<std::int32_t>() = 1;
   });
 }
 
@@ -61,21 +64,23 @@ Operation adam(const AdamTensors& t, const AdamParameters& parameters) {
   require(kName, t.main, {"main", 1, n, {DataType::f32}});
   require(kName, t.m, {"m", 1, n, {DataType::f32}});
   require(kName, t.v, {"v", 1, n, {DataType::f32}});
-  require(kName, t.param, {"param", 1, n, {DataType::bf16}});
   require(kName, t.nonfinite, {"nonfinite", 1, 1, {DataType::i32}});
+  const bool writes_param = t.param.tensor.id != 0;
+  if (writes_param) require(kName, t.param, {"param", 1, n, {DataType::bf16}});
   const std::int64_t state = t.main.bytes() + t.m.bytes() + t.v.bytes();
+  const std::array<Use, 7> uses{{{t.grad, Access::in},
+                                 {t.grad_factor, Access::in},
+                                 {t.main, Access::inout},
+                                 {t.m, Access::inout},
+                                 {t.v, Access::inout},
+                                 {t.nonfinite, Access::inout},
+                                 {t.param, Access::out}}};
   static const NameId name = intern(kName);
   return Operation(name, form,
                    {.flops = 15 * static_cast<double>(n),
                     .bytes_read = t.grad.bytes() + t.grad_factor.bytes() + state,
                     .bytes_written = state + t.param.bytes()},
-                   {{t.grad, Access::in},
-                    {t.grad_factor, Access::in},
-                    {t.main, Access::inout},
-                    {t.m, Access::inout},
-                    {t.v, Access::inout},
-                    {t.param, Access::out},
-                    {t.nonfinite, Access::inout}})
+                   std::span(uses).first(writes_param ? 7 : 6))
       .with_parameters(parameters);
 }
 

@@ -17,7 +17,7 @@ struct AdamArrays {
   const Gradient* grad;
   const float* grad_factor;
   float *main, *m, *v;
-  bf16* param;
+  bf16* param;  ///< nullptr: not wanted
   std::int32_t* nonfinite;
 };
 
@@ -67,7 +67,7 @@ __global__ void adam_kernel(AdamArrays<Gradient> a, std::int64_t elements, AdamC
         store(a.main + i, state.main);
         store(a.m + i, state.m);
         store(a.v + i, state.v);
-        store(a.param + i, param);
+        if (a.param != nullptr) store(a.param + i, param);
         if (!all_finite) *a.nonfinite = 1;  // whoever writes, writes the same
       });
 }
@@ -76,7 +76,7 @@ template <class Gradient>
 void launch_adam(const Arguments& views, LaunchContext& context) {
   const auto grad = rows_of<const Gradient>(views[0]);
   const auto main = rows_of<float>(views[2]), m = rows_of<float>(views[3]), v = rows_of<float>(views[4]);
-  const auto param = rows_of<bf16>(views[5]);
+  const auto param = views.size() > 6 ? rows_of<bf16>(views[6]) : Rows<bf16>{.cols = grad.cols};
   const int group = group_for(8, grad, main, m, v, param);
   const AdamArrays<Gradient> arrays{.grad = grad.data,
                                     .grad_factor = views[1].as<const float>(),
@@ -84,7 +84,7 @@ void launch_adam(const Arguments& views, LaunchContext& context) {
                                     .m = m.data,
                                     .v = v.data,
                                     .param = param.data,
-                                    .nonfinite = views[6].as<std::int32_t>()};
+                                    .nonfinite = views[5].as<std::int32_t>()};
   launch(group == 1 ? adam_kernel<Gradient, 1> : adam_kernel<Gradient, 8>, blocks_of_groups(1, grad.cols, group, 1),
          context.stream, arrays, grad.cols, AdamCoefficients(views.parameters<kernels::AdamParameters>()));
 }

@@ -12,7 +12,7 @@ struct AdamTensors {
   View main;         ///< f32, main parameters, updated
   View m;            ///< f32, mean of gradients, updated
   View v;            ///< f32, mean of squared gradients, updated
-  View param;        ///< bf16, out: main rounded
+  View param;        ///< bf16, out: main rounded; left empty where nobody wants it
   View nonfinite;    ///< [1, 1] i32: set to 1 where a gradient is infinite or NaN, else left as it was
 };
 
@@ -30,7 +30,7 @@ struct AdamParameters {
 /// An element's result depends on that element alone, so a shard equals the slice of the whole bit for bit. An element
 /// whose scaled gradient is not finite keeps main, m and v.
 /// Throws std::invalid_argument for shapes that do not fit, step < 1 or a beta outside [0, 1).
-/// Source: Loshchilov & Hutter 2019, algorithm 2. Traffic: 26 n bytes and the gradient.
+/// Source: Loshchilov & Hutter 2019, algorithm 2. Traffic: 26 n bytes and the gradient; 24 without param.
 Operation adam(const AdamTensors& tensors, const AdamParameters& parameters);
 
 }  // namespace underlap::kernels

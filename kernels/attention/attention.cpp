@@ -19,6 +19,8 @@
 //             keys
 //   queries | P P . . |   P: the product is formed, and masked on the diagonal
 //           | P P P . |   .: never touched
+//
+// A tile with more keys than queries has its diagonal end in the same corner; one that is not causal has none.
 
 namespace underlap::kernels {
 namespace {
@@ -32,18 +34,24 @@ std::int64_t padded(std::int64_t n) { return (n + kBlockColumns - 1) / kBlockCol
 
 /// The sizes of one call.
 struct Sizes {
-  std::int64_t seq_length, head_size, padded_seq, padded_head, tokens, heads, groups;
+  std::int64_t seq_length, kv_length, head_size, padded_keys, padded_head, sequences, heads, groups;
+  bool causal;
   float scale;
 
   Sizes(const Parameters& p, const BoundView& q, const BoundView& k)
       : seq_length(p.seq_length),
+        kv_length(p.kv_length),
         head_size(p.head_size),
-        padded_seq(padded(p.seq_length)),
+        padded_keys(padded(p.kv_length)),
         padded_head(padded(p.head_size)),
-        tokens(q.rows),
+        sequences(q.rows / p.seq_length),
         heads(q.cols / p.head_size),
         groups(k.cols / p.head_size),
+        causal(p.causal),
         scale(1.0F / std::sqrt(static_cast<float>(p.head_size))) {}
+
+  /// How many keys the query at that position of its sequence sees: the first so many.
+  std::int64_t keys_of(std::int64_t query) const { return causal ? query + 1 + kv_length - seq_length : kv_length; }
 };
 
 /// Rows [first, first + rows) of one head's columns of an activation.
@@ -85,15 +93,16 @@ struct QueryBlock {
   std::int64_t first = 0;  ///< position of the first query in its sequence
   std::int64_t rows = 0;
   std::int64_t keys = 0;         ///< the last query's
-  std::int64_t padded_keys = 0;  ///< columns of the product; those past a query's own position are set to 0
+  std::int64_t padded_keys = 0;  ///< columns of the product; those of keys that a query does not see are set to 0
 };
 
 /// Calls f for each block of queries of a sequence.
 template <class F>
-void for_each_block(std::int64_t seq_length, F f) {
-  for (std::int64_t first = 0; first < seq_length; first += kQueryRows) {
-    const std::int64_t keys = std::min(first + kQueryRows, seq_length);
-    f(QueryBlock{.first = first, .rows = keys - first, .keys = keys, .padded_keys = padded(keys)});
+void for_each_block(const Sizes& s, F f) {
+  for (std::int64_t first = 0; first < s.seq_length; first += kQueryRows) {
+    const std::int64_t end = std::min(first + kQueryRows, s.seq_length);
+    const std::int64_t keys = s.keys_of(end - 1);
+    f(QueryBlock{.first = first, .rows = end - first, .keys = keys, .padded_keys = padded(keys)});
   }
 }
 
@@ -103,21 +112,21 @@ struct ForwardBuffers {
 
   ForwardBuffers(const Sizes& s, Scratch& scratch)
       : q(scratch.take(kQueryRows * s.padded_head)),
-        keys_t(scratch.take(s.head_size * s.padded_seq)),
-        values(scratch.take(s.seq_length * s.padded_head)),
-        p(scratch.take(kQueryRows * s.padded_seq)),
+        keys_t(scratch.take(s.head_size * s.padded_keys)),
+        values(scratch.take(s.kv_length * s.padded_head)),
+        p(scratch.take(kQueryRows * s.padded_keys)),
         out(scratch.take(kQueryRows * s.padded_head)) {}
 };
 
-/// scores = q k^T, rows padded_seq apart.
+/// scores = q k^T, rows padded_keys apart.
 void multiply_by_keys(const float* q, const float* keys_t, float* scores, const QueryBlock& block, const Sizes& s) {
   multiply({.a = q,
             .a_row = s.padded_head,
             .a_col = 1,
             .b = keys_t,
-            .b_row = s.padded_seq,
+            .b_row = s.padded_keys,
             .c = scores,
-            .c_row = s.padded_seq,
+            .c_row = s.padded_keys,
             .m = block.rows,
             .n = block.padded_keys,
             .k = s.head_size});
@@ -126,7 +135,7 @@ void multiply_by_keys(const float* q, const float* keys_t, float* scores, const 
 /// out = p times rows of keys or values.
 void multiply_by_rows(const float* p, const float* rows, float* out, const QueryBlock& block, const Sizes& s) {
   multiply({.a = p,
-            .a_row = s.padded_seq,
+            .a_row = s.padded_keys,
             .a_col = 1,
             .b = rows,
             .b_row = s.padded_head,
@@ -162,7 +171,7 @@ void attend(const HeadRows& queries, const HeadRows& out, float* lse, const Quer
   load_rows(queries, buffers.q, s.padded_head, s.scale);
   multiply_by_keys(buffers.q, buffers.keys_t, buffers.p, block, s);
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    lse[r] = exponentiate(buffers.p + r * s.padded_seq, block.first + r + 1, block.padded_keys,
+    lse[r] = exponentiate(buffers.p + r * s.padded_keys, s.keys_of(block.first + r), block.padded_keys,
                           total[static_cast<std::size_t>(r)]);
   }
   multiply_by_rows(buffers.p, buffers.values, buffers.out, block, s);
@@ -177,14 +186,15 @@ void forward_form(const Arguments& views) {
   const std::int64_t heads_per_group = s.heads / s.groups;
   Scratch scratch;
   const ForwardBuffers buffers(s, scratch);
-  for (std::int64_t start = 0; start < s.tokens; start += s.seq_length) {
+  for (std::int64_t sequence = 0; sequence < s.sequences; ++sequence) {
+    const std::int64_t start = sequence * s.seq_length, kv_start = sequence * s.kv_length;
     for (std::int64_t head = 0; head < s.heads; ++head) {
       const std::int64_t group_column = head / heads_per_group * s.head_size;
       if (head % heads_per_group == 0) {
-        load_transposed({k, start, s.seq_length, group_column, s.head_size}, buffers.keys_t, s.padded_seq);
-        load_rows({v, start, s.seq_length, group_column, s.head_size}, buffers.values, s.padded_head);
+        load_transposed({k, kv_start, s.kv_length, group_column, s.head_size}, buffers.keys_t, s.padded_keys);
+        load_rows({v, kv_start, s.kv_length, group_column, s.head_size}, buffers.values, s.padded_head);
       }
-      for_each_block(s.seq_length, [&](const QueryBlock& block) {
+      for_each_block(s, [&](const QueryBlock& block) {
         const std::int64_t first = start + block.first;
         const std::int64_t column = head * s.head_size;
         attend({q, first, block.rows, column, s.head_size}, {out, first, block.rows, column, s.head_size},
@@ -202,20 +212,20 @@ struct BackwardBuffers {
       : q(scratch.take(kQueryRows * s.padded_head)),
         dout(scratch.take(kQueryRows * s.padded_head)),
         dq(scratch.take(kQueryRows * s.padded_head)),
-        keys(scratch.take(s.seq_length * s.padded_head)),
-        keys_t(scratch.take(s.head_size * s.padded_seq)),
-        values_t(scratch.take(s.head_size * s.padded_seq)),
-        p(scratch.take(kQueryRows * s.padded_seq)),
-        ds(scratch.take(kQueryRows * s.padded_seq)),
-        dk(scratch.take(s.seq_length * s.padded_head)),
-        dv(scratch.take(s.seq_length * s.padded_head)) {}
+        keys(scratch.take(s.kv_length * s.padded_head)),
+        keys_t(scratch.take(s.head_size * s.padded_keys)),
+        values_t(scratch.take(s.head_size * s.padded_keys)),
+        p(scratch.take(kQueryRows * s.padded_keys)),
+        ds(scratch.take(kQueryRows * s.padded_keys)),
+        dk(scratch.take(s.kv_length * s.padded_head)),
+        dv(scratch.take(s.kv_length * s.padded_head)) {}
 };
 
 /// to += p^T times rows of queries: what a block adds to the gradient of the keys or values that it saw.
 void add_transposed_product(const float* p, const float* rows, float* to, const QueryBlock& block, const Sizes& s) {
   multiply({.a = p,
             .a_row = 1,
-            .a_col = s.padded_seq,
+            .a_col = s.padded_keys,
             .b = rows,
             .b_row = s.padded_head,
             .c = to,
@@ -248,8 +258,8 @@ void differentiate(const BackwardRows& rows, const QueryBlock& block, const Size
   multiply_by_keys(buffers.dout, buffers.values_t, buffers.ds, block, s);
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const float delta = dot(buffers.dout + r * s.padded_head, buffers.dq + r * s.padded_head, s.head_size);
-    differentiate_softmax(buffers.p + r * s.padded_seq, buffers.ds + r * s.padded_seq, rows.lse[r], delta,
-                          block.first + r + 1, block.padded_keys);
+    differentiate_softmax(buffers.p + r * s.padded_keys, buffers.ds + r * s.padded_keys, rows.lse[r], delta,
+                          s.keys_of(block.first + r), block.padded_keys);
   }
   add_transposed_product(buffers.p, buffers.dout, buffers.dv, block, s);
   add_transposed_product(buffers.ds, buffers.q, buffers.dk, block, s);
@@ -259,16 +269,16 @@ void differentiate(const BackwardRows& rows, const QueryBlock& block, const Size
 
 void load_group(const HeadRows& k, const HeadRows& v, const Sizes& s, const BackwardBuffers& buffers) {
   load_rows(k, buffers.keys, s.padded_head);
-  load_transposed(k, buffers.keys_t, s.padded_seq);
-  load_transposed(v, buffers.values_t, s.padded_seq);
-  std::fill_n(buffers.dk, s.seq_length * s.padded_head, 0.0F);
-  std::fill_n(buffers.dv, s.seq_length * s.padded_head, 0.0F);
+  load_transposed(k, buffers.keys_t, s.padded_keys);
+  load_transposed(v, buffers.values_t, s.padded_keys);
+  std::fill_n(buffers.dk, s.kv_length * s.padded_head, 0.0F);
+  std::fill_n(buffers.dv, s.kv_length * s.padded_head, 0.0F);
 }
 
 void differentiate_head(const Arguments& views, std::int64_t start, std::int64_t head, const Sizes& s,
                         const BackwardBuffers& buffers) {
   const std::int64_t column = head * s.head_size;
-  for_each_block(s.seq_length, [&](const QueryBlock& block) {
+  for_each_block(s, [&](const QueryBlock& block) {
     const std::int64_t first = start + block.first;
     const auto rows_of = [&](const BoundView& view) { return HeadRows{view, first, block.rows, column, s.head_size}; };
     differentiate({.q = rows_of(views[0]),
@@ -286,14 +296,14 @@ void backward_form(const Arguments& views) {
   const std::int64_t heads_per_group = s.heads / s.groups;
   Scratch scratch;
   const BackwardBuffers buffers(s, scratch);
-  for (std::int64_t start = 0; start < s.tokens; start += s.seq_length) {
+  for (std::int64_t sequence = 0; sequence < s.sequences; ++sequence) {
     for (std::int64_t group = 0; group < s.groups; ++group) {
       const auto rows_of = [&](const BoundView& view) {
-        return HeadRows{view, start, s.seq_length, group * s.head_size, s.head_size};
+        return HeadRows{view, sequence * s.kv_length, s.kv_length, group * s.head_size, s.head_size};
       };
       load_group(rows_of(k), rows_of(v), s, buffers);
       for (std::int64_t i = 0; i < heads_per_group; ++i) {
-        differentiate_head(views, start, group * heads_per_group + i, s, buffers);
+        differentiate_head(views, sequence * s.seq_length, group * heads_per_group + i, s, buffers);
       }
       store_rows(buffers.dk, s.padded_head, rows_of(dk));
       store_rows(buffers.dv, s.padded_head, rows_of(dv));
@@ -302,71 +312,68 @@ void backward_form(const Arguments& views) {
 }
 
 /// Floating-point operations of `products` products of queries with the keys they see.
-double flops(const View& q, std::int64_t seq_length, int products) {
-  const double pairs = static_cast<double>(q.rows) * static_cast<double>(seq_length + 1) / 2;
+double flops(const View& q, const Parameters& p, int products) {
+  const double hidden = p.causal ? static_cast<double>(p.seq_length - 1) / 2 : 0;  // keys of a sequence, on average
+  const double pairs = static_cast<double>(q.rows) * (static_cast<double>(p.kv_length) - hidden);
   return 2.0 * products * pairs * static_cast<double>(q.cols);
 }
 
-// Sequence length, head size, sequences * query heads.
-std::array<std::int64_t, 3> extent(const View& q, const Parameters& shape) {
-  const std::int64_t heads = q.cols / shape.head_size;
-  return {shape.seq_length, shape.head_size, q.rows / shape.seq_length * heads};
+// `rows` of a sequence are what the blocks of a GPU own.
+std::array<std::int64_t, 3> extent(const View& q, const Parameters& p, std::int64_t rows) {
+  return {rows, p.head_size, q.rows / p.seq_length * (q.cols / p.head_size)};
 }
 
-void require_heads(const char* operation, const View& q, const View& k, const Parameters& p) {
-  require_multiple(operation, "tokens", q.rows, "seq_length", p.seq_length);
-  require_multiple(operation, "columns of q", q.cols, "head_size", p.head_size);
-  require_multiple(operation, "columns of k", k.cols, "head_size", p.head_size);
-  require_multiple(operation, "query heads", q.cols / p.head_size, "key/value heads", k.cols / p.head_size);
+/// The parameters of either pass, which names its tensors alike.
+template <class Tensors>
+Parameters checked(const char* operation, const Tensors& t) {
+  require_multiple(operation, "tokens", t.q.rows, "seq_length", t.seq_length);
+  require_multiple(operation, "columns of q", t.q.cols, "head_size", t.head_size);
+  require_multiple(operation, "columns of k", t.k.cols, "head_size", t.head_size);
+  require_multiple(operation, "query heads", t.q.cols / t.head_size, "key/value heads", t.k.cols / t.head_size);
+  const std::int64_t kv_length = t.kv_length == 0 ? t.seq_length : t.kv_length;
+  require(operation, kv_length >= (t.causal ? t.seq_length : 1), "kv_length", static_cast<double>(kv_length),
+          t.causal ? "at least seq_length where attention is causal, so that every query sees a key" : "positive");
+  const std::int64_t keys = t.q.rows / t.seq_length * kv_length, heads = t.q.cols / t.head_size;
+  require(operation, t.q, {"q", t.q.rows, t.q.cols, {DataType::bf16}});
+  require(operation, t.k, {"k", keys, t.k.cols, {DataType::bf16}});
+  require(operation, t.v, {"v", keys, t.k.cols, {DataType::bf16}});
+  require(operation, t.out, {"out", t.q.rows, t.q.cols, {DataType::bf16}});
+  require(operation, t.lse, {"lse", heads, t.q.rows, {DataType::f32}});
+  return {.seq_length = t.seq_length, .head_size = t.head_size, .kv_length = kv_length, .causal = t.causal};
 }
 
 }  // namespace
 
 Operation attention_forward(const AttentionForward& t) {
   constexpr auto kName = "attention_forward";
-  const Parameters parameters{t.seq_length, t.head_size};
-  require_heads(kName, t.q, t.k, parameters);
-  require(kName, t.q, {"q", t.q.rows, t.q.cols, {DataType::bf16}});
-  require(kName, t.k, {"k", t.q.rows, t.k.cols, {DataType::bf16}});
-  require(kName, t.v, {"v", t.q.rows, t.k.cols, {DataType::bf16}});
-  require(kName, t.out, {"out", t.q.rows, t.q.cols, {DataType::bf16}});
-  require(kName, t.lse, {"lse", t.q.cols / t.head_size, t.q.rows, {DataType::f32}});
+  const Parameters parameters = checked(kName, t);
   static const NameId name = intern(kName);
   return Operation(
              name, forward_form,
-             {.flops = flops(t.q, t.seq_length, 2),
+             {.flops = flops(t.q, parameters, 2),
               .bytes_read = t.q.bytes() + t.k.bytes() + t.v.bytes(),
               .bytes_written = t.out.bytes() + t.lse.bytes(),
               .work = Work::attention_forward,
-              .extent = extent(t.q, parameters)},
+              .extent = extent(t.q, parameters, parameters.seq_length)},
              {{t.q, Access::in}, {t.k, Access::in}, {t.v, Access::in}, {t.out, Access::out}, {t.lse, Access::out}})
       .with_parameters(parameters);
 }
 
 Operation attention_backward(const AttentionBackward& t) {
   constexpr auto kName = "attention_backward";
-  const Parameters parameters{t.seq_length, t.head_size};
-  require_heads(kName, t.q, t.k, parameters);
-  const auto require_like = [&](const View& view, const char* name, std::int64_t cols) {
-    require(kName, view, {name, t.q.rows, cols, {DataType::bf16}});
-  };
-  require_like(t.q, "q", t.q.cols);
-  require_like(t.k, "k", t.k.cols);
-  require_like(t.v, "v", t.k.cols);
-  require_like(t.out, "out", t.q.cols);
-  require(kName, t.lse, {"lse", t.q.cols / t.head_size, t.q.rows, {DataType::f32}});
-  require_like(t.dout, "dout", t.q.cols);
-  require_like(t.dq, "dq", t.q.cols);
-  require_like(t.dk, "dk", t.k.cols);
-  require_like(t.dv, "dv", t.k.cols);
+  const Parameters parameters = checked(kName, t);
+  require(kName, t.dout, {"dout", t.q.rows, t.q.cols, {DataType::bf16}});
+  require(kName, t.dq, {"dq", t.q.rows, t.q.cols, {DataType::bf16}});
+  require(kName, t.dk, {"dk", t.k.rows, t.k.cols, {DataType::bf16}});
+  require(kName, t.dv, {"dv", t.k.rows, t.k.cols, {DataType::bf16}});
   const std::int64_t read = t.q.bytes() + t.k.bytes() + t.v.bytes() + t.out.bytes() + t.lse.bytes() + t.dout.bytes();
   static const NameId name = intern(kName);
   return Operation(name, backward_form,
-                   {.flops = flops(t.q, t.seq_length, 5),
+                   {.flops = flops(t.q, parameters, 5),
                     .bytes_read = read,
                     .bytes_written = t.dq.bytes() + t.dk.bytes() + t.dv.bytes(),
                     .work = Work::attention_backward,
-                    .extent = extent(t.q, parameters)},
+                    .extent = extent(t.q, parameters, parameters.kv_length)},
                    {{t.q, Access::in},
                     {t.k, Access::in},
                     {t.v, Access::in},
@@ -381,10 +388,11 @@ Operation attention_backward(const AttentionBackward& t) {
 
 std::span<const KernelInfo> list_attention() {
   static constexpr std::array<KernelInfo, 2> kernels{{
-      {"attention", "attention_forward", "out [T,A D] = causal softmax(q k^T / sqrt(D)) v, grouped queries",
-       "2 T (S + 1) A D flops; 4 T D (A + G) + 4 A T bytes"},
+      {"attention", "attention_forward",
+       "out [T,A D] = softmax(q k^T / sqrt(D)) v, causal or a tile of it, grouped queries",
+       "4 A D flops a visible pair, T (S + 1) / 2 of them if causal; 4 D (T A + U G) + 4 A T bytes"},
       {"attention", "attention_backward", "dq, dk, dv from dout, out and lse",
-       "5 T (S + 1) A D flops; 8 T D (A + G) + 4 A T bytes"},
+       "10 A D flops a visible pair; 8 D (T A + U G) + 4 A T bytes"},
   }};
   return kernels;
 }

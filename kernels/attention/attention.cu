@@ -3,7 +3,7 @@
 // tensor core; where speed counts, cuDNN does the work.
 //
 // A block owns 16 rows: queries in forward and for dq, keys for dk and dv. Tiles of 16 rows of what they meet pass
-// through shared memory, one after the other, up to or from the diagonal:
+// through shared memory, one after the other, up to or from the diagonal, where there is one:
 //
 //              keys                                      a block's threads
 //   queries | T T . . |   T: a tile of 16 x 16           thread t: row t / 8 of the block's own,
@@ -28,17 +28,35 @@ constexpr int kLanes = 8;  // threads of a row
 constexpr int kThreads = kTile * kLanes;
 constexpr int kMaxHeadSize = 256;
 
+/// Rows of one sequence in a tensor.
+struct Stretch {
+  std::int64_t start = 0;
+  std::int64_t length = 0;
+};
+
 /// The sizes of one call.
 struct Heads {
   std::int64_t seq_length = 0;
-  std::int64_t tokens = 0;
+  std::int64_t kv_length = 0;
+  std::int64_t tokens = 0;  ///< queries
   int head_size = 0;
   int heads = 0;
   int groups = 0;
+  bool causal = true;
   float scale = 0;
 
-  __host__ __device__ std::int64_t tiles() const { return (seq_length + kTile - 1) / kTile; }
   __host__ __device__ int heads_per_group() const { return heads / groups; }
+  __device__ Stretch queries(std::int64_t sequence) const { return {sequence * seq_length, seq_length}; }
+  __device__ Stretch keys(std::int64_t sequence) const { return {sequence * kv_length, kv_length}; }
+  /// The last key that a query sees, by their positions in the sequence.
+  __device__ std::int64_t last_key(std::int64_t query) const {
+    return causal ? query + kv_length - seq_length : kv_length - 1;
+  }
+  /// The first query that sees a key.
+  __device__ std::int64_t first_query(std::int64_t key) const {
+    const std::int64_t seen_by_all = causal ? kv_length - seq_length : kv_length;
+    return key < seen_by_all ? 0 : key - seen_by_all;
+  }
 };
 
 /// 16 rows of one head in shared memory. One float of padding keeps rows apart in the banks.
@@ -49,17 +67,19 @@ struct Tile {
   __device__ float* row(int r) const { return data + r * stride; }
 };
 
-/// What a block of `columns` heads or groups does: which sequence, which head or group, which tile of rows.
+__host__ __device__ std::int64_t tiles_of(std::int64_t rows) { return (rows + kTile - 1) / kTile; }
+
+/// What a block of `columns` heads or groups does: which sequence, which head or group, which tile of `rows` rows.
 struct Place {
-  std::int64_t start = 0;  ///< first token of the sequence
+  std::int64_t sequence = 0;
   std::int64_t first = 0;  ///< position of the block's first row in its sequence
   int column = 0;          ///< head or group
 
-  __device__ Place(const Heads& shape, int columns) {
-    const std::int64_t tiles = shape.tiles();
+  __device__ Place(std::int64_t rows, int columns) {
+    const std::int64_t tiles = tiles_of(rows);
     first = blockIdx.x % tiles * kTile;
     column = static_cast<int>(blockIdx.x / tiles % columns);
-    start = blockIdx.x / tiles / columns * shape.seq_length;
+    sequence = blockIdx.x / tiles / columns;
   }
 };
 
@@ -72,15 +92,15 @@ __device__ Tile shared_tile(const Heads& shape, int index) {
   return {reinterpret_cast<float*>(dynamic_shared_memory()) + index * kTile * stride, stride};
 }
 
-/// Widens the rows from position `first` of the sequence that begins at `start`, one head's columns, times `factor`.
-/// Rows past the sequence are zero.
-__device__ void load(const Tile& to, const Rows<bf16>& from, const Heads& shape, std::int64_t start, std::int64_t first,
+/// Widens rows of a sequence from position `first` on, one head's columns, times `factor`. Rows past the sequence are
+/// zero.
+__device__ void load(const Tile& to, const Rows<bf16>& from, int head_size, const Stretch& sequence, std::int64_t first,
                      int column, float factor = 1) {
-  for (int i = static_cast<int>(threadIdx.x); i < kTile * shape.head_size; i += kThreads) {
-    const int r = i / shape.head_size, d = i % shape.head_size;
-    const bool inside = first + r < shape.seq_length;
-    const auto at = static_cast<std::int64_t>(column) * shape.head_size + d;
-    to.row(r)[d] = inside ? static_cast<float>(*from.at(start + first + r, at)) * factor : 0.0F;
+  for (int i = static_cast<int>(threadIdx.x); i < kTile * head_size; i += kThreads) {
+    const int r = i / head_size, d = i % head_size;
+    const bool inside = first + r < sequence.length;
+    const auto at = static_cast<std::int64_t>(column) * head_size + d;
+    to.row(r)[d] = inside ? static_cast<float>(*from.at(sequence.start + first + r, at)) * factor : 0.0F;
   }
 }
 
@@ -113,14 +133,15 @@ struct OwnColumns {
     }
   }
 
-  __device__ void store(const Rows<bf16>& to, const Heads& shape, const Place& place, float factor) const {
+  __device__ void store(const Rows<bf16>& to, int head_size, const Stretch& sequence, const Place& place,
+                        float factor) const {
     const std::int64_t position = place.first + own_row();
-    if (position >= shape.seq_length) return;
-    bf16* const row = to.at(place.start + position, static_cast<std::int64_t>(place.column) * shape.head_size);
+    if (position >= sequence.length) return;
+    bf16* const row = to.at(sequence.start + position, static_cast<std::int64_t>(place.column) * head_size);
 #pragma unroll
     for (int i = 0; i < kColumns; ++i) {
       const int d = own_lane() + i * kLanes;
-      if (d < shape.head_size) row[d] = bf16(value[i] * factor);
+      if (d < head_size) row[d] = bf16(value[i] * factor);
     }
   }
 };
@@ -148,33 +169,40 @@ struct Softmax {
   }
 };
 
+/// One past the last key that the tile of queries from `first_query` on sees.
+__device__ std::int64_t key_end(const Heads& shape, std::int64_t first_query) {
+  const std::int64_t last = first_query + kTile - 1;
+  return shape.last_key(last < shape.seq_length ? last : shape.seq_length - 1) + 1;
+}
+
 template <int kColumns>
 __global__ void __launch_bounds__(kThreads)
     forward_kernel(Heads shape, Rows<bf16> q, Rows<bf16> k, Rows<bf16> v, Rows<bf16> out, Rows<float> lse) {
   __shared__ Square scores;
-  const Place place(shape, shape.heads);
+  const Place place(shape.seq_length, shape.heads);
+  const Stretch query_rows = shape.queries(place.sequence), key_rows = shape.keys(place.sequence);
   const int group = place.column / shape.heads_per_group();
   const Tile queries = shared_tile(shape, 0), keys = shared_tile(shape, 1), values = shared_tile(shape, 2);
   const std::int64_t query = place.first + own_row();
   float* const own_scores = scores[own_row()];
   Softmax softmax;
   OwnColumns<kColumns> sum;
-  load(queries, q, shape, place.start, place.first, place.column, shape.scale);
-  for (std::int64_t first = 0; first <= place.first; first += kTile) {
+  load(queries, q, shape.head_size, query_rows, place.first, place.column, shape.scale);
+  for (std::int64_t first = 0; first < key_end(shape, place.first); first += kTile) {
     __syncthreads();  // the tile before is done with
-    load(keys, k, shape, place.start, first, group);
-    load(values, v, shape, place.start, first, group);
+    load(keys, k, shape.head_size, key_rows, first, group);
+    load(values, v, shape.head_size, key_rows, first, group);
     __syncthreads();
     for (int j = own_lane(); j < kTile; j += kLanes)
-      own_scores[j] = first + j <= query ? dot(queries.row(own_row()), keys.row(j), shape.head_size)
-                                         : -std::numeric_limits<float>::infinity();
+      own_scores[j] = first + j <= shape.last_key(query) ? dot(queries.row(own_row()), keys.row(j), shape.head_size)
+                                                         : -std::numeric_limits<float>::infinity();
     __syncthreads();
     sum.scale(softmax.take_in(own_scores));
     sum.add(own_scores, 1, values, shape.head_size);
   }
-  sum.store(out, shape, place, 1 / softmax.total);
+  sum.store(out, shape.head_size, query_rows, place, 1 / softmax.total);
   if (own_lane() == 0 && query < shape.seq_length)
-    *lse.at(place.column, place.start + query) = softmax.largest + logf(softmax.total);
+    *lse.at(place.column, query_rows.start + query) = softmax.largest + logf(softmax.total);
 }
 
 /// delta [heads, tokens]: the inner product of out and dout of each query and head.
@@ -197,17 +225,17 @@ struct BackwardInputs {
 
 /// Fills a tile of probabilities and of the scores' gradients, [query][key], for queries and keys of one sequence from
 /// the given positions on; both are 0 where a query does not see a key. All threads of the block call it.
-__device__ void differentiate(const BackwardInputs& in, const Heads& shape, std::int64_t start, int head,
+__device__ void differentiate(const BackwardInputs& in, const Heads& shape, const Stretch& query_rows, int head,
                               std::int64_t first_query, std::int64_t first_key, Square& p, Square& ds) {
   const Tile queries = shared_tile(shape, 0), douts = shared_tile(shape, 1);
   const Tile keys = shared_tile(shape, 2), values = shared_tile(shape, 3);
   const int r = own_row();
   const std::int64_t query = first_query + r;
   const bool inside = query < shape.seq_length;
-  const float lse = inside ? *in.lse.at(head, start + query) : 0.0F;
-  const float delta = inside ? in.delta[head * shape.tokens + start + query] : 0.0F;
+  const float lse = inside ? *in.lse.at(head, query_rows.start + query) : 0.0F;
+  const float delta = inside ? in.delta[head * shape.tokens + query_rows.start + query] : 0.0F;
   for (int j = own_lane(); j < kTile; j += kLanes) {
-    const bool sees = inside && first_key + j <= query;
+    const bool sees = inside && first_key + j <= shape.last_key(query);
     p[r][j] = sees ? expf(dot(queries.row(r), keys.row(j), shape.head_size) - lse) : 0.0F;
     ds[r][j] = sees ? p[r][j] * (dot(douts.row(r), values.row(j), shape.head_size) - delta) : 0.0F;
   }
@@ -216,49 +244,51 @@ __device__ void differentiate(const BackwardInputs& in, const Heads& shape, std:
 template <int kColumns>
 __global__ void __launch_bounds__(kThreads) dq_kernel(Heads shape, BackwardInputs in, Rows<bf16> dq) {
   __shared__ Square p, ds;
-  const Place place(shape, shape.heads);
+  const Place place(shape.seq_length, shape.heads);
+  const Stretch query_rows = shape.queries(place.sequence), key_rows = shape.keys(place.sequence);
   const int group = place.column / shape.heads_per_group();
   const Tile queries = shared_tile(shape, 0), douts = shared_tile(shape, 1);
   const Tile keys = shared_tile(shape, 2), values = shared_tile(shape, 3);
   OwnColumns<kColumns> sum;
-  load(queries, in.q, shape, place.start, place.first, place.column, shape.scale);
-  load(douts, in.dout, shape, place.start, place.first, place.column);
-  for (std::int64_t first = 0; first <= place.first; first += kTile) {
+  load(queries, in.q, shape.head_size, query_rows, place.first, place.column, shape.scale);
+  load(douts, in.dout, shape.head_size, query_rows, place.first, place.column);
+  for (std::int64_t first = 0; first < key_end(shape, place.first); first += kTile) {
     __syncthreads();
-    load(keys, in.k, shape, place.start, first, group);
-    load(values, in.v, shape, place.start, first, group);
+    load(keys, in.k, shape.head_size, key_rows, first, group);
+    load(values, in.v, shape.head_size, key_rows, first, group);
     __syncthreads();
-    differentiate(in, shape, place.start, place.column, place.first, first, p, ds);
+    differentiate(in, shape, query_rows, place.column, place.first, first, p, ds);
     __syncthreads();
     sum.add(ds[own_row()], 1, keys, shape.head_size);
   }
-  sum.store(dq, shape, place, shape.scale);
+  sum.store(dq, shape.head_size, query_rows, place, shape.scale);
 }
 
-// Query heads of the group one after the other, each from the diagonal to the end of the sequence.
+// Query heads of the group one after the other, each from the first query that sees a key to the end of the sequence.
 template <int kColumns>
 __global__ void __launch_bounds__(kThreads) dk_dv_kernel(Heads shape, BackwardInputs in, Rows<bf16> dk, Rows<bf16> dv) {
   __shared__ Square p, ds;
-  const Place place(shape, shape.groups);
+  const Place place(shape.kv_length, shape.groups);
+  const Stretch query_rows = shape.queries(place.sequence), key_rows = shape.keys(place.sequence);
   const Tile queries = shared_tile(shape, 0), douts = shared_tile(shape, 1);
   const Tile keys = shared_tile(shape, 2), values = shared_tile(shape, 3);
   OwnColumns<kColumns> key_sum, value_sum;
-  load(keys, in.k, shape, place.start, place.first, place.column);
-  load(values, in.v, shape, place.start, place.first, place.column);
+  load(keys, in.k, shape.head_size, key_rows, place.first, place.column);
+  load(values, in.v, shape.head_size, key_rows, place.first, place.column);
   const int first_head = place.column * shape.heads_per_group();
   for (int head = first_head; head < first_head + shape.heads_per_group(); ++head)
-    for (std::int64_t first = place.first; first < shape.seq_length; first += kTile) {
+    for (std::int64_t first = shape.first_query(place.first); first < shape.seq_length; first += kTile) {
       __syncthreads();
-      load(queries, in.q, shape, place.start, first, head, shape.scale);
-      load(douts, in.dout, shape, place.start, first, head);
+      load(queries, in.q, shape.head_size, query_rows, first, head, shape.scale);
+      load(douts, in.dout, shape.head_size, query_rows, first, head);
       __syncthreads();
-      differentiate(in, shape, place.start, head, first, place.first, p, ds);
+      differentiate(in, shape, query_rows, head, first, place.first, p, ds);
       __syncthreads();
       key_sum.add(&ds[0][own_row()], kTile + 1, queries, shape.head_size);
       value_sum.add(&p[0][own_row()], kTile + 1, douts, shape.head_size);
     }
-  key_sum.store(dk, shape, place, 1);
-  value_sum.store(dv, shape, place, 1);
+  key_sum.store(dk, shape.head_size, key_rows, place, 1);
+  value_sum.store(dv, shape.head_size, key_rows, place, 1);
 }
 
 Heads heads_of(const Arguments& views) {
@@ -267,16 +297,19 @@ Heads heads_of(const Arguments& views) {
     throw std::invalid_argument("attention without cuDNN has head sizes up to " + std::to_string(kMaxHeadSize) +
                                 ", not " + std::to_string(parameters.head_size));
   return {.seq_length = parameters.seq_length,
+          .kv_length = parameters.kv_length,
           .tokens = views[0].rows,
           .head_size = static_cast<int>(parameters.head_size),
           .heads = static_cast<int>(views[0].cols / parameters.head_size),
           .groups = static_cast<int>(views[1].cols / parameters.head_size),
+          .causal = parameters.causal,
           .scale = 1.0F / std::sqrt(static_cast<float>(parameters.head_size))};
 }
 
-/// A block for each tile of rows of `columns` heads or groups, with `tiles` tiles of shared memory.
-LaunchShape launch_shape(const Heads& shape, int columns, int tiles) {
-  return {.blocks = static_cast<unsigned>(shape.tokens / shape.seq_length * columns * shape.tiles()),
+/// A block for each tile of `rows` rows of each sequence and of `columns` heads or groups, with `tiles` tiles of shared
+/// memory.
+LaunchShape launch_shape(const Heads& shape, std::int64_t rows, int columns, int tiles) {
+  return {.blocks = static_cast<unsigned>(shape.tokens / shape.seq_length * columns * tiles_of(rows)),
           .threads = kThreads,
           .shared_bytes = sizeof(float) * static_cast<std::size_t>(tiles * kTile * (shape.head_size + 1))};
 }
@@ -293,7 +326,7 @@ void forward_form(const Arguments& views, LaunchContext& context) {
   if (context.attention != nullptr) return context.attention->forward(views, context);
   const Heads shape = heads_of(views);
   with_columns(shape.head_size, [&]<int kColumns>() {
-    launch(forward_kernel<kColumns>, launch_shape(shape, shape.heads, 3), context.stream, shape,
+    launch(forward_kernel<kColumns>, launch_shape(shape, shape.seq_length, shape.heads, 3), context.stream, shape,
            rows_of<bf16>(views[0]), rows_of<bf16>(views[1]), rows_of<bf16>(views[2]), rows_of<bf16>(views[3]),
            rows_of<float>(views[4]));
   });
@@ -313,9 +346,9 @@ void backward_form(const Arguments& views, LaunchContext& context) {
   launch(delta_kernel, {.blocks = blocks_for(rows, kThreads), .threads = kThreads}, context.stream, shape,
          rows_of<bf16>(views[3]), in.dout, delta);
   with_columns(shape.head_size, [&]<int kColumns>() {
-    launch(dq_kernel<kColumns>, launch_shape(shape, shape.heads, 4), context.stream, shape, in,
+    launch(dq_kernel<kColumns>, launch_shape(shape, shape.seq_length, shape.heads, 4), context.stream, shape, in,
            rows_of<bf16>(views[6]));
-    launch(dk_dv_kernel<kColumns>, launch_shape(shape, shape.groups, 4), context.stream, shape, in,
+    launch(dk_dv_kernel<kColumns>, launch_shape(shape, shape.kv_length, shape.groups, 4), context.stream, shape, in,
            rows_of<bf16>(views[7]), rows_of<bf16>(views[8]));
   });
 }

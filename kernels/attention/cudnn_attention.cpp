@@ -47,6 +47,8 @@ AttentionShape shape_of(const Arguments& views) {
   const auto parameters = views.parameters<kernels::AttentionParameters>();
   return {.sequences = views[0].rows / parameters.seq_length,
           .seq_length = parameters.seq_length,
+          .kv_length = parameters.kv_length,
+          .causal = parameters.causal,
           .heads = views[0].cols / parameters.head_size,
           .groups = views[1].cols / parameters.head_size,
           .head_size = parameters.head_size,
@@ -94,8 +96,13 @@ void Attention::execute(const CudnnPlan& plan, std::vector<Pointer> pointers, co
                         std::byte* workspace, const LaunchContext& context) {
   float scale = 1.0F / std::sqrt(static_cast<float>(shape.head_size));
   float hidden = hidden_score(api_.get_version());
+  auto keys = static_cast<std::int32_t>(shape.kv_length), queries = static_cast<std::int32_t>(shape.seq_length);
   pointers.push_back({kScale, &scale});
-  pointers.push_back({kHidden, &hidden});
+  if (shape.causal) pointers.push_back({kHidden, &hidden});
+  if (shape.causal && keys != queries) {
+    pointers.push_back({kKeys, &keys});
+    pointers.push_back({kQueries, &queries});
+  }
   std::vector<std::int64_t> names;
   std::vector<void*> data;
   for (const Pointer& pointer : pointers) {

@@ -13,7 +13,7 @@
 
 namespace underlap::cuda {
 
-/// Causal attention of one device through cuDNN's fused engines: bf16 in and out, fp32 sums and softmax.
+/// Attention of one device through cuDNN's fused engines, causal or not: bf16 in and out, fp32 sums and softmax.
 ///
 /// A plan is made at the first use of a shape and kept; after that a pass is one look-up and one call. With
 /// DqSums::ordered the same pass on the same device gives the same bits, at the price of a workspace that grows with

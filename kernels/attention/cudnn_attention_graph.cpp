@@ -18,15 +18,22 @@ class AttentionGraph {
  public:
   AttentionGraph(const CudnnApi& api, const AttentionShape& shape) : graph(api), shape_(shape) {}
 
+  /// Whose rows and heads a tensor has.
+  struct Side {
+    std::int64_t length, heads;
+  };
+  Side queries() const { return {shape_.seq_length, shape_.heads}; }
+  Side keys() const { return {shape_.kv_length, shape_.groups}; }
+
   /// Tokens' heads in memory, `row` elements from token to token.
-  Tensor heads(AttentionTensor name, std::int64_t heads, std::int64_t row) {
-    return graph.in_memory(name, CUDNN_DATA_BFLOAT16, {shape_.sequences, heads, shape_.seq_length, shape_.head_size},
-                           {shape_.seq_length * row, shape_.head_size, row, 1}, kAttentionAlignment);
+  Tensor heads(AttentionTensor name, const Side& of, std::int64_t row) {
+    return graph.in_memory(name, CUDNN_DATA_BFLOAT16, {shape_.sequences, of.heads, of.length, shape_.head_size},
+                           {of.length * row, shape_.head_size, row, 1}, kAttentionAlignment);
   }
   /// The same, position and column exchanged.
-  Tensor transposed_heads(AttentionTensor name, std::int64_t heads, std::int64_t row) {
-    return graph.in_memory(name, CUDNN_DATA_BFLOAT16, {shape_.sequences, heads, shape_.head_size, shape_.seq_length},
-                           {shape_.seq_length * row, shape_.head_size, 1, row}, kAttentionAlignment);
+  Tensor transposed_heads(AttentionTensor name, const Side& of, std::int64_t row) {
+    return graph.in_memory(name, CUDNN_DATA_BFLOAT16, {shape_.sequences, of.heads, shape_.head_size, of.length},
+                           {of.length * row, shape_.head_size, 1, row}, kAttentionAlignment);
   }
   /// A number for each query and head in memory, `row` elements from head to head.
   Tensor rows(AttentionTensor name, std::int64_t row) {
@@ -44,19 +51,28 @@ class AttentionGraph {
 
   /// A number for each query and key.
   Tensor pairs(cudnnDataType_t type = CUDNN_DATA_FLOAT) {
-    return graph.between({shape_.sequences, shape_.heads, shape_.seq_length, shape_.seq_length}, type);
+    return graph.between({shape_.sequences, shape_.heads, shape_.seq_length, shape_.kv_length}, type);
   }
   Tensor row_numbers() { return graph.between({shape_.sequences, shape_.heads, shape_.seq_length, 1}); }
 
-  /// Scores of keys behind their query become what kHidden is.
+  /// Scores of keys that a query does not see become what kHidden is.
   Tensor masked(const Tensor& scores) {
+    if (!shape_.causal) return scores;
     const Tensor query = pairs(CUDNN_DATA_INT32), key = pairs(CUDNN_DATA_INT32), sees = pairs(CUDNN_DATA_BOOLEAN);
     const Tensor result = pairs();
     graph.index(scores, 2, query);
     graph.index(scores, 3, key);
-    graph.pointwise(CUDNN_POINTWISE_CMP_GE, query, key, sees, CUDNN_DATA_BOOLEAN);
+    graph.pointwise(CUDNN_POINTWISE_CMP_GE, last_key(query), key, sees, CUDNN_DATA_BOOLEAN);
     graph.select(scores, graph.by_value(kHidden), sees, result);
     return result;
+  }
+  /// The last key that each query sees. cuDNN looks for the two steps in this order.
+  Tensor last_key(const Tensor& query) {
+    if (shape_.kv_length == shape_.seq_length) return query;
+    const Tensor end = pairs(CUDNN_DATA_INT32), last = pairs(CUDNN_DATA_INT32);
+    graph.pointwise(CUDNN_POINTWISE_ADD, query, graph.by_value(kKeys, CUDNN_DATA_INT32), end, CUDNN_DATA_INT32);
+    graph.pointwise(CUDNN_POINTWISE_SUB, end, graph.by_value(kQueries, CUDNN_DATA_INT32), last, CUDNN_DATA_INT32);
+    return last;
   }
 
   Tensor unary(cudnnPointwiseMode_t mode, const Tensor& x) {
@@ -78,12 +94,14 @@ class AttentionGraph {
   /// to = pairs^T times `with`, added over the heads of each group where there are several. What is between is bf16, as
   /// in cuDNN's own front end.
   void multiply_transposed(const Tensor& pairs_of, const Tensor& with, const Tensor& to) {
-    const std::int64_t s = shape_.seq_length;
+    const std::int64_t queries = shape_.seq_length, keys = shape_.kv_length;
     const Tensor transposed =
-        graph.between({shape_.sequences, shape_.heads, s, s}, {shape_.heads * s * s, s * s, 1, s}, CUDNN_DATA_BFLOAT16);
+        graph.between({shape_.sequences, shape_.heads, keys, queries},
+                      {shape_.heads * queries * keys, queries * keys, 1, keys}, CUDNN_DATA_BFLOAT16);
     graph.reshape(pairs_of, transposed);
     if (shape_.heads == shape_.groups) return graph.matmul(transposed, with, to);
-    const Tensor of_heads = graph.between({shape_.sequences, shape_.heads, s, shape_.head_size}, CUDNN_DATA_BFLOAT16);
+    const Tensor of_heads =
+        graph.between({shape_.sequences, shape_.heads, keys, shape_.head_size}, CUDNN_DATA_BFLOAT16);
     graph.matmul(transposed, with, of_heads);
     graph.reduce(CUDNN_REDUCE_TENSOR_ADD, of_heads, to);
   }
@@ -118,25 +136,28 @@ void softmax(AttentionGraph& attention, const Tensor& scores, const Tensor& lse,
 }  // namespace
 
 std::string to_string(const AttentionShape& s) {
+  const bool is_whole = s.causal && s.kv_length == s.seq_length;
+  const std::string keys =
+      is_whole ? "" : fmt::format(" against {} keys{}", s.kv_length, s.causal ? "" : ", not causal");
   return fmt::format(
-      "{} sequences of {}, {} heads of {}, {} key/value heads, rows of q {}, k {}, v {}, out {}, lse {}, dout {}, dq "
+      "{} sequences of {}{}, {} heads of {}, {} key/value heads, rows of q {}, k {}, v {}, out {}, lse {}, dout {}, dq "
       "{}, "
       "dk {}, dv {}",
-      s.sequences, s.seq_length, s.heads, s.head_size, s.groups, s.strides.q, s.strides.k, s.strides.v, s.strides.out,
-      s.strides.lse, s.strides.dout, s.strides.dq, s.strides.dk, s.strides.dv);
+      s.sequences, s.seq_length, keys, s.heads, s.head_size, s.groups, s.strides.q, s.strides.k, s.strides.v,
+      s.strides.out, s.strides.lse, s.strides.dout, s.strides.dq, s.strides.dk, s.strides.dv);
 }
 
 CudnnPlan plan_attention_forward(const CudnnApi& api, const CudnnTarget& target, const AttentionShape& shape) {
   return naming("forward", shape, [&] {
     AttentionGraph attention(api, shape);
     CudnnGraph& graph = attention.graph;
-    const Tensor q = attention.heads(kQ, shape.heads, shape.strides.q);
-    const Tensor k = attention.transposed_heads(kK, shape.groups, shape.strides.k);
-    const Tensor v = attention.heads(kV, shape.groups, shape.strides.v);
+    const Tensor q = attention.heads(kQ, attention.queries(), shape.strides.q);
+    const Tensor k = attention.transposed_heads(kK, attention.keys(), shape.strides.k);
+    const Tensor v = attention.heads(kV, attention.keys(), shape.strides.v);
     const Tensor scores = attention.binary(CUDNN_POINTWISE_MUL, attention.product(q, k), graph.by_value(kScale));
     const Tensor probabilities = attention.pairs(CUDNN_DATA_BFLOAT16);
     softmax(attention, attention.masked(scores), attention.rows(kLse, shape.strides.lse), probabilities);
-    graph.matmul(probabilities, v, attention.heads(kOut, shape.heads, shape.strides.out));
+    graph.matmul(probabilities, v, attention.heads(kOut, attention.queries(), shape.strides.out));
     return graph.plan(target, true);
   });
 }
@@ -147,11 +168,11 @@ CudnnPlan plan_attention_backward(const CudnnApi& api, const CudnnTarget& target
     AttentionGraph attention(api, shape);
     CudnnGraph& graph = attention.graph;
     const AttentionStrides& strides = shape.strides;
-    const Tensor q = attention.heads(kQ, shape.heads, strides.q);
-    const Tensor k = attention.transposed_heads(kK, shape.groups, strides.k);
-    const Tensor v = attention.transposed_heads(kV, shape.groups, strides.v);
-    const Tensor out = attention.heads(kOut, shape.heads, strides.out);
-    const Tensor dout = attention.heads(kDout, shape.heads, strides.dout);
+    const Tensor q = attention.heads(kQ, attention.queries(), strides.q);
+    const Tensor k = attention.transposed_heads(kK, attention.keys(), strides.k);
+    const Tensor v = attention.transposed_heads(kV, attention.keys(), strides.v);
+    const Tensor out = attention.heads(kOut, attention.queries(), strides.out);
+    const Tensor dout = attention.heads(kDout, attention.queries(), strides.dout);
     const Tensor scale = graph.by_value(kScale);
 
     const Tensor sum = attention.row_numbers();
@@ -162,17 +183,17 @@ CudnnPlan plan_attention_backward(const CudnnApi& api, const CudnnTarget& target
     const Tensor scores = attention.binary(CUDNN_POINTWISE_MUL, attention.product(q, k), scale);
     const Tensor shifted = attention.binary(CUDNN_POINTWISE_SUB, scores, attention.rows(kLse, strides.lse));
     const Tensor p = attention.unary(CUDNN_POINTWISE_EXP, attention.masked(shifted));
-    attention.multiply_transposed(p, dout, attention.heads(kDv, shape.groups, strides.dv));
+    attention.multiply_transposed(p, dout, attention.heads(kDv, attention.keys(), strides.dv));
 
     const Tensor dp = attention.binary(CUDNN_POINTWISE_SUB, attention.product(dout, v), row_sum);
     const Tensor ds = attention.binary(CUDNN_POINTWISE_MUL, attention.binary(CUDNN_POINTWISE_MUL, dp, p), scale);
-    attention.multiply_transposed(ds, q, attention.heads(kDk, shape.groups, strides.dk));
+    attention.multiply_transposed(ds, q, attention.heads(kDk, attention.keys(), strides.dk));
 
     const Tensor keys =
-        graph.between({shape.sequences, shape.groups, shape.seq_length, shape.head_size},
-                      {shape.seq_length * strides.k, shape.head_size, strides.k, 1}, CUDNN_DATA_BFLOAT16);
+        graph.between({shape.sequences, shape.groups, shape.kv_length, shape.head_size},
+                      {shape.kv_length * strides.k, shape.head_size, strides.k, 1}, CUDNN_DATA_BFLOAT16);
     graph.reshape(k, keys);
-    const Tensor dq = attention.heads(kDq, shape.heads, strides.dq);
+    const Tensor dq = attention.heads(kDq, attention.queries(), strides.dq);
     if (sums == DqSums::ordered) {
       graph.matmul(ds, keys, dq);
     } else {

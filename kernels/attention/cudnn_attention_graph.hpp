@@ -23,7 +23,9 @@ inline constexpr std::int64_t kAttentionAlignment = 16;
 /// What a plan of attention is made for.
 struct AttentionShape {
   std::int64_t sequences = 0;
-  std::int64_t seq_length = 0;
+  std::int64_t seq_length = 0;  ///< queries of each sequence
+  std::int64_t kv_length = 0;   ///< keys of each sequence
+  bool causal = true;           ///< with more keys than queries, the last query sees the last key
   std::int64_t heads = 0;
   std::int64_t groups = 0;
   std::int64_t head_size = 0;
@@ -32,7 +34,7 @@ struct AttentionShape {
   auto operator<=>(const AttentionShape&) const = default;
 };
 
-/// As "2 sequences of 4096, 32 heads of 128, 8 key/value heads", with what is unusual of the rest.
+/// As "2 sequences of 4096, 32 heads of 128, 8 key/value heads", with the keys of a tile, and the strides.
 std::string to_string(const AttentionShape& shape);
 
 /// The names that a plan knows its tensors by.
@@ -46,11 +48,13 @@ enum AttentionTensor : std::int64_t {
   kDq,
   kDk,
   kDv,
-  kDqSum,   ///< [tokens, heads * head_size] f32 in the workspace, where dq is added up by atomics
-  kRowSum,  ///< [heads, tokens] f32 in the workspace: sums of out * dout
-  kScale,   ///< f32 by value: 1 / sqrt(head_size)
-  kHidden,  ///< f32 by value: the score of a key that a query does not see
-  kOne,     ///< f32 by value: 1
+  kDqSum,    ///< [tokens, heads * head_size] f32 in the workspace, where dq is added up by atomics
+  kRowSum,   ///< [heads, tokens] f32 in the workspace: sums of out * dout
+  kScale,    ///< f32 by value: 1 / sqrt(head_size)
+  kHidden,   ///< f32 by value: the score of a key that a query does not see
+  kOne,      ///< f32 by value: 1
+  kKeys,     ///< i32 by value: kv_length, where the diagonal is not the square's
+  kQueries,  ///< i32 by value: seq_length, likewise
 };
 
 /// out and lse from q, k and v. The graph is what cuDNN's engines for fused attention look for: two products with a
@@ -59,8 +63,8 @@ CudnnPlan plan_attention_forward(const CudnnApi& api, const CudnnTarget& target,
 
 /// How the backward pass adds up dq, whose terms many blocks compute.
 enum class DqSums : std::uint8_t {
-  ordered,  ///< the scores' gradients pass through the workspace in bf16, all at once: 2 S^2 bytes for each sequence
-            ///< and head; the same bits at every run
+  ordered,  ///< the scores' gradients pass through the workspace in bf16, all at once: 2 bytes for each query and key
+            ///< of a sequence and head; the same bits at every run
   atomic,   ///< by atomics in fp32, in any order: 4 bytes for each element of dq, and the last bits change
 };
 

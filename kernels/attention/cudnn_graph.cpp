@@ -64,9 +64,9 @@ CudnnGraph::Tensor CudnnGraph::in_memory(std::int64_t id, cudnnDataType_t type, 
   return tensor(id, type, sizes, strides, alignment, kNothingSpecial);
 }
 
-CudnnGraph::Tensor CudnnGraph::by_value(std::int64_t id) {
+CudnnGraph::Tensor CudnnGraph::by_value(std::int64_t id, cudnnDataType_t type) {
   constexpr Sizes kOne{1, 1, 1, 1};
-  return tensor(id, CUDNN_DATA_FLOAT, kOne, kOne, sizeof(float), CUDNN_ATTR_TENSOR_IS_BY_VALUE);
+  return tensor(id, type, kOne, kOne, sizeof(float), CUDNN_ATTR_TENSOR_IS_BY_VALUE);
 }
 
 CudnnGraph::Tensor CudnnGraph::between(const Sizes& sizes, cudnnDataType_t type) {

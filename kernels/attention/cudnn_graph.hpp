@@ -40,8 +40,8 @@ class CudnnGraph {
   /// A tensor in memory, known by `id`; its pointer is a multiple of `alignment` bytes. Strides count elements.
   Tensor in_memory(std::int64_t id, cudnnDataType_t type, const Sizes& sizes, const Sizes& strides,
                    std::int64_t alignment);
-  /// One fp32 number that is passed by value, known by `id`.
-  Tensor by_value(std::int64_t id);
+  /// One number that is passed by value, known by `id`.
+  Tensor by_value(std::int64_t id, cudnnDataType_t type = CUDNN_DATA_FLOAT);
   /// A tensor that is never in memory. Strides are those of a dense one unless they are given.
   Tensor between(const Sizes& sizes, cudnnDataType_t type = CUDNN_DATA_FLOAT);
   Tensor between(const Sizes& sizes, const Sizes& strides, cudnnDataType_t type);

@@ -13,11 +13,22 @@
 namespace underlap::kernels {
 namespace {
 
+/// The sum of exp(x - largest) over a row; uses `row` up.
+float exp_sum(float* row, std::int64_t n, float largest) {
+  for (std::int64_t i = 0; i < n; ++i) row[i] = exp_fp32(row[i] - largest);
+  return sum(row, n);
+}
+
 /// Log of the sum of exp over a row; uses `row` up.
 float log_sum_exp(float* row, std::int64_t n) {
   const float largest = max(row, n);
-  for (std::int64_t i = 0; i < n; ++i) row[i] = exp_fp32(row[i] - largest);
-  return largest + std::log(sum(row, n));
+  return largest + std::log(exp_sum(row, n, largest));
+}
+
+/// Where `target` lies among the columns of `logits`, or -1.
+std::int64_t column_of(std::int32_t target, const BoundView& logits, const VocabShard& shard) {
+  const std::int64_t column = target - shard.first;
+  return column >= 0 && column < logits.cols ? column : -1;
 }
 
 void forward_form(const Arguments& views) {
@@ -38,19 +49,57 @@ void forward_form(const Arguments& views) {
   *loss = static_cast<float>(static_cast<double>(*loss) + views.parameters<CrossEntropyParameters>().scale * total);
 }
 
+void max_form(const Arguments& views) {
+  const BoundView& logits = views[0];
+  Scratch scratch;
+  float* const row = scratch.take(logits.cols);
+  for (std::int64_t t = 0; t < logits.rows; ++t) {
+    widen(logits.row<bf16>(t), row, logits.cols);
+    views[1].as<float>()[t] = max(row, logits.cols);
+  }
+}
+
+void sums_form(const Arguments& views) {
+  const BoundView &logits = views[0], &sums = views[3];
+  const std::int32_t* const targets = views[1].as<std::int32_t>();
+  const float* const largest = views[2].as<float>();
+  const VocabShard shard = views.parameters<CrossEntropyParameters>().shard;
+  Scratch scratch;
+  float* const row = scratch.take(logits.cols);
+  for (std::int64_t t = 0; t < logits.rows; ++t) {
+    require_index("cross_entropy_sums", "target", targets[t], t, shard.vocab_size);
+    widen(logits.row<bf16>(t), row, logits.cols);
+    const std::int64_t column = column_of(targets[t], logits, shard);
+    sums.row<float>(1)[t] = column >= 0 ? row[column] : 0.0F;
+    sums.row<float>(0)[t] = exp_sum(row, logits.cols, largest[t]);
+  }
+}
+
+void finish_form(const Arguments& views) {
+  const BoundView &sums = views[1], &lse = views[2];
+  const float* const largest = views[0].as<float>();
+  float* const loss = views[3].as<float>();
+  double total = 0;
+  for (std::int64_t t = 0; t < lse.cols; ++t) {
+    lse.as<float>()[t] = largest[t] + std::log(sums.row<float>(0)[t]);
+    total += static_cast<double>(lse.as<float>()[t]) - static_cast<double>(sums.row<float>(1)[t]);
+  }
+  *loss = static_cast<float>(static_cast<double>(*loss) + views.parameters<CrossEntropyParameters>().scale * total);
+}
+
 void backward_form(const Arguments& views) {
   const BoundView &logits = views[0], &dlogits = views[3];
   const std::int32_t* const targets = views[1].as<std::int32_t>();
   const float* const lse = views[2].as<float>();
-  const auto scale = static_cast<float>(views.parameters<CrossEntropyParameters>().scale);
+  const auto p = views.parameters<CrossEntropyParameters>();
   Scratch scratch;
   float* const row = scratch.take(logits.cols);
   for (std::int64_t t = 0; t < logits.rows; ++t) {
-    require_index("cross_entropy_backward", "target", targets[t], t, logits.cols);
+    require_index("cross_entropy_backward", "target", targets[t], t, p.shard.vocab_size);
     widen(logits.row<bf16>(t), row, logits.cols);
     for (std::int64_t v = 0; v < logits.cols; ++v) row[v] = exp_fp32(row[v] - lse[t]);
-    row[targets[t]] -= 1.0F;
-    narrow(row, dlogits.row<bf16>(t), logits.cols, scale);
+    if (const std::int64_t column = column_of(targets[t], logits, p.shard); column >= 0) row[column] -= 1.0F;
+    narrow(row, dlogits.row<bf16>(t), logits.cols, static_cast<float>(p.scale));
   }
 }
 
@@ -69,29 +118,79 @@ Operation cross_entropy_forward(const View& logits, const View& targets, const V
                     .bytes_read = logits.bytes() + targets.bytes() + loss.bytes(),
                     .bytes_written = lse.bytes() + loss.bytes()},
                    {{logits, Access::in}, {targets, Access::in}, {lse, Access::out}, {loss, Access::inout}})
-      .with_parameters(CrossEntropyParameters{scale});
+      .with_parameters(CrossEntropyParameters{.scale = scale});
+}
+
+Operation cross_entropy_max(const View& logits, const View& max) {
+  constexpr auto kName = "cross_entropy_max";
+  require(kName, logits, {"logits", logits.rows, logits.cols, {DataType::bf16}});
+  require(kName, max, {"max", 1, logits.rows, {DataType::f32}});
+  static const NameId name = intern(kName);
+  return Operation(
+      name, max_form,
+      {.flops = static_cast<double>(logits.elements()), .bytes_read = logits.bytes(), .bytes_written = max.bytes()},
+      {{logits, Access::in}, {max, Access::out}});
+}
+
+Operation cross_entropy_sums(const View& logits, const View& targets, const View& max, const View& sums,
+                             const VocabShard& shard) {
+  constexpr auto kName = "cross_entropy_sums";
+  require(kName, logits, {"logits", logits.rows, logits.cols, {DataType::bf16}});
+  require(kName, targets, {"targets", 1, logits.rows, {DataType::i32}});
+  require(kName, max, {"max", 1, logits.rows, {DataType::f32}});
+  require(kName, sums, {"sums", 2, logits.rows, {DataType::f32}});
+  const VocabShard held = checked_shard(kName, shard, logits.cols);
+  static const NameId name = intern(kName);
+  return Operation(name, sums_form,
+                   {.flops = 3 * static_cast<double>(logits.elements()),
+                    .bytes_read = logits.bytes() + targets.bytes() + max.bytes(),
+                    .bytes_written = sums.bytes()},
+                   {{logits, Access::in}, {targets, Access::in}, {max, Access::in}, {sums, Access::out}})
+      .with_parameters(CrossEntropyParameters{.shard = held});
+}
+
+Operation cross_entropy_finish(const View& max, const View& sums, const View& lse, const View& loss, double scale) {
+  constexpr auto kName = "cross_entropy_finish";
+  require(kName, max, {"max", 1, lse.cols, {DataType::f32}});
+  require(kName, sums, {"sums", 2, lse.cols, {DataType::f32}});
+  require(kName, lse, {"lse", 1, lse.cols, {DataType::f32}});
+  require(kName, loss, {"loss", 1, 1, {DataType::f32}});
+  static const NameId name = intern(kName);
+  return Operation(name, finish_form,
+                   {.flops = 4 * static_cast<double>(lse.elements()),
+                    .bytes_read = max.bytes() + sums.bytes() + loss.bytes(),
+                    .bytes_written = lse.bytes() + loss.bytes()},
+                   {{max, Access::in}, {sums, Access::in}, {lse, Access::out}, {loss, Access::inout}})
+      .with_parameters(CrossEntropyParameters{.scale = scale});
 }
 
 Operation cross_entropy_backward(const View& logits, const View& targets, const View& lse, const View& dlogits,
-                                 double scale) {
+                                 double scale, const VocabShard& shard) {
   constexpr auto kName = "cross_entropy_backward";
   require(kName, logits, {"logits", logits.rows, logits.cols, {DataType::bf16}});
   require(kName, targets, {"targets", 1, logits.rows, {DataType::i32}});
   require(kName, lse, {"lse", 1, logits.rows, {DataType::f32}});
   require(kName, dlogits, {"dlogits", logits.rows, logits.cols, {DataType::bf16}});
+  const VocabShard held = checked_shard(kName, shard, logits.cols);
   static const NameId name = intern(kName);
   return Operation(name, backward_form,
                    {.flops = 3 * static_cast<double>(logits.elements()),
                     .bytes_read = logits.bytes() + targets.bytes() + lse.bytes(),
                     .bytes_written = dlogits.bytes()},
                    {{logits, Access::in}, {targets, Access::in}, {lse, Access::in}, {dlogits, Access::out}})
-      .with_parameters(CrossEntropyParameters{scale});
+      .with_parameters(CrossEntropyParameters{.scale = scale, .shard = held});
 }
 
 std::span<const KernelInfo> list_cross_entropy() {
-  static constexpr std::array<KernelInfo, 2> kernels{{
+  static constexpr std::array<KernelInfo, 5> kernels{{
       {"cross_entropy", "cross_entropy_forward", "loss += scale * sum of (lse [T] - logits [T,V] at the targets)",
        "4 T V flops; 2 T V + 8 T + 8 bytes"},
+      {"cross_entropy", "cross_entropy_max", "max [T] of logits [T,V/n], one shard",
+       "T V / n flops; 2 T V / n + 4 T bytes"},
+      {"cross_entropy", "cross_entropy_sums", "sums [2,T]: of exp(logits [T,V/n] - max), and the logits at the targets",
+       "3 T V / n flops; 2 T V / n + 16 T bytes"},
+      {"cross_entropy", "cross_entropy_finish", "lse [T] and loss from max and sums of all shards",
+       "4 T flops; 16 T + 8 bytes"},
       {"cross_entropy", "cross_entropy_backward", "dlogits [T,V] = scale * (softmax - one-hot target)",
        "3 T V flops; 4 T V + 8 T bytes"},
   }};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traffic: forward 2 bytes a logit, read once while the largest so far and the sum relative to it are kept, and 16
-// bytes a token; backward 4 bytes a logit. A row's sum is fp32, by thread, then warp, then block; the loss is fp64.
+// bytes a token; max and sums of a shard the same 2 bytes a logit each; backward 4 bytes a logit. A row's sum is fp32,
+// by thread, then warp, then block; the loss is fp64.
 #include <array>
 #include <cfloat>
 #include <cmath>
@@ -14,6 +15,7 @@ namespace underlap::cuda {
 namespace {
 
 using kernels::CrossEntropyParameters;
+using kernels::VocabShard;
 
 /// sum of exp(x - largest) over some of a row.
 struct ExpSum {
@@ -39,10 +41,9 @@ __device__ void add_logits(ExpSum& total, const Group<bf16, N>& logits) {
 
 constexpr int kInFlight = 4;
 
-/// This thread's part of a row: groups of N, and single elements at its end.
-template <int N>
-__device__ ExpSum sum_of_row(const bf16* row, std::int64_t cols) {
-  ExpSum total;
+/// Calls `add` for this thread's part of a row: groups of N, and single elements at its end.
+template <int N, class Add>
+__device__ void for_part_of_row(const bf16* row, std::int64_t cols, Add add) {
   const std::int64_t step = std::int64_t{blockDim.x} * N;
   std::int64_t c = std::int64_t{threadIdx.x} * N;
   for (; c + (kInFlight - 1) * step + N <= cols; c += kInFlight * step) {
@@ -50,11 +51,10 @@ __device__ ExpSum sum_of_row(const bf16* row, std::int64_t cols) {
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k) loaded[k] = load<N>(row + c + k * step);
 #pragma unroll
-    for (int k = 0; k < kInFlight; ++k) add_logits(total, loaded[k]);
+    for (int k = 0; k < kInFlight; ++k) add(loaded[k]);
   }
-  for (; c + N <= cols; c += step) add_logits(total, load<N>(row + c));
-  for (; c < cols; ++c) add_logits(total, load<1>(row + c));
-  return total;
+  for (; c + N <= cols; c += step) add(load<N>(row + c));
+  for (; c < cols; ++c) add(load<1>(row + c));
 }
 
 /// Whether row t's target is one of the vocabulary; reports it where not.
@@ -71,7 +71,8 @@ __global__ void cross_entropy_forward_kernel(Rows<const bf16> logits, const std:
   __shared__ float largest_of_warp[kMaxWarps], sum_of_warp[kMaxWarps];
   const std::int64_t t = blockIdx.x;
   const unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
-  ExpSum total = sum_of_row<N>(logits.at(t, 0), logits.cols);
+  ExpSum total;
+  for_part_of_row<N>(logits.at(t, 0), logits.cols, [&](const auto& group) { add_logits(total, group); });
   const auto join_lanes = [](ExpSum value) {
     for (int lanes = 1; lanes < static_cast<int>(kWarpThreads); lanes *= 2)
       value = JoinExpSums()(
@@ -103,32 +104,104 @@ __global__ void add_losses_kernel(const double* row_loss, std::int64_t rows, dou
   if (threadIdx.x == 0) *loss = static_cast<float>(static_cast<double>(*loss) + scale * sum);
 }
 
+/// A block a row. A row of a large vocabulary fills a large block's loads in flight several times.
+LaunchShape blocks_of_rows(const Rows<const bf16>& logits, int group) {
+  const std::int64_t groups = logits.cols / group;
+  return {.blocks = static_cast<unsigned>(logits.rows), .threads = groups >= 2048 ? 512U : groups >= 256 ? 128U : 32U};
+}
+
 void forward_form(const Arguments& views, LaunchContext& context) {
   const auto logits = rows_of<const bf16>(views[0]);
   const int group = group_for(8, logits);
-  // A row of a large vocabulary fills a large block's loads in flight several times.
-  const std::int64_t groups = logits.cols / group;
-  const unsigned threads = groups >= 2048 ? 512 : groups >= 256 ? 128 : 32;
   auto* const row_loss = reinterpret_cast<double*>(context.workspace->take(logits.rows * sizeof(double)));
-  launch(group == 1 ? cross_entropy_forward_kernel<1> : cross_entropy_forward_kernel<8>,
-         {.blocks = static_cast<unsigned>(logits.rows), .threads = threads}, context.stream, logits,
-         views[1].as<const std::int32_t>(), views[2].as<float>(), row_loss, context.faults);
+  launch(group == 1 ? cross_entropy_forward_kernel<1> : cross_entropy_forward_kernel<8>, blocks_of_rows(logits, group),
+         context.stream, logits, views[1].as<const std::int32_t>(), views[2].as<float>(), row_loss, context.faults);
   launch(add_losses_kernel, {.blocks = 1, .threads = kLossThreads}, context.stream, row_loss, logits.rows,
+         views.parameters<CrossEntropyParameters>().scale, views[3].as<float>());
+}
+
+struct Larger {
+  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+/// One row a block.
+template <int N>
+__global__ void cross_entropy_max_kernel(Rows<const bf16> logits, float* max) {
+  __shared__ float slots[kMaxWarps];
+  float largest = -FLT_MAX;
+  for_part_of_row<N>(logits.at(blockIdx.x, 0), logits.cols, [&](const auto& group) {
+    for (const bf16 logit : group.element) largest = fmaxf(largest, static_cast<float>(logit));
+  });
+  largest = combine_block(largest, -FLT_MAX, slots, Larger());
+  if (threadIdx.x == 0) max[blockIdx.x] = largest;
+}
+
+/// One row a block.
+template <int N>
+__global__ void cross_entropy_sums_kernel(Rows<const bf16> logits, const std::int32_t* targets, const float* max,
+                                          Rows<float> sums, VocabShard shard, std::uint32_t* faults) {
+  __shared__ float slots[kMaxWarps];
+  const std::int64_t t = blockIdx.x;
+  const float largest = max[t];
+  float sum = 0;
+  for_part_of_row<N>(logits.at(t, 0), logits.cols, [&](const auto& group) {
+    for (const bf16 logit : group.element) sum += exp_fast(static_cast<float>(logit) - largest);
+  });
+  sum = combine_block(sum, 0.0F, slots, Plus());
+  if (threadIdx.x != 0) return;
+  const std::int64_t column = targets[t] - shard.first;
+  const bool is_held = is_valid(targets[t], shard.vocab_size, faults) && column >= 0 && column < logits.cols;
+  *sums.at(0, t) = sum;
+  *sums.at(1, t) = is_held ? static_cast<float>(*logits.at(t, column)) : 0.0F;
+}
+
+/// One block.
+__global__ void cross_entropy_finish_kernel(const float* max, Rows<const float> sums, float* lse, double scale,
+                                            float* loss) {
+  __shared__ double slots[kMaxWarps];
+  double sum = 0;
+  for (std::int64_t t = threadIdx.x; t < sums.cols; t += kLossThreads) {
+    lse[t] = max[t] + logf(*sums.at(0, t));
+    sum += static_cast<double>(lse[t]) - static_cast<double>(*sums.at(1, t));
+  }
+  sum = combine_block(sum, 0.0, slots, Plus());
+  if (threadIdx.x == 0) *loss = static_cast<float>(static_cast<double>(*loss) + scale * sum);
+}
+
+void max_form(const Arguments& views, LaunchContext& context) {
+  const auto logits = rows_of<const bf16>(views[0]);
+  const int group = group_for(8, logits);
+  launch(group == 1 ? cross_entropy_max_kernel<1> : cross_entropy_max_kernel<8>, blocks_of_rows(logits, group),
+         context.stream, logits, views[1].as<float>());
+}
+
+void sums_form(const Arguments& views, LaunchContext& context) {
+  const auto logits = rows_of<const bf16>(views[0]);
+  const int group = group_for(8, logits);
+  launch(group == 1 ? cross_entropy_sums_kernel<1> : cross_entropy_sums_kernel<8>, blocks_of_rows(logits, group),
+         context.stream, logits, views[1].as<const std::int32_t>(), views[2].as<const float>(),
+         rows_of<float>(views[3]), views.parameters<CrossEntropyParameters>().shard, context.faults);
+}
+
+void finish_form(const Arguments& views, LaunchContext& context) {
+  launch(cross_entropy_finish_kernel, {.blocks = 1, .threads = kLossThreads}, context.stream,
+         views[0].as<const float>(), rows_of<const float>(views[1]), views[2].as<float>(),
          views.parameters<CrossEntropyParameters>().scale, views[3].as<float>());
 }
 
 template <int N>
 __global__ void cross_entropy_backward_kernel(Rows<const bf16> logits, const std::int32_t* targets, const float* lse,
-                                              Rows<bf16> dlogits, float scale, std::uint32_t* faults) {
+                                              Rows<bf16> dlogits, float scale, VocabShard shard,
+                                              std::uint32_t* faults) {
   for_each_group<N, 2>(
       logits.rows, logits.cols, [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(logits.at(r, c)); },
       [&](auto n, std::int64_t r, std::int64_t c, auto group) {
-        const std::int32_t target = targets[r];
+        const std::int64_t column = targets[r] - shard.first;
         const float log_sum = lse[r];
-        if (c == 0) is_valid(target, logits.cols, faults);
+        if (c == 0) is_valid(targets[r], shard.vocab_size, faults);
         for (int i = 0; i < n(); ++i) {
           const float share = exp_fast(static_cast<float>(group.element[i]) - log_sum);
-          group.element[i] = narrowed<bf16>((c + i == target ? share - 1.0F : share) * scale);
+          group.element[i] = narrowed<bf16>((c + i == column ? share - 1.0F : share) * scale);
         }
         store(dlogits.at(r, c), group);
       });
@@ -137,18 +210,22 @@ __global__ void cross_entropy_backward_kernel(Rows<const bf16> logits, const std
 void backward_form(const Arguments& views, LaunchContext& context) {
   const auto logits = rows_of<const bf16>(views[0]);
   const auto dlogits = rows_of<bf16>(views[3]);
+  const auto p = views.parameters<CrossEntropyParameters>();
   const int group = group_for(8, logits, dlogits);
   launch(group == 1 ? cross_entropy_backward_kernel<1> : cross_entropy_backward_kernel<8>,
          blocks_of_groups(logits.rows, logits.cols, group, 2), context.stream, logits,
-         views[1].as<const std::int32_t>(), views[2].as<const float>(), dlogits,
-         static_cast<float>(views.parameters<CrossEntropyParameters>().scale), context.faults);
+         views[1].as<const std::int32_t>(), views[2].as<const float>(), dlogits, static_cast<float>(p.scale), p.shard,
+         context.faults);
 }
 
 }  // namespace
 
 std::span<const CudaFormInfo> cuda_forms_cross_entropy() {
-  static constexpr std::array<CudaFormInfo, 2> forms{{
+  static constexpr std::array<CudaFormInfo, 5> forms{{
       {"cross_entropy_forward", forward_form},
+      {"cross_entropy_max", max_form},
+      {"cross_entropy_sums", sums_form},
+      {"cross_entropy_finish", finish_form},
       {"cross_entropy_backward", backward_form},
   }};
   return forms;

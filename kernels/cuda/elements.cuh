@@ -5,6 +5,7 @@
 // alignment of one element only: each kernel is compiled for groups and for single elements, and the host takes the
 // wide one where every view allows it.
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
 
 #include "kernels/bf16.hpp"
@@ -76,6 +77,18 @@ __device__ T narrowed(float value) {
 #endif
   } else {
     return static_cast<T>(value);
+  }
+}
+
+/// For what only moves elements: calls f with a null pointer to an unsigned integer as large as one of `type`.
+template <class F>
+void with_element(DataType type, F f) {
+  switch (size_of(type)) {
+    case 1: return f(static_cast<std::uint8_t*>(nullptr));
+    case 2: return f(static_cast<std::uint16_t*>(nullptr));
+    case 4: return f(static_cast<std::uint32_t*>(nullptr));
+    case 8: return f(static_cast<std::uint64_t*>(nullptr));
+    default: throw std::invalid_argument("elements of a size other than 1, 2, 4 or 8 bytes");
   }
 }
 

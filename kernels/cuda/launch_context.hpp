@@ -26,13 +26,14 @@ class Workspace {
 enum Fault : std::uint32_t {
   kTokenOutsideVocabulary = 1U << 0,
   kTargetOutsideVocabulary = 1U << 1,
+  kPositionOutsideSequence = 1U << 2,
 };
 
 /// What a CUDA form is given beside its views. Everything belongs to the device that launches.
 struct LaunchContext {
   CUstream_st* stream = nullptr;
   int num_sms = 0;                     ///< streaming multiprocessors of the device
-  int sm_budget = 0;                   ///< that a matrix product may use; 0: all
+  int sm_budget = 0;                   ///< that this matrix product may use; 0: all
   int norm_sm_margin = 0;              ///< that a norm's persistent blocks leave free
   Workspace* workspace = nullptr;      ///< of this stream
   std::uint32_t* faults = nullptr;     ///< device word that kernels add Fault bits to

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "kernels/elementwise/elementwise_parameters.hpp"
+#include "kernels/fp8.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
@@ -21,6 +22,15 @@ void residual_add_form(const Arguments& views) {
     for (std::int64_t c = 0; c < a.cols; ++c) {
       to[c] = bf16(static_cast<float>(left[c]) + static_cast<float>(right[c]));
     }
+  }
+}
+
+void accumulate_form(const Arguments& views) {
+  const BoundView &x = views[0], &sum = views[1];
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const bf16* const from = x.row<bf16>(r);
+    bf16* const to = sum.row<bf16>(r);
+    for (std::int64_t c = 0; c < x.cols; ++c) to[c] = bf16(static_cast<float>(to[c]) + static_cast<float>(from[c]));
   }
 }
 
@@ -49,6 +59,8 @@ void fill_form(const Arguments& views) {
     case DataType::i32: return fill_rows(x, static_cast<std::int32_t>(value));
     case DataType::u8: return fill_rows(x, static_cast<std::uint8_t>(value));
     case DataType::f64: return fill_rows(x, value);
+    case DataType::f8e4m3: return fill_rows(x, f8e4m3(static_cast<float>(value)));
+    case DataType::f8e5m2: return fill_rows(x, f8e5m2(static_cast<float>(value)));
   }
 }
 
@@ -64,6 +76,17 @@ Operation residual_add(const View& a, const View& b, const View& out) {
       name, residual_add_form,
       {.flops = static_cast<double>(out.elements()), .bytes_read = a.bytes() + b.bytes(), .bytes_written = out.bytes()},
       {{a, Access::in}, {b, Access::in}, {out, Access::out}});
+}
+
+Operation accumulate(const View& x, const View& sum) {
+  constexpr auto kName = "accumulate";
+  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
+  require(kName, sum, {"sum", x.rows, x.cols, {DataType::bf16}});
+  static const NameId name = intern(kName);
+  return Operation(
+      name, accumulate_form,
+      {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes() + sum.bytes(), .bytes_written = sum.bytes()},
+      {{x, Access::in}, {sum, Access::inout}});
 }
 
 Operation scale(const View& x, double factor) {
@@ -85,8 +108,9 @@ Operation fill(const View& x, double value) {
 }
 
 std::span<const KernelInfo> list_elementwise() {
-  static constexpr std::array<KernelInfo, 3> kernels{{
+  static constexpr std::array<KernelInfo, 4> kernels{{
       {"elementwise", "residual_add", "out [R,C] = a + b", "R C flops; 6 R C bytes"},
+      {"elementwise", "accumulate", "sum [R,C] += x", "R C flops; 6 R C bytes"},
       {"elementwise", "scale", "x [R,C] *= factor, f32 or bf16", "R C flops; x twice"},
       {"elementwise", "fill", "x [R,C] = value, any type", "no flops; x once"},
   }};

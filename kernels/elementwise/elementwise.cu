@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/elements.cuh"
 #include "kernels/elementwise/elementwise_parameters.hpp"
+#include "kernels/fp8.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -54,6 +55,15 @@ void residual_add_form(const Arguments& views, LaunchContext& context) {
          context.stream, a, b, out);
 }
 
+// The sum of each group is loaded before it is stored over, so the three rows of a residual_add may be two.
+void accumulate_form(const Arguments& views, LaunchContext& context) {
+  auto x = rows_of<bf16>(views[0]), sum = rows_of<bf16>(views[1]);
+  flatten(x, sum);
+  const int group = group_for(8, x, sum);
+  launch(group == 1 ? residual_add_kernel<1> : residual_add_kernel<8>, blocks_of_groups(x.rows, x.cols, group, 2),
+         context.stream, x, sum, sum);
+}
+
 template <class T>
 void launch_scale(const BoundView& view, float factor, LaunchContext& context) {
   constexpr int kWide = 16 / sizeof(T);
@@ -88,14 +98,17 @@ void fill_form(const Arguments& views, LaunchContext& context) {
     case DataType::i32: return launch_fill(views[0], static_cast<std::int32_t>(value), context);
     case DataType::u8: return launch_fill(views[0], static_cast<std::uint8_t>(value), context);
     case DataType::f64: return launch_fill(views[0], value, context);
+    case DataType::f8e4m3: return launch_fill(views[0], f8e4m3(static_cast<float>(value)), context);
+    case DataType::f8e5m2: return launch_fill(views[0], f8e5m2(static_cast<float>(value)), context);
   }
 }
 
 }  // namespace
 
 std::span<const CudaFormInfo> cuda_forms_elementwise() {
-  static constexpr std::array<CudaFormInfo, 3> forms{{
+  static constexpr std::array<CudaFormInfo, 4> forms{{
       {"residual_add", residual_add_form},
+      {"accumulate", accumulate_form},
       {"scale", scale_form},
       {"fill", fill_form},
   }};

@@ -14,14 +14,29 @@
 namespace underlap::kernels {
 namespace {
 
+bool holds(const BoundView& table, std::int64_t row) { return row >= 0 && row < table.rows; }
+
+/// The positions of an operation that was given them as use `index`, else nullptr.
+const std::int32_t* positions_of(const Arguments& views, std::size_t index) {
+  return views.size() > index ? views[index].as<std::int32_t>() : nullptr;
+}
+
 void forward_form(const Arguments& views) {
   const BoundView &word = views[1], &position = views[2], &out = views[3];
+  const auto shard = views.parameters<VocabShard>();
   const std::int32_t* const tokens = views[0].as<std::int32_t>();
+  const std::int32_t* const positions = positions_of(views, 4);
   for (std::int64_t t = 0; t < out.rows; ++t) {
-    require_index("embedding_forward", "token", tokens[t], t, word.rows);
-    const bf16* const a = word.row<bf16>(tokens[t]);
-    const bf16* const b = position.row<bf16>(t % position.rows);
+    require_index("embedding_forward", "token", tokens[t], t, shard.vocab_size);
+    if (positions != nullptr) require_index("embedding_forward", "sequence position", positions[t], t, position.rows);
     bf16* const to = out.row<bf16>(t);
+    const std::int64_t row = tokens[t] - shard.first;
+    if (!holds(word, row)) {
+      std::fill_n(to, out.cols, bf16(0.0F));
+      continue;
+    }
+    const bf16* const a = word.row<bf16>(row);
+    const bf16* const b = position.row<bf16>(positions == nullptr ? t % position.rows : positions[t]);
     for (std::int64_t h = 0; h < out.cols; ++h) to[h] = bf16(static_cast<float>(a[h]) + static_cast<float>(b[h]));
   }
 }
@@ -35,27 +50,32 @@ void add_to_row(const BoundView& gradient, std::int64_t r, const float* total) {
   with_float_type(gradient.dtype, [&]<class T>(T*) { add_to(gradient.row<T>(r), total, gradient.cols); });
 }
 
-/// Positions of the tokens: those of one id side by side, in rising order.
-std::vector<std::int64_t>& sort_by_token(const std::int32_t* tokens, std::int64_t n) {
+/// Places of equal ids side by side, in rising order.
+std::vector<std::int64_t>& sort_by_id(const std::int32_t* ids, std::int64_t n) {
   thread_local std::vector<std::int64_t> order;
   order.resize(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::ranges::sort(
-      order, [=](std::int64_t a, std::int64_t b) { return tokens[a] != tokens[b] ? tokens[a] < tokens[b] : a < b; });
+  std::ranges::sort(order, [=](std::int64_t a, std::int64_t b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
   return order;
 }
 
-void add_word_gradient(const std::int32_t* tokens, const BoundView& dout, const BoundView& dword, float* total) {
-  const std::vector<std::int64_t>& order = sort_by_token(tokens, dout.rows);
+/// table[ids[t] - first] += dout[t], for the ids whose row the table holds.
+void add_by_id(const std::int32_t* ids, const BoundView& dout, const BoundView& table, std::int64_t first,
+               float* total) {
+  const std::vector<std::int64_t>& order = sort_by_id(ids, dout.rows);
   for (std::size_t i = 0; i < order.size();) {
-    const std::int32_t token = tokens[order[i]];
+    const std::int32_t id = ids[order[i]];
+    const bool is_held = holds(table, id - first);
     std::fill_n(total, dout.cols, 0.0F);
-    for (; i < order.size() && tokens[order[i]] == token; ++i) add_row(total, dout.row<bf16>(order[i]), dout.cols);
-    add_to_row(dword, token, total);
+    for (; i < order.size() && ids[order[i]] == id; ++i) {
+      if (is_held) add_row(total, dout.row<bf16>(order[i]), dout.cols);
+    }
+    if (is_held) add_to_row(table, id - first, total);
   }
 }
 
-void add_position_gradient(const BoundView& dout, const BoundView& dposition, float* total) {
+/// Of whole sequences: table[t % S] += dout[t].
+void add_in_turn(const BoundView& dout, const BoundView& dposition, float* total) {
   for (std::int64_t s = 0; s < dposition.rows; ++s) {
     std::fill_n(total, dout.cols, 0.0F);
     for (std::int64_t t = s; t < dout.rows; t += dposition.rows) add_row(total, dout.row<bf16>(t), dout.cols);
@@ -64,53 +84,85 @@ void add_position_gradient(const BoundView& dout, const BoundView& dposition, fl
 }
 
 void wgrad_form(const Arguments& views) {
-  const BoundView &dout = views[1], &dword = views[2];
+  const BoundView &dout = views[1], &dword = views[2], &dposition = views[3];
+  const auto shard = views.parameters<VocabShard>();
   const std::int32_t* const tokens = views[0].as<std::int32_t>();
+  const std::int32_t* const positions = positions_of(views, 4);
   for (std::int64_t t = 0; t < dout.rows; ++t) {
-    require_index("embedding_wgrad", "token", tokens[t], t, dword.rows);
+    require_index("embedding_wgrad", "token", tokens[t], t, shard.vocab_size);
+    if (positions != nullptr) require_index("embedding_wgrad", "sequence position", positions[t], t, dposition.rows);
   }
   Scratch scratch;
   float* const total = scratch.take(dout.cols);
-  add_word_gradient(tokens, dout, dword, total);
-  add_position_gradient(dout, views[3], total);
+  add_by_id(tokens, dout, dword, shard.first, total);
+  if (positions == nullptr) return add_in_turn(dout, dposition, total);
+  add_by_id(positions, dout, dposition, 0, total);
+}
+
+/// What a shard's tokens are of `bytes`, where tokens are spread evenly over the vocabulary.
+std::int64_t share_of(std::int64_t bytes, const View& table, const VocabShard& shard) {
+  return bytes / shard.vocab_size * table.rows + bytes % shard.vocab_size * table.rows / shard.vocab_size;
+}
+
+/// Bytes of the rows of a table that `tokens` can touch.
+std::int64_t touched(const View& tokens, const View& table) {
+  return std::min(tokens.cols, table.rows) * table.cols * size_of(table.tensor.dtype);
+}
+
+void require_tokens(const char* operation, const EmbeddedTokens& in, std::int64_t seq_length) {
+  require(operation, in.tokens, {"tokens", 1, in.tokens.cols, {DataType::i32}});
+  if (!in.has_positions()) return require_multiple(operation, "tokens", in.tokens.cols, "sequence length", seq_length);
+  require(operation, in.positions, {"positions", 1, in.tokens.cols, {DataType::i32}});
+}
+
+/// The operation, with the positions as its fifth use where there are any.
+Operation make(NameId name, CpuForm form, Cost cost, const std::array<Use, 4>& uses, const EmbeddedTokens& in,
+               const VocabShard& shard) {
+  std::array<Use, 5> all{uses[0], uses[1], uses[2], uses[3], Use{in.positions, Access::in}};
+  if (in.has_positions()) cost.bytes_read += in.positions.bytes();
+  return Operation(name, form, cost, std::span(all).first(in.has_positions() ? 5 : 4)).with_parameters(shard);
 }
 
 }  // namespace
 
-Operation embedding_forward(const View& tokens, const View& word, const View& position, const View& out) {
+Operation embedding_forward(const EmbeddedTokens& in, const View& word, const View& position, const View& out,
+                            const VocabShard& shard) {
   constexpr auto kName = "embedding_forward";
-  require_multiple(kName, "tokens", tokens.cols, "sequence length", position.rows);
-  require(kName, tokens, {"tokens", 1, tokens.cols, {DataType::i32}});
+  require_tokens(kName, in, position.rows);
   require(kName, word, {"word", word.rows, out.cols, {DataType::bf16}});
   require(kName, position, {"position", position.rows, out.cols, {DataType::bf16}});
-  require(kName, out, {"out", tokens.cols, out.cols, {DataType::bf16}});
+  require(kName, out, {"out", in.tokens.cols, out.cols, {DataType::bf16}});
+  const VocabShard held = checked_shard(kName, shard, word.rows);
   static const NameId name = intern(kName);
-  return Operation(name, forward_form,
-                   {.flops = static_cast<double>(out.elements()),
-                    .bytes_read = tokens.bytes() + out.bytes() + position.bytes(),
-                    .bytes_written = out.bytes()},
-                   {{tokens, Access::in}, {word, Access::in}, {position, Access::in}, {out, Access::out}});
+  return make(name, forward_form,
+              {.flops = static_cast<double>(out.elements()),
+               .bytes_read = in.tokens.bytes() + share_of(out.bytes(), word, held) + touched(in.tokens, position),
+               .bytes_written = out.bytes()},
+              {{{in.tokens, Access::in}, {word, Access::in}, {position, Access::in}, {out, Access::out}}}, in, held);
 }
 
-Operation embedding_wgrad(const View& tokens, const View& dout, const View& dword, const View& dposition) {
+Operation embedding_wgrad(const EmbeddedTokens& in, const View& dout, const View& dword, const View& dposition,
+                          const VocabShard& shard) {
   constexpr auto kName = "embedding_wgrad";
-  require_multiple(kName, "tokens", tokens.cols, "sequence length", dposition.rows);
-  require(kName, tokens, {"tokens", 1, tokens.cols, {DataType::i32}});
-  require(kName, dout, {"dout", tokens.cols, dout.cols, {DataType::bf16}});
+  require_tokens(kName, in, dposition.rows);
+  require(kName, dout, {"dout", in.tokens.cols, dout.cols, {DataType::bf16}});
   require(kName, dword, {"dword", dword.rows, dout.cols, {DataType::f32, DataType::bf16}});
   require(kName, dposition, {"dposition", dposition.rows, dout.cols, {DataType::f32, DataType::bf16}});
-  const std::int64_t touched = std::min(tokens.cols, dword.rows) * dout.cols * size_of(dword.tensor.dtype);
+  const VocabShard held = checked_shard(kName, shard, dword.rows);
+  const std::int64_t added_to = touched(in.tokens, dword) + touched(in.tokens, dposition);
   static const NameId name = intern(kName);
-  return Operation(name, wgrad_form,
-                   {.flops = 2 * static_cast<double>(dout.elements()),
-                    .bytes_read = tokens.bytes() + 2 * dout.bytes() + touched + dposition.bytes(),
-                    .bytes_written = touched + dposition.bytes()},
-                   {{tokens, Access::in}, {dout, Access::in}, {dword, Access::inout}, {dposition, Access::inout}});
+  return make(name, wgrad_form,
+              {.flops = 2 * static_cast<double>(dout.elements()),
+               .bytes_read = in.tokens.bytes() + dout.bytes() + share_of(dout.bytes(), dword, held) + added_to,
+               .bytes_written = added_to},
+              {{{in.tokens, Access::in}, {dout, Access::in}, {dword, Access::inout}, {dposition, Access::inout}}}, in,
+              held);
 }
 
 std::span<const KernelInfo> list_embedding() {
   static constexpr std::array<KernelInfo, 2> kernels{{
-      {"embedding", "embedding_forward", "out [T,H] = word[token] + position", "T H flops; 4 T H + 2 S H + 4 T bytes"},
+      {"embedding", "embedding_forward", "out [T,H] = word[token] + position",
+       "T H flops; 4 T H + 2 S H + 4 T bytes, 4 T more with positions"},
       {"embedding", "embedding_wgrad", "dword [V,H] and dposition [S,H] += dout [T,H]",
        "2 T H flops; 4 T H + 4 T bytes, min(T, V) rows of dword and dposition twice"},
   }};

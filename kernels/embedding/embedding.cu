@@ -5,39 +5,69 @@
 // before it, which is its place. T^2 comparisons, without atomics and without an order of arrival: about 10 us of an
 // H200 for T = 8192 tokens, under a tenth of the rest at H = 4096. Then the first token of each run of equal ones adds
 // the run. A run is walked by one thread a column group, so a token that fills the batch costs a walk of T rows.
+// Positions that are given are sorted and added in the same way; without them, those of whole sequences are known.
 #include <array>
 #include <utility>
 
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/reduce.cuh"
+#include "kernels/vocab_shard.hpp"
 
 namespace underlap::cuda {
 namespace {
 
-/// Whether a token is one of the vocabulary; reports it where not.
-__device__ bool is_valid(std::int32_t token, std::int64_t vocabulary, std::uint32_t* faults) {
-  if (token >= 0 && token < vocabulary) return true;
-  atomicOr(faults, std::uint32_t{kTokenOutsideVocabulary});
+using kernels::VocabShard;
+
+/// Whether an id lies in [0, limit); reports `fault` where not.
+__device__ bool is_valid(std::int32_t id, std::int64_t limit, Fault fault, std::uint32_t* faults) {
+  if (id >= 0 && id < limit) return true;
+  atomicOr(faults, std::uint32_t{fault});
   return false;
 }
 
+/// Whether a table has a row of that number.
+template <class T>
+__device__ bool holds(const Rows<T>& table, std::int64_t row) {
+  return row >= 0 && row < table.rows;
+}
+
+/// What is embedded.
+struct Ids {
+  const std::int32_t* tokens = nullptr;
+  const std::int32_t* positions = nullptr;  ///< nullptr: whole sequences
+
+  /// The row of the position table for the t-th token.
+  __device__ std::int64_t position(std::int64_t t, std::int64_t seq_length) const {
+    return positions == nullptr ? t - divided(t, seq_length) * seq_length : positions[t];
+  }
+};
+
+/// Positions are use 4, where there are any.
+Ids ids_of(const Arguments& views) {
+  return {.tokens = views[0].as<const std::int32_t>(),
+          .positions = views.size() > 4 ? views[4].as<const std::int32_t>() : nullptr};
+}
+
 template <int N>
-__global__ void embedding_forward_kernel(const std::int32_t* tokens, Rows<const bf16> word, Rows<const bf16> position,
-                                         Rows<bf16> out, std::uint32_t* faults) {
+__global__ void embedding_forward_kernel(Ids ids, Rows<const bf16> word, Rows<const bf16> position, Rows<bf16> out,
+                                         VocabShard shard, std::uint32_t* faults) {
   for_each_group<N, 2>(
       out.rows, out.cols,
       [&](auto n, std::int64_t t, std::int64_t c) {
-        const std::int32_t token = tokens[t];
-        const std::int64_t known = token >= 0 && token < word.rows ? token : 0;
-        return std::pair(load<n()>(word.at(known, c)),
-                         load<n()>(position.at(t - divided(t, position.rows) * position.rows, c)));
+        const std::int64_t row = ids.tokens[t] - shard.first, place = ids.position(t, position.rows);
+        return std::pair(load<n()>(word.at(holds(word, row) ? row : 0, c)),
+                         load<n()>(position.at(holds(position, place) ? place : 0, c)));
       },
       [&](auto n, std::int64_t t, std::int64_t c, const auto& loaded) {
-        if (!is_valid(tokens[t], word.rows, faults)) return;
+        if (!is_valid(ids.tokens[t], shard.vocab_size, kTokenOutsideVocabulary, faults)) return;
+        const auto place = static_cast<std::int32_t>(ids.position(t, position.rows));
+        if (!is_valid(place, position.rows, kPositionOutsideSequence, faults)) return;
+        const bool is_held = holds(word, ids.tokens[t] - shard.first);
         Group<bf16, n()> sum;
         for (int i = 0; i < n(); ++i)
-          sum.element[i] = narrowed<bf16>(static_cast<float>(loaded.first.element[i]) +
-                                          static_cast<float>(loaded.second.element[i]));
+          sum.element[i] = !is_held ? bf16(0.0F)
+                                    : narrowed<bf16>(static_cast<float>(loaded.first.element[i]) +
+                                                     static_cast<float>(loaded.second.element[i]));
         store(out.at(t, c), sum);
       });
 }
@@ -47,38 +77,44 @@ void forward_form(const Arguments& views, LaunchContext& context) {
   const auto out = rows_of<bf16>(views[3]);
   const int group = group_for(8, word, position, out);
   launch(group == 1 ? embedding_forward_kernel<1> : embedding_forward_kernel<8>,
-         blocks_of_groups(out.rows, out.cols, group, 2), context.stream, views[0].as<const std::int32_t>(), word,
-         position, out, context.faults);
+         blocks_of_groups(out.rows, out.cols, group, 2), context.stream, ids_of(views), word, position, out,
+         views.parameters<VocabShard>(), context.faults);
 }
 
-/// Tokens in sorted order, equal ones in the order of the batch.
+/// Ids in sorted order, equal ones in the order of the batch.
 struct Sorted {
   std::int32_t* order;       ///< [T] place in the batch of each
-  std::int32_t* run_length;  ///< [T] at the first of a run of equal tokens, how many; elsewhere 0
+  std::int32_t* run_length;  ///< [T] at the first of a run of equal ids, how many; elsewhere 0
+};
+
+/// The ids of T tokens, and what they must be.
+struct Limited {
+  const std::int32_t* ids = nullptr;
+  std::int64_t limit = 0;
+  Fault fault = kTokenOutsideVocabulary;  ///< of an id that is not in [0, limit)
 };
 
 constexpr unsigned kSortThreads = 256;
 
-/// One warp a token.
-__global__ void sort_tokens_kernel(const std::int32_t* tokens, std::int32_t num_tokens, Sorted sorted,
-                                   std::int64_t vocabulary, std::uint32_t* faults) {
+/// One warp an id.
+__global__ void sort_ids_kernel(Limited in, std::int32_t count, Sorted sorted, std::uint32_t* faults) {
   const auto t = static_cast<std::int32_t>((blockIdx.x * blockDim.x + threadIdx.x) / kWarpThreads);
   const auto lane = static_cast<std::int32_t>(threadIdx.x % kWarpThreads);
-  if (t >= num_tokens) return;
-  const std::int32_t token = tokens[t];
+  if (t >= count) return;
+  const std::int32_t id = in.ids[t];
   std::int32_t smaller = 0, equal_before = 0, equal = 0;
 #pragma unroll 4
-  for (std::int32_t other = lane; other < num_tokens; other += kWarpThreads) {
-    const std::int32_t value = tokens[other];
-    smaller += value < token ? 1 : 0;
-    equal += value == token ? 1 : 0;
-    equal_before += value == token && other < t ? 1 : 0;
+  for (std::int32_t other = lane; other < count; other += kWarpThreads) {
+    const std::int32_t value = in.ids[other];
+    smaller += value < id ? 1 : 0;
+    equal += value == id ? 1 : 0;
+    equal_before += value == id && other < t ? 1 : 0;
   }
   smaller = combine_warp(smaller, Plus());
   equal = combine_warp(equal, Plus());
   equal_before = combine_warp(equal_before, Plus());
   if (lane != 0) return;
-  is_valid(token, vocabulary, faults);
+  is_valid(id, in.limit, in.fault, faults);
   sorted.order[smaller + equal_before] = t;
   sorted.run_length[smaller + equal_before] = equal_before == 0 ? equal : 0;
 }
@@ -109,20 +145,21 @@ __device__ void add_rows(const Rows<const bf16>& dout, std::int64_t col, std::in
   }
 }
 
-/// Runs and their column groups, in the order of the sorted tokens.
+/// Runs and their column groups, in the order of the sorted ids. The table's rows are those of ids from `first_id` on.
 template <class T, int N>
-__global__ void add_runs_kernel(const std::int32_t* tokens, Sorted sorted, Rows<const bf16> dout, Rows<T> dword) {
+__global__ void add_runs_kernel(const std::int32_t* ids, Sorted sorted, Rows<const bf16> dout, Rows<T> table,
+                                std::int64_t first_id) {
   for_each_group<N, 1>(
       dout.rows, dout.cols, [](auto, std::int64_t, std::int64_t) { return 0; },
       [&](auto n, std::int64_t place, std::int64_t col, int) {
         const std::int32_t length = sorted.run_length[place];
         if (length == 0) return;
-        const std::int32_t token = tokens[sorted.order[place]];
-        if (token < 0 || token >= dword.rows) return;
+        const std::int64_t row = ids[sorted.order[place]] - first_id;
+        if (!holds(table, row)) return;
         float total[n()] = {};
         add_rows<n()>(
             dout, col, length, [&](std::int64_t k) { return sorted.order[place + k]; }, total);
-        add_to<n()>(dword.at(token, col), total);
+        add_to<n()>(table.at(row, col), total);
       });
 }
 
@@ -140,15 +177,6 @@ __global__ void add_positions_kernel(Rows<const bf16> dout, Rows<T> dposition) {
 }
 
 template <class T>
-void launch_add_runs(const Arguments& views, const Sorted& sorted, LaunchContext& context) {
-  const auto dout = rows_of<const bf16>(views[1]);
-  const auto dword = rows_of<T>(views[2]);
-  const int group = group_for(8, dout, dword);
-  launch(group == 1 ? add_runs_kernel<T, 1> : add_runs_kernel<T, 8>, blocks_of_groups(dout.rows, dout.cols, group, 1),
-         context.stream, views[0].as<const std::int32_t>(), sorted, dout, dword);
-}
-
-template <class T>
 void launch_add_positions(const Arguments& views, LaunchContext& context) {
   const auto dout = rows_of<const bf16>(views[1]);
   const auto dposition = rows_of<T>(views[3]);
@@ -157,19 +185,36 @@ void launch_add_positions(const Arguments& views, LaunchContext& context) {
          blocks_of_groups(dposition.rows, dposition.cols, group, 1), context.stream, dout, dposition);
 }
 
+template <class T>
+void launch_add_runs(const Limited& in, const Sorted& sorted, const BoundView& rows, const BoundView& to,
+                     std::int64_t first_id, LaunchContext& context) {
+  const auto dout = rows_of<const bf16>(rows);
+  const auto table = rows_of<T>(to);
+  const int group = group_for(8, dout, table);
+  launch(group == 1 ? add_runs_kernel<T, 1> : add_runs_kernel<T, 8>, blocks_of_groups(dout.rows, dout.cols, group, 1),
+         context.stream, in.ids, sorted, dout, table, first_id);
+}
+
+/// table[ids[t] - first_id] += dout[t].
+void add_by_id(const Limited& in, const BoundView& dout, const BoundView& table, std::int64_t first_id,
+               std::int32_t* memory, LaunchContext& context) {
+  const Sorted sorted{.order = memory, .run_length = memory + dout.rows};
+  launch(sort_ids_kernel, {.blocks = blocks_for(dout.rows * kWarpThreads, kSortThreads), .threads = kSortThreads},
+         context.stream, in, static_cast<std::int32_t>(dout.rows), sorted, context.faults);
+  if (table.dtype == DataType::f32) return launch_add_runs<float>(in, sorted, dout, table, first_id, context);
+  launch_add_runs<bf16>(in, sorted, dout, table, first_id, context);
+}
+
 void wgrad_form(const Arguments& views, LaunchContext& context) {
-  const std::int64_t tokens = views[0].cols;
-  auto* const memory = reinterpret_cast<std::int32_t*>(context.workspace->take(2 * tokens * sizeof(std::int32_t)));
-  const Sorted sorted{.order = memory, .run_length = memory + tokens};
-  launch(sort_tokens_kernel, {.blocks = blocks_for(tokens * kWarpThreads, kSortThreads), .threads = kSortThreads},
-         context.stream, views[0].as<const std::int32_t>(), static_cast<std::int32_t>(tokens), sorted, views[2].rows,
-         context.faults);
-  if (views[2].dtype == DataType::f32) {
-    launch_add_runs<float>(views, sorted, context);
-  } else {
-    launch_add_runs<bf16>(views, sorted, context);
-  }
-  if (views[3].dtype == DataType::f32) return launch_add_positions<float>(views, context);
+  const BoundView &dout = views[1], &dposition = views[3];
+  const auto shard = views.parameters<VocabShard>();
+  const Ids ids = ids_of(views);
+  // What sorts the tokens can then sort the positions: one stream.
+  auto* const memory = reinterpret_cast<std::int32_t*>(context.workspace->take(2 * dout.rows * sizeof(std::int32_t)));
+  add_by_id({ids.tokens, shard.vocab_size, kTokenOutsideVocabulary}, dout, views[2], shard.first, memory, context);
+  if (ids.positions != nullptr)
+    return add_by_id({ids.positions, dposition.rows, kPositionOutsideSequence}, dout, dposition, 0, memory, context);
+  if (dposition.dtype == DataType::f32) return launch_add_positions<float>(views, context);
   launch_add_positions<bf16>(views, context);
 }
 

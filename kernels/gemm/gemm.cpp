@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm/gemm.hpp"
 
+#include <algorithm>
 #include <array>
 #include <dnnl.hpp>
 #include <map>
+#include <type_traits>
 #include <utility>
 
+#include "kernels/fp8.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
@@ -100,17 +103,42 @@ BoundView dense_fp32(std::int64_t rows, std::int64_t cols, Scratch& scratch) {
 BoundView widened(const BoundView& view, Scratch& scratch) {
   if (view.dtype == DataType::f32) return view;
   const BoundView out = dense_fp32(view.rows, view.cols, scratch);
-  for (std::int64_t r = 0; r < view.rows; ++r) widen(view.row<bf16>(r), out.row<float>(r), view.cols);
+  const auto widen_rows = [&]<class T>(T*) {
+    for (std::int64_t r = 0; r < view.rows; ++r) widen(view.row<const T>(r), out.row<float>(r), view.cols);
+  };
+  if (is_fp8(view.dtype)) {
+    with_fp8_type(view.dtype, widen_rows);
+  } else {
+    widen_rows(static_cast<bf16*>(nullptr));
+  }
   return out;
+}
+
+/// fp8 values as bf16, which holds each of them.
+BoundView in_bf16(const BoundView& view, Scratch& scratch) {
+  BoundView out = dense_fp32(view.rows, (view.cols + 1) / 2, scratch);
+  out.dtype = DataType::bf16;
+  out.cols = out.leading_dimension = view.cols;
+  with_fp8_type(view.dtype, [&]<class T>(T*) {
+    for (std::int64_t r = 0; r < view.rows; ++r) {
+      const T* const from = view.row<const T>(r);
+      std::transform(from, from + view.cols, out.row<bf16>(r), [](T x) { return bf16(static_cast<float>(x)); });
+    }
+  });
+  return out;
+}
+
+float inverse_scale(const GemmCall& call) {
+  return is_fp8(call.a.dtype) ? *call.a_inverse_scale * *call.b_inverse_scale : 1.0F;
 }
 
 void multiply_converted(const GemmCall& call, Scratch& scratch) {
   const BoundView a = widened(call.a, scratch);
   const BoundView b = widened(call.b, scratch);
   const Extent extent = extent_of(call);
-  dnnl::sgemm(call.transpose_a ? 'T' : 'N', call.transpose_b ? 'T' : 'N', extent.m, extent.n, extent.k, 1.0F,
-              a.as<float>(), a.leading_dimension, b.as<float>(), b.leading_dimension, call.accumulate ? 1.0F : 0.0F,
-              call.c.as<float>(), call.c.leading_dimension);
+  dnnl::sgemm(call.transpose_a ? 'T' : 'N', call.transpose_b ? 'T' : 'N', extent.m, extent.n, extent.k,
+              inverse_scale(call), a.as<float>(), a.leading_dimension, b.as<float>(), b.leading_dimension,
+              call.accumulate ? 1.0F : 0.0F, call.c.as<float>(), call.c.leading_dimension);
 }
 
 void multiply(const GemmCall& call, GemmPath path, Scratch& scratch) {
@@ -121,19 +149,43 @@ void multiply(const GemmCall& call, GemmPath path, Scratch& scratch) {
   }
 }
 
+/// c = product, or c += product, rounded where c is bf16.
+void store(const BoundView& product, const GemmCall& call) {
+  for (std::int64_t r = 0; r < call.c.rows; ++r) {
+    const float* const from = product.row<const float>(r);
+    with_float_type(call.c.dtype, [&]<class T>(T*) {
+      T* const to = call.c.row<T>(r);
+      if (call.accumulate)
+        add_to(to, from, call.c.cols);
+      else if constexpr (std::is_same_v<T, float>)
+        std::copy_n(from, call.c.cols, to);
+      else
+        narrow(from, to, call.c.cols);
+    });
+  }
+}
+
 /// Multiplies into fp32 scratch, then rounds into c, or adds to c and rounds.
 void multiply_then_round(const GemmCall& call, GemmPath path, Scratch& scratch) {
   GemmCall product = call;
   product.c = dense_fp32(call.c.rows, call.c.cols, scratch);
   product.accumulate = false;
   multiply(product, path, scratch);
-  for (std::int64_t r = 0; r < call.c.rows; ++r) {
-    if (call.accumulate) {
-      add_to(call.c.row<bf16>(r), product.c.row<float>(r), call.c.cols);
-    } else {
-      narrow(product.c.row<float>(r), call.c.row<bf16>(r), call.c.cols);
-    }
-  }
+  store(product.c, call);
+}
+
+/// fp8 by way of bf16. The sum is scaled once.
+void multiply_fp8_natively(const GemmCall& call, Scratch& scratch) {
+  GemmCall product = call;
+  product.a = in_bf16(call.a, scratch);
+  product.b = in_bf16(call.b, scratch);
+  product.c = dense_fp32(call.c.rows, call.c.cols, scratch);
+  product.accumulate = false;
+  multiply_native(product);
+  const float scale = inverse_scale(call);
+  float* const sums = product.c.as<float>();
+  std::transform(sums, sums + call.c.rows * call.c.cols, sums, [scale](float x) { return x * scale; });
+  store(product.c, call);
 }
 
 void fprop_form(const Arguments& views) {
@@ -150,10 +202,11 @@ void wgrad_form(const Arguments& views) {
 }
 
 // Every operand moves once; an accumulated product is read and written.
-Cost gemm_cost(const Extent& extent, std::int64_t bytes_read, std::int64_t bytes_written) {
+Cost gemm_cost(const Extent& extent, std::int64_t bytes_read, std::int64_t bytes_written, int sm_margin) {
   return {.flops = 2.0 * static_cast<double>(extent.m) * static_cast<double>(extent.n) * static_cast<double>(extent.k),
           .bytes_read = bytes_read,
           .bytes_written = bytes_written,
+          .sm_margin = sm_margin,
           .work = Work::gemm,
           .extent = {extent.m, extent.n, extent.k}};
 }
@@ -169,6 +222,7 @@ GemmPath effective_gemm_path() {
 
 void run_gemm(const GemmCall& call, GemmPath path) {
   Scratch scratch;
+  if (is_fp8(call.a.dtype) && path == GemmPath::native_bf16) return multiply_fp8_natively(call, scratch);
   const bool rounds_itself = path == GemmPath::native_bf16 && !call.accumulate;
   if (call.c.dtype == DataType::f32 || rounds_itself) {
     multiply(call, path, scratch);
@@ -177,34 +231,38 @@ void run_gemm(const GemmCall& call, GemmPath path) {
   }
 }
 
-Operation gemm_fprop(const View& x, const View& w, const View& y) {
+Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin) {
   constexpr auto kName = "gemm_fprop";
+  require(kName, sm_margin >= 0, "sm_margin", sm_margin, "at least 0");
   require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
   require(kName, w, {"w", w.rows, x.cols, {DataType::bf16}});
   require(kName, y, {"y", x.rows, w.rows, {DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, fprop_form, gemm_cost({x.rows, w.rows, x.cols}, x.bytes() + w.bytes(), y.bytes()),
+  return Operation(name, fprop_form, gemm_cost({x.rows, w.rows, x.cols}, x.bytes() + w.bytes(), y.bytes(), sm_margin),
                    {{x, Access::in}, {w, Access::in}, {y, Access::out}});
 }
 
-Operation gemm_dgrad(const View& dy, const View& w, const View& dx) {
+Operation gemm_dgrad(const View& dy, const View& w, const View& dx, int sm_margin) {
   constexpr auto kName = "gemm_dgrad";
+  require(kName, sm_margin >= 0, "sm_margin", sm_margin, "at least 0");
   require(kName, dy, {"dy", dy.rows, dy.cols, {DataType::bf16}});
   require(kName, w, {"w", dy.cols, w.cols, {DataType::bf16}});
   require(kName, dx, {"dx", dy.rows, w.cols, {DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, dgrad_form, gemm_cost({dy.rows, w.cols, dy.cols}, dy.bytes() + w.bytes(), dx.bytes()),
+  return Operation(name, dgrad_form,
+                   gemm_cost({dy.rows, w.cols, dy.cols}, dy.bytes() + w.bytes(), dx.bytes(), sm_margin),
                    {{dy, Access::in}, {w, Access::in}, {dx, Access::out}});
 }
 
-Operation gemm_wgrad(const View& dy, const View& x, const View& dw) {
+Operation gemm_wgrad(const View& dy, const View& x, const View& dw, int sm_margin) {
   constexpr auto kName = "gemm_wgrad";
+  require(kName, sm_margin >= 0, "sm_margin", sm_margin, "at least 0");
   require(kName, dy, {"dy", dy.rows, dy.cols, {DataType::bf16}});
   require(kName, x, {"x", dy.rows, x.cols, {DataType::bf16}});
   require(kName, dw, {"dw", dy.cols, x.cols, {DataType::f32, DataType::bf16}});
   static const NameId name = intern(kName);
   return Operation(name, wgrad_form,
-                   gemm_cost({dy.cols, x.cols, dy.rows}, dy.bytes() + x.bytes() + dw.bytes(), dw.bytes()),
+                   gemm_cost({dy.cols, x.cols, dy.rows}, dy.bytes() + x.bytes() + dw.bytes(), dw.bytes(), sm_margin),
                    {{dy, Access::in}, {x, Access::in}, {dw, Access::inout}});
 }
 

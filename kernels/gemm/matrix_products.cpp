@@ -23,6 +23,8 @@ using kernels::GemmCall;
 
 /// Pointers that a kernel moves 16 bytes at a time from lie on multiples of this; cuBLASLt asks for no more.
 constexpr std::uintptr_t kLargestAlignment = 256;
+/// Ada's. Hopper's is 9.0.
+constexpr int kFp8Capability = 89;
 /// How many algorithms to look at; nearly always the first fits.
 constexpr int kCandidates = 8;
 
@@ -40,6 +42,8 @@ Owned<Handle> make(const CublasLtApi& api, Create create, cublasStatus_t (*destr
 cudaDataType type_of(DataType type) {
   if (type == DataType::bf16) return CUDA_R_16BF;
   if (type == DataType::f32) return CUDA_R_32F;
+  if (type == DataType::f8e4m3) return CUDA_R_8F_E4M3;
+  if (type == DataType::f8e5m2) return CUDA_R_8F_E5M2;
   throw std::invalid_argument(fmt::format("no matrix product has operands of type {}", to_string(type)));
 }
 
@@ -54,12 +58,18 @@ std::uint32_t alignment(const BoundView& view) {
   return static_cast<std::uint32_t>(address & (~address + 1));
 }
 
+/// Operands are bf16 where nothing else is said.
+std::string fp8_name(const BoundView& view) {
+  return is_fp8(view.dtype) ? fmt::format(" {}", to_string(view.dtype)) : "";
+}
+
 std::string describe(const GemmCall& call) {
-  return fmt::format("[{}, {}] {} {} [{}, {}]{} [{}, {}]{}, leading dimensions {}, {}, {}, aligned to {}, {}, {} bytes",
-                     call.c.rows, call.c.cols, to_string(call.c.dtype), call.accumulate ? "+=" : "=", call.a.rows,
-                     call.a.cols, call.transpose_a ? "^T" : "", call.b.rows, call.b.cols, call.transpose_b ? "^T" : "",
-                     call.a.leading_dimension, call.b.leading_dimension, call.c.leading_dimension, alignment(call.a),
-                     alignment(call.b), alignment(call.c));
+  return fmt::format(
+      "[{}, {}] {} {} [{}, {}]{}{} [{}, {}]{}{}, leading dimensions {}, {}, {}, aligned to {}, {}, {} bytes",
+      call.c.rows, call.c.cols, to_string(call.c.dtype), call.accumulate ? "+=" : "=", call.a.rows, call.a.cols,
+      fp8_name(call.a), call.transpose_a ? "^T" : "", call.b.rows, call.b.cols, fp8_name(call.b),
+      call.transpose_b ? "^T" : "", call.a.leading_dimension, call.b.leading_dimension, call.c.leading_dimension,
+      alignment(call.a), alignment(call.b), alignment(call.c));
 }
 
 Owned<cublasLtMatrixLayout_t> layout_of(const CublasLtApi& api, const BoundView& view) {
@@ -67,12 +77,16 @@ Owned<cublasLtMatrixLayout_t> layout_of(const CublasLtApi& api, const BoundView&
               static_cast<std::uint64_t>(view.rows), leading_dimension(view));
 }
 
-std::int64_t recommended_workspace() {
-  int device = 0, major = 0;
+/// Of the current device, as 90 for 9.0.
+int current_capability() {
+  int device = 0, major = 0, minor = 0;
   check(cudaGetDevice(&device));
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  return std::int64_t{major >= 9 ? 32 : 4} << 20;
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return 10 * major + minor;
 }
+
+std::int64_t recommended_workspace(int capability) { return std::int64_t{capability >= 90 ? 32 : 4} << 20; }
 
 /// An attribute of an algorithm; 0 where this release of the library does not know it.
 int attribute(const CublasLtApi& api, const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t which,
@@ -95,7 +109,10 @@ struct MatrixProducts::Prepared {
 };
 
 MatrixProducts::MatrixProducts(const CublasLtApi& api)
-    : api_(api), workspace_bytes_(recommended_workspace()), handle_(make(api, api.create, api.destroy)) {}
+    : api_(api),
+      capability_(current_capability()),
+      workspace_bytes_(recommended_workspace(capability_)),
+      handle_(make(api, api.create, api.destroy)) {}
 
 MatrixProducts::~MatrixProducts() = default;
 
@@ -106,6 +123,8 @@ MatrixProducts::Key MatrixProducts::key_of(const GemmCall& call, int sm_budget) 
           leading_dimension(call.a),
           leading_dimension(call.b),
           leading_dimension(call.c),
+          static_cast<std::int64_t>(call.a.dtype),
+          static_cast<std::int64_t>(call.b.dtype),
           static_cast<std::int64_t>(call.c.dtype),
           (call.transpose_a ? 1 : 0) + (call.transpose_b ? 2 : 0),
           call.accumulate ? 1 : 0,
@@ -123,6 +142,11 @@ const MatrixProducts::Prepared& MatrixProducts::prepared_for(const GemmCall& cal
 }
 
 std::unique_ptr<MatrixProducts::Prepared> MatrixProducts::prepare(const GemmCall& call, int sm_budget) const {
+  if (is_fp8(call.a.dtype) && capability_ < kFp8Capability)
+    throw MachineError(
+        fmt::format("fp8 products need a GPU of compute capability 8.9 or newer, this one has {}.{} "
+                    "(mixed_precision.recipe: bf16_mixed runs here)",
+                    capability_ / 10, capability_ % 10));
   Prepared prepared{.operation = make(api_, api_.desc_create, api_.desc_destroy, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                     .a = layout_of(api_, call.a),
                     .b = layout_of(api_, call.b),
@@ -135,8 +159,15 @@ std::unique_ptr<MatrixProducts::Prepared> MatrixProducts::prepare(const GemmCall
   set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
   set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N));
   if (sm_budget > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(sm_budget));
+  if (is_fp8(call.a.dtype)) set_scales(call, prepared.operation.get());
   choose(prepared, call);
   return std::make_unique<Prepared>(std::move(prepared));
+}
+
+void MatrixProducts::set_scales(const GemmCall& call, cublasLtMatmulDesc_t operation) const {
+  const void *a = call.b_inverse_scale, *b = call.a_inverse_scale;
+  api_.check(api_.desc_set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &a, sizeof a));
+  api_.check(api_.desc_set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &b, sizeof b));
 }
 
 void MatrixProducts::choose(Prepared& prepared, const GemmCall& call) const {
@@ -184,6 +215,7 @@ void MatrixProducts::enqueue(const GemmCall& call, const LaunchContext& context)
   const Prepared& prepared = prepared_for(call, context.sm_budget);
   constexpr float kAlpha = 1;
   void* const workspace = context.workspace->take(workspace_bytes_);
+  if (is_fp8(call.a.dtype)) set_scales(call, prepared.operation.get());
   api_.check(api_.matmul(handle_.get(), prepared.operation.get(), &kAlpha, call.b.data, prepared.b.get(), call.a.data,
                          prepared.a.get(), &prepared.beta, call.c.data, prepared.c.get(), call.c.data, prepared.c.get(),
                          &prepared.algorithm, workspace, static_cast<std::size_t>(workspace_bytes_), context.stream));

@@ -33,7 +33,8 @@ struct ProductChoice {
 /// One line, for results and logs.
 std::string to_string(const ProductChoice& choice);
 
-/// Matrix products of one device through cuBLASLt: bf16 operands, fp32 sums, c bf16 or f32.
+/// Matrix products of one device through cuBLASLt: bf16 operands, or fp8 ones with a scale each; fp32 sums, c bf16 or
+/// f32.
 ///
 /// What a product needs beside its pointers is made at its first use and kept, by shape, leading dimensions, types,
 /// transpositions, alignment of the pointers and SM budget; after that a product is one look-up and one call.
@@ -53,7 +54,8 @@ class MatrixProducts {
   MatrixProducts& operator=(const MatrixProducts&) = delete;
 
   /// Enqueues `call` on the context's stream; its views are in device memory. Takes workspace_bytes() of the context's
-  /// workspace. Throws MachineError naming the product where cuBLASLt has no algorithm for it.
+  /// workspace. Throws MachineError naming the product where cuBLASLt has no algorithm for it, and for fp8 operands on
+  /// a GPU that cannot multiply them.
   void enqueue(const kernels::GemmCall& call, const LaunchContext& context);
 
   /// Of each stream: 32 MiB from compute capability 9 on, 4 MiB before, what NVIDIA recommends.
@@ -64,14 +66,16 @@ class MatrixProducts {
 
  private:
   struct Prepared;
-  using Key = std::array<std::int64_t, 13>;
+  using Key = std::array<std::int64_t, 15>;
 
   Key key_of(const kernels::GemmCall& call, int sm_budget) const;
   const Prepared& prepared_for(const kernels::GemmCall& call, int sm_budget);
   std::unique_ptr<Prepared> prepare(const kernels::GemmCall& call, int sm_budget) const;
   void choose(Prepared& prepared, const kernels::GemmCall& call) const;
+  void set_scales(const kernels::GemmCall& call, cublasLtMatmulDesc_t operation) const;
 
   CublasLtApi api_;
+  int capability_ = 0;  // of the device, as 90 for 9.0
   std::int64_t workspace_bytes_ = 0;
   std::unique_ptr<cublasLtContext, decltype(&cublasLtDestroy)> handle_;
   std::map<Key, std::unique_ptr<Prepared>> prepared_;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/random/random.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "kernels/random/random_parameters.hpp"
@@ -40,8 +42,9 @@ std::array<double, 2> normal_pair(std::uint64_t seed, std::uint64_t pair) {
   return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
+/// Deviates that follow each other in the stream.
 template <class T>
-void fill_row(T* out, std::int64_t n, std::uint64_t first, const RandomParameters& p) {
+void fill_run(T* out, std::int64_t n, std::uint64_t first, const RandomParameters& p) {
   std::array<double, 2> pair = normal_pair(p.seed, first / 2);
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint64_t index = first + static_cast<std::uint64_t>(i);
@@ -50,34 +53,66 @@ void fill_row(T* out, std::int64_t n, std::uint64_t first, const RandomParameter
   }
 }
 
+/// A row of out, which begins at element k of the block.
+template <class T>
+void fill_row(T* out, std::int64_t n, std::int64_t k, const RandomParameters& p) {
+  for (std::int64_t i = 0; i < n;) {
+    const std::int64_t row = (k + i) / p.block.local_cols, col = (k + i) % p.block.local_cols;
+    const std::int64_t run = std::min(n - i, p.block.local_cols - col);
+    fill_run(out + i, run, static_cast<std::uint64_t>(p.block.first + row * p.block.whole_cols + col), p);
+    i += run;
+  }
+}
+
 void form(const Arguments& views) {
   const BoundView& out = views[0];
   const auto p = views.parameters<RandomParameters>();
   with_float_type(out.dtype, [&]<class T>(T*) {
-    for (std::int64_t r = 0; r < out.rows; ++r) {
-      fill_row(out.row<T>(r), out.cols, static_cast<std::uint64_t>(p.first_index + r * out.cols), p);
-    }
+    for (std::int64_t r = 0; r < out.rows; ++r) fill_row(out.row<T>(r), out.cols, p.first_index + r * out.cols, p);
   });
 }
+
+Operation make(NameId name, const View& out, const RandomParameters& p) {
+  const std::string_view called = name_of(name);
+  require(called, out, {"out", out.rows, out.cols, {DataType::f32, DataType::bf16}});
+  require(called, p.first_index >= 0, "first_index", static_cast<double>(p.first_index), "at least 0");
+  require(called, p.stddev >= 0, "stddev", p.stddev, "at least 0");
+  return Operation(name, form,
+                   {.flops = 60 * static_cast<double>(out.elements()), .bytes_read = 0, .bytes_written = out.bytes()},
+                   {{out, Access::out}})
+      .with_parameters(p);
+}
+
+/// One row without an end.
+constexpr MatrixBlock kWholeStream{.local_cols = std::numeric_limits<std::int64_t>::max(),
+                                   .whole_cols = std::numeric_limits<std::int64_t>::max()};
 
 }  // namespace
 
 Operation random_normal(const View& out, std::uint64_t seed, std::int64_t first_index, double stddev) {
-  constexpr auto kName = "random_normal";
-  require(kName, out, {"out", out.rows, out.cols, {DataType::f32, DataType::bf16}});
-  require(kName, first_index >= 0, "first_index", static_cast<double>(first_index), "at least 0");
-  require(kName, stddev >= 0, "stddev", stddev, "at least 0");
+  static const NameId name = intern("random_normal");
+  return make(name, out, {seed, first_index, stddev, kWholeStream});
+}
+
+Operation random_normal_block(const View& out, std::uint64_t seed, std::int64_t first_index, double stddev,
+                              const MatrixBlock& block) {
+  constexpr auto kName = "random_normal_block";
+  require(kName, block.local_cols > 0, "local_cols", static_cast<double>(block.local_cols), "at least 1");
+  require(kName, block.first >= 0, "first", static_cast<double>(block.first), "at least 0");
+  require(kName, block.whole_cols >= block.local_cols, "whole_cols", static_cast<double>(block.whole_cols),
+          "at least local_cols");
+  require(kName, block.first % block.whole_cols <= block.whole_cols - block.local_cols, "first",
+          static_cast<double>(block.first), "such that a row of the block ends inside its row of the matrix");
   static const NameId name = intern(kName);
-  return Operation(name, form,
-                   {.flops = 60 * static_cast<double>(out.elements()), .bytes_read = 0, .bytes_written = out.bytes()},
-                   {{out, Access::out}})
-      .with_parameters(RandomParameters{seed, first_index, stddev});
+  return make(name, out, {seed, first_index, stddev, block});
 }
 
 std::span<const KernelInfo> list_random() {
-  static constexpr std::array<KernelInfo, 1> kernels{{
+  static constexpr std::array<KernelInfo, 2> kernels{{
       {"random", "random_normal", "out [R,C] = stddev * normal deviates, counter-based, f32 or bf16",
        "60 R C operations; out once"},
+      {"random", "random_normal_block",
+       "out [R,C] = what random_normal gives a whole matrix, at a block of its columns", "60 R C operations; out once"},
   }};
   return kernels;
 }

@@ -43,13 +43,20 @@ __global__ void random_normal_kernel(Rows<T> out, std::int64_t cols, RandomParam
   for_each_group<N, 1>(
       out.rows, out.cols, [](auto, std::int64_t, std::int64_t) { return 0; },
       [&](auto n, std::int64_t r, std::int64_t c, int) {
-        const auto first = static_cast<std::uint64_t>(p.first_index + r * cols + c);
-        double2 pair = normal_pair(p.seed, first / 2);
+        const kernels::MatrixBlock& block = p.block;
+        const std::int64_t k = p.first_index + r * cols + c;
+        const std::int64_t row = divided(k, block.local_cols);
+        std::int64_t col = k - row * block.local_cols;
+        auto index = static_cast<std::uint64_t>(block.first + row * block.whole_cols + col);
+        double2 pair = normal_pair(p.seed, index / 2);
         Group<T, n()> group;
         for (int i = 0; i < n(); ++i) {
-          const std::uint64_t index = first + static_cast<std::uint64_t>(i);
-          if (i > 0 && index % 2 == 0) pair = normal_pair(p.seed, index / 2);
           group.element[i] = narrowed<T>(static_cast<float>(p.stddev * (index % 2 == 0 ? pair.x : pair.y)));
+          if (i + 1 == n()) break;
+          const bool ends_row = ++col == block.local_cols;
+          index += ends_row ? static_cast<std::uint64_t>(block.whole_cols - block.local_cols + 1) : 1;
+          if (ends_row) col = 0;
+          if (ends_row || index % 2 == 0) pair = normal_pair(p.seed, index / 2);
         }
         store(out.at(r, c), group);
       });
@@ -74,7 +81,10 @@ void random_normal_form(const Arguments& views, LaunchContext& context) {
 }  // namespace
 
 std::span<const CudaFormInfo> cuda_forms_random() {
-  static constexpr std::array<CudaFormInfo, 1> forms{{{"random_normal", random_normal_form}}};
+  static constexpr std::array<CudaFormInfo, 2> forms{{
+      {"random_normal", random_normal_form},
+      {"random_normal_block", random_normal_form},
+  }};
   return forms;
 }
 

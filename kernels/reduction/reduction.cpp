@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/fp8.hpp"
 #include "kernels/reduction/reduction_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
@@ -40,6 +41,20 @@ void sum_of_squares_form(const Arguments& views) {
   double total = 0;
   with_float_type(x.dtype, [&]<class T>(T*) {
     for (std::int64_t r = 0; r < x.rows; ++r) total += row_sum_of_squares(x.row<const T>(r), x.cols);
+  });
+  *out = static_cast<float>(static_cast<double>(*out) + total);
+}
+
+void sum_of_squares_in_form(const Arguments& views) {
+  const BoundView &x = views[0], &ranges = views[1];
+  float* const out = views[2].as<float>();
+  double total = 0;
+  with_float_type(x.dtype, [&]<class T>(T*) {
+    for (std::int64_t k = 0; k < ranges.rows; ++k) {
+      const double* const range = ranges.row<const double>(k);
+      const auto begin = static_cast<std::int64_t>(range[0]);
+      total += row_sum_of_squares(x.as<const T>() + begin, static_cast<std::int64_t>(range[1]) - begin);
+    }
   });
   *out = static_cast<float>(static_cast<double>(*out) + total);
 }
@@ -86,6 +101,26 @@ void sum_slots_form(const Arguments& views) {
   }
 }
 
+template <class From, class To>
+void sum_fp8_rows(const BoundView& slots, const float* inverse_scales, const BoundView& out) {
+  for (std::int64_t r = 0; r < out.rows; ++r) {
+    To* const to = out.row<To>(r);
+    for (std::int64_t c = 0; c < out.cols; ++c) {
+      float total = 0;
+      for (std::int64_t row = r, slot = 0; row < slots.rows; row += out.rows, ++slot)
+        total += static_cast<float>(slots.row<const From>(row)[c]) * inverse_scales[slot];
+      to[c] = static_cast<To>(total);
+    }
+  }
+}
+
+void sum_fp8_slots_form(const Arguments& views) {
+  const auto* const inverse_scales = views[1].as<const float>();
+  with_fp8_type(views[0].dtype, [&]<class From>(From*) {
+    with_float_type(views[2].dtype, [&]<class To>(To*) { sum_fp8_rows<From, To>(views[0], inverse_scales, views[2]); });
+  });
+}
+
 }  // namespace
 
 Operation sum_of_squares(const View& x, const View& out) {
@@ -98,6 +133,20 @@ Operation sum_of_squares(const View& x, const View& out) {
                     .bytes_read = x.bytes() + out.bytes(),
                     .bytes_written = out.bytes()},
                    {{x, Access::in}, {out, Access::inout}});
+}
+
+Operation sum_of_squares_in(const View& x, const View& ranges, const View& out) {
+  constexpr auto kName = "sum_of_squares_in";
+  require(kName, x, {"x", 1, x.cols, {DataType::f32, DataType::bf16}});
+  require(kName, ranges, {"ranges", ranges.rows, 2, {DataType::f64}});
+  require(kName, ranges.is_dense(), "ranges' leading dimension", ranges.leading_dimension, "2");
+  require(kName, out, {"out", 1, 1, {DataType::f32}});
+  static const NameId name = intern(kName);
+  return Operation(name, sum_of_squares_in_form,
+                   {.flops = 2 * static_cast<double>(x.elements()),
+                    .bytes_read = x.bytes() + ranges.bytes() + out.bytes(),
+                    .bytes_written = out.bytes()},
+                   {{x, Access::in}, {ranges, Access::in}, {out, Access::inout}});
 }
 
 Operation clip_factor(const View& sum_of_squares, const View& factor, double max_norm) {
@@ -125,12 +174,29 @@ Operation sum_slots(const View& slots, const View& out, double factor) {
       .with_parameters(ReductionParameters{factor});
 }
 
+Operation sum_fp8_slots(const View& slots, const View& inverse_scales, const View& out) {
+  constexpr auto kName = "sum_fp8_slots";
+  require(kName, out, {"out", out.rows, out.cols, {DataType::bf16, DataType::f32}});
+  require(kName, inverse_scales, {"inverse_scales", 1, inverse_scales.cols, {DataType::f32}});
+  require(kName, slots, {"slots", inverse_scales.cols * out.rows, out.cols, {DataType::f8e4m3, DataType::f8e5m2}});
+  static const NameId name = intern(kName);
+  return Operation(name, sum_fp8_slots_form,
+                   {.flops = 2 * static_cast<double>(slots.elements()),
+                    .bytes_read = slots.bytes() + inverse_scales.bytes(),
+                    .bytes_written = out.bytes()},
+                   {{slots, Access::in}, {inverse_scales, Access::in}, {out, Access::out}});
+}
+
 std::span<const KernelInfo> list_reduction() {
-  static constexpr std::array<KernelInfo, 3> kernels{{
+  static constexpr std::array<KernelInfo, 5> kernels{{
       {"reduction", "sum_of_squares", "out [1,1] += sum of x [R,C] squared", "2 R C flops; x once"},
+      {"reduction", "sum_of_squares_in", "out [1,1] += sum of the ranges [n,2] of x [1,C] squared",
+       "2 C flops; x and ranges once"},
       {"reduction", "clip_factor", "factor [1,1] = min(1, max_norm / norm)", "4 flops; 8 bytes"},
       {"reduction", "sum_slots", "out [e] = factor * sum of slots [n,e] in slot order",
        "(n + 1) e flops; slots and out once"},
+      {"reduction", "sum_fp8_slots", "out [R,C] = sum of fp8 slots [n R,C] times inverse scales [1,n], in slot order",
+       "2 n R C flops; slots and out once"},
   }};
   return kernels;
 }

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/reduce.cuh"
+#include "kernels/fp8.hpp"
 #include "kernels/reduction/reduction_parameters.hpp"
 
 namespace underlap::cuda {
@@ -36,6 +37,47 @@ __global__ void sum_of_squares_kernel(Rows<const T> x, double* partials) {
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
+/// The ranges of a row, which lie one behind the other.
+struct Ranges {
+  const double* begin_end = nullptr;  // whole numbers, which a double holds up to 2^53
+  int num = 0;
+
+  __device__ std::int64_t begin(int k) const { return static_cast<std::int64_t>(begin_end[2 * k]); }
+  __device__ std::int64_t end(int k) const { return static_cast<std::int64_t>(begin_end[2 * k + 1]); }
+  /// The first that ends behind `column`; num: none does.
+  __device__ int first_after(std::int64_t column) const {
+    int low = 0, high = num;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (end(middle) > column)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  }
+};
+
+/// Partial sum number blockIdx.x of the squares inside the ranges, in fp64.
+template <class T, int N>
+__global__ void sum_of_squares_in_kernel(Rows<const T> x, Ranges ranges, double* partials) {
+  __shared__ double slots[kMaxWarps];
+  double sum = 0;
+  for_each_group<N, 4>(
+      x.rows, x.cols, [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(x.at(r, c)); },
+      [&](auto n, std::int64_t, std::int64_t c, const auto& group) {
+        int k = ranges.first_after(c);
+        for (int i = 0; i < n(); ++i) {
+          while (k < ranges.num && ranges.end(k) <= c + i) ++k;
+          if (k == ranges.num || ranges.begin(k) > c + i) continue;
+          const auto value = static_cast<double>(static_cast<float>(group.element[i]));
+          sum = __fma_rn(value, value, sum);
+        }
+      });
+  sum = combine_block(sum, 0.0, slots, Plus());
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
 /// One block.
 __global__ void add_partials_kernel(const double* partials, int num_partials, float* out) {
   __shared__ double slots[kMaxWarps];
@@ -45,24 +87,43 @@ __global__ void add_partials_kernel(const double* partials, int num_partials, fl
   if (threadIdx.x == 0) *out = static_cast<float>(static_cast<double>(*out) + sum);
 }
 
-template <class T>
-void launch_sum_of_squares(const Arguments& views, LaunchContext& context) {
+/// `kernel` makes the partial sums of x, which are then added to `out`.
+template <class T, class... Arguments>
+void launch_sum(const BoundView& view, float* out, LaunchContext& context,
+                void (*one)(Rows<const T>, Arguments..., double*), void (*wide)(Rows<const T>, Arguments..., double*),
+                Arguments... arguments) {
   constexpr int kWide = 16 / sizeof(T);
-  auto x = rows_of<const T>(views[0]);
+  auto x = rows_of<const T>(view);
   flatten(x);
   const int group = group_for(kWide, x);
   LaunchShape shape = blocks_of_groups(x.rows, x.cols, group, 4);
   shape.blocks = std::min<unsigned>(shape.blocks, kMaxPartials);
   auto* const partials = reinterpret_cast<double*>(context.workspace->take(shape.blocks * sizeof(double)));
-  launch(group == 1 ? sum_of_squares_kernel<T, 1> : sum_of_squares_kernel<T, kWide>, shape, context.stream, x,
-         partials);
-  launch(add_partials_kernel, {.blocks = 1, .threads = kThreads}, context.stream, partials, shape.blocks,
-         views[1].as<float>());
+  launch(group == 1 ? one : wide, shape, context.stream, x, arguments..., partials);
+  launch(add_partials_kernel, {.blocks = 1, .threads = kThreads}, context.stream, partials, shape.blocks, out);
+}
+
+template <class T>
+void launch_sum_of_squares(const Arguments& views, LaunchContext& context) {
+  launch_sum<T>(views[0], views[1].as<float>(), context, sum_of_squares_kernel<T, 1>,
+                sum_of_squares_kernel<T, 16 / sizeof(T)>);
 }
 
 void sum_of_squares_form(const Arguments& views, LaunchContext& context) {
   if (views[0].dtype == DataType::f32) return launch_sum_of_squares<float>(views, context);
   launch_sum_of_squares<bf16>(views, context);
+}
+
+template <class T>
+void launch_sum_of_squares_in(const Arguments& views, LaunchContext& context) {
+  const Ranges ranges{views[1].as<const double>(), static_cast<int>(views[1].rows)};
+  launch_sum<T, Ranges>(views[0], views[2].as<float>(), context, sum_of_squares_in_kernel<T, 1>,
+                        sum_of_squares_in_kernel<T, 16 / sizeof(T)>, ranges);
+}
+
+void sum_of_squares_in_form(const Arguments& views, LaunchContext& context) {
+  if (views[0].dtype == DataType::f32) return launch_sum_of_squares_in<float>(views, context);
+  launch_sum_of_squares_in<bf16>(views, context);
 }
 
 /// One thread.
@@ -134,13 +195,47 @@ void sum_slots_form(const Arguments& views, LaunchContext& context) {
   launch_sum_slots_from<bf16>(views, context);
 }
 
+template <class From, class To, int N>
+__global__ void sum_fp8_slots_kernel(Rows<const From> slots, const float* inverse_scales, Rows<To> out) {
+  for_each_group<N, 1>(
+      out.rows, out.cols, [](auto, std::int64_t, std::int64_t) { return 0; },
+      [&](auto n, std::int64_t r, std::int64_t col, int) {
+        float total[n()] = {};
+        for (std::int64_t row = r, slot = 0; row < slots.rows; row += out.rows, ++slot) {
+          const auto group = load<n()>(slots.at(row, col));
+          for (int i = 0; i < n(); ++i) total[i] += static_cast<float>(group.element[i]) * inverse_scales[slot];
+        }
+        Group<To, n()> sum;
+        for (int i = 0; i < n(); ++i) sum.element[i] = narrowed<To>(total[i]);
+        store(out.at(r, col), sum);
+      });
+}
+
+template <class From, class To>
+void launch_sum_fp8_slots(const Arguments& views, LaunchContext& context) {
+  const auto slots = rows_of<const From>(views[0]);
+  const auto out = rows_of<To>(views[2]);
+  const int group = group_for(8, slots, out);
+  launch(group == 1 ? sum_fp8_slots_kernel<From, To, 1> : sum_fp8_slots_kernel<From, To, 8>,
+         blocks_of_groups(out.rows, out.cols, group, 1), context.stream, slots, views[1].as<const float>(), out);
+}
+
+void sum_fp8_slots_form(const Arguments& views, LaunchContext& context) {
+  with_fp8_type(views[0].dtype, [&]<class From>(From*) {
+    if (views[2].dtype == DataType::f32) return launch_sum_fp8_slots<From, float>(views, context);
+    launch_sum_fp8_slots<From, bf16>(views, context);
+  });
+}
+
 }  // namespace
 
 std::span<const CudaFormInfo> cuda_forms_reduction() {
-  static constexpr std::array<CudaFormInfo, 3> forms{{
+  static constexpr std::array<CudaFormInfo, 5> forms{{
       {"sum_of_squares", sum_of_squares_form},
+      {"sum_of_squares_in", sum_of_squares_in_form},
       {"clip_factor", clip_factor_form},
       {"sum_slots", sum_slots_form},
+      {"sum_fp8_slots", sum_fp8_slots_form},
   }};
   return forms;
 }

@@ -12,6 +12,14 @@ namespace underlap::kernels {
 /// Throws std::invalid_argument for shapes that do not fit. Traffic: x once.
 Operation sum_of_squares(const View& x, const View& out);
 
+/// The same over some ranges of a row: out += sum over k of the squares of x[ranges[k, 0]] up to x[ranges[k, 1]].
+///
+/// x       [1, C] f32 or bf16
+/// ranges  [n, 2] f64, dense, whole numbers: begin and end of each, one behind the other within [0, C]; begin == end:
+/// none out     [1, 1] f32, added to Throws std::invalid_argument for shapes that do not fit. Traffic: x and ranges
+/// once, as if all of x were in a range.
+Operation sum_of_squares_in(const View& x, const View& ranges, const View& out);
+
 /// factor = min(1, max_norm / (sqrt(sum) + 1e-6)): what a gradient is multiplied by to keep its norm within max_norm.
 ///
 /// sum, factor  [1, 1] f32
@@ -26,5 +34,14 @@ Operation clip_factor(const View& sum_of_squares, const View& factor, double max
 /// out    [1, e] bf16 or f32
 /// Throws std::invalid_argument for shapes that do not fit. Traffic: slots and out once.
 Operation sum_slots(const View& slots, const View& out, double factor);
+
+/// out = sum over n slots of slots[i] * inverse_scales[i], summed in fp32 in slot order and rounded once: what each of
+/// n ranks contributed in fp8, under a scale of its own.
+///
+/// slots           [n R, C] f8e4m3 or f8e5m2: slot i has R rows from i R on
+/// inverse_scales  [1, n] f32, dense
+/// out             [R, C] bf16 or f32
+/// Throws std::invalid_argument for shapes that do not fit. Traffic: slots and out once.
+Operation sum_fp8_slots(const View& slots, const View& inverse_scales, const View& out);
 
 }  // namespace underlap::kernels

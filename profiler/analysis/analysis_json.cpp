@@ -35,6 +35,7 @@ Json communication_json(const std::map<std::string, CommunicationSplit>& splits)
         {"hidden_us", us(split.hidden_ns)},
         {"overlap_pct", overlap_pct(split.hidden_ns, split.comm_ns)},
         {"exposed_wait_us", part_us(split.exposed_wait_ns, split.exposed_unsplit_ns, split.exposed_ns)},
+        {"pipeline_dependency_us", part_us(split.pipeline_dependency_ns, split.exposed_unsplit_ns, split.exposed_ns)},
         {"exposed_transfer_us", part_us(split.exposed_transfer_ns, split.exposed_unsplit_ns, split.exposed_ns)},
         {"exposed_unsplit_us", us(split.exposed_unsplit_ns)},
         {"bytes_on_wire", split.bytes_on_wire},

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <string>
@@ -34,14 +35,30 @@ void add_rank(std::string& text, const RankSummary& rank) {
       part(t.exposed_transfer_ns(), t.exposed_unsplit_ns, t.exposed_ns()), ms(t.copy_only_ns), ms(t.idle_ns));
 }
 
-void add_communication(std::string& text, std::int32_t rank, const std::string& what,
-                       const std::map<std::string, CommunicationSplit>& splits) {
-  for (const auto& [key, s] : splits)
-    fmt::format_to(std::back_inserter(text), "{:>4} {:<34} {:>7} {:>10.3f} {:>10.3f} {:>9} {:>10} {:>10} {:>11.3f}\n",
-                   rank, what + " " + key, s.count, ms(s.comm_ns), ms(s.exposed_ns), percent(s.hidden_ns, s.comm_ns),
-                   part(s.exposed_wait_ns, s.exposed_unsplit_ns, s.exposed_ns),
-                   part(s.exposed_transfer_ns, s.exposed_unsplit_ns, s.exposed_ns),
-                   static_cast<double>(s.bytes_on_wire) / 1e6);
+using Communications = std::map<std::string, CommunicationSplit>;
+
+// Figures over `count` of ranks, "mean" where these are several.
+void add_communication(std::string& text, const std::string& rank, const std::string& what,
+                       const Communications& splits, std::int64_t count = 1) {
+  for (const auto& [key, s] : splits) {
+    const auto dependency = s.pipeline_dependency_ns == 0 ? "-" : part(s.pipeline_dependency_ns / count, 0, 0);
+    fmt::format_to(std::back_inserter(text),
+                   "{:>4} {:<34} {:>7} {:>10.3f} {:>10.3f} {:>9} {:>10} {:>10} {:>10} {:>11.3f}\n", rank,
+                   what + " " + key, s.count / count, ms(s.comm_ns / count), ms(s.exposed_ns / count),
+                   percent(s.hidden_ns, s.comm_ns),
+                   part(s.exposed_wait_ns / count, s.exposed_unsplit_ns / count, s.exposed_ns / count), dependency,
+                   part(s.exposed_transfer_ns / count, s.exposed_unsplit_ns / count, s.exposed_ns / count),
+                   static_cast<double>(s.bytes_on_wire / count) / 1e6);
+  }
+}
+
+// The rows that stay readable with many ranks.
+void add_mean_modes(std::string& text, const Summary& summary) {
+  if (summary.ranks.size() < 2) return;
+  Communications modes;
+  for (const RankSummary& rank : summary.ranks)
+    for (const auto& [mode, split] : rank.total.modes) modes[mode] += split;
+  add_communication(text, "mean", "mode", modes, static_cast<std::int64_t>(summary.ranks.size()));
 }
 
 void add_faults(std::string& text, const Trace& trace, const Summary& summary) {
@@ -59,11 +76,12 @@ std::string analysis_table(const Trace& trace, const Summary& summary) {
   text += fmt::format("{:>4} {:>7} {:>10} {:>10} {:>10} {:>10} {:>9} {:>10} {:>10} {:>10} {:>10}\n", "rank", "windows",
                       "window", "compute", "comm", "exposed", "overlap", "exp. wait", "exp. xfer", "copy only", "idle");
   for (const RankSummary& rank : summary.ranks) add_rank(text, rank);
-  text += fmt::format("\n{:>4} {:<34} {:>7} {:>10} {:>10} {:>9} {:>10} {:>10} {:>11}\n", "rank", "communication",
-                      "count", "comm", "exposed", "overlap", "exp. wait", "exp. xfer", "wire MB");
+  text += fmt::format("\n{:>4} {:<34} {:>7} {:>10} {:>10} {:>9} {:>10} {:>10} {:>10} {:>11}\n", "rank", "communication",
+                      "count", "comm", "exposed", "overlap", "exp. wait", "dependency", "exp. xfer", "wire MB");
+  add_mean_modes(text, summary);
   for (const RankSummary& rank : summary.ranks) {
-    add_communication(text, rank.rank, "mode", rank.total.modes);
-    add_communication(text, rank.rank, "purpose", rank.total.purposes);
+    add_communication(text, std::to_string(rank.rank), "mode", rank.total.modes);
+    add_communication(text, std::to_string(rank.rank), "purpose", rank.total.purposes);
   }
   add_faults(text, trace, summary);
   return text;

@@ -36,8 +36,10 @@ std::string modes_key(unsigned modes) {
 // Communication of one mode or purpose, as cut intervals.
 struct CommunicationIntervals {
   std::vector<Interval> active;
-  std::vector<Interval> transfer;  ///< from the last member's arrival
-  std::vector<Interval> unsplit;   ///< all of those whose last arrival is not known
+  std::vector<Interval> transfer;      ///< from the last member's arrival
+  std::vector<Interval> unsplit;       ///< all of those whose last arrival is not known
+  std::vector<Interval> receive_wait;  ///< of a pipeline's receives, until the peer sends
+  std::vector<Interval> other_wait;
   std::int64_t bytes_on_wire = 0;
   std::int64_t count = 0;
 };
@@ -46,6 +48,8 @@ struct CommunicationSets {
   IntervalSet active;
   IntervalSet transfer;
   IntervalSet unsplit;
+  IntervalSet receive_wait;
+  IntervalSet other_wait;
 };
 
 // All that one window holds, before any of it is measured.
@@ -62,16 +66,29 @@ Interval cut(std::int64_t begin, std::int64_t end, const Window& window) {
 
 bool ends_in(std::int64_t end, const Window& window) { return window.begin_ns < end && end <= window.end_ns; }
 
+// A stage that receives waits until the stage before it has computed: that is the pipeline's own order, and no peer
+// that came late. Whether the peer kept to its schedule is not asked. A ring's members do alike, so there a wait is a
+// wait.
+bool waits_by_design(const Tag& tag, const CommunicationRecord& record) {
+  return tag.mode == Mode::pp && std::ranges::any_of(record.transfers, [](const TransferRecord& transfer) {
+           return transfer.collective == Collective::receive;
+         });
+}
+
 void add_communication(const Trace& trace, std::size_t slice, const Window& window, CommunicationIntervals& into) {
   const std::int64_t start = trace.start_ns()[slice];
   const std::int64_t end = trace.end_ns(slice);
   const CommunicationRecord* record = trace.communication(slice);
   const bool arrival_known = record != nullptr && record->last_arrival_ns != -1;
   into.active.push_back(cut(start, end, window));
-  if (arrival_known)
-    into.transfer.push_back(cut(std::clamp(record->last_arrival_ns, start, end), end, window));
-  else
+  if (arrival_known) {
+    const std::int64_t arrival = std::clamp(record->last_arrival_ns, start, end);
+    into.transfer.push_back(cut(arrival, end, window));
+    (waits_by_design(trace.tag(slice), *record) ? into.receive_wait : into.other_wait)
+        .push_back(cut(start, arrival, window));
+  } else {
     into.unsplit.push_back(cut(start, end, window));
+  }
   if (!ends_in(end, window)) return;
   ++into.count;
   if (record != nullptr) into.bytes_on_wire += record->bytes_on_wire();
@@ -94,7 +111,8 @@ void add_slice(const Trace& trace, std::size_t slice, const Window& window, Wind
 
 CommunicationSets sets_of(CommunicationIntervals& intervals) {
   return {IntervalSet(std::move(intervals.active)), IntervalSet(std::move(intervals.transfer)),
-          IntervalSet(std::move(intervals.unsplit))};
+          IntervalSet(std::move(intervals.unsplit)), IntervalSet(std::move(intervals.receive_wait)),
+          IntervalSet(std::move(intervals.other_wait))};
 }
 
 struct ExposedParts {
@@ -107,6 +125,13 @@ ExposedParts exposed_parts(const IntervalSet& transfer, const IntervalSet& unspl
   return {subtract(transfer, compute).length(), subtract(subtract(unsplit, transfer), compute).length()};
 }
 
+// What nothing explains but a receive that waits by design.
+std::int64_t dependency_ns(const CommunicationSets& sets, const IntervalSet& compute) {
+  if (sets.receive_wait.empty()) return 0;
+  const IntervalSet explained = unite(unite(sets.transfer, sets.unsplit), unite(sets.other_wait, compute));
+  return subtract(sets.receive_wait, explained).length();
+}
+
 CommunicationSplit measure(const CommunicationIntervals& counts, const CommunicationSets& sets,
                            const IntervalSet& compute) {
   CommunicationSplit split;
@@ -117,6 +142,7 @@ CommunicationSplit measure(const CommunicationIntervals& counts, const Communica
   split.exposed_transfer_ns = parts.transfer_ns;
   split.exposed_unsplit_ns = parts.unsplit_ns;
   split.exposed_wait_ns = split.exposed_ns - parts.transfer_ns - parts.unsplit_ns;
+  split.pipeline_dependency_ns = dependency_ns(sets, compute);
   split.bytes_on_wire = counts.bytes_on_wire;
   split.count = counts.count;
   return split;

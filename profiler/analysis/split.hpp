@@ -13,12 +13,26 @@ struct CommunicationSplit {
   std::int64_t comm_ns = 0;
   std::int64_t exposed_ns = 0;
   std::int64_t hidden_ns = 0;
-  std::int64_t exposed_wait_ns = 0;      ///< exposed, before the last member of the group arrived
+  std::int64_t exposed_wait_ns = 0;  ///< exposed, before the last member of the group arrived
+  std::int64_t pipeline_dependency_ns =
+      0;  ///< part of exposed_wait: receives of a pipeline alone, whose input was not made yet
   std::int64_t exposed_transfer_ns = 0;  ///< exposed, after it
   std::int64_t exposed_unsplit_ns = 0;   ///< exposed, where the last arrival is not known; the three sum to exposed
   std::int64_t bytes_on_wire = 0;        ///< of the communications that end in the window
   std::int64_t count = 0;                ///< communications that end in the window
 
+  CommunicationSplit& operator+=(const CommunicationSplit& other) {
+    comm_ns += other.comm_ns;
+    exposed_ns += other.exposed_ns;
+    hidden_ns += other.hidden_ns;
+    exposed_wait_ns += other.exposed_wait_ns;
+    pipeline_dependency_ns += other.pipeline_dependency_ns;
+    exposed_transfer_ns += other.exposed_transfer_ns;
+    exposed_unsplit_ns += other.exposed_unsplit_ns;
+    bytes_on_wire += other.bytes_on_wire;
+    count += other.count;
+    return *this;
+  }
   friend bool operator==(const CommunicationSplit&, const CommunicationSplit&) = default;
 };
 

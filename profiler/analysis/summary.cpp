@@ -10,17 +10,6 @@
 namespace underlap::analysis {
 namespace {
 
-void add(CommunicationSplit& sum, const CommunicationSplit& part) {
-  sum.comm_ns += part.comm_ns;
-  sum.exposed_ns += part.exposed_ns;
-  sum.hidden_ns += part.hidden_ns;
-  sum.exposed_wait_ns += part.exposed_wait_ns;
-  sum.exposed_transfer_ns += part.exposed_transfer_ns;
-  sum.exposed_unsplit_ns += part.exposed_unsplit_ns;
-  sum.bytes_on_wire += part.bytes_on_wire;
-  sum.count += part.count;
-}
-
 void add(Split& sum, const Split& part) {
   sum.window_ns += part.window_ns;
   sum.compute_only_ns += part.compute_only_ns;
@@ -30,8 +19,8 @@ void add(Split& sum, const Split& part) {
   sum.exposed_wait_ns += part.exposed_wait_ns;
   sum.exposed_unsplit_ns += part.exposed_unsplit_ns;
   for (const auto& [modes, ns] : part.exposed_ns_by_modes) sum.exposed_ns_by_modes[modes] += ns;
-  for (const auto& [mode, split] : part.modes) add(sum.modes[mode], split);
-  for (const auto& [purpose, split] : part.purposes) add(sum.purposes[purpose], split);
+  for (const auto& [mode, split] : part.modes) sum.modes[mode] += split;
+  for (const auto& [purpose, split] : part.purposes) sum.purposes[purpose] += split;
 }
 
 // Windows of one rank follow each other in time, so the one that may hold a moment is found by bisection.

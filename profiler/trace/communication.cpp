@@ -8,8 +8,8 @@
 namespace underlap {
 namespace {
 
-constexpr EnumNames<DataType, 5> kDataTypes{{"f32", "bf16", "i32", "u8", "f64"}};
-constexpr std::array<std::int64_t, 5> kSizes{4, 2, 4, 1, 8};
+constexpr EnumNames<DataType, 7> kDataTypes{{"f32", "bf16", "i32", "u8", "f64", "f8e4m3", "f8e5m2"}};
+constexpr std::array<std::int64_t, 7> kSizes{4, 2, 4, 1, 8, 1, 1};
 constexpr EnumNames<Collective, 7> kCollectives{
     {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "send", "receive"}};
 

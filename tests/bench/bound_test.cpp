@@ -3,12 +3,19 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/impl/step/training.hpp"
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "impl/step/chunk_buckets.hpp"
+#include "tests/impl/step/tensor_overlaps.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using testing::HasSubstr;
+
+constexpr std::int32_t kRanksOfAStage = 4;  // or fewer
 
 plan::Config config_with(bool overlap) {
   plan::Config config = testing_support::small_config(2);
@@ -42,6 +49,11 @@ Trace with_durations(const plan::Config& config, std::int64_t compute_ns, std::i
   return trace;
 }
 
+StepBound bound_of(const plan::Config& config, const Trace& no_comm, const Trace* off) {
+  const ComputeDurations compute(no_comm, kRanksOfAStage);
+  return step_bound(config, {.no_comm = compute, .off = off});
+}
+
 std::int64_t num_compute_slices_of_a_step(const Trace& trace) {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < trace.size(); ++i) count += trace.tag(i).step == 1 && trace.communication(i) == nullptr;
@@ -54,7 +66,7 @@ TEST(StepBound, TakesTransfersAtTheRateAndTheLatencyOfAnEmulatedLink) {
   const Trace trace = with_durations(config, 1000, 1);
   const auto bound_ns = [&](double gb_per_s, double latency_us) {
     config.run.emulated_link = plan::EmulatedLink{.gb_per_s = gb_per_s, .latency_us = latency_us};
-    const StepBound bound = step_bound(config, ComputeDurations(trace), nullptr);
+    const StepBound bound = bound_of(config, trace, nullptr);
     EXPECT_THAT(bound.source, HasSubstr("transfers at the emulated link's"));
     return static_cast<double>(bound.ns.value().schedule_ns);
   };
@@ -68,7 +80,7 @@ TEST(StepBound, TakesTransfersAtTheRateAndTheLatencyOfAnEmulatedLink) {
 TEST(StepBound, WithoutOverlapIsComputeAndTransfersInTurn) {
   const plan::Config config = config_with(false);
   const Trace trace = with_durations(config, 1000, 50'000);
-  const StepBound bound = step_bound(config, ComputeDurations(trace), &trace);
+  const StepBound bound = bound_of(config, trace, &trace);
   ASSERT_TRUE(bound.ns) << bound.source;
   // One reduce-scatter in fp32 and one all-gather in bf16 took 50 us each: bytes are shared out by the mean rate.
   EXPECT_NEAR(static_cast<double>(bound.ns->schedule_ns),
@@ -80,7 +92,7 @@ TEST(StepBound, APacedLinkTakesItsRateAndItsLatency) {
   const Trace trace = with_durations(config, 1000, 1);
   config.run.link_gbps = 8;  // a byte a nanosecond
   config.run.link_latency_us = 5;
-  const StepBound bound = step_bound(config, ComputeDurations(trace), nullptr);
+  const StepBound bound = bound_of(config, trace, nullptr);
   ASSERT_TRUE(bound.ns) << bound.source;
   const std::int64_t elements = bucket_layout(config).elements;
   const std::int64_t transfers = elements / 2 * 4 + elements / 2 * 2 + 2 * 5000;
@@ -93,7 +105,7 @@ TEST(StepBound, OfALatencyAloneIsNotAboveWhatTheOffCellTook) {
   plan::Config config = config_with(false);
   const Trace trace = with_durations(config, 1000, 50'000);
   config.run.link_latency_us = 20;
-  const StepBound bound = step_bound(config, ComputeDurations(trace), &trace);
+  const StepBound bound = bound_of(config, trace, &trace);
   ASSERT_TRUE(bound.ns) << bound.source;
   EXPECT_LE(bound.ns->schedule_ns, num_compute_slices_of_a_step(trace) * 1000 + 100'000 + 50) << "latency counted once";
 }
@@ -101,8 +113,8 @@ TEST(StepBound, OfALatencyAloneIsNotAboveWhatTheOffCellTook) {
 TEST(StepBound, OverlapHidesTransfersButForTheFirstAndTheLastBucket) {
   const Trace trace = with_durations(config_with(false), 100'000, 50'000);
   plan::Config slow_compute = config_with(true);
-  const StepBound off = step_bound(config_with(false), ComputeDurations(trace), &trace);
-  const StepBound on = step_bound(slow_compute, ComputeDurations(trace), &trace);
+  const StepBound off = bound_of(config_with(false), trace, &trace);
+  const StepBound on = bound_of(slow_compute, trace, &trace);
   ASSERT_TRUE(on.ns && off.ns);
   const std::int64_t compute = num_compute_slices_of_a_step(trace) * 100'000;
   EXPECT_LT(on.ns->schedule_ns, off.ns->schedule_ns);
@@ -111,8 +123,8 @@ TEST(StepBound, OverlapHidesTransfersButForTheFirstAndTheLastBucket) {
 
 TEST(StepBound, OverlapDoesNotMoveTheIdeal) {
   const Trace trace = with_durations(config_with(false), 100'000, 50'000);
-  const StepBound off = step_bound(config_with(false), ComputeDurations(trace), &trace);
-  const StepBound on = step_bound(config_with(true), ComputeDurations(trace), &trace);
+  const StepBound off = bound_of(config_with(false), trace, &trace);
+  const StepBound on = bound_of(config_with(true), trace, &trace);
   ASSERT_TRUE(on.ns && off.ns);
   const auto compute = static_cast<double>(num_compute_slices_of_a_step(trace) * 100'000);
   EXPECT_NEAR(static_cast<double>(off.ns->ideal_ns), compute, 50);
@@ -124,20 +136,84 @@ TEST(StepBound, TheIdealOfASlowLinkIsWhatItCarries) {
   const Trace trace = with_durations(config, 1000, 1);
   config.run.link_gbps = 0.001;  // 8 us a byte
   config.run.link_latency_us = 5;
-  const StepBound bound = step_bound(config, ComputeDurations(trace), nullptr);
+  const StepBound bound = bound_of(config, trace, nullptr);
   ASSERT_TRUE(bound.ns) << bound.source;
   const std::int64_t elements = bucket_layout(config).elements;
   EXPECT_NEAR(static_cast<double>(bound.ns->ideal_ns), static_cast<double>(elements / 2 * 6) * 8000, 50);
   EXPECT_GT(bound.ns->schedule_ns, bound.ns->ideal_ns);
 }
 
+// Compute slices of the step with this purpose.
+std::int64_t num_slices_of(const Trace& trace, NameId purpose) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    count += trace.tag(i).step == 1 && trace.communication(i) == nullptr && trace.tag(i).purpose == purpose;
+  return count;
+}
+
+// Rings copy and sum; a run without transfers multiplies whole and does neither.
+class StepBoundOfATechnique : public testing::Test {
+ protected:
+  StepBoundOfATechnique() {
+    technique_.tensor_overlap = testing_support::tensor_overlap_cases()[4].overlap;
+    technique_.run.link_gbps = 1e9;  // transfers take next to nothing
+    own_ = with_durations(technique_, 5000, 1);
+  }
+  StepBound bound(std::function<ComputeDurations()> own) const {
+    const ComputeDurations compute(no_comm_, kRanksOfAStage);
+    return step_bound(technique_, {.no_comm = compute, .own = std::move(own), .off = nullptr});
+  }
+  std::int64_t expected_ideal_ns() const {
+    std::int64_t ns = num_compute_slices_of_a_step(no_comm_) * 1000;
+    std::set<NameId> added;
+    for (std::size_t i = 0; i < own_.size(); ++i)
+      if (own_.communication(i) == nullptr && num_slices_of(no_comm_, own_.tag(i).purpose) == 0)
+        added.insert(own_.tag(i).purpose);
+    for (const NameId purpose : added) ns += num_slices_of(own_, purpose) * 5000;
+    return ns;
+  }
+
+  plan::Config technique_ = testing_support::small_tensor_config(2, 1);
+  Trace no_comm_ = with_durations(technique_, 1000, 1);
+  Trace own_;
+};
+
+TEST_F(StepBoundOfATechnique, TakesWhatItAddsFromItsOwnTraceAndSaysSo) {
+  const StepBound bound = this->bound([this] { return ComputeDurations(own_, kRanksOfAStage); });
+  ASSERT_TRUE(bound.ns) << bound.source;
+  EXPECT_NEAR(static_cast<double>(bound.ns->ideal_ns), static_cast<double>(expected_ideal_ns()), 200);
+  EXPECT_THAT(bound.source, testing::AllOf(HasSubstr("fc2_fprop_ring_sum"), HasSubstr("from this cell's own trace")));
+}
+
+TEST_F(StepBoundOfATechnique, HasNoneWithoutItsOwnTrace) {
+  EXPECT_THAT(bound({}).source, testing::StartsWith("no duration of "));
+  EXPECT_FALSE(bound([] { return ComputeDurations(Trace{}, kRanksOfAStage); }).ns);
+}
+
+// A purpose that the run without transfers has, but not here, is no technique's: something is wrong with the run.
+TEST_F(StepBoundOfATechnique, TakesNothingElseFromItsOwnTrace) {
+  technique_.model.num_layers = 3;
+  own_ = with_durations(technique_, 5000, 1);
+  EXPECT_FALSE(bound([this] { return ComputeDurations(own_, kRanksOfAStage); }).ns);
+}
+
+TEST(StepBound, DoesNotAskForItsOwnTraceWithoutNeed) {
+  plan::Config config = config_with(true);
+  const Trace trace = with_durations(config, 1000, 1);
+  const ComputeDurations compute(trace, kRanksOfAStage);
+  const auto refuse = []() -> ComputeDurations { throw std::logic_error("asked for"); };
+  const StepBound bound = step_bound(config, {.no_comm = compute, .own = refuse, .off = &trace});
+  EXPECT_TRUE(bound.ns);
+  EXPECT_THAT(bound.source, testing::Not(HasSubstr("own trace")));
+}
+
 TEST(StepBound, SaysWhyThereIsNone) {
   const plan::Config config = config_with(true);
   const Trace trace = with_durations(config, 1000, 1);
-  const StepBound no_rate = step_bound(config, ComputeDurations(trace), nullptr);
+  const StepBound no_rate = bound_of(config, trace, nullptr);
   EXPECT_FALSE(no_rate.ns);
   EXPECT_THAT(no_rate.source, HasSubstr("transfers run alone"));
-  const StepBound no_compute = step_bound(config, ComputeDurations(Trace{}), &trace);
+  const StepBound no_compute = bound_of(config, Trace{}, &trace);
   EXPECT_FALSE(no_compute.ns);
 }
 

@@ -47,6 +47,33 @@ TEST(ClaimEvidence, ChunksAreTheCollectivesOfAStepAndSumToItsExposure) {
   EXPECT_EQ(cell.chunks.back().purpose, "grad_reduce_scatter");
 }
 
+TEST(ClaimEvidence, PhasesOfAPipelineSumToItsExposure) {
+  const Evidence evidence = gathered(
+      "model: {preset: gpt3-175b, num_layers: 4, seq_length: 512, share_embeddings_and_output_weights: false, "
+      "pipeline_model_parallel_size: 2}\ntrain: {num_microbatches: 4}\nrun: {backend: sim}\n");
+  const ClaimCell& cell = evidence.cells[0];
+  ASSERT_TRUE(cell.phases);
+  EXPECT_THAT(cell.chunks, IsEmpty()) << "stages take part in different transfers";
+  const PipelinePhases& phases = *cell.phases;
+  for (const ModeTime& phase : {phases.fill, phases.steady, phases.flush}) EXPECT_GT(phase.exposed_transfer_ms, 0);
+  const ModeTime& whole = cell.modes.at("pp");
+  EXPECT_NEAR(phases.fill.exposed_ms + phases.steady.exposed_ms + phases.flush.exposed_ms, whole.exposed_ms, 1e-6);
+  EXPECT_NEAR(phases.fill.comm_ms + phases.steady.comm_ms + phases.flush.comm_ms, whole.comm_ms, 1e-6);
+}
+
+TEST(ClaimEvidence, AnErrorOfSomeCellsIsEvidenceOfAPlanAlone) {
+  const std::string yaml =
+      "model: {preset: tiny, pipeline_model_parallel_size: 2}\ntrain: {num_microbatches: 4}\nrun: {backend: sim}\n"
+      "comm_overlap: {overlap_p2p_comm: true, batch_p2p_comm: false}\n"
+      "matrix: {model.virtual_pipeline_model_parallel_size: [1, 2]}\n";
+  const Evidence evidence = gathered(yaml, false);
+  ASSERT_EQ(evidence.cells.size(), 2U);
+  EXPECT_EQ(evidence.cells[0].plan.errors.size(), 1U);
+  EXPECT_THAT(evidence.cells[1].plan.errors, IsEmpty());
+  EXPECT_THROW(gathered(yaml, true), std::invalid_argument);
+  EXPECT_THROW(gathered(yaml + "mdel: 1\n", false), std::invalid_argument) << "an error of all cells is the file's";
+}
+
 TEST(ClaimEvidence, IsTheSameEveryTime) {
   const Evidence one = gathered(kOverlapped), other = gathered(kOverlapped);
   EXPECT_EQ(one.cells[0].run->step_ms->value, other.cells[0].run->step_ms->value);
@@ -55,19 +82,19 @@ TEST(ClaimEvidence, IsTheSameEveryTime) {
 }
 
 TEST(ClaimEvidence, SaysWhyAMatrixIsNotRunAndPlansItAllTheSame) {
-  const std::string pipeline =
-      "model: {preset: tiny, pipeline_model_parallel_size: 2}\ndata_parallel_size: 2\nrun: {backend: sim}\n"
+  const std::string whole_activations =
+      "model: {preset: tiny, tensor_model_parallel_size: 2}\ndata_parallel_size: 2\nrun: {backend: sim}\n"
       "train: {num_microbatches: 2}\nmatrix: {mixed_precision.grad_reduce_in_fp32: [true, false]}\n";
-  const Evidence evidence = gathered(pipeline);
-  EXPECT_THAT(evidence.not_run, ElementsAre(HasSubstr("pipeline_model_parallel_size is 2")));
+  const Evidence evidence = gathered(whole_activations);
+  EXPECT_THAT(evidence.not_run, ElementsAre(HasSubstr("model.sequence_parallel is false")));
   EXPECT_EQ(evidence.link, "");
   ASSERT_EQ(evidence.cells.size(), 2U);
   for (const ClaimCell& cell : evidence.cells) {
-    EXPECT_FALSE(cell.run || cell.cut);
+    EXPECT_FALSE(cell.run);
     EXPECT_THAT(cell.chunks, IsEmpty());
   }
   EXPECT_EQ(evidence.cells[1].values.at("grad_reduce_in_fp32"), "false");
-  EXPECT_THAT(gathered(pipeline, false).not_run, IsEmpty()) << "nobody asked to run it";
+  EXPECT_THAT(gathered(whole_activations, false).not_run, IsEmpty()) << "nobody asked to run it";
 }
 
 std::string complaint(const std::string& yaml) {

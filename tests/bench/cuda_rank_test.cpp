@@ -5,11 +5,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "impl/device/cuda/copy_engine_transport.hpp"
 #include "impl/device/cuda/folder_control_plane.hpp"
 #include "impl/device/cuda/nccl_transport.hpp"
 #include "impl/plan/plan.hpp"
@@ -202,6 +206,53 @@ TEST_F(OnAPlayedGpu, ATracedRankTellsTheSameLossesAsAnUntracedOne) {
   rank_.reset();
   rank_of("run: {backend: cuda, steps: 2, blocks: 1}\n");
   EXPECT_EQ(block(0, 3).losses, untraced);
+}
+
+// Ranks are threads here, and processes in a run.
+TEST(TwoRanksOnAPlayedGpu, TrainAlikeWithHopsByCopyEnginesAndByNccl) {
+  constexpr const char* kRings =
+      "model: {num_layers: 1, hidden_size: 16, ffn_hidden_size: 32, num_attention_heads: 2, num_query_groups: 2, "
+      "vocab_size: 256, seq_length: 8, tensor_model_parallel_size: 2, sequence_parallel: true, "
+      "tp_comm_overlap_rs: false, tp_comm_bulk_dgrad: false, tp_comm_bulk_wgrad: false}\n"
+      "comm_overlap: {tp_comm_overlap: true}\n"
+      "environment: {gpu_arch: h100}\n"
+      "run: {backend: cuda, trace: false, steps: 2, blocks: 1}\n"
+      "matrix: {extensions.tp_ring_transport: [nccl, copy_engine]}\n";
+  cuda_host::Machine::instance().reset(1, 11);
+  cuda_host::NcclDouble::instance().reset();
+  const plan::Matrix matrix = plan::parse(kRings, "f");
+  ASSERT_THAT(matrix.errors, IsEmpty());
+  EXPECT_FALSE(copies_between_peers(matrix.cells[0].plan.config));
+  EXPECT_TRUE(copies_between_peers(matrix.cells[1].plan.config));
+  const cuda::NcclApi nccl = cuda_host::NcclDouble::api();
+  cuda::ThreadControlPlane control(std::chrono::seconds(20));
+  std::array<std::array<std::vector<double>, 2>, 2> losses;  // by rank and cell
+  std::vector<std::thread> ranks;
+  for (std::int32_t rank = 0; rank < 2; ++rank)
+    ranks.emplace_back([&, rank] {
+      try {
+        cuda::MatrixProducts products(cuda_host::CublasLtDouble::api());
+        cuda::NcclTransport transport(nccl, control, {.rank = rank});
+        cuda::CopyEngineTransport copy_engines(transport, control, {.rank = rank});
+        CudaRank runner(RankContext{.rank = rank, .cells = matrix.cells},
+                        CudaParts{.transport = &copy_engines,
+                                  .control = &control,
+                                  .products = &products,
+                                  .run_form = cuda::run_cpu_form_on_host});
+        for (std::size_t cell = 0; cell < 2; ++cell) runner.build(cell);
+        for (std::size_t cell = 0; cell < 2; ++cell) {
+          runner.run(cell, 0, 2);
+          losses.at(static_cast<std::size_t>(rank)).at(cell) = runner.take(cell).losses;
+        }
+      } catch (const std::exception& error) {
+        control.fail(rank, error.what());
+        ADD_FAILURE() << error.what();
+      }
+    });
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_THAT(losses[0][1], SizeIs(2));
+  for (const auto& of_rank : losses) EXPECT_EQ(of_rank[1], of_rank[0]);
+  EXPECT_EQ(cuda_host::Machine::instance().num_freed_while_open, 0);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "bench/check_report.hpp"
+#include "bench/observed.hpp"
 #include "bench/report_tables.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "tests/bench/sample_results.hpp"
@@ -34,8 +35,9 @@ void expect_defined(const std::set<std::string>& words) {
 }
 
 // Keys of these are names of modes, purposes, axes and libraries, not words of ours; a plan has a schema of its own.
-const std::set<std::string> kNamed{"modes",  "purposes",         "exposed_ns_by_modes", "exposed_by_modes_us",
-                                   "values", "library_versions", "ratios_along",        "skipped"};
+const std::set<std::string> kNamed{
+    "kernel_ns", "bound_kernel_ns",  "modes",        "purposes", "exposed_ns_by_modes", "exposed_by_modes_us",
+    "values",    "library_versions", "ratios_along", "skipped"};
 
 void collect_keys(const Json& json, bool is_named, std::set<std::string>& keys) {
   if (json.is_array())
@@ -57,6 +59,13 @@ RunResults complete_results() {
                                     {step_of(0, 0, {split}), step_of(1, 1, {split})}));
     results.cells.back().bound_ns = 400'000;
     results.cells.back().bound_ideal_ns = 300'000;
+    results.cells.back().bound_kernel_ns["fc1"] = 350'000;
+    results.cells.back().kernel_ns["fc1"] = 2 * 600'000;
+    if (overlap == "on")
+      results.cells.back().compute_since_off =
+          ComputeSinceOff{"off" + fp32, 2, {.from = {}, .to = {}, .purposes = {{"fc1", {.contention_ns = 1}}}}};
+    for (StepSample& sample : results.cells.back().samples)
+      sample.ranks[0].modes["pp"] = {.comm_ns = 2, .exposed_ns = 2, .exposed_wait_ns = 2, .pipeline_dependency_ns = 2};
   };
   for (const char* fp32 : {"true", "false"}) {
     add("off", fp32, split_of(600, 0, 400, 0));
@@ -78,7 +87,11 @@ TEST(Metrics, DefineEveryColumnOfTheTables) {
   const auto summaries = summarise(results);
   expect_defined(titles_of(cell_table(results, summaries)));
   expect_defined(titles_of(purpose_table(summaries)));
+  expect_defined(titles_of(mode_table(summaries)));
+  EXPECT_TRUE(titles_of(mode_table(summaries)).contains("dependency ms"));
   expect_defined(titles_of(win_table(results)));
+  EXPECT_TRUE(titles_of(win_table(results)).contains("contention"));
+  expect_defined(titles_of(excess_table(results)));
   ASSERT_EQ(axis_tables(results, summaries).size(), 1U);
   expect_defined(titles_of(axis_tables(results, summaries)[0].table));
 }
@@ -90,7 +103,8 @@ TEST(Metrics, DefineEveryKeyOfTheResults) {
   std::set<std::string> keys;
   collect_keys(Json::parse(text_of(folder / "results.json")), false, keys);
   std::filesystem::remove_all(folder);
-  for (const char* key : {"efficiency", "half_width", "exposed_wait_ns", "blocks_needed", "host_name_hash"})
+  for (const char* key :
+       {"efficiency", "half_width", "contention_ns", "exposed_wait_ns", "blocks_needed", "host_name_hash"})
     EXPECT_TRUE(keys.contains(key)) << "the sample does not reach " << key;
   EXPECT_FALSE(keys.contains("grad_reduce_scatter"));
   expect_defined(keys);
@@ -120,12 +134,29 @@ TEST(Metrics, DefineEveryKeyOfAnAnalysis) {
   expect_defined(keys);
 }
 
+TEST(Metrics, DefineEveryKeyStatusAndCauseOfWhatIsObserved) {
+  std::vector<ObservedKnob> knobs(1);
+  knobs[0].requested = knobs[0].effective = "true";
+  std::set<std::string> words;
+  collect_keys(Json::parse(with_observed("{}", "cell", knobs)), false, words);
+  EXPECT_TRUE(words.contains("observed_pct") && words.contains("reason"));
+  for (int status = 0; status < kNumObservedStatuses; ++status)
+    words.emplace(to_string(static_cast<ObservedStatus>(status)));
+  for (int cause = 0; cause < analysis::kNumExposedCauses; ++cause)
+    words.emplace(analysis::to_string(static_cast<analysis::ExposedCause>(cause)));
+  expect_defined(words);
+}
+
 TEST(Metrics, DefineEveryKeyAndKindOfACheck) {
   std::vector<check::Finding> findings(1);
   findings[0].commands = {{0, 1}};
   std::set<std::string> words;
-  collect_keys(Json::parse(check_json({{.name = "cell", .steps = 2, .report = {.findings = findings}}})), false, words);
-  EXPECT_TRUE(words.contains("remedy") && words.contains("command"));
+  NumericsCheck numerics;
+  numerics.cells.resize(1);
+  numerics.axes.resize(1);
+  const CheckedMatrix matrix{{{.name = "cell", .steps = 2, .report = {.findings = findings}}}, numerics};
+  collect_keys(Json::parse(check_json(matrix)), false, words);
+  EXPECT_TRUE(words.contains("remedy") && words.contains("command") && words.contains("shrunk"));
   for (int kind = 0; kind < check::kNumFindingKinds; ++kind)
     words.emplace(to_string(static_cast<check::FindingKind>(kind)));
   expect_defined(words);

@@ -16,6 +16,7 @@ namespace underlap::bench {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 RunResults measured() {
@@ -71,6 +72,17 @@ TEST(ReportTable, SaysThatTransfersOfTheHostTakeCoresFromCompute) {
   RunResults other = measured();
   other.info.backend = "cuda";
   EXPECT_THAT(report_table(other, 200, false), Not(HasSubstr("cores")));
+}
+
+TEST(ReportTable, SaysHowManyRanksWerePlayedForHowMany) {
+  RunResults results = measured();
+  results.cells[0].num_ranks = results.cells[0].num_ranks_played = 4;
+  results.cells[1].num_ranks = 16384;
+  results.cells[1].num_ranks_played = 16;
+  for (const std::string& text : {report_table(results, 200, false), report_markdown(results)}) {
+    EXPECT_THAT(text, HasSubstr("on: 16 of 16384 ranks played, each for 1024 that do the same\n"));
+    EXPECT_THAT(text, Not(HasSubstr("4 of 4 ranks")));
+  }
 }
 
 TEST(ReportTable, SaysTheLinkOnceAndNotInEveryRow) {
@@ -191,6 +203,33 @@ TEST(ReportMarkdown, TellsWhereTheWinWentToTheNanosecond) {
   // Window 10100 -> 7001.5; compute 6000 -> 6500, exposed 4100 -> 500, idle 0 -> 1.5 microseconds.
   EXPECT_THAT(report_markdown(measured()),
               HasSubstr("| off | on | -3098.500 | +500.000 | -3600.000 | +0.000 | +1.500 |"));
+}
+
+TEST(ReportDetails, ShowModesWinsAndExcessIn160Columns) {
+  RunResults results = measured();
+  for (CellResult& cell : results.cells) {
+    cell.bound_ns = 7'000'000;
+    cell.bound_kernel_ns["fc1"] = 6'000'000;
+    cell.kernel_ns["fc1"] = 2 * 6'500'000;
+  }
+  for (StepSample& sample : results.cells[1].samples)
+    sample.ranks[0].modes["pp"] = {.comm_ns = 900'000,
+                                   .exposed_ns = 900'000,
+                                   .exposed_wait_ns = 600'000,
+                                   .pipeline_dependency_ns = 500'000,
+                                   .exposed_transfer_ns = 300'000};
+  results.cells[1].compute_since_off = ComputeSinceOff{
+      "off", 2, {.from = {.same_kernels_ns = 12'000'000}, .to = {12'400'000, 800'000, 200'000}, .purposes = {}}};
+  const std::string text = report_details(results, {.width = 160});
+  EXPECT_THAT(line_with(text, "pp"), MatchesRegex("on +pp +0 +0 B +0.900 +0.900 +0.600 +0.500 +0.300"));
+  EXPECT_THAT(line_with(text, "-3098.500"),
+              MatchesRegex("off +on +-3098.500 +.500.000 +-3600.000 +.0.000 +.1.500 +.200.000 +.400.000 +.100.000"));
+  EXPECT_THAT(line_with(text, "longer fc1"),
+              MatchesRegex("off +.3100.000 +.500.000 .*exposed grad_reduce_scatter 4100.0, "
+                           "longer fc1 500.0"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 160U) << line;
+  EXPECT_THAT(text, Not(HasSubstr("not shown")));
 }
 
 TEST(ReportMarkdown, HasCommandCommitPurposesAndTheWayToTheDefinitions) {

@@ -77,6 +77,11 @@ RunResults full_results() {
   cell.bound_ns = std::numeric_limits<std::int64_t>::min();
   cell.bound_ideal_ns = -1;
   cell.bound_source = "no_comm";
+  cell.bound_kernel_ns = {{"fc1", 7}};
+  cell.kernel_ns = {{"fc1", 9007199254740993}, {"unattributed", -1}};
+  cell.compute_since_off = ComputeSinceOff{
+      .off_cell = "off", .windows = 4, .change = {.from = {1, 2, 3}, .to = {4, 5, 6}, .purposes = {{"fc1", {3, -3}}}}};
+  cell.samples[0].ranks[0].modes["dp"].pipeline_dependency_ns = 5;
   cell.trace_file = "traces/cell.pftrace";
   cell.trace_bytes = 9007199254740993;  // 2^53 + 1: a double would lose it
   cell.no_comm = true;
@@ -121,6 +126,14 @@ void expect_equal(const CellResult& a, const CellResult& b) {
   EXPECT_EQ(a.bound_ns, b.bound_ns);
   EXPECT_EQ(a.bound_ideal_ns, b.bound_ideal_ns);
   EXPECT_EQ(a.bound_source, b.bound_source);
+  EXPECT_EQ(a.bound_kernel_ns, b.bound_kernel_ns);
+  EXPECT_EQ(a.kernel_ns, b.kernel_ns);
+  ASSERT_EQ(a.compute_since_off.has_value(), b.compute_since_off.has_value());
+  if (a.compute_since_off) {
+    EXPECT_EQ(a.compute_since_off->off_cell, b.compute_since_off->off_cell);
+    EXPECT_EQ(a.compute_since_off->windows, b.compute_since_off->windows);
+    EXPECT_EQ(a.compute_since_off->change, b.compute_since_off->change);
+  }
   EXPECT_EQ(a.trace_file, b.trace_file);
   EXPECT_EQ(a.trace_bytes, b.trace_bytes);
   ASSERT_EQ(a.samples.size(), b.samples.size());
@@ -183,6 +196,19 @@ TEST_F(ResultsFile, ReadsFilesOfBeforeTheIdealBound) {
   const RunResults results = read_results(folder_);
   EXPECT_FALSE(results.cells[0].bound_ideal_ns);
   EXPECT_EQ(results.cells[0].bound_ns, full_results().cells[0].bound_ns);
+}
+
+TEST_F(ResultsFile, ReadsFilesOfBeforeKernelsWereKept) {
+  write_results(folder_, full_results());
+  Json document = Json::parse(text());
+  for (Json& cell : document["cells"])
+    for (const char* key : {"bound_kernel_ns", "kernel_ns", "compute_since_off"}) cell.erase(key);
+  document["cells"][0]["samples"][0]["ranks"][0]["modes"]["dp"].erase("pipeline_dependency_ns");
+  set_text(document.dump());
+  const CellResult cell = read_results(folder_).cells[0];
+  EXPECT_FALSE(cell.compute_since_off);
+  EXPECT_TRUE(cell.kernel_ns.empty());
+  EXPECT_EQ(cell.samples[0].ranks[0].modes.at("dp").pipeline_dependency_ns, 0);
 }
 
 TEST_F(ResultsFile, ReplacesTheFormerFileAndLeavesNoOther) {

@@ -19,7 +19,7 @@ inline analysis::Split split_of(std::int64_t compute_us, std::int64_t hidden_us,
   split.idle_ns = idle_us * 1000;
   split.window_ns = (compute_us + hidden_us + exposed_us + idle_us) * 1000;
   analysis::CommunicationSplit communication{
-      split.comm_ns(), split.exposed_ns(), split.hidden_ns, 0, split.exposed_ns(), 0, 4096, 2};
+      split.comm_ns(), split.exposed_ns(), split.hidden_ns, 0, 0, split.exposed_ns(), 0, 4096, 2};
   split.modes["dp"] = communication;
   split.purposes["grad_reduce_scatter"] = communication;
   return split;

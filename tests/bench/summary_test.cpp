@@ -240,39 +240,34 @@ TEST(Summarise, CellsWithoutRecorderOrSamplesHaveNoSuchFigures) {
   EXPECT_FALSE(summaries[2].final_loss);
 }
 
+TEST(Summarise, TellsWaitDependencyAndTransferOfEachMode) {
+  RunResults results = matrix();
+  for (StepSample& sample : results.cells[1].samples)
+    for (analysis::Split& split : sample.ranks)
+      split.modes["pp"] = {.comm_ns = 80'000,
+                           .exposed_ns = 60'000,
+                           .hidden_ns = 20'000,
+                           .exposed_wait_ns = 40'000,
+                           .pipeline_dependency_ns = 30'000,
+                           .exposed_transfer_ns = 20'000,
+                           .bytes_on_wire = 512,
+                           .count = 4};
+  const auto modes = summarise(results)[1].modes;
+  ASSERT_EQ(modes.size(), 2U);
+  EXPECT_DOUBLE_EQ(modes.at("dp").exposed_transfer_ms, 0.05);
+  EXPECT_DOUBLE_EQ(modes.at("pp").exposed_ms, 0.06);
+  EXPECT_DOUBLE_EQ(modes.at("pp").exposed_wait_ms, 0.04);
+  EXPECT_DOUBLE_EQ(modes.at("pp").pipeline_dependency_ms, 0.03);
+  EXPECT_DOUBLE_EQ(modes.at("pp").exposed_transfer_ms, 0.02);
+  EXPECT_DOUBLE_EQ(modes.at("pp").bytes_on_wire, 512);
+  EXPECT_DOUBLE_EQ(modes.at("pp").count, 4);
+}
+
 TEST(Summarise, FinalLossIsOfTheLastStepWhateverTheOrderOfSamples) {
   RunResults results = matrix();
   results.cells[0].samples[5].loss = 1.25;
   std::swap(results.cells[0].samples[0], results.cells[0].samples[5]);
   EXPECT_DOUBLE_EQ(*summarise(results)[0].final_loss, 1.25);
-}
-
-TEST(WhereAWinWent, PartsSumToTheWindowsDifferenceToTheNanosecond) {
-  auto off = steady("off", {}, split_of(600, 0, 400, 5));
-  auto on = steady("on", {}, split_of(300, 350, 50, 7));
-  // Odd figures whose means are no whole nanoseconds.
-  on.samples[0].ranks[0].idle_ns += 1;
-  on.samples[0].ranks[0].window_ns += 1;
-  on.samples[3].ranks[1].compute_only_ns += 7;
-  on.samples[3].ranks[1].window_ns += 7;
-  const auto win = where_a_win_went(off, on);
-  ASSERT_TRUE(win);
-  EXPECT_EQ(win->to.compute_ns - win->from.compute_ns, 50'001);
-  EXPECT_EQ(win->to.exposed_ns - win->from.exposed_ns, -350'000);
-  EXPECT_EQ(win->to.idle_ns - win->from.idle_ns, 2'000);
-  EXPECT_EQ(win->window_delta_ns(), 50'001 - 350'000 + 2'000);
-}
-
-TEST(WhereAWinWent, ComparesOnlyBlocksThatBothRecorded) {
-  auto off = steady("off", {}, split_of(600, 0, 400, 0));
-  auto on = steady("on", {}, split_of(300, 0, 50, 0));
-  for (StepSample& sample : off.samples)
-    if (sample.block == 1) sample.ranks = {split_of(1, 0, 0, 0)};
-  for (StepSample& sample : on.samples)
-    if (sample.block == 1) sample.ranks.clear();
-  EXPECT_EQ(where_a_win_went(off, on)->from.compute_ns, 600'000);
-  for (StepSample& sample : on.samples) sample.ranks.clear();
-  EXPECT_FALSE(where_a_win_went(off, on));
 }
 
 }  // namespace

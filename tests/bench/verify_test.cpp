@@ -57,6 +57,62 @@ TEST_F(LossLabels, WithClippingTheSumOfTheNormMayBeReordered) {
   EXPECT_EQ(of(1), NumericsLabel::reordered);
 }
 
+// A matrix of an off cell and one that overlaps `slot` by `method`, whose losses differ in the last bits.
+class TensorLossLabels : public LossLabels {
+ protected:
+  NumericsLabel label_of(const char* backend, int ranks, plan::TensorSlot slot, plan::TensorMethod method) {
+    cells_.clear();
+    results_.clear();
+    const auto group = [&](plan::Config& c) {
+      c.run.backend = backend;
+      c.parallel.tensor_model_parallel_size = ranks;
+    };
+    add("off", {5, 4}, group);
+    add("both", {5, 4.0001}, [&](plan::Config& c) {
+      group(c);
+      c.tensor_overlap[slot].method = method;
+    });
+    label();
+    return of(1);
+  }
+};
+
+TEST_F(TensorLossLabels, OnGpusAReduceScatterBesideAGemmMayTakeAnotherAlgorithm) {
+  using enum plan::TensorSlot;
+  using enum plan::TensorMethod;
+  EXPECT_EQ(label_of("cuda", 3, fc2_fprop, pipeline), NumericsLabel::reordered);
+  EXPECT_EQ(label_of("cuda", 8, fc1_dgrad, pipeline), NumericsLabel::reordered);
+  EXPECT_EQ(label_of("cuda", 4, qkv_wgrad, bulk), NumericsLabel::reordered);
+}
+
+TEST_F(TensorLossLabels, OtherwiseBulkAndPipelineMoveNoBit) {
+  using enum plan::TensorSlot;
+  using enum plan::TensorMethod;
+  EXPECT_EQ(label_of("cuda", 2, fc2_fprop, pipeline), NumericsLabel::mismatch) << "two ranks have one order";
+  EXPECT_EQ(label_of("host", 4, fc2_fprop, pipeline), NumericsLabel::mismatch);
+  EXPECT_EQ(label_of("sim", 4, qkv_wgrad, bulk), NumericsLabel::mismatch);
+  EXPECT_EQ(label_of("cuda", 4, qkv_dgrad, bulk), NumericsLabel::mismatch) << "a gather sums nothing";
+  EXPECT_EQ(label_of("cuda", 4, fc1_fprop, ring_exchange), NumericsLabel::mismatch);
+  EXPECT_EQ(label_of("cuda", 4, fc2_fprop, nccl), NumericsLabel::mismatch);
+}
+
+TEST_F(TensorLossLabels, AReductionThatTravelsAsFp8IsOfLowerPrecision) {
+  const auto tensor = [](plan::Config& c) { c.parallel.tensor_model_parallel_size = 2; };
+  const auto fp8_buf = [&](bool in_fp8) {
+    return [=](plan::Config& c) {
+      tensor(c);
+      c.tensor_overlap[plan::TensorSlot::fc2_fprop] = {.method = plan::TensorMethod::pipeline, .fp8_buf = in_fp8};
+      c.tensor_overlap[plan::TensorSlot::qkv_fprop].fp8_buf = true;  // gathers always are
+    };
+  };
+  add("off", {5, 4}, tensor);
+  add("both", {5, 4.01}, fp8_buf(true));
+  EXPECT_THAT(label(), IsEmpty());
+  EXPECT_EQ(of(1), NumericsLabel::lower_precision);
+  fp8_buf(false)(cells_[1].plan.config);
+  EXPECT_THAT(label(), ElementsAre(HasSubstr("overlap, which moves no bit")));
+}
+
 TEST_F(LossLabels, LowerPrecisionIsHeldAgainstTheFirstCellWithinItsTolerance) {
   add("off", {5, 4});
   add("off", {5, 4.01}, [](plan::Config& c) { c.ddp.grad_reduce_in_fp32 = false; });

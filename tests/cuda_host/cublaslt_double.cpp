@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/bf16.hpp"
+#include "kernels/fp8.hpp"
 #include "tests/cuda_host/machine.hpp"
 
 struct cublasLtContext {};
@@ -98,6 +99,8 @@ cublasStatus_t desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_
     case CUBLASLT_MATMUL_DESC_TRANSA: return assign(operation.transpose_a, from, bytes);
     case CUBLASLT_MATMUL_DESC_TRANSB: return assign(operation.transpose_b, from, bytes);
     case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET: return assign(operation.sm_count_target, from, bytes);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: return assign(operation.scale_a, from, bytes);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: return assign(operation.scale_b, from, bytes);
     default: return CUBLAS_STATUS_INVALID_VALUE;
   }
 }
@@ -154,9 +157,26 @@ bool fits(const Operation& operation, const std::array<Layout, 4>& layouts) {
          });
 }
 
+bool is_fp8(cudaDataType type) { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
+
+std::int64_t bytes_of(const Layout& layout) {
+  if (is_fp8(layout.type)) return layout.leading_dimension;
+  return layout.leading_dimension * (layout.type == CUDA_R_32F ? 4 : 2);
+}
+
+/// fp8 operands both run along the summed dimension, columns begin at multiples of 16 bytes, and one is E4M3.
+bool is_supported_fp8(const Operation& operation, const std::array<Layout, 4>& layouts) {
+  const auto& [a, b, c, d] = layouts;
+  return is_fp8(a.type) && is_fp8(b.type) && (a.type == CUDA_R_8F_E4M3 || b.type == CUDA_R_8F_E4M3) &&
+         operation.transpose_a == CUBLAS_OP_T && operation.transpose_b == CUBLAS_OP_N && a.rows % 16 == 0 &&
+         std::ranges::all_of(layouts, [](const Layout& layout) { return bytes_of(layout) % 16 == 0; });
+}
+
 bool is_supported(const Operation& operation, const std::array<Layout, 4>& layouts) {
-  return operation.compute == CUBLAS_COMPUTE_32F && operation.scale == CUDA_R_32F && layouts[0].type == CUDA_R_16BF &&
-         layouts[1].type == CUDA_R_16BF && (layouts[2].type == CUDA_R_16BF || layouts[2].type == CUDA_R_32F);
+  const auto& [a, b, c, d] = layouts;
+  return operation.compute == CUBLAS_COMPUTE_32F && operation.scale == CUDA_R_32F &&
+         (c.type == CUDA_R_16BF || c.type == CUDA_R_32F) &&
+         ((a.type == CUDA_R_16BF && b.type == CUDA_R_16BF) || is_supported_fp8(operation, layouts));
 }
 
 cublasStatus_t get_heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
@@ -212,6 +232,8 @@ cublasStatus_t algo_get(const cublasLtMatmulAlgo_t* algo, cublasLtMatmulAlgoConf
 float read(const void* data, const Layout& layout, std::uint64_t row, std::uint64_t col) {
   const auto at = static_cast<std::int64_t>(col) * layout.leading_dimension + static_cast<std::int64_t>(row);
   if (layout.type == CUDA_R_32F) return static_cast<const float*>(data)[at];
+  if (layout.type == CUDA_R_8F_E4M3) return static_cast<float>(static_cast<const f8e4m3*>(data)[at]);
+  if (layout.type == CUDA_R_8F_E5M2) return static_cast<float>(static_cast<const f8e5m2*>(data)[at]);
   return static_cast<float>(static_cast<const bf16*>(data)[at]);
 }
 
@@ -229,6 +251,8 @@ void compute(const Product& product, void* to) {
   const bool transpose_a = product.operation.transpose_a == CUBLAS_OP_T;
   const bool transpose_b = product.operation.transpose_b == CUBLAS_OP_T;
   const std::uint64_t inner = transpose_a ? a.rows : a.cols;
+  const auto scale_of = [](const float* scale) { return scale == nullptr ? 1.0F : *scale; };
+  const float alpha = product.alpha * scale_of(product.operation.scale_a) * scale_of(product.operation.scale_b);
   for (std::uint64_t col = 0; col < d.cols; ++col)
     for (std::uint64_t row = 0; row < d.rows; ++row) {
       float sum = 0;
@@ -237,7 +261,7 @@ void compute(const Product& product, void* to) {
                (transpose_b ? read(product.pointers[1], b, col, l) : read(product.pointers[1], b, l, col));
       // A factor of 0 means that c is not read.
       const float old = product.beta == 0 ? 0 : product.beta * read(product.pointers[2], c, row, col);
-      write(to, d, row, col, product.alpha * sum + old);
+      write(to, d, row, col, alpha * sum + old);
     }
 }
 
@@ -266,7 +290,7 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const 
   if (handle == nullptr || algorithm.magic != kMagic || algorithm.asked_for >= call.fake.questions.size())
     return CUBLAS_STATUS_INVALID_VALUE;
   const CublasLtDouble::Question& question = call.fake.questions[algorithm.asked_for];
-  if (question.operation != product.operation || question.layouts != product.layouts)
+  if (!question.operation.is_like(product.operation) || question.layouts != product.layouts)
     return CUBLAS_STATUS_INVALID_VALUE;
   if (algorithm.workspace > 0 &&
       (workspace == nullptr || workspace_bytes < algorithm.workspace || !is_aligned(workspace, 256)))

@@ -14,7 +14,7 @@
 namespace underlap::cuda_host {
 
 /// A cuBLASLt that computes on the machine of queues, writes down what it is asked for, and refuses what cuBLASLt
-/// refuses. Matrices are column-major, of bf16 and fp32, without batches. All threads share it.
+/// refuses. Matrices are column-major, of bf16, fp8 and fp32, without batches. All threads share it.
 class CublasLtDouble {
  public:
   struct Operation {
@@ -23,7 +23,15 @@ class CublasLtDouble {
     std::int32_t transpose_a = CUBLAS_OP_N;
     std::int32_t transpose_b = CUBLAS_OP_N;
     std::int32_t sm_count_target = 0;
+    const float* scale_a = nullptr;
+    const float* scale_b = nullptr;
 
+    /// But for the scales' places, which an algorithm does not depend on.
+    bool is_like(Operation other) const {
+      other.scale_a = scale_a;
+      other.scale_b = scale_b;
+      return *this == other;
+    }
     bool operator==(const Operation&) const = default;
   };
   struct Layout {

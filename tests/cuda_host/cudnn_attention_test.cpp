@@ -30,6 +30,8 @@ constexpr std::int64_t kLength = 11, kSequences = 2, kTokens = kSequences * kLen
 struct Shape {
   std::int64_t heads, groups, head_size;
   bool packed;
+  std::int64_t keys = kLength;  ///< of a sequence
+  bool causal = true;
 };
 
 /// The tensors of both passes. q, k and v are columns of one tensor where the shape is packed; lse is one of several.
@@ -38,13 +40,22 @@ struct Tensors {
     for (View* view : {&q, &k, &v, &dout}) memory.randomize(*view);
   }
 
-  View part(std::int64_t cols, std::int64_t first) {
+  View part(std::int64_t rows, std::int64_t cols, std::int64_t first) {
     const std::int64_t all = (s.heads + 2 * s.groups) * s.head_size;
-    return memory.columns(DataType::bf16, kTokens, cols, s.packed ? all : cols, s.packed ? first : 0);
+    return memory.columns(DataType::bf16, rows, cols, s.packed ? all : cols, s.packed ? first : 0);
   }
+  View queries() { return part(kTokens, wide, 0); }
+  View keys(std::int64_t first) { return part(kSequences * s.keys, narrow, first); }
   Operation forward() const {
-    return kernels::attention_forward(
-        {.q = q, .k = k, .v = v, .out = out, .lse = lse, .seq_length = kLength, .head_size = s.head_size});
+    return kernels::attention_forward({.q = q,
+                                       .k = k,
+                                       .v = v,
+                                       .out = out,
+                                       .lse = lse,
+                                       .seq_length = kLength,
+                                       .head_size = s.head_size,
+                                       .kv_length = s.keys,
+                                       .causal = s.causal});
   }
   Operation backward() const {
     return kernels::attention_backward({.q = q,
@@ -57,7 +68,9 @@ struct Tensors {
                                         .dk = dk,
                                         .dv = dv,
                                         .seq_length = kLength,
-                                        .head_size = s.head_size});
+                                        .head_size = s.head_size,
+                                        .kv_length = s.keys,
+                                        .causal = s.causal});
   }
   std::vector<BoundView> bind(const Operation& operation) {
     std::vector<BoundView> views;
@@ -73,10 +86,10 @@ struct Tensors {
   Shape s;
   Memory memory;
   std::int64_t wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
-  View q = part(wide, 0), k = part(narrow, wide), v = part(narrow, wide + narrow);
+  View q = queries(), k = keys(wide), v = keys(wide + narrow);
   View out = memory.dense(DataType::bf16, kTokens, wide), dout = memory.dense(DataType::bf16, kTokens, wide);
   View lse = memory.columns(DataType::f32, s.heads, kTokens, kTokens + 3, 3);
-  View dq = part(wide, 0), dk = part(narrow, wide), dv = part(narrow, wide + narrow);
+  View dq = queries(), dk = keys(wide), dv = keys(wide + narrow);
 };
 
 class HeapWorkspace final : public cuda::Workspace {
@@ -140,7 +153,9 @@ TEST_P(CudnnAttentionGraphs, MeanWhatTheCpuFormsCompute) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CudnnAttentionGraphs,
                          testing::Combine(testing::Values(Shape{2, 2, 8, false}, Shape{4, 2, 8, true},
-                                                          Shape{3, 1, 16, true}),
+                                                          Shape{3, 1, 16, true}, Shape{4, 2, 8, false, 17},
+                                                          Shape{2, 1, 8, true, 5, false},
+                                                          Shape{2, 2, 8, false, 14, false}),
                                           testing::Values(DqSums::ordered, DqSums::atomic)));
 
 TEST_F(CudnnAttention, PlansOnceForEachPassAndShape) {
@@ -156,6 +171,17 @@ TEST_F(CudnnAttention, PlansOnceForEachPassAndShape) {
   EXPECT_THAT(attention.choices(),
               testing::Contains(AllOf(HasSubstr("attention backward, 2 sequences of 11, 2 heads of 8"),
                                       HasSubstr("cuDNN 9.19.0, engine 6, 512 bytes of workspace"))));
+}
+
+TEST_F(CudnnAttention, PlansATileByItsKeysAndByWhatIsHidden) {
+  cuda::Attention attention(CudnnDouble::api());
+  Tensors square({2, 2, 8, false}), full({2, 2, 8, false, kLength, false}), longer({2, 2, 8, false, 13});
+  for (Tensors* tensors : {&square, &full, &longer}) run(*tensors, tensors->forward(), attention);
+  EXPECT_EQ(fake.num_plans, 3);
+  const std::vector<std::string> choices = attention.choices();
+  EXPECT_THAT(choices, testing::Contains(HasSubstr("2 sequences of 11, 2 heads")));
+  EXPECT_THAT(choices, testing::Contains(HasSubstr("2 sequences of 11 against 11 keys, not causal, 2 heads")));
+  EXPECT_THAT(choices, testing::Contains(HasSubstr("2 sequences of 11 against 13 keys, 2 heads")));
 }
 
 TEST_F(CudnnAttention, TakesWorkspaceForThePlanAndForWhatTheGraphKeepsThere) {

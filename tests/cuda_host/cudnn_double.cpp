@@ -145,7 +145,8 @@ class Evaluation {
       throw std::invalid_argument("tensor " + std::to_string(tensor.id) + " is not aligned as promised");
     if (!tensor.by_value) return storages_.emplace(tensor.id, Storage(tensor, data)).first->second;
     Storage value(tensor, nullptr);  // the caller's number is read now
-    value.write({}, *static_cast<const float*>(data));
+    value.write({}, tensor.type == CUDNN_DATA_INT32 ? static_cast<float>(*static_cast<const std::int32_t*>(data))
+                                                    : *static_cast<const float*>(data));
     return storages_.emplace(tensor.id, std::move(value)).first->second;
   }
 

@@ -62,6 +62,8 @@ class CudnnPlans : public ::testing::TestWithParam<std::pair<int, int>> {
     const std::int64_t packed = (heads + 2 * groups) * head_size, wide = heads * head_size;
     return {.sequences = sequences,
             .seq_length = seq_length,
+            .kv_length = seq_length,
+            .causal = true,
             .heads = heads,
             .groups = groups,
             .head_size = head_size,
@@ -92,6 +94,23 @@ TEST_P(CudnnPlans, ExistForTheShapesOfModels) {
   EXPECT_GE(plan_attention_backward(api, target(), model, DqSums::atomic).workspace_bytes, 0);
   EXPECT_GE(plan_attention_forward(api, target(), odd).workspace_bytes, 0);
   EXPECT_GE(plan_attention_backward(api, target(), odd, DqSums::ordered).workspace_bytes, 0);
+}
+
+// The tiles of context parallelism: of a ring, where keys come from an earlier and from a later rank, and of gathered
+// keys, where the diagonal ends in the corner.
+TEST_P(CudnnPlans, ExistForTiles) {
+  const AttentionShape square = shape(1, 2048, 8, 2, 128);
+  AttentionShape earlier = square, later = square, gathered = square;
+  earlier.causal = later.causal = false;
+  earlier.kv_length = later.seq_length = gathered.seq_length = 1024;
+  gathered.kv_length = 3072;
+  for (const AttentionShape& tile : {earlier, later, gathered}) {
+    EXPECT_GE(plan_attention_forward(api, target(), tile).workspace_bytes, 0);
+    EXPECT_GE(plan_attention_backward(api, target(), tile, DqSums::ordered).workspace_bytes, 0);
+  }
+  AttentionShape odd = shape(2, 100, 4, 4, 64);
+  odd.kv_length = 333;
+  EXPECT_GE(plan_attention_backward(api, target(), odd, DqSums::atomic).workspace_bytes, 0);
 }
 
 // What the header says of memory, and so what a run with `ordered` has to have free.

@@ -35,6 +35,8 @@ std::byte* dynamic_shared_memory();
 unsigned long long global_timer();
 /// Takes this thread out until so much virtual time has passed.
 void sleep_for(unsigned nanoseconds);
+/// The same, for a thread that waits for what is done outside of its kernel: everything else may run meanwhile.
+void wait_for_others(unsigned nanoseconds);
 
 /// Enqueues a kernel whose threads each call `thread_code`.
 cudaError_t launch_kernel(unsigned blocks, unsigned threads, std::size_t shared_bytes, cudaStream_t stream,

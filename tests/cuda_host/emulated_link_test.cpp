@@ -129,7 +129,7 @@ TEST_F(OnEmulatedLink, AllGatherInPlaceLeavesTheOwnShardAlone) {
   EXPECT_EQ(link.report().bytes_written, (3 + 3) * 100 * 4);
 }
 
-TEST_F(OnEmulatedLink, ReduceScatterAddsTheShards) {
+TEST_F(OnEmulatedLink, ReduceScatterReducesTheShards) {
   EmulatedLink link(options({.gb_per_s = 0.2, .sms = 3}));
   constexpr std::int64_t kShard = 1001;
   Floats input(4 * kShard);
@@ -142,6 +142,9 @@ TEST_F(OnEmulatedLink, ReduceScatterAddsTheShards) {
   reduce.transfer.op = ReduceOp::average;
   run(link, group_of(4, 3), {reduce});
   for (std::int64_t i = 0; i < kShard; ++i) ASSERT_EQ(output[i], sum(i) / 4) << i;
+  reduce.transfer.op = ReduceOp::max;
+  EXPECT_NEAR(run(link, group_of(4, 3), {reduce}), 3 * kShard * 4 / 0.2, kNsOff);
+  for (std::int64_t i = 0; i < kShard; ++i) ASSERT_EQ(output[i], static_cast<float>(i + 1 + 3 * kShard)) << i;
 }
 
 TEST_F(OnEmulatedLink, AllReduceAddsTheShardsAndSpreadsThem) {

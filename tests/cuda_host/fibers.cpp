@@ -10,6 +10,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -60,6 +61,12 @@ class Block {
 
   void wait(State barrier, unsigned mask);
   void sleep(unsigned long long until_ns);
+  void sleep_for_others(unsigned long long until_ns) {
+    waits_for_others_ = true;
+    sleep(until_ns);
+  }
+  /// Whether a thread has begun to wait for others since this was last asked.
+  bool take_waits_for_others() { return std::exchange(waits_for_others_, false); }
 
   ThreadPlace place;
   std::vector<std::array<std::byte, 8 * kWarp>> exchange;  // by warp
@@ -81,6 +88,7 @@ class Block {
   Fiber* running_ = nullptr;
   ucontext_t scheduler_{};
   std::exception_ptr failure_;
+  bool waits_for_others_ = false;
   void* scheduler_state_ = nullptr;
   const void* scheduler_stack_ = nullptr;
   std::size_t scheduler_stack_bytes_ = 0;
@@ -263,6 +271,51 @@ VirtualClock& virtual_clock() {
 }
 unsigned long long global_timer() { return virtual_clock().now_ns += virtual_clock().tick_ns; }
 void sleep_for(unsigned nanoseconds) { current->sleep(virtual_clock().now_ns + nanoseconds); }
+void wait_for_others(unsigned nanoseconds) { current->sleep_for_others(virtual_clock().now_ns + nanoseconds); }
+
+namespace {
+
+// Stacks are dear, so blocks are used again, by whichever thread. Kernels run one at a time.
+std::vector<std::unique_ptr<Block>>& idle_blocks() {
+  static std::vector<std::unique_ptr<Block>> blocks;
+  return blocks;
+}
+
+}  // namespace
+
+struct KernelRun::State {
+  std::unique_ptr<Block> block;
+
+  State() {
+    if (idle_blocks().empty()) idle_blocks().push_back(std::make_unique<Block>());
+    block = std::move(idle_blocks().back());
+    idle_blocks().pop_back();
+  }
+  ~State() { idle_blocks().push_back(std::move(block)); }
+};
+
+KernelRun::KernelRun(std::shared_ptr<const KernelLaunch> launch) : launch_(std::move(launch)) {}
+KernelRun::~KernelRun() = default;
+
+bool KernelRun::advance(std::mt19937_64& random) {
+  if (order_.empty()) {
+    order_.resize(launch_->blocks);
+    std::iota(order_.begin(), order_.end(), 0U);
+    std::shuffle(order_.begin(), order_.end(), random);
+  }
+  for (; next_ < order_.size(); ++next_) {
+    if (state_ == nullptr) {
+      state_ = std::make_unique<State>();
+      state_->block->begin(*launch_, {order_[next_], 0, 0}, random);
+    }
+    while (const auto next = state_->block->advance()) {
+      virtual_clock().now_ns = std::max(virtual_clock().now_ns, *next);
+      if (state_->block->take_waits_for_others()) return false;
+    }
+    state_.reset();
+  }
+  return true;
+}
 
 void run_kernel(const KernelLaunch& launch, std::mt19937_64& random) {
   thread_local Block block;

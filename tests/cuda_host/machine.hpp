@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -13,6 +14,8 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda_host/fibers.hpp"
@@ -24,6 +27,10 @@ struct Item {
   std::function<bool()> ready;  ///< whether it may run now; empty: always. Asked only while it is its stream's first
   std::function<void()> run;
   std::shared_ptr<const KernelLaunch> kernel = nullptr;  ///< of a kernel, which may run beside others
+  /// In place of `run`: goes on with what was begun, and says whether it is over.
+  std::function<bool()> advance = nullptr;
+  bool has_begun = false;
+  std::uint64_t number = 0;  ///< in the order of enqueueing
 };
 
 }  // namespace underlap::cuda_host
@@ -34,6 +41,7 @@ struct CUstream_st {
   int priority = 0;
   std::uint64_t num_done = 0;
   std::uint64_t num_enqueued = 0;
+  std::pair<std::thread::id, int> hardware_queue{};
 };
 struct CUevent_st {
   CUstream_st* stream = nullptr;  ///< of the last record; nullptr: never recorded
@@ -50,6 +58,9 @@ namespace underlap::cuda_host {
 /// A GPU made of queues. What is enqueued runs only while somebody waits, one item at a time, and the next stream is
 /// drawn at random among those whose first item may run: any order that CUDA allows, and mostly not the one in which
 /// things were enqueued. A missing wait shows as a wrong result. All ranks of a process share the machine.
+///
+/// A kernel that waits for others stays first in its stream while everything else goes on. When nothing does, the
+/// clock that kernels read keeps pace with the host's, so that deadlines pass.
 class Machine {
  public:
   static Machine& instance();
@@ -72,6 +83,17 @@ class Machine {
   void set_memory(std::size_t bytes);
   std::size_t memory_left();
   std::size_t memory_bytes() const { return memory_bytes_; }
+
+  /// Memory that may be shown to other processes, which here are threads: it is gone once it is given back and nobody
+  /// has it open.
+  bool is_shareable(void* memory) const { return shareable_.contains(memory); }
+  void make_shareable(void* memory) { shareable_[memory] = 0; }
+  bool open_memory(void* memory);
+  bool close_memory(void* memory);
+  /// How often memory was given back that somebody had open: a driver leaves undefined what happens then.
+  int num_freed_while_open = 0;
+  /// Other ranks' memory cannot be mapped, as between GPUs without a way to each other. reset() ends it.
+  bool refuses_peer_access = false;
 
   /// Makes a kernel of the future fail: the machine is of no use from then on.
   void fail(const std::string& what);
@@ -98,6 +120,12 @@ class Machine {
   std::vector<std::string> calls;
   /// The kernels that were launched so far, without their code.
   std::vector<KernelLaunch> launched;
+  /// As 90 for 9.0; reset() sets it to that.
+  int compute_capability = 90;
+  /// Hardware queues of each rank (a thread that makes streams), which its streams are dealt onto in turn; 0: as many
+  /// as streams. An item holds up all that was enqueued behind it in its queue until it begins. Ahead of any stream;
+  /// reset() sets it to 0.
+  int connections = 0;
   /// From here on kernels that stand first in their streams run side by side on the virtual clock, not one by one.
   /// For kernels without static __shared__ memory. reset() ends it.
   bool kernels_run_together = false;
@@ -107,6 +135,9 @@ class Machine {
 
  private:
   bool run_one();
+  bool run_first(CUstream_st& stream, const std::vector<CUstream_st*>& able);
+  std::vector<CUstream_st*> able_streams();
+  bool keep_clock();
   void run_side_by_side(CUstream_st& chosen, const std::vector<CUstream_st*>& able);
 
   std::mutex mutex_;  // of everything here: items run under it
@@ -117,6 +148,11 @@ class Machine {
   int num_devices_ = 1;
   int driver_ = CUDART_VERSION;
   std::map<void*, std::size_t> memory_;
+  std::map<void*, int> shareable_;  // how often each is open
+  std::set<void*> freed_while_open_;
+  std::map<std::thread::id, int> num_streams_of_;
+  std::uint64_t num_items_ = 0;
+  std::chrono::steady_clock::time_point last_step_ = std::chrono::steady_clock::now();
   std::size_t memory_bytes_ = std::size_t{4} << 30;
   std::size_t memory_taken_ = 0;
   bool failed_ = false;

@@ -24,6 +24,7 @@ using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kM = 3, kN = 5, kK = 4;
 constexpr std::int64_t kMebibyte = 1 << 20;
+constexpr float kInverseScales[4] = {0.5F, 0.25F, 2.0F, 4.0F};
 
 class CountingWorkspace final : public Workspace {
  public:
@@ -73,6 +74,15 @@ class Products : public ::testing::Test {
             .accumulate = true};
   }
 
+  GemmCall fp8(DataType a, DataType b) {
+    return {.a = view(a, 24, 16),
+            .b = view(b, 8, 16),
+            .c = view(DataType::bf16, 24, 8),
+            .a_inverse_scale = kInverseScales,
+            .b_inverse_scale = kInverseScales + 1,
+            .transpose_b = true};
+  }
+
   CublasLtDouble& fake = CublasLtDouble::instance();
   std::vector<std::unique_ptr<std::byte, decltype(&std::free)>> memory;
   CountingWorkspace workspace;
@@ -117,6 +127,52 @@ TEST_F(Products, AccumulateIntoEitherTypeWithAFactorOfOne) {
   }
   EXPECT_EQ(fake.products[0].layouts[3].type, CUDA_R_32F);
   EXPECT_EQ(fake.products[1].layouts[3].type, CUDA_R_16BF);
+}
+
+TEST_F(Products, OfFp8GiveEachOperandItsOwnScale) {
+  MatrixProducts products(CublasLtDouble::api());
+  const GemmCall call = fp8(DataType::f8e5m2, DataType::f8e4m3);
+  products.enqueue(call, context);
+  ASSERT_EQ(fake.products.size(), 1U);
+  const CublasLtDouble::Product& product = fake.products.front();
+  // Both with their columns along the summed dimension; b comes first.
+  EXPECT_EQ(product.layouts[0], (CublasLtDouble::Layout{CUDA_R_8F_E4M3, 16, 8, 16}));
+  EXPECT_EQ(product.layouts[1], (CublasLtDouble::Layout{CUDA_R_8F_E5M2, 16, 24, 16}));
+  EXPECT_EQ(product.operation.transpose_a, CUBLAS_OP_T);
+  EXPECT_EQ(product.operation.transpose_b, CUBLAS_OP_N);
+  EXPECT_EQ(product.operation.compute, CUBLAS_COMPUTE_32F);
+  EXPECT_EQ(product.operation.scale_a, call.b_inverse_scale);
+  EXPECT_EQ(product.operation.scale_b, call.a_inverse_scale);
+  EXPECT_THAT(products.choices()[0].product, HasSubstr("[24, 16] f8e5m2 [8, 16] f8e4m3^T"));
+}
+
+TEST_F(Products, OfFp8ArePreparedOnceAndGivenTheScalesOfEachCall) {
+  MatrixProducts products(CublasLtDouble::api());
+  GemmCall call = fp8(DataType::f8e4m3, DataType::f8e4m3);
+  products.enqueue(call, context);
+  call.a_inverse_scale = kInverseScales + 2;
+  call.b_inverse_scale = kInverseScales + 3;
+  products.enqueue(call, context);
+  EXPECT_EQ(fake.questions.size(), 1U);
+  EXPECT_EQ(fake.products[0].operation.scale_a, kInverseScales + 1);
+  EXPECT_EQ(fake.products[1].operation.scale_a, kInverseScales + 3);
+  EXPECT_EQ(fake.products[1].operation.scale_b, kInverseScales + 2);
+  products.enqueue(fp8(DataType::f8e5m2, DataType::f8e4m3), context);
+  products.enqueue(fp8(DataType::f8e4m3, DataType::f8e5m2), context);
+  EXPECT_EQ(fake.questions.size(), 3U) << "other types, other products";
+}
+
+TEST_F(Products, OfFp8AreRefusedOnAGpuThatCannotMultiplyThem) {
+  cuda_host::Machine::instance().compute_capability = 80;
+  MatrixProducts products(CublasLtDouble::api());
+  EXPECT_THAT([&] { products.enqueue(fp8(DataType::f8e4m3, DataType::f8e4m3), context); },
+              ThrowsMessage<MachineError>(AllOf(HasSubstr("8.9 or newer, this one has 8.0"), HasSubstr("bf16_mixed"))));
+  EXPECT_NO_THROW(products.enqueue(fprop(), context));
+  EXPECT_EQ(products.workspace_bytes(), 4 * kMebibyte);
+  ASSERT_EQ(cudaStreamSynchronize(context.stream), cudaSuccess);
+  cuda_host::Machine::instance().compute_capability = 89;
+  MatrixProducts on_ada(CublasLtDouble::api());
+  EXPECT_NO_THROW(on_ada.enqueue(fp8(DataType::f8e4m3, DataType::f8e4m3), context));
 }
 
 TEST_F(Products, PrepareOnceForEachKindAndThenOnlyMultiply) {

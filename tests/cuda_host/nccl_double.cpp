@@ -95,6 +95,11 @@ void note(NcclCall call) {
   state().calls.push_back(std::move(call));
 }
 
+ReduceOp op_of(const NcclCall& call) {
+  if (call.op == ncclMax) return ReduceOp::max;
+  return call.op == ncclAvg ? ReduceOp::average : ReduceOp::sum;
+}
+
 /// Adds up, gathers or copies what the members brought.
 void move_bytes(Meeting& meeting) {
   const NcclCall& call = meeting.parts.begin()->second.call;
@@ -106,7 +111,7 @@ void move_bytes(Meeting& meeting) {
     reduce_in_rank_order(sources,
                          {.dtype = call.type == ncclBfloat16 ? DataType::bf16 : DataType::f32,
                           .accumulator = Accumulator::wire,
-                          .op = call.op == ncclAvg ? ReduceOp::average : ReduceOp::sum},
+                          .op = op_of(call)},
                          static_cast<std::int64_t>(count), out);
   };
   if (is_point_to_point(call)) {

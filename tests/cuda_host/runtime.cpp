@@ -50,8 +50,10 @@ cudaError_t launch_kernel(unsigned blocks, unsigned threads, std::size_t shared_
     machine().launched.push_back(
         {.blocks = blocks, .threads = threads, .shared_bytes = shared_bytes, .thread_code = {}});
   }
-  machine().enqueue(stream,
-                    {.ready = {}, .run = [launch] { run_kernel(*launch, machine().random()); }, .kernel = launch});
+  const auto run = std::make_shared<KernelRun>(launch);
+  machine().enqueue(stream, {.ready = {}, .run = {}, .kernel = launch, .advance = [run] {
+                               return run->advance(machine().random());
+                             }});
   return cudaSuccess;
 }
 
@@ -67,6 +69,7 @@ const char* cudaGetErrorName(cudaError_t code) {
     case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
     case cudaErrorLaunchTimeout: return "cudaErrorLaunchTimeout";
     case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorPeerAccessUnsupported: return "cudaErrorPeerAccessUnsupported";
     case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
     default: return "cudaErrorUnknown";
   }
@@ -112,8 +115,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount: *value = 4; return cudaSuccess;
     case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor: *value = 9; return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor: *value = 0; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor: *value = machine().compute_capability / 10; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor: *value = machine().compute_capability % 10; return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = 227 * 1024; return cudaSuccess;
     case cudaDevAttrMemoryPoolsSupported: *value = 1; return cudaSuccess;
     default: return cudaErrorInvalidValue;
@@ -189,6 +192,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   *memory = machine().take_memory(bytes);
+  {
+    const std::lock_guard lock(machine().mutex());
+    if (*memory != nullptr) machine().make_shareable(*memory);
+  }
   return called("cudaMalloc", *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 cudaError_t cudaFree(void* memory) {
@@ -196,6 +203,26 @@ cudaError_t cudaFree(void* memory) {
   machine().give_memory(memory);
   machine().calls.emplace_back("cudaFree");
   return cudaSuccess;
+}
+// Ranks are threads here, so a block that is mapped has the address that it has; memory of a pool cannot be shown.
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  const std::lock_guard lock(machine().mutex());
+  machine().calls.emplace_back("cudaIpcGetMemHandle");
+  if (!machine().is_shareable(memory)) return cudaErrorInvalidValue;
+  std::memcpy(handle, &memory, sizeof memory);
+  return cudaSuccess;
+}
+cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned) {
+  const std::lock_guard lock(machine().mutex());
+  machine().calls.emplace_back("cudaIpcOpenMemHandle");
+  std::memcpy(memory, &handle, sizeof *memory);
+  if (machine().refuses_peer_access) return last_error = cudaErrorPeerAccessUnsupported;
+  return machine().open_memory(*memory) ? cudaSuccess : cudaErrorInvalidValue;
+}
+cudaError_t cudaIpcCloseMemHandle(void* memory) {
+  const std::lock_guard lock(machine().mutex());
+  machine().calls.emplace_back("cudaIpcCloseMemHandle");
+  return machine().close_memory(memory) ? cudaSuccess : cudaErrorInvalidValue;
 }
 // What a stream frees may be given away again at once, to whoever asks: it is filled with NaN, and found missing.
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {

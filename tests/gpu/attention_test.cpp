@@ -12,6 +12,8 @@ namespace {
 
 struct Shape {
   std::int64_t heads, groups, head_size, length;
+  std::int64_t keys = length;  ///< of a sequence
+  bool causal = true;
 };
 
 class CudnnAttention : public testing::TestWithParam<Shape> {
@@ -47,17 +49,22 @@ constexpr Tolerance kGradients{.relative = 0.01, .of_rms = 0.06};
 TEST_P(CudnnAttention, AgreesWithTheHostInBothPasses) {
   const Shape s = GetParam();
   const std::int64_t tokens = 2 * s.length, wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
-  const auto of = [&](std::int64_t cols) { return memory_.dense(DataType::bf16, tokens, cols); };
-  const View q = memory_.randomize(of(wide)), k = memory_.randomize(of(narrow)), v = memory_.randomize(of(narrow));
-  const View out = of(wide), lse = memory_.dense(DataType::f32, s.heads, tokens), dout = memory_.randomize(of(wide));
-  const View dq = of(wide), dk = of(narrow), dv = of(narrow);
-  expect_like_host(kernels::attention_forward({q, k, v, out, lse, s.length, s.head_size}), {out, lse}, kBf16Input);
-  expect_like_host(kernels::attention_backward({q, k, v, out, lse, dout, dq, dk, dv, s.length, s.head_size}),
-                   {dq, dk, dv}, kGradients);
+  const auto queries = [&] { return memory_.dense(DataType::bf16, tokens, wide); };
+  const auto keys = [&] { return memory_.dense(DataType::bf16, 2 * s.keys, narrow); };
+  const View q = memory_.randomize(queries()), k = memory_.randomize(keys()), v = memory_.randomize(keys());
+  const View out = queries(), lse = memory_.dense(DataType::f32, s.heads, tokens), dout = memory_.randomize(queries());
+  const View dq = queries(), dk = keys(), dv = keys();
+  expect_like_host(kernels::attention_forward({q, k, v, out, lse, s.length, s.head_size, s.keys, s.causal}), {out, lse},
+                   kBf16Input);
+  expect_like_host(
+      kernels::attention_backward({q, k, v, out, lse, dout, dq, dk, dv, s.length, s.head_size, s.keys, s.causal}),
+      {dq, dk, dv}, kGradients);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CudnnAttention,
-                         testing::Values(Shape{4, 4, 64, 256}, Shape{8, 2, 128, 200}, Shape{6, 3, 8, 24}));
+                         testing::Values(Shape{4, 4, 64, 256}, Shape{8, 2, 128, 200}, Shape{6, 3, 8, 24},
+                                         Shape{8, 2, 128, 256, 128, false}, Shape{4, 4, 64, 128, 256, false},
+                                         Shape{8, 2, 128, 128, 384}, Shape{4, 2, 64, 100, 333}));
 
 }  // namespace
 }  // namespace underlap::test

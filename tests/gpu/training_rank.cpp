@@ -32,7 +32,7 @@ void train(const RankOrder& order, cuda::ControlPlane& control) {
   cuda::NcclTransport transport(nccl, control, {.rank = order.rank, .ranks_share_gpu = order.world_size > 1});
   cuda::CudaDevice device(transport, {.rank = order.rank, .products = context_with_libraries().products});
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
-  Trainer trainer(device, config, data_parallel_group(config, order.rank), data);
+  Trainer trainer(device, config, parallel_groups(config, order.rank), data);
   for (std::int32_t step = 0; step < kTrainedSteps; ++step) trainer.step(0);
   std::ofstream file(order.folder / ("losses." + std::to_string(order.rank)));
   for (const double loss : trainer.take_losses()) file << std::setprecision(17) << loss << '\n';
@@ -51,7 +51,7 @@ void capture_training(const std::filesystem::path& folder) {
   cuda::Capture capture(&collector, 0);
   cuda::CudaDevice device(link, {.products = context_with_libraries().products, .tracer = &capture});
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
-  Trainer trainer(device, config, data_parallel_group(config, 0), data);
+  Trainer trainer(device, config, parallel_groups(config, 0), data);
   device.synchronize();
   capture.start();
   for (std::int32_t step = 0; step < kTrainedSteps; ++step) trainer.step(0);

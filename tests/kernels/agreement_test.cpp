@@ -4,6 +4,7 @@
 #include "kernels/activation/activation.hpp"
 #include "kernels/adam/adam.hpp"
 #include "kernels/cast/cast.hpp"
+#include "kernels/copy/copy.hpp"
 #include "kernels/cross_entropy/cross_entropy.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
@@ -78,14 +79,29 @@ TEST_P(Agreement, OfElementwiseIsToTheBit) {
                                      view(DataType::bf16, layout.rows, layout.cols)));
   expect_equal(kernels::scale(random(DataType::f32), 0.3));
   expect_equal(kernels::scale(random(DataType::bf16), 0.3));
-  for (const DataType dtype : {DataType::f32, DataType::bf16, DataType::i32, DataType::u8, DataType::f64})
+  for (const DataType dtype :
+       {DataType::f32, DataType::bf16, DataType::i32, DataType::u8, DataType::f64, DataType::f8e4m3, DataType::f8e5m2})
     expect_equal(kernels::fill(view(dtype, layout.rows, layout.cols), 3));
+}
+
+TEST_P(Agreement, OfCopiesIsToTheBit) {
+  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+    expect_equal(kernels::copy(random(dtype), view(dtype, layout.rows, layout.cols)));
+    const View pieces[] = {random(dtype), row(dtype, 3), random(dtype)};
+    expect_equal(kernels::concatenate(pieces, view(dtype, 1, 2 * layout.rows * layout.cols + 3)));
+  }
 }
 
 TEST_P(Agreement, OfSumSlotsIsToTheBit) {
   for (const DataType from : {DataType::f32, DataType::bf16})
     for (const DataType to : {DataType::f32, DataType::bf16})
       expect_equal(kernels::sum_slots(random(from), view(to, 1, layout.cols), 0.3));
+}
+
+TEST_P(Agreement, OfSumFp8SlotsIsToTheBit) {
+  for (const DataType from : {DataType::f8e4m3, DataType::f8e5m2})
+    for (const DataType to : {DataType::f32, DataType::bf16})
+      expect_equal(kernels::sum_fp8_slots(random(from), row(DataType::f32, layout.rows), view(to, 1, layout.cols)));
 }
 
 TEST_P(Agreement, OfAdamIsToTheBitAndAShardEqualsTheSlice) {
@@ -118,7 +134,11 @@ TEST_P(Agreement, OfAdamIsToTheBitAndAShardEqualsTheSlice) {
 TEST_P(Agreement, OfRandomIsToAUnitInTheLastPlace) {
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
     const Tolerance unit{.relative = dtype == DataType::f32 ? 1.2e-7 : 0.0079};
-    expect_near(kernels::random_normal(view(dtype, layout.rows, layout.cols), 0x123456789ABCULL, 5, 0.02), unit);
+    const View out = view(dtype, layout.rows, layout.cols);
+    expect_near(kernels::random_normal(out, 0x123456789ABCULL, 5, 0.02), unit);
+    for (const std::int64_t cols : {3, 7})  // a row shorter than a group, and one that ends inside it
+      expect_near(kernels::random_normal_block(out, 3, 5, 0.02, {.local_cols = cols, .whole_cols = 12, .first = 15}),
+                  unit);
   }
 }
 
@@ -143,6 +163,14 @@ TEST_P(Agreement, OfCrossEntropyIsToARounding) {
   expect_near(kernels::cross_entropy_forward(logits, targets, lse, loss, 0.1), kFp32);
   expect_near(kernels::cross_entropy_backward(logits, targets, lse, view(DataType::bf16, layout.rows, layout.cols), 3),
               kBf16Twice);
+  const kernels::VocabShard first{.first = 0, .vocab_size = layout.cols + 7};
+  const View max = view(DataType::f32, 1, layout.rows), sums = view(DataType::f32, 2, layout.rows);
+  expect_equal(kernels::cross_entropy_max(logits, max));
+  expect_near(kernels::cross_entropy_sums(logits, targets, max, sums, first), kFp32);
+  expect_near(kernels::cross_entropy_finish(max, sums, lse, loss, 0.1), kFp32);
+  expect_near(
+      kernels::cross_entropy_backward(logits, targets, lse, view(DataType::bf16, layout.rows, layout.cols), 3, first),
+      kBf16Twice);
 }
 
 TEST_P(Agreement, OfEmbeddingIsToTheBit) {
@@ -156,6 +184,19 @@ TEST_P(Agreement, OfEmbeddingIsToTheBit) {
   for (const DataType dtype : {DataType::f32, DataType::bf16})
     expect_equal(kernels::embedding_wgrad(tokens, dout, memory.randomize(view(dtype, kVocabulary, layout.cols)),
                                           row(dtype, layout.cols)));
+  values.clear();
+  for (std::int64_t t = 0; t < layout.rows; ++t) values.push_back(static_cast<double>(t * t * t % 7));
+  const kernels::EmbeddedTokens placed(tokens, memory.set(view(DataType::i32, 1, layout.rows), values));
+  const View places = memory.randomize(view(DataType::bf16, 7, layout.cols));
+  expect_equal(kernels::embedding_forward(placed, word, places, view(DataType::bf16, layout.rows, layout.cols)));
+  for (const DataType dtype : {DataType::f32, DataType::bf16})
+    expect_equal(kernels::embedding_wgrad(placed, dout, memory.randomize(view(dtype, kVocabulary, layout.cols)),
+                                          memory.randomize(view(dtype, 7, layout.cols))));
+  constexpr kernels::VocabShard kMiddle{.first = 4, .vocab_size = kVocabulary};
+  const View part = memory.randomize(view(DataType::bf16, 6, layout.cols));
+  expect_equal(
+      kernels::embedding_forward(tokens, part, position, view(DataType::bf16, layout.rows, layout.cols), kMiddle));
+  expect_equal(kernels::embedding_wgrad(tokens, dout, part, row(DataType::f32, layout.cols), kMiddle));
 }
 
 TEST_P(Agreement, OfSumOfSquaresIsToFp32) {

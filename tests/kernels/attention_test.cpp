@@ -11,9 +11,15 @@ namespace {
 /// A shape, and whether q, k and v are columns of one packed tensor.
 struct Shape {
   std::int64_t sequences, seq_length, heads, groups, head_size;
-  bool packed;
+  bool packed = false;
+  std::int64_t kv_length = 0;  ///< 0: as many as queries
+  bool causal = true;
 
+  std::int64_t keys() const { return kv_length == 0 ? seq_length : kv_length; }
   std::int64_t tokens() const { return sequences * seq_length; }
+  /// The keys that query i sees: from `first` on, how many.
+  std::int64_t first_key(std::int64_t i) const { return i / seq_length * keys(); }
+  std::int64_t seen(std::int64_t i) const { return causal ? i % seq_length + 1 + keys() - seq_length : keys(); }
 };
 
 struct Inputs {
@@ -35,16 +41,16 @@ double score(const Inputs& in, const Shape& s, std::int64_t head, std::int64_t i
 
 void attend(const Inputs& in, const Shape& s, std::int64_t head, std::int64_t i, Outputs& to) {
   const std::int64_t group = head / (s.heads / s.groups);
-  const std::int64_t first = i / s.seq_length * s.seq_length;
+  const std::int64_t first = s.first_key(i), end = first + s.seen(i);
   std::vector<double> weights;
-  for (std::int64_t j = first; j <= i; ++j) weights.push_back(score(in, s, head, i, j));
+  for (std::int64_t j = first; j < end; ++j) weights.push_back(score(in, s, head, i, j));
   const double largest = *std::ranges::max_element(weights);
   double total = 0;
   for (double& weight : weights) total += weight = std::exp(weight - largest);
   to.lse(head, i) = largest + std::log(total);
   for (std::int64_t d = 0; d < s.head_size; ++d) {
     double sum = 0;
-    for (std::int64_t j = first; j <= i; ++j) {
+    for (std::int64_t j = first; j < end; ++j) {
       sum += weights[static_cast<std::size_t>(j - first)] * in.v(j, group * s.head_size + d);
     }
     to.out(i, head * s.head_size + d) = sum / total;
@@ -66,8 +72,9 @@ struct Views {
 Views make(Memory& memory, const Shape& s) {
   const std::int64_t wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
   if (!s.packed) {
-    return {memory.dense(DataType::bf16, s.tokens(), wide), memory.dense(DataType::bf16, s.tokens(), narrow),
-            memory.dense(DataType::bf16, s.tokens(), narrow)};
+    const std::int64_t keys = s.sequences * s.keys();
+    return {memory.dense(DataType::bf16, s.tokens(), wide), memory.dense(DataType::bf16, keys, narrow),
+            memory.dense(DataType::bf16, keys, narrow)};
   }
   const View q = memory.columns(DataType::bf16, s.tokens(), wide, wide + 2 * narrow, 0);
   View k = q, v = q;
@@ -87,7 +94,9 @@ class Attention : public testing::TestWithParam<Shape> {
                                                       .out = out,
                                                       .lse = lse,
                                                       .seq_length = s.seq_length,
-                                                      .head_size = s.head_size}));
+                                                      .head_size = s.head_size,
+                                                      .kv_length = s.kv_length,
+                                                      .causal = s.causal}));
   }
 
   Inputs inputs() { return {memory.get(qkv.q), memory.get(qkv.k), memory.get(qkv.v)}; }
@@ -118,7 +127,9 @@ TEST_P(Attention, BackwardAgreesWithFiniteDifferences) {
                                                      .dk = d.k,
                                                      .dv = d.v,
                                                      .seq_length = s.seq_length,
-                                                     .head_size = s.head_size}));
+                                                     .head_size = s.head_size,
+                                                     .kv_length = s.kv_length,
+                                                     .causal = s.causal}));
   const Matrix weights = memory.get(dout);
   const auto gradient = [&](Matrix Inputs::*which) {
     Inputs in = inputs();
@@ -138,6 +149,14 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
                                          Shape{1, 50, 1, 1, 8, false},  // three blocks of queries, the last of two
                                          Shape{1, 33, 2, 1, 5, false},  // a head that is no whole vector
                                          Shape{1, 26, 2, 1, 20, true}));
+
+INSTANTIATE_TEST_SUITE_P(Tiles, Attention,
+                         testing::Values(Shape{2, 5, 2, 1, 8, false, 5, false},   // a whole square
+                                         Shape{2, 3, 2, 2, 8, false, 19, false},  // more keys, none hidden
+                                         Shape{1, 35, 2, 1, 8, false, 4, false},  // fewer keys than queries
+                                         Shape{2, 18, 2, 1, 5, false, 23, true},  // the diagonal ends in the corner
+                                         Shape{1, 1, 1, 1, 8, false, 37, true},   // one query, which sees all
+                                         Shape{1, 3, 2, 1, 8, false, 35, true}));
 
 struct AttentionLimits : testing::Test {
   Memory memory;
@@ -186,6 +205,57 @@ TEST_F(AttentionLimits, CostCountsTheCausalPairs) {
   EXPECT_EQ(backward.cost().work, Work::attention_backward);
   EXPECT_EQ(backward.cost().extent, cost.extent);
   EXPECT_EQ(backward.cost().bytes_written, 2 * 16 * (32 + 16 + 16));
+  const Operation tile = kernels::attention_backward({.q = memory.dense(DataType::bf16, 8, 32),
+                                                      .k = k,
+                                                      .v = v,
+                                                      .out = memory.dense(DataType::bf16, 8, 32),
+                                                      .lse = memory.dense(DataType::f32, 4, 8),
+                                                      .dout = memory.dense(DataType::bf16, 8, 32),
+                                                      .dq = memory.dense(DataType::bf16, 8, 32),
+                                                      .dk = dk,
+                                                      .dv = dv,
+                                                      .seq_length = 4,
+                                                      .head_size = 8,
+                                                      .kv_length = 8,
+                                                      .causal = false});
+  EXPECT_EQ(tile.cost().flops, 2 * 4 * 32 * 5 * 2.0 * 8) << "32 pairs";
+  EXPECT_EQ(tile.cost().extent, (std::array<std::int64_t, 3>{8, 8, 2 * 4})) << "blocks own keys";
+}
+
+TEST_F(AttentionLimits, CostOfATileCountsItsPairs) {
+  const auto tile = [&](std::int64_t seq_length, std::int64_t kv_length, bool causal) {
+    return kernels::attention_forward({.q = memory.dense(DataType::bf16, 2 * seq_length, 32),
+                                       .k = memory.dense(DataType::bf16, 2 * kv_length, 16),
+                                       .v = memory.dense(DataType::bf16, 2 * kv_length, 16),
+                                       .out = memory.dense(DataType::bf16, 2 * seq_length, 32),
+                                       .lse = memory.dense(DataType::f32, 4, 2 * seq_length),
+                                       .seq_length = seq_length,
+                                       .head_size = 8,
+                                       .kv_length = kv_length,
+                                       .causal = causal})
+        .cost();
+  };
+  constexpr double kPair = 2 * 4 * 4.0 * 8;  // sequences, heads, operations of a pair
+  EXPECT_EQ(tile(8, 8, false).flops, 64 * kPair);
+  EXPECT_EQ(tile(4, 8, false).flops, 32 * kPair);
+  EXPECT_EQ(tile(8, 3, false).flops, 24 * kPair);
+  EXPECT_EQ(tile(4, 8, true).flops, (5 + 6 + 7 + 8) * kPair);
+  EXPECT_EQ(tile(4, 8, true).bytes_read, 2 * (8 * 32 + 2 * 16 * 16));
+  EXPECT_EQ(tile(4, 8, true).extent, (std::array<std::int64_t, 3>{4, 8, 2 * 4}));
+}
+
+TEST_F(AttentionLimits, RefusesAQueryWithoutAKeyAndKeysThatDoNotFit) {
+  kernels::AttentionForward tensors{
+      .q = q, .k = k, .v = v, .out = out, .lse = lse, .seq_length = 8, .head_size = 8, .kv_length = 7};
+  EXPECT_THAT([&] { kernels::attention_forward(tensors); },
+              testing::ThrowsMessage<std::invalid_argument>(
+                  testing::HasSubstr("kv_length is 7, must be at least seq_length where attention is causal")));
+  tensors.causal = false;
+  tensors.kv_length = -1;
+  EXPECT_THROW(kernels::attention_forward(tensors), std::invalid_argument);
+  tensors.kv_length = 9;  // two sequences have 18 of them, k has 16
+  EXPECT_THAT([&] { kernels::attention_forward(tensors); },
+              testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("k is [16, 16]")));
 }
 
 TEST_F(AttentionLimits, NamesTheSizesThatDoNotDivide) {

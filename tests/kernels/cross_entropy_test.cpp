@@ -51,6 +51,90 @@ TEST_F(CrossEntropy, BackwardAgreesWithFiniteDifferences) {
   expect_close(memory.get(dlogits), gradient, kBf16Rounded);
 }
 
+TEST_F(CrossEntropy, MaxIsTheLargestLogitOfEachToken) {
+  const View max = memory.dense(DataType::f32, 1, kTokens);
+  run_operation(memory, kernels::cross_entropy_max(logits, max));
+  const Matrix of = memory.get(logits), largest = memory.get(max);
+  for (std::int64_t t = 0; t < kTokens; ++t) {
+    const auto row = of.values.begin() + t * kVocabulary;
+    EXPECT_EQ(largest(0, t), *std::max_element(row, row + kVocabulary));
+  }
+}
+
+/// A vocabulary that ranks share, and what they reduce between the three operations.
+struct SharedVocabulary : CrossEntropy, testing::WithParamInterface<std::int64_t> {
+  static constexpr std::int64_t kShared = 40;
+  const std::int64_t ranks = GetParam(), cols = kShared / ranks;
+  View whole = memory.randomize(memory.columns(DataType::bf16, kTokens, kShared, 48, 5), 3);
+  View max = memory.dense(DataType::f32, 1, kTokens), sums = memory.dense(DataType::f32, 2, kTokens);
+  View whole_lse = memory.dense(DataType::f32, 1, kTokens);
+  View whole_loss = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{2});
+
+  View part(const View& of, std::int64_t rank) const {
+    View columns = of;
+    columns.offset += rank * cols;
+    columns.cols = cols;
+    return columns;
+  }
+  kernels::VocabShard shard(std::int64_t rank) const { return {.first = rank * cols, .vocab_size = kShared}; }
+
+  /// Runs the three operations as the ranks would.
+  void run_parts() {
+    Matrix largest(1, kTokens), total(2, kTokens);
+    for (double& value : largest.values) value = -1e30;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      run_operation(memory, kernels::cross_entropy_max(part(whole, rank), max));
+      const Matrix own = memory.get(max);
+      for (std::int64_t t = 0; t < kTokens; ++t) largest(0, t) = std::max(largest(0, t), own(0, t));
+    }
+    memory.set(max, largest.values);
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      run_operation(memory, kernels::cross_entropy_sums(part(whole, rank), targets, max, sums, shard(rank)));
+      total = plus(total, memory.get(sums));
+    }
+    memory.set(sums, total.values);
+    run_operation(memory, kernels::cross_entropy_finish(max, sums, lse, loss, kScale));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ranks, SharedVocabulary, testing::Values(1, 2, 4));
+
+TEST_P(SharedVocabulary, GivesTheLossAndGradientOfTheWhole) {
+  run_operation(memory, kernels::cross_entropy_forward(whole, targets, whole_lse, whole_loss, kScale));
+  run_parts();
+  expect_close(memory.get(lse), memory.get(whole_lse), {.relative = 1e-6, .of_rms = 1e-6});
+  EXPECT_NEAR(memory.get(loss)(0, 0), memory.get(whole_loss)(0, 0), 1e-5);
+
+  const View dlogits = memory.dense(DataType::bf16, kTokens, kShared);
+  run_operation(memory, kernels::cross_entropy_backward(whole, targets, whole_lse, dlogits, kScale));
+  const Matrix gradient = memory.get(dlogits);
+  const View parts = memory.columns(DataType::bf16, kTokens, kShared, 43, 1);
+  for (std::int64_t rank = 0; rank < ranks; ++rank)
+    run_operation(memory, kernels::cross_entropy_backward(part(whole, rank), targets, whole_lse, part(parts, rank),
+                                                          kScale, shard(rank)));
+  EXPECT_EQ(memory.get(parts).values, gradient.values);
+}
+
+TEST_P(SharedVocabulary, LargeLogitsDoNotOverflow) {
+  memory.set(whole, std::vector<double>(kTokens * kShared, 2000));
+  run_parts();
+  EXPECT_NEAR(memory.get(loss)(0, 0), 2 + kScale * kTokens * std::log(kShared), 1e-3);
+}
+
+TEST_P(SharedVocabulary, RefusesAShardAndTargetsOutsideTheVocabulary) {
+  const View last = part(whole, ranks - 1);
+  EXPECT_THROW(kernels::cross_entropy_sums(last, targets, max, sums, {kShared - cols + 1, kShared}),
+               std::invalid_argument);
+  EXPECT_THROW(kernels::cross_entropy_backward(last, targets, lse, last, 1, {-1, kShared}), std::invalid_argument);
+  const View dlogits = memory.dense(DataType::bf16, kTokens, cols);
+  for (const double target : {40.0, -1.0, 1e9}) {
+    memory.set(targets, std::vector<double>{0, 0, 0, target, 0, 0, 0});
+    EXPECT_THROW(run_once(memory, kernels::cross_entropy_sums(last, targets, max, sums, shard(ranks - 1))),
+                 std::invalid_argument);
+    EXPECT_THROW(run_once(memory, kernels::cross_entropy_backward(last, targets, lse, dlogits, 1, shard(ranks - 1))),
+                 std::invalid_argument);
+  }
+}
+
 TEST_F(CrossEntropy, LargeLogitsDoNotOverflow) {
   memory.set(logits, std::vector<double>(kTokens * kVocabulary, 2000));
   run_operation(memory, forward());

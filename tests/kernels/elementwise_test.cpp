@@ -47,6 +47,15 @@ TEST(ResidualAdd, AddsInFp32AndRoundsOnce) {
   expect_close(memory.get(out), plus(memory.get(a), memory.get(b)), kBf16Rounded);
 }
 
+TEST(Accumulate, AddsInFp32AndRoundsOnce) {
+  Memory memory;
+  const View x = memory.randomize(memory.columns(DataType::bf16, kRows, kCols, 40, 1));
+  const View sum = memory.randomize(memory.columns(DataType::bf16, kRows, kCols, 39, 2), 100);
+  const Matrix expected = plus(memory.get(x), memory.get(sum));
+  run_operation(memory, kernels::accumulate(x, sum));
+  expect_close(memory.get(sum), expected, kBf16Rounded);
+}
+
 TEST(ResidualAdd, IsLimitedByItsBytes) {
   Memory memory;
   const View x = memory.dense(DataType::bf16, kRows, kCols);
@@ -78,7 +87,8 @@ TEST_P(Fill, WritesTheValueInTheViewsType) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Fill,
-                         testing::Values(DataType::f32, DataType::bf16, DataType::i32, DataType::u8, DataType::f64),
+                         testing::Values(DataType::f32, DataType::bf16, DataType::i32, DataType::u8, DataType::f64,
+                                         DataType::f8e4m3, DataType::f8e5m2),
                          [](const auto& parameter) { return std::string(to_string(parameter.param)); });
 
 }  // namespace

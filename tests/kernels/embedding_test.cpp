@@ -49,6 +49,159 @@ TEST_F(Embedding, WgradAddsEveryTokensGradientInBothTypes) {
   }
 }
 
+// Some tokens share a position, some positions have no token, and the tokens are no whole number of sequences.
+struct EmbeddingParts : Embedding {
+  static constexpr std::int64_t kPart = 9;
+  View part = flat(tokens.tensor, 0, kPart);
+  View positions = memory.set(memory.dense(DataType::i32, 1, kPart), std::vector<double>{4, 5, 6, 0, 4, 5, 6, 4, 1});
+
+  std::int64_t position(std::int64_t t) { return static_cast<std::int64_t>(memory.get(positions)(0, t)); }
+};
+
+TEST_F(EmbeddingParts, ForwardTakesTheGivenPositions) {
+  const View word = memory.randomize(memory.columns(DataType::bf16, kVocabulary, kHidden, 27, 2));
+  const View table = memory.randomize(memory.dense(DataType::bf16, kSequence, kHidden));
+  const View out = memory.columns(DataType::bf16, kPart, kHidden, 26, 1);
+  run_operation(memory, kernels::embedding_forward({part, positions}, word, table, out));
+  const Matrix w = memory.get(word), p = memory.get(table);
+  Matrix expected(kPart, kHidden);
+  for (std::int64_t t = 0; t < kPart; ++t) {
+    for (std::int64_t h = 0; h < kHidden; ++h) expected(t, h) = w(token(t), h) + p(position(t), h);
+  }
+  expect_close(memory.get(out), expected, kBf16Rounded);
+}
+
+// Sums of one row are taken in fp32 in token order and added once: fp32 numbers say so to the bit.
+TEST_F(EmbeddingParts, WgradAddsToTheGivenPositionsInTokenOrder) {
+  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+    const View dout = memory.randomize(memory.columns(DataType::bf16, kPart, kHidden, 25, 1));
+    const View dword = memory.randomize(memory.dense(dtype, kVocabulary, kHidden));
+    const View dposition = memory.randomize(memory.columns(dtype, kSequence, kHidden, 26, 2));
+    const Matrix d = memory.get(dout);
+    Matrix expected = memory.get(dposition);
+    for (std::int64_t s = 0; s < kSequence; ++s) {
+      for (std::int64_t h = 0; h < kHidden; ++h) {
+        float sum = 0;
+        for (std::int64_t t = 0; t < kPart; ++t) sum += position(t) == s ? static_cast<float>(d(t, h)) : 0.0F;
+        const float total = static_cast<float>(expected(s, h)) + sum;
+        expected(s, h) = dtype == DataType::f32 ? total : static_cast<float>(bf16(total));
+      }
+    }
+    run_operation(memory, kernels::embedding_wgrad({part, positions}, dout, dword, dposition));
+    EXPECT_EQ(memory.get(dposition).values, expected.values);
+  }
+}
+
+TEST_F(EmbeddingParts, PositionsOfWholeSequencesChangeNothing) {
+  std::vector<double> in_turn;
+  for (std::int64_t t = 0; t < kTokens; ++t) in_turn.push_back(static_cast<double>(t % kSequence));
+  const kernels::EmbeddedTokens given(tokens, memory.set(memory.dense(DataType::i32, 1, kTokens), in_turn));
+  const View word = memory.randomize(memory.dense(DataType::f32, kVocabulary, kHidden));
+  const View table = memory.randomize(memory.dense(DataType::f32, kSequence, kHidden));
+  const View dout = memory.randomize(memory.dense(DataType::bf16, kTokens, kHidden));
+  Memory other = memory;
+  run_operation(memory, kernels::embedding_wgrad(tokens, dout, word, table));
+  run_operation(other, kernels::embedding_wgrad(given, dout, word, table));
+  EXPECT_EQ(memory.get(word).values, other.get(word).values);
+  EXPECT_EQ(memory.get(table).values, other.get(table).values);
+}
+
+TEST_F(EmbeddingParts, RefusesPositionsOutsideTheSequence) {
+  const View word = memory.dense(DataType::bf16, kVocabulary, kHidden);
+  const View table = memory.dense(DataType::bf16, kSequence, kHidden);
+  const View out = memory.dense(DataType::bf16, kPart, kHidden);
+  for (const double outside : {7.0, -1.0, 1e8}) {
+    memory.set(positions, std::vector<double>{4, 5, 6, 0, outside, 5, 6, 4, 1});
+    EXPECT_THROW(run_once(memory, kernels::embedding_forward({part, positions}, word, table, out)),
+                 std::invalid_argument);
+    EXPECT_THROW(run_once(memory, kernels::embedding_wgrad({part, positions}, out, word, table)),
+                 std::invalid_argument);
+  }
+}
+
+TEST_F(EmbeddingParts, TrafficCountsThePositionsAndTheRowsThatTheyCanTouch) {
+  const View word = memory.dense(DataType::bf16, kVocabulary, kHidden);
+  const View table = memory.dense(DataType::bf16, 100, kHidden);
+  const View out = memory.dense(DataType::bf16, kPart, kHidden);
+  const Cost forward = kernels::embedding_forward({part, positions}, word, table, out).cost();
+  EXPECT_EQ(forward.bytes_read, 2 * 4 * kPart + 2 * 2 * kPart * kHidden);
+  const Cost wgrad = kernels::embedding_wgrad({part, positions}, out, word, table).cost();
+  EXPECT_EQ(wgrad.bytes_written, 2 * 2 * kPart * kHidden);
+  EXPECT_THROW(kernels::embedding_forward({part, flat(positions.tensor, 0, kPart - 1)}, word, table, out),
+               std::invalid_argument);
+}
+
+/// The rows of `whole` that rank `rank` of `ranks` holds, as a table of its own.
+View shard_of(Memory& memory, const View& whole, std::int64_t ranks, std::int64_t rank) {
+  const std::int64_t rows = whole.rows / ranks;
+  const View part = memory.dense(whole.tensor.dtype, rows, whole.cols);
+  for (std::int64_t r = 0; r < rows; ++r)
+    std::memcpy(memory.row(part, r), memory.row(whole, rank * rows + r),
+                static_cast<std::size_t>(whole.cols * size_of(whole.tensor.dtype)));
+  return part;
+}
+
+constexpr std::int64_t kShared = 40;  // entries of a vocabulary that 2 and 4 ranks can share
+
+TEST_F(Embedding, ForwardOfShardsSumsToTheWholesToTheBit) {
+  const View word = memory.randomize(memory.dense(DataType::bf16, kShared, kHidden));
+  const View position = memory.randomize(memory.dense(DataType::bf16, kSequence, kHidden));
+  const View out = memory.dense(DataType::bf16, kTokens, kHidden);
+  run_operation(memory, kernels::embedding_forward(tokens, word, position, out));
+  const Matrix whole = memory.get(out);
+  for (const std::int64_t ranks : {2, 4}) {
+    Matrix sum(kTokens, kHidden);
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      const std::int64_t first = rank * kShared / ranks;
+      const View part = memory.columns(DataType::bf16, kTokens, kHidden, 26, 1);
+      run_operation(memory, kernels::embedding_forward(tokens, shard_of(memory, word, ranks, rank), position, part,
+                                                       {.first = first, .vocab_size = kShared}));
+      const Matrix held = memory.get(part);
+      for (std::int64_t t = 0; t < kTokens; ++t) {
+        const bool is_held = token(t) >= first && token(t) < first + kShared / ranks;
+        for (std::int64_t h = 0; h < kHidden; ++h) EXPECT_EQ(held(t, h), is_held ? whole(t, h) : 0.0);
+      }
+      sum = plus(sum, held);
+    }
+    EXPECT_EQ(sum.values, whole.values) << ranks << " ranks";
+  }
+}
+
+TEST_F(Embedding, WgradOfShardsIsTheWholesToTheBit) {
+  const View dout = memory.randomize(memory.dense(DataType::bf16, kTokens, kHidden));
+  for (const std::int64_t ranks : {2, 4}) {
+    const View dword = memory.randomize(memory.dense(DataType::f32, kShared, kHidden));
+    std::vector<View> parts, positions;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      parts.push_back(shard_of(memory, dword, ranks, rank));
+      positions.push_back(memory.dense(DataType::f32, kSequence, kHidden));
+    }
+    const View dposition = memory.dense(DataType::f32, kSequence, kHidden);
+    run_operation(memory, kernels::embedding_wgrad(tokens, dout, dword, dposition));
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      run_operation(memory, kernels::embedding_wgrad(tokens, dout, parts[at], positions[at],
+                                                     {.first = rank * kShared / ranks, .vocab_size = kShared}));
+      EXPECT_EQ(memory.get(parts[at]).values, memory.get(shard_of(memory, dword, ranks, rank)).values);
+      EXPECT_EQ(memory.get(positions[at]).values, memory.get(dposition).values);
+    }
+  }
+}
+
+TEST_F(Embedding, RefusesAShardOutsideItsVocabularyAndTokensOutsideIt) {
+  const View word = memory.dense(DataType::bf16, 10, kHidden);
+  const View position = memory.dense(DataType::bf16, kSequence, kHidden);
+  const View out = memory.dense(DataType::bf16, kTokens, kHidden);
+  for (const kernels::VocabShard& shard : {kernels::VocabShard{-1, 40}, {31, 40}, {0, 9}, {1, 0}}) {
+    EXPECT_THROW(kernels::embedding_forward(tokens, word, position, out, shard), std::invalid_argument);
+    EXPECT_THROW(kernels::embedding_wgrad(tokens, out, word, position, shard), std::invalid_argument);
+  }
+  memory.set(tokens, std::vector<double>{3, 36, 0, 3, 3, 12, 1, 40, 3, 0, 35, 36, 7, 7});
+  const kernels::VocabShard last{30, 40};
+  EXPECT_THROW(run_once(memory, kernels::embedding_forward(tokens, word, position, out, last)), std::invalid_argument);
+  EXPECT_THROW(run_once(memory, kernels::embedding_wgrad(tokens, out, word, position, last)), std::invalid_argument);
+}
+
 TEST_F(Embedding, RefusesTokensOutsideTheVocabulary) {
   const View word = memory.dense(DataType::bf16, kVocabulary, kHidden);
   const View position = memory.dense(DataType::bf16, kSequence, kHidden);

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/kernels/reference.hpp"
 
 namespace underlap::test {
@@ -117,6 +119,34 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmPaths,
                                                           PathCase{true, false, true, DataType::bf16},
                                                           PathCase{true, true, false, DataType::f32})));
 
+// A technique that cuts a product by rows moves no bit of it, where the machine multiplies bf16.
+TEST(Fp8GemmCall, GivesARowTheSameSumsWhateverRowsAreMultipliedWithIt) {
+  if (kernels::effective_gemm_path() != GemmPath::native_bf16) GTEST_SKIP() << "no bf16 instructions";
+  constexpr std::int64_t kRows = 64, kPart = 8, kInner = 512;
+  Memory memory;
+  // So far apart that fp32 rounds their sums.
+  std::vector<double> far_apart;
+  for (std::int64_t i = 0; i < kRows * kInner; ++i)
+    far_apart.push_back(std::ldexp(1 + 0.25 * (i % 3), i * 7 % 31 - 15));
+  const View a = memory.set(memory.dense(DataType::f8e5m2, kRows, kInner), far_apart);
+  const View b = memory.randomize(memory.dense(DataType::f8e4m3, kRows, kInner));
+  const View whole = memory.dense(DataType::f32, kRows, kRows), parts = memory.dense(DataType::f32, kRows, kRows);
+  const float one = 1;
+  const auto multiply = [&](const View& rows, const View& out) {
+    kernels::run_gemm({.a = bind(memory, rows),
+                       .b = bind(memory, b),
+                       .c = bind(memory, out),
+                       .a_inverse_scale = &one,
+                       .b_inverse_scale = &one,
+                       .transpose_b = true},
+                      GemmPath::native_bf16);
+  };
+  multiply(a, whole);
+  for (std::int64_t row = 0; row < kRows; row += kPart)
+    multiply(matrix(a.tensor, kPart, kInner, row * kInner), matrix(parts.tensor, kPart, kRows, row * kRows));
+  EXPECT_EQ(memory.get(parts).values, memory.get(whole).values);
+}
+
 TEST(Gemm, CostIsTwoFlopsForEachMultiplicationAndOnePassOverEachOperand) {
   Memory memory;
   const View x = memory.dense(DataType::bf16, kM, kK);
@@ -146,6 +176,21 @@ TEST(Gemm, CostNamesTheProductThatIsFormed) {
   EXPECT_EQ(gemm_fprop(x, w, y).cost().extent, (Extent{kM, kN, kK}));
   EXPECT_EQ(gemm_dgrad(y, w, x).cost().extent, (Extent{kM, kK, kN}));
   EXPECT_EQ(gemm_wgrad(y, x, dw).cost().extent, (Extent{kN, kK, kM}));
+}
+
+TEST(Gemm, CostCarriesTheMargin) {
+  Memory memory;
+  const View x = memory.dense(DataType::bf16, kM, kK);
+  const View w = memory.dense(DataType::bf16, kN, kK);
+  const View y = memory.dense(DataType::bf16, kM, kN);
+  for (const int margin : {0, 16})
+    for (const Operation& gemm :
+         {gemm_fprop(x, w, y, margin), gemm_dgrad(y, w, x, margin), gemm_wgrad(y, x, w, margin)})
+      EXPECT_EQ(gemm.cost().sm_margin, margin);
+  EXPECT_EQ(gemm_fprop(x, w, y).cost().sm_margin, 0);
+  EXPECT_THROW(gemm_fprop(x, w, y, -1), std::invalid_argument);
+  EXPECT_THROW(gemm_dgrad(y, w, x, -1), std::invalid_argument);
+  EXPECT_THROW(gemm_wgrad(y, x, w, -1), std::invalid_argument);
 }
 
 TEST(Gemm, NamesTheViewThatDoesNotFit) {

@@ -32,5 +32,18 @@ TEST(IndexNames, EmbeddingNamesTheToken) {
       ThrowsMessage<std::invalid_argument>(HasSubstr("embedding_forward: token 36 at position 1 is outside [0, 36)")));
 }
 
+TEST(IndexNames, EmbeddingNamesThePosition) {
+  Memory memory;
+  const View word = memory.dense(DataType::bf16, 36, 8), table = memory.dense(DataType::bf16, 5, 8);
+  const View tokens = memory.dense(DataType::i32, 1, 3), out = memory.dense(DataType::bf16, 3, 8);
+  const View positions = memory.set(memory.dense(DataType::i32, 1, 3), std::vector<double>{0, 4, 5});
+  EXPECT_THAT(
+      [&] {
+        run_once(memory, kernels::embedding_wgrad({tokens, positions}, out, word, table));
+      },
+      ThrowsMessage<std::invalid_argument>(
+          HasSubstr("embedding_wgrad: sequence position 5 at position 2 is outside [0, 5)")));
+}
+
 }  // namespace
 }  // namespace underlap::test

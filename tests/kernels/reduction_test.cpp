@@ -31,6 +31,26 @@ TEST(SumOfSquares, LosesNoSmallValuesAmongMany) {
   EXPECT_EQ(memory.get(out)(0, 0), static_cast<float>(4096 + (kMany - 1) / 16777216.0));
 }
 
+TEST(SumOfSquaresIn, AddsWhatLiesInTheRangesAlone) {
+  const std::vector<std::pair<std::int64_t, std::int64_t>> ranges{{3, 3},   {3, 5},     {5, 64},
+                                                                  {66, 66}, {130, 131}, {901, 1001}};
+  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+    Memory memory;
+    const View x = memory.randomize(memory.dense(dtype, 1, 1001));
+    std::vector<double> bounds;
+    double expected = 7;
+    const Matrix values = memory.get(x);
+    for (const auto& [begin, end] : ranges) {
+      bounds.insert(bounds.end(), {static_cast<double>(begin), static_cast<double>(end)});
+      for (std::int64_t i = begin; i < end; ++i) expected += values(0, i) * values(0, i);
+    }
+    const View places = memory.set(memory.dense(DataType::f64, std::ssize(ranges), 2), bounds);
+    const View out = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{7});
+    run_operation(memory, kernels::sum_of_squares_in(x, places, out));
+    EXPECT_NEAR(memory.get(out)(0, 0), expected, 1e-4);
+  }
+}
+
 double clip_factor(double sum, double max_norm) {
   Memory memory;
   const View squares = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{sum});
@@ -81,6 +101,35 @@ TEST(SumSlotsOrder, IsTheOrderOfTheSlots) {
   const View out = memory.dense(DataType::f32, 1, 1);
   run_operation(memory, kernels::sum_slots(slots, out, 1));
   EXPECT_EQ(memory.get(out)(0, 0), 0);  // 1e8 + 1 rounds back to 1e8 in fp32
+}
+
+class SumFp8Slots : public testing::TestWithParam<std::tuple<DataType, DataType>> {};
+
+// Into columns of something wider, as a slab is.
+TEST_P(SumFp8Slots, ScalesEachSlotByItsOwnAndRoundsOnce) {
+  const auto [from, to] = GetParam();
+  constexpr std::int64_t kRows = 5, kCols = 40;
+  Memory memory;
+  const View slots = memory.randomize(memory.dense(from, kSlots * kRows, kCols));
+  const View scales = memory.set(memory.dense(DataType::f32, 1, kSlots), std::vector<double>{0.5, 3, 1e-3});
+  const View out = memory.columns(to, kRows, kCols, 3 * kCols, kCols);
+  run_operation(memory, kernels::sum_fp8_slots(slots, scales, out));
+  const Matrix x = memory.get(slots);
+  Matrix expected(kRows, kCols);
+  for (std::int64_t r = 0; r < kRows; ++r)
+    for (std::int64_t c = 0; c < kCols; ++c)
+      expected(r, c) = 0.5 * x(r, c) + 3 * x(kRows + r, c) + 1e-3 * x(2 * kRows + r, c);
+  expect_close(memory.get(out), expected, to == DataType::f32 ? kFp32 : kBf16Rounded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, SumFp8Slots,
+                         testing::Combine(testing::Values(DataType::f8e4m3, DataType::f8e5m2),
+                                          testing::Values(DataType::f32, DataType::bf16)));
+
+TEST(SumFp8SlotsShapes, RefuseSlotsWithoutAScaleEach) {
+  Memory memory;
+  const View slots = memory.dense(DataType::f8e4m3, 4, 8), scales = memory.dense(DataType::f32, 1, 3);
+  EXPECT_THROW(kernels::sum_fp8_slots(slots, scales, memory.dense(DataType::bf16, 2, 8)), std::invalid_argument);
 }
 
 }  // namespace

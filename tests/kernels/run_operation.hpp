@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/bf16.hpp"
+#include "kernels/fp8.hpp"
 #include "kernels/operation.hpp"
 
 namespace underlap::test {
@@ -39,6 +40,8 @@ inline double read_element(const std::byte* from, DataType dtype) {
     case DataType::i32: return as(std::int32_t{});
     case DataType::u8: return as(std::uint8_t{});
     case DataType::f64: return as(double{});
+    case DataType::f8e4m3: return static_cast<float>(as(f8e4m3{}));
+    case DataType::f8e5m2: return static_cast<float>(as(f8e5m2{}));
   }
   return 0;
 }
@@ -51,6 +54,8 @@ inline void write_element(std::byte* to, DataType dtype, double value) {
     case DataType::i32: return put(static_cast<std::int32_t>(value));
     case DataType::u8: return put(static_cast<std::uint8_t>(value));
     case DataType::f64: return put(value);
+    case DataType::f8e4m3: return put(f8e4m3(static_cast<float>(value)));
+    case DataType::f8e5m2: return put(f8e5m2(static_cast<float>(value)));
   }
 }
 

@@ -36,7 +36,7 @@ CommunicationRecord random_record(std::mt19937& random, const Slice& slice, std:
   if (between(random, 0, 1) > 0) record.cpu_ns = between(random, 0, 1000);
   for (std::int64_t n = between(random, 0, 3); n > 0; --n)
     record.transfers.push_back({.collective = static_cast<Collective>(between(random, 0, 6)),
-                                .dtype = static_cast<DataType>(between(random, 0, 4)),
+                                .dtype = static_cast<DataType>(between(random, 0, 6)),
                                 .peer = static_cast<std::int32_t>(between(random, -1, 7)),
                                 .bytes = between(random, 0, std::numeric_limits<std::int64_t>::max()),
                                 .bytes_on_wire = between(random, 0, 1 << 20)});

@@ -25,7 +25,6 @@ std::string size_of_message(const Transfer& t) {
   return fmt::format("{} to {} {} elements", view.elements(), t.output.elements(), to_string(view.tensor.dtype));
 }
 
-std::string_view name_of(ReduceOp op) { return op == ReduceOp::sum ? "sum" : "average"; }
 std::string_view name_of(Accumulator accumulator) { return accumulator == Accumulator::wire ? "wire" : "fp32"; }
 
 // What `a` has where `b` has something else, both as words; nullopt where they fit.
@@ -37,7 +36,7 @@ std::optional<std::pair<std::string, std::string>> difference(const Transfer& a,
   if (a.collective == Collective::broadcast && a.peer != b.peer)
     return words(fmt::format("root {}", a.peer), fmt::format("root {}", b.peer));
   if (!is_reduction(a.collective)) return std::nullopt;
-  if (a.op != b.op) return words(name_of(a.op), name_of(b.op));
+  if (a.op != b.op) return words(to_string(a.op), to_string(b.op));
   if (a.accumulator != b.accumulator)
     return words(fmt::format("a sum held in {}", name_of(a.accumulator)),
                  fmt::format("a sum held in {}", name_of(b.accumulator)));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -135,16 +136,14 @@ std::optional<Finding> compare(std::span<const ProgramIndex> ranks, std::int32_t
   return finding;
 }
 
-// By rank, the channels that transfers of `is_mode` go through.
-template <class IsMode>
-std::vector<std::set<std::uint32_t>> channels_of(std::span<const ProgramIndex> ranks, const Matching& matching,
-                                                 IsMode is_mode) {
+// By rank, the channels that data-parallel transfers go through.
+std::vector<std::set<std::uint32_t>> channels_of(std::span<const ProgramIndex> ranks, const Matching& matching) {
   std::vector<std::set<std::uint32_t>> channels(ranks.size());
   for (const Exchange& exchange : matching.exchanges)
     for (const Party& party : exchange.parties) {
       if (party.command == Party::kNever) continue;
       const auto rank = static_cast<std::size_t>(party.rank);
-      if (is_mode(ranks[rank].command(party.command).tag.mode)) channels[rank].insert(exchange.channel);
+      if (ranks[rank].command(party.command).tag.mode == Mode::dp) channels[rank].insert(exchange.channel);
     }
   return channels;
 }
@@ -153,18 +152,28 @@ bool meet(const std::set<std::uint32_t>& a, const std::set<std::uint32_t>& b) {
   return std::any_of(a.begin(), a.end(), [&](std::uint32_t channel) { return b.contains(channel); });
 }
 
+bool parts_work(Mode mode) { return mode == Mode::tp || mode == Mode::pp || mode == Mode::cp || mode == Mode::ep; }
+
+// Where a rank stands in each group whose members do different work, by number of the communicator.
+std::map<std::uint32_t, std::int32_t> places_of(const Program& program) {
+  std::map<std::uint32_t, std::int32_t> places;
+  for (const ProgramCommand& command : program.commands)
+    if (command.type == Type::communicate && parts_work(command.tag.mode))
+      places[command.communicator] = program.communicators[command.communicator].group.my_index;
+  return places;
+}
+
 }  // namespace
 
 std::vector<Finding> check_symmetry(std::span<const ProgramIndex> ranks, const Matching& matching) {
-  const auto replicas = channels_of(ranks, matching, [](Mode mode) { return mode == Mode::dp; });
-  const auto others = channels_of(ranks, matching, [](Mode mode) {
-    return mode == Mode::tp || mode == Mode::pp || mode == Mode::cp || mode == Mode::ep;
-  });
+  const auto replicas = channels_of(ranks, matching);
+  std::vector<std::map<std::uint32_t, std::int32_t>> places;
+  for (const ProgramIndex& rank : ranks) places.push_back(places_of(rank.program()));
   std::vector<Finding> findings;
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
     // One comparison is enough: the others of the group were held against the same one.
     for (std::size_t other = 0; other < rank; ++other) {
-      if (!meet(replicas[rank], replicas[other]) || meet(others[rank], others[other])) continue;
+      if (!meet(replicas[rank], replicas[other]) || places[rank] != places[other]) continue;
       if (auto finding = compare(ranks, static_cast<std::int32_t>(rank), static_cast<std::int32_t>(other)))
         findings.push_back(std::move(*finding));
       break;

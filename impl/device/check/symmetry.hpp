@@ -12,9 +12,9 @@ namespace underlap::check {
 /// orders, on views of equal shape. Only where a view lies in its tensor may differ. A range that one rank declares too
 /// small is found by this even where no order of commands gives it away.
 ///
-/// A group is data-parallel where a transfer of mode dp goes through its communicator. Two of its members that share a
-/// communicator of another mode as well (a sequence or a model is cut between them) are not compared. What comes before
-/// the first step is not compared either: each rank initialises its own part.
+/// A group is data-parallel where a transfer of mode dp goes through its communicator. Of its members those are
+/// compared that stand at the same place in their groups of all other modes: where a sequence or a model is cut, others
+/// do other work. What comes before the first step is not compared either: each rank initialises its own part.
 std::vector<Finding> check_symmetry(std::span<const ProgramIndex> ranks, const Matching& matching);
 
 }  // namespace underlap::check

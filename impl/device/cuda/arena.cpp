@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr int kNaNByte = 0xFF;
 constexpr std::int64_t kGrain = 256;
+constexpr std::int64_t kDriverPage = 2 << 20;
+constexpr std::int64_t kBlockBytes = 8 * kDriverPage;  // of small tensors; a larger one has a block of its own
 
 std::string in_words(std::int64_t bytes) {
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
@@ -36,8 +39,12 @@ PoolHandle make_pool(int device) {
 
 }  // namespace
 
-Arena::Arena(int device, std::int32_t rank)
-    : rank_(rank), device_(device), pool_(make_pool(device)), stream_(make_stream(0)) {}
+Arena::Arena(int device, std::int32_t rank, bool peers_map_tensors)
+    : rank_(rank),
+      device_(device),
+      peers_map_tensors_(peers_map_tensors),
+      pool_(make_pool(device)),
+      stream_(make_stream(0)) {}
 
 // A pool that goes while a free is on its way gives its memory back later, perhaps after the next pool asked for it.
 Arena::~Arena() {
@@ -47,8 +54,13 @@ Arena::~Arena() {
 
 std::byte* Arena::allocate(std::string_view name, std::int64_t bytes) {
   const std::int64_t rounded = (std::max<std::int64_t>(bytes, 1) + kGrain - 1) / kGrain * kGrain;
-  std::byte* const memory = allocate_on(stream_.get(), name, rounded);
-  tensors_.emplace_back(memory, FreeOnStream{stream_.get()});
+  std::byte* memory = nullptr;
+  if (peers_map_tensors_) {
+    memory = allocate_in_block(name, rounded);
+  } else {
+    memory = allocate_on(stream_.get(), name, rounded);
+    tensors_.emplace_back(memory, FreeOnStream{stream_.get()});
+  }
   check(cudaMemsetAsync(memory, kNaNByte, static_cast<std::size_t>(rounded), stream_.get()));
   taken_ += rounded;
   return memory;
@@ -58,6 +70,25 @@ void Arena::reserve(std::int64_t bytes) { take(bytes, stream_.get()); }
 
 StreamOrderedBytes Arena::take(std::int64_t bytes, CUstream_st* stream) {
   return {allocate_on(stream, "workspace", bytes), FreeOnStream{stream}};
+}
+
+std::byte* Arena::allocate_in_block(std::string_view name, std::int64_t bytes) {
+  std::size_t i = 0;
+  while (i < blocks_.size() && used_[i] + bytes > blocks_[i].bytes) ++i;
+  if (i == blocks_.size()) {
+    const std::int64_t whole = std::max((bytes + kDriverPage - 1) / kDriverPage * kDriverPage, kBlockBytes);
+    void* memory = nullptr;
+    const cudaError_t result = cudaMalloc(&memory, static_cast<std::size_t>(whole));
+    if (result == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      refuse(name, whole);
+    }
+    check(result);
+    block_memory_.emplace_back(static_cast<std::byte*>(memory));
+    blocks_.push_back({static_cast<std::byte*>(memory), whole});
+    used_.push_back(0);
+  }
+  return blocks_[i].base + std::exchange(used_[i], used_[i] + bytes);
 }
 
 std::byte* Arena::allocate_on(CUstream_st* stream, std::string_view name, std::int64_t bytes) {

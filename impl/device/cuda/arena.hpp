@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "impl/device/cuda/handles.hpp"
+#include "impl/device/cuda/transport.hpp"
 #include "kernels/cuda/launch_context.hpp"
 
 namespace underlap::cuda {
@@ -16,10 +18,13 @@ namespace underlap::cuda {
 ///
 /// The pool never gives memory back to the driver, and never lets an allocation on one stream wait for a free on
 /// another (which would be an order between streams that no program asked for).
+///
+/// Where peers are to map the tensors, they lie in blocks that are taken from the driver one by one: memory of a pool
+/// has no IPC handle, and a handle of less than a page of the driver's would show its neighbours as well.
 class Arena {
  public:
   /// `rank` is for messages. Throws MachineError.
-  Arena(int device, std::int32_t rank);
+  Arena(int device, std::int32_t rank, bool peers_map_tensors = false);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -35,19 +40,27 @@ class Arena {
   /// Memory in the order of `stream`, of any contents. Throws MachineError.
   StreamOrderedBytes take(std::int64_t bytes, CUstream_st* stream);
 
+  /// The memory of all tensors; nothing unless peers are to map it.
+  std::span<const MemoryBlock> blocks() const { return blocks_; }
+
   /// The stream that fills new tensors, and that carries the device's own small copies.
   CUstream_st* stream() const { return stream_.get(); }
 
  private:
   [[noreturn]] void refuse(std::string_view name, std::int64_t bytes) const;
   std::byte* allocate_on(CUstream_st* stream, std::string_view name, std::int64_t bytes);
+  std::byte* allocate_in_block(std::string_view name, std::int64_t bytes);
 
   std::int32_t rank_;
   int device_;
+  bool peers_map_tensors_;
   std::int64_t taken_ = 0;  // by tensors
   PoolHandle pool_;
   StreamHandle stream_;
   std::vector<StreamOrderedBytes> tensors_;  // after stream_, in whose order they are freed
+  std::vector<DeviceBytes> block_memory_;
+  std::vector<MemoryBlock> blocks_;
+  std::vector<std::int64_t> used_;  // bytes of each block
 };
 
 /// A stream's scratch memory: it grows to the largest that an operation asked for and stays.

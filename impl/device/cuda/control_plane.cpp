@@ -9,6 +9,20 @@
 
 namespace underlap::cuda {
 
+// A broadcast of each member's: in a group whose order is turned until that one comes first.
+std::vector<std::vector<std::byte>> all_gather(ControlPlane& control, std::string_view what, const Group& group,
+                                               std::span<const std::byte> bytes) {
+  std::vector<std::vector<std::byte>> all;
+  for (std::int32_t i = 0; i < group.size(); ++i) {
+    Group turned = group;
+    std::rotate(turned.members.begin(), turned.members.begin() + i, turned.members.end());
+    turned.my_index = (group.my_index - i + group.size()) % group.size();
+    std::vector<std::byte>& said = all.emplace_back(bytes.begin(), bytes.end());
+    control.broadcast(what, turned, said);
+  }
+  return all;
+}
+
 void ThreadControlPlane::broadcast(std::string_view what, const Group& group, std::span<std::byte> bytes) {
   const std::int32_t rank = group.members[static_cast<std::size_t>(group.my_index)];
   std::unique_lock lock(mutex_);

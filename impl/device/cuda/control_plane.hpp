@@ -35,6 +35,11 @@ class ControlPlane {
   virtual std::optional<std::string> failure() = 0;
 };
 
+/// What each member of the group says, in the order of its members; `bytes` is this one's, and all say equally many.
+/// As ControlPlane::broadcast() otherwise.
+std::vector<std::vector<std::byte>> all_gather(ControlPlane& control, std::string_view what, const Group& group,
+                                               std::span<const std::byte> bytes);
+
 /// The ranks are threads of one process.
 class ThreadControlPlane final : public ControlPlane {
  public:

@@ -48,7 +48,7 @@ CudaDevice::CudaDevice(Transport& transport, const CudaOptions& options)
   check(cudaSetDevice(options.device));
   check(cudaDeviceGetAttribute(&num_sms_, cudaDevAttrMultiProcessorCount, options.device));
   check(cudaDeviceGetStreamPriorityRange(&least_priority_, &greatest_priority_));
-  arena_ = std::make_unique<Arena>(options.device, options.rank);
+  arena_ = std::make_unique<Arena>(options.device, options.rank, options.peers_map_tensors);
   faults_ = reinterpret_cast<std::uint32_t*>(arena_->allocate("fault word", sizeof(std::uint32_t)));
   check(cudaMemsetAsync(faults_, 0, sizeof(std::uint32_t), arena_->stream()));
   staging_ = std::make_unique<StagingRing>(options.staging_slots, options.staging_slot_bytes);
@@ -119,6 +119,7 @@ void CudaDevice::touch_streams() {
 }
 
 void CudaDevice::connect() {
+  transport_.show_memory(arena_->blocks());
   for (std::uint32_t i = 0; i < communicators_.size(); ++i) {
     CommunicatorState& communicator = *communicators_[i];
     communicator.channel = transport_.connect(i, communicator.purpose, communicator.group, communicator.hints);
@@ -174,10 +175,13 @@ void CudaDevice::guard(Call call) {
   }
 }
 
-LaunchContext CudaDevice::context(StreamState& stream) {
+LaunchContext CudaDevice::context(StreamState& stream, int sm_margin) {
+  if (sm_margin >= num_sms_)
+    throw std::invalid_argument(fmt::format("an SM margin of {}, must be from 0 to {}: this GPU has {} SMs", sm_margin,
+                                            num_sms_ - 1, num_sms_));
   return {.stream = stream.handle.get(),
           .num_sms = num_sms_,
-          .sm_budget = options_.sm_budget,
+          .sm_budget = sm_margin > 0 ? num_sms_ - sm_margin : 0,
           .norm_sm_margin = options_.norm_sm_margin,
           .workspace = &stream.workspace,
           .faults = faults_,
@@ -191,7 +195,7 @@ void CudaDevice::launch(Stream stream, const Tag& tag, const Operation& operatio
   std::array<BoundView, Operation::kMaxUses> views;
   for (std::size_t i = 0; i < uses.size(); ++i) views[i] = tensors_.bind(uses[i].view);
   const std::span<const BoundView> bound(views.data(), uses.size());
-  LaunchContext at = context(state(stream));
+  LaunchContext at = context(state(stream), operation.cost().sm_margin);
   enqueue({.stream = stream, .tag = tag, .name = operation.name()},
           [&] { options_.run_form(operation, Arguments(bound, operation.parameters()), at); });
 }
@@ -300,6 +304,7 @@ void CudaDevice::check_faults() {
   std::string what = fmt::format("fault word {:#x}", faults);
   if ((faults & kTokenOutsideVocabulary) != 0) what += ": a token lies outside the vocabulary";
   if ((faults & kTargetOutsideVocabulary) != 0) what += ": a target lies outside the vocabulary";
+  if ((faults & kPositionOutsideSequence) != 0) what += ": a position lies outside the sequence";
   throw MachineError(what);
 }
 

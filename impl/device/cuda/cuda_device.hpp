@@ -27,11 +27,11 @@ void run_cuda_form(const Operation& operation, const Arguments& views, LaunchCon
 struct CudaOptions {
   std::int32_t rank = 0;
   int device = 0;                             ///< CUDA's number of the GPU
-  int sm_budget = 0;                          ///< SMs that a matrix product may use; 0: all
   int norm_sm_margin = 0;                     ///< SMs that norms leave free
   std::int64_t workspace_reserve = 64 << 20;  ///< bytes of the pool kept ready for workspaces
   std::size_t staging_slots = 32;             ///< of uploads on their way, and
   std::size_t staging_slot_bytes = 256 << 10;
+  bool peers_map_tensors = false;      ///< for transports that copy between ranks' tensors: CopyEngineTransport
   std::uint64_t first_operation = 1;   ///< where operation ids go on: next_operation() of the rank's last device
   MatrixProducts* products = nullptr;  ///< these outlive the device
   Attention* attention = nullptr;
@@ -86,7 +86,7 @@ class CudaDevice final : public Device {
   void enqueue(const Note& note, Enqueue enqueue);
   template <class Call>
   void guard(Call call);
-  LaunchContext context(StreamState& stream);
+  LaunchContext context(StreamState& stream, int sm_margin);
   StreamState& state(Stream stream) const;
   CommunicationRecord record_of(const Communicator& communicator, std::span<const Transfer> transfers) const;
   void touch_streams();

@@ -61,6 +61,7 @@ LinkWork work_of(const DeviceTransfer& with_memory, const Group& group) {
           .ranks = group.size(),
           .index = group.my_index,
           .scale = is_mean ? 1.0F / static_cast<float>(group.size()) : 1.0F,
+          .takes_largest = reduces(t.collective) && t.op == ReduceOp::max,
           .input = with_memory.input,
           .output = with_memory.output,
           .input_bytes = t.input.bytes(),

@@ -8,6 +8,7 @@
 // Before each step thread 0 claims the time of its bytes on the link, and sleeps until it is due. NCCL's waiting
 // threads spin on a flag instead; both leave the block's multiprocessor to whoever else is on it.
 #include <bit>
+#include <type_traits>
 
 #include "impl/device/cuda/link_kernel.hpp"
 #include "kernels/bf16.hpp"
@@ -58,7 +59,7 @@ __device__ Picoseconds claim_both(LinkState& link, double ps_per_byte, std::int6
   return out_end > in_end ? out_end : in_end;
 }
 
-/// Where bytes come from and go to; what is null takes no part. With `addend` the sum goes on.
+/// Where bytes come from and go to; what is null takes no part. With `addend` what both reduce to goes on.
 struct Copy {
   const std::byte* source = nullptr;
   const std::byte* addend = nullptr;
@@ -66,33 +67,34 @@ struct Copy {
   std::byte* also_to = nullptr;
 };
 
+/// What a reduction makes of two values.
+struct Reduction {
+  float scale = 1;  ///< of their sum
+  bool takes_largest = false;
+};
+
 template <class T>
-__device__ T sum_of(T a, T b, float scale) {
-  return static_cast<T>((static_cast<float>(a) + static_cast<float>(b)) * scale);
-}
-template <>
-__device__ inline std::int32_t sum_of(std::int32_t a, std::int32_t b, float) {
-  return a + b;
-}
-template <>
-__device__ inline std::uint8_t sum_of(std::uint8_t a, std::uint8_t b, float) {
-  return static_cast<std::uint8_t>(a + b);
-}
-template <>
-__device__ inline double sum_of(double a, double b, float scale) {
-  return (a + b) * static_cast<double>(scale);
+__device__ T reduced(T a, T b, Reduction how) {
+  if constexpr (std::is_integral_v<T>) {
+    return how.takes_largest ? (a < b ? b : a) : static_cast<T>(a + b);
+  } else {
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const auto left = static_cast<Wide>(a), right = static_cast<Wide>(b);
+    return static_cast<T>(how.takes_largest ? (left < right ? right : left)
+                                            : (left + right) * static_cast<Wide>(how.scale));
+  }
 }
 
 template <class T>
-__device__ uint4 sum_of_groups(const uint4& a, const uint4& b, float scale) {
+__device__ uint4 reduced_groups(const uint4& a, const uint4& b, Reduction how) {
   constexpr int kElements = 16 / static_cast<int>(sizeof(T));
   using Wide = Group<T, kElements>;
   const auto left = std::bit_cast<Wide>(a);
   const auto right = std::bit_cast<Wide>(b);
-  Wide sum;
+  Wide result;
 #pragma unroll
-  for (int i = 0; i < kElements; ++i) sum.element[i] = sum_of(left.element[i], right.element[i], scale);
-  return std::bit_cast<uint4>(sum);
+  for (int i = 0; i < kElements; ++i) result.element[i] = reduced(left.element[i], right.element[i], how);
+  return std::bit_cast<uint4>(result);
 }
 
 /// `count` groups of 16 bytes by the whole block; all addresses are multiples of 16.
@@ -120,7 +122,7 @@ __device__ __attribute__((noinline)) void copy_groups(const uint4* source, uint4
 
 template <class T>
 __device__ __attribute__((noinline)) void add_groups(const uint4* source, const uint4* addend, uint4* to,
-                                                     uint4* also_to, std::int64_t count, float scale) {
+                                                     uint4* also_to, std::int64_t count, Reduction how) {
   const std::int64_t threads = blockDim.x;
   std::int64_t at = threadIdx.x;
   for (; at + (kUnroll - 1) * threads < count; at += threads * kUnroll) {
@@ -133,13 +135,13 @@ __device__ __attribute__((noinline)) void add_groups(const uint4* source, const 
     }
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      value[u] = sum_of_groups<T>(value[u], other[u], scale);
+      value[u] = reduced_groups<T>(value[u], other[u], how);
       if (to != nullptr) to[at + u * threads] = value[u];
       if (also_to != nullptr) also_to[at + u * threads] = value[u];
     }
   }
   for (; at < count; at += threads) {
-    const uint4 value = sum_of_groups<T>(source[at], addend[at], scale);
+    const uint4 value = reduced_groups<T>(source[at], addend[at], how);
     if (to != nullptr) to[at] = value;
     if (also_to != nullptr) also_to[at] = value;
   }
@@ -147,17 +149,17 @@ __device__ __attribute__((noinline)) void add_groups(const uint4* source, const 
 
 /// Elements [first, count), one by one.
 template <class T, bool adds>
-__device__ void copy_elements(const Copy& copy, std::int64_t first, std::int64_t count, float scale) {
+__device__ void copy_elements(const Copy& copy, std::int64_t first, std::int64_t count, Reduction how) {
   for (std::int64_t i = first + threadIdx.x; i < count; i += blockDim.x) {
     T value = reinterpret_cast<const T*>(copy.source)[i];
-    if constexpr (adds) value = sum_of(value, reinterpret_cast<const T*>(copy.addend)[i], scale);
+    if constexpr (adds) value = reduced(value, reinterpret_cast<const T*>(copy.addend)[i], how);
     if (copy.to != nullptr) reinterpret_cast<T*>(copy.to)[i] = value;
     if (copy.also_to != nullptr) reinterpret_cast<T*>(copy.also_to)[i] = value;
   }
 }
 
 template <class T, bool adds>
-__device__ void copy_as(const Copy& copy, std::int64_t bytes, float scale) {
+__device__ void copy_as(const Copy& copy, std::int64_t bytes, Reduction how) {
   const auto address = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); };
   const bool aligned =
       (address(copy.source) | address(copy.addend) | address(copy.to) | address(copy.also_to)) % 16 == 0;
@@ -166,20 +168,22 @@ __device__ void copy_as(const Copy& copy, std::int64_t bytes, float scale) {
   auto* const to = reinterpret_cast<uint4*>(copy.to);
   auto* const also_to = reinterpret_cast<uint4*>(copy.also_to);
   if constexpr (adds)
-    add_groups<T>(wide(copy.source), wide(copy.addend), to, also_to, groups, scale);
+    add_groups<T>(wide(copy.source), wide(copy.addend), to, also_to, groups, how);
   else
     copy_groups(wide(copy.source), to, also_to, groups);
   const auto size = static_cast<std::int64_t>(sizeof(T));
-  copy_elements<T, adds>(copy, groups * 16 / size, bytes / size, scale);
+  copy_elements<T, adds>(copy, groups * 16 / size, bytes / size, how);
 }
 
-__device__ __attribute__((noinline)) void add(const Copy& copy, DataType dtype, std::int64_t bytes, float scale) {
+__device__ __attribute__((noinline)) void add(const Copy& copy, DataType dtype, std::int64_t bytes, Reduction how) {
   switch (dtype) {
-    case DataType::f32: return copy_as<float, true>(copy, bytes, scale);
-    case DataType::bf16: return copy_as<bf16, true>(copy, bytes, scale);
-    case DataType::i32: return copy_as<std::int32_t, true>(copy, bytes, scale);
-    case DataType::u8: return copy_as<std::uint8_t, true>(copy, bytes, scale);
-    case DataType::f64: return copy_as<double, true>(copy, bytes, scale);
+    case DataType::f32: return copy_as<float, true>(copy, bytes, how);
+    case DataType::bf16: return copy_as<bf16, true>(copy, bytes, how);
+    case DataType::i32: return copy_as<std::int32_t, true>(copy, bytes, how);
+    case DataType::u8: return copy_as<std::uint8_t, true>(copy, bytes, how);
+    case DataType::f64: return copy_as<double, true>(copy, bytes, how);
+    case DataType::f8e4m3:
+    case DataType::f8e5m2: return;  // check_transfer refuses their sums
   }
 }
 
@@ -257,11 +261,11 @@ class LinkBlock {
   __device__ std::byte* wire() const { return staging_ + launch_.staging_bytes + launch_.piece_bytes; }
 
   __device__ __attribute__((noinline)) void move(const Copy& copy, std::int64_t bytes) {
-    if (bytes > 0) copy_as<std::uint8_t, false>(copy, bytes, 1);
+    if (bytes > 0) copy_as<std::uint8_t, false>(copy, bytes, {});
     account(copy, bytes);
   }
-  __device__ void move_sum(const Copy& copy, DataType dtype, std::int64_t bytes, float scale) {
-    if (bytes > 0) add(copy, dtype, bytes, scale);
+  __device__ void move_reduced(const Copy& copy, DataType dtype, std::int64_t bytes, Reduction how) {
+    if (bytes > 0) add(copy, dtype, bytes, how);
     account(copy, bytes);
   }
   __device__ void account(const Copy& copy, std::int64_t bytes) {
@@ -293,7 +297,7 @@ class LinkBlock {
       step < steps ? carry(length, length) : __syncthreads();
       if (!gathers && step > 0 && step < n) {
         copy.addend = work.input + at;
-        move_sum(copy, work.dtype, bytes, step == n - 1 ? work.scale : 1.0F);
+        move_reduced(copy, work.dtype, bytes, {step == n - 1 ? work.scale : 1.0F, work.takes_largest});
       } else {
         move(copy, bytes);
       }

@@ -36,6 +36,12 @@ cudaError_t query(CUevent_st* event) noexcept { return forgotten_if_not_ready(cu
 
 cudaError_t query(CUstream_st* stream) noexcept { return forgotten_if_not_ready(cudaStreamQuery(stream)); }
 
+DeviceBytes make_device_bytes(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, bytes));
+  return DeviceBytes(static_cast<std::byte*>(memory));
+}
+
 PinnedBytes make_pinned(std::size_t bytes) {
   void* memory = nullptr;
   check(cudaMallocHost(&memory, bytes));

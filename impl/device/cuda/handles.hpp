@@ -25,6 +25,7 @@ using Handle = std::unique_ptr<T, Destroyer<Destroy>>;
 using StreamHandle = Handle<CUstream_st, cudaStreamDestroy>;
 using EventHandle = Handle<CUevent_st, cudaEventDestroy>;
 using PoolHandle = Handle<CUmemPoolHandle_st, cudaMemPoolDestroy>;
+using DeviceBytes = Handle<std::byte, cudaFree>;
 using PinnedBytes = Handle<std::byte, cudaFreeHost>;
 
 /// Gives memory back to its pool, in the order of one stream.
@@ -47,6 +48,9 @@ EventHandle make_timing_event();
 /// the next launch would be taken for refused.
 cudaError_t query(CUevent_st* event) noexcept;
 cudaError_t query(CUstream_st* stream) noexcept;
+
+/// `bytes` bytes of device memory, which an IPC handle can show. Throws MachineError.
+DeviceBytes make_device_bytes(std::size_t bytes);
 
 /// `bytes` bytes of host memory that copy engines read without help. Throws MachineError.
 PinnedBytes make_pinned(std::size_t bytes);

@@ -56,16 +56,17 @@ struct LinkRecord {
 ///   broadcast       root: reads M, writes M unless in place; others: read M, write M staging, M output, and forward
 ///   send, receive   reads the sent; writes the received to staging, reads it, writes it to the output
 ///
-/// What arrives: all_gather: the own shard everywhere. Reductions: the sum (or the mean) of the shards of the own
-/// input, in the wire's type; all_to_all: the own shards, in another order. Receives and broadcasts: a fixed pattern of
-/// small numbers that are finite in every type. All of it is written, none of it means anything.
+/// What arrives: all_gather: the own shard everywhere. Reductions: the sum (or the mean, or the largest) of the
+/// shards of the own input, in the wire's type; all_to_all: the own shards, in another order. Receives and broadcasts:
+/// a fixed pattern of small numbers that are finite in every type. All of it is written, none of it means anything.
 struct LinkWork {
   Collective collective = Collective::all_gather;  ///< send stands for sends and receives, which move as pairs
   DataType dtype = DataType::bf16;
   bool is_root = false;  ///< of a broadcast
   std::int32_t ranks = 1;
   std::int32_t index = 0;
-  float scale = 1;  ///< of a reduction's result
+  float scale = 1;             ///< of a sum
+  bool takes_largest = false;  ///< a reduction to the largest instead of the sum
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::int64_t input_bytes = 0;

@@ -16,8 +16,6 @@
 namespace underlap::cuda {
 namespace {
 
-using DeviceBytes = Handle<std::byte, cudaFree>;
-
 /// Up to this size all pairs of a group are connected at begin(); for more, that alone would take its time and memory.
 constexpr std::int32_t kAllPairs = 32;
 /// How long an abort waits for a call of the rank's thread on the same communicator to return.
@@ -36,12 +34,6 @@ std::unique_lock<std::mutex> lock_within(std::mutex& mutex, std::chrono::nanosec
     (void)lock.try_lock();
   }
   return lock;
-}
-
-DeviceBytes device_bytes(std::size_t bytes) {
-  void* memory = nullptr;
-  check(cudaMalloc(&memory, bytes));
-  return DeviceBytes(static_cast<std::byte*>(memory));
 }
 
 // One tiny transfer of each kind that the group may carry later.
@@ -149,7 +141,7 @@ void NcclTransport::create(Communicator& communicator) {
 // kernels.
 void NcclTransport::warm(Communicator& communicator) {
   const auto elements = static_cast<std::size_t>(2 * communicator.group.size());
-  const DeviceBytes memory = device_bytes(elements * sizeof(float));
+  const DeviceBytes memory = make_device_bytes(elements * sizeof(float));
   const StreamHandle stream = make_stream(0);
   check(cudaMemsetAsync(memory.get(), 0, elements * sizeof(float), stream.get()));
   std::uint64_t sequence = 0;

@@ -22,6 +22,12 @@ struct DeviceTransfer {
   std::byte* output = nullptr;
 };
 
+/// Memory of a device, taken from the driver in one piece.
+struct MemoryBlock {
+  std::byte* base = nullptr;
+  std::int64_t bytes = 0;
+};
+
 /// What carries the transfers of one communicator.
 class Channel {
  public:
@@ -36,6 +42,10 @@ class Channel {
 class Transport {
  public:
   virtual ~Transport() = default;
+
+  /// The memory in which all tensors lie of the device whose communicators are connected next. Empty: it has none that
+  /// other processes could map.
+  virtual void show_memory(std::span<const MemoryBlock> /*blocks*/) {}
 
   /// Connects this member of `group`. All members call it for the same communicators in the same order, with no kernel
   /// in flight. Throws MachineError naming the communicator and who is missing.

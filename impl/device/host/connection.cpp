@@ -108,10 +108,9 @@ void Connection::Exchange::wait() {
 }
 
 void Connection::Exchange::wait(const Message& message, std::chrono::steady_clock::time_point deadline) {
-  // Zero would mean the transport's own timeout.
-  const auto left =
-      std::max(std::chrono::milliseconds(1),
-               std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()));
+  // Rounded up: a transport that gives up has then given up at the deadline. Zero would mean its own timeout.
+  const auto left = std::max(std::chrono::milliseconds(1),
+                             std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()));
   bool completed = false;
   try {
     completed = message.is_send ? message.buffer->waitSend(left) : message.buffer->waitRecv(left);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string_view>
 
 #include "impl/device/sim/transfer_model.hpp"
 
@@ -12,7 +13,7 @@ namespace underlap::sim {
 namespace {
 
 constexpr std::int64_t kSmallestTileSide = 32;
-constexpr std::int64_t kAttentionBlockRows = 128;  // query rows of one block in FlashAttention's kernels
+constexpr std::int64_t kAttentionBlockRows = 128;  // of one block in FlashAttention's kernels
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -26,9 +27,18 @@ double overhead_ns(const Hardware& hardware) { return hardware.gpu.kernel_overhe
 
 int sms_of(const Hardware& hardware) { return static_cast<int>(hardware.gpu.sms.value); }
 
-// An operation may want fewer SMs than the device has.
+// SMs that are left beside a margin, which `what` names.
+int sms_beside(const Hardware& hardware, std::string_view what, int margin) {
+  const int all = sms_of(hardware);
+  if (margin >= 0 && margin < all) return all - margin;
+  throw std::invalid_argument(
+      fmt::format("{} is {}, must be from 0 to {}: {} has {} SMs", what, margin, all - 1, hardware.name, all));
+}
+
+// An operation may want fewer SMs than the device has, or leave some of them free.
 int sms_for(const Hardware& hardware, const Cost& cost) {
-  return cost.sms > 0 ? std::min(cost.sms, sms_of(hardware)) : sms_of(hardware);
+  const int sms = sms_beside(hardware, "sm_margin", cost.sm_margin);
+  return cost.sms > 0 ? std::min(cost.sms, sms) : sms;
 }
 
 // Bytes at the device's bandwidth, which a few SMs saturate; with fewer than those, proportionally slower.
@@ -45,10 +55,7 @@ KernelTime memory_bound(const Hardware& hardware, const Cost& cost) {
 }
 
 KernelTime persistent_norm(const Hardware& hardware, const Cost& cost, int margin) {
-  const int sms = sms_of(hardware) - margin;
-  if (margin < 0 || sms < 1)
-    throw std::invalid_argument(fmt::format("layernorm_sm_margin is {}, must be from 0 to {}: {} has {} SMs", margin,
-                                            sms_of(hardware) - 1, hardware.name, sms_of(hardware)));
+  const int sms = sms_beside(hardware, "layernorm_sm_margin", margin);
   Cost limited = cost;
   limited.sms = sms;
   KernelTime time = memory_bound(hardware, limited);
@@ -82,10 +89,10 @@ GemmPeak peak_of(const Hardware& hardware, Precision precision) {
   return {hardware.gpu.fp8_tflops->value * 1000, hardware.kernels.gemm_fp8->curve};
 }
 
-KernelTime gemm(const Hardware& hardware, const Cost& cost, Precision precision) {
+KernelTime gemm(const Hardware& hardware, const Cost& cost) {
   const auto [m, n, k] = cost.extent;
   const int sms = sms_for(hardware, cost);
-  const GemmPeak peak = peak_of(hardware, precision);
+  const GemmPeak peak = peak_of(hardware, cost.precision);
   const Tiles tiles = tiles_of(hardware, m, n, sms);
   const double sm_flops_per_ns = peak.flops_per_ns / sms_of(hardware) * peak.efficiency(static_cast<double>(k));
   const double tile_ns = 2.0 * static_cast<double>(tiles.rows) * static_cast<double>(tiles.cols) *
@@ -108,15 +115,25 @@ double attention_efficiency(const std::vector<AttentionCurve>& curves, double se
   return Curve(std::move(at_sequence))(head_size);
 }
 
+// The length of the causal sequence whose rows meet as many of the other side, on average, as those of `cost`: the loop
+// of a block is as long then. A tile without a diagonal is as efficient as a causal sequence of twice its length, and
+// by FlashAttention's published figures (Dao 2023, Shah et al. 2024) a little more.
+double causal_length(const Cost& cost) {
+  const auto [rows, head_size, sequences_times_heads] = cost.extent;
+  const double products = cost.work == Work::attention_forward ? 2 : 5;
+  const double pairs = cost.flops / (2 * products * static_cast<double>(head_size));
+  return 2 * pairs / (static_cast<double>(rows) * static_cast<double>(sequences_times_heads)) - 1;
+}
+
 KernelTime attention(const Hardware& hardware, const Cost& cost) {
-  const auto [sequence, head_size, sequences_times_heads] = cost.extent;
+  const auto [rows, head_size, sequences_times_heads] = cost.extent;
   const auto& curves =
       cost.work == Work::attention_forward ? hardware.kernels.attention_forward : hardware.kernels.attention_backward;
   const int sms = sms_for(hardware, cost);
   // The curves were measured with more blocks than SMs; with fewer, some SMs have no work.
-  const std::int64_t blocks = ceil_divide(sequence, kAttentionBlockRows) * sequences_times_heads;
+  const std::int64_t blocks = ceil_divide(rows, kAttentionBlockRows) * sequences_times_heads;
   const int busy = static_cast<int>(std::clamp<std::int64_t>(blocks, 1, sms));
-  const double efficiency = attention_efficiency(curves, static_cast<double>(sequence), static_cast<double>(head_size));
+  const double efficiency = attention_efficiency(curves, causal_length(cost), static_cast<double>(head_size));
   const double peak = hardware.gpu.bf16_tflops.value * 1000 * (static_cast<double>(busy) / sms_of(hardware));
   const double compute_ns = cost.flops / (peak * efficiency);
   return {.form = KernelTime::Form::elastic,
@@ -145,11 +162,11 @@ CostModel::CostModel(Hardware hardware, Placement placement)
         fmt::format("{} GPUs per node: {} has nodes of 1 to {}", placement.gpus_per_node, hardware_.name, most));
 }
 
-KernelTime CostModel::kernel(const Cost& cost, Precision precision, int layernorm_sm_margin) const {
+KernelTime CostModel::kernel(const Cost& cost, int layernorm_sm_margin) const {
   switch (cost.work) {
     case Work::memory: return memory_bound(hardware_, cost);
     case Work::norm: return persistent_norm(hardware_, cost, layernorm_sm_margin);
-    case Work::gemm: check_extent(cost); return gemm(hardware_, cost, precision);
+    case Work::gemm: check_extent(cost); return gemm(hardware_, cost);
     case Work::attention_forward:
     case Work::attention_backward: check_extent(cost); return attention(hardware_, cost);
   }

@@ -9,9 +9,6 @@
 
 namespace underlap::sim {
 
-/// The element type of a GEMM's operands, which decides the peak that it is held against.
-enum class Precision : std::uint8_t { bf16, fp8 };
-
 /// Where ranks sit: rank r is GPU r % gpus_per_node of node r / gpus_per_node.
 struct Placement {
   std::int32_t gpus_per_node = 0;  ///< 0: as the hardware description says
@@ -25,8 +22,9 @@ class CostModel {
   explicit CostModel(Hardware hardware, Placement placement = {});
 
   /// The time of an operation. `layernorm_sm_margin`: SMs that a persistent norm leaves free, at least 0.
-  /// Throws std::invalid_argument for an fp8 GEMM on a GPU without fp8, and a margin that leaves no SM.
-  KernelTime kernel(const Cost& cost, Precision precision = Precision::bf16, int layernorm_sm_margin = 0) const;
+  /// Throws std::invalid_argument for an fp8 GEMM on a GPU without fp8, and a margin, of the cost or of
+  /// norms, that leaves no SM.
+  KernelTime kernel(const Cost& cost, int layernorm_sm_margin = 0) const;
 
   /// The time of a copy between the host's memory and the device's by a copy engine.
   KernelTime copy_from_host(std::int64_t bytes) const;
@@ -42,6 +40,7 @@ class CostModel {
 
   HostCosts host() const;
   DeviceLimits limits() const;
+  std::int32_t gpus_per_node() const { return gpus_per_node_; }
 
   const Hardware& hardware() const { return hardware_; }
 

@@ -25,12 +25,13 @@ std::string missing_text(const std::vector<std::int32_t>& ranks) {
 // What holds up the front of a stream.
 std::string Engine::explain(std::int32_t r, const InFlight& front) const {
   const Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  const std::int32_t number = rank.number;
   if (front.state == InFlight::State::running) {
     const auto running = std::find_if(rank.running.begin(), rank.running.end(),
                                       [&front](const Running& candidate) { return candidate.item == &front; });
-    if (running == rank.running.end()) return text(r, front);
-    if (running->start_ns < 0) return text(r, front) + " waits for multiprocessors that others hold";
-    std::string line = text(r, front);
+    if (running == rank.running.end()) return text(number, front);
+    if (running->start_ns < 0) return text(number, front) + " waits for multiprocessors that others hold";
+    std::string line = text(number, front);
     const auto id = static_cast<SharedDevice::Id>(running - rank.running.begin());
     const auto is_here = [r, id](const Member& member) { return member.rank == r && member.id == id; };
     for (const Rendezvous::Entry& entry : running->entries)
@@ -40,9 +41,9 @@ std::string Engine::explain(std::int32_t r, const InFlight& front) const {
   }
   const InFlight* const head = rank.queues.head_of_queue(front.stream);
   if (head != nullptr && head != &front)
-    return fmt::format("{} stands in a hardware queue behind {}", text(r, front),
+    return fmt::format("{} stands in a hardware queue behind {}", text(number, front),
                        describe(head->program(), head->command()));
-  return text(r, front);
+  return text(number, front);
 }
 
 void Engine::report_deadlock() const {
@@ -53,7 +54,7 @@ void Engine::report_deadlock() const {
     for (std::uint32_t s = 0; s < queues.num_streams(); ++s)
       if (!queues.stream(s).empty()) lines.push_back(explain(rank, queues.stream(s).front()));
     if (const auto command = queues.host_waits_for())
-      lines.push_back(fmt::format("rank {} {}", rank, describe(ranks_[r]->program(), *command)));
+      lines.push_back(fmt::format("rank {} {}", number_of(rank), describe(ranks_[r]->program(), *command)));
   }
   const std::size_t num_left_out = lines.size() > kMostLines ? lines.size() - kMostLines : 0;
   lines.resize(lines.size() - num_left_out);

@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/engine_state.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace underlap::sim {
 
 Engine::Engine(const TimeModel& time, const EngineOptions& options, std::vector<RankQueues::Source> sources)
-    : time_(time), options_(options), host_(time.host()) {
+    : time_(time), options_(options), host_(time.host()), rendezvous_(options.played) {
+  if (options.played.empty())
+    for (std::size_t r = 0; r < sources.size(); ++r) options_.played.push_back(static_cast<std::int32_t>(r));
+  else if (options.played.size() != sources.size())
+    throw std::invalid_argument(
+        fmt::format("{} ranks are played and {} have programs", options.played.size(), sources.size()));
+  if (options.memory != nullptr && std::cmp_not_equal(options_.played.back() + 1, sources.size()))
+    throw std::invalid_argument("values are computed where all ranks are played");
   for (std::size_t r = 0; r < sources.size(); ++r) {
-    const auto rank = static_cast<std::int32_t>(r);
+    const std::int32_t rank = options_.played[r];
     auto on_mark = [this, rank](const ProgramCommand& mark, std::int64_t now) {
       trace_.marks.push_back({.rank = rank, .block = mark.block, .step = mark.tag.step, .time_ns = now});
     };
     ranks_.push_back(std::make_unique<Rank>(
-        RankQueues(std::move(sources[r]), std::move(on_mark), host_, options.connections), time.limits()));
+        rank, RankQueues(std::move(sources[r]), std::move(on_mark), host_, options.connections), time.limits()));
   }
 }
 
@@ -111,10 +121,13 @@ double random_of(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint
 
 }  // namespace
 
+std::int32_t Engine::number_of(std::int32_t rank) const { return ranks_[static_cast<std::size_t>(rank)]->number; }
+
 double Engine::stretched(double ns, std::int32_t rank, const InFlight& item) const {
   if (options_.jitter == 0) return ns;
   const auto step = static_cast<std::uint64_t>(item.command().tag.step + 1);
-  return ns * (1 + options_.jitter * random_of(options_.seed, static_cast<std::uint64_t>(rank), step, item.operation));
+  return ns * (1 + options_.jitter *
+                       random_of(options_.seed, static_cast<std::uint64_t>(number_of(rank)), step, item.operation));
 }
 
 // Operations ----------------------------------------------------------------------------------------------------------
@@ -148,19 +161,13 @@ void Engine::enter(std::int32_t r, Running& running) {
   const ProgramCommand& call = running.item->command();
   if (rank.sequences.empty()) {
     rank.sequences.resize(program.communicators.size());
-    rendezvous_.add_rank(r, program);
+    rendezvous_.add_rank(rank.number, program);
   }
   running.sequence = rank.sequences[call.communicator]++;
-  running.entries = rendezvous_.enter(r, program, call);
+  running.entries = rendezvous_.enter(rank.number, program, call);
   running.num_flows_left = running.entries.size();
-  const std::vector<TransferShape> shapes = shapes_of(program, call);
-  for (const Rendezvous::Entry& entry : running.entries) {
-    std::vector<TransferShape> of_entry;
-    for (const std::uint32_t i : entry.transfers) of_entry.push_back(shapes[i]);
-    // A message is between two: its peer is the other one.
-    if (!entry.is_collective) of_entry[0].peer = entry.sends ? 1 : 0;
-    running.times.push_back(time_.transfers(of_entry, entry.members, program.communicators[call.communicator].hints));
-  }
+  for (const Rendezvous::Entry& entry : running.entries)
+    running.times.push_back(time_of(time_, program, call, entry.part));
 }
 
 void Engine::start(std::int32_t r, SharedDevice::Id id) {
@@ -194,7 +201,7 @@ void Engine::arrive(std::int32_t r, SharedDevice::Id id) {
     if (flows_.size() <= entry.flow) flows_.resize(entry.flow + 1);
     Flow& flow = flows_[entry.flow];
     flow.members.push_back({.rank = r, .id = id, .entry = i});
-    if (flow.members.size() == entry.members.size()) begin_flow(entry.flow);
+    if (flow.members.size() == entry.num_ends) begin_flow(entry.flow);
   }
 }
 
@@ -208,11 +215,11 @@ void Engine::begin_flow(std::uint32_t id) {
     running.last_arrival_ns = std::max(running.last_arrival_ns, now_);
     const TransferTime& time = running.times[member.entry];
     alone_ns = std::max(alone_ns, stretched(time.alone_ns, member.rank, *running.item));
-    const Rendezvous::Entry& entry = running.entries[member.entry];
+    const CallPart& part = running.entries[member.entry].part;
     const auto rate = [&](double bytes) { return time.alone_ns > 0 ? bytes / time.alone_ns : 0.0; };
     FlowDemand demand{.hbm = rate(time.hbm_bytes)};
-    if (entry.sends) demand.nvlink_out = rate(time.nvlink_bytes), demand.network_out = rate(time.network_bytes);
-    if (entry.receives) demand.nvlink_in = rate(time.nvlink_bytes), demand.network_in = rate(time.network_bytes);
+    if (part.sends) demand.nvlink_out = rate(time.nvlink_bytes), demand.network_out = rate(time.network_bytes);
+    if (part.receives) demand.nvlink_in = rate(time.nvlink_bytes), demand.network_in = rate(time.network_bytes);
     rank.device.begin_flow((static_cast<std::uint64_t>(id) << 32) | i, demand);
     touch(member.rank);
   }
@@ -266,11 +273,11 @@ void Engine::exchange(const std::vector<Member>& members) {
   // Members arrived in any order; values are summed in group order.
   std::vector<VirtualMemory::Member> in_order;
   const auto& first = ranks_[static_cast<std::size_t>(members[0].rank)]->running[members[0].id];
-  for (const std::int32_t wanted : first.entries[members[0].entry].members) {
+  for (const std::int32_t wanted : first.entries[members[0].entry].part.members) {
     const auto member =
         std::find_if(members.begin(), members.end(), [wanted](const Member& m) { return m.rank == wanted; });
     const Running& running = ranks_[static_cast<std::size_t>(wanted)]->running[member->id];
-    in_order.push_back({running.token, running.entries[member->entry].transfers});
+    in_order.push_back({running.token, running.entries[member->entry].part.transfers});
   }
   options_.memory->exchange(in_order);
 }
@@ -311,8 +318,8 @@ void Engine::record(std::int32_t r, const Running& running) {
 void Engine::name_tracks(std::int32_t r, const Program& program) {
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
   for (std::size_t s = 0; s < program.streams.size(); ++s)
-    rank.tracks.push_back(
-        trace_.add_track({.rank = r, .stream = static_cast<std::int32_t>(s), .name = program.streams[s].name}));
+    rank.tracks.push_back(trace_.add_track(
+        {.rank = rank.number, .stream = static_cast<std::int32_t>(s), .name = program.streams[s].name}));
   for (const ProgramCommunicator& c : program.communicators)
     rank.groups.push_back(trace_.add_group({.purpose = intern(c.purpose), .ranks = c.group.members}));
 }

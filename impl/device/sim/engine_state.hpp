@@ -21,10 +21,12 @@ struct Engine::Running {
 };
 
 struct Engine::Rank {
-  Rank(RankQueues queues_, const DeviceLimits& limits) : queues(std::move(queues_)), device(limits) {}
+  Rank(std::int32_t number_, RankQueues queues_, const DeviceLimits& limits)
+      : number(number_), queues(std::move(queues_)), device(limits) {}
 
   const Program& program() const { return queues.newest_program(); }
 
+  std::int32_t number;  // global; everything else knows it by its place among the played
   RankQueues queues;
   SharedDevice device;
   std::vector<Running> running;          // by the device's id
@@ -37,7 +39,7 @@ struct Engine::Rank {
   std::vector<InFlight*> begin;
 };
 
-// One rank in a flow.
+// One rank in a flow; twice where it stands for the other end of its own message.
 struct Engine::Member {
   std::int32_t rank = 0;
   SharedDevice::Id id = 0;

@@ -259,6 +259,7 @@ class Reader {
     read(section, "nccl", "network_latency_us", kNotNegative, nccl.network_latency_us);
     read(section, "nccl", "nvls_channels", {.low = 2, .high = 64, .whole = true}, nccl.nvls_channels);
     read(section, "nccl", "nvls_channel_gb_per_s", kPositive, nccl.nvls_channel_gb_per_s);
+    read(section, "nccl", "sm_gb_per_s", kPositive, nccl.sm_gb_per_s);
     section.finish();
     check_algorithms(node);
   }

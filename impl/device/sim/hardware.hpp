@@ -63,7 +63,7 @@ struct HostFigures {
   Figure launch_queue_depth;  ///< launches that a device accepts before the host blocks
 };
 
-/// Attention's efficiency over the sequence length, for one head size.
+/// Efficiency of causal attention over the sequence length, for one head size.
 struct AttentionCurve {
   std::int64_t head_size = 0;
   SourcedCurve over_sequence;
@@ -113,6 +113,9 @@ struct NcclFigures {
   Figure network_latency_us;            ///< of the port, added to a hop between nodes
   std::optional<Figure> nvls_channels;  ///< reduction in the switch; present where nvls or nvls_tree may be chosen
   std::optional<Figure> nvls_channel_gb_per_s;
+  /// What one multiprocessor can carry inside a node, in bus bandwidth, where a collective is held to fewer than it
+  /// would take. Absent: its share of what all that it would take carry.
+  std::optional<Figure> sm_gb_per_s;
 };
 
 /// What a communication beside it does to a kernel, measured.

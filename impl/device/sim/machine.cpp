@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "impl/device/sim/cost_model.hpp"
-
 namespace underlap::sim {
 namespace {
 
@@ -14,11 +12,10 @@ class Machine final : public TimeModel {
   Machine(CostModel model, int layernorm_sm_margin)
       : model_(std::move(model)), layernorm_sm_margin_(layernorm_sm_margin) {}
 
+  std::int32_t gpus_per_node() const override { return model_.gpus_per_node(); }
   DeviceLimits limits() const override { return model_.limits(); }
   HostCosts host() const override { return model_.host(); }
-  KernelTime kernel(const Cost& cost) const override {
-    return model_.kernel(cost, Precision::bf16, layernorm_sm_margin_);
-  }
+  KernelTime kernel(const Cost& cost) const override { return model_.kernel(cost, layernorm_sm_margin_); }
   KernelTime copy(std::int64_t bytes) const override { return model_.copy_from_host(bytes); }
   TransferTime transfers(std::span<const TransferShape> group, std::span<const std::int32_t> members,
                          const CommunicatorHints& hints) const override {
@@ -34,10 +31,14 @@ class Machine final : public TimeModel {
 
 }  // namespace
 
+std::unique_ptr<TimeModel> make_time_model(CostModel model, int layernorm_sm_margin) {
+  return std::make_unique<Machine>(std::move(model), layernorm_sm_margin);
+}
+
 std::unique_ptr<TimeModel> make_time_model(const plan::Config& config) {
   const Placement placement{.gpus_per_node = static_cast<std::int32_t>(config.run.gpus_per_node.value_or(0))};
-  return std::make_unique<Machine>(CostModel(load_hardware(config.run.hardware), placement),
-                                   static_cast<int>(config.environment.layernorm_sm_margin));
+  return make_time_model(CostModel(load_hardware(config.run.hardware), placement),
+                         static_cast<int>(config.environment.layernorm_sm_margin));
 }
 
 }  // namespace underlap::sim

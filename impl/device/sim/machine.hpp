@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "impl/device/sim/cost_model.hpp"
 #include "impl/device/sim/time_model.hpp"
 #include "impl/plan/config.hpp"
 
@@ -11,5 +12,8 @@ namespace underlap::sim {
 /// The machine that `config` asks for: run.hardware, run.gpus_per_node and the LayerNorm SM margin of its environment.
 /// Throws std::invalid_argument with every error of the hardware file, each with file, line and column.
 std::unique_ptr<TimeModel> make_time_model(const plan::Config& config);
+
+/// A described machine. `layernorm_sm_margin`: SMs that its persistent norms leave free.
+std::unique_ptr<TimeModel> make_time_model(CostModel model, int layernorm_sm_margin = 0);
 
 }  // namespace underlap::sim

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 namespace underlap::sim {
 namespace {
+
+constexpr std::int32_t kUnplayed = -2;
 
 bool is_message(const Transfer& t) { return t.collective == Collective::send || t.collective == Collective::receive; }
 
@@ -45,8 +48,30 @@ void Rendezvous::add_rank(std::int32_t rank, const Program& program) {
     const std::int32_t nth = num_declared[{c.purpose, c.group.members}]++;
     const auto next = static_cast<std::uint32_t>(communicators_.size());
     const auto [entry, is_new] = communicators_.try_emplace({c.purpose, c.group.members, nth}, next);
-    states.push_back({.global = entry->second, .num_collective_calls = 0, .num_messages = {}});
+    CommunicatorState& state = states.emplace_back();
+    state.global = entry->second;
+    std::ranges::copy_if(c.group.members, std::back_inserter(state.played),
+                         [this](std::int32_t member) { return is_played(member); });
   }
+}
+
+bool Rendezvous::is_played(std::int32_t rank) const {
+  return played_.empty() || std::ranges::binary_search(played_, rank);
+}
+
+Rendezvous::Key Rendezvous::message_key(const CommunicatorState& state, const Program& program,
+                                        const ProgramCommand& call, const CallPart& part) const {
+  const std::int32_t from = part.members[0], to = part.members[1];
+  if (is_played(from) && is_played(to)) return {state.global, from, to, 0};
+  if (state.played.size() > 1)
+    throw std::invalid_argument(
+        fmt::format("{}: of a group whose members exchange messages {} are played: one or all "
+                    "can be",
+                    describe(program, call), state.played.size()));
+  const Group& group = program.communicators[call.communicator].group;
+  const std::int32_t peer = program.transfers(call)[part.transfers[0]].peer;
+  const std::int32_t way = part.sends ? peer - group.my_index : group.my_index - peer;
+  return {state.global, kUnplayed, (way + group.size()) % group.size(), 0};
 }
 
 Rendezvous::FlowId Rendezvous::find(const Key& key, std::int32_t rank, const Program& program,
@@ -73,35 +98,23 @@ Rendezvous::FlowId Rendezvous::find(const Key& key, std::int32_t rank, const Pro
 std::vector<Rendezvous::Entry> Rendezvous::enter(std::int32_t rank, const Program& program,
                                                  const ProgramCommand& call) {
   CommunicatorState& state = ranks_.at(rank).at(call.communicator);
-  const Group& group = program.communicators[call.communicator].group;
   const std::span<const Transfer> transfers = program.transfers(call);
   std::vector<Entry> entries;
-  Entry collectives{.flow = 0, .transfers = {}, .members = group.members};
-  for (std::uint32_t i = 0; i < transfers.size(); ++i) {
-    if (!is_message(transfers[i])) {
-      collectives.transfers.push_back(i);
+  for (CallPart& part : parts_of(program, call)) {
+    if (part.is_collective) {
+      const Key key{state.global, -1, -1, state.num_collective_calls++};
+      const FlowId flow = find(key, rank, program, call, 0, state.played);
+      check_collectives(flow, rank, program, call);
+      entries.push_back({flow, std::move(part), state.played.size()});
       continue;
     }
-    const bool sends = transfers[i].collective == Collective::send;
-    const std::int32_t peer = transfers[i].peer;
-    const std::int32_t from = sends ? group.my_index : peer;
-    const std::int32_t to = sends ? peer : group.my_index;
-    const std::vector<std::int32_t> members{group.members[static_cast<std::size_t>(from)],
-                                            group.members[static_cast<std::size_t>(to)]};
-    const Key key{state.global, from, to, state.num_messages[{from, to}]++};
-    const FlowId flow = find(key, rank, program, call, i, members);
-    entries.push_back({.flow = flow,
-                       .is_collective = false,
-                       .sends = sends,
-                       .receives = !sends,
-                       .transfers = {i},
-                       .members = members});
-    check_message(flow, rank, program, call, transfers[i]);
+    Key key = message_key(state, program, call, part);
+    key.number = state.num_messages[{key.from, key.to, part.sends}]++;
+    const std::uint32_t place = part.transfers[0];
+    const FlowId flow = find(key, rank, program, call, place, part.members);
+    check_message(flow, rank, program, call, transfers[place]);
+    entries.push_back({flow, std::move(part), 2});
   }
-  if (collectives.transfers.empty()) return entries;
-  collectives.flow = find({state.global, -1, -1, state.num_collective_calls++}, rank, program, call, 0, group.members);
-  check_collectives(collectives.flow, rank, program, call);
-  entries.push_back(std::move(collectives));
   return entries;
 }
 

@@ -6,9 +6,11 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "impl/device/program.hpp"
+#include "impl/device/sim/time_model.hpp"
 
 namespace underlap::sim {
 
@@ -17,9 +19,16 @@ namespace underlap::sim {
 /// A communicator is known by its purpose, its members and how many of these its rank declared before. All collectives
 /// of one call are one flow: the k-th such call of every member meets. A send meets the receive with the same number
 /// between the same two members.
+///
+/// Where not all ranks are played, those that are stand for the others. A collective takes the played members. A
+/// message to or from a member that is not played is another of the messages over the same distance round the group, of
+/// which the one played member sends and receives one each: these two are its ends.
 class Rendezvous {
  public:
   using FlowId = std::uint32_t;
+
+  /// `played`: the global ranks that enter, rising; empty: all.
+  explicit Rendezvous(std::vector<std::int32_t> played = {}) : played_(std::move(played)) {}
 
   /// Tells the communicators of `rank`, once, before its first call.
   void add_rank(std::int32_t rank, const Program& program);
@@ -27,11 +36,8 @@ class Rendezvous {
   /// One flow of a call, as its rank enters it.
   struct Entry {
     FlowId flow = 0;
-    bool is_collective = true;
-    bool sends = true;
-    bool receives = true;
-    std::vector<std::uint32_t> transfers;  ///< of the call, by position
-    std::vector<std::int32_t> members;     ///< global ranks whom it takes; sender before receiver
+    CallPart part;
+    std::size_t num_ends = 0;  ///< of the flow, which begins when all have been entered and arrived
   };
 
   /// Numbers the flows of a call. Calls of one communicator are told in their order.
@@ -48,18 +54,19 @@ class Rendezvous {
   struct CommunicatorState {
     std::uint32_t global = 0;
     std::uint64_t num_collective_calls = 0;
-    std::map<std::tuple<std::int32_t, std::int32_t>, std::uint64_t> num_messages;  // by sender, receiver
+    std::vector<std::int32_t> played;                                                    // members
+    std::map<std::tuple<std::int32_t, std::int32_t, bool>, std::uint64_t> num_messages;  // by key, and whether sent
   };
   struct Key {
     std::uint32_t communicator = 0;
-    std::int32_t from = -1;  // -1: a collective
-    std::int32_t to = -1;
+    std::int32_t from = -1;  // -1: a collective; -2: a member that is not played
+    std::int32_t to = -1;    // or the distance that the message goes
     std::uint64_t number = 0;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct FlowState {
     Key key;
-    std::vector<std::int32_t> members;
+    std::vector<std::int32_t> members;  // that enter
     std::vector<std::int32_t> entered;
     const Program* program = nullptr;  // of the first to enter; alive until the flow is over
     const ProgramCommand* call = nullptr;
@@ -68,10 +75,14 @@ class Rendezvous {
 
   FlowId find(const Key& key, std::int32_t rank, const Program& program, const ProgramCommand& call,
               std::uint32_t transfer, const std::vector<std::int32_t>& members);
+  bool is_played(std::int32_t rank) const;
+  Key message_key(const CommunicatorState& state, const Program& program, const ProgramCommand& call,
+                  const CallPart& part) const;
   void check_message(FlowId id, std::int32_t rank, const Program& program, const ProgramCommand& call,
                      const Transfer& mine) const;
   void check_collectives(FlowId id, std::int32_t rank, const Program& program, const ProgramCommand& call) const;
 
+  std::vector<std::int32_t> played_;
   std::map<std::tuple<std::string, std::vector<std::int32_t>, std::int32_t>, std::uint32_t> communicators_;
   std::unordered_map<std::int32_t, std::vector<CommunicatorState>> ranks_;
   std::map<Key, FlowId> open_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -47,8 +48,17 @@ struct TransferShape {
   std::int32_t peer = -1;  ///< of a send, a receive or a broadcast: index in the group
 };
 
-/// The transfers of a call as their time depends on them.
-std::vector<TransferShape> shapes_of(const Program& program, const ProgramCommand& call);
+/// What of a call begins and ends by itself: one message, or all of its collectives, which are one kernel's work.
+struct CallPart {
+  bool is_collective = true;
+  bool sends = true;
+  bool receives = true;
+  std::vector<std::uint32_t> transfers;  ///< of the call, by position
+  std::vector<std::int32_t> members;     ///< global ranks whom it takes; of a message the sender before the receiver
+};
+
+/// The parts of a call: its messages in their order, then its collectives.
+std::vector<CallPart> parts_of(const Program& program, const ProgramCommand& call);
 
 /// What one device has to share out.
 struct DeviceLimits {
@@ -74,6 +84,8 @@ class TimeModel {
  public:
   virtual ~TimeModel() = default;
 
+  /// Ranks that share a node, in the order of their numbers; without nodes all of them.
+  virtual std::int32_t gpus_per_node() const { return std::numeric_limits<std::int32_t>::max(); }
   virtual DeviceLimits limits() const = 0;
   virtual HostCosts host() const = 0;
   virtual KernelTime kernel(const Cost& cost) const = 0;
@@ -83,6 +95,9 @@ class TimeModel {
   virtual TransferTime transfers(std::span<const TransferShape> group, std::span<const std::int32_t> members,
                                  const CommunicatorHints& hints) const = 0;
 };
+
+/// The time of one part of `call`.
+TransferTime time_of(const TimeModel& time, const Program& program, const ProgramCommand& call, const CallPart& part);
 
 /// Whole nanoseconds, to the nearest.
 std::int64_t whole_ns(double ns);

@@ -224,15 +224,22 @@ class CallTime {
     out_.protocol = nccl::to_string(nccl::Protocol::simple);
   }
 
-  // Each block of a transfer drives its own channel: with fewer blocks the rest of the bandwidth is lost.
   void apply_hints() {
     if (call_.hints.copy_engine) {
       out_.copy_engine = true;
       out_.sms = 0;
     } else if (call_.hints.sms > 0) {
-      if (call_.hints.sms < out_.sms) moving_ns_ *= static_cast<double>(out_.sms) / call_.hints.sms;
+      if (call_.hints.sms < out_.sms) moving_ns_ *= slowdown_on(call_.hints.sms);
       out_.sms = call_.hints.sms;
     }
+  }
+
+  // Fewer blocks than NCCL would take. Inside a node each carries what a multiprocessor can, up to what the links take;
+  // elsewhere each drives its own channel, and the bandwidth of the others is lost.
+  double slowdown_on(int sms) const {
+    const auto& sm_gb_per_s = hardware_.nccl.sm_gb_per_s;
+    if (!sm_gb_per_s || out_.network_bytes > 0 || moving_ns_ <= 0) return static_cast<double>(out_.sms) / sms;
+    return std::max(1.0, out_.nvlink_bytes / moving_ns_ / (sm_gb_per_s->value * sms));
   }
 
   const Hardware& hardware_;

@@ -29,8 +29,7 @@ class SimpleGpu final : public Gpu {
     return std::vector<double>(static_cast<std::size_t>(samples), static_cast<double>(2 * bytes) * 1e-6 + 1.5);
   }
   std::vector<double> work_us(const Work& work, int samples) override {
-    if (name_of(work.operation.name()).starts_with("attention"))
-      throw std::invalid_argument("attention has no CUDA form\nin this build");
+    if (is_attention(work.operation)) throw std::invalid_argument("attention has no CUDA form\nin this build");
     return std::vector<double>(static_cast<std::size_t>(samples), work.operation.cost().flops * 1e-8 + 1.5);
   }
   std::vector<double> work_beside_us(const Work& work, const Communication& communication, int samples) override {

@@ -100,6 +100,107 @@ TEST_F(Analyze, RefusesWhatIsNoTrace) {
   EXPECT_THAT(underlap_program({"analyze"}), fails_with(2, "TRACE is required"));
 }
 
+// In virtual time, where compute is there to hide a transfer on any machine.
+class AnalyzeConfig : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<RunFolder>(
+        "model: {preset: llama3-8b, num_layers: 4, vocab_size: 1024}\ndata_parallel_size: 2\n"
+        "comm_overlap: {bucket_size: 50000000}\nrun: {backend: sim}\n"
+        "environment: {layernorm_sm_margin: 40}\n"  // else norm kernels wait for the collectives' multiprocessors
+        "matrix:\n  overlap:\n"
+        "    - {name: off, comm_overlap.overlap_grad_reduce: false, comm_overlap.overlap_param_gather: false}\n"
+        "    - {name: on, comm_overlap.overlap_grad_reduce: true, comm_overlap.overlap_param_gather: true}\n");
+    const Outcome outcome = underlap_program(folder_->arguments());
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static Outcome analyze(std::size_t trace, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"analyze", folder_->traces().at(trace), "--config", folder_->config()});
+    return underlap_program(more);
+  }
+  static Json observed(std::size_t trace, const std::vector<std::string>& more = {"--json"}) {
+    const Outcome outcome = analyze(trace, more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  }
+
+  static inline std::unique_ptr<RunFolder> folder_;
+};
+
+TEST_F(AnalyzeConfig, SaysOfEachKnobWhatWasObservedInTheCellOfTheTrace) {
+  const Json off = observed(0);
+  EXPECT_EQ(off["cell"], "off");
+  ASSERT_EQ(off["observed"].size(), 2U);
+  for (const Json& knob : off["observed"]) {
+    EXPECT_EQ(knob["effective"], false);
+    EXPECT_EQ(knob["status"], "not_observed");
+    EXPECT_EQ(knob["cause"], "waited_at_once");
+    EXPECT_EQ(knob["operations"], 1);  // of the one rank that is played for both
+  }
+  const Json on = observed(1);
+  EXPECT_EQ(on["cell"], "on");
+  for (const Json& knob : on["observed"]) {
+    EXPECT_EQ(knob["effective"], true);
+    EXPECT_EQ(knob["status"], "observed") << knob;
+    EXPECT_GT(knob["hidden_transfer_us"], 0);
+  }
+}
+
+TEST_F(AnalyzeConfig, AKnobThatAsksForOverlapAndGetsNoneIsNotObserved) {
+  const Json json = observed(0, {"--json", "--cell", "on"});
+  for (const Json& knob : json["observed"]) {
+    EXPECT_EQ(knob["requested"], true);
+    EXPECT_EQ(knob["status"], "not_observed");
+    EXPECT_EQ(knob["cause"], "waited_at_once");
+  }
+}
+
+TEST_F(AnalyzeConfig, SaysWhereTheCellIsNotThatOfTheTrace) {
+  EXPECT_THAT(analyze(0, {"--cell", "on"}).err,
+              HasSubstr("the trace is of cell \"off\", and is held against cell \"on\""));
+  EXPECT_THAT(analyze(0, {"--cell", "off"}).err, ::testing::IsEmpty());
+}
+
+TEST_F(AnalyzeConfig, DoesNotWrapReasonsWhereItIsPiped) {
+  const std::filesystem::path config = folder_->folder / "gated.yaml";
+  testing::write_text(config,
+                      "model: {preset: tiny}\ndata_parallel_size: 2\ncomm_overlap: {tp_comm_overlap: true}\n"
+                      "run: {backend: sim}\n");
+  const Outcome outcome = underlap_program({"analyze", folder_->traces().at(0), "--config", config});
+  EXPECT_THAT(outcome.out, HasSubstr("  switched off, tensor_model_parallel_size is 1; TP overlap needs at least 2; "
+                                     "one rank alone exchanges nothing\n"));
+}
+
+TEST_F(AnalyzeConfig, PrintsATable) {
+  const Outcome outcome = analyze(0);
+  EXPECT_THAT(outcome.out, HasSubstr("Requested, in effect and observed, cell off"));
+  EXPECT_THAT(outcome.out, HasSubstr("\noverlap_param_gather  "));
+  EXPECT_THAT(outcome.out, HasSubstr("not observed, 0.0 %"));
+}
+
+TEST_F(AnalyzeConfig, RefusesACellOrAConfigurationThatIsNotThere) {
+  EXPECT_THAT(analyze(0, {"--cell", "both"}), fails_with(2, "--cell takes one of: off, on"));
+  EXPECT_THAT(underlap_program({"analyze", folder_->traces().at(0), "--cell", "both"}),
+              fails_with(2, "--cell names a cell of --config"));
+  EXPECT_THAT(underlap_program({"analyze", folder_->traces().at(0), "--config", "/no/such.yaml"}),
+              fails_with(2, "/no/such.yaml"));
+  testing::write_text(folder_->folder / "wrong.yaml", "modle: {preset: tiny}\n");
+  EXPECT_THAT(underlap_program({"analyze", folder_->traces().at(0), "--config", folder_->folder / "wrong.yaml"}),
+              fails_with(2, "did you mean model?"));
+}
+
+TEST_F(Analyze, OfTheHostBackendSeesThatNothingOverlappedWhereOverlapIsOff) {
+  const Outcome outcome = underlap_program({"analyze", "--json", trace(), "--config", folder_->config()});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  const Json& grads = json["observed"][0];
+  EXPECT_EQ(grads["effective"], false);
+  EXPECT_EQ(grads["status"], "not_observed") << grads;
+  EXPECT_EQ(grads["cause"], "waited_at_once") << grads;
+}
+
 TEST_F(Analyze, RefusesATraceOfANewerSchema) {
   const std::string ours = "underlap.trace/1";
   std::string content = bytes();

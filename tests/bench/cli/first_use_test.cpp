@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <sstream>
 
+#include "impl/cp/attention.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/dp/technique.hpp"
 #include "impl/plan/plan.hpp"
+#include "impl/plan/userbuffers.hpp"
+#include "impl/pp/technique.hpp"
+#include "impl/tp/technique.hpp"
 #include "kernels/registry.hpp"
 #include "profiler/formats/format.hpp"
 #include "tests/bench/cli/program.hpp"
@@ -44,6 +48,15 @@ TEST(FirstUse, GeneralHelpNamesTheCommandsAndTheExitCodes) {
     EXPECT_THAT(outcome.out, HasSubstr(words));
 }
 
+TEST(FirstUse, APlanWithAGateIsWellUnlessStrict) {
+  const RunFolder folder("model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: true}\n");
+  EXPECT_EQ(underlap_program({"plan", folder.config()}).exit_code, 0);
+  EXPECT_THAT(underlap_program({"plan", "--strict", folder.config()}),
+              fails_with(2, ":2:16: comm_overlap.tp_comm_overlap was requested as true and is false"));
+  const RunFolder without("model: {preset: tiny}\n");
+  EXPECT_EQ(underlap_program({"plan", "--strict", without.config()}).exit_code, 0);
+}
+
 TEST(FirstUse, WithoutACommandSaysThatOneIsNeeded) {
   EXPECT_THAT(underlap_program({}), fails_with(2, "subcommand is required"));
 }
@@ -56,10 +69,13 @@ TEST(FirstUse, UnknownCommandIsNamedBesideTheKnownOnes) {
 
 TEST(FirstUse, ListsAsMuchAsTheRegistriesHold) {
   const auto listed = [](const char* what) { return num_entries(underlap_program({"list", what}).out); };
-  EXPECT_EQ(listed("techniques"), dp::grad_reduce_techniques().size() + dp::param_gather_techniques().size());
+  EXPECT_EQ(listed("techniques"), dp::GradReduces::all().size() + dp::ParamGathers::all().size() +
+                                      tp::GatherGemms::all().size() + tp::GemmScatters::all().size() +
+                                      tp::CollectivesBesideGemm::all().size() + tp::WgradDrains::all().size() +
+                                      pp::Pipelines::all().size() + cp::Attentions::all().size());
   EXPECT_EQ(listed("kernels"), kernels::registered_kernels().size());
   EXPECT_EQ(listed("formats"), formats::formats().size());
-  EXPECT_EQ(listed("presets"), plan::preset_names().size());
+  EXPECT_EQ(listed("presets"), plan::preset_names().size() + plan::userbuffers_preset_names().size());
   EXPECT_EQ(listed("knobs"), plan::known_knobs().size());
   EXPECT_EQ(listed("hardware"), sim::hardware_names().size());
 }

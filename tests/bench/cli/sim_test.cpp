@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tests/bench/cli/program.hpp"
@@ -28,8 +29,8 @@ nlohmann::json cells_of(const std::filesystem::path& run) {
   return nlohmann::json::parse(testing::read_text(run / "results.json")).at("cells");
 }
 
-constexpr std::uint64_t kHashOfCells = 5365957202990686542U;
-constexpr std::uint64_t kHashOfTrace = 16058131481044785504U;
+constexpr std::uint64_t kHashOfCells = 7258903177703978866U;
+constexpr std::uint64_t kHashOfTrace = 1720781110981021457U;
 
 // FNV-1a: enough to tell whether two machines wrote the same bytes.
 std::uint64_t hash_of(const std::string& bytes) {
@@ -83,6 +84,117 @@ TEST(Sim, ComputesTheHostsLossesWhereAsked) {
   for (std::size_t c = 0; c < ours.size(); ++c)
     for (std::size_t s = 0; s < ours[c]["samples"].size(); ++s)
       EXPECT_EQ(ours[c]["samples"][s]["loss"], theirs[c]["samples"][s]["loss"]);
+}
+
+// All four modes in one step, off and on.
+std::string composed_config() {
+  return "model: {preset: tiny, num_layers: 4, tensor_model_parallel_size: 2, sequence_parallel: true,\n"
+         "  pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2, context_parallel_size: 2}\n"
+         "data_parallel_size: 2\n"
+         "train: {micro_batch_size: 1, num_microbatches: 2}\n"
+         "run: {backend: sim, steps: 2, blocks: 1, warmup: 1}\n"
+         "matrix:\n"
+         "  overlap:\n"
+         "    - {name: off, comm_overlap.overlap_grad_reduce: false, comm_overlap.overlap_param_gather: false,\n"
+         "       comm_overlap.tp_comm_overlap: false, extensions.cp_overlap: false}\n"
+         "    - {name: on, comm_overlap.overlap_grad_reduce: true, comm_overlap.overlap_param_gather: true,\n"
+         "       comm_overlap.tp_comm_overlap: true, extensions.tp_ring_transport: nccl}\n";
+}
+
+std::int64_t compute_of(const nlohmann::json& parts) {
+  return parts["same_kernels_ns"].get<std::int64_t>() + parts["other_kernels_ns"].get<std::int64_t>() -
+         parts["concurrency_ns"].get<std::int64_t>();
+}
+
+std::int64_t compute_of_windows(const nlohmann::json& cell) {
+  std::int64_t sum = 0;
+  for (const auto& sample : cell["samples"])
+    for (const auto& rank : sample["ranks"])
+      sum += rank["compute_only_ns"].get<std::int64_t>() + rank["hidden_ns"].get<std::int64_t>();
+  return sum;
+}
+
+std::int64_t sum_of(const nlohmann::json& object, const std::string& key = "") {
+  std::int64_t sum = 0;
+  for (const auto& [name, value] : object.items()) sum += (key.empty() ? value : value[key]).get<std::int64_t>();
+  return sum;
+}
+
+/// Of the ranks that are played, one for each that does the same.
+std::int64_t num_windows(const nlohmann::json& cell) { return 2 * cell["num_ranks_played"].get<std::int64_t>(); }
+
+/// One composed run in virtual time, made once.
+class ComposedSim : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<RunFolder>(composed_config());
+    outcome_ = underlap_program(folder_->arguments());
+    ASSERT_EQ(outcome_.exit_code, 0) << outcome_.err;
+    cells_ = cells_of(folder_->run());
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static inline std::unique_ptr<RunFolder> folder_;
+  static inline Outcome outcome_;
+  static inline nlohmann::json cells_;
+};
+
+TEST_F(ComposedSim, ExplainsTheChangeOfComputeToTheNanosecond) {
+  EXPECT_TRUE(cells_[0]["compute_since_off"].is_null()) << "the cell with overlap off";
+  const nlohmann::json& win = cells_[1]["compute_since_off"];
+  EXPECT_EQ(win["off_cell"], cells_[0]["name"]);
+  EXPECT_EQ(win["windows"], num_windows(cells_[1]));
+  EXPECT_EQ(compute_of(win["from"]), compute_of_windows(cells_[0]));
+  EXPECT_EQ(compute_of(win["to"]), compute_of_windows(cells_[1]));
+  EXPECT_EQ(sum_of(win["purposes"], "contention_ns"),
+            win["to"]["same_kernels_ns"].get<std::int64_t>() - win["from"]["same_kernels_ns"].get<std::int64_t>());
+  EXPECT_EQ(sum_of(win["purposes"], "decomposition_ns"),
+            win["to"]["other_kernels_ns"].get<std::int64_t>() - win["from"]["other_kernels_ns"].get<std::int64_t>());
+  EXPECT_GT(win["to"]["same_kernels_ns"], 0);
+  EXPECT_GT(win["to"]["other_kernels_ns"], 0) << "userbuffers cut products into chunks";
+  for (const nlohmann::json& cell : cells_)
+    EXPECT_GE(sum_of(cell["kernel_ns"]), compute_of_windows(cell)) << "kernels beside each other count twice";
+}
+
+TEST_F(ComposedSim, SplitsTheExposureOfEveryMode) {
+  std::int64_t dependency_ns = 0;
+  for (const nlohmann::json& cell : cells_) {
+    for (const auto& sample : cell["samples"])
+      for (const auto& rank : sample["ranks"])
+        for (const char* mode : {"cp", "dp", "pp", "tp"}) {
+          const nlohmann::json& of = rank["modes"].at(mode);
+          EXPECT_EQ(of["exposed_ns"], of["exposed_wait_ns"].get<std::int64_t>() +
+                                          of["exposed_transfer_ns"].get<std::int64_t>() +
+                                          of["exposed_unsplit_ns"].get<std::int64_t>());
+          EXPECT_LE(of["pipeline_dependency_ns"], of["exposed_wait_ns"]);
+          if (std::string(mode) == "pp")
+            dependency_ns += of["pipeline_dependency_ns"].get<std::int64_t>();
+          else
+            EXPECT_EQ(of["pipeline_dependency_ns"], 0) << mode;
+        }
+    EXPECT_EQ(cell["statistics"]["modes"].size(), 4U);
+  }
+  EXPECT_GT(dependency_ns, 0);
+}
+
+TEST_F(ComposedSim, KeepsWhatItsKernelsTakeAloneBesideTheBound) {
+  for (const nlohmann::json& cell : cells_) {
+    EXPECT_GT(sum_of(cell["bound_kernel_ns"]), 0);
+    EXPECT_LE(sum_of(cell["bound_kernel_ns"]), cell["bound_ns"].get<std::int64_t>());
+    // Alone no kernel is slower than in the step, up to the rounding of each.
+    EXPECT_LE(sum_of(cell["bound_kernel_ns"]), sum_of(cell["kernel_ns"]) / num_windows(cell) + 1000);
+    for (const auto& [purpose, ns] : cell["kernel_ns"].items()) EXPECT_TRUE(cell["bound_kernel_ns"].contains(purpose));
+  }
+}
+
+TEST_F(ComposedSim, PrintsTheTablesWithinTheTerminal) {
+  for (const char* title : {"Communication by mode", "Where a win went", "Excess over bound_schedule"})
+    EXPECT_THAT(outcome_.out, HasSubstr(title));
+  for (const char* column : {"exposed wait ms", "dependency ms", "exposed transfer ms", "+ decomposition", "- forced"})
+    EXPECT_THAT(outcome_.out, HasSubstr(column));
+  const std::string table = underlap_program({"analyze", folder_->traces()[1]}).out;
+  EXPECT_THAT(table, HasSubstr("mean mode pp"));
+  EXPECT_THAT(table, HasSubstr("dependency"));
 }
 
 TEST(Sim, RefusesAHardwareFileThatIsWrongWithItsPlace) {

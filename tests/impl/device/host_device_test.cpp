@@ -125,6 +125,31 @@ TEST(HostDevice, GuardedViewsCatchUndeclaredWrites) {
 class Collectives : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(GroupSizes, Collectives, testing::Values(1, 2, 3, 4));
 
+TEST_P(Collectives, MoveFp8ByteForByteAndRefuseItsSums) {
+  const int n = GetParam();
+  Ranks ranks(n);
+  ranks.run([n](HostDevice& device, const Group& group) {
+    const Communicator dp = device.declare("dp", group);
+    const Tensor x = device.allocate("x", DataType::f8e5m2, 3 * n);
+    device.begin();
+    const std::vector<std::uint8_t> own(3, static_cast<std::uint8_t>(0x7F - group.my_index));
+    const View mine = flat(x, 3 * group.my_index, 3);
+    device.upload(dp.stream, {.kind = Kind::copy}, mine, std::as_bytes(std::span(own)));
+    const auto communicate = [&](const Transfer& transfer) {
+      device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    };
+    communicate({.collective = Collective::all_gather, .input = mine, .output = flat(x)});
+    EXPECT_THAT([&] { communicate({.collective = Collective::reduce_scatter, .input = flat(x), .output = mine}); },
+                testing::ThrowsMessage<std::invalid_argument>(HasSubstr("f8e5m2 is not summed")));
+    EXPECT_THROW(communicate({.collective = Collective::all_reduce, .input = mine, .output = mine}),
+                 std::invalid_argument);
+    device.synchronize();
+    std::vector<std::uint8_t> all(static_cast<std::size_t>(3 * n));
+    device.download(flat(x), std::as_writable_bytes(std::span(all)));
+    for (int i = 0; i < 3 * n; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)], 0x7F - i / 3) << i;
+  });
+}
+
 TEST_P(Collectives, ReduceScatterInPlaceSumsInRankOrder) {
   const int n = GetParam();
   Ranks ranks(n);
@@ -144,6 +169,23 @@ TEST_P(Collectives, ReduceScatterInPlaceSumsInRankOrder) {
       const int at = 5 * group.my_index + i;
       EXPECT_EQ(read(device, x)[static_cast<std::size_t>(at)], ranks_sum + static_cast<float>(n * at));
     }
+  });
+}
+
+TEST_P(Collectives, AllReduceOfTheLargest) {
+  const int n = GetParam();
+  Ranks ranks(n);
+  ranks.run([n](HostDevice& device, const Group& group) {
+    const Communicator tp = device.declare("tp", group);
+    const Tensor x = device.allocate("x", DataType::f32, 3);
+    device.begin();
+    const auto me = static_cast<float>(group.my_index);
+    fill(device, tp.stream, x, {me, -me, 7});
+    const Transfer transfer{
+        .collective = Collective::all_reduce, .input = flat(x), .output = flat(x), .op = ReduceOp::max};
+    device.communicate(tp, {.kind = Kind::communication}, {&transfer, 1});
+    device.synchronize();
+    EXPECT_THAT(read(device, x), ElementsAre(static_cast<float>(n - 1), 0, 7));
   });
 }
 

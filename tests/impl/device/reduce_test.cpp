@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -149,6 +150,31 @@ TEST(ReduceInRankOrder, InfinityAndNanStayWhatTheyAre) {
       EXPECT_TRUE(std::isnan(static_cast<float>(reduced(Sources<bf16>{one(1), {nan}, {nan}}, reduction)[0]))) << bits;
     }
   }
+}
+
+TEST(ReduceInRankOrder, MaxIsTheLargestSourceInEitherAccumulator) {
+  const auto largest_of = []<class T>(const Sources<T>& sources, std::size_t i) {
+    auto largest = static_cast<float>(sources[0][i]);
+    for (const auto& source : sources) largest = std::max(largest, static_cast<float>(source[i]));
+    return largest;
+  };
+  const auto narrow = random_sources<bf16>(5, 2048 + 37);
+  const auto wide = random_sources<float>(5, 2048 + 37);
+  for (const Accumulator accumulator : {Accumulator::wire, Accumulator::fp32}) {
+    const auto of_narrow = reduced(narrow, {DataType::bf16, accumulator, ReduceOp::max});
+    const auto of_wide = reduced(wide, {DataType::f32, accumulator, ReduceOp::max});
+    for (std::size_t i = 0; i < of_wide.size(); ++i) {
+      ASSERT_EQ(static_cast<float>(of_narrow[i]), largest_of(narrow, i)) << "element " << i;
+      ASSERT_EQ(of_wide[i], largest_of(wide, i)) << "element " << i;
+    }
+  }
+}
+
+TEST(ReduceInRankOrder, MaxPassesANanOverAsNcclDoes) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Reduction max{DataType::f32, Accumulator::wire, ReduceOp::max};
+  EXPECT_THAT(reduced(Sources<float>{{nan, -2, nan}, {-3, nan, nan}}, max),
+              ::testing::ElementsAre(-3, -2, ::testing::IsNan()));
 }
 
 TEST(ReduceInRankOrder, RefusesWhatItCannotSum) {

@@ -165,8 +165,8 @@ TEST_F(Techniques, GatherBeforeForwardIsOneGroupThatForwardWaitsFor) {
 }
 
 TEST(TechniqueRegistry, ListsEveryTechniqueAndPutsExactlyOneInEffect) {
-  EXPECT_THAT(grad_reduce_techniques(), SizeIs(3));
-  EXPECT_THAT(param_gather_techniques(), SizeIs(3));
+  EXPECT_THAT(GradReduces::all(), SizeIs(3));
+  EXPECT_THAT(ParamGathers::all(), SizeIs(3));
   for (int bits = 0; bits < 16; ++bits) {
     plan::Config config;
     config.ddp.overlap_grad_reduce = (bits & 1) != 0;
@@ -174,8 +174,8 @@ TEST(TechniqueRegistry, ListsEveryTechniqueAndPutsExactlyOneInEffect) {
     config.ddp.use_distributed_optimizer = (bits & 4) != 0;
     config.ddp.reduce_scatter_with_fp32_accumulation = (bits & 8) != 0;
     const auto in_effect = [&](const auto& technique) { return technique.in_effect(config); };
-    EXPECT_EQ(std::count_if(grad_reduce_techniques().begin(), grad_reduce_techniques().end(), in_effect), 1) << bits;
-    EXPECT_EQ(std::count_if(param_gather_techniques().begin(), param_gather_techniques().end(), in_effect), 1) << bits;
+    EXPECT_EQ(std::count_if(GradReduces::all().begin(), GradReduces::all().end(), in_effect), 1) << bits;
+    EXPECT_EQ(std::count_if(ParamGathers::all().begin(), ParamGathers::all().end(), in_effect), 1) << bits;
   }
 }
 

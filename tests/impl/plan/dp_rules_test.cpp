@@ -138,6 +138,37 @@ TEST(PrecisionRules, RecipeDecidesTheTypeOfGatheredParameters) {
   EXPECT_EQ(gather("bf16_with_nvfp4_mixed"), "false auto");
 }
 
+TEST(PrecisionRules, ARecipeMayBeGivenByItsFields) {
+  const auto recipe = [](const std::string& fields) {
+    return plan_of(kTwoRanks + "mixed_precision: {" + fields + "}").config.mixed_precision.recipe;
+  };
+  EXPECT_EQ(recipe("bf16: true, fp8: null, fp8_recipe: tensorwise"), "bf16_mixed");
+  EXPECT_EQ(recipe("fp16: true"), "fp16_mixed");
+  EXPECT_EQ(recipe("bf16: true, fp8: hybrid"), "bf16_with_fp8_current_scaling_mixed");
+  EXPECT_EQ(recipe("fp16: true, fp8: hybrid, fp8_recipe: delayed"), "fp16_with_fp8_delayed_scaling_mixed");
+  EXPECT_EQ(recipe("fp8: e4m3, fp8_recipe: mxfp8"), "bf16_with_mxfp8_mixed");
+  EXPECT_EQ(recipe("fp8: hybrid, fp8_recipe: blockwise"), "bf16_with_fp8_subchannel_scaling_mixed");
+  EXPECT_EQ(recipe("fp4: e2m1"), "bf16_with_nvfp4_mixed");
+}
+
+TEST(PrecisionRules, ARecipeGivesItsFields) {
+  const auto field = [](const std::string& recipe, const std::string& name) {
+    return outcome(plan_of(kTwoRanks + "mixed_precision: " + recipe), "mixed_precision." + name);
+  };
+  EXPECT_EQ(field("bf16_with_fp8_current_scaling_mixed", "fp8"), "\"hybrid\" auto");
+  EXPECT_EQ(field("bf16_with_fp8_current_scaling_mixed", "fp8_recipe"), "\"tensorwise\" auto");
+  EXPECT_EQ(field("bf16_with_fp8_current_scaling_mixed", "num_layers_at_start_in_bf16"), "1 auto");
+  EXPECT_EQ(field("nemotron_h_bf16_with_fp8_current_scaling_mixed", "num_layers_at_end_in_bf16"), "2 auto");
+  EXPECT_EQ(field("bf16_with_fp8_delayed_scaling_mixed", "first_last_layers_bf16"), "false auto");
+  EXPECT_EQ(field("bf16_with_mxfp8_mixed", "fp8"), "\"e4m3\" auto");
+  EXPECT_EQ(field("bf16_with_nvfp4_mixed", "fp4"), "\"e2m1\" auto");
+}
+
+TEST(PrecisionRules, AFieldThatContradictsTheRecipeIsAnError) {
+  EXPECT_THAT(errors_of(kTwoRanks + "mixed_precision: {recipe: bf16_mixed, fp8: hybrid}"),
+              ElementsAre(HasSubstr("mixed_precision.fp8 is \"hybrid\", but recipe bf16_mixed has null")));
+}
+
 TEST(PrecisionRules, Fp8GatherWithoutAnFp8RecipeIsAnError) {
   for (const char* text : {"mixed_precision: {fp8_param_gather: true}", "ddp: {fp8_param_gather: true}"})
     EXPECT_THAT(errors_of(kTwoRanks + text), ElementsAre(HasSubstr("fp8_param_gather needs an fp8 recipe"))) << text;

@@ -52,6 +52,19 @@ TEST(Matrix, NamedAxisHoldsSetsOfSettings) {
   EXPECT_TRUE(matrix.cells[1].plan.config.run.no_comm);
 }
 
+TEST(Matrix, AListIsOneProductAfterAnother) {
+  const Matrix matrix = parse(kHead +
+                                  "matrix:\n"
+                                  "  - {size: [{name: small, model.num_layers: 2}], run.steps: [3, 4]}\n"
+                                  "  - {size: [{name: large}], run.blocks: [7]}\n",
+                              "f");
+  ASSERT_THAT(error_lines(matrix), IsEmpty());
+  EXPECT_THAT(cell_names(matrix), ElementsAre("small steps=3", "small steps=4", "large blocks=7"));
+  EXPECT_EQ(matrix.cells[1].plan.config.model.num_layers, 2);
+  EXPECT_EQ(matrix.cells[2].plan.config.model.num_layers, 4);
+  EXPECT_THAT(matrix.cells[2].values, ElementsAre(Pair("size", "large"), Pair("blocks", "7")));
+}
+
 TEST(Matrix, NullGivesAKnobBackToItsRule) {
   const Matrix matrix =
       parse(kHead + "ddp: {overlap_grad_reduce: false}\nmatrix: {ddp.overlap_grad_reduce: [null, false]}", "f");
@@ -91,7 +104,10 @@ TEST_P(WrongMatrices, AreErrors) {
 INSTANTIATE_TEST_SUITE_P(
     Matrix, WrongMatrices,
     testing::Values(
-        WrongMatrix{"[1]", "matrix must be a mapping of axes, not a list"},
+        WrongMatrix{"[1]", "matrix must be a mapping of axes, or a list of such mappings, not \"1\""},
+        WrongMatrix{"[]", "matrix must be a mapping of axes"}, WrongMatrix{"7", "matrix must be a mapping of axes"},
+        WrongMatrix{"[{a: [{name: x, run.steps: 1}]}, {a: [{name: y, run.steps: 1}]}]", "request the same settings"},
+        WrongMatrix{"[{a: [{name: x, run.steps: 1}]}, {a: [{name: x, run.steps: 2}]}]", "two cells are named \"x\""},
         WrongMatrix{"{run.steps: []}", "not an empty list"}, WrongMatrix{"{run.steps: 3}", "must be a list"},
         WrongMatrix{"{run.steps: {a: 1}}", "must be a list"}, WrongMatrix{"{run.step: [1]}", "did you mean run.steps?"},
         WrongMatrix{"{steps: [1]}", "it belongs at run.steps"}, WrongMatrix{"{a: [{run.steps: 1}]}", "needs a name"},
@@ -116,6 +132,8 @@ TEST(Matrix, HasAtMost4096Cells) {
   EXPECT_EQ(parse(kHead + "matrix: {" + axes + "}", "f").cells.size(), 4096U);
   EXPECT_THAT(errors_of(kHead + "matrix: {" + axes + "run.trace: [true, false]}"),
               ElementsAre(HasSubstr("more than 4096 cells")));
+  EXPECT_THAT(errors_of(kHead + "matrix: [{" + axes + "}, {run.trace: [true]}]"),
+              ElementsAre(HasSubstr("more than 4096 cells")));
 }
 
 TEST(Matrix, TheShippedQuickMatrixPlansAndRuns) {
@@ -130,6 +148,34 @@ TEST(Matrix, TheShippedQuickMatrixPlansAndRuns) {
     EXPECT_EQ(cell.plan.config.parallel.world_size(), 2);
     EXPECT_EQ(cell.plan.config.run.no_comm, cell.name.starts_with("no_comm "));
     EXPECT_EQ(cell.plan.config.ddp.grad_reduce_in_fp32, cell.name.ends_with("=true"));
+  }
+}
+
+/// Every mode has a cell off, a cell on and one without transfers; in all of them the same batch is trained.
+TEST(Matrix, TheShippedModesPlan) {
+  const Matrix matrix = load(UNDERLAP_SOURCE_DIR "/bench/matrices/modes.yaml");
+  EXPECT_THAT(error_lines(matrix), IsEmpty());
+  std::vector<std::string> expected;
+  for (const std::string mode : {"dp", "tp", "pp", "cp", "tp_pp_dp", "cp_pp_dp"})
+    for (const std::string overlap : {"off", "on", "no_comm"}) expected.push_back(mode + " " + overlap);
+  EXPECT_EQ(cell_names(matrix), expected);
+  for (const Cell& cell : matrix.cells) {
+    const Config& c = cell.plan.config;
+    EXPECT_THAT(cell.plan.knobs, testing::Each(testing::Field(&Knob::source, testing::Ne("gate")))) << cell.name;
+    EXPECT_EQ(c.train.num_microbatches * c.train.micro_batch_size * c.parallel.data_parallel_size, 8) << cell.name;
+    EXPECT_EQ(c.run.no_comm, cell.name.ends_with(" no_comm"));
+    const bool has_stages = c.parallel.pipeline_model_parallel_size > 1;
+    EXPECT_EQ(c.pipeline.overlap_p2p_comm, has_stages && cell.name.ends_with(" on")) << cell.name;
+    EXPECT_EQ(c.parallel.virtual_pipeline_model_parallel_size, c.pipeline.overlap_p2p_comm ? 2 : 1) << cell.name;
+  }
+}
+
+TEST(Matrix, TheShippedModelledModesPlan) {
+  const Matrix matrix = load(UNDERLAP_SOURCE_DIR "/bench/matrices/modes_modelled.yaml");
+  EXPECT_THAT(error_lines(matrix), IsEmpty());
+  for (const Cell& cell : matrix.cells) {
+    EXPECT_EQ(cell.plan.config.run.hardware, "h100-sxm");
+    EXPECT_THAT(cell.plan.knobs, testing::Each(testing::Field(&Knob::source, testing::Ne("gate")))) << cell.name;
   }
 }
 

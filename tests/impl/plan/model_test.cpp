@@ -81,6 +81,116 @@ TEST(Memory, ShardsOnlyTheOptimizer) {
             one.parameters);
 }
 
+TEST(Memory, TensorRanksSplitAllButNorms) {
+  const std::string model = "model: {preset: tiny, sequence_parallel: true, tensor_model_parallel_size: ";
+  const PeakMemory one = plan_of(model + "1}").peak_memory;
+  const PeakMemory two = plan_of(model + "2}").peak_memory;
+  const std::int64_t norms = 2 * (4 * 2 + 1) * 128;  // bytes of nine norms of 128
+  EXPECT_EQ(2 * (two.parameters - norms), one.parameters - norms);
+  EXPECT_EQ(2 * two.activations, one.activations);
+  const PeakMemory whole_sequence = plan_of("model: {preset: tiny, tensor_model_parallel_size: 2}").peak_memory;
+  EXPECT_EQ(whole_sequence.activations - two.activations, 4 * 128 * (4 * 128 / 2) * 2) << "layers, tokens, half of 4 H";
+}
+
+TEST(Memory, UserbuffersAreOneWholeActivationASlotAndMoreForARingThatReduces) {
+  const std::string model =
+      "model: {preset: llama3-70b, sequence_parallel: true, tensor_model_parallel_size: 4}\ncomm_overlap: ";
+  const std::int64_t activation = 8192LL * 8192 * 2;
+  EXPECT_EQ(plan_of(model + "{tp_comm_overlap: false}").peak_memory.userbuffers, 0);
+  EXPECT_EQ(plan_of(model + "{tp_comm_overlap: true}").peak_memory.userbuffers, 10 * activation);
+  EXPECT_EQ(plan_of(model + "{tp_comm_overlap: true, tp_comm_overlap_cfg: {fc2_fprop: {method: ring_exchange}}}")
+                .peak_memory.userbuffers,
+            9 * activation + activation * 7 / 4);
+}
+
+/// Of eight layers and eight microbatches a step.
+PeakMemory pipeline_memory(const std::string& sizes, const std::string& rest = "") {
+  return plan_of("model: {preset: tiny, num_layers: 8, vocab_size: 256, " + sizes +
+                 "}\ntrain: {num_microbatches: 8}\n" + rest)
+      .peak_memory;
+}
+
+/// Bytes of the activations of one layer and microbatch of `tokens`: 4 H, 2 H + 2 K and 3 F values a token, bf16.
+std::int64_t layer_activations(std::int64_t tokens) { return tokens * 2 * (4 * 128 + 2 * 128 + 2 * 64 + 3 * 384); }
+
+TEST(Memory, AStageKeepsWhatTheScheduleHasInFlight) {
+  const std::string pp4 = "pipeline_model_parallel_size: 4";
+  EXPECT_EQ(pipeline_memory(pp4).activations, 4 * 2 * layer_activations(128)) << "four microbatches of two layers";
+  EXPECT_EQ(pipeline_memory(pp4 + ", virtual_pipeline_model_parallel_size: 2").activations,
+            (2 * 3 + 4 + 1) * layer_activations(128))
+      << "eleven chunks of one layer";
+  EXPECT_EQ(pipeline_memory(pp4 + ", virtual_pipeline_model_parallel_size: 2, microbatch_group_size_per_vp_stage: 8")
+                .activations,
+            (2 * 3 + 8 + 1) * layer_activations(128));
+  EXPECT_EQ(pipeline_memory("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 4").activations,
+            (2 + 3 * 2 + 1) * layer_activations(128));
+  EXPECT_EQ(pipeline_memory(pp4, "extensions: {overlap_without_virtual_stages: true}").activations,
+            (2 * 3 + 1) * 2 * layer_activations(128))
+      << "overlap needs time between a gradient's making and its use";
+}
+
+TEST(Memory, NoMoreIsInFlightThanThereIs) {
+  const PeakMemory few = plan_of(
+                             "model: {preset: tiny, num_layers: 8, pipeline_model_parallel_size: 4}\n"
+                             "train: {num_microbatches: 3}")
+                             .peak_memory;
+  EXPECT_EQ(few.activations, 3 * 2 * layer_activations(128));
+}
+
+TEST(Memory, TheLastStageIsTheOneWhereItsHeadAndLogitsAreLarger) {
+  const PeakMemory wide = plan_of(
+                              "model: {preset: tiny, num_layers: 2, vocab_size: 65536, "
+                              "pipeline_model_parallel_size: 2}\ntrain: {num_microbatches: 1}")
+                              .peak_memory;
+  EXPECT_EQ(wide.activations, layer_activations(128) + 6 * 65536 * 128);
+}
+
+TEST(Memory, TheHeadKeepsWhatItsDeferredWgradsAreMadeOf) {
+  const auto activations = [](const std::string& defer) {
+    return plan_of(
+               "model: {preset: tiny, num_layers: 2, vocab_size: 65536, pipeline_model_parallel_size: 2}\n"
+               "train: {num_microbatches: 4}\n" +
+               defer)
+        .peak_memory.activations;
+  };
+  const std::int64_t of_one = 128 * (2 * 128 + 2 * 65536);
+  const std::string defer = "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: ";
+  EXPECT_EQ(activations(defer + "3}"), activations("") + 3 * of_one);
+  EXPECT_EQ(activations(defer + "0}"), activations("") + 4 * of_one) << "all";
+  EXPECT_EQ(activations(defer + "22}"), activations("") + 4 * of_one) << "there are no more";
+}
+
+TEST(Memory, StagesHoldWhatTheyExchange) {
+  const std::int64_t message = 128 * 128 * 2;
+  EXPECT_EQ(pipeline_memory("").exchange, 0);
+  const std::string pp4 = "pipeline_model_parallel_size: 4";
+  EXPECT_EQ(pipeline_memory(pp4).exchange, 2 * message) << "an output that is sent, a gradient that is received";
+  EXPECT_EQ(pipeline_memory(pp4 + ", deallocate_pipeline_outputs: false").exchange, 5 * message) << "four outputs";
+  EXPECT_EQ(pipeline_memory(pp4 + ", virtual_pipeline_model_parallel_size: 2").exchange, 6 * message);
+}
+
+TEST(Memory, ContextRanksSplitTokensAndShardTheOptimizer) {
+  const PeakMemory one = pipeline_memory("");
+  const PeakMemory four = pipeline_memory("context_parallel_size: 4");
+  EXPECT_EQ(4 * four.activations, one.activations);
+  EXPECT_EQ(4 * four.optimizer, one.optimizer);
+  EXPECT_EQ(four.parameters, one.parameters);
+  const PeakMemory instances =
+      pipeline_memory("context_parallel_size: 4", "ddp: {num_distributed_optimizer_instances: 2}");
+  EXPECT_EQ(2 * instances.optimizer, one.optimizer);
+}
+
+TEST(Memory, ContextRanksHoldTheKeysAndValuesOfARing) {
+  const std::string many = "num_query_groups: 4, num_attention_heads: 4, seq_length: 1024, context_parallel_size: ";
+  const auto kv = [](std::int64_t ranks) { return 1024 / ranks * 2 * 128 * 2; };
+  EXPECT_EQ(pipeline_memory(many + "8").exchange, 7 * kv(8)) << "forward keeps all of them";
+  EXPECT_EQ(pipeline_memory(many + "2").exchange, 4 * kv(2)) << "backward needs two pairs";
+  EXPECT_EQ(pipeline_memory(many + "4, cp_comm_type: all_gather").exchange, 2 * 4 * kv(4));
+  EXPECT_EQ(pipeline_memory(many + "4, cp_comm_type: a2a").exchange, 2 * kv(4)) << "q, k, v and the output, once more";
+  EXPECT_EQ(pipeline_memory(many + "8, cp_comm_type: a2a+p2p, hierarchical_context_parallel_sizes: [4, 2]").exchange,
+            (2 + 4) * kv(8));
+}
+
 TEST(Memory, AbsurdSizesDoNotOverflow) {
   const Plan plan = plan_of("model: {preset: tiny, hidden_size: 1000000000, num_layers: 1000000000}");
   EXPECT_GT(plan.peak_memory.parameters, 0);

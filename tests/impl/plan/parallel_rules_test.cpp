@@ -42,7 +42,8 @@ std::string overlap_config(const std::string& name) {
 
 TEST(TpRules, APresetForTheShapeIsTaken) {
   const Plan plan = plan_of(kLlama + overlap_config("userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192"));
-  EXPECT_THAT(plan.notices, IsEmpty());
+  ASSERT_EQ(plan.notices.size(), 1U);
+  EXPECT_THAT(plan.notices[0].message, HasSubstr("cga_size"));
   EXPECT_EQ(outcome(plan, "comm_overlap.tp_comm_overlap_cfg"),
             "\"userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192\" user");
 }
@@ -58,7 +59,7 @@ TEST(TpRules, APresetForAnotherShapeOrMachineIsAnError) {
 TEST(TpRules, APresetForAnotherBatchIsANotice) {
   const Plan plan = plan_of(kLlama + "train: {micro_batch_size: 2}\n" +
                             overlap_config("userbuffers_fp8_h100_h8192_tp4_mbs1_seqlen8192"));
-  ASSERT_EQ(plan.notices.size(), 2U);
+  ASSERT_EQ(plan.notices.size(), 3U);
   EXPECT_THAT(plan.notices[0].message, HasSubstr("tuned for micro_batch_size 1, not 2"));
   EXPECT_THAT(plan.notices[1].message, HasSubstr("tuned for precision fp8, not bf16"));
 }
@@ -102,6 +103,13 @@ TEST(PpRules, WhatTheScheduleWouldRefuseIsAnError) {
   EXPECT_THAT(errors_of(with("virtual_pipeline_model_parallel_size: 2")), ElementsAre(HasSubstr("at least 2 stages")));
   EXPECT_THAT(errors_of(with(kPp2, "comm_overlap: {overlap_param_gather_with_optimizer_step: true}")),
               ElementsAre(HasSubstr("overlap_param_gather_with_optimizer_step needs")));
+  EXPECT_THAT(errors_of(with(kPp2Vpp2 + ", microbatch_group_size_per_vp_stage: 7")),
+              ElementsAre(HasSubstr("leave a remainder of 0 or at least 2")));
+  EXPECT_THAT(errors_of(with(kPp2 + ", overlap_p2p_comm_warmup_flush: true")),
+              ElementsAre(HasSubstr("warmup_flush needs overlap_p2p_comm")));
+  EXPECT_THAT(errors_of(with(kPp2 + ", gradient_accumulation_fusion: false",
+                             "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 1}")),
+              ElementsAre(HasSubstr("needs model.gradient_accumulation_fusion")));
   EXPECT_THAT(errors_of("model: {preset: tiny, " + kPp2Vpp2 + "}\ntrain: {num_microbatches: 3}"),
               ElementsAre(HasSubstr("num_microbatches is 3")));
 }
@@ -132,14 +140,62 @@ TEST(ParallelSizes, WorldSizeIsTheirProduct) {
   EXPECT_EQ(plan.config.parallel.world_size(), 48);
 }
 
+TEST(WorldSize, MustBeWhatTheSizesMake) {
+  const std::string model = with(kTp2 + ", context_parallel_size: 2, " + kPp2);
+  EXPECT_THAT(errors_of(model + "data_parallel_size: 3\nworld_size: 24\n"), IsEmpty());
+  EXPECT_THAT(errors_of(model + "data_parallel_size: 3\nworld_size: 16\n"),
+              ElementsAre("f:4:1: world_size is 16, but tensor (2) * pipeline (2) * context (2) * data (3) parallel "
+                          "sizes make 24 ranks; make them agree, or leave data_parallel_size out"));
+  EXPECT_THAT(errors_of(model + "world_size: 12\n"),
+              ElementsAre("f:3:1: world_size is 12, which tensor (2) * pipeline (2) * context (2) parallel sizes do "
+                          "not divide; make it a multiple of 8"));
+}
+
+TEST(WorldSize, GivesTheDataParallelSize) {
+  const Plan plan = plan_of(with(kPp2, "world_size: 8\n"));
+  EXPECT_EQ(plan.config.parallel.data_parallel_size, 4);
+  EXPECT_EQ(outcome(plan, "data_parallel_size"), "4 auto");
+  EXPECT_TRUE(plan.config.ddp.overlap_grad_reduce) << "rules go by the size that is in effect";
+}
+
+TEST(WorldSize, SaysNothingBesideASizeThatCannotBeRead) {
+  EXPECT_THAT(errors_of(with("tensor_model_parallel_size: two", "world_size: 3\ndata_parallel_size: 2")),
+              ElementsAre(HasSubstr("tensor_model_parallel_size must be")));
+}
+
 TEST(NotRun, NamesWhatThisVersionDoesNotRun) {
   EXPECT_THAT(plan_of(with("", "data_parallel_size: 2")).not_run, IsEmpty());
-  const Plan plan = plan_of(with(kTp2, "run: {backend: cuda}\nmixed_precision: bf16_with_fp8_current_scaling_mixed\n"));
+  const Plan plan = plan_of(with(kPp2, "run: {backend: cuda}\nmixed_precision: bf16_with_fp8_delayed_scaling_mixed\n"));
   std::vector<std::string> messages;
   for (const Message& message : plan.not_run) messages.push_back(message.where + " " + message.message);
-  EXPECT_THAT(messages,
-              ElementsAre(HasSubstr("f:1:38 model.tensor_model_parallel_size is 2: TP, PP and CP are planned"),
-                          HasSubstr("f:4:1 recipe")));
+  EXPECT_THAT(messages, ElementsAre(HasSubstr("f:4:1 recipe")));
+}
+
+TEST(NotRun, TensorParallelismRunsWithSequenceParallelismAndWholeKeyHeads) {
+  EXPECT_THAT(plan_of(with(kTp2 + ", sequence_parallel: true")).not_run, IsEmpty());
+  const Plan whole_sequence = plan_of(with(kTp2));
+  ASSERT_EQ(whole_sequence.not_run.size(), 1U);
+  EXPECT_THAT(whole_sequence.not_run[0].message, HasSubstr("set model.sequence_parallel to true"));
+  const Plan shared_heads = plan_of(with("tensor_model_parallel_size: 4, sequence_parallel: true"));
+  ASSERT_EQ(shared_heads.not_run.size(), 1U);
+  EXPECT_THAT(shared_heads.not_run[0].message, HasSubstr("num_query_groups is 2"));
+}
+
+TEST(NotRun, Fp8RunsOverTensorParallelRanksInSizesThatGpusMultiply) {
+  const std::string fp8 = "mixed_precision: bf16_with_fp8_current_scaling_mixed\n";
+  EXPECT_THAT(plan_of(with(kTp2 + ", sequence_parallel: true", fp8)).not_run, IsEmpty());
+  const std::string odd =
+      "model: {num_layers: 3, hidden_size: 48, ffn_hidden_size: 40, num_attention_heads: 6, num_query_groups: 2, "
+      "vocab_size: 256, seq_length: 24, tensor_model_parallel_size: 2, sequence_parallel: true}\n";
+  std::vector<std::string> messages;
+  for (const Message& message : plan_of(odd + fp8).not_run) messages.push_back(message.message);
+  EXPECT_THAT(
+      messages,
+      ElementsAre(HasSubstr("24 tokens of a microbatch: products in fp8 need a multiple of 16; change "
+                            "model.seq_length"),
+                  HasSubstr("12 tokens of a tensor-parallel rank"), HasSubstr("24 attention features of a rank"),
+                  HasSubstr("20 feed-forward features of a rank")));
+  EXPECT_THAT(plan_of(odd).not_run, IsEmpty());
 }
 
 TEST(NotRun, KnobsThatAreOnlyKnownRefuseToBeIgnored) {

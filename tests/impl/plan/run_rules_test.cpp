@@ -56,6 +56,19 @@ TEST(RunRules, SimsOwnKeysDefaultToTheFileAndToDurationsAlone) {
   EXPECT_EQ(run.jitter_pct, 0);
 }
 
+TEST(RunRules, RanksFoldUnlessValuesOrJitterMakeThemDiffer) {
+  EXPECT_TRUE(plan_of(run_with("backend: sim")).config.run.fold);
+  EXPECT_FALSE(plan_of(run_with("backend: sim, fold: false")).config.run.fold);
+  const Plan numerics = plan_of(run_with("backend: sim, numerics: true"));
+  EXPECT_FALSE(numerics.config.run.fold);
+  EXPECT_EQ(outcome(numerics, "run.fold"), "false auto");
+  EXPECT_EQ(knob_of(numerics, "run.fold").reason, "run.numerics needs the values of every rank");
+  const Plan jittered = plan_of(run_with("backend: sim, jitter_pct: 1, fold: true"));
+  EXPECT_FALSE(jittered.config.run.fold);
+  EXPECT_EQ(outcome(jittered, "run.fold"), "false gate");
+  EXPECT_THAT(knob_of(jittered, "run.fold").reason, HasSubstr("run.jitter_pct"));
+}
+
 TEST(RunRules, OneStepOfVirtualTimeIsEnough) {
   const Plan plan = plan_of(run_with("backend: sim"));
   for (const char* path : {"run.steps", "run.blocks", "run.warmup"}) {
@@ -142,6 +155,34 @@ TEST(RunRules, StagesOfAPipelineHaveNoEmulatedLink) {
                         "run: {backend: cuda, link: 'emulated:450GB/s,sms=16'}"),
               ElementsAre(HasSubstr("f:2:22: an emulated link stands for a rank of a symmetric group, and "
                                     "model.pipeline_model_parallel_size is 2")));
+}
+
+std::string rings_on_cuda(int tp, const std::string& transport, const std::string& run = "") {
+  return "model: {preset: tiny, num_attention_heads: 16, num_query_groups: 16, tensor_model_parallel_size: " +
+         std::to_string(tp) + ", sequence_parallel: true}\nrun: {backend: cuda" + run + "}\n" +
+         (transport.empty() ? "" : "extensions: {tp_ring_transport: " + transport + "}\n");
+}
+
+TEST(RunRules, RingsOnCudaAreNcclsUnlessCopyEnginesAreAskedFor) {
+  const Plan by_itself = plan_of(rings_on_cuda(2, ""));
+  EXPECT_EQ(outcome(by_itself, "extensions.tp_ring_transport"), "\"nccl\" auto");
+  EXPECT_EQ(by_itself.config.extensions.tp_ring_transport, "nccl");
+  const Plan asked = plan_of(rings_on_cuda(2, "copy_engine"));
+  EXPECT_EQ(outcome(asked, "extensions.tp_ring_transport"), "\"copy_engine\" user");
+  EXPECT_EQ(asked.config.extensions.tp_ring_transport, "copy_engine");
+  EXPECT_THAT(asked.not_run, IsEmpty());
+}
+
+TEST(RunRules, PeerCopiesNeedPeersInOneNode) {
+  const Plan alone = plan_of(rings_on_cuda(2, "copy_engine", ", link: 'emulated:450GB/s,sms=16'"));
+  ASSERT_EQ(alone.not_run.size(), 1U);
+  EXPECT_EQ(alone.not_run[0].where, "f:3:14");
+  EXPECT_THAT(alone.not_run[0].message, HasSubstr("peer copies need peers"));
+  EXPECT_THAT(plan_of(rings_on_cuda(2, "nccl", ", link: 'emulated:450GB/s,sms=16'")).not_run, IsEmpty());
+  EXPECT_THAT(errors_of(rings_on_cuda(16, "copy_engine")),
+              ElementsAre(HasSubstr("f:3:14: extensions.tp_ring_transport is copy_engine, and "
+                                    "model.tensor_model_parallel_size is 16")));
+  EXPECT_THAT(errors_of(rings_on_cuda(16, "nccl")), IsEmpty());
 }
 
 TEST(RunRules, BackendCudaPacesNoSockets) {

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <omp.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
-#include "tests/impl/step/training.hpp"
+#include "tests/impl/step/tensor_overlaps.hpp"
 
 namespace underlap {
 namespace {
@@ -19,30 +21,30 @@ using testing_support::small_config;
 using testing_support::train;
 using testing_support::Training;
 
-/// testing_support::train() on the other device. `seed` chooses the order in which the GPU takes its streams.
-Training train_on_cuda(const plan::Config& config, std::int32_t steps, cuda::RunForm run_form, std::uint64_t seed = 1) {
-  const std::int32_t n = config.parallel.data_parallel_size;
+/// testing_support::train() on the other device. `seed` chooses the order in which the GPU takes its streams,
+/// `connections` the hardware queues that they share; 0: one for each.
+Training train_on_cuda(const plan::Config& config, std::int32_t steps, cuda::RunForm run_form, std::uint64_t seed = 1,
+                       int connections = 0) {
+  const std::int32_t n = config.parallel.world_size();
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
   Training result;
   std::vector<std::vector<double>> losses(static_cast<std::size_t>(n));
-  cuda::CudaRanks ranks(n, {.run_form = run_form}, {}, seed);
+  const bool copies_between_peers = config.extensions.tp_ring_transport == "copy_engine";
+  cuda::CudaRanks ranks(n, {.peers_map_tensors = copies_between_peers, .run_form = run_form}, {}, seed);
+  cuda_host::Machine::instance().connections = connections;
   ranks.run([&](cuda::CudaDevice& device, const Group& group) {
     omp_set_num_threads(1);
-    Trainer trainer(device, config, group, data);
+    Trainer trainer(device, config, parallel_groups(config, group.my_index), data);
     for (std::int32_t i = 0; i < steps; ++i) trainer.step(0);
     losses[static_cast<std::size_t>(group.my_index)] = trainer.take_losses();
     EXPECT_EQ(device.take_marks().size(), static_cast<std::size_t>(steps));
     if (group.my_index > 0) return;
-    std::vector<bf16> parameters(static_cast<std::size_t>(trainer.buffers().layout.elements));
+    std::vector<bf16> parameters(static_cast<std::size_t>(trainer.buffers().params.elements));
     device.download(flat(trainer.buffers().params), std::as_writable_bytes(std::span(parameters)));
     for (const bf16 value : parameters) result.parameters.push_back(static_cast<float>(value));
   });
   EXPECT_THAT(NcclDouble::instance().errors(), IsEmpty());
-  for (std::size_t i = 0; i < losses[0].size(); ++i) {
-    double sum = 0;
-    for (const auto& of_rank : losses) sum += of_rank[i];
-    result.losses.push_back(sum / n);
-  }
+  result.losses = testing_support::mean_losses(losses);
   return result;
 }
 
@@ -109,6 +111,128 @@ TEST_P(Reduction, TrainsWithCudaFormsWithinTheirTolerance) {
   const Training host = train(with_overlap(config(2)), 3);
   const Training cuda = train_on_cuda(with_overlap(config(2)), 3, cuda::run_form_on_host);
   ASSERT_EQ(cuda.losses.size(), host.losses.size());
+  for (std::size_t i = 0; i < host.losses.size(); ++i)
+    EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
+}
+
+// The played GPU has four multiprocessors.
+plan::TensorOverlap on_small_gpu(plan::TensorOverlap overlap) {
+  for (plan::TensorSlotOverlap& slot : overlap.slots) slot.num_sm = std::min(slot.num_sm, 2);
+  return overlap;
+}
+
+class TensorOverlaps : public testing::TestWithParam<testing_support::TensorOverlapCase> {
+ protected:
+  static plan::Config config() {
+    plan::Config config = with_overlap(testing_support::small_tensor_config(2, 2));
+    config.tensor_overlap = on_small_gpu(GetParam().overlap);
+    config.extensions.tp_ring_transport = "nccl";
+    return config;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Techniques, TensorOverlaps, testing::ValuesIn(testing_support::tensor_overlap_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(TensorOverlaps, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesItsStreams) {
+  const Training host = train(config(), 3);
+  for (const std::uint64_t seed : {1, 2}) {
+    const Training cuda = train_on_cuda(config(), 3, cuda::run_cpu_form_on_host, seed);
+    EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << "seed " << seed;
+    EXPECT_TRUE(cuda.parameters == host.parameters) << "seed " << seed;
+  }
+}
+
+class PipelinesAndContexts : public testing::TestWithParam<Variant> {};
+INSTANTIATE_TEST_SUITE_P(Variants, PipelinesAndContexts,
+                         testing::Values(Variant{"BatchedPipeline",
+                                                 [](plan::Config& c) {
+                                                   c.parallel.pipeline_model_parallel_size = 2;
+                                                   c.train.num_microbatches = 3;
+                                                 }},
+                                         Variant{"VirtualStages",
+                                                 [](plan::Config& c) {
+                                                   c.model.num_layers = 4;
+                                                   c.parallel.pipeline_model_parallel_size = 2;
+                                                   c.parallel.virtual_pipeline_model_parallel_size = 2;
+                                                   c.train.num_microbatches = 4;
+                                                   c.pipeline.overlap_p2p_comm = true;
+                                                   c.pipeline.batch_p2p_comm = false;
+                                                   c.pipeline.microbatch_group_size_per_vp_stage = 2;
+                                                   c.ddp.align_param_gather = true;
+                                                 }},
+                                         Variant{"ContextRing",
+                                                 [](plan::Config& c) { c.parallel.context_parallel_size = 2; }},
+                                         Variant{"ContextGather",
+                                                 [](plan::Config& c) {
+                                                   c.parallel.context_parallel_size = 2;
+                                                   c.context.cp_comm_type = {plan::CpCommType::all_gather};
+                                                 }}),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(PipelinesAndContexts, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesItsStreams) {
+  plan::Config config = with_overlap(small_config(2));
+  GetParam().change(config);
+  const Training host = train(config, 3);
+  for (const std::uint64_t seed : {1, 2}) {
+    const Training cuda = train_on_cuda(config, 3, cuda::run_cpu_form_on_host, seed);
+    EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << "seed " << seed;
+    EXPECT_TRUE(cuda.parameters == host.parameters) << "seed " << seed;
+  }
+}
+
+std::vector<testing_support::TensorOverlapCase> cases_with_rings() {
+  std::vector<testing_support::TensorOverlapCase> cases = testing_support::tensor_overlap_cases();
+  std::erase_if(cases, [](const testing_support::TensorOverlapCase& c) {
+    return std::ranges::none_of(c.overlap.slots, [](const plan::TensorSlotOverlap& slot) {
+      return slot.method == plan::TensorMethod::ring_exchange;
+    });
+  });
+  return cases;
+}
+class Rings : public testing::TestWithParam<testing_support::TensorOverlapCase> {};
+INSTANTIATE_TEST_SUITE_P(Techniques, Rings, testing::ValuesIn(cases_with_rings()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Rings, TrainToTheBitAsOnTheHostWithHopsByCopyEnginesAtOneAndEightConnections) {
+  for (const auto& [tp, dp, connections] : {std::array{2, 2, 1}, std::array{2, 2, 8}, std::array{4, 1, 1}}) {
+    plan::Config config = with_overlap(testing_support::small_tensor_config(tp, dp));
+    config.tensor_overlap = on_small_gpu(GetParam().overlap);
+    config.extensions.tp_ring_transport = "copy_engine";
+    const Training host = train(config, 2);
+    const Training cuda = train_on_cuda(config, 2, cuda::run_cpu_form_on_host, 1, connections);
+    EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << tp << " ranks, " << connections << " connections";
+    EXPECT_TRUE(cuda.parameters == host.parameters) << tp << " ranks, " << connections << " connections";
+  }
+  EXPECT_EQ(cuda_host::Machine::instance().num_freed_while_open, 0);
+}
+
+class Fp8TensorOverlaps : public testing::TestWithParam<testing_support::TensorOverlapCase> {
+ protected:
+  static plan::Config config() {
+    plan::Config config = testing_support::small_tensor_config(2, 1);
+    testing_support::multiply_in_fp8(config);
+    config.tensor_overlap = on_small_gpu(GetParam().overlap);
+    config.extensions.tp_ring_transport = "nccl";
+    return config;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Techniques, Fp8TensorOverlaps, testing::ValuesIn(testing_support::fp8_overlap_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Fp8TensorOverlaps, TrainToTheBitAsOnTheHostAndWithCudaFormsWithinTheirTolerance) {
+  const Training host = train(config(), 2);
+  EXPECT_THAT(train_on_cuda(config(), 2, cuda::run_cpu_form_on_host).losses, ElementsAreArray(host.losses));
+  const Training cuda = train_on_cuda(config(), 2, cuda::run_form_on_host);
+  for (std::size_t i = 0; i < host.losses.size(); ++i)
+    EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
+}
+
+TEST(CudaTrainer, TrainsTensorParallelWithCudaFormsWithinTheirTolerance) {
+  plan::Config config = testing_support::small_tensor_config(2, 1);
+  config.tensor_overlap = on_small_gpu(testing_support::tensor_overlap_cases()[2].overlap);
+  config.extensions.tp_ring_transport = "nccl";
+  const Training host = train(config, 2);
+  const Training cuda = train_on_cuda(config, 2, cuda::run_form_on_host);
   for (std::size_t i = 0; i < host.losses.size(); ++i)
     EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
 }

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 
 #include "impl/device/check/check.hpp"
-#include "impl/device/sim/engine.hpp"
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/step/step_times.hpp"
 #include "tests/impl/step/training.hpp"
+#include "tests/impl/virtual_conflicts.hpp"
 
 namespace underlap {
 namespace {
@@ -16,17 +16,7 @@ using Type = ProgramCommand::Type;
 
 std::int64_t conflicts(const std::vector<Program>& programs, double ns_per_byte, std::uint64_t seed) {
   const testing_support::StepTimes times(ns_per_byte);
-  sim::VirtualMemory memory(programs.size());
-  std::vector<sim::RankQueues::Source> sources;
-  for (const Program& program : programs)
-    sources.emplace_back([&program, done = false]() mutable -> std::optional<Program> {
-      if (std::exchange(done, true)) return std::nullopt;
-      return program;
-    });
-  sim::Engine engine(times, {.jitter = 1, .seed = seed, .records_slices = false, .memory = &memory},
-                     std::move(sources));
-  engine.play();
-  return memory.num_conflicts();
+  return testing_support::conflicts_in_virtual_time(programs, times, seed);
 }
 
 bool meets_a_conflict(const std::vector<Program>& programs) {

@@ -30,15 +30,29 @@ inline plan::Config small_config(std::int32_t data_parallel_size) {
   return config;
 }
 
+/// Means by step over the ranks that find losses.
+inline std::vector<double> mean_losses(const std::vector<std::vector<double>>& by_rank) {
+  std::vector<double> sums;
+  double num_ranks = 0;
+  for (const std::vector<double>& losses : by_rank) {
+    if (losses.empty()) continue;
+    sums.resize(losses.size());
+    for (std::size_t i = 0; i < losses.size(); ++i) sums[i] += losses[i];
+    ++num_ranks;
+  }
+  for (double& sum : sums) sum /= num_ranks;
+  return sums;
+}
+
 struct Training {
   std::vector<double> losses;     ///< mean over the ranks, by step
   std::vector<Trace> traces;      ///< by rank, with the marks
-  std::vector<float> parameters;  ///< of rank 0 after the last step
+  std::vector<float> parameters;  ///< of rank 0 after the last step, those in bf16
 };
 
 /// Trains `steps` steps on real streams and sockets, one thread a rank.
 inline Training train(const plan::Config& config, std::int32_t steps, host::HostOptions options = {}) {
-  const std::int32_t n = config.parallel.data_parallel_size;
+  const std::int32_t n = config.parallel.world_size();
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
   Training result;
   result.traces.resize(static_cast<std::size_t>(n));
@@ -46,7 +60,7 @@ inline Training train(const plan::Config& config, std::int32_t steps, host::Host
   host::Ranks ranks(n, options);
   ranks.run([&](host::HostDevice& device, const Group& group) {
     const auto me = static_cast<std::size_t>(group.my_index);
-    Trainer trainer(device, config, group, data);
+    Trainer trainer(device, config, parallel_groups(config, group.my_index), data);
     device.synchronize();
     device.recorder().reserve(static_cast<std::size_t>(steps) * 2000);
     for (std::int32_t i = 0; i < steps; ++i) trainer.step(0);
@@ -54,15 +68,11 @@ inline Training train(const plan::Config& config, std::int32_t steps, host::Host
     result.traces[me] = device.recorder().drain().trace;
     result.traces[me].marks = device.take_marks();
     if (me > 0) return;
-    std::vector<bf16> parameters(static_cast<std::size_t>(trainer.buffers().layout.elements));
+    std::vector<bf16> parameters(static_cast<std::size_t>(trainer.buffers().params.elements));
     device.download(flat(trainer.buffers().params), std::as_writable_bytes(std::span(parameters)));
     for (const bf16 value : parameters) result.parameters.push_back(static_cast<float>(value));
   });
-  for (std::size_t i = 0; i < losses[0].size(); ++i) {
-    double sum = 0;
-    for (const auto& of_rank : losses) sum += of_rank[i];
-    result.losses.push_back(sum / n);
-  }
+  result.losses = mean_losses(losses);
   return result;
 }
 

@@ -32,12 +32,19 @@ bool transfers_at(const Trace& trace, std::size_t i, std::int64_t t) {
   return t >= trace.communication(i)->last_arrival_ns;
 }
 
+bool is_pipeline_receive(const Trace& trace, std::size_t i) {
+  bool receives = false;
+  for (const TransferRecord& transfer : trace.communication(i)->transfers)
+    receives |= transfer.collective == Collective::receive;
+  return receives && trace.tag(i).mode == Mode::pp;
+}
+
 // What is going on in one nanosecond of a rank.
 struct Moment {
   bool compute = false, copy = false;
   std::set<Mode> modes;
-  std::set<std::string> modes_active, modes_transfer, modes_unsplit;
-  std::set<std::string> purposes_active, purposes_transfer, purposes_unsplit;
+  std::set<std::string> modes_active, modes_transfer, modes_unsplit, modes_other_wait;
+  std::set<std::string> purposes_active, purposes_transfer, purposes_unsplit, purposes_other_wait;
 
   Moment(const Trace& trace, std::int32_t rank, std::int64_t t) {
     for (std::size_t i = 0; i < trace.size(); ++i) {
@@ -54,7 +61,12 @@ struct Moment {
         purposes_unsplit.insert(purpose_of(tag));
         continue;
       }
-      if (!transfers_at(trace, i, t)) continue;
+      if (!transfers_at(trace, i, t)) {
+        if (is_pipeline_receive(trace, i)) continue;
+        modes_other_wait.insert(mode_of(tag));
+        purposes_other_wait.insert(purpose_of(tag));
+        continue;
+      }
       modes_transfer.insert(mode_of(tag));
       purposes_transfer.insert(purpose_of(tag));
     }
@@ -62,12 +74,15 @@ struct Moment {
 };
 
 void add_moment(std::map<std::string, CommunicationSplit>& splits, const std::set<std::string>& active,
-                const std::set<std::string>& transfer, const std::set<std::string>& unsplit, bool hidden) {
+                const std::set<std::string>& transfer, const std::set<std::string>& unsplit,
+                const std::set<std::string>& other_wait, bool hidden) {
   for (const std::string& key : active) {
     CommunicationSplit& split = splits[key];
     ++split.comm_ns;
     if (hidden)
       ++split.hidden_ns;
+    else if (!transfer.contains(key) && !unsplit.contains(key) && !other_wait.contains(key))
+      ++split.pipeline_dependency_ns, ++split.exposed_wait_ns;
     else
       ++(transfer.contains(key)  ? split.exposed_transfer_ns
          : unsplit.contains(key) ? split.exposed_unsplit_ns
@@ -87,8 +102,9 @@ void add_moment(Split& split, const Moment& m) {
   } else {
     ++(m.copy ? split.copy_only_ns : split.idle_ns);
   }
-  add_moment(split.modes, m.modes_active, m.modes_transfer, m.modes_unsplit, m.compute);
-  add_moment(split.purposes, m.purposes_active, m.purposes_transfer, m.purposes_unsplit, m.compute);
+  add_moment(split.modes, m.modes_active, m.modes_transfer, m.modes_unsplit, m.modes_other_wait, m.compute);
+  add_moment(split.purposes, m.purposes_active, m.purposes_transfer, m.purposes_unsplit, m.purposes_other_wait,
+             m.compute);
 }
 
 Split brute_force(const Trace& trace, const Window& window) {
@@ -194,6 +210,46 @@ TEST(Exposure, SlicesThatCrossAreCutAndCountedWhereTheyEnd) {
   EXPECT_EQ(splits[0].modes.at("dp").count, 0);
   EXPECT_EQ(splits[1].modes.at("dp").comm_ns, 20);
   EXPECT_EQ(splits[1].modes.at("dp").bytes_on_wire, 12);
+}
+
+// pp |  ~~~~~==|   a stage waits from 10 for an input that its peer sends at 60, and has it at 80
+Trace receive_from_the_stage_before(const Tag& tag, Collective what) {
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  trace.add_track({0, 1, "pp"});
+  trace.add_group({intern("forward"), {0, 1}});
+  trace.add({.track = 0, .start_ns = 0, .duration_ns = 25, .tag = {}});
+  trace.add({.track = 1, .start_ns = 10, .duration_ns = 70, .tag = tag},
+            {.last_arrival_ns = 60, .transfers = {{.collective = what, .peer = 1}}});
+  return trace;
+}
+constexpr Tag tag_of(Mode mode) { return {.kind = Kind::communication, .mode = mode}; }
+
+TEST(Exposure, AStageThatWaitsForItsInputWaitsByDesign) {
+  const CommunicationSplit split =
+      split_window(receive_from_the_stage_before(tag_of(Mode::pp), Collective::receive), {0, 0, 0, 0, 100})
+          .modes.at("pp");
+  EXPECT_EQ(split.exposed_wait_ns, 35);
+  EXPECT_EQ(split.pipeline_dependency_ns, 35);
+  EXPECT_EQ(split.exposed_transfer_ns, 20);
+}
+
+TEST(Exposure, ASenderOrAMemberOfARingWaitsForALatePeer) {
+  for (const auto& [mode, what] : {std::pair(Mode::pp, Collective::send), std::pair(Mode::cp, Collective::receive)}) {
+    const Split split = split_window(receive_from_the_stage_before(tag_of(mode), what), {0, 0, 0, 0, 100});
+    EXPECT_EQ(split.modes.begin()->second.exposed_wait_ns, 35);
+    EXPECT_EQ(split.modes.begin()->second.pipeline_dependency_ns, 0);
+  }
+}
+
+TEST(Exposure, ALatePeerExplainsAMomentBeforeADependencyDoes) {
+  Trace trace = receive_from_the_stage_before(tag_of(Mode::pp), Collective::receive);
+  trace.add_track({0, 2, "pp_send"});
+  trace.add({.track = 2, .start_ns = 30, .duration_ns = 12, .tag = tag_of(Mode::pp)},
+            {.last_arrival_ns = 40, .transfers = {{.collective = Collective::send, .peer = 1}}});
+  const CommunicationSplit split = split_window(trace, {0, 0, 0, 0, 100}).modes.at("pp");
+  EXPECT_EQ(split.exposed_wait_ns, 33) << "2 are the send's transfer";
+  EXPECT_EQ(split.pipeline_dependency_ns, 23);
 }
 
 TEST(Exposure, RefusesWindowsThatOverlapOrEndBeforeTheyBegin) {

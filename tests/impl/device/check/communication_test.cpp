@@ -239,10 +239,13 @@ TEST(Mismatches, AreNamedWithBothSides) {
       findings_of(all_reduce_of(8), all_reduce_of(7)),
       ElementsAre("mismatch: rank 1 tp: meet has 7 to 7 f32 elements where rank 0 tp: meet has 8 to 8 f32 elements "
                   "| let all sides of a transfer declare the same, in the same order"));
-  Transfer average = all_reduce_of(8);
-  average.op = ReduceOp::average;
-  EXPECT_THAT(findings_of(all_reduce_of(8), average),
+  Transfer other = all_reduce_of(8);
+  other.op = ReduceOp::average;
+  EXPECT_THAT(findings_of(all_reduce_of(8), other),
               ElementsAre(HasSubstr("rank 1 tp: meet has average where rank 0 tp: meet has sum")));
+  other.op = ReduceOp::max;
+  EXPECT_THAT(findings_of(other, all_reduce_of(8)),
+              ElementsAre(HasSubstr("rank 1 tp: meet has sum where rank 0 tp: meet has max")));
   Transfer exact = all_reduce_of(8);
   exact.accumulator = Accumulator::fp32;
   EXPECT_THAT(findings_of(exact, all_reduce_of(8)), ElementsAre(HasSubstr("has a sum held in wire where")));

@@ -9,7 +9,9 @@ namespace underlap::check {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // Two ranks of a group for transfers of `mode` run a step; `odd` is what rank 1 does otherwise.
 struct Twins {
@@ -88,6 +90,32 @@ TEST(Symmetry, IsNotForRanksThatAnotherModeParts) {
                                Mode::cp);
   }
   EXPECT_THAT(twins.ranks.findings(), IsEmpty());
+}
+
+// Ranks 0 and 1 share sequences, and so do 2 and 3; gradients are reduced over all four.
+TEST(Symmetry, HoldsBetweenRanksAtTheSamePlaceOfAnotherMode) {
+  const auto findings = [](std::int64_t rows_of_rank_2) {
+    RankPrograms ranks(4);
+    const auto dp = ranks.declare("dp");
+    for (std::int32_t i = 0; i < 4; ++i) {
+      RankPrograms::Rank& rank = ranks[i];
+      const Group pair{{i / 2 * 2, i / 2 * 2 + 1}, i % 2};
+      const Communicator cp = rank.device.declare("cp", pair);
+      const View half = flat(rank.x, 16, 8), all = flat(rank.x, 0, 8);
+      const auto sum = [](const View& x) {
+        return std::vector<Transfer>{{.collective = Collective::all_reduce, .input = x, .output = x}};
+      };
+      rank.communicate(cp, "hop", sum(half), Mode::cp);
+      rank.device.communicate(dp[static_cast<std::size_t>(i)],
+                              {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("sum"), .step = 0},
+                              sum(all));
+      rank.order(rank.a, cp.stream);
+      rank.read(rank.a, "read", matrix(rank.x, i == 2 ? rows_of_rank_2 : 4 - i % 2, 8));
+    }
+    return ranks.findings();
+  };
+  EXPECT_THAT(findings(4), Not(testing::Contains(HasSubstr("asymmetry"))));
+  EXPECT_THAT(findings(3), testing::Contains(HasSubstr("rank 2 a: read has in x [3, 8] where rank 0 has x [4, 8]")));
 }
 
 TEST(Folding, KeepsOneFindingOfManyRanksAndSteps) {

@@ -200,6 +200,27 @@ TEST(CudaDevice, SaysWhichTensorFoundNoMemory) {
                            HasSubstr("524544 bytes"), HasSubstr("--layers")));
 }
 
+TEST(CudaDevice, GivesEachOperationTheSmsBesideItsOwnMargin) {
+  static std::vector<int> budgets, sms;
+  budgets.clear();
+  sms.clear();
+  const auto with_margin = [](int margin) {
+    return Operation(intern("test operation"), add_one, {.sm_margin = margin}, {});
+  };
+  run_one(
+      [&](CudaDevice& device) {
+        const Stream stream = device.create_stream("compute");
+        device.begin();
+        for (const int margin : {0, 1, 0}) device.launch(stream, {}, with_margin(margin));
+        EXPECT_THROW(device.launch(stream, {}, with_margin(sms.front())), std::invalid_argument);
+      },
+      {.run_form = [](const Operation&, const Arguments&, LaunchContext& context) {
+        budgets.push_back(context.sm_budget);
+        sms.push_back(context.num_sms);
+      }});
+  EXPECT_THAT(budgets, ElementsAre(0, sms.front() - 1, 0));
+}
+
 TEST(CudaDevice, TellsFaultsOfKernelsAtTheNextSynchronize) {
   const std::string error = run_one(
       [](CudaDevice& device) {

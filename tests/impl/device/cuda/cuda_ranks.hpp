@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "impl/device/cuda/copy_engine_transport.hpp"
 #include "impl/device/cuda/cuda_device.hpp"
 #include "impl/device/cuda/nccl_transport.hpp"
 #include "kernels/gemm/matrix_products.hpp"
@@ -19,7 +22,7 @@
 namespace underlap::cuda {
 
 /// Runs the same program as every rank of one process, one thread and one CudaDevice a rank, on a GPU and an NCCL and
-/// a cuBLASLt that the host plays.
+/// a cuBLASLt that the host plays; with copy engines between them where peers map tensors.
 class CudaRanks {
  public:
   explicit CudaRanks(std::int32_t world_size, CudaOptions options = {}, NcclOptions nccl = {}, std::uint64_t seed = 1)
@@ -51,6 +54,9 @@ class CudaRanks {
 
   ControlPlane& control() { return control_; }
 
+  /// The node that a rank says it is on.
+  std::function<std::string(std::int32_t)> node_of = [](std::int32_t) { return this_node(); };
+
  private:
   template <class Program>
   std::string run_rank(std::int32_t rank, Program& program) {
@@ -62,7 +68,15 @@ class CudaRanks {
       CudaOptions options = options_;
       options.rank = rank;
       options.products = &products;
-      CudaDevice device(transport, options);
+      std::optional<CopyEngineTransport> copy_engines;
+      if (options.peers_map_tensors)
+        copy_engines.emplace(transport, control_,
+                             CopyEngineOptions{.rank = rank,
+                                               .peer_timeout = nccl.peer_timeout,
+                                               .poll_interval = nccl.poll_interval,
+                                               .node = node_of(rank)});
+      Transport& joined = copy_engines ? static_cast<Transport&>(*copy_engines) : transport;
+      CudaDevice device(joined, options);
       Group group{std::vector<std::int32_t>(static_cast<std::size_t>(world_size_)), rank};
       std::iota(group.members.begin(), group.members.end(), 0);
       program(device, group);

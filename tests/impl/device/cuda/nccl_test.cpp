@@ -90,6 +90,23 @@ TEST_P(Nccl, MovesEveryPieceOfEveryCollective) {
   }
 }
 
+TEST_P(Nccl, ReducesToTheLargest) {
+  const int n = GetParam();
+  CudaRanks ranks(n);
+  ranks.run([n](CudaDevice& device, const Group& group) {
+    const Communicator tp = device.declare("tp", group);
+    const Tensor x = device.allocate("x", DataType::f32, 2);
+    device.begin();
+    const auto me = static_cast<float>(group.my_index);
+    fill<float>(device, tp.stream, x, {me, -me});
+    communicate(device, tp,
+                {{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x), .op = ReduceOp::max}});
+    device.synchronize();
+    EXPECT_THAT(read(device, x), ElementsAre(static_cast<float>(n - 1), 0));
+  });
+  EXPECT_THAT(NcclDouble::instance().errors(), IsEmpty());
+}
+
 TEST_F(Nccl, SendsAndReceivesBetweenNeighboursAsOneGroup) {
   CudaRanks ranks(3);
   ranks.run([](CudaDevice& device, const Group& group) {
@@ -187,6 +204,26 @@ TEST_F(Nccl, RefusesSumsInFp32OfABf16Wire) {
   });
   EXPECT_THAT(errors, Each(AllOf(HasSubstr("all_reduce of communicator dp"), HasSubstr("reduce_accumulator"),
                                  HasSubstr("reduce_scatter_with_fp32_accumulation"))));
+}
+
+TEST_F(Nccl, MovesFp8AsBytes) {
+  CudaRanks ranks(2);
+  ranks.run([](CudaDevice& device, const Group& group) {
+    const Communicator dp = device.declare("dp", group);
+    const Tensor x = device.allocate("x", DataType::f8e4m3, 8);
+    device.begin();
+    const std::vector<std::uint8_t> own(4, static_cast<std::uint8_t>(0x7F - group.my_index));
+    device.upload(dp.stream, {.kind = Kind::copy}, flat(x, 4 * group.my_index, 4), std::as_bytes(std::span(own)));
+    communicate(device, dp,
+                {{.collective = Collective::all_gather, .input = flat(x, 4 * group.my_index, 4), .output = flat(x)}});
+    device.synchronize();
+    EXPECT_THAT(read<std::uint8_t>(device, x), ElementsAre(0x7F, 0x7F, 0x7F, 0x7F, 0x7E, 0x7E, 0x7E, 0x7E));
+  });
+  const std::vector<NcclCall> calls = calls_of(0);
+  const NcclCall gather = calls[calls.size() - 2];
+  EXPECT_EQ(gather.name, "AllGather");
+  EXPECT_EQ(gather.type, ncclUint8);
+  EXPECT_EQ(gather.count, 4U);
 }
 
 TEST_F(Nccl, ARefusedTransferOfAGroupLeavesNoGroupOpen) {

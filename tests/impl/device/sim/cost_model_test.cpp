@@ -15,7 +15,8 @@ Cost gemm_cost(std::int64_t m, std::int64_t n, std::int64_t k, int bytes_per_ele
           .bytes_read = bytes_per_element * (m * k + n * k),
           .bytes_written = 2 * m * n,
           .work = Work::gemm,
-          .extent = {m, n, k}};
+          .extent = {m, n, k},
+          .precision = bytes_per_element == 1 ? Precision::fp8 : Precision::bf16};
 }
 
 struct RoundModel : testing::Test {
@@ -37,9 +38,30 @@ TEST_F(RoundModel, GemmPaysForTheWholeLastWave) {
   EXPECT_EQ(model.kernel(gemm_cost(1000, 1001, 500)).alone_ns, 20000);
 }
 
-TEST_F(RoundModel, Fp8GemmRunsAtItsOwnPeak) {
-  EXPECT_EQ(model.kernel(gemm_cost(1000, 1000, 500, 1), Precision::fp8).alone_ns, 5000);
+TEST_F(RoundModel, GemmWithAMarginRunsInMoreWaves) {
+  Cost cost = gemm_cost(1000, 1000, 500);
+  cost.sm_margin = 16;  // 100 tiles on 84 SMs
+  const KernelTime time = model.kernel(cost);
+  EXPECT_EQ(time.tiles, 100);
+  EXPECT_EQ(time.sms, 84);
+  EXPECT_EQ(time.alone_ns, 20000);
+  cost.sms = 50;
+  EXPECT_EQ(model.kernel(cost).sms, 50) << "less than the margin leaves";
+  cost.sms = 90;
+  EXPECT_EQ(model.kernel(cost).sms, 84) << "more than the margin leaves";
 }
+
+TEST_F(RoundModel, MarginThatLeavesNoSmIsRefused) {
+  Cost cost = gemm_cost(1000, 1000, 500);
+  for (const int margin : {100, -1}) {
+    cost.sm_margin = margin;
+    EXPECT_THROW(model.kernel(cost), std::invalid_argument) << margin;
+  }
+  cost.sm_margin = 99;
+  EXPECT_EQ(model.kernel(cost).alone_ns, 1000000);
+}
+
+TEST_F(RoundModel, Fp8GemmRunsAtItsOwnPeak) { EXPECT_EQ(model.kernel(gemm_cost(1000, 1000, 500, 1)).alone_ns, 5000); }
 
 TEST_F(RoundModel, SmallGemmIsCutInSmallerTiles) {
   const KernelTime time = model.kernel(gemm_cost(100, 100, 500));
@@ -73,12 +95,12 @@ TEST_F(RoundModel, NormNeedsAllSmsButTheMargin) {
   const Cost norm{.bytes_read = 1'000'000, .work = Work::norm};
   EXPECT_EQ(model.kernel(norm).form, Form::persistent);
   EXPECT_EQ(model.kernel(norm).sms, 100);
-  const KernelTime with_margin = model.kernel(norm, Precision::bf16, 16);
+  const KernelTime with_margin = model.kernel(norm, 16);
   EXPECT_EQ(with_margin.sms, 84);
   EXPECT_EQ(with_margin.alone_ns, 1000);
-  EXPECT_EQ(model.kernel(norm, Precision::bf16, 75).alone_ns, 2000);
-  EXPECT_THROW(model.kernel(norm, Precision::bf16, 100), std::invalid_argument);
-  EXPECT_THROW(model.kernel(norm, Precision::bf16, -1), std::invalid_argument);
+  EXPECT_EQ(model.kernel(norm, 75).alone_ns, 2000);
+  EXPECT_THROW(model.kernel(norm, 100), std::invalid_argument);
+  EXPECT_THROW(model.kernel(norm, -1), std::invalid_argument);
 }
 
 TEST_F(RoundModel, AttentionRunsAtThePeakOnceItsBlocksFillTheDevice) {
@@ -90,6 +112,25 @@ TEST_F(RoundModel, AttentionRunsAtThePeakOnceItsBlocksFillTheDevice) {
   const Cost few{.flops = 1e9, .work = Work::attention_backward, .extent = {1000, 100, 5}};
   EXPECT_EQ(model.kernel(few).alone_ns, 25000);
   EXPECT_EQ(model.kernel(few).sms, 40);
+}
+
+// Of a tile, what counts is how many keys a query meets, which the operations say exactly.
+TEST_F(RoundModel, AttentionOfATileIsAsEfficientAsTheCausalSequenceWithLoopsAsLong) {
+  Hardware hardware = test::round_hardware();
+  hardware.kernels.attention_forward = {{100, {Curve({{1000, 0.1}, {1999, 0.9}}), "", false}}};
+  hardware.kernels.attention_backward = hardware.kernels.attention_forward;
+  const CostModel curved(hardware);
+  const auto efficiency = [&](Work work, std::int64_t rows, double pairs) {
+    const double products = work == Work::attention_forward ? 2 : 5;
+    const Cost cost{.flops = 2 * products * 100 * pairs * 100, .work = work, .extent = {rows, 100, 100}};
+    return cost.flops / (1e5 * curved.kernel(cost).alone_ns);
+  };
+  for (const Work work : {Work::attention_forward, Work::attention_backward}) {
+    EXPECT_DOUBLE_EQ(efficiency(work, 1000, 1000 * 1001 / 2), 0.1) << "causal";
+    EXPECT_DOUBLE_EQ(efficiency(work, 1000, 1000 * 1000), 0.9) << "all keys";
+    EXPECT_DOUBLE_EQ(efficiency(work, 500, 500 * 1000), 0.9) << "half of the rows, all of the other side";
+    EXPECT_DOUBLE_EQ(efficiency(work, 1000, 1000 * 500), 0.1) << "all rows, half of the other side";
+  }
 }
 
 TEST_F(RoundModel, CopiesTakeNoSm) {
@@ -129,7 +170,7 @@ TEST_F(RoundModel, EfficiencyIsReadBetweenThePointsOfItsCurve) {
 TEST_F(RoundModel, RefusesWhatTheDeviceCannotDo) {
   Hardware hardware = test::round_hardware();
   hardware.gpu.fp8_tflops.reset();
-  EXPECT_THROW(CostModel(hardware).kernel(gemm_cost(1, 1, 1), Precision::fp8), std::invalid_argument);
+  EXPECT_THROW(CostModel(hardware).kernel(gemm_cost(1, 1, 1, 1)), std::invalid_argument);
   EXPECT_THROW(model.kernel(gemm_cost(1, 0, 1)), std::invalid_argument);
   EXPECT_THROW(CostModel(test::round_hardware(), {.gpus_per_node = 9}), std::invalid_argument);
   EXPECT_THROW(CostModel(test::round_hardware(), {.gpus_per_node = -1}), std::invalid_argument);
@@ -146,7 +187,7 @@ TEST(H100, ReproducesPublishedFp8Gemms) {
   const CostModel model(load_hardware("h100-sxm"));
   const auto error = [&model](const MeasuredGemm& gemm) {
     const Cost cost = gemm_cost(gemm.m, gemm.n, gemm.k, 1);
-    return cost.flops / model.kernel(cost, Precision::fp8).alone_ns / 1000 / gemm.tflops - 1;
+    return cost.flops / model.kernel(cost).alone_ns / 1000 / gemm.tflops - 1;
   };
   for (const MeasuredGemm& gemm : {MeasuredGemm{4096, 2112, 7168, 1058},
                                    {4096, 24576, 1536, 990},
@@ -164,6 +205,27 @@ TEST(H100, ReproducesTheBestPublishedBf16Gemm) {
   const Cost cost = gemm_cost(2048, 2048, 13312);
   const KernelTime time = CostModel(load_hardware("h100-sxm")).kernel(cost);
   EXPECT_NEAR(cost.flops / time.alone_ns / 1000, 794.5, 12);
+}
+
+// What splitting a GEMM in `chunks` by rows costs, as time of all chunks over the time of the whole.
+double cost_of_chunks(const CostModel& model, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t chunks) {
+  return static_cast<double>(chunks) * model.kernel(gemm_cost(m / chunks, n, k)).alone_ns /
+         model.kernel(gemm_cost(m, n, k)).alone_ns;
+}
+
+TEST(H100, ChunksOfManyRowsCostLittleAndChunksOfFewReadTheWeightsAgain) {
+  const CostModel model(load_hardware("h100-sxm"));
+  EXPECT_LT(cost_of_chunks(model, 2048, 12288, 12288, 4), 1.01);
+  EXPECT_GT(cost_of_chunks(model, 2048, 12288, 12288, 8), 1.3) << "192 tiles on 132 multiprocessors";
+  EXPECT_GT(cost_of_chunks(model, 512, 12288, 12288, 4), 2) << "128 rows take as long as the weights take to read";
+  EXPECT_GT(cost_of_chunks(model, 128, 12288, 12288, 4), 3.8) << "as does the whole of 128";
+}
+
+TEST(H100, NoChunkIsFasterThanItsShareOfTheWhole) {
+  const CostModel model(load_hardware("h100-sxm"));
+  for (std::int64_t m = 64; m <= 8192; m *= 2)
+    for (const std::int64_t n : {1536, 4608, 9216, 12288})
+      for (const std::int64_t chunks : {2, 4, 8}) EXPECT_GE(cost_of_chunks(model, m, n, 12288, chunks), 1) << m << n;
 }
 
 // FlashAttention 3's figures: 16384 tokens of hidden size 2048, causal, cuDNN at head size 128.

@@ -146,6 +146,21 @@ TEST_F(LatentTransfers, HintsReplaceTheBlocksAndSlowWhatHasFewer) {
   EXPECT_EQ(time({message(Collective::send, kMB, 1)}, ranks(2)).sms, 8);
 }
 
+TEST_F(LatentTransfers, FewBlocksCarryWhatTheirMultiprocessorsCan) {
+  Hardware hardware = test::round_hardware();
+  for (CollectiveTimes& times : hardware.collectives) times.sms = 20;
+  hardware.nccl.sm_gb_per_s = hardware.node.p2p_nvlink_gb_per_s;
+  hardware.nccl.sm_gb_per_s->value = 20;
+  model = CostModel(hardware);
+  const TransferShape gather = collective(Collective::all_gather, 800 * kMB);  // 700 MB on a link of 100 GB/s
+  EXPECT_DOUBLE_EQ(time({gather}, ranks(8), 0, {.sms = 10}).alone_ns, 7e6);
+  EXPECT_DOUBLE_EQ(time({gather}, ranks(8), 0, {.sms = 4}).alone_ns, 8.75e6);
+  EXPECT_EQ(time({gather}, ranks(8), 0, {.sms = 4}).sms, 4);
+  // Across nodes each block drives its own channel.
+  const double alone = time({gather}, ranks(16)).alone_ns;
+  EXPECT_DOUBLE_EQ(time({gather}, ranks(16), 0, {.sms = 10}).alone_ns, 2 * alone);
+}
+
 TEST_F(LatentTransfers, CopyEngineTakesNoSmAndReducesNothing) {
   const TransferTime gather = time({collective(Collective::all_gather, 800 * kMB)}, ranks(8), 0, {.copy_engine = true});
   EXPECT_TRUE(gather.copy_engine);

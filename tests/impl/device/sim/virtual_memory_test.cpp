@@ -48,7 +48,8 @@ Values brought(std::int32_t place, std::int64_t elements) {
 
 // Plays one collective: `input` and `output` are places in one tensor of `elements`, which begins as brought() says.
 // Returns what then stands in the output of each member.
-std::vector<Values> collective(Collective c, std::int64_t elements, auto input, auto output, std::int32_t root = -1) {
+std::vector<Values> collective(Collective c, std::int64_t elements, auto input, auto output, std::int32_t root = -1,
+                               ReduceOp op = ReduceOp::sum) {
   NumericWorld world;
   std::vector<View> outputs;
   for (std::int32_t place = 0; place < kRanks; ++place) {
@@ -57,7 +58,8 @@ std::vector<Values> collective(Collective c, std::int64_t elements, auto input, 
     const Tensor t = d.allocate("t", DataType::f32, elements);
     fill(d, dp.stream, t, brought(place, elements));
     outputs.push_back(output(t, place));
-    const Transfer transfer{.collective = c, .input = input(t, place), .output = outputs.back(), .peer = root};
+    const Transfer transfer{
+        .collective = c, .input = input(t, place), .output = outputs.back(), .op = op, .peer = root};
     d.communicate(dp, named("it"), {&transfer, 1});
   }
   world.play();
@@ -90,6 +92,12 @@ TEST(CollectiveValues, AllReduceInPlace) {
   const auto all = [](const Tensor& t, std::int32_t) { return flat(t); };
   for (const Values& got : collective(Collective::all_reduce, 5, all, all))
     for (std::int32_t i = 0; i < 5; ++i) EXPECT_EQ(got[static_cast<std::size_t>(i)], sum(i));
+}
+
+TEST(CollectiveValues, AllReduceOfTheLargest) {
+  const auto all = [](const Tensor& t, std::int32_t) { return flat(t); };
+  for (const Values& got : collective(Collective::all_reduce, 5, all, all, -1, ReduceOp::max))
+    EXPECT_EQ(got, brought(2, 5));
 }
 
 TEST(CollectiveValues, AllToAll) {

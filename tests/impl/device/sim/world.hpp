@@ -91,7 +91,8 @@ class World {
         return device->take_program();
       });
     }
-    Engine engine(times, options, std::move(sources));
+    const TimeModel& model = machine ? *machine : times;
+    Engine engine(model, options, std::move(sources));
     engine.play();
     trace = engine.take_trace();
     Times result;
@@ -104,6 +105,7 @@ class World {
   }
 
   TestTimes times;
+  std::unique_ptr<TimeModel> machine;  ///< plays in place of `times` where it is there
   Trace trace;
   std::vector<std::unique_ptr<RecordingDevice>> devices;
 };

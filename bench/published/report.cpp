@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/published/study.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kSameFigure = 0.02;  // published figures that differ by less have no order
+
+bool is_throughput(const ModelledTable& table) { return table.table.quantity == PublishedQuantity::model_tflops; }
+
+std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", 100 * fraction); }
+
+std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
+
+// What was fitted is no prediction.
+std::string error_text(const ModelledRow& row) { return row.is_fit ? "fitted" : signed_percent(row.error()); }
+
+Table throughput_table(const ModelledTable& table) {
+  Table out{
+      {{"model", Align::left}, {"step s, modelled"}, {"TF/s, published"}, {"TF/s, modelled"}, {"ratio"}, {"error"}},
+      {}};
+  for (const ModelledRow& row : table.rows)
+    out.rows.push_back({row.row.name, fmt::format("{:.3f}", row.step_s), fmt::format("{:.1f}", row.row.published),
+                        fmt::format("{:.1f}", row.modelled), fmt::format("{:.3f}", row.modelled / row.row.published),
+                        error_text(row)});
+  return out;
+}
+
+Table iteration_table(const ModelledTable& table) {
+  Table out{{{"row", Align::left},
+             {"layer ms, published"},
+             {"step s without recomputation, modelled"},
+             {"iteration s, published"},
+             {"iteration s from the layer"},
+             {"ratio"},
+             {"error"}},
+            {}};
+  for (const ModelledRow& row : table.rows)
+    out.rows.push_back({row.row.name, fmt::format("{:.1f}", row.row.layer_ms), fmt::format("{:.3f}", row.step_s),
+                        fmt::format("{:.2f}", row.row.published), fmt::format("{:.3f}", row.modelled),
+                        fmt::format("{:.3f}", row.modelled / row.row.published), error_text(row)});
+  return out;
+}
+
+std::string verdict(bool is_reached) { return is_reached ? "reached" : "**not reached**"; }
+
+std::string findings(const ModelledTable& table) {
+  const bool is_near = table.largest_error() <= table.table.within;
+  std::string text = fmt::format("- Largest error{} {}; the target, {}, is {}.\n",
+                                 table.table.fitted_to.empty() ? "" : " of the rows that nothing was fitted to",
+                                 percent(table.largest_error()), percent(table.table.within), verdict(is_near));
+  if (is_throughput(table))
+    text += fmt::format(
+        "- Order: of the pairs of rows whose published figures differ by more than {}, {} stand the "
+        "other way round; the right order is {}.\n",
+        percent(kSameFigure), table.misordered_pairs(kSameFigure), verdict(table.misordered_pairs(kSameFigure) == 0));
+  if (table.layer_ms.empty()) return text;
+  text += "- Forward and backward pass of a layer, modelled, nothing fitted and nothing recomputed:";
+  for (const auto& [model, ms] : table.layer_ms) text += fmt::format(" {} {:.2f} ms;", model, ms);
+  text.back() = '.';
+  return text + "\n";
+}
+
+std::string fitted_text(const PublishedTable& table) {
+  if (table.fitted_to.empty()) return "Fitted: nothing.";
+  return fmt::format(
+      "Fitted: one figure, to row {} and to nothing else: GEMMs and attention keep up {:.3f} of the peak "
+      "that the description says.",
+      table.fitted_to, table.speed);
+}
+
+std::string list(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += fmt::format("- {}\n", sentence);
+  return text;
+}
+
+std::string section(const ModelledTable& table) {
+  const PublishedTable& t = table.table;
+  return fmt::format(
+      "## {}\n\nSource: {}. Times: {}. Matrix: `bench/matrices/published/{}.yaml`{}, which runs by itself "
+      "too. {}\n\n{}\n{}\nAssumed, or done otherwise:\n\n{}\n",
+      t.title, t.source, table.link, t.matrix, t.part.empty() ? "" : ", " + t.part, fitted_text(t),
+      markdown(is_throughput(table) ? throughput_table(table) : iteration_table(table)), findings(table),
+      list(t.assumed));
+}
+
+}  // namespace
+
+Table published_table(const std::vector<ModelledTable>& tables) {
+  Table out{{{"table", Align::left}, {"row", Align::left}, {"published"}, {"modelled"}, {"ratio"}, {"error"}}, {}};
+  for (const ModelledTable& table : tables)
+    for (const ModelledRow& row : table.rows)
+      out.rows.push_back({table.table.title, row.row.name, fmt::format("{:.4g}", row.row.published),
+                          fmt::format("{:.4g}", row.modelled), fmt::format("{:.3f}", row.modelled / row.row.published),
+                          error_text(row)});
+  return out;
+}
+
+std::string published_json(const std::vector<ModelledTable>& tables) {
+  Json document{{"schema", "underlap.published/1"}, {"tables", Json::array()}};
+  for (const ModelledTable& table : tables) {
+    Json rows = Json::array();
+    for (const ModelledRow& row : table.rows)
+      rows.push_back({{"name", row.row.name},
+                      {"published", row.row.published},
+                      {"layer_ms", row.row.layer_ms},
+                      {"step_s", row.step_s},
+                      {"modelled", row.modelled},
+                      {"is_fit", row.is_fit}});
+    document["tables"].push_back({{"title", table.table.title},
+                                  {"matrix", table.table.matrix},
+                                  {"part", table.table.part},
+                                  {"quantity", to_string(table.table.quantity)},
+                                  {"link", table.link},
+                                  {"within", table.table.within},
+                                  {"speed", table.table.speed},
+                                  {"fitted_to", table.table.fitted_to},
+                                  {"modelled_layer_ms", table.layer_ms},
+                                  {"largest_error", table.largest_error()},
+                                  {"rows", rows}});
+  }
+  return document.dump(1) + "\n";
+}
+
+std::string published_markdown(const PublishedStudy& study, const std::vector<ModelledTable>& tables) {
+  std::string text =
+      "# Published figures against virtual time\n\n"
+      "Figures that others measured and published, beside what virtual time gives for the same configurations. Nothing "
+      "here was measured by Underlap. Command: `underlap run bench/matrices/published.yaml -o results/published`.\n\n";
+  for (const ModelledTable& table : tables) text += section(table);
+  return text + "## Not compared\n\n" + list(study.left_out);
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/cp/attention.hpp"
+
+#include <fmt/format.h>
+
+namespace underlap::cp {
+
+Choice choice_of(const Context& context) {
+  Choice choice{.alone = context.channels->group().size() == 1,
+                .comm_type = context.comm_type,
+                .overlap = context.config->extensions.cp_overlap};
+  if (choice.alone || choice.comm_type != plan::CpCommType::a2a_p2p) return choice;
+  const auto [inside, around] = context.config->context.hierarchical_context_parallel_sizes.value();
+  if (inside == 1) choice.comm_type = plan::CpCommType::p2p;
+  if (around == 1) choice.comm_type = plan::CpCommType::a2a;
+  return choice;
+}
+
+std::unique_ptr<Attention> make_attention(const Context& context) {
+  const Choice choice = choice_of(context);
+  if (!choice.alone && context.shape.seq_here % 2 != 0)
+    throw std::invalid_argument(fmt::format(
+        "context parallelism: {} rows of each sequence on a rank; the sequence must divide in 2 chunks for each rank",
+        context.shape.seq_here));
+  return Attentions::make(choice, context);
+}
+
+LayerAttentions::LayerAttentions(Channels& channels, const plan::Config& config, const AttentionShape& shape)
+    : types_(config.context) {
+  for (const plan::CpCommType type : types_.cp_comm_type) {
+    std::unique_ptr<Attention>& attention = by_type_[type];
+    if (attention == nullptr) attention = make_attention({&channels, &config, shape, type});
+  }
+}
+
+}  // namespace underlap::cp

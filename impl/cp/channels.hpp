@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "impl/device/device.hpp"
+#include "impl/plan/config.hpp"
+
+namespace underlap::cp {
+
+/// The context-parallel group of one rank, and the streams and communicators that all of its layers share.
+///
+/// Made before Device::begin(), by all ranks in the same order: what it holds is made when it is first asked for.
+class Channels {
+ public:
+  Channels(Device& device, const Group& group, Stream compute, const plan::Config& config);
+  Channels(const Channels&) = delete;
+  Channels& operator=(const Channels&) = delete;
+
+  Device& device() const { return device_; }
+  const Group& group() const { return group_; }
+  Stream compute() const { return compute_; }
+
+  /// The second stream that attention computes on (Transformer Engine's cp_stream): one for the group and its parts.
+  Stream beside();
+  /// NCCL's, for all-gathers, reduce-scatters and all-to-alls.
+  Communicator collectives();
+  /// For the hops of a ring.
+  Communicator ring();
+
+  /// The group as rows of a table: `inside` one are `ranks_inside` neighbours, and `around` the rows go those of one
+  /// column.
+  struct Parts {
+    Channels* inside = nullptr;
+    Channels* around = nullptr;
+  };
+  Parts parts(std::int32_t ranks_inside);
+
+ private:
+  Channels(Channels& whole, const Group& group, std::string name);
+  Communicator declare(std::string_view suffix);
+
+  Channels* whole_;  // itself, or what it is a part of
+  Device& device_;
+  Group group_;
+  Stream compute_;
+  Priority nccl_priority_;
+  std::string name_ = "cp";  // of its communicators, the beginning
+  std::map<std::string, Communicator, std::less<>> declared_;
+  std::map<std::int32_t, std::pair<std::unique_ptr<Channels>, std::unique_ptr<Channels>>> parts_;  // by ranks inside
+  Stream beside_;
+  bool has_beside_ = false;
+};
+
+}  // namespace underlap::cp

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/cp/head_exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "kernels/head_blocks/head_blocks.hpp"
+#include "kernels/zigzag/zigzag.hpp"
+
+namespace underlap::cp {
+
+// How rows and columns are reordered before and after the transfer.
+struct HeadExchange::Way {
+  NameId before;
+  NameId after;
+  bool is_to_heads;
+};
+
+HeadExchange::HeadExchange(Channels& channels, Waits waits, const AttentionShape& shape,
+                           std::span<const std::int64_t> features)
+    : channels_(channels),
+      device_(channels.device()),
+      waits_(waits),
+      sequences_(shape.sequences),
+      enqueue_(device_, shape, shape.seq_here),
+      communicator_(channels.collectives()),
+      second_(waits == Waits::at_once ? channels.compute() : channels.beside()) {
+  for (const std::int64_t f : features)
+    staging_.push_back({.sent = device_.allocate("cp_sent", DataType::bf16, shape.tokens() * f),
+                        .received = device_.allocate("cp_received", DataType::bf16, shape.tokens() * f)});
+}
+
+void HeadExchange::to_heads(const Tag& tag, NameId purpose, std::span<const Move> moves) {
+  static const Way kWay{.before = intern("heads_to_blocks"), .after = intern("to_sequence_order"), .is_to_heads = true};
+  exchange(tag, purpose, moves, kWay);
+}
+
+void HeadExchange::to_tokens(const Tag& tag, NameId purpose, std::span<const Move> moves) {
+  static const Way kWay{.before = intern("to_rank_order"), .after = intern("blocks_to_heads"), .is_to_heads = false};
+  exchange(tag, purpose, moves, kWay);
+}
+
+void HeadExchange::exchange(const Tag& tag, NameId purpose, std::span<const Move> moves, const Way& way) {
+  const std::int32_t ranks = channels_.group().size();
+  std::vector<Event> arrived;
+  const auto buffer = [&](const Tensor& tensor, const Move& move) {  // [n T, C]
+    const View& by_heads = way.is_to_heads ? move.to : move.from;
+    return matrix(tensor, by_heads.rows, by_heads.cols);
+  };
+  const auto send = [&](const Move& move, const Staging& staging) {
+    const View sent = buffer(staging.sent, move);
+    enqueue_.own(channels_.compute(), tag, Kind::copy, way.before,
+                 way.is_to_heads ? kernels::heads_to_blocks(move.from, sent)
+                                 : kernels::to_rank_order(move.from, sent, sequences_, ranks));
+    enqueue_.follow(communicator_.stream, channels_.compute());
+    const Transfer transfer{
+        .collective = Collective::all_to_all, .input = sent, .output = buffer(staging.received, move)};
+    arrived.push_back(enqueue_.communicate(communicator_, tag, purpose, {&transfer, 1}));
+    if (waits_ == Waits::at_once) device_.pace(channels_.compute(), arrived.back());
+  };
+  const auto take = [&](const Move& move, const Staging& staging, Event event) {
+    device_.wait(second_, event);
+    const View received = buffer(staging.received, move);
+    enqueue_.own(second_, tag, Kind::copy, way.after,
+                 way.is_to_heads ? kernels::to_sequence_order(received, move.to, sequences_, ranks)
+                                 : kernels::blocks_to_heads(received, move.to));
+  };
+  for (std::size_t i = 0; i <= moves.size(); ++i) {
+    if (i < moves.size()) send(moves[i], staging_.at(i));
+    if (i > 0) take(moves[i - 1], staging_[i - 1], arrived[i - 1]);
+  }
+  enqueue_.follow(channels_.compute(), second_);
+}
+
+struct ExchangedAttention::Kept final : Saved {
+  Qkv qkv;   // by heads
+  View out;  // by heads; empty where backward exchanges it again
+  std::unique_ptr<Saved> inner;
+};
+
+namespace {
+
+AttentionShape shape_by_heads(const AttentionShape& shape, std::int32_t ranks) {
+  if (shape.groups % ranks != 0)
+    throw std::invalid_argument(
+        fmt::format("context parallelism: an all-to-all over {} ranks must divide the {} key/value heads of a rank",
+                    ranks, shape.groups));
+  AttentionShape part = shape;
+  part.seq_here *= ranks;
+  part.heads /= ranks;
+  part.groups /= ranks;
+  return part;
+}
+
+std::array<std::int64_t, 3> places(const AttentionShape& shape, bool resends_out) {
+  return {shape.query_features(), resends_out ? shape.query_features() : shape.kv_features(), shape.kv_features()};
+}
+
+}  // namespace
+
+ExchangedAttention::ExchangedAttention(const Context& context, Waits waits, std::int32_t ranks_inside, bool resends_out)
+    : device_(context.channels->device()),
+      inner_shape_(shape_by_heads(context.shape, ranks_inside)),
+      resends_out_(resends_out),
+      exchange_(*context.channels->parts(ranks_inside).inside, waits, context.shape,
+                places(context.shape, resends_out)),
+      inner_(make_attention({.channels = context.channels->parts(ranks_inside).around,
+                             .config = context.config,
+                             .shape = inner_shape_,
+                             .comm_type = plan::CpCommType::p2p})),
+      d_out_(allocate("cp_d_out", inner_shape_.query_features())),
+      d_qkv_(allocate_qkv("cp_d_qkv")) {
+  if (resends_out_) out_ = allocate("cp_out", inner_shape_.query_features());
+}
+
+View ExchangedAttention::allocate(std::string_view name, std::int64_t features) const {
+  const std::int64_t tokens = inner_shape_.tokens();
+  return matrix(device_.allocate(name, DataType::bf16, tokens * features), tokens, features);
+}
+
+Qkv ExchangedAttention::allocate_qkv(std::string_view name) const {
+  return {.q = allocate(name, inner_shape_.query_features()),
+          .k = allocate(name, inner_shape_.kv_features()),
+          .v = allocate(name, inner_shape_.kv_features())};
+}
+
+std::unique_ptr<Attention::Saved> ExchangedAttention::allocate_saved() {
+  auto kept = std::make_unique<Kept>();
+  kept->qkv = allocate_qkv("cp_kept_qkv");
+  if (!resends_out_) kept->out = allocate("cp_kept_out", inner_shape_.query_features());
+  kept->inner = inner_->allocate_saved();
+  return kept;
+}
+
+const View& ExchangedAttention::out_of(const Kept& kept) const { return resends_out_ ? out_ : kept.out; }
+
+void ExchangedAttention::forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) {
+  static const NameId kIn = intern("qkv_all_to_all"), kOut = intern("out_all_to_all");
+  auto& kept = static_cast<Kept&>(saved);
+  const HeadExchange::Move moves[] = {{in.q, kept.qkv.q}, {in.k, kept.qkv.k}, {in.v, kept.qkv.v}};
+  exchange_.to_heads(tag, kIn, moves);
+  inner_->forward(tag, kept.qkv, out_of(kept), *kept.inner);
+  const HeadExchange::Move back{out_of(kept), out};
+  exchange_.to_tokens(tag, kOut, {&back, 1});
+}
+
+void ExchangedAttention::backward(const Tag& tag, const Qkv& /*in*/, const View& out, const View& d_out,
+                                  const Qkv& d_in, Saved& saved) {
+  static const NameId kIn = intern("dout_all_to_all"), kOut = intern("dqkv_all_to_all");
+  auto& kept = static_cast<Kept&>(saved);
+  const HeadExchange::Move moves[] = {{d_out, d_out_}, {out, out_}};
+  exchange_.to_heads(tag, kIn, std::span(moves).first(resends_out_ ? 2 : 1));
+  inner_->backward(tag, kept.qkv, out_of(kept), d_out_, d_qkv_, *kept.inner);
+  const HeadExchange::Move back[] = {{d_qkv_.q, d_in.q}, {d_qkv_.k, d_in.k}, {d_qkv_.v, d_in.v}};
+  exchange_.to_tokens(tag, kOut, back);
+}
+
+}  // namespace underlap::cp

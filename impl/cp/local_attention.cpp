@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention of a group of one rank, which has all keys.
+//
+//   compute | attention |
+//
+// Exposed: nothing.
+#include "impl/cp/tiles.hpp"
+
+namespace underlap::cp {
+namespace {
+
+class LocalAttention final : public Attention {
+ public:
+  explicit LocalAttention(const Context& context)
+      : channels_(*context.channels), shape_(context.shape), enqueue_(channels_.device(), shape_, shape_.seq_here) {}
+
+  std::unique_ptr<Saved> allocate_saved() override {
+    auto saved = std::make_unique<Kept>();
+    saved->lse = matrix(channels_.device().allocate("lse", DataType::f32, shape_.heads * shape_.tokens()), shape_.heads,
+                        shape_.tokens());
+    return saved;
+  }
+
+  void forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) override {
+    enqueue_.forward(channels_.compute(), tag, all(),
+                     {.q = in.q, .k = in.k, .v = in.v, .out = out, .lse = static_cast<Kept&>(saved).lse});
+  }
+
+  void backward(const Tag& tag, const Qkv& in, const View& out, const View& d_out, const Qkv& d_in,
+                Saved& saved) override {
+    enqueue_.backward(channels_.compute(), tag, all(),
+                      {.q = in.q,
+                       .k = in.k,
+                       .v = in.v,
+                       .out = out,
+                       .lse = static_cast<Kept&>(saved).lse,
+                       .dout = d_out,
+                       .dq = d_in.q,
+                       .dk = d_in.k,
+                       .dv = d_in.v});
+  }
+
+ private:
+  struct Kept final : Saved {
+    View lse;  // [A, T] f32
+  };
+
+  Tile all() const { return {.queries = {0, shape_.seq_here}, .keys = {0, shape_.seq_here}}; }
+
+  Channels& channels_;
+  AttentionShape shape_;
+  Enqueue enqueue_;
+};
+
+const Attentions::Register kRegistered{{
+    .name = "local_attention",
+    .summary = "attention of one rank that has all keys",
+    .exposed = "nothing",
+    .in_effect = [](const Choice& choice) { return choice.alone; },
+    .make = [](const Context& context) -> std::unique_ptr<Attention> {
+      return std::make_unique<LocalAttention>(context);
+    },
+}};
+
+}  // namespace
+}  // namespace underlap::cp

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/device/cuda/control_plane.hpp"
+#include "impl/device/cuda/handles.hpp"
+#include "impl/device/cuda/peer_flags.hpp"
+#include "impl/device/cuda/transport.hpp"
+#include "impl/device/cuda/watchdog.hpp"
+
+namespace underlap::cuda {
+
+/// What ranks of one node have in common, and nobody else has: the boot of the kernel and the mount of /dev/shm.
+std::string this_node();
+
+struct CopyEngineOptions {
+  std::int32_t rank = 0;
+  int device = 0;
+  std::chrono::milliseconds peer_timeout{30'000};
+  std::chrono::milliseconds poll_interval{100};  ///< of the watchdog; 0: nobody looks but the calls of the rank
+  std::string node = this_node();
+};
+
+/// Sends and receives by copy engines, for communicators that ask for them and whose members share a node; all others
+/// are another transport's. Every rank is a process of its own, on a GPU of its own or on one that ranks share.
+///
+/// connect() maps the memory of all members, by CUDA's IPC handles over the control plane. A group of transfers is
+///
+///   host      tell each sender where its bytes land here     ask each receiver where bytes land there (HostMailbox)
+///   stream    | flags: my buffers are free; are my peers'? | copies to peers | flags: they are there; are mine? |
+///
+/// so that all of a group's signals and sends come before the wait for what it receives, and a copy never lands in a
+/// buffer that is in use: a group begins at its peer when the stream of that peer has come to it, as with NCCL. Ranks
+/// that enqueue their groups in one order cannot wait in a ring, though all streams of each share one hardware queue.
+///
+/// A wait that ends by its deadline (`peer_timeout`, on the device's clock) poisons the rank: its waits end at once,
+/// its signals say so, and whoever hears that is poisoned too. Streams run dry, and synchronize() throws on every
+/// poisoned rank, so that no result of the step is used; a watchdog tells the other ranks. A copy whose peer was not
+/// ready is not held back then, and may hit a buffer in use: that peer's step is no more worth than this rank's, which
+/// the peer learns by the next flag or from its watchdog.
+///
+/// Used by the rank's thread; abort() by any.
+/// Source: the ring exchange of Transformer Engine's userbuffers, with peer copies in place of its kernels.
+class CopyEngineTransport final : public Transport {
+ public:
+  /// `others` and `control` outlive it, and it outlives the devices on it.
+  CopyEngineTransport(Transport& others, ControlPlane& control, const CopyEngineOptions& options);
+  ~CopyEngineTransport() override;
+
+  void show_memory(std::span<const MemoryBlock> blocks) override;
+  /// Throws MachineError as well where a GPU cannot map its peer's memory.
+  std::unique_ptr<Channel> connect(std::uint32_t index, std::string_view purpose, const Group& group,
+                                   const CommunicatorHints& hints) override;
+  std::string link() const override { return others_.link(); }
+  void abort() noexcept override;
+  void rethrow_failure() const override;
+  std::vector<std::string> notices() const override;
+
+ private:
+  class PeerChannel;
+  struct Named {
+    std::string purpose;
+    Group group;
+  };
+
+  bool share_a_node(std::string_view what, const Group& group) const;
+  std::string describe(const Poison& poison) const;
+  Poison poison() const;
+  std::optional<std::string> find_error() const;
+  void rethrow_any_failure() const;
+  void give_up(const std::string& what) const noexcept;
+  void end_with(const std::string& what) const noexcept;
+
+  Transport& others_;
+  ControlPlane& control_;
+  CopyEngineOptions options_;
+  std::vector<MemoryBlock> blocks_;  // of the device that connects
+  std::vector<std::string> notices_;
+  mutable std::mutex mutex_;     // of the two below, which the watchdog reads
+  std::vector<Named> channels_;  // by Poison::channel
+  mutable std::optional<std::string> failure_;
+  mutable std::atomic<bool> has_failed_{false};
+  PinnedBytes status_memory_;
+  PeerStatus* status_;
+  std::unique_ptr<Watchdog> watchdog_;  // last: its thread uses all of the above
+};
+
+}  // namespace underlap::cuda

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+struct CUstream_st;
+
+namespace underlap::cuda {
+
+/// Why a wait of a kernel ended without what it waited for. One word, so that a kernel writes it whole.
+struct Poison {
+  enum class Cause : std::uint8_t {
+    none,
+    late_data,     ///< a receive whose peer sent nothing within the deadline
+    late_buffer,   ///< a send whose peer was not ready to receive within the deadline
+    peer_gave_up,  ///< the peer is poisoned itself: what it sent means nothing
+  };
+  Cause cause = Cause::none;
+  std::uint32_t channel = 0;   ///< below kMostChannels
+  std::int32_t peer = 0;       ///< index in the channel's group, below kMostPeers
+  std::uint64_t sequence = 0;  ///< of the channel's group of transfers, modulo 2^36
+
+  static constexpr std::uint32_t kMostChannels = 1U << 14;
+  static constexpr std::int32_t kMostPeers = 1 << 12;
+
+  std::uint64_t pack() const;
+  static Poison unpack(std::uint64_t word);
+};
+
+/// What the kernels and the host of one rank tell each other, in pinned host memory.
+struct PeerStatus {
+  std::uint64_t poison = 0;      ///< of the first wait that failed, or of one of the first; 0: none
+  std::uint32_t is_aborted = 0;  ///< by the host: every wait ends at once
+};
+
+/// A flag counts upwards, in the memory of the rank that waits for it. This value says that no more will come.
+inline constexpr std::uint64_t kPeerGaveUp = ~std::uint64_t{0};
+
+/// Sets a flag, in this rank's memory or a peer's, once all that its stream held before is done.
+struct FlagSignal {
+  std::uint64_t* flag = nullptr;
+  std::uint64_t value = 0;
+};
+
+/// Waits until a flag of this rank has reached a value.
+struct FlagWait {
+  const std::uint64_t* flag = nullptr;
+  std::uint64_t value = 0;
+  std::uint64_t if_late = 0;          ///< poison to raise past the deadline
+  std::uint64_t if_peer_gave_up = 0;  ///< poison to raise where the flag says so
+};
+
+/// Enqueues kernels of one block on `stream`: all signals, then all waits, which spin side by side.
+///
+/// status      raised and read by them; once it is poisoned or aborted, waits end at once and signals carry kPeerGaveUp
+/// timeout_ns  from the moment at which the waiting kernel begins, on the device's clock
+/// No flag is signalled twice. Throws MachineError where a launch is refused.
+void enqueue_flags(std::span<const FlagSignal> signals, std::span<const FlagWait> waits, PeerStatus* status,
+                   std::uint64_t timeout_ns, CUstream_st* stream);
+
+}  // namespace underlap::cuda

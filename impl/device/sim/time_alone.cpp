@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/sim/time_alone.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace underlap::sim {
+namespace {
+
+std::int64_t rounded_down(double ns) { return static_cast<std::int64_t>(ns); }
+
+// The share of the whole device that a kernel needs for its time alone.
+double device_share(const KernelTime& time, const DeviceLimits& limits) {
+  if (time.form == KernelTime::Form::copy) return 0;
+  double sms = time.sms;
+  if (time.form == KernelTime::Form::waves) {
+    const std::int64_t at_once = std::min<std::int64_t>(time.tiles, time.sms);
+    const std::int64_t waves = (time.tiles + at_once - 1) / at_once;
+    sms = static_cast<double>(time.tiles) / static_cast<double>(waves);
+  }
+  return std::min(1.0, sms / limits.sms);
+}
+
+// Bytes over one kind of link, by direction.
+struct LinkBytes {
+  double sent = 0;
+  double received = 0;
+
+  void add(const CallPart& part, double bytes) {
+    if (part.sends) sent += bytes;
+    if (part.receives) received += bytes;
+  }
+  LinkTime at(double bytes_per_ns) const {
+    return {.send_ns = rounded_down(sent / bytes_per_ns), .receive_ns = rounded_down(received / bytes_per_ns)};
+  }
+};
+
+CommandTime call_alone(const TimeModel& time, const Program& program, const ProgramCommand& call) {
+  const DeviceLimits limits = time.limits();
+  LinkBytes nvlink, network;
+  double longest_ns = 0;
+  for (const CallPart& part : parts_of(program, call)) {
+    const TransferTime alone = time_of(time, program, call, part);
+    longest_ns = std::max(longest_ns, alone.alone_ns);
+    nvlink.add(part, alone.nvlink_bytes);
+    network.add(part, alone.network_bytes);
+  }
+  CommandTime result{.alone_ns = rounded_down(longest_ns),
+                     .links = {nvlink.at(limits.nvlink_bytes_per_ns), network.at(limits.network_bytes_per_ns)}};
+  for (const LinkTime& link : result.links)
+    result.alone_ns = std::max({result.alone_ns, link.send_ns, link.receive_ns});
+  return result;
+}
+
+}  // namespace
+
+CommandTime time_alone(const TimeModel& time, const Program& program, const ProgramCommand& command) {
+  if (command.type == ProgramCommand::Type::communicate) return call_alone(time, program, command);
+  const KernelTime kernel =
+      command.type == ProgramCommand::Type::upload ? time.copy(command.bytes) : time.kernel(command.cost);
+  return {.alone_ns = rounded_down(kernel.alone_ns),
+          .device_ns = rounded_down((kernel.alone_ns - kernel.fixed_ns) * device_share(kernel, time.limits()))};
+}
+
+}  // namespace underlap::sim

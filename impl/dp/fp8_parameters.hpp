@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "impl/dp/technique.hpp"
+#include "kernels/segments/segments.hpp"
+
+namespace underlap::dp {
+
+/// Makes the buffers of `buffers` that fp8 parameters need, where its layout has any.
+void allocate_fp8(Device& device, Buffers& buffers);
+
+/// Parameters that are stored and gathered in fp8: what brings this rank's shards there after the optimizer's update.
+///
+/// A weight has one scale, so all ranks must find the same largest magnitude of it, of which each knows only its shard:
+///
+///   compute | adam | amax of each shard |            | scales | quantize each shard |
+///   dp      |                           | all-reduce |                              | ag, as bytes ...
+///
+/// One all-reduce for the amaxes of all weights together; one kernel a bucket before it and after it, whatever weights
+/// a shard meets, so that all ranks do the same. Exposed: all of it, a latency; the gather after it moves half the
+/// bytes. Source: Megatron Core's fp8_param_gather with Transformer Engine's current scaling.
+class Fp8Parameters {
+ public:
+  /// What `context` points to outlives this. Allocates on the device.
+  explicit Fp8Parameters(const Context& context);
+
+  /// Without fp8 parameters these enqueue nothing.
+  ///
+  /// Enqueues what says where in each bucket a parameter begins.
+  void initialise(const Tag& tag);
+
+  /// Enqueues the cast of this rank's shards of all fp8 parameters, padding included, which must be 0 in the main
+  /// parameters.
+  ///
+  /// tag         of the optimizer; purposes are param_amax, param_amax_all_reduce, param_quantize
+  /// main_shard  by bucket: this rank's main parameters, f32, as many elements as its shard
+  void update(const Tag& tag, const std::function<View(std::int32_t bucket)>& main_shard);
+
+ private:
+  void launch(Tag tag, NameId purpose, const Operation& operation) const;
+  void all_reduce(const Tag& tag) const;
+  /// The elements of `by_parameter` [layout.num_fp8] that belong to the parameters of fp8 bucket `b`.
+  View of_bucket(const Tensor& by_parameter, std::int32_t b) const;
+  kernels::Segments segments(std::int32_t b) const;
+
+  Context context_;
+  std::int32_t num_buckets_ = 0;  // fp8 ones, which come first
+  Tensor begins_;                 // i32 [layout.num_fp8]: from the start of each one's bucket, in kSegmentUnit
+  Tensor amaxes_;                 // f32 [layout.num_fp8]
+};
+
+}  // namespace underlap::dp

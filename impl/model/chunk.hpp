@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "impl/model/embedding.hpp"
+#include "impl/model/head.hpp"
+
+namespace underlap::model {
+
+/// A stretch of a GPT as operations on one compute stream and those of its linear layers: layers, before the first of
+/// the model its embedding, behind the last its head and loss. One stretch can be all of it.
+///
+/// Several microbatches may be between their forward and their backward pass; each has a slot.
+class Chunk {
+ public:
+  /// Allocates activations for `num_slots` microbatches of micro_batch_size sequences on the device of `channels`,
+  /// whose group shares every layer. `shared` outlives this.
+  Chunk(tp::Channels& channels, SharedLayers& shared, const plan::Config& config, const Stretch& stretch,
+        const ModelParameters& parameters, std::int32_t num_slots);
+
+  /// What a forward pass takes and gives. Activations are [T/n, H] bf16.
+  struct Pass {
+    std::int32_t slot = 0;
+    std::int64_t microbatch = 0;  ///< of the step
+    /// With the embedding T inputs and, of a context-parallel group, where each stands in its sequence; with the head T
+    /// targets.
+    std::span<const std::int32_t> tokens = {};
+    View input = {};   ///< without the embedding; stays as it is until backward
+    View output = {};  ///< without the head
+    View loss = {};    ///< with the head: [1, 1] f32, to which loss_scale times the summed loss of the tokens is added
+  };
+  void forward(const Enqueue& enqueue, const Weights& weights, const Pass& pass);
+
+  /// Enqueues the backward pass of the microbatch in `slot`: adds to the main gradients.
+  ///
+  /// d_output  without the head: the gradient of its output
+  /// d_input   without the embedding: where the gradient of its input goes
+  void backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& d_output,
+                const View& d_input);
+
+  /// Behind the step's last backward pass: adds the head's weight gradients that were put off. Only with a head, under
+  /// defer_embedding_wgrad_compute.
+  void finish_deferred_wgrads(const Enqueue& enqueue, const Weights& weights) {
+    head_.value().finish_wgrads(enqueue, weights);
+  }
+
+ private:
+  View activation(const Tensor& tensor) const { return matrix(tensor, shape_.tokens_here, shape_.hidden); }
+  std::int64_t tokens_of_slot() const { return (embedding_inputs_ + head_.has_value()) * shape_.tokens; }
+  View tokens(std::int32_t slot, std::int64_t i) const {
+    return flat(tokens_, slot * tokens_of_slot() + i * shape_.tokens, shape_.tokens);
+  }
+  kernels::EmbeddedTokens inputs(std::int32_t slot) const;
+  View targets(std::int32_t slot) const { return tokens(slot, embedding_inputs_); }
+  void upload_tokens(const Enqueue& enqueue, const Pass& pass) const;
+
+  const Shape& shape_;
+  const LayerScratch& scratch_;
+  std::optional<Embedding> embedding_;
+  std::vector<Layer> layers_;
+  std::optional<Head> head_;
+  std::int64_t embedding_inputs_ = 0;  // times T numbers that the embedding takes
+  Tensor tokens_;                      // i32 [slots, those and targets]; no tensor where neither is needed
+  std::vector<std::vector<Tensor>>
+      between_;  // by slot: [T/n, H] behind the embedding and each layer, where it stays here
+};
+
+}  // namespace underlap::model

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/model/fp8_linear.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <tuple>
+
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/quantize/quantize.hpp"
+#include "kernels/transpose/transpose.hpp"
+
+namespace underlap::model {
+namespace {
+
+constexpr std::int64_t kOfWeight = 0, kOfGradient = 1, kOfInput = 2;  // of input: of the first slot's
+constexpr std::int64_t kMultiple = 16;                                // of what is summed over
+constexpr std::int64_t kMultipleOfRows = 8;                           // of a part that is multiplied on its own
+
+void check(const Fp8Site& site) {
+  const std::int64_t tokens = std::max(site.input_tokens, site.output_tokens);
+  const std::int64_t tokens_here = std::min(site.input_tokens, site.output_tokens);
+  for (const auto& [name, size, multiple] : {std::tuple{"tokens", tokens, kMultiple},
+                                             {"tokens of a rank", tokens_here, kMultipleOfRows},
+                                             {"input features", site.in, kMultiple},
+                                             {"output features", site.out, kMultiple}})
+    if (size < 1 || size % multiple != 0)
+      throw std::invalid_argument(
+          fmt::format("{} in fp8: {} {}, must be a multiple of {}", site.name, size, name, multiple));
+}
+
+NameId purpose(const Fp8Site& site, std::string_view what) { return intern(fmt::format("{}_{}", site.name, what)); }
+
+}  // namespace
+
+Fp8Linear::Fp8Linear(const Fp8Site& site)
+    : site_(site),
+      amax_(purpose(site, "amax")),
+      amax_all_reduce_(purpose(site, "amax_all_reduce")),
+      quantize_(purpose(site, "quantize")),
+      transpose_(purpose(site, "transpose")),
+      weight_step_(std::numeric_limits<std::int32_t>::min()) {
+  check(site);
+  Device& device = *site.device;
+  scales_ = device.allocate("fp8_scales", DataType::f32, 2 * (kOfInput + site.num_slots));
+  if (!site.weight_is_fp8) own_weight_ = device.allocate("fp8_weight", DataType::f8e4m3, site.out * site.in);
+  transposed_weight_ =
+      matrix(device.allocate("fp8_transposed_weight", DataType::f8e4m3, site.in * site.out), site.in, site.out);
+  inputs_ = device.allocate("fp8_input", DataType::f8e4m3, site.num_slots * site.input_tokens * site.in);
+  site_.name = {};  // the caller's text need not outlive this
+}
+
+Fp8Linear::Scale Fp8Linear::scale(std::int64_t i) const {
+  return {flat(scales_, 2 * i, 1), flat(scales_, 2 * i + 1, 1)};
+}
+
+tp::Operand Fp8Linear::input(std::int32_t slot) const {
+  return {matrix(inputs_, site_.input_tokens, site_.in, slot * site_.input_tokens * site_.in),
+          scale(kOfInput + slot).inverse_scale};
+}
+
+void Fp8Linear::launch(const Tag& tag, NameId purpose, const Operation& operation) const {
+  Tag own = tag;
+  own.purpose = purpose;
+  site_.device->launch(site_.compute, own, operation);
+}
+
+void Fp8Linear::quantize(const Tag& tag, const View& x, const Scale& scale, const View& q,
+                         const tp::Collectives* group) const {
+  launch(tag, amax_, kernels::fill(scale.amax, 0));
+  launch(tag, amax_, kernels::amax(x, scale.amax));
+  if (group != nullptr) group->all_reduce(tag, amax_all_reduce_, scale.amax, ReduceOp::max);
+  launch(tag, amax_, kernels::fp8_scale(scale.amax, scale.inverse_scale, q.tensor.dtype));
+  launch(tag, quantize_, kernels::quantize(x, scale.inverse_scale, q));
+}
+
+// A weight's ranks each hold another part and scale it alone.
+void Fp8Linear::take_weight(const Tag& tag, const GatheredWeight& weight) {
+  if (tag.step == weight_step_) return;
+  weight_step_ = tag.step;
+  weight_ = weight;
+  if (!site_.weight_is_fp8) {
+    weight_ = {matrix(own_weight_, site_.out, site_.in), scale(kOfWeight).inverse_scale};
+    quantize(tag, weight.values, scale(kOfWeight), weight_.values, nullptr);
+  }
+  launch(tag, transpose_, kernels::transpose(weight_.values, transposed_weight_));
+}
+
+void Fp8Linear::fprop(const Tag& tag, std::int32_t slot, const GatheredWeight& weight, const View& x, const View& y) {
+  take_weight(tag, weight);
+  quantize(tag, x, scale(kOfInput + slot), input(slot).values, site_.input_group);
+  site_.products->fprop(tag, weight_, input(slot), y);
+}
+
+void Fp8Linear::backward(const Tag& tag, std::int32_t slot, const View& dy, const View& dx, const View& main_grad) {
+  const Scale of_dy = scale(kOfGradient);
+  const View q = matrix(site_.gradient, site_.output_tokens, site_.out);
+  quantize(tag, dy, of_dy, q, site_.gradient_group);
+  site_.products->backward(tag, {.weight = {transposed_weight_, weight_.inverse_scale},
+                                 .main_grad = main_grad,
+                                 .dy = {q, of_dy.inverse_scale},
+                                 .x = input(slot),
+                                 .dx = dx});
+}
+
+}  // namespace underlap::model

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "impl/model/weights.hpp"
+#include "impl/tp/channels.hpp"
+
+namespace underlap::model {
+
+/// The gradients of the norms over a tensor-parallel group: each rank has them of its own tokens only.
+///
+/// Source: Megatron Core's all-reduce of layernorm gradients with sequence parallelism, in one flat buffer.
+class NormGradients {
+ public:
+  /// `channels` and `chunks`, the buffers of all chunks of a rank, outlive this. Allocates on the channels' device.
+  NormGradients(tp::Channels& channels, std::span<const dp::Buffers* const> chunks);
+
+  /// Enqueues the sum over the group of what the main gradients hold, in the tail of a step that nothing hides.
+  void all_reduce(const Enqueue& enqueue) const;
+
+ private:
+  tp::Collectives collectives_;
+  std::vector<View> gradients_;  // [1, H] each
+  Tensor flat_;
+};
+
+}  // namespace underlap::model

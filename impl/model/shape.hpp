@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "impl/plan/config.hpp"
+
+namespace underlap::model {
+
+/// This rank's place among those that share a layer: n of them, each with 1/n of the heads, of the feed-forward
+/// features, of the vocabulary, and between layers of the tokens.
+struct TensorRank {
+  std::int32_t size = 1;
+  std::int32_t index = 0;
+};
+
+/// Sizes of one microbatch on one rank. T tokens, H hidden, A heads, G key/value heads, D head size, F feed-forward, V
+/// vocabulary, S sequence length; A, G, F and V are this rank's part of the whole, and so are T and S of a
+/// context-parallel group.
+struct Shape {
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t groups = 0;
+  std::int64_t head_size = 0;
+  std::int64_t ffn = 0;
+  std::int64_t vocab = 0;
+  std::int64_t seq_length = 0;
+  std::int64_t tokens = 0;       ///< T: of the microbatch, inside attention and the MLP
+  std::int64_t tokens_here = 0;  ///< T/n: between layers
+  plan::Activation activation = plan::Activation::swiglu;
+  TensorRank tensor;
+
+  Shape(const plan::Config& config, TensorRank tensor_rank);
+
+  std::int64_t attention_features() const { return heads * head_size; }
+  std::int64_t qkv_features() const { return (heads + 2 * groups) * head_size; }
+  /// Columns that fc1 writes: gate and up with SwiGLU.
+  std::int64_t fc1_features() const { return activation == plan::Activation::swiglu ? 2 * ffn : ffn; }
+};
+
+}  // namespace underlap::model

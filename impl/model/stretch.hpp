@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "impl/plan/config.hpp"
+
+namespace underlap::model {
+
+/// Layers of a model that follow each other and lie on one pipeline stage, as one of its chunks.
+struct Stretch {
+  std::int32_t first_layer = 0;
+  std::int32_t num_layers = 0;
+  bool has_embedding = true;  ///< it is the first of the model
+  bool has_head = true;       ///< it is the last
+
+  bool is_whole() const { return has_embedding && has_head; }
+};
+
+/// Chunk c of stage s is the (c * stages + s)-th of equal stretches.
+/// Source: Narayanan et al. 2021, section 2.2; Megatron Core's layer assignment.
+inline Stretch stretch_of(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
+  const plan::ParallelConfig& p = config.parallel;
+  const std::int32_t stretches = p.pipeline_model_parallel_size * p.virtual_pipeline_model_parallel_size;
+  const std::int32_t index = chunk * p.pipeline_model_parallel_size + stage;
+  const auto length = static_cast<std::int32_t>(config.model.num_layers) / stretches;
+  return {index * length, length, index == 0, index == stretches - 1};
+}
+
+}  // namespace underlap::model

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dump holds every field of every dataclass, so a value in it need not be anybody's wish: `ddp.overlap_grad_reduce:
+// false` is a default that CommOverlapConfig overwrites. Which copy of a knob counts follows Bridge's
+// runtime_config_update: mixed precision, then comm_overlap, each written over model, optimizer and ddp; the
+// data-parallel part only with the distributed optimizer. Some fields have other names than ours, or none.
+#include "impl/plan/bridge_dump.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace underlap::plan {
+namespace {
+
+constexpr std::string_view kDistributed = "ddp.use_distributed_optimizer";
+constexpr std::array<std::string_view, 5> kOfDistributedOptimizer = {
+    "comm_overlap.overlap_grad_reduce", "comm_overlap.overlap_param_gather", "comm_overlap.bucket_size",
+    "comm_overlap.align_param_gather", "comm_overlap.overlap_param_gather_with_optimizer_step"};
+
+std::string_view section_of(std::string_view path) { return path.substr(0, path.find('.')); }
+
+bool is_ours(std::string_view section) {
+  return section == "run" || section == "extensions" || section == "environment";
+}
+
+/// Fields that say something under another name than ours.
+bool is_read_for_the_model(std::string_view path) {
+  constexpr std::array<std::string_view, 5> kFields = {"model.activation_func", "model.gated_linear_unit",
+                                                       "model.should_pad_vocab", "model.make_vocab_size_divisible_by",
+                                                       "model.num_moe_experts"};
+  return std::find(kFields.begin(), kFields.end(), path) != kFields.end();
+}
+
+/// `_target_`, `_call_`, `_args_`: how the value is made again.
+bool is_of_hydra(std::string_view key) { return key.starts_with("_"); }
+
+std::string listing(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 6;
+  const std::vector<std::string> first(names.begin(), names.begin() + std::min(names.size(), kMost));
+  const std::string more = names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "";
+  return fmt::format("{}{}", fmt::join(first, ", "), more);
+}
+
+class DumpReader {
+ public:
+  DumpReader(Settings& settings, const Node& root, Problems& problems)
+      : settings_(settings), root_(root), problems_(problems) {}
+
+  void read() {
+    for (const Entry& entry : root_.entries) read_top(entry);
+    for (const auto& [row, settings] : candidates_) choose(row, settings);
+    if (!overwritten_.empty())
+      notice(overwritten_place_, fmt::format("Megatron-Bridge overwrites these with what comm_overlap and "
+                                             "mixed_precision decide: {}",
+                                             fmt::join(overwritten_, ", ")));
+    if (!settings_.given("data_parallel_size") && !settings_.given("world_size"))
+      notice({},
+             "a dump does not say how many GPUs there are: data_parallel_size is taken as 1; write it or world_size "
+             "into the file");
+    if (const Entry* model = find_entry(root_, "model")) fill_model(*model->value);
+  }
+
+ private:
+  void notice(Place place, std::string message) { settings_.notices.emplace_back(place, std::move(message)); }
+
+  void read_top(const Entry& entry) {
+    const std::string& key = entry.key;
+    const Node& value = *entry.value;
+    if (is_of_hydra(key) || key == "matrix" || key.starts_with("x-") || value.kind == Node::Kind::null) return;
+    if (is_ours(key)) return read_ours(entry);
+    if (is_section(key) && value.kind == Node::Kind::mapping) return read_bridge_section(entry);
+    if (const auto row = find_row(key)) return add_candidate(*row, key, entry);
+    notice(entry.place, fmt::format("{} is ignored: it has nothing to do with overlap", key));
+  }
+
+  void read_ours(const Entry& entry) {
+    if (entry.value->kind == Node::Kind::mapping)
+      read_section(settings_, entry.key + ".", *entry.value, problems_);
+    else
+      problems_.add(entry.value->place,
+                    fmt::format("{} must be a mapping of settings, not {}", entry.key, describe(*entry.value)));
+  }
+
+  void read_bridge_section(const Entry& section) {
+    std::vector<std::string> ignored;
+    read_fields(section.key + ".", *section.value, ignored);
+    if (!ignored.empty())
+      notice(section.place, fmt::format("{}: {} keys that have nothing to do with overlap are ignored: {}", section.key,
+                                        ignored.size(), listing(ignored)));
+  }
+
+  void read_fields(const std::string& prefix, const Node& section, std::vector<std::string>& ignored) {
+    for (const Entry& entry : section.entries) {
+      const std::string path = prefix + entry.key;
+      const auto row = find_row(path);
+      if (is_of_hydra(entry.key)) continue;
+      if (is_section(path) && entry.value->kind == Node::Kind::mapping)
+        read_fields(path + ".", *entry.value, ignored);
+      else if (row)
+        add_candidate(*row, path, entry);
+      else if (prefix.find("tp_comm_overlap_cfg.") != prefix.npos)
+        problems_.add(entry.place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
+      else if (!is_read_for_the_model(path))
+        ignored.push_back(entry.key);
+    }
+  }
+
+  void add_candidate(std::size_t row, const std::string& path, const Entry& entry) {
+    Setting setting = read_setting(row, path, entry.place, *entry.value, problems_);
+    if (setting.state != Setting::State::absent) candidates_[row].push_back(std::move(setting));
+  }
+
+  /// Whether only the copy in the section that the row is named after counts.
+  bool is_decided_by_its_section(std::string_view path) const {
+    const Entry* owner = find_entry(root_, section_of(path));
+    if (section_of(path) != "comm_overlap" && section_of(path) != "mixed_precision") return false;
+    return owner != nullptr && owner->value->kind != Node::Kind::null && !is_skipped(path);
+  }
+
+  /// Whether CommOverlapConfig leaves the knob alone, for want of the distributed optimizer.
+  bool is_skipped(std::string_view path) const {
+    if (std::find(kOfDistributedOptimizer.begin(), kOfDistributedOptimizer.end(), path) ==
+        kOfDistributedOptimizer.end())
+      return false;
+    const auto found = candidates_.find(row_index(kDistributed));
+    return found != candidates_.end() && std::none_of(found->second.begin(), found->second.end(),
+                                                      [](const Setting& s) { return s.value == Value(true); });
+  }
+
+  void choose(std::size_t row, const std::vector<Setting>& settings) {
+    const std::string_view path = rows()[row].path;
+    const bool only_own = is_decided_by_its_section(path);
+    const Setting* chosen = nullptr;
+    for (const Setting& setting : settings)
+      if (!only_own || section_of(setting.spelling) == section_of(path) || setting.spelling == section_of(path))
+        if (chosen == nullptr || is_stronger(row, setting, *chosen)) chosen = &setting;
+    for (const Setting& setting : settings)
+      if (&setting != chosen && (chosen == nullptr || setting.value != chosen->value)) overwrite(setting);
+    if (chosen != nullptr) settings_.put(row, *chosen);
+  }
+
+  /// Copies of a flag that differ are both turned on; a skipped comm_overlap does not reach the others.
+  bool is_stronger(std::size_t row, const Setting& setting, const Setting& than) const {
+    if (is_skipped(rows()[row].path) && section_of(than.spelling) == "comm_overlap") return true;
+    return setting.value == Value(true) && than.value == Value(false);
+  }
+
+  void overwrite(const Setting& setting) {
+    if (overwritten_.empty()) overwritten_place_ = setting.place;
+    overwritten_.push_back(std::string(setting.spelling));
+  }
+
+  // Fields of the model that Megatron Core fills or names in its own way.
+
+  void put_integer(std::string_view path, std::int64_t value, Place place) {
+    const std::size_t row = row_index(path);
+    settings_.put(row, {Setting::State::given, value, place, rows()[row].path});
+  }
+
+  void fill_model(const Node& model) {
+    tell_of_experts(model);
+    if (settings_.given("model.preset")) return;
+    const std::int64_t heads = settings_.integer("model.num_attention_heads", 0);
+    const std::int64_t hidden = settings_.integer("model.hidden_size", 0);
+    if (!settings_.given("model.num_query_groups") && heads > 0)
+      put_integer("model.num_query_groups", heads, settings_["model.num_attention_heads"].place);
+    if (!settings_.given("model.ffn_hidden_size") && hidden > 0)
+      put_integer("model.ffn_hidden_size", 4 * hidden, settings_["model.hidden_size"].place);
+    pad_vocabulary(model);
+    name_activation(model);
+  }
+
+  void pad_vocabulary(const Node& model) {
+    const Entry* pads = find_entry(model, "should_pad_vocab");
+    const std::int64_t vocabulary = settings_.integer("model.vocab_size", 0);
+    if (pads == nullptr || pads->value->text != "true" || vocabulary == 0) return;
+    const Entry* multiple = find_entry(model, "make_vocab_size_divisible_by");
+    const Row whole{.path = "model.make_vocab_size_divisible_by", .type = Type::integer, .range = {1, 1e9}};
+    std::int64_t divisor = 128;
+    if (multiple != nullptr)
+      if (const auto value = read_value(whole, *multiple->value, problems_); value)
+        if (const auto* number = std::get_if<std::int64_t>(&*value)) divisor = *number;
+    divisor *= settings_.integer("model.tensor_model_parallel_size", 1);
+    put_integer("model.vocab_size", (vocabulary + divisor - 1) / divisor * divisor,
+                settings_["model.vocab_size"].place);
+  }
+
+  void name_activation(const Node& model) {
+    const Entry* gated = find_entry(model, "gated_linear_unit");
+    const Entry* function = find_entry(model, "activation_func");
+    if (gated == nullptr && function == nullptr) return;
+    std::string name = "gelu";
+    if (function != nullptr)
+      if (const Entry* target = find_entry(*function->value, "_target_")) name = target->value->text;
+    name = name.substr(name.rfind('.') + 1);
+    const bool is_gated = gated != nullptr && gated->value->text == "true";
+    const std::string taken = is_gated ? "swiglu" : name == "squared_relu" ? "squared_relu" : "gelu";
+    const Place place = (gated != nullptr ? gated : function)->place;
+    if (taken != name && !(is_gated && name == "silu"))
+      notice(place, fmt::format("activation {}{} is taken as {}: its sizes are the same", is_gated ? "gated " : "",
+                                in_quotes(name), taken));
+    const std::size_t row = row_index("model.activation");
+    settings_.put(row, {Setting::State::given, taken, place, rows()[row].path});
+  }
+
+  void tell_of_experts(const Node& model) {
+    const Entry* experts = find_entry(model, "num_moe_experts");
+    if (experts != nullptr && experts->value->kind != Node::Kind::null)
+      notice(experts->place, "num_moe_experts is ignored: Underlap's models are dense, and so is this plan");
+  }
+
+  Settings& settings_;
+  const Node& root_;
+  Problems& problems_;
+  std::map<std::size_t, std::vector<Setting>> candidates_;  // by row, in the order of the file
+  std::vector<std::string> overwritten_;
+  Place overwritten_place_;
+};
+
+}  // namespace
+
+bool is_bridge_dump(const Node& root) {
+  return find_entry(root, "_target_") != nullptr ||
+         std::any_of(root.entries.begin(), root.entries.end(),
+                     [](const Entry& entry) { return find_entry(*entry.value, "_target_") != nullptr; });
+}
+
+void read_bridge_dump(Settings& settings, const Node& root, Problems& problems) {
+  DumpReader(settings, root, problems).read();
+  settings.is_dump = true;
+  const Entry* overlap = find_entry(root, "comm_overlap");
+  settings.without_overlap_rules = overlap != nullptr && overlap->value->kind == Node::Kind::null;
+}
+
+}  // namespace underlap::plan

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "impl/plan/tensor_overlap.hpp"
+#include "profiler/trace/enum_names.hpp"
+
+namespace underlap::plan {
+
+inline constexpr EnumNames<TensorMethod, 5> kTensorMethodNames{{"waited", "nccl", "bulk", "ring_exchange", "pipeline"}};
+
+inline constexpr EnumNames<TensorSlot, kNumTensorSlots> kTensorSlotNames{
+    {"qkv_fprop", "qkv_dgrad", "qkv_wgrad", "proj_fprop", "proj_dgrad", "fc1_fprop", "fc1_dgrad", "fc1_wgrad",
+     "fc2_fprop", "fc2_dgrad"}};
+
+/// The key of each slot in a configuration, and its name in a plan.
+inline constexpr std::array<std::string_view, kNumTensorSlots> kTensorSlotPaths = {
+    "comm_overlap.tp_comm_overlap_cfg.qkv_fprop",  "comm_overlap.tp_comm_overlap_cfg.qkv_dgrad",
+    "comm_overlap.tp_comm_overlap_cfg.qkv_wgrad",  "comm_overlap.tp_comm_overlap_cfg.proj_fprop",
+    "comm_overlap.tp_comm_overlap_cfg.proj_dgrad", "comm_overlap.tp_comm_overlap_cfg.fc1_fprop",
+    "comm_overlap.tp_comm_overlap_cfg.fc1_dgrad",  "comm_overlap.tp_comm_overlap_cfg.fc1_wgrad",
+    "comm_overlap.tp_comm_overlap_cfg.fc2_fprop",  "comm_overlap.tp_comm_overlap_cfg.fc2_dgrad"};
+
+/// What a slot's collective is to its GEMM.
+enum class TensorSlotKind : std::uint8_t {
+  gather_gemm,   ///< the GEMM needs what is gathered
+  gemm_scatter,  ///< what the GEMM makes is reduced
+  column_dgrad,  ///< the layer's input is gathered beside the GEMM; with rs_dgrad its result is reduced
+  column_wgrad,  ///< dgrad is reduced beside the GEMM
+};
+
+TensorSlotKind kind_of(TensorSlot slot);
+
+/// Whether `method` takes the slot's GEMM apart or reduces what it makes, in place of running beside it.
+inline bool splits_gemm(TensorMethod method) {
+  return method == TensorMethod::ring_exchange || method == TensorMethod::pipeline;
+}
+
+/// Whether what the slot reduces travels as fp8.
+bool reduces_in_fp8(TensorSlot slot, const TensorSlotOverlap& overlap);
+
+/// What was written for one slot; an empty field is Transformer Engine's default.
+struct TensorSlotRequest {
+  std::optional<TensorMethod> method = {};
+  std::optional<bool> aggregate = {};
+  std::optional<int> num_sm = {};
+  std::optional<int> cga_size = {};
+  std::optional<bool> set_sm_margin = {};
+  std::optional<int> num_splits = {};
+  std::optional<bool> fp8_buf = {};
+  bool fp8_buf_is_tuple = false;  ///< left at PipelineOverlapCfg's default (False,), which Python takes for true
+
+  friend bool operator==(const TensorSlotRequest&, const TensorSlotRequest&) = default;
+};
+
+using TensorRequests = std::array<TensorSlotRequest, kNumTensorSlots>;
+
+/// `over` where it says something, else `base`.
+TensorSlotRequest laid_over(const TensorSlotRequest& base, const TensorSlotRequest& over);
+
+/// What Transformer Engine does with a slot that nothing was written for.
+TensorSlotOverlap transformer_engine_default(TensorSlot slot);
+
+/// The slot as Transformer Engine sets it up: `request` laid over its default, whatever its method; fp8_buf as it
+/// computes it again where GEMMs run in fp8.
+TensorSlotOverlap set_up(TensorSlot slot, const TensorSlotRequest& request, bool is_fp8);
+
+/// The fields that matter for the method, as JSON text.
+std::string to_json_text(TensorSlot slot, const TensorSlotOverlap& overlap);
+std::string to_json_text(const TensorSlotRequest& request);
+
+}  // namespace underlap::plan

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/pp/exchanges.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+#include <utility>
+
+namespace underlap::pp {
+namespace {
+
+constexpr std::array<const char*, Message::kNumKinds> kBuffers{"pp_input", "pp_d_output", "pp_output", "pp_d_input"};
+
+// send_forward, send_forward_recv_backward, send_forward_backward_recv_forward_backward, ...
+std::string purpose_of(std::size_t kinds) {
+  std::string text;
+  const auto add = [&](const char* verb, std::size_t first) {
+    if ((kinds >> first & 3U) == 0) return;
+    text += (text.empty() ? "" : "_") + std::string(verb);
+    if (kinds >> first & 1U) text += "_forward";
+    if (kinds >> first & 2U) text += "_backward";
+  };
+  add("send", 2);
+  add("recv", 0);
+  return text;
+}
+
+}  // namespace
+
+Exchanges::Exchanges(const Context& context, const std::array<std::int64_t, Message::kNumKinds>& num_buffers)
+    : device_(*context.device), compute_(context.compute), links_(context) {
+  for (std::size_t kinds = 1; kinds < purposes_.size(); ++kinds) purposes_.at(kinds) = intern(purpose_of(kinds));
+  for (std::size_t kind = 0; kind < Message::kNumKinds; ++kind)
+    for (std::int64_t i = 0; i < num_buffers.at(kind); ++i) {
+      const Tensor tensor = device_.allocate(kBuffers.at(kind), DataType::bf16, context.rows * context.cols);
+      pools_.at(kind).free.push_back({.view = matrix(tensor, context.rows, context.cols), .read = {}, .call = {}});
+    }
+}
+
+void Exchanges::begin_step(std::int32_t step) {
+  step_ = step;
+  ++order_;
+}
+
+Exchanges::Moment Exchanges::now() { return {device_.record(compute_), order_}; }
+
+Exchanges::Held& Exchanges::take(const Message& message) {
+  Pool& pool = pools_.at(message.kind());
+  assert(!pool.free.empty());
+  pool.held.push_back({message.pass, pool.free.front()});
+  pool.free.erase(pool.free.begin());
+  return pool.held.back();
+}
+
+Exchanges::Held& Exchanges::held(const Message& message) {
+  auto& all = pools_.at(message.kind()).held;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Held& h) { return h.pass == message.pass; });
+  assert(found != all.end());
+  return *found;
+}
+
+void Exchanges::give_back(const Message& message) {
+  Pool& pool = pools_.at(message.kind());
+  Held& gone = held(message);
+  pool.free.push_back(gone.buffer);
+  pool.held.erase(pool.held.begin() + (&gone - pool.held.data()));
+}
+
+View Exchanges::begin_write(const Pass& pass) {
+  const Buffer& buffer = take({Message::Type::send, pass}).buffer;
+  await(buffer.call);
+  device_.acquire(compute_, buffer.view);
+  ++order_;
+  return buffer.view;
+}
+
+View Exchanges::received(const Pass& pass) const {
+  const Message message{Message::Type::receive, pass};
+  const auto& all = pools_.at(message.kind()).held;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Held& h) { return h.pass == pass; });
+  assert(found != all.end() && found->buffer.call.number <= lanes_.at(found->buffer.call.lane).awaited);
+  return found->buffer.view;
+}
+
+void Exchanges::end_read(const Pass& pass) {
+  const Message message{Message::Type::receive, pass};
+  Buffer& buffer = held(message).buffer;
+  device_.release(compute_, buffer.view);
+  ++order_;
+  buffer.read = now();
+  give_back(message);
+}
+
+void Exchanges::post(std::vector<Message> messages) {
+  messages = links_.in_order(std::move(messages));
+  if (links_.is_batched()) return start(messages);
+  for (const Message& message : messages) start({&message, 1});
+}
+
+void Exchanges::start(std::span<const Message> group) {
+  const std::size_t number = lane_of(group.front());
+  const Communicator& link = links_.of(group.front());
+  Lane& lane = lanes_.at(number);
+  Moment needed;
+  for (const Message& message : group) {
+    const Moment used = message.is_send() ? now() : take(message).buffer.read;
+    if (used.order > needed.order) needed = used;
+  }
+  follow(lane, link.stream, needed);
+  std::vector<Transfer> transfers;
+  for (const Message& message : group) {
+    const View& view = held(message).buffer.view;
+    if (!message.is_send()) device_.acquire(link.stream, view);
+    transfers.push_back(links_.transfer(message, view));
+  }
+  device_.communicate(link, tag(group), transfers);
+  for (const Message& message : group)
+    if (message.is_send()) device_.release(link.stream, held(message).buffer.view);
+  const Call call{number, ++lane.num_calls, device_.record(link.stream)};
+  for (const Message& message : group) held(message).buffer.call = call;
+}
+
+void Exchanges::follow(Lane& lane, Stream stream, const Moment& needed) {
+  if (needed.order > lane.follows) {
+    device_.wait(stream, needed.event);
+    lane.follows = needed.order;
+    lane.paced_to = std::max(lane.paced_to, needed.order);
+  }
+  if (order_ <= lane.paced_to) return;
+  device_.pace(stream, now().event);
+  lane.paced_to = order_;
+}
+
+void Exchanges::await(const Call& call) {
+  Lane& lane = lanes_.at(call.lane);
+  if (call.number <= lane.awaited) return;
+  device_.wait(compute_, call.done);
+  lane.awaited = call.number;
+  ++order_;
+}
+
+// What was sent matters to nobody but who writes the buffer again, and he waits for himself.
+void Exchanges::await(const Message& message) {
+  const Call call = held(message).buffer.call;
+  if (!message.is_send()) return await(call);
+  release(message);
+  if (call.number <= lanes_.at(call.lane).awaited) return;
+  device_.pace(compute_, call.done);
+  ++order_;
+}
+
+void Exchanges::release(const Message& message) {
+  assert(message.is_send());
+  give_back(message);
+}
+
+void Exchanges::synchronize() {
+  device_.synchronize();
+  for (Lane& lane : lanes_) {
+    lane.follows = lane.paced_to = order_;
+    lane.awaited = lane.num_calls;
+  }
+}
+
+Tag Exchanges::tag(std::span<const Message> group) const {
+  std::size_t kinds = 0;
+  bool is_one_way = true;
+  for (const Message& message : group) {
+    kinds |= std::size_t{1} << message.kind();
+    is_one_way = is_one_way && message.is_forward() == group.front().is_forward();
+  }
+  const Pass& pass = group.front().pass;
+  return {.kind = Kind::communication,
+          .mode = Mode::pp,
+          .direction = is_one_way ? pass.direction : Direction::none,
+          .purpose = purposes_.at(kinds),
+          .microbatch = static_cast<std::int32_t>(pass.microbatch),
+          .chunk = pass.chunk,
+          .step = step_};
+}
+
+}  // namespace underlap::pp

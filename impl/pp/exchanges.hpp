@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "impl/pp/links.hpp"
+
+namespace underlap::pp {
+
+/// The buffers of what a stage receives and sends, the calls that fill and empty them, and every order between these
+/// and compute.
+///
+/// An order that results depend on is a wait, and is given only where no earlier one implies it. Beyond that a call
+/// keeps pace with compute: as in PyTorch it starts no earlier than what compute held when it was posted.
+class Exchanges {
+ public:
+  /// `num_buffers`: [rows, cols] bf16 each, by kind of message.
+  Exchanges(const Context& context, const std::array<std::int64_t, Message::kNumKinds>& num_buffers);
+
+  void begin_step(std::int32_t step);
+  /// Compute was given the work of a pass.
+  void end_pass() { ++order_; }
+
+  /// A buffer for what `pass` hands on, for compute to write. It is held until the message is awaited or released.
+  View begin_write(const Pass& pass);
+  /// What was received for `pass`, which compute has awaited.
+  View received(const Pass& pass) const;
+  /// Nothing that compute is given from now on reads what was received for `pass`.
+  void end_read(const Pass& pass);
+
+  /// Posts `messages` behind what compute holds. A receive takes a buffer; what is sent has been written.
+  void post(std::vector<Message> messages);
+  /// Compute waits for the call of `message`. A send is released with it.
+  void await(const Message& message);
+  /// The buffer of a send is free once it has left, and who writes it next waits for that.
+  void release(const Message& message);
+  /// The host waits for everything.
+  void synchronize();
+
+ private:
+  /// A place in what the compute stream was given; 0: before all.
+  struct Moment {
+    Event event;
+    std::uint64_t order = 0;
+  };
+  struct Call {
+    std::size_t lane = 0;
+    std::uint64_t number = 0;  // on that lane, from 1; 0: none
+    Event done;
+  };
+  struct Buffer {
+    View view;
+    Moment read;  // of a received one: until then compute used it
+    Call call;    // that filled or emptied it last
+  };
+  struct Held {
+    Pass pass;
+    Buffer buffer;
+  };
+  /// One communicator's stream, and what is known to lie before it and behind it.
+  struct Lane {
+    std::uint64_t follows = 0;   // the last moment of compute that its calls wait for
+    std::uint64_t paced_to = 0;  // the same, for the sake of time
+    std::uint64_t num_calls = 0;
+    std::uint64_t awaited = 0;  // the last call that compute waits for
+  };
+  /// Buffers of one kind of message.
+  struct Pool {
+    std::vector<Buffer> free;  // the longest free first
+    std::vector<Held> held;
+  };
+
+  Moment now();
+  Held& take(const Message& message);
+  Held& held(const Message& message);
+  void give_back(const Message& message);
+  void start(std::span<const Message> group);
+  void follow(Lane& lane, Stream stream, const Moment& needed);
+  void await(const Call& call);
+  Tag tag(std::span<const Message> group) const;
+  std::size_t lane_of(const Message& message) const { return links_.is_batched() ? 0 : message.kind(); }
+
+  Device& device_;
+  Stream compute_;
+  Links links_;
+  std::array<Pool, Message::kNumKinds> pools_;
+  std::array<Lane, Message::kNumKinds> lanes_{};
+  std::array<NameId, 1U << Message::kNumKinds> purposes_{};  // by the set of kinds in one call
+  std::uint64_t order_ = 1;                                  // of what compute is given next
+  std::int32_t step_ = -1;
+};
+
+}  // namespace underlap::pp

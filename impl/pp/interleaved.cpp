@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Interleaved 1F1B without overlap: each stage holds several chunks of the model, and a microbatch comes round once for
+// each. A pass is shorter, so the pipeline fills and drains sooner; what travels grows with the number of chunks. One
+// exchange behind each pair of passes carries all that is due, both ways, and is waited for:
+//
+//   compute | F4 B0 |   | F5 B1 |   | F6 B2 |
+//   pp              | x |       | x |            exposed: every exchange, whole
+//
+// Source: Narayanan et al. 2021, section 2.2; Megatron Core's interleaved schedule without overlap_p2p_comm.
+#include <cassert>
+
+#include "impl/pp/scripted_pipeline.hpp"
+
+namespace underlap::pp {
+namespace {
+
+constexpr Direction kForward = Direction::forward, kBackward = Direction::backward;
+
+void write(Script& script) {
+  const std::int64_t warmup = script.schedule().num_warmup(), all = script.schedule().num_passes();
+  script.exchange({script.receive(kForward, 0)});
+  for (std::int64_t k = 0; k < warmup; ++k) {
+    const bool is_last = k == warmup - 1 && warmup < all;
+    script.forward(k);
+    script.exchange(
+        {script.send(kForward, k), script.arrival(kForward, k), is_last ? script.receive(kBackward, 0) : std::nullopt});
+  }
+  for (std::int64_t k = 0; k < all - warmup; ++k) {
+    script.forward(k + warmup);
+    script.backward(k);
+    script.exchange({script.send(kForward, k + warmup), script.send(kBackward, k), script.arrival(kForward, k + warmup),
+                     script.arrival(kBackward, k)});
+  }
+  if (warmup == all) script.exchange({script.receive(kBackward, 0)});
+  for (std::int64_t k = all - warmup; k < all; ++k) {
+    script.backward(k);
+    script.exchange({script.send(kBackward, k), script.arrival(kBackward, k)});
+  }
+}
+
+std::unique_ptr<Pipeline> make(const Context& context) {
+  // One group cannot tell apart what the same peer sends as the stage before and as the stage behind.
+  assert(!context.config->pipeline.batch_p2p_comm || context.group.size() > 2);
+  return make_scripted_pipeline(context, write);
+}
+
+const Pipelines::Register kRegistered{{
+    .name = "interleaved",
+    .summary = "runs 1F1B over virtual stages and waits for one exchange behind each pair of passes",
+    .exposed = "every exchange",
+    .in_effect =
+        [](const plan::Config& c) {
+          return c.parallel.pipeline_model_parallel_size > 1 && c.parallel.virtual_pipeline_model_parallel_size > 1 &&
+                 !c.pipeline.overlap_p2p_comm;
+        },
+    .make = make,
+}};
+
+}  // namespace
+}  // namespace underlap::pp

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1F1B: a stage runs forward passes until the first gradient can come, then forward and backward in turn, then the
+// backward passes that are left. So it keeps one microbatch more than there are stages behind it. Every exchange is
+// posted when what it carries is due, and waited for at once. The last but one of its stages (x: an exchange):
+//
+//   compute | F0 |   | F1 |   | B0 |   | F2 |   | B1 | ...
+//   pp           | x |    | x |    | x |    | x |          exposed: every exchange, whole, and what the peer lets wait
+//
+// batch_p2p_comm sends and receives in one group on one communicator, and under batch_p2p_sync the host waits for the
+// device behind each, so that it no longer runs ahead. Without it each message has a link of its own.
+//
+// Source: Narayanan et al. 2019 and 2021; Megatron Core's schedule without interleaving.
+#include "impl/pp/scripted_pipeline.hpp"
+
+namespace underlap::pp {
+namespace {
+
+constexpr Direction kForward = Direction::forward, kBackward = Direction::backward;
+
+void write(Script& script) {
+  const std::int64_t warmup = script.schedule().num_warmup(), all = script.schedule().num_passes();
+  for (std::int64_t k = 0; k < warmup; ++k) {
+    script.exchange({script.receive(kForward, k)});
+    script.forward(k);
+    script.exchange({script.send(kForward, k)});
+  }
+  if (warmup < all) script.exchange({script.receive(kForward, warmup)});
+  for (std::int64_t k = 0; k < all - warmup; ++k) {
+    script.forward(k + warmup);
+    script.exchange({script.send(kForward, k + warmup), script.receive(kBackward, k)});
+    script.backward(k);
+    script.exchange({script.send(kBackward, k), script.arrival(kForward, k + warmup)});
+  }
+  for (std::int64_t k = all - warmup; k < all; ++k) {
+    script.exchange({script.receive(kBackward, k)});
+    script.backward(k);
+    script.exchange({script.send(kBackward, k)});
+  }
+}
+
+const Pipelines::Register kRegistered{{
+    .name = "one_forward_one_backward",
+    .summary = "runs 1F1B without virtual stages and waits for every exchange",
+    .exposed = "every exchange",
+    .in_effect =
+        [](const plan::Config& c) {
+          return c.parallel.pipeline_model_parallel_size > 1 && c.parallel.virtual_pipeline_model_parallel_size == 1 &&
+                 !c.pipeline.overlap_p2p_comm;
+        },
+    .make = [](const Context& context) { return make_scripted_pipeline(context, write); },
+}};
+
+}  // namespace
+}  // namespace underlap::pp

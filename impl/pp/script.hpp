@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+#include "impl/pp/schedule.hpp"
+
+namespace underlap::pp {
+
+/// One side of an exchange between two stages: what `pass` wrote goes out, or what `pass` will read comes in. A forward
+/// pass's messages are activations, a backward pass's are gradients.
+struct Message {
+  enum class Type : std::uint8_t { receive, send };
+  static constexpr std::size_t kNumKinds = 4;
+
+  Type type = Type::receive;
+  Pass pass;
+
+  bool is_send() const { return type == Type::send; }
+  bool is_forward() const { return pass.direction == Direction::forward; }
+  /// The messages of one kind share buffers: below kNumKinds.
+  std::size_t kind() const { return (is_send() ? 2U : 0U) + (is_forward() ? 0U : 1U); }
+
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+/// One thing that a stage's host does in a step.
+struct Action {
+  enum class Type : std::uint8_t {
+    run,            ///< enqueues `pass`
+    post,           ///< enqueues `messages`, as one group where exchanges are batched
+    await,          ///< compute waits for messages[0]
+    release,        ///< the buffer of messages[0], which was sent, may be used again once it has left
+    synchronize,    ///< the host waits for the device
+    gather,         ///< starts to gather the parameters of `chunk`
+    reduce,         ///< starts to reduce the gradients of `chunk`
+    finish_wgrads,  ///< forms the head's weight gradients that were put off
+  };
+  Type type = Type::run;
+  Pass pass{};
+  std::vector<Message> messages{};
+  std::int32_t chunk = 0;
+};
+
+/// A step of one stage as a technique writes it: the same every time, so it is written once.
+class Script {
+ public:
+  /// Begins with the gathers that all stages start first.
+  Script(const plan::Config& config, std::int32_t stage);
+
+  const Schedule& schedule() const { return schedule_; }
+  const plan::Config& config() const { return config_; }
+
+  /// What the k-th pass of a direction hands on; what it reads; and what arrives beside it. nullopt: nothing.
+  std::optional<Message> send(Direction direction, std::int64_t k) const;
+  std::optional<Message> receive(Direction direction, std::int64_t k) const;
+  std::optional<Message> arrival(Direction direction, std::int64_t k) const;
+
+  /// The k-th pass of a direction, with the gathers and reductions that are aligned with it.
+  void forward(std::int64_t k);
+  void backward(std::int64_t k);
+
+  /// Posts those messages that there are.
+  void post(std::initializer_list<std::optional<Message>> messages);
+  void await(const std::optional<Message>& message);
+  void release(const std::optional<Message>& message);
+  /// Posts them and waits for all; under batch_p2p_sync the host does.
+  void exchange(std::initializer_list<std::optional<Message>> messages);
+
+  /// Adds what comes behind the last backward pass. Returns all actions; the script is empty then.
+  std::vector<Action> finish();
+
+ private:
+  void start_reduce(std::int32_t chunk);
+  bool defers_wgrads() const;
+
+  plan::Config config_;
+  Schedule schedule_;
+  bool aligns_gathers_;
+  bool aligns_reduces_;
+  std::vector<bool> is_reduced_;  // by chunk
+  std::vector<Action> actions_;
+};
+
+/// How many buffers of each kind of message a script needs. What is received is held from its post until the backward
+/// pass of its chunk and microbatch has run; what is sent, from the pass that writes it until it is awaited or
+/// released.
+std::array<std::int64_t, Message::kNumKinds> count_buffers(const Schedule& schedule,
+                                                           const std::vector<Action>& actions);
+
+}  // namespace underlap::pp

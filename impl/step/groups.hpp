@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "impl/device/device.hpp"
+#include "impl/plan/config.hpp"
+
+namespace underlap {
+
+/// Where a rank stands in each kind of parallelism. Ranks are numbered as Megatron does, tensor-parallel ones next to
+/// each other, pipeline stages farthest apart:
+/// rank = ((stage * data_parallel_size + data) * context_parallel_size + context) * tensor_model_parallel_size +
+/// tensor.
+struct Place {
+  std::int32_t tensor = 0;
+  std::int32_t context = 0;
+  std::int32_t data = 0;
+  std::int32_t stage = 0;
+};
+
+Place place_of(const plan::ParallelConfig& parallel, std::int32_t rank);
+std::int32_t rank_of(const plan::ParallelConfig& parallel, const Place& place);
+
+/// The groups that one rank is in.
+struct ParallelGroups {
+  Place place;
+  Group data;      ///< that gradients are reduced over: data- and context-parallel ranks, data index first
+  Group tensor;    ///< that shares every layer
+  Group context;   ///< that shares every sequence
+  Group pipeline;  ///< stages
+  Group model;     ///< tensor-parallel ranks of all stages, stage by stage: together one copy of the model
+};
+
+/// The groups of global rank `rank`.
+ParallelGroups parallel_groups(const plan::Config& config, std::int32_t rank);
+
+}  // namespace underlap

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/step/model_stage.hpp"
+
+#include <algorithm>
+
+#include "impl/pp/schedule.hpp"
+#include "impl/step/chunk_buckets.hpp"
+#include "impl/step/sequence_part.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+
+namespace underlap {
+
+struct ModelStage::ChunkOfStage {
+  model::Stretch stretch;
+  model::ModelParameters parameters;
+  dp::Buffers buffers;
+  std::unique_ptr<dp::GradReduce> grad_reduce;
+  std::unique_ptr<dp::ParamGather> param_gather;
+  std::unique_ptr<dp::Fp8Parameters> fp8_parameters;
+  std::unique_ptr<model::Chunk> model;
+  std::int32_t num_slots = 1;
+
+  void make_buffers(const Site& site, std::int32_t chunk);
+  void make_techniques(const Site& site);
+};
+
+void ModelStage::ChunkOfStage::make_buffers(const Site& site, std::int32_t chunk) {
+  const plan::Config& config = *site.config;
+  Device& device = *site.device;
+  buffers.layout = bucket_layout(config, site.groups->place.stage, chunk);
+  buffers.parameters = parameters.all;
+  buffers.group = site.groups->data;
+  buffers.is_sharded = config.ddp.use_distributed_optimizer;
+  buffers.params = device.allocate("parameters", DataType::bf16, buffers.layout.elements - buffers.layout.fp8_elements);
+  dp::allocate_fp8(device, buffers);
+  buffers.grads = device.allocate("main_gradients", config.ddp.grad_reduce_in_fp32 ? DataType::f32 : DataType::bf16,
+                                  buffers.layout.elements);
+}
+
+void ModelStage::ChunkOfStage::make_techniques(const Site& site) {
+  const dp::Context context{.device = site.device,
+                            .buffers = &buffers,
+                            .compute = site.compute,
+                            .reduce = site.reduce,
+                            .gather = site.gather,
+                            .config = site.config,
+                            .schedule_starts = pp::launches_reduces(*site.config, site.groups->place.stage)};
+  grad_reduce = dp::make_grad_reduce(context);
+  param_gather = dp::make_param_gather(context);
+  fp8_parameters = std::make_unique<dp::Fp8Parameters>(context);
+}
+
+ModelStage::ModelStage(const Site& site) : site_(site), shared_(*site.tensor, *site.context, *site.config) {
+  const plan::Config& config = *site.config;
+  const std::int32_t stage = site.groups->place.stage;
+  for (std::int32_t c = 0; c < config.parallel.virtual_pipeline_model_parallel_size; ++c) {
+    ChunkOfStage& chunk = *chunks_.emplace_back(std::make_unique<ChunkOfStage>());
+    chunk.stretch = model::stretch_of(config, stage, c);
+    chunk.parameters = chunk_parameters(config, stage, c, shared_.shape.tensor);
+    chunk.num_slots = static_cast<std::int32_t>(pp::num_in_flight(config, stage, c));
+    chunk.make_buffers(site, c);
+    chunk.make_techniques(site);
+    chunk.model =
+        std::make_unique<model::Chunk>(*site.tensor, shared_, config, chunk.stretch, chunk.parameters, chunk.num_slots);
+  }
+  std::vector<const dp::Buffers*> buffers;
+  for (const auto& chunk : chunks_) buffers.push_back(&chunk->buffers);
+  if (shared_.shape.tensor.size > 1) norm_gradients_.emplace(*site.tensor, buffers);
+  declare_tied_embedding();
+}
+
+ModelStage::~ModelStage() = default;
+
+bool ModelStage::has_head() const { return chunks_.back()->stretch.has_head; }
+
+const dp::Buffers& ModelStage::buffers(std::int32_t chunk) const {
+  return chunks_[static_cast<std::size_t>(chunk)]->buffers;
+}
+
+model::OptimizedChunk ModelStage::optimized(std::int32_t chunk) const {
+  const ChunkOfStage& of = *chunks_[static_cast<std::size_t>(chunk)];
+  return {.buffers = &of.buffers, .fp8 = of.fp8_parameters.get(), .parameters = &of.parameters};
+}
+
+model::Enqueue ModelStage::enqueue(Direction direction, std::int64_t microbatch) const {
+  return {.device = site_.device,
+          .stream = site_.compute,
+          .tag = {.kind = Kind::compute,
+                  .direction = direction,
+                  .microbatch = static_cast<std::int32_t>(microbatch),
+                  .step = step_}};
+}
+
+void ModelStage::begin_step(std::int32_t step, const View& loss) {
+  static const NameId kZero = intern("grad_zero");
+  step_ = step;
+  loss_ = loss;
+  for (const auto& chunk : chunks_) {
+    const bool is_under_way = chunk == chunks_.front() && gathered_early_for_ == step;
+    if (!is_under_way) chunk->param_gather->begin_step(step);
+    chunk->grad_reduce->begin_step(step);
+  }
+  model::Enqueue zero = enqueue(Direction::none, -1);
+  zero.tag.kind = Kind::copy;
+  for (const auto& chunk : chunks_) zero(kZero, kernels::fill(flat(chunk->buffers.grads), 0));
+  zero(kZero, kernels::fill(loss_, 0));
+}
+
+// Forward and backward passes of a chunk each take the microbatches in order, so those in between are neighbours.
+std::int32_t ModelStage::slot(const ChunkOfStage& chunk, std::int64_t microbatch) const {
+  return static_cast<std::int32_t>(microbatch % chunk.num_slots);
+}
+
+model::Weights ModelStage::weights(ChunkOfStage& chunk, std::int64_t microbatch) const {
+  return {.buffers = &chunk.buffers,
+          .gather = chunk.param_gather.get(),
+          .reduce = chunk.grad_reduce.get(),
+          .is_last_microbatch = microbatch + 1 == site_.config->train.num_microbatches};
+}
+
+// What the chunk needs: with the embedding inputs and perhaps their positions, then with the head targets.
+std::vector<std::int32_t> ModelStage::tokens_of(const ChunkOfStage& chunk, std::int64_t microbatch) const {
+  const plan::TrainConfig& train = site_.config->train;
+  const std::int64_t replicas = site_.config->parallel.data_parallel_size;
+  const std::int64_t first =
+      ((step_ * train.num_microbatches + microbatch) * replicas + site_.groups->place.data) * train.micro_batch_size;
+  const SequencePart part(site_.config->model.seq_length, site_.groups->context);
+  std::vector<std::int32_t> inputs, positions, targets;
+  for (std::int64_t i = 0; i < train.micro_batch_size; ++i) {
+    std::vector<std::int32_t> whole_inputs, whole_targets;
+    site_.data->append_sample(first + i, whole_inputs, whole_targets);
+    part.append(whole_inputs, inputs);
+    part.append(whole_targets, targets);
+    part.append_positions(positions);
+  }
+  std::vector<std::int32_t> tokens;
+  const auto add = [&](const std::vector<std::int32_t>& more) {
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  };
+  if (chunk.stretch.has_embedding) add(inputs);
+  if (chunk.stretch.has_embedding && site_.groups->context.size() > 1) add(positions);
+  if (chunk.stretch.has_head) add(targets);
+  return tokens;
+}
+
+void ModelStage::forward(std::int32_t c, std::int64_t microbatch, const View& input, const View& output) {
+  ChunkOfStage& chunk = *chunks_[static_cast<std::size_t>(c)];
+  std::vector<std::int32_t> tokens;
+  if (chunk.stretch.has_embedding || chunk.stretch.has_head) tokens = tokens_of(chunk, microbatch);
+  chunk.model->forward(enqueue(Direction::forward, microbatch), weights(chunk, microbatch),
+                       {.slot = slot(chunk, microbatch),
+                        .microbatch = microbatch,
+                        .tokens = tokens,
+                        .input = input,
+                        .output = output,
+                        .loss = loss_});
+}
+
+void ModelStage::backward(std::int32_t c, std::int64_t microbatch, const View& d_output, const View& d_input) {
+  ChunkOfStage& chunk = *chunks_[static_cast<std::size_t>(c)];
+  chunk.model->backward(enqueue(Direction::backward, microbatch), weights(chunk, microbatch), slot(chunk, microbatch),
+                        d_output, d_input);
+}
+
+void ModelStage::start_param_gather(std::int32_t c) {
+  // The first chunk's may be under way since the last update.
+  if (c == 0 && gathered_early_for_ == step_) return;
+  chunks_[static_cast<std::size_t>(c)]->param_gather->start();
+}
+
+void ModelStage::start_grad_reduce(std::int32_t c) { chunks_[static_cast<std::size_t>(c)]->grad_reduce->start(); }
+
+void ModelStage::finish_deferred_wgrads() {
+  ChunkOfStage& chunk = *chunks_.back();
+  const std::int64_t last = site_.config->train.num_microbatches - 1;
+  chunk.model->finish_deferred_wgrads(enqueue(Direction::backward, last), weights(chunk, last));
+}
+
+void ModelStage::finish_gradients() {
+  for (const auto& chunk : chunks_) chunk->grad_reduce->finish();
+  if (norm_gradients_) norm_gradients_->all_reduce(enqueue(Direction::backward, -1));
+  if (tied_embedding_) all_reduce_tied_embedding();
+}
+
+void ModelStage::gather_first_chunk_early() {
+  gathered_early_for_ = step_ + 1;
+  chunks_.front()->param_gather->begin_step(step_ + 1);
+  chunks_.front()->param_gather->start();
+}
+
+// A tied head lies on the last stage, its embedding on the first: each has a part of the gradient.
+void ModelStage::declare_tied_embedding() {
+  const Group& stages = site_.groups->pipeline;
+  const bool is_end = stages.my_index == 0 || stages.my_index == stages.size() - 1;
+  if (!site_.config->model.share_embeddings_and_output_weights || stages.size() == 1 || !is_end) return;
+  const Group ends{{stages.members.front(), stages.members.back()}, stages.my_index == 0 ? 0 : 1};
+  const Priority priority = site_.config->environment.torch_nccl_high_priority ? Priority::high : Priority::normal;
+  tied_embedding_ = site_.device->declare("embedding", ends, {.priority = priority});
+  const ChunkOfStage& chunk = stages.my_index == 0 ? *chunks_.front() : *chunks_.back();
+  tied_gradient_ =
+      chunk.buffers.main_grad(stages.my_index == 0 ? chunk.parameters.word_embedding : chunk.parameters.head);
+}
+
+// Behind the reduction over data-parallel ranks: both stages' shards of the weight are the same stretch, since it has a
+// bucket of its own. Source: Megatron Core's all-reduce of word embedding gradients.
+void ModelStage::all_reduce_tied_embedding() const {
+  static const NameId kPurpose = intern("embedding_grad_all_reduce");
+  const Transfer sum{.collective = Collective::all_reduce, .input = tied_gradient_, .output = tied_gradient_};
+  Device& device = *site_.device;
+  device.wait(tied_embedding_->stream, device.record(site_.compute));
+  device.communicate(*tied_embedding_,
+                     {.kind = Kind::communication,
+                      .mode = Mode::pp,
+                      .direction = Direction::backward,
+                      .purpose = kPurpose,
+                      .step = step_},
+                     {&sum, 1});
+  device.wait(site_.compute, device.record(tied_embedding_->stream));
+}
+
+}  // namespace underlap

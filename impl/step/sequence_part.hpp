@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "impl/device/device.hpp"
+
+namespace underlap {
+
+/// What a rank of a context-parallel group of c holds of a sequence: of its 2c equal chunks those numbered r and
+/// 2c-1-r, so that all ranks have as many causal query-key pairs. Alone: all of it.
+/// Source: Megatron Core's get_batch_on_this_cp_rank.
+class SequencePart {
+ public:
+  SequencePart(std::int64_t seq_length, const Group& context) {
+    const std::int64_t size = context.size(), rank = context.my_index;
+    const std::int64_t chunk = seq_length / (2 * size);
+    if (size == 1) {
+      stretches_ = {{0, seq_length}};
+    } else {
+      for (const std::int64_t i : {rank, 2 * size - 1 - rank}) stretches_.push_back({i * chunk, (i + 1) * chunk});
+    }
+  }
+
+  /// Appends this rank's part of `whole`, one number for each token of a sequence.
+  void append(const std::vector<std::int32_t>& whole, std::vector<std::int32_t>& part) const {
+    for (const auto& [begin, end] : stretches_) part.insert(part.end(), whole.begin() + begin, whole.begin() + end);
+  }
+  /// Appends where each of them stands in the sequence.
+  void append_positions(std::vector<std::int32_t>& part) const {
+    for (const auto& [begin, end] : stretches_)
+      for (std::int64_t i = begin; i < end; ++i) part.push_back(static_cast<std::int32_t>(i));
+  }
+
+ private:
+  std::vector<std::pair<std::int64_t, std::int64_t>> stretches_;  // tokens from, to
+};
+
+}  // namespace underlap

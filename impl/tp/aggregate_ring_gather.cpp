@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ring of ring_exchange_gather with two ranks' rows a hop.
+//
+// Neighbours 2i and 2i+1 first swap their rows; then pairs of slots go round a ring of n/2, from each rank to the one
+// two further on. Half as many GEMMs, each twice as tall.
+//
+//   compute | copy |
+//   gemm 0  |      |      | gemm pair p   |               |
+//   gemm 1  |      |      |               | gemm pair p-1 |
+//   tp_ring |      | swap | hop p-1       |                        (n = 4)
+//
+// Exposed: the swap, whole, since no GEMM has its rows before it; and what a hop takes longer than the GEMM beside it.
+// It pays where n GEMMs of one rank's rows are too small to fill the machine.
+// Source: Transformer Engine's userbuffers, ring exchange with `aggregate`.
+#include <algorithm>
+
+#include "impl/tp/technique.hpp"
+#include "kernels/copy/copy.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class AggregateRingGather final : public GatherGemm {
+ public:
+  explicit AggregateRingGather(const Site& site)
+      : site_(site),
+        lanes_(site),
+        ring_(site.channels->ring()),
+        streams_(site.channels->gemm_streams()),
+        copy_(site.purpose("copy_in")),
+        swap_(site.purpose("ring_swap")),
+        hop_(site.purpose("ring_hop")),
+        gathered_(site.allocate_whole()) {}
+
+  void run(const TokenGemm& gemm, const View& in, const View& out) override {
+    Device& device = site_.channels->device();
+    const std::int32_t num_pairs = site_.channels->group().size() / 2;
+    lanes_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, slots(gathered_, me(), 1)));
+    lanes_.fork({ring_.stream});
+    Event arrived = swap(gemm.tag);
+    const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(num_pairs)));
+    for (std::int32_t i = 0; i < num_pairs; ++i) {
+      const std::int32_t pair = (me() / 2 - i + num_pairs) % num_pairs;
+      const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
+      device.wait(stream, arrived);
+      device.launch(stream, gemm.tag, gemm.rows(slots(gathered_, 2 * pair, 2), slots(out, 2 * pair, 2)));
+      if (i + 1 < num_pairs) arrived = hop(gemm.tag, pair, (pair - 1 + num_pairs) % num_pairs);
+    }
+    lanes_.join(used);
+  }
+
+  View gathered() const override { return gathered_; }
+
+ private:
+  std::int32_t me() const { return site_.channels->group().my_index; }
+
+  View slots(const View& whole, std::int32_t first, std::int32_t num) const {
+    return rows_of(whole, first * site_.tokens_of_part(), num * site_.tokens_of_part());
+  }
+
+  Event swap(const Tag& tag) {
+    const std::int32_t neighbour = me() ^ 1;
+    return lanes_.communicate(
+        ring_, tag, swap_,
+        {send_to(neighbour, slots(gathered_, me(), 1)), receive_from(neighbour, slots(gathered_, neighbour, 1))});
+  }
+
+  // Forwards one pair of slots to the rank two further on while another arrives from the one two before.
+  Event hop(const Tag& tag, std::int32_t sent, std::int32_t received) {
+    const std::int32_t n = site_.channels->group().size();
+    return lanes_.communicate(ring_, tag, hop_,
+                              {send_to((me() + 2) % n, slots(gathered_, 2 * sent, 2)),
+                               receive_from((me() - 2 + n) % n, slots(gathered_, 2 * received, 2))});
+  }
+
+  Site site_;
+  Lanes lanes_;
+  Communicator ring_;
+  std::span<const Stream> streams_;
+  NameId copy_;
+  NameId swap_;
+  NameId hop_;
+  View gathered_;
+};
+
+const GatherGemms::Register kRegistered{{
+    .name = "aggregate_ring_gather",
+    .summary = "swaps rows between neighbours, then passes pairs of them round a ring under the GEMM of a pair",
+    .exposed = "the swap, and what a hop takes longer than the GEMM of two ranks' rows",
+    .in_effect =
+        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::ring_exchange && o.aggregate; },
+    .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<AggregateRingGather>(site); },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NCCL's collective under a GEMM that does not depend on it.
+//
+//   compute | gemm               |
+//   tp      | collective |               exposed: max(0, collective - GEMM)
+//
+// The collective is sent first, so that with one hardware queue its blocks are there before the GEMM takes every
+// multiprocessor; both then share the machine. What Megatron runs without userbuffers in the backward pass of
+// column-parallel layers: the gather of the input under dgrad, the reduce-scatter of its output under wgrad
+// (Megatron Core's LinearWithGradAccumulationAndAsyncCommunication).
+#include "impl/tp/technique.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class AsynchronousCollective final : public CollectiveBesideGemm {
+ public:
+  explicit AsynchronousCollective(const Site& site)
+      : site_(site),
+        device_(site.channels->device()),
+        compute_(site.channels->compute()),
+        collectives_(*site.channels),
+        purpose_(site.purpose(to_string(site.collective))),
+        full_(site.allocate_whole()) {}
+
+  View full() const override { return full_; }
+
+  void run(const Tag& tag, const View& shard, const Work& work) override {
+    const Transfer transfer = site_.transfer(shard, full_);
+    const Event done = collectives_.start(tag, purpose_, {&transfer, 1});
+    work(compute_);
+    device_.wait(compute_, done);
+  }
+
+ private:
+  Site site_;
+  Device& device_;
+  Stream compute_;
+  Collectives collectives_;
+  NameId purpose_;
+  View full_;
+};
+
+const CollectivesBesideGemm::Register kRegistered{{
+    .name = "asynchronous_collective",
+    .summary = "NCCL's collective under the whole of a GEMM that does not need it",
+    .exposed = "what the collective takes longer than the GEMM",
+    .in_effect =
+        [](const plan::TensorSlotOverlap& o) {
+          return o.method != plan::TensorMethod::waited && o.method != plan::TensorMethod::bulk;
+        },
+    .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
+      return std::make_unique<AsynchronousCollective>(site);
+    },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A collective on few multiprocessors, in place in a registered buffer, under a GEMM that does not depend on it.
+//
+//   compute | copy |                   | copy |
+//   gemm 0  |      | gemm              |
+//   tp_sm4  |      | collective |                 exposed: max(0, collective - GEMM), and the copies are paid
+//
+// A gather's part of the input is copied into the buffer first; a reduce-scatter's sum is copied out of it, since the
+// next layer overwrites the buffer. The collective has a stream of high priority and the GEMM one of its own, so that
+// both start at once; the multiprocessors that the collective holds are the GEMM's loss.
+// Source: Transformer Engine's userbuffers, bulk overlap. Its launch order on Hopper with more than one connection (the
+// GEMM waits for the launch of the collective's kernel) cannot be said in streams and events and is left out.
+#include "impl/tp/technique.hpp"
+#include "kernels/copy/copy.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class BulkCollective final : public CollectiveBesideGemm {
+ public:
+  explicit BulkCollective(const Site& site)
+      : site_(site),
+        lanes_(site),
+        communicator_(site.channels->beside_gemm(site.overlap.num_sm)),
+        gemm_stream_(site.channels->gemm_streams().front()),
+        purpose_(site.purpose(to_string(site.collective))),
+        copy_(site.purpose(site_.gathers() ? "copy_in" : "copy_out")),
+        full_(site.allocate_whole()) {}
+
+  View full() const override { return full_; }
+
+  void run(const Tag& tag, const View& shard, const Work& work) override {
+    if (site_.gathers()) lanes_.launch(tag, Kind::copy, copy_, kernels::copy(shard, own_part()));
+    lanes_.fork({communicator_.stream, gemm_stream_});
+    lanes_.communicate(communicator_, tag, purpose_, {site_.transfer(own_part(), full_)});
+    work(gemm_stream_);
+    lanes_.join({communicator_.stream, gemm_stream_});
+    if (!site_.gathers()) lanes_.launch(tag, Kind::copy, copy_, kernels::copy(own_part(), shard));
+  }
+
+ private:
+  View own_part() const {
+    return rows_of(full_, site_.channels->group().my_index * site_.tokens_of_part(), site_.tokens_of_part());
+  }
+
+  Site site_;
+  Lanes lanes_;
+  Communicator communicator_;
+  Stream gemm_stream_;
+  NameId purpose_;
+  NameId copy_;
+  View full_;
+};
+
+const CollectivesBesideGemm::Register kRegistered{{
+    .name = "bulk_collective",
+    .summary = "an in-place collective on few multiprocessors under the whole of a GEMM that does not need it",
+    .exposed = "what the collective takes longer than the GEMM",
+    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::bulk; },
+    .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
+      return std::make_unique<BulkCollective>(site);
+    },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

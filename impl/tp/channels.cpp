@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/tp/channels.hpp"
+
+#include <fmt/format.h>
+
+namespace underlap::tp {
+
+Channels::Channels(Device& device, const Group& group, Stream compute, const plan::Config& config)
+    : device_(device),
+      group_(group),
+      compute_(compute),
+      nccl_priority_(config.environment.torch_nccl_high_priority ? Priority::high : Priority::normal),
+      copy_engine_(config.extensions.tp_ring_transport == "copy_engine") {}
+
+Communicator Channels::declare(std::string_view purpose, const CommunicatorHints& hints) {
+  if (const auto found = declared_.find(purpose); found != declared_.end()) return found->second;
+  return declared_.emplace(purpose, device_.declare(purpose, group_, hints)).first->second;
+}
+
+Communicator Channels::collectives() { return declare("tp", {.priority = nccl_priority_}); }
+
+Communicator Channels::ring() { return declare("tp_ring", {.copy_engine = copy_engine_, .priority = Priority::high}); }
+
+Communicator Channels::beside_gemm(int num_sm) {
+  return declare(fmt::format("tp_sm{}", num_sm), {.sms = num_sm, .priority = Priority::high});
+}
+
+std::span<const Stream> Channels::gemm_streams() {
+  if (!has_gemm_streams_) {
+    for (std::size_t i = 0; i < kNumGemmStreams; ++i)
+      gemm_streams_.at(i) = device_.create_stream(fmt::format("tp_gemm{}", i));
+    has_gemm_streams_ = true;
+  }
+  return gemm_streams_;
+}
+
+Collectives::Collectives(Channels& channels) : channels_(channels), communicator_(channels.collectives()) {}
+
+Event Collectives::start(Tag tag, NameId purpose, std::span<const Transfer> transfers) const {
+  Device& device = channels_.device();
+  tag.kind = Kind::communication;
+  tag.mode = Mode::tp;
+  tag.purpose = purpose;
+  device.wait(communicator_.stream, device.record(channels_.compute()));
+  device.communicate(communicator_, tag, transfers);
+  return device.record(communicator_.stream);
+}
+
+void Collectives::run(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const {
+  channels_.device().wait(channels_.compute(), start(tag, purpose, transfers));
+}
+
+void Collectives::all_gather(const Tag& tag, NameId purpose, const View& shard, const View& full) const {
+  const Transfer transfer{.collective = Collective::all_gather, .input = shard, .output = full};
+  run(tag, purpose, {&transfer, 1});
+}
+
+void Collectives::reduce_scatter(const Tag& tag, NameId purpose, const View& full, const View& shard) const {
+  const Transfer transfer{.collective = Collective::reduce_scatter, .input = full, .output = shard};
+  run(tag, purpose, {&transfer, 1});
+}
+
+void Collectives::all_reduce(const Tag& tag, NameId purpose, const View& x, ReduceOp op) const {
+  const Transfer transfer{.collective = Collective::all_reduce, .input = x, .output = x, .op = op};
+  run(tag, purpose, {&transfer, 1});
+}
+
+}  // namespace underlap::tp

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <map>
+#include <span>
+
+#include "impl/device/device.hpp"
+#include "impl/plan/config.hpp"
+
+namespace underlap::tp {
+
+/// The tensor-parallel group of one rank, and the streams and communicators that all of its slots share.
+///
+/// Made before Device::begin(), by all ranks in the same order: a communicator is declared when it is first asked for.
+/// Source: the streams of Transformer Engine's userbuffers: up to three for GEMMs, communication at high priority.
+class Channels {
+ public:
+  static constexpr std::size_t kNumGemmStreams = 3;
+
+  Channels(Device& device, const Group& group, Stream compute, const plan::Config& config);
+
+  Device& device() const { return device_; }
+  const Group& group() const { return group_; }
+  Stream compute() const { return compute_; }
+
+  /// NCCL's, as Megatron's tensor-parallel group: for every collective that no technique takes over.
+  Communicator collectives();
+  /// For the hops of rings.
+  Communicator ring();
+  /// For collectives that run beside a GEMM on `num_sm` multiprocessors.
+  Communicator beside_gemm(int num_sm);
+  /// That the parts of a split GEMM alternate over.
+  std::span<const Stream> gemm_streams();
+
+ private:
+  Communicator declare(std::string_view purpose, const CommunicatorHints& hints);
+
+  Device& device_;
+  Group group_;
+  Stream compute_;
+  Priority nccl_priority_;
+  bool copy_engine_;
+  std::map<std::string, Communicator, std::less<>> declared_;  // by purpose
+  std::array<Stream, kNumGemmStreams> gemm_streams_{};
+  bool has_gemm_streams_ = false;
+};
+
+/// One collective of the group, or some that are issued as one, with everything on the compute stream before and
+/// after it.
+class Collectives {
+ public:
+  /// `channels` outlives this.
+  explicit Collectives(Channels& channels);
+
+  const Group& group() const { return channels_.group(); }
+
+  /// Enqueues `transfers` behind what the compute stream holds. `tag` gives all but kind and mode. Returns when they
+  /// are done.
+  Event start(Tag tag, NameId purpose, std::span<const Transfer> transfers) const;
+  /// The same, and the compute stream waits: exposed whole.
+  void run(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const;
+
+  /// full [T, F] from every rank's shard [T/n, F].
+  void all_gather(const Tag& tag, NameId purpose, const View& shard, const View& full) const;
+  /// shard [T/n, F]: this rank's rows of the sum of every rank's full [T, F].
+  void reduce_scatter(const Tag& tag, NameId purpose, const View& full, const View& shard) const;
+  /// x, any dense shape, in place.
+  void all_reduce(const Tag& tag, NameId purpose, const View& x, ReduceOp op = ReduceOp::sum) const;
+
+ private:
+  Channels& channels_;
+  Communicator communicator_;
+};
+
+}  // namespace underlap::tp

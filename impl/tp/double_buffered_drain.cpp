@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weight gradients that the backward passes of the last stage put off, formed while the pipeline drains.
+//
+// Every other stage waits for the last one's input gradients, so in its backward passes the head multiplies for these
+// alone; its reduce-scatter is then exposed, since the weight's GEMM was what ran beside it. What is put off runs when
+// the last stage has nothing else to do, and the input of the next microbatch travels while this one's is multiplied:
+// two buffers take turns.
+//
+//   compute |           | wgrad 0  | wgrad 1  | wgrad 2  |
+//   tp      | gather 0  | gather 1 | gather 2 |              exposed: the first gather, and what each other one takes
+//                                                            longer than the GEMM beside it
+//
+// Source: Megatron Core's drain_embedding_wgrad_compute.
+#include <array>
+
+#include "impl/tp/technique.hpp"
+#include "kernels/gemm/gemm.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class DoubleBufferedDrain final : public WgradDrain {
+ public:
+  explicit DoubleBufferedDrain(const Site& site)
+      : device_(site.channels->device()),
+        compute_(site.channels->compute()),
+        lanes_(site),
+        gathers_(site.channels->collectives()),
+        gather_(site.purpose("all_gather")),
+        wgrad_(intern(site.slot)),
+        buffers_{site.allocate_whole(), site.allocate_whole()} {}
+
+  void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) override {
+    lanes_.fork({gathers_.stream});
+    Event gathered = gather(wgrads, 0);
+    for (std::size_t i = 0; i < wgrads.size(); ++i) {
+      device_.wait(compute_, gathered);
+      // The next input's buffer is that of the GEMM before this one.
+      if (i > 0 && i + 1 < wgrads.size()) lanes_.fork({gathers_.stream});
+      if (i + 1 < wgrads.size()) gathered = gather(wgrads, i + 1);
+      Tag tag = wgrads[i].tag;
+      tag.purpose = wgrad_;
+      device_.launch(compute_, tag, kernels::gemm_wgrad(wgrads[i].dy, buffers_.at(i % 2), main_grad));
+    }
+  }
+
+ private:
+  Event gather(std::span<const DeferredWgrad> wgrads, std::size_t i) {
+    const Transfer transfer{.collective = Collective::all_gather, .input = wgrads[i].x, .output = buffers_.at(i % 2)};
+    return lanes_.communicate(gathers_, wgrads[i].tag, gather_, {transfer});
+  }
+
+  Device& device_;
+  Stream compute_;
+  Lanes lanes_;
+  Communicator gathers_;
+  NameId gather_;
+  NameId wgrad_;
+  std::array<View, 2> buffers_;
+};
+
+const WgradDrains::Register kRegistered{{
+    .name = "double_buffered_drain",
+    .summary = "forms weight gradients that were put off, each under the gather of the next one's input",
+    .exposed = "the first gather, and what each other one takes longer than a GEMM",
+    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method != plan::TensorMethod::waited; },
+    .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<DoubleBufferedDrain>(site); },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

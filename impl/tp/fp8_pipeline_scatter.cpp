@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The slabs of pipeline_scatter with half the bytes: a slab is cast to fp8, exchanged under the GEMM of the next, and
+// each rank adds up what it gets.
+//
+//   gemm 0  | slab 0 | cast |        |        | slab 3 | cast |
+//   gemm 1  |        | slab 1 | cast |        |
+//   gemm 2  |                 | slab 2 | cast |
+//   tp_sm24 |               | 0 |    | 1 |    | 2 |
+//   tp_sm32 |                                                 | 3 |
+//   compute |                                              sums 0 to 2 | sum 3 |
+//
+// Exposed: the exchange of the last slab, and before it whatever is longer than the GEMM and the cast of a slab. NCCL
+// adds no fp8, so a slab is an all-to-all of its parts and an all-gather of the ranks' scales; the sum, in fp32 and
+// written as bf16 to the slab's columns, takes the place of pipeline_scatter's copy.
+// Source: Transformer Engine's userbuffers, pipelined reduce-scatter with fp8_buf; its kernel adds while it moves.
+#include <algorithm>
+#include <vector>
+
+#include "impl/tp/fp8_parts.hpp"
+#include "kernels/reduction/reduction.hpp"
+
+namespace underlap::tp {
+namespace {
+
+constexpr int kSmsOfLastSlab = 32;
+
+class Fp8PipelineScatter final : public GemmScatter {
+ public:
+  explicit Fp8PipelineScatter(const Site& site)
+      : site_(site),
+        lanes_(site),
+        under_gemm_(site.channels->beside_gemm(site.overlap.num_sm)),
+        last_(site.channels->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab))),
+        streams_(site.channels->gemm_streams()),
+        exchange_(site.purpose("all_to_all")),
+        sum_(site.purpose("slab_sum")),
+        slabs_(site, num_slabs(), num_slabs(), site.tokens, features()),
+        received_(site.channels->device().allocate(site.slot, site.dtype, site.tokens * site.features)),
+        scales_(site.channels->device().allocate(site.slot, DataType::f32, num_slabs() * site.num_parts())) {}
+
+  void run(const TokenGemm& gemm, const View& in, const View& out) override {
+    Device& device = site_.channels->device();
+    const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_slabs())));
+    lanes_.fork(used);
+    std::vector<Event> arrived;
+    for (std::int32_t i = 0; i < num_slabs(); ++i) {
+      const std::size_t s = static_cast<std::size_t>(i) % used.size();
+      device.launch(used[s], gemm.tag, gemm.slab(in, i * features(), slabs_.product(s)));
+      slabs_.cast(gemm.tag, used[s], s, i);
+      arrived.push_back(exchange(gemm.tag, i, device.record(used[s])));
+    }
+    for (std::int32_t i = 0; i < num_slabs(); ++i) {
+      device.wait(site_.channels->compute(), arrived[static_cast<std::size_t>(i)]);
+      lanes_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_fp8_slots(received(i), scales(i), columns(out, i)));
+    }
+  }
+
+ private:
+  std::int32_t num_slabs() const { return site_.overlap.num_splits; }
+  std::int64_t features() const { return site_.features / num_slabs(); }
+
+  // Every rank's part of slab i for the rows of this one, [T, F / num_splits], and their scales.
+  View received(std::int32_t i) const {
+    return matrix(received_, site_.tokens, features(), i * site_.tokens * features());
+  }
+  View scales(std::int32_t i) const { return flat(scales_, i * site_.num_parts(), site_.num_parts()); }
+  View columns(View out, std::int32_t i) const {
+    out.offset += i * features();
+    out.cols = features();
+    return out;
+  }
+
+  // Once slab i is `made`. Returns when its parts are where they are added up.
+  Event exchange(const Tag& tag, std::int32_t i, Event made) {
+    Device& device = site_.channels->device();
+    const bool is_last = i + 1 == num_slabs();
+    const Communicator& communicator = is_last ? last_ : under_gemm_;
+    device.wait(communicator.stream, made);
+    if (is_last) device.pace(last_.stream, device.record(under_gemm_.stream));
+    return lanes_.communicate(
+        communicator, tag, exchange_,
+        {{.collective = Collective::all_to_all, .input = slabs_.values(i), .output = received(i)},
+         {.collective = Collective::all_gather, .input = slabs_.inverse_scales(i), .output = scales(i)}});
+  }
+
+  Site site_;
+  Lanes lanes_;
+  Communicator under_gemm_;
+  Communicator last_;
+  std::span<const Stream> streams_;
+  NameId exchange_;
+  NameId sum_;
+  Fp8Parts slabs_;
+  Tensor received_;  // fp8, a dense [T, F / num_splits] each
+  Tensor scales_;    // f32 [num_splits, n]
+};
+
+const GemmScatters::Register kRegistered{{
+    .name = "fp8_pipeline_scatter",
+    .summary = "exchanges each slab of output features in fp8 under the GEMM of the next slab, and adds it up",
+    .exposed = "the last slab's exchange, the casts, and the sums of the slabs into their columns",
+    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::pipeline && o.fp8_buf; },
+    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<Fp8PipelineScatter>(site); },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The exchanges of ring_exchange_scatter with half the bytes: what a rank makes for another is cast to fp8 first.
+//
+//   gemm 0  | gemm r+1 | cast |                 | gemm r | cast |
+//   gemm 1  |          | gemm r+2 | cast |      |
+//   gemm 2  |                     | gemm r+3 | cast |
+//   tp_ring |                 | to r+1 |   | to r+2 | to r+3 |
+//   compute |                                                   | sum |
+//
+// Exposed: what the last exchange, or any before it, takes longer than the GEMM and the cast beside it. Casts and the
+// sum come on top; a cast fills the tail of the next GEMM. Each part has a scale, which travels with it; the sum is
+// taken in fp32 and is bf16.
+// Source: Transformer Engine's userbuffers, ring exchange reduce-scatter with fp8_buf.
+#include <algorithm>
+#include <vector>
+
+#include "impl/tp/fp8_parts.hpp"
+#include "kernels/reduction/reduction.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class Fp8RingExchangeScatter final : public GemmScatter {
+ public:
+  explicit Fp8RingExchangeScatter(const Site& site)
+      : site_(site),
+        lanes_(site),
+        ring_(site.channels->ring()),
+        streams_(site.channels->gemm_streams()),
+        hop_(site.purpose("ring_hop")),
+        sum_(site.purpose("ring_sum")),
+        parts_(site, 2 * site.num_parts() - 1, site.num_parts(), site.tokens_of_part(), site.features) {}
+
+  void run(const TokenGemm& gemm, const View& in, const View& out) override {
+    Device& device = site_.channels->device();
+    const std::int32_t n = site_.channels->group().size();
+    const std::int32_t me = site_.channels->group().my_index;
+    const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
+    lanes_.fork(used);
+    std::vector<Event> done;
+    for (std::int32_t i = 0; i < n; ++i) {
+      const std::size_t s = static_cast<std::size_t>(i) % used.size();
+      if (i >= 2) device.pace(used[s], done[static_cast<std::size_t>(i - 2)]);
+      const std::int64_t first = (me + i + 1) % n * site_.tokens_of_part();
+      device.launch(used[s], gemm.tag, gemm.rows(rows_of(in, first, site_.tokens_of_part()), parts_.product(s)));
+      parts_.cast(gemm.tag, used[s], s, i);
+      done.push_back(device.record(used[s]));
+      if (i > 0) exchange(gemm.tag, i, done[static_cast<std::size_t>(i - 1)]);
+    }
+    lanes_.join({used[static_cast<std::size_t>(n - 1) % used.size()], ring_.stream});  // exchanges follow all others
+    // This rank's rows, from itself and then from every other.
+    lanes_.launch(gemm.tag, Kind::compute, sum_,
+                  kernels::sum_fp8_slots(parts_.values(n - 1, n), parts_.inverse_scales(n - 1, n), out));
+  }
+
+ private:
+  // Sends part i-1 to the rank whose rows it is, once it is `made`.
+  void exchange(const Tag& tag, std::int32_t i, Event made) {
+    const std::int32_t n = site_.channels->group().size();
+    const std::int32_t to = (site_.channels->group().my_index + i) % n;
+    const std::int32_t from = (site_.channels->group().my_index - i + n) % n;
+    const std::int32_t arriving = i - 1 + n;
+    site_.channels->device().wait(ring_.stream, made);
+    lanes_.communicate(
+        ring_, tag, hop_,
+        {send_to(to, parts_.values(i - 1)), send_to(to, parts_.inverse_scales(i - 1)),
+         receive_from(from, parts_.values(arriving)), receive_from(from, parts_.inverse_scales(arriving))});
+  }
+
+  Site site_;
+  Lanes lanes_;
+  Communicator ring_;
+  std::span<const Stream> streams_;
+  NameId hop_;
+  NameId sum_;
+  Fp8Parts parts_;  // what this rank makes for the others and for itself, then what it is sent
+};
+
+const GemmScatters::Register kRegistered{{
+    .name = "fp8_ring_exchange_scatter",
+    .summary = "sends each rank its rows in fp8 under the GEMM of the next rank's, and adds what arrives",
+    .exposed = "what an exchange takes longer than the GEMM of one rank's rows, the casts and the sum",
+    .in_effect =
+        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::ring_exchange && o.fp8_buf; },
+    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> {
+      return std::make_unique<Fp8RingExchangeScatter>(site);
+    },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

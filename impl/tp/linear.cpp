@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/tp/linear.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm_fp8/gemm_fp8.hpp"
+#include "kernels/transpose/transpose.hpp"
+
+namespace underlap::tp {
+namespace {
+
+/// The three products of one layer by name, on its rank.
+class Products {
+ public:
+  explicit Products(const LinearSite& site)
+      : device_(site.channels->device()),
+        compute_(site.channels->compute()),
+        fp8_(site.fp8),
+        fprop_(intern(fmt::format("{}_fprop", site.name))),
+        dgrad_(intern(fmt::format("{}_dgrad", site.name))),
+        wgrad_(intern(fmt::format("{}_wgrad", site.name))),
+        transpose_(intern(fmt::format("{}_transpose", site.name))) {}
+
+  Stream compute() const { return compute_; }
+
+  TokenGemm fprop(const Tag& tag, const Operand& weight, const Operand& x, int sm_margin = 0) const {
+    return {with(tag, fprop_), weight, false, sm_margin, x.inverse_scale};
+  }
+  TokenGemm dgrad(const Tag& tag, const Operand& weight, const Operand& dy, int sm_margin = 0) const {
+    return {with(tag, dgrad_), weight, true, sm_margin, dy.inverse_scale};
+  }
+  void run(Stream stream, const TokenGemm& gemm, const View& in, const View& out) const {
+    device_.launch(stream, gemm.tag, gemm.rows(in, out));
+  }
+  /// main_grad += dy^T x. In fp8, which is multiplied along rows of both operands only, of transposed copies.
+  void wgrad(Stream stream, const Tag& tag, const Operand& dy, const Operand& x, const View& main_grad,
+             int sm_margin = 0) const {
+    if (fp8_ == nullptr)
+      return device_.launch(stream, with(tag, wgrad_), kernels::gemm_wgrad(dy.values, x.values, main_grad, sm_margin));
+    device_.launch(stream, with(tag, wgrad_),
+                   kernels::gemm_fp8({.a = transpose(stream, tag, dy.values, fp8_->gradient),
+                                      .a_inverse_scale = dy.inverse_scale,
+                                      .b = transpose(stream, tag, x.values, fp8_->input),
+                                      .b_inverse_scale = x.inverse_scale,
+                                      .c = main_grad,
+                                      .accumulate = true,
+                                      .sm_margin = sm_margin}));
+  }
+
+ private:
+  static Tag with(Tag tag, NameId purpose) {
+    tag.purpose = purpose;
+    return tag;
+  }
+  View transpose(Stream stream, const Tag& tag, const View& x, const Tensor& copies) const {
+    const View copy = matrix(copies, x.cols, x.rows);
+    device_.launch(stream, with(tag, transpose_), kernels::transpose(x, copy));
+    return copy;
+  }
+
+  Device& device_;
+  Stream compute_;
+  const Fp8Scratch* fp8_;
+  NameId fprop_;
+  NameId dgrad_;
+  NameId wgrad_;
+  NameId transpose_;
+};
+
+class LocalLinear final : public Linear {
+ public:
+  explicit LocalLinear(const LinearSite& site) : products_(site) {}
+
+  void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
+    products_.run(products_.compute(), products_.fprop(tag, weight, x), x.values, y);
+  }
+
+  void backward(const Tag& tag, const Backward& b) override {
+    dgrad(tag, b);
+    products_.wgrad(products_.compute(), tag, b.dy, b.x, b.main_grad);
+  }
+
+  void dgrad(const Tag& tag, const Backward& b) override {
+    products_.run(products_.compute(), products_.dgrad(tag, b.weight, b.dy), b.dy.values, b.dx);
+  }
+
+ private:
+  Products products_;
+};
+
+class LocalDrain final : public WgradDrain {
+ public:
+  explicit LocalDrain(const LinearSite& site) : products_(site) {}
+
+  void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) override {
+    for (const DeferredWgrad& w : wgrads) products_.wgrad(products_.compute(), w.tag, {w.dy}, {w.x}, main_grad);
+  }
+
+ private:
+  Products products_;
+};
+
+/// One slot of a layer: `features` columns of what is gathered or reduced. Where products are of fp8 what is gathered
+/// moves as `fp8`, and what is reduced does with fp8_buf.
+struct SlotSite {
+  std::string name;
+  Site site;
+
+  SlotSite(const LinearSite& layer, std::string_view pass, const plan::TensorSlotOverlap& overlap,
+           std::int64_t features, DataType fp8, Collective collective = Collective::all_gather)
+      : name(fmt::format("{}_{}", layer.name, pass)),
+        site{.channels = layer.channels,
+             .slot = name,
+             .overlap = overlap,
+             .tokens = layer.tokens,
+             .features = features,
+             .dtype = moves_fp8(layer, overlap, collective) ? fp8 : DataType::bf16,
+             .collective = collective} {}
+
+ private:
+  static bool moves_fp8(const LinearSite& layer, const plan::TensorSlotOverlap& overlap, Collective collective) {
+    return layer.fp8 != nullptr && (collective == Collective::all_gather || overlap.fp8_buf);
+  }
+};
+
+class ColumnLinear final : public Linear {
+ public:
+  ColumnLinear(const LinearSite& site, const ColumnOverlap& overlap)
+      : products_(site),
+        fprop_site_(site, "fprop", overlap.fprop, site.in, DataType::f8e4m3),
+        dgrad_site_(site, "dgrad", overlap.dgrad, site.in, DataType::f8e4m3),
+        wgrad_site_(site, "wgrad", overlap.wgrad, site.in, DataType::bf16, Collective::reduce_scatter),
+        scatter_site_(site, "dgrad", overlap.dgrad, site.in, DataType::f8e5m2, Collective::reduce_scatter),
+        fprop_(GatherGemms::make(overlap.fprop, fprop_site_.site)),
+        gather_(CollectivesBesideGemm::make(scatters_in_dgrad(overlap.dgrad) ? overlap.wgrad : overlap.dgrad,
+                                            dgrad_site_.site)) {
+    if (scatters_in_dgrad(overlap.dgrad))
+      dgrad_ = GemmScatters::make(overlap.dgrad, scatter_site_.site);
+    else
+      scatter_ = CollectivesBesideGemm::make(overlap.wgrad, wgrad_site_.site);
+  }
+
+  void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
+    fprop_->run(products_.fprop(tag, weight, x, fprop_site_.site.sm_margin()), x.values, y);
+  }
+
+  void backward(const Tag& tag, const Backward& b) override {
+    gather_->run(tag, b.x.values, [&](Stream stream) { multiply_dgrad(stream, tag, b); });
+    const int margin = wgrad_site_.site.sm_margin();
+    const Operand x{gather_->full(), b.x.inverse_scale};
+    const auto wgrad = [&](Stream stream) { products_.wgrad(stream, tag, b.dy, x, b.main_grad, margin); };
+    if (dgrad_ != nullptr)
+      wgrad(products_.compute());
+    else
+      scatter_->run(tag, b.dx, wgrad);
+  }
+
+  // Nothing is left to run beside the reduce-scatter.
+  void dgrad(const Tag& tag, const Backward& b) override {
+    multiply_dgrad(products_.compute(), tag, b);
+    if (dgrad_ == nullptr) scatter_->run(tag, b.dx, [](Stream) {});
+  }
+
+ private:
+  void multiply_dgrad(Stream stream, const Tag& tag, const Backward& b) {
+    const TokenGemm dgrad = products_.dgrad(tag, b.weight, b.dy, dgrad_site_.site.sm_margin());
+    if (dgrad_ != nullptr)
+      dgrad_->run(dgrad, b.dy.values, b.dx);
+    else
+      products_.run(stream, dgrad, b.dy.values, scatter_->full());
+  }
+
+  // With tp_comm_overlap_rs_dgrad the dgrad GEMM and its reduce-scatter are cut together; the gather of the input is
+  // then NCCL's, as the wgrad slot says, which itself reduces nothing.
+  static bool scatters_in_dgrad(const plan::TensorSlotOverlap& dgrad) {
+    return dgrad.method == plan::TensorMethod::ring_exchange || dgrad.method == plan::TensorMethod::pipeline;
+  }
+
+  Products products_;
+  SlotSite fprop_site_, dgrad_site_, wgrad_site_, scatter_site_;
+  std::unique_ptr<GatherGemm> fprop_;
+  std::unique_ptr<CollectiveBesideGemm> gather_;
+  std::unique_ptr<GemmScatter> dgrad_;             // with tp_comm_overlap_rs_dgrad, and then no scatter_
+  std::unique_ptr<CollectiveBesideGemm> scatter_;  // beside wgrad
+};
+
+class RowLinear final : public Linear {
+ public:
+  RowLinear(const LinearSite& site, const RowOverlap& overlap)
+      : products_(site),
+        fprop_site_(site, "fprop", overlap.fprop, site.out, DataType::f8e4m3, Collective::reduce_scatter),
+        dgrad_site_(site, "dgrad", overlap.dgrad, site.out, DataType::f8e5m2),
+        fprop_(GemmScatters::make(overlap.fprop, fprop_site_.site)),
+        dgrad_(GatherGemms::make(overlap.dgrad, dgrad_site_.site)) {}
+
+  void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
+    fprop_->run(products_.fprop(tag, weight, x, fprop_site_.site.sm_margin()), x.values, y);
+  }
+
+  // wgrad communicates nothing: the gathered gradient is still there.
+  void backward(const Tag& tag, const Backward& b) override {
+    dgrad(tag, b);
+    products_.wgrad(products_.compute(), tag, {dgrad_->gathered(), b.dy.inverse_scale}, b.x, b.main_grad);
+  }
+
+  void dgrad(const Tag& tag, const Backward& b) override {
+    dgrad_->run(products_.dgrad(tag, b.weight, b.dy, dgrad_site_.site.sm_margin()), b.dy.values, b.dx);
+  }
+
+ private:
+  Products products_;
+  SlotSite fprop_site_, dgrad_site_;
+  std::unique_ptr<GemmScatter> fprop_;
+  std::unique_ptr<GatherGemm> dgrad_;
+};
+
+bool is_alone(const LinearSite& site) { return site.channels->group().size() == 1; }
+
+}  // namespace
+
+Fp8Scratch::Fp8Scratch(Device& device, std::int64_t tokens, std::int64_t most_in, std::int64_t most_out)
+    : gradient(device.allocate("fp8_transposed_gradient", DataType::f8e5m2, most_out * tokens)),
+      input(device.allocate("fp8_transposed_input", DataType::f8e4m3, most_in * tokens)) {}
+
+std::unique_ptr<Linear> make_column_linear(const LinearSite& site, const ColumnOverlap& overlap) {
+  if (is_alone(site)) return std::make_unique<LocalLinear>(site);
+  return std::make_unique<ColumnLinear>(site, overlap);
+}
+
+std::unique_ptr<Linear> make_row_linear(const LinearSite& site, const RowOverlap& overlap) {
+  if (is_alone(site)) return std::make_unique<LocalLinear>(site);
+  return std::make_unique<RowLinear>(site, overlap);
+}
+
+std::unique_ptr<WgradDrain> make_wgrad_drain(const LinearSite& site, const plan::TensorSlotOverlap& wgrad) {
+  if (is_alone(site)) return std::make_unique<LocalDrain>(site);
+  return WgradDrains::make(wgrad, SlotSite(site, "wgrad", wgrad, site.in, DataType::bf16).site);
+}
+
+}  // namespace underlap::tp

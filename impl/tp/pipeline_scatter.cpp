@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GEMM in slabs of output features; each slab is reduced and scattered under the GEMM of the next.
+//
+//   gemm 0  | slab 0 |        |        | slab 3 |
+//   gemm 1  |        | slab 1 |        |        |
+//   gemm 2  |        |        | slab 2 |        |
+//   tp_sm24 |        | rs 0   | rs 1   | rs 2   |        |
+//   tp_sm32 |                                   | rs 3   |
+//   compute |                                   copies 0 to 2 | copy 3 |
+//
+// Exposed: the reduce-scatter of the last slab, for which no multiprocessors need be left and which takes 32, and
+// before it whatever is longer than the GEMM of a slab. A slab has all tokens, so that every GEMM is as tall as the
+// whole one; it is dense, since collectives take nothing else, and what arrives is copied to its columns.
+// Source: Transformer Engine's userbuffers, pipelined reduce-scatter (split along output features, four splits); its
+// kernel writes the columns itself, ours are NCCL's and the copies are counted.
+#include <algorithm>
+#include <vector>
+
+#include "impl/tp/technique.hpp"
+#include "kernels/copy/copy.hpp"
+
+namespace underlap::tp {
+namespace {
+
+constexpr int kSmsOfLastSlab = 32;
+
+class PipelineScatter final : public GemmScatter {
+ public:
+  explicit PipelineScatter(const Site& site)
+      : site_(site),
+        lanes_(site),
+        under_gemm_(site.channels->beside_gemm(site.overlap.num_sm)),
+        last_(site.channels->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab))),
+        streams_(site.channels->gemm_streams()),
+        scatter_(site.purpose("reduce_scatter")),
+        copy_(site.purpose("copy_out")),
+        partial_(allocate(site.tokens)),
+        reduced_(allocate(site.tokens_of_part())) {}
+
+  void run(const TokenGemm& gemm, const View& in, const View& out) override {
+    Device& device = site_.channels->device();
+    const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_slabs())));
+    lanes_.fork(used);
+    std::vector<Event> reduced;
+    for (std::int32_t i = 0; i < num_slabs(); ++i) {
+      const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
+      device.launch(stream, gemm.tag, gemm.slab(in, i * features(), slab(partial_, site_.tokens, i)));
+      reduced.push_back(reduce(gemm.tag, i, device.record(stream)));
+    }
+    for (std::int32_t i = 0; i < num_slabs(); ++i) {
+      device.wait(site_.channels->compute(), reduced[static_cast<std::size_t>(i)]);
+      lanes_.launch(gemm.tag, Kind::copy, copy_,
+                    kernels::copy(slab(reduced_, site_.tokens_of_part(), i), columns(out, i)));
+    }
+  }
+
+ private:
+  std::int32_t num_slabs() const { return site_.overlap.num_splits; }
+  std::int64_t features() const { return site_.features / num_slabs(); }
+
+  Tensor allocate(std::int64_t tokens) const {
+    return site_.channels->device().allocate(site_.slot, DataType::bf16, tokens * site_.features);
+  }
+  View slab(const Tensor& tensor, std::int64_t tokens, std::int32_t i) const {
+    return matrix(tensor, tokens, features(), i * tokens * features());
+  }
+  View columns(View out, std::int32_t i) const {
+    out.offset += i * features();
+    out.cols = features();
+    return out;
+  }
+
+  // Once slab i is `made`. Returns when it is reduced.
+  Event reduce(const Tag& tag, std::int32_t i, Event made) {
+    Device& device = site_.channels->device();
+    const bool is_last = i + 1 == num_slabs();
+    const Communicator& communicator = is_last ? last_ : under_gemm_;
+    device.wait(communicator.stream, made);
+    if (is_last) device.pace(last_.stream, device.record(under_gemm_.stream));
+    return lanes_.communicate(communicator, tag, scatter_,
+                              {{.collective = Collective::reduce_scatter,
+                                .input = slab(partial_, site_.tokens, i),
+                                .output = slab(reduced_, site_.tokens_of_part(), i)}});
+  }
+
+  Site site_;
+  Lanes lanes_;
+  Communicator under_gemm_;
+  Communicator last_;
+  std::span<const Stream> streams_;
+  NameId scatter_;
+  NameId copy_;
+  Tensor partial_;  // bf16, a dense [T, F / num_splits] each
+  Tensor reduced_;  // bf16, a dense [T/n, F / num_splits] each
+};
+
+const GemmScatters::Register kRegistered{{
+    .name = "pipeline_scatter",
+    .summary = "reduces each slab of output features under the GEMM of the next slab",
+    .exposed = "the last slab's reduce-scatter, and the copies of the slabs to their columns",
+    .in_effect =
+        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::pipeline && !o.fp8_buf; },
+    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<PipelineScatter>(site); },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All-gather cut in hops of a ring, each under the GEMM of the rows that are there already.
+//
+// A buffer has a slot for each rank's rows. Rank r copies its own to slot r and multiplies them at once, while they
+// travel to the next rank's slot r and slot r-1 arrives from the one before; then it multiplies and forwards that, and
+// so on round the ring. GEMMs alternate over three streams, so that one fills the tail of another's last wave.
+//
+//   gemm 0  | copy | gemm r   |          | gemm r-3 |          |
+//   gemm 1  |      |          | gemm r-1 |          |          |
+//   gemm 2  |      |          |     | gemm r-2 |    |          |
+//   tp_ring |      | hop r-1 | hop r-2 | hop r-3 |             |
+//
+// Exposed: what a hop takes longer than the GEMM beside it; before the first nothing is waited for. It costs the copy,
+// and the tails of n small GEMMs in place of one large one, which at few rows is more than the gather was.
+// Source: Transformer Engine's userbuffers, ring exchange all-gather; Wang et al. 2023 (decomposition with peer
+// copies).
+#include <algorithm>
+
+#include "impl/tp/technique.hpp"
+#include "kernels/copy/copy.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class RingExchangeGather final : public GatherGemm {
+ public:
+  explicit RingExchangeGather(const Site& site)
+      : site_(site),
+        lanes_(site),
+        ring_(site.channels->ring()),
+        streams_(site.channels->gemm_streams()),
+        copy_(site.purpose("copy_in")),
+        hop_(site.purpose("ring_hop")),
+        gathered_(site.allocate_whole()) {}
+
+  void run(const TokenGemm& gemm, const View& in, const View& out) override {
+    Device& device = site_.channels->device();
+    const std::int32_t n = site_.channels->group().size();
+    const std::int32_t me = site_.channels->group().my_index;
+    lanes_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, part(gathered_, me)));
+    const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
+    lanes_.fork({used.front(), ring_.stream});  // the other streams begin behind a hop
+    Event arrived;
+    for (std::int32_t i = 0; i < n; ++i) {
+      const std::int32_t slot = (me - i + n) % n;
+      const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
+      if (i > 0) device.wait(stream, arrived);
+      device.launch(stream, gemm.tag, gemm.rows(part(gathered_, slot), part(out, slot)));
+      if (i + 1 < n) arrived = hop(gemm.tag, slot, (slot - 1 + n) % n);
+    }
+    lanes_.join(used);
+  }
+
+  View gathered() const override { return gathered_; }
+
+ private:
+  View part(const View& whole, std::int32_t slot) const {
+    return rows_of(whole, slot * site_.tokens_of_part(), site_.tokens_of_part());
+  }
+
+  // Forwards one slot to the next rank while another arrives from the one before.
+  Event hop(const Tag& tag, std::int32_t sent, std::int32_t received) {
+    const std::int32_t n = site_.channels->group().size();
+    const std::int32_t me = site_.channels->group().my_index;
+    return lanes_.communicate(
+        ring_, tag, hop_,
+        {send_to((me + 1) % n, part(gathered_, sent)), receive_from((me - 1 + n) % n, part(gathered_, received))});
+  }
+
+  Site site_;
+  Lanes lanes_;
+  Communicator ring_;
+  std::span<const Stream> streams_;
+  NameId copy_;
+  NameId hop_;
+  View gathered_;
+};
+
+const GatherGemms::Register kRegistered{{
+    .name = "ring_exchange_gather",
+    .summary = "passes rows round a ring, each hop under the GEMM of the rows that came before",
+    .exposed = "what a hop takes longer than the GEMM of one rank's rows",
+    .in_effect =
+        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::ring_exchange && !o.aggregate; },
+    .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<RingExchangeGather>(site); },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reduce-scatter cut in exchanges between pairs of ranks, each under the GEMM of the next rows; the sum is local.
+//
+// Rank r multiplies the rows of rank r+1 first and its own last. As soon as the rows of a rank are there they are sent
+// to it, while those that another rank made for this one arrive: each rank ends with n partial results for its own rows
+// and adds them up, in the order in which their slots lie.
+//
+//   gemm 0  | gemm r+1 |          |          | gemm r   |
+//   gemm 1  |          | gemm r+2 |          |          |
+//   gemm 2  |          |          | gemm r+3 |          |
+//   tp_ring |          | to r+1 | to r+2 |   | to r+3 |        |
+//   compute |                                              | sum |
+//
+// Exposed: what the last exchange, or any before it, takes longer than the GEMM beside it. The sum comes on top, and
+// buffers of 2n - 1 parts. GEMM i waits for GEMM i-2, which keeps them in the order that the exchanges need.
+// Source: Transformer Engine's userbuffers, ring exchange reduce-scatter (pairwise, and not round a ring, as there).
+#include <algorithm>
+#include <vector>
+
+#include "impl/tp/technique.hpp"
+#include "kernels/reduction/reduction.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class RingExchangeScatter final : public GemmScatter {
+ public:
+  explicit RingExchangeScatter(const Site& site)
+      : site_(site),
+        lanes_(site),
+        ring_(site.channels->ring()),
+        streams_(site.channels->gemm_streams()),
+        hop_(site.purpose("ring_hop")),
+        sum_(site.purpose("ring_sum")),
+        partials_(site.channels->device().allocate(
+            site.slot, DataType::bf16, (2 * site.num_parts() - 1) * site.tokens_of_part() * site.features)) {}
+
+  void run(const TokenGemm& gemm, const View& in, const View& out) override {
+    Device& device = site_.channels->device();
+    const std::int32_t n = site_.channels->group().size();
+    const std::int32_t me = site_.channels->group().my_index;
+    const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
+    lanes_.fork(used);
+    std::vector<Event> done;
+    for (std::int32_t i = 0; i < n; ++i) {
+      const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
+      if (i >= 2) device.pace(stream, done[static_cast<std::size_t>(i - 2)]);
+      const std::int64_t first = (me + i + 1) % n * site_.tokens_of_part();
+      device.launch(stream, gemm.tag, gemm.rows(rows_of(in, first, site_.tokens_of_part()), slot(i)));
+      done.push_back(device.record(stream));
+      if (i > 0) exchange(gemm.tag, i, done[static_cast<std::size_t>(i - 1)]);
+    }
+    lanes_.join({used[static_cast<std::size_t>(n - 1) % used.size()], ring_.stream});  // exchanges follow all others
+    lanes_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_slots(own_slots(), flat_of(out), 1));
+  }
+
+ private:
+  View slot(std::int32_t i) const {
+    return matrix(partials_, site_.tokens_of_part(), site_.features, i * site_.tokens_of_part() * site_.features);
+  }
+  // This rank's rows, from itself and then from every other.
+  View own_slots() const {
+    const std::int64_t elements = site_.tokens_of_part() * site_.features;
+    return matrix(partials_, site_.num_parts(), elements, (site_.num_parts() - 1) * elements);
+  }
+  static View flat_of(const View& view) { return flat(view.tensor, view.offset, view.elements()); }
+
+  // Sends what GEMM i-1 made to the rank whose rows it is, once it is `made`.
+  void exchange(const Tag& tag, std::int32_t i, Event made) {
+    const std::int32_t n = site_.channels->group().size();
+    const std::int32_t me = site_.channels->group().my_index;
+    site_.channels->device().wait(ring_.stream, made);
+    lanes_.communicate(ring_, tag, hop_,
+                       {send_to((me + i) % n, slot(i - 1)), receive_from((me - i + n) % n, slot(i - 1 + n))});
+  }
+
+  Site site_;
+  Lanes lanes_;
+  Communicator ring_;
+  std::span<const Stream> streams_;
+  NameId hop_;
+  NameId sum_;
+  Tensor partials_;  // bf16 [2n - 1, T/n, F]: what this rank makes for the others and for itself, then what it is sent
+};
+
+const GemmScatters::Register kRegistered{{
+    .name = "ring_exchange_scatter",
+    .summary = "sends each rank its rows under the GEMM of the next rank's, and adds what arrives",
+    .exposed = "what an exchange takes longer than the GEMM of one rank's rows, and the sum",
+    .in_effect =
+        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::ring_exchange && !o.fp8_buf; },
+    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> {
+      return std::make_unique<RingExchangeScatter>(site);
+    },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "impl/device/technique.hpp"
+#include "impl/tp/channels.hpp"
+#include "impl/tp/token_gemm.hpp"
+
+namespace underlap::tp {
+
+/// Where a technique is put to use: one slot of the layer, with buffers that all layers share, as userbuffers are.
+/// T tokens of a microbatch, n ranks of the group; the sequence is cut in n: each rank holds T/n rows between layers.
+struct Site {
+  Channels* channels = nullptr;
+  std::string_view slot;            ///< e.g. fc1_fprop: the first part of the purposes of what it enqueues
+  plan::TensorSlotOverlap overlap;  ///< in effect for it
+  std::int64_t tokens = 0;          ///< T
+  std::int64_t features = 0;        ///< columns of the tensor that is gathered or reduced
+  DataType dtype = DataType::bf16;  ///< of what moves
+  Collective collective = Collective::all_gather;  ///< of a collective beside a GEMM: that, or a reduce_scatter
+
+  std::int64_t num_parts() const { return channels->group().size(); }
+  std::int64_t tokens_of_part() const { return tokens / num_parts(); }
+  /// A new [T, features] tensor for it, of its type.
+  View allocate_whole() const;
+  /// The site's collective between a rank's part and the whole.
+  Transfer transfer(const View& part, const View& whole) const;
+  bool gathers() const { return collective == Collective::all_gather; }
+  /// Multiprocessors that a GEMM under this overlap leaves free.
+  int sm_margin() const { return overlap.set_sm_margin ? overlap.num_sm : 0; }
+  /// `<slot>_<what>`, e.g. fc1_fprop_ring_hop.
+  NameId purpose(std::string_view what) const;
+};
+
+/// All-gather, then GEMM: a column-parallel layer's forward pass, a row-parallel layer's dgrad.
+class GatherGemm {
+ public:
+  virtual ~GatherGemm() = default;
+
+  /// Enqueues out = all_gather(in) times the weight, between what the compute stream holds and what it is given next.
+  ///
+  /// in   [T/n, K] of the site's type, dense
+  /// out  [T, gemm.features()] bf16
+  virtual void run(const TokenGemm& gemm, const View& in, const View& out) = 0;
+
+  /// What the last run gathered, [T, K]: whole once run() returned, until the next run.
+  virtual View gathered() const = 0;
+};
+
+/// GEMM, then reduce-scatter: a row-parallel layer's forward pass, and with tp_comm_overlap_rs_dgrad a column-parallel
+/// layer's dgrad.
+class GemmScatter {
+ public:
+  virtual ~GemmScatter() = default;
+
+  /// Enqueues out = reduce_scatter(in times the weight), between what the compute stream holds and what it is given
+  /// next.
+  ///
+  /// in   [T, K] as the product reads it
+  /// out  [T/n, gemm.features()] bf16, dense
+  virtual void run(const TokenGemm& gemm, const View& in, const View& out) = 0;
+};
+
+/// A collective and a GEMM that do not depend on each other: in the backward pass of a column-parallel layer the gather
+/// of its input beside dgrad, and the reduce-scatter of its output beside wgrad.
+class CollectiveBesideGemm {
+ public:
+  virtual ~CollectiveBesideGemm() = default;
+
+  /// Enqueues the work beside the collective on `stream`.
+  using Work = std::function<void(Stream stream)>;
+
+  /// [T, F] of the site's type: what a gather fills, whole once run() returned; what a reduce-scatter sums, to be
+  /// written before.
+  virtual View full() const = 0;
+
+  /// Enqueues the collective between `shard` and full(), and `work` beside it, between what the compute stream holds
+  /// and what it is given next.
+  ///
+  /// shard  [T/n, F] likewise, dense: this rank's part, read by a gather and written by a reduce-scatter
+  /// tag    gives all but kind, mode and purpose
+  virtual void run(const Tag& tag, const View& shard, const Work& work) = 0;
+};
+
+/// What a weight gradient that was put off is made of, for one microbatch.
+struct DeferredWgrad {
+  Tag tag;  ///< gives all but kind, mode and purpose
+  View dy;  ///< [T, N] bf16
+  View x;   ///< [T/n, F] bf16, dense: this rank's rows of the layer's input
+};
+
+/// Forms the weight gradients of a column-parallel layer that its backward passes put off. The slot of its site is the
+/// GEMM's purpose.
+class WgradDrain {
+ public:
+  virtual ~WgradDrain() = default;
+
+  /// Adds dy^T all_gather(x) of each of `wgrads` to main_grad, in their order, between what the compute stream holds
+  /// and what it is given next.
+  ///
+  /// main_grad  [N, F] f32 or bf16
+  virtual void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) = 0;
+};
+
+using GatherGemms = Techniques<GatherGemm, plan::TensorSlotOverlap, Site>;
+using GemmScatters = Techniques<GemmScatter, plan::TensorSlotOverlap, Site>;
+using CollectivesBesideGemm = Techniques<CollectiveBesideGemm, plan::TensorSlotOverlap, Site>;
+using WgradDrains = Techniques<WgradDrain, plan::TensorSlotOverlap, Site>;
+
+/// `num` rows of a view from `first` on.
+View rows_of(const View& view, std::int64_t first, std::int64_t num);
+
+/// One message of a ring's hop; `peer` is an index in the group.
+Transfer send_to(std::int32_t peer, const View& view);
+Transfer receive_from(std::int32_t peer, const View& view);
+
+/// The streams that one technique's work spreads over, and the way back to compute.
+class Lanes {
+ public:
+  explicit Lanes(const Site& site) : channels_(*site.channels), device_(site.channels->device()) {}
+
+  /// From here on `streams` follow what the compute stream holds now.
+  void fork(std::initializer_list<Stream> streams);
+  void fork(std::span<const Stream> streams);
+  /// The compute stream waits for what `streams` hold now.
+  void join(std::initializer_list<Stream> streams);
+  void join(std::span<const Stream> streams);
+
+  /// A copy or a local sum of a technique's own, on the compute stream.
+  void launch(const Tag& tag, Kind kind, NameId purpose, const Operation& operation);
+  /// `transfers` as one group. Returns when they are done.
+  Event communicate(const Communicator& communicator, const Tag& tag, NameId purpose,
+                    std::initializer_list<Transfer> transfers);
+
+ private:
+  Channels& channels_;
+  Device& device_;
+};
+
+}  // namespace underlap::tp

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/tp/token_gemm.hpp"
+
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm_fp8/gemm_fp8.hpp"
+
+namespace underlap::tp {
+
+Operation TokenGemm::rows(const View& in, const View& out) const {
+  if (weight.is_fp8())
+    return kernels::gemm_fp8({.a = in,
+                              .a_inverse_scale = in_inverse_scale,
+                              .b = weight.values,
+                              .b_inverse_scale = weight.inverse_scale,
+                              .c = out,
+                              .sm_margin = sm_margin});
+  return is_dgrad ? kernels::gemm_dgrad(in, weight.values, out, sm_margin)
+                  : kernels::gemm_fprop(in, weight.values, out, sm_margin);
+}
+
+Operation TokenGemm::slab(const View& in, std::int64_t first, const View& out) const {
+  TokenGemm part = *this;
+  View& values = part.weight.values;
+  if (reads_columns()) {
+    values.offset += first;
+    values.cols = out.cols;
+  } else {
+    values.offset += first * values.leading_dimension;
+    values.rows = out.cols;
+  }
+  return part.rows(in, out);
+}
+
+}  // namespace underlap::tp

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The collective, then the GEMM that did not need it.
+//
+//   compute |            | gemm |
+//   tp      | collective |               exposed: the collective, whole
+//
+// No framework runs it so: it is the floor that the others are held against.
+#include "impl/tp/technique.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class WaitedCollective final : public CollectiveBesideGemm {
+ public:
+  explicit WaitedCollective(const Site& site)
+      : site_(site),
+        device_(site.channels->device()),
+        compute_(site.channels->compute()),
+        collectives_(*site.channels),
+        purpose_(site.purpose(to_string(site.collective))),
+        full_(site.allocate_whole()) {}
+
+  View full() const override { return full_; }
+
+  void run(const Tag& tag, const View& shard, const Work& work) override {
+    const Transfer transfer = site_.transfer(shard, full_);
+    const Event done = collectives_.start(tag, purpose_, {&transfer, 1});
+    device_.pace(compute_, done);
+    work(compute_);
+    device_.wait(compute_, done);
+  }
+
+ private:
+  Site site_;
+  Device& device_;
+  Stream compute_;
+  Collectives collectives_;
+  NameId purpose_;
+  View full_;
+};
+
+const CollectivesBesideGemm::Register kRegistered{{
+    .name = "waited_collective",
+    .summary = "waits for a collective before the GEMM that does not need it",
+    .exposed = "the collective",
+    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::waited; },
+    .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
+      return std::make_unique<WaitedCollective>(site);
+    },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

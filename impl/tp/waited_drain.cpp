@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weight gradients that were put off, each after the gather of its own input.
+//
+//   compute |          | wgrad 0 |          | wgrad 1 |
+//   tp      | gather 0 |         | gather 1 |              exposed: every gather, whole
+//
+// No framework runs it so: it is the floor that the overlapped form is held against.
+#include "impl/tp/technique.hpp"
+#include "kernels/gemm/gemm.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class WaitedDrain final : public WgradDrain {
+ public:
+  explicit WaitedDrain(const Site& site)
+      : device_(site.channels->device()),
+        compute_(site.channels->compute()),
+        collectives_(*site.channels),
+        gather_(site.purpose("all_gather")),
+        wgrad_(intern(site.slot)),
+        full_(site.allocate_whole()) {}
+
+  void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) override {
+    for (const DeferredWgrad& w : wgrads) {
+      collectives_.all_gather(w.tag, gather_, w.x, full_);
+      Tag tag = w.tag;
+      tag.purpose = wgrad_;
+      device_.launch(compute_, tag, kernels::gemm_wgrad(w.dy, full_, main_grad));
+    }
+  }
+
+ private:
+  Device& device_;
+  Stream compute_;
+  Collectives collectives_;
+  NameId gather_;
+  NameId wgrad_;
+  View full_;
+};
+
+const WgradDrains::Register kRegistered{{
+    .name = "waited_drain",
+    .summary = "forms weight gradients that were put off, each after the gather of its input",
+    .exposed = "every gather",
+    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::waited; },
+    .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<WaitedDrain>(site); },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

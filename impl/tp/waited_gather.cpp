@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All-gather, then one GEMM.
+//
+//   compute |           | gemm                  |
+//   tp      | all-gather |                           exposed: the all-gather, whole
+//
+// What Megatron and Transformer Engine run without userbuffers in the forward pass of column-parallel layers and in the
+// dgrad of row-parallel ones (Korthikanti et al. 2022, section 4.2).
+#include "impl/tp/technique.hpp"
+
+namespace underlap::tp {
+namespace {
+
+class WaitedGather final : public GatherGemm {
+ public:
+  explicit WaitedGather(const Site& site)
+      : device_(site.channels->device()),
+        compute_(site.channels->compute()),
+        collectives_(*site.channels),
+        purpose_(site.purpose("all_gather")),
+        gathered_(site.allocate_whole()) {}
+
+  void run(const TokenGemm& gemm, const View& in, const View& out) override {
+    collectives_.all_gather(gemm.tag, purpose_, in, gathered_);
+    device_.launch(compute_, gemm.tag, gemm.rows(gathered_, out));
+  }
+
+  View gathered() const override { return gathered_; }
+
+ private:
+  Device& device_;
+  Stream compute_;
+  Collectives collectives_;
+  NameId purpose_;
+  View gathered_;
+};
+
+const GatherGemms::Register kRegistered{{
+    .name = "waited_gather",
+    .summary = "gathers the input, then multiplies",
+    .exposed = "the all-gather",
+    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method != plan::TensorMethod::ring_exchange; },
+    .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<WaitedGather>(site); },
+}};
+
+}  // namespace
+}  // namespace underlap::tp

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention_merge/attention_merge.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "kernels/attention_merge/attention_merge_parameters.hpp"
+#include "kernels/registry.hpp"
+#include "kernels/shapes.hpp"
+#include "kernels/vector_math.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+float log_add(float a, float b) { return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b))); }
+
+void merge_form(const Arguments& views) {
+  const BoundView &step = views[0], &lse = views[1];
+  for (std::int64_t r = 0; r < lse.rows; ++r) {
+    const float* const from = step.row<float>(r);
+    float* const to = lse.row<float>(r);
+    for (std::int64_t c = 0; c < lse.cols; ++c) to[c] = log_add(to[c], from[c]);
+  }
+}
+
+void correct(const bf16* from, float weight, float* to, std::int64_t n, bool is_first) {
+  if (is_first) return widen(from, to, n, weight);
+  for (std::int64_t i = 0; i < n; ++i) to[i] += static_cast<float>(from[i]) * weight;
+}
+
+void correction_form(const Arguments& views) {
+  const BoundView &step_out = views[0], &step_lse = views[1], &lse = views[2], &sum = views[3];
+  const bool is_first = views.parameters<CorrectionParameters>().is_first;
+  const std::int64_t head_size = sum.cols / lse.rows;
+  for (std::int64_t t = 0; t < sum.rows; ++t) {
+    for (std::int64_t head = 0; head < lse.rows; ++head) {
+      const float weight = std::exp(step_lse.row<float>(head)[t] - lse.row<float>(head)[t]);
+      const std::int64_t first = head * head_size;
+      correct(step_out.row<bf16>(t) + first, weight, sum.row<float>(t) + first, head_size, is_first);
+    }
+  }
+}
+
+}  // namespace
+
+Operation merge_lse(const View& step, const View& lse) {
+  constexpr auto kName = "merge_lse";
+  require(kName, lse, {"lse", lse.rows, lse.cols, {DataType::f32}});
+  require(kName, step, {"step", lse.rows, lse.cols, {DataType::f32}});
+  static const NameId name = intern(kName);
+  return Operation(name, merge_form,
+                   {.flops = 5 * static_cast<double>(lse.elements()),
+                    .bytes_read = step.bytes() + lse.bytes(),
+                    .bytes_written = lse.bytes()},
+                   {{step, Access::in}, {lse, Access::inout}});
+}
+
+Operation attention_correction(const View& step_out, const View& step_lse, const View& lse, const View& sum,
+                               bool is_first) {
+  constexpr auto kName = "attention_correction";
+  require_multiple(kName, "columns of sum", sum.cols, "heads", lse.rows);
+  require(kName, sum, {"sum", sum.rows, sum.cols, {DataType::f32}});
+  require(kName, step_out, {"step_out", sum.rows, sum.cols, {DataType::bf16}});
+  require(kName, step_lse, {"step_lse", lse.rows, sum.rows, {DataType::f32}});
+  require(kName, lse, {"lse", lse.rows, sum.rows, {DataType::f32}});
+  static const NameId name = intern(kName);
+  return Operation(name, correction_form,
+                   {.flops = (is_first ? 1 : 2) * static_cast<double>(sum.elements()),
+                    .bytes_read = step_out.bytes() + step_lse.bytes() + lse.bytes() + (is_first ? 0 : sum.bytes()),
+                    .bytes_written = sum.bytes()},
+                   {{step_out, Access::in},
+                    {step_lse, Access::in},
+                    {lse, Access::in},
+                    {sum, is_first ? Access::out : Access::inout}})
+      .with_parameters(CorrectionParameters{.is_first = is_first});
+}
+
+std::span<const KernelInfo> list_attention_merge() {
+  static constexpr std::array<KernelInfo, 2> kernels{{
+      {"attention_merge", "merge_lse", "lse [A,T] = log(exp(lse) + exp(step))", "5 A T flops; 12 A T bytes"},
+      {"attention_merge", "attention_correction", "sum [T,A D] += exp(step_lse - lse) step_out, or = the first time",
+       "2 T A D flops; 10 T A D + 8 A T bytes"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

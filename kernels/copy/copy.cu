@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: what is copied, read once and written once. Only the size of an element matters, not its type. All pieces go
+// in one kernel: a launch takes longer than a small piece.
+#include <algorithm>
+#include <array>
+
+#include "kernels/copy/copy.hpp"
+#include "kernels/cuda/elements.cuh"
+
+namespace underlap::cuda {
+namespace {
+
+template <class T>
+struct Piece {
+  Rows<const T> from;
+  Rows<T> to;
+};
+
+template <class T>
+struct Pieces {
+  Piece<T> piece[kernels::kMaxPieces];
+  int count = 0;
+};
+
+template <class T, int N>
+__global__ void copy_kernel(const __grid_constant__ Pieces<T> pieces) {
+  for (int i = 0; i < pieces.count; ++i) {
+    const Piece<T>& piece = pieces.piece[i];
+    for_each_group<N, 4>(
+        piece.to.rows, piece.to.cols,
+        [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(piece.from.at(r, c)); },
+        [&](auto, std::int64_t r, std::int64_t c, const auto& group) { store(piece.to.at(r, c), group); });
+  }
+}
+
+/// On as many blocks as the largest piece wants; by wide accesses where all pieces allow them.
+template <class T>
+void launch_copy(Pieces<T> pieces, LaunchContext& context) {
+  constexpr int kWide = 16 / sizeof(T);
+  int group = kWide;
+  for (int i = 0; i < pieces.count; ++i) {
+    Piece<T>& piece = pieces.piece[i];
+    flatten(piece.from, piece.to);
+    group = std::min(group, group_for(kWide, piece.from, piece.to));
+  }
+  LaunchShape shape;
+  for (int i = 0; i < pieces.count; ++i) {
+    const LaunchShape wanted = blocks_of_groups(pieces.piece[i].to.rows, pieces.piece[i].to.cols, group, 4);
+    if (i == 0 || wanted.blocks > shape.blocks) shape = wanted;
+  }
+  launch(group == 1 ? copy_kernel<T, 1> : copy_kernel<T, kWide>, shape, context.stream, pieces);
+}
+
+void copy_form(const Arguments& views, LaunchContext& context) {
+  with_element(views[0].dtype, [&]<class T>(T*) {
+    launch_copy<T>({.piece = {{rows_of<const T>(views[0]), rows_of<T>(views[1])}}, .count = 1}, context);
+  });
+}
+
+void concatenate_form(const Arguments& views, LaunchContext& context) {
+  with_element(views[0].dtype, [&]<class T>(T*) {
+    Pieces<T> pieces;
+    T* to = views[views.size() - 1].as<T>();
+    for (std::size_t i = 0; i + 1 < views.size(); ++i) {
+      const auto from = rows_of<const T>(views[i]);
+      pieces.piece[pieces.count++] = {from, {to, from.rows, from.cols, from.cols}};
+      to += from.rows * from.cols;
+    }
+    launch_copy(pieces, context);
+  });
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_copy() {
+  static constexpr std::array<CudaFormInfo, 2> forms{{
+      {"copy", copy_form},
+      {"concatenate", concatenate_form},
+  }};
+  return forms;
+}
+
+}  // namespace underlap::cuda

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/cuda/elements.cuh"
+#include "kernels/fp8.hpp"
+
+namespace underlap::cuda {
+
+// From compute capability 8.9 on one instruction converts two values, to the bits that the host's conversion gives.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+#define UNDERLAP_HAS_FP8_CONVERSION 1
+#endif
+
+/// Two values in fp8; the first is the lower byte.
+template <class F>
+__device__ std::uint16_t fp8_pair(float first, float second) {
+#ifdef UNDERLAP_HAS_FP8_CONVERSION
+  std::uint16_t pair = 0;
+  if constexpr (std::is_same_v<F, f8e4m3>) {
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first));
+  } else {
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first));
+  }
+  return pair;
+#else
+  return static_cast<std::uint16_t>(F(first).bits | F(second).bits << 8);
+#endif
+}
+
+/// Each of `values` in T, rounded once.
+template <class T, int N>
+__device__ void narrow_group(const float (&values)[N], Group<T, N>& result) {
+  if constexpr (sizeof(T) > 1) {
+    for (int i = 0; i < N; ++i) result.element[i] = narrowed<T>(values[i]);
+  } else if constexpr (N == 1) {
+    result.element[0].bits = static_cast<std::uint8_t>(fp8_pair<T>(values[0], values[0]));
+  } else {
+    for (int i = 0; i < N; i += 2) {
+      const std::uint16_t pair = fp8_pair<T>(values[i], values[i + 1]);
+      result.element[i].bits = static_cast<std::uint8_t>(pair);
+      result.element[i + 1].bits = static_cast<std::uint8_t>(pair >> 8);
+    }
+  }
+}
+
+#undef UNDERLAP_HAS_FP8_CONVERSION
+
+}  // namespace underlap::cuda

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gemm_fp8/gemm_fp8.hpp"
+
+#include <array>
+#include <stdexcept>
+
+#include "kernels/gemm_fp8/gemm_fp8_parameters.hpp"
+#include "kernels/registry.hpp"
+#include "kernels/shapes.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+constexpr auto kName = "gemm_fp8";
+
+void form(const Arguments& views) { run_gemm(fp8_call(views), effective_gemm_path()); }
+
+void check(const Fp8Product& p) {
+  const View &a = p.a, &b = p.b;
+  require(kName, a, {"a", a.rows, a.cols, {DataType::f8e4m3, DataType::f8e5m2}});
+  require(kName, b, {"b", b.rows, a.cols, {DataType::f8e4m3, DataType::f8e5m2}});
+  require(kName, p.a_inverse_scale, {"a_inverse_scale", 1, 1, {DataType::f32}});
+  require(kName, p.b_inverse_scale, {"b_inverse_scale", 1, 1, {DataType::f32}});
+  require(kName, p.c, {"c", a.rows, b.rows, {DataType::bf16, DataType::f32}});
+  require(kName, a.cols % 16 == 0, "K", static_cast<double>(a.cols), "a multiple of 16");
+  require(kName, a.rows % 8 == 0, "M", static_cast<double>(a.rows), "a multiple of 8");
+  require(kName, b.rows % 8 == 0, "N", static_cast<double>(b.rows), "a multiple of 8");
+  require(kName, p.sm_margin >= 0, "sm_margin", p.sm_margin, "at least 0");
+  if (a.tensor.dtype == DataType::f8e5m2 && b.tensor.dtype == DataType::f8e5m2)
+    throw std::invalid_argument("gemm_fp8: a and b are both f8e5m2, one of them must be f8e4m3");
+}
+
+Cost cost_of(const Fp8Product& p) {
+  const std::int64_t m = p.a.rows, n = p.b.rows, k = p.a.cols;
+  return {.flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k),
+          .bytes_read = p.a.bytes() + p.b.bytes() + (p.accumulate ? p.c.bytes() : 0),
+          .bytes_written = p.c.bytes(),
+          .sm_margin = p.sm_margin,
+          .work = Work::gemm,
+          .extent = {m, n, k},
+          .precision = Precision::fp8};
+}
+
+}  // namespace
+
+Operation gemm_fp8(const Fp8Product& product) {
+  check(product);
+  static const NameId name = intern(kName);
+  return Operation(name, form, cost_of(product),
+                   {{product.a, Access::in},
+                    {product.a_inverse_scale, Access::in},
+                    {product.b, Access::in},
+                    {product.b_inverse_scale, Access::in},
+                    {product.c, product.accumulate ? Access::inout : Access::out}})
+      .with_parameters(Fp8ProductParameters{product.accumulate});
+}
+
+std::span<const KernelInfo> list_gemm_fp8() {
+  static constexpr std::array<KernelInfo, 1> kernels{{
+      {"gemm_fp8", "gemm_fp8", "c [M,N] (+)= a [M,K] b [N,K]^T of fp8, times both inverse scales",
+       "2 M N K flops; MK + NK bytes and c, twice where added to"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

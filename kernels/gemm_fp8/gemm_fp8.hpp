@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/operation.hpp"
+
+namespace underlap::kernels {
+
+/// The tensors of a product of two fp8 matrices whose rows both run along the summed dimension: the one arrangement
+/// that a GPU's fp8 multiplication takes. The forward pass has a = x, b = w; the input's gradient a = dy, b = w^T; the
+/// weight's gradient a = dy^T, b = x^T, where ^T is a transposed copy (kernels/transpose).
+struct Fp8Product {
+  View a;                ///< [M, K] f8e4m3 or f8e5m2
+  View a_inverse_scale;  ///< [1, 1] f32
+  View b;                ///< [N, K] f8e4m3 or f8e5m2; not both are f8e5m2
+  View b_inverse_scale;  ///< [1, 1] f32
+  View c;                ///< [M, N] bf16 or f32
+  bool accumulate = false;
+  int sm_margin = 0;  ///< multiprocessors of a GPU that the product leaves free
+};
+
+/// c = a b^T * a_inverse_scale * b_inverse_scale, or c += that; accumulated in fp32 and rounded once.
+///
+/// 2 M N K floating-point operations; a and b once, c once, and twice where it is added to.
+/// The CPU form widens to bf16, or to fp32 where the machine multiplies no bf16. The CUDA form is cuBLASLt's; it throws
+/// MachineError on GPUs before compute capability 8.9, which cannot multiply fp8. Throws std::invalid_argument unless K
+/// is a multiple of 16 and M and N are of 8, which fp8 products of GPUs need, for shapes that do not fit, two f8e5m2
+/// operands, and a negative margin.
+Operation gemm_fp8(const Fp8Product& product);
+
+}  // namespace underlap::kernels

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/head_blocks/head_blocks.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "kernels/registry.hpp"
+#include "kernels/shapes.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+/// Calls f for each row of `blocks`, with where it lies there and in `heads`, and its bytes.
+template <class F>
+void for_each_row(const BoundView& heads, const BoundView& blocks, F f) {
+  const std::int64_t size = size_of(heads.dtype);
+  for (std::int64_t r = 0; r < blocks.rows; ++r) {
+    const std::int64_t row = r % heads.rows, column = r / heads.rows * blocks.cols;
+    f(heads.data + (row * heads.leading_dimension + column) * size, blocks.data + r * blocks.leading_dimension * size,
+      static_cast<std::size_t>(blocks.cols * size));
+  }
+}
+
+void to_blocks_form(const Arguments& views) {
+  for_each_row(views[0], views[1],
+               [](std::byte* heads, std::byte* block, std::size_t bytes) { std::memcpy(block, heads, bytes); });
+}
+
+void to_heads_form(const Arguments& views) {
+  for_each_row(views[1], views[0],
+               [](std::byte* heads, std::byte* block, std::size_t bytes) { std::memcpy(heads, block, bytes); });
+}
+
+void require_shapes(const char* operation, const View& heads, const char* heads_name, const View& blocks,
+                    const char* blocks_name) {
+  require_multiple(operation, "columns", heads.cols, "columns of a block", blocks.cols);
+  require(operation, heads, {heads_name, heads.rows, heads.cols, {heads.tensor.dtype}});
+  require(operation, blocks, {blocks_name, heads.cols / blocks.cols * heads.rows, blocks.cols, {heads.tensor.dtype}});
+}
+
+Operation make(NameId name, CpuForm form, const View& x, const View& out) {
+  return Operation(name, form, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
+                   {{x, Access::in}, {out, Access::out}});
+}
+
+}  // namespace
+
+Operation heads_to_blocks(const View& x, const View& out) {
+  constexpr auto kName = "heads_to_blocks";
+  require_shapes(kName, x, "x", out, "out");
+  static const NameId name = intern(kName);
+  return make(name, to_blocks_form, x, out);
+}
+
+Operation blocks_to_heads(const View& x, const View& out) {
+  constexpr auto kName = "blocks_to_heads";
+  require_shapes(kName, out, "out", x, "x");
+  static const NameId name = intern(kName);
+  return make(name, to_heads_form, x, out);
+}
+
+std::span<const KernelInfo> list_head_blocks() {
+  static constexpr std::array<KernelInfo, 2> kernels{{
+      {"head_blocks", "heads_to_blocks", "out [n T,C] = the n blocks of columns of x [T,n C]",
+       "no flops; x and out once"},
+      {"head_blocks", "blocks_to_heads", "out [T,n C] = the n blocks of rows of x [n T,C], side by side",
+       "no flops; x and out once"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: x and out once. Both directions walk the rows of blocks; only the size of an element matters.
+#include <array>
+
+#include "kernels/cuda/elements.cuh"
+
+namespace underlap::cuda {
+namespace {
+
+template <class T, int N, bool kToBlocks>
+__global__ void head_blocks_kernel(Rows<const T> x, Rows<T> out) {
+  const std::int64_t tokens = kToBlocks ? x.rows : out.rows;
+  const std::int64_t rows = kToBlocks ? out.rows : x.rows, cols = kToBlocks ? out.cols : x.cols;
+  const auto in_heads = [&](const auto& heads, std::int64_t r, std::int64_t c) {
+    const std::int64_t block = divided(r, tokens);
+    return heads.at(r - block * tokens, block * cols + c);
+  };
+  for_each_group<N, 4>(
+      rows, cols,
+      [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(kToBlocks ? in_heads(x, r, c) : x.at(r, c)); },
+      [&](auto, std::int64_t r, std::int64_t c, const auto& group) {
+        store(kToBlocks ? out.at(r, c) : in_heads(out, r, c), group);
+      });
+}
+
+template <class T, bool kToBlocks>
+void launch_head_blocks(const Arguments& views, LaunchContext& context) {
+  constexpr int kWide = 16 / sizeof(T);
+  const auto x = rows_of<const T>(views[0]);
+  const auto out = rows_of<T>(views[1]);
+  const auto rows = kToBlocks ? out.rows : x.rows, cols = kToBlocks ? out.cols : x.cols;
+  const int group = cols % kWide == 0 ? group_for(kWide, x, out) : 1;  // every block begins at a whole group
+  launch(group == 1 ? head_blocks_kernel<T, 1, kToBlocks> : head_blocks_kernel<T, kWide, kToBlocks>,
+         blocks_of_groups(rows, cols, group, 4), context.stream, x, out);
+}
+
+template <bool kToBlocks>
+void head_blocks_form(const Arguments& views, LaunchContext& context) {
+  with_element(views[0].dtype, [&]<class T>(T*) { launch_head_blocks<T, kToBlocks>(views, context); });
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_head_blocks() {
+  static constexpr std::array<CudaFormInfo, 2> forms{{
+      {"heads_to_blocks", head_blocks_form<true>},
+      {"blocks_to_heads", head_blocks_form<false>},
+  }};
+  return forms;
+}
+
+}  // namespace underlap::cuda

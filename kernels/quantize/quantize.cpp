@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/quantize/quantize.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "kernels/fp8.hpp"
+#include "kernels/quantize/quantize_parameters.hpp"
+#include "kernels/registry.hpp"
+#include "kernels/shapes.hpp"
+#include "kernels/vector_math.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+// Magnitudes compare as their bits do, and every NaN lies above infinity.
+std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU; }
+
+template <class T>
+std::uint32_t row_amax(const T* x, std::int64_t n) {
+  std::uint32_t largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, magnitude_bits(static_cast<float>(x[i])));
+  return largest;
+}
+
+void amax_form(const Arguments& views) {
+  const BoundView& x = views[0];
+  float& out = *views[1].as<float>();
+  auto largest = std::bit_cast<std::uint32_t>(out);
+  with_float_type(x.dtype, [&]<class T>(T*) {
+    for (std::int64_t r = 0; r < x.rows; ++r) largest = std::max(largest, row_amax(x.row<const T>(r), x.cols));
+  });
+  out = std::bit_cast<float>(largest);
+}
+
+void fp8_scale_form(const Arguments& views) {
+  const auto* const amax = views[0].as<const float>();
+  float* const inverse_scale = views[1].as<float>();
+  const float largest = views.parameters<QuantizeParameters>().largest_finite;
+  for (std::int64_t i = 0; i < views[0].cols; ++i) {
+    const float scale = amax[i] == 0 ? 1.0F : std::max(amax[i] / largest, std::numeric_limits<float>::min());
+    inverse_scale[i] = std::isfinite(amax[i]) ? scale : std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
+template <class From, class To>
+void convert_rows(const BoundView& from, const BoundView& to, float factor) {
+  for (std::int64_t r = 0; r < from.rows; ++r) {
+    const From* const in = from.row<const From>(r);
+    To* const out = to.row<To>(r);
+    for (std::int64_t c = 0; c < from.cols; ++c) out[c] = To(static_cast<float>(in[c]) * factor);
+  }
+}
+
+void quantize_form(const Arguments& views) {
+  const float scale = 1.0F / *views[1].as<const float>();
+  with_float_type(views[0].dtype, [&]<class From>(From*) {
+    with_fp8_type(views[2].dtype, [&]<class To>(To*) { convert_rows<From, To>(views[0], views[2], scale); });
+  });
+}
+
+void dequantize_form(const Arguments& views) {
+  const float inverse_scale = *views[1].as<const float>();
+  with_fp8_type(views[0].dtype, [&]<class From>(From*) {
+    with_float_type(views[2].dtype, [&]<class To>(To*) { convert_rows<From, To>(views[0], views[2], inverse_scale); });
+  });
+}
+
+}  // namespace
+
+Operation amax(const View& x, const View& out) {
+  constexpr auto kName = "amax";
+  require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
+  require(kName, out, {"out", 1, 1, {DataType::f32}});
+  static const NameId name = intern(kName);
+  return Operation(
+      name, amax_form,
+      {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes() + out.bytes(), .bytes_written = out.bytes()},
+      {{x, Access::in}, {out, Access::inout}});
+}
+
+Operation fp8_scale(const View& amax, const View& inverse_scale, DataType format) {
+  constexpr auto kName = "fp8_scale";
+  require(kName, amax, {"amax", 1, amax.cols, {DataType::f32}});
+  require(kName, inverse_scale, {"inverse_scale", 1, amax.cols, {DataType::f32}});
+  if (!is_fp8(format))
+    throw std::invalid_argument(fmt::format("{}: format is {}, must be f8e4m3 or f8e5m2", kName, to_string(format)));
+  static const NameId name = intern(kName);
+  return Operation(name, fp8_scale_form,
+                   {.flops = static_cast<double>(amax.elements()),
+                    .bytes_read = amax.bytes(),
+                    .bytes_written = inverse_scale.bytes()},
+                   {{amax, Access::in}, {inverse_scale, Access::out}})
+      .with_parameters(QuantizeParameters{largest_finite(format)});
+}
+
+namespace {
+
+Cost conversion_cost(const View& from, const View& to) {
+  return {.flops = static_cast<double>(from.elements()),
+          .bytes_read = from.bytes() + size_of(DataType::f32),
+          .bytes_written = to.bytes()};
+}
+
+}  // namespace
+
+Operation quantize(const View& x, const View& inverse_scale, const View& q) {
+  constexpr auto kName = "quantize";
+  require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
+  require(kName, inverse_scale, {"inverse_scale", 1, 1, {DataType::f32}});
+  require(kName, q, {"q", x.rows, x.cols, {DataType::f8e4m3, DataType::f8e5m2}});
+  static const NameId name = intern(kName);
+  return Operation(name, quantize_form, conversion_cost(x, q),
+                   {{x, Access::in}, {inverse_scale, Access::in}, {q, Access::out}});
+}
+
+Operation dequantize(const View& q, const View& inverse_scale, const View& out) {
+  constexpr auto kName = "dequantize";
+  require(kName, q, {"q", q.rows, q.cols, {DataType::f8e4m3, DataType::f8e5m2}});
+  require(kName, inverse_scale, {"inverse_scale", 1, 1, {DataType::f32}});
+  require(kName, out, {"out", q.rows, q.cols, {DataType::f32, DataType::bf16}});
+  static const NameId name = intern(kName);
+  return Operation(name, dequantize_form, conversion_cost(q, out),
+                   {{q, Access::in}, {inverse_scale, Access::in}, {out, Access::out}});
+}
+
+std::span<const KernelInfo> list_quantize() {
+  static constexpr std::array<KernelInfo, 4> kernels{{
+      {"quantize", "amax", "out [1,1] = max(out, largest |x|), x [R,C] f32 or bf16", "R C flops; x once"},
+      {"quantize", "fp8_scale", "inverse_scale [1,k] = amax [1,k] / largest finite value of a format",
+       "k flops; 8 k bytes"},
+      {"quantize", "quantize", "q [R,C] = x / inverse_scale in f8e4m3 or f8e5m2", "R C flops; x and q once"},
+      {"quantize", "dequantize", "out [R,C] = q * inverse_scale, out f32 or bf16", "R C flops; q and out once"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

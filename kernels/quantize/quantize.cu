@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: amax reads its input once, a conversion reads and writes once. All agree with the CPU forms to the bit: a
+// maximum has no order, and a conversion rounds once.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/fp8.cuh"
+#include "kernels/cuda/reduce.cuh"
+#include "kernels/quantize/quantize_parameters.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+using kernels::QuantizeParameters;
+
+struct Max {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+
+// Magnitudes compare as their bits do, and every NaN lies above infinity.
+__device__ std::uint32_t magnitude_bits(float value) { return __float_as_uint(value) & 0x7FFFFFFFU; }
+
+/// One atomic a block; enough blocks to fill the device, and no more, so that these are few.
+constexpr int kMaxAmaxBlocks = 1024;
+
+template <class T, int N>
+__global__ void amax_kernel(Rows<const T> x, std::uint32_t* out) {
+  __shared__ std::uint32_t slots[kMaxWarps];
+  std::uint32_t largest = 0;
+  for_each_group<N, 4>(
+      x.rows, x.cols, [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(x.at(r, c)); },
+      [&](auto n, std::int64_t, std::int64_t, const auto& group) {
+        for (int i = 0; i < n(); ++i) largest = Max()(largest, magnitude_bits(static_cast<float>(group.element[i])));
+      });
+  largest = combine_block(largest, 0U, slots, Max());
+  if (threadIdx.x == 0) atomicMax(out, largest);
+}
+
+template <class T>
+void launch_amax(const Arguments& views, LaunchContext& context) {
+  constexpr int kWide = 16 / sizeof(T);
+  auto x = rows_of<const T>(views[0]);
+  flatten(x);
+  const int group = group_for(kWide, x);
+  LaunchShape shape = blocks_of_groups(x.rows, x.cols, group, 4);
+  shape.blocks = std::min<unsigned>(shape.blocks, kMaxAmaxBlocks);
+  launch(group == 1 ? amax_kernel<T, 1> : amax_kernel<T, kWide>, shape, context.stream, x,
+         views[1].as<std::uint32_t>());
+}
+
+void amax_form(const Arguments& views, LaunchContext& context) {
+  if (views[0].dtype == DataType::f32) return launch_amax<float>(views, context);
+  launch_amax<bf16>(views, context);
+}
+
+__global__ void fp8_scale_kernel(const float* amax, float* inverse_scale, std::int64_t count, float largest) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const bool is_finite = amax[i] <= std::numeric_limits<float>::max();
+  const float smallest = std::numeric_limits<float>::min();
+  const float scale = amax[i] == 0 ? 1.0F : fmaxf(__fdiv_rn(amax[i], largest), smallest);
+  inverse_scale[i] = is_finite ? scale : std::numeric_limits<float>::quiet_NaN();
+}
+
+void fp8_scale_form(const Arguments& views, LaunchContext& context) {
+  launch(fp8_scale_kernel, {.blocks = blocks_for(views[0].cols, kGroupThreads), .threads = kGroupThreads},
+         context.stream, views[0].as<const float>(), views[1].as<float>(), views[0].cols,
+         views.parameters<QuantizeParameters>().largest_finite);
+}
+
+/// Groups of 8: 16 bytes of bf16, 8 of fp8.
+constexpr int kConverted = 8;
+
+template <class From, class To, int N, bool kInverts>
+__global__ void convert_kernel(Rows<const From> from, const float* inverse_scale, Rows<To> to) {
+  const float factor = kInverts ? __fdiv_rn(1.0F, *inverse_scale) : *inverse_scale;
+  for_each_group<N, 4>(
+      to.rows, to.cols, [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(from.at(r, c)); },
+      [&](auto n, std::int64_t r, std::int64_t c, const auto& group) {
+        float scaled[n()];
+        for (int i = 0; i < n(); ++i) scaled[i] = static_cast<float>(group.element[i]) * factor;
+        Group<To, n()> result;
+        narrow_group(scaled, result);
+        store(to.at(r, c), result);
+      });
+}
+
+template <class From, class To, bool kInverts>
+void launch_convert(const Arguments& views, LaunchContext& context) {
+  auto from = rows_of<const From>(views[0]);
+  auto to = rows_of<To>(views[2]);
+  flatten(from, to);
+  const int group = group_for(kConverted, from, to);
+  launch(group == 1 ? convert_kernel<From, To, 1, kInverts> : convert_kernel<From, To, kConverted, kInverts>,
+         blocks_of_groups(to.rows, to.cols, group, 4), context.stream, from, views[1].as<const float>(), to);
+}
+
+void quantize_form(const Arguments& views, LaunchContext& context) {
+  with_fp8_type(views[2].dtype, [&]<class To>(To*) {
+    if (views[0].dtype == DataType::f32) return launch_convert<float, To, true>(views, context);
+    launch_convert<bf16, To, true>(views, context);
+  });
+}
+
+void dequantize_form(const Arguments& views, LaunchContext& context) {
+  with_fp8_type(views[0].dtype, [&]<class From>(From*) {
+    if (views[2].dtype == DataType::f32) return launch_convert<From, float, false>(views, context);
+    launch_convert<From, bf16, false>(views, context);
+  });
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_quantize() {
+  static constexpr std::array<CudaFormInfo, 4> forms{{
+      {"amax", amax_form},
+      {"fp8_scale", fp8_scale_form},
+      {"quantize", quantize_form},
+      {"dequantize", dequantize_form},
+  }};
+  return forms;
+}
+
+}  // namespace underlap::cuda

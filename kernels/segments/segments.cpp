@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/segments/segments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "kernels/fp8.hpp"
+#include "kernels/registry.hpp"
+#include "kernels/segments/segments_parameters.hpp"
+#include "kernels/shapes.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+/// Calls f(s, begin, end) for each segment that the stretch of `elements` elements meets, in elements of the stretch.
+template <class F>
+void for_each_segment(const Arguments& views, std::int64_t elements, F f) {
+  const BoundView& begins = views[1];
+  const std::int64_t first = views.parameters<SegmentsParameters>().first;
+  const auto border = [&](std::int64_t s) {
+    if (s <= 0) return std::int64_t{0};
+    if (s == begins.cols) return elements;
+    return std::clamp(begins.as<const std::int32_t>()[s] * kSegmentUnit - first, std::int64_t{0}, elements);
+  };
+  for (std::int64_t s = 0; s < begins.cols; ++s)
+    if (border(s) < border(s + 1)) f(s, border(s), border(s + 1));
+}
+
+void amax_form(const Arguments& views) {
+  const auto* const x = views[0].as<const std::uint32_t>();
+  auto* const out = views[2].as<std::uint32_t>();
+  // Magnitudes compare as their bits do, and every NaN lies above infinity.
+  for_each_segment(views, views[0].cols, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
+    std::uint32_t largest = out[s];
+    for (std::int64_t i = begin; i < end; ++i) largest = std::max(largest, x[i] & 0x7FFFFFFFU);
+    out[s] = largest;
+  });
+}
+
+void quantize_form(const Arguments& views) {
+  const auto* const x = views[0].as<const float>();
+  const auto* const inverse_scales = views[2].as<const float>();
+  with_fp8_type(views[3].dtype, [&]<class To>(To*) {
+    To* const q = views[3].as<To>();
+    for_each_segment(views, views[0].cols, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
+      const float scale = 1.0F / inverse_scales[s];
+      for (std::int64_t i = begin; i < end; ++i) q[i] = To(x[i] * scale);
+    });
+  });
+}
+
+void check(const char* name, const View& x, const Segments& segments) {
+  require(name, x, {"x", 1, x.cols, {DataType::f32}});
+  require(name, segments.begins, {"begins", 1, segments.begins.cols, {DataType::i32}});
+  require(name, segments.first >= 0, "first", static_cast<double>(segments.first), "at least 0");
+}
+
+}  // namespace
+
+Operation segmented_amax(const View& x, const Segments& segments, const View& out) {
+  constexpr auto kName = "segmented_amax";
+  check(kName, x, segments);
+  require(kName, out, {"out", 1, segments.begins.cols, {DataType::f32}});
+  static const NameId name = intern(kName);
+  return Operation(name, amax_form,
+                   {.flops = static_cast<double>(x.elements()),
+                    .bytes_read = x.bytes() + segments.begins.bytes() + out.bytes(),
+                    .bytes_written = out.bytes()},
+                   {{x, Access::in}, {segments.begins, Access::in}, {out, Access::inout}})
+      .with_parameters(SegmentsParameters{segments.first});
+}
+
+Operation segmented_quantize(const View& x, const Segments& segments, const View& inverse_scales, const View& q) {
+  constexpr auto kName = "segmented_quantize";
+  check(kName, x, segments);
+  require(kName, inverse_scales, {"inverse_scales", 1, segments.begins.cols, {DataType::f32}});
+  require(kName, q, {"q", 1, x.cols, {DataType::f8e4m3, DataType::f8e5m2}});
+  static const NameId name = intern(kName);
+  return Operation(name, quantize_form,
+                   {.flops = static_cast<double>(x.elements()),
+                    .bytes_read = x.bytes() + segments.begins.bytes() + inverse_scales.bytes(),
+                    .bytes_written = q.bytes()},
+                   {{x, Access::in}, {segments.begins, Access::in}, {inverse_scales, Access::in}, {q, Access::out}})
+      .with_parameters(SegmentsParameters{segments.first});
+}
+
+std::span<const KernelInfo> list_segments() {
+  static constexpr std::array<KernelInfo, 2> kernels{{
+      {"segments", "segmented_amax", "out [1,k] = max(out, largest |x| of each of k segments), x [1,n] f32",
+       "n flops; x once"},
+      {"segments", "segmented_quantize", "q [1,n] = x / inverse_scales [1,k] of its segment, in fp8",
+       "n flops; x and q once"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

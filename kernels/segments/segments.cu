@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: what is read or written once. A block takes a chunk of the stretch and the segments that the chunk meets one
+// after the other. Agrees with the CPU form to the bit: a maximum has no order, and a cast rounds once.
+#include <array>
+
+#include "kernels/cuda/fp8.cuh"
+#include "kernels/cuda/reduce.cuh"
+#include "kernels/segments/segments.hpp"
+#include "kernels/segments/segments_parameters.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr std::int64_t kChunk = 16384;
+/// Elements that a thread moves at an access: 16 bytes of f32.
+constexpr int kWide = 4;
+
+struct Stretch {
+  const float* x;
+  std::int64_t elements;
+  const std::int32_t* begins;
+  std::int64_t num_segments;
+  std::int64_t first;
+
+  /// Where segment s begins; the first one where the stretch does, one past the last where it ends.
+  __device__ std::int64_t border(std::int64_t s) const {
+    if (s <= 0) return 0;
+    if (s >= num_segments) return elements;
+    const std::int64_t at = begins[s] * kernels::kSegmentUnit - first;
+    return at < 0 ? 0 : at < elements ? at : elements;
+  }
+  /// The last segment that begins at `element` or before.
+  __device__ std::int64_t segment_of(std::int64_t element) const {
+    std::int64_t low = 0, high = num_segments;
+    while (high - low > 1) {
+      const std::int64_t middle = (low + high) / 2;
+      if (border(middle) <= element)
+        low = middle;
+      else
+        high = middle;
+    }
+    return low;
+  }
+};
+
+/// Calls `run(s, begin, end)` for what this block's chunk has of each segment.
+template <class Run>
+__device__ void for_each_run(const Stretch& stretch, Run run) {
+  const std::int64_t begin = std::int64_t{blockIdx.x} * kChunk;
+  const std::int64_t end = begin + kChunk < stretch.elements ? begin + kChunk : stretch.elements;
+  std::int64_t at = begin;
+  for (std::int64_t s = stretch.segment_of(begin); at < end; ++s) {
+    const std::int64_t border = stretch.border(s + 1), stop = border < end ? border : end;
+    if (at < stop) run(s, at, stop);
+    at = at < stop ? stop : at;
+  }
+}
+
+/// Calls `wide(i)` for groups of kWide elements of [begin, end) that begin at a multiple of kWide, and `narrow(i)` for
+/// single ones before and behind them; for all where groups are not `aligned`.
+template <class Wide, class Narrow>
+__device__ void for_each_element(std::int64_t begin, std::int64_t end, bool aligned, Wide wide, Narrow narrow) {
+  const std::int64_t up = (begin + kWide - 1) / kWide * kWide, down = end / kWide * kWide;
+  const std::int64_t first = aligned && up < down ? up : end, last = aligned && up < down ? down : end;
+  for (std::int64_t i = begin + threadIdx.x; i < first; i += kThreads) narrow(i);
+  for (std::int64_t i = first + kWide * threadIdx.x; i < last; i += kWide * kThreads) wide(i);
+  for (std::int64_t i = last + threadIdx.x; i < end; i += kThreads) narrow(i);
+}
+
+struct Larger {
+  __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a < b ? b : a; }
+};
+
+__global__ void segmented_amax_kernel(Stretch stretch, bool aligned, std::uint32_t* out) {
+  __shared__ std::uint32_t slots[kMaxWarps];
+  for_each_run(stretch, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
+    std::uint32_t largest = 0;
+    const auto take = [&](float value) { largest = Larger()(largest, __float_as_uint(value) & 0x7FFFFFFFU); };
+    for_each_element(
+        begin, end, aligned,
+        [&](std::int64_t i) {
+          const auto group = load<kWide>(stretch.x + i);
+          for (int k = 0; k < kWide; ++k) take(group.element[k]);
+        },
+        [&](std::int64_t i) { take(stretch.x[i]); });
+    largest = combine_block(largest, 0U, slots, Larger());
+    if (threadIdx.x == 0) atomicMax(out + s, largest);
+    __syncthreads();
+  });
+}
+
+template <class To>
+__global__ void segmented_quantize_kernel(Stretch stretch, bool aligned, const float* inverse_scales, To* q) {
+  for_each_run(stretch, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
+    const float scale = __fdiv_rn(1.0F, inverse_scales[s]);
+    for_each_element(
+        begin, end, aligned,
+        [&](std::int64_t i) {
+          const auto group = load<kWide>(stretch.x + i);
+          float scaled[kWide];
+          for (int k = 0; k < kWide; ++k) scaled[k] = group.element[k] * scale;
+          Group<To, kWide> result;
+          narrow_group(scaled, result);
+          store(q + i, result);
+        },
+        [&](std::int64_t i) {
+          const float scaled[1] = {stretch.x[i] * scale};
+          Group<To, 1> result;
+          narrow_group(scaled, result);
+          q[i] = result.element[0];
+        });
+  });
+}
+
+Stretch stretch_of(const Arguments& views) {
+  return {.x = views[0].as<const float>(),
+          .elements = views[0].cols,
+          .begins = views[1].as<const std::int32_t>(),
+          .num_segments = views[1].cols,
+          .first = views.parameters<kernels::SegmentsParameters>().first};
+}
+
+bool is_aligned(const BoundView& view, std::uintptr_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(view.data) % bytes == 0;
+}
+
+LaunchShape chunks_of(const Stretch& stretch) {
+  return {.blocks = blocks_for(stretch.elements, kChunk), .threads = kThreads};
+}
+
+void segmented_amax_form(const Arguments& views, LaunchContext& context) {
+  const Stretch stretch = stretch_of(views);
+  launch(segmented_amax_kernel, chunks_of(stretch), context.stream, stretch, is_aligned(views[0], 16),
+         views[2].as<std::uint32_t>());
+}
+
+void segmented_quantize_form(const Arguments& views, LaunchContext& context) {
+  const Stretch stretch = stretch_of(views);
+  const bool aligned = is_aligned(views[0], 16) && is_aligned(views[3], kWide);
+  with_fp8_type(views[3].dtype, [&]<class To>(To*) {
+    launch(segmented_quantize_kernel<To>, chunks_of(stretch), context.stream, stretch, aligned,
+           views[2].as<const float>(), views[3].as<To>());
+  });
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_segments() {
+  static constexpr std::array<CudaFormInfo, 2> forms{{
+      {"segmented_amax", segmented_amax_form},
+      {"segmented_quantize", segmented_quantize_form},
+  }};
+  return forms;
+}
+
+}  // namespace underlap::cuda

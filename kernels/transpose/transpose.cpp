@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/transpose/transpose.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/registry.hpp"
+#include "kernels/shapes.hpp"
+
+namespace underlap::kernels {
+namespace {
+
+/// Side of a square whose rows of x and of out stay in the first-level cache together.
+constexpr std::int64_t kSide = 64;
+
+template <class T>
+void transpose_square(const BoundView& x, const BoundView& out, std::int64_t row, std::int64_t col) {
+  const std::int64_t end_row = std::min(row + kSide, x.rows), end_col = std::min(col + kSide, x.cols);
+  for (std::int64_t c = col; c < end_col; ++c) {
+    T* const to = out.row<T>(c);
+    for (std::int64_t r = row; r < end_row; ++r) to[r] = x.row<const T>(r)[c];
+  }
+}
+
+template <class T>
+void transpose_all(const BoundView& x, const BoundView& out) {
+  for (std::int64_t r = 0; r < x.rows; r += kSide)
+    for (std::int64_t c = 0; c < x.cols; c += kSide) transpose_square<T>(x, out, r, c);
+}
+
+void form(const Arguments& views) {
+  if (size_of(views[0].dtype) == 1) return transpose_all<std::uint8_t>(views[0], views[1]);
+  transpose_all<std::uint16_t>(views[0], views[1]);
+}
+
+}  // namespace
+
+Operation transpose(const View& x, const View& out) {
+  constexpr auto kName = "transpose";
+  const DataType type = x.tensor.dtype;
+  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16, DataType::u8, DataType::f8e4m3, DataType::f8e5m2}});
+  require(kName, out, {"out", x.cols, x.rows, {type}});
+  static const NameId name = intern(kName);
+  return Operation(name, form, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
+                   {{x, Access::in}, {out, Access::out}});
+}
+
+std::span<const KernelInfo> list_transpose() {
+  static constexpr std::array<KernelInfo, 1> kernels{{
+      {"transpose", "transpose", "out [C,R] = x [R,C]^T, elements of one or two bytes", "no flops; x and out once"},
+  }};
+  return kernels;
+}
+
+}  // namespace underlap::kernels

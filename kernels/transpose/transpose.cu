@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: x and out once. A block turns a square whose rows are 128 bytes: both memories are then touched in whole
+// lines, and the turn itself is made in shared memory.
+#include <array>
+
+#include "kernels/cuda/elements.cuh"
+
+namespace underlap::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+template <class T>
+constexpr int kSide = 128 / sizeof(T);
+/// A row of the square is a word longer than its elements, so that a column's lie in different banks.
+template <class T>
+constexpr int kPitch = kSide<T> + 4 / sizeof(T);
+
+/// Elements of the square at (row, col) to shared memory. N: how many a thread takes at an access.
+template <class T, int N>
+__device__ void read_square(const Rows<const T>& x, std::int64_t row, std::int64_t col, T* square) {
+  constexpr int kGroups = kSide<T> / N;
+  for (int i = static_cast<int>(threadIdx.x); i < kSide<T> * kGroups; i += kThreads) {
+    const int r = i / kGroups, c = i % kGroups * N;
+    if (row + r >= x.rows) break;
+    if (col + c + N <= x.cols) {
+      const auto group = load<N>(x.at(row + r, col + c));
+      for (int k = 0; k < N; ++k) square[r * kPitch<T> + c + k] = group.element[k];
+    } else {
+      for (int k = 0; col + c + k < x.cols && k < N; ++k) square[r * kPitch<T> + c + k] = *x.at(row + r, col + c + k);
+    }
+  }
+}
+
+template <class T, int N>
+__device__ void write_square(const Rows<T>& out, std::int64_t row, std::int64_t col, const T* square) {
+  constexpr int kGroups = kSide<T> / N;
+  for (int i = static_cast<int>(threadIdx.x); i < kSide<T> * kGroups; i += kThreads) {
+    const int r = i / kGroups, c = i % kGroups * N;
+    if (row + r >= out.rows) break;
+    if (col + c + N <= out.cols) {
+      Group<T, N> group;
+      for (int k = 0; k < N; ++k) group.element[k] = square[(c + k) * kPitch<T> + r];
+      store(out.at(row + r, col + c), group);
+    } else {
+      for (int k = 0; col + c + k < out.cols && k < N; ++k)
+        *out.at(row + r, col + c + k) = square[(c + k) * kPitch<T> + r];
+    }
+  }
+}
+
+template <class T, int N>
+__global__ void transpose_kernel(Rows<const T> x, Rows<T> out) {
+  __shared__ T square[kSide<T> * kPitch<T>];
+  const std::int64_t across = (x.cols + kSide<T> - 1) / kSide<T>;
+  const std::int64_t down = divided(std::int64_t{blockIdx.x}, across);
+  const std::int64_t row = down * kSide<T>, col = (std::int64_t{blockIdx.x} - down * across) * kSide<T>;
+  read_square<T, N>(x, row, col, square);
+  __syncthreads();
+  write_square<T, N>(out, col, row, square);
+}
+
+template <class T>
+void launch_transpose(const Arguments& views, LaunchContext& context) {
+  constexpr int kWide = 16 / sizeof(T);
+  const auto x = rows_of<const T>(views[0]);
+  const auto out = rows_of<T>(views[1]);
+  const int group = group_for(kWide, x, out);
+  const unsigned squares = blocks_for(x.rows, kSide<T>) * blocks_for(x.cols, kSide<T>);
+  launch(group == 1 ? transpose_kernel<T, 1> : transpose_kernel<T, kWide>, {.blocks = squares, .threads = kThreads},
+         context.stream, x, out);
+}
+
+void transpose_form(const Arguments& views, LaunchContext& context) {
+  if (size_of(views[0].dtype) == 1) return launch_transpose<std::uint8_t>(views, context);
+  launch_transpose<std::uint16_t>(views, context);
+}
+
+}  // namespace
+
+std::span<const CudaFormInfo> cuda_forms_transpose() {
+  static constexpr std::array<CudaFormInfo, 1> forms{{{"transpose", transpose_form}}};
+  return forms;
+}
+
+}  // namespace underlap::cuda

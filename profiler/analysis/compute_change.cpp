@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/compute_change.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "profiler/analysis/intervals.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+KernelPlace place_of(const Trace& trace, std::size_t slice) {
+  const Tag& tag = trace.tag(slice);
+  return {trace.name(slice), tag.purpose, tag.direction, tag.layer, tag.microbatch};
+}
+
+std::string purpose_key(NameId purpose) { return purpose == kNoName ? "unattributed" : std::string(name_of(purpose)); }
+
+std::map<std::int32_t, std::vector<std::size_t>> compute_by_rank(const Trace& trace) {
+  std::map<std::int32_t, std::vector<std::size_t>> slices;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.tag(i).kind == Kind::compute) slices[trace.tracks[trace.track(i)].rank].push_back(i);
+  return slices;
+}
+
+std::int64_t sum_ns(const ComputeTimes::ByChunk& chunks) {
+  std::int64_t sum = 0;
+  for (const auto& [chunk, kernels] : chunks) sum += kernels.ns;
+  return sum;
+}
+
+bool has_same_kernels(const ComputeTimes::ByChunk& a, const ComputeTimes::ByChunk& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.count == y.second.count;
+  });
+}
+
+// Adds one place's time to the parts of the cell that has it, and with its sign to the purposes.
+void add_place(const KernelPlace& place, const ComputeTimes::ByChunk& chunks,
+               const std::map<KernelPlace, ComputeTimes::ByChunk>& others, std::int64_t sign, ComputeParts& parts,
+               std::map<std::string, KernelChange>& purposes) {
+  const auto counterpart = others.find(place);
+  const bool is_same = counterpart != others.end() && has_same_kernels(chunks, counterpart->second);
+  const std::int64_t ns = sum_ns(chunks);
+  KernelChange& change = purposes[purpose_key(place.purpose)];
+  (is_same ? parts.same_kernels_ns : parts.other_kernels_ns) += ns;
+  (is_same ? change.contention_ns : change.decomposition_ns) += sign * ns;
+}
+
+}  // namespace
+
+void ComputeTimes::add(const Trace& trace, std::span<const Window> windows) {
+  std::map<std::int32_t, std::vector<Window>> by_rank;
+  for (const Window& window : windows) by_rank[window.rank].push_back(window);
+  windows_ += static_cast<std::int64_t>(windows.size());
+  const auto slices = compute_by_rank(trace);
+  for (auto& [rank, of_rank] : by_rank)
+    if (const auto found = slices.find(rank); found != slices.end())
+      add_slices(trace, found->second, std::move(of_rank));
+}
+
+void ComputeTimes::add_slices(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows) {
+  std::ranges::sort(windows, {}, &Window::begin_ns);
+  std::vector<std::vector<Interval>> busy(windows.size());
+  for (const std::size_t slice : slices) {
+    const std::int64_t start = trace.start_ns()[slice];
+    const std::int64_t end = trace.end_ns(slice);
+    auto window = std::ranges::lower_bound(windows, start, {}, &Window::end_ns);
+    for (; window != windows.end() && window->begin_ns < end; ++window) {
+      const Interval piece{std::max(start, window->begin_ns), std::min(end, window->end_ns)};
+      const bool ends_here = end <= window->end_ns;
+      if (piece.length() == 0 && !ends_here) continue;
+      Kernels& kernels = places_[place_of(trace, slice)][trace.tag(slice).chunk];
+      if (ends_here) ++kernels.count;
+      kernels.ns += piece.length();
+      kernels_ns_ += piece.length();
+      busy[static_cast<std::size_t>(window - windows.begin())].push_back(piece);
+    }
+  }
+  for (std::vector<Interval>& pieces : busy) busy_ns_ += IntervalSet(std::move(pieces)).length();
+}
+
+std::map<std::string, std::int64_t> ComputeTimes::kernels_ns_by_purpose() const {
+  std::map<std::string, std::int64_t> purposes;
+  for (const auto& [place, chunks] : places_) purposes[purpose_key(place.purpose)] += sum_ns(chunks);
+  return purposes;
+}
+
+ComputeChange compute_change(const ComputeTimes& from, const ComputeTimes& to) {
+  if (from.windows() != to.windows())
+    throw std::invalid_argument(fmt::format(
+        "compute_change: {} windows against {}; give as many steps of as many ranks", from.windows(), to.windows()));
+  ComputeChange change;
+  change.from.concurrency_ns = from.concurrency_ns();
+  change.to.concurrency_ns = to.concurrency_ns();
+  for (const auto& [place, chunks] : from.places())
+    add_place(place, chunks, to.places(), -1, change.from, change.purposes);
+  for (const auto& [place, chunks] : to.places())
+    add_place(place, chunks, from.places(), 1, change.to, change.purposes);
+  std::erase_if(change.purposes, [](const auto& purpose) { return purpose.second == KernelChange{}; });
+  return change;
+}
+
+}  // namespace underlap::analysis

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/overlap_evidence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "profiler/analysis/intervals.hpp"
+#include "profiler/trace/enum_names.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+// Compute beside less than one part in so many of an operation is the end of what came before it.
+constexpr std::int64_t kHardlyAny = 10;
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+constexpr EnumNames<ExposedCause, kNumExposedCauses> kCauses{{"same_stream", "no_compute_after", "held_by_stream",
+                                                              "one_connection", "waited_at_once", "outlasted_compute",
+                                                              "not_shown"}};
+
+// A set of moments that is asked for the length of many of its stretches.
+class Coverage {
+ public:
+  explicit Coverage(std::vector<Interval> intervals) : set_(std::move(intervals)) {
+    for (const Interval& i : set_.intervals()) before_.push_back(before_.back() + i.length());
+  }
+  const IntervalSet& set() const { return set_; }
+  std::int64_t length(std::int64_t begin, std::int64_t end) const {
+    return begin < end ? until(end) - until(begin) : 0;
+  }
+
+ private:
+  std::int64_t until(std::int64_t time) const {
+    const auto intervals = set_.intervals();
+    const auto next = std::lower_bound(intervals.begin(), intervals.end(), time,
+                                       [](const Interval& i, std::int64_t t) { return i.end < t; });
+    const auto index = static_cast<std::size_t>(next - intervals.begin());
+    const std::int64_t inside = next == intervals.end() ? 0 : std::max<std::int64_t>(0, time - next->begin);
+    return before_[index] + inside;
+  }
+
+  IntervalSet set_;
+  std::vector<std::int64_t> before_{0};
+};
+
+// One slice of a rank, with what the search asks of it.
+struct Piece {
+  std::size_t slice = 0;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::uint32_t track = 0;
+  std::int32_t step = 0;
+  std::uint32_t operation = 0;  ///< 0: its place in the order of enqueueing is not known
+  Kind kind = Kind::compute;
+  std::size_t previous = kNone;  ///< the piece before it on its stream
+  std::size_t place = kNone;     ///< in the order of enqueueing
+};
+
+struct Verdict {
+  ExposedCause cause = ExposedCause::not_shown;
+  std::size_t other = kNone;  ///< a piece
+};
+
+std::string describe(const Trace& trace, std::size_t slice) {
+  const Tag& tag = trace.tag(slice);
+  const std::string_view name = name_of(tag.purpose != kNoName ? tag.purpose : trace.name(slice));
+  return tag.chunk < 0 ? std::string(name) : fmt::format("{} (chunk {})", name, tag.chunk);
+}
+
+void add(CauseShare& share, std::int64_t exposed_ns, const std::string& other) {
+  share.exposed_ns += exposed_ns;
+  ++share.operations;
+  if (exposed_ns <= share.longest_ns) return;
+  share.longest_ns = exposed_ns;
+  share.other = other;
+}
+
+}  // namespace
+
+std::string_view to_string(ExposedCause cause) { return kCauses[cause]; }
+
+// All slices of one rank, in every order that the search needs.
+class EvidenceFinder::Rank {
+ public:
+  Rank(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows)
+      : trace_(trace), windows_(std::move(windows)) {
+    std::sort(windows_.begin(), windows_.end(), [](const Window& a, const Window& b) { return a.end_ns < b.end_ns; });
+    for (const std::size_t slice : slices) add_piece(slice);
+    std::stable_sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) { return a.start < b.start; });
+    order_by_stream_and_start();
+    order_by_enqueueing();
+  }
+
+  void add_to(OverlapEvidence& evidence, const EvidenceRequest& request) const {
+    std::vector<Interval> active, transfer, unsplit;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const Piece& piece = pieces_[i];
+      if (piece.kind != Kind::communication || !request.is_asked(trace_.tag(piece.slice))) continue;
+      active.push_back({piece.start, piece.end});
+      if (const std::optional<std::int64_t> arrival = last_arrival(piece))
+        transfer.push_back({*arrival, piece.end});
+      else
+        unsplit.push_back({piece.start, piece.end});
+      explain(i, request, evidence);
+    }
+    add_times(evidence, std::move(active), std::move(transfer), std::move(unsplit));
+  }
+
+ private:
+  void add_piece(std::size_t slice) {
+    const Slice row = trace_.slice(slice);
+    pieces_.push_back({.slice = slice,
+                       .start = row.start_ns,
+                       .end = row.start_ns + row.duration_ns,
+                       .track = row.track,
+                       .step = row.tag.step,
+                       .operation = row.operation,
+                       .kind = row.tag.kind});
+  }
+
+  void order_by_stream_and_start() {
+    std::map<std::uint32_t, std::size_t> last_on_track;
+    std::vector<Interval> compute;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      Piece& piece = pieces_[i];
+      const auto [last, is_first] = last_on_track.try_emplace(piece.track, kNone);
+      piece.previous = std::exchange(last->second, i);
+      if (piece.kind != Kind::compute) continue;
+      compute.push_back({piece.start, piece.end});
+      compute_by_start_.push_back(i);
+    }
+    compute_ = Coverage(std::move(compute));
+  }
+
+  void order_by_enqueueing() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i)
+      if (pieces_[i].operation != 0) enqueued_.push_back(i);
+    std::stable_sort(enqueued_.begin(), enqueued_.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(pieces_[a].step, pieces_[a].operation) < std::pair(pieces_[b].step, pieces_[b].operation);
+    });
+    std::int64_t end = std::numeric_limits<std::int64_t>::min();
+    for (std::size_t place = 0; place < enqueued_.size(); ++place) {
+      Piece& piece = pieces_[enqueued_[place]];
+      piece.place = place;
+      compute_end_before_.push_back(end);
+      if (piece.kind == Kind::compute) end = std::max(end, piece.end);
+    }
+    next_compute_.assign(enqueued_.size(), kNone);
+    for (std::size_t place = enqueued_.size(); place-- > 1;)
+      next_compute_[place - 1] =
+          pieces_[enqueued_[place]].kind == Kind::compute ? enqueued_[place] : next_compute_[place];
+  }
+
+  std::optional<std::int64_t> last_arrival(const Piece& piece) const {
+    const CommunicationRecord* record = trace_.communication(piece.slice);
+    if (record == nullptr || record->last_arrival_ns == -1) return std::nullopt;
+    return std::clamp(record->last_arrival_ns, piece.start, piece.end);
+  }
+
+  const Window* window_of(const Piece& piece) const {
+    const auto found = std::lower_bound(windows_.begin(), windows_.end(), piece.end,
+                                        [](const Window& w, std::int64_t end) { return w.end_ns < end; });
+    return found != windows_.end() && found->begin_ns < piece.end ? &*found : nullptr;
+  }
+
+  void add_times(OverlapEvidence& evidence, std::vector<Interval> active, std::vector<Interval> transfer,
+                 std::vector<Interval> unsplit) const {
+    std::vector<Interval> measured;
+    for (const Window& w : windows_) measured.push_back({w.begin_ns, w.end_ns});
+    const IntervalSet windows(std::move(measured));
+    const auto inside = [&](std::vector<Interval> intervals) {
+      return intersect(IntervalSet(std::move(intervals)), windows);
+    };
+    const IntervalSet comm = inside(std::move(active));
+    const IntervalSet transferring = inside(std::move(transfer));
+    evidence.comm_ns += comm.length();
+    evidence.hidden_ns += intersect(comm, compute_.set()).length();
+    evidence.transfer_ns += transferring.length();
+    evidence.hidden_transfer_ns += intersect(transferring, compute_.set()).length();
+    evidence.unsplit_ns += subtract(inside(std::move(unsplit)), transferring).length();
+  }
+
+  void explain(std::size_t index, const EvidenceRequest& request, OverlapEvidence& evidence) const {
+    const Piece& piece = pieces_[index];
+    const Window* window = window_of(piece);
+    ++(window != nullptr ? evidence.operations : evidence.operations_outside);
+    if (window == nullptr) return;
+    const std::int64_t begin = std::max(piece.start, window->begin_ns);
+    const std::int64_t exposed = piece.end - begin - compute_.length(begin, piece.end);
+    if (exposed <= 0) return;
+    const Verdict verdict = cause_of(piece, *window, exposed, request.one_connection);
+    add(evidence.causes[verdict.cause], exposed,
+        verdict.other == kNone ? std::string() : describe(trace_, pieces_[verdict.other].slice));
+  }
+
+  Verdict cause_of(const Piece& piece, const Window& window, std::int64_t exposed, bool one_connection) const {
+    const std::size_t next = compute_enqueued_next(piece, window);
+    if (next != kNone && pieces_[next].track == piece.track) return {ExposedCause::same_stream};
+    const auto first = first_compute_from(piece.start);
+    if (begins_from(first, window.end_ns)) return {ExposedCause::no_compute_after};
+    if (const std::size_t holder = held_by(piece, window, exposed); holder != kNone)
+      return {ExposedCause::held_by_stream, holder};
+    if (one_connection)
+      if (const std::size_t front = stood_behind(piece, exposed); front != kNone)
+        return {ExposedCause::one_connection, front};
+    const std::int64_t hidden = piece.end - std::max(piece.start, window.begin_ns) - exposed;
+    if (!begins_from(first, piece.end) || hidden * kHardlyAny >= exposed + hidden)
+      return {ExposedCause::outlasted_compute};
+    if (!enqueued_later(pieces_[*first], piece)) return {};
+    return {ExposedCause::waited_at_once, *first};
+  }
+
+  static bool enqueued_later(const Piece& piece, const Piece& than) {
+    return piece.place == kNone || than.place == kNone || piece.place > than.place;
+  }
+
+  using ComputeIterator = std::vector<std::size_t>::const_iterator;
+
+  ComputeIterator first_compute_from(std::int64_t time) const {
+    return std::lower_bound(compute_by_start_.begin(), compute_by_start_.end(), time,
+                            [&](std::size_t i, std::int64_t t) { return pieces_[i].start < t; });
+  }
+
+  // Whether the compute at `first`, if there is any, begins at `time` or later.
+  bool begins_from(ComputeIterator first, std::int64_t time) const {
+    return first == compute_by_start_.end() || pieces_[*first].start >= time;
+  }
+
+  // The compute that was enqueued next after `piece` and begins in its window; where the order is not known, the next
+  // to begin after its end.
+  std::size_t compute_enqueued_next(const Piece& piece, const Window& window) const {
+    std::size_t next = kNone;
+    if (piece.place != kNone)
+      next = next_compute_[piece.place];
+    else if (const auto later = first_compute_from(piece.end); later != compute_by_start_.end())
+      next = *later;
+    return next != kNone && pieces_[next].start < window.end_ns ? next : kNone;
+  }
+
+  // The operation before it on its stream, where that ended long after all compute that had been enqueued before
+  // `piece`, so that nothing else is known to have held `piece`, and where at least half of what is exposed would have
+  // run under compute in that time.
+  std::size_t held_by(const Piece& piece, const Window& window, std::int64_t exposed) const {
+    if (piece.place == kNone || piece.previous == kNone) return kNone;
+    const std::int64_t ready = std::max(window.begin_ns, compute_end_before_[piece.place]);
+    const std::int64_t freed = pieces_[piece.previous].end;
+    if (freed <= ready || freed > piece.start || 2 * (freed - ready) < piece.start - ready) return kNone;
+    return 2 * compute_.length(ready, piece.start) >= exposed ? piece.previous : kNone;
+  }
+
+  // With one hardware queue nothing begins before what was enqueued earlier. What was enqueued between `piece` and the
+  // next compute, and began last, kept that compute waiting; it counts where the wait is half of what is exposed.
+  std::size_t stood_behind(const Piece& piece, std::int64_t exposed) const {
+    if (piece.place == kNone || next_compute_[piece.place] == kNone) return kNone;
+    const Piece& compute = pieces_[next_compute_[piece.place]];
+    std::int64_t last_start = piece.start;
+    std::size_t front = kNone;
+    for (std::size_t place = piece.place + 1; place <= compute.place; ++place) {
+      const Piece& next = pieces_[enqueued_[place]];
+      if (next.start < last_start) return kNone;  // starts do not follow the order of enqueueing
+      if (place < compute.place && next.track != compute.track) front = enqueued_[place];
+      last_start = next.start;
+    }
+    return front != kNone && 2 * (pieces_[front].start - piece.start) >= exposed ? front : kNone;
+  }
+
+  const Trace& trace_;
+  std::vector<Window> windows_;                   // by time
+  std::vector<Piece> pieces_;                     // by start
+  std::vector<std::size_t> compute_by_start_;     // pieces
+  std::vector<std::size_t> enqueued_;             // pieces by the order of enqueueing, as far as it is known
+  std::vector<std::int64_t> compute_end_before_;  // by place: the latest end of compute enqueued earlier
+  std::vector<std::size_t> next_compute_;         // by place: the compute enqueued next, or kNone
+  Coverage compute_{{}};
+};
+
+EvidenceFinder::EvidenceFinder(const Trace& trace, std::span<const Window> windows) : trace_(trace) {
+  std::map<std::int32_t, std::vector<std::size_t>> slices;
+  for (std::size_t i = 0; i < trace.size(); ++i) slices[trace.tracks[trace.track(i)].rank].push_back(i);
+  std::map<std::int32_t, std::vector<Window>> windows_of;
+  for (const Window& window : windows) windows_of[window.rank].push_back(window);
+  for (const auto& [rank, of_rank] : slices)
+    ranks_[rank] = std::make_unique<Rank>(trace, of_rank, std::move(windows_of[rank]));
+}
+
+EvidenceFinder::~EvidenceFinder() = default;
+
+OverlapEvidence EvidenceFinder::find(const EvidenceRequest& request) const {
+  OverlapEvidence evidence;
+  for (const auto& [number, rank] : ranks_) rank->add_to(evidence, request);
+  return evidence;
+}
+
+}  // namespace underlap::analysis

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/analysis/windows.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::analysis {
+
+/// Why a communication was exposed, as far as a trace can prove it; in the order in which they are looked for.
+enum class ExposedCause : std::uint8_t {
+  same_stream,       ///< the compute enqueued next is on its own stream, which runs one thing at a time
+  no_compute_after,  ///< no compute begins after its start in the window
+  held_by_stream,    ///< its stream was held by another operation while compute ran that it was enqueued beside
+  one_connection,    ///< of one hardware queue: the compute enqueued next stood behind an operation that began late
+  waited_at_once,  ///< no compute began from its start to its end, though more was enqueued, nor ran beside a tenth of
+                   ///< it
+  outlasted_compute,  ///< compute ran beside it and was over before it
+  not_shown,          ///< the trace shows none of these
+};
+inline constexpr int kNumExposedCauses = static_cast<int>(ExposedCause::not_shown) + 1;
+
+/// "same_stream", ...
+std::string_view to_string(ExposedCause);
+
+/// What one cause explains.
+struct CauseShare {
+  std::int64_t exposed_ns = 0;
+  std::int64_t operations = 0;
+  std::int64_t longest_ns = 0;  ///< exposed time of its worst operation
+  /// What that one stood behind (held_by_stream), what compute stood behind (one_connection), or the compute that
+  /// waited (waited_at_once): purpose or name, and the chunk where there is one.
+  std::string other;
+};
+
+/// How much of some communication ran under compute, summed over ranks and windows. Slices are cut at their window.
+struct OverlapEvidence {
+  std::int64_t operations = 0;          ///< that end in a window
+  std::int64_t operations_outside = 0;  ///< that end in none
+  std::int64_t comm_ns = 0;             ///< of the union of the slices on each rank
+  std::int64_t hidden_ns = 0;           ///< of it under compute of the same rank
+  std::int64_t transfer_ns = 0;         ///< of comm_ns from the last arrival on
+  std::int64_t hidden_transfer_ns = 0;  ///< of it under compute
+  std::int64_t unsplit_ns = 0;          ///< of comm_ns where the last arrival is not known
+  /// Exposed time by cause. Each operation has one cause, so where operations run side by side it counts twice.
+  std::map<ExposedCause, CauseShare> causes;
+};
+
+/// Which communication is asked for, and what the trace cannot say of how it was launched.
+struct EvidenceRequest {
+  std::function<bool(const Tag&)> is_asked;
+  bool one_connection = false;  ///< all streams shared one hardware queue
+};
+
+/// Finds what ran under compute, and why what did not did not, in many questions about one trace.
+///
+/// What was enqueued after what is known where slices carry their operation's number in the step; elsewhere what begins
+/// later counts as enqueued later, and held_by_stream and one_connection are never found.
+class EvidenceFinder {
+ public:
+  /// `trace` outlives this. `windows`: as find_windows gives them, of any ranks; those of one rank do not overlap.
+  EvidenceFinder(const Trace& trace, std::span<const Window> windows);
+  ~EvidenceFinder();
+  EvidenceFinder(const EvidenceFinder&) = delete;
+  EvidenceFinder& operator=(const EvidenceFinder&) = delete;
+
+  /// Of all communication slices whose tag `request.is_asked`.
+  OverlapEvidence find(const EvidenceRequest& request) const;
+
+ private:
+  class Rank;
+  const Trace& trace_;
+  std::map<std::int32_t, std::unique_ptr<Rank>> ranks_;
+};
+
+}  // namespace underlap::analysis

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a study of published figures is read, and what is said of its rows.
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+
+#include "bench/published/study.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string study(const std::string& table) { return "study: published_figures\ntables:\n  - {" + table + "}\n"; }
+
+std::string complaint(const std::string& table) {
+  try {
+    parse_published_study(study(table), "a.yaml");
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+ModelledRow row(const std::string& name, double published, double modelled, bool is_fit = false) {
+  ModelledRow out;
+  out.row = {.name = name, .cell = name, .published = published};
+  out.modelled = modelled;
+  out.is_fit = is_fit;
+  return out;
+}
+
+TEST(PublishedStudy, ReadsTablesAndNamesTheFolderOfMatrices) {
+  const std::string yaml = study(
+      "matrix: m, quantity: iteration_from_layer, unit: a, rows: [{name: x, model: a, published: 2, layer_ms: 3}]");
+  EXPECT_TRUE(is_published_study(yaml));
+  EXPECT_FALSE(is_published_study("study: overlap_claims"));
+  const PublishedStudy read = parse_published_study(yaml, "some/where.yaml");
+  EXPECT_EQ(read.matrices, "some/published");
+  ASSERT_EQ(read.tables.size(), 1U);
+  EXPECT_EQ(read.tables[0].rows.at(0).cell, "a");
+  EXPECT_EQ(read.tables[0].rows.at(0).layer_ms, 3);
+}
+
+TEST(PublishedStudy, WhatIsFittedMustBeSaid) {
+  const std::string rows = "matrix: m, rows: [{name: x, published: 2}]";
+  EXPECT_EQ(complaint(rows), "");
+  EXPECT_EQ(complaint(rows + ", speed: 0.5, fitted_to: x"), "");
+  EXPECT_THAT(complaint(rows + ", speed: 0.5"), HasSubstr("fitted_to names the row"));
+  EXPECT_THAT(complaint(rows + ", speed: 0.5, fitted_to: y"), HasSubstr("y, which is no row"));
+}
+
+TEST(PublishedStudy, SaysAllThatIsWrongWithItsPlace) {
+  const std::string text = complaint("quantity: speed, unit: a, rows: [{name: x, published: 2, layer_ms: 3, z: 1}]");
+  EXPECT_THAT(text, HasSubstr("a.yaml:3:"));
+  EXPECT_THAT(text, HasSubstr("quantity is model_tflops or iteration_from_layer"));
+  EXPECT_THAT(text, HasSubstr("needs matrix and rows"));
+  EXPECT_THAT(text, HasSubstr("unit belongs to"));
+  EXPECT_THAT(text, HasSubstr("unknown key \"z\""));
+  EXPECT_THAT(text, HasSubstr("row x: layer_ms"));
+}
+
+TEST(PublishedStudy, AFittedRowIsNeverAPrediction) {
+  ModelledTable table;
+  table.table.fitted_to = "b";
+  table.table.speed = 0.5;
+  table.rows = {row("a", 100, 104), row("b", 200, 300, true), row("c", 150, 141)};
+  EXPECT_NEAR(table.largest_error(), 0.06, 1e-12);
+  const std::string page = published_markdown({}, {table});
+  EXPECT_THAT(page, HasSubstr("fitted |"));
+  EXPECT_THAT(page, Not(HasSubstr("+50.0 %")));
+  EXPECT_THAT(page, HasSubstr("to row b and to nothing else"));
+  EXPECT_THAT(page, HasSubstr("Largest error of the rows that nothing was fitted to 6.0 %"));
+}
+
+TEST(PublishedStudy, CountsPairsInTheWrongOrderUnlessTheyAreAsGoodAsEqual) {
+  ModelledTable table;
+  table.rows = {row("a", 100, 120), row("b", 101, 110), row("c", 150, 115)};
+  EXPECT_EQ(table.misordered_pairs(0.02), 1);  // a and c
+  EXPECT_EQ(table.misordered_pairs(0), 2);     // a and b too
+}
+
+}  // namespace
+}  // namespace underlap::bench

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timelines of one layer's attention on one rank; the others do as much at the same times. See
+// tests/impl/golden_schedule.hpp.
+#include <map>
+#include <set>
+
+#include "tests/impl/cp/virtual_attention.hpp"
+#include "tests/impl/golden_schedule.hpp"
+
+namespace underlap::cp {
+namespace {
+
+using testing_support::kMillisecond;
+
+std::set<std::string> technique_names() {
+  std::set<std::string> names;
+  for (const auto& technique : Attentions::all()) names.emplace(technique.name);
+  return names;
+}
+bool is_technique(const std::string& name) { return technique_names().contains(name); }
+
+std::string technique_in_effect(const CpCase& c) {
+  for (const auto& technique : Attentions::all())
+    if (technique.in_effect({c.num_ranks == 1, c.comm_type, c.overlap})) return std::string(technique.name);
+  return "none";
+}
+
+AttentionCase case_of(const YAML::Node& yaml) {
+  using plan::CpCommType;
+  static const std::map<std::string, CpCommType> kTypes{{"p2p", CpCommType::p2p},
+                                                        {"all_gather", CpCommType::all_gather},
+                                                        {"a2a", CpCommType::a2a},
+                                                        {"a2a+p2p", CpCommType::a2a_p2p}};
+  const auto ms = [&](const char* key) { return yaml[key].as<std::int64_t>(0) * kMillisecond; };
+  AttentionCase c{.cp = {.name = "",
+                         .comm_type = kTypes.at(yaml["cp_comm_type"].as<std::string>()),
+                         .num_ranks = yaml["num_ranks"].as<std::int32_t>(),
+                         .overlap = yaml["cp_overlap"].as<bool>(true)},
+                  .tile_ns = ms("tile_ms"),
+                  .backward_tile_ns = ms("backward_tile_ms"),
+                  .hop_ns = ms("hop_ms"),
+                  .collective_ns = ms("collective_ms"),
+                  .other_ns = ms("other_ms"),
+                  .connections = yaml["connections"].as<std::int32_t>(0)};
+  if (const YAML::Node groups = yaml["hierarchical_context_parallel_sizes"])
+    c.cp.groups = groups.as<std::array<std::int32_t, 2>>();
+  return c;
+}
+
+class AttentionScheduleGolden : public testing::TestWithParam<std::string> {};
+
+TEST_P(AttentionScheduleGolden, IsDrawnAsExpected) {
+  const YAML::Node yaml = testing_support::golden_input(GetParam());
+  const AttentionCase c = case_of(yaml);
+  EXPECT_EQ(technique_in_effect(c.cp), testing_support::technique_of(GetParam()));
+  const std::string about = yaml["exposed"].as<std::string>();
+  testing_support::expect_golden(GetParam(),
+                                 testing_support::draw(about, testing_support::of_rank_0(VirtualAttention(c).play())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, AttentionScheduleGolden,
+                         testing::ValuesIn(testing_support::golden_schedules(is_technique)),
+                         testing_support::golden_test_name);
+
+TEST(AttentionScheduleGolden, EveryTechniqueHasACase) {
+  std::set<std::string> folders;
+  for (const std::string& golden : testing_support::golden_schedules(is_technique))
+    folders.insert(testing_support::technique_of(golden));
+  EXPECT_EQ(folders, technique_names());
+}
+
+}  // namespace
+}  // namespace underlap::cp

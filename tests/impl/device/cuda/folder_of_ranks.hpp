@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "impl/device/cuda/folder_control_plane.hpp"
+
+namespace underlap::cuda {
+
+/// Ranks as processes that meet in a folder of their own.
+class FolderOfRanks : public ::testing::Test {
+ protected:
+  FolderOfRanks() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "underlap-control.XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~FolderOfRanks() override { std::filesystem::remove_all(folder_); }
+
+  static Group group(std::int32_t size, std::int32_t index) {
+    Group all{std::vector<std::int32_t>(static_cast<std::size_t>(size)), index};
+    std::iota(all.members.begin(), all.members.end(), 0);
+    return all;
+  }
+
+  // Runs `work(control, rank)` as a process of its own each; how many of them returned true.
+  int run(std::int32_t ranks, std::chrono::milliseconds timeout, auto work) {
+    std::vector<pid_t> children;
+    for (std::int32_t rank = 0; rank < ranks; ++rank) {
+      const pid_t child = fork();
+      if (child == 0) {
+        FolderControlPlane control(folder_, timeout);
+        _exit(work(control, rank) ? 0 : 1);
+      }
+      children.push_back(child);
+    }
+    int well = 0;
+    for (const pid_t child : children) {
+      int status = 0;
+      waitpid(child, &status, 0);
+      well += WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 1 : 0;
+    }
+    return well;
+  }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace underlap::cuda

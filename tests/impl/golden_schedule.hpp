@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/exposure.hpp"
+#include "profiler/analysis/timeline_text.hpp"
+
+/// Schedules in virtual time as text. Each folder of tests/data/schedules/<technique>/<case> holds input.yaml, which
+/// opens with what is exposed and why, and expected.txt: that, the timeline and the split. One column is a millisecond.
+/// UNDERLAP_UPDATE_GOLDEN=1 rewrites expected.txt.
+namespace underlap::testing_support {
+
+inline constexpr std::int64_t kMillisecond = 1'000'000;
+
+inline std::filesystem::path schedules_folder() {
+  return std::filesystem::path(UNDERLAP_SOURCE_DIR) / "tests/data/schedules";
+}
+
+/// The cases of the techniques that `is_mine` names, each as <technique>/<case>.
+inline std::vector<std::string> golden_schedules(const std::function<bool(const std::string&)>& is_mine) {
+  std::vector<std::string> names;
+  for (const auto& technique : std::filesystem::directory_iterator(schedules_folder())) {
+    if (!is_mine(technique.path().filename())) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(technique))
+      names.push_back(std::filesystem::relative(entry.path(), schedules_folder()).string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+inline std::string technique_of(const std::string& golden) { return std::filesystem::path(golden).parent_path(); }
+
+/// Of a parameterised test.
+inline std::string golden_test_name(const testing::TestParamInfo<std::string>& golden) {
+  std::string name = golden.param;
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+}
+
+inline YAML::Node golden_input(const std::string& golden) {
+  return YAML::LoadFile(schedules_folder() / golden / "input.yaml");
+}
+
+/// What rank 0 did.
+inline Trace of_rank_0(const Trace& trace) {
+  Trace out;
+  out.groups = trace.groups;
+  for (const Track& track : trace.tracks)
+    if (track.rank == 0) out.add_track(track);
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    Slice slice = trace.slice(i);
+    const Track& track = trace.tracks[slice.track];
+    if (track.rank != 0) continue;
+    slice.track = out.add_track(track);
+    const CommunicationRecord* record = trace.communication(i);
+    record == nullptr ? out.add(slice) : out.add(slice, *record);
+  }
+  for (const Mark& mark : trace.marks)
+    if (mark.rank == 0) out.marks.push_back(mark);
+  return out;
+}
+
+/// Step 1 of `trace` under what `about` says of it.
+inline std::string draw(const std::string& about, const Trace& trace) {
+  const analysis::Window window = analysis::find_windows(trace).windows.at(0);
+  const analysis::Split split = analysis::split_window(trace, window);
+  const auto ms = [](std::int64_t ns) { return ns / kMillisecond; };
+  std::size_t label = 0;
+  for (const Track& track : trace.tracks)
+    label = std::max(label, fmt::format("rank {} {} ||", track.rank, track.name).size());
+  const auto width = static_cast<std::int32_t>(ms(window.length_ns()) + static_cast<std::int64_t>(label));
+  std::string text = about + "\n" + analysis::text_timeline(trace, {.block = 0, .step = 1, .width = width}) +
+                     fmt::format("\nstep {} ms = compute only {} + hidden {} + exposed {}", ms(window.length_ns()),
+                                 ms(split.compute_only_ns), ms(split.hidden_ns), ms(split.exposed_ns()));
+  if (split.copy_only_ns > 0) text += fmt::format(" + copy only {}", ms(split.copy_only_ns));
+  return text + fmt::format(" + idle {}\n", ms(split.idle_ns));
+}
+
+/// Holds `text` against the case's expected.txt, or puts it there.
+inline void expect_golden(const std::string& golden, const std::string& text) {
+  const std::filesystem::path file = schedules_folder() / golden / "expected.txt";
+  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) std::ofstream(file) << text;
+  std::ifstream in(file, std::ios::binary);
+  EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+}  // namespace underlap::testing_support

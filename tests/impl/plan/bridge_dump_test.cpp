@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dumps of Megatron-Bridge: which copy of a knob counts, and what is passed over. The golden bridge_dump_llama3_70b is
+// a whole one.
+#include "tests/impl/plan/plan_testing.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+
+/// A dump of a tiny model on two data-parallel ranks.
+std::string dump(const std::string& rest, const std::string& model = "") {
+  return "_target_: megatron.bridge.training.config.ConfigContainer\ndata_parallel_size: 2\n"
+         "model: {preset: tiny, _target_: x.Provider" +
+         (model.empty() ? "" : ", " + model) + "}\n" + rest;
+}
+
+auto told(const std::string& text) { return Contains(Field(&Message::message, HasSubstr(text))); }
+
+const std::string kGrads = "comm_overlap.overlap_grad_reduce";
+
+TEST(BridgeDump, IsKnownByATargetInASection) {
+  plan_of("model: {preset: tiny, _target_: x.Provider, rotary_base: 500000}\n");
+  EXPECT_THAT(errors_of("model: {preset: tiny, rotary_base: 500000}\n"), ElementsAre(HasSubstr("unknown key")));
+}
+
+TEST(BridgeDump, WhatHasNothingToDoWithOverlapGetsOneNoticeASection) {
+  const Plan plan = plan_of(dump("tokenizer: {_target_: x.Y, a: 1, b: 2}\ndataset: {c: 3}\nft: null\n",
+                                 "rotary_base: 1, kv_channels: 2, init_method: {_target_: f}"));
+  std::vector<std::string> messages;
+  for (const Message& notice : plan.notices) messages.push_back(notice.where + " " + notice.message);
+  EXPECT_THAT(messages, ElementsAre(HasSubstr("f:3:1 model: 3 keys that have nothing to do with overlap are ignored: "
+                                              "rotary_base, kv_channels, init_method"),
+                                    HasSubstr("f:4:1 tokenizer is ignored"), HasSubstr("f:5:1 dataset is ignored")));
+}
+
+TEST(BridgeDump, TheNumberOfGpusGivesTheDataParallelSize) {
+  const std::string model =
+      "_target_: x.ConfigContainer\nmodel: {preset: tiny, pipeline_model_parallel_size: 2, _target_: x.Provider}\n";
+  const Plan plan = plan_of(model + "world_size: 8\n");
+  EXPECT_EQ(plan.config.parallel.data_parallel_size, 4);
+  EXPECT_THAT(plan.notices, testing::Not(told("how many GPUs there are")));
+  EXPECT_THAT(errors_of(model + "data_parallel_size: 2\nworld_size: 8\n"),
+              ElementsAre(HasSubstr("f:4:1: world_size is 8")));
+}
+
+TEST(BridgeDump, DefaultsThatDoNothingGetNoNotice) {
+  const std::string idle =
+      "pipeline_model_parallel_size: 2, microbatch_group_size_per_vp_stage: 2, context_parallel_size: 2, "
+      "hierarchical_context_parallel_sizes: [2, 1], seq_length: 64";
+  EXPECT_THAT(plan_of(dump("", idle)).notices, testing::IsEmpty());
+  EXPECT_THAT(plan_of("model: {preset: tiny, " + idle + "}").notices,
+              AllOf(told("microbatch_group_size_per_vp_stage has no"), told("parallel_sizes has no effect")));
+}
+
+TEST(BridgeDump, CommOverlapGoesOverTheCopiesOfItsFields) {
+  const Plan plan =
+      plan_of(dump("ddp: {overlap_grad_reduce: false, bucket_size: 7}\n"
+                   "comm_overlap: {overlap_grad_reduce: null, overlap_param_gather: false}\n"
+                   "optimizer: {overlap_param_gather: true}\n"));
+  EXPECT_EQ(outcome(plan, kGrads), "true auto");
+  EXPECT_EQ(outcome(plan, "comm_overlap.overlap_param_gather"), "false user");
+  EXPECT_EQ(outcome(plan, "comm_overlap.bucket_size"), "134217728 auto");
+  EXPECT_THAT(plan.notices, told("ddp.overlap_grad_reduce, optimizer.overlap_param_gather, ddp.bucket_size"));
+}
+
+TEST(BridgeDump, WithoutCommOverlapTheCopiesCount) {
+  const Plan plan = plan_of(dump("ddp: {overlap_grad_reduce: true, bucket_size: 7}\ncomm_overlap: null\n"));
+  EXPECT_EQ(outcome(plan, kGrads), "true user");
+  EXPECT_EQ(outcome(plan, "comm_overlap.bucket_size"), "7 user");
+}
+
+TEST(BridgeDump, WithoutTheDistributedOptimizerTheCopiesInDdpCount) {
+  const Plan plan =
+      plan_of(dump("ddp: {use_distributed_optimizer: false, overlap_grad_reduce: true}\n"
+                   "optimizer: {use_distributed_optimizer: false}\ncomm_overlap: {overlap_grad_reduce: false}\n"));
+  EXPECT_EQ(outcome(plan, kGrads), "true user");
+}
+
+TEST(BridgeDump, CopiesOfAFlagThatDifferAreBothOn) {
+  EXPECT_EQ(outcome(plan_of(dump("ddp: {use_distributed_optimizer: false}\n"
+                                 "optimizer: {use_distributed_optimizer: true}\n")),
+                    "ddp.use_distributed_optimizer"),
+            "true user");
+}
+
+TEST(BridgeDump, MixedPrecisionGoesOverDdp) {
+  EXPECT_EQ(outcome(plan_of(dump("ddp: {grad_reduce_in_fp32: true}\n"
+                                 "mixed_precision: {_target_: x.Y, bf16: true, grad_reduce_in_fp32: false}\n")),
+                    "mixed_precision.grad_reduce_in_fp32"),
+            "false user");
+}
+
+TEST(BridgeDump, SlotsAreReadAndTheirMistakesAreErrors) {
+  const std::string model = "tensor_model_parallel_size: 2, sequence_parallel: true";
+  const auto overlap = [](const std::string& slots) {
+    return "comm_overlap: {_target_: a.B, tp_comm_overlap: true, tp_comm_overlap_cfg: {_target_: a.C, " + slots +
+           "}}\n";
+  };
+  const Plan plan = plan_of(
+      dump(overlap("qkv_dgrad: {_target_: a.BulkOverlapCfg, num_sm: 3, cga_size: 2, set_sm_margin: false}"), model));
+  EXPECT_EQ(plan.config.tensor_overlap[TensorSlot::qkv_dgrad].num_sm, 3);
+  EXPECT_THAT(errors_of(dump(overlap("qkv_dgrat: {}"), model)), ElementsAre(HasSubstr("did you mean")));
+}
+
+TEST(BridgeDump, VariablesOfTheEnvironmentAreText) {
+  const Plan plan =
+      plan_of(dump("env_vars: {CUDA_DEVICE_MAX_CONNECTIONS: '32', TORCH_NCCL_HIGH_PRIORITY: '1', "
+                   "NVTE_FWD_LAYERNORM_SM_MARGIN: '20', NCCL_NVLS_ENABLE: '0'}\n"));
+  EXPECT_EQ(plan.config.environment.cuda_device_max_connections, 32);
+  EXPECT_EQ(plan.config.environment.layernorm_sm_margin, 20);
+  EXPECT_TRUE(plan.config.environment.torch_nccl_high_priority);
+  EXPECT_THAT(plan.notices, told("env_vars: 1 keys"));
+}
+
+TEST(BridgeDump, FillsTheModelAsMegatronCoreDoes) {
+  const std::string model =
+      "_target_: x.ConfigContainer\ndata_parallel_size: 1\nmodel: {num_layers: 2, hidden_size: 64, "
+      "num_attention_heads: 4, vocab_size: 1000, seq_length: 128, num_query_groups: null, ffn_hidden_size: null, "
+      "should_pad_vocab: true, tensor_model_parallel_size: 2, ";
+  const ModelConfig plain = plan_of(model + "gated_linear_unit: false}\n").config.model;
+  EXPECT_EQ(plain.num_query_groups, 4);
+  EXPECT_EQ(plain.ffn_hidden_size, 256);
+  EXPECT_EQ(plain.vocab_size, 1024);
+  EXPECT_EQ(plain.activation, Activation::gelu);
+  const auto activation = [&](const std::string& rest) {
+    return plan_of(model + rest + "}\n").config.model.activation;
+  };
+  EXPECT_EQ(activation("gated_linear_unit: true, activation_func: {_target_: torch.nn.functional.silu}"),
+            Activation::swiglu);
+  EXPECT_EQ(activation("activation_func: {_target_: megatron.core.activations.squared_relu}"),
+            Activation::squared_relu);
+}
+
+TEST(BridgeDump, SaysWhatItCannotKnow) {
+  EXPECT_THAT(plan_of("model: {preset: tiny, _target_: x.Y, num_moe_experts: 8}").notices,
+              testing::AllOf(told("data_parallel_size is taken as 1"), told("num_moe_experts is ignored")));
+}
+
+TEST(BridgeDump, DefaultsWithoutEffectAreNotWorthANotice) {
+  const std::string no_effect = "mixed_precision: {fp8_param_gather: false, num_layers_at_end_in_bf16: 3}\n";
+  EXPECT_TRUE(plan_of(dump(no_effect)).notices.empty());
+  EXPECT_FALSE(plan_of("model: {preset: tiny}\n" + no_effect).notices.empty());
+}
+
+TEST(BridgeDump, UnderlapsOwnSectionsStayStrict) {
+  EXPECT_THAT(errors_of(dump("run: {step: 3}\n")), ElementsAre(HasSubstr("did you mean run.steps?")));
+  EXPECT_EQ(plan_of(dump("run: {steps: 3}\n")).config.run.steps, 3);
+}
+
+}  // namespace
+}  // namespace underlap::plan

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/impl/plan/plan_testing.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A tiny model with four key heads and sequences of 128 over `ranks` context-parallel ranks.
+std::string context(int ranks, const std::string& model = "", const std::string& rest = "") {
+  return "model: {preset: tiny, num_layers: 4, num_query_groups: 4, context_parallel_size: " + std::to_string(ranks) +
+         (model.empty() ? "" : ", ") + model + "}\n" + rest;
+}
+
+TEST(ContextKnobs, ARingForAllLayersIsTheDefault) {
+  const Plan plan = plan_of(context(4));
+  EXPECT_THAT(plan.config.context.cp_comm_type, ElementsAre(CpCommType::p2p));
+  EXPECT_EQ(plan.config.context.hierarchical_context_parallel_sizes, std::nullopt);
+  EXPECT_TRUE(plan.config.extensions.cp_overlap);
+  EXPECT_EQ(outcome(plan, "model.cp_comm_type"), "\"p2p\" auto");
+  EXPECT_EQ(outcome(plan, "extensions.cp_overlap"), "true auto");
+}
+
+TEST(ContextKnobs, EveryTypeIsTaken) {
+  EXPECT_EQ(plan_of(context(2, "cp_comm_type: all_gather")).config.context.of_layer(3), CpCommType::all_gather);
+  EXPECT_EQ(plan_of(context(2, "cp_comm_type: a2a")).config.context.of_layer(3), CpCommType::a2a);
+  const Plan both =
+      plan_of(context(8, "cp_comm_type: a2a+p2p, hierarchical_context_parallel_sizes: [4, 2], seq_length: 256"));
+  EXPECT_EQ(both.config.context.of_layer(0), CpCommType::a2a_p2p);
+  EXPECT_THAT(both.config.context.hierarchical_context_parallel_sizes.value(), ElementsAre(4, 2));
+  EXPECT_THAT(both.notices, IsEmpty());
+}
+
+TEST(ContextKnobs, EachLayerMayHaveItsOwn) {
+  const ContextConfig c = plan_of(context(2, "cp_comm_type: [p2p, a2a, p2p, all_gather]")).config.context;
+  EXPECT_EQ(c.of_layer(1), CpCommType::a2a);
+  EXPECT_EQ(c.of_layer(3), CpCommType::all_gather);
+  EXPECT_THAT(errors_of(context(2, "cp_comm_type: [p2p, a2a]")), ElementsAre(HasSubstr("lists 2 layers")));
+  EXPECT_THAT(errors_of(context(2, "cp_comm_type: [p2p, ring, p2p, p2p]")), ElementsAre(HasSubstr("must be one of")));
+}
+
+TEST(ContextKnobs, OverlapCanBeSwitchedOff) {
+  EXPECT_FALSE(plan_of(context(2, "", "extensions: {cp_overlap: false}")).config.extensions.cp_overlap);
+  const Plan one = plan_of(context(1, "", "extensions: {cp_overlap: false}"));
+  ASSERT_EQ(one.notices.size(), 1U);
+  EXPECT_THAT(one.notices[0].message, HasSubstr("no effect: context_parallel_size is 1"));
+}
+
+TEST(ContextSizes, SequencesAreCutInTwiceAsManyPartsAsRanks) {
+  EXPECT_THAT(errors_of(context(4, "seq_length: 132")),
+              ElementsAre(AllOf(HasSubstr("seq_length is 132"), HasSubstr("2 * context_parallel_size (8)"))));
+  EXPECT_THAT(errors_of(context(4, "seq_length: 136")), IsEmpty());
+}
+
+TEST(ContextSizes, HeadsOfATensorRankMustDivideOverAnAllToAll) {
+  EXPECT_THAT(errors_of(context(8, "cp_comm_type: a2a")), ElementsAre(HasSubstr("(4) over 8 ranks")));
+  EXPECT_THAT(errors_of(context(4, "cp_comm_type: a2a")), IsEmpty());
+  EXPECT_THAT(errors_of(context(4, "cp_comm_type: a2a, tensor_model_parallel_size: 2, sequence_parallel: true")),
+              ElementsAre(HasSubstr("(2) over 4 ranks")));
+  EXPECT_THAT(errors_of(context(8, "cp_comm_type: a2a+p2p, hierarchical_context_parallel_sizes: [8, 1]")),
+              ElementsAre(HasSubstr("(4) over 8 ranks")));
+  EXPECT_THAT(errors_of("model: {preset: tiny, num_query_groups: 2, tensor_model_parallel_size: 4, "
+                        "context_parallel_size: 2, cp_comm_type: a2a, sequence_parallel: true}"),
+              ElementsAre(HasSubstr("(1) over 2 ranks")))
+      << "a key head that two tensor ranks hold is still one head";
+}
+
+TEST(ContextSizes, HierarchicalSizesMustMultiplyToTheRanks) {
+  const std::string both = "cp_comm_type: a2a+p2p";
+  for (const char* sizes :
+       {"", ", hierarchical_context_parallel_sizes: [2, 3]", ", hierarchical_context_parallel_sizes: [4]",
+        ", hierarchical_context_parallel_sizes: 4", ", hierarchical_context_parallel_sizes: [4, 1, 1]",
+        ", hierarchical_context_parallel_sizes: [-2, -2]"})
+    EXPECT_THAT(errors_of(context(4, both + sizes)), ElementsAre(HasSubstr("product is context_parallel_size (4)")))
+        << sizes;
+  EXPECT_THAT(errors_of(context(4, "hierarchical_context_parallel_sizes: [3, 2]")),
+              ElementsAre(HasSubstr("product is context_parallel_size (4)")))
+      << "wherever they are given";
+}
+
+TEST(ContextSizes, HierarchicalSizesAreIdleUnlessALayerUsesThem) {
+  const Plan plan = plan_of(context(4, "hierarchical_context_parallel_sizes: [2, 2]"));
+  ASSERT_EQ(plan.notices.size(), 1U);
+  EXPECT_THAT(plan.notices[0].message, HasSubstr("no effect: no layer's cp_comm_type is a2a+p2p"));
+  EXPECT_EQ(plan.config.context.hierarchical_context_parallel_sizes, std::nullopt);
+}
+
+TEST(ContextAndData, GradientsAreSharedThoughBridgeOverlapsNothing) {
+  const Plan plan = plan_of(context(2, "", "ddp: {overlap_grad_reduce: true, average_in_collective: true}"));
+  EXPECT_EQ(outcome(plan, "comm_overlap.overlap_grad_reduce"), "false gate");
+  EXPECT_THAT(knob_of(plan, "comm_overlap.overlap_grad_reduce").reason, HasSubstr("context-parallel ranks share"));
+  EXPECT_THAT(plan.notices, IsEmpty()) << "averaging has an effect";
+}
+
+TEST(OptimizerInstances, DivideDataAndContextRanks) {
+  const auto with = [](int instances, const std::string& rest = "") {
+    return context(
+        2, "", "data_parallel_size: 2\nddp: {num_distributed_optimizer_instances: " + std::to_string(instances) + rest);
+  };
+  EXPECT_EQ(plan_of(with(4, "}")).config.ddp.num_distributed_optimizer_instances, 4);
+  EXPECT_THAT(plan_of(with(1, "}")).not_run, testing::IsEmpty());
+  const Plan two = plan_of(with(2, "}"));
+  ASSERT_EQ(two.not_run.size(), 1U);
+  EXPECT_THAT(two.not_run[0].message, HasSubstr("is 2: gradients reduced inside an instance and then over instances"));
+  EXPECT_THAT(errors_of(with(3, "}")),
+              ElementsAre(AllOf(HasSubstr("f:3:7: "), HasSubstr("does not divide"), HasSubstr("(4)"))));
+  EXPECT_THAT(errors_of(with(2, ", use_distributed_optimizer: false}")),
+              ElementsAre(HasSubstr("needs ddp.use_distributed_optimizer")));
+  EXPECT_THAT(errors_of(with(2, ", reduce_scatter_with_fp32_accumulation: true, grad_reduce_in_fp32: false}")),
+              ElementsAre(HasSubstr("exclude each other")));
+}
+
+}  // namespace
+}  // namespace underlap::plan

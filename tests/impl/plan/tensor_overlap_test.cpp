@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in effect for each tensor-parallel slot: presets, entries, Transformer Engine's defaults and the switches.
+#include <nlohmann/json.hpp>
+
+#include "impl/plan/userbuffers.hpp"
+#include "tests/impl/plan/plan_testing.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+using enum TensorSlot;
+using enum TensorMethod;
+
+const std::string kOn = "comm_overlap: {tp_comm_overlap: true}\n";
+
+/// A model of 256 hidden on four TP ranks, with more of the section `model` and more sections.
+std::string tp4(const std::string& rest, const std::string& model = "") {
+  return "model: {preset: tiny, hidden_size: 256, num_query_groups: 4, tensor_model_parallel_size: 4, "
+         "sequence_parallel: true" +
+         (model.empty() ? "" : ", " + model) + "}\n" + rest;
+}
+
+std::string with_cfg(const std::string& cfg) {
+  return "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: " + cfg + "}\n";
+}
+
+TensorSlotOverlap slot_of(const std::string& yaml, TensorSlot slot) {
+  return plan_of(yaml).config.tensor_overlap[slot];
+}
+
+std::vector<TensorMethod> methods_of(const std::string& yaml) {
+  std::vector<TensorMethod> methods;
+  for (const TensorSlotOverlap& slot : plan_of(yaml).config.tensor_overlap.slots) methods.push_back(slot.method);
+  return methods;
+}
+
+/// "effective source" of a slot's knob, without the other fields.
+std::string slot_outcome(const Plan& plan, TensorSlot slot) {
+  const Knob knob = knob_of(plan, std::string(kTensorSlotPaths[static_cast<std::size_t>(slot)]));
+  return nlohmann::json::parse(knob.effective).at("method").get<std::string>() + " " + knob.source;
+}
+
+std::string slot_reason(const Plan& plan, TensorSlot slot) {
+  return knob_of(plan, std::string(kTensorSlotPaths[static_cast<std::size_t>(slot)])).reason;
+}
+
+std::size_t count_in_presets(auto matches) {
+  std::size_t count = 0;
+  for (const std::string_view name : userbuffers_preset_names()) {
+    const UserbuffersPreset preset = *find_userbuffers_preset(name);
+    for (const TensorSlotRequest& slot : preset.slots) count += matches(slot) ? 1 : 0;
+  }
+  return count;
+}
+
+const TensorSlotRequest& cell(const UserbuffersPreset& preset, TensorSlot slot) {
+  return preset.slots[static_cast<std::size_t>(slot)];
+}
+
+TEST(UserbuffersPresets, HoldAsManyOfEachMethodAsMegatronBridge) {
+  EXPECT_EQ(userbuffers_preset_names().size(), 19U);
+  const auto of = [](TensorMethod method) { return [=](const auto& slot) { return slot.method == method; }; };
+  EXPECT_EQ(count_in_presets(of(ring_exchange)), 98U);
+  EXPECT_EQ(count_in_presets(of(bulk)), 70U);
+  EXPECT_EQ(count_in_presets(of(pipeline)), 18U);
+  EXPECT_EQ(count_in_presets([](const auto& slot) { return slot == TensorSlotRequest{}; }), 4U);
+  EXPECT_EQ(count_in_presets([](const auto& slot) { return slot.fp8_buf_is_tuple; }), 12U);
+  EXPECT_EQ(count_in_presets([](const auto& slot) { return slot.aggregate.value_or(false); }), 4U);
+}
+
+TEST(UserbuffersPresets, SayWhatMegatronBridgeSays) {
+  const auto llama = *find_userbuffers_preset("userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192");
+  EXPECT_EQ(cell(llama, qkv_wgrad),
+            (TensorSlotRequest{.method = bulk, .num_sm = 24, .cga_size = 2, .set_sm_margin = false}));
+  EXPECT_EQ(cell(llama, proj_fprop).num_sm, 24);
+  EXPECT_EQ(cell(llama, fc2_fprop).num_sm, 16);
+  EXPECT_TRUE(cell(llama, fc2_fprop).fp8_buf_is_tuple);
+  const auto gpt = *find_userbuffers_preset("userbuffers_bf16_h100_h12288_tp4_mbs1_seqlen2048");
+  EXPECT_EQ(cell(gpt, proj_fprop).method, pipeline);
+  EXPECT_EQ(cell(gpt, fc2_fprop), (TensorSlotRequest{.method = ring_exchange,
+                                                     .aggregate = false,
+                                                     .num_sm = 1,
+                                                     .cga_size = 1,
+                                                     .set_sm_margin = true,
+                                                     .fp8_buf = false}));
+  const auto lora = *find_userbuffers_preset("userbuffers_fp8_h100_h16384_tp4_mbs1_seqlen2048_lora");
+  EXPECT_EQ(cell(lora, qkv_fprop).aggregate, true);
+  EXPECT_EQ(cell(lora, fc1_dgrad).method, pipeline);
+  EXPECT_EQ(cell(lora, fc1_dgrad).fp8_buf_is_tuple, false);
+  EXPECT_EQ(cell(lora, fc1_wgrad), TensorSlotRequest{});
+  const auto nemotron = *find_userbuffers_preset("userbuffers_bf16_b200_h18432_tp8_mbs1_seqlen4096");
+  EXPECT_EQ(cell(nemotron, proj_fprop).method, ring_exchange);
+  EXPECT_EQ(cell(nemotron, fc2_fprop).method, pipeline);
+}
+
+TEST(TensorOverlapRules, WithoutUserbuffersEverySlotIsNcclOrWaitedFor) {
+  EXPECT_THAT(methods_of(tp4("")), testing::Each(nccl));
+  EXPECT_THAT(methods_of(tp4("extensions: {tp_async_collectives: false}\n")), testing::Each(waited));
+  EXPECT_THAT(methods_of("model: {preset: tiny}"), testing::Each(nccl));
+  EXPECT_EQ(slot_outcome(plan_of(tp4("")), qkv_fprop), "nccl auto");
+}
+
+TEST(TensorOverlapRules, WithoutConfigurationTransformerEnginesDefaultsHold) {
+  EXPECT_THAT(methods_of(tp4(kOn)), ElementsAre(ring_exchange, bulk, bulk, pipeline, ring_exchange, ring_exchange, bulk,
+                                                bulk, pipeline, ring_exchange));
+  EXPECT_EQ(slot_of(tp4(kOn), qkv_fprop), (TensorSlotOverlap{.method = ring_exchange}));
+  const TensorSlotOverlap beside{.method = bulk, .num_sm = 16, .cga_size = 2, .set_sm_margin = true};
+  EXPECT_EQ(slot_of(tp4(kOn), qkv_dgrad), beside);
+  EXPECT_EQ(slot_of(tp4(kOn), fc1_wgrad), beside);
+  EXPECT_EQ(slot_of(tp4(kOn), fc2_fprop),
+            (TensorSlotOverlap{.method = pipeline, .num_sm = 16, .cga_size = 2, .set_sm_margin = true}));
+}
+
+TEST(TensorOverlapRules, AnEntryIsLaidOverTheSlotsDefaultWhateverItsMethod) {
+  EXPECT_EQ(slot_of(tp4(with_cfg("{proj_fprop: {method: ring_exchange}}")), proj_fprop),
+            (TensorSlotOverlap{.method = ring_exchange, .num_sm = 16, .cga_size = 2, .set_sm_margin = true}));
+  EXPECT_EQ(slot_of(tp4(with_cfg("{proj_fprop: {num_splits: 8, set_sm_margin: 0}, fc1_fprop: null}")), proj_fprop),
+            (TensorSlotOverlap{.method = pipeline, .num_sm = 16, .cga_size = 2, .num_splits = 8}));
+}
+
+TEST(TensorOverlapRules, ADumpedEntryHasItsClassesDefaults) {
+  const std::string target = "megatron.bridge.training.comm_overlap.RingExchangeOverlapCfg";
+  EXPECT_EQ(slot_of(tp4(with_cfg("{proj_fprop: {_target_: " + target + ", set_sm_margin: true}}")), proj_fprop),
+            (TensorSlotOverlap{.method = ring_exchange, .set_sm_margin = true}));
+}
+
+TEST(TensorOverlapRules, ASlotIsAKnobOfItsOwn) {
+  const Plan plan = plan_of(tp4(with_cfg("{qkv_dgrad: {num_sm: 4}}")));
+  const Knob knob = knob_of(plan, "comm_overlap.tp_comm_overlap_cfg.qkv_dgrad");
+  EXPECT_EQ(knob.requested, R"({"num_sm":4})");
+  EXPECT_EQ(knob.effective, R"({"method":"bulk","num_sm":4,"cga_size":2,"set_sm_margin":true,"fp8_buf":false})");
+  EXPECT_EQ(knob.source, "user");
+  EXPECT_EQ(slot_outcome(plan, fc1_fprop), "ring_exchange auto");
+}
+
+TEST(TensorOverlapRules, AnEntryGoesOverThePreset) {
+  const Matrix matrix = parse("model: {preset: llama3-70b, tensor_model_parallel_size: 4, sequence_parallel: true}\n" +
+                                  with_cfg("userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192"),
+                              "f", {{"comm_overlap.tp_comm_overlap_cfg.qkv_wgrad", "{num_sm: 8}"}});
+  ASSERT_THAT(error_lines(matrix), IsEmpty());
+  const Plan& plan = matrix.cells.front().plan;
+  EXPECT_EQ(plan.config.tensor_overlap[qkv_wgrad], (TensorSlotOverlap{.method = bulk, .num_sm = 8, .cga_size = 2}));
+  EXPECT_EQ(plan.config.tensor_overlap[qkv_dgrad].num_sm, 4);
+  EXPECT_EQ(knob_of(plan, "comm_overlap.tp_comm_overlap_cfg.qkv_dgrad").requested,
+            R"({"method":"bulk","num_sm":4,"cga_size":2,"set_sm_margin":false})");
+}
+
+TEST(TensorOverlapRules, OneSlotCanLeaveUserbuffers) {
+  const Plan plan = plan_of(tp4(with_cfg("{qkv_fprop: {method: nccl}, fc1_fprop: {method: waited}}")));
+  EXPECT_EQ(slot_outcome(plan, qkv_fprop), "nccl user");
+  EXPECT_EQ(slot_outcome(plan, fc1_fprop), "waited user");
+  EXPECT_EQ(slot_outcome(plan, proj_dgrad), "ring_exchange auto");
+}
+
+TEST(TensorOverlapMatrix, AnAxisReplacesTheWholeConfigurationOrOneSlot) {
+  const Matrix whole = parse(tp4(with_cfg("{qkv_fprop: {method: nccl}}") +
+                                 "matrix: {comm_overlap.tp_comm_overlap_cfg: [null, {fc1_fprop: {method: nccl}}]}\n"),
+                             "f");
+  ASSERT_THAT(error_lines(whole), IsEmpty());
+  EXPECT_EQ(whole.cells.at(0).plan.config.tensor_overlap[qkv_fprop].method, ring_exchange);
+  EXPECT_EQ(whole.cells.at(1).plan.config.tensor_overlap[qkv_fprop].method, ring_exchange);
+  EXPECT_EQ(whole.cells.at(1).plan.config.tensor_overlap[fc1_fprop].method, nccl);
+  const Matrix slot = parse(
+      tp4(kOn + "matrix: {comm_overlap.tp_comm_overlap_cfg.fc2_fprop: [{num_splits: 2}, {method: ring_exchange}]}\n"),
+      "f");
+  ASSERT_THAT(error_lines(slot), IsEmpty());
+  EXPECT_EQ(slot.cells.at(0).plan.config.tensor_overlap[fc2_fprop].num_splits, 2);
+  EXPECT_EQ(slot.cells.at(1).plan.config.tensor_overlap[fc2_fprop].method, ring_exchange);
+}
+
+struct SwitchCase {
+  std::string model;
+  std::vector<TensorMethod> methods;
+};
+
+class TensorSwitches : public testing::TestWithParam<SwitchCase> {};
+
+TEST_P(TensorSwitches, LeaveTheseMethods) { EXPECT_EQ(methods_of(tp4(kOn, GetParam().model)), GetParam().methods); }
+
+constexpr auto kR = ring_exchange;
+constexpr auto kB = bulk;
+constexpr auto kP = pipeline;
+constexpr auto kN = nccl;
+INSTANTIATE_TEST_SUITE_P(
+    All, TensorSwitches,
+    testing::Values(SwitchCase{"tp_comm_overlap_ag: false", {kN, kB, kB, kP, kN, kN, kB, kB, kP, kN}},
+                    SwitchCase{"tp_comm_overlap_rs: false", {kR, kB, kB, kN, kR, kR, kB, kB, kN, kR}},
+                    SwitchCase{"tp_comm_bulk_dgrad: false", {kR, kN, kB, kP, kR, kR, kN, kB, kP, kR}},
+                    SwitchCase{"tp_comm_bulk_wgrad: false", {kR, kB, kN, kP, kR, kR, kB, kN, kP, kR}},
+                    SwitchCase{"tp_comm_overlap_disable_qkv: true", {kN, kB, kB, kP, kR, kR, kB, kB, kP, kR}},
+                    SwitchCase{"tp_comm_overlap_disable_fc1: true", {kR, kB, kB, kP, kR, kN, kB, kB, kP, kR}},
+                    SwitchCase{"tp_comm_overlap_rs_dgrad: true", {kR, kP, kN, kP, kR, kR, kP, kN, kP, kR}},
+                    SwitchCase{"tp_comm_overlap_rs_dgrad: true, tp_comm_overlap_disable_qkv: true",
+                               {kN, kB, kB, kP, kR, kR, kP, kN, kP, kR}}));
+
+TEST(TensorSwitchKnobs, ReductionInDgradTurnsBothBulkOverlapsOff) {
+  const Plan plan = plan_of(tp4(kOn, "tp_comm_overlap_rs_dgrad: true, tp_comm_bulk_dgrad: true"));
+  EXPECT_EQ(outcome(plan, "model.tp_comm_bulk_dgrad"), "false gate");
+  EXPECT_EQ(outcome(plan, "model.tp_comm_bulk_wgrad"), "false auto");
+  const Plan neither = plan_of(tp4(kOn,
+                                   "tp_comm_overlap_rs_dgrad: true, tp_comm_overlap_disable_qkv: true, "
+                                   "tp_comm_overlap_disable_fc1: true"));
+  EXPECT_EQ(outcome(neither, "model.tp_comm_overlap_rs_dgrad"), "false gate");
+}
+
+TEST(TensorSwitchKnobs, AreKnownToHaveNoEffectWhereNothingOverlaps) {
+  EXPECT_THAT(knob_of(plan_of(tp4("", "tp_comm_overlap_ag: false")), "model.tp_comm_overlap_ag").reason,
+              HasSubstr("no effect: tp_comm_overlap is false"));
+}
+
+TEST(TensorGates, AReducingDgradSlotNeedsItsSwitch) {
+  const std::string cfg = with_cfg("{fc1_dgrad: {method: pipeline, num_sm: 8}, qkv_dgrad: {method: ring_exchange}}");
+  const Plan off = plan_of(tp4(cfg));
+  EXPECT_EQ(slot_outcome(off, fc1_dgrad), "bulk gate");
+  EXPECT_EQ(off.config.tensor_overlap[fc1_dgrad].num_sm, 8);
+  EXPECT_EQ(off.config.tensor_overlap[fc1_wgrad].method, bulk);
+  EXPECT_EQ(slot_outcome(off, qkv_dgrad), "bulk gate");
+  EXPECT_THAT(slot_reason(off, fc1_dgrad), HasSubstr("needs model.tp_comm_overlap_rs_dgrad, which is false"));
+  EXPECT_THAT(to_text(off), StartsWith("NOT AS REQUESTED: comm_overlap.tp_comm_overlap_cfg.qkv_dgrad"));
+  const Plan on = plan_of(tp4(cfg, "tp_comm_overlap_rs_dgrad: true"));
+  EXPECT_EQ(slot_outcome(on, fc1_dgrad), "pipeline user");
+  EXPECT_EQ(slot_outcome(on, qkv_dgrad), "ring_exchange user");
+  EXPECT_EQ(slot_outcome(on, fc1_wgrad), "nccl auto");
+}
+
+TEST(TensorGates, APresetForLoraSaysThatItsDgradIsSwitchedOff) {
+  const Plan plan = plan_of(
+      "model: {preset: llama3-70b, tensor_model_parallel_size: 2, sequence_parallel: true}\n"
+      "mixed_precision: bf16_with_fp8_current_scaling_mixed\ntrain: {micro_batch_size: 1}\n" +
+      with_cfg("userbuffers_fp8_h100_h8192_tp2_mbs1_seqlen4096_lora"));
+  EXPECT_EQ(slot_outcome(plan, fc1_dgrad), "bulk gate");
+  EXPECT_THAT(knob_of(plan, "comm_overlap.tp_comm_overlap_cfg.fc1_dgrad").requested, HasSubstr("pipeline"));
+}
+
+TEST(TensorGates, ASlotThatASwitchTurnsOffIsGatedWhereItWasWritten) {
+  const Plan plan = plan_of(tp4(with_cfg("{qkv_fprop: {method: ring_exchange}}"), "tp_comm_overlap_ag: false"));
+  EXPECT_EQ(slot_outcome(plan, qkv_fprop), "nccl gate");
+  EXPECT_EQ(slot_outcome(plan, fc1_fprop), "nccl auto");
+}
+
+TEST(TensorFp8, GathersTravelInFp8AndReductionsWhereAsked) {
+  const std::string fp8 = "mixed_precision: bf16_with_fp8_current_scaling_mixed\n";
+  const Plan plan = plan_of(tp4(fp8 + with_cfg("{proj_fprop: {fp8_buf: true}, qkv_wgrad: {fp8_buf: true}}")));
+  const TensorOverlap& slots = plan.config.tensor_overlap;
+  EXPECT_TRUE(slots[qkv_fprop].fp8_buf);
+  EXPECT_TRUE(slots[qkv_dgrad].fp8_buf);
+  EXPECT_TRUE(slots[proj_fprop].fp8_buf);
+  EXPECT_FALSE(slots[fc2_fprop].fp8_buf);
+  EXPECT_FALSE(slots[qkv_wgrad].fp8_buf);
+  EXPECT_FALSE(slot_of(tp4(with_cfg("{proj_fprop: {fp8_buf: true}}")), proj_fprop).fp8_buf);
+}
+
+TEST(TensorFp8, ThePresetsTupleCountsAsTrueUnderFp8AndSaysSo) {
+  const std::string model = "model: {preset: llama3-70b, tensor_model_parallel_size: 4, sequence_parallel: true}\n";
+  const std::string cfg = with_cfg("userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192");
+  const Plan plan = plan_of(model + "mixed_precision: bf16_with_fp8_current_scaling_mixed\n" + cfg);
+  EXPECT_TRUE(plan.config.tensor_overlap[proj_fprop].fp8_buf);
+  EXPECT_THAT(plan.notices, testing::Contains(testing::Field(&Message::message, HasSubstr("counts as true"))));
+  EXPECT_THAT(plan_of(model + cfg).notices,
+              testing::Not(testing::Contains(testing::Field(&Message::message, HasSubstr("counts as true")))));
+  EXPECT_TRUE(slot_of(tp4("mixed_precision: bf16_with_fp8_current_scaling_mixed\n" +
+                          with_cfg("{proj_fprop: {fp8_buf: [false]}}")),
+                      proj_fprop)
+                  .fp8_buf);
+}
+
+TEST(TensorFp8, UserbuffersKnowNoBlockwiseScaling) {
+  EXPECT_THAT(errors_of(tp4(kOn + "mixed_precision: bf16_with_fp8_subchannel_scaling_mixed\n")),
+              ElementsAre(HasSubstr("userbuffers take bf16, per-tensor fp8 and mxfp8")));
+}
+
+struct WrongEntry {
+  std::string slot;
+  std::string entry;
+  std::string what;
+};
+
+class WrongEntries : public testing::TestWithParam<WrongEntry> {};
+
+TEST_P(WrongEntries, AreErrors) {
+  const auto errors = errors_of(tp4(with_cfg("{" + GetParam().slot + ": " + GetParam().entry + "}")));
+  EXPECT_THAT(errors, ElementsAre(AllOf(StartsWith("f:2:"), HasSubstr(GetParam().what))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongEntries,
+    testing::Values(
+        WrongEntry{"qkv_fpro", "{}", "did you mean comm_overlap.tp_comm_overlap_cfg.qkv_fprop?"},
+        WrongEntry{"qkv_fprop", "{num_sms: 1}", "has no field \"num_sms\"; did you mean num_sm?"},
+        WrongEntry{"qkv_fprop", "{method: rings_exchange}", "did you mean ring_exchange?"},
+        WrongEntry{"qkv_fprop", "ring_exchange", "must be a mapping of fields"},
+        WrongEntry{"qkv_fprop", "{set_sm_margin: 2}", "set_sm_margin must be true or false"},
+        WrongEntry{"qkv_fprop", "{num_sm: many}", "num_sm must be a whole number from 1 to 32"},
+        WrongEntry{"qkv_dgrad", "{num_sm: 33}", "num_sm must be a whole number from 1 to 32"},
+        WrongEntry{"qkv_dgrad", "{cga_size: 9}", "cga_size must be a whole number from 1 to 8"},
+        WrongEntry{"proj_fprop", "{num_splits: 0}", "num_splits must be a whole number from 1 to 1024"},
+        WrongEntry{"proj_fprop", "{num_splits: 3}", "num_splits is 3, which does not divide the 256 output features"},
+        WrongEntry{"qkv_fprop", "{method: bulk}", "has no bulk: the GEMM needs what is gathered"},
+        WrongEntry{"fc2_dgrad", "{method: pipeline}", "has no pipeline: pipeline reduces"},
+        WrongEntry{"fc2_fprop", "{method: bulk}", "has no bulk: what is reduced"},
+        WrongEntry{"fc1_wgrad", "{method: ring_exchange}", "has no ring_exchange: the GEMM neither"},
+        WrongEntry{"qkv_fprop", "{atomic_gemm: true}", "cannot be expressed by streams and events"},
+        WrongEntry{"qkv_fprop", "{_target_: a.RingExchangeOverlapCgf}", "did you mean RingExchangeOverlapCfg?"},
+        WrongEntry{"qkv_dgrad", "{method: pipeline}, qkv_wgrad: {num_sm: 4}", "has nothing to reduce"}));
+
+TEST(WrongTensorConfigs, AreAllToldAtOnceAtTheirPlaces) {
+  EXPECT_THAT(errors_of(tp4("comm_overlap:\n  tp_comm_overlap: true\n  tp_comm_overlap_cfg:\n"
+                            "    qkv_fprop: {method: bulk, num_sm: 0}\n    no_slot_here: {}\n"
+                            "    proj_fprop:\n      atomic_gemm: true\n      num_splits: 5\n")),
+              ElementsAre(StartsWith("f:5:25: "), StartsWith("f:5:39: "), StartsWith("f:6:5: unknown key"),
+                          StartsWith("f:8:20: "), StartsWith("f:9:19: ")));
+}
+
+TEST(WrongTensorConfigs, AreToldWhereNothingOverlapsToo) {
+  EXPECT_THAT(errors_of("model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: false, tp_comm_overlap_cfg: no}\n"),
+              ElementsAre(HasSubstr("no userbuffers preset is named \"no\"")));
+}
+
+TEST(WrongTensorConfigs, AggregateNeedsAnEvenNumberOfRanks) {
+  EXPECT_THAT(errors_of("model: {preset: tiny, hidden_size: 192, num_attention_heads: 6, num_query_groups: 3, "
+                        "ffn_hidden_size: 192, vocab_size: 258, seq_length: 126, tensor_model_parallel_size: 3, "
+                        "sequence_parallel: true}\n" +
+                        with_cfg("{qkv_fprop: {aggregate: true}}")),
+              ElementsAre(HasSubstr("it must be even")));
+}
+
+TEST(KnownTensorFields, AreRefusedByRunAlone) {
+  const Plan plan = plan_of(tp4(with_cfg("{qkv_fprop: {use_ce: false, comm_priority: -5}, proj_wgrad: {num_sm: 1}}")));
+  std::vector<std::string> messages;
+  for (const Message& message : plan.not_run) messages.push_back(message.message);
+  EXPECT_THAT(messages, testing::UnorderedElementsAre(HasSubstr("use_ce false"), HasSubstr("comm_priority"),
+                                                      HasSubstr("proj_wgrad is known by name")));
+}
+
+}  // namespace
+}  // namespace underlap::plan

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pipelines must take and leave exposed, to the nanosecond.
+#include <gmock/gmock.h>
+
+#include "profiler/analysis/exposure.hpp"
+#include "tests/impl/pp/techniques.hpp"
+#include "tests/impl/pp/virtual_pipeline.hpp"
+
+namespace underlap::pp {
+namespace {
+
+constexpr std::int64_t kForwardNs = 100, kBackwardNs = 200, kPairNs = kForwardNs + kBackwardNs;  // of one chunk
+constexpr std::int64_t kMessageNs = 30;
+
+const plan::PipelineConfig kBatched{.batch_p2p_sync = false}, kUnbatched{.batch_p2p_comm = false};
+const plan::PipelineConfig kOverlap{.overlap_p2p_comm = true, .batch_p2p_comm = false};
+const plan::PipelineConfig kKept = [] {
+  plan::PipelineConfig c = kOverlap;
+  c.deallocate_pipeline_outputs = false;
+  return c;
+}();
+const plan::PipelineConfig kFlush = [] {
+  plan::PipelineConfig c = kKept;
+  c.overlap_p2p_comm_warmup_flush = true;
+  return c;
+}();
+
+PipelineCase pipeline(std::int32_t stages, std::int32_t chunks, std::int64_t microbatches,
+                      const plan::PipelineConfig& how, std::int64_t message_ns = kMessageNs) {
+  return {.num_stages = stages,
+          .num_chunks = chunks,
+          .num_microbatches = microbatches,
+          .pipeline = how,
+          .forward_ns = kForwardNs,
+          .backward_ns = kBackwardNs,
+          .message_ns = message_ns};
+}
+
+// Of the second step, by stage.
+std::vector<analysis::Split> splits_of(const PipelineCase& c) {
+  const Trace trace = VirtualPipeline(c).play();
+  std::vector<analysis::Window> windows = analysis::find_windows(trace).windows;
+  std::sort(windows.begin(), windows.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  return analysis::split_windows(trace, windows);
+}
+std::vector<analysis::CommunicationSplit> exchanges_of(const PipelineCase& c) {
+  std::vector<analysis::CommunicationSplit> all;
+  for (const analysis::Split& split : splits_of(c)) all.push_back(split.modes.at("pp"));
+  return all;
+}
+
+std::int64_t step_ns(const PipelineCase& c) { return splits_of(c).front().window_ns; }
+// What `more` microbatches add to a step.
+std::int64_t added_ns(PipelineCase c, std::int64_t more) {
+  const std::int64_t before = step_ns(c);
+  c.num_microbatches += more;
+  return step_ns(c) - before;
+}
+// Of equal stages whose exchanges take no time.
+std::int64_t ideal_ns(const PipelineCase& c) { return c.num_microbatches * c.num_chunks * kPairNs; }
+std::int64_t bubble_ns(const PipelineCase& c) { return (c.num_stages - 1) * kPairNs; }
+
+class PipelineLaw : public testing::TestWithParam<TechniqueCase> {};
+INSTANTIATE_TEST_SUITE_P(Techniques, PipelineLaw, testing::ValuesIn(technique_cases()),
+                         [](const auto& parameter) { return parameter.param.name; });
+
+TEST_P(PipelineLaw, TheBubbleIsThatOfTheStagesOverChunksTimesMicrobatches) {
+  const TechniqueCase& t = GetParam();
+  for (const std::int32_t p : {2, 4, 8})
+    for (const std::int32_t v : t.is_interleaved ? std::vector{2, 4} : std::vector{1})
+      for (const std::int64_t m : {p, 2 * p}) {
+        if (p < t.fewest_stages) continue;
+        PipelineCase c = pipeline(p, v, m, t.pipeline, 0);
+        c.release_by_event = t.release_by_event;
+        const double bubble = static_cast<double>(step_ns(c)) / static_cast<double>(ideal_ns(c)) - 1;
+        EXPECT_DOUBLE_EQ(1 + bubble, 1 + static_cast<double>(p - 1) / static_cast<double>(v * m))
+            << p << " stages, " << v << " chunks, " << m << " microbatches";
+      }
+}
+
+TEST_P(PipelineLaw, WhatTravelsGrowsWithTheNumberOfChunks) {
+  const TechniqueCase& t = GetParam();
+  for (const std::int32_t v : t.is_interleaved ? std::vector{2, 3} : std::vector{1}) {
+    const PipelineCase c = pipeline(4, v, 8, t.pipeline);
+    std::int64_t bytes = 0;
+    for (const analysis::CommunicationSplit& stage : exchanges_of(c)) bytes += stage.bytes_on_wire;
+    const std::int64_t message = VirtualPipeline::kRows * VirtualPipeline::kCols * 2;
+    EXPECT_EQ(bytes, 2 * (4 * v - 1) * 8 * message);
+  }
+}
+
+TEST(WaitedLaws, EveryExchangeIsExposed) {
+  for (const PipelineCase& c : {pipeline(2, 1, 4, kBatched), pipeline(4, 1, 8, kBatched), pipeline(4, 1, 8, {}),
+                                pipeline(4, 2, 8, kBatched), pipeline(4, 2, 8, {})})
+    for (const analysis::CommunicationSplit& stage : exchanges_of(c)) {
+      EXPECT_EQ(stage.hidden_ns, 0);
+      EXPECT_EQ(stage.exposed_transfer_ns, stage.count * kMessageNs) << "one exchange after the other";
+    }
+  for (const PipelineCase& c : {pipeline(4, 1, 8, kUnbatched), pipeline(4, 2, 8, kUnbatched)})
+    for (const analysis::CommunicationSplit& stage : exchanges_of(c)) EXPECT_EQ(stage.hidden_ns, 0);
+}
+
+TEST(WaitedLaws, AMicrobatchAddsTwoExchangesAndBetweenTwoStagesOne) {
+  for (const plan::PipelineConfig& how : {kBatched, kUnbatched}) {
+    EXPECT_EQ(added_ns(pipeline(2, 1, 6, how), 6), 6 * (kPairNs + kMessageNs));
+    EXPECT_EQ(added_ns(pipeline(4, 1, 12, how), 6), 6 * (kPairNs + 2 * kMessageNs));
+    EXPECT_EQ(added_ns(pipeline(4, 2, 8, how), 4), 4 * 2 * (kPairNs + kMessageNs)) << "one fused exchange a pair";
+  }
+}
+
+TEST(WaitedLaws, TheHostWaitsBehindEveryBatchedExchange) {
+  for (const std::int32_t chunks : {1, 2})
+    for (const Program& program : VirtualPipeline(pipeline(4, chunks, 4, {})).programs(1)) {
+      const auto count = [&](auto is_one) { return std::ranges::count_if(program.commands, is_one); };
+      EXPECT_EQ(count([](const ProgramCommand& c) { return c.type == ProgramCommand::Type::synchronize; }),
+                count([](const ProgramCommand& c) { return c.tag.mode == Mode::pp; }));
+    }
+}
+
+class OverlapLaw : public testing::TestWithParam<std::tuple<std::int32_t, std::int32_t, bool>> {
+ protected:
+  PipelineCase overlapped(std::int64_t microbatches, std::int64_t message_ns = kMessageNs) const {
+    const auto [stages, chunks, by_event] = GetParam();
+    PipelineCase c = pipeline(stages, chunks, microbatches, by_event ? kOverlap : kKept, message_ns);
+    c.release_by_event = by_event;
+    return c;
+  }
+  std::int32_t p() const { return std::get<0>(GetParam()); }
+  std::int32_t v() const { return std::get<1>(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(Sizes, OverlapLaw,
+                         testing::Combine(testing::Values(2, 4, 8), testing::Values(1, 2, 4), testing::Bool()));
+
+TEST_P(OverlapLaw, OnlyFillAndDrainExposeExchanges) {
+  const PipelineCase few = overlapped(2 * p()), many = overlapped(4 * p());
+  const auto exposed_by_few = exchanges_of(few), exposed_by_many = exchanges_of(many);
+  for (std::size_t stage = 0; stage < exposed_by_few.size(); ++stage)
+    EXPECT_EQ(exposed_by_few[stage].exposed_ns, exposed_by_many[stage].exposed_ns) << "stage " << stage;
+  // Each way through all parts is taken once with nothing beside it.
+  EXPECT_EQ(step_ns(many), ideal_ns(many) + bubble_ns(many) + 2 * (p() * v() - 1) * kMessageNs);
+}
+
+TEST_P(OverlapLaw, AMessageLongerThanAPassStretchesEachPair) {
+  for (const std::int64_t message_ns : {99, 100, 101, 150, 250, 400}) {
+    const std::int64_t pair_ns = std::max(kPairNs, message_ns + std::max(kForwardNs, kBackwardNs));
+    EXPECT_EQ(added_ns(overlapped(2 * p(), message_ns), p()), p() * v() * pair_ns) << message_ns;
+  }
+}
+
+TEST_P(OverlapLaw, ADeallocatedOutputExposesItsWayOut) {
+  if (v() == 1) return;  // without virtual stages nobody waits for a send
+  PipelineCase c = overlapped(2 * p());
+  c.pipeline = kOverlap;
+  c.release_by_event = false;
+  EXPECT_EQ(added_ns(c, p()), p() * v() * (kPairNs + kMessageNs));
+}
+
+TEST_P(OverlapLaw, OverlappedFillAndDrainExposeTheFirstWayInAndTheLastWayOut) {
+  PipelineCase c = overlapped(4 * p());
+  c.pipeline.overlap_p2p_comm_warmup_flush = true;
+  EXPECT_EQ(step_ns(c), step_ns(overlapped(4 * p()))) << "with groups of p a chunk's input comes when it is due";
+  c.group_size = 2 * p();
+  EXPECT_EQ(step_ns(c), ideal_ns(c) + bubble_ns(c) + 2 * (p() - 1) * kMessageNs);
+}
+
+}  // namespace
+}  // namespace underlap::pp

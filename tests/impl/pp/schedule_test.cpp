@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders of passes against tables written by hand from Megatron Core's schedules.
+#include "impl/pp/schedule.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <string>
+
+#include "impl/device/recording_device.hpp"
+#include "impl/pp/technique.hpp"
+#include "tests/impl/pp/virtual_pipeline.hpp"
+
+namespace underlap::pp {
+namespace {
+
+using testing::ElementsAre;
+
+plan::Config config(std::int32_t stages, std::int32_t chunks, std::int64_t microbatches, std::int64_t group = 0) {
+  return PipelineCase{.num_stages = stages, .num_chunks = chunks, .num_microbatches = microbatches, .group_size = group}
+      .config();
+}
+
+// F2 is the forward pass of microbatch 2; with chunks F2b is that of the second chunk.
+std::string text_of(const Pass& pass, bool names_chunk) {
+  const std::string chunk = names_chunk ? std::string(1, static_cast<char>('a' + pass.chunk)) : "";
+  return fmt::format("{}{}{}", pass.direction == Direction::forward ? "F" : "B", pass.microbatch, chunk);
+}
+
+std::string passes(const plan::Config& c, std::int32_t stage) {
+  std::string text;
+  for (const Pass& pass : Schedule(c, stage).passes())
+    text += (text.empty() ? "" : " ") + text_of(pass, c.parallel.virtual_pipeline_model_parallel_size > 1);
+  return text;
+}
+
+TEST(PlainSchedule, OfTwoStages) {
+  EXPECT_EQ(passes(config(2, 1, 4), 0), "F0 F1 B0 F2 B1 F3 B2 B3");
+  EXPECT_EQ(passes(config(2, 1, 4), 1), "F0 B0 F1 B1 F2 B2 F3 B3");
+}
+
+TEST(PlainSchedule, OfFourStages) {
+  EXPECT_EQ(passes(config(4, 1, 5), 0), "F0 F1 F2 F3 B0 F4 B1 B2 B3 B4");
+  EXPECT_EQ(passes(config(4, 1, 5), 1), "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4");
+  EXPECT_EQ(passes(config(4, 1, 5), 3), "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4");
+}
+
+TEST(PlainSchedule, OfFourStagesThatOverlapHasTwiceAsMuchWarmup) {
+  plan::Config c = config(4, 1, 8);
+  c.pipeline.overlap_p2p_comm = true;
+  EXPECT_EQ(passes(c, 2), "F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 F6 B4 F7 B5 B6 B7");
+  EXPECT_EQ(num_in_flight(c, 0, 0), 7);
+}
+
+TEST(PlainSchedule, OfFewerMicrobatchesThanStages) {
+  EXPECT_EQ(passes(config(4, 1, 2), 0), "F0 F1 B0 B1");
+  EXPECT_EQ(passes(config(4, 1, 2), 2), "F0 F1 B0 B1");
+  EXPECT_EQ(passes(config(4, 1, 2), 3), "F0 B0 F1 B1");
+}
+
+TEST(PlainSchedule, OfOneStageIsOneMicrobatchAfterTheOther) {
+  EXPECT_EQ(passes(config(1, 1, 3), 0), "F0 B0 F1 B1 F2 B2");
+}
+
+TEST(InterleavedSchedule, OfTwoStages) {
+  EXPECT_EQ(passes(config(2, 2, 4), 0), "F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a");
+  EXPECT_EQ(passes(config(2, 2, 4), 1), "F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a");
+}
+
+TEST(InterleavedSchedule, OfFourStages) {
+  EXPECT_EQ(passes(config(4, 2, 4), 0), "F0a F1a F2a F3a F0b F1b F2b F3b B0b B1b B2b B3b B0a B1a B2a B3a")
+      << "all forward passes are warmup";
+  EXPECT_EQ(passes(config(4, 2, 4), 3), "F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b B0a B1a B2a B3a");
+}
+
+TEST(InterleavedSchedule, OfLongGroupsAndARemainder) {
+  EXPECT_EQ(passes(config(2, 2, 6, 4), 1),
+            "F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b F4a B0a F5a B1a F4b B2a F5b B3a B4b B5b B4a B5a");
+}
+
+TEST(Schedule, CountsWhatIsInFlight) {
+  EXPECT_EQ(num_in_flight(config(4, 1, 8), 0, 0), 4);
+  EXPECT_EQ(num_in_flight(config(4, 1, 8), 3, 0), 1);
+  EXPECT_EQ(num_in_flight(config(4, 1, 2), 0, 0), 2);
+  EXPECT_EQ(num_in_flight(config(1, 1, 8), 0, 0), 1);
+  // F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a ...: at most four of the first chunk, two of the second.
+  EXPECT_EQ(num_in_flight(config(2, 2, 4), 0, 0), 4);
+  EXPECT_EQ(num_in_flight(config(2, 2, 4), 0, 1), 2);
+  EXPECT_EQ(num_in_flight(config(2, 2, 4), 1, 0), 3);
+  EXPECT_EQ(num_in_flight(config(2, 2, 4), 1, 1), 1);
+}
+
+// What arrives beside each pass of a direction; - for nothing.
+std::vector<std::string> arrivals(const plan::Config& c, std::int32_t stage, Direction direction) {
+  const Schedule schedule(c, stage);
+  std::vector<std::string> all;
+  for (std::int64_t k = 0; k < schedule.num_passes(); ++k) {
+    const auto pass = schedule.arrival(direction, k);
+    all.push_back(pass ? text_of(*pass, schedule.num_chunks() > 1) : "-");
+  }
+  return all;
+}
+
+TEST(Schedule, WhatArrivesIsTheInputOfTheNextPass) {
+  EXPECT_THAT(arrivals(config(2, 2, 2), 1, Direction::forward), ElementsAre("F1a", "F0b", "F1b", "-"));
+  EXPECT_THAT(arrivals(config(2, 2, 2), 0, Direction::backward), ElementsAre("B1b", "B0a", "B1a", "-"));
+}
+
+TEST(Schedule, WhereADirectionBeginsWhatArrivesWasMadeAtTheFarEndJustNow) {
+  EXPECT_THAT(arrivals(config(2, 2, 2), 0, Direction::forward), ElementsAre("-", "F0b", "F1b", "-"));
+  EXPECT_THAT(arrivals(config(3, 2, 4, 4), 0, Direction::forward),
+              ElementsAre("-", "-", "F0b", "F1b", "F2b", "F3b", "-", "-"))
+      << "in groups of four F0b comes a pass before it is due";
+  EXPECT_THAT(arrivals(config(2, 2, 2), 1, Direction::backward), ElementsAre("-", "B0a", "B1a", "-"));
+  EXPECT_THAT(arrivals(config(2, 1, 2), 0, Direction::forward), ElementsAre("-", "-"));
+}
+
+TEST(Schedule, HooksReduceWhereNoScheduleDoes) {
+  plan::Config c = config(2, 1, 2);
+  EXPECT_TRUE(reduces_by_hooks(c, 0));
+  EXPECT_FALSE(reduces_by_hooks(c, 1));
+  EXPECT_TRUE(reduces_by_hooks(config(1, 1, 2), 0));
+  EXPECT_FALSE(reduces_by_hooks(config(2, 2, 2), 0));
+  c.ddp.align_grad_reduce = false;
+  EXPECT_TRUE(reduces_by_hooks(c, 1));
+  EXPECT_FALSE(launches_reduces(config(2, 2, 2), 0)) << "without overlap_grad_reduce";
+}
+
+// Writes down what it is asked for.
+class Listener final : public Stage {
+ public:
+  void forward(std::int32_t chunk, std::int64_t microbatch, const View&, const View&) override {
+    add(fmt::format("F{}{}", microbatch, static_cast<char>('a' + chunk)));
+  }
+  void backward(std::int32_t chunk, std::int64_t microbatch, const View&, const View&) override {
+    add(fmt::format("B{}{}", microbatch, static_cast<char>('a' + chunk)));
+  }
+  void start_param_gather(std::int32_t chunk) override { add(fmt::format("gather({})", chunk)); }
+  void start_grad_reduce(std::int32_t chunk) override { add(fmt::format("reduce({})", chunk)); }
+  void finish_deferred_wgrads() override { add("wgrads"); }
+
+  std::string text;
+
+ private:
+  void add(const std::string& word) { text += (text.empty() ? "" : " ") + word; }
+};
+
+std::string heard(const plan::Config& c, std::int32_t stage) {
+  RecordingDevice device;
+  Group group{{}, stage};
+  for (std::int32_t s = 0; s < c.parallel.pipeline_model_parallel_size; ++s) group.members.push_back(s);
+  const Context context{.device = &device,
+                        .config = &c,
+                        .group = group,
+                        .compute = device.create_stream("compute"),
+                        .rows = 1,
+                        .cols = 1};
+  Listener listener;
+  make_pipeline(context)->run(listener, 0);
+  return listener.text;
+}
+
+TEST(AlignedGathers, BeginWithTwoChunksAndGoOnWhereTheFirstMicrobatchOfAChunkIsDue) {
+  plan::Config c = config(2, 4, 2);
+  c.ddp.overlap_param_gather = c.ddp.align_param_gather = true;
+  c.pipeline.overlap_p2p_comm = true;
+  // Stage 0 begins chunk b with its third pass, and stage 1 is one pass behind.
+  EXPECT_THAT(heard(c, 0), testing::StartsWith("gather(0) gather(1) F0a F1a gather(2) F0b F1b gather(3) F0c F1c F0d"));
+  EXPECT_THAT(heard(c, 1), testing::StartsWith("gather(0) gather(1) F0a gather(2) F1a F0b gather(3) F1b F0c F1c"));
+}
+
+TEST(AlignedGathers, AreNoneWithoutVirtualStages) {
+  plan::Config c = config(2, 1, 2);
+  c.ddp.overlap_param_gather = c.ddp.align_param_gather = true;
+  EXPECT_EQ(heard(c, 0), "F0a F1a B0a B1a");
+}
+
+TEST(AlignedReductions, OfAChunkBeginAPassLaterOnEachStageAndTheRestAtTheEnd) {
+  plan::Config c = config(2, 2, 2);
+  c.ddp.overlap_grad_reduce = true;
+  c.pipeline.overlap_p2p_comm = true;
+  EXPECT_EQ(heard(c, 0), "F0a F1a F0b F1b B0b B1b reduce(1) B0a B1a reduce(0)");
+  EXPECT_EQ(heard(c, 1), "F0a F1a F0b B0b F1b B1b B0a reduce(1) B1a reduce(0)");
+}
+
+TEST(AlignedReductions, WithoutVirtualStagesFollowTheLastPassButOnTheFirstStage) {
+  plan::Config c = config(2, 1, 2);
+  c.ddp.overlap_grad_reduce = true;
+  EXPECT_EQ(heard(c, 0), "F0a F1a B0a B1a") << "hooks launch them";
+  EXPECT_EQ(heard(c, 1), "F0a B0a F1a B1a reduce(0)");
+}
+
+TEST(DeferredWgrads, AreFormedOnTheLastStageBeforeTheirGradientsAreReduced) {
+  plan::Config c = config(2, 2, 2);
+  c.pipeline.overlap_p2p_comm = c.pipeline.defer_embedding_wgrad_compute = true;
+  EXPECT_THAT(heard(c, 0), testing::Not(testing::HasSubstr("wgrads")));
+  EXPECT_THAT(heard(c, 1), testing::EndsWith("B1a wgrads"));
+  c.ddp.overlap_grad_reduce = true;
+  EXPECT_EQ(heard(c, 1), "F0a F1a F0b B0b F1b B1b B0a B1a reduce(0) wgrads reduce(1)");
+}
+
+TEST(Techniques, OfPipelinesAreListedAndOneIsInEffect) {
+  std::vector<std::string_view> names;
+  for (const auto& technique : Pipelines::all()) names.push_back(technique.name);
+  EXPECT_THAT(names, ElementsAre("interleaved", "one_forward_one_backward", "overlapped", "single_stage"));
+  for (const std::int32_t stages : {1, 2})
+    for (const std::int32_t chunks : {1, 2})
+      for (const bool overlap : {false, true}) {
+        plan::Config c = config(stages, stages == 1 ? 1 : chunks, 2);
+        c.pipeline.overlap_p2p_comm = overlap;
+        EXPECT_EQ(std::ranges::count_if(Pipelines::all(), [&](const auto& t) { return t.in_effect(c); }), 1);
+      }
+}
+
+}  // namespace
+}  // namespace underlap::pp

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pipeline computes is what its parts compute one after the other.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "tests/impl/device/ranks.hpp"
+#include "tests/impl/pp/techniques.hpp"
+#include "tests/impl/pp/virtual_pipeline.hpp"
+
+namespace underlap::pp {
+namespace {
+
+constexpr std::int32_t kNumSteps = 3;
+constexpr std::int64_t kElements = VirtualPipeline::kRows * VirtualPipeline::kCols;
+
+struct Results {
+  std::vector<std::vector<float>> grads;  // by part of the model
+  std::vector<float> losses;              // of all microbatches
+
+  friend bool operator==(const Results&, const Results&) = default;
+};
+
+// Of the last step.
+Results unpipelined(const PipelineCase& c) {
+  const std::int64_t num_parts = c.num_stages * c.num_chunks;
+  Results results{std::vector(static_cast<std::size_t>(num_parts), std::vector<float>(kElements)), {}};
+  for (std::int64_t i = 0; i < c.num_microbatches * kElements; ++i) {
+    std::vector<int> inputs{toy::sample(kNumSteps - 1, i)};
+    for (std::int64_t part = 0; part < num_parts; ++part) inputs.push_back(toy::output(inputs.back(), part));
+    int d = inputs.back();
+    results.losses.push_back(static_cast<float>(d));
+    for (std::int64_t part = num_parts - 1; part >= 0; --part) {
+      const int x = inputs[static_cast<std::size_t>(part)];
+      results.grads[static_cast<std::size_t>(part)][static_cast<std::size_t>(i % kElements)] +=
+          static_cast<float>(toy::grad(d, x));
+      d = toy::d_input(d, x, toy::saved(x));
+    }
+  }
+  return results;
+}
+
+// Puts what a rank holds where it belongs. `download(view, bytes)`.
+template <class Download>
+void collect(const PipelineCase& c, std::int32_t stage, const std::vector<View>& grads, const View& losses,
+             Download download, Results& results) {
+  results.grads.resize(static_cast<std::size_t>(c.num_stages * c.num_chunks));
+  for (std::size_t chunk = 0; chunk < grads.size(); ++chunk) {
+    auto& part = results.grads[chunk * static_cast<std::size_t>(c.num_stages) + static_cast<std::size_t>(stage)];
+    part.resize(kElements);
+    download(grads[chunk], std::as_writable_bytes(std::span(part)));
+  }
+  if (losses.tensor.id == 0) return;
+  std::vector<bf16> values(static_cast<std::size_t>(losses.elements()));
+  download(losses, std::as_writable_bytes(std::span(values)));
+  results.losses.clear();
+  for (const bf16 value : values) results.losses.push_back(static_cast<float>(value));
+}
+
+// In virtual time, where two uses at once that conflict give NaN.
+Results played(const PipelineCase& c, std::uint64_t seed) {
+  std::vector<VirtualPipeline::Rank> ranks = VirtualPipeline(c).record(kNumSteps, Detail::operations);
+  const PipelineTimes times(c);
+  sim::VirtualMemory memory(ranks.size());
+  std::vector<sim::RankQueues::Source> sources;
+  for (VirtualPipeline::Rank& rank : ranks) sources.push_back(VirtualPipeline::source_of(rank.program));
+  sim::Engine engine(times, {.jitter = 1, .seed = seed, .records_slices = false, .memory = &memory},
+                     std::move(sources));
+  engine.play();
+  EXPECT_EQ(memory.num_conflicts(), 0);
+  Results results;
+  for (std::int32_t stage = 0; stage < c.num_stages; ++stage) {
+    const auto download = [&](const View& view, std::span<std::byte> bytes) { memory.download(stage, view, bytes); };
+    const VirtualPipeline::Rank& rank = ranks[static_cast<std::size_t>(stage)];
+    collect(c, stage, rank.grads, rank.losses, download, results);
+  }
+  return results;
+}
+
+class PipelineValues : public testing::TestWithParam<TechniqueCase> {
+ protected:
+  PipelineCase pipeline(std::int32_t num_stages) const {
+    return {.num_stages = num_stages,
+            .num_chunks = GetParam().is_interleaved ? 2 : 1,
+            .num_microbatches = 2 * num_stages,
+            .pipeline = GetParam().pipeline,
+            .release_by_event = GetParam().release_by_event,
+            .forward_ns = 100,
+            .backward_ns = 200};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Techniques, PipelineValues, testing::ValuesIn(technique_cases()),
+                         [](const auto& parameter) { return parameter.param.name; });
+
+TEST_P(PipelineValues, AreThoseOfOneStageAfterTheOtherWhateverATransferTakes) {
+  for (const std::int32_t num_stages : {2, 4})
+    for (const std::int64_t message_ns : {10, 150, 1000}) {
+      if (num_stages < GetParam().fewest_stages) continue;
+      PipelineCase c = pipeline(num_stages);
+      c.message_ns = message_ns;
+      EXPECT_EQ(played(c, 1), unpipelined(c)) << num_stages << " stages, " << message_ns << " ns";
+    }
+}
+
+TEST_P(PipelineValues, OfLongGroupsOfMicrobatchesToo) {
+  if (!GetParam().is_interleaved) return;
+  PipelineCase c = pipeline(3);
+  c.num_microbatches = 9;
+  c.message_ns = 50;
+  for (const std::int64_t group_size : {4, 5, 6, 9}) {
+    if (c.num_microbatches % group_size != 0 && c.num_microbatches % group_size < 3) continue;
+    c.group_size = group_size;
+    EXPECT_EQ(played(c, 2), unpipelined(c)) << "groups of " << group_size;
+  }
+}
+
+TEST_P(PipelineValues, AreTheSameOnTheHost) {
+  const std::int32_t num_stages = std::max(2, GetParam().fewest_stages);
+  const PipelineCase c = pipeline(num_stages);
+  const plan::Config config = c.config();
+  std::vector<Results> of_rank(static_cast<std::size_t>(num_stages));
+  host::Ranks(num_stages).run([&](Device& device, const Group& stages) {
+    const Context context{.device = &device,
+                          .config = &config,
+                          .group = stages,
+                          .compute = device.create_stream("compute"),
+                          .rows = VirtualPipeline::kRows,
+                          .cols = VirtualPipeline::kCols};
+    const std::unique_ptr<Pipeline> made = make_pipeline(context);
+    ToyStage stage(context, 0, 0);
+    device.begin();
+    for (std::int32_t step = 0; step < kNumSteps; ++step) {
+      stage.begin_step(step);
+      made->run(stage, step);
+    }
+    device.synchronize();
+    const auto download = [&](const View& view, std::span<std::byte> bytes) { device.download(view, bytes); };
+    collect(c, stages.my_index, stage.grads(), stage.losses(), download,
+            of_rank[static_cast<std::size_t>(stages.my_index)]);
+  });
+  Results all = of_rank.back();
+  for (std::size_t part = 0; part < all.grads.size(); ++part)
+    all.grads[part] = of_rank[part % static_cast<std::size_t>(num_stages)].grads[part];
+  EXPECT_EQ(all, unpipelined(c));
+}
+
+TEST(SingleStageValues, AreThoseOfItsMicrobatches) {
+  const PipelineCase c{.num_stages = 1, .num_microbatches = 3};
+  EXPECT_EQ(played(c, 1), unpipelined(c));
+}
+
+}  // namespace
+}  // namespace underlap::pp

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/device/recording_device.hpp"
+#include "impl/device/sim/engine.hpp"
+#include "tests/impl/pp/toy_stage.hpp"
+
+namespace underlap::pp {
+
+/// A pipeline of toy stages. Durations in nanoseconds, each alone, of one chunk.
+struct PipelineCase {
+  std::int32_t num_stages = 2;
+  std::int32_t num_chunks = 1;
+  std::int64_t num_microbatches = 2;
+  std::int64_t group_size = 0;  ///< 0: as many as there are stages
+  plan::PipelineConfig pipeline{.batch_p2p_comm = false};
+  bool release_by_event = false;
+  std::int32_t num_data = 1;  ///< pipelines, whose equal stages reduce their gradients
+  std::int64_t forward_ns = 0;
+  std::int64_t backward_ns = 0;
+  std::int64_t message_ns = 0;
+  std::int32_t connections = 0;
+
+  plan::Config config() const {
+    plan::Config config;
+    config.parallel.pipeline_model_parallel_size = num_stages;
+    config.parallel.virtual_pipeline_model_parallel_size = num_chunks;
+    config.parallel.data_parallel_size = num_data;
+    config.train.num_microbatches = num_microbatches;
+    config.pipeline = pipeline;
+    config.pipeline.microbatch_group_size_per_vp_stage = group_size > 0 ? group_size : num_stages;
+    config.extensions.release_by_event = release_by_event;
+    config.extensions.overlap_without_virtual_stages = num_chunks == 1 && pipeline.overlap_p2p_comm;
+    return config;
+  }
+};
+
+/// The times of a PipelineCase. Nothing is shared out.
+class PipelineTimes final : public sim::TimeModel {
+ public:
+  explicit PipelineTimes(const PipelineCase& c) : message_ns_(static_cast<double>(c.message_ns)) {}
+
+  sim::DeviceLimits limits() const override { return {.sms = 100, .copy_engines = 100}; }
+  sim::HostCosts host() const override { return {}; }
+  sim::KernelTime kernel(const Cost& cost) const override {
+    return {.form = sim::KernelTime::Form::persistent, .alone_ns = cost.flops, .sms = 1};
+  }
+  sim::KernelTime copy(std::int64_t) const override { return {.form = sim::KernelTime::Form::copy}; }
+  sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
+                              const CommunicatorHints&) const override {
+    const Collective collective = group.front().collective;
+    const bool is_message = collective == Collective::send || collective == Collective::receive;
+    return {.alone_ns = is_message ? message_ns_ : 0};
+  }
+
+ private:
+  double message_ns_;
+};
+
+/// Records and plays a PipelineCase. Every step ends with all stages together, as an optimizer's does.
+class VirtualPipeline {
+ public:
+  static constexpr std::int64_t kRows = 2, kCols = 2;
+  static constexpr const char* kEnd = "end_of_step";  ///< purpose and stream of what brings the stages together
+
+  /// The program of one rank, and where its results lie. Rank = stage * data-parallel size + data index.
+  struct Rank {
+    Program program;
+    std::vector<View> grads;
+    View losses;
+  };
+
+  explicit VirtualPipeline(const PipelineCase& c) : case_(c), config_(c.config()) {}
+
+  std::vector<Rank> record(std::int32_t num_steps, Detail detail = Detail::uses) const {
+    std::vector<Rank> ranks;
+    for (std::int32_t stage = 0; stage < case_.num_stages; ++stage)
+      for (std::int32_t data = 0; data < case_.num_data; ++data)
+        ranks.push_back(record_rank(stage, data, num_steps, detail));
+    return ranks;
+  }
+  std::vector<Program> programs(std::int32_t num_steps) const {
+    std::vector<Program> all;
+    for (Rank& rank : record(num_steps)) all.push_back(std::move(rank.program));
+    return all;
+  }
+
+  /// Two steps, the first of which settles.
+  Trace play() const {
+    const PipelineTimes times(case_);
+    std::vector<sim::RankQueues::Source> sources;
+    for (Program& program : programs(2)) sources.push_back(source_of(std::move(program)));
+    sim::Engine engine(times, {.connections = case_.connections}, std::move(sources));
+    engine.play();
+    return engine.take_trace();
+  }
+
+  static sim::RankQueues::Source source_of(Program program) {
+    return [recorded = std::move(program), done = false]() mutable -> std::optional<Program> {
+      if (std::exchange(done, true)) return std::nullopt;
+      return std::move(recorded);
+    };
+  }
+
+ private:
+  Group group(std::int32_t size, std::int32_t my_index, std::int32_t first, std::int32_t stride) const {
+    Group group{{}, my_index};
+    for (std::int32_t i = 0; i < size; ++i) group.members.push_back(first + i * stride);
+    return group;
+  }
+
+  Rank record_rank(std::int32_t stage_index, std::int32_t data, std::int32_t num_steps, Detail detail) const {
+    RecordingDevice device(detail);
+    const Stream compute = device.create_stream("compute");
+    const Group stages = group(case_.num_stages, stage_index, data, case_.num_data);
+    const Group peers = group(case_.num_data, data, stage_index * case_.num_data, 1);
+    const Context context{
+        .device = &device, .config = &config_, .group = stages, .compute = compute, .rows = kRows, .cols = kCols};
+    const std::unique_ptr<Pipeline> pipeline = make_pipeline(context);
+    const Communicator together = device.declare(kEnd, stages);
+    const std::optional<Communicator> reduction =
+        case_.num_data > 1 ? std::optional(device.declare("dp", peers)) : std::nullopt;
+    ToyStage stage(context, case_.forward_ns, case_.backward_ns);
+    const View token = flat(device.allocate("token", DataType::f32, 1));
+    device.begin();
+    for (std::int32_t step = 0; step < num_steps; ++step) {
+      stage.begin_step(step);
+      pipeline->run(stage, step);
+      if (reduction) reduce(device, compute, *reduction, stage, step);
+      finish(device, compute, together, token, step);
+    }
+    return {device.take_program(), stage.grads(), stage.losses()};
+  }
+
+  static void reduce(Device& device, Stream compute, const Communicator& dp, const ToyStage& stage, std::int32_t step) {
+    std::vector<Transfer> transfers;
+    for (const View& grads : stage.grads())
+      transfers.push_back({.collective = Collective::all_reduce, .input = grads, .output = grads});
+    if (const View& losses = stage.losses(); losses.tensor.id != 0)
+      transfers.push_back({.collective = Collective::all_reduce, .input = losses, .output = losses});
+    device.wait(dp.stream, device.record(compute));
+    device.communicate(dp, {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("reduce"), .step = step},
+                       transfers);
+    device.wait(compute, device.record(dp.stream));
+  }
+
+  static void finish(Device& device, Stream compute, const Communicator& together, const View& token,
+                     std::int32_t step) {
+    const auto nothing = [](const Arguments& a) { a[0].as<float>()[0] = 0; };
+    device.launch(compute, {.purpose = intern(kEnd), .step = step},
+                  Operation(intern(kEnd), nothing, {}, {{token, Access::out}}));
+    device.wait(together.stream, device.record(compute));
+    const Transfer sum{.collective = Collective::all_reduce, .input = token, .output = token};
+    device.communicate(
+        together, {.kind = Kind::communication, .mode = Mode::other, .purpose = intern(kEnd), .step = step}, {&sum, 1});
+    device.wait(compute, device.record(together.stream));
+    device.mark(compute, 0, step);
+  }
+
+  PipelineCase case_;
+  plan::Config config_;
+};
+
+}  // namespace underlap::pp

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/step/chunk_buckets.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "impl/step/trainer.hpp"
+
+namespace underlap {
+namespace {
+
+using testing::ElementsAre;
+
+plan::Config config_of(const std::string& yaml) {
+  const plan::Matrix matrix = plan::parse(yaml, "f");
+  EXPECT_TRUE(matrix.errors.empty()) << matrix.errors.front().message;
+  return matrix.cells.at(0).plan.config;
+}
+
+/// Four layers of 128 hidden, 384 inside the MLP, four heads and two key/value heads; 256 tokens.
+plan::Config tiny(const std::string& model, const std::string& rest = "") {
+  return config_of("model: {preset: tiny, " + model + "}\ndata_parallel_size: 2\ntrain: {num_microbatches: 4}\n" +
+                   rest);
+}
+
+std::vector<dp::Parameter> weights_of(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
+  return chunk_parameters(config, stage, chunk, {config.parallel.tensor_model_parallel_size, 0}).all;
+}
+
+std::vector<std::string> names_of(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
+  std::vector<std::string> names;
+  for (const dp::Parameter& parameter : weights_of(config, stage, chunk)) names.push_back(parameter.name);
+  return names;
+}
+
+std::int64_t elements_of(const plan::Config& config, std::int32_t stage, const std::string& name) {
+  for (const dp::Parameter& parameter : weights_of(config, stage, 0))
+    if (parameter.name == name) return parameter.elements();
+  return -1;
+}
+
+TEST(ChunkParameters, OneChunkIsTheWholeModel) {
+  const plan::Config config = tiny("");
+  std::vector<std::string> names;
+  for (const dp::Parameter& parameter : model::list_parameters(config.model).all) names.push_back(parameter.name);
+  EXPECT_EQ(names_of(config, 0, 0), names);
+}
+
+TEST(ChunkParameters, ChunksTakeTurnsOverTheStages) {
+  const plan::Config config = tiny("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2");
+  const auto has = [](std::string name) { return testing::Contains(std::move(name)); };
+  EXPECT_THAT(names_of(config, 0, 0), testing::AllOf(has("word_embedding"), has("layer0.qkv"), testing::SizeIs(8)));
+  EXPECT_THAT(names_of(config, 1, 0), testing::AllOf(has("layer1.qkv"), testing::SizeIs(6)));
+  EXPECT_THAT(names_of(config, 0, 1), testing::AllOf(has("layer2.fc2"), testing::SizeIs(6)));
+  EXPECT_THAT(names_of(config, 1, 1),
+              testing::AllOf(has("layer3.qkv"), has("final_norm"), has("head"), testing::SizeIs(8)));
+}
+
+TEST(ChunkParameters, ATiedHeadIsACopyOnItsOwnStage) {
+  const std::string tied = "share_embeddings_and_output_weights: true";
+  const auto last = weights_of(tiny(tied + ", pipeline_model_parallel_size: 2"), 1, 0);
+  EXPECT_EQ(last.back().name, "word_embedding");
+  EXPECT_TRUE(last.back().shared_embedding);
+  EXPECT_EQ(names_of(tiny(tied), 0, 0).back(), "final_norm");
+}
+
+TEST(ChunkParameters, TensorRanksSplitLinearWeightsAndTablesAlone) {
+  const plan::Config config = tiny("tensor_model_parallel_size: 2, sequence_parallel: true");
+  EXPECT_EQ(elements_of(config, 0, "layer0.qkv"), 128 * 128);
+  EXPECT_EQ(elements_of(config, 0, "layer0.proj"), 128 * 64);
+  EXPECT_EQ(elements_of(config, 0, "layer0.fc1"), 384 * 128);
+  EXPECT_EQ(elements_of(config, 0, "layer0.fc2"), 128 * 192);
+  EXPECT_EQ(elements_of(config, 0, "layer0.mlp_norm"), 128);
+  EXPECT_EQ(elements_of(config, 0, "word_embedding"), 128 * 128);
+  EXPECT_EQ(elements_of(config, 0, "head"), 128 * 128);
+  const plan::Config four = tiny("tensor_model_parallel_size: 4, sequence_parallel: true");
+  EXPECT_EQ(elements_of(four, 0, "layer0.qkv"), (1 + 2) * 32 * 128) << "two ranks hold the same key and value head";
+}
+
+TEST(ChunkBuckets, OfOneChunkAreThoseThatRun) {
+  const plan::Config config = tiny("", "comm_overlap: {bucket_size: 100000}\n");
+  const auto buckets = chunk_buckets(config);
+  ASSERT_EQ(buckets.size(), 1U);
+  std::vector<std::int64_t> run;
+  for (const dp::Bucket& bucket : bucket_layout(config).buckets) run.push_back(bucket.elements());
+  EXPECT_GT(run.size(), 2U);
+  EXPECT_EQ(buckets[0].elements, run);
+}
+
+TEST(ChunkBuckets, OnlyTheFirstChunkOfTheFirstStageIsCut) {
+  plan::Config config = tiny("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2",
+                             "comm_overlap: {bucket_size: 100000}\n");
+  const auto counts = [&] {
+    std::vector<std::size_t> buckets;
+    for (const plan::ChunkBuckets& chunk : chunk_buckets(config)) buckets.push_back(chunk.elements.size());
+    return buckets;
+  };
+  EXPECT_THAT(counts(), ElementsAre(2, 1, 1, 1));
+  config.extensions.bucket_every_stage = true;
+  EXPECT_THAT(counts(), ElementsAre(2, 2, 2, 2));
+  config.optimizer.overlap_param_gather_with_optimizer_step = true;
+  EXPECT_THAT(counts(), ElementsAre(1, 1, 1, 1));
+}
+
+TEST(ChunkBuckets, ArePaddedSoThatEveryShardIsWhole) {
+  const plan::Config config = tiny("pipeline_model_parallel_size: 2");
+  for (const plan::ChunkBuckets& chunk : chunk_buckets(config))
+    for (const std::int64_t elements : chunk.elements) EXPECT_EQ(elements % 128, 0);
+}
+
+}  // namespace
+}  // namespace underlap

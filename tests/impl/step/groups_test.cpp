@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/step/groups.hpp"
+
+#include <gmock/gmock.h>
+
+#include "impl/step/sequence_part.hpp"
+
+namespace underlap {
+namespace {
+
+using testing::ElementsAre;
+
+// Sixteen ranks, two of each kind.
+plan::Config two_of_each() {
+  plan::Config config;
+  config.parallel = {.tensor_model_parallel_size = 2,
+                     .pipeline_model_parallel_size = 2,
+                     .context_parallel_size = 2,
+                     .data_parallel_size = 2};
+  return config;
+}
+
+TEST(ParallelGroups, NumberTensorRanksNextToEachOtherAndStagesFarthestApart) {
+  const ParallelGroups groups = parallel_groups(two_of_each(), 6);  // tensor 0, context 1, data 1, stage 0
+  EXPECT_EQ(groups.place.tensor, 0);
+  EXPECT_EQ(groups.place.context, 1);
+  EXPECT_EQ(groups.place.data, 1);
+  EXPECT_EQ(groups.place.stage, 0);
+  EXPECT_THAT(groups.tensor.members, ElementsAre(6, 7));
+  EXPECT_THAT(groups.context.members, ElementsAre(4, 6));
+  EXPECT_THAT(groups.pipeline.members, ElementsAre(6, 14));
+  EXPECT_EQ(groups.context.my_index, 1);
+}
+
+TEST(ParallelGroups, ReduceGradientsOverDataAndContextRanksInTheOrderOfTheirNumbers) {
+  const ParallelGroups groups = parallel_groups(two_of_each(), 13);
+  EXPECT_THAT(groups.data.members, ElementsAre(9, 11, 13, 15));
+  EXPECT_EQ(groups.data.my_index, 2);
+  EXPECT_THAT(groups.model.members, ElementsAre(4, 5, 12, 13)) << "tensor-parallel ranks of all stages";
+  EXPECT_EQ(groups.model.my_index, 3);
+}
+
+TEST(ParallelGroups, PlacesAndRanksAreEachOthersReverse) {
+  const plan::ParallelConfig parallel{.tensor_model_parallel_size = 3,
+                                      .pipeline_model_parallel_size = 4,
+                                      .context_parallel_size = 2,
+                                      .data_parallel_size = 5};
+  for (std::int32_t rank = 0; rank < parallel.world_size(); ++rank)
+    EXPECT_EQ(rank_of(parallel, place_of(parallel, rank)), rank);
+}
+
+std::vector<std::int32_t> positions(std::int64_t seq_length, std::int32_t size, std::int32_t rank) {
+  Group context{std::vector<std::int32_t>(static_cast<std::size_t>(size)), rank};
+  std::vector<std::int32_t> part;
+  SequencePart(seq_length, context).append_positions(part);
+  return part;
+}
+
+TEST(SequencePart, IsAnEarlyAndALateChunk) {
+  EXPECT_THAT(positions(8, 2, 0), ElementsAre(0, 1, 6, 7));
+  EXPECT_THAT(positions(8, 2, 1), ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(positions(12, 3, 1), ElementsAre(2, 3, 8, 9));
+}
+
+TEST(SequencePart, OfOneRankIsEverythingWhateverItsLength) {
+  EXPECT_THAT(positions(5, 1, 0), ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(SequencePart, TakesTheTokensAtItsPositions) {
+  std::vector<std::int32_t> part{99};
+  SequencePart(8, Group{{0, 1}, 0}).append({10, 11, 12, 13, 14, 15, 16, 17}, part);
+  EXPECT_THAT(part, ElementsAre(99, 10, 11, 16, 17));
+}
+
+}  // namespace
+}  // namespace underlap

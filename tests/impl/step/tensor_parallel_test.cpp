@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training over tensor-parallel groups: every technique gives what one rank alone gives.
+#include <gmock/gmock.h>
+#include <omp.h>
+
+#include <map>
+
+#include "impl/step/simulation.hpp"
+#include "tests/impl/step/step_times.hpp"
+#include "tests/impl/step/tensor_overlaps.hpp"
+
+namespace underlap {
+namespace {
+
+using testing_support::multiply_in_fp8;
+using testing_support::small_tensor_config;
+using testing_support::StepTimes;
+using testing_support::tensor_overlap_cases;
+using testing_support::TensorOverlapCase;
+
+constexpr std::int32_t kSteps = 20;
+constexpr double kTolerance = 2e-3;  // between runs whose sums have another order, in fp8 too
+
+// Mean losses by step, in virtual time: reading what is not there yet would give NaN.
+std::vector<double> losses_of(plan::Config config, double ns_per_byte = 0.5) {
+  omp_set_num_threads(1);
+  config.run.numerics = true;
+  const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
+  const StepTimes times(ns_per_byte);
+  Simulation simulation(config, data, times);
+  simulation.play(0, kSteps);
+  EXPECT_EQ(simulation.memory()->num_conflicts(), 0);
+  return testing_support::mean_losses(simulation.take_losses());
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]) / b[i]);
+  return largest;
+}
+
+plan::Config with_overlap(plan::Config config, const plan::TensorOverlap& overlap) {
+  config.tensor_overlap = overlap;
+  return config;
+}
+
+using TrainingCase = std::tuple<std::int32_t, TensorOverlapCase, Precision>;
+
+class TensorParallelTraining : public testing::TestWithParam<TrainingCase> {
+ protected:
+  std::int32_t size() const { return std::get<0>(GetParam()); }
+  const TensorOverlapCase& overlap() const { return std::get<1>(GetParam()); }
+  bool is_fp8() const { return std::get<2>(GetParam()) == Precision::fp8; }
+  plan::Config config_of(std::int32_t tensor, std::int32_t data) const {
+    plan::Config config = small_tensor_config(tensor, data);
+    if (is_fp8()) multiply_in_fp8(config);
+    return config;
+  }
+};
+std::string name_of_case(const testing::TestParamInfo<TrainingCase>& info) {
+  const auto& [size, overlap, precision] = info.param;
+  return overlap.name + std::to_string(size) + (precision == Precision::fp8 ? "Fp8" : "");
+}
+INSTANTIATE_TEST_SUITE_P(Techniques, TensorParallelTraining,
+                         testing::Combine(testing::Values(2, 4), testing::ValuesIn(tensor_overlap_cases()),
+                                          testing::Values(Precision::bf16)),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(Fp8Techniques, TensorParallelTraining,
+                         testing::Combine(testing::Values(4), testing::ValuesIn(tensor_overlap_cases()),
+                                          testing::Values(Precision::fp8)),
+                         name_of_case);
+
+TEST_P(TensorParallelTraining, LearnsAsOneRankDoes) {
+  static std::map<bool, std::vector<double>> of_one_rank;
+  std::vector<double>& alone = of_one_rank[is_fp8()];
+  if (alone.empty()) {
+    plan::Config config = config_of(1, 1);
+    config.train.num_microbatches = 2;
+    alone = losses_of(config);
+  }
+  const auto losses = losses_of(with_overlap(config_of(size(), 2), overlap().overlap));
+  EXPECT_LT(losses.back(), losses.front() - 0.5);
+  EXPECT_LT(largest_difference(losses, alone), kTolerance);
+}
+
+TEST_P(TensorParallelTraining, MovesNoBitThatNcclWouldNotMove) {
+  const plan::Config config = config_of(size(), 2);
+  const auto off = losses_of(with_overlap(config, {}));
+  const auto on = losses_of(with_overlap(config, overlap().overlap), 5);
+  if (overlap().reorders && size() > 2)  // two numbers have one sum
+    EXPECT_THAT(largest_difference(on, off), testing::AllOf(testing::Gt(0), testing::Lt(kTolerance)));
+  else
+    EXPECT_EQ(on, off);
+}
+
+class Fp8Reduction : public testing::TestWithParam<TensorOverlapCase> {};
+INSTANTIATE_TEST_SUITE_P(Techniques, Fp8Reduction, testing::ValuesIn(testing_support::fp8_overlap_cases()),
+                         [](const auto& parameter) { return parameter.param.name; });
+
+// e4m3 rounds to a sixteenth of a value at most, e5m2 to an eighth.
+TEST_P(Fp8Reduction, LearnsAsOneInBf16DoesWithinItsRoundings) {
+  plan::Config config = small_tensor_config(4, 1);
+  multiply_in_fp8(config);
+  const auto in_bf16 = losses_of(with_overlap(config, {}));
+  const auto in_fp8 = losses_of(with_overlap(config, GetParam().overlap));
+  EXPECT_LT(in_fp8.back(), in_fp8.front() - 0.5);
+  EXPECT_THAT(largest_difference(in_fp8, in_bf16), testing::AllOf(testing::Gt(0), testing::Lt(5e-3)));
+}
+
+// In layers of bf16 they are what their fields say without fp8_buf.
+TEST_P(Fp8Reduction, IsOfFp8LayersAlone) {
+  plan::Config config = small_tensor_config(2, 1);
+  plan::TensorOverlap without = GetParam().overlap;
+  for (plan::TensorSlotOverlap& slot : without.slots) slot.fp8_buf = false;
+  EXPECT_EQ(losses_of(with_overlap(config, GetParam().overlap)), losses_of(with_overlap(config, without)));
+}
+
+TEST(TensorParallelTraining, ClipsByTheNormOfTheWholeModel) {
+  const auto clipped = [](std::int32_t tensor, std::int32_t data) {
+    plan::Config config = small_tensor_config(tensor, data);
+    config.train.num_microbatches = 4 / tensor / data;
+    config.train.micro_batch_size = 2 * tensor;
+    config.optimizer.clip_grad = 0.3;
+    return losses_of(config);
+  };
+  EXPECT_LT(largest_difference(clipped(2, 2), clipped(1, 1)), kTolerance);
+  EXPECT_LT(largest_difference(clipped(4, 1), clipped(1, 1)), kTolerance);
+}
+
+TEST(TensorParallelTraining, RunsWithoutTransfersWhateverIsInBuffersThatNobodyFilled) {
+  plan::Config config = small_tensor_config(2, 2);
+  config.run.no_comm = true;
+  EXPECT_NO_THROW(losses_of(with_overlap(config, tensor_overlap_cases()[2].overlap)));
+}
+
+TEST(TensorParallelTraining, LearnsOnRealStreamsAndSockets) {
+  const plan::Config config = with_overlap(small_tensor_config(2, 2), tensor_overlap_cases()[3].overlap);
+  const auto on = testing_support::train(config, 4);
+  plan::Config alone = small_tensor_config(1, 1);
+  alone.train.num_microbatches = 2;
+  EXPECT_LT(largest_difference(on.losses, testing_support::train(alone, 4).losses), kTolerance);
+}
+
+TEST(TensorParallelTraining, LearnsInFp8OnRealStreamsAndSockets) {
+  const auto config_of = [](std::int32_t tensor, std::int32_t data) {
+    plan::Config config = small_tensor_config(tensor, data);
+    multiply_in_fp8(config);
+    return config;
+  };
+  const auto on = testing_support::train(with_overlap(config_of(2, 2), tensor_overlap_cases()[3].overlap), 4);
+  plan::Config alone = config_of(1, 1);
+  alone.train.num_microbatches = 2;
+  EXPECT_LT(largest_difference(on.losses, testing_support::train(alone, 4).losses), kTolerance);
+}
+
+}  // namespace
+}  // namespace underlap

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each tensor-parallel technique must leave exposed, to the nanosecond.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "impl/device/sim/machine.hpp"
+#include "profiler/analysis/exposure.hpp"
+#include "tests/impl/tp/virtual_slot.hpp"
+
+namespace underlap::tp {
+namespace {
+
+using plan::TensorMethod;
+
+constexpr std::int64_t kPartNs = 100;  // the GEMM of one rank's rows
+constexpr std::int64_t kCopyNs = 7;
+constexpr std::int64_t kSumNs = 11;
+
+SlotCase slot(SlotKind kind, const plan::TensorSlotOverlap& overlap, std::int32_t num_ranks = 4) {
+  return {.kind = kind,
+          .overlap = overlap,
+          .num_ranks = num_ranks,
+          .gemm_ns = num_ranks * kPartNs,
+          .copy_ns = kCopyNs,
+          .sum_ns = kSumNs};
+}
+
+// Of the second step on rank 0; all ranks do the same at the same time.
+analysis::Split split_of(const SlotCase& c) {
+  const Trace trace = VirtualSlot(c).play();
+  return analysis::split_window(trace, analysis::find_windows(trace).windows.at(0));
+}
+
+constexpr std::int64_t excess(std::int64_t a, std::int64_t b) { return std::max<std::int64_t>(0, a - b); }
+
+using RingCase = std::tuple<std::int32_t, std::int64_t>;  // ranks, hop
+class RingLaw : public testing::TestWithParam<RingCase> {
+ protected:
+  std::int32_t num_ranks() const { return std::get<0>(GetParam()); }
+  std::int64_t hop_ns() const { return std::get<1>(GetParam()); }
+  std::int64_t num_hops() const { return num_ranks() - 1; }
+  SlotCase ring(SlotKind kind) const {
+    SlotCase c = slot(kind, {.method = TensorMethod::ring_exchange}, num_ranks());
+    c.hop_ns = hop_ns();
+    return c;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Hops, RingLaw,
+                         testing::Combine(testing::Values(2, 4, 8), testing::Values(1, 50, 99, 100, 101, 150, 1000)));
+
+TEST_P(RingLaw, AGatherExposesNothingWhileAHopIsShorterThanItsGemmAndElseTheExcessOfEachHop) {
+  const analysis::Split split = split_of(ring(SlotKind::gather));
+  EXPECT_EQ(split.exposed_ns(), num_hops() * excess(hop_ns(), kPartNs));
+  EXPECT_EQ(split.window_ns, kCopyNs + num_ranks() * kPartNs + split.exposed_ns());
+}
+
+TEST_P(RingLaw, AnAggregatedGatherExposesItsSwapAndTheExcessOfEachHopOfTwo) {
+  SlotCase c = ring(SlotKind::gather);
+  c.overlap.aggregate = true;
+  const analysis::Split split = split_of(c);
+  EXPECT_EQ(split.exposed_ns(), hop_ns() + (num_ranks() / 2 - 1) * excess(2 * hop_ns(), 2 * kPartNs));
+  EXPECT_EQ(split.window_ns, kCopyNs + num_ranks() * kPartNs + split.exposed_ns());
+}
+
+TEST_P(RingLaw, AScatterExposesTheSameAndAddsItsSum) {
+  const analysis::Split split = split_of(ring(SlotKind::scatter));
+  EXPECT_EQ(split.exposed_ns(), num_hops() * excess(hop_ns(), kPartNs));
+  EXPECT_EQ(split.window_ns, num_ranks() * kPartNs + split.exposed_ns() + kSumNs);
+}
+
+constexpr std::int64_t kCastNs = 20;
+
+SlotCase fp8_slot(const plan::TensorSlotOverlap& overlap, std::int32_t num_ranks) {
+  SlotCase c = slot(SlotKind::scatter, overlap, num_ranks);
+  c.overlap.fp8_buf = true;
+  c.tokens_of_part = kFp8Tokens, c.features = kFp8Features, c.others = kFp8Others;
+  c.cast_ns = kCastNs;
+  return c;
+}
+
+TEST_P(RingLaw, AScatterInFp8ExposesTheExcessOfHalfAHopAndAddsACast) {
+  SlotCase c = fp8_slot({.method = TensorMethod::ring_exchange}, num_ranks());
+  c.hop_ns = 2 * hop_ns();
+  const analysis::Split split = split_of(c);
+  EXPECT_EQ(split.exposed_ns(), num_hops() * excess(hop_ns(), kPartNs));
+  EXPECT_EQ(split.window_ns, num_ranks() * kPartNs + kCastNs + split.exposed_ns() + kSumNs);
+}
+
+class CollectiveLaw : public testing::TestWithParam<std::int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Durations, CollectiveLaw, testing::Values(4, 200, 396, 400, 404, 600, 4000));
+
+TEST_P(CollectiveLaw, ADrainExposesItsFirstGatherAndTheExcessOfEachOther) {
+  SlotCase c = slot(SlotKind::drain, {.method = TensorMethod::nccl});
+  c.collective_ns = GetParam();
+  const analysis::Split split = split_of(c);
+  EXPECT_EQ(split.exposed_ns(), c.collective_ns + 2 * excess(c.collective_ns, c.gemm_ns));
+  EXPECT_EQ(split.window_ns, 3 * c.gemm_ns + split.exposed_ns());
+}
+
+TEST_P(CollectiveLaw, AWaitedDrainExposesEveryGather) {
+  SlotCase c = slot(SlotKind::drain, {.method = TensorMethod::waited});
+  c.collective_ns = GetParam();
+  EXPECT_EQ(split_of(c).exposed_ns(), 3 * c.collective_ns);
+  EXPECT_EQ(split_of(c).window_ns, 3 * (c.gemm_ns + c.collective_ns));
+}
+
+TEST_P(CollectiveLaw, WaitedForIsExposedWhole) {
+  for (const SlotKind kind : {SlotKind::gather, SlotKind::scatter, SlotKind::gather_beside, SlotKind::scatter_beside}) {
+    SlotCase c = slot(kind, {.method = TensorMethod::waited});
+    c.collective_ns = GetParam();
+    EXPECT_EQ(split_of(c).exposed_ns(), c.collective_ns);
+    EXPECT_EQ(split_of(c).window_ns, c.gemm_ns + c.collective_ns);
+  }
+}
+
+TEST_P(CollectiveLaw, AsynchronousExposesWhatItTakesLongerThanTheGemm) {
+  for (const SlotKind kind : {SlotKind::gather_beside, SlotKind::scatter_beside}) {
+    SlotCase c = slot(kind, {.method = TensorMethod::nccl});
+    c.collective_ns = GetParam();
+    EXPECT_EQ(split_of(c).exposed_ns(), excess(c.collective_ns, c.gemm_ns));
+    EXPECT_EQ(split_of(c).window_ns, std::max(c.collective_ns, c.gemm_ns));
+  }
+}
+
+TEST_P(CollectiveLaw, BulkExposesWhatItTakesLongerThanTheGemmAndAddsItsCopy) {
+  for (const SlotKind kind : {SlotKind::gather_beside, SlotKind::scatter_beside}) {
+    SlotCase c = slot(kind, {.method = TensorMethod::bulk, .num_sm = 0});
+    c.collective_ns = GetParam();
+    EXPECT_EQ(split_of(c).exposed_ns(), excess(c.collective_ns, c.gemm_ns));
+    EXPECT_EQ(split_of(c).window_ns, kCopyNs + std::max(c.collective_ns, c.gemm_ns));
+  }
+}
+
+// The GEMM of bulk in waves of 10: 4000 tiles on 100 multiprocessors, 20 of which the collective holds.
+SlotCase stealing_bulk(std::int64_t collective_ns, bool set_sm_margin) {
+  SlotCase c =
+      slot(SlotKind::gather_beside, {.method = TensorMethod::bulk, .num_sm = 20, .set_sm_margin = set_sm_margin});
+  c.wave_ns = 10;
+  c.collective_ns = collective_ns;
+  return c;
+}
+
+TEST(BulkLaws, ACollectiveThatOutlastsTheGemmStretchesItByTheMultiprocessorsThatItHolds) {
+  const analysis::Split split = split_of(stealing_bulk(600, false));
+  EXPECT_EQ(split.compute_ns(), 500) << "4000 tiles on 80: 50 waves and not 40";
+  EXPECT_EQ(split.exposed_ns(), 600 - 500);
+  EXPECT_EQ(split.window_ns, kCopyNs + 600) << "the step is as long as without stealing: that is the collective's";
+}
+
+TEST(BulkLaws, AShorterOneStretchesTheGemmForAsLongAsItLasts) {
+  const analysis::Split split = split_of(stealing_bulk(200, false));
+  EXPECT_EQ(split.exposed_ns(), 0);
+  EXPECT_EQ(split.compute_ns(), 440) << "20 waves of 80, then 2400 tiles in 24 of 100";
+  EXPECT_EQ(split.window_ns, kCopyNs + 440) << "40 more than without stealing";
+}
+
+TEST(BulkLaws, AMarginKeepsThemFreeAlsoAfterTheCollective) {
+  const analysis::Split split = split_of(stealing_bulk(200, true));
+  EXPECT_EQ(split.compute_ns(), 500);
+  EXPECT_EQ(split.exposed_ns(), 0);
+}
+
+struct PipelineCase {
+  std::int32_t num_splits;
+  std::int64_t scatter_ns;  // of a slab
+};
+class PipelineLaw : public testing::TestWithParam<PipelineCase> {};
+INSTANTIATE_TEST_SUITE_P(Slabs, PipelineLaw,
+                         testing::Values(PipelineCase{2, 10}, PipelineCase{4, 10}, PipelineCase{4, 99},
+                                         PipelineCase{4, 100}, PipelineCase{4, 101}, PipelineCase{8, 60},
+                                         PipelineCase{2, 1000}));
+
+TEST_P(PipelineLaw, ExposesTheLastSlabAndTheExcessOfThoseBefore) {
+  const auto [slabs, scatter_ns] = GetParam();
+  SlotCase c = slot(SlotKind::scatter, {.method = TensorMethod::pipeline, .num_sm = 0, .num_splits = slabs});
+  c.wave_ns = 1;
+  c.collective_ns = slabs * scatter_ns;
+  c.copy_ns = 0;
+  const std::int64_t slab_ns = c.gemm_ns / slabs;
+  const analysis::Split split = split_of(c);
+  EXPECT_EQ(split.exposed_ns(), scatter_ns + (slabs - 1) * excess(scatter_ns, slab_ns));
+  EXPECT_EQ(split.window_ns, c.gemm_ns + split.exposed_ns());
+}
+
+TEST_P(PipelineLaw, InFp8ExposesHalfOfThatAndAddsTheCastOfTheLastSlab) {
+  const auto [slabs, scatter_ns] = GetParam();
+  SlotCase c = fp8_slot({.method = TensorMethod::pipeline, .num_sm = 0, .num_splits = slabs}, 4);
+  c.features = 8 * slabs;
+  c.wave_ns = 1;
+  c.collective_ns = 2 * slabs * scatter_ns;
+  c.cast_ns = 2 * slabs;  // of a rank's part: all four parts of a slab take 8
+  c.sum_ns = 0;
+  const std::int64_t slab_ns = c.gemm_ns / slabs;
+  const analysis::Split split = split_of(c);
+  EXPECT_EQ(split.exposed_ns(), scatter_ns + (slabs - 1) * excess(scatter_ns, slab_ns));
+  EXPECT_EQ(split.window_ns, c.gemm_ns + 8 + split.exposed_ns());
+}
+
+TEST(PipelineLaws, OnlyTheCopyOfTheLastSlabComesOnTop) {
+  SlotCase c = slot(SlotKind::scatter, {.method = TensorMethod::pipeline, .num_sm = 0, .num_splits = 4});
+  c.copy_ns = 40;  // 10 a slab
+  c.collective_ns = 200;
+  EXPECT_EQ(split_of(c).window_ns, c.gemm_ns + 50 + 10);
+}
+
+// Slabs of ten waves of 10; a scatter of 80 holds 20 multiprocessors.
+TEST(PipelineLaws, WhatAScatterHoldsTheSlabBesideItLacks) {
+  SlotCase c = slot(SlotKind::scatter, {.method = TensorMethod::pipeline, .num_sm = 20, .num_splits = 4});
+  c.wave_ns = 10;
+  c.collective_ns = 4 * 80;
+  const analysis::Split split = split_of(c);
+  // 4000 tiles, and three times eight waves without 20 of theirs: 4480 are 44.8 waves. The last scatter, on 32, has
+  // nothing beside it.
+  EXPECT_EQ(split.compute_ns(), 450);
+  EXPECT_EQ(split.exposed_ns(), 80);
+}
+
+// On an H100, fc1 of gpt3-175b over four ranks: rows and features for the machine's own times.
+std::int64_t step_of_fc1_ns(TensorMethod method, std::int64_t tokens) {
+  const SlotCase c{.overlap = {.method = method}, .tokens_of_part = tokens / 4, .features = 12288, .others = 49152 / 4};
+  const auto h100 = sim::make_time_model(sim::CostModel(sim::load_hardware("h100-sxm")));
+  const Trace trace = VirtualSlot(c).play(*h100);
+  return analysis::find_windows(trace).windows.at(0).length_ns();
+}
+
+TEST(RingLaws, ARingWinsWhereRowsAreManyAndLosesWhereTheyAreFew) {
+  for (const std::int64_t tokens : {2048, 4096, 8192})
+    EXPECT_LT(step_of_fc1_ns(TensorMethod::ring_exchange, tokens), step_of_fc1_ns(TensorMethod::waited, tokens));
+  for (const std::int64_t tokens : {64, 128, 256, 512})
+    EXPECT_GT(step_of_fc1_ns(TensorMethod::ring_exchange, tokens), step_of_fc1_ns(TensorMethod::waited, tokens))
+        << "each of the four GEMMs of " << tokens / 4 << " rows reads the weights";
+}
+
+}  // namespace
+}  // namespace underlap::tp

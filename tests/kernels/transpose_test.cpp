@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/transpose/transpose.hpp"
+
+#include <string>
+
+#include "tests/kernels/reference.hpp"
+
+namespace underlap::test {
+namespace {
+
+struct Shape {
+  const char* name;
+  std::int64_t rows, cols;
+  std::int64_t gap;  ///< elements between rows
+  Placement placement;
+};
+
+class Transpose : public testing::TestWithParam<std::tuple<DataType, Shape>> {};
+
+TEST_P(Transpose, PutsEveryElementAtItsMirrorsPlace) {
+  const auto& [dtype, shape] = GetParam();
+  Memory memory;
+  const View x = memory.columns(dtype, shape.rows, shape.cols, shape.cols + shape.gap, shape.gap / 2);
+  const View out = memory.columns(dtype, shape.cols, shape.rows, shape.rows + shape.gap, shape.gap / 2);
+  std::vector<double> values(static_cast<std::size_t>(x.elements()));
+  // Whole numbers, exact in every type, whose pattern has no period that a square's side divides.
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * i / 7 % 13);
+  memory.set(x, values);
+  run_operation(memory, kernels::transpose(x, out), shape.placement);
+  const Matrix from = memory.get(x), to = memory.get(out);
+  for (std::int64_t r = 0; r < x.rows; ++r)
+    for (std::int64_t c = 0; c < x.cols; ++c) ASSERT_EQ(to(c, r), from(r, c)) << r << ", " << c;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Transpose,
+                         testing::Combine(testing::Values(DataType::f8e4m3, DataType::f8e5m2, DataType::bf16),
+                                          testing::Values(Shape{"whole_squares", 256, 128, 0, Placement::aligned},
+                                                          Shape{"strided", 144, 80, 32, Placement::aligned},
+                                                          Shape{"ragged_rows", 133, 160, 0, Placement::aligned},
+                                                          Shape{"odd", 67, 131, 5, Placement::odd},
+                                                          Shape{"one_row", 1, 40, 0, Placement::odd})),
+                         [](const auto& parameter) {
+                           return std::string(to_string(std::get<0>(parameter.param))) + "_" +
+                                  std::get<1>(parameter.param).name;
+                         });
+
+TEST(TransposeShapes, WideElementsAreRefused) {
+  Memory memory;
+  EXPECT_THROW(kernels::transpose(memory.dense(DataType::f32, 2, 3), memory.dense(DataType::f32, 3, 2)),
+               std::invalid_argument);
+  EXPECT_THROW(kernels::transpose(memory.dense(DataType::bf16, 2, 3), memory.dense(DataType::bf16, 2, 3)),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap::test
