@@ -89,15 +89,6 @@ TEST(FirstUse, HardwareIsListedWithItsLimitsAndWhatIsUnverified) {
   EXPECT_THAT(text, HasSubstr(fmt::format("unverified: {} of {} figures", h100.unverified.size(), h100.num_figures)));
 }
 
-TEST(FirstUse, ListsTheGpuLibrariesThatAreThereAndWhereItLookedForTheOthers) {
-  const Outcome outcome = underlap_program({"list", "libraries"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* name : {"driver", "cuBLASLt", "cuDNN", "NCCL", "CUPTI"}) EXPECT_THAT(outcome.out, HasSubstr(name));
-  EXPECT_EQ(num_entries(outcome.out), 5U);
-  const bool is_missing = outcome.out.find("missing") != std::string::npos;
-  EXPECT_EQ(is_missing, outcome.out.find("Looked in: ") != std::string::npos);
-}
-
 TEST(FirstUse, ReaderThatGoesAwayEndsTheProgramWithoutAWord) {
   const Outcome outcome = underlap_program({"list", "knobs"}, {.closed_pipe = true});
   EXPECT_EQ(outcome.signal, SIGPIPE);
