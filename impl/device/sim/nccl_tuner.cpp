@@ -161,11 +161,12 @@ Estimate pat(const Machine& machine, const Group& group) {
 bool can_run(Collective collective, const Group& group, Algorithm algorithm, Protocol protocol) {
   const bool simple = protocol == Protocol::simple;
   const bool all_reduce = collective == Collective::all_reduce;
+  const bool in_switch = group.ranks_per_node() > 2;  // NCCL leaves two GPUs of a node to their rings
   switch (algorithm) {
     case Algorithm::ring: return true;
     case Algorithm::tree: return all_reduce;
-    case Algorithm::nvls: return simple && group.nodes == 1 && collective != Collective::broadcast;
-    case Algorithm::nvls_tree: return simple && group.nodes > 1 && all_reduce;
+    case Algorithm::nvls: return simple && in_switch && group.nodes == 1 && collective != Collective::broadcast;
+    case Algorithm::nvls_tree: return simple && in_switch && group.nodes > 1 && all_reduce;
     case Algorithm::pat:
       return simple && group.ranks == group.nodes &&
              (collective == Collective::all_gather || collective == Collective::reduce_scatter);

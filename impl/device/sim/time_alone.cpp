@@ -42,8 +42,9 @@ CommandTime call_alone(const TimeModel& time, const Program& program, const Prog
   for (const CallPart& part : parts_of(program, call)) {
     const TransferTime alone = time_of(time, program, call, part);
     longest_ns = std::max(longest_ns, alone.alone_ns);
-    nvlink.add(part, alone.nvlink_bytes);
-    network.add(part, alone.network_bytes);
+    // A transfer that is measured faster than its bytes at the line rate fills the link for no longer than it takes.
+    nvlink.add(part, std::min(alone.nvlink_bytes, alone.alone_ns * limits.nvlink_bytes_per_ns));
+    network.add(part, std::min(alone.network_bytes, alone.alone_ns * limits.network_bytes_per_ns));
   }
   CommandTime result{.alone_ns = rounded_down(longest_ns),
                      .links = {nvlink.at(limits.nvlink_bytes_per_ns), network.at(limits.network_bytes_per_ns)}};

@@ -98,6 +98,10 @@ TEST_F(Hopper, HasNothingToExpectOfWhatCannotRun) {
   EXPECT_FALSE(possible(Collective::all_reduce, {8, 1}, Algorithm::nvls_tree));
   EXPECT_FALSE(possible(Collective::all_reduce, {4, 4}, Algorithm::pat));
   EXPECT_FALSE(possible(Collective::broadcast, {8, 1}, Algorithm::nvls));
+  EXPECT_TRUE(possible(Collective::all_reduce, {3, 1}, Algorithm::nvls));
+  EXPECT_FALSE(possible(Collective::all_reduce, {2, 1}, Algorithm::nvls)) << "NCCL leaves two GPUs to a ring";
+  EXPECT_TRUE(possible(Collective::all_reduce, {6, 2}, Algorithm::nvls_tree));
+  EXPECT_FALSE(possible(Collective::all_reduce, {4, 2}, Algorithm::nvls_tree));
   EXPECT_TRUE(possible(Collective::broadcast, {8, 1}, Algorithm::ring));
 }
 

@@ -82,6 +82,16 @@ TEST_F(Bounded, MessagesOfOneCallMoveAtOnceUntilTheLinkIsFull) {
   EXPECT_EQ(of(all).alone_ns, 7 * 800) << "one alone would take 1500";
 }
 
+TEST_F(Bounded, ATransferThatIsMeasuredFasterThanTheLineFillsItNoLongerThanItTakes) {
+  Hardware hardware = test::round_hardware();
+  hardware.node.p2p_nvlink_latency_us.value = 0.5;
+  hardware.node.nvlink_gb_per_s.value = 50;  // at which the bytes would take 2000 ns
+  machine = make_time_model(CostModel(hardware));
+  const CommandTime send = of({message(Collective::send, 1)});
+  EXPECT_EQ(send.alone_ns, 1500);
+  EXPECT_EQ(send.links[0].send_ns, 1500);
+}
+
 TEST_F(Bounded, SendsOnOneCommunicatorAndReceivesOnAnotherDoNotDisturbEachOther) {
   const Communicator back = device.declare("back", {.members = {0, 1, 2, 3, 4, 5, 6, 7}, .my_index = 0});
   for (int i = 0; i < 10; ++i) {
