@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "impl/device/without_transfers.hpp"
+#include "impl/plan/memory.hpp"
 #include "impl/step/trainer.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/window_agreement.hpp"
@@ -28,6 +29,15 @@ std::vector<std::int64_t> window_lengths(const std::vector<Mark>& marks) {
   std::vector<std::int64_t> lengths;
   for (const analysis::Window& window : analysis::find_windows(trace).windows) lengths.push_back(window.length_ns());
   return lengths;
+}
+
+// What a GPU has no room for is told with what it has.
+void advised(const plan::Config& config, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const OutOfDeviceMemory& error) {
+    throw MachineError(fmt::format("{} ({})", error.what(), plan::advice_on_memory(config, error.rank_bytes())));
+  }
 }
 
 }  // namespace
@@ -57,9 +67,9 @@ CudaRank::~CudaRank() = default;
 
 // The first failure of any rank is the one to tell: where it was another's, this rank saw no more than a peer. Where
 // nobody told of one (the folder that ranks meet in is gone once all cells are built), this is its own.
-void CudaRank::guarded(const std::function<void()>& work) {
+void CudaRank::guarded(std::size_t cell, const std::function<void()>& work) {
   try {
-    work();
+    advised(context_.cells[cell].plan.config, work);
   } catch (const MachineError& error) {
     parts_.control->fail(context_.rank, error.what());
     const std::optional<std::string> first = parts_.control->failure();
@@ -73,7 +83,7 @@ void CudaRank::build(std::size_t cell) {
   const model::TextData& text = texts_.of(config);
   BuiltCell& built = *(built_[cell] = std::make_unique<BuiltCell>());
   built.cell = &context_.cells[cell];
-  guarded([&] {
+  guarded(cell, [&] {
     if (config.run.emulated_link)
       built.link = std::make_unique<cuda::EmulatedLink>(
           cuda::EmulatedLinkOptions{.link = *config.run.emulated_link, .shape = parts_.link_shape});
@@ -102,7 +112,7 @@ void CudaRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   built.block = block;
   built.result = {};
   built.result.first_step = built.trainer->next_step();
-  guarded([&] {
+  guarded(cell, [&] {
     if (built.link) (void)built.link->report();  // what was carried before this block
     built.capture->start();
     for (std::int64_t i = 0; i < steps; ++i) built.trainer->step(block);

@@ -20,6 +20,7 @@
 #include "bench/summary.hpp"
 #include "bench/verify.hpp"
 #include "impl/device/sim/machine.hpp"
+#include "impl/plan/memory.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/formats/format.hpp"
@@ -71,6 +72,13 @@ void check_memory(const plan::Matrix& matrix) {
       matrix.cells.size(), wanted / (1 << 30), available / (1 << 30)));
 }
 
+// Virtual time plays what no GPU could hold.
+void hold_to_modelled_gpu(const plan::Cell& cell, CellResult& result) {
+  result.device_memory_bytes = sim::gpu_memory_bytes(cell.plan.config);
+  if (result.peak_memory_bytes > result.device_memory_bytes)
+    result.memory_advice = plan::advice_on_memory(cell.plan.config, result.device_memory_bytes);
+}
+
 class Measurement {
  public:
   Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
@@ -90,7 +98,6 @@ class Measurement {
 
  private:
   RunResults fresh() {
-    prepare_run_folder(options_.folder);
     RunResults results;
     results.info = options_.info;
     results.info.backend = run_.backend;
@@ -109,11 +116,14 @@ class Measurement {
       result.plan_json = plan::to_json(cell.plan);
       result.no_comm = cell.plan.config.run.no_comm;
       result.num_ranks = cell.plan.config.parallel.world_size();
+      result.peak_memory_bytes = cell.plan.peak_memory.total();
+      if (run_.backend == "sim") hold_to_modelled_gpu(cell, result);
       result.paced = cell.plan.config.run.link_gbps > 0 || cell.plan.config.run.link_latency_us > 0;
       if (cell.plan.config.run.trace) result.trace_file = trace_file_name(i, cell.name);
       links.insert(link_text(cell.plan.config.run));
     }
     results.info.link = fmt::format("{}", fmt::join(links, "; "));
+    prepare_run_folder(options_.folder);
     return results;
   }
 

@@ -40,6 +40,16 @@ std::string played_text(const RunResults& results) {
   return text;
 }
 
+std::string memory_text(const RunResults& results) {
+  std::string text;
+  for (const CellResult& cell : results.cells)
+    if (!cell.memory_advice.empty())
+      text +=
+          fmt::format("DOES NOT FIT: {}: a rank needs {:.1f} GB as predicted, a GPU has {:.1f} GB ({})\n", cell.name,
+                      double(cell.peak_memory_bytes) / 1e9, double(cell.device_memory_bytes) / 1e9, cell.memory_advice);
+  return text;
+}
+
 std::string mismatch_text(const RunResults& results) {
   std::string text;
   for (const CellResult& cell : results.cells)
@@ -138,7 +148,7 @@ std::string report_table(const RunResults& results, const TableFormat& format) {
   std::string text = heading + cells + (shows_bound ? kUnderTheTable : "");
   for (const AxisTable& along : axis_tables(results, summaries))
     text += fmt::format("\n{}\n{}", along.title, render(along.table, format));
-  return text + played_text(results) + mismatch_text(results);
+  return text + played_text(results) + memory_text(results) + mismatch_text(results);
 }
 
 std::string report_details(const RunResults& results, const TableFormat& format) {
@@ -166,7 +176,8 @@ std::string report_markdown(const RunResults& results) {
   if (const std::string mismatches = mismatch_text(results); !mismatches.empty())
     text += fmt::format("```\n{}```\n\n", mismatches);
   text += section("Cells", "Times are of one training step.", cell_table(results, summaries));
-  if (const std::string played = played_text(results); !played.empty()) text += fmt::format("```\n{}```\n\n", played);
+  if (const std::string lines = played_text(results) + memory_text(results); !lines.empty())
+    text += fmt::format("```\n{}```\n\n", lines);
   for (const AxisTable& along : axis_tables(results, summaries))
     text += section(along.title, "Steps of cells that differ in this axis alone, as a ratio within each block.",
                     along.table);

@@ -49,6 +49,9 @@ struct CellResult {
   std::int32_t num_ranks = 0;  ///< of the plan; 0 in results before it
   std::int32_t num_ranks_played =
       0;  ///< whose steps are in samples: fewer where one stands for others that do the same
+  std::int64_t peak_memory_bytes = 0;    ///< predicted, of the rank that needs most; 0 in results before it
+  std::int64_t device_memory_bytes = 0;  ///< of one modelled GPU, which nothing held to it; 0: not modelled
+  std::string memory_advice;             ///< where that is too little: what would fit
   std::vector<StepSample> samples;
   std::vector<double> warmup_losses;  ///< losses of the steps before the first block
   NumericsLabel label = NumericsLabel::not_checked;

@@ -104,6 +104,9 @@ struct Fields<CellResult> {
     field("paced", cell.paced);
     field("num_ranks", NewerField{cell.num_ranks});
     field("num_ranks_played", NewerField{cell.num_ranks_played});
+    field("peak_memory_bytes", NewerField{cell.peak_memory_bytes});
+    field("device_memory_bytes", NewerField{cell.device_memory_bytes});
+    field("memory_advice", NewerField{cell.memory_advice});
     field("label", cell.label);
     field("max_loss_difference", cell.max_loss_difference);
     field("bound_ns", cell.bound_ns);

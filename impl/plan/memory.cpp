@@ -23,6 +23,10 @@
 //               c ranks and its gradient; for all-to-all q, k, v and the output once more.
 // The stage that needs most is the first or the last: those between hold fewer parameters than both and fewer
 // microbatches than the first.
+#include "impl/plan/memory.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -166,14 +170,40 @@ PeakMemory memory_of(const Config& c, const Stage& stage) {
 
 }  // namespace
 
-void predict_memory(Resolution& r) {
-  const Config& c = r.config();
-  if (c.model.num_attention_heads <= 0) return;
+PeakMemory predicted_memory(const Config& c) {
   const double stages = c.parallel.pipeline_model_parallel_size;
   const double chunks = stages > 1 ? c.parallel.virtual_pipeline_model_parallel_size : 1;
   const PeakMemory first = memory_of(c, {0, stages, chunks});
   const PeakMemory last = memory_of(c, {stages - 1, stages, chunks});
-  r.plan.peak_memory = first.total() >= last.total() ? first : last;
+  return first.total() >= last.total() ? first : last;
+}
+
+std::optional<std::int64_t> layers_that_fit(const Config& config, std::int64_t bytes) {
+  Config shorter = config;
+  const auto fits = [&](std::int64_t layers) {
+    shorter.model.num_layers = layers;
+    return predicted_memory(shorter).total() <= bytes;
+  };
+  const std::int64_t unit =
+      std::int64_t{config.parallel.pipeline_model_parallel_size} * config.parallel.virtual_pipeline_model_parallel_size;
+  std::int64_t fitting = 0;  // in units
+  std::int64_t too_many = (config.model.num_layers + unit - 1) / unit;
+  while (too_many - fitting > 1) {
+    const std::int64_t middle = (fitting + too_many) / 2;
+    (fits(middle * unit) ? fitting : too_many) = middle;
+  }
+  if (fitting == 0) return std::nullopt;
+  return fitting * unit;
+}
+
+std::string advice_on_memory(const Config& config, std::int64_t bytes) {
+  const std::optional<std::int64_t> layers = layers_that_fit(config, bytes);
+  if (layers) return fmt::format("--layers {} fits as predicted", *layers);
+  return "no number of layers fits: a smaller micro_batch_size, or more ranks";
+}
+
+void predict_memory(Resolution& r) {
+  if (r.config().model.num_attention_heads > 0) r.plan.peak_memory = predicted_memory(r.config());
 }
 
 }  // namespace underlap::plan

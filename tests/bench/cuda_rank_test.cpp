@@ -76,7 +76,7 @@ class OnAPlayedGpu : public testing::Test {
   }
 
   CudaRank& rank_of(const std::string& more, bool with_collector = true) {
-    matrix_ = plan::parse(kModel + more, "f");
+    matrix_ = plan::parse(kModel + more, "f", settings_);
     EXPECT_THAT(matrix_.errors, IsEmpty());
     api_ = fake_.api();
     if (with_collector) collector_ = std::make_unique<cupti::Collector>(api_, cupti::CollectorOptions{.rank = 0});
@@ -103,6 +103,7 @@ class OnAPlayedGpu : public testing::Test {
 
   cupti::FakeCupti fake_;
   cupti::Api api_;
+  std::vector<std::pair<std::string, std::string>> settings_;  // over what the file says
   plan::Matrix matrix_;
   cuda::ThreadControlPlane control_{std::chrono::seconds(20)};
   cuda::ControlPlane* told_to_ = &control_;
@@ -197,6 +198,18 @@ TEST_F(OnAPlayedGpu, OwnsItsFailureWhereNoOtherRankToldOfOne) {
     FAIL() << "blamed a peer: " << error.what();
   } catch (const MachineError& error) {
     EXPECT_THAT(error.what(), HasSubstr("an illegal address"));
+  }
+}
+
+TEST_F(OnAPlayedGpu, WithoutMemoryForAllLayersSaysHowManyFit) {
+  cuda_host::Machine::instance().set_memory(std::size_t{1} << 20);
+  settings_ = {{"model.num_layers", "400"}};
+  try {
+    rank_of(kEmulated, false);
+    FAIL() << "400 layers in a mebibyte";
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(),
+                testing::ContainsRegex("no memory for tensor .* \\(--layers [0-9]+ fits as predicted\\)"));
   }
 }
 

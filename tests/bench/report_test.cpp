@@ -85,6 +85,19 @@ TEST(ReportTable, SaysHowManyRanksWerePlayedForHowMany) {
   }
 }
 
+TEST(ReportTable, SaysWhichCellsNoModelledGpuCouldHold) {
+  RunResults results = measured();
+  results.cells[0].peak_memory_bytes = results.cells[0].device_memory_bytes = 80'000'000'000;
+  results.cells[1].peak_memory_bytes = 159'545'819'136;
+  results.cells[1].device_memory_bytes = 80'000'000'000;
+  results.cells[1].memory_advice = "--layers 48 fits as predicted";
+  for (const std::string& text : {report_table(results, 200, false), report_markdown(results)}) {
+    EXPECT_THAT(text, HasSubstr("DOES NOT FIT: on: a rank needs 159.5 GB as predicted, a GPU has 80.0 GB "
+                                "(--layers 48 fits as predicted)\n"));
+    EXPECT_THAT(text, Not(HasSubstr("DOES NOT FIT: off")));
+  }
+}
+
 TEST(ReportTable, SaysTheLinkOnceAndNotInEveryRow) {
   EXPECT_THAT(report_table(measured(), 200, false), Not(HasSubstr("(paced)")));
 }

@@ -106,11 +106,11 @@ void Arena::refuse(std::string_view name, std::int64_t bytes) const {
   std::size_t free = 0;
   std::size_t total = 0;
   (void)cudaMemGetInfo(&free, &total);
-  throw MachineError(
-      fmt::format("rank {}: no memory for tensor {} of {} on GPU {}: its tensors so far take {}, and {} of {} are free "
-                  "(fewer layers with --layers, a smaller micro_batch_size, or more ranks)",
+  throw OutOfDeviceMemory(
+      fmt::format("rank {}: no memory for tensor {} of {} on GPU {}: its tensors so far take {}, and {} of {} are free",
                   rank_, name, in_words(bytes), device_, in_words(taken_), in_words(static_cast<std::int64_t>(free)),
-                  in_words(static_cast<std::int64_t>(total))));
+                  in_words(static_cast<std::int64_t>(total))),
+      taken_ + static_cast<std::int64_t>(free));
 }
 
 std::byte* StreamWorkspace::take(std::int64_t bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/machine.hpp"
 
+#include <cmath>
 #include <utility>
 
 namespace underlap::sim {
@@ -39,6 +40,10 @@ std::unique_ptr<TimeModel> make_time_model(const plan::Config& config) {
   const Placement placement{.gpus_per_node = static_cast<std::int32_t>(config.run.gpus_per_node.value_or(0))};
   return make_time_model(CostModel(load_hardware(config.run.hardware), placement),
                          static_cast<int>(config.environment.layernorm_sm_margin));
+}
+
+std::int64_t gpu_memory_bytes(const plan::Config& config) {
+  return std::llround(load_hardware(config.run.hardware).gpu.hbm_gb.value * 1e9);
 }
 
 }  // namespace underlap::sim

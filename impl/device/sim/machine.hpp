@@ -13,6 +13,9 @@ namespace underlap::sim {
 /// Throws std::invalid_argument with every error of the hardware file, each with file, line and column.
 std::unique_ptr<TimeModel> make_time_model(const plan::Config& config);
 
+/// Memory of one GPU that `config` asks for. Throws as make_time_model() does.
+std::int64_t gpu_memory_bytes(const plan::Config& config);
+
 /// A described machine. `layernorm_sm_margin`: SMs that its persistent norms leave free.
 std::unique_ptr<TimeModel> make_time_model(CostModel model, int layernorm_sm_margin = 0);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/memory.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
@@ -189,6 +190,23 @@ TEST(Memory, ContextRanksHoldTheKeysAndValuesOfARing) {
   EXPECT_EQ(pipeline_memory(many + "4, cp_comm_type: a2a").exchange, 2 * kv(4)) << "q, k, v and the output, once more";
   EXPECT_EQ(pipeline_memory(many + "8, cp_comm_type: a2a+p2p, hierarchical_context_parallel_sizes: [4, 2]").exchange,
             (2 + 4) * kv(8));
+}
+
+TEST(Memory, TellsTheMostLayersThatFit) {
+  const auto config = [](const std::string& model) {
+    return plan_of("model: {preset: tiny, " + model + "}\ntrain: {num_microbatches: 2}").config;
+  };
+  const auto bytes_of = [&](const std::string& model) { return predicted_memory(config(model)).total(); };
+  const Config of_twelve = config("num_layers: 12");
+  EXPECT_EQ(layers_that_fit(of_twelve, bytes_of("num_layers: 7")), 7);
+  EXPECT_EQ(layers_that_fit(of_twelve, bytes_of("num_layers: 7") - 1), 6);
+  EXPECT_EQ(layers_that_fit(of_twelve, bytes_of("num_layers: 12")), 11) << "fewer, for those did not fit";
+  EXPECT_EQ(layers_that_fit(of_twelve, bytes_of("num_layers: 1") - 1), std::nullopt);
+  const std::string stages = ", pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2";
+  EXPECT_EQ(layers_that_fit(config("num_layers: 12" + stages), bytes_of("num_layers: 8" + stages)), 8);
+  EXPECT_EQ(layers_that_fit(config("num_layers: 12" + stages), bytes_of("num_layers: 8" + stages) - 1), 4);
+  EXPECT_EQ(advice_on_memory(of_twelve, bytes_of("num_layers: 7")), "--layers 7 fits as predicted");
+  EXPECT_EQ(advice_on_memory(of_twelve, 0), "no number of layers fits: a smaller micro_batch_size, or more ranks");
 }
 
 TEST(Memory, AbsurdSizesDoNotOverflow) {
