@@ -9,6 +9,7 @@
 
 #include "impl/model/fp8_weights.hpp"
 #include "impl/step/chunk_buckets.hpp"
+#include "impl/step/groups.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -68,7 +69,8 @@ void shrink_num_microbatches(std::vector<ShrunkCell>& cells) {
 void shrink_data_parallel_size(std::vector<ShrunkCell>& cells) {
   const auto is_too_large = [](const ShrunkCell& cell) { return cell.config.parallel.world_size() > kRanks; };
   const auto can_be_halved = [](const ShrunkCell& cell) {
-    return cell.config.parallel.data_parallel_size % 2 == 0 && cell.config.parallel.data_parallel_size > 2;
+    const auto stays_shared = [](std::int32_t ranks) { return ranks % 2 == 0 && ranks > 2; };
+    return stays_shared(cell.config.parallel.data_parallel_size) && stays_shared(instance_size(cell.config));
   };
   while (std::any_of(cells.begin(), cells.end(), is_too_large) &&
          std::all_of(cells.begin(), cells.end(), can_be_halved))

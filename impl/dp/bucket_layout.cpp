@@ -18,9 +18,8 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 }
 
 void check(std::span<const Parameter> parameters, const BucketOptions& options) {
-  if (options.data_parallel_size < 1)
-    throw std::invalid_argument(
-        fmt::format("data_parallel_size is {}; it must be at least 1", options.data_parallel_size));
+  if (options.num_shards < 1)
+    throw std::invalid_argument(fmt::format("num_shards is {}; it must be at least 1", options.num_shards));
   if (options.bucket_size && *options.bucket_size < 1)
     throw std::invalid_argument(
         fmt::format("bucket_size is {}; it must be at least 1 parameter", *options.bucket_size));
@@ -35,7 +34,7 @@ class Builder {
     layout_.bucket_of.resize(num_parameters);
     layout_.group_of.resize(num_parameters);
     layout_.fp8_index.resize(num_parameters, -1);
-    alignment_ = std::lcm(std::int64_t{options.data_parallel_size},
+    alignment_ = std::lcm(std::int64_t{options.num_shards},
                           options.pad_buckets_for_high_nccl_busbw ? kHighBusBandwidthAlignment : kBucketAlignment);
   }
 

@@ -75,7 +75,7 @@ class Fp32AccumulationGradReduce final : public GradReduce {
     if (in_flight_.empty()) return;
     const Buffers& buffers = *context_.buffers;
     Device& device = *context_.device;
-    device.wait(context_.compute, device.record(context_.reduce.stream));
+    reduction_.wait();
     const std::int64_t n = buffers.group.size();
     // An all-to-all does not average: with average_in_collective its sum does.
     const double factor = context_.config->ddp.average_in_collective ? 1.0 / static_cast<double>(n) : 1.0;

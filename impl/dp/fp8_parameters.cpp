@@ -81,6 +81,7 @@ void Fp8Parameters::update(const Tag& tag, const std::function<View(std::int32_t
   }
 }
 
+// Over one optimizer instance, which holds all shards: every instance finds the same.
 void Fp8Parameters::all_reduce(const Tag& tag) const {
   static const NameId kPurpose = intern("param_amax_all_reduce");
   Device& device = *context_.device;

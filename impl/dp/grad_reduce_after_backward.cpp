@@ -6,8 +6,9 @@
 //   dp      |                               | rs of all |
 //
 // Exposed: all of it. Without any overlap there is one bucket and so one collective; where parameters are gathered
-// bucket by bucket, all buckets are reduced in one group, which costs what one collective of their sum costs. Source:
-// Megatron Core's finish_grad_sync with overlap_grad_reduce off.
+// bucket by bucket, all buckets are reduced in one group, which costs what one collective of their sum costs. With
+// several optimizer instances a group of all-reduces across them follows. Source: Megatron Core's finish_grad_sync with
+// overlap_grad_reduce off.
 #include <numeric>
 
 #include "impl/dp/reduction.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 class GradReduceAfterBackward final : public GradReduce {
  public:
-  explicit GradReduceAfterBackward(const Context& context) : context_(context), reduction_(context) {}
+  explicit GradReduceAfterBackward(const Context& context) : reduction_(context) {}
 
   void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
 
@@ -29,11 +30,10 @@ class GradReduceAfterBackward final : public GradReduce {
     std::iota(buckets.begin(), buckets.end(), 0);
     for (const std::int32_t b : buckets) reduction_.scale(b);
     reduction_.send(buckets);
-    context_.device->wait(context_.compute, context_.device->record(context_.reduce.stream));
+    reduction_.wait();
   }
 
  private:
-  Context context_;
   BucketReduction reduction_;
 };
 

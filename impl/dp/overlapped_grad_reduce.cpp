@@ -12,7 +12,8 @@
 // Exposed: the reduce-scatter of the bucket that is complete last, with the embedding in it, and before it whatever is
 // longer than the backward pass beside it. Under a pipeline whose schedule starts the reductions of all stages at the
 // same time, complete buckets of a chunk are held until then and go out at once, under the backward passes of the
-// chunks that follow. Before sending, the compute stream scales the bucket by 1 / group size
+// chunks that follow. With several optimizer instances a bucket's all-reduce across them counts with its
+// reduce-scatter (see BucketReduction). Before sending, the compute stream scales the bucket by 1 / number of ranks
 // unless average_in_collective leaves that to the collective. Bucket order is known from the model, so that buckets
 // overlap from the first step on; Megatron learns its counts in a first step without overlap. Source: Megatron Core's
 // DistributedDataParallel with overlap_grad_reduce; PyTorch DDP (Li et al. 2020) before it.
@@ -23,7 +24,7 @@ namespace {
 
 class OverlappedGradReduce final : public GradReduce {
  public:
-  explicit OverlappedGradReduce(const Context& context) : context_(context), reduction_(context) {}
+  explicit OverlappedGradReduce(const Context& context) : reduction_(context) {}
 
   void begin_step(std::int32_t step) override { reduction_.begin_step(step); }
 
@@ -34,7 +35,7 @@ class OverlappedGradReduce final : public GradReduce {
   void finish() override {
     start();
     reduction_.check_all_ready();
-    context_.device->wait(context_.compute, context_.device->record(context_.reduce.stream));
+    reduction_.wait();
   }
 
  private:
@@ -45,7 +46,6 @@ class OverlappedGradReduce final : public GradReduce {
     }
   }
 
-  Context context_;
   BucketReduction reduction_;
 };
 

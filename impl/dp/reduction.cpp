@@ -43,17 +43,18 @@ Tag BucketReduction::tag(Kind kind, NameId purpose, std::int32_t b) const {
 void BucketReduction::scale(std::int32_t b) {
   static const NameId kPurpose = intern("grad_scale");
   const Buffers& buffers = *context_.buffers;
-  if (context_.config->ddp.average_in_collective || buffers.group.size() == 1) return;
+  const std::int32_t num_ranks = buffers.group.size() * context_.config->ddp.num_distributed_optimizer_instances;
+  if (context_.config->ddp.average_in_collective || num_ranks == 1) return;
   context_.device->launch(context_.compute, tag(Kind::compute, kPurpose, b),
-                          kernels::scale(buffers.bucket(buffers.grads, b), 1.0 / buffers.group.size()));
+                          kernels::scale(buffers.bucket(buffers.grads, b), 1.0 / num_ranks));
   has_new_gradients_ = true;
 }
 
-Transfer BucketReduction::transfer(std::int32_t b) const {
+Transfer BucketReduction::reduction(Collective collective, const View& input, std::int32_t b) const {
   const Buffers& buffers = *context_.buffers;
   return {
-      .collective = buffers.is_sharded ? Collective::reduce_scatter : Collective::all_reduce,
-      .input = buffers.bucket(buffers.grads, b),
+      .collective = collective,
+      .input = input,
       .output = buffers.shard(buffers.grads, b),
       .op = context_.config->ddp.average_in_collective ? ReduceOp::average : ReduceOp::sum,
       .accumulator = context_.config->extensions.reduce_accumulator == "fp32" ? Accumulator::fp32 : Accumulator::wire};
@@ -62,9 +63,26 @@ Transfer BucketReduction::transfer(std::int32_t b) const {
 void BucketReduction::send(const std::vector<std::int32_t>& buckets) {
   static const NameId kReduceScatter = intern("grad_reduce_scatter");
   static const NameId kAllReduce = intern("grad_all_reduce");
+  const Buffers& buffers = *context_.buffers;
   std::vector<Transfer> transfers;
-  for (const std::int32_t b : buckets) transfers.push_back(transfer(b));
-  send(buckets, context_.buffers->is_sharded ? kReduceScatter : kAllReduce, transfers);
+  for (const std::int32_t b : buckets)
+    transfers.push_back(reduction(buffers.is_sharded ? Collective::reduce_scatter : Collective::all_reduce,
+                                  buffers.bucket(buffers.grads, b), b));
+  send(buckets, buffers.is_sharded ? kReduceScatter : kAllReduce, transfers);
+  if (context_.across_instances) sum_over_instances(buckets);
+}
+
+void BucketReduction::sum_over_instances(const std::vector<std::int32_t>& buckets) {
+  static const NameId kAllReduce = intern("grad_all_reduce");
+  const Buffers& buffers = *context_.buffers;
+  std::vector<Transfer> transfers;
+  for (const std::int32_t b : buckets)
+    transfers.push_back(reduction(Collective::all_reduce, buffers.shard(buffers.grads, b), b));
+  Device& device = *context_.device;
+  const Communicator& across = *context_.across_instances;
+  device.wait(across.stream, device.record(context_.reduce.stream));
+  device.communicate(across, tag(Kind::communication, kAllReduce, buckets.size() == 1 ? buckets[0] : -1), transfers);
+  summed_ = device.record(across.stream);
 }
 
 void BucketReduction::send(const std::vector<std::int32_t>& buckets, NameId purpose,
@@ -77,8 +95,15 @@ void BucketReduction::send(const std::vector<std::int32_t>& buckets, NameId purp
   } else if (compute_has_moved) {
     device.pace(context_.reduce.stream, now);
   }
+  if (summed_) device.pace(context_.reduce.stream, *summed_);
   device.communicate(context_.reduce, tag(Kind::communication, purpose, buckets.size() == 1 ? buckets[0] : -1),
                      transfers);
+}
+
+void BucketReduction::wait() {
+  const Stream last = context_.across_instances.value_or(context_.reduce).stream;
+  context_.device->wait(context_.compute, context_.device->record(last));
+  summed_.reset();
 }
 
 void BucketReduction::check_all_ready() const {

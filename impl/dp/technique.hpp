@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace underlap::dp {
 struct Buffers {
   std::vector<Parameter> parameters;  ///< in the order of the forward pass
   BucketLayout layout;
-  Group group;
+  Group group;             ///< that the shards are spread over: one optimizer instance
   Tensor params;           ///< bf16 [layout.elements - layout.fp8_elements]
   Tensor fp8_params;       ///< f8e4m3 [layout.fp8_elements]; no tensor where that is 0
   Tensor inverse_scales;   ///< f32 [layout.num_fp8], by fp8_index; no tensor where that is 0
@@ -43,13 +44,14 @@ struct Context {
   Device* device = nullptr;
   const Buffers* buffers = nullptr;
   Stream compute;
-  Communicator reduce;
+  Communicator reduce;  ///< of the buffers' group, as `gather`
   Communicator gather;
+  std::optional<Communicator> across_instances;  ///< ranks with the same shard; none with one instance
   const plan::Config* config = nullptr;
   bool schedule_starts = false;  ///< a pipeline's schedule starts the overlapped collectives: see start()
 };
 
-/// Brings each bucket's gradients together over the data-parallel group.
+/// Brings each bucket's gradients together over the data-parallel group, all instances.
 class GradReduce {
  public:
   virtual ~GradReduce() = default;

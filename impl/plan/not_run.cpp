@@ -72,16 +72,6 @@ void refuse_choices(Resolution& r) {
   if (is_fp8) refuse_fp8_sizes(r);
 }
 
-void refuse_several_instances(Resolution& r) {
-  constexpr std::string_view kPath = "ddp.num_distributed_optimizer_instances";
-  const std::int32_t instances = r.config().ddp.num_distributed_optimizer_instances;
-  if (instances > 1)
-    r.not_run({kPath},
-              fmt::format("{} is {}: gradients reduced inside an instance and then over instances are planned but not "
-                          "run by this version; set it to 1",
-                          kPath, instances));
-}
-
 void refuse_known_names(Resolution& r) {
   for (std::size_t i = 0; i < rows().size(); ++i) {
     const Row& row = rows()[i];
@@ -98,7 +88,6 @@ void refuse_known_names(Resolution& r) {
 void find_what_does_not_run(Resolution& r) {
   refuse_tensor_parallelism(r);
   refuse_choices(r);
-  refuse_several_instances(r);
   refuse_known_names(r);
 }
 

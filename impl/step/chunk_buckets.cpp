@@ -2,6 +2,7 @@
 #include "impl/step/chunk_buckets.hpp"
 
 #include "impl/model/fp8_weights.hpp"
+#include "impl/step/groups.hpp"
 
 namespace underlap {
 namespace {
@@ -24,11 +25,10 @@ model::ModelParameters chunk_parameters(const plan::Config& config, std::int32_t
 }
 
 dp::BucketLayout bucket_layout(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
-  const plan::ParallelConfig& p = config.parallel;
   // Parts of a weight are equal, so every tensor-parallel rank has the same layout.
-  return dp::lay_out(chunk_parameters(config, stage, chunk, {p.tensor_model_parallel_size, 0}).all,
+  return dp::lay_out(chunk_parameters(config, stage, chunk, {config.parallel.tensor_model_parallel_size, 0}).all,
                      {.bucket_size = is_cut(config, stage, chunk) ? config.ddp.bucket_size : std::nullopt,
-                      .data_parallel_size = p.data_parallel_size * p.context_parallel_size,
+                      .num_shards = instance_size(config),
                       .pad_buckets_for_high_nccl_busbw = config.ddp.pad_buckets_for_high_nccl_busbw,
                       .one_bucket_a_group = config.ddp.reduce_scatter_with_fp32_accumulation});
 }

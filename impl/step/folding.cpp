@@ -37,13 +37,22 @@ void append_spread(const Group& group, std::int32_t gpus_per_node, std::vector<s
   distances.insert(distances.end(), {num_nodes, in_mine});
 }
 
+// Context-parallel ranks have programs of their own. A collective of all data-parallel ranks waits for the same ones
+// only where instances are whole context-parallel groups, or parts that divide them.
+void append_contexts(const plan::Config& config, const Group& group, std::vector<std::int32_t>& distances) {
+  for (const std::int32_t member : group.members) distances.push_back(place_of(config.parallel, member).context);
+}
+
 // All that the times of a rank's transfers depend on, beside what it sends.
 std::vector<std::int32_t> distances_of(const plan::Config& config, std::int32_t rank, std::int32_t gpus_per_node) {
   const ParallelGroups groups = parallel_groups(config, rank);
   std::vector<std::int32_t> distances;
   for (const Group* group : {&groups.tensor, &groups.context, &groups.pipeline})
     append_distances(*group, gpus_per_node, distances);
-  for (const Group* group : {&groups.data, &groups.model}) append_spread(*group, gpus_per_node, distances);
+  for (const Group* group : {&groups.instance, &groups.across_instances, &groups.model})
+    append_spread(*group, gpus_per_node, distances);
+  if (groups.across_instances.size() > 1)
+    for (const Group* group : {&groups.instance, &groups.across_instances}) append_contexts(config, *group, distances);
   return distances;
 }
 
@@ -84,7 +93,7 @@ Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
        {Folding{tensor, data, {}, {}}, Folding{false, data, {}, {}}, Folding{tensor, false, {}, {}}}) {
     folding.reason = reason;
     if (are_as_far_apart(config, gpus_per_node, folding)) return with_played(folding, parallel);
-    reason = "ranks that do the same have their peers at other distances, in their nodes or behind the network";
+    reason = "ranks that do the same have other peers: farther away, behind the network or of other contexts";
   }
   return with_played({.played = {}, .reason = reason}, parallel);
 }

@@ -27,6 +27,18 @@ Group group_over(const plan::ParallelConfig& parallel, Place place,
   return group;
 }
 
+// Every `stride`-th of `size` members of `group`, this rank among them.
+Group part_of(const Group& group, std::int32_t first, std::int32_t stride, std::int32_t size) {
+  Group part{{}, (group.my_index - first) / stride};
+  for (std::int32_t i = 0; i < size; ++i)
+    part.members.push_back(group.members[static_cast<std::size_t>(first + i * stride)]);
+  return part;
+}
+
+std::int32_t index_in_data_group(const plan::ParallelConfig& parallel, const Place& place) {
+  return place.data * parallel.context_parallel_size + place.context;
+}
+
 }  // namespace
 
 Place place_of(const plan::ParallelConfig& p, std::int32_t rank) {
@@ -56,12 +68,33 @@ ParallelGroups parallel_groups(const plan::Config& config, std::int32_t rank) {
   const std::pair context{&Place::context, p.context_parallel_size};
   const std::pair data{&Place::data, p.data_parallel_size};
   const std::pair stage{&Place::stage, p.pipeline_model_parallel_size};
+  const Group replicas = group_over(p, place, {data, context});
+  const std::int32_t of_instance = instance_size(config), in_instance = replicas.my_index % of_instance;
   return {.place = place,
-          .data = group_over(p, place, {data, context}),
+          .instance = part_of(replicas, replicas.my_index - in_instance, 1, of_instance),
+          .across_instances = part_of(replicas, in_instance, of_instance, replicas.size() / of_instance),
           .tensor = group_over(p, place, {tensor}),
           .context = group_over(p, place, {context}),
           .pipeline = group_over(p, place, {stage}),
           .model = group_over(p, place, {stage, tensor})};
+}
+
+std::int32_t instance_size(const plan::Config& config) {
+  return config.parallel.data_parallel_size * config.parallel.context_parallel_size /
+         config.ddp.num_distributed_optimizer_instances;
+}
+
+Group optimizer_group(const plan::Config& config, std::int32_t rank) {
+  const std::int32_t of_optimizer = config.ddp.use_distributed_optimizer ? instance_size(config) : 1;
+  const auto optimizer_of = [&](std::int32_t r) {
+    return index_in_data_group(config.parallel, place_of(config.parallel, r)) / of_optimizer;
+  };
+  Group group;
+  for (std::int32_t r = 0; r < config.parallel.world_size(); ++r) {
+    if (r == rank) group.my_index = group.size();
+    if (optimizer_of(r) == optimizer_of(rank)) group.members.push_back(r);
+  }
+  return group;
 }
 
 }  // namespace underlap

@@ -23,14 +23,23 @@ std::int32_t rank_of(const plan::ParallelConfig& parallel, const Place& place);
 /// The groups that one rank is in.
 struct ParallelGroups {
   Place place;
-  Group data;      ///< that gradients are reduced over: data- and context-parallel ranks, data index first
-  Group tensor;    ///< that shares every layer
-  Group context;   ///< that shares every sequence
-  Group pipeline;  ///< stages
-  Group model;     ///< tensor-parallel ranks of all stages, stage by stage: together one copy of the model
+  Group instance;          ///< that the shards of one optimizer are spread over: data- and context-parallel ranks that
+                           ///< are neighbours, data index first; with one instance all that gradients are reduced over
+  Group across_instances;  ///< data- and context-parallel ranks of the same shard, one of each instance
+  Group tensor;            ///< that shares every layer
+  Group context;           ///< that shares every sequence
+  Group pipeline;          ///< stages
+  Group model;             ///< tensor-parallel ranks of all stages, stage by stage: together one copy of the model
 };
 
 /// The groups of global rank `rank`.
 ParallelGroups parallel_groups(const plan::Config& config, std::int32_t rank);
+
+/// Data- and context-parallel ranks of one optimizer instance.
+std::int32_t instance_size(const plan::Config& config);
+
+/// The ranks that hold the parts of one optimizer's state, each part once, rising: all stages and tensor-parallel ranks
+/// of an instance; without the distributed optimizer one copy of the model.
+Group optimizer_group(const plan::Config& config, std::int32_t rank);
 
 }  // namespace underlap

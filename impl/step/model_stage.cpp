@@ -29,7 +29,7 @@ void ModelStage::ChunkOfStage::make_buffers(const Site& site, std::int32_t chunk
   Device& device = *site.device;
   buffers.layout = bucket_layout(config, site.groups->place.stage, chunk);
   buffers.parameters = parameters.all;
-  buffers.group = site.groups->data;
+  buffers.group = site.groups->instance;
   buffers.is_sharded = config.ddp.use_distributed_optimizer;
   buffers.params = device.allocate("parameters", DataType::bf16, buffers.layout.elements - buffers.layout.fp8_elements);
   dp::allocate_fp8(device, buffers);
@@ -43,6 +43,7 @@ void ModelStage::ChunkOfStage::make_techniques(const Site& site) {
                             .compute = site.compute,
                             .reduce = site.reduce,
                             .gather = site.gather,
+                            .across_instances = site.across_instances,
                             .config = site.config,
                             .schedule_starts = pp::launches_reduces(*site.config, site.groups->place.stage)};
   grad_reduce = dp::make_grad_reduce(context);

@@ -30,6 +30,7 @@ class ModelStage final : public pp::Stage {
     cp::Channels* context = nullptr;
     Communicator reduce;
     Communicator gather;
+    std::optional<Communicator> across_instances;  ///< where there are several
   };
 
   /// Allocates everything on the site's device.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -14,12 +13,6 @@ namespace {
 
 Priority nccl_priority(const plan::Config& config) {
   return config.environment.torch_nccl_high_priority ? Priority::high : Priority::normal;
-}
-
-Group every_rank(const plan::ParallelConfig& parallel, const Place& place) {
-  Group all{std::vector<std::int32_t>(static_cast<std::size_t>(parallel.world_size())), rank_of(parallel, place)};
-  std::iota(all.members.begin(), all.members.end(), 0);
-  return all;
 }
 
 }  // namespace
@@ -57,10 +50,12 @@ Trainer::Trainer(Device& device, const plan::Config& config, const ParallelGroup
 // Reduces and gathers share one communicator, and so one stream, unless separate_gather_communicator parts them: a
 // step's last reduce and the next step's first gather then never wait for each other's stream.
 ModelStage::Site Trainer::declare() {
-  const auto declare = [&](std::string_view purpose) {
-    return device_.declare(purpose, groups_.data, {.priority = nccl_priority(config_)});
+  const auto declare = [&](std::string_view purpose, const Group& group) {
+    return device_.declare(purpose, group, {.priority = nccl_priority(config_)});
   };
-  const Communicator reduce = declare("dp");
+  const Communicator reduce = declare("dp", groups_.instance);
+  std::optional<Communicator> across_instances;
+  if (groups_.across_instances.size() > 1) across_instances = declare("dp_instances", groups_.across_instances);
   return {.device = &device_,
           .config = &config_,
           .groups = &groups_,
@@ -69,15 +64,16 @@ ModelStage::Site Trainer::declare() {
           .tensor = &tensor_,
           .context = &context_,
           .reduce = reduce,
-          .gather = config_.extensions.separate_gather_communicator ? declare("dp_gather") : reduce};
+          .gather = config_.extensions.separate_gather_communicator ? declare("dp_gather", groups_.instance) : reduce,
+          .across_instances = across_instances};
 }
 
 // The gradient norm is one number of all ranks that hold another part of the gradients.
 std::optional<Communicator> Trainer::declare_norm() {
   const bool is_sharded = config_.ddp.use_distributed_optimizer;
   if (config_.optimizer.clip_grad <= 0 || !(is_sharded || groups_.model.size() > 1)) return std::nullopt;
-  const Group group = is_sharded ? every_rank(config_.parallel, groups_.place) : groups_.model;
-  return device_.declare("grad_norm", group, {.priority = nccl_priority(config_)});
+  return device_.declare("grad_norm", optimizer_group(config_, rank_of(config_.parallel, groups_.place)),
+                         {.priority = nccl_priority(config_)});
 }
 
 model::Enqueue Trainer::enqueue(Direction direction) const {

@@ -101,6 +101,22 @@ TEST(StepBound, APacedLinkTakesItsRateAndItsLatency) {
   EXPECT_THAT(bound.source, HasSubstr("8 Gbit/s"));
 }
 
+// Two ranks each: half of the bucket within an instance, and across both halves of the half, there and back.
+TEST(StepBound, SeveralInstancesAddAnAllReduceOfTheShard) {
+  plan::Config config = config_with(false);
+  const Trace trace = with_durations(config, 1000, 1);
+  config.parallel.data_parallel_size = 4;
+  config.ddp.num_distributed_optimizer_instances = 2;
+  config.run.link_gbps = 8;  // a byte a nanosecond
+  config.run.link_latency_us = 5;
+  const StepBound bound = bound_of(config, trace, nullptr);
+  ASSERT_TRUE(bound.ns) << bound.source;
+  const std::int64_t shard = bucket_layout(config).elements / 2;
+  const std::int64_t transfers = shard * 4 + shard * 4 + shard * 2 + 3 * 5000;
+  EXPECT_NEAR(static_cast<double>(bound.ns->schedule_ns),
+              static_cast<double>(num_compute_slices_of_a_step(trace) * 1000 + transfers), 50);
+}
+
 TEST(StepBound, OfALatencyAloneIsNotAboveWhatTheOffCellTook) {
   plan::Config config = config_with(false);
   const Trace trace = with_durations(config, 1000, 50'000);

@@ -89,6 +89,12 @@ TEST(ShrunkCells, KeepTheirRanksWhereOneOfThemCannotBeHalved) {
   EXPECT_EQ(shrunk[1].config.parallel.data_parallel_size, 3);
 }
 
+TEST(ShrunkCells, KeepRanksToShareTheShardsOfAnInstance) {
+  const auto cells =
+      cells_of("model: {preset: tiny}\ndata_parallel_size: 64\nddp: {num_distributed_optimizer_instances: 16}\n");
+  EXPECT_EQ(shrunk_cells(cells, 5, kNothing).front().config.parallel.data_parallel_size, 32);
+}
+
 // A layer is cut among tensor-parallel ranks by groups, a sequence by tokens, a model by chunks.
 TEST(ShrunkCells, StayDivisible) {
   std::vector<plan::Cell> cells = cells_of("model: {preset: llama3-70b}\n");

@@ -23,45 +23,44 @@ std::vector<std::vector<std::int32_t>> members(const BucketLayout& layout) {
 }
 
 TEST(BucketLayout, FillsBucketsFromTheEndOfTheModel) {
-  const BucketLayout layout = lay_out(parameters({100, 200, 300, 400}), {.bucket_size = 500, .data_parallel_size = 2});
+  const BucketLayout layout = lay_out(parameters({100, 200, 300, 400}), {.bucket_size = 500, .num_shards = 2});
   EXPECT_THAT(members(layout), ElementsAre(ElementsAre(3, 2), ElementsAre(1, 0)));
   EXPECT_EQ(layout.offset_of[3], 0);
   EXPECT_EQ(layout.bucket_of[0], 1);
 }
 
 TEST(BucketLayout, ABucketClosesOnceItReachesTheSizeAndNotBefore) {
-  EXPECT_EQ(lay_out(parameters({64, 64, 64}), {.bucket_size = 128, .data_parallel_size = 1}).num_buckets(), 2);
-  EXPECT_EQ(lay_out(parameters({64, 64, 64}), {.bucket_size = 129, .data_parallel_size = 1}).num_buckets(), 1);
-  EXPECT_EQ(lay_out(parameters({5000, 5000}), {.bucket_size = 10, .data_parallel_size = 1}).num_buckets(), 2)
+  EXPECT_EQ(lay_out(parameters({64, 64, 64}), {.bucket_size = 128, .num_shards = 1}).num_buckets(), 2);
+  EXPECT_EQ(lay_out(parameters({64, 64, 64}), {.bucket_size = 129, .num_shards = 1}).num_buckets(), 1);
+  EXPECT_EQ(lay_out(parameters({5000, 5000}), {.bucket_size = 10, .num_shards = 1}).num_buckets(), 2)
       << "the size is a minimum: a larger parameter is not cut";
 }
 
 TEST(BucketLayout, CountsParametersNotBytes) {
-  const BucketLayout layout = lay_out(parameters({1000, 1000}), {.bucket_size = 1001, .data_parallel_size = 1});
+  const BucketLayout layout = lay_out(parameters({1000, 1000}), {.bucket_size = 1001, .num_shards = 1});
   EXPECT_EQ(layout.num_buckets(), 1) << "2000 bf16 bytes would have closed the first bucket";
 }
 
 TEST(BucketLayout, AlignsParametersAndPadsBucketsForEveryGroupSize) {
-  const BucketLayout three = lay_out(parameters({10, 10}), {.bucket_size = std::nullopt, .data_parallel_size = 3});
+  const BucketLayout three = lay_out(parameters({10, 10}), {.bucket_size = std::nullopt, .num_shards = 3});
   EXPECT_EQ(three.offset_of[0], 64);
   EXPECT_EQ(three.elements, 384) << "lcm(3, 128)";
-  const BucketLayout high =
-      lay_out(parameters({10}),
-              {.bucket_size = std::nullopt, .data_parallel_size = 8, .pad_buckets_for_high_nccl_busbw = true});
+  const BucketLayout high = lay_out(
+      parameters({10}), {.bucket_size = std::nullopt, .num_shards = 8, .pad_buckets_for_high_nccl_busbw = true});
   EXPECT_EQ(high.elements, 65536);
 }
 
 TEST(BucketLayout, ATiedEmbeddingHasABucketOfItsOwn) {
   std::vector<Parameter> list = parameters({100, 100, 100});
   list[1].shared_embedding = true;
-  const BucketLayout layout = lay_out(list, {.bucket_size = std::nullopt, .data_parallel_size = 2});
+  const BucketLayout layout = lay_out(list, {.bucket_size = std::nullopt, .num_shards = 2});
   EXPECT_THAT(members(layout), ElementsAre(ElementsAre(2), ElementsAre(1), ElementsAre(0)));
 }
 
 TEST(BucketLayout, RefusesSizesThatCannotBe) {
-  EXPECT_THROW(lay_out(parameters({10}), {.bucket_size = 0, .data_parallel_size = 1}), std::invalid_argument);
-  EXPECT_THROW(lay_out(parameters({10}), {.bucket_size = 1, .data_parallel_size = 0}), std::invalid_argument);
-  EXPECT_THROW(lay_out(parameters({0}), {.bucket_size = 1, .data_parallel_size = 1}), std::invalid_argument);
+  EXPECT_THROW(lay_out(parameters({10}), {.bucket_size = 0, .num_shards = 1}), std::invalid_argument);
+  EXPECT_THROW(lay_out(parameters({10}), {.bucket_size = 1, .num_shards = 0}), std::invalid_argument);
+  EXPECT_THROW(lay_out(parameters({0}), {.bucket_size = 1, .num_shards = 1}), std::invalid_argument);
 }
 
 TEST(BucketLayout, HoldsEveryParameterOnceWithoutOverlap) {
@@ -75,7 +74,7 @@ TEST(BucketLayout, HoldsEveryParameterOnceWithoutOverlap) {
                       .shared_embedding = random() % 9 == 0});
     const auto n = static_cast<std::int32_t>(1 + random() % 8);
     const BucketLayout layout =
-        lay_out(list, {.bucket_size = 1 + static_cast<std::int64_t>(random() % 2000), .data_parallel_size = n});
+        lay_out(list, {.bucket_size = 1 + static_cast<std::int64_t>(random() % 2000), .num_shards = n});
     std::int64_t end = 0;
     int seen = 0;
     for (const Bucket& bucket : layout.buckets) {

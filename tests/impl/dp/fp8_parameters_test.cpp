@@ -29,7 +29,7 @@ std::vector<Parameter> small_model(bool with_fp8) {
 }
 
 BucketLayout layout_of(bool with_fp8, std::int32_t ranks, BucketOptions options = {.bucket_size = 100}) {
-  options.data_parallel_size = ranks;
+  options.num_shards = ranks;
   return lay_out(small_model(with_fp8), options);
 }
 

@@ -24,6 +24,7 @@ ScheduleCase case_of(const YAML::Node& yaml) {
   c.backward_ns = ms("backward_ms");
   c.gather_ns = ms("gather_ms");
   c.reduce_ns = ms("reduce_ms");
+  c.across_ns = ms("across_ms");
   c.local_sum_ns = ms("local_sum_ms");
   c.optimizer_ns = ms("optimizer_ms");
   c.num_microbatches = yaml["num_microbatches"].as<std::int32_t>(1);
@@ -33,6 +34,7 @@ ScheduleCase case_of(const YAML::Node& yaml) {
   c.config.ddp.overlap_grad_reduce = yaml["overlap_grad_reduce"].as<bool>(false);
   c.config.ddp.overlap_param_gather = yaml["overlap_param_gather"].as<bool>(false);
   c.config.ddp.reduce_scatter_with_fp32_accumulation = yaml["reduce_scatter_with_fp32_accumulation"].as<bool>(false);
+  c.config.ddp.num_distributed_optimizer_instances = yaml["num_distributed_optimizer_instances"].as<std::int32_t>(1);
   c.config.extensions.param_gather_prefetch = yaml["param_gather_prefetch"].as<std::int32_t>(1);
   return c;
 }

@@ -16,7 +16,7 @@ class Techniques : public testing::Test {
  protected:
   Techniques() {
     for (int i = 0; i < 4; ++i) buffers_.parameters.push_back({.name = "p", .rows = 1, .cols = 128});
-    buffers_.layout = lay_out(buffers_.parameters, {.bucket_size = 128, .data_parallel_size = 2});
+    buffers_.layout = lay_out(buffers_.parameters, {.bucket_size = 128, .num_shards = 2});
     buffers_.group = {.members = {0, 1}, .my_index = 1};
     buffers_.params = device_.allocate("params", DataType::bf16, buffers_.layout.elements);
     buffers_.grads = device_.allocate("grads", DataType::f32, buffers_.layout.elements);
@@ -25,12 +25,18 @@ class Techniques : public testing::Test {
     config_.ddp.average_in_collective = true;
   }
 
+  // With four ranks in two instances, of which this one's is the second.
+  void add_instances() {
+    across_ = device_.declare("dp_instances", {.members = {0, 1}, .my_index = 1});
+    config_.ddp.num_distributed_optimizer_instances = 2;
+  }
   Context context() {
     return {.device = &device_,
             .buffers = &buffers_,
             .compute = compute_,
             .reduce = dp_,
             .gather = dp_,
+            .across_instances = across_,
             .config = &config_};
   }
   void backward(GradReduce& reduce) {
@@ -68,6 +74,7 @@ class Techniques : public testing::Test {
   Buffers buffers_;
   Stream compute_;
   Communicator dp_;
+  std::optional<Communicator> across_;
   plan::Config config_;
 };
 
@@ -94,6 +101,27 @@ TEST_F(Techniques, ReduceAfterBackwardSendsOneGroup) {
   EXPECT_THAT(
       log(), ElementsAre("compute: wgrad", "compute: wgrad", "compute: wgrad", "compute: wgrad", "dp waits for compute",
                          "dp: grad_reduce_scatter 0+128 128+128 256+128 384+128", "compute waits for dp"));
+}
+
+TEST_F(Techniques, SeveralInstancesSumTheShardBehindEachReduceScatter) {
+  add_instances();
+  config_.ddp.overlap_grad_reduce = true;
+  backward(*make_grad_reduce(context()));
+  EXPECT_THAT(head(10), ElementsAre("compute: wgrad", "dp waits for compute", "dp: grad_reduce_scatter 0+128",
+                                    "dp_instances waits for dp", "dp_instances: grad_all_reduce 64+64",  //
+                                    "compute: wgrad", "dp waits for compute", "dp keeps behind dp_instances",
+                                    "dp: grad_reduce_scatter 128+128", "dp_instances waits for dp"));
+  EXPECT_EQ(log().back(), "compute waits for dp_instances");
+  EXPECT_EQ(count("dp_instances: grad_all_reduce 448+64"), 1);
+}
+
+TEST_F(Techniques, SeveralInstancesAfterBackwardSendAGroupEach) {
+  add_instances();
+  backward(*make_grad_reduce(context()));
+  EXPECT_THAT(
+      log(), ElementsAre("compute: wgrad", "compute: wgrad", "compute: wgrad", "compute: wgrad", "dp waits for compute",
+                         "dp: grad_reduce_scatter 0+128 128+128 256+128 384+128", "dp_instances waits for dp",
+                         "dp_instances: grad_all_reduce 64+64 192+64 320+64 448+64", "compute waits for dp_instances"));
 }
 
 TEST_F(Techniques, Fp32AccumulationSumsABucketBeforeItSendsTheNext) {

@@ -21,6 +21,7 @@ struct ScheduleCase {
   std::int64_t backward_ns = 0;
   std::int64_t gather_ns = 0;
   std::int64_t reduce_ns = 0;
+  std::int64_t across_ns = 0;     ///< of summing the shard of a bucket of size 1 over the instances
   std::int64_t local_sum_ns = 0;  ///< of what a technique itself computes on a bucket of size 1
   std::int64_t optimizer_ns = 0;
   std::int64_t zero_ns = 0;  ///< of setting the gradients to zero, before the first microbatch
@@ -55,22 +56,26 @@ class ScheduleTimes final : public sim::TimeModel {
                               const CommunicatorHints&) const override {
     sim::TransferTime time;
     for (const sim::TransferShape& shape : group) {
-      const bool is_gather = shape.collective == Collective::all_gather;
-      const std::int64_t bytes_of_one = kElements * size_of(shape.dtype);
-      time.alone_ns +=
-          static_cast<double>(shape.bytes / bytes_of_one * (is_gather ? case_.gather_ns : case_.reduce_ns));
+      const bool is_across = shape.collective == Collective::all_reduce && case_.config.ddp.use_distributed_optimizer;
+      const std::int64_t bytes_of_one = kElements * size_of(shape.dtype) / (is_across ? kRanks : 1);
+      time.alone_ns += static_cast<double>(shape.bytes / bytes_of_one * duration_ns(shape.collective, is_across));
     }
     return time;
   }
 
-  static constexpr int kOwn = 1;  ///< marks an operation of the model, whose flops are its nanoseconds
-  static constexpr std::int64_t kRanks = 2;
+  static constexpr int kOwn = 1;             ///< marks an operation of the model, whose flops are its nanoseconds
+  static constexpr std::int64_t kRanks = 2;  ///< of an optimizer instance
 
  private:
+  std::int64_t duration_ns(Collective collective, bool is_across) const {
+    if (is_across) return case_.across_ns;
+    return collective == Collective::all_gather ? case_.gather_ns : case_.reduce_ns;
+  }
+
   const ScheduleCase& case_;
 };
 
-/// Two steps of two ranks; the first settles.
+/// Two steps of two ranks, or two of each optimizer instance; the first settles.
 class VirtualSchedule {
  public:
   explicit VirtualSchedule(const ScheduleCase& c) : case_(c) {}
@@ -79,7 +84,7 @@ class VirtualSchedule {
   Trace play(const std::function<void(Program&)>& edit = {}) const {
     const ScheduleTimes times(case_);
     std::vector<sim::RankQueues::Source> sources;
-    for (std::int32_t r = 0; r < ScheduleTimes::kRanks; ++r) {
+    for (std::int32_t r = 0; r < ScheduleTimes::kRanks * num_instances(); ++r) {
       Program recorded = record(r);
       if (edit) edit(recorded);
       sources.emplace_back([program = std::move(recorded), done = false]() mutable -> std::optional<Program> {
@@ -98,8 +103,8 @@ class VirtualSchedule {
     Buffers buffers;
     for (const std::int64_t size : case_.sizes)
       buffers.parameters.push_back({.name = "p", .rows = 1, .cols = size * ScheduleTimes::kElements});
-    buffers.layout = lay_out(buffers.parameters, {.bucket_size = 1, .data_parallel_size = ScheduleTimes::kRanks});
-    buffers.group = {.members = {0, 1}, .my_index = r};
+    buffers.layout = lay_out(buffers.parameters, {.bucket_size = 1, .num_shards = ScheduleTimes::kRanks});
+    buffers.group = {.members = {r - r % 2, r - r % 2 + 1}, .my_index = r % 2};
     buffers.is_sharded = case_.config.ddp.use_distributed_optimizer;
     buffers.params = device.allocate("params", DataType::bf16, buffers.layout.elements);
     buffers.grads = device.allocate("grads", DataType::f32, buffers.layout.elements);
@@ -111,6 +116,7 @@ class VirtualSchedule {
     context.reduce = device.declare("dp", buffers.group);
     context.gather = case_.config.extensions.separate_gather_communicator ? device.declare("dp_gather", buffers.group)
                                                                           : context.reduce;
+    if (num_instances() > 1) context.across_instances = device.declare("dp_instances", across_instances(r));
     const auto reduce = make_grad_reduce(context);
     const auto gather = make_param_gather(context);
     update(context, -1);
@@ -120,6 +126,13 @@ class VirtualSchedule {
 
  private:
   using Uses = std::initializer_list<Use>;
+
+  std::int32_t num_instances() const { return case_.config.ddp.num_distributed_optimizer_instances; }
+  Group across_instances(std::int32_t r) const {
+    Group group{{}, r / 2};
+    for (std::int32_t i = 0; i < num_instances(); ++i) group.members.push_back(2 * i + r % 2);
+    return group;
+  }
 
   static void nothing(const Arguments&) {}
   void launch(const Context& context, const char* purpose, Direction direction, std::int64_t ns, std::int32_t step,

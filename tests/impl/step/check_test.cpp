@@ -91,6 +91,18 @@ std::vector<StepCase> data_cases() {
              c.ddp.overlap_grad_reduce = true;
            }},
           {"AllReduceAfterBackward", [](plan::Config& c) { c.ddp.use_distributed_optimizer = false; }},
+          {"Instances",
+           [](plan::Config& c) {
+             c.parallel.data_parallel_size = 4;
+             c.ddp.num_distributed_optimizer_instances = 2;
+             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
+           }},
+          {"InstancesWithoutOverlap",
+           [](plan::Config& c) {
+             c.parallel.data_parallel_size = 4;
+             c.ddp.num_distributed_optimizer_instances = 2;
+             c.extensions.separate_gather_communicator = true;
+           }},
           {"TwoCommunicators",
            [](plan::Config& c) {
              c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
@@ -245,6 +257,8 @@ TEST_P(CheckedStep, NeedsEachOfItsWaits) {
   // each needs by itself is tested beside it.
   const bool is_composed = config_.parallel.pipeline_model_parallel_size * config_.parallel.context_parallel_size > 1;
   const bool is_tensor_parallel = config_.parallel.tensor_model_parallel_size > 1;
+  // The all-reduce over optimizer instances waits for what computes gradients by way of their reduce-scatter.
+  const bool has_instances = config_.ddp.num_distributed_optimizer_instances > 1;
   std::map<std::string, bool> is_needed;
   for (std::uint32_t i = 0; i < damaged().commands.size(); ++i) {
     ProgramCommand& wait = damaged().commands[i];
@@ -255,13 +269,18 @@ TEST_P(CheckedStep, NeedsEachOfItsWaits) {
     const std::uint64_t position = std::exchange(wait.awaited_position, 0);
     const check::ProgramIndex index(damaged());
     const CheckReport report = check::check_programs(programs_, {.connections = {}});
+    bool is_ordered = false;
     for (const Finding& finding : report.findings) {
       if (finding.kind != FindingKind::race) continue;
       is_needed[place] = true;
+      const bool is_its_own = is_ordered_by(index, last(), i, position, finding);
+      is_ordered = is_ordered || is_its_own;
       // What several streams of a technique wait for reaches them by way of one another.
-      EXPECT_TRUE(is_tensor_parallel || is_composed || is_ordered_by(index, last(), i, position, finding))
+      EXPECT_TRUE(is_tensor_parallel || is_composed || has_instances || is_its_own)
           << "command " << i << ", " << text(wait) << text_of(report);
     }
+    EXPECT_TRUE(is_tensor_parallel || is_composed || is_ordered || !is_needed[place])
+        << "command " << i << ", " << text(wait) << text_of(report);
     wait.awaited_position = position;
   }
   std::size_t num_needed = 0;

@@ -108,5 +108,16 @@ TEST(ChunkBuckets, ArePaddedSoThatEveryShardIsWhole) {
     for (const std::int64_t elements : chunk.elements) EXPECT_EQ(elements % 128, 0);
 }
 
+TEST(ChunkBuckets, ArePaddedForTheShardsOfOneInstance) {
+  plan::Config config = tiny("");
+  config.parallel.data_parallel_size = 21;
+  const std::int64_t of_one_instance = chunk_buckets(config)[0].elements[0];
+  config.ddp.num_distributed_optimizer_instances = 3;
+  const std::int64_t of_three = chunk_buckets(config)[0].elements[0];
+  EXPECT_EQ(of_one_instance % (21 * 128), 0);
+  EXPECT_EQ(of_three % (7 * 128), 0);
+  EXPECT_LT(of_three, of_one_instance);
+}
+
 }  // namespace
 }  // namespace underlap

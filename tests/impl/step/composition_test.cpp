@@ -19,10 +19,13 @@ constexpr std::int32_t kSteps = 20;
 
 struct Layout {
   std::int32_t tensor = 1, context = 1, pipeline = 1, virtual_pipeline = 1, data = 1;
+  std::int32_t instances = 1;  // of the optimizer
 };
 
 std::string name_of(const Layout& l) {
-  return fmt::format("tp{}_cp{}_pp{}_vpp{}_dp{}", l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data);
+  const std::string modes =
+      fmt::format("tp{}_cp{}_pp{}_vpp{}_dp{}", l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data);
+  return l.instances == 1 ? modes : fmt::format("{}_instances{}", modes, l.instances);
 }
 void PrintTo(const Layout& layout, std::ostream* out) { *out << name_of(layout); }
 
@@ -33,8 +36,8 @@ plan::Config config_of(const Layout& l, const std::string& more = "") {
       "vocab_size: 256, seq_length: 32, sequence_parallel: true, tensor_model_parallel_size: {}, "
       "context_parallel_size: {}, pipeline_model_parallel_size: {}, virtual_pipeline_model_parallel_size: {}}}\n"
       "data_parallel_size: {}\ntrain: {{micro_batch_size: 1, num_microbatches: {}}}\noptimizer: {{lr: 0.003}}\n"
-      "run: {{backend: sim, numerics: true}}\n{}",
-      l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data, 8 / l.data, more);
+      "run: {{backend: sim, numerics: true}}\nddp.num_distributed_optimizer_instances: {}\n{}",
+      l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data, 8 / l.data, l.instances, more);
   const plan::Matrix matrix = plan::parse(yaml, "f");
   for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
   for (const plan::Message& refusal : matrix.cells.front().plan.not_run) ADD_FAILURE() << refusal.message;
@@ -72,7 +75,10 @@ std::vector<Layout> layouts() {
        {Layout{.tensor = 4}, Layout{.tensor = 4, .data = 2}, Layout{.context = 4}, Layout{.tensor = 2, .context = 4},
         Layout{.pipeline = 4}, Layout{.context = 2, .pipeline = 4, .virtual_pipeline = 2},
         Layout{.pipeline = 2, .virtual_pipeline = 4}, Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 4},
-        Layout{.data = 4}, Layout{.context = 2, .data = 4}, Layout{.pipeline = 2, .virtual_pipeline = 2, .data = 4}})
+        Layout{.data = 4}, Layout{.context = 2, .data = 4}, Layout{.pipeline = 2, .virtual_pipeline = 2, .data = 4},
+        Layout{.data = 4, .instances = 2}, Layout{.tensor = 2, .data = 4, .instances = 2},
+        Layout{.context = 2, .data = 2, .instances = 2}, Layout{.context = 4, .data = 2, .instances = 4},
+        Layout{.tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2, .instances = 4}})
     all.push_back(layout);
   return all;
 }
@@ -100,6 +106,8 @@ class OverlapInComposition : public testing::TestWithParam<OffAndOn> {};
 constexpr Layout kPlain{.tensor = 2, .context = 2, .pipeline = 2, .data = 2};
 constexpr Layout kVirtual{.tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2};
 
+constexpr Layout kInstances{.tensor = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 4, .instances = 2};
+
 constexpr const char* kDeferred = "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -122,6 +130,8 @@ INSTANTIATE_TEST_SUITE_P(
                     OffAndOn{"deferred_wgrads_of_a_tied_head", kPlain, kPlain,
                              "model.share_embeddings_and_output_weights: true\n",
                              std::string("model.share_embeddings_and_output_weights: true\n") + kDeferred},
+                    OffAndOn{"instances", kInstances, kInstances, "",
+                             "comm_overlap: {overlap_grad_reduce: false, overlap_param_gather: false}\n"},
                     OffAndOn{"hooks_in_place_of_alignment", kVirtual, kVirtual, "ddp: {align_grad_reduce: false}\n",
                              "comm_overlap: {align_param_gather: false}\n"}),
     [](const auto& parameter) { return parameter.param.name; });

@@ -71,18 +71,20 @@ class Reduction : public testing::TestWithParam<Variant> {
 };
 INSTANTIATE_TEST_SUITE_P(
     Variants, Reduction,
-    testing::Values(Variant{"Bf16", [](plan::Config&) {}, 0},
-                    Variant{"Fp32", [](plan::Config& c) { c.ddp.grad_reduce_in_fp32 = true; }},
-                    Variant{"Average", [](plan::Config& c) { c.ddp.average_in_collective = true; }},
-                    Variant{"Fp32Accumulation",
-                            [](plan::Config& c) { c.ddp.reduce_scatter_with_fp32_accumulation = true; }},
-                    Variant{"AllReduce", [](plan::Config& c) { c.ddp.use_distributed_optimizer = false; }},
-                    Variant{"TwoCommunicatorsAndClipping",
-                            [](plan::Config& c) {
-                              c.extensions.separate_gather_communicator = true;
-                              c.optimizer.clip_grad = 1;
-                            },
-                            1e-4}),
+    testing::Values(
+        Variant{"Bf16", [](plan::Config&) {}, 0},
+        Variant{"Fp32", [](plan::Config& c) { c.ddp.grad_reduce_in_fp32 = true; }},
+        Variant{"Average", [](plan::Config& c) { c.ddp.average_in_collective = true; }},
+        Variant{"Fp32Accumulation", [](plan::Config& c) { c.ddp.reduce_scatter_with_fp32_accumulation = true; }},
+        Variant{"AllReduce", [](plan::Config& c) { c.ddp.use_distributed_optimizer = false; }},
+        Variant{"Instances",
+                [](plan::Config& c) { c.ddp.num_distributed_optimizer_instances = c.parallel.data_parallel_size; }},
+        Variant{"TwoCommunicatorsAndClipping",
+                [](plan::Config& c) {
+                  c.extensions.separate_gather_communicator = true;
+                  c.optimizer.clip_grad = 1;
+                },
+                1e-4}),
     [](const auto& test) { return test.param.name; });
 
 // The forms are the host's and the double adds in the host's order, so what differs is the device's alone: nothing may.

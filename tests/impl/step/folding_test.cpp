@@ -47,12 +47,19 @@ std::string yaml_of(const std::string& model, std::int32_t replicas, std::int32_
 std::vector<FoldingCase> folding_cases() {
   const std::string kOverlaps = "ddp: {overlap_grad_reduce: true, overlap_param_gather: true, bucket_size: 100000}\n";
   const std::string kFp8 = "mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed, fp8_param_gather: true}\n";
+  const std::string kInstances = "ddp.num_distributed_optimizer_instances: 2\n";
   const std::string kTp = "tensor_model_parallel_size: 4, sequence_parallel: true";
   const std::string kPp = "pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2";
   return {
       {"Data", yaml_of("", 4, 2, kOverlaps), 8, 1},
       {"DataOverNodes", yaml_of("", 8, 1, kOverlaps), 4, 1},
       {"ClippedGradients", yaml_of("", 4, 1, kOverlaps + "optimizer: {clip_grad: 1.0}\n"), 2, 1},
+      {"Instances", yaml_of("", 4, 2, kOverlaps + kInstances), 8, 1},
+      {"InstancesOverNodes", yaml_of("", 8, 1, kOverlaps + kInstances + "optimizer: {clip_grad: 1.0}\n"), 4, 1},
+      {"InstancesOfContextGroups", yaml_of("context_parallel_size: 2", 4, 1, kOverlaps + kInstances), 8, 2},
+      {"InstancesWithinContextGroups",
+       yaml_of("context_parallel_size: 2", 2, 1, kOverlaps + "ddp.num_distributed_optimizer_instances: 4\n"), 4, 2},
+      {"InstancesAcrossContextGroups", yaml_of("context_parallel_size: 2", 3, 1, kOverlaps + kInstances), 8, 6},
       {"Tensor", yaml_of(kTp, 1, 2), 8, 1},
       {"TensorOverlapped", yaml_of(kTp, 2, 2, kOverlaps + "comm_overlap: {tp_comm_overlap: true}\n"), 8, 1},
       {"TensorClipped", yaml_of(kTp, 2, 1, "optimizer: {clip_grad: 1.0}\n"), 4, 1},

@@ -34,10 +34,36 @@ TEST(ParallelGroups, NumberTensorRanksNextToEachOtherAndStagesFarthestApart) {
 
 TEST(ParallelGroups, ReduceGradientsOverDataAndContextRanksInTheOrderOfTheirNumbers) {
   const ParallelGroups groups = parallel_groups(two_of_each(), 13);
-  EXPECT_THAT(groups.data.members, ElementsAre(9, 11, 13, 15));
-  EXPECT_EQ(groups.data.my_index, 2);
+  EXPECT_THAT(groups.instance.members, ElementsAre(9, 11, 13, 15));
+  EXPECT_EQ(groups.instance.my_index, 2);
+  EXPECT_THAT(groups.across_instances.members, ElementsAre(13));
   EXPECT_THAT(groups.model.members, ElementsAre(4, 5, 12, 13)) << "tensor-parallel ranks of all stages";
   EXPECT_EQ(groups.model.my_index, 3);
+}
+
+TEST(ParallelGroups, InstancesAreNeighboursAndAcrossThemAreThoseOfOneShard) {
+  plan::Config config = two_of_each();
+  config.ddp.num_distributed_optimizer_instances = 2;
+  const ParallelGroups groups = parallel_groups(config, 13);
+  EXPECT_THAT(groups.instance.members, ElementsAre(13, 15));
+  EXPECT_EQ(groups.instance.my_index, 0);
+  EXPECT_THAT(groups.across_instances.members, ElementsAre(9, 13));
+  EXPECT_EQ(groups.across_instances.my_index, 1);
+  config.ddp.num_distributed_optimizer_instances = 4;
+  EXPECT_THAT(parallel_groups(config, 13).instance.members, ElementsAre(13));
+  EXPECT_THAT(parallel_groups(config, 13).across_instances.members, ElementsAre(9, 11, 13, 15));
+}
+
+TEST(OptimizerGroup, HoldsEveryPartOfOneOptimizerOnce) {
+  plan::Config config = two_of_each();
+  EXPECT_EQ(optimizer_group(config, 13).size(), 16);
+  EXPECT_EQ(optimizer_group(config, 13).my_index, 13);
+  config.ddp.num_distributed_optimizer_instances = 2;
+  EXPECT_THAT(optimizer_group(config, 13).members, ElementsAre(4, 5, 6, 7, 12, 13, 14, 15));
+  EXPECT_EQ(optimizer_group(config, 13).my_index, 5);
+  config.ddp.use_distributed_optimizer = false;
+  EXPECT_EQ(optimizer_group(config, 13).members, parallel_groups(config, 13).model.members);
+  EXPECT_EQ(optimizer_group(config, 13).my_index, parallel_groups(config, 13).model.my_index);
 }
 
 TEST(ParallelGroups, PlacesAndRanksAreEachOthersReverse) {

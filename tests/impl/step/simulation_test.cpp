@@ -63,6 +63,15 @@ INSTANTIATE_TEST_SUITE_P(
                               c.ddp.bucket_size = 4000;
                             }},
                     Variant{"all_reduce", [](plan::Config& c) { c.ddp.use_distributed_optimizer = false; }},
+                    Variant{"instances",
+                            [](plan::Config& c) {
+                              c.parallel.data_parallel_size = 4;
+                              c.ddp.num_distributed_optimizer_instances = 2;
+                              c.ddp.grad_reduce_in_fp32 = false;
+                              c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
+                              c.ddp.bucket_size = 4000;
+                              c.optimizer.clip_grad = 0.5;
+                            }},
                     Variant{"clip_grad",
                             [](plan::Config& c) {
                               c.optimizer.clip_grad = 0.5;
@@ -77,6 +86,31 @@ TEST_P(SimulatedTraining, ComputesWhatRealStreamsCompute) {
   const Training sim = simulate(config, StepTimes(3.0));
   EXPECT_EQ(sim.losses, host.losses);
   EXPECT_EQ(sim.parameters, host.parameters);
+}
+
+// What ranks of one shard hold: the same weights, cast with the scales that all ranks found.
+TEST(SimulatedInstances, UpdateAndQuantiseAlike) {
+  omp_set_num_threads(1);
+  plan::Config config = small_config(4);
+  config.model.num_layers = 3;  // the inner one is fp8
+  config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed", .fp8_param_gather = true};
+  config.ddp.num_distributed_optimizer_instances = 2;
+  config.run.numerics = true;
+  const StepTimes times(3.0);
+  const auto data = model::TextData::open({}, config.model.seq_length, 1);
+  Simulation simulation(config, data, times);
+  simulation.play(0, kSteps);
+  const auto bytes_of = [&](std::int32_t rank, Tensor dp::Buffers::*tensor) {
+    const View all = flat(simulation.buffers(rank).*tensor);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(all.bytes()));
+    simulation.memory()->download(rank, all, bytes);
+    return bytes;
+  };
+  for (const std::int32_t rank : {0, 1})
+    for (const auto tensor : {&dp::Buffers::params, &dp::Buffers::fp8_params})
+      EXPECT_TRUE(bytes_of(rank, tensor) == bytes_of(rank + 2, tensor)) << "rank " << rank;
+  for (const std::int32_t rank : {1, 2, 3})
+    EXPECT_TRUE(bytes_of(rank, &dp::Buffers::inverse_scales) == bytes_of(0, &dp::Buffers::inverse_scales));
 }
 
 TEST(SimulatedTime, DoesNotDependOnWhetherValuesAreComputed) {

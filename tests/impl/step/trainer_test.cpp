@@ -86,6 +86,30 @@ TEST(Trainer, AllReduceWithoutTheDistributedOptimizerTrainsTheSame) {
   EXPECT_THAT(train(with_overlap(config, true, false, 4000), 6).losses, ElementsAreArray(sharded.losses));
 }
 
+TEST(Trainer, SeveralInstancesTrainTheSameWithAndWithoutOverlap) {
+  plan::Config config = small_config(4);
+  const Training one = train(config, 6);
+  for (const std::int32_t instances : {2, 4}) {
+    config.ddp.num_distributed_optimizer_instances = instances;
+    const Training off = train(config, 6);
+    EXPECT_LT(largest_relative_difference(off.losses, one.losses), 1e-4);
+    EXPECT_THAT(train(with_overlap(config, true, true, 4000), 6).losses, ElementsAreArray(off.losses));
+  }
+}
+
+// A step as long as the gradient: Adam, which by itself does not ask how long gradients are, has an eps above them all.
+TEST(Trainer, SeveralInstancesCountEveryShardOnceInTheNorm) {
+  plan::Config config = small_config(4);
+  config.optimizer.clip_grad = 0.1;
+  config.optimizer.adam_eps = 10;
+  config.optimizer.lr = 100;
+  const Training one = train(config, 6);
+  config.ddp.num_distributed_optimizer_instances = 2;
+  EXPECT_LT(largest_relative_difference(train(config, 6).losses, one.losses), 1e-4);
+  config.optimizer.clip_grad = 0.1 / std::sqrt(2.0);
+  EXPECT_GT(largest_relative_difference(train(config, 6).losses, one.losses), 1e-3);
+}
+
 TEST(Trainer, EveryVariantOfTheReductionTrainsWithinItsTolerance) {
   plan::Config config = with_overlap(small_config(4), true, true, 9000);
   config.ddp.grad_reduce_in_fp32 = false;
