@@ -98,7 +98,11 @@ void shrink_layers(std::vector<ShrunkCell>& cells) {
   }
   const std::int64_t least = any_fp8 ? 3 : 2;
   const std::int64_t layers = (least + chunks - 1) / chunks * chunks;
-  for (ShrunkCell& cell : cells) cell.config.model.num_layers = std::min(cell.config.model.num_layers, layers);
+  for (ShrunkCell& cell : cells) {
+    Config& c = cell.config;
+    c.model.num_layers = std::min(c.model.num_layers, layers);
+    c.recompute.num_layers = std::min(c.recompute.num_layers, model::stretch_of(c, 0, 0).num_layers);
+  }
 }
 
 void shrink_vocabulary(Config& c) {
@@ -171,6 +175,7 @@ constexpr std::array kFields{
     Field{"seq_length", [](const Config& c) { return c.model.seq_length; }},
     Field{"num_microbatches", [](const Config& c) { return c.train.num_microbatches; }},
     Field{"num_layers", [](const Config& c) { return c.model.num_layers; }},
+    Field{"recompute_num_layers", [](const Config& c) { return std::int64_t{c.recompute.num_layers}; }},
     Field{"vocab_size", [](const Config& c) { return c.model.vocab_size; }},
     Field{"hidden_size", [](const Config& c) { return c.model.hidden_size; }},
     Field{"ffn_hidden_size", [](const Config& c) { return c.model.ffn_hidden_size; }},

@@ -88,10 +88,12 @@ void RecordingDevice::synchronize(Event event) { add_wait(Type::synchronize, {},
 void RecordingDevice::synchronize() { add(Type::synchronize, {}, {}).awaited_stream = ProgramCommand::kAllStreams; }
 
 void RecordingDevice::acquire(Stream stream, const View& buffer) {
+  if (detail_ == Detail::costs) return;
   add_use(add(Type::acquire, stream, {}), buffer, Access::out);
 }
 
 void RecordingDevice::release(Stream stream, const View& buffer) {
+  if (detail_ == Detail::costs) return;
   add_use(add(Type::release, stream, {}), buffer, Access::out);
 }
 

@@ -7,13 +7,19 @@
 
 #include "impl/model/embedding.hpp"
 #include "impl/model/head.hpp"
+#include "impl/model/layer_groups.hpp"
 
 namespace underlap::model {
 
 /// A stretch of a GPT as operations on one compute stream and those of its linear layers: layers, before the first of
 /// the model its embedding, behind the last its head and loss. One stretch can be all of it.
 ///
-/// Several microbatches may be between their forward and their backward pass; each has a slot.
+/// Several microbatches may be between their forward and their backward pass; each has a slot. Of layers that are
+/// recomputed a slot keeps the input of each group, and the backward pass begins with the group's forward pass,
+/// transfers included:
+///
+///   forward   | group 0 | group 1 | head |
+///   backward  | head | group 1 again | group 1 backward | group 0 again | group 0 backward |
 class Chunk {
  public:
   /// Allocates activations for `num_slots` microbatches of micro_batch_size sequences on the device of `channels`,
@@ -48,6 +54,13 @@ class Chunk {
   }
 
  private:
+  std::span<Layer> layers_of(const LayerGroup& group) {
+    return std::span(layers_).subspan(static_cast<std::size_t>(group.first),
+                                      static_cast<std::size_t>(group.num_layers));
+  }
+  void forward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const LayerGroup& group, View x,
+               const View& out);
+  void recompute(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, std::size_t group);
   View activation(const Tensor& tensor) const { return matrix(tensor, shape_.tokens_here, shape_.hidden); }
   std::int64_t tokens_of_slot() const { return (embedding_inputs_ + head_.has_value()) * shape_.tokens; }
   View tokens(std::int32_t slot, std::int64_t i) const {
@@ -60,12 +73,16 @@ class Chunk {
   const Shape& shape_;
   const LayerScratch& scratch_;
   std::optional<Embedding> embedding_;
+  std::vector<LayerGroup> groups_;
   std::vector<Layer> layers_;
   std::optional<Head> head_;
   std::int64_t embedding_inputs_ = 0;  // times T numbers that the embedding takes
   Tensor tokens_;                      // i32 [slots, those and targets]; no tensor where neither is needed
-  std::vector<std::vector<Tensor>>
-      between_;  // by slot: [T/n, H] behind the embedding and each layer, where it stays here
+  struct Slot {
+    std::vector<Tensor> between;  // [T/n, H] behind the embedding and each group, where it stays here
+    std::vector<View> inputs;     // of each group
+  };
+  std::vector<Slot> slots_;
 };
 
 }  // namespace underlap::model

@@ -48,7 +48,6 @@ Fp8Linear::Fp8Linear(const Fp8Site& site)
   if (!site.weight_is_fp8) own_weight_ = device.allocate("fp8_weight", DataType::f8e4m3, site.out * site.in);
   transposed_weight_ =
       matrix(device.allocate("fp8_transposed_weight", DataType::f8e4m3, site.in * site.out), site.in, site.out);
-  inputs_ = device.allocate("fp8_input", DataType::f8e4m3, site.num_slots * site.input_tokens * site.in);
   site_.name = {};  // the caller's text need not outlive this
 }
 
@@ -57,7 +56,7 @@ Fp8Linear::Scale Fp8Linear::scale(std::int64_t i) const {
 }
 
 tp::Operand Fp8Linear::input(std::int32_t slot) const {
-  return {matrix(inputs_, site_.input_tokens, site_.in, slot * site_.input_tokens * site_.in),
+  return {matrix(site_.inputs, site_.input_tokens, site_.in, slot * site_.input_tokens * site_.in),
           scale(kOfInput + slot).inverse_scale};
 }
 

@@ -17,6 +17,7 @@ struct Fp8Site {
   std::int64_t output_tokens = 0;  ///< rows of dy here
   std::int64_t in = 0;
   std::int64_t out = 0;
+  Tensor inputs;               ///< f8e4m3 [num_slots * input_tokens * in]: x from the forward to the backward pass
   Tensor gradient;             ///< f8e5m2, at least [output_tokens * out]: scratch of all layers
   std::int32_t num_slots = 1;  ///< microbatches between their forward and their backward pass
   bool weight_is_fp8 = false;  ///< as it was gathered
@@ -44,8 +45,7 @@ using GatheredWeight = tp::Operand;
 /// backward.
 class Fp8Linear {
  public:
-  /// Allocates on the site's device: a transposed weight, an input for each slot, and the fp8 weight where bf16 is
-  /// gathered.
+  /// Allocates on the site's device: a transposed weight, and the fp8 weight where bf16 is gathered.
   /// Products, scratch and groups outlive this.
   /// Throws std::invalid_argument unless in and out are multiples of 16 and tokens of 8 here and of 16 in the group.
   explicit Fp8Linear(const Fp8Site& site);
@@ -75,7 +75,6 @@ class Fp8Linear {
   Tensor scales_;             // f32 [2 + slots, 2]: amax and inverse scale of w, of dy, and of x by slot
   Tensor own_weight_;         // f8e4m3 [out, in], where bf16 is gathered
   View transposed_weight_;    // f8e4m3 [in, out]
-  Tensor inputs_;             // f8e4m3 [slots, input_tokens, in]
   GatheredWeight weight_;     // in fp8, of this step
   std::int32_t weight_step_;  // that weight_ was taken in
 };

@@ -37,7 +37,16 @@ SharedLayers::SharedLayers(tp::Channels& tensor, cp::Channels& context, const pl
       linears(tensor, shape, config),
       fp8_linears(tensor, shape, config),
       attentions(context, config, attention_shape(shape)),
-      scratch(tensor.device(), shape) {}
+      scratch(tensor.device(), shape),
+      device_(tensor.device()) {}
+
+RecomputedLayer& SharedLayers::recomputed(std::int32_t position, cp::Attention& attention) {
+  const auto found = recomputed_.find({position, &attention});
+  if (found != recomputed_.end()) return found->second;
+  RecomputedLayer layer{LayerActivations(device_, shape, attention),
+                        bf16_tensor(device_, "recomputed_output", shape.tokens_here, shape.hidden)};
+  return recomputed_.emplace(std::pair(position, &attention), std::move(layer)).first->second;
+}
 
 LayerActivations::LayerActivations(Device& device, const Shape& shape, cp::Attention& attention_of_layer) {
   const std::int64_t here = shape.tokens_here;
@@ -54,22 +63,38 @@ LayerActivations::LayerActivations(Device& device, const Shape& shape, cp::Atten
 }
 
 Layer::Layer(Device& device, SharedLayers& shared, const LayerParameters& parameters, std::int32_t index,
-             std::int32_t num_slots)
+             const Keeping& keeping)
     : shape_(shared.shape),
       scratch_(shared.scratch),
       attention_(shared.attentions.of_layer(index)),
       index_(index),
       attention_norm_("attention_norm", parameters.attention_norm),
       qkv_(*shared.linears.qkv, parameters.qkv,
-           shared.fp8_linears.make("qkv", index, shape_.hidden, shape_.qkv_features(), num_slots)),
+           shared.fp8_linears.make("qkv", index, shape_.hidden, shape_.qkv_features(), keeping)),
       proj_(*shared.linears.proj, parameters.proj,
-            shared.fp8_linears.make("proj", index, shape_.attention_features(), shape_.hidden, num_slots)),
+            shared.fp8_linears.make("proj", index, shape_.attention_features(), shape_.hidden, keeping)),
       mlp_norm_("mlp_norm", parameters.mlp_norm),
       fc1_(*shared.linears.fc1, parameters.fc1,
-           shared.fp8_linears.make("fc1", index, shape_.hidden, shape_.fc1_features(), num_slots)),
+           shared.fp8_linears.make("fc1", index, shape_.hidden, shape_.fc1_features(), keeping)),
       fc2_(*shared.linears.fc2, parameters.fc2,
-           shared.fp8_linears.make("fc2", index, shape_.ffn, shape_.hidden, num_slots)) {
-  for (std::int32_t slot = 0; slot < num_slots; ++slot) kept_.emplace_back(device, shape_, attention_);
+           shared.fp8_linears.make("fc2", index, shape_.ffn, shape_.hidden, keeping)) {
+  if (keeping.is_recomputed) {
+    recomputed_ = &shared.recomputed(keeping.position, attention_);
+    return;
+  }
+  for (std::int32_t slot = 0; slot < keeping.num_slots; ++slot) kept_.emplace_back(device, shape_, attention_);
+}
+
+LayerActivations& Layer::kept(std::int32_t place) {
+  return recomputed_ != nullptr ? recomputed_->kept : kept_[static_cast<std::size_t>(place)];
+}
+
+void Layer::acquire(const Enqueue& enqueue) const {
+  for (const Tensor& tensor : recomputed_->tensors()) enqueue.device->acquire(enqueue.stream, flat(tensor));
+}
+
+void Layer::forget(const Enqueue& enqueue) const {
+  for (const Tensor& tensor : recomputed_->tensors()) enqueue.device->release(enqueue.stream, flat(tensor));
 }
 
 View Layer::by_token(const Tensor& tensor) const {
@@ -95,27 +120,30 @@ cp::Qkv Layer::qkv(const Tensor& packed) const {
 void Layer::forward(const Enqueue& outer, const Weights& weights, std::int32_t slot, const View& x, const View& out) {
   static const NameId kResidual = intern("residual_add");
   const Enqueue enqueue = outer.in_layer(index_);
-  LayerActivations& kept = kept_[static_cast<std::size_t>(slot)];
+  const std::int32_t place = place_of(slot);
+  LayerActivations& kept = this->kept(place);
+  if (recomputed_ != nullptr) acquire(enqueue);
   kept.x = x;
   attention_norm_.forward(enqueue, weights, x, by_token_here(kept.normed_attention), flat(kept.attention_rstd));
-  qkv_.fprop(enqueue, weights, slot, by_token_here(kept.normed_attention), by_token(kept.packed_qkv));
+  qkv_.fprop(enqueue, weights, place, by_token_here(kept.normed_attention), by_token(kept.packed_qkv));
   attention_.forward(enqueue.tag, qkv(kept.packed_qkv), by_token(kept.attended), *kept.attention);
-  proj_.fprop(enqueue, weights, slot, by_token(kept.attended), by_token_here(scratch_.projected));
+  proj_.fprop(enqueue, weights, place, by_token(kept.attended), by_token_here(scratch_.projected));
   enqueue(kResidual, kernels::residual_add(x, by_token_here(scratch_.projected), by_token_here(kept.middle)));
   mlp_norm_.forward(enqueue, weights, by_token_here(kept.middle), by_token_here(kept.normed_mlp), flat(kept.mlp_rstd));
-  fc1_.fprop(enqueue, weights, slot, by_token_here(kept.normed_mlp), by_token(kept.fc1_out));
+  fc1_.fprop(enqueue, weights, place, by_token_here(kept.normed_mlp), by_token(kept.fc1_out));
   activation_forward(enqueue, kept);
-  fc2_.fprop(enqueue, weights, slot, by_token(kept.activated), by_token_here(scratch_.projected));
+  fc2_.fprop(enqueue, weights, place, by_token(kept.activated), by_token_here(scratch_.projected));
   enqueue(kResidual, kernels::residual_add(by_token_here(kept.middle), by_token_here(scratch_.projected), out));
 }
 
 void Layer::backward(const Enqueue& outer, const Weights& weights, std::int32_t slot, const View& d_out,
                      const View& d_x) {
   const Enqueue enqueue = outer.in_layer(index_);
-  const LayerActivations& kept = kept_[static_cast<std::size_t>(slot)];
-  fc2_.backward(enqueue, weights, slot, d_out, by_token(kept.activated), by_token(scratch_.d_activation));
+  const std::int32_t place = place_of(slot);
+  const LayerActivations& kept = this->kept(place);
+  fc2_.backward(enqueue, weights, place, d_out, by_token(kept.activated), by_token(scratch_.d_activation));
   activation_backward(enqueue, kept);
-  fc1_.backward(enqueue, weights, slot, by_token(scratch_.d_fc1), by_token_here(kept.normed_mlp),
+  fc1_.backward(enqueue, weights, place, by_token(scratch_.d_fc1), by_token_here(kept.normed_mlp),
                 by_token_here(scratch_.d_norm));
   const View d_middle = by_token_here(scratch_.d_middle);
   mlp_norm_.backward(enqueue, weights,
@@ -124,10 +152,10 @@ void Layer::backward(const Enqueue& outer, const Weights& weights, std::int32_t 
                       .dout = by_token_here(scratch_.d_norm),
                       .residual = d_out,
                       .dx = d_middle});
-  proj_.backward(enqueue, weights, slot, d_middle, by_token(kept.attended), by_token(scratch_.d_attention));
+  proj_.backward(enqueue, weights, place, d_middle, by_token(kept.attended), by_token(scratch_.d_attention));
   attention_.backward(enqueue.tag, qkv(kept.packed_qkv), by_token(kept.attended), by_token(scratch_.d_attention),
                       qkv(scratch_.d_qkv), *kept.attention);
-  qkv_.backward(enqueue, weights, slot, by_token(scratch_.d_qkv), by_token_here(kept.normed_attention),
+  qkv_.backward(enqueue, weights, place, by_token(scratch_.d_qkv), by_token_here(kept.normed_attention),
                 by_token_here(scratch_.d_norm));
   attention_norm_.backward(enqueue, weights,
                            {.x = kept.x,

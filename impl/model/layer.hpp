@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <map>
 #include <vector>
 
 #include "impl/cp/attention.hpp"
@@ -24,19 +26,6 @@ struct LayerScratch {
   LayerScratch(Device& device, const Shape& shape);
 };
 
-/// What all layers of one rank share, whatever chunk they belong to.
-struct SharedLayers {
-  Shape shape;
-  LayerLinears linears;
-  Fp8Linears fp8_linears;
-  cp::LayerAttentions attentions;
-  LayerScratch scratch;
-
-  /// `tensor` is the group that shares every layer, `context` the one that shares every sequence; both outlive this.
-  /// Allocates on their device.
-  SharedLayers(tp::Channels& tensor, cp::Channels& context, const plan::Config& config);
-};
-
 /// What a layer's forward pass leaves for the backward pass of the same microbatch: all bf16 but what says so.
 struct LayerActivations {
   View x;                   ///< [T/n, H]: the layer's input, which others own
@@ -54,19 +43,56 @@ struct LayerActivations {
   LayerActivations(Device& device, const Shape& shape, cp::Attention& attention_of_layer);
 };
 
+/// What a recomputed layer's last forward pass left, for all layers at the same place in their groups because only one
+/// group is at work.
+struct RecomputedLayer {
+  LayerActivations kept;
+  Tensor out;  ///< [T/n, H] bf16: the layer's output, where nobody keeps it
+
+  /// All but those of attention.
+  std::array<Tensor, 10> tensors() const {
+    return {kept.normed_attention, kept.attention_rstd, kept.packed_qkv, kept.attended,  kept.middle,
+            kept.normed_mlp,       kept.mlp_rstd,       kept.fc1_out,    kept.activated, out};
+  }
+};
+
+/// What all layers of one rank share, whatever chunk they belong to.
+struct SharedLayers {
+  Shape shape;
+  LayerLinears linears;
+  Fp8Linears fp8_linears;
+  cp::LayerAttentions attentions;
+  LayerScratch scratch;
+
+  /// `tensor` is the group that shares every layer, `context` the one that shares every sequence; both outlive this.
+  /// Allocates on their device.
+  SharedLayers(tp::Channels& tensor, cp::Channels& context, const plan::Config& config);
+
+  /// Of the layers at `position` in a group that attend with `attention`; allocated when it is first asked for.
+  RecomputedLayer& recomputed(std::int32_t position, cp::Attention& attention);
+
+ private:
+  Device& device_;
+  std::map<std::pair<std::int32_t, cp::Attention*>, RecomputedLayer> recomputed_;
+};
+
 /// One transformer layer: norm, qkv, attention, projection, norm, fc1, activation, fc2, with two residual connections.
 class Layer {
  public:
-  /// `shared` outlives this. Allocates `num_slots` sets of activations, one for each microbatch between its forward and
-  /// its backward pass.
+  /// `shared` outlives this. Allocates activations unless they are shared.
   Layer(Device& device, SharedLayers& shared, const LayerParameters& parameters, std::int32_t index,
-        std::int32_t num_slots);
+        const Keeping& keeping);
 
   /// x, out [T/n, H] bf16. x must stay as it is until backward.
   void forward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x, const View& out);
 
   /// d_out [T/n, H]; d_x [T/n, H] may be the same view.
   void backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& d_out, const View& d_x);
+
+  /// Of a recomputed layer alone: where its output goes that nobody keeps, [T/n, H] bf16.
+  View recomputed_output() const { return by_token_here(recomputed_->out); }
+  /// Of a recomputed layer alone: gives back what forward() left, and recomputed_output().
+  void forget(const Enqueue& enqueue) const;
 
  private:
   View by_token(const Tensor& tensor) const;
@@ -75,6 +101,10 @@ class Layer {
   cp::Qkv qkv(const Tensor& packed) const;
   void activation_forward(const Enqueue& enqueue, const LayerActivations& kept) const;
   void activation_backward(const Enqueue& enqueue, const LayerActivations& kept) const;
+  /// A recomputed layer has one place for all slots.
+  std::int32_t place_of(std::int32_t slot) const { return recomputed_ != nullptr ? 0 : slot; }
+  LayerActivations& kept(std::int32_t place);
+  void acquire(const Enqueue& enqueue) const;
 
   const Shape& shape_;
   const LayerScratch& scratch_;
@@ -87,7 +117,8 @@ class Layer {
   Linear fc1_;
   Linear fc2_;
 
-  std::vector<LayerActivations> kept_;  // by slot
+  std::vector<LayerActivations> kept_;     // by slot
+  RecomputedLayer* recomputed_ = nullptr;  // of a recomputed layer, and then no kept_
 };
 
 }  // namespace underlap::model

@@ -71,22 +71,34 @@ Fp8Linears::Fp8Linears(tp::Channels& channels, const Shape& shape, const plan::C
 }
 
 std::unique_ptr<Fp8Linear> Fp8Linears::make(std::string_view name, std::int32_t layer, std::int64_t in,
-                                            std::int64_t out, std::int32_t num_slots) const {
+                                            std::int64_t out, const Keeping& keeping) {
   if (!multiplies_in_fp8(config_, layer)) return nullptr;
   const bool is_column = is_column_parallel(name);
+  const std::int64_t input_tokens = is_column ? shape_.tokens_here : shape_.tokens;
   return std::make_unique<Fp8Linear>(Fp8Site{.device = &channels_.device(),
                                              .compute = channels_.compute(),
                                              .products = &linear_of(*linears_, name),
                                              .name = name,
-                                             .input_tokens = is_column ? shape_.tokens_here : shape_.tokens,
+                                             .input_tokens = input_tokens,
                                              .output_tokens = is_column ? shape_.tokens : shape_.tokens_here,
                                              .in = in,
                                              .out = out,
+                                             .inputs = inputs(name, input_tokens * in, keeping),
                                              .gradient = gradient_,
-                                             .num_slots = num_slots,
+                                             .num_slots = keeping.is_recomputed ? 1 : keeping.num_slots,
                                              .weight_is_fp8 = gathers_fp8_weights(config_),
                                              .input_group = is_column ? group_.get() : nullptr,
                                              .gradient_group = is_column ? nullptr : group_.get()});
+}
+
+Tensor Fp8Linears::inputs(std::string_view name, std::int64_t elements, const Keeping& keeping) {
+  const auto allocate = [&](std::int32_t slots) {
+    return channels_.device().allocate("fp8_input", DataType::f8e4m3, slots * elements);
+  };
+  if (!keeping.is_recomputed) return allocate(keeping.num_slots);
+  Tensor& inputs = recomputed_inputs_[{std::string(name), keeping.position}];
+  if (inputs.id == 0) inputs = allocate(1);
+  return inputs;
 }
 
 std::unique_ptr<tp::Linear> make_head(tp::Channels& channels, const Shape& shape, const plan::Config& config) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "impl/model/fp8_linear.hpp"
+#include "impl/model/layer_groups.hpp"
 #include "impl/model/weights.hpp"
 #include "impl/tp/linear.hpp"
 
@@ -26,9 +30,11 @@ class Fp8Linears {
 
   /// One layer's linear layer; none where the layer multiplies in bf16.
   std::unique_ptr<Fp8Linear> make(std::string_view name, std::int32_t layer, std::int64_t in, std::int64_t out,
-                                  std::int32_t num_slots) const;
+                                  const Keeping& keeping);
 
  private:
+  Tensor inputs(std::string_view name, std::int64_t elements, const Keeping& keeping);
+
   tp::Channels& channels_;
   plan::Config config_;
   Shape shape_;
@@ -37,6 +43,7 @@ class Fp8Linears {
   std::unique_ptr<tp::Fp8Scratch> transposed_;
   std::unique_ptr<LayerLinears> linears_;
   Tensor gradient_;  // f8e5m2 [T * most output features], of the layer at work
+  std::map<std::pair<std::string, std::int32_t>, Tensor> recomputed_inputs_;  // by name and position in a group
 };
 
 /// The head's: Megatron's output layer, which no userbuffers reach.

@@ -67,6 +67,18 @@ struct ContextConfig {
   }
 };
 
+/// Layers of a chunk whose forward pass runs again in backward, so that only some inputs are kept until then.
+enum class RecomputeMethod : std::uint8_t {
+  none,
+  uniform,  ///< all, in groups that keep the input of their first layer
+  block,    ///< the first ones, each of which keeps its input
+};
+
+struct RecomputeConfig {
+  RecomputeMethod method = RecomputeMethod::none;
+  std::int32_t num_layers = 0;  ///< uniform: of a group; block: that are recomputed
+};
+
 struct TrainConfig {
   std::int64_t micro_batch_size = 1;
   std::int64_t num_microbatches = 1;  ///< per data-parallel rank and step
@@ -162,6 +174,7 @@ struct Config {
   TrainConfig train;
   PipelineConfig pipeline;
   ContextConfig context;
+  RecomputeConfig recompute;
   DdpConfig ddp;
   TensorOverlap tensor_overlap;
   MixedPrecisionConfig mixed_precision;

@@ -10,8 +10,10 @@
 //   activations (4 H / s + (2 H + 2 K + (U + 1) F) / n) * 2 bytes a token and layer (inputs and outputs of the norms;
 //               inputs and outputs of the GEMMs and of attention, whose scores are recomputed), for each chunk of
 //               L / (p v) layers whose forward ran and whose backward did not: one more than the warm-up of the
-//               schedule, which is p - 1 - stage, with virtual stages or overlap 2 (p - 1 - stage) + (v - 1) group; and
-//               on the last stage 6 V / n a token for the logits and their gradient, and 2 H / s + 2 V / n for each
+//               schedule, which is p - 1 - stage, with virtual stages or overlap 2 (p - 1 - stage) + (v - 1) group.
+//               Of recomputed layers each such chunk keeps 2 H / s bytes a token and group, which uniform makes of
+//               recompute_num_layers layers and block of one, and the layers of one group have their activations, once.
+//               On the last stage 6 V / n a token for the logits and their gradient, and 2 H / s + 2 V / n for each
 //               microbatch whose weight gradient of the head is put off
 //   userbuffers T H * 2 bytes, or 1 with fp8_buf, for each slot in userbuffers: allocated once, and (2 n - 1) / n of it
 //               for a ring that reduces. Where the first and last layers are bf16 under an fp8 recipe, bf16 buffers
@@ -29,6 +31,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "impl/plan/resolution.hpp"
 #include "impl/plan/tensor_slots.hpp"
@@ -79,6 +82,17 @@ double chunks_in_flight(const Config& c, const Stage& stage) {
   const double per_stage = stage.chunks > 1 || c.pipeline.overlap_p2p_comm ? 2 : 1;
   const double warmup = per_stage * behind + (stage.chunks - 1) * double(c.pipeline.microbatch_group_size_per_vp_stage);
   return std::min(warmup + 1, double(c.train.num_microbatches) * stage.chunks);
+}
+
+/// Bytes a token of the layers of all chunks in flight, and of the group that is recomputed.
+double layer_activations(const Config& c, double layers, double in_flight, double of_layer, double of_input) {
+  const double num = c.recompute.num_layers;
+  switch (c.recompute.method) {
+    case RecomputeMethod::none: break;
+    case RecomputeMethod::uniform: return in_flight * std::ceil(layers / num) * of_input + num * of_layer;
+    case RecomputeMethod::block: return in_flight * (num * of_input + (layers - num) * of_layer) + of_layer;
+  }
+  return in_flight * layers * of_layer;
 }
 
 /// Microbatches that keep what the head's weight gradient is made of.
@@ -161,7 +175,10 @@ PeakMemory memory_of(const Config& c, const Stage& stage) {
   peak.parameters = to_bytes(2 * parameters);
   peak.gradients = to_bytes((c.ddp.grad_reduce_in_fp32 ? 4 : 2) * parameters);
   peak.optimizer = to_bytes(12 * parameters / std::max(shards, 1.0));
-  peak.activations = to_bytes(tokens * (in_flight * layers * shape.activations_per_token(tp, sequence_ranks) + head));
+  peak.activations =
+      to_bytes(tokens * (layer_activations(c, layers, in_flight, shape.activations_per_token(tp, sequence_ranks),
+                                           2 * shape.hidden / sequence_ranks) +
+                         head));
   peak.userbuffers = to_bytes(userbuffers_bytes(c, tokens));
   peak.exchange = to_bytes(messages(c, stage, in_flight) * tokens * shape.hidden / sequence_ranks * 2 +
                            attention_exchange_bytes(c, shape, tokens, tp));

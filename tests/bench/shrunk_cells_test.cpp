@@ -48,6 +48,14 @@ TEST(ShrunkCells, KeepWhatAScheduleIsMadeOf) {
   EXPECT_THAT(shrunk.changes, Contains("data_parallel_size 64 -> 8"));
 }
 
+TEST(ShrunkCells, RecomputeNoMoreLayersThanTheyHave) {
+  const auto cells = cells_of(
+      "model: {preset: llama3-8b, recompute_granularity: full, recompute_method: uniform, recompute_num_layers: 8}\n");
+  const ShrunkCell shrunk = shrunk_cells(cells, 5, kNothing).front();
+  EXPECT_EQ(shrunk.config.recompute.num_layers, 2);
+  EXPECT_THAT(shrunk.changes, Contains("recompute_num_layers 8 -> 2"));
+}
+
 // All cells that compute the same have a layer that may be fp8, in sizes that can.
 TEST(ShrunkCells, KeepALayerInFp8) {
   const auto cells = cells_of(

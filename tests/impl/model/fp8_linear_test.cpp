@@ -87,6 +87,7 @@ struct LayerOnDevice {
                 .output_tokens = kTokens,
                 .in = kIn,
                 .out = kOut,
+                .inputs = device.allocate("inputs", DataType::f8e4m3, kTokens * kIn),
                 .gradient = device.allocate("gradient", DataType::f8e5m2, kTokens * kOut),
                 .weight_is_fp8 = fp8_weight}),
         x(matrix(device.allocate("x", DataType::bf16, kTokens * kIn), kTokens, kIn)),
@@ -212,6 +213,7 @@ struct LayerOverGroup {
                                             .output_tokens = y_tokens,
                                             .in = in,
                                             .out = out,
+                                            .inputs = device.allocate("inputs", DataType::f8e4m3, x_tokens * in),
                                             .gradient = device.allocate("gradient", DataType::f8e5m2, kTokens * kOut),
                                             .input_group = is_column ? &collectives : nullptr,
                                             .gradient_group = is_column ? nullptr : &collectives});

@@ -146,6 +146,22 @@ TEST(Memory, TheLastStageIsTheOneWhereItsHeadAndLogitsAreLarger) {
   EXPECT_EQ(wide.activations, layer_activations(128) + 6 * 65536 * 128);
 }
 
+TEST(Memory, RecomputedLayersKeepTheInputsOfGroupsAndOneGroup) {
+  const auto activations = [](const std::string& method, const std::string& chunks = "") {
+    return pipeline_memory("hidden_size: 512, pipeline_model_parallel_size: 2" + chunks +
+                           ", recompute_granularity: full, recompute_method: " + method)
+        .activations;
+  };
+  const std::int64_t input = 128 * 2 * 512, layer = 128 * 2 * (4 * 512 + 2 * 512 + 2 * 256 + 3 * 384);
+  EXPECT_EQ(activations("uniform, recompute_num_layers: 1"), 2 * 4 * input + layer) << "two microbatches, four layers";
+  EXPECT_EQ(activations("uniform, recompute_num_layers: 3"), 2 * 2 * input + 3 * layer)
+      << "the second group has one layer";
+  EXPECT_EQ(activations("block, recompute_num_layers: 1"), 2 * (input + 3 * layer) + layer);
+  EXPECT_EQ(activations("block, recompute_num_layers: 1", ", virtual_pipeline_model_parallel_size: 4"),
+            9 * input + layer)
+      << "nine chunks of one layer";
+}
+
 TEST(Memory, TheHeadKeepsWhatItsDeferredWgradsAreMadeOf) {
   const auto activations = [](const std::string& defer) {
     return plan_of(

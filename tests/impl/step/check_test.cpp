@@ -174,8 +174,13 @@ std::vector<StepCase> pipeline_cases() {
              c.ddp.overlap_grad_reduce = true;
              c.pipeline.defer_embedding_wgrad_compute = true;
            }},
-          {"ContextRing", [](plan::Config& c) {
+          {"ContextRing",
+           [](plan::Config& c) {
              c.parallel.context_parallel_size = 2;
+             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
+           }},
+          {"RecomputedLayer", [](plan::Config& c) {
+             c.recompute = {plan::RecomputeMethod::uniform, 1};
              c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
            }}};
 }
@@ -229,6 +234,62 @@ TEST_P(CheckedStep, IsWellWithoutItsPaces) {
     for (ProgramCommand& command : program.commands)
       if (command.type == Type::pace) command.awaited_position = 0;
   const CheckReport report = check::check_programs(programs_);
+  EXPECT_TRUE(report.findings.empty()) << text_of(report);
+}
+
+// Beside what runs again, as it is and without paces.
+class RecomputedStep : public testing::TestWithParam<StepCase> {};
+INSTANTIATE_TEST_SUITE_P(
+    Techniques, RecomputedStep,
+    testing::Values(
+        StepCase{"tensor",
+                 [](plan::Config& c) {
+                   testing_support::cut_layers(c, 4);
+                   c.tensor_overlap = testing_support::userbuffers([](plan::TensorOverlap&) {});
+                   c.recompute = {plan::RecomputeMethod::uniform, 2};
+                 }},
+        StepCase{"fp8",
+                 [](plan::Config& c) {
+                   testing_support::cut_layers(c, 4);
+                   testing_support::multiply_in_fp8(c);
+                   c.tensor_overlap = testing_support::userbuffers([](plan::TensorOverlap&) {});
+                   c.recompute = {plan::RecomputeMethod::uniform, 2};
+                 }},
+        StepCase{
+            "context",
+            [](plan::Config& c) {
+              c.parallel.context_parallel_size = 2;
+              c.model.num_query_groups = c.model.num_attention_heads;
+              c.context.cp_comm_type = {plan::CpCommType::p2p, plan::CpCommType::a2a, plan::CpCommType::all_gather};
+              c.model.num_layers = 3;
+              c.recompute = {plan::RecomputeMethod::uniform, 3};
+            }},
+        StepCase{"virtual_stages",
+                 [](plan::Config& c) {
+                   interleave(c);
+                   c.model.num_layers = 8;
+                   c.recompute = {plan::RecomputeMethod::uniform, 2};
+                 }},
+        StepCase{"block",
+                 [](plan::Config& c) {
+                   interleave(c);
+                   c.model.num_layers = 8;
+                   c.recompute = {plan::RecomputeMethod::block, 1};
+                 }}),
+    [](const auto& parameter) { return parameter.param.name; });
+
+TEST_P(RecomputedStep, IsWell) {
+  plan::Config config = testing_support::small_config(2);
+  config.train.num_microbatches = 2;
+  config.ddp.bucket_size = 8000;
+  config.ddp.overlap_grad_reduce = config.ddp.overlap_param_gather = true;
+  GetParam().set(config);
+  std::vector<Program> programs = record_programs(config, 2);
+  EXPECT_THAT(check::check_programs(programs).findings, testing::IsEmpty());
+  for (Program& program : programs)
+    for (ProgramCommand& command : program.commands)
+      if (command.type == Type::pace) command.awaited_position = 0;
+  const CheckReport report = check::check_programs(programs);
   EXPECT_TRUE(report.findings.empty()) << text_of(report);
 }
 

@@ -108,6 +108,13 @@ constexpr Layout kVirtual{.tensor = 2, .context = 2, .pipeline = 2, .virtual_pip
 
 constexpr Layout kInstances{.tensor = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 4, .instances = 2};
 
+std::string recompute(const std::string& method, int num_layers) {
+  return fmt::format("model.recompute_granularity: full\nmodel.recompute_method: {}\nmodel.recompute_num_layers: {}\n",
+                     method, num_layers);
+}
+
+const std::string kEveryExchange = "model.cp_comm_type: [p2p, a2a, all_gather, p2p, a2a, all_gather, p2p, p2p]\n";
+const std::string kFp8 = "mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed, fp8_param_gather: true}\n";
 constexpr const char* kDeferred = "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -132,6 +139,29 @@ INSTANTIATE_TEST_SUITE_P(
                              std::string("model.share_embeddings_and_output_weights: true\n") + kDeferred},
                     OffAndOn{"instances", kInstances, kInstances, "",
                              "comm_overlap: {overlap_grad_reduce: false, overlap_param_gather: false}\n"},
+                    OffAndOn{"recomputed_groups", {}, {}, "", recompute("uniform", 3)},
+                    OffAndOn{"recomputed_over_tensor_ranks",
+                             {.tensor = 2},
+                             {.tensor = 2},
+                             "comm_overlap: {tp_comm_overlap: true}\n",
+                             "comm_overlap: {tp_comm_overlap: true}\n" + recompute("uniform", 2)},
+                    OffAndOn{"recomputed_over_context_ranks",
+                             {.context = 2},
+                             {.context = 2},
+                             kEveryExchange,
+                             kEveryExchange + recompute("uniform", 4)},
+                    OffAndOn{"recomputed_block_of_virtual_stages",
+                             {.pipeline = 2, .virtual_pipeline = 2},
+                             {.pipeline = 2, .virtual_pipeline = 2},
+                             "",
+                             recompute("block", 1)},
+                    OffAndOn{"recomputed_in_every_mode", kVirtual, kVirtual, "comm_overlap: {bucket_size: 5000}\n",
+                             "comm_overlap: {bucket_size: 5000}\n" + recompute("uniform", 2)},
+                    OffAndOn{"recomputed_in_fp8",
+                             {.tensor = 2, .pipeline = 2},
+                             {.tensor = 2, .pipeline = 2},
+                             kFp8,
+                             kFp8 + recompute("uniform", 2)},
                     OffAndOn{"hooks_in_place_of_alignment", kVirtual, kVirtual, "ddp: {align_grad_reduce: false}\n",
                              "comm_overlap: {align_param_gather: false}\n"}),
     [](const auto& parameter) { return parameter.param.name; });

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recomputation of activations: which layers run forward again in backward, as Megatron Core's TransformerConfig reads
+// it. What that does not check and its transformer block then takes in another sense, or stumbles over, is an error:
+// more layers than a chunk has.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "impl/plan/resolution.hpp"
+
+namespace underlap::plan {
+namespace {
+
+constexpr std::string_view kGranularity = "model.recompute_granularity";
+constexpr std::string_view kMethod = "model.recompute_method";
+constexpr std::string_view kLayers = "model.recompute_num_layers";
+constexpr std::string_view kModules = "model.recompute_modules";
+
+constexpr std::array<std::string_view, 3> kOfTheseModels{"core_attn", "layernorm", "mlp"};
+constexpr std::array<std::string_view, 4> kOfOtherModels{"mla_up_proj", "moe", "moe_act", "shared_experts"};
+
+template <std::size_t n>
+bool contains(const std::array<std::string_view, n>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// 0 where the sizes do not divide, which is an error of its own.
+std::int64_t layers_of_chunk(const Config& c) {
+  const std::int64_t chunks =
+      std::int64_t{c.parallel.pipeline_model_parallel_size} * c.parallel.virtual_pipeline_model_parallel_size;
+  return c.model.num_layers % chunks == 0 ? c.model.num_layers / chunks : 0;
+}
+
+void decide_num_layers(Resolution& r) {
+  const std::int64_t of_chunk = layers_of_chunk(r.config());
+  if (r.settings.invalid(kLayers) || of_chunk == 0) return;
+  const std::int64_t layers = r.settings.integer(kLayers, 0);
+  const std::string range = fmt::format("from 1 to {}, the layers of a model chunk", of_chunk);
+  if (layers == 0)
+    r.error({kGranularity}, fmt::format("recompute_granularity full needs recompute_num_layers: {}", range));
+  else if (layers > of_chunk)
+    r.error({kLayers}, fmt::format("recompute_num_layers is {}; it must be {}", layers, range));
+  else
+    r.config().recompute.num_layers = static_cast<std::int32_t>(layers);
+}
+
+void recompute_whole_layers(Resolution& r) {
+  RecomputeConfig& recompute = r.config().recompute;
+  r.tell_no_effect(kModules, "recompute_granularity is full");
+  decide_num_layers(r);
+  if (!r.settings.given(kMethod) && !r.settings.invalid(kMethod))
+    r.error({kGranularity}, "recompute_granularity full needs recompute_method: uniform or block");
+  if (!r.settings.given(kMethod) || recompute.num_layers == 0) return;
+  const bool is_uniform = r.settings.text(kMethod, "") == "uniform";
+  recompute.method = is_uniform ? RecomputeMethod::uniform : RecomputeMethod::block;
+  const std::string kept =
+      is_uniform ? fmt::format("of each chunk the input of every {} layers is kept", recompute.num_layers)
+                 : fmt::format("of the first {} layers of each chunk the input is kept", recompute.num_layers);
+  r.decide(kGranularity, {"\"full\"", "user",
+                          fmt::format("{}; {}, and they run forward again in backward", r.set_at(kGranularity), kept)});
+}
+
+void read_module(Resolution& r, const nlohmann::json& module) {
+  const std::string name = module.is_string() ? module.get<std::string>() : module.dump();
+  if (contains(kOfOtherModels, name)) {
+    if (!r.settings.is_dump)
+      r.notice({kModules},
+               fmt::format("recompute_modules: {} has no effect: Underlap's models have neither experts nor "
+                           "latent attention",
+                           name));
+  } else if (!contains(kOfTheseModels, name)) {
+    r.error({kModules}, fmt::format("recompute_modules has no {}; choose from {}, {}", in_quotes(name),
+                                    fmt::join(kOfTheseModels, ", "), fmt::join(kOfOtherModels, ", ")));
+  } else if (name != "core_attn") {
+    r.not_run({kModules},
+              fmt::format("recompute_modules: {} alone is planned but not recomputed by this version; leave "
+                          "it out, or recompute whole layers with recompute_granularity full",
+                          name));
+  }
+}
+
+/// Attention keeps no scores here, so that one of the modules is always recomputed.
+void recompute_modules(Resolution& r) {
+  r.tell_no_effect(kMethod, "recompute_granularity is selective");
+  if (r.settings.given(kLayers))
+    r.error({kLayers}, "recompute_num_layers must be left out with recompute_granularity selective");
+  if (r.settings.invalid(kModules)) return;
+  auto modules = nlohmann::json::array({"core_attn"});
+  if (r.settings.given(kModules)) modules = nlohmann::json::parse(to_json_text(r.settings[kModules].value));
+  if (!modules.is_array()) return r.error({kModules}, "recompute_modules must be a list of modules");
+  for (const nlohmann::json& module : modules) read_module(r, module);
+  const bool has_attention = std::find(modules.begin(), modules.end(), "core_attn") != modules.end();
+  if (has_attention)
+    r.decide(kGranularity,
+             {"\"selective\"", "user",
+              fmt::format("{}; core_attn costs nothing: fused attention keeps no scores and computes them "
+                          "again in every backward pass",
+                          r.set_at(kGranularity))});
+}
+
+}  // namespace
+
+void apply_recompute_rules(Resolution& r) {
+  if (r.settings.invalid(kGranularity)) return;
+  const std::string granularity = r.settings.text(kGranularity, "");
+  if (granularity == "full") return recompute_whole_layers(r);
+  if (granularity == "selective") return recompute_modules(r);
+  for (const std::string_view path : {kMethod, kLayers, kModules})
+    r.tell_no_effect(path, "recompute_granularity is null");
+}
+
+}  // namespace underlap::plan
