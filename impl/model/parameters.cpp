@@ -100,7 +100,7 @@ Shape::Shape(const plan::Config& config, TensorRank tensor_rank)
       vocab(config.model.vocab_size / tensor_rank.size),
       seq_length(config.model.seq_length / config.parallel.context_parallel_size),
       tokens(config.train.micro_batch_size * seq_length),
-      tokens_here(tokens / tensor_rank.size),
+      tokens_here(config.parallel.sequence_parallel ? tokens / tensor_rank.size : tokens),
       activation(config.model.activation),
       tensor(tensor_rank) {}
 

@@ -171,11 +171,22 @@ TEST(NotRun, NamesWhatThisVersionDoesNotRun) {
   EXPECT_THAT(messages, ElementsAre(HasSubstr("f:4:1 recipe")));
 }
 
-TEST(NotRun, TensorParallelismRunsWithSequenceParallelismAndWholeKeyHeads) {
+TEST(TpRules, WithoutSequenceParallelismASlotSaysWhatIsAllReduced) {
+  const Plan plan = plan_of(with(kTp2, "extensions: {tp_async_collectives: false}\n"));
+  const auto reason = [&](const char* slot) {
+    const std::string path = std::string("comm_overlap.tp_comm_overlap_cfg.") + slot;
+    EXPECT_EQ(outcome(plan, path), R"({"method":"waited"} auto)");
+    return knob_of(plan, path).reason;
+  };
+  EXPECT_THAT(reason("qkv_dgrad"),
+              HasSubstr("tp_comm_overlap is false; without sequence_parallel it exchanges nothing"));
+  EXPECT_THAT(reason("fc2_fprop"), HasSubstr("its output is all-reduced"));
+  EXPECT_THAT(reason("fc1_wgrad"), HasSubstr("what dgrad made is all-reduced beside it"));
+}
+
+TEST(NotRun, TensorParallelismRunsWithWholeKeyHeads) {
   EXPECT_THAT(plan_of(with(kTp2 + ", sequence_parallel: true")).not_run, IsEmpty());
-  const Plan whole_sequence = plan_of(with(kTp2));
-  ASSERT_EQ(whole_sequence.not_run.size(), 1U);
-  EXPECT_THAT(whole_sequence.not_run[0].message, HasSubstr("set model.sequence_parallel to true"));
+  EXPECT_THAT(plan_of(with(kTp2)).not_run, IsEmpty());
   const Plan shared_heads = plan_of(with("tensor_model_parallel_size: 4, sequence_parallel: true"));
   ASSERT_EQ(shared_heads.not_run.size(), 1U);
   EXPECT_THAT(shared_heads.not_run[0].message, HasSubstr("num_query_groups is 2"));
@@ -196,6 +207,8 @@ TEST(NotRun, Fp8RunsOverTensorParallelRanksInSizesThatGpusMultiply) {
                   HasSubstr("12 tokens of a tensor-parallel rank"), HasSubstr("24 attention features of a rank"),
                   HasSubstr("20 feed-forward features of a rank")));
   EXPECT_THAT(plan_of(odd).not_run, IsEmpty());
+  const std::string whole = odd.substr(0, odd.find(", sequence_parallel")) + "}\n";
+  EXPECT_EQ(plan_of(whole + fp8).not_run.size(), messages.size() - 1) << "no rank has 12 tokens alone";
 }
 
 TEST(NotRun, KnobsThatAreOnlyKnownRefuseToBeIgnored) {
