@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "impl/cp/attention.hpp"
 #include "impl/model/linear.hpp"
 #include "impl/model/norm.hpp"
+#include "impl/model/shared_groups.hpp"
 
 namespace underlap::model {
 
@@ -29,6 +31,7 @@ struct SharedLayers {
   Shape shape;
   LayerLinears linears;
   Fp8Linears fp8_linears;
+  std::optional<SharedGroups> groups;  ///< where several ranks share a key and value head
   cp::LayerAttentions attentions;
   LayerScratch scratch;
 
@@ -78,6 +81,7 @@ class Layer {
 
   const Shape& shape_;
   const LayerScratch& scratch_;
+  const std::optional<SharedGroups>& groups_;
   cp::Attention& attention_;
   std::int32_t index_;
   Norm attention_norm_;

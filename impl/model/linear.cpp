@@ -58,7 +58,7 @@ LayerLinears::LayerLinears(tp::Channels& channels, const Shape& shape, const pla
     return tp::ColumnOverlap{o[fprop], o[dgrad], o[wgrad]};
   };
   const auto row = [&](TensorSlot fprop, TensorSlot dgrad) { return tp::RowOverlap{o[fprop], o[dgrad]}; };
-  qkv = tp::make_column_linear(site("qkv", shape.hidden, shape.qkv_features()),
+  qkv = tp::make_column_linear(site("qkv", shape.hidden, shape.qkv_out_features()),
                                column(TensorSlot::qkv_fprop, TensorSlot::qkv_dgrad, TensorSlot::qkv_wgrad));
   proj = tp::make_row_linear(site("proj", shape.attention_features(), shape.hidden),
                              row(TensorSlot::proj_fprop, TensorSlot::proj_dgrad));
@@ -73,7 +73,7 @@ Fp8Linears::Fp8Linears(tp::Channels& channels, const Shape& shape, const plan::C
   for (std::int32_t i = 0; i < config.model.num_layers; ++i) any = any || multiplies_in_fp8(config, i);
   if (!any) return;
   const std::int64_t most_in = std::max({shape.hidden, shape.attention_features(), shape.ffn});
-  const std::int64_t most_out = std::max({shape.hidden, shape.qkv_features(), shape.fc1_features()});
+  const std::int64_t most_out = std::max({shape.hidden, shape.qkv_out_features(), shape.fc1_features()});
   if (shape.cuts_tokens()) group_ = std::make_unique<tp::Collectives>(channels);
   transposed_ = std::make_unique<tp::Fp8Scratch>(channels.device(), shape.tokens, most_in, most_out);
   linears_ = std::make_unique<LayerLinears>(channels, shape, config, transposed_.get());

@@ -19,6 +19,7 @@ struct Shape {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
   std::int64_t groups = 0;
+  std::int32_t group_ranks = 1;  ///< m: ranks that share one key and value head, where these are fewer than ranks
   std::int64_t head_size = 0;
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;
@@ -33,7 +34,10 @@ struct Shape {
   /// Whether the ranks of a group each hold other tokens between layers.
   bool cuts_tokens() const { return tokens_here < tokens; }
   std::int64_t attention_features() const { return heads * head_size; }
+  /// Columns of queries, keys and values as attention reads them.
   std::int64_t qkv_features() const { return (heads + 2 * groups) * head_size; }
+  /// Columns that qkv writes: the same, or an m-th of what m ranks read.
+  std::int64_t qkv_out_features() const { return (group_ranks * heads + 2 * groups) * head_size / group_ranks; }
   /// Columns that fc1 writes: gate and up with SwiGLU.
   std::int64_t fc1_features() const { return activation == plan::Activation::swiglu ? 2 * ffn : ffn; }
 };

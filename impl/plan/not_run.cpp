@@ -8,18 +8,6 @@
 namespace underlap::plan {
 namespace {
 
-/// Key and value heads are whole on one rank.
-void refuse_tensor_parallelism(Resolution& r) {
-  constexpr std::string_view kTp = "model.tensor_model_parallel_size";
-  const std::int64_t groups = r.config().model.num_query_groups;
-  const std::int32_t tp = r.config().parallel.tensor_model_parallel_size;
-  if (groups % tp != 0)
-    r.not_run({"model.num_query_groups", kTp},
-              fmt::format("model.num_query_groups is {}, which {} ({}) does not divide: key and value heads that "
-                          "several ranks hold are planned but not run by this version",
-                          groups, kTp, tp));
-}
-
 /// What GPUs multiply in fp8: whole groups of 16 along the dimension that is summed over, of 8 along the others.
 void refuse_fp8_sizes(Resolution& r) {
   constexpr std::string_view kHidden = "model.hidden_size", kTp = "model.tensor_model_parallel_size";
@@ -89,7 +77,6 @@ void refuse_known_names(Resolution& r) {
 }  // namespace
 
 void find_what_does_not_run(Resolution& r) {
-  refuse_tensor_parallelism(r);
   refuse_choices(r);
   refuse_several_instances(r);
   refuse_known_names(r);

@@ -164,6 +164,11 @@ std::vector<StepCase> pipeline_cases() {
              c.ddp.overlap_grad_reduce = true;
              c.pipeline.defer_embedding_wgrad_compute = true;
            }},
+          {"SharedGroups",
+           [](plan::Config& c) {
+             testing_support::cut_layers(c, 4);
+             c.model.num_query_groups = 2;
+           }},
           {"DeferredWholeTensorWgrads",
            [](plan::Config& c) {
              testing_support::cut_layers(c, 2);

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <map>
+
 #include "impl/plan/plan.hpp"
 #include "impl/step/simulation.hpp"
 #include "tests/impl/step/step_times.hpp"
@@ -20,23 +22,24 @@ constexpr std::int32_t kSteps = 20;
 struct Layout {
   std::int32_t tensor = 1, context = 1, pipeline = 1, virtual_pipeline = 1, data = 1;
   bool sequence_parallel = true;
+  std::int32_t groups = 4;  // key and value heads
 };
 
 std::string name_of(const Layout& l) {
-  return fmt::format("tp{}_cp{}_pp{}_vpp{}_dp{}{}", l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data,
-                     l.sequence_parallel ? "" : "_whole");
+  return fmt::format("tp{}_cp{}_pp{}_vpp{}_dp{}{}{}", l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data,
+                     l.sequence_parallel ? "" : "_whole", l.groups == 4 ? "" : fmt::format("_groups{}", l.groups));
 }
 void PrintTo(const Layout& layout, std::ostream* out) { *out << name_of(layout); }
 
 // Eight layers, so that four stages may have two chunks; eight sequences a step, however many ranks share them.
 plan::Config config_of(const Layout& l, const std::string& more = "") {
   const std::string yaml = fmt::format(
-      "model: {{num_layers: 8, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 4, num_query_groups: 4, "
+      "model: {{num_layers: 8, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 4, num_query_groups: {}, "
       "vocab_size: 256, seq_length: 32, sequence_parallel: {}, tensor_model_parallel_size: {}, "
       "context_parallel_size: {}, pipeline_model_parallel_size: {}, virtual_pipeline_model_parallel_size: {}}}\n"
       "data_parallel_size: {}\ntrain: {{micro_batch_size: 1, num_microbatches: {}}}\noptimizer: {{lr: 0.003}}\n"
       "run: {{backend: sim, numerics: true}}\n{}",
-      l.sequence_parallel, l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data, 8 / l.data, more);
+      l.groups, l.sequence_parallel, l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data, 8 / l.data, more);
   const plan::Matrix matrix = plan::parse(yaml, "f");
   for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
   for (const plan::Message& refusal : matrix.cells.front().plan.not_run) ADD_FAILURE() << refusal.message;
@@ -66,7 +69,7 @@ constexpr Layout kWhole{
     .tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2, .sequence_parallel = false};
 
 // All legal products of one and two; then four of one kind, alone and beside two of another; then tensor-parallel ranks
-// that hold whole activations between layers.
+// that hold whole activations between layers, and such as share key and value heads.
 std::vector<Layout> layouts() {
   std::vector<Layout> all;
   for (int bits = 1; bits < 32; ++bits) {
@@ -74,15 +77,28 @@ std::vector<Layout> layouts() {
     const Layout layout{size(0), size(1), size(2), size(3), size(4)};
     if (layout.pipeline > 1 || layout.virtual_pipeline == 1) all.push_back(layout);
   }
-  for (const Layout& layout :
-       {Layout{.tensor = 4}, Layout{.tensor = 4, .data = 2}, Layout{.context = 4}, Layout{.tensor = 2, .context = 4},
-        Layout{.pipeline = 4}, Layout{.context = 2, .pipeline = 4, .virtual_pipeline = 2},
-        Layout{.pipeline = 2, .virtual_pipeline = 4}, Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 4},
-        Layout{.data = 4}, Layout{.context = 2, .data = 4}, Layout{.pipeline = 2, .virtual_pipeline = 2, .data = 4},
-        kWhole, Layout{.tensor = 4, .sequence_parallel = false},
-        Layout{.tensor = 2, .data = 2, .sequence_parallel = false},
-        Layout{.tensor = 2, .context = 2, .sequence_parallel = false},
-        Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 2, .sequence_parallel = false}})
+  for (const Layout& layout : {Layout{.tensor = 4},
+                               Layout{.tensor = 4, .data = 2},
+                               Layout{.context = 4},
+                               Layout{.tensor = 2, .context = 4},
+                               Layout{.pipeline = 4},
+                               Layout{.context = 2, .pipeline = 4, .virtual_pipeline = 2},
+                               Layout{.pipeline = 2, .virtual_pipeline = 4},
+                               Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 4},
+                               Layout{.data = 4},
+                               Layout{.context = 2, .data = 4},
+                               Layout{.pipeline = 2, .virtual_pipeline = 2, .data = 4},
+                               kWhole,
+                               Layout{.tensor = 4, .sequence_parallel = false},
+                               Layout{.tensor = 2, .data = 2, .sequence_parallel = false},
+                               Layout{.tensor = 2, .context = 2, .sequence_parallel = false},
+                               Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 2, .sequence_parallel = false},
+                               Layout{.tensor = 2, .data = 2, .groups = 1},
+                               Layout{.tensor = 4, .groups = 1},
+                               Layout{.tensor = 4, .groups = 2},
+                               Layout{.tensor = 4, .context = 2, .groups = 2},
+                               Layout{.tensor = 4, .sequence_parallel = false, .groups = 2},
+                               Layout{.tensor = 4, .pipeline = 2, .groups = 2}})
     all.push_back(layout);
   return all;
 }
@@ -92,7 +108,9 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Composition, testing::ValuesIn(layouts()),
                          [](const auto& parameter) { return name_of(parameter.param); });
 
 TEST_P(Composition, LearnsAsOneRankDoes) {
-  static const std::vector<double> alone = losses_of(config_of({}));
+  static std::map<std::int32_t, std::vector<double>> by_groups;
+  std::vector<double>& alone = by_groups[GetParam().groups];
+  if (alone.empty()) alone = losses_of(config_of({.groups = GetParam().groups}));
   const auto losses = losses_of(config_of(GetParam()));
   EXPECT_LT(losses.back(), losses.front() - 0.5);
   EXPECT_LT(largest_difference(losses, alone), 2e-3);

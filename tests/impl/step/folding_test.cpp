@@ -56,6 +56,7 @@ std::vector<FoldingCase> folding_cases() {
       {"Tensor", yaml_of(kTp, 1, 2), 8, 1},
       {"TensorOverlapped", yaml_of(kTp, 2, 2, kOverlaps + "comm_overlap: {tp_comm_overlap: true}\n"), 8, 1},
       {"TensorClipped", yaml_of(kTp, 2, 1, "optimizer: {clip_grad: 1.0}\n"), 4, 1},
+      {"TensorWithSharedGroups", yaml_of("tensor_model_parallel_size: 8, sequence_parallel: true", 1, 2), 8, 1},
       {"TensorOnWholeActivations",
        yaml_of("tensor_model_parallel_size: 4", 2, 2, kOverlaps + "optimizer: {clip_grad: 1.0}\n"), 8, 1},
       {"Context", yaml_of("context_parallel_size: 2", 2, 2, kOverlaps), 2, 2},
