@@ -91,16 +91,18 @@ OverlapKnob context_row(const plan::Plan& plan) {
   return row;
 }
 
-// Without userbuffers Megatron overlaps what its column-parallel layers exchange in backward, and nothing else.
-bool overlaps_by_nccl(TensorSlot slot) {
-  return slot == TensorSlot::qkv_dgrad || slot == TensorSlot::qkv_wgrad || slot == TensorSlot::fc1_dgrad ||
-         slot == TensorSlot::fc1_wgrad;
+// Without userbuffers Megatron overlaps what its column-parallel layers exchange in backward, and nothing else; without
+// sequence parallelism they gather nothing.
+bool overlaps_by_nccl(const plan::Config& config, TensorSlot slot) {
+  const plan::TensorSlotKind kind = plan::kind_of(slot);
+  return kind == plan::TensorSlotKind::column_wgrad ||
+         (kind == plan::TensorSlotKind::column_dgrad && config.parallel.sequence_parallel);
 }
 
 bool overlaps(const plan::Config& config, TensorSlot slot) {
   if (config.parallel.tensor_model_parallel_size < 2) return false;
   const TensorMethod method = config.tensor_overlap[slot].method;
-  if (method == TensorMethod::nccl) return config.extensions.tp_async_collectives && overlaps_by_nccl(slot);
+  if (method == TensorMethod::nccl) return config.extensions.tp_async_collectives && overlaps_by_nccl(config, slot);
   return method != TensorMethod::waited;
 }
 

@@ -313,8 +313,8 @@ constexpr std::array<Claim, 8> kClaims{{
      .runs = false,
      .rule = "the plan has no error, and tp_comm_overlap is in effect where both are so and closed by a gate elsewhere",
      .examine = examine_gates,
-     .why = {.holds = "The first gate that is closed decides, and says why. A run without sequence parallelism is "
-                      "another matter: this version has none.",
+     .why = {.holds = "The first gate that is closed decides, and says why. Without sequence parallelism there are "
+                      "all-reduces, which userbuffers do not carry.",
              .holds_where = "Some cells keep what was asked for, or end in an error.",
              .does_not_hold = "No cell follows the two conditions.",
              .not_run = ""}},

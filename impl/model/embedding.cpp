@@ -15,7 +15,8 @@ Embedding::Embedding(tp::Channels& channels, const Shape& shape, const plan::Con
       word_(parameters.word_embedding),
       position_(parameters.position_embedding),
       collectives_(channels) {
-  if (!is_alone()) embedded_ = channels.device().allocate("embedded", DataType::bf16, shape.tokens * shape.hidden);
+  if (shape.cuts_tokens())
+    embedded_ = channels.device().allocate("embedded", DataType::bf16, shape.tokens * shape.hidden);
 }
 
 // Each rank embeds the tokens of its part of the vocabulary and leaves the others zero: their sum is exact.
@@ -23,20 +24,26 @@ void Embedding::forward(const Enqueue& enqueue, const Weights& weights, const ke
                         const View& out) const {
   static const NameId kEmbedding = intern("embedding_fprop");
   static const NameId kScatter = intern("embedding_reduce_scatter");
+  static const NameId kAllReduce = intern("embedding_all_reduce");
   weights.before_use({word_, position_});
-  const View part = is_alone() ? out : of_all_tokens();
+  const View part = shape_.cuts_tokens() ? of_all_tokens() : out;
   enqueue(kEmbedding, kernels::embedding_forward(tokens, weights.weight(word_), weights.weight(position_), part,
                                                  vocab_shard(shape_, vocab_size_)));
-  if (!is_alone()) collectives_.reduce_scatter(enqueue.tag, kScatter, part, out);
+  if (is_alone()) return;
+  if (shape_.cuts_tokens())
+    collectives_.reduce_scatter(enqueue.tag, kScatter, part, out);
+  else
+    collectives_.all_reduce(enqueue.tag, kAllReduce, out);
 }
 
 void Embedding::backward(const Enqueue& enqueue, const Weights& weights, const kernels::EmbeddedTokens& tokens,
                          const View& d_out) const {
   static const NameId kGather = intern("embedding_all_gather");
   static const NameId kEmbedding = intern("embedding_wgrad");
-  if (!is_alone()) collectives_.all_gather(enqueue.tag, kGather, d_out, of_all_tokens());
-  enqueue(kEmbedding, kernels::embedding_wgrad(tokens, is_alone() ? d_out : of_all_tokens(), weights.main_grad(word_),
-                                               weights.main_grad(position_), vocab_shard(shape_, vocab_size_)));
+  if (shape_.cuts_tokens()) collectives_.all_gather(enqueue.tag, kGather, d_out, of_all_tokens());
+  enqueue(kEmbedding,
+          kernels::embedding_wgrad(tokens, shape_.cuts_tokens() ? of_all_tokens() : d_out, weights.main_grad(word_),
+                                   weights.main_grad(position_), vocab_shard(shape_, vocab_size_)));
   weights.after_wgrad({position_, word_});
 }
 

@@ -14,7 +14,8 @@ kernels::VocabShard vocab_shard(const Shape& shape, std::int64_t vocab_size);
 /// Token and position embedding, the start of a model.
 ///
 /// Over a tensor-parallel group it is parted by vocabulary. Its reduce-scatter is waited for, and so is the gather in
-/// backward that brings every rank the gradients of all tokens. Source: Megatron Core's VocabParallelEmbedding.
+/// backward that brings every rank the gradients of all tokens; without sequence parallelism there is an all-reduce,
+/// and nothing in backward. Source: Megatron Core's VocabParallelEmbedding.
 class Embedding {
  public:
   /// Allocates on the device of `channels`. `shape` outlives this.
@@ -36,8 +37,8 @@ class Embedding {
   std::int32_t word_;
   std::int32_t position_;
   tp::Collectives collectives_;
-  Tensor embedded_;  // [T, H], of a group: what this rank's part of the vocabulary embeds, in backward the gathered
-                     // gradient
+  Tensor embedded_;  // [T, H], where tokens are cut: what this rank's part of the vocabulary embeds, in backward the
+                     // gathered gradient
 };
 
 }  // namespace underlap::model

@@ -38,7 +38,9 @@ SharedLayers::SharedLayers(tp::Channels& tensor, cp::Channels& context, const pl
       fp8_linears(tensor, shape, config),
       attentions(context, config, attention_shape(shape)),
       scratch(tensor.device(), shape),
-      device_(tensor.device()) {}
+      device_(tensor.device()) {
+  if (shape.group_ranks > 1) groups.emplace(tensor, shape);
+}
 
 RecomputedLayer& SharedLayers::recomputed(std::int32_t position, cp::Attention& attention) {
   const auto found = recomputed_.find({position, &attention});
@@ -66,11 +68,12 @@ Layer::Layer(Device& device, SharedLayers& shared, const LayerParameters& parame
              const Keeping& keeping)
     : shape_(shared.shape),
       scratch_(shared.scratch),
+      groups_(shared.groups),
       attention_(shared.attentions.of_layer(index)),
       index_(index),
       attention_norm_("attention_norm", parameters.attention_norm),
       qkv_(*shared.linears.qkv, parameters.qkv,
-           shared.fp8_linears.make("qkv", index, shape_.hidden, shape_.qkv_features(), keeping)),
+           shared.fp8_linears.make("qkv", index, shape_.hidden, shape_.qkv_out_features(), keeping)),
       proj_(*shared.linears.proj, parameters.proj,
             shared.fp8_linears.make("proj", index, shape_.attention_features(), shape_.hidden, keeping)),
       mlp_norm_("mlp_norm", parameters.mlp_norm),
@@ -125,7 +128,9 @@ void Layer::forward(const Enqueue& outer, const Weights& weights, std::int32_t s
   if (recomputed_ != nullptr) acquire(enqueue);
   kept.x = x;
   attention_norm_.forward(enqueue, weights, x, by_token_here(kept.normed_attention), flat(kept.attention_rstd));
-  qkv_.fprop(enqueue, weights, place, by_token_here(kept.normed_attention), by_token(kept.packed_qkv));
+  const View packed = by_token(kept.packed_qkv);
+  qkv_.fprop(enqueue, weights, place, by_token_here(kept.normed_attention), groups_ ? groups_->part() : packed);
+  if (groups_) groups_->gather(enqueue, packed);
   attention_.forward(enqueue.tag, qkv(kept.packed_qkv), by_token(kept.attended), *kept.attention);
   proj_.fprop(enqueue, weights, place, by_token(kept.attended), by_token_here(scratch_.projected));
   enqueue(kResidual, kernels::residual_add(x, by_token_here(scratch_.projected), by_token_here(kept.middle)));
@@ -155,7 +160,9 @@ void Layer::backward(const Enqueue& outer, const Weights& weights, std::int32_t 
   proj_.backward(enqueue, weights, place, d_middle, by_token(kept.attended), by_token(scratch_.d_attention));
   attention_.backward(enqueue.tag, qkv(kept.packed_qkv), by_token(kept.attended), by_token(scratch_.d_attention),
                       qkv(scratch_.d_qkv), *kept.attention);
-  qkv_.backward(enqueue, weights, place, by_token(scratch_.d_qkv), by_token_here(kept.normed_attention),
+  const View d_packed = by_token(scratch_.d_qkv);
+  if (groups_) groups_->reduce(enqueue, d_packed);
+  qkv_.backward(enqueue, weights, place, groups_ ? groups_->d_part() : d_packed, by_token_here(kept.normed_attention),
                 by_token_here(scratch_.d_norm));
   attention_norm_.backward(enqueue, weights,
                            {.x = kept.x,

@@ -3,11 +3,13 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "impl/cp/attention.hpp"
 #include "impl/model/linear.hpp"
 #include "impl/model/norm.hpp"
+#include "impl/model/shared_groups.hpp"
 
 namespace underlap::model {
 
@@ -61,6 +63,7 @@ struct SharedLayers {
   Shape shape;
   LayerLinears linears;
   Fp8Linears fp8_linears;
+  std::optional<SharedGroups> groups;  ///< where several ranks share a key and value head
   cp::LayerAttentions attentions;
   LayerScratch scratch;
 
@@ -108,6 +111,7 @@ class Layer {
 
   const Shape& shape_;
   const LayerScratch& scratch_;
+  const std::optional<SharedGroups>& groups_;
   cp::Attention& attention_;
   std::int32_t index_;
   Norm attention_norm_;

@@ -28,7 +28,12 @@ tp::Linear& linear_of(const LayerLinears& linears, std::string_view name) {
 }
 
 tp::LinearSite head_site(tp::Channels& channels, const Shape& shape) {
-  return {.channels = &channels, .name = "head", .tokens = shape.tokens, .in = shape.hidden, .out = shape.vocab};
+  return {.channels = &channels,
+          .name = "head",
+          .tokens = shape.tokens,
+          .in = shape.hidden,
+          .out = shape.vocab,
+          .sequence_parallel = shape.cuts_tokens()};
 }
 
 plan::TensorSlotOverlap without_userbuffers(const plan::Config& config) {
@@ -41,14 +46,19 @@ LayerLinears::LayerLinears(tp::Channels& channels, const Shape& shape, const pla
                            const tp::Fp8Scratch* fp8) {
   const plan::TensorOverlap o = effective_overlap(config, fp8 != nullptr);
   const auto site = [&](std::string_view name, std::int64_t in, std::int64_t out) {
-    return tp::LinearSite{
-        .channels = &channels, .name = name, .tokens = shape.tokens, .in = in, .out = out, .fp8 = fp8};
+    return tp::LinearSite{.channels = &channels,
+                          .name = name,
+                          .tokens = shape.tokens,
+                          .in = in,
+                          .out = out,
+                          .sequence_parallel = shape.cuts_tokens(),
+                          .fp8 = fp8};
   };
   const auto column = [&](TensorSlot fprop, TensorSlot dgrad, TensorSlot wgrad) {
     return tp::ColumnOverlap{o[fprop], o[dgrad], o[wgrad]};
   };
   const auto row = [&](TensorSlot fprop, TensorSlot dgrad) { return tp::RowOverlap{o[fprop], o[dgrad]}; };
-  qkv = tp::make_column_linear(site("qkv", shape.hidden, shape.qkv_features()),
+  qkv = tp::make_column_linear(site("qkv", shape.hidden, shape.qkv_out_features()),
                                column(TensorSlot::qkv_fprop, TensorSlot::qkv_dgrad, TensorSlot::qkv_wgrad));
   proj = tp::make_row_linear(site("proj", shape.attention_features(), shape.hidden),
                              row(TensorSlot::proj_fprop, TensorSlot::proj_dgrad));
@@ -63,8 +73,8 @@ Fp8Linears::Fp8Linears(tp::Channels& channels, const Shape& shape, const plan::C
   for (std::int32_t i = 0; i < config.model.num_layers; ++i) any = any || multiplies_in_fp8(config, i);
   if (!any) return;
   const std::int64_t most_in = std::max({shape.hidden, shape.attention_features(), shape.ffn});
-  const std::int64_t most_out = std::max({shape.hidden, shape.qkv_features(), shape.fc1_features()});
-  if (shape.tensor.size > 1) group_ = std::make_unique<tp::Collectives>(channels);
+  const std::int64_t most_out = std::max({shape.hidden, shape.qkv_out_features(), shape.fc1_features()});
+  if (shape.cuts_tokens()) group_ = std::make_unique<tp::Collectives>(channels);
   transposed_ = std::make_unique<tp::Fp8Scratch>(channels.device(), shape.tokens, most_in, most_out);
   linears_ = std::make_unique<LayerLinears>(channels, shape, config, transposed_.get());
   gradient_ = channels.device().allocate("fp8_gradient", DataType::f8e5m2, shape.tokens * most_out);

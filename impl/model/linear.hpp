@@ -39,7 +39,7 @@ class Fp8Linears {
   plan::Config config_;
   Shape shape_;
   // Where a layer multiplies in fp8.
-  std::unique_ptr<tp::Collectives> group_;  // of several ranks
+  std::unique_ptr<tp::Collectives> group_;  // of ranks that hold other tokens
   std::unique_ptr<tp::Fp8Scratch> transposed_;
   std::unique_ptr<LayerLinears> linears_;
   Tensor gradient_;  // f8e5m2 [T * most output features], of the layer at work

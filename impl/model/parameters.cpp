@@ -10,10 +10,18 @@
 namespace underlap::model {
 namespace {
 
+/// Neighbouring rows of a whole weight.
+struct Rows {
+  std::int64_t first = 0;
+  std::int64_t num = 0;
+};
+
 /// Lists a model's weights with the part of each that one rank holds.
 class Parts {
  public:
   Parts(ModelParameters& result, TensorRank tensor) : result_(result), tensor_(tensor) {}
+
+  std::int32_t num_ranks() const { return tensor_.size; }
 
   std::int32_t whole(std::string name, std::int64_t rows, std::int64_t cols, std::int32_t layer) {
     const std::int32_t index = add(std::move(name), rows, cols, layer, {{0, rows, cols, 0}});
@@ -21,20 +29,33 @@ class Parts {
     return index;
   }
 
-  /// This rank's rows of each of some matrices that lie one below the other, each of `rows` rows. They are cut between
-  /// units of `unit` rows; where there are fewer units than ranks, neighbours hold the same one.
+  /// This rank's rows of each of some matrices that lie one below the other, each of `rows` rows.
   std::int32_t by_rows(std::string name, std::initializer_list<std::int64_t> rows, std::int64_t cols,
-                       std::int32_t layer, std::int64_t unit = 1) {
+                       std::int32_t layer) {
     std::vector<WeightBlock> blocks;
     std::int64_t row = 0, above = 0;
     for (const std::int64_t whole : rows) {
-      const std::int64_t part = std::max(whole / tensor_.size, unit);
-      const std::int64_t first = tensor_.index * whole / tensor_.size / unit * unit;
-      blocks.push_back({row, part, cols, (above + first) * cols});
+      const std::int64_t part = whole / tensor_.size;
+      blocks.push_back({row, part, cols, (above + tensor_.index * part) * cols});
       row += part;
       above += whole;
     }
     return add(std::move(name), row, cols, layer, std::move(blocks));
+  }
+
+  /// This rank's rows of a matrix whose rows are put in another order before they are cut: stretch after stretch.
+  std::int32_t by_reordered_rows(std::string name, const std::vector<Rows>& order, std::int64_t cols,
+                                 std::int32_t layer) {
+    std::int64_t whole = 0, above = 0;
+    for (const Rows& stretch : order) whole += stretch.num;
+    const std::int64_t part = whole / tensor_.size, begin = tensor_.index * part;
+    std::vector<WeightBlock> blocks;
+    for (const Rows& stretch : order) {
+      const std::int64_t from = std::max(begin, above), to = std::min(begin + part, above + stretch.num);
+      if (from < to) blocks.push_back({from - begin, to - from, cols, (stretch.first + from - above) * cols});
+      above += stretch.num;
+    }
+    return add(std::move(name), part, cols, layer, std::move(blocks));
   }
 
   std::int32_t by_columns(std::string name, std::int64_t rows, std::int64_t cols, std::int32_t layer) {
@@ -55,6 +76,16 @@ class Parts {
   TensorRank tensor_;
 };
 
+/// The rows of qkv, which are all queries, then keys, then values, key head by key head.
+std::vector<Rows> by_group(std::int64_t attention, std::int64_t keys, std::int64_t groups) {
+  std::vector<Rows> order;
+  const std::int64_t queries = attention / groups, head = keys / groups;
+  for (std::int64_t g = 0; g < groups; ++g)
+    order.insert(order.end(),
+                 {{g * queries, queries}, {attention + g * head, head}, {attention + keys + g * head, head}});
+  return order;
+}
+
 void add_layer(Parts& parts, const plan::ModelConfig& model, std::int32_t i, LayerParameters& layer) {
   const std::int64_t h = model.hidden_size;
   const std::int64_t f = model.ffn_hidden_size;
@@ -62,7 +93,9 @@ void add_layer(Parts& parts, const plan::ModelConfig& model, std::int32_t i, Lay
   const std::int64_t keys = model.num_query_groups * model.head_size();
   const std::string prefix = fmt::format("layer{}.", i);
   layer.attention_norm = parts.whole(prefix + "attention_norm", 1, h, i);
-  layer.qkv = parts.by_rows(prefix + "qkv", {attention, keys, keys}, h, i, model.head_size());
+  layer.qkv = parts.num_ranks() > model.num_query_groups
+                  ? parts.by_reordered_rows(prefix + "qkv", by_group(attention, keys, model.num_query_groups), h, i)
+                  : parts.by_rows(prefix + "qkv", {attention, keys, keys}, h, i);
   layer.proj = parts.by_columns(prefix + "proj", h, attention, i);
   layer.mlp_norm = parts.whole(prefix + "mlp_norm", 1, h, i);
   const bool gated = model.activation == plan::Activation::swiglu;
@@ -95,12 +128,14 @@ Shape::Shape(const plan::Config& config, TensorRank tensor_rank)
     : hidden(config.model.hidden_size),
       heads(config.model.num_attention_heads / tensor_rank.size),
       groups(std::max<std::int64_t>(1, config.model.num_query_groups / tensor_rank.size)),
+      group_ranks(
+          static_cast<std::int32_t>(std::max<std::int64_t>(1, tensor_rank.size / config.model.num_query_groups))),
       head_size(config.model.head_size()),
       ffn(config.model.ffn_hidden_size / tensor_rank.size),
       vocab(config.model.vocab_size / tensor_rank.size),
       seq_length(config.model.seq_length / config.parallel.context_parallel_size),
       tokens(config.train.micro_batch_size * seq_length),
-      tokens_here(tokens / tensor_rank.size),
+      tokens_here(config.parallel.sequence_parallel ? tokens / tensor_rank.size : tokens),
       activation(config.model.activation),
       tensor(tensor_rank) {}
 

@@ -13,7 +13,8 @@ namespace underlap::model {
 /// Indices of one layer's weights. Shapes [out features, in features] of this rank's part; see Shape for the letters.
 struct LayerParameters {
   std::int32_t attention_norm = 0;  ///< [1, H]
-  std::int32_t qkv = 0;             ///< [(A + 2 G) D, H]: all queries, then keys, then values
+  std::int32_t qkv = 0;             ///< [(A + 2 G) D, H]: all queries, then keys, then values; see SharedGroups where
+                                    ///< several ranks share a key and value head
   std::int32_t proj = 0;            ///< [H, A D]
   std::int32_t mlp_norm = 0;        ///< [1, H]
   std::int32_t fc1 = 0;             ///< [2 F, H] with SwiGLU (gate, then up), else [F, H]

@@ -6,7 +6,7 @@
 namespace underlap::model {
 
 /// This rank's place among those that share a layer: n of them, each with 1/n of the heads, of the feed-forward
-/// features, of the vocabulary, and between layers of the tokens.
+/// features, of the vocabulary, and under sequence parallelism between layers of the tokens.
 struct TensorRank {
   std::int32_t size = 1;
   std::int32_t index = 0;
@@ -19,19 +19,25 @@ struct Shape {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
   std::int64_t groups = 0;
+  std::int32_t group_ranks = 1;  ///< m: ranks that share one key and value head, where these are fewer than ranks
   std::int64_t head_size = 0;
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;
   std::int64_t seq_length = 0;
   std::int64_t tokens = 0;       ///< T: of the microbatch, inside attention and the MLP
-  std::int64_t tokens_here = 0;  ///< T/n: between layers
+  std::int64_t tokens_here = 0;  ///< T/n: between layers; without sequence parallelism T is meant by that too
   plan::Activation activation = plan::Activation::swiglu;
   TensorRank tensor;
 
   Shape(const plan::Config& config, TensorRank tensor_rank);
 
+  /// Whether the ranks of a group each hold other tokens between layers.
+  bool cuts_tokens() const { return tokens_here < tokens; }
   std::int64_t attention_features() const { return heads * head_size; }
+  /// Columns of queries, keys and values as attention reads them.
   std::int64_t qkv_features() const { return (heads + 2 * groups) * head_size; }
+  /// Columns that qkv writes: the same, or an m-th of what m ranks read.
+  std::int64_t qkv_out_features() const { return (group_ranks * heads + 2 * groups) * head_size / group_ranks; }
   /// Columns that fc1 writes: gate and up with SwiGLU.
   std::int64_t fc1_features() const { return activation == plan::Activation::swiglu ? 2 * ffn : ffn; }
 };

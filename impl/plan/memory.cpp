@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Peak memory of one rank, from shapes. With H hidden, F ffn, K = H * groups / heads, V vocabulary, L layers, n TP
 // ranks, c CP ranks, p stages of v chunks, T tokens of a microbatch on this rank (micro_batch_size * seq_length / c),
-// s = n with sequence_parallel, else 1, and U = 2 for a gated activation, else 1:
+// s = n with sequence_parallel, else 1, k = n, or the groups where these are fewer, and U = 2 for a gated activation,
+// else 1:
 //   layer       (H (H + 2 K) + H H + (U + 1) H F) / n + 2 H parameters (qkv, projection, fc1 and fc2; two norms)
 //   stage       L / p layers, the embedding V H / n on the first, head V H / n (unless tied on one stage) and norm H on
 //               the last
 //   gradients   2 or 4 bytes each, whole;  optimizer  12 bytes each, with the distributed optimizer over the ranks of
 //               one instance: dp c / num_distributed_optimizer_instances
-//   activations (4 H / s + (2 H + 2 K + (U + 1) F) / n) * 2 bytes a token and layer (inputs and outputs of the norms;
-//               inputs and outputs of the GEMMs and of attention, whose scores are recomputed), for each chunk of
+//   activations (4 H / s + 2 K / k + (2 H + (U + 1) F) / n) * 2 bytes a token and layer (inputs and outputs of norms,
+//               of the GEMMs and of attention, whose scores are recomputed), for each chunk of
 //               L / (p v) layers whose forward ran and whose backward did not: one more than the warm-up of the
 //               schedule, which is p - 1 - stage, with virtual stages or overlap 2 (p - 1 - stage) + (v - 1) group.
 //               Of recomputed layers each such chunk keeps 2 H / s bytes a token and group, which uniform makes of
@@ -43,12 +44,13 @@ namespace {
 std::int64_t to_bytes(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 1e18)); }
 
 struct Shape {
-  double hidden, ffn, kv, vocab, layers, up;
+  double hidden, ffn, kv, groups, vocab, layers, up;
 
   explicit Shape(const ModelConfig& m)
       : hidden(double(m.hidden_size)),
         ffn(double(m.ffn_hidden_size)),
         kv(hidden * double(m.num_query_groups) / double(m.num_attention_heads)),
+        groups(double(m.num_query_groups)),
         vocab(double(m.vocab_size)),
         layers(double(m.num_layers)),
         up(m.activation == Activation::swiglu ? 2 : 1) {}
@@ -56,8 +58,10 @@ struct Shape {
   double layer_parameters(double tp) const {
     return (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn) / tp + 2 * hidden;
   }
+  /// Keys of one rank; where they have fewer heads than there are ranks several hold the same.
+  double kv_of_rank(double tp) const { return kv / std::max(1.0, std::min(tp, groups)); }
   double activations_per_token(double tp, double sequence_ranks) const {
-    return 2 * (4 * hidden / sequence_ranks + (2 * hidden + 2 * kv + (up + 1) * ffn) / tp);
+    return 2 * (4 * hidden / sequence_ranks + 2 * kv_of_rank(tp) + (2 * hidden + (up + 1) * ffn) / tp);
   }
 };
 
@@ -142,8 +146,8 @@ double ring_bytes(double kv, double ranks) { return ranks > 1 ? std::max(ranks -
 double attention_exchange_bytes(const Config& c, const Shape& shape, double tokens, double tp) {
   const double ranks = c.parallel.context_parallel_size;
   if (ranks == 1) return 0;
-  const double kv = tokens * 2 * shape.kv / tp * 2;
-  const double regrouped = tokens * 2 * (shape.hidden + shape.kv) / tp * 2;
+  const double kv = tokens * 2 * shape.kv_of_rank(tp) * 2;
+  const double regrouped = tokens * 2 * (shape.hidden / tp + shape.kv_of_rank(tp)) * 2;
   double most = 0;
   for (const CpCommType type : c.context.cp_comm_type) switch (type) {
       case CpCommType::p2p: most = std::max(most, ring_bytes(kv, ranks)); break;

@@ -52,6 +52,21 @@ void check_shape(Resolution& r) {
   check_divides(r, heads, groups, "num_query_groups");
 }
 
+/// Where ranks share key and value heads, qkv's columns are cut evenly, whatever head they are of.
+void check_shared_groups(Resolution& r) {
+  const ModelConfig& m = r.config().model;
+  const std::int64_t tp = r.config().parallel.tensor_model_parallel_size;
+  const std::int64_t groups = m.num_query_groups;
+  if (m.num_attention_heads < 1 || groups < 1 || groups >= tp || tp % groups != 0) return;
+  const std::int64_t columns = (m.num_attention_heads + 2 * groups) * m.head_size();
+  if (columns % tp != 0)
+    r.error(
+        {"model.num_query_groups", kTp},
+        fmt::format("{} columns of queries, keys and values, which tensor_model_parallel_size ({}) does not divide; "
+                    "change model.num_query_groups",
+                    columns, tp));
+}
+
 void check_tp(Resolution& r) {
   const ModelConfig& m = r.config().model;
   const std::int64_t tp = r.config().parallel.tensor_model_parallel_size;
@@ -62,6 +77,7 @@ void check_tp(Resolution& r) {
   check_divides(r, {"model.vocab_size", m.vocab_size}, part, "tensor_model_parallel_size");
   if (m.num_query_groups > 0 && tp % m.num_query_groups != 0)
     check_divides(r, {"model.num_query_groups", m.num_query_groups}, part, "tensor_model_parallel_size");
+  check_shared_groups(r);
 }
 
 void check_sequence(Resolution& r) {

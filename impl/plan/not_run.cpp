@@ -8,26 +8,6 @@
 namespace underlap::plan {
 namespace {
 
-/// Between layers every rank holds its own tokens, and key and value heads are whole on one rank.
-void refuse_tensor_parallelism(Resolution& r) {
-  constexpr std::string_view kTp = "model.tensor_model_parallel_size";
-  const ParallelConfig& p = r.config().parallel;
-  const std::int64_t groups = r.config().model.num_query_groups;
-  const std::int32_t tp = p.tensor_model_parallel_size;
-  if (tp < 2) return;
-  if (!p.sequence_parallel)
-    r.not_run(
-        {"model.sequence_parallel", kTp},
-        fmt::format("{} is {} and model.sequence_parallel is false: activations that every rank holds whole, with "
-                    "all-reduces, are planned but not run by this version; set model.sequence_parallel to true",
-                    kTp, tp));
-  if (groups % tp != 0)
-    r.not_run({"model.num_query_groups", kTp},
-              fmt::format("model.num_query_groups is {}, which {} ({}) does not divide: key and value heads that "
-                          "several ranks hold are planned but not run by this version",
-                          groups, kTp, tp));
-}
-
 /// What GPUs multiply in fp8: whole groups of 16 along the dimension that is summed over, of 8 along the others.
 void refuse_fp8_sizes(Resolution& r) {
   constexpr std::string_view kHidden = "model.hidden_size", kTp = "model.tensor_model_parallel_size";
@@ -42,7 +22,8 @@ void refuse_fp8_sizes(Resolution& r) {
   const std::int64_t tokens =
       r.config().train.micro_batch_size * m.seq_length / r.config().parallel.context_parallel_size;
   refuse("model.seq_length", "tokens of a microbatch", tokens, 16);
-  if (tp > 1) refuse("model.seq_length", "tokens of a tensor-parallel rank", tokens / tp, 8);
+  if (tp > 1 && r.config().parallel.sequence_parallel)
+    refuse("model.seq_length", "tokens of a tensor-parallel rank", tokens / tp, 8);
   refuse(kHidden, "hidden features", m.hidden_size, 16);
   refuse(kHidden, "attention features of a rank", m.hidden_size / tp, 16);
   refuse("model.num_query_groups", "key and value features of a rank", 2 * m.num_query_groups * m.head_size() / tp, 16);
@@ -86,7 +67,6 @@ void refuse_known_names(Resolution& r) {
 }  // namespace
 
 void find_what_does_not_run(Resolution& r) {
-  refuse_tensor_parallelism(r);
   refuse_choices(r);
   refuse_known_names(r);
 }

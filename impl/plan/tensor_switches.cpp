@@ -142,13 +142,27 @@ void report_slot(Resolution& r, const TensorConfig& config, std::size_t i, const
   r.decide(kTensorSlotPaths[i], std::move(decision));
 }
 
+/// What a slot does where every rank holds whole activations.
+std::string_view without_sequence_parallel(TensorSlot slot) {
+  switch (kind_of(slot)) {
+    case TensorSlotKind::gemm_scatter: return "its output is all-reduced";
+    case TensorSlotKind::column_wgrad: return "what dgrad made is all-reduced beside it";
+    default: return "it exchanges nothing";
+  }
+}
+
 /// Off, unless a slot asks otherwise: one value for all of them.
 void decide_without(Resolution& r, const Switches& switches, std::string_view why) {
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
     overlap = {.method = switches.without_userbuffers()};
     if (!in_scope(Scope::tp, r)) continue;
-    r.decide(kTensorSlotPaths[i], {to_json_text(static_cast<TensorSlot>(i), overlap), "auto", std::string(why)});
+    const auto slot = static_cast<TensorSlot>(i);
+    const std::string reason =
+        r.config().parallel.sequence_parallel
+            ? std::string(why)
+            : fmt::format("{}; without sequence_parallel {}", why, without_sequence_parallel(slot));
+    r.decide(kTensorSlotPaths[i], {to_json_text(slot, overlap), "auto", reason});
   }
   for (const std::string_view path : {kGather, kReduce, kReduceDgrad, kBulkDgrad, kBulkWgrad, kDisableQkv, kDisableFc1})
     if (r.settings.given(path) && in_scope(Scope::tp, r))

@@ -66,7 +66,7 @@ ModelStage::ModelStage(const Site& site) : site_(site), shared_(*site.tensor, *s
   }
   std::vector<const dp::Buffers*> buffers;
   for (const auto& chunk : chunks_) buffers.push_back(&chunk->buffers);
-  if (shared_.shape.tensor.size > 1) norm_gradients_.emplace(*site.tensor, buffers);
+  if (shared_.shape.cuts_tokens()) norm_gradients_.emplace(*site.tensor, buffers);
   declare_tied_embedding();
 }
 

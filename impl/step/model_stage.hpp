@@ -70,7 +70,7 @@ class ModelStage final : public pp::Stage {
   Site site_;
   model::SharedLayers shared_;
   std::vector<std::unique_ptr<ChunkOfStage>> chunks_;
-  std::optional<model::NormGradients> norm_gradients_;  // of a tensor-parallel group
+  std::optional<model::NormGradients> norm_gradients_;  // of ranks that hold other tokens
   std::optional<Communicator> tied_embedding_;          // of the first and the last stage, on these
   View tied_gradient_;
   std::int32_t step_ = -1;

@@ -7,8 +7,8 @@
 //
 // The collective is sent first, so that with one hardware queue its blocks are there before the GEMM takes every
 // multiprocessor; both then share the machine. What Megatron runs without userbuffers in the backward pass of
-// column-parallel layers: the gather of the input under dgrad, the reduce-scatter of its output under wgrad
-// (Megatron Core's LinearWithGradAccumulationAndAsyncCommunication).
+// column-parallel layers: the gather of the input under dgrad, the reduce-scatter of its output under wgrad, or without
+// sequence parallelism its all-reduce (Megatron Core's LinearWithGradAccumulationAndAsyncCommunication).
 #include "impl/tp/technique.hpp"
 
 namespace underlap::tp {

@@ -68,7 +68,7 @@ class Products {
   NameId transpose_;
 };
 
-class LocalLinear final : public Linear {
+class LocalLinear : public Linear {
  public:
   explicit LocalLinear(const LinearSite& site) : products_(site) {}
 
@@ -84,6 +84,9 @@ class LocalLinear final : public Linear {
   void dgrad(const Tag& tag, const Backward& b) override {
     products_.run(products_.compute(), products_.dgrad(tag, b.weight, b.dy), b.dy.values, b.dx);
   }
+
+ protected:
+  const Products& products() const { return products_; }
 
  private:
   Products products_;
@@ -215,6 +218,46 @@ class RowLinear final : public Linear {
   std::unique_ptr<GatherGemm> dgrad_;
 };
 
+/// On whole activations: dx is a sum over the ranks, all-reduced beside wgrad.
+class WholeColumnLinear final : public LocalLinear {
+ public:
+  WholeColumnLinear(const LinearSite& site, const ColumnOverlap& overlap)
+      : LocalLinear(site),
+        wgrad_site_(site, "wgrad", overlap.wgrad, site.in, DataType::bf16, Collective::all_reduce),
+        all_reduce_(CollectivesBesideGemm::make(overlap.wgrad, wgrad_site_.site)) {}
+
+  void backward(const Tag& tag, const Backward& b) override {
+    LocalLinear::dgrad(tag, b);
+    all_reduce_->run(tag, b.dx, [&](Stream stream) { products().wgrad(stream, tag, b.dy, b.x, b.main_grad); });
+  }
+
+  void dgrad(const Tag& tag, const Backward& b) override {
+    LocalLinear::dgrad(tag, b);
+    all_reduce_->run(tag, b.dx, [](Stream) {});
+  }
+
+ private:
+  SlotSite wgrad_site_;
+  std::unique_ptr<CollectiveBesideGemm> all_reduce_;
+};
+
+/// On whole activations: y is a sum over the ranks, and backward communicates nothing.
+class WholeRowLinear final : public LocalLinear {
+ public:
+  WholeRowLinear(const LinearSite& site, const RowOverlap& overlap)
+      : LocalLinear(site),
+        fprop_site_(site, "fprop", overlap.fprop, site.out, DataType::bf16, Collective::all_reduce),
+        fprop_(GemmScatters::make(overlap.fprop, fprop_site_.site)) {}
+
+  void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
+    fprop_->run(products().fprop(tag, weight, x), x.values, y);
+  }
+
+ private:
+  SlotSite fprop_site_;
+  std::unique_ptr<GemmScatter> fprop_;
+};
+
 bool is_alone(const LinearSite& site) { return site.channels->group().size() == 1; }
 
 }  // namespace
@@ -225,16 +268,18 @@ Fp8Scratch::Fp8Scratch(Device& device, std::int64_t tokens, std::int64_t most_in
 
 std::unique_ptr<Linear> make_column_linear(const LinearSite& site, const ColumnOverlap& overlap) {
   if (is_alone(site)) return std::make_unique<LocalLinear>(site);
+  if (!site.sequence_parallel) return std::make_unique<WholeColumnLinear>(site, overlap);
   return std::make_unique<ColumnLinear>(site, overlap);
 }
 
 std::unique_ptr<Linear> make_row_linear(const LinearSite& site, const RowOverlap& overlap) {
   if (is_alone(site)) return std::make_unique<LocalLinear>(site);
+  if (!site.sequence_parallel) return std::make_unique<WholeRowLinear>(site, overlap);
   return std::make_unique<RowLinear>(site, overlap);
 }
 
 std::unique_ptr<WgradDrain> make_wgrad_drain(const LinearSite& site, const plan::TensorSlotOverlap& wgrad) {
-  if (is_alone(site)) return std::make_unique<LocalDrain>(site);
+  if (is_alone(site) || !site.sequence_parallel) return std::make_unique<LocalDrain>(site);
   return WgradDrains::make(wgrad, SlotSite(site, "wgrad", wgrad, site.in, DataType::bf16).site);
 }
 

@@ -24,6 +24,8 @@ struct Backward {
 /// alone            x [T, in], y [T, out]
 /// column-parallel  x [T/n, in], y [T, out]: the weight's rows are parted
 /// row-parallel     x [T, in], y [T/n, out]: the weight's columns are parted
+/// Without sequence parallelism T stands for T/n: every rank holds all rows, y of a row-parallel layer and dx of a
+/// column-parallel one are all-reduced, and nothing is gathered.
 /// dx is as x, dy as y. Products are of bf16, or of fp8 where the site has Fp8Scratch: then weight and x are f8e4m3 and
 /// dy is f8e5m2, and what is gathered travels as fp8. Ranks that hold different rows of an fp8 tensor have one scale
 /// for it. y and dx are bf16, and so is what is reduced.
@@ -56,6 +58,7 @@ struct LinearSite {
   std::int64_t tokens = 0;          ///< T
   std::int64_t in = 0;              ///< columns of this rank's weight
   std::int64_t out = 0;             ///< rows of this rank's weight
+  bool sequence_parallel = true;    ///< ranks each hold T/n rows between layers, else all; userbuffers need it
   const Fp8Scratch* fp8 = nullptr;  ///< of products in fp8; outlives the layer
 };
 

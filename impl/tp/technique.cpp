@@ -8,10 +8,12 @@ namespace underlap::tp {
 NameId Site::purpose(std::string_view what) const { return intern(fmt::format("{}_{}", slot, what)); }
 
 View Site::allocate_whole() const {
+  if (is_in_place()) return {};
   return matrix(channels->device().allocate(slot, dtype, tokens * features), tokens, features);
 }
 
 Transfer Site::transfer(const View& part, const View& whole) const {
+  if (is_in_place()) return {.collective = collective, .input = part, .output = part};
   return {.collective = collective, .input = gathers() ? part : whole, .output = gathers() ? whole : part};
 }
 

@@ -12,7 +12,8 @@
 namespace underlap::tp {
 
 /// Where a technique is put to use: one slot of the layer, with buffers that all layers share, as userbuffers are.
-/// T tokens of a microbatch, n ranks of the group; the sequence is cut in n: each rank holds T/n rows between layers.
+/// T tokens of a microbatch, n ranks of the group. Under sequence parallelism each rank holds T/n rows between layers;
+/// without it all T, nothing is gathered, and what is reduced is all-reduced in place: its part is the whole.
 struct Site {
   Channels* channels = nullptr;
   std::string_view slot;            ///< e.g. fc1_fprop: the first part of the purposes of what it enqueues
@@ -20,15 +21,16 @@ struct Site {
   std::int64_t tokens = 0;          ///< T
   std::int64_t features = 0;        ///< columns of the tensor that is gathered or reduced
   DataType dtype = DataType::bf16;  ///< of what moves
-  Collective collective = Collective::all_gather;  ///< of a collective beside a GEMM: that, or a reduce_scatter
+  Collective collective = Collective::all_gather;  ///< that, a reduce_scatter or an all_reduce
 
   std::int64_t num_parts() const { return channels->group().size(); }
   std::int64_t tokens_of_part() const { return tokens / num_parts(); }
-  /// A new [T, features] tensor for it, of its type.
+  /// A new [T, features] tensor for it, of its type; none for an all-reduce.
   View allocate_whole() const;
-  /// The site's collective between a rank's part and the whole.
+  /// The site's collective between a rank's part and the whole; an all-reduce's is of the part alone.
   Transfer transfer(const View& part, const View& whole) const;
   bool gathers() const { return collective == Collective::all_gather; }
+  bool is_in_place() const { return collective == Collective::all_reduce; }
   /// Multiprocessors that a GEMM under this overlap leaves free.
   int sm_margin() const { return overlap.set_sm_margin ? overlap.num_sm : 0; }
   /// `<slot>_<what>`, e.g. fc1_fprop_ring_hop.
@@ -50,8 +52,8 @@ class GatherGemm {
   virtual View gathered() const = 0;
 };
 
-/// GEMM, then reduce-scatter: a row-parallel layer's forward pass, and with tp_comm_overlap_rs_dgrad a column-parallel
-/// layer's dgrad.
+/// GEMM, then reduce-scatter, or all-reduce: a row-parallel layer's forward pass, and with tp_comm_overlap_rs_dgrad a
+/// column-parallel layer's dgrad.
 class GemmScatter {
  public:
   virtual ~GemmScatter() = default;
@@ -60,12 +62,12 @@ class GemmScatter {
   /// next.
   ///
   /// in   [T, K] as the product reads it
-  /// out  [T/n, gemm.features()] bf16, dense
+  /// out  [T/n, gemm.features()] bf16, dense; all-reduced [T, gemm.features()]
   virtual void run(const TokenGemm& gemm, const View& in, const View& out) = 0;
 };
 
 /// A collective and a GEMM that do not depend on each other: in the backward pass of a column-parallel layer the gather
-/// of its input beside dgrad, and the reduce-scatter of its output beside wgrad.
+/// of its input beside dgrad, and the reduce-scatter or all-reduce of dgrad's output beside wgrad.
 class CollectiveBesideGemm {
  public:
   virtual ~CollectiveBesideGemm() = default;
@@ -74,13 +76,14 @@ class CollectiveBesideGemm {
   using Work = std::function<void(Stream stream)>;
 
   /// [T, F] of the site's type: what a gather fills, whole once run() returned; what a reduce-scatter sums, to be
-  /// written before.
+  /// written before. Empty for an all-reduce.
   virtual View full() const = 0;
 
   /// Enqueues the collective between `shard` and full(), and `work` beside it, between what the compute stream holds
   /// and what it is given next.
   ///
-  /// shard  [T/n, F] likewise, dense: this rank's part, read by a gather and written by a reduce-scatter
+  /// shard  [T/n, F] likewise, dense: this rank's part, read by a gather and written by a reduce-scatter; of an
+  ///        all-reduce [T, F], in place
   /// tag    gives all but kind, mode and purpose
   virtual void run(const Tag& tag, const View& shard, const Work& work) = 0;
 };

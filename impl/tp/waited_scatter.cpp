@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One GEMM, then reduce-scatter.
+// One GEMM, then reduce-scatter, or without sequence parallelism all-reduce.
 //
 //   compute | gemm                  |                |
-//   tp      |                       | reduce-scatter |      exposed: the reduce-scatter, whole
+//   tp      |                       | reduce-scatter |      exposed: the collective, whole
 //
 // What Megatron and Transformer Engine run without userbuffers in the forward pass of row-parallel layers
-// (Korthikanti et al. 2022, section 4.2).
+// (Korthikanti et al. 2022, section 4.2; with an all-reduce Shoeybi et al. 2019, section 3).
 #include "impl/tp/technique.hpp"
 
 namespace underlap::tp {
@@ -15,29 +15,32 @@ namespace {
 class WaitedScatter final : public GemmScatter {
  public:
   explicit WaitedScatter(const Site& site)
-      : device_(site.channels->device()),
+      : site_(site),
+        device_(site.channels->device()),
         compute_(site.channels->compute()),
         collectives_(*site.channels),
-        purpose_(site.purpose("reduce_scatter")),
+        purpose_(site.purpose(to_string(site.collective))),
         partial_(site.allocate_whole()) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    device_.launch(compute_, gemm.tag, gemm.rows(in, partial_));
-    collectives_.reduce_scatter(gemm.tag, purpose_, partial_, out);
+    device_.launch(compute_, gemm.tag, gemm.rows(in, site_.is_in_place() ? out : partial_));
+    const Transfer transfer = site_.transfer(out, partial_);
+    collectives_.run(gemm.tag, purpose_, {&transfer, 1});
   }
 
  private:
+  Site site_;
   Device& device_;
   Stream compute_;
   Collectives collectives_;
   NameId purpose_;
-  View partial_;  // [T, F]: this rank's part of the sum
+  View partial_;  // [T, F]: this rank's part of the sum; in place none
 };
 
 const GemmScatters::Register kRegistered{{
     .name = "waited_scatter",
-    .summary = "multiplies, then reduces and scatters the output",
-    .exposed = "the reduce-scatter",
+    .summary = "multiplies, then reduces and scatters the output, or all-reduces it",
+    .exposed = "the reduce-scatter or all-reduce",
     .in_effect =
         [](const plan::TensorSlotOverlap& o) {
           return o.method != plan::TensorMethod::ring_exchange && o.method != plan::TensorMethod::pipeline;

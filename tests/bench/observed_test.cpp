@@ -199,6 +199,7 @@ TEST(Observed, EachKnobHasItsOwnOperations) {
 plan::Plan tensor_plan(plan::TensorMethod method) {
   plan::Plan plan = plan_of();
   plan.config.parallel.tensor_model_parallel_size = 2;
+  plan.config.parallel.sequence_parallel = true;
   for (plan::TensorSlotOverlap& slot : plan.config.tensor_overlap.slots) slot.method = method;
   return plan;
 }
@@ -218,14 +219,32 @@ TEST(Observed, ASlotHasTheOperationsOfItsPurposes) {
   EXPECT_EQ(step.observed(plan, "comm_overlap.tp_comm_overlap").operations, 2);
 }
 
-TEST(Observed, WithoutUserbuffersOnlyTheColumnLayersBackwardAsksForOverlap) {
+// The slots that have a row although the trace shows nothing of them.
+std::vector<std::string> slots_that_ask(const plan::Plan& plan) {
   StepOfARank step;
   step.compute(0, 100);
   std::vector<std::string> slots;
-  for (const ObservedKnob& knob : step.observed(tensor_plan(plan::TensorMethod::nccl)))
+  for (const ObservedKnob& knob : step.observed(plan))
     if (knob.knob.find("tp_comm_overlap_cfg.") != std::string::npos)
       slots.push_back(knob.knob.substr(knob.knob.rfind('.') + 1));
-  EXPECT_THAT(slots, ElementsAre("qkv_dgrad", "qkv_wgrad", "fc1_dgrad", "fc1_wgrad"));
+  return slots;
+}
+
+TEST(Observed, WithoutUserbuffersOnlyTheColumnLayersBackwardAsksForOverlap) {
+  plan::Plan plan = tensor_plan(plan::TensorMethod::nccl);
+  EXPECT_THAT(slots_that_ask(plan), ElementsAre("qkv_dgrad", "qkv_wgrad", "fc1_dgrad", "fc1_wgrad"));
+  plan.config.parallel.sequence_parallel = false;
+  EXPECT_THAT(slots_that_ask(plan), ElementsAre("qkv_wgrad", "fc1_wgrad")) << "nothing is gathered";
+}
+
+TEST(Observed, TheAllReduceOfWholeActivationsIsOfTheSlotThatItRunsBeside) {
+  StepOfARank step;
+  step.comm(0, 100, "fc1_wgrad_all_reduce", Mode::tp).compute(0, 90).compute(100, 120);
+  step.comm(120, 150, "fc2_fprop_all_reduce", Mode::tp).compute(150, 200);
+  plan::Plan plan = tensor_plan(plan::TensorMethod::nccl);
+  plan.config.parallel.sequence_parallel = false;
+  EXPECT_EQ(step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc1_wgrad").observed_pct, 90);
+  EXPECT_THAT(step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc2_fprop").reason, StartsWith("off; "));
 }
 
 // A plan of two tensor-parallel ranks that asks for a ring in proj_dgrad, and for what else is given.

@@ -89,6 +89,10 @@ TEST(Memory, TensorRanksSplitAllButNorms) {
   const std::int64_t norms = 2 * (4 * 2 + 1) * 128;  // bytes of nine norms of 128
   EXPECT_EQ(2 * (two.parameters - norms), one.parameters - norms);
   EXPECT_EQ(2 * two.activations, one.activations);
+  const PeakMemory four = plan_of(model + "4}").peak_memory;  // which share two key heads of 32
+  EXPECT_EQ(4 * (four.parameters - norms), one.parameters - norms) << "qkv is cut evenly all the same";
+  EXPECT_EQ(4 * four.activations - one.activations, 4 * 128 * 2 * 64 * 2)
+      << "layers, tokens, keys and values once more";
   const PeakMemory whole_sequence = plan_of("model: {preset: tiny, tensor_model_parallel_size: 2}").peak_memory;
   EXPECT_EQ(whole_sequence.activations - two.activations, 4 * 128 * (4 * 128 / 2) * 2) << "layers, tokens, half of 4 H";
 }

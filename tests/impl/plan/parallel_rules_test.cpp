@@ -130,6 +130,17 @@ TEST(ParallelSizes, MustDivideTheModel) {
               ElementsAre(HasSubstr("seq_length is 129")));
 }
 
+TEST(ParallelSizes, DivideTheColumnsOfSharedKeyHeads) {
+  const auto errors_with = [](std::int64_t hidden) {
+    return errors_of("model: {num_layers: 1, hidden_size: " + std::to_string(hidden) +
+                     ", ffn_hidden_size: 32, num_attention_heads: 16, num_query_groups: 1, vocab_size: 256, "
+                     "seq_length: 16, tensor_model_parallel_size: 16}\n");
+  };
+  EXPECT_THAT(errors_with(128), IsEmpty()) << "18 heads of 8";
+  EXPECT_THAT(errors_with(64), ElementsAre(HasSubstr("72 columns of queries, keys and values, which "
+                                                     "tensor_model_parallel_size (16) does not divide")));
+}
+
 TEST(ParallelSizes, WorldSizeIsBounded) {
   EXPECT_THAT(errors_of(with("num_attention_heads: 4, context_parallel_size: 32", "data_parallel_size: 65536")),
               ElementsAre(HasSubstr("more than 1048576 ranks")));
@@ -171,14 +182,23 @@ TEST(NotRun, NamesWhatThisVersionDoesNotRun) {
   EXPECT_THAT(messages, ElementsAre(HasSubstr("f:4:1 recipe")));
 }
 
-TEST(NotRun, TensorParallelismRunsWithSequenceParallelismAndWholeKeyHeads) {
+TEST(TpRules, WithoutSequenceParallelismASlotSaysWhatIsAllReduced) {
+  const Plan plan = plan_of(with(kTp2, "extensions: {tp_async_collectives: false}\n"));
+  const auto reason = [&](const char* slot) {
+    const std::string path = std::string("comm_overlap.tp_comm_overlap_cfg.") + slot;
+    EXPECT_EQ(outcome(plan, path), R"({"method":"waited"} auto)");
+    return knob_of(plan, path).reason;
+  };
+  EXPECT_THAT(reason("qkv_dgrad"),
+              HasSubstr("tp_comm_overlap is false; without sequence_parallel it exchanges nothing"));
+  EXPECT_THAT(reason("fc2_fprop"), HasSubstr("its output is all-reduced"));
+  EXPECT_THAT(reason("fc1_wgrad"), HasSubstr("what dgrad made is all-reduced beside it"));
+}
+
+TEST(NotRun, TensorParallelismRunsWithAndWithoutSequenceParallelismAndWholeKeyHeads) {
   EXPECT_THAT(plan_of(with(kTp2 + ", sequence_parallel: true")).not_run, IsEmpty());
-  const Plan whole_sequence = plan_of(with(kTp2));
-  ASSERT_EQ(whole_sequence.not_run.size(), 1U);
-  EXPECT_THAT(whole_sequence.not_run[0].message, HasSubstr("set model.sequence_parallel to true"));
-  const Plan shared_heads = plan_of(with("tensor_model_parallel_size: 4, sequence_parallel: true"));
-  ASSERT_EQ(shared_heads.not_run.size(), 1U);
-  EXPECT_THAT(shared_heads.not_run[0].message, HasSubstr("num_query_groups is 2"));
+  EXPECT_THAT(plan_of(with(kTp2)).not_run, IsEmpty());
+  EXPECT_THAT(plan_of(with("tensor_model_parallel_size: 4, sequence_parallel: true")).not_run, IsEmpty()) << "2 groups";
 }
 
 TEST(NotRun, Fp8RunsOverTensorParallelRanksInSizesThatGpusMultiply) {
@@ -196,6 +216,8 @@ TEST(NotRun, Fp8RunsOverTensorParallelRanksInSizesThatGpusMultiply) {
                   HasSubstr("12 tokens of a tensor-parallel rank"), HasSubstr("24 attention features of a rank"),
                   HasSubstr("20 feed-forward features of a rank")));
   EXPECT_THAT(plan_of(odd).not_run, IsEmpty());
+  const std::string whole = odd.substr(0, odd.find(", sequence_parallel")) + "}\n";
+  EXPECT_EQ(plan_of(whole + fp8).not_run.size(), messages.size() - 1) << "no rank has 12 tokens alone";
 }
 
 TEST(NotRun, KnobsThatAreOnlyKnownRefuseToBeIgnored) {

@@ -33,11 +33,12 @@ struct StepCase {
 
 std::vector<StepCase> tensor_cases() {
   std::vector<StepCase> cases;
-  for (const testing_support::TensorOverlapCase& one : testing_support::tensor_overlap_cases())
-    cases.push_back({"tensor_" + one.name, [overlap = one.overlap](plan::Config& c) {
+  for (const testing_support::TensorOverlapCase& one : testing_support::all_tensor_overlap_cases())
+    cases.push_back({"tensor_" + one.name, [one](plan::Config& c) {
                        testing_support::cut_layers(c, 4);
+                       c.parallel.sequence_parallel = one.sequence_parallel;
                        c.model.num_layers = 2;
-                       c.tensor_overlap = overlap;
+                       c.tensor_overlap = one.overlap;
                      }});
   return cases;
 }
@@ -46,14 +47,15 @@ std::vector<StepCase> tensor_cases() {
 // reductions in fp8. What reduces bf16 is as above.
 std::vector<StepCase> fp8_tensor_cases() {
   std::vector<testing_support::TensorOverlapCase> overlaps = testing_support::fp8_overlap_cases();
-  for (testing_support::TensorOverlapCase& one : testing_support::tensor_overlap_cases())
-    if (one.name == "nccl" || one.name == "aggregate") overlaps.push_back(std::move(one));
+  for (testing_support::TensorOverlapCase& one : testing_support::all_tensor_overlap_cases())
+    if (one.name == "nccl" || one.name == "aggregate" || one.name == "whole_nccl") overlaps.push_back(std::move(one));
   std::vector<StepCase> cases;
   for (const testing_support::TensorOverlapCase& one : overlaps)
-    cases.push_back({"fp8_tensor_" + one.name, [overlap = one.overlap](plan::Config& c) {
+    cases.push_back({"fp8_tensor_" + one.name, [one](plan::Config& c) {
                        testing_support::cut_layers(c, 4);
+                       c.parallel.sequence_parallel = one.sequence_parallel;
                        testing_support::multiply_in_fp8(c);
-                       c.tensor_overlap = overlap;
+                       c.tensor_overlap = one.overlap;
                      }});
   return cases;
 }
@@ -168,6 +170,21 @@ std::vector<StepCase> pipeline_cases() {
           {"DeferredTensorWgrads",
            [](plan::Config& c) {
              testing_support::cut_layers(c, 2);
+             c.model.num_layers = 2;
+             c.train.num_microbatches = 2;
+             c.parallel.pipeline_model_parallel_size = 2;
+             c.ddp.overlap_grad_reduce = true;
+             c.pipeline.defer_embedding_wgrad_compute = true;
+           }},
+          {"SharedGroups",
+           [](plan::Config& c) {
+             testing_support::cut_layers(c, 4);
+             c.model.num_query_groups = 2;
+           }},
+          {"DeferredWholeTensorWgrads",
+           [](plan::Config& c) {
+             testing_support::cut_layers(c, 2);
+             c.parallel.sequence_parallel = false;
              c.model.num_layers = 2;
              c.train.num_microbatches = 2;
              c.parallel.pipeline_model_parallel_size = 2;

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <map>
+
 #include "impl/plan/plan.hpp"
 #include "impl/step/simulation.hpp"
 #include "tests/impl/step/step_times.hpp"
@@ -20,24 +22,27 @@ constexpr std::int32_t kSteps = 20;
 struct Layout {
   std::int32_t tensor = 1, context = 1, pipeline = 1, virtual_pipeline = 1, data = 1;
   std::int32_t instances = 1;  // of the optimizer
+  bool sequence_parallel = true;
+  std::int32_t groups = 4;  // key and value heads
 };
 
 std::string name_of(const Layout& l) {
-  const std::string modes =
-      fmt::format("tp{}_cp{}_pp{}_vpp{}_dp{}", l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data);
-  return l.instances == 1 ? modes : fmt::format("{}_instances{}", modes, l.instances);
+  return fmt::format("tp{}_cp{}_pp{}_vpp{}_dp{}{}{}{}", l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data,
+                     l.instances == 1 ? "" : fmt::format("_instances{}", l.instances),
+                     l.sequence_parallel ? "" : "_whole", l.groups == 4 ? "" : fmt::format("_groups{}", l.groups));
 }
 void PrintTo(const Layout& layout, std::ostream* out) { *out << name_of(layout); }
 
 // Eight layers, so that four stages may have two chunks; eight sequences a step, however many ranks share them.
 plan::Config config_of(const Layout& l, const std::string& more = "") {
   const std::string yaml = fmt::format(
-      "model: {{num_layers: 8, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 4, num_query_groups: 4, "
-      "vocab_size: 256, seq_length: 32, sequence_parallel: true, tensor_model_parallel_size: {}, "
+      "model: {{num_layers: 8, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 4, num_query_groups: {}, "
+      "vocab_size: 256, seq_length: 32, sequence_parallel: {}, tensor_model_parallel_size: {}, "
       "context_parallel_size: {}, pipeline_model_parallel_size: {}, virtual_pipeline_model_parallel_size: {}}}\n"
       "data_parallel_size: {}\ntrain: {{micro_batch_size: 1, num_microbatches: {}}}\noptimizer: {{lr: 0.003}}\n"
       "run: {{backend: sim, numerics: true}}\nddp.num_distributed_optimizer_instances: {}\n{}",
-      l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data, 8 / l.data, l.instances, more);
+      l.groups, l.sequence_parallel, l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data, 8 / l.data,
+      l.instances, more);
   const plan::Matrix matrix = plan::parse(yaml, "f");
   for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
   for (const plan::Message& refusal : matrix.cells.front().plan.not_run) ADD_FAILURE() << refusal.message;
@@ -63,7 +68,11 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return largest;
 }
 
-// All legal products of one and two; then four of one kind, alone and beside two of another.
+constexpr Layout kWhole{
+    .tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2, .sequence_parallel = false};
+
+// All legal products of one and two; then four of one kind, alone and beside two of another; then tensor-parallel ranks
+// that hold whole activations between layers, and such as share key and value heads.
 std::vector<Layout> layouts() {
   std::vector<Layout> all;
   for (int bits = 1; bits < 32; ++bits) {
@@ -72,13 +81,33 @@ std::vector<Layout> layouts() {
     if (layout.pipeline > 1 || layout.virtual_pipeline == 1) all.push_back(layout);
   }
   for (const Layout& layout :
-       {Layout{.tensor = 4}, Layout{.tensor = 4, .data = 2}, Layout{.context = 4}, Layout{.tensor = 2, .context = 4},
-        Layout{.pipeline = 4}, Layout{.context = 2, .pipeline = 4, .virtual_pipeline = 2},
-        Layout{.pipeline = 2, .virtual_pipeline = 4}, Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 4},
-        Layout{.data = 4}, Layout{.context = 2, .data = 4}, Layout{.pipeline = 2, .virtual_pipeline = 2, .data = 4},
-        Layout{.data = 4, .instances = 2}, Layout{.tensor = 2, .data = 4, .instances = 2},
-        Layout{.context = 2, .data = 2, .instances = 2}, Layout{.context = 4, .data = 2, .instances = 4},
-        Layout{.tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2, .instances = 4}})
+       {Layout{.tensor = 4},
+        Layout{.tensor = 4, .data = 2},
+        Layout{.context = 4},
+        Layout{.tensor = 2, .context = 4},
+        Layout{.pipeline = 4},
+        Layout{.context = 2, .pipeline = 4, .virtual_pipeline = 2},
+        Layout{.pipeline = 2, .virtual_pipeline = 4},
+        Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 4},
+        Layout{.data = 4},
+        Layout{.context = 2, .data = 4},
+        Layout{.pipeline = 2, .virtual_pipeline = 2, .data = 4},
+        Layout{.data = 4, .instances = 2},
+        Layout{.tensor = 2, .data = 4, .instances = 2},
+        Layout{.context = 2, .data = 2, .instances = 2},
+        Layout{.context = 4, .data = 2, .instances = 4},
+        Layout{.tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2, .instances = 4},
+        kWhole,
+        Layout{.tensor = 4, .sequence_parallel = false},
+        Layout{.tensor = 2, .data = 2, .sequence_parallel = false},
+        Layout{.tensor = 2, .context = 2, .sequence_parallel = false},
+        Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 2, .sequence_parallel = false},
+        Layout{.tensor = 2, .data = 2, .groups = 1},
+        Layout{.tensor = 4, .groups = 1},
+        Layout{.tensor = 4, .groups = 2},
+        Layout{.tensor = 4, .context = 2, .groups = 2},
+        Layout{.tensor = 4, .sequence_parallel = false, .groups = 2},
+        Layout{.tensor = 4, .pipeline = 2, .groups = 2}})
     all.push_back(layout);
   return all;
 }
@@ -88,7 +117,9 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Composition, testing::ValuesIn(layouts()),
                          [](const auto& parameter) { return name_of(parameter.param); });
 
 TEST_P(Composition, LearnsAsOneRankDoes) {
-  static const std::vector<double> alone = losses_of(config_of({}));
+  static std::map<std::int32_t, std::vector<double>> by_groups;
+  std::vector<double>& alone = by_groups[GetParam().groups];
+  if (alone.empty()) alone = losses_of(config_of({.groups = GetParam().groups}));
   const auto losses = losses_of(config_of(GetParam()));
   EXPECT_LT(losses.back(), losses.front() - 0.5);
   EXPECT_LT(largest_difference(losses, alone), 2e-3);
@@ -115,6 +146,7 @@ std::string recompute(const std::string& method, int num_layers) {
 
 const std::string kEveryExchange = "model.cp_comm_type: [p2p, a2a, all_gather, p2p, a2a, all_gather, p2p, p2p]\n";
 const std::string kFp8 = "mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed, fp8_param_gather: true}\n";
+constexpr const char* kWaited = "extensions: {tp_async_collectives: false}\n";
 constexpr const char* kDeferred = "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -134,6 +166,8 @@ INSTANTIATE_TEST_SUITE_P(
                     OffAndOn{"gathers_with_the_update", kVirtual, kVirtual, "",
                              "comm_overlap: {overlap_param_gather_with_optimizer_step: true}\n"},
                     OffAndOn{"deferred_wgrads", kVirtual, kVirtual, "", kDeferred},
+                    OffAndOn{"whole_activations", kWhole, kWhole, kWaited, ""},
+                    OffAndOn{"deferred_wgrads_of_whole_activations", kWhole, kWhole, "", kDeferred},
                     OffAndOn{"deferred_wgrads_of_a_tied_head", kPlain, kPlain,
                              "model.share_embeddings_and_output_weights: true\n",
                              std::string("model.share_embeddings_and_output_weights: true\n") + kDeferred},
@@ -177,6 +211,8 @@ TEST(Composition, ProductsInFp8KeepEachMicrobatchsInput) {
   const auto alone = losses_of(config_of({}, fp8), 0.5, 8);
   EXPECT_LT(largest_difference(losses_of(config_of({.pipeline = 2, .virtual_pipeline = 2}, fp8), 0.5, 8), alone), 2e-3);
   EXPECT_LT(largest_difference(losses_of(config_of({.tensor = 2, .context = 2}, fp8), 0.5, 8), alone), 2e-2);
+  const Layout whole{.tensor = 2, .context = 2, .sequence_parallel = false};
+  EXPECT_LT(largest_difference(losses_of(config_of(whole, fp8), 0.5, 8), alone), 2e-2);
 }
 
 // In bf16, where each addition is rounded: in fp32 the other order is lost when weights are rounded.

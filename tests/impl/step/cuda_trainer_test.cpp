@@ -128,11 +128,12 @@ class TensorOverlaps : public testing::TestWithParam<testing_support::TensorOver
   static plan::Config config() {
     plan::Config config = with_overlap(testing_support::small_tensor_config(2, 2));
     config.tensor_overlap = on_small_gpu(GetParam().overlap);
+    config.parallel.sequence_parallel = GetParam().sequence_parallel;
     config.extensions.tp_ring_transport = "nccl";
     return config;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Techniques, TensorOverlaps, testing::ValuesIn(testing_support::tensor_overlap_cases()),
+INSTANTIATE_TEST_SUITE_P(Techniques, TensorOverlaps, testing::ValuesIn(testing_support::all_tensor_overlap_cases()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(TensorOverlaps, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesItsStreams) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ struct TensorOverlapCase {
   std::string name;
   plan::TensorOverlap overlap;
   bool reorders = false;  ///< sums of a reduce-scatter in another order than NCCL's, or rounded elsewhere
+  bool sequence_parallel = true;
 };
 
 inline void PrintTo(const TensorOverlapCase& c, std::ostream* out) { *out << c.name; }
@@ -72,6 +74,16 @@ inline std::vector<TensorOverlapCase> tensor_overlap_cases() {
        }),
        false},
   };
+}
+
+/// The same with cases in which every rank holds whole activations between layers.
+inline std::vector<TensorOverlapCase> all_tensor_overlap_cases() {
+  std::vector<TensorOverlapCase> cases = tensor_overlap_cases();
+  for (const char* const name : {"waited", "nccl"}) {
+    const auto same = std::find_if(cases.begin(), cases.end(), [&](const auto& c) { return c.name == name; });
+    cases.push_back({std::string("whole_") + name, same->overlap, false, false});
+  }
+  return cases;
 }
 
 /// Techniques that reduce in fp8, where products are of fp8.

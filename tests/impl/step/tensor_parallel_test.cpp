@@ -4,7 +4,9 @@
 #include <omp.h>
 
 #include <map>
+#include <set>
 
+#include "impl/step/record_programs.hpp"
 #include "impl/step/simulation.hpp"
 #include "tests/impl/step/step_times.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
@@ -12,6 +14,8 @@
 namespace underlap {
 namespace {
 
+using testing_support::all_slots;
+using testing_support::all_tensor_overlap_cases;
 using testing_support::multiply_in_fp8;
 using testing_support::small_tensor_config;
 using testing_support::StepTimes;
@@ -53,6 +57,7 @@ class TensorParallelTraining : public testing::TestWithParam<TrainingCase> {
   bool is_fp8() const { return std::get<2>(GetParam()) == Precision::fp8; }
   plan::Config config_of(std::int32_t tensor, std::int32_t data) const {
     plan::Config config = small_tensor_config(tensor, data);
+    config.parallel.sequence_parallel = overlap().sequence_parallel;
     if (is_fp8()) multiply_in_fp8(config);
     return config;
   }
@@ -62,11 +67,11 @@ std::string name_of_case(const testing::TestParamInfo<TrainingCase>& info) {
   return overlap.name + std::to_string(size) + (precision == Precision::fp8 ? "Fp8" : "");
 }
 INSTANTIATE_TEST_SUITE_P(Techniques, TensorParallelTraining,
-                         testing::Combine(testing::Values(2, 4), testing::ValuesIn(tensor_overlap_cases()),
+                         testing::Combine(testing::Values(2, 4), testing::ValuesIn(all_tensor_overlap_cases()),
                                           testing::Values(Precision::bf16)),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(Fp8Techniques, TensorParallelTraining,
-                         testing::Combine(testing::Values(4), testing::ValuesIn(tensor_overlap_cases()),
+                         testing::Combine(testing::Values(4), testing::ValuesIn(all_tensor_overlap_cases()),
                                           testing::Values(Precision::fp8)),
                          name_of_case);
 
@@ -116,8 +121,9 @@ TEST_P(Fp8Reduction, IsOfFp8LayersAlone) {
 }
 
 TEST(TensorParallelTraining, ClipsByTheNormOfTheWholeModel) {
-  const auto clipped = [](std::int32_t tensor, std::int32_t data) {
+  const auto clipped = [](std::int32_t tensor, std::int32_t data, bool sequence_parallel = true) {
     plan::Config config = small_tensor_config(tensor, data);
+    config.parallel.sequence_parallel = sequence_parallel;
     config.train.num_microbatches = 4 / tensor / data;
     config.train.micro_batch_size = 2 * tensor;
     config.optimizer.clip_grad = 0.3;
@@ -125,6 +131,21 @@ TEST(TensorParallelTraining, ClipsByTheNormOfTheWholeModel) {
   };
   EXPECT_LT(largest_difference(clipped(2, 2), clipped(1, 1)), kTolerance);
   EXPECT_LT(largest_difference(clipped(4, 1), clipped(1, 1)), kTolerance);
+  EXPECT_LT(largest_difference(clipped(2, 2, false), clipped(1, 1)), kTolerance) << "norms whole on every rank";
+}
+
+// The norms' gradients are not among them: they are whole on every rank, and adding them up would be wrong by a factor
+// that Adam does not show.
+TEST(TensorParallelTraining, OnWholeActivationsExchangesTheseAndNothingElse) {
+  plan::Config config = small_tensor_config(2, 1);
+  config.parallel.sequence_parallel = false;
+  std::set<std::string> purposes;
+  for (const ProgramCommand& command : record_programs(config, 1).front().commands)
+    if (command.type == ProgramCommand::Type::communicate && command.tag.mode == Mode::tp)
+      purposes.emplace(name_of(command.tag.purpose));
+  EXPECT_THAT(purposes, testing::ElementsAre("embedding_all_reduce", "fc1_wgrad_all_reduce", "fc2_fprop_all_reduce",
+                                             "head_wgrad_all_reduce", "loss_max_all_reduce", "loss_sum_all_reduce",
+                                             "proj_fprop_all_reduce", "qkv_wgrad_all_reduce"));
 }
 
 TEST(TensorParallelTraining, RunsWithoutTransfersWhateverIsInBuffersThatNobodyFilled) {
@@ -136,6 +157,17 @@ TEST(TensorParallelTraining, RunsWithoutTransfersWhateverIsInBuffersThatNobodyFi
 TEST(TensorParallelTraining, LearnsOnRealStreamsAndSockets) {
   const plan::Config config = with_overlap(small_tensor_config(2, 2), tensor_overlap_cases()[3].overlap);
   const auto on = testing_support::train(config, 4);
+  plan::Config alone = small_tensor_config(1, 1);
+  alone.train.num_microbatches = 2;
+  EXPECT_LT(largest_difference(on.losses, testing_support::train(alone, 4).losses), kTolerance);
+}
+
+TEST(TensorParallelTraining, LearnsOnWholeActivationsOnRealStreamsAndSockets) {
+  plan::Config config = small_tensor_config(2, 2);
+  config.parallel.sequence_parallel = false;
+  const auto on = testing_support::train(config, 4);
+  EXPECT_EQ(on.losses,
+            testing_support::train(with_overlap(config, all_slots({.method = plan::TensorMethod::waited})), 4).losses);
   plan::Config alone = small_tensor_config(1, 1);
   alone.train.num_microbatches = 2;
   EXPECT_LT(largest_difference(on.losses, testing_support::train(alone, 4).losses), kTolerance);

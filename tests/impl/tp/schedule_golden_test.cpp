@@ -15,7 +15,7 @@ using testing_support::kMillisecond;
 template <class Visit>
 void visit_techniques(SlotKind kind, Visit visit) {
   if (kind == SlotKind::gather) return visit(GatherGemms::all());
-  if (kind == SlotKind::scatter) return visit(GemmScatters::all());
+  if (kind == SlotKind::scatter || kind == SlotKind::reduce) return visit(GemmScatters::all());
   if (kind == SlotKind::drain) return visit(WgradDrains::all());
   visit(CollectivesBesideGemm::all());
 }
@@ -43,8 +43,10 @@ SlotCase case_of(const YAML::Node& yaml) {
   using plan::TensorMethod;
   static const std::map<std::string, SlotKind> kKinds{{"gather", SlotKind::gather},
                                                       {"scatter", SlotKind::scatter},
+                                                      {"reduce", SlotKind::reduce},
                                                       {"gather_beside", SlotKind::gather_beside},
                                                       {"scatter_beside", SlotKind::scatter_beside},
+                                                      {"reduce_beside", SlotKind::reduce_beside},
                                                       {"drain", SlotKind::drain}};
   static const std::map<std::string, TensorMethod> kMethods{{"waited", TensorMethod::waited},
                                                             {"nccl", TensorMethod::nccl},

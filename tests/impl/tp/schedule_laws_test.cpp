@@ -106,7 +106,8 @@ TEST_P(CollectiveLaw, AWaitedDrainExposesEveryGather) {
 }
 
 TEST_P(CollectiveLaw, WaitedForIsExposedWhole) {
-  for (const SlotKind kind : {SlotKind::gather, SlotKind::scatter, SlotKind::gather_beside, SlotKind::scatter_beside}) {
+  for (const SlotKind kind : {SlotKind::gather, SlotKind::scatter, SlotKind::reduce, SlotKind::gather_beside,
+                              SlotKind::scatter_beside, SlotKind::reduce_beside}) {
     SlotCase c = slot(kind, {.method = TensorMethod::waited});
     c.collective_ns = GetParam();
     EXPECT_EQ(split_of(c).exposed_ns(), c.collective_ns);
@@ -115,12 +116,20 @@ TEST_P(CollectiveLaw, WaitedForIsExposedWhole) {
 }
 
 TEST_P(CollectiveLaw, AsynchronousExposesWhatItTakesLongerThanTheGemm) {
-  for (const SlotKind kind : {SlotKind::gather_beside, SlotKind::scatter_beside}) {
+  for (const SlotKind kind : {SlotKind::gather_beside, SlotKind::scatter_beside, SlotKind::reduce_beside}) {
     SlotCase c = slot(kind, {.method = TensorMethod::nccl});
     c.collective_ns = GetParam();
     EXPECT_EQ(split_of(c).exposed_ns(), excess(c.collective_ns, c.gemm_ns));
     EXPECT_EQ(split_of(c).window_ns, std::max(c.collective_ns, c.gemm_ns));
   }
+}
+
+// Forward has nothing beside it, also where the backward pass is asynchronous.
+TEST_P(CollectiveLaw, AnAllReduceOfAForwardPassIsExposedWhole) {
+  SlotCase c = slot(SlotKind::reduce, {.method = TensorMethod::nccl});
+  c.collective_ns = GetParam();
+  EXPECT_EQ(split_of(c).exposed_ns(), c.collective_ns);
+  EXPECT_EQ(split_of(c).window_ns, c.gemm_ns + c.collective_ns);
 }
 
 TEST_P(CollectiveLaw, BulkExposesWhatItTakesLongerThanTheGemmAndAddsItsCopy) {

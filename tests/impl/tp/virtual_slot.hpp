@@ -18,8 +18,10 @@ namespace underlap::tp {
 enum class SlotKind : std::uint8_t {
   gather,          ///< all-gather, then GEMM
   scatter,         ///< GEMM, then reduce-scatter
+  reduce,          ///< GEMM, then all-reduce
   gather_beside,   ///< all-gather beside a GEMM that does not need it
   scatter_beside,  ///< reduce-scatter likewise
+  reduce_beside,   ///< all-reduce likewise
   drain,           ///< weight gradients that were put off, of three microbatches
 };
 
@@ -48,6 +50,10 @@ struct SlotCase {
   std::int32_t connections = 0;
 
   std::int64_t tokens() const { return tokens_of_part * num_ranks; }
+  /// Rows that a rank holds between layers.
+  std::int64_t tokens_here() const {
+    return kind == SlotKind::reduce || kind == SlotKind::reduce_beside ? tokens() : tokens_of_part;
+  }
   std::int64_t part_bytes() const { return tokens_of_part * features * 2; }
   std::int64_t gemm_wave_ns() const { return wave_ns > 0 ? wave_ns : gemm_ns / num_ranks; }
 };
@@ -142,7 +148,7 @@ class VirtualSlot {
     RecordingDevice device;
     std::unique_ptr<Channels> channels;
     Communicator data;
-    View shard;   // [T/n, F]: of the sequence; F are the features, N the others
+    View shard;   // [T/n, F]: of the sequence, or where it is not cut [T, F]; F are the features, N the others
     View full;    // [T, N]: the GEMM's output, or its input where that is reduced
     View weight;  // [N, F], or [F, N] where the output is reduced
     View input;   // [T, F]: of a GEMM beside a collective
@@ -168,8 +174,8 @@ class VirtualSlot {
     plan::Config config;
     if (case_.copy_engine) config.extensions.tp_ring_transport = "copy_engine";
     rank.channels = std::make_unique<Channels>(rank.device, tensor, compute, config);
-    const bool makes_features = case_.kind == SlotKind::scatter;
-    rank.shard = allocate(rank, "shard", case_.tokens_of_part, case_.features);
+    const bool makes_features = case_.kind == SlotKind::scatter || case_.kind == SlotKind::reduce;
+    rank.shard = allocate(rank, "shard", case_.tokens_here(), case_.features);
     rank.full = allocate(rank, "full", case_.tokens(), case_.others, makes_features ? operand_type() : DataType::bf16);
     rank.weight = makes_features ? allocate(rank, "weight", case_.features, case_.others, operand_type())
                                  : allocate(rank, "weight", case_.others, case_.features);
@@ -210,16 +216,25 @@ class VirtualSlot {
   }
   static void nothing(const Arguments&) {}
 
+  static Collective collective_of(SlotKind kind) {
+    switch (kind) {
+      case SlotKind::scatter:
+      case SlotKind::scatter_beside: return Collective::reduce_scatter;
+      case SlotKind::reduce:
+      case SlotKind::reduce_beside: return Collective::all_reduce;
+      default: return Collective::all_gather;
+    }
+  }
+
   /// What enqueues the slot. Says in rank.made what it needs before, and in rank.used what is there after it.
   std::function<void(const Tag&)> make_run(Rank& rank) const {
-    const bool gathers = case_.kind != SlotKind::scatter && case_.kind != SlotKind::scatter_beside;
     const Site site{.channels = rank.channels.get(),
                     .slot = "slot",
                     .overlap = case_.overlap,
                     .tokens = case_.tokens(),
                     .features = case_.features,
                     .dtype = operand_type(),
-                    .collective = gathers ? Collective::all_gather : Collective::reduce_scatter};
+                    .collective = collective_of(case_.kind)};
     switch (case_.kind) {
       case SlotKind::gather: {
         const std::shared_ptr technique = GatherGemms::make(case_.overlap, site);
@@ -229,7 +244,8 @@ class VirtualSlot {
           technique->run(gemm_of(rank, tag, site), rank.shard, rank.full);
         };
       }
-      case SlotKind::scatter: {
+      case SlotKind::scatter:
+      case SlotKind::reduce: {
         const std::shared_ptr technique = GemmScatters::make(case_.overlap, site);
         rank.made = {rank.full};
         rank.used = {rank.shard};
@@ -238,7 +254,7 @@ class VirtualSlot {
         };
       }
       case SlotKind::drain: return make_drain(rank, site);
-      default: return make_beside(rank, site, gathers);
+      default: return make_beside(rank, site);
     }
   }
 
@@ -266,11 +282,11 @@ class VirtualSlot {
         .tag = tag, .weight = {rank.weight, rank.scale}, .sm_margin = site.sm_margin(), .in_inverse_scale = rank.scale};
   }
 
-  static std::function<void(const Tag&)> make_beside(Rank& rank, const Site& site, bool gathers) {
+  static std::function<void(const Tag&)> make_beside(Rank& rank, const Site& site) {
     const std::shared_ptr technique = CollectivesBesideGemm::make(site.overlap, site);
-    const View collected = technique->full();
-    rank.made = {rank.input, gathers ? rank.shard : collected};
-    rank.used = {rank.full, gathers ? collected : rank.shard};
+    const View collected = site.is_in_place() ? rank.shard : technique->full();
+    rank.made = {rank.input, site.gathers() ? rank.shard : collected};
+    rank.used = {rank.full, site.gathers() ? collected : rank.shard};
     return [&rank, technique, site](const Tag& tag) {
       technique->run(tag, rank.shard, [&](Stream stream) {
         rank.device.launch(stream, tag, gemm_of(rank, tag, site).rows(rank.input, rank.full));
