@@ -82,11 +82,12 @@ TEST(ClaimEvidence, IsTheSameEveryTime) {
 }
 
 TEST(ClaimEvidence, SaysWhyAMatrixIsNotRunAndPlansItAllTheSame) {
-  const std::string whole_activations =
-      "model: {preset: tiny, tensor_model_parallel_size: 2}\ndata_parallel_size: 2\nrun: {backend: sim}\n"
+  const std::string recomputes_an_mlp =
+      "model: {preset: tiny, recompute_granularity: selective, recompute_modules: [mlp]}\ndata_parallel_size: 2\n"
+      "run: {backend: sim}\n"
       "train: {num_microbatches: 2}\nmatrix: {mixed_precision.grad_reduce_in_fp32: [true, false]}\n";
-  const Evidence evidence = gathered(whole_activations);
-  EXPECT_THAT(evidence.not_run, ElementsAre(HasSubstr("model.sequence_parallel is false")));
+  const Evidence evidence = gathered(recomputes_an_mlp);
+  EXPECT_THAT(evidence.not_run, ElementsAre(HasSubstr("recompute_modules")));
   EXPECT_EQ(evidence.link, "");
   ASSERT_EQ(evidence.cells.size(), 2U);
   for (const ClaimCell& cell : evidence.cells) {
@@ -94,7 +95,7 @@ TEST(ClaimEvidence, SaysWhyAMatrixIsNotRunAndPlansItAllTheSame) {
     EXPECT_THAT(cell.chunks, IsEmpty());
   }
   EXPECT_EQ(evidence.cells[1].values.at("grad_reduce_in_fp32"), "false");
-  EXPECT_THAT(gathered(whole_activations, false).not_run, IsEmpty()) << "nobody asked to run it";
+  EXPECT_THAT(gathered(recomputes_an_mlp, false).not_run, IsEmpty()) << "nobody asked to run it";
 }
 
 std::string complaint(const std::string& yaml) {

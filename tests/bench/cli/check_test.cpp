@@ -113,8 +113,8 @@ TEST(Check, ComputesNothingWhereNumericsAreLeftOut) {
 
 TEST(Check, RefusesWhatIsNoConfigurationAndWhatDoesNotRun) {
   EXPECT_THAT(check_of("modle: {preset: tiny}\n"), fails_with(2, "did you mean model?"));
-  EXPECT_THAT(check_of("model: {preset: tiny, tensor_model_parallel_size: 2}\n"),
-              fails_with(2, "not run by this version"));
+  EXPECT_THAT(check_of("model: {preset: tiny, recompute_granularity: selective, recompute_modules: [mlp]}\n"),
+              fails_with(2, "by this version"));
   EXPECT_THAT(check_of(tiny_config("train: {data: /no/such}\n")), fails_with(2, "(train.data)"));
   EXPECT_THAT(check_of(tiny_config(), {"--steps", "0"}), fails_with(2, "--steps"));
   EXPECT_THAT(check_of(tiny_config(), {"--numerics-steps", "1"}), fails_with(2, "--numerics-steps"));

@@ -28,9 +28,10 @@ TEST(CudaBackend, RefusesAnEnvironmentThatTheCallerSetOtherwise) {
   ::unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
 }
 
-TEST(CudaBackend, RefusesOtherModesAsTheHostDoes) {
-  const RunFolder folder("model: {preset: tiny, tensor_model_parallel_size: 2}\nrun: {backend: cuda}\n");
-  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "not run by this version"));
+TEST(CudaBackend, RefusesWhatTheHostRefuses) {
+  const RunFolder folder(
+      "model: {preset: tiny, recompute_granularity: selective, recompute_modules: [mlp]}\nrun: {backend: cuda}\n");
+  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "by this version"));
 }
 
 }  // namespace

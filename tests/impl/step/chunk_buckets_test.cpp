@@ -74,7 +74,8 @@ TEST(ChunkParameters, TensorRanksSplitLinearWeightsAndTablesAlone) {
   EXPECT_EQ(elements_of(config, 0, "word_embedding"), 128 * 128);
   EXPECT_EQ(elements_of(config, 0, "head"), 128 * 128);
   const plan::Config four = tiny("tensor_model_parallel_size: 4, sequence_parallel: true");
-  EXPECT_EQ(elements_of(four, 0, "layer0.qkv"), (1 + 2) * 32 * 128) << "two ranks hold the same key and value head";
+  EXPECT_EQ(elements_of(four, 0, "layer0.qkv"), (4 + 2 * 2) * 32 / 4 * 128)
+      << "two ranks share a key and value head, and its features";
 }
 
 TEST(ChunkBuckets, OfOneChunkAreThoseThatRun) {
