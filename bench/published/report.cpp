@@ -12,7 +12,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kSameFigure = 0.02;  // published figures that differ by less have no order
 
-bool is_throughput(const ModelledTable& table) { return table.table.quantity == PublishedQuantity::model_tflops; }
+bool is_throughput(const ModelledTable& table) {
+  return table.table.quantity != PublishedQuantity::iteration_from_layer;
+}
 
 std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", 100 * fraction); }
 
@@ -33,17 +35,9 @@ Table throughput_table(const ModelledTable& table) {
 }
 
 Table iteration_table(const ModelledTable& table) {
-  Table out{{{"row", Align::left},
-             {"layer ms, published"},
-             {"step s without recomputation, modelled"},
-             {"iteration s, published"},
-             {"iteration s from the layer"},
-             {"ratio"},
-             {"error"}},
-            {}};
+  Table out{{{"row", Align::left}, {"iteration s, published"}, {"iteration s, modelled"}, {"ratio"}, {"error"}}, {}};
   for (const ModelledRow& row : table.rows)
-    out.rows.push_back({row.row.name, fmt::format("{:.1f}", row.row.layer_ms), fmt::format("{:.3f}", row.step_s),
-                        fmt::format("{:.2f}", row.row.published), fmt::format("{:.3f}", row.modelled),
+    out.rows.push_back({row.row.name, fmt::format("{:.2f}", row.row.published), fmt::format("{:.3f}", row.modelled),
                         fmt::format("{:.3f}", row.modelled / row.row.published), error_text(row)});
   return out;
 }
@@ -60,19 +54,26 @@ std::string findings(const ModelledTable& table) {
         "- Order: of the pairs of rows whose published figures differ by more than {}, {} stand the "
         "other way round; the right order is {}.\n",
         percent(kSameFigure), table.misordered_pairs(kSameFigure), verdict(table.misordered_pairs(kSameFigure) == 0));
-  if (table.layer_ms.empty()) return text;
-  text += "- Forward and backward pass of a layer, modelled, nothing fitted and nothing recomputed:";
-  for (const auto& [model, ms] : table.layer_ms) text += fmt::format(" {} {:.2f} ms;", model, ms);
-  text.back() = '.';
-  return text + "\n";
+  return text;
 }
 
-std::string fitted_text(const PublishedTable& table) {
-  if (table.fitted_to.empty()) return "Fitted: nothing.";
-  return fmt::format(
-      "Fitted: one figure, to row {} and to nothing else: GEMMs and attention keep up {:.3f} of the peak "
-      "that the description says.",
-      table.fitted_to, table.speed);
+std::string fitted_text(const ModelledTable& modelled) {
+  const PublishedTable& table = modelled.table;
+  std::string text;
+  if (table.attention_forward_us > 0)
+    text = fmt::format(
+        "Given: attention that is not fused, {:g} us forward and {:g} us backward for a head of a sequence. ",
+        table.attention_forward_us, table.attention_backward_us);
+  if (table.quantity == PublishedQuantity::iteration_from_layer)
+    return text + fmt::format(
+                      "Given: a layer of {}, {:g} ms, as GEMMs that keep up {:.3f} of the described peak in all "
+                      "models.",
+                      table.unit, table.layer_ms, modelled.speed);
+  if (table.fitted_to.empty()) return text + "Fitted: nothing.";
+  return text + fmt::format(
+                    "Fitted: one figure, to row {} and to nothing else: GEMMs{} keep up {:.3f} of the peak that the "
+                    "description says.",
+                    table.fitted_to, table.attention_forward_us > 0 ? "" : " and attention", table.speed);
 }
 
 std::string list(const std::vector<std::string>& sentences) {
@@ -86,7 +87,7 @@ std::string section(const ModelledTable& table) {
   return fmt::format(
       "## {}\n\nSource: {}. Times: {}. Matrix: `bench/matrices/published/{}.yaml`{}, which runs by itself "
       "too. {}\n\n{}\n{}\nAssumed, or done otherwise:\n\n{}\n",
-      t.title, t.source, table.link, t.matrix, t.part.empty() ? "" : ", " + t.part, fitted_text(t),
+      t.title, t.source, table.link, t.matrix, t.part.empty() ? "" : ", " + t.part, fitted_text(table),
       markdown(is_throughput(table) ? throughput_table(table) : iteration_table(table)), findings(table),
       list(t.assumed));
 }
@@ -110,7 +111,6 @@ std::string published_json(const std::vector<ModelledTable>& tables) {
     for (const ModelledRow& row : table.rows)
       rows.push_back({{"name", row.row.name},
                       {"published", row.row.published},
-                      {"layer_ms", row.row.layer_ms},
                       {"step_s", row.step_s},
                       {"modelled", row.modelled},
                       {"is_fit", row.is_fit}});
@@ -120,9 +120,12 @@ std::string published_json(const std::vector<ModelledTable>& tables) {
                                   {"quantity", to_string(table.table.quantity)},
                                   {"link", table.link},
                                   {"within", table.table.within},
-                                  {"speed", table.table.speed},
+                                  {"speed", table.speed},
+                                  {"unit", table.table.unit},
+                                  {"layer_ms", table.table.layer_ms},
+                                  {"attention_forward_us", table.table.attention_forward_us},
+                                  {"attention_backward_us", table.table.attention_backward_us},
                                   {"fitted_to", table.table.fitted_to},
-                                  {"modelled_layer_ms", table.layer_ms},
                                   {"largest_error", table.largest_error()},
                                   {"rows", rows}});
   }

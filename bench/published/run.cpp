@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -20,7 +21,9 @@ namespace {
 
 constexpr double kNsPerS = 1e9;
 constexpr double kMsPerS = 1e3;
+constexpr double kUsPerS = 1e6;
 constexpr double kFlopsPerTflop = 1e12;
+constexpr const char* kIteration = "iteration";  // the part of a matrix with whole steps
 
 plan::Matrix read_matrix(const std::string& file) {
   plan::Matrix matrix = parse_matrix(plan::read_config(file), file);
@@ -35,17 +38,34 @@ plan::Matrix read_matrix(const std::string& file) {
   return matrix;
 }
 
-std::unique_ptr<sim::TimeModel> machine(const plan::Config& config, double speed) {
+/// What a GPU does more slowly than its description.
+struct Slower {
+  double speed = 1;  ///< of GEMMs and attention, as a fraction of the described peak
+  /// Of the described peak for each feature of a head: attention that writes its scores moves them, however many
+  /// features a head has. 0: as described.
+  double attention_forward = 0, attention_backward = 0;
+};
+
+void set_efficiency(std::vector<sim::AttentionCurve>& curves, double by_feature) {
+  for (sim::AttentionCurve& curve : curves)
+    curve.over_sequence.curve = sim::Curve({{1, by_feature * static_cast<double>(curve.head_size)}});
+}
+
+std::unique_ptr<sim::TimeModel> machine(const plan::Config& config, const Slower& slower) {
   sim::Hardware hardware = sim::load_hardware(config.run.hardware);
-  hardware.gpu.bf16_tflops.value *= speed;
+  hardware.gpu.bf16_tflops.value *= slower.speed;
+  if (slower.attention_forward > 0) {
+    set_efficiency(hardware.kernels.attention_forward, slower.attention_forward / slower.speed);
+    set_efficiency(hardware.kernels.attention_backward, slower.attention_backward / slower.speed);
+  }
   const sim::Placement placement{.gpus_per_node = static_cast<std::int32_t>(config.run.gpus_per_node.value_or(0))};
   return sim::make_time_model(sim::CostModel(std::move(hardware), placement), config.environment.layernorm_sm_margin);
 }
 
 // The first step begins on idle devices; the second is that of a training in progress.
-double step_s(const plan::Config& config, double speed) {
+double step_s(const plan::Config& config, const Slower& slower) {
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
-  const auto time = machine(config, speed);
+  const auto time = machine(config, slower);
   BlockRun block;
   block.num_steps = 2;
   block.trace = Simulation(config, data, *time).play(0, block.num_steps);
@@ -55,17 +75,13 @@ double step_s(const plan::Config& config, double speed) {
 /// The cells of a matrix, found by what its axes say. Each is played when it is asked for.
 class Steps {
  public:
-  Steps(const std::string& file, double speed) : file_(file), matrix_(read_matrix(file)), speed_(speed) {}
+  explicit Steps(const std::string& file) : file_(file), matrix_(read_matrix(file)) {}
 
-  const plan::Cell& cell(const std::string& model, const std::string& part = "") const {
+  const plan::Config& config(const std::string& model, const std::string& part = "") const {
     for (const plan::Cell& cell : matrix_.cells)
-      if (value(cell, "model") == model && value(cell, "part") == part) return cell;
+      if (value(cell, "model") == model && value(cell, "part") == part) return cell.plan.config;
     throw std::invalid_argument(
         fmt::format("{}: no cell with model {}{}", file_, model, part.empty() ? "" : " and part " + part));
-  }
-
-  double operator()(const std::string& model, const std::string& part = "") const {
-    return step_s(cell(model, part).plan.config, speed_);
   }
 
   std::string link() const { return link_text(matrix_.cells.front().plan.config.run); }
@@ -80,62 +96,69 @@ class Steps {
 
   std::string file_;
   plan::Matrix matrix_;
-  double speed_;
 };
 
-// Source: Narayanan et al. 2021, eq. 3, without the second forward pass: 72 B s l h^2 (1 + s / 6h + V / 12 l h), which
-// is also what Megatron-LM prints for equally many key and query heads and an MLP of 4 h.
-double model_flops(const plan::Config& config) {
+// Source: Narayanan et al. 2021, eq. 3, 96 B s l h^2 (1 + s / 6h + V / 16 l h), which counts a second forward pass of
+// every layer; without it 72 B s l h^2 (1 + s / 6h + V / 12 l h), which is also what Megatron-LM prints for equally
+// many key and query heads and an MLP of 4 h.
+double flops(const plan::Config& config, PublishedQuantity quantity) {
   const auto number = [](std::int64_t n) { return static_cast<double>(n); };
   const plan::ModelConfig& model = config.model;
   const double sequences = number(config.train.micro_batch_size) * number(config.train.num_microbatches) *
                            config.parallel.data_parallel_size;
   const double s = number(model.seq_length), h = number(model.hidden_size), l = number(model.num_layers);
-  return 72 * sequences * s * l * h * h * (1 + s / (6 * h) + number(model.vocab_size) / (12 * l * h));
-}
-
-void add_throughputs(const Steps& steps, ModelledTable& out) {
-  for (const PublishedRow& row : out.table.rows) {
-    const plan::Config& config = steps.cell(row.cell, out.table.part).plan.config;
-    ModelledRow& modelled = out.rows.emplace_back();
-    modelled.row = row;
-    modelled.step_s = steps(row.cell, out.table.part);
-    modelled.modelled = model_flops(config) / modelled.step_s / config.parallel.world_size() / kFlopsPerTflop;
-    modelled.is_fit = row.name == out.table.fitted_to;
-  }
+  const double passes = quantity == PublishedQuantity::hardware_tflops ? 4 : 3;
+  return 24 * passes * sequences * s * l * h * h * (1 + s / (6 * h) + number(model.vocab_size) / (4 * passes * l * h));
 }
 
 // Of a step of few layers and microbatches everything but the passes of two layers cancels.
-double layer_s(const Steps& steps, const std::string& model) {
+double layer_s(const Steps& steps, const std::string& model, const Slower& slower) {
   const auto step = [&](int layers, int microbatches) {
-    return steps(model, fmt::format("layers_{}_microbatches_{}", layers, microbatches));
+    return step_s(steps.config(model, fmt::format("layers_{}_microbatches_{}", layers, microbatches)), slower);
   };
   return (step(4, 2) - step(4, 1) - step(2, 2) + step(2, 1)) / 2;
 }
 
-// Layers that follow each other from the first microbatch to the last: those of a stage for all microbatches, and while
-// the pipeline fills and drains.
-double layers_in_a_row(const plan::Config& config) {
-  const plan::ParallelConfig& parallel = config.parallel;
-  const double fill =
-      static_cast<double>(parallel.pipeline_model_parallel_size - 1) / parallel.virtual_pipeline_model_parallel_size;
-  return (static_cast<double>(config.train.num_microbatches) + fill) * static_cast<double>(config.model.num_layers) /
-         parallel.pipeline_model_parallel_size;
+// GEMMs as slow as gives the published layer, to a thousandth; as described where it takes longer even then.
+double speed_of_layer(const Steps& steps, const PublishedTable& table, Slower slower) {
+  double slow = 0.05, fast = 1;
+  while (fast / slow > 1.0005) {
+    slower.speed = std::sqrt(slow * fast);
+    (layer_s(steps, table.unit, slower) * kMsPerS > table.layer_ms ? slow : fast) = slower.speed;
+  }
+  return fast;
 }
 
-// The modelled step, with each layer as much longer as the published one is than the modelled one of the same model.
-void add_iterations(const Steps& steps, ModelledTable& out) {
-  std::map<std::string, double> step_of;
-  for (const PublishedRow& row : out.table.rows) {
-    if (!step_of.contains(row.cell)) step_of[row.cell] = steps(row.cell, "iteration");
-    for (const std::string& model : {row.cell, out.table.unit})
-      if (!out.layer_ms.contains(model)) out.layer_ms[model] = layer_s(steps, model) * kMsPerS;
-    const double longer = row.layer_ms / out.layer_ms[out.table.unit] - 1;
-    ModelledRow& modelled = out.rows.emplace_back();
-    modelled.row = row;
-    modelled.step_s = step_of[row.cell];
-    modelled.modelled = modelled.step_s + layers_in_a_row(steps.cell(row.cell, "iteration").plan.config) * longer *
-                                              out.layer_ms[row.cell] / kMsPerS;
+// `products` of causal attention's size: 2 forward, 5 backward, as virtual time counts them.
+double efficiency_by_feature(const plan::Config& config, double products, double us) {
+  if (us == 0) return 0;
+  const double s = static_cast<double>(config.model.seq_length);
+  const double flops_by_feature = 2 * products * s * (s + 1) / 2;
+  const double peak = sim::load_hardware(config.run.hardware).gpu.bf16_tflops.value * kFlopsPerTflop;
+  return flops_by_feature / (peak * us / kUsPerS);
+}
+
+Slower slower_of(const Steps& steps, const PublishedTable& table) {
+  const bool is_from_layer = table.quantity == PublishedQuantity::iteration_from_layer;
+  const plan::Config& config = steps.config(table.rows.front().cell, is_from_layer ? kIteration : table.part);
+  Slower slower{.speed = table.speed,
+                .attention_forward = efficiency_by_feature(config, 2, table.attention_forward_us),
+                .attention_backward = efficiency_by_feature(config, 5, table.attention_backward_us)};
+  if (is_from_layer) slower.speed = speed_of_layer(steps, table, slower);
+  return slower;
+}
+
+void add_rows(const Steps& steps, ModelledTable& out) {
+  const PublishedTable& table = out.table;
+  const bool is_from_layer = table.quantity == PublishedQuantity::iteration_from_layer;
+  const Slower slower = slower_of(steps, table);
+  out.speed = slower.speed;
+  for (const PublishedRow& row : table.rows) {
+    const plan::Config& config = steps.config(row.cell, is_from_layer ? kIteration : table.part);
+    const double step = step_s(config, slower);
+    const double tflops = flops(config, table.quantity) / step / config.parallel.world_size() / kFlopsPerTflop;
+    out.rows.push_back(
+        {.row = row, .step_s = step, .modelled = is_from_layer ? step : tflops, .is_fit = row.name == table.fitted_to});
   }
 }
 
@@ -159,14 +182,11 @@ int ModelledTable::misordered_pairs(double margin) const {
 std::vector<ModelledTable> run_published(const PublishedStudy& study) {
   std::vector<ModelledTable> tables;
   for (const PublishedTable& table : study.tables) {
-    const Steps steps(std::filesystem::path(study.matrices) / (table.matrix + ".yaml"), table.speed);
+    const Steps steps(std::filesystem::path(study.matrices) / (table.matrix + ".yaml"));
     ModelledTable& out = tables.emplace_back();
     out.table = table;
     out.link = steps.link();
-    if (table.quantity == PublishedQuantity::model_tflops)
-      add_throughputs(steps, out);
-    else
-      add_iterations(steps, out);
+    add_rows(steps, out);
   }
   return tables;
 }

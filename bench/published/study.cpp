@@ -12,7 +12,7 @@ namespace underlap::bench {
 namespace {
 
 constexpr const char* kStudy = "published_figures";
-constexpr EnumNames<PublishedQuantity, 2> kQuantities{{"model_tflops", "iteration_from_layer"}};
+constexpr EnumNames<PublishedQuantity, 3> kQuantities{{"model_tflops", "hardware_tflops", "iteration_from_layer"}};
 
 class StudyReader {
  public:
@@ -52,7 +52,8 @@ class StudyReader {
     PublishedTable& table = study.tables.emplace_back();
     const auto quantity = [this, &table](const YAML::Node& value) {
       const auto found = kQuantities.find(value.IsScalar() ? value.Scalar() : "");
-      if (!found) return parser_.error(value.Mark(), "quantity is model_tflops or iteration_from_layer");
+      if (!found)
+        return parser_.error(value.Mark(), "quantity is model_tflops, hardware_tflops or iteration_from_layer");
       table.quantity = *found;
     };
     parser_.map(node, {{"matrix", text(table.matrix)},
@@ -64,6 +65,9 @@ class StudyReader {
                        {"speed", parser_.value(table.speed, 0.01, 1.0)},
                        {"fitted_to", text(table.fitted_to)},
                        {"unit", text(table.unit)},
+                       {"layer_ms", parser_.value(table.layer_ms, 1e-6, 1e6)},
+                       {"attention_forward_us", parser_.value(table.attention_forward_us, 1e-6, 1e6)},
+                       {"attention_backward_us", parser_.value(table.attention_backward_us, 1e-6, 1e6)},
                        {"assumed", texts(table.assumed)},
                        {"rows", each([this, &table](const YAML::Node& row) { add_row(row, table); })}});
     check(node, table);
@@ -72,13 +76,12 @@ class StudyReader {
   void check(const YAML::Node& node, const PublishedTable& table) {
     const bool is_from_layer = table.quantity == PublishedQuantity::iteration_from_layer;
     if (table.matrix.empty() || table.rows.empty()) parser_.error(node.Mark(), "a table needs matrix and rows");
-    if (table.unit.empty() == is_from_layer)
-      parser_.error(node.Mark(), "unit belongs to tables of iteration_from_layer, and to all of them");
-    for (const PublishedRow& row : table.rows)
-      if ((row.layer_ms > 0) != is_from_layer)
-        parser_.error(
-            node.Mark(),
-            fmt::format("row {}: layer_ms belongs to rows of iteration_from_layer, and to all of them", row.name));
+    if ((table.layer_ms > 0) != is_from_layer || table.unit.empty() == is_from_layer)
+      parser_.error(node.Mark(), "unit and layer_ms belong to tables of iteration_from_layer, and to all of them");
+    if ((table.attention_forward_us > 0) != (table.attention_backward_us > 0))
+      parser_.error(node.Mark(), "attention that is given has a forward and a backward time");
+    if (is_from_layer && table.speed != 1)
+      parser_.error(node.Mark(), "the speed of iteration_from_layer follows from the layer");
     if (table.fitted_to.empty() != (table.speed == 1))
       parser_.error(node.Mark(), "a speed other than 1 is fitted, and fitted_to names the row");
     const auto is_named = [&](const PublishedRow& row) { return row.name == table.fitted_to; };
@@ -88,10 +91,9 @@ class StudyReader {
 
   void add_row(const YAML::Node& node, PublishedTable& table) {
     PublishedRow& row = table.rows.emplace_back();
-    parser_.map(node, {{"name", text(row.name)},
-                       {"model", text(row.cell)},
-                       {"published", parser_.value(row.published, 1e-6, 1e6)},
-                       {"layer_ms", parser_.value(row.layer_ms, 1e-6, 1e6)}});
+    parser_.map(
+        node,
+        {{"name", text(row.name)}, {"model", text(row.cell)}, {"published", parser_.value(row.published, 1e-6, 1e6)}});
     if (row.cell.empty()) row.cell = row.name;
     if (row.name.empty() || row.published == 0) parser_.error(node.Mark(), "a row needs name and published");
   }

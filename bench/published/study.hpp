@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,19 +12,23 @@ namespace underlap::bench {
 
 /// How a published figure follows from steps in virtual time.
 enum class PublishedQuantity : std::uint8_t {
-  model_tflops,  ///< model FLOPs of a GPU and second, as Megatron-LM counts them: full attention, no recomputation
+  model_tflops,     ///< model FLOPs of a GPU and second, as Megatron-LM counts them: full attention, no recomputation
+  hardware_tflops,  ///< FLOPs that it was made to compute: the same with the second forward pass of every layer
   iteration_from_layer,  ///< seconds of a step, given the time of one layer
 };
 
-/// "model_tflops", "iteration_from_layer".
+/// "model_tflops", "hardware_tflops", "iteration_from_layer".
 std::string_view to_string(PublishedQuantity);
 
 /// One published figure.
 struct PublishedRow {
   std::string name;
-  std::string cell;      ///< the model, a value of the matrix's axis `model`
-  double published = 0;  ///< TFLOP/s or seconds
-  double layer_ms = 0;   ///< iteration_from_layer: published forward and backward pass of a layer of the table's `unit`
+  std::string cell;                  ///< the model, a value of the matrix's axis `model`
+  double published = 0;              ///< TFLOP/s or seconds
+  std::string unit;                  ///< iteration_from_layer: the model, of the axis, whose layer is given
+  double layer_ms = 0;               ///< its published forward and backward pass, what is recomputed among it
+  double attention_forward_ms = 0;   ///< of it attention between its linear layers, as published; 0: as described
+  double attention_backward_ms = 0;  ///< likewise
 };
 
 /// One published table and the matrix that repeats it.
@@ -34,11 +37,15 @@ struct PublishedTable {
   std::string title;
   std::string source;
   PublishedQuantity quantity = PublishedQuantity::model_tflops;
-  double within = 0.1;               ///< largest error that is aimed at, as a fraction
-  std::string part;                  ///< model_tflops: value of the matrix's axis `part`; empty where it has none
-  double speed = 1;                  ///< of the described peak of GEMMs and attention, what the GPU is taken to keep up
+  double within = 0.1;  ///< largest error that is aimed at, as a fraction
+  std::string part;     ///< throughputs: value of the matrix's axis `part`; empty where it has none
+  double speed =
+      1;  ///< of the described peak of GEMMs, and of attention unless it is given, what the GPU is taken to keep up
   std::string fitted_to;             ///< the row that `speed` was fitted to; empty where nothing was
-  std::string unit;                  ///< iteration_from_layer: the model whose layer layer_ms is
+  std::string unit;                  ///< iteration_from_layer: the model, of the axis, whose layer is given
+  double layer_ms = 0;               ///< its published forward and backward pass, what is recomputed among it
+  double attention_forward_us = 0;   ///< of one head of one sequence, where it was not fused; 0: as described
+  double attention_backward_us = 0;  ///< likewise
   std::vector<std::string> assumed;  ///< sentences: what the source does not say, and what is done otherwise
   std::vector<PublishedRow> rows;
 };
@@ -63,8 +70,8 @@ struct ModelledRow {
 struct ModelledTable {
   PublishedTable table;
   std::string link;  ///< whose times these are
+  double speed = 1;  ///< of the described peak of GEMMs: the table's, or what gives its layer
   std::vector<ModelledRow> rows;
-  std::map<std::string, double> layer_ms;  ///< iteration_from_layer: modelled, by model, without recomputation
 
   /// Largest error, without its sign, of the rows that nothing was fitted to; as a fraction.
   double largest_error() const;

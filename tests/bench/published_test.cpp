@@ -33,15 +33,15 @@ ModelledRow row(const std::string& name, double published, double modelled, bool
 
 TEST(PublishedStudy, ReadsTablesAndNamesTheFolderOfMatrices) {
   const std::string yaml = study(
-      "matrix: m, quantity: iteration_from_layer, rows: [{name: x, model: a, published: 2, unit: b, layer_ms: 3}]");
+      "matrix: m, quantity: iteration_from_layer, unit: b, layer_ms: 3, rows: [{name: x, model: a, published: 2}]");
   EXPECT_TRUE(is_published_study(yaml));
   EXPECT_FALSE(is_published_study("study: overlap_claims"));
   const PublishedStudy read = parse_published_study(yaml, "some/where.yaml");
   EXPECT_EQ(read.matrices, "some/published");
   ASSERT_EQ(read.tables.size(), 1U);
   EXPECT_EQ(read.tables[0].rows.at(0).cell, "a");
-  EXPECT_EQ(read.tables[0].rows.at(0).unit, "b");
-  EXPECT_EQ(read.tables[0].rows.at(0).layer_ms, 3);
+  EXPECT_EQ(read.tables[0].unit, "b");
+  EXPECT_EQ(read.tables[0].layer_ms, 3);
 }
 
 TEST(PublishedStudy, WhatIsFittedMustBeSaid) {
@@ -53,12 +53,14 @@ TEST(PublishedStudy, WhatIsFittedMustBeSaid) {
 }
 
 TEST(PublishedStudy, SaysAllThatIsWrongWithItsPlace) {
-  const std::string text = complaint("quantity: speed, rows: [{name: x, published: 2, layer_ms: 3, z: 1}]");
+  const std::string text =
+      complaint("quantity: speed, layer_ms: 3, attention_forward_us: 1, rows: [{name: x, published: 2, z: 1}]");
   EXPECT_THAT(text, HasSubstr("a.yaml:3:"));
   EXPECT_THAT(text, HasSubstr("quantity is model_tflops, hardware_tflops or iteration_from_layer"));
   EXPECT_THAT(text, HasSubstr("needs matrix and rows"));
   EXPECT_THAT(text, HasSubstr("unknown key \"z\""));
-  EXPECT_THAT(text, HasSubstr("row x: unit and layer_ms"));
+  EXPECT_THAT(text, HasSubstr("unit and layer_ms belong to"));
+  EXPECT_THAT(text, HasSubstr("a forward and a backward time"));
 }
 
 TEST(PublishedStudy, AFittedRowIsNeverAPrediction) {
