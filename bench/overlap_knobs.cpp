@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "impl/plan/tensor_slots.hpp"
+#include "impl/step/groups.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -37,20 +38,22 @@ bool is_of_any_slot(const Tag& tag) {
   return false;
 }
 
-std::int64_t data_ranks(const plan::ParallelConfig& p) {
-  return std::int64_t{p.data_parallel_size} * p.context_parallel_size;
+std::int64_t data_ranks(const plan::Config& c) {
+  return std::int64_t{c.parallel.data_parallel_size} * c.parallel.context_parallel_size;
 }
 
-std::int64_t tensor_ranks(const plan::ParallelConfig& p) { return p.tensor_model_parallel_size; }
+std::int64_t gathering_ranks(const plan::Config& c) { return instance_size(c); }
+
+std::int64_t tensor_ranks(const plan::Config& c) { return c.parallel.tensor_model_parallel_size; }
 
 // A switch is on or off; which communication it moves follows from the tag alone.
 struct Switch {
   std::string_view name;
   bool (*is_its_own)(const Tag&);
-  std::int64_t (*group_size)(const plan::ParallelConfig&);
+  std::int64_t (*group_size)(const plan::Config&);
 };
 constexpr std::array kSwitches{Switch{"comm_overlap.overlap_grad_reduce", is_gradient_reduction, data_ranks},
-                               Switch{"comm_overlap.overlap_param_gather", is_parameter_gather, data_ranks},
+                               Switch{"comm_overlap.overlap_param_gather", is_parameter_gather, gathering_ranks},
                                Switch{"comm_overlap.tp_comm_overlap", is_of_any_slot, tensor_ranks}};
 
 const plan::Knob* find(const plan::Plan& plan, std::string_view name) {
@@ -73,7 +76,7 @@ OverlapKnob row_of(std::string_view name, std::string effective, const plan::Pla
 OverlapKnob row_of(const Switch& a_switch, const plan::Plan& plan) {
   const plan::Knob* knob = find(plan, a_switch.name);
   OverlapKnob row = row_of(a_switch.name, knob == nullptr ? "false" : knob->effective, plan);
-  row.group_size = a_switch.group_size(plan.config.parallel);
+  row.group_size = a_switch.group_size(plan.config);
   row.is_its_own = a_switch.is_its_own;
   row.is_on = row.effective == "true";
   row.is_asked_for = row.is_on || row.requested == "true";
@@ -109,7 +112,7 @@ bool overlaps(const plan::Config& config, TensorSlot slot) {
 OverlapKnob row_of(TensorSlot slot, const plan::Plan& plan) {
   const std::string_view method = plan::kTensorMethodNames[plan.config.tensor_overlap[slot].method];
   OverlapKnob row = row_of(plan::kTensorSlotPaths[static_cast<std::size_t>(slot)], fmt::format("\"{}\"", method), plan);
-  row.group_size = tensor_ranks(plan.config.parallel);
+  row.group_size = tensor_ranks(plan.config);
   row.is_its_own = [name = plan::kTensorSlotNames[slot]](const Tag& tag) { return is_of_slot(tag, name); };
   row.is_on = overlaps(plan.config, slot);
   row.is_asked_for = row.is_on || !row.gate.empty();

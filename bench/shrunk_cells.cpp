@@ -130,12 +130,19 @@ WidthUnits width_units(const std::vector<ShrunkCell>& cells) {
 // Few heads, short ones as far as slabs allow, and a feed-forward layer in the same ratio to them.
 ModelConfig narrowed(const ModelConfig& model, const WidthUnits& units) {
   ModelConfig small = model;
-  if (small.num_query_groups % units.ranks != 0) return model;
-  small.num_query_groups = std::min(model.num_query_groups, 2 * units.ranks);
-  small.num_attention_heads =
-      small.num_query_groups * std::min<std::int64_t>(2, model.num_attention_heads / model.num_query_groups);
+  if (model.num_query_groups % units.ranks == 0) {
+    small.num_query_groups = std::min(model.num_query_groups, 2 * units.ranks);
+    small.num_attention_heads =
+        small.num_query_groups * std::min<std::int64_t>(2, model.num_attention_heads / model.num_query_groups);
+  } else if (units.ranks % model.num_query_groups == 0) {  // ranks share groups: each has heads of its own
+    small.num_attention_heads = units.ranks * std::min<std::int64_t>(2, model.num_attention_heads / units.ranks);
+  } else {
+    return model;
+  }
   small.hidden_size = std::lcm(small.num_attention_heads * std::min(kHeadSize, model.head_size()), units.slabs);
   if (small.hidden_size >= model.hidden_size) return model;
+  const std::int64_t qkv = (small.num_attention_heads + 2 * small.num_query_groups) * small.head_size();
+  if (qkv % (kHeadSize * units.ranks) != 0) return model;
   const std::int64_t unit = 16 * units.ranks;
   const std::int64_t ffn = model.ffn_hidden_size * small.hidden_size / model.hidden_size;
   small.ffn_hidden_size = std::max(unit, ffn / unit * unit);

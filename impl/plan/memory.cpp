@@ -6,6 +6,10 @@
 //   layer       (H (H + 2 K) + H H + (U + 1) H F) / n + 2 H parameters (qkv, projection, fc1 and fc2; two norms)
 //   stage       L / p layers, the embedding V H / n on the first, head V H / n (unless tied on one stage) and norm H on
 //               the last
+//   fp8         of all layers but the model's first and last a byte a weight for its transpose, and one more where it
+//   is
+//               gathered in bf16 (gathered in fp8 it takes a byte itself); for their inputs 2 H / s + (H + F) / n bytes
+//               a token, with the activations
 //   gradients   2 or 4 bytes each, whole;  optimizer  12 bytes each, with the distributed optimizer over the ranks of
 //               one instance: dp c / num_distributed_optimizer_instances
 //   activations (4 H / s + 2 K / k + (2 H + (U + 1) F) / n) * 2 bytes a token and layer (inputs and outputs of norms,
@@ -55,8 +59,13 @@ struct Shape {
         layers(double(m.num_layers)),
         up(m.activation == Activation::swiglu ? 2 : 1) {}
 
-  double layer_parameters(double tp) const {
-    return (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn) / tp + 2 * hidden;
+  double linear_parameters(double tp) const {
+    return (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn) / tp;
+  }
+  double layer_parameters(double tp) const { return linear_parameters(tp) + 2 * hidden; }
+  /// What backward needs of the inputs of four products, a byte each.
+  double fp8_inputs_per_token(double tp, double sequence_ranks) const {
+    return 2 * hidden / sequence_ranks + (hidden + ffn) / tp;
   }
   /// Keys of one rank; where they have fewer heads than there are ranks several hold the same.
   double kv_of_rank(double tp) const { return kv / std::max(1.0, std::min(tp, groups)); }
@@ -78,6 +87,14 @@ double stage_parameters(const Shape& shape, bool tied, const Stage& stage, doubl
   const bool has_own_head = stage.is_last() && !(tied && stage.stages == 1);
   return shape.layers / stage.stages * shape.layer_parameters(tp) + (stage.is_first() ? table : 0) +
          (has_own_head ? table : 0) + (stage.is_last() ? shape.hidden : 0);
+}
+
+bool is_fp8(const Config& c) { return c.mixed_precision.recipe.find("current_scaling") != std::string::npos; }
+
+/// Layers of a stage whose products are in fp8: all but the first and the last of the model.
+double fp8_layers(const Config& c, const Shape& shape, const Stage& stage) {
+  if (!is_fp8(c)) return 0;
+  return std::max(0.0, shape.layers / stage.stages - stage.is_first() - stage.is_last());
 }
 
 /// Chunks whose forward ran and whose backward did not, at most.
@@ -118,7 +135,7 @@ double buffer_bytes(TensorSlot slot, const TensorSlotOverlap& overlap, bool has_
 }
 
 double userbuffers_bytes(const Config& c, double tokens) {
-  const bool has_bf16_layers = c.mixed_precision.recipe.find("current_scaling") != std::string::npos;
+  const bool has_bf16_layers = is_fp8(c);
   double bytes = 0;
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     const TensorSlotOverlap& overlap = c.tensor_overlap.slots[i];
@@ -175,18 +192,32 @@ PeakMemory memory_of(const Config& c, const Stage& stage) {
   const double layers = shape.layers / (stage.stages * stage.chunks);
   const double put_off = wgrads_put_off(c) * 2 * (shape.hidden / sequence_ranks + shape.vocab / tp);
   const double head = stage.is_last() ? 6 * shape.vocab / tp + put_off : 0;
+  const double in_fp8 = fp8_layers(c, shape, stage);
+  const double of_layer = shape.activations_per_token(tp, sequence_ranks) +
+                          in_fp8 / (shape.layers / stage.stages) * shape.fp8_inputs_per_token(tp, sequence_ranks);
+  // In fp8 a weight has a transposed copy, and where it is gathered in bf16 an own one: of one byte each.
+  const double copies =
+      c.mixed_precision.fp8_param_gather ? 0 : 2;  // a byte gathered and a byte transposed are the two
   PeakMemory peak;
-  peak.parameters = to_bytes(2 * parameters);
+  peak.parameters = to_bytes(2 * parameters + copies * in_fp8 * shape.linear_parameters(tp));
   peak.gradients = to_bytes((c.ddp.grad_reduce_in_fp32 ? 4 : 2) * parameters);
   peak.optimizer = to_bytes(12 * parameters / std::max(shards, 1.0));
   peak.activations =
-      to_bytes(tokens * (layer_activations(c, layers, in_flight, shape.activations_per_token(tp, sequence_ranks),
-                                           2 * shape.hidden / sequence_ranks) +
-                         head));
+      to_bytes(tokens * (layer_activations(c, layers, in_flight, of_layer, 2 * shape.hidden / sequence_ranks) + head));
   peak.userbuffers = to_bytes(userbuffers_bytes(c, tokens));
   peak.exchange = to_bytes(messages(c, stage, in_flight) * tokens * shape.hidden / sequence_ranks * 2 +
                            attention_exchange_bytes(c, shape, tokens, tp));
   return peak;
+}
+
+// The configuration with fewer layers, of which no more are recomputed together than a chunk has.
+Config shortened(const Config& config, std::int64_t layers) {
+  Config shorter = config;
+  shorter.model.num_layers = layers;
+  const std::int64_t chunks =
+      std::int64_t{config.parallel.pipeline_model_parallel_size} * config.parallel.virtual_pipeline_model_parallel_size;
+  shorter.recompute.num_layers = std::min<std::int64_t>(config.recompute.num_layers, layers / chunks);
+  return shorter;
 }
 
 }  // namespace
@@ -200,27 +231,33 @@ PeakMemory predicted_memory(const Config& c) {
 }
 
 std::optional<std::int64_t> layers_that_fit(const Config& config, std::int64_t bytes) {
-  Config shorter = config;
-  const auto fits = [&](std::int64_t layers) {
-    shorter.model.num_layers = layers;
-    return predicted_memory(shorter).total() <= bytes;
-  };
   const std::int64_t unit =
       std::int64_t{config.parallel.pipeline_model_parallel_size} * config.parallel.virtual_pipeline_model_parallel_size;
-  std::int64_t fitting = 0;  // in units
+  const auto fits = [&](std::int64_t layers_of_chunk) {
+    return predicted_memory(shortened(config, layers_of_chunk * unit)).total() <= bytes;
+  };
+  std::int64_t fitting = 0;  // layers of a chunk
   std::int64_t too_many = (config.model.num_layers + unit - 1) / unit;
   while (too_many - fitting > 1) {
     const std::int64_t middle = (fitting + too_many) / 2;
-    (fits(middle * unit) ? fitting : too_many) = middle;
+    (fits(middle) ? fitting : too_many) = middle;
   }
   if (fitting == 0) return std::nullopt;
   return fitting * unit;
 }
 
 std::string advice_on_memory(const Config& config, std::int64_t bytes) {
+  if (const std::int64_t needed = predicted_memory(config).total(); needed <= bytes)
+    return fmt::format(
+        "{:.1f} GB were predicted, without workspaces, buffers of communicators and other programs: fewer "
+        "layers, a smaller micro_batch_size, or more ranks",
+        double(needed) / 1e9);
   const std::optional<std::int64_t> layers = layers_that_fit(config, bytes);
-  if (layers) return fmt::format("--layers {} fits as predicted", *layers);
-  return "no number of layers fits: a smaller micro_batch_size, or more ranks";
+  if (!layers) return "no fewer layers fit: a smaller micro_batch_size, or more ranks";
+  const std::int64_t recomputed = shortened(config, *layers).recompute.num_layers;
+  if (recomputed < config.recompute.num_layers)
+    return fmt::format("--layers {} with model.recompute_num_layers {} fits as predicted", *layers, recomputed);
+  return fmt::format("--layers {} fits as predicted", *layers);
 }
 
 void predict_memory(Resolution& r) {

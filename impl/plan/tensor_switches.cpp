@@ -146,7 +146,7 @@ void report_slot(Resolution& r, const TensorConfig& config, std::size_t i, const
 std::string_view without_sequence_parallel(TensorSlot slot) {
   switch (kind_of(slot)) {
     case TensorSlotKind::gemm_scatter: return "its output is all-reduced";
-    case TensorSlotKind::column_wgrad: return "what dgrad made is all-reduced beside it";
+    case TensorSlotKind::column_wgrad: return "what dgrad made is all-reduced";
     default: return "it exchanges nothing";
   }
 }

@@ -51,8 +51,10 @@ std::vector<std::int32_t> distances_of(const plan::Config& config, std::int32_t 
     append_distances(*group, gpus_per_node, distances);
   for (const Group* group : {&groups.instance, &groups.across_instances, &groups.model})
     append_spread(*group, gpus_per_node, distances);
-  if (groups.across_instances.size() > 1)
+  if (groups.across_instances.size() > 1) {
     for (const Group* group : {&groups.instance, &groups.across_instances}) append_contexts(config, *group, distances);
+    append_spread(optimizer_group(config, rank), gpus_per_node, distances);
+  }
   return distances;
 }
 

@@ -48,6 +48,14 @@ TEST(ShrunkCells, KeepWhatAScheduleIsMadeOf) {
   EXPECT_THAT(shrunk.changes, Contains("data_parallel_size 64 -> 8"));
 }
 
+TEST(ShrunkCells, OfRanksThatShareKeyAndValueHeadsKeepTheirGroups) {
+  const auto cells = cells_of("model: {preset: llama3-70b, tensor_model_parallel_size: 16}\n");
+  const plan::Config small = shrunk_cells(cells, 5, kNothing).front().config;
+  EXPECT_EQ(small.model.num_query_groups, 8);
+  EXPECT_EQ(small.model.num_attention_heads, 32);
+  EXPECT_EQ(small.model.hidden_size, 512);
+}
+
 TEST(ShrunkCells, RecomputeNoMoreLayersThanTheyHave) {
   const auto cells = cells_of(
       "model: {preset: llama3-8b, recompute_granularity: full, recompute_method: uniform, recompute_num_layers: 8}\n");

@@ -226,7 +226,25 @@ TEST(Memory, TellsTheMostLayersThatFit) {
   EXPECT_EQ(layers_that_fit(config("num_layers: 12" + stages), bytes_of("num_layers: 8" + stages)), 8);
   EXPECT_EQ(layers_that_fit(config("num_layers: 12" + stages), bytes_of("num_layers: 8" + stages) - 1), 4);
   EXPECT_EQ(advice_on_memory(of_twelve, bytes_of("num_layers: 7")), "--layers 7 fits as predicted");
-  EXPECT_EQ(advice_on_memory(of_twelve, 0), "no number of layers fits: a smaller micro_batch_size, or more ranks");
+  EXPECT_EQ(advice_on_memory(of_twelve, 0), "no fewer layers fit: a smaller micro_batch_size, or more ranks");
+  EXPECT_THAT(advice_on_memory(of_twelve, 1'000'000'000), HasSubstr("GB were predicted, without workspaces"));
+  const std::string block = ", recompute_granularity: full, recompute_method: block, recompute_num_layers: ";
+  EXPECT_EQ(advice_on_memory(config("num_layers: 12" + block + "10"), bytes_of("num_layers: 3" + block + "3")),
+            "--layers 3 with model.recompute_num_layers 3 fits as predicted");
+}
+
+TEST(Memory, CountsTheCopiesOfFp8WeightsAndInputs) {
+  const auto memory = [](const std::string& more) {
+    return plan_of("model: {preset: tiny, num_layers: 4}\n" + more).peak_memory;
+  };
+  const std::string recipe = "mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed";
+  const PeakMemory bf16 = memory("");
+  const PeakMemory fp8 = memory(recipe + ", fp8_param_gather: false}");
+  const std::int64_t weights = 2 * (128 * (128 + 2 * 64) + 128 * 128 + 3 * 128 * 384);  // of two layers of the four
+  EXPECT_EQ(fp8.parameters, bf16.parameters + 2 * weights) << "as it is, and transposed";
+  EXPECT_EQ(fp8.activations, bf16.activations + 128 * 2 * (3 * 128 + 384));
+  const PeakMemory gathered = memory("data_parallel_size: 2\n" + recipe + ", fp8_param_gather: true}");
+  EXPECT_EQ(gathered.parameters, bf16.parameters) << "a byte as it is gathered, and a byte transposed";
 }
 
 TEST(Memory, AbsurdSizesDoNotOverflow) {
