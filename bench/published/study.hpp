@@ -23,12 +23,8 @@ std::string_view to_string(PublishedQuantity);
 /// One published figure.
 struct PublishedRow {
   std::string name;
-  std::string cell;                  ///< the model, a value of the matrix's axis `model`
-  double published = 0;              ///< TFLOP/s or seconds
-  std::string unit;                  ///< iteration_from_layer: the model, of the axis, whose layer is given
-  double layer_ms = 0;               ///< its published forward and backward pass, what is recomputed among it
-  double attention_forward_ms = 0;   ///< of it attention between its linear layers, as published; 0: as described
-  double attention_backward_ms = 0;  ///< likewise
+  std::string cell;      ///< the model, a value of the matrix's axis `model`
+  double published = 0;  ///< TFLOP/s or seconds
 };
 
 /// One published table and the matrix that repeats it.
@@ -37,10 +33,9 @@ struct PublishedTable {
   std::string title;
   std::string source;
   PublishedQuantity quantity = PublishedQuantity::model_tflops;
-  double within = 0.1;  ///< largest error that is aimed at, as a fraction
-  std::string part;     ///< throughputs: value of the matrix's axis `part`; empty where it has none
-  double speed =
-      1;  ///< of the described peak of GEMMs, and of attention unless it is given, what the GPU is taken to keep up
+  double within = 0.1;               ///< largest error that is aimed at, as a fraction
+  std::string part;                  ///< throughputs: value of the matrix's axis `part`; empty where it has none
+  double speed = 1;                  ///< of the described peak, what GEMMs keep up, and attention unless it is given
   std::string fitted_to;             ///< the row that `speed` was fitted to; empty where nothing was
   std::string unit;                  ///< iteration_from_layer: the model, of the axis, whose layer is given
   double layer_ms = 0;               ///< its published forward and backward pass, what is recomputed among it

@@ -19,9 +19,9 @@ void allocate_fp8(Device& device, Buffers& buffers);
 ///   compute | adam | amax of each shard |            | scales | quantize each shard |
 ///   dp      |                           | all-reduce |                              | ag, as bytes ...
 ///
-/// One all-reduce for the amaxes of all weights together; one kernel a bucket before it and after it, whatever weights
-/// a shard meets, so that all ranks do the same. Exposed: all of it, a latency; the gather after it moves half the
-/// bytes. Source: Megatron Core's fp8_param_gather with Transformer Engine's current scaling.
+/// One all-reduce for the amaxes of all weights of a model chunk together; one kernel a bucket before it and after it,
+/// whatever weights a shard meets, so that all ranks do the same. Exposed: all of it, a latency; the gather after it
+/// moves half the bytes. Source: Megatron Core's fp8_param_gather with Transformer Engine's current scaling.
 class Fp8Parameters {
  public:
   /// What `context` points to outlives this. Allocates on the device.
