@@ -40,7 +40,7 @@ plan::Matrix read_matrix(const std::string& file) {
 
 /// What a GPU does more slowly than its description.
 struct Slower {
-  double speed = 1;  ///< of GEMMs and attention, as a fraction of the described peak
+  double speed = 1;  ///< of GEMMs, and of attention unless it is given, as a fraction of the described peak
   /// Of the described peak for each feature of a head: attention that writes its scores moves them, however many
   /// features a head has. 0: as described.
   double attention_forward = 0, attention_backward = 0;

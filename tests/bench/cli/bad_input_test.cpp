@@ -116,5 +116,13 @@ TEST(BadInput, TruncatedResultsAreNotContinued) {
               fails_with(2, "results.json: not valid JSON"));
 }
 
+TEST(BadInput, MatrixThatNoMemoryHoldsIsRefusedHoweverLarge) {
+  const RunFolder folder(
+      "model: {preset: tiny, hidden_size: 1000000000, num_layers: 1000000000}\n"
+      "data_parallel_size: 8\n");  // more bytes than 64 bits count
+  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "are free: fewer cells, fewer layers or ranks fit"));
+  EXPECT_FALSE(std::filesystem::exists(folder.run()));
+}
+
 }  // namespace
 }  // namespace underlap::bench

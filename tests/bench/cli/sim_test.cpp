@@ -197,6 +197,19 @@ TEST_F(ComposedSim, PrintsTheTablesWithinTheTerminal) {
   EXPECT_THAT(table, HasSubstr("dependency"));
 }
 
+TEST(Sim, PlaysWhatNoGpuCouldHoldAndSaysWhatWouldFit) {
+  const RunFolder folder("model: {preset: llama3-8b}\nrun: {backend: sim, hardware: h100-sxm}\n");
+  EXPECT_THAT(underlap_program(folder.arguments()).out,
+              ::testing::ContainsRegex("DOES NOT FIT: .* a GPU has 80.0 GB \\(--layers [0-9]+ fits as predicted\\)"));
+  const nlohmann::json cell = cells_of(folder.run())[0];
+  EXPECT_EQ(cell["device_memory_bytes"], 80'000'000'000);
+  EXPECT_EQ(cell["peak_memory_bytes"], cell["plan"]["peak_memory_bytes"]["total"]);
+  const std::string advice = cell["memory_advice"];
+  const std::string layers = advice.substr(9, advice.find(' ', 9) - 9);
+  const RunFolder shorter("model: {preset: llama3-8b}\nrun: {backend: sim, hardware: h100-sxm}\n");
+  EXPECT_THAT(underlap_program(shorter.arguments({"--layers", layers})).out, Not(HasSubstr("DOES NOT FIT")));
+}
+
 TEST(Sim, RefusesAHardwareFileThatIsWrongWithItsPlace) {
   const RunFolder folder(sim_config());
   std::string yaml = testing::read_text(UNDERLAP_SOURCE_DIR "/tests/data/hardware/round.yaml");
