@@ -10,6 +10,7 @@
 
 #include "impl/device/meetings.hpp"
 #include "impl/device/one_machine.hpp"
+#include "impl/device/serial_points.hpp"
 
 namespace underlap {
 namespace {
@@ -86,7 +87,10 @@ class Play {
         bases_(bases_of(programs)),
         moments_(2 * bases_.back()) {
     times_.resize(bases_.back());
-    for (std::size_t p = 0; p < programs.size(); ++p) add_program(p, time_of);
+    for (std::size_t p = 0; p < programs.size(); ++p) {
+      add_program(p, time_of);
+      add_compute_between_points(p);
+    }
     for (const Meeting& m : meetings_)
       moments_.add(start(m.partner), end(m.call),
                    static_cast<std::int64_t>(static_cast<double>(time(m.call).alone_ns) *
@@ -150,6 +154,25 @@ class Play {
     }
     if (!last_mark) throw std::invalid_argument("a program without a mark has no end");
     marks_.push_back(*last_mark);
+  }
+
+  // All that a rank computes between two points that its compute cannot get round takes their distance in time at
+  // least, on however many streams it is.
+  void add_compute_between_points(std::size_t p) {
+    const Program& program = programs_[p];
+    const auto device_ns = [&](std::size_t c) { return times_[bases_[p] + c].device_ns; };
+    std::vector<bool> computes(program.commands.size());
+    for (std::size_t c = 0; c < computes.size(); ++c) computes[c] = device_ns(c) > 0;
+    std::size_t from = start({static_cast<std::uint32_t>(p), 0});
+    std::size_t next = 0;  // command
+    for (const std::uint32_t point : serial_points(program, computes)) {
+      std::int64_t ns = 0;
+      for (; next < point; ++next) ns += device_ns(next);
+      const CommandAt at{static_cast<std::uint32_t>(p), point};
+      if (ns > 0) moments_.add(from, start(at), ns);
+      from = end(at);
+      next = point + 1;
+    }
   }
 
   static void add_wait(Moments& moments, const Program& program, const std::vector<std::vector<std::size_t>>& ends,

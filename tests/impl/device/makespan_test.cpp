@@ -28,10 +28,12 @@ class Rank {
     std::iota(group.members.begin(), group.members.end(), 0);
     return device.declare(purpose, group);
   }
-  void run(Stream stream, std::int64_t ns) {
+  void run(Stream stream, std::int64_t ns) { run(stream, ns, ns); }
+  /// With `device_ns` of it needed of the whole device.
+  void run(Stream stream, std::int64_t ns, std::int64_t device_ns) {
     static const NameId kName = intern("work");
     device.launch(stream, {.kind = Kind::compute, .purpose = kName},
-                  Operation(kName, nullptr, Cost{.bytes_read = ns}, {}));
+                  Operation(kName, nullptr, Cost{.bytes_read = ns, .bytes_written = device_ns}, {}));
   }
   void compute_for(std::int64_t ns) { run(compute, ns); }
   /// Takes `ns`: a byte a nanosecond.
@@ -82,7 +84,7 @@ std::int64_t sent(const Program& program, const ProgramCommand& command) {
 StepBounds bounds_of(const std::vector<Program>& programs, std::int64_t latency_ns = 0) {
   return step_bounds(programs, [&](std::size_t p, const ProgramCommand& c) -> CommandTime {
     if (c.type != ProgramCommand::Type::communicate)
-      return {.alone_ns = c.cost.bytes_read, .device_ns = c.cost.bytes_read};
+      return {.alone_ns = c.cost.bytes_read, .device_ns = c.cost.bytes_written};
     const std::int64_t out = sent(programs[p], c);
     const std::int64_t in = received(programs[p], c);
     const bool over_network = programs[p].communicators[c.communicator].purpose == "network";
@@ -160,6 +162,20 @@ TEST(ScheduleBound, TwoComputeStreamsShareTheDevice) {
   rank.run(second, 10);
   rank.wait(rank.compute, second);
   EXPECT_EQ(bounds_of({rank.program()}).schedule_ns, 20);
+}
+
+TEST(ScheduleBound, EachForkIsServedBetweenItsEnds) {
+  Rank rank;
+  const Stream second = rank.device.create_stream("second");
+  for (int i = 0; i < 2; ++i) {
+    rank.run(rank.compute, 100, 50);
+    rank.wait(second, rank.compute);
+    rank.run(second, 60);
+    rank.compute_for(60);
+    rank.wait(rank.compute, second);
+  }
+  EXPECT_EQ(bounds_of({rank.program()}).schedule_ns, 440)
+      << "380 where the first fork counts as its longest branch, 340 where what is before a fork may run beside it";
 }
 
 TEST(ScheduleBound, PacesCountAsWaits) {
