@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/sim/engine_state.hpp"
+#include "impl/device/sim/engine.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
+
+#include "impl/device/sim/engine_state.hpp"
 
 namespace underlap::sim {
 
