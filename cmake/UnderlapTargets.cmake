@@ -26,17 +26,24 @@ function(underlap_layer name)
   target_link_libraries(underlap_${name} PUBLIC underlap_flags ${ARG_LINKS})
 endfunction()
 
+# underlap_test_code(TARGET): how code that tests others is compiled. What it tests is optimised; its own code, mostly
+# matchers, would take twice as long to compile. OpenMP, as precompiled headers want the same flags everywhere.
+function(underlap_test_code target)
+  target_link_libraries(${target} PRIVATE underlap_flags GTest::gmock OpenMP::OpenMP_CXX)
+  set_target_properties(${target} PROPERTIES UNDERLAP_IS_TEST TRUE)
+  target_compile_options(${target} PRIVATE
+                         $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:$<IF:$<BOOL:${UNDERLAP_SANITIZE}>,-O0,-O1>>)
+endfunction()
+
 # underlap_tests(NAME SOURCES file... LINKS target... LABELS label...): one test program underlap_NAME_tests, which
 # target underlap_LABEL_tests builds too. Labels say what it takes: unit, numerics or slow (more than a few seconds), native
-# (starts processes), threads (runs more than one thread, so that races may be in it). What it tests is optimised; its own
-# code, mostly matchers, would take twice as long to compile.
+# (starts processes), threads (runs more than one thread, so that races may be in it).
 function(underlap_tests name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(underlap_${name}_tests ${ARG_SOURCES})
-  target_link_libraries(underlap_${name}_tests PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest_main)
-  set_target_properties(underlap_${name}_tests PROPERTIES UNDERLAP_IS_TEST TRUE)
-  target_compile_options(underlap_${name}_tests PRIVATE
-                         $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:$<IF:$<BOOL:${UNDERLAP_SANITIZE}>,-O0,-O1>>)
+  target_link_libraries(underlap_${name}_tests PRIVATE ${ARG_LINKS} GTest::gtest_main)
+  underlap_test_code(underlap_${name}_tests)
+  target_precompile_headers(underlap_${name}_tests REUSE_FROM underlap_test_headers)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
