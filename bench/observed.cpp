@@ -96,6 +96,12 @@ std::string request_text(const OverlapKnob& knob) {
   return knob.is_on ? "" : "off; ";
 }
 
+double observed_pct(const OverlapKnob& knob, const OverlapEvidence& evidence) {
+  const bool of_transfers = knob.waits_are_the_schedules && evidence.transfer_ns > 0;
+  return 100 * static_cast<double>(of_transfers ? evidence.hidden_transfer_ns : evidence.hidden_ns) /
+         static_cast<double>(of_transfers ? evidence.transfer_ns : evidence.comm_ns);
+}
+
 ObservedStatus status_of(double observed_pct) {
   if (observed_pct >= kObservedPct) return ObservedStatus::observed;
   return observed_pct >= kPartlyPct ? ObservedStatus::partly : ObservedStatus::not_observed;
@@ -114,7 +120,7 @@ ObservedKnob judge(const OverlapKnob& knob, const OverlapEvidence& evidence, con
                       .cause = {},
                       .reason = request_text(knob) + (nothing.empty() ? exposed_text(evidence) : nothing)};
   if (!nothing.empty()) return judged;
-  judged.observed_pct = 100 * static_cast<double>(evidence.hidden_ns) / static_cast<double>(evidence.comm_ns);
+  judged.observed_pct = observed_pct(knob, evidence);
   judged.status = status_of(*judged.observed_pct);
   if (evidence.unsplit_ns < evidence.comm_ns) judged.hidden_transfer_ns = evidence.hidden_transfer_ns;
   if (!evidence.causes.empty()) judged.cause = main_cause(evidence).first;

@@ -32,7 +32,9 @@ struct ObservedKnob {
   std::string knob;
   std::string requested;               ///< JSON text; null: left to the automatic rule
   std::string effective;               ///< JSON text
-  std::optional<double> observed_pct;  ///< 100 * hidden / communication; absent without communication
+  /// 100 * hidden / communication; between the stages of a pipeline, where last arrivals are known, of its transfers
+  /// alone. Absent without communication.
+  std::optional<double> observed_pct;
   std::int64_t operations = 0;
   std::int64_t comm_ns = 0;
   std::int64_t hidden_ns = 0;

@@ -46,15 +46,29 @@ std::int64_t gathering_ranks(const plan::Config& c) { return instance_size(c); }
 
 std::int64_t tensor_ranks(const plan::Config& c) { return c.parallel.tensor_model_parallel_size; }
 
+bool is_between_stages(const Tag& tag) {
+  const std::string_view purpose = name_of(tag.purpose);
+  return tag.mode == Mode::pp && (purpose.starts_with("send_") || purpose.starts_with("recv_"));
+}
+
+// The input of the head, once more for weight gradients that were put off.
+bool is_of_deferred_wgrads(const Tag& tag) { return name_of(tag.purpose) == "head_wgrad_all_gather"; }
+
+std::int64_t stages(const plan::Config& c) { return c.parallel.pipeline_model_parallel_size; }
+
 // A switch is on or off; which communication it moves follows from the tag alone.
 struct Switch {
   std::string_view name;
   bool (*is_its_own)(const Tag&);
   std::int64_t (*group_size)(const plan::Config&);
+  bool waits_are_the_schedules = false;
 };
-constexpr std::array kSwitches{Switch{"comm_overlap.overlap_grad_reduce", is_gradient_reduction, data_ranks},
-                               Switch{"comm_overlap.overlap_param_gather", is_parameter_gather, gathering_ranks},
-                               Switch{"comm_overlap.tp_comm_overlap", is_of_any_slot, tensor_ranks}};
+constexpr std::array kSwitches{
+    Switch{"comm_overlap.overlap_grad_reduce", is_gradient_reduction, data_ranks},
+    Switch{"comm_overlap.overlap_param_gather", is_parameter_gather, gathering_ranks},
+    Switch{"comm_overlap.tp_comm_overlap", is_of_any_slot, tensor_ranks},
+    Switch{"comm_overlap.overlap_p2p_comm", is_between_stages, stages, true},
+    Switch{"comm_overlap.defer_embedding_wgrad_compute", is_of_deferred_wgrads, tensor_ranks}};
 
 const plan::Knob* find(const plan::Plan& plan, std::string_view name) {
   const auto found = std::find_if(plan.knobs.begin(), plan.knobs.end(), [&](const auto& k) { return k.name == name; });
@@ -77,6 +91,7 @@ OverlapKnob row_of(const Switch& a_switch, const plan::Plan& plan) {
   const plan::Knob* knob = find(plan, a_switch.name);
   OverlapKnob row = row_of(a_switch.name, knob == nullptr ? "false" : knob->effective, plan);
   row.group_size = a_switch.group_size(plan.config);
+  row.waits_are_the_schedules = a_switch.waits_are_the_schedules;
   row.is_its_own = a_switch.is_its_own;
   row.is_on = row.effective == "true";
   row.is_asked_for = row.is_on || row.requested == "true";

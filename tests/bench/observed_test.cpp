@@ -38,9 +38,13 @@ class StepOfARank {
     trace_.add(slice(0, start_us, end_us, {.kind = Kind::compute, .step = 1}));
     return *this;
   }
-  StepOfARank& comm(std::int64_t start_us, std::int64_t end_us, const char* purpose, Mode mode = Mode::dp) {
+  /// The last member came at `arrival_us`; -1: nobody knows.
+  StepOfARank& comm(std::int64_t start_us, std::int64_t end_us, const char* purpose, Mode mode = Mode::dp,
+                    std::int64_t arrival_us = -1) {
     const Tag tag{.kind = Kind::communication, .mode = mode, .purpose = intern(purpose), .step = 1};
-    trace_.add(slice(1, start_us, end_us, tag), CommunicationRecord{});
+    CommunicationRecord record;
+    if (arrival_us >= 0) record.last_arrival_ns = arrival_us * 1000;
+    trace_.add(slice(1, start_us, end_us, tag), record);
     return *this;
   }
   Trace& trace() { return trace_; }
@@ -273,6 +277,57 @@ TEST(Observed, ContextParallelismHasItsOwnOperationsWhereSeveralRanksShareSequen
   EXPECT_THAT(step.observed(plan_of_two("extensions: {cp_overlap: false}"), "extensions.cp_overlap").reason,
               StartsWith("off; "));
   for (const ObservedKnob& row : StepOfARank().observed(plan_of())) EXPECT_NE(row.knob, "extensions.cp_overlap");
+}
+
+constexpr const char* kP2p = "comm_overlap.overlap_p2p_comm";
+
+plan::Plan plan_of_stages(const std::string& more = "") {
+  return plan::parse(
+             "model: {preset: tiny, pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2}\n"
+             "train: {num_microbatches: 4}\n" +
+                 more,
+             "config.yaml")
+      .cells.front()
+      .plan;
+}
+
+TEST(Observed, ExchangesOfStagesAreHeldAgainstTheirKnobByTheirTransfersAlone) {
+  StepOfARank step;
+  step.comm(0, 500, "recv_forward", Mode::pp, 400)
+      .compute(450, 600)
+      .comm(700, 800, "embedding_grad_all_reduce", Mode::pp);
+  const ObservedKnob knob = step.observed(plan_of_stages(), kP2p);
+  EXPECT_EQ(knob.effective, "true");
+  EXPECT_EQ(knob.comm_ns, 500'000) << "the all-reduce is none of its operations";
+  EXPECT_EQ(knob.hidden_ns, 50'000);
+  EXPECT_EQ(knob.observed_pct, 50)
+      << "half of the 100 us from the last arrival on; the wait before it is the pipeline's";
+  const ObservedKnob off = step.observed(plan_of_stages("comm_overlap: {overlap_p2p_comm: false}\n"), kP2p);
+  EXPECT_THAT(off.reason, StartsWith("off; "));
+}
+
+TEST(Observed, ExchangesWhoseLastArrivalNobodyKnowsCountWhole) {
+  StepOfARank step;
+  step.comm(0, 500, "recv_forward", Mode::pp).compute(450, 600);
+  EXPECT_EQ(step.observed(plan_of_stages(), kP2p).observed_pct, 10);
+}
+
+TEST(Observed, DeferredWeightGradientsHaveTheGathersOfTheirInputs) {
+  StepOfARank step;
+  step.comm(0, 100, "head_wgrad_all_gather", Mode::tp).comm(100, 200, "head_wgrad_reduce_scatter", Mode::tp);
+  step.compute(50, 300);
+  const plan::Plan plan = plan::parse(
+                              "model: {preset: tiny, pipeline_model_parallel_size: 2, tensor_model_parallel_size: 2, "
+                              "sequence_parallel: true, gradient_accumulation_fusion: true}\n"
+                              "train: {num_microbatches: 4}\n"
+                              "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n",
+                              "config.yaml")
+                              .cells.front()
+                              .plan;
+  const ObservedKnob knob = step.observed(plan, "comm_overlap.defer_embedding_wgrad_compute");
+  EXPECT_EQ(knob.effective, "true");
+  EXPECT_EQ(knob.operations, 1);
+  EXPECT_EQ(knob.observed_pct, 50);
 }
 
 TEST(Observed, AGatedSlotHasARowWithItsGate) {
