@@ -100,20 +100,6 @@ BoundView dense_fp32(std::int64_t rows, std::int64_t cols, Scratch& scratch) {
           .leading_dimension = cols};
 }
 
-BoundView widened(const BoundView& view, Scratch& scratch) {
-  if (view.dtype == DataType::f32) return view;
-  const BoundView out = dense_fp32(view.rows, view.cols, scratch);
-  const auto widen_rows = [&]<class T>(T*) {
-    for (std::int64_t r = 0; r < view.rows; ++r) widen(view.row<const T>(r), out.row<float>(r), view.cols);
-  };
-  if (is_fp8(view.dtype)) {
-    with_fp8_type(view.dtype, widen_rows);
-  } else {
-    widen_rows(static_cast<bf16*>(nullptr));
-  }
-  return out;
-}
-
 /// fp8 values as bf16, which holds each of them.
 BoundView in_bf16(const BoundView& view, Scratch& scratch) {
   BoundView out = dense_fp32(view.rows, (view.cols + 1) / 2, scratch);
@@ -130,23 +116,6 @@ BoundView in_bf16(const BoundView& view, Scratch& scratch) {
 
 float inverse_scale(const GemmCall& call) {
   return is_fp8(call.a.dtype) ? *call.a_inverse_scale * *call.b_inverse_scale : 1.0F;
-}
-
-void multiply_converted(const GemmCall& call, Scratch& scratch) {
-  const BoundView a = widened(call.a, scratch);
-  const BoundView b = widened(call.b, scratch);
-  const Extent extent = extent_of(call);
-  dnnl::sgemm(call.transpose_a ? 'T' : 'N', call.transpose_b ? 'T' : 'N', extent.m, extent.n, extent.k,
-              inverse_scale(call), a.as<float>(), a.leading_dimension, b.as<float>(), b.leading_dimension,
-              call.accumulate ? 1.0F : 0.0F, call.c.as<float>(), call.c.leading_dimension);
-}
-
-void multiply(const GemmCall& call, GemmPath path, Scratch& scratch) {
-  if (path == GemmPath::native_bf16) {
-    multiply_native(call);
-  } else {
-    multiply_converted(call, scratch);
-  }
 }
 
 /// c = product, or c += product, rounded where c is bf16.
@@ -166,12 +135,69 @@ void store(const BoundView& product, const GemmCall& call) {
 }
 
 /// Multiplies into fp32 scratch, then rounds into c, or adds to c and rounds.
-void multiply_then_round(const GemmCall& call, GemmPath path, Scratch& scratch) {
+void multiply_natively_then_round(const GemmCall& call, Scratch& scratch) {
   GemmCall product = call;
   product.c = dense_fp32(call.c.rows, call.c.cols, scratch);
   product.accumulate = false;
-  multiply(product, path, scratch);
+  multiply_native(product);
   store(product.c, call);
+}
+
+// sgemm adds up an element in an order that hangs on the shape of the product and on the element's place in it. A
+// technique that cuts a product by rows or by columns must move no bit, so sgemm is given one shape alone: multiples of
+// what any of its kernels takes at once (48 with AVX-512, 6 by 16 with AVX2), whose elements it treats alike, and a
+// part of the inner dimension that it does not cut again.
+constexpr std::int64_t kTileRows = 48, kTileCols = 96, kTileDepth = 256;
+
+std::int64_t rounded_up(std::int64_t size, std::int64_t multiple) {
+  return (size + multiple - 1) / multiple * multiple;
+}
+
+/// `view` in fp32, with zeros up to `rows` and `cols`.
+BoundView widened(const BoundView& view, std::int64_t rows, std::int64_t cols, Scratch& scratch) {
+  const BoundView out = dense_fp32(rows, cols, scratch);
+  const auto widen_row = [](const auto* from, float* to, std::int64_t count) {
+    if constexpr (std::is_same_v<decltype(from), const float*>)
+      std::copy_n(from, count, to);
+    else
+      widen(from, to, count);
+  };
+  const auto widen_rows = [&]<class T>(T*) {
+    for (std::int64_t r = 0; r < view.rows; ++r) {
+      widen_row(view.row<const T>(r), out.row<float>(r), view.cols);
+      std::fill_n(out.row<float>(r) + view.cols, cols - view.cols, 0.0F);
+    }
+  };
+  if (is_fp8(view.dtype)) {
+    with_fp8_type(view.dtype, widen_rows);
+  } else {
+    with_float_type(view.dtype, widen_rows);
+  }
+  std::fill_n(out.as<float>() + view.rows * cols, (rows - view.rows) * cols, 0.0F);
+  return out;
+}
+
+void multiply_converted(const GemmCall& call, Scratch& scratch) {
+  const Extent extent = extent_of(call);
+  const std::int64_t rows = rounded_up(extent.m, kTileRows), cols = rounded_up(extent.n, kTileCols);
+  const auto operand = [&](const BoundView& view, bool transposed, std::int64_t outer, std::int64_t inner) {
+    return transposed ? widened(view, inner, outer, scratch) : widened(view, outer, inner, scratch);
+  };
+  const BoundView a = operand(call.a, call.transpose_a, rows, extent.k);
+  const BoundView b = operand(call.b, call.transpose_b, extent.k, cols);
+  const BoundView product = dense_fp32(rows, cols, scratch);
+  const auto from = [](const BoundView& view, bool transposed, std::int64_t row, std::int64_t col) {
+    return transposed ? view.row<const float>(col) + row : view.row<const float>(row) + col;
+  };
+#pragma omp parallel for collapse(2)
+  for (std::int64_t row = 0; row < rows; row += kTileRows)
+    for (std::int64_t col = 0; col < cols; col += kTileCols)
+      for (std::int64_t depth = 0; depth < extent.k; depth += kTileDepth)
+        dnnl::sgemm(call.transpose_a ? 'T' : 'N', call.transpose_b ? 'T' : 'N', kTileRows, kTileCols,
+                    std::min(kTileDepth, extent.k - depth), inverse_scale(call), from(a, call.transpose_a, row, depth),
+                    a.leading_dimension, from(b, call.transpose_b, depth, col), b.leading_dimension,
+                    depth == 0 ? 0.0F : 1.0F, product.row<float>(row) + col, cols);
+  store(product, call);
 }
 
 /// fp8 by way of bf16. The sum is scaled once.
@@ -222,12 +248,12 @@ GemmPath effective_gemm_path() {
 
 void run_gemm(const GemmCall& call, GemmPath path) {
   Scratch scratch;
-  if (is_fp8(call.a.dtype) && path == GemmPath::native_bf16) return multiply_fp8_natively(call, scratch);
-  const bool rounds_itself = path == GemmPath::native_bf16 && !call.accumulate;
-  if (call.c.dtype == DataType::f32 || rounds_itself) {
-    multiply(call, path, scratch);
+  if (path == GemmPath::converted_fp32) return multiply_converted(call, scratch);
+  if (is_fp8(call.a.dtype)) return multiply_fp8_natively(call, scratch);
+  if (call.c.dtype == DataType::f32 || !call.accumulate) {
+    multiply_native(call);
   } else {
-    multiply_then_round(call, path, scratch);
+    multiply_natively_then_round(call, scratch);
   }
 }
 

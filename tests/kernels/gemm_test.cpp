@@ -119,9 +119,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmPaths,
                                                           PathCase{true, false, true, DataType::bf16},
                                                           PathCase{true, true, false, DataType::f32})));
 
-// A technique that cuts a product by rows moves no bit of it, where the machine multiplies bf16.
+// A technique that cuts a product by rows moves no bit of it.
 TEST(Fp8GemmCall, GivesARowTheSameSumsWhateverRowsAreMultipliedWithIt) {
-  if (kernels::effective_gemm_path() != GemmPath::native_bf16) GTEST_SKIP() << "no bf16 instructions";
   constexpr std::int64_t kRows = 64, kPart = 8, kInner = 512;
   Memory memory;
   // So far apart that fp32 rounds their sums.
@@ -139,12 +138,52 @@ TEST(Fp8GemmCall, GivesARowTheSameSumsWhateverRowsAreMultipliedWithIt) {
                        .a_inverse_scale = &one,
                        .b_inverse_scale = &one,
                        .transpose_b = true},
-                      GemmPath::native_bf16);
+                      kernels::effective_gemm_path());
   };
   multiply(a, whole);
   for (std::int64_t row = 0; row < kRows; row += kPart)
     multiply(matrix(a.tensor, kPart, kInner, row * kInner), matrix(parts.tensor, kPart, kRows, row * kRows));
   EXPECT_EQ(memory.get(parts).values, memory.get(whole).values);
+}
+
+// Nor does one that cuts it by columns, nor both, in odd places.
+TEST(ConvertedGemm, GivesAnElementTheSameSumWhateverIsMultipliedWithIt) {
+  constexpr std::int64_t kRows = 131, kCols = 157, kInner = 1111;
+  for (const bool transpose_a : {false, true})
+    for (const bool transpose_b : {false, true}) {
+      Memory memory;
+      const auto operand = [&](std::int64_t outer, std::int64_t inner, bool transposed) {
+        return memory.randomize(memory.dense(DataType::bf16, transposed ? inner : outer, transposed ? outer : inner));
+      };
+      const View a = operand(kRows, kInner, transpose_a), b = operand(kInner, kCols, transpose_b);
+      const View whole = memory.dense(DataType::f32, kRows, kCols);
+      const auto part = [](const View& view, bool transposed, std::int64_t row, std::int64_t rows, std::int64_t col,
+                           std::int64_t cols) {
+        if (transposed) std::swap(row, col), std::swap(rows, cols);
+        return View{view.tensor, view.offset + row * view.leading_dimension + col, rows, cols, view.leading_dimension};
+      };
+      const auto multiply = [&](std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols,
+                                const View& out) {
+        kernels::run_gemm({.a = bind(memory, part(a, transpose_a, row, rows, 0, kInner)),
+                           .b = bind(memory, part(b, transpose_b, 0, kInner, col, cols)),
+                           .c = bind(memory, out),
+                           .transpose_a = transpose_a,
+                           .transpose_b = transpose_b},
+                          GemmPath::converted_fp32);
+        return memory.get(out).values;
+      };
+      const auto expected = multiply(0, kRows, 0, kCols, whole);
+      for (const auto& [row, rows, col, cols] :
+           {std::array<std::int64_t, 4>{0, 1, 0, kCols}, {5, 64, 0, kCols}, {0, kRows, 40, 8}, {77, 54, 101, 56}}) {
+        const auto found = multiply(row, rows, col, cols, memory.dense(DataType::f32, rows, cols));
+        for (std::int64_t r = 0; r < rows; ++r)
+          for (std::int64_t c = 0; c < cols; ++c)
+            ASSERT_EQ(found[static_cast<std::size_t>(r * cols + c)],
+                      expected[static_cast<std::size_t>((row + r) * kCols + col + c)])
+                << "element " << row + r << ", " << col + c << " of " << rows << " x " << cols << " at " << row << ", "
+                << col << (transpose_a ? ", a transposed" : "") << (transpose_b ? ", b transposed" : "");
+      }
+    }
 }
 
 TEST(Gemm, CostIsTwoFlopsForEachMultiplicationAndOnePassOverEachOperand) {
