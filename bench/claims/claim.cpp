@@ -32,7 +32,7 @@ std::string_view to_string(Verdict verdict) { return kVerdicts[verdict]; }
 std::vector<Claim> all_claims() {
   std::vector<Claim> claims;
   for (const std::span<const Claim> some :
-       {nemo_claims(), bridge_claims(), tensor_claims(), pipeline_claims(), context_claims()})
+       {nemo_claims(), bridge_claims(), tensor_claims(), tensor_slot_claims(), pipeline_claims(), context_claims()})
     claims.insert(claims.end(), some.begin(), some.end());
   return claims;
 }

@@ -62,6 +62,7 @@ std::vector<Claim> all_claims();
 std::span<const Claim> nemo_claims();
 std::span<const Claim> bridge_claims();
 std::span<const Claim> tensor_claims();
+std::span<const Claim> tensor_slot_claims();
 std::span<const Claim> pipeline_claims();
 std::span<const Claim> context_claims();
 

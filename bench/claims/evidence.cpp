@@ -108,18 +108,50 @@ std::set<std::string> computed_in(const Trace& trace) {
   return purposes;
 }
 
-std::map<std::string, ModeTime> modes_of(const Trace& trace, const Windows& windows) {
+std::vector<analysis::Split> splits_of(const Trace& trace, const Windows& windows) {
   std::vector<analysis::Window> all;
   for (const auto& [rank, window] : windows) all.push_back(window);
+  return analysis::split_windows(trace, all);
+}
+
+std::map<std::string, ModeTime> modes_of(const std::vector<analysis::Split>& splits) {
   std::map<std::string, ModeTime> mean;
-  const double share = 1 / (kNsPerMs * static_cast<double>(all.size()));
-  for (const analysis::Split& split : analysis::split_windows(trace, all))
+  const double share = 1 / (kNsPerMs * static_cast<double>(splits.size()));
+  for (const analysis::Split& split : splits)
     for (const auto& [mode, of] : split.modes) {
       mean[mode].comm_ms += share * static_cast<double>(of.comm_ns);
       mean[mode].exposed_ms += share * static_cast<double>(of.exposed_ns);
       mean[mode].exposed_transfer_ms += share * static_cast<double>(of.exposed_transfer_ns);
     }
   return mean;
+}
+
+double compute_ms_of(const std::vector<analysis::Split>& splits) {
+  double sum = 0;
+  for (const analysis::Split& split : splits) sum += static_cast<double>(split.compute_ns());
+  return sum / (kNsPerMs * static_cast<double>(splits.size()));
+}
+
+// What context-parallel ranks exchange while attention computes, mean over the ranks.
+double under_attention_ms(const Trace& trace, const Windows& windows) {
+  struct Rank {
+    std::vector<analysis::Interval> exchanges, attention;
+  };
+  std::map<std::int32_t, Rank> ranks;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const std::int32_t rank = trace.tracks[trace.track(i)].rank;
+    const Tag& tag = trace.tag(i);
+    const analysis::Interval active = cut(trace, i, windows.at(rank));
+    if (tag.kind == Kind::communication && tag.mode == Mode::cp) ranks[rank].exchanges.push_back(active);
+    if (tag.kind == Kind::compute && name_of(tag.purpose).starts_with("attention_"))
+      ranks[rank].attention.push_back(active);
+  }
+  double sum = 0;
+  for (auto& [rank, of] : ranks)
+    sum += static_cast<double>(
+        intersect(analysis::IntervalSet(std::move(of.exchanges)), analysis::IntervalSet(std::move(of.attention)))
+            .length());
+  return sum / (kNsPerMs * static_cast<double>(windows.size()));
 }
 
 // When a rank's first backward pass begins and its last forward pass ends.
@@ -151,8 +183,14 @@ PipelinePhases phases_of(const Trace& trace, const Windows& last) {
     phases[0][rank].end_ns = phases[1][rank].begin_ns = turn.first_backward_ns;
     phases[1][rank].end_ns = phases[2][rank].begin_ns = steady_end;
   }
-  const auto time_of = [&](const Windows& phase) { return modes_of(trace, phase)["pp"]; };
+  const auto time_of = [&](const Windows& phase) { return modes_of(splits_of(trace, phase))["pp"]; };
   return {time_of(phases[0]), time_of(phases[1]), time_of(phases[2])};
+}
+
+std::string links_of(const plan::Matrix& matrix) {
+  std::set<std::string> links;
+  for (const plan::Cell& cell : matrix.cells) links.insert(link_text(cell.plan.config.run));
+  return fmt::format("{}", fmt::join(links, "; "));
 }
 
 // One cell's ranks are in memory at a time.
@@ -167,7 +205,10 @@ void run_cell(const plan::Cell& cell, ClaimCell& into) {
   result.samples = samples_of(block, 0, run.trace);
   into.run = summarise(results).front();
   const Windows last = last_windows(block.trace);
-  into.modes = modes_of(block.trace, last);
+  const std::vector<analysis::Split> splits = splits_of(block.trace, last);
+  into.modes = modes_of(splits);
+  into.compute_ms = compute_ms_of(splits);
+  into.cp_under_attention_ms = under_attention_ms(block.trace, last);
   if (cell.plan.config.parallel.pipeline_model_parallel_size > 1)
     into.phases = phases_of(block.trace, last);
   else
@@ -205,7 +246,7 @@ Evidence gather_evidence(const std::string& file, bool runs) {
   Evidence evidence{.link = {}, .cells = {}, .not_run = {}, .knobs = plan::known_knobs()};
   if (runs) evidence.not_run = why_not_run(matrix);
   const bool is_run = runs && evidence.not_run.empty();
-  if (is_run) evidence.link = link_text(matrix.cells.front().plan.config.run);
+  if (is_run) evidence.link = links_of(matrix);
   for (const plan::Cell& cell : matrix.cells) {
     ClaimCell& found = evidence.cells.emplace_back();
     found.name = cell.name;

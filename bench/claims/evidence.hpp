@@ -55,12 +55,16 @@ struct ClaimCell {
   std::vector<Chunk> chunks;              ///< by start; empty with stages, whose ranks differ, or planned alone
   std::set<std::string> computed;         ///< purposes of what was computed; empty where it was planned alone
   std::map<std::string, ModeTime> modes;  ///< of the last step, by "dp", "tp", "pp", "cp"; empty where it was planned
-  std::optional<PipelinePhases> phases;   ///< of the last step; nullopt without stages, or planned alone
+  double compute_ms = 0;                  ///< of the last step, mean over the ranks: with a kernel that computes
+  double cp_under_attention_ms =
+      0;  ///< likewise: of mode cp's communication, that with a kernel of attention beside it
+  std::optional<PipelinePhases> phases;  ///< of the last step; nullopt without stages, or planned alone
 };
 
 /// What planning a claim's matrix, and running it where this version can, brought to light.
 struct Evidence {
-  std::string link;  ///< whose times these are, as results name it: "modelled: h100-sxm"; empty where nothing ran
+  std::string link;  ///< whose times these are, as results name it: "modelled: h100-sxm"; of several, with "; "
+                     ///< between; empty where nothing ran
   std::vector<ClaimCell> cells;
   std::vector<std::string> not_run;   ///< why this version does not run the matrix; empty where it does or need not
   std::vector<plan::KnobInfo> knobs;  ///< every key that a configuration may hold

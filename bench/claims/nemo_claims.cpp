@@ -207,6 +207,22 @@ Finding examine_bf16_reduction(const Evidence& evidence, double noticeable) {
 
 // 7
 
+Finding examine_reduction_default(const Evidence& evidence, double) {
+  Finding finding{
+      .found = {{{"recipe", Align::left}, {"grad_reduce_in_fp32"}, {"decided by"}, {"why", Align::left}}, {}},
+      .cases = {},
+      .note = {}};
+  for (const ClaimCell& cell : evidence.cells) {
+    const plan::Knob& knob = knob_of(cell.plan, "mixed_precision.grad_reduce_in_fp32");
+    const std::string& recipe = cell.plan.config.mixed_precision.recipe;
+    finding.found.rows.push_back({recipe, knob.effective, knob.source, knob.reason});
+    finding.cases.push_back({recipe, knob.source == "auto" && knob.effective == "true"});
+  }
+  return finding;
+}
+
+// 8
+
 Finding examine_fp8_gather(const Evidence& evidence, double noticeable) {
   Finding finding{
       .found =
@@ -227,7 +243,7 @@ Finding examine_fp8_gather(const Evidence& evidence, double noticeable) {
   return finding;
 }
 
-constexpr std::array<Claim, 7> kClaims{{
+constexpr std::array<Claim, 8> kClaims{{
     {.id = "collectives",
      .document = Document::nemo_user_guide,
      .text = "The distributed optimizer turns data-parallel communication into a reduce-scatter of gradients and an "
@@ -316,6 +332,18 @@ constexpr std::array<Claim, 7> kClaims{{
                             "is precision: results/dp_reduction_error says how much.",
              .does_not_hold = "The reduction is hidden with either type, so its size matters little; and the price "
                               "would be precision (results/dp_reduction_error).",
+             .not_run = ""}},
+    {.id = "reduction_default",
+     .document = Document::nemo_user_guide,
+     .text = "Gradients are reduced in fp32 by default",
+     .runs = false,
+     .rule = "with no request grad_reduce_in_fp32 is true, and no user decided it",
+     .examine = examine_reduction_default,
+     .why = {.holds = "Every recipe has it so.",
+             .holds_where = "The recipe decides: those of bf16 reduce in fp32, and what follows them does likewise. "
+                            "fp16_mixed reduces in fp16. Megatron Core's own default, without a recipe, is the type "
+                            "of the parameters.",
+             .does_not_hold = "No recipe has it so.",
              .not_run = ""}},
     {.id = "fp8_gather",
      .document = Document::nemo_user_guide,

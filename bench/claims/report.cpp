@@ -49,10 +49,16 @@ std::string section(std::size_t number, const ClaimResult& result) {
                      explanation_of(result.claim.why, result.verdict), result.claim.rule);
 }
 
+// Each link once, though a claim's own may be several.
 std::string links_of(const std::vector<ClaimResult>& results) {
-  std::set<std::string> links;
+  constexpr std::string_view kBetween = "; ";
+  std::set<std::string_view> links;
   for (const ClaimResult& result : results)
-    if (!result.link.empty()) links.insert(result.link);
+    for (std::string_view rest = result.link; !rest.empty();) {
+      const std::size_t end = rest.find(kBetween);
+      links.insert(rest.substr(0, end));
+      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + kBetween.size());
+    }
   return fmt::format("{}", fmt::join(links, "; "));
 }
 

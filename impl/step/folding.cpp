@@ -71,6 +71,14 @@ bool are_as_far_apart(const plan::Config& config, std::int32_t gpus_per_node, co
   return true;
 }
 
+// Neighbours of an aggregated ring swap: the one's peer is a rank further on, the other's a rank back. Of two ranks
+// each is both.
+bool swaps_neighbours(const plan::Config& config) {
+  const auto& slots = config.tensor_overlap.slots;
+  return config.parallel.tensor_model_parallel_size > 2 &&
+         std::any_of(slots.begin(), slots.end(), [](const plan::TensorSlotOverlap& slot) { return slot.aggregate; });
+}
+
 Folding with_played(Folding folding, const plan::ParallelConfig& parallel) {
   for (std::int32_t rank = 0; rank < parallel.world_size(); ++rank)
     if (folding.played_for(parallel, rank) == rank) folding.played.push_back(rank);
@@ -89,8 +97,9 @@ std::int32_t Folding::played_for(const plan::ParallelConfig& parallel, std::int3
 Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
   const plan::ParallelConfig& parallel = config.parallel;
   if (!config.run.fold || config.run.numerics || config.run.jitter_pct > 0) return with_played({}, parallel);
-  const bool tensor = parallel.tensor_model_parallel_size > 1, data = parallel.data_parallel_size > 1;
-  std::string reason;
+  const bool swaps = swaps_neighbours(config);
+  const bool tensor = parallel.tensor_model_parallel_size > 1 && !swaps, data = parallel.data_parallel_size > 1;
+  std::string reason = swaps ? "neighbours of an aggregated ring swap, so tensor-parallel ranks have other peers" : "";
   for (Folding folding :
        {Folding{tensor, data, {}, {}}, Folding{false, data, {}, {}}, Folding{tensor, false, {}, {}}}) {
     folding.reason = reason;

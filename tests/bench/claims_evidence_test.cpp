@@ -61,6 +61,27 @@ TEST(ClaimEvidence, PhasesOfAPipelineSumToItsExposure) {
   EXPECT_NEAR(phases.fill.comm_ms + phases.steady.comm_ms + phases.flush.comm_ms, whole.comm_ms, 1e-6);
 }
 
+TEST(ClaimEvidence, TellsWhatOfContextParallelismRunsUnderAttention) {
+  const Evidence evidence = gathered(
+      "model: {preset: llama3-8b, num_layers: 1, seq_length: 8192, context_parallel_size: 2}\n"
+      "train: {num_microbatches: 1}\nrun: {backend: sim}\nmatrix: {extensions.cp_overlap: [true, false]}\n");
+  const ClaimCell &overlapped = evidence.cells[0], &waited = evidence.cells[1];
+  EXPECT_GT(overlapped.cp_under_attention_ms, 0);
+  EXPECT_LE(overlapped.cp_under_attention_ms,
+            overlapped.modes.at("cp").comm_ms - overlapped.modes.at("cp").exposed_ms + 1e-9)
+      << "attention is compute";
+  EXPECT_EQ(waited.cp_under_attention_ms, 0);
+  EXPECT_GT(overlapped.compute_ms, 0);
+  EXPECT_LT(overlapped.compute_ms, overlapped.run->step_ms->value);
+}
+
+TEST(ClaimEvidence, NamesTheLinkOfEachDescribedMachine) {
+  const Evidence evidence = gathered(
+      "model: {preset: tiny}\ndata_parallel_size: 2\nrun: {backend: sim}\n"
+      "matrix: {run.hardware: [h100-sxm, b200]}\n");
+  EXPECT_EQ(evidence.link, "modelled: b200; modelled: h100-sxm");
+}
+
 TEST(ClaimEvidence, AnErrorOfSomeCellsIsEvidenceOfAPlanAlone) {
   const std::string yaml =
       "model: {preset: tiny, pipeline_model_parallel_size: 2}\ntrain: {num_microbatches: 4}\nrun: {backend: sim}\n"

@@ -23,7 +23,7 @@ TEST(Claims, HaveEachTheirNameARuleAndAWhyForBothOutcomes) {
     for (const Verdict v : {Verdict::holds, Verdict::holds_where, Verdict::does_not_hold})
       EXPECT_NE(explanation_of(c.why, v), "") << c.id << ": " << to_string(v);
   }
-  EXPECT_EQ(ids.size(), 33U);
+  EXPECT_EQ(ids.size(), 37U);
 }
 
 TEST(Claims, HoldWhereSomeCasesDo) {
@@ -128,6 +128,16 @@ TEST(Bf16ReductionClaim, HoldsForANoticeableGainOnSeveralNodesAndAsksNoOtherGrou
   EXPECT_EQ(verdict("bf16_reduction", evidence), Verdict::holds);
 }
 
+TEST(ReductionDefaultClaim, AsksEachRecipeForFp32AndForNoUser) {
+  const std::string recipes = "data_parallel_size: 2\nmatrix: {mixed_precision.recipe: [bf16_mixed, fp16_mixed]}\n";
+  EXPECT_EQ(verdict("reduction_default", planned(recipes)), Verdict::holds_where);
+  EXPECT_EQ(verdict("reduction_default", planned("data_parallel_size: 2\n")), Verdict::holds);
+  EXPECT_EQ(
+      verdict("reduction_default", planned("data_parallel_size: 2\nmixed_precision: {grad_reduce_in_fp32: true}\n")),
+      Verdict::does_not_hold)
+      << "what the user wrote is no default";
+}
+
 TEST(Fp8GatherClaim, HoldsForHalfTheBytes) {
   Evidence evidence = planned(
       "data_parallel_size: 2\nmixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed}\n"
@@ -200,6 +210,13 @@ TEST(ClaimsPage, NamesTheCasesOfAClaimThatHoldsInPart) {
   EXPECT_THAT(page, HasSubstr("Command: `underlap plan x.yaml`"));
   EXPECT_THAT(page, HasSubstr("- holds: two\n- does not hold: three\n"));
   EXPECT_THAT(page, HasSubstr("skips them without a word"));
+}
+
+TEST(ClaimsPage, NamesEachLinkOnce) {
+  ClaimResult one{.claim = claim("defaults"), .command = {}, .link = "modelled: a", .not_run = {}, .finding = {}};
+  ClaimResult both = one;
+  both.link = "modelled: a; modelled: b";
+  EXPECT_THAT(claims_markdown({}, {one, both}), HasSubstr("none was measured (modelled: a; modelled: b)"));
 }
 
 TEST(ClaimsStudyFile, TellsEveryErrorWithItsPlace) {

@@ -42,13 +42,30 @@ TEST(PipelineGrowthClaim, HoldsForMoreBytesThanWithOneChunk) {
   EXPECT_EQ(verdict("pp_growth", evidence), Verdict::holds);
 }
 
-TEST(PipelineBottleneckClaim, AsksForNoticeableTransfersWithSeveralChunks) {
+TEST(PipelineBottleneckClaim, AsksForTransfersThatOutweighTheBubbleOnceThereAreSeveralChunks) {
+  Evidence evidence = planned(kChunks);  // steps of 1000
+  for (ClaimCell& cell : evidence.cells) {
+    set_phases(cell, 10, 30, 10);
+    cell.compute_ms = 850;  // 50 of transfers, 100 of bubble
+  }
+  EXPECT_EQ(verdict("pp_bottleneck", evidence), Verdict::does_not_hold);
+  evidence.cells[2].compute_ms = 910;  // 40 of bubble
+  EXPECT_EQ(verdict("pp_bottleneck", evidence), Verdict::holds_where);
+  evidence.cells[1].compute_ms = 910;
+  EXPECT_EQ(verdict("pp_bottleneck", evidence), Verdict::holds);
+  evidence.cells[0].compute_ms = 910;
+  EXPECT_EQ(verdict("pp_bottleneck", evidence), Verdict::does_not_hold) << "with one chunk too: they do not become it";
+}
+
+TEST(PipelineBottleneckClaim, AsksForNoticeableTransfers) {
   Evidence evidence = planned(kChunks);
-  set_phases(evidence.cells[0], 50, 50, 50);
-  set_phases(evidence.cells[1], 3, 3, 3);
-  set_phases(evidence.cells[2], 3, 3, 3);
-  EXPECT_EQ(verdict("pp_bottleneck", evidence), Verdict::does_not_hold) << "one chunk is no case";
-  set_phases(evidence.cells[2], 3, 3, 5);
+  for (ClaimCell& cell : evidence.cells) {
+    set_phases(cell, 3, 3, 3);
+    cell.compute_ms = 990;
+  }
+  evidence.cells[0].compute_ms = 900;
+  EXPECT_EQ(verdict("pp_bottleneck", evidence), Verdict::does_not_hold) << "9 of a step of 1000, beside 1 of bubble";
+  set_phases(evidence.cells[2], 3, 3, 4);
   EXPECT_EQ(verdict("pp_bottleneck", evidence), Verdict::holds_where);
 }
 
@@ -160,15 +177,18 @@ TEST(ContextRingClaim, HoldsWithHopsAndNoCollective) {
   EXPECT_EQ(verdict("cp_ring", evidence), Verdict::does_not_hold);
 }
 
-TEST(ContextHidesClaim, HoldsWhileLittleOfTheStepIsExposed) {
+TEST(ContextHidesClaim, AsksForAttentionBesideAllButLittleOfTheExchanges) {
   Evidence evidence = planned(kContext + "matrix: {model.seq_length: [128, 256]}\n");
   for (ClaimCell& cell : evidence.cells) {
-    set_step(cell, 100);
-    cell.modes["cp"] = {.comm_ms = 50, .exposed_ms = 0.9};
+    set_step(cell, 1000);
+    cell.modes["cp"] = {.comm_ms = 1, .exposed_ms = 0};
+    cell.cp_under_attention_ms = 0.995;
   }
   EXPECT_EQ(verdict("cp_hides", evidence), Verdict::holds);
-  evidence.cells[1].modes["cp"].exposed_ms = 1.1;
+  evidence.cells[1].cp_under_attention_ms = 0.98;  // the rest beside other compute: little of the step, and not hidden
   EXPECT_EQ(verdict("cp_hides", evidence), Verdict::holds_where);
+  evidence.cells[0].cp_under_attention_ms = 0.98;
+  EXPECT_EQ(verdict("cp_hides", evidence), Verdict::does_not_hold);
 }
 
 TEST(ContextDefaultClaim, HoldsWhereSomethingIsHidden) {

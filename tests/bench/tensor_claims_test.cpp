@@ -115,5 +115,70 @@ TEST(TensorSpeedupClaim, HoldsForANoticeableGainOverTheSameShapeWithoutOverlap) 
   EXPECT_EQ(verdict("tp_speedup", evidence), Verdict::holds) << "each against its own shape";
 }
 
+// Cells that write one GEMM's overlap, beside one that writes none and one without overlap.
+Evidence planned_slots(const std::string& written) {
+  Evidence evidence =
+      planned_tensor("matrix:\n  written:\n    - {name: off, comm_overlap.tp_comm_overlap: false}\n" +
+                     ("    - {name: none, " + kTensorOn.substr(0, kTensorOn.size() - 1) + "}\n") + written);
+  for (ClaimCell& cell : evidence.cells) {
+    set_purpose(cell, "qkv_fprop_all_gather", {.comm_ms = 1, .bytes_on_wire = 10, .count = 1});
+    if (cell.name == "off") continue;
+    cell.run->purposes.clear();
+    set_purpose(cell, "qkv_fprop_ring_hop", {.comm_ms = 1, .bytes_on_wire = 10, .count = 3});
+    set_purpose(cell, "proj_fprop_reduce_scatter", {.comm_ms = 1, .bytes_on_wire = 10, .count = 4});
+  }
+  return evidence;
+}
+
+TEST(TensorSingleGemmClaim, AsksForWhatWasWrittenForAnEffectAndForNoOther) {
+  Evidence evidence = planned_slots(
+      "    - {name: qkv_fprop:aggregate, comm_overlap.tp_comm_overlap: true, "
+      "comm_overlap.tp_comm_overlap_cfg.qkv_fprop: {aggregate: true}}\n");
+  ClaimCell& cell = evidence.cells[2];
+  EXPECT_EQ(verdict("tp_single_gemm", evidence), Verdict::does_not_hold) << "the same transfers for the same time";
+  set_purpose(cell, "qkv_fprop_ring_hop", {.comm_ms = 2, .bytes_on_wire = 10, .count = 3});
+  EXPECT_EQ(verdict("tp_single_gemm", evidence), Verdict::holds);
+  set_purpose(cell, "proj_fprop_reduce_scatter", {.comm_ms = 1, .bytes_on_wire = 10, .count = 2});
+  EXPECT_EQ(verdict("tp_single_gemm", evidence), Verdict::does_not_hold) << "another GEMM's transfers changed";
+  set_purpose(cell, "proj_fprop_reduce_scatter", {.comm_ms = 1, .bytes_on_wire = 10, .count = 4});
+  cell.plan.config.tensor_overlap[plan::TensorSlot::fc1_dgrad].num_sm = 1;
+  EXPECT_EQ(verdict("tp_single_gemm", evidence), Verdict::does_not_hold) << "another GEMM is set up otherwise";
+}
+
+TEST(TensorSingleGemmClaim, DoesNotHoldWhereAGateTakesWhatWasWritten) {
+  Evidence evidence = planned_slots(
+      "    - {name: qkv_dgrad:pipeline, comm_overlap.tp_comm_overlap: true, "
+      "comm_overlap.tp_comm_overlap_cfg.qkv_dgrad: {method: pipeline}}\n");
+  set_purpose(evidence.cells[2], "qkv_dgrad_all_gather", {.count = 1});
+  EXPECT_EQ(verdict("tp_single_gemm", evidence), Verdict::does_not_hold);
+}
+
+TEST(TensorSingleSwitchClaim, AsksForTheCommunicationWithoutOverlapAndForNoOtherChange) {
+  Evidence evidence = planned_slots(
+      "    - {name: qkv_fprop:null, comm_overlap.tp_comm_overlap: true, "
+      "comm_overlap.tp_comm_overlap_cfg.qkv_fprop: null}\n"
+      "    - {name: qkv_fprop:nccl, comm_overlap.tp_comm_overlap: true, "
+      "comm_overlap.tp_comm_overlap_cfg.qkv_fprop: {method: nccl}}\n");
+  EXPECT_EQ(verdict("tp_single_switch", evidence), Verdict::does_not_hold) << "both still have a ring";
+  ClaimCell& switched = evidence.cells[3];
+  switched.run->purposes.erase("qkv_fprop_ring_hop");
+  set_purpose(switched, "qkv_fprop_all_gather", {.comm_ms = 1, .bytes_on_wire = 10, .count = 1});
+  EXPECT_EQ(verdict("tp_single_switch", evidence), Verdict::holds_where);
+  switched.run->purposes.erase("proj_fprop_reduce_scatter");
+  EXPECT_EQ(verdict("tp_single_switch", evidence), Verdict::does_not_hold) << "another GEMM's transfers are gone";
+}
+
+TEST(TensorPresetClaim, HoldsForANoticeableGainOverOwnSettingsOfTheSameShape) {
+  Evidence evidence = planned_tensor(
+      kTensorOn + "matrix:\n  shape: [{name: a, model.seq_length: 128}, {name: b, model.seq_length: 256}]\n" +
+      "  settings: [{name: own}, {name: preset, comm_overlap.tp_comm_overlap_cfg.qkv_dgrad: {num_sm: 2}}]\n");
+  for (ClaimCell& cell : evidence.cells) set_step(cell, 100);
+  EXPECT_EQ(verdict("tp_preset", evidence), Verdict::does_not_hold);
+  set_step(evidence.cells[1], 98.5);
+  EXPECT_EQ(verdict("tp_preset", evidence), Verdict::holds_where);
+  set_step(evidence.cells[2], 200);
+  EXPECT_EQ(verdict("tp_preset", evidence), Verdict::holds) << "each against its own shape";
+}
+
 }  // namespace
 }  // namespace underlap::bench

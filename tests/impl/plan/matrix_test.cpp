@@ -170,12 +170,13 @@ TEST(Matrix, TheShippedModesPlan) {
   }
 }
 
-TEST(Matrix, TheShippedModelledModesPlan) {
+TEST(Matrix, TheShippedModelledModesPlanAndFit) {
   const Matrix matrix = load(UNDERLAP_SOURCE_DIR "/bench/matrices/modes_modelled.yaml");
   EXPECT_THAT(error_lines(matrix), IsEmpty());
   for (const Cell& cell : matrix.cells) {
     EXPECT_EQ(cell.plan.config.run.hardware, "h100-sxm");
     EXPECT_THAT(cell.plan.knobs, testing::Each(testing::Field(&Knob::source, testing::Ne("gate")))) << cell.name;
+    EXPECT_LE(cell.plan.peak_memory.total(), 80e9) << cell.name;
   }
 }
 

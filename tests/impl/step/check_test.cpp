@@ -150,6 +150,25 @@ std::vector<StepCase> pipeline_cases() {
              c.model.share_embeddings_and_output_weights = true;
              c.optimizer.overlap_param_gather_with_optimizer_step = true;
            }},
+          {"Fp32AccumulationOfVirtualStages",
+           [](plan::Config& c) {
+             interleave(c);
+             c.ddp.reduce_scatter_with_fp32_accumulation = true;
+           }},
+          {"TiedStagesWithoutDistributedOptimizer",
+           [](plan::Config& c) {
+             c.model.num_layers = 2;
+             c.train.num_microbatches = 2;
+             c.parallel.pipeline_model_parallel_size = 2;
+             c.model.share_embeddings_and_output_weights = true;
+             c.ddp.use_distributed_optimizer = false;
+             c.ddp.overlap_grad_reduce = true;
+           }},
+          {"Fp8GatherOfVirtualStages",
+           [](plan::Config& c) {
+             interleave(c);  // of the four layers the two inner ones are fp8
+             c.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed", .fp8_param_gather = true};
+           }},
           {"DeferredWgrads",
            [](plan::Config& c) {
              c.model.num_layers = 2;
@@ -179,6 +198,13 @@ std::vector<StepCase> pipeline_cases() {
           {"SharedGroups",
            [](plan::Config& c) {
              testing_support::cut_layers(c, 4);
+             c.model.num_query_groups = 2;
+           }},
+          {"SharedGroupsInFp8",
+           [](plan::Config& c) {
+             testing_support::cut_layers(c, 4);
+             testing_support::multiply_in_fp8(c);
+             c.model.num_attention_heads = 4;  // of 16, so that a rank's columns of qkv are a multiple of 16
              c.model.num_query_groups = 2;
            }},
           {"DeferredWholeTensorWgrads",

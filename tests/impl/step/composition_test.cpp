@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
+#include <tuple>
 
 #include "impl/plan/plan.hpp"
 #include "impl/step/simulation.hpp"
@@ -23,7 +26,8 @@ struct Layout {
   std::int32_t tensor = 1, context = 1, pipeline = 1, virtual_pipeline = 1, data = 1;
   std::int32_t instances = 1;  // of the optimizer
   bool sequence_parallel = true;
-  std::int32_t groups = 4;  // key and value heads
+  std::int32_t groups = 4;                 // key and value heads
+  std::int32_t layers = 8, sequences = 8;  // of the model, of a step
 };
 
 std::string name_of(const Layout& l) {
@@ -33,16 +37,16 @@ std::string name_of(const Layout& l) {
 }
 void PrintTo(const Layout& layout, std::ostream* out) { *out << name_of(layout); }
 
-// Eight layers, so that four stages may have two chunks; eight sequences a step, however many ranks share them.
+// As many sequences a step, however many ranks share them.
 plan::Config config_of(const Layout& l, const std::string& more = "") {
   const std::string yaml = fmt::format(
-      "model: {{num_layers: 8, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 4, num_query_groups: {}, "
+      "model: {{num_layers: {}, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 4, num_query_groups: {}, "
       "vocab_size: 256, seq_length: 32, sequence_parallel: {}, tensor_model_parallel_size: {}, "
       "context_parallel_size: {}, pipeline_model_parallel_size: {}, virtual_pipeline_model_parallel_size: {}}}\n"
       "data_parallel_size: {}\ntrain: {{micro_batch_size: 1, num_microbatches: {}}}\noptimizer: {{lr: 0.003}}\n"
       "run: {{backend: sim, numerics: true}}\nddp.num_distributed_optimizer_instances: {}\n{}",
-      l.groups, l.sequence_parallel, l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data, 8 / l.data,
-      l.instances, more);
+      l.layers, l.groups, l.sequence_parallel, l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data,
+      l.sequences / l.data, l.instances, more);
   const plan::Matrix matrix = plan::parse(yaml, "f");
   for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
   for (const plan::Message& refusal : matrix.cells.front().plan.not_run) ADD_FAILURE() << refusal.message;
@@ -71,45 +75,49 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 constexpr Layout kWhole{
     .tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2, .sequence_parallel = false};
 
-// All legal products of one and two; then four of one kind, alone and beside two of another; then tensor-parallel ranks
-// that hold whole activations between layers, and such as share key and value heads.
-std::vector<Layout> layouts() {
+enum Kind { kTensor, kContext, kPipeline, kVirtualPipeline, kData, kNumKinds };
+
+// All legal products of ones and twos but that of ones alone; with `four` also one four, of that kind. Models are no
+// deeper than stages and chunks need, and steps no longer.
+std::vector<Layout> products(std::optional<Kind> four = {}) {
   std::vector<Layout> all;
-  for (int bits = 1; bits < 32; ++bits) {
-    const auto size = [&](int bit) { return (bits >> bit & 1) + 1; };
-    const Layout layout{size(0), size(1), size(2), size(3), size(4)};
-    if (layout.pipeline > 1 || layout.virtual_pipeline == 1) all.push_back(layout);
+  for (int bits = four ? 0 : 1; bits < 1 << kNumKinds; ++bits) {
+    if (four && (bits >> *four & 1) != 0) continue;  // its bit says nothing
+    const auto size = [&](Kind kind) { return kind == four ? 4 : (bits >> kind & 1) + 1; };
+    Layout layout{size(kTensor), size(kContext), size(kPipeline), size(kVirtualPipeline), size(kData)};
+    if (layout.pipeline == 1 && layout.virtual_pipeline > 1) continue;
+    layout.layers = std::max(4, layout.pipeline * layout.virtual_pipeline);
+    layout.sequences = std::max(4, layout.pipeline * layout.data);
+    all.push_back(layout);
   }
+  return all;
+}
+
+// All legal products of one and two, and with four of one kind; then several instances of the optimizer,
+// tensor-parallel ranks that hold whole activations between layers, and such as share key and value heads.
+std::vector<Layout> layouts() {
+  std::vector<Layout> all = products();
+  for (const Kind four : {kTensor, kContext, kPipeline, kVirtualPipeline, kData})
+    for (const Layout& layout : products(four)) all.push_back(layout);
   for (const Layout& layout :
-       {Layout{.tensor = 4},
-        Layout{.tensor = 4, .data = 2},
-        Layout{.context = 4},
-        Layout{.tensor = 2, .context = 4},
-        Layout{.pipeline = 4},
-        Layout{.context = 2, .pipeline = 4, .virtual_pipeline = 2},
-        Layout{.pipeline = 2, .virtual_pipeline = 4},
-        Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 4},
-        Layout{.data = 4},
-        Layout{.context = 2, .data = 4},
-        Layout{.pipeline = 2, .virtual_pipeline = 2, .data = 4},
-        Layout{.data = 4, .instances = 2},
-        Layout{.tensor = 2, .data = 4, .instances = 2},
-        Layout{.context = 2, .data = 2, .instances = 2},
-        Layout{.context = 4, .data = 2, .instances = 4},
-        Layout{.tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2, .instances = 4},
-        kWhole,
-        Layout{.tensor = 4, .sequence_parallel = false},
-        Layout{.tensor = 2, .data = 2, .sequence_parallel = false},
+       {Layout{.data = 4, .instances = 2}, Layout{.tensor = 2, .data = 4, .instances = 2},
+        Layout{.context = 2, .data = 2, .instances = 2}, Layout{.context = 4, .data = 2, .instances = 4},
+        Layout{.tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2, .instances = 4}, kWhole,
+        Layout{.tensor = 4, .sequence_parallel = false}, Layout{.tensor = 2, .data = 2, .sequence_parallel = false},
         Layout{.tensor = 2, .context = 2, .sequence_parallel = false},
         Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 2, .sequence_parallel = false},
-        Layout{.tensor = 2, .data = 2, .groups = 1},
-        Layout{.tensor = 4, .groups = 1},
-        Layout{.tensor = 4, .groups = 2},
-        Layout{.tensor = 4, .context = 2, .groups = 2},
-        Layout{.tensor = 4, .sequence_parallel = false, .groups = 2},
+        Layout{.tensor = 2, .data = 2, .groups = 1}, Layout{.tensor = 4, .groups = 1}, Layout{.tensor = 4, .groups = 2},
+        Layout{.tensor = 4, .context = 2, .groups = 2}, Layout{.tensor = 4, .sequence_parallel = false, .groups = 2},
         Layout{.tensor = 4, .pipeline = 2, .groups = 2}})
     all.push_back(layout);
   return all;
+}
+
+TEST(Composition, AsksEveryLegalProductOfOnesAndTwosAndOneFour) {
+  EXPECT_EQ(products().size(), 23U);
+  std::size_t with_a_four = 0;
+  for (const Kind four : {kTensor, kContext, kPipeline, kVirtualPipeline, kData}) with_a_four += products(four).size();
+  EXPECT_EQ(with_a_four, 12U + 12 + 16 + 8 + 12);
 }
 
 class Composition : public testing::TestWithParam<Layout> {};
@@ -117,10 +125,12 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Composition, testing::ValuesIn(layouts()),
                          [](const auto& parameter) { return name_of(parameter.param); });
 
 TEST_P(Composition, LearnsAsOneRankDoes) {
-  static std::map<std::int32_t, std::vector<double>> by_groups;
-  std::vector<double>& alone = by_groups[GetParam().groups];
-  if (alone.empty()) alone = losses_of(config_of({.groups = GetParam().groups}));
-  const auto losses = losses_of(config_of(GetParam()));
+  const Layout& layout = GetParam();
+  static std::map<std::tuple<int, int, int>, std::vector<double>> by_model;
+  std::vector<double>& alone = by_model[{layout.groups, layout.layers, layout.sequences}];
+  if (alone.empty())
+    alone = losses_of(config_of({.groups = layout.groups, .layers = layout.layers, .sequences = layout.sequences}));
+  const auto losses = losses_of(config_of(layout));
   EXPECT_LT(losses.back(), losses.front() - 0.5);
   EXPECT_LT(largest_difference(losses, alone), 2e-3);
 }

@@ -62,6 +62,15 @@ std::vector<FoldingCase> folding_cases() {
       {"InstancesAcrossContextGroups", yaml_of("context_parallel_size: 2", 3, 1, kOverlaps + kInstances), 8, 6},
       {"Tensor", yaml_of(kTp, 1, 2), 8, 1},
       {"TensorOverlapped", yaml_of(kTp, 2, 2, kOverlaps + "comm_overlap: {tp_comm_overlap: true}\n"), 8, 1},
+      {"AggregatedRing",
+       yaml_of(
+           kTp, 2, 2,
+           kOverlaps + "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: {fc2_dgrad: {aggregate: true}}}\n"),
+       8, 4},
+      {"AggregatedRingOfTwo",
+       yaml_of("tensor_model_parallel_size: 2, sequence_parallel: true", 2, 2,
+               "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: {fc2_dgrad: {aggregate: true}}}\n"),
+       8, 1},
       {"TensorClipped", yaml_of(kTp, 2, 1, "optimizer: {clip_grad: 1.0}\n"), 4, 1},
       {"TensorWithSharedGroups", yaml_of("tensor_model_parallel_size: 8, sequence_parallel: true", 1, 2), 8, 1},
       {"TensorOnWholeActivations",
@@ -216,6 +225,14 @@ TEST(Folding, ValuesAndJitterNeedEveryRank) {
   EXPECT_TRUE(is_whole([](plan::RunConfig& run) { run.fold = false; }));
   EXPECT_TRUE(is_whole([](plan::RunConfig& run) { run.numerics = true; }));
   EXPECT_TRUE(is_whole([](plan::RunConfig& run) { run.jitter_pct = 1; }));
+}
+
+TEST(Folding, SaysWhyAnAggregatedRingIsNotFolded) {
+  const std::string aggregated =
+      "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: {qkv_fprop: {aggregate: true}}}\n";
+  const plan::Config config =
+      config_of({"", yaml_of("tensor_model_parallel_size: 4, sequence_parallel: true", 1, 1, aggregated)});
+  EXPECT_THAT(fold_ranks(config, 8).reason, testing::HasSubstr("aggregated ring"));
 }
 
 TEST(Folding, PlaysSixteenOf16384) {
