@@ -37,6 +37,7 @@ struct CudaDevice::Note {
   NameId name = kNoName;
   const Communicator* communicator = nullptr;  // of a communication, with
   std::span<const Transfer> transfers{};       // these
+  int sm_budget = 0;
   std::optional<MarkOfStep> mark{};
 };
 
@@ -141,6 +142,7 @@ void CudaDevice::enqueue(const Note& note, Enqueue enqueue) {
                                 .name = note.name,
                                 .number = num_operations_,
                                 .stream = note.stream.id,
+                                .sm_budget = note.sm_budget,
                                 .communication = {},
                                 .mark = note.mark};
     if (note.communicator != nullptr) operation.communication = record_of(*note.communicator, note.transfers);
@@ -196,7 +198,7 @@ void CudaDevice::launch(Stream stream, const Tag& tag, const Operation& operatio
   for (std::size_t i = 0; i < uses.size(); ++i) views[i] = tensors_.bind(uses[i].view);
   const std::span<const BoundView> bound(views.data(), uses.size());
   LaunchContext at = context(state(stream), operation.cost().sm_margin);
-  enqueue({.stream = stream, .tag = tag, .name = operation.name()},
+  enqueue({.stream = stream, .tag = tag, .name = operation.name(), .sm_budget = at.sm_budget},
           [&] { options_.run_form(operation, Arguments(bound, operation.parameters()), at); });
 }
 
@@ -289,6 +291,7 @@ void CudaDevice::copy_to_host(void* to, const void* from, std::size_t bytes) {
                            .name = kDownload,
                            .number = 0,
                            .stream = static_cast<std::uint32_t>(streams_.size()),
+                           .sm_budget = 0,
                            .communication = {},
                            .mark = {}});
   const cudaError_t copied = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, arena_->stream());
