@@ -137,6 +137,7 @@ RankRun CudaRank::take(std::size_t cell) {
   if (run.trace) {
     cuda::Capture::Taken taken = built.capture->take();
     faults = std::move(taken.faults);
+    for (const std::string& notice : taken.notices) note(built, notice);
     built.result.trace = std::move(taken.assembled.trace);
     const std::vector<std::int64_t> traced = window_lengths(built.result.trace.marks);
     const std::vector<std::int64_t> timed = window_lengths(built.timed_marks);

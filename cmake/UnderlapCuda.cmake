@@ -28,11 +28,22 @@ function(underlap_find_cuda_headers)
     endif()
   endforeach()
   set(UNDERLAP_HAS_CUDA ${found} PARENT_SCOPE)
+  # Extended payloads are in the toolkit from CUDA 13 on. Looked up beside its other headers, because the compiler might
+  # find them in another release's.
+  set(UNDERLAP_HAS_NVTX_PAYLOAD 0 PARENT_SCOPE)
+  if(EXISTS ${UNDERLAP_CUDA_nvtx3_nvToolsExt_h}/nvtx3/nvToolsExtPayload.h)
+    set(UNDERLAP_HAS_NVTX_PAYLOAD 1 PARENT_SCOPE)
+  endif()
 endfunction()
 
 if(NOT UNDERLAP_CUDA STREQUAL "OFF")
-  # CMake looks for the compiler on PATH; the toolkit's own folder is where it mostly is.
-  find_program(UNDERLAP_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  # CMake looks for the compiler on PATH; the toolkit's own folder is where it mostly is. A toolkit that was named goes
+  # before any other.
+  if(CMAKE_CUDA_COMPILER)
+    set(UNDERLAP_NVCC ${CMAKE_CUDA_COMPILER} CACHE FILEPATH "CUDA's compiler" FORCE)
+  endif()
+  find_program(UNDERLAP_NVCC nvcc HINTS ${CUDAToolkit_ROOT} ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda
+               PATH_SUFFIXES bin)
   if(UNDERLAP_NVCC)
     get_filename_component(nvcc_folder ${UNDERLAP_NVCC} DIRECTORY)
     get_filename_component(CUDAToolkit_ROOT ${nvcc_folder} DIRECTORY)

@@ -191,7 +191,7 @@ class Background {
                         .sms = std::max(communication.sms, 1),
                         .copy_engine = communication.copy_engine},
                .shape = {}}),
-        channel_(link_.connect(0, "background", group_of_eight(), {})),
+        channel_(link_.connect(0, "background", group_of_eight(), {}, {})),
         collective_(collective),
         inputs_(message_bytes / (collective == Collective::all_gather ? 16 : 2)),
         outputs_(message_bytes / (collective == Collective::reduce_scatter ? 16 : 2)),

@@ -42,8 +42,20 @@ enum class Priority : std::uint8_t { normal, high };
 /// How a communicator wants its transfers carried out. A backend that cannot honour a hint ignores it.
 struct CommunicatorHints {
   int sms = 0;               ///< streaming multiprocessors that a transfer occupies; 0: as many as the library takes
+  int cga_size = 0;          ///< blocks of a thread-block cluster of its kernels, at most 8; 0: the library's own
   bool copy_engine = false;  ///< moved by copy engines, which take none; sends, receives and gathers only
   Priority priority = Priority::normal;
+
+  friend bool operator==(const CommunicatorHints&, const CommunicatorHints&) = default;
+};
+
+/// Who is to know a tensor's memory before transfers use it, so that a library need not copy through buffers of its
+/// own. A backend without such a library ignores it.
+struct Registration {
+  std::vector<Communicator> communicators;  ///< declared before
+  /// As a window that all members map, where the library has those: views of one transfer lie at one offset on every
+  /// member. Otherwise each member registers its own memory alone.
+  bool symmetric = true;
 };
 
 enum class ReduceOp : std::uint8_t { sum, average, max };
@@ -102,6 +114,13 @@ class Device {
   /// Returns a new tensor of `elements` elements; the device owns its memory. Nothing may be read that was not written:
   /// where memory backs the tensor it is filled with NaN.
   virtual Tensor allocate(std::string_view name, DataType dtype, std::int64_t elements) = 0;
+
+  /// The same for a tensor whose memory is registered with communicators in begin(). Their members all allocate such
+  /// tensors in the same order and size.
+  virtual Tensor allocate_registered(std::string_view name, DataType dtype, std::int64_t elements,
+                                     const Registration& /*registration*/) {
+    return allocate(name, dtype, elements);
+  }
 
   /// Declares a communicator and its stream. All members declare the same ones in the same order, before begin().
   virtual Communicator declare(std::string_view purpose, const Group& group, const CommunicatorHints& hints = {}) = 0;

@@ -10,9 +10,10 @@
 
 namespace underlap::dp {
 
-void allocate_fp8(Device& device, Buffers& buffers) {
+void allocate_fp8(Device& device, Buffers& buffers, const Registration& gathered) {
   if (buffers.layout.fp8_elements == 0) return;
-  buffers.fp8_params = device.allocate("fp8_parameters", DataType::f8e4m3, buffers.layout.fp8_elements);
+  buffers.fp8_params =
+      device.allocate_registered("fp8_parameters", DataType::f8e4m3, buffers.layout.fp8_elements, gathered);
   buffers.inverse_scales = device.allocate("fp8_inverse_scales", DataType::f32, buffers.layout.num_fp8);
 }
 

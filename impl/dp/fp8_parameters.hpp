@@ -9,8 +9,9 @@
 
 namespace underlap::dp {
 
-/// Makes the buffers of `buffers` that fp8 parameters need, where its layout has any.
-void allocate_fp8(Device& device, Buffers& buffers);
+/// Makes the buffers of `buffers` that fp8 parameters need, where its layout has any; `gathered` is told of what is
+/// gathered.
+void allocate_fp8(Device& device, Buffers& buffers, const Registration& gathered = {});
 
 /// Parameters that are stored and gathered in fp8: what brings this rank's shards there after the optimizer's update.
 ///

@@ -96,6 +96,8 @@ struct DdpConfig {
   bool pad_buckets_for_high_nccl_busbw = false;
   bool align_param_gather = false;  ///< all stages start a chunk's gather at the same place of the schedule
   bool align_grad_reduce = true;    ///< all stages start a chunk's reduction at the same place of the schedule
+  bool nccl_ub = false;             ///< NCCL knows the buffers of parameters and gradients beforehand
+  bool disable_symmetric_registration = false;  ///< each rank registers its own alone, and not as a window of all
   std::int32_t num_distributed_optimizer_instances = 1;  ///< groups that the shards of one optimizer are spread over
 };
 

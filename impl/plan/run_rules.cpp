@@ -74,6 +74,8 @@ void decide_folding(Resolution& r) {
   if (run.jitter_pct > 0) switch_off("with run.jitter_pct every rank has durations of its own");
 }
 
+constexpr std::string_view kUserBuffers = "ddp.nccl_ub";
+constexpr std::string_view kWithoutWindows = "ddp.disable_symmetric_registration";
 constexpr std::string_view kLink = "run.link";
 
 /// The host backend's ways to shape and to watch a link, which is another on `backend`.
@@ -166,6 +168,22 @@ void tell_of_emulated_link(Resolution& r) {
                                   run.emulated_link->sms));
 }
 
+/// NCCL alone has user buffers.
+void tell_of_user_buffers(Resolution& r) {
+  const RunConfig& run = r.config().run;
+  const DdpConfig& ddp = r.config().ddp;
+  if (!in_scope(Scope::dp, r)) return;
+  if (ddp.nccl_ub && run.backend != "cuda")
+    r.notice({kUserBuffers}, fmt::format("{} has no effect: run.backend is {}, and user buffers are NCCL's (cuda)",
+                                         kUserBuffers, run.backend));
+  else if (ddp.nccl_ub && run.emulated_link)
+    r.notice({kUserBuffers},
+             fmt::format("{} has no effect: {} emulates a link, and what it takes of a GPU is written there",
+                         kUserBuffers, kLink));
+  if (!ddp.nccl_ub && ddp.disable_symmetric_registration)
+    r.notice({kWithoutWindows}, fmt::format("{} has no effect: {} is false", kWithoutWindows, kUserBuffers));
+}
+
 }  // namespace
 
 void apply_run_rules(Resolution& r) {
@@ -178,6 +196,7 @@ void apply_run_rules(Resolution& r) {
   check_emulated_link(r);
   check_peer_copies(r);
   tell_of_emulated_link(r);
+  tell_of_user_buffers(r);
 }
 
 }  // namespace underlap::plan

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "impl/plan/userbuffers.hpp"
+
 namespace underlap::plan {
 namespace {
 
@@ -26,6 +28,7 @@ class SlotCheck {
     check_aggregate();
     check_fp8_buf();
     check_num_sm();
+    check_cga_size();
   }
 
  private:
@@ -75,18 +78,41 @@ class SlotCheck {
                       path_));
   }
 
+  void check_cga_size() const {
+    if (overlap_.method == TensorMethod::ring_exchange && written("cga_size") != nullptr &&
+        request_.cga_size.value_or(1) != 1)
+      notice(
+          fmt::format("{}.cga_size has no effect: the hops of a ring are copies, or sends and receives that NCCL "
+                      "lays out",
+                      path_));
+  }
+
   Resolution& r_;
   std::string_view path_;
   const TensorSlotRequest& request_;
   const TensorSlotOverlap& overlap_;
 };
 
-/// One notice stands for every slot.
+/// Why no kernel of a collective runs in clusters; empty where NCCL is asked for them.
+std::string why_no_clusters(const Config& c) {
+  if (c.run.backend != "cuda")
+    return fmt::format("run.backend is {}, and clusters are of NCCL's kernels (cuda)", c.run.backend);
+  if (c.run.link) return "run.link emulates a link, whose kernels have none";
+  if (architecture_of(c.environment.gpu_arch) < 90)
+    return fmt::format("{} has no thread-block clusters", c.environment.gpu_arch);
+  return "";
+}
+
+/// One notice stands for every slot whose collective runs beside a GEMM.
 void tell_of_cga_size(Resolution& r, const TensorConfig& config) {
-  for (std::size_t i = 0; i < kNumTensorSlots; ++i)
-    if (config.slots[i].cga_size && is_of_userbuffers(r.config().tensor_overlap.slots[i].method))
-      return r.notice({kTensorSlotPaths[i], kConfig},
-                      "cga_size is not passed on by this version's backends: no kernel runs in clusters");
+  const std::string why = why_no_clusters(r.config());
+  if (why.empty()) return;
+  for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
+    const TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
+    const bool is_collective = overlap.method == TensorMethod::bulk || overlap.method == TensorMethod::pipeline;
+    if (config.slots[i].cga_size && overlap.cga_size > 1 && is_collective)
+      return r.notice({kTensorSlotPaths[i], kConfig}, "cga_size has no effect: " + why);
+  }
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ struct TensorSlotOverlap {
   bool aggregate = false;      ///< ring_exchange: two parts a step after one swap
   int num_sm = 1;              ///< multiprocessors of the communication; a ring's: what its margin leaves, for its
                                ///< hops take copy engines or as many as NCCL gives them
-  int cga_size = 1;            ///< blocks of a cluster of the communication's kernel
+  int cga_size = 1;            ///< blocks of a cluster of a bulk or pipelined collective's kernel
   bool set_sm_margin = false;  ///< the GEMM leaves num_sm multiprocessors free
   int num_splits = 4;          ///< pipeline: slabs
   bool fp8_buf = false;        ///< what moves travels as fp8; under an fp8 recipe every gather does

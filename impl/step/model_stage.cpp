@@ -9,6 +9,16 @@
 #include "kernels/elementwise/elementwise.hpp"
 
 namespace underlap {
+namespace {
+
+// As Megatron Core has it, a buffer is known to the communicator that gathers or scatters it within an instance of the
+// optimizer, and to no other.
+Registration user_buffer(const plan::Config& config, const Communicator& communicator) {
+  if (!config.ddp.nccl_ub) return {};
+  return {.communicators = {communicator}, .symmetric = !config.ddp.disable_symmetric_registration};
+}
+
+}  // namespace
 
 struct ModelStage::ChunkOfStage {
   model::Stretch stretch;
@@ -31,10 +41,14 @@ void ModelStage::ChunkOfStage::make_buffers(const Site& site, std::int32_t chunk
   buffers.parameters = parameters.all;
   buffers.group = site.groups->instance;
   buffers.is_sharded = config.ddp.use_distributed_optimizer;
-  buffers.params = device.allocate("parameters", DataType::bf16, buffers.layout.elements - buffers.layout.fp8_elements);
-  dp::allocate_fp8(device, buffers);
-  buffers.grads = device.allocate("main_gradients", config.ddp.grad_reduce_in_fp32 ? DataType::f32 : DataType::bf16,
-                                  buffers.layout.elements);
+  // Without the distributed optimizer nobody gathers parameters.
+  const Registration gathered = buffers.is_sharded ? user_buffer(config, site.gather) : Registration{};
+  buffers.params = device.allocate_registered("parameters", DataType::bf16,
+                                              buffers.layout.elements - buffers.layout.fp8_elements, gathered);
+  dp::allocate_fp8(device, buffers, gathered);
+  buffers.grads =
+      device.allocate_registered("main_gradients", config.ddp.grad_reduce_in_fp32 ? DataType::f32 : DataType::bf16,
+                                 buffers.layout.elements, user_buffer(config, site.reduce));
 }
 
 void ModelStage::ChunkOfStage::make_techniques(const Site& site) {

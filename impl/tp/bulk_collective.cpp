@@ -22,7 +22,7 @@ class BulkCollective final : public CollectiveBesideGemm {
   explicit BulkCollective(const Site& site)
       : site_(site),
         lanes_(site),
-        communicator_(site.channels->beside_gemm(site.overlap.num_sm)),
+        communicator_(site.channels->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
         gemm_stream_(site.channels->gemm_streams().front()),
         purpose_(site.purpose(to_string(site.collective))),
         copy_(site.purpose(site_.gathers() ? "copy_in" : "copy_out")),

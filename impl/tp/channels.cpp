@@ -21,8 +21,10 @@ Communicator Channels::collectives() { return declare("tp", {.priority = nccl_pr
 
 Communicator Channels::ring() { return declare("tp_ring", {.copy_engine = copy_engine_, .priority = Priority::high}); }
 
-Communicator Channels::beside_gemm(int num_sm) {
-  return declare(fmt::format("tp_sm{}", num_sm), {.sms = num_sm, .priority = Priority::high});
+Communicator Channels::beside_gemm(int num_sm, int cga_size) {
+  const std::string clusters = cga_size > 1 ? fmt::format("_cga{}", cga_size) : "";
+  return declare(fmt::format("tp_sm{}{}", num_sm, clusters),
+                 {.sms = num_sm, .cga_size = cga_size, .priority = Priority::high});
 }
 
 std::span<const Stream> Channels::gemm_streams() {

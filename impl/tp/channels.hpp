@@ -28,8 +28,8 @@ class Channels {
   Communicator collectives();
   /// For the hops of rings.
   Communicator ring();
-  /// For collectives that run beside a GEMM on `num_sm` multiprocessors.
-  Communicator beside_gemm(int num_sm);
+  /// For collectives that run beside a GEMM on `num_sm` multiprocessors, their blocks in clusters of `cga_size`.
+  Communicator beside_gemm(int num_sm, int cga_size);
   /// That the parts of a split GEMM alternate over.
   std::span<const Stream> gemm_streams();
 

@@ -30,8 +30,8 @@ class Fp8PipelineScatter final : public GemmScatter {
   explicit Fp8PipelineScatter(const Site& site)
       : site_(site),
         lanes_(site),
-        under_gemm_(site.channels->beside_gemm(site.overlap.num_sm)),
-        last_(site.channels->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab))),
+        under_gemm_(site.channels->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
+        last_(site.channels->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab), site.overlap.cga_size)),
         streams_(site.channels->gemm_streams()),
         exchange_(site.purpose("all_to_all")),
         sum_(site.purpose("slab_sum")),

@@ -30,8 +30,8 @@ class PipelineScatter final : public GemmScatter {
   explicit PipelineScatter(const Site& site)
       : site_(site),
         lanes_(site),
-        under_gemm_(site.channels->beside_gemm(site.overlap.num_sm)),
-        last_(site.channels->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab))),
+        under_gemm_(site.channels->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
+        last_(site.channels->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab), site.overlap.cga_size)),
         streams_(site.channels->gemm_streams()),
         scatter_(site.purpose("reduce_scatter")),
         copy_(site.purpose("copy_out")),

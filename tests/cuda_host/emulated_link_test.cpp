@@ -101,7 +101,7 @@ class OnEmulatedLink : public testing::Test {
     return static_cast<double>(virtual_clock().now_ns - before);
   }
   double run(EmulatedLink& link, const Group& group, const std::vector<DeviceTransfer>& transfers) {
-    const auto channel = link.connect(0, "test", group, {});
+    const auto channel = link.connect(0, "test", group, {}, {});
     channel->enqueue(transfers, streams_[0], 0);
     return run();
   }
@@ -234,7 +234,7 @@ TEST_P(Transfers, ByCopyEngineTakeTheSameTimeAndNoMoreThanAThread) {
   const Case& c = GetParam();
   if (c.collective == Collective::all_reduce || c.collective == Collective::reduce_scatter) return;
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = c.sms, .copy_engine = true}));
-  const auto channel = link.connect(0, "test", group_of(c.ranks, c.ranks - 1), {});
+  const auto channel = link.connect(0, "test", group_of(c.ranks, c.ranks - 1), {}, {});
   Machine::instance().launched.clear();
   channel->enqueue(std::array{transfer_}, streams_[0], 0);
   EXPECT_NEAR(run(), static_cast<double>(wire_bytes(c)) / 0.1, kNsOff);
@@ -277,8 +277,8 @@ TEST_F(OnEmulatedLink, TransfersOfTwoCommunicatorsShareTheRate) {
   Floats input(1000);
   const Floats output(4000), other(4000);
   input.count_up();
-  const auto a = link.connect(0, "a", group, {});
-  const auto b = link.connect(1, "b", group, {});
+  const auto a = link.connect(0, "a", group, {}, {});
+  const auto b = link.connect(1, "b", group, {}, {});
   a->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &output, 4000)}, streams_[0], 0);
   b->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &other, 4000)}, streams_[1], 0);
   const double alone = 3 * 4000 / 0.1;
@@ -294,8 +294,8 @@ TEST_F(OnEmulatedLink, ACopyEngineSharesWithAKernel) {
   Floats input(1000);
   const Floats output(4000), other(4000);
   input.count_up();
-  const auto a = link.connect(0, "a", group, {});
-  const auto b = link.connect(1, "b", group, {.copy_engine = true});
+  const auto a = link.connect(0, "a", group, {}, {});
+  const auto b = link.connect(1, "b", group, {.copy_engine = true}, {});
   a->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &output, 4000)}, streams_[0], 0);
   b->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &other, 4000)}, streams_[1], 0);
   EXPECT_NEAR(run(), 2 * 3 * 4000 / 0.1, kNsOff);
@@ -350,7 +350,7 @@ TEST_F(OnEmulatedLink, TakesWhatWasAskedForOfTheGpu) {
   input.count_up();
   const Floats output(128);
   const auto blocks_with = [&](const CommunicatorHints& hints) {
-    const auto channel = link.connect(0, "test", group_of(2, 0), hints);
+    const auto channel = link.connect(0, "test", group_of(2, 0), hints, {});
     Machine::instance().launched.clear();
     channel->enqueue(std::array{transfer(Collective::all_gather, &input, 64, &output, 128)}, streams_[0], 0);
     run();
@@ -369,7 +369,7 @@ TEST_F(OnEmulatedLink, ReductionsStayKernelsBesideCopyEngines) {
   EXPECT_EQ(link.link(), "emulated 1 GB/s, copy engines (reductions: 3 SMs)");
   Floats buffer(64);
   buffer.count_up();
-  const auto channel = link.connect(0, "test", group_of(2, 0), {});
+  const auto channel = link.connect(0, "test", group_of(2, 0), {}, {});
   Machine::instance().launched.clear();
   channel->enqueue(std::array{transfer(Collective::all_reduce, &buffer, 64, &buffer, 64)}, streams_[0], 0);
   run();
@@ -383,7 +383,7 @@ TEST_F(OnEmulatedLink, ReportsEachTransferOnceAndCountsWhatItCouldNotRecord) {
   Floats input(1000);
   input.count_up();
   const Floats output(2000);
-  const auto channel = link.connect(0, "test", group_of(2, 0), {});
+  const auto channel = link.connect(0, "test", group_of(2, 0), {}, {});
   for (int i = 0; i < 3; ++i)
     channel->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &output, 2000)}, streams_[0], 0);
   run();
@@ -398,7 +398,7 @@ TEST_F(OnEmulatedLink, ReportsEachTransferOnceAndCountsWhatItCouldNotRecord) {
 
 TEST_F(OnEmulatedLink, TakesNothingMoreOnceAborted) {
   EmulatedLink link(options({.gb_per_s = 1, .sms = 1}));
-  const auto channel = link.connect(0, "test", group_of(2, 0), {});
+  const auto channel = link.connect(0, "test", group_of(2, 0), {}, {});
   link.abort();
   Floats input(10);
   const Floats output(20);

@@ -64,10 +64,10 @@ void Machine::reset(int num_devices, std::uint64_t seed) {
   memory_bytes_ = std::size_t{4} << 30;
 }
 
-void* Machine::take_memory(std::size_t bytes) {
+void* Machine::take_memory(std::size_t bytes, std::size_t alignment) {
   const std::lock_guard lock(mutex_);
   if (bytes > memory_bytes_ - std::min(memory_taken_, memory_bytes_)) return nullptr;
-  void* const memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   std::memset(memory, 0xFF, bytes);
   memory_[memory] = bytes;
   memory_taken_ += bytes;

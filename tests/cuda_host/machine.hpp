@@ -78,7 +78,7 @@ class Machine {
   cudaError_t run_until(const std::function<bool()>& done);
 
   /// Device memory, of `memory_bytes` in all (4 GiB after a reset): nullptr where there is not enough left.
-  void* take_memory(std::size_t bytes);
+  void* take_memory(std::size_t bytes, std::size_t alignment = 256);
   void give_memory(void* memory);
   void set_memory(std::size_t bytes);
   std::size_t memory_left();

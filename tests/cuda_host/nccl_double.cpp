@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "impl/device/reduce.hpp"
+#include "tests/cuda_host/nccl_registrations.hpp"
 
 using underlap::cuda_host::Machine;
 using underlap::cuda_host::NcclCall;
@@ -81,6 +82,7 @@ struct NcclDouble::State {
   std::vector<std::string> errors;
   std::string refused;
   int num_ids = 0;
+  NcclRegistrations registrations;
 };
 
 namespace {
@@ -219,6 +221,12 @@ bool is_usable(ncclComm_t communicator, const char* name) {
   return false;
 }
 
+bool is_refused(const std::string& name) {
+  if (state().refused != name) return false;
+  state().refused.clear();
+  return true;
+}
+
 ncclResult_t transfer(NcclCall call, const void* in, void* out, ncclComm_t communicator, cudaStream_t stream) {
   {
     const auto lock = locked();
@@ -226,10 +234,7 @@ ncclResult_t transfer(NcclCall call, const void* in, void* out, ncclComm_t commu
     call.communicator = communicator->id;
     call.rank = communicator->rank;
     note(call);
-    if (state().refused == call.name) {
-      state().refused.clear();
-      return ncclInvalidUsage;
-    }
+    if (is_refused(call.name)) return ncclInvalidUsage;
   }
   const Pending pending{
       communicator, stream, {std::move(call), static_cast<const std::byte*>(in), static_cast<std::byte*>(out), false}};
@@ -269,9 +274,68 @@ ncclResult_t init_rank(ncclComm_t* communicator, int size, ncclUniqueId id, int 
   return all ? ncclSuccess : ncclInternalError;
 }
 
+ncclResult_t allocate(void** memory, std::size_t bytes) {
+  *memory = Machine::instance().take_memory(bytes, static_cast<std::size_t>(cuda::kWindowAlignment));
+  const auto lock = locked();
+  note({.name = "MemAlloc", .count = bytes, .buffer = *memory});
+  if (*memory == nullptr || is_refused("MemAlloc")) return ncclUnhandledCudaError;
+  state().registrations.took(*memory);
+  return ncclSuccess;
+}
+
+ncclResult_t free_memory(void* memory) {
+  const auto lock = locked();
+  note({.name = "MemFree", .buffer = memory});
+  if (state().registrations.any([&](ncclComm_t c, const void* buffer) { return buffer == memory && !c->is_aborted; }))
+    state().errors.emplace_back("memory is freed that a communicator knows");
+  if (!state().registrations.gave_back(memory)) state().errors.emplace_back("memory is freed that is not NCCL's");
+  Machine::instance().give_memory(memory);
+  return ncclSuccess;
+}
+
+ncclResult_t keep(NcclCall call, ncclComm_t communicator, void** handle) {
+  const auto lock = locked();
+  *handle = nullptr;
+  if (!is_usable(communicator, call.name.c_str())) return ncclInvalidUsage;
+  call.communicator = communicator->id;
+  call.rank = communicator->rank;
+  const bool is_window = call.name == "CommWindowRegister";
+  if (is_window && !state().registrations.can_be_window(call.buffer, call.count))
+    state().errors.emplace_back("a window of memory that is not NCCL's in whole pages");
+  note(call);
+  if (is_refused(call.name)) return ncclInvalidUsage;
+  *handle = state().registrations.keep(communicator, call.buffer, is_window);
+  return ncclSuccess;
+}
+
+ncclResult_t drop(const char* name, ncclComm_t communicator, void* handle, bool is_window) {
+  const auto lock = locked();
+  if (!is_usable(communicator, name)) return ncclInvalidUsage;
+  const void* const buffer = state().registrations.drop(communicator, handle, is_window);
+  if (buffer == nullptr) state().errors.push_back(fmt::format("{} of what is not registered", name));
+  note({.name = name, .communicator = communicator->id, .rank = communicator->rank, .buffer = buffer});
+  return buffer != nullptr ? ncclSuccess : ncclInvalidUsage;
+}
+
+ncclResult_t register_buffer(const ncclComm_t communicator, void* buffer, std::size_t bytes, void** handle) {
+  return keep({.name = "CommRegister", .count = bytes, .buffer = buffer}, communicator, handle);
+}
+ncclResult_t deregister_buffer(const ncclComm_t communicator, void* handle) {
+  return drop("CommDeregister", communicator, handle, false);
+}
+ncclResult_t register_window(ncclComm_t communicator, void* buffer, std::size_t bytes, cuda::NcclWindow* window,
+                             int flags) {
+  return keep({.name = "CommWindowRegister", .count = bytes, .buffer = buffer, .flags = flags}, communicator, window);
+}
+ncclResult_t deregister_window(ncclComm_t communicator, cuda::NcclWindow window) {
+  return drop("CommWindowDeregister", communicator, window, true);
+}
+
 ncclResult_t destroy(ncclComm_t communicator) {
   const auto lock = locked();
   if (!is_usable(communicator, "CommDestroy")) return ncclInvalidUsage;
+  if (state().registrations.any([&](ncclComm_t c, const void*) { return c == communicator; }))
+    state().errors.push_back(fmt::format("communicator {} is destroyed with buffers", communicator->id));
   communicator->is_destroyed = true;
   note({.name = "CommDestroy", .communicator = communicator->id, .rank = communicator->rank});
   return ncclSuccess;
@@ -352,6 +416,7 @@ void NcclDouble::reset() {
 }
 
 cuda::NcclApi NcclDouble::api(int version) {
+  const bool has_windows = version >= NCCL_VERSION(2, 27, 0);
   return {.path = "the test",
           .version = version,
           .GetErrorString = error_string,
@@ -368,7 +433,13 @@ cuda::NcclApi NcclDouble::api(int version) {
           .AllReduce = all_reduce,
           .Broadcast = broadcast,
           .Send = send,
-          .Recv = receive};
+          .Recv = receive,
+          .MemAlloc = allocate,
+          .MemFree = free_memory,
+          .CommRegister = register_buffer,
+          .CommDeregister = deregister_buffer,
+          .CommWindowRegister = has_windows ? register_window : nullptr,
+          .CommWindowDeregister = has_windows ? deregister_window : nullptr};
 }
 
 std::vector<NcclCall> NcclDouble::calls() {
@@ -401,6 +472,17 @@ std::pair<int, int> NcclDouble::num_aborted_and_destroyed() {
       counts.second += member->is_destroyed ? 1 : 0;
     }
   return counts;
+}
+
+void NcclDouble::make_no_windows() {
+  const auto lock = locked();
+  state_->registrations.makes_windows = false;
+}
+
+void NcclDouble::register_nothing() {
+  const auto lock = locked();
+  state_->registrations.makes_windows = false;
+  state_->registrations.registers = false;
 }
 
 void NcclDouble::refuse_next(const std::string& name) {

@@ -61,9 +61,21 @@ std::byte* Arena::allocate(std::string_view name, std::int64_t bytes) {
     memory = allocate_on(stream_.get(), name, rounded);
     tensors_.emplace_back(memory, FreeOnStream{stream_.get()});
   }
-  check(cudaMemsetAsync(memory, kNaNByte, static_cast<std::size_t>(rounded), stream_.get()));
-  taken_ += rounded;
+  fill(memory, rounded);
   return memory;
+}
+
+void Arena::fill(std::byte* memory, std::int64_t bytes) {
+  check(cudaMemsetAsync(memory, kNaNByte, static_cast<std::size_t>(bytes), stream_.get()));
+  taken_ += bytes;
+}
+
+// A library that cannot get memory says no more than that the driver refused.
+void Arena::check_room(std::string_view name, std::int64_t bytes) const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total));
+  if (static_cast<std::int64_t>(free) < bytes) refuse(name, bytes);
 }
 
 void Arena::reserve(std::int64_t bytes) { take(bytes, stream_.get()); }

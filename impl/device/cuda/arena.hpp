@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "impl/device/cuda/handles.hpp"
@@ -34,6 +35,17 @@ class Arena {
   /// Throws MachineError naming the tensor, its size, what is taken already and what is free.
   std::byte* allocate(std::string_view name, std::int64_t bytes);
 
+  /// The same in memory that `source(bytes)` returns: a transport's, for tensors that it registers.
+  template <class Source>
+  std::byte* allocate_from(std::string_view name, std::int64_t bytes, Source source) {
+    check_room(name, bytes);
+    LibraryBytes memory = source(bytes);
+    if (memory == nullptr) return allocate(name, bytes);
+    std::byte* const data = library_memory_.emplace_back(std::move(memory)).get();
+    fill(data, bytes);
+    return data;
+  }
+
   /// Has the pool take `bytes` from the driver now, for workspaces to come.
   void reserve(std::int64_t bytes);
 
@@ -47,6 +59,8 @@ class Arena {
   CUstream_st* stream() const { return stream_.get(); }
 
  private:
+  void check_room(std::string_view name, std::int64_t bytes) const;
+  void fill(std::byte* memory, std::int64_t bytes);
   [[noreturn]] void refuse(std::string_view name, std::int64_t bytes) const;
   std::byte* allocate_on(CUstream_st* stream, std::string_view name, std::int64_t bytes);
   std::byte* allocate_in_block(std::string_view name, std::int64_t bytes);
@@ -58,6 +72,7 @@ class Arena {
   PoolHandle pool_;
   StreamHandle stream_;
   std::vector<StreamOrderedBytes> tensors_;  // after stream_, in whose order they are freed
+  std::vector<LibraryBytes> library_memory_;
   std::vector<DeviceBytes> block_memory_;
   std::vector<MemoryBlock> blocks_;
   std::vector<std::int64_t> used_;  // bytes of each block

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "profiler/collect/cupti/activity_parser.hpp"
+#include "profiler/collect/cupti/sm_budget.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -17,7 +18,8 @@ cupti::OperationRecord record_of(const EnqueuedOperation& operation) {
                                 .name = operation.name,
                                 .number = operation.number,
                                 .stream = static_cast<std::int32_t>(operation.stream),
-                                .is_communication = operation.communication.has_value()};
+                                .is_communication = operation.communication.has_value(),
+                                .sm_budget = operation.sm_budget};
   if (operation.communication) record.communication = *operation.communication;
   if (operation.mark) record.mark = cupti::MarkOfStep{operation.mark->block, operation.mark->step};
   return record;
@@ -74,9 +76,11 @@ Capture::Taken Capture::take() {
   cupti::Drained drained = collector_->drain();
   Taken taken{.assembled = cupti::assemble(drained.activities, operations_, rank_),
               .faults = {},
+              .notices = {},
               .recording = std::move(drained.recording)};
   taken.assembled.trace.clocks = drained.clocks;
   taken.faults = faults_of(drained, taken.assembled);
+  taken.notices = cupti::tell_of_sm_budgets(taken.assembled.kernels);
   operations_.clear();
   return taken;
 }

@@ -33,6 +33,8 @@ class Capture final : public Tracer {
     /// Why nothing may be measured from it, one line each: records that were lost, kernels that no operation owns,
     /// marks without a kernel. Empty: all is well.
     std::vector<std::string> faults;
+    /// What was asked for and did not happen, one line each: kernels that did not keep to their SM budget.
+    std::vector<std::string> notices;
     cupti::Recording recording;  ///< where the collector keeps raw bytes
   };
   /// Takes what the device did since start(). Call while the device is idle.

@@ -245,9 +245,10 @@ bool CopyEngineTransport::share_a_node(std::string_view what, const Group& group
 }
 
 std::unique_ptr<Channel> CopyEngineTransport::connect(std::uint32_t index, std::string_view purpose, const Group& group,
-                                                      const CommunicatorHints& hints) {
+                                                      const CommunicatorHints& hints,
+                                                      std::span<const RegisteredBuffer> buffers) {
   rethrow_failure();
-  if (!hints.copy_engine) return others_.connect(index, purpose, group, hints);
+  if (!hints.copy_engine) return others_.connect(index, purpose, group, hints, buffers);
   const std::string what = fmt::format("communicator {} ({})", index, purpose);
   if (!share_a_node(what, group)) {
     notices_.push_back(
@@ -256,7 +257,7 @@ std::unique_ptr<Channel> CopyEngineTransport::connect(std::uint32_t index, std::
                     purpose, fmt::join(group.members, ", ")));
     CommunicatorHints without = hints;
     without.copy_engine = false;
-    return others_.connect(index, purpose, group, without);
+    return others_.connect(index, purpose, group, without, buffers);
   }
   const Named named{std::string(purpose), group};
   std::uint32_t number = 0;

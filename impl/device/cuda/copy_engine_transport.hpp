@@ -58,9 +58,10 @@ class CopyEngineTransport final : public Transport {
   ~CopyEngineTransport() override;
 
   void show_memory(std::span<const MemoryBlock> blocks) override;
+  LibraryBytes allocate(std::int64_t bytes) override { return others_.allocate(bytes); }
   /// Throws MachineError as well where a GPU cannot map its peer's memory.
   std::unique_ptr<Channel> connect(std::uint32_t index, std::string_view purpose, const Group& group,
-                                   const CommunicatorHints& hints) override;
+                                   const CommunicatorHints& hints, std::span<const RegisteredBuffer> buffers) override;
   std::string link() const override { return others_.link(); }
   void abort() noexcept override;
   void rethrow_failure() const override;

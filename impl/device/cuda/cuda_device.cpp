@@ -27,6 +27,7 @@ struct CudaDevice::CommunicatorState {
   std::string purpose;
   Group group;
   CommunicatorHints hints;
+  std::vector<RegisteredBuffer> buffers;
   std::uint64_t sequence = 0;
   std::unique_ptr<Channel> channel;  // null until begin()
 };
@@ -37,6 +38,7 @@ struct CudaDevice::Note {
   NameId name = kNoName;
   const Communicator* communicator = nullptr;  // of a communication, with
   std::span<const Transfer> transfers{};       // these
+  int sm_budget = 0;
   std::optional<MarkOfStep> mark{};
 };
 
@@ -84,10 +86,22 @@ Tensor CudaDevice::allocate(std::string_view name, DataType dtype, std::int64_t 
   return tensors_.add(name, dtype, elements, arena_->allocate(name, elements * size_of(dtype)));
 }
 
+Tensor CudaDevice::allocate_registered(std::string_view name, DataType dtype, std::int64_t elements,
+                                       const Registration& registration) {
+  check_order("a tensor", name);
+  if (elements <= 0 || registration.communicators.empty()) return allocate(name, dtype, elements);
+  const std::int64_t bytes = elements * size_of(dtype);
+  std::byte* const data =
+      arena_->allocate_from(name, bytes, [this](std::int64_t size) { return transport_.allocate(size); });
+  for (const Communicator& communicator : registration.communicators)
+    communicators_.at(communicator.id)->buffers.push_back({std::string(name), data, bytes, registration.symmetric});
+  return tensors_.add(name, dtype, elements, data);
+}
+
 Communicator CudaDevice::declare(std::string_view purpose, const Group& group, const CommunicatorHints& hints) {
   const Stream stream = create_stream(purpose, hints.priority);
   communicators_.push_back(
-      std::make_unique<CommunicatorState>(CommunicatorState{std::string(purpose), group, hints, 0, nullptr}));
+      std::make_unique<CommunicatorState>(CommunicatorState{std::string(purpose), group, hints, {}, 0, nullptr}));
   return {static_cast<std::uint32_t>(communicators_.size() - 1), stream};
 }
 
@@ -122,7 +136,8 @@ void CudaDevice::connect() {
   transport_.show_memory(arena_->blocks());
   for (std::uint32_t i = 0; i < communicators_.size(); ++i) {
     CommunicatorState& communicator = *communicators_[i];
-    communicator.channel = transport_.connect(i, communicator.purpose, communicator.group, communicator.hints);
+    communicator.channel =
+        transport_.connect(i, communicator.purpose, communicator.group, communicator.hints, communicator.buffers);
   }
 }
 
@@ -141,6 +156,7 @@ void CudaDevice::enqueue(const Note& note, Enqueue enqueue) {
                                 .name = note.name,
                                 .number = num_operations_,
                                 .stream = note.stream.id,
+                                .sm_budget = note.sm_budget,
                                 .communication = {},
                                 .mark = note.mark};
     if (note.communicator != nullptr) operation.communication = record_of(*note.communicator, note.transfers);
@@ -196,7 +212,7 @@ void CudaDevice::launch(Stream stream, const Tag& tag, const Operation& operatio
   for (std::size_t i = 0; i < uses.size(); ++i) views[i] = tensors_.bind(uses[i].view);
   const std::span<const BoundView> bound(views.data(), uses.size());
   LaunchContext at = context(state(stream), operation.cost().sm_margin);
-  enqueue({.stream = stream, .tag = tag, .name = operation.name()},
+  enqueue({.stream = stream, .tag = tag, .name = operation.name(), .sm_budget = at.sm_budget},
           [&] { options_.run_form(operation, Arguments(bound, operation.parameters()), at); });
 }
 
@@ -289,6 +305,7 @@ void CudaDevice::copy_to_host(void* to, const void* from, std::size_t bytes) {
                            .name = kDownload,
                            .number = 0,
                            .stream = static_cast<std::uint32_t>(streams_.size()),
+                           .sm_budget = 0,
                            .communication = {},
                            .mark = {}});
   const cudaError_t copied = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, arena_->stream());

@@ -54,6 +54,8 @@ class CudaDevice final : public Device {
 
   Stream create_stream(std::string_view name, Priority priority = Priority::normal) override;
   Tensor allocate(std::string_view name, DataType dtype, std::int64_t elements) override;
+  Tensor allocate_registered(std::string_view name, DataType dtype, std::int64_t elements,
+                             const Registration& registration) override;
   Communicator declare(std::string_view purpose, const Group& group, const CommunicatorHints& hints = {}) override;
   void begin() override;
   void launch(Stream stream, const Tag& tag, const Operation& operation) override;

@@ -15,7 +15,7 @@ namespace underlap::cuda {
 namespace {
 
 template <class T>
-DeviceMemory<T> allocate(std::int64_t count) {
+DeviceMemory<T> device_memory(std::int64_t count) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, static_cast<std::size_t>(count) * sizeof(T)));
   return DeviceMemory<T>(static_cast<T*>(memory));
@@ -137,7 +137,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
         group_(group),
         blocks_(hints.sms > 0 ? hints.sms : link.options_.link.sms),
         by_copy_engine_(hints.copy_engine || link.options_.link.copy_engine),
-        staging_(allocate<std::byte>(staging_bytes(link.options_.shape, blocks_))) {
+        staging_(device_memory<std::byte>(staging_bytes(link.options_.shape, blocks_))) {
     run_now([&](CUstream_st* stream) {
       launch_staging_fill(staging_.get(), staging_bytes(link.options_.shape, blocks_), stream);
       if (by_copy_engine_) prepare_copies(stream);
@@ -183,8 +183,8 @@ class EmulatedLink::EmulatedChannel final : public Channel {
     const double rate = link_.options_.link.gb_per_s;
     const double bytes = link_.options_.copy_piece_us * 1e3 * (rate > 0 ? rate : kUnpaced);
     copy_bytes_ = std::max<std::int64_t>(static_cast<std::int64_t>(bytes) / 256 * 256, 256);
-    pattern_ = allocate<std::byte>(2 * copy_bytes_);
-    slot_end_ps_ = allocate<unsigned long long>(1);
+    pattern_ = device_memory<std::byte>(2 * copy_bytes_);
+    slot_end_ps_ = device_memory<unsigned long long>(1);
     launch_staging_fill(pattern_.get(), 2 * copy_bytes_, stream);
   }
 
@@ -288,8 +288,8 @@ class EmulatedLink::EmulatedChannel final : public Channel {
 EmulatedLink::EmulatedLink(const EmulatedLinkOptions& options)
     : options_(options),
       ps_per_byte_(options.link.gb_per_s > 0 ? 1000 / options.link.gb_per_s : 0),
-      state_(allocate<LinkState>(1)),
-      records_(allocate<LinkRecord>(options.num_records)) {
+      state_(device_memory<LinkState>(1)),
+      records_(device_memory<LinkRecord>(options.num_records)) {
   run_now([&](CUstream_st* stream) { launch_link_start(state_.get(), stream); });
   const std::vector<LinkRecord> empty(static_cast<std::size_t>(options_.num_records));
   check(cudaMemcpy(records_.get(), empty.data(), empty.size() * sizeof(LinkRecord), cudaMemcpyHostToDevice));
@@ -299,7 +299,7 @@ EmulatedLink::EmulatedLink(const EmulatedLinkOptions& options)
 EmulatedLink::~EmulatedLink() = default;
 
 std::unique_ptr<Channel> EmulatedLink::connect(std::uint32_t, std::string_view, const Group& group,
-                                               const CommunicatorHints& hints) {
+                                               const CommunicatorHints& hints, std::span<const RegisteredBuffer>) {
   return std::make_unique<EmulatedChannel>(*this, group, hints);
 }
 

@@ -44,7 +44,7 @@ class EmulatedLink final : public Transport {
   ~EmulatedLink() override;
 
   std::unique_ptr<Channel> connect(std::uint32_t index, std::string_view purpose, const Group& group,
-                                   const CommunicatorHints& hints) override;
+                                   const CommunicatorHints& hints, std::span<const RegisteredBuffer> buffers) override;
   std::string link() const override;
 
   /// Transfers end by themselves; enqueue() throws from here on.

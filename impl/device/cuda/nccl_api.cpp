@@ -39,6 +39,12 @@ NcclApi NcclApi::load() {
   library.require("ncclBroadcast", api.Broadcast);
   library.require("ncclSend", api.Send);
   library.require("ncclRecv", api.Recv);
+  library.require("ncclMemAlloc", api.MemAlloc);
+  library.require("ncclMemFree", api.MemFree);
+  library.require("ncclCommRegister", api.CommRegister);
+  library.require("ncclCommDeregister", api.CommDeregister);
+  library.find("ncclCommWindowRegister", api.CommWindowRegister);
+  library.find("ncclCommWindowDeregister", api.CommWindowDeregister);
   return api;
 }
 

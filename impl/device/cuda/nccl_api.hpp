@@ -3,10 +3,17 @@
 
 #include <nccl.h>
 
+#include <cstdint>
 #include <source_location>
 #include <string>
 
 namespace underlap::cuda {
+
+/// A window of a communicator: a pointer to what no caller looks into. Headers before 2.27 have no name for it.
+using NcclWindow = void*;
+/// NCCL_WIN_COLL_SYMMETRIC, and what the addresses and sizes of windows are a multiple of.
+inline constexpr int kSymmetricWindow = 1;
+inline constexpr std::int64_t kWindowAlignment = 4096;
 
 /// NCCL's functions, found when the program runs. The names are NCCL's without their prefix. A test puts its own in.
 struct NcclApi {
@@ -28,6 +35,16 @@ struct NcclApi {
   decltype(&ncclBroadcast) Broadcast = nullptr;
   decltype(&ncclSend) Send = nullptr;
   decltype(&ncclRecv) Recv = nullptr;
+  decltype(&ncclMemAlloc) MemAlloc = nullptr;
+  decltype(&ncclMemFree) MemFree = nullptr;
+  decltype(&ncclCommRegister) CommRegister = nullptr;
+  decltype(&ncclCommDeregister) CommDeregister = nullptr;
+  // of 2.27; null before
+  ncclResult_t (*CommWindowRegister)(ncclComm_t, void* buffer, std::size_t bytes, NcclWindow*, int flags) = nullptr;
+  ncclResult_t (*CommWindowDeregister)(ncclComm_t, NcclWindow) = nullptr;
+
+  /// Both of the last two are there.
+  bool has_windows() const { return CommWindowRegister != nullptr && CommWindowDeregister != nullptr; }
 
   /// Opens libnccl.so.2. Throws MachineError where there is none, and where it is older than 2.20, naming both
   /// versions.

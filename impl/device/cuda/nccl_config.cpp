@@ -9,21 +9,18 @@ namespace underlap::cuda {
 namespace {
 
 constexpr int kMostChannels = 32;  // of any release; later ones have 64
+constexpr int kMostOfACluster = 8;
+constexpr int kFirstWithClusters = 9;  // compute capability, major
 
 void ask_for_copy_engines([[maybe_unused]] ncclConfig_t& config, int version, const std::string& purpose,
                           std::vector<std::string>& notices) {
-  if (version < NCCL_VERSION(2, 28, 0)) {
+  if (version < kFirstWithCopyEngines) {
     notices.push_back(fmt::format("communicator {}: NCCL {} has no transfers by copy engine (2.28 has): SMs carry them",
                                   purpose, nccl_version_text(version)));
     return;
   }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
   config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
-  notices.push_back(
-      fmt::format("communicator {}: copy engines are asked for, but NCCL takes them for symmetric windows only, and "
-                  "tensors are not "
-                  "registered as such yet: expect SMs to carry them",
-                  purpose));
 #else
   notices.push_back(fmt::format(
       "communicator {}: this program was built with headers of NCCL {}, before copy engines: SMs carry its transfers",
@@ -31,16 +28,33 @@ void ask_for_copy_engines([[maybe_unused]] ncclConfig_t& config, int version, co
 #endif
 }
 
+void ask_for_clusters(ncclConfig_t& config, const CommunicatorHints& hints, int compute_capability_major,
+                      const std::string& purpose, std::vector<std::string>& notices) {
+  const auto notice = [&](const std::string& why) {
+    notices.push_back(fmt::format("communicator {}: cga_size {}: {}", purpose, hints.cga_size, why));
+  };
+  if (hints.cga_size > kMostOfACluster)
+    return notice(fmt::format("NCCL's kernels have clusters of {} blocks at most: it takes its own", kMostOfACluster));
+  if (hints.cga_size > 1 && compute_capability_major < kFirstWithClusters)
+    return notice(fmt::format("this GPU, of compute capability {}.x, has no thread-block clusters ({}.0 has)",
+                              compute_capability_major, kFirstWithClusters));
+  config.cgaClusterSize = hints.cga_size;
+  if (hints.cga_size > 1 && hints.sms % hints.cga_size != 0)
+    notice(fmt::format("NCCL launches no clusters where {} blocks are not whole ones", hints.sms));
+}
+
 }  // namespace
 
-ncclConfig_t nccl_config(const CommunicatorHints& hints, int version, const std::string& purpose,
+ncclConfig_t nccl_config(const CommunicatorHints& hints, const NcclSite& site, const std::string& purpose,
                          std::vector<std::string>& notices) {
+  const int version = site.version;
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   if (version >= NCCL_VERSION(2, 27, 0)) config.commName = purpose.c_str();
 #endif
   if (hints.copy_engine) ask_for_copy_engines(config, version, purpose, notices);
+  if (hints.cga_size > 0) ask_for_clusters(config, hints, site.compute_capability_major, purpose, notices);
   if (hints.sms <= 0) return config;
   // A channel is a thread block on an SM of its own.
   config.minCTAs = hints.sms;

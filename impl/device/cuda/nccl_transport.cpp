@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <exception>
 #include <thread>
 #include <utility>
 
 #include "impl/device/cuda/nccl_calls.hpp"
 #include "impl/device/cuda/nccl_config.hpp"
+#include "impl/device/cuda/nccl_registration.hpp"
 #include "impl/device/cuda/shared_gpu.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
@@ -21,8 +23,19 @@ constexpr std::int32_t kAllPairs = 32;
 /// How long an abort waits for a call of the rank's thread on the same communicator to return.
 constexpr std::chrono::seconds kCallMayTake{2};
 
-bool operator==(const CommunicatorHints& a, const CommunicatorHints& b) {
-  return a.sms == b.sms && a.copy_engine == b.copy_engine && a.priority == b.priority;
+// Windows are made by all members together, and by NCCL without a deadline: they meet here first, and compare.
+void meet_to_register(ControlPlane& control, const std::string& what, const Group& group,
+                      std::span<const RegisteredBuffer> buffers) {
+  std::array<std::int64_t, 3> mine{std::ssize(buffers), 0, 0};
+  for (const RegisteredBuffer& buffer : buffers) {
+    mine[1] += buffer.bytes;
+    mine[2] += buffer.symmetric ? 1 : 0;
+  }
+  const auto all = all_gather(control, "registration with " + what, group, std::as_bytes(std::span(mine)));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i] != all.front())
+      throw MachineError(
+          fmt::format("{}: ranks {} and {} register buffers of other sizes", what, group.members[0], group.members[i]));
 }
 
 // Holds the mutex, or not where it is taken for longer than `time`. (The thread sanitizer of GCC 12 does not know
@@ -68,16 +81,46 @@ struct NcclTransport::Communicator {
 
 class NcclTransport::NcclChannel final : public Channel {
  public:
-  NcclChannel(NcclTransport& transport, Communicator& communicator)
-      : transport_(transport), communicator_(communicator) {}
+  NcclChannel(NcclTransport& transport, Communicator& communicator, std::span<const RegisteredBuffer> buffers)
+      : transport_(transport), communicator_(communicator), registration_(transport.api_) {
+    if (communicator_.group.size() > 1 && !buffers.empty()) add(buffers);
+    if (communicator_.hints.copy_engine && transport_.api_.version >= kFirstWithCopyEngines &&
+        !registration_.is_symmetric())
+      transport_.notices_.push_back(
+          fmt::format("communicator {}: NCCL has copy engines move what lies in symmetric windows, and nothing that it "
+                      "moves does: expect SMs",
+                      communicator_.purpose));
+  }
+
+  ~NcclChannel() override { remove(); }
 
   void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
     transport_.enqueue(communicator_, transfers, stream, sequence);
   }
 
  private:
+  void add(std::span<const RegisteredBuffer> buffers) {
+    const std::string what = fmt::format("communicator {} ({})", communicator_.index, communicator_.purpose);
+    meet_to_register(transport_.control_, what, communicator_.group, buffers);
+    const std::lock_guard lock(communicator_.mutex);
+    transport_.rethrow_failure();
+    try {
+      registration_.add(communicator_.handle, communicator_.purpose, buffers, transport_.notices_);
+    } catch (...) {
+      registration_.remove(communicator_.handle);
+      throw;
+    }
+  }
+
+  // Not of a communicator that was aborted, which took them along.
+  void remove() noexcept {
+    const std::lock_guard lock(communicator_.mutex);
+    if (ncclComm_t const handle = communicator_.handle; handle != nullptr) registration_.remove(handle);
+  }
+
   NcclTransport& transport_;
   Communicator& communicator_;
+  NcclRegistration registration_;
 };
 
 NcclTransport::NcclTransport(const NcclApi& api, ControlPlane& control, const NcclOptions& options)
@@ -100,27 +143,40 @@ NcclTransport::~NcclTransport() {
       (void)api_.CommDestroy(handle);
 }
 
+LibraryBytes NcclTransport::allocate(std::int64_t bytes) {
+  void* memory = nullptr;
+  check(api_, api_.MemAlloc(&memory, static_cast<std::size_t>((bytes + kWindowAlignment - 1) / kWindowAlignment *
+                                                              kWindowAlignment)));
+  return {static_cast<std::byte*>(memory), FreeByLibrary{this}};
+}
+
 std::unique_ptr<Channel> NcclTransport::connect(std::uint32_t index, std::string_view purpose, const Group& group,
-                                                const CommunicatorHints& hints) {
+                                                const CommunicatorHints& hints,
+                                                std::span<const RegisteredBuffer> buffers) {
   rethrow_failure();
+  return std::make_unique<NcclChannel>(*this, find_or_make(index, purpose, group, hints), buffers);
+}
+
+NcclTransport::Communicator& NcclTransport::find_or_make(std::uint32_t index, std::string_view purpose,
+                                                         const Group& group, const CommunicatorHints& hints) {
   for (const auto& known : communicators_)
     if (known->index == index && known->purpose == purpose && known->group.members == group.members &&
         known->hints == hints)
-      return std::make_unique<NcclChannel>(*this, *known);
+      return *known;
   auto communicator = std::make_unique<Communicator>();
   communicator->index = index;
   communicator->purpose = purpose;
   communicator->group = group;
   communicator->hints = hints;
   communicator->watched = watchdog_->add(communicator->purpose, group);
-  Communicator* made = communicator.get();
+  Communicator& made = *communicator;
   {
     const std::lock_guard lock(mutex_);
     communicators_.push_back(std::move(communicator));
   }
-  create(*made);
-  warm(*made);
-  return std::make_unique<NcclChannel>(*this, *made);
+  create(made);
+  warm(made);
+  return made;
 }
 
 // Everybody meets at the control plane first, where waiting has a deadline and names who is missing: NCCL's own wait
@@ -131,7 +187,10 @@ void NcclTransport::create(Communicator& communicator) {
   if (group.my_index == 0) check(api_, api_.GetUniqueId(&id));
   control_.broadcast(fmt::format("communicator {} ({})", communicator.index, communicator.purpose), group,
                      std::as_writable_bytes(std::span(id.internal)));
-  ncclConfig_t config = nccl_config(communicator.hints, api_.version, communicator.purpose, notices_);
+  int major = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, options_.device));
+  ncclConfig_t config = nccl_config(communicator.hints, {.version = api_.version, .compute_capability_major = major},
+                                    communicator.purpose, notices_);
   ncclComm_t handle = nullptr;
   check(api_, api_.CommInitRankConfig(&handle, group.size(), id, group.my_index, &config));
   communicator.handle = handle;

@@ -26,7 +26,8 @@ struct NcclOptions {
 };
 
 /// One rank's communicators of NCCL: blocking, one for each that a device declares, made in the order of the
-/// declarations. They are kept: a later device that declares the same ones again gets the same communicators.
+/// declarations. They are kept: a later device that declares the same ones again gets the same communicators. What a
+/// channel registers with its communicator it takes back when it goes.
 ///
 /// Used by the rank's thread; abort() by any. `api` and `control` outlive it.
 class NcclTransport final : public Transport {
@@ -35,7 +36,9 @@ class NcclTransport final : public Transport {
   ~NcclTransport() override;
 
   std::unique_ptr<Channel> connect(std::uint32_t index, std::string_view purpose, const Group& group,
-                                   const CommunicatorHints& hints) override;
+                                   const CommunicatorHints& hints, std::span<const RegisteredBuffer> buffers) override;
+  LibraryBytes allocate(std::int64_t bytes) override;
+  void free(std::byte* memory) const noexcept override { (void)api_.MemFree(memory); }
   std::string link() const override;
   void abort() noexcept override;
   void rethrow_failure() const override;
@@ -47,6 +50,8 @@ class NcclTransport final : public Transport {
   struct Communicator;
   class NcclChannel;
 
+  Communicator& find_or_make(std::uint32_t index, std::string_view purpose, const Group& group,
+                             const CommunicatorHints& hints);
   void create(Communicator& communicator);
   void warm(Communicator& communicator);
   void enqueue(Communicator& communicator, std::span<const DeviceTransfer> transfers, CUstream_st* stream,

@@ -23,6 +23,7 @@ struct EnqueuedOperation {
   NameId name = kNoName;
   std::uint32_t number = 0;  ///< position since the last mark, from 1
   std::uint32_t stream = 0;
+  int sm_budget = 0;  ///< multiprocessors that its kernels are to keep to; 0: all
   std::optional<CommunicationRecord> communication;
   std::optional<MarkOfStep> mark;
 };

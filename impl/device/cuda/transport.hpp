@@ -15,6 +15,8 @@ struct CUstream_st;
 
 namespace underlap::cuda {
 
+class Transport;
+
 /// A transfer with device memory behind its views.
 struct DeviceTransfer {
   Transfer transfer;
@@ -27,6 +29,21 @@ struct MemoryBlock {
   std::byte* base = nullptr;
   std::int64_t bytes = 0;
 };
+
+/// A tensor that a communicator is to register.
+struct RegisteredBuffer {
+  std::string name;  ///< for messages
+  std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+  bool symmetric = true;  ///< as a window of all members, where the library has windows
+};
+
+/// Memory that a transport's library took from the driver; it outlives no library.
+struct FreeByLibrary {
+  const Transport* transport = nullptr;
+  void operator()(std::byte* memory) const noexcept;
+};
+using LibraryBytes = std::unique_ptr<std::byte, FreeByLibrary>;
 
 /// What carries the transfers of one communicator.
 class Channel {
@@ -47,10 +64,17 @@ class Transport {
   /// other processes could map.
   virtual void show_memory(std::span<const MemoryBlock> /*blocks*/) {}
 
-  /// Connects this member of `group`. All members call it for the same communicators in the same order, with no kernel
-  /// in flight. Throws MachineError naming the communicator and who is missing.
+  /// Memory of the kind that the library can register, for tensors; null where any memory will do. Freed after the
+  /// channels that registered it, and before the transport goes. Throws MachineError.
+  virtual LibraryBytes allocate(std::int64_t /*bytes*/) { return {}; }
+  virtual void free(std::byte* /*memory*/) const noexcept {}
+
+  /// Connects this member of `group`, and registers `buffers`, which outlive the channel. All members call it for the
+  /// same communicators in the same order, with no kernel in flight, and with buffers of equal sizes.
+  /// Throws MachineError naming the communicator and who is missing, or the buffer that the library refuses.
   virtual std::unique_ptr<Channel> connect(std::uint32_t index, std::string_view purpose, const Group& group,
-                                           const CommunicatorHints& hints) = 0;
+                                           const CommunicatorHints& hints,
+                                           std::span<const RegisteredBuffer> buffers) = 0;
 
   /// The link in words, as results carry it: "nccl 2.28.9", "emulated 450 GB/s, 16 SMs".
   virtual std::string link() const = 0;
@@ -65,5 +89,7 @@ class Transport {
   /// What was asked for and cannot be honoured, one line each, so that a report can say so.
   virtual std::vector<std::string> notices() const { return {}; }
 };
+
+inline void FreeByLibrary::operator()(std::byte* memory) const noexcept { transport->free(memory); }
 
 }  // namespace underlap::cuda

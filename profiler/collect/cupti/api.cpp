@@ -9,6 +9,10 @@
 namespace underlap::cupti {
 namespace {
 
+// Of later releases than the oldest whose headers this is built with.
+constexpr auto kMigDeviceNotSupported = static_cast<CUptiResult>(43);
+constexpr auto kWslDeviceNotSupported = static_cast<CUptiResult>(45);
+
 struct ResultName {
   CUptiResult code;
   std::string_view name;
@@ -39,12 +43,14 @@ constexpr ResultName kResultNames[] = {
     {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"},
     {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, "CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES"},
     {CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, "CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED"},
-    {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED"},
-    {CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, "CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED"},
+    {kMigDeviceNotSupported, "CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED"},
+    {kWslDeviceNotSupported, "CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED"},
     {CUPTI_ERROR_UNKNOWN, "CUPTI_ERROR_UNKNOWN"},
 };
 
 std::string_view what_to_do(CUptiResult result) {
+  constexpr std::string_view kUntraced = "run untraced: this device cannot be traced";
+  if (result == kMigDeviceNotSupported || result == kWslDeviceNotSupported) return kUntraced;
   switch (result) {
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
       return "run without the other profiler, or untraced: CUPTI serves one client a process";
@@ -54,9 +60,7 @@ std::string_view what_to_do(CUptiResult result) {
     case CUPTI_ERROR_NOT_INITIALIZED:
     case CUPTI_ERROR_UNKNOWN: return "is there a driver, and is it as new as this CUPTI? nvidia-smi shows its version";
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
-    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
-    case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
-    case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED: return "run untraced: this device cannot be traced";
+    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED: return kUntraced;
     default: return {};
   }
 }

@@ -126,7 +126,8 @@ class Assembly {
                             .grid = kernel.grid,
                             .block = kernel.block,
                             .registers = kernel.registers,
-                            .shared_bytes = kernel.static_shared_bytes + kernel.dynamic_shared_bytes});
+                            .shared_bytes = kernel.static_shared_bytes + kernel.dynamic_shared_bytes,
+                            .sm_budget = operation.sm_budget});
   }
 
   // In the order of ids, so that equal input gives equal output.

@@ -29,6 +29,7 @@ struct OperationRecord {
   std::int32_t stream = 0;   ///< the backend's number of it
   CommunicationRecord communication{};
   bool is_communication = false;
+  std::int32_t sm_budget = 0;        ///< multiprocessors that its kernels were asked to keep to; 0: all
   std::optional<MarkOfStep> mark{};  ///< set: the operation is a marker kernel
 };
 
@@ -58,6 +59,7 @@ struct KernelUse {
   Extent block{};
   std::int32_t registers = 0;     ///< per thread
   std::int32_t shared_bytes = 0;  ///< static and dynamic, per block
+  std::int32_t sm_budget = 0;     ///< OperationRecord::sm_budget
 };
 
 struct Assembled {

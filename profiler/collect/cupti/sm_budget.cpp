@@ -23,4 +23,16 @@ SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t n
   return check;
 }
 
+std::vector<std::string> tell_of_sm_budgets(std::span<const KernelUse> kernels) {
+  std::map<std::int32_t, std::vector<KernelUse>> by_budget;
+  for (const KernelUse& kernel : kernels)
+    if (kernel.sm_budget > 0) by_budget[kernel.sm_budget].push_back(kernel);
+  std::vector<std::string> lines;
+  for (const auto& [budget, uses] : by_budget)
+    for (const auto& [name, blocks] : check_sm_budget(uses, budget).not_honoured)
+      lines.push_back(fmt::format("sm_budget not honoured: {} has up to {} blocks, and was to keep to {} SMs", name,
+                                  blocks, budget));
+  return lines;
+}
+
 }  // namespace underlap::cupti

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "profiler/collect/cupti/assemble.hpp"
 
@@ -27,5 +28,9 @@ struct SmBudgetCheck {
 /// their tiles with one block (or one cluster, whose blocks count each) a multiprocessor. Throws std::invalid_argument
 /// unless num_sms > 0.
 SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t num_sms);
+
+/// The same of every kernel with a budget of its own (KernelUse::sm_budget): one line for each budget and kernel that
+/// did not keep to it. Empty: none had one, or all did.
+std::vector<std::string> tell_of_sm_budgets(std::span<const KernelUse> kernels);
 
 }  // namespace underlap::cupti

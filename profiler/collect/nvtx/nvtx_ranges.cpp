@@ -2,11 +2,8 @@
 #include "profiler/collect/nvtx/nvtx_ranges.hpp"
 
 #include <nvtx3/nvToolsExt.h>
-#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#if UNDERLAP_HAS_NVTX_PAYLOAD
 #include <nvtx3/nvToolsExtPayload.h>
-#define UNDERLAP_HAS_NVTX_PAYLOAD 1
-#else
-#define UNDERLAP_HAS_NVTX_PAYLOAD 0  // NVTX before 3.1
 #endif
 
 #include <cstddef>

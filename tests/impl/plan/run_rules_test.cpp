@@ -4,6 +4,7 @@
 namespace underlap::plan {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -189,6 +190,32 @@ TEST(RunRules, BackendCudaPacesNoSockets) {
   EXPECT_THAT(errors_of(run_with("backend: cuda, link_gbps: 4, link_latency_us: 1")),
               ElementsAre(HasSubstr("run.link_gbps is for the sockets of backend host"),
                           HasSubstr("run.link_latency_us is for the sockets")));
+}
+
+TEST(RunRules, UserBuffersAreNcclsAndDoNothingElsewhere) {
+  const auto with = [](const std::string& ddp, const std::string& run) {
+    return run_with(run, "data_parallel_size: 2\nddp: {" + ddp + "}\n");
+  };
+  const auto texts = [](const Plan& plan) {
+    std::vector<std::string> texts;
+    for (const Message& notice : plan.notices) texts.push_back(notice.message);
+    return texts;
+  };
+  const Plan on_cuda = plan_of(with("nccl_ub: true", "backend: cuda"));
+  EXPECT_EQ(outcome(on_cuda, "ddp.nccl_ub"), "true user");
+  EXPECT_TRUE(on_cuda.config.ddp.nccl_ub);
+  EXPECT_FALSE(on_cuda.config.ddp.disable_symmetric_registration);
+  EXPECT_THAT(on_cuda.not_run, IsEmpty());
+  EXPECT_THAT(texts(on_cuda), IsEmpty());
+  EXPECT_FALSE(plan_of(with("", "backend: cuda")).config.ddp.nccl_ub) << "opt-in, as in Megatron Core";
+  EXPECT_TRUE(plan_of(with("nccl_ub: true, disable_symmetric_registration: true", "backend: cuda"))
+                  .config.ddp.disable_symmetric_registration);
+  EXPECT_THAT(texts(plan_of(with("nccl_ub: true", "backend: host"))),
+              ElementsAre(HasSubstr("ddp.nccl_ub has no effect: run.backend is host")));
+  EXPECT_THAT(texts(plan_of(with("nccl_ub: true", "backend: cuda, link: 'emulated:450GB/s,sms=16'"))),
+              Contains(HasSubstr("ddp.nccl_ub has no effect: run.link emulates a link")));
+  EXPECT_THAT(texts(plan_of(with("disable_symmetric_registration: true", "backend: cuda"))),
+              ElementsAre(HasSubstr("has no effect: ddp.nccl_ub is false")));
 }
 
 TEST(RunRules, SimRuns) { EXPECT_THAT(plan_of(run_with("backend: sim")).not_run, IsEmpty()); }

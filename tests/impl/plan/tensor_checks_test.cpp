@@ -68,11 +68,23 @@ TEST(TensorSlabs, HaveNoEffectByTheMethodInEffect) {
               ElementsAre(HasSubstr("fc2_fprop.num_splits has no effect: nccl is not cut in slabs")));
 }
 
-TEST(TensorFields, CgaSizeIsSaidOnceToBePassedOnNowhere) {
-  EXPECT_THAT(notices_of(tp2(128, with_cfg("{qkv_dgrad: {cga_size: 4}, fc1_dgrad: {cga_size: 4}}"))),
-              ElementsAre(HasSubstr("cga_size is not passed on by this version's backends")));
-  EXPECT_THAT(notices_of(kLlama + with_cfg(kLlamaPreset)), ElementsAre(HasSubstr("cga_size is not passed on")));
+TEST(TensorFields, CgaSizeIsOfNcclsKernelsAndSaidOnceToDoNothingElsewhere) {
+  const std::string two = tp2(128, with_cfg("{qkv_dgrad: {cga_size: 4}, fc1_dgrad: {cga_size: 4}}"));
+  EXPECT_THAT(notices_of(two), ElementsAre(AllOf(HasSubstr("cga_size has no effect"), HasSubstr("backend is host"))));
+  EXPECT_THAT(notices_of(kLlama + with_cfg(kLlamaPreset)), ElementsAre(HasSubstr("cga_size has no effect")));
+  EXPECT_THAT(notices_of(two + "run: {backend: sim}\n"), Contains(HasSubstr("backend is sim")));
+  EXPECT_THAT(notices_of(two + "run: {backend: cuda}\n"), IsEmpty());
+  EXPECT_THAT(notices_of(two + "run: {backend: cuda}\nenvironment: {gpu_arch: a100}\n"),
+              ElementsAre(HasSubstr("a100 has no thread-block clusters")));
+  EXPECT_THAT(notices_of(two + "run: {backend: cuda, link: 'emulated:400GB/s,sms=16'}\n"),
+              Contains(HasSubstr("cga_size has no effect: run.link emulates a link")));
   EXPECT_THAT(notices_of(tp2(128, with_cfg("{qkv_dgrad: {num_sm: 4}}"))), IsEmpty());
+  EXPECT_THAT(notices_of(tp2(128, with_cfg("{qkv_dgrad: {cga_size: 1}}"))), IsEmpty());
+}
+
+TEST(TensorFields, CgaSizeOfARingHasNoEffect) {
+  EXPECT_THAT(notices_of(tp2(128, with_cfg("{qkv_fprop: {cga_size: 2}}")) + "run: {backend: cuda}\n"),
+              ElementsAre(HasSubstr("qkv_fprop.cga_size has no effect: the hops of a ring")));
 }
 
 TEST(TensorFields, NumSmOfARingOfCopyEnginesCountsByItsMarginAlone) {

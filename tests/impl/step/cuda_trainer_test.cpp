@@ -240,6 +240,37 @@ TEST(CudaTrainer, TrainsTensorParallelWithCudaFormsWithinTheirTolerance) {
     EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
 }
 
+TEST(CudaTrainer, NcclKnowsTheBuffersOfParametersAndGradientsWhereThatIsAskedForAndTrainsTheSame) {
+  plan::Config config = with_overlap(small_config(2));
+  const Training plain = train_on_cuda(config, 2, cuda::run_cpu_form_on_host);
+  EXPECT_THAT(NcclDouble::instance().calls("MemAlloc"), IsEmpty()) << "nobody asked";
+  const auto known = [&](const char* call) {
+    const Training cuda = train_on_cuda(config, 2, cuda::run_cpu_form_on_host);
+    EXPECT_THAT(cuda.losses, ElementsAreArray(plain.losses));
+    return NcclDouble::instance().calls(call).size();
+  };
+  config.ddp.nccl_ub = true;
+  EXPECT_EQ(known("CommWindowRegister"), 4U) << "parameters and gradients of two ranks";
+  config.ddp.disable_symmetric_registration = true;
+  EXPECT_EQ(known("CommRegister"), 4U);
+  EXPECT_EQ(NcclDouble::instance().calls("CommDeregister").size(), 4U);
+  config.ddp.use_distributed_optimizer = false;
+  config.ddp.overlap_param_gather = false;
+  (void)train_on_cuda(config, 1, cuda::run_cpu_form_on_host);
+  EXPECT_EQ(NcclDouble::instance().calls("CommRegister").size(), 2U) << "nobody gathers parameters";
+}
+
+TEST(CudaTrainer, CollectivesBesideGemmsHaveTheClustersOfTheirSlot) {
+  plan::Config config = testing_support::small_tensor_config(2, 1);
+  config.tensor_overlap[plan::TensorSlot::qkv_dgrad] = {.method = plan::TensorMethod::bulk, .num_sm = 2, .cga_size = 2};
+  (void)train_on_cuda(config, 1, cuda::run_cpu_form_on_host);
+  std::vector<std::pair<int, int>> asked;  // blocks and clusters
+  for (const auto& [of, hints] : NcclDouble::instance().configs())
+    asked.emplace_back(hints.maxCTAs, hints.cgaClusterSize);
+  EXPECT_THAT(asked, testing::Contains(std::pair(2, 2)).Times(2)) << "one communicator of two ranks";
+  EXPECT_THAT(asked, testing::Contains(std::pair(NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT)));
+}
+
 TEST(CudaTrainer, RefusesPartialSumsThatNcclCannotKeep) {
   plan::Config config = with_overlap(small_config(2));
   config.ddp.grad_reduce_in_fp32 = false;

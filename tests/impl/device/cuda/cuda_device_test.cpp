@@ -360,6 +360,23 @@ TEST(CudaDevice, TellsItsTracerEveryOperationByANumberThatRisesOverDevices) {
   EXPECT_EQ(tracer.operations[3].stream, 2U);
 }
 
+TEST(CudaDevice, TellsItsTracerWhichOperationsHaveAnSmBudget) {
+  WritingTracer tracer;
+  EXPECT_THAT(run_one(
+                  [](CudaDevice& device) {
+                    const Stream stream = device.create_stream("compute");
+                    device.begin();
+                    for (const int margin : {0, 1})
+                      device.launch(stream, {},
+                                    Operation(intern("test operation"), add_one, {.sm_margin = margin}, {}));
+                  },
+                  {.tracer = &tracer, .run_form = [](const Operation&, const Arguments&, LaunchContext&) {}}),
+              IsEmpty());
+  ASSERT_EQ(tracer.operations.size(), 2U);
+  EXPECT_EQ(tracer.operations[0].sm_budget, 0);
+  EXPECT_EQ(tracer.operations[1].sm_budget, 3) << "the GPU that is played has 4";
+}
+
 TEST(CudaDevice, TimesMarksByEvents) {
   EXPECT_THAT(run_one([](CudaDevice& device) {
                 const Stream stream = device.create_stream("compute");

@@ -38,6 +38,7 @@ class CudaRanks {
   template <class Program>
   std::vector<std::string> run_each(Program program) {
     std::vector<std::string> errors(static_cast<std::size_t>(world_size_));
+    notices_.assign(static_cast<std::size_t>(world_size_), {});
     std::vector<std::thread> threads;
     for (std::int32_t rank = 0; rank < world_size_; ++rank)
       threads.emplace_back([&, rank] { errors[static_cast<std::size_t>(rank)] = run_rank(rank, program); });
@@ -53,6 +54,12 @@ class CudaRanks {
   }
 
   ControlPlane& control() { return control_; }
+
+  /// Of the library that is played from here on.
+  void use_nccl(int version) { api_ = cuda_host::NcclDouble::api(version); }
+
+  /// What each rank was told that cannot be honoured.
+  const std::vector<std::vector<std::string>>& notices() const { return notices_; }
 
   /// The node that a rank says it is on.
   std::function<std::string(std::int32_t)> node_of = [](std::int32_t) { return this_node(); };
@@ -80,6 +87,7 @@ class CudaRanks {
       Group group{std::vector<std::int32_t>(static_cast<std::size_t>(world_size_)), rank};
       std::iota(group.members.begin(), group.members.end(), 0);
       program(device, group);
+      notices_[static_cast<std::size_t>(rank)] = joined.notices();
       return {};
     } catch (const std::exception& error) {
       control_.fail(rank, error.what());
@@ -92,6 +100,7 @@ class CudaRanks {
   NcclOptions nccl_;
   NcclApi api_ = cuda_host::NcclDouble::api();
   ThreadControlPlane control_;
+  std::vector<std::vector<std::string>> notices_;
 };
 
 }  // namespace underlap::cuda

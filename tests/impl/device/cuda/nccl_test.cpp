@@ -3,7 +3,6 @@
 
 #include <numeric>
 
-#include "impl/device/cuda/nccl_config.hpp"
 #include "impl/device/cuda/shared_gpu.hpp"
 #include "kernels/bf16.hpp"
 #include "platform/errors.hpp"
@@ -262,31 +261,6 @@ TEST_F(Nccl, ARankThatFailsBeforeItConnectsReleasesThoseWhoWaitForIt) {
     device.begin();
   });
   EXPECT_THAT(errors, ElementsAre("rank 1: no data file", "no data file", "rank 1: no data file"));
-}
-
-TEST(NcclConfig, CarriesTheHints) {
-  std::vector<std::string> notices;
-  const std::string purpose = "dp";
-  const ncclConfig_t plain = nccl_config({}, 22809, purpose, notices);
-  EXPECT_EQ(plain.blocking, 1);
-  EXPECT_EQ(plain.maxCTAs, NCCL_CONFIG_UNDEF_INT);
-  EXPECT_STREQ(plain.commName, "dp");
-  const ncclConfig_t bounded = nccl_config({.sms = 8}, 22809, purpose, notices);
-  EXPECT_EQ(bounded.minCTAs, 8);
-  EXPECT_EQ(bounded.maxCTAs, 8);
-  EXPECT_EQ(bounded.CTAPolicy, NCCL_CONFIG_UNDEF_INT);
-  EXPECT_THAT(notices, IsEmpty());
-}
-
-TEST(NcclConfig, SaysWhichHintsItCannotHonour) {
-  std::vector<std::string> notices;
-  const std::string purpose = "dp";
-  EXPECT_EQ(nccl_config({.copy_engine = true}, 22809, purpose, notices).CTAPolicy, NCCL_CTA_POLICY_ZERO);
-  EXPECT_EQ(nccl_config({.copy_engine = true}, 22703, purpose, notices).CTAPolicy, NCCL_CONFIG_UNDEF_INT);
-  (void)nccl_config({.sms = 48}, 22703, purpose, notices);
-  EXPECT_THAT(notices, ElementsAre(HasSubstr("symmetric windows"), HasSubstr("NCCL 2.27.3 has no"),
-                                   HasSubstr("48 SMs are asked for")));
-  EXPECT_EQ(nccl_config({}, 22100, purpose, notices).commName, nullptr) << "unknown to it";
 }
 
 TEST(NcclVersion, OlderThanNeededIsRefusedWithBothVersions) {

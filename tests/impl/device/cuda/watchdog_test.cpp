@@ -181,7 +181,7 @@ TEST(WatchdogOfRanks, TellsTheOtherRanksWhyItGaveUpBeforeTheRankItselfKnows) {
   NcclDouble::instance().reset();
   ThreadControlPlane control(20s);
   NcclTransport transport(api, control, {.rank = 3, .poll_interval = 0ms});
-  const auto channel = transport.connect(0, "dp", {{3}, 0}, {});
+  const auto channel = transport.connect(0, "dp", {{3}, 0}, {}, {});
   NcclDouble::instance().set_async_error(0, ncclRemoteError);
   EXPECT_EQ(control.failure(), std::nullopt);
   transport.watchdog().poll(Watchdog::Clock::now());

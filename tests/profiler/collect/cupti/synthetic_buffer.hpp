@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "tests/profiler/collect/cupti/later_records.hpp"
+
 namespace underlap::cupti {
 
 // Activity buffers that no GPU wrote. Their structures are those of the CUPTI header, so they say nothing about the

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nvtx3/nvToolsExt.h>
+#if UNDERLAP_TOOL_READS_PAYLOADS
 #include <nvtx3/nvToolsExtPayload.h>
+#endif
 
 #include <cinttypes>
 #include <cstdint>
@@ -12,18 +14,6 @@
 // A tool as NVTX knows it: a library named in NVTX_INJECTION64_PATH. It prints what it receives, and reads payloads
 // with nothing but the schema that was registered.
 namespace {
-
-struct Field {
-  std::string name;
-  std::uint64_t type;
-  std::uint64_t offset;
-};
-struct Schema {
-  std::vector<Field> fields;
-  std::size_t size = 0;
-};
-Schema the_schema;
-constexpr std::uint64_t kSchema = NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START + 3;
 
 // Registered strings are the strings themselves.
 nvtxStringHandle_t register_string(nvtxDomainHandle_t, const char* text) {
@@ -37,6 +27,19 @@ nvtxDomainHandle_t create_domain(const char* name) {
   return reinterpret_cast<nvtxDomainHandle_t>(&domain);
 }
 void destroy_domain(nvtxDomainHandle_t) { std::printf("destroyed\n"); }
+
+#if UNDERLAP_TOOL_READS_PAYLOADS
+struct Field {
+  std::string name;
+  std::uint64_t type;
+  std::uint64_t offset;
+};
+struct Schema {
+  std::vector<Field> fields;
+  std::size_t size = 0;
+};
+Schema the_schema;
+constexpr std::uint64_t kSchema = NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START + 3;
 
 template <class Value>
 Value value_at(const nvtxPayloadData_t& data, std::uint64_t offset) {
@@ -63,12 +66,19 @@ void print_field(const nvtxPayloadData_t& data, const Field& field) {
   }
 }
 
-void print_payload(const nvtxEventAttributes_t& event) {
-  if (event.payloadType == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64) std::printf(" payload %" PRIu64, event.payload.ullValue);
+void print_extended(const nvtxEventAttributes_t& event) {
   if (event.payloadType != NVTX_PAYLOAD_TYPE_EXT) return;
   const auto& data = *reinterpret_cast<const nvtxPayloadData_t*>(static_cast<std::uintptr_t>(event.payload.ullValue));
   if (event.reserved0 != 1 || data.schemaId != kSchema || data.size != the_schema.size) std::printf(" WRONG");
   for (const Field& field : the_schema.fields) print_field(data, field);
+}
+#else
+void print_extended(const nvtxEventAttributes_t&) {}
+#endif
+
+void print_payload(const nvtxEventAttributes_t& event) {
+  if (event.payloadType == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64) std::printf(" payload %" PRIu64, event.payload.ullValue);
+  print_extended(event);
 }
 
 int push(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) {
@@ -83,7 +93,7 @@ int pop(nvtxDomainHandle_t) {
   return 0;
 }
 
-#ifndef UNDERLAP_TOOL_READS_NO_PAYLOADS
+#if UNDERLAP_TOOL_READS_PAYLOADS
 std::uint64_t register_schema(nvtxDomainHandle_t, const nvtxPayloadSchemaAttr_t* schema) {
   std::printf("schema %s\n", schema->name);
   the_schema.size = schema->payloadStaticSize;
@@ -113,7 +123,7 @@ extern "C" int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
   return 1;
 }
 
-#ifndef UNDERLAP_TOOL_READS_NO_PAYLOADS
+#if UNDERLAP_TOOL_READS_PAYLOADS
 // The header gives its types internal visibility, and a function inherits it from them.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   if (module->moduleId != NVTX_EXT_PAYLOAD_MODULEID) return 0;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/cuda/nccl_registration.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "platform/errors.hpp"
+
+namespace underlap::cuda {
+namespace {
+
+std::size_t in_whole_pages(std::int64_t bytes) {
+  return static_cast<std::size_t>((bytes + kWindowAlignment - 1) / kWindowAlignment * kWindowAlignment);
+}
+
+}  // namespace
+
+NcclRegistration::Entry NcclRegistration::register_one(ncclComm_t communicator, const RegisteredBuffer& buffer) const {
+  Entry entry;
+  if (buffer.symmetric && api_.has_windows())
+    check(api_, api_.CommWindowRegister(communicator, buffer.data, in_whole_pages(buffer.bytes), &entry.window,
+                                        kSymmetricWindow));
+  if (entry.window == nullptr)
+    check(api_, api_.CommRegister(communicator, buffer.data, static_cast<std::size_t>(buffer.bytes), &entry.local));
+  return entry;
+}
+
+void NcclRegistration::add(ncclComm_t communicator, const std::string& purpose,
+                           std::span<const RegisteredBuffer> buffers, std::vector<std::string>& notices) {
+  std::vector<std::string> without_window;
+  std::vector<std::string> unregistered;
+  for (const RegisteredBuffer& buffer : buffers) {
+    try {
+      entries_.push_back(register_one(communicator, buffer));
+    } catch (const MachineError& error) {
+      throw MachineError(
+          fmt::format("{}; communicator {} cannot register {} ({} bytes): set ddp.nccl_ub to false, or "
+                      "ddp.disable_symmetric_registration to true",
+                      error.what(), purpose, buffer.name, buffer.bytes));
+    }
+    const Entry& entry = entries_.back();
+    if (buffer.symmetric && entry.window == nullptr) without_window.push_back(buffer.name);
+    if (entry.window == nullptr && entry.local == nullptr) unregistered.push_back(buffer.name);
+  }
+  if (!without_window.empty())
+    notices.push_back(fmt::format(
+        "communicator {}: no symmetric windows for {}: {}: each rank registers its own", purpose,
+        fmt::join(without_window, ", "),
+        api_.has_windows() ? "NCCL made none (its ranks are not in one NVLink domain, or NCCL_CUMEM_ENABLE is 0)"
+                           : fmt::format("NCCL {} has none (2.27 has)", nccl_version_text(api_.version))));
+  if (!unregistered.empty())
+    notices.push_back(
+        fmt::format("communicator {}: NCCL registered nothing for {} (NCCL_LOCAL_REGISTER is 0, or its "
+                    "transport does not use it)",
+                    purpose, fmt::join(unregistered, ", ")));
+}
+
+bool NcclRegistration::is_symmetric() const {
+  return !entries_.empty() && std::ranges::all_of(entries_, [](const Entry& entry) { return entry.window != nullptr; });
+}
+
+void NcclRegistration::remove(ncclComm_t communicator) noexcept {
+  for (; !entries_.empty(); entries_.pop_back()) {
+    const Entry& entry = entries_.back();
+    if (entry.window != nullptr) (void)api_.CommWindowDeregister(communicator, entry.window);
+    if (entry.local != nullptr) (void)api_.CommDeregister(communicator, entry.local);
+  }
+}
+
+}  // namespace underlap::cuda

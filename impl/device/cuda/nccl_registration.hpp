@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/transport.hpp"
+
+namespace underlap::cuda {
+
+/// The buffers that one communicator knows, each as a symmetric window or by this rank's own registration.
+///
+/// With windows all members map each other's memory, which is what transfers by copy engine and NCCL's symmetric
+/// kernels need; a registration of one rank's own spares copies through NCCL's buffers. Both end in the reverse order
+/// of their beginning, unless the communicator is gone: an abort takes them along.
+///
+/// Source: ncclCommRegister (2.19) and ncclCommWindowRegister (2.27; collective, addresses and sizes in whole 4 KiB of
+/// memory from ncclMemAlloc). NCCL makes no window, and says that all is well, where ranks are not in one NVLink domain
+/// or NCCL_CUMEM_ENABLE is 0; the buffer is then registered by each rank alone.
+class NcclRegistration {
+ public:
+  explicit NcclRegistration(const NcclApi& api) : api_(api) {}
+
+  /// Registers `buffers` in order. All members call it together. `notices` gets a line for what was asked for and is
+  /// not to be had. Throws MachineError naming the buffer that NCCL refuses; those before it stay registered.
+  void add(ncclComm_t communicator, const std::string& purpose, std::span<const RegisteredBuffer> buffers,
+           std::vector<std::string>& notices);
+
+  /// Every buffer is a symmetric window.
+  bool is_symmetric() const;
+
+  /// Ends all registrations, the last one first.
+  void remove(ncclComm_t communicator) noexcept;
+
+ private:
+  struct Entry {
+    NcclWindow window = nullptr;
+    void* local = nullptr;
+  };
+  Entry register_one(ncclComm_t communicator, const RegisteredBuffer& buffer) const;
+
+  const NcclApi& api_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace underlap::cuda
