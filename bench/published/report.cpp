@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "bench/published/study.hpp"
@@ -23,14 +24,24 @@ std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * frac
 // What was fitted is no prediction.
 std::string error_text(const ModelledRow& row) { return row.is_fit ? "fitted" : signed_percent(row.error()); }
 
+bool names_choices(const ModelledTable& table) {
+  return std::any_of(table.rows.begin(), table.rows.end(), [](const ModelledRow& row) { return !row.chosen.empty(); });
+}
+
 Table throughput_table(const ModelledTable& table) {
-  Table out{
-      {{"model", Align::left}, {"step s, modelled"}, {"TF/s, published"}, {"TF/s, modelled"}, {"ratio"}, {"error"}},
-      {}};
-  for (const ModelledRow& row : table.rows)
-    out.rows.push_back({row.row.name, fmt::format("{:.3f}", row.step_s), fmt::format("{:.1f}", row.row.published),
-                        fmt::format("{:.1f}", row.modelled), fmt::format("{:.3f}", row.modelled / row.row.published),
-                        error_text(row)});
+  Table out{{{"model", Align::left}}, {}};
+  if (names_choices(table)) out.columns.push_back({"chosen", Align::left});
+  for (const char* title : {"step s, modelled", "TF/s, published", "TF/s, modelled", "ratio", "error"})
+    out.columns.push_back({title});
+  for (const ModelledRow& row : table.rows) {
+    std::vector<TableCell> cells{TableCell(row.row.name)};
+    if (names_choices(table)) cells.emplace_back(row.chosen);
+    for (const std::string& cell : {fmt::format("{:.3f}", row.step_s), fmt::format("{:.1f}", row.row.published),
+                                    fmt::format("{:.1f}", row.modelled),
+                                    fmt::format("{:.3f}", row.modelled / row.row.published), error_text(row)})
+      cells.emplace_back(cell);
+    out.rows.push_back(std::move(cells));
+  }
   return out;
 }
 
@@ -57,18 +68,33 @@ std::string findings(const ModelledTable& table) {
   return text;
 }
 
-std::string fitted_text(const ModelledTable& modelled) {
+// What a source or another table says.
+std::vector<std::string> given_texts(const ModelledTable& modelled) {
+  const PublishedTable& table = modelled.table;
+  std::vector<std::string> texts;
+  if (table.attention_forward_us > 0)
+    texts.push_back(
+        fmt::format("attention that is not fused, {:g} us forward and {:g} us backward for a head of a sequence",
+                    table.attention_forward_us, table.attention_backward_us));
+  if (table.optimizer_bytes > 0)
+    texts.push_back(
+        fmt::format("an optimizer of separate passes, which move {:g} bytes more for each parameter of a rank than a "
+                    "fused one",
+                    table.optimizer_bytes));
+  if (table.loss_bytes > 0)
+    texts.push_back(
+        fmt::format("a loss of separate passes in fp32, which move {:g} bytes more for each logit", table.loss_bytes));
+  if (table.quantity == PublishedQuantity::iteration_from_layer)
+    texts.push_back(
+        fmt::format("a layer of {}, {:g} ms, as GEMMs that keep up {:.3f} of the described peak in all models",
+                    table.unit, table.layer_ms, modelled.speed));
+  return texts;
+}
+
+std::string figures_text(const ModelledTable& modelled) {
   const PublishedTable& table = modelled.table;
   std::string text;
-  if (table.attention_forward_us > 0)
-    text = fmt::format(
-        "Given: attention that is not fused, {:g} us forward and {:g} us backward for a head of a sequence. ",
-        table.attention_forward_us, table.attention_backward_us);
-  if (table.quantity == PublishedQuantity::iteration_from_layer)
-    return text + fmt::format(
-                      "Given: a layer of {}, {:g} ms, as GEMMs that keep up {:.3f} of the described peak in all "
-                      "models.",
-                      table.unit, table.layer_ms, modelled.speed);
+  for (const std::string& figure : given_texts(modelled)) text += fmt::format("Given: {}. ", figure);
   if (table.fitted_to.empty()) return text + "Fitted: nothing.";
   return text + fmt::format(
                     "Fitted: one figure, to row {} and to nothing else: GEMMs{} keep up {:.3f} of the peak that the "
@@ -87,7 +113,7 @@ std::string section(const ModelledTable& table) {
   return fmt::format(
       "## {}\n\nSource: {}. Times: {}. Matrix: `bench/matrices/published/{}.yaml`{}, which runs by itself "
       "too. {}\n\n{}\n{}\nAssumed, or done otherwise:\n\n{}\n",
-      t.title, t.source, table.link, t.matrix, t.part.empty() ? "" : ", " + t.part, fitted_text(table),
+      t.title, t.source, table.link, t.matrix, t.part.empty() ? "" : ", " + t.part, figures_text(table),
       markdown(is_throughput(table) ? throughput_table(table) : iteration_table(table)), findings(table),
       list(t.assumed));
 }
@@ -111,6 +137,7 @@ std::string published_json(const std::vector<ModelledTable>& tables) {
     for (const ModelledRow& row : table.rows)
       rows.push_back({{"name", row.row.name},
                       {"published", row.row.published},
+                      {"chosen", row.chosen},
                       {"step_s", row.step_s},
                       {"modelled", row.modelled},
                       {"is_fit", row.is_fit}});
@@ -125,6 +152,8 @@ std::string published_json(const std::vector<ModelledTable>& tables) {
                                   {"layer_ms", table.table.layer_ms},
                                   {"attention_forward_us", table.table.attention_forward_us},
                                   {"attention_backward_us", table.table.attention_backward_us},
+                                  {"optimizer_bytes", table.table.optimizer_bytes},
+                                  {"loss_bytes", table.table.loss_bytes},
                                   {"fitted_to", table.table.fitted_to},
                                   {"largest_error", table.largest_error()},
                                   {"rows", rows}});

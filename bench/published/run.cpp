@@ -14,6 +14,7 @@
 #include "bench/samples.hpp"
 #include "bench/session.hpp"
 #include "impl/device/sim/machine.hpp"
+#include "impl/step/chunk_buckets.hpp"
 #include "impl/step/simulation.hpp"
 
 namespace underlap::bench {
@@ -44,6 +45,8 @@ struct Slower {
   /// Of the described peak for each feature of a head: attention that writes its scores moves them, however many
   /// features a head has. 0: as described.
   double attention_forward = 0, attention_backward = 0;
+  double optimizer_bytes = 0;  ///< moved besides for each parameter of a rank, at the end of a step
+  double loss_bytes = 0;       ///< moved besides for each logit of a rank and microbatch
 };
 
 void set_efficiency(std::vector<sim::AttentionCurve>& curves, double by_feature) {
@@ -62,6 +65,33 @@ std::unique_ptr<sim::TimeModel> machine(const plan::Config& config, const Slower
   return sim::make_time_model(sim::CostModel(std::move(hardware), placement), config.environment.layernorm_sm_margin);
 }
 
+// Of the rank that holds most.
+double num_parameters(const plan::Config& config) {
+  std::int64_t most = 0;
+  for (std::int32_t stage = 0; stage < config.parallel.pipeline_model_parallel_size; ++stage) {
+    std::int64_t elements = 0;
+    for (std::int32_t chunk = 0; chunk < config.parallel.virtual_pipeline_model_parallel_size; ++chunk)
+      for (const dp::Parameter& p :
+           chunk_parameters(config, stage, chunk, {config.parallel.tensor_model_parallel_size, 0}).all)
+        elements += p.elements();
+    most = std::max(most, elements);
+  }
+  return static_cast<double>(most);
+}
+
+// What the system that was measured moved besides: nothing runs beside its optimizer, and the stage with the loss sets
+// the pace of a pipeline.
+double besides_s(const plan::Config& config, const Slower& slower) {
+  const plan::ModelConfig& model = config.model;
+  const double logits = static_cast<double>(config.train.micro_batch_size * config.train.num_microbatches) *
+                        static_cast<double>(model.seq_length * model.vocab_size) /
+                        config.parallel.tensor_model_parallel_size;
+  const double bytes = slower.optimizer_bytes * num_parameters(config) + slower.loss_bytes * logits;
+  const sim::Hardware hardware = sim::load_hardware(config.run.hardware);
+  const double gb_per_s = hardware.gpu.hbm_gb_per_s.value * hardware.kernels.memory.curve(bytes);
+  return bytes > 0 ? bytes / gb_per_s / kNsPerS : 0;
+}
+
 // The first step begins on idle devices; the second is that of a training in progress.
 double step_s(const plan::Config& config, const Slower& slower) {
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
@@ -69,7 +99,7 @@ double step_s(const plan::Config& config, const Slower& slower) {
   BlockRun block;
   block.num_steps = 2;
   block.trace = Simulation(config, data, *time).play(0, block.num_steps);
-  return static_cast<double>(samples_of(block, 0, false).front().step_ns) / kNsPerS;
+  return static_cast<double>(samples_of(block, 0, false).front().step_ns) / kNsPerS + besides_s(config, slower);
 }
 
 /// The cells of a matrix, found by what its axes say. Each is played when it is asked for.
@@ -77,16 +107,19 @@ class Steps {
  public:
   explicit Steps(const std::string& file) : file_(file), matrix_(read_matrix(file)) {}
 
-  const plan::Config& config(const std::string& model, const std::string& part = "") const {
+  std::vector<const plan::Cell*> cells(const std::string& model, const std::string& part) const {
+    std::vector<const plan::Cell*> found;
     for (const plan::Cell& cell : matrix_.cells)
-      if (value(cell, "model") == model && value(cell, "part") == part) return cell.plan.config;
+      if (value(cell, "model") == model && value(cell, "part") == part) found.push_back(&cell);
+    if (!found.empty()) return found;
     throw std::invalid_argument(
         fmt::format("{}: no cell with model {}{}", file_, model, part.empty() ? "" : " and part " + part));
   }
 
-  std::string link() const { return link_text(matrix_.cells.front().plan.config.run); }
+  const plan::Config& config(const std::string& model, const std::string& part = "") const {
+    return cells(model, part).front()->plan.config;
+  }
 
- private:
   // Values are JSON texts.
   static std::string value(const plan::Cell& cell, std::string_view axis) {
     for (const auto& [name, text] : cell.values)
@@ -94,6 +127,10 @@ class Steps {
     return "";
   }
 
+  const std::string& file() const { return file_; }
+  std::string link() const { return link_text(matrix_.cells.front().plan.config.run); }
+
+ private:
   std::string file_;
   plan::Matrix matrix_;
 };
@@ -143,9 +180,31 @@ Slower slower_of(const Steps& steps, const PublishedTable& table) {
   const plan::Config& config = steps.config(table.rows.front().cell, is_from_layer ? kIteration : table.part);
   Slower slower{.speed = table.speed,
                 .attention_forward = efficiency_by_feature(config, 2, table.attention_forward_us),
-                .attention_backward = efficiency_by_feature(config, 5, table.attention_backward_us)};
+                .attention_backward = efficiency_by_feature(config, 5, table.attention_backward_us),
+                .optimizer_bytes = table.optimizer_bytes,
+                .loss_bytes = table.loss_bytes};
   if (is_from_layer) slower.speed = speed_of_layer(steps, table, slower);
   return slower;
+}
+
+struct Chosen {
+  const plan::Cell* cell = nullptr;
+  double step_s = 0;
+};
+
+// Of the cells of a row the fastest whose predicted memory fits; of one alone it is not asked.
+Chosen fastest(const Steps& steps, const std::string& model, const std::string& part, const Slower& slower) {
+  const std::vector<const plan::Cell*> cells = steps.cells(model, part);
+  Chosen chosen;
+  for (const plan::Cell* cell : cells) {
+    const bool fits = cell->plan.peak_memory.total() <= sim::gpu_memory_bytes(cell->plan.config);
+    if (cells.size() > 1 && !fits) continue;
+    const double step = step_s(cell->plan.config, slower);
+    if (chosen.cell == nullptr || step < chosen.step_s) chosen = {cell, step};
+  }
+  if (chosen.cell == nullptr)
+    throw std::invalid_argument(fmt::format("{}: no choice of model {} fits a GPU's memory", steps.file(), model));
+  return chosen;
 }
 
 void add_rows(const Steps& steps, ModelledTable& out) {
@@ -154,11 +213,14 @@ void add_rows(const Steps& steps, ModelledTable& out) {
   const Slower slower = slower_of(steps, table);
   out.speed = slower.speed;
   for (const PublishedRow& row : table.rows) {
-    const plan::Config& config = steps.config(row.cell, is_from_layer ? kIteration : table.part);
-    const double step = step_s(config, slower);
+    const auto [cell, step] = fastest(steps, row.cell, is_from_layer ? kIteration : table.part, slower);
+    const plan::Config& config = cell->plan.config;
     const double tflops = flops(config, table.quantity) / step / config.parallel.world_size() / kFlopsPerTflop;
-    out.rows.push_back(
-        {.row = row, .step_s = step, .modelled = is_from_layer ? step : tflops, .is_fit = row.name == table.fitted_to});
+    out.rows.push_back({.row = row,
+                        .chosen = Steps::value(*cell, "choice"),
+                        .step_s = step,
+                        .modelled = is_from_layer ? step : tflops,
+                        .is_fit = row.name == table.fitted_to});
   }
 }
 

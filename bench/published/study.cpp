@@ -68,6 +68,8 @@ class StudyReader {
                        {"layer_ms", parser_.value(table.layer_ms, 1e-6, 1e6)},
                        {"attention_forward_us", parser_.value(table.attention_forward_us, 1e-6, 1e6)},
                        {"attention_backward_us", parser_.value(table.attention_backward_us, 1e-6, 1e6)},
+                       {"optimizer_bytes", parser_.value(table.optimizer_bytes, 1e-6, 1e3)},
+                       {"loss_bytes", parser_.value(table.loss_bytes, 1e-6, 1e3)},
                        {"assumed", texts(table.assumed)},
                        {"rows", each([this, &table](const YAML::Node& row) { add_row(row, table); })}});
     check(node, table);

@@ -23,7 +23,7 @@ std::string_view to_string(PublishedQuantity);
 /// One published figure.
 struct PublishedRow {
   std::string name;
-  std::string cell;      ///< the model, a value of the matrix's axis `model`
+  std::string cell;      ///< the model, a value of the matrix's axis `model`; of several cells the fastest that fits
   double published = 0;  ///< TFLOP/s or seconds
 };
 
@@ -41,6 +41,8 @@ struct PublishedTable {
   double layer_ms = 0;               ///< its published forward and backward pass, what is recomputed among it
   double attention_forward_us = 0;   ///< of one head of one sequence, where it was not fused; 0: as described
   double attention_backward_us = 0;  ///< likewise
+  double optimizer_bytes = 0;        ///< that separate passes move for each parameter of a rank beyond a fused one
+  double loss_bytes = 0;             ///< the same for each logit of a rank and microbatch
   std::vector<std::string> assumed;  ///< sentences: what the source does not say, and what is done otherwise
   std::vector<PublishedRow> rows;
 };
@@ -55,6 +57,7 @@ struct PublishedStudy {
 /// One row beside its model.
 struct ModelledRow {
   PublishedRow row;
+  std::string chosen;  ///< value of the matrix's axis `choice` of the fastest cell that fits; empty where it has none
   double step_s = 0;
   double modelled = 0;  ///< in the unit of what was published
   bool is_fit = false;  ///< something was fitted to it: it says nothing about the model

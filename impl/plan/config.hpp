@@ -128,6 +128,8 @@ struct Extensions {
   bool release_by_event = false;                ///< a sent output is freed by an event instead of by compute's waiting
   bool overlap_without_virtual_stages = false;  ///< overlap_p2p_comm with the plain 1F1B schedule
   bool bucket_every_stage = false;              ///< every chunk of every stage is cut into buckets
+  /// Of an activation that all tensor-parallel ranks hold each sends its part, and the next stage's ranks gather them.
+  bool scatter_gather_tensors_in_pipeline = false;
 };
 
 /// What of the launch environment changes how long things take. plan_environment() fills it by its rules.

@@ -25,6 +25,7 @@ constexpr std::string_view kLimit = "comm_overlap.wgrad_deferral_limit";
 constexpr std::string_view kWithoutStages = "extensions.overlap_without_virtual_stages";
 constexpr std::string_view kByEvent = "extensions.release_by_event";
 constexpr std::string_view kEveryStage = "extensions.bucket_every_stage";
+constexpr std::string_view kScatterGather = "extensions.scatter_gather_tensors_in_pipeline";
 
 bool is_pipeline(const Resolution& r) { return r.plan.config.parallel.pipeline_model_parallel_size > 1; }
 
@@ -174,6 +175,20 @@ void decide_every_stage(Resolution& r) {
   }
 }
 
+/// Only what all tensor-parallel ranks hold can be sent in parts.
+void decide_scatter_gather(Resolution& r) {
+  Config& c = r.config();
+  if (!c.extensions.scatter_gather_tensors_in_pipeline) return;
+  const auto gate = [&](std::string reason) {
+    c.extensions.scatter_gather_tensors_in_pipeline = false;
+    r.decide(kScatterGather, {"false", "gate", std::move(reason)});
+  };
+  if (c.parallel.tensor_model_parallel_size == 1)
+    return gate("tensor_model_parallel_size is 1: one rank of a stage holds the activation and sends it");
+  if (c.parallel.sequence_parallel)
+    gate("sequence_parallel is true: each rank of a stage holds other tokens and sends no more than these");
+}
+
 /// What was asked for, and another choice leaves without work.
 void tell_of_idle_knobs(Resolution& r) {
   const Config& c = r.config();
@@ -202,6 +217,7 @@ void apply_pp_rules(Resolution& r) {
   check_step_gather(r);
   if (!is_pipeline(r)) return;
   decide_every_stage(r);
+  decide_scatter_gather(r);
   tell_of_idle_knobs(r);
 }
 

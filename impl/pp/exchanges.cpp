@@ -29,11 +29,13 @@ std::string purpose_of(std::size_t kinds) {
 
 Exchanges::Exchanges(const Context& context, const std::array<std::int64_t, Message::kNumKinds>& num_buffers)
     : device_(*context.device), compute_(context.compute), links_(context) {
+  if (context.config->extensions.scatter_gather_tensors_in_pipeline) parts_.emplace(context);
   for (std::size_t kinds = 1; kinds < purposes_.size(); ++kinds) purposes_.at(kinds) = intern(purpose_of(kinds));
   for (std::size_t kind = 0; kind < Message::kNumKinds; ++kind)
     for (std::int64_t i = 0; i < num_buffers.at(kind); ++i) {
       const Tensor tensor = device_.allocate(kBuffers.at(kind), DataType::bf16, context.rows * context.cols);
-      pools_.at(kind).free.push_back({.view = matrix(tensor, context.rows, context.cols), .read = {}, .call = {}});
+      pools_.at(kind).free.push_back(
+          {.view = matrix(tensor, context.rows, context.cols), .read = {}, .call = {}, .gather = {}});
     }
 }
 
@@ -74,12 +76,18 @@ View Exchanges::begin_write(const Pass& pass) {
   return buffer.view;
 }
 
-View Exchanges::received(const Pass& pass) const {
-  const Message message{Message::Type::receive, pass};
-  const auto& all = pools_.at(message.kind()).held;
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Held& h) { return h.pass == pass; });
-  assert(found != all.end() && found->buffer.call.number <= lanes_.at(found->buffer.call.lane).awaited);
-  return found->buffer.view;
+View Exchanges::received(const Pass& pass) {
+  const Buffer& buffer = held({Message::Type::receive, pass}).buffer;
+  if (!parts_) {
+    assert(buffer.call.number <= lanes_.at(buffer.call.lane).awaited);
+  } else if (buffer.gather.number > gathers_awaited_) {
+    device_.wait(compute_, buffer.gather.done);
+    gathers_awaited_ = buffer.gather.number;
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+      lanes_.at(lane).awaited = std::max(lanes_.at(lane).awaited, buffer.gather.behind.at(lane));
+    ++order_;
+  }
+  return buffer.view;
 }
 
 void Exchanges::end_read(const Pass& pass) {
@@ -111,13 +119,16 @@ void Exchanges::start(std::span<const Message> group) {
   for (const Message& message : group) {
     const View& view = held(message).buffer.view;
     if (!message.is_send()) device_.acquire(link.stream, view);
-    transfers.push_back(links_.transfer(message, view));
+    transfers.push_back(links_.transfer(message, parts_ ? parts_->part(view) : view));
   }
   device_.communicate(link, tag(group), transfers);
   for (const Message& message : group)
     if (message.is_send()) device_.release(link.stream, held(message).buffer.view);
   const Call call{number, ++lane.num_calls, device_.record(link.stream)};
-  for (const Message& message : group) held(message).buffer.call = call;
+  for (const Message& message : group) {
+    held(message).buffer.call = call;
+    held(message).buffer.gather = {};
+  }
 }
 
 void Exchanges::follow(Lane& lane, Stream stream, const Moment& needed) {
@@ -141,11 +152,26 @@ void Exchanges::await(const Call& call) {
 
 // What was sent matters to nobody but who writes the buffer again, and he waits for himself.
 void Exchanges::await(const Message& message) {
-  const Call call = held(message).buffer.call;
-  if (!message.is_send()) return await(call);
+  Buffer& buffer = held(message).buffer;
+  const Call call = buffer.call;
+  if (!message.is_send()) return parts_ ? gather(message, buffer) : await(call);
   release(message);
   if (call.number <= lanes_.at(call.lane).awaited) return;
   device_.pace(compute_, call.done);
+  ++order_;
+}
+
+// Results depend on it only where compute reads: two gathers behind one exchange need one wait.
+void Exchanges::gather(const Message& message, Buffer& buffer) {
+  if (buffer.gather.number > 0) return;  // awaited before
+  const Stream stream = parts_->stream();
+  if (std::uint64_t& gathered = gathered_.at(buffer.call.lane); buffer.call.number > gathered) {
+    device_.wait(stream, buffer.call.done);
+    gathered = buffer.call.number;
+  }
+  device_.pace(stream, now().event);
+  buffer.gather = {++num_gathers_, parts_->gather(message, buffer.view, step_), gathered_};
+  device_.pace(compute_, buffer.gather.done);
   ++order_;
 }
 
@@ -160,6 +186,8 @@ void Exchanges::synchronize() {
     lane.follows = lane.paced_to = order_;
     lane.awaited = lane.num_calls;
   }
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) gathered_.at(lane) = lanes_.at(lane).num_calls;
+  gathers_awaited_ = num_gathers_;
 }
 
 Tag Exchanges::tag(std::span<const Message> group) const {

@@ -4,10 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "impl/pp/links.hpp"
+#include "impl/pp/scatter_gather.hpp"
 
 namespace underlap::pp {
 
@@ -27,14 +29,15 @@ class Exchanges {
 
   /// A buffer for what `pass` hands on, for compute to write. It is held until the message is awaited or released.
   View begin_write(const Pass& pass);
-  /// What was received for `pass`, which compute has awaited.
-  View received(const Pass& pass) const;
+  /// What was received for `pass`, which compute has awaited; where it came in parts, compute waits for all of them.
+  View received(const Pass& pass);
   /// Nothing that compute is given from now on reads what was received for `pass`.
   void end_read(const Pass& pass);
 
   /// Posts `messages` behind what compute holds. A receive takes a buffer; what is sent has been written.
   void post(std::vector<Message> messages);
-  /// Compute waits for the call of `message`. A send is released with it.
+  /// Compute waits for the call of `message`, and where parts were received for their gather. A send is released with
+  /// it.
   void await(const Message& message);
   /// The buffer of a send is free once it has left, and who writes it next waits for that.
   void release(const Message& message);
@@ -52,10 +55,18 @@ class Exchanges {
     std::uint64_t number = 0;  // on that lane, from 1; 0: none
     Event done;
   };
+  /// By lane: the last call that something lies behind.
+  using Calls = std::array<std::uint64_t, Message::kNumKinds>;
+  struct Gather {
+    std::uint64_t number = 0;  // from 1; 0: none
+    Event done;
+    Calls behind{};
+  };
   struct Buffer {
     View view;
-    Moment read;  // of a received one: until then compute used it
-    Call call;    // that filled or emptied it last
+    Moment read;    // of a received one: until then compute used it
+    Call call;      // that filled or emptied it last
+    Gather gather;  // of the parts that `call` received
   };
   struct Held {
     Pass pass;
@@ -81,14 +92,19 @@ class Exchanges {
   void start(std::span<const Message> group);
   void follow(Lane& lane, Stream stream, const Moment& needed);
   void await(const Call& call);
+  void gather(const Message& message, Buffer& buffer);
   Tag tag(std::span<const Message> group) const;
   std::size_t lane_of(const Message& message) const { return links_.is_batched() ? 0 : message.kind(); }
 
   Device& device_;
   Stream compute_;
   Links links_;
+  std::optional<ScatterGather> parts_;  // where stages exchange parts
   std::array<Pool, Message::kNumKinds> pools_;
   std::array<Lane, Message::kNumKinds> lanes_{};
+  Calls gathered_{};  // that gathers wait for
+  std::uint64_t num_gathers_ = 0;
+  std::uint64_t gathers_awaited_ = 0;                        // the last that compute waits for
   std::array<NameId, 1U << Message::kNumKinds> purposes_{};  // by the set of kinds in one call
   std::uint64_t order_ = 1;                                  // of what compute is given next
   std::int32_t step_ = -1;

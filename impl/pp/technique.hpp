@@ -17,6 +17,7 @@ struct Context {
   const plan::Config* config = nullptr;
   Group group;  ///< the stages of one pipeline, in order; my_index is this rank's stage
   Stream compute;
+  Group tensor;           ///< tensor-parallel ranks of this stage
   std::int64_t rows = 0;  ///< of the bf16 activation that stages hand on: tokens of a microbatch on this rank
   std::int64_t cols = 0;  ///< hidden size
 };

@@ -35,6 +35,7 @@ Trainer::Trainer(Device& device, const plan::Config& config, const ParallelGroup
                                  .config = &config_,
                                  .group = groups.pipeline,
                                  .compute = compute_,
+                                 .tensor = groups.tensor,
                                  .rows = shape.tokens_here,
                                  .cols = shape.hidden});
   std::vector<model::OptimizedChunk> chunks;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a study of published figures is read, and what is said of its rows.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <stdexcept>
 
 #include "bench/published/study.hpp"
+#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -81,6 +84,58 @@ TEST(PublishedStudy, CountsPairsInTheWrongOrderUnlessTheyAreAsGoodAsEqual) {
   table.rows = {row("a", 100, 120), row("b", 101, 110), row("c", 150, 115)};
   EXPECT_EQ(table.misordered_pairs(0.02), 1);  // a and c
   EXPECT_EQ(table.misordered_pairs(0), 2);     // a and b too
+}
+
+/// A tiny model on one modelled A100: `axis` goes on with its matrix, `table` with the table of its one row.
+class PlayedStudy : public ::testing::Test {
+ protected:
+  std::vector<ModelledTable> play(const std::string& axis, const std::string& table) {
+    std::filesystem::create_directory(folder_ / "published");
+    testing::write_text(folder_ / "published/m.yaml",
+                        "model: {preset: tiny}\ntrain: {num_microbatches: 2}\nenvironment: {gpu_arch: a100}\n"
+                        "run: {backend: sim, hardware: a100-sxm, trace: false}\n"
+                        "matrix:\n  model: [{name: a}]\n" +
+                            axis);
+    const std::string yaml = study("matrix: m, rows: [{name: a, published: 1}]" + table);
+    return run_published(parse_published_study(yaml, folder_ / "study.yaml"));
+  }
+  ModelledRow only_row(const std::string& axis, const std::string& table = "") {
+    return play(axis, table).at(0).rows.at(0);
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+std::string choices(const std::vector<int>& sequences) {
+  std::string axis = "  choice:\n";
+  for (const int n : sequences) axis += fmt::format("    - {{name: take_{}, train.micro_batch_size: {}}}\n", n, n);
+  return axis;
+}
+
+TEST_F(PlayedStudy, TakesTheFastestChoiceThatFits) {
+  const double one = only_row(choices({1})).step_s, many = only_row(choices({256})).step_s;
+  ASSERT_LT(one, many) << "the same number of microbatches";
+  EXPECT_EQ(only_row(choices({256, 1})).chosen, "take_1");
+  EXPECT_EQ(only_row(choices({256, 1})).step_s, one);
+  EXPECT_EQ(only_row(choices({1 << 20, 256})).chosen, "take_256");
+  EXPECT_THROW(only_row(choices({1 << 19, 1 << 20})), std::invalid_argument);
+  EXPECT_EQ(only_row("").chosen, "") << "without that axis";
+}
+
+TEST_F(PlayedStudy, CountsWhatTheSourceMovedBesidesAtTheRateOfMemory) {
+  const double plain = only_row("").step_s;
+  const double loss = only_row("", ", loss_bytes: 10").step_s - plain;
+  EXPECT_GT(loss, 0);
+  const double twice = only_row("", ", loss_bytes: 20").step_s - plain;
+  EXPECT_GT(twice, loss);
+  EXPECT_LT(twice, 2 * loss) << "more bytes, a better rate";
+  EXPECT_GT(only_row("", ", optimizer_bytes: 10").step_s, plain);
+}
+
+TEST_F(PlayedStudy, AFittedFigureSlowsWhatItIsOf) {
+  const double plain = only_row("").step_s;
+  EXPECT_GT(only_row("", ", speed: 0.1, fitted_to: a").step_s, plain);
+  EXPECT_TRUE(only_row("", ", speed: 0.1, fitted_to: a").is_fit);
 }
 
 }  // namespace

@@ -144,6 +144,24 @@ TEST(ReleaseByEvent, IsIdleWhereOutputsAreKeptOrEveryExchangeIsWaitedFor) {
   EXPECT_THAT(only_notice(plan_of(pipeline(2, 1, by_event))), HasSubstr("every exchange is waited for"));
 }
 
+TEST(ScatterGather, NeedsActivationsThatSeveralRanksOfAStageHold) {
+  constexpr const char* kName = "extensions.scatter_gather_tensors_in_pipeline";
+  const std::string on = "extensions: {scatter_gather_tensors_in_pipeline: true}\n";
+  const auto tensor = [&](const std::string& model) { return plan_of(pipeline(2, 1, on, 8, model)); };
+  const Plan whole = tensor("tensor_model_parallel_size: 2, sequence_parallel: false");
+  EXPECT_TRUE(whole.config.extensions.scatter_gather_tensors_in_pipeline);
+  EXPECT_EQ(outcome(whole, kName), "true user");
+  const Plan parts = tensor("tensor_model_parallel_size: 2, sequence_parallel: true");
+  EXPECT_FALSE(parts.config.extensions.scatter_gather_tensors_in_pipeline);
+  EXPECT_EQ(outcome(parts, kName), "false gate");
+  EXPECT_THAT(knob_of(parts, kName).reason, HasSubstr("sequence_parallel is true"));
+  const Plan one = tensor("");
+  EXPECT_EQ(outcome(one, kName), "false gate");
+  EXPECT_THAT(knob_of(one, kName).reason, HasSubstr("tensor_model_parallel_size is 1"));
+  const Plan no_pipeline = plan_of(pipeline(1, 1, on));
+  EXPECT_THAT(only_notice(no_pipeline), HasSubstr("pipeline_model_parallel_size is 1"));
+}
+
 TEST(DeferredWgrad, KeepsItsLimit) {
   const std::string defer = "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: ";
   const PipelineConfig p = exchanges(pipeline(2, 1, defer + "22}"));

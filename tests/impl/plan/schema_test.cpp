@@ -120,7 +120,8 @@ TEST(Schema, KnobsOfPipelinesAndContextsAreHonoured) {
         "comm_overlap.defer_embedding_wgrad_compute", "comm_overlap.wgrad_deferral_limit",
         "comm_overlap.align_param_gather", "comm_overlap.overlap_param_gather_with_optimizer_step",
         "ddp.align_grad_reduce", "ddp.num_distributed_optimizer_instances", "extensions.bucket_every_stage",
-        "extensions.overlap_without_virtual_stages", "extensions.release_by_event", "extensions.cp_overlap"})
+        "extensions.overlap_without_virtual_stages", "extensions.release_by_event",
+        "extensions.scatter_gather_tensors_in_pipeline", "extensions.cp_overlap"})
     EXPECT_EQ(rows()[find_row(name).value()].status, Status::honoured) << name;
 }
 

@@ -45,13 +45,15 @@ class CheckedPipeline : public testing::TestWithParam<CheckedCase> {
                          .num_microbatches = 2 * num_stages,
                          .pipeline = technique.pipeline,
                          .release_by_event = technique.release_by_event,
-                         .num_data = kNumData};
+                         .num_data = kNumData,
+                         .num_tensor = technique.num_tensor};
     programs_ = VirtualPipeline(c).programs(num_steps);
   }
   /// The first pipeline's ranks, whose programs are made wrong one after the other.
   std::vector<std::int32_t> damaged() const {
     std::vector<std::int32_t> ranks;
-    for (std::int32_t r = 0; r < std::ssize(programs_); r += kNumData) ranks.push_back(r);
+    for (std::int32_t r = 0; r < std::ssize(programs_); r += kNumData * GetParam().technique.num_tensor)
+      ranks.push_back(r);
     return ranks;
   }
   Program& program(std::int32_t rank) { return programs_[static_cast<std::size_t>(rank)]; }

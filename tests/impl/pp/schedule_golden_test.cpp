@@ -31,9 +31,11 @@ PipelineCase case_of(const YAML::Node& yaml) {
                        .overlap_p2p_comm_warmup_flush = is("overlap_p2p_comm_warmup_flush"),
                        .deallocate_pipeline_outputs = is("deallocate_pipeline_outputs")},
           .release_by_event = is("release_by_event"),
+          .num_tensor = yaml["num_tensor"].as<std::int32_t>(1),
           .forward_ns = ms("forward_ms"),
           .backward_ns = ms("backward_ms"),
           .message_ns = ms("message_ms"),
+          .gather_ns = ms("gather_ms"),
           .connections = yaml["connections"].as<std::int32_t>(0)};
 }
 

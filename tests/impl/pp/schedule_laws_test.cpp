@@ -72,6 +72,7 @@ TEST_P(PipelineLaw, TheBubbleIsThatOfTheStagesOverChunksTimesMicrobatches) {
         if (p < t.fewest_stages) continue;
         PipelineCase c = pipeline(p, v, m, t.pipeline, 0);
         c.release_by_event = t.release_by_event;
+        c.num_tensor = t.num_tensor;
         const double bubble = static_cast<double>(step_ns(c)) / static_cast<double>(ideal_ns(c)) - 1;
         EXPECT_DOUBLE_EQ(1 + bubble, 1 + static_cast<double>(p - 1) / static_cast<double>(v * m))
             << p << " stages, " << v << " chunks, " << m << " microbatches";
@@ -81,11 +82,14 @@ TEST_P(PipelineLaw, TheBubbleIsThatOfTheStagesOverChunksTimesMicrobatches) {
 TEST_P(PipelineLaw, WhatTravelsGrowsWithTheNumberOfChunks) {
   const TechniqueCase& t = GetParam();
   for (const std::int32_t v : t.is_interleaved ? std::vector{2, 3} : std::vector{1}) {
-    const PipelineCase c = pipeline(4, v, 8, t.pipeline);
+    PipelineCase c = pipeline(4, v, 8, t.pipeline);
+    c.num_tensor = t.num_tensor;
     std::int64_t bytes = 0;
-    for (const analysis::CommunicationSplit& stage : exchanges_of(c)) bytes += stage.bytes_on_wire;
+    for (const analysis::CommunicationSplit& rank : exchanges_of(c)) bytes += rank.bytes_on_wire;
     const std::int64_t message = VirtualPipeline::kRows * VirtualPipeline::kCols * 2;
-    EXPECT_EQ(bytes, 2 * (4 * v - 1) * 8 * message);
+    // In parts: n of them between stages, and n ranks that each send one to all others.
+    const std::int64_t of_all_ranks = t.num_tensor == 1 ? message : message + (t.num_tensor - 1) * message;
+    EXPECT_EQ(bytes, 2 * (4 * v - 1) * 8 * of_all_ranks);
   }
 }
 
@@ -106,6 +110,32 @@ TEST(WaitedLaws, AMicrobatchAddsTwoExchangesAndBetweenTwoStagesOne) {
     EXPECT_EQ(added_ns(pipeline(4, 1, 12, how), 6), 6 * (kPairNs + 2 * kMessageNs));
     EXPECT_EQ(added_ns(pipeline(4, 2, 8, how), 4), 4 * 2 * (kPairNs + kMessageNs)) << "one fused exchange a pair";
   }
+}
+
+TEST(WaitedLaws, InPartsAMessageTakesAnNthAndAGather) {
+  constexpr std::int64_t kGatherNs = 7, kPartNs = kMessageNs / 2;
+  const auto in_parts = [](PipelineCase c) {
+    c.num_tensor = 2;
+    c.gather_ns = kGatherNs;
+    return c;
+  };
+  for (const plan::PipelineConfig& how : {kBatched, kUnbatched, plan::PipelineConfig{}}) {
+    EXPECT_EQ(added_ns(in_parts(pipeline(2, 1, 6, how)), 6), 6 * (kPairNs + kPartNs + kGatherNs));
+    EXPECT_EQ(added_ns(in_parts(pipeline(4, 1, 12, how)), 6), 6 * (kPairNs + 2 * (kPartNs + kGatherNs)));
+    EXPECT_EQ(added_ns(in_parts(pipeline(4, 2, 8, how)), 4), 4 * 2 * (kPairNs + kPartNs + 2 * kGatherNs))
+        << "one gather for each direction of a fused exchange";
+  }
+}
+
+TEST(WaitedLaws, GathersStayInsideAStage) {
+  PipelineCase c = pipeline(4, 1, 8, kBatched);
+  c.num_tensor = 2;
+  for (const Program& program : VirtualPipeline(c).programs(1))
+    for (const ProgramCommunicator& communicator : program.communicators) {
+      if (communicator.purpose != "pp_gather") continue;
+      ASSERT_EQ(communicator.group.size(), 2);
+      EXPECT_EQ(communicator.group.members[0] / 2, communicator.group.members[1] / 2);
+    }
 }
 
 TEST(WaitedLaws, TheHostWaitsBehindEveryBatchedExchange) {
@@ -153,6 +183,17 @@ TEST_P(OverlapLaw, ADeallocatedOutputExposesItsWayOut) {
   c.pipeline = kOverlap;
   c.release_by_event = false;
   EXPECT_EQ(added_ns(c, p()), p() * v() * (kPairNs + kMessageNs));
+}
+
+TEST_P(OverlapLaw, InPartsEachPassThatReceivesExposesItsGather) {
+  constexpr std::int64_t kGatherNs = 7;
+  PipelineCase c = overlapped(2 * p());
+  c.num_tensor = 2;
+  c.gather_ns = kGatherNs;
+  // Of a microbatch's 2 v passes the first stage receives nothing for one, the last for another, those between for all.
+  const auto added = [&](std::int64_t gathers) { return p() * (v() * kPairNs + gathers * kGatherNs); };
+  EXPECT_GE(added_ns(c, p()), added(2 * v() - 1));
+  EXPECT_LE(added_ns(c, p()), added(p() == 2 ? 2 * v() - 1 : 2 * v()));
 }
 
 TEST_P(OverlapLaw, OverlappedFillAndDrainExposeTheFirstWayInAndTheLastWayOut) {

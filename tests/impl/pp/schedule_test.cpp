@@ -154,6 +154,7 @@ std::string heard(const plan::Config& c, std::int32_t stage) {
                         .config = &c,
                         .group = group,
                         .compute = device.create_stream("compute"),
+                        .tensor = {},
                         .rows = 1,
                         .cols = 1};
   Listener listener;

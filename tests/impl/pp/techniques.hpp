@@ -15,6 +15,7 @@ struct TechniqueCase {
   plan::PipelineConfig pipeline;
   bool release_by_event = false;
   std::int32_t fewest_stages = 2;  ///< one group cannot tell apart what a peer sends from both sides
+  std::int32_t num_tensor = 1;     ///< above 1: scatter_gather_tensors_in_pipeline
 };
 
 /// All of them, with every knob that changes what they enqueue.
@@ -36,7 +37,14 @@ inline std::vector<TechniqueCase> technique_cases() {
           {"OverlappedByEvent", true, overlap, true},
           {"OverlappedFlush", true, flush},
           {"OverlappedFlushKept", true, kept_flush},
-          {"OverlappedFlushByEvent", true, flush, true}};
+          {"OverlappedFlushByEvent", true, flush, true},
+          {"PlainInParts", false, unbatched, false, 2, 2},
+          {"PlainSynchronizedInParts", false, batched, false, 2, 2},
+          {"PlainOverlappedInParts", false, overlap, false, 2, 2},
+          {"InterleavedBatchedInParts", true, unsynchronized, false, 3, 2},
+          {"InterleavedSynchronizedInParts", true, batched, false, 3, 2},
+          {"OverlappedInParts", true, overlap, false, 2, 2},
+          {"OverlappedFlushByEventInParts", true, flush, true, 2, 2}};
 }
 
 }  // namespace underlap::pp

@@ -70,8 +70,9 @@ Results played(const PipelineCase& c, std::uint64_t seed) {
   EXPECT_EQ(memory.num_conflicts(), 0);
   Results results;
   for (std::int32_t stage = 0; stage < c.num_stages; ++stage) {
-    const auto download = [&](const View& view, std::span<std::byte> bytes) { memory.download(stage, view, bytes); };
-    const VirtualPipeline::Rank& rank = ranks[static_cast<std::size_t>(stage)];
+    const std::int32_t last = (stage + 1) * c.num_tensor - 1;
+    const auto download = [&](const View& view, std::span<std::byte> bytes) { memory.download(last, view, bytes); };
+    const VirtualPipeline::Rank& rank = ranks[static_cast<std::size_t>(last)];
     collect(c, stage, rank.grads, rank.losses, download, results);
   }
   return results;
@@ -85,6 +86,7 @@ class PipelineValues : public testing::TestWithParam<TechniqueCase> {
             .num_microbatches = 2 * num_stages,
             .pipeline = GetParam().pipeline,
             .release_by_event = GetParam().release_by_event,
+            .num_tensor = GetParam().num_tensor,
             .forward_ns = 100,
             .backward_ns = 200};
   }
@@ -115,16 +117,21 @@ TEST_P(PipelineValues, OfLongGroupsOfMicrobatchesToo) {
   }
 }
 
-TEST_P(PipelineValues, AreTheSameOnTheHost) {
-  const std::int32_t num_stages = std::max(2, GetParam().fewest_stages);
-  const PipelineCase c = pipeline(num_stages);
+// What every rank of a stage holds, by rank.
+std::vector<Results> run_on_host(const PipelineCase& c) {
   const plan::Config config = c.config();
-  std::vector<Results> of_rank(static_cast<std::size_t>(num_stages));
-  host::Ranks(num_stages).run([&](Device& device, const Group& stages) {
+  const std::int32_t n = c.num_tensor;
+  std::vector<Results> of_rank(static_cast<std::size_t>(c.num_stages * n));
+  host::Ranks(c.num_stages * n).run([&](Device& device, const Group& all) {
+    const std::int32_t stage_index = all.my_index / n, tensor = all.my_index % n;
+    Group stages{{}, stage_index}, peers{{}, tensor};
+    for (std::int32_t s = 0; s < c.num_stages; ++s) stages.members.push_back(s * n + tensor);
+    for (std::int32_t t = 0; t < n; ++t) peers.members.push_back(stage_index * n + t);
     const Context context{.device = &device,
                           .config = &config,
                           .group = stages,
                           .compute = device.create_stream("compute"),
+                          .tensor = peers,
                           .rows = VirtualPipeline::kRows,
                           .cols = VirtualPipeline::kCols};
     const std::unique_ptr<Pipeline> made = make_pipeline(context);
@@ -136,13 +143,24 @@ TEST_P(PipelineValues, AreTheSameOnTheHost) {
     }
     device.synchronize();
     const auto download = [&](const View& view, std::span<std::byte> bytes) { device.download(view, bytes); };
-    collect(c, stages.my_index, stage.grads(), stage.losses(), download,
-            of_rank[static_cast<std::size_t>(stages.my_index)]);
+    collect(c, stage_index, stage.grads(), stage.losses(), download, of_rank[static_cast<std::size_t>(all.my_index)]);
   });
-  Results all = of_rank.back();
-  for (std::size_t part = 0; part < all.grads.size(); ++part)
-    all.grads[part] = of_rank[part % static_cast<std::size_t>(num_stages)].grads[part];
-  EXPECT_EQ(all, unpipelined(c));
+  return of_rank;
+}
+
+TEST_P(PipelineValues, AreTheSameOnTheHost) {
+  const PipelineCase c = pipeline(std::max(2, GetParam().fewest_stages));
+  const std::vector<Results> of_rank = run_on_host(c);
+  for (std::int32_t tensor = 0; tensor < c.num_tensor; ++tensor) {
+    const auto of_stage = [&](std::size_t stage) {
+      return of_rank[stage * static_cast<std::size_t>(c.num_tensor) + static_cast<std::size_t>(tensor)];
+    };
+    const auto num_stages = static_cast<std::size_t>(c.num_stages);
+    Results all = of_stage(num_stages - 1);
+    for (std::size_t part = 0; part < all.grads.size(); ++part)
+      all.grads[part] = of_stage(part % num_stages).grads[part];
+    EXPECT_EQ(all, unpipelined(c)) << "tensor-parallel rank " << tensor;
+  }
 }
 
 TEST(SingleStageValues, AreThoseOfItsMicrobatches) {

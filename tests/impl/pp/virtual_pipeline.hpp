@@ -21,10 +21,12 @@ struct PipelineCase {
   std::int64_t group_size = 0;  ///< 0: as many as there are stages
   plan::PipelineConfig pipeline{.batch_p2p_comm = false};
   bool release_by_event = false;
-  std::int32_t num_data = 1;  ///< pipelines, whose equal stages reduce their gradients
+  std::int32_t num_data = 1;    ///< pipelines, whose equal stages reduce their gradients
+  std::int32_t num_tensor = 1;  ///< ranks of a stage that hold the same; above 1 each sends a part of it
   std::int64_t forward_ns = 0;
   std::int64_t backward_ns = 0;
-  std::int64_t message_ns = 0;
+  std::int64_t message_ns = 0;  ///< of a whole activation
+  std::int64_t gather_ns = 0;   ///< of parts
   std::int32_t connections = 0;
 
   plan::Config config() const {
@@ -32,6 +34,8 @@ struct PipelineCase {
     config.parallel.pipeline_model_parallel_size = num_stages;
     config.parallel.virtual_pipeline_model_parallel_size = num_chunks;
     config.parallel.data_parallel_size = num_data;
+    config.parallel.tensor_model_parallel_size = num_tensor;
+    config.extensions.scatter_gather_tensors_in_pipeline = num_tensor > 1;
     config.train.num_microbatches = num_microbatches;
     config.pipeline = pipeline;
     config.pipeline.microbatch_group_size_per_vp_stage = group_size > 0 ? group_size : num_stages;
@@ -44,7 +48,8 @@ struct PipelineCase {
 /// The times of a PipelineCase. Nothing is shared out.
 class PipelineTimes final : public sim::TimeModel {
  public:
-  explicit PipelineTimes(const PipelineCase& c) : message_ns_(static_cast<double>(c.message_ns)) {}
+  explicit PipelineTimes(const PipelineCase& c)
+      : message_ns_(static_cast<double>(c.message_ns) / c.num_tensor), gather_ns_(static_cast<double>(c.gather_ns)) {}
 
   sim::DeviceLimits limits() const override { return {.sms = 100, .copy_engines = 100}; }
   sim::HostCosts host() const override { return {}; }
@@ -56,11 +61,12 @@ class PipelineTimes final : public sim::TimeModel {
                               const CommunicatorHints&) const override {
     const Collective collective = group.front().collective;
     const bool is_message = collective == Collective::send || collective == Collective::receive;
-    return {.alone_ns = is_message ? message_ns_ : 0};
+    return {.alone_ns = is_message ? message_ns_ : collective == Collective::all_gather ? gather_ns_ : 0};
   }
 
  private:
   double message_ns_;
+  double gather_ns_;
 };
 
 /// Records and plays a PipelineCase. Every step ends with all stages together, as an optimizer's does.
@@ -69,7 +75,8 @@ class VirtualPipeline {
   static constexpr std::int64_t kRows = 2, kCols = 2;
   static constexpr const char* kEnd = "end_of_step";  ///< purpose and stream of what brings the stages together
 
-  /// The program of one rank, and where its results lie. Rank = stage * data-parallel size + data index.
+  /// The program of one rank, and where its results lie. Rank = (stage * data-parallel size + data index) *
+  /// tensor-parallel size + tensor index.
   struct Rank {
     Program program;
     std::vector<View> grads;
@@ -82,7 +89,8 @@ class VirtualPipeline {
     std::vector<Rank> ranks;
     for (std::int32_t stage = 0; stage < case_.num_stages; ++stage)
       for (std::int32_t data = 0; data < case_.num_data; ++data)
-        ranks.push_back(record_rank(stage, data, num_steps, detail));
+        for (std::int32_t tensor = 0; tensor < case_.num_tensor; ++tensor)
+          ranks.push_back(record_rank(stage, data, tensor, num_steps, detail));
     return ranks;
   }
   std::vector<Program> programs(std::int32_t num_steps) const {
@@ -115,13 +123,20 @@ class VirtualPipeline {
     return group;
   }
 
-  Rank record_rank(std::int32_t stage_index, std::int32_t data, std::int32_t num_steps, Detail detail) const {
+  Rank record_rank(std::int32_t stage_index, std::int32_t data, std::int32_t tensor, std::int32_t num_steps,
+                   Detail detail) const {
     RecordingDevice device(detail);
     const Stream compute = device.create_stream("compute");
-    const Group stages = group(case_.num_stages, stage_index, data, case_.num_data);
-    const Group peers = group(case_.num_data, data, stage_index * case_.num_data, 1);
-    const Context context{
-        .device = &device, .config = &config_, .group = stages, .compute = compute, .rows = kRows, .cols = kCols};
+    const std::int32_t n = case_.num_tensor, of_stage = case_.num_data * n;
+    const Group stages = group(case_.num_stages, stage_index, data * n + tensor, of_stage);
+    const Group peers = group(case_.num_data, data, stage_index * of_stage + tensor, n);
+    const Context context{.device = &device,
+                          .config = &config_,
+                          .group = stages,
+                          .compute = compute,
+                          .tensor = group(n, tensor, stage_index * of_stage + data * n, 1),
+                          .rows = kRows,
+                          .cols = kCols};
     const std::unique_ptr<Pipeline> pipeline = make_pipeline(context);
     const Communicator together = device.declare(kEnd, stages);
     const std::optional<Communicator> reduction =

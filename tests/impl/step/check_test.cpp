@@ -217,6 +217,13 @@ std::vector<StepCase> pipeline_cases() {
              c.ddp.overlap_grad_reduce = true;
              c.pipeline.defer_embedding_wgrad_compute = true;
            }},
+          {"ActivationsInParts",
+           [](plan::Config& c) {
+             interleave(c);
+             testing_support::cut_layers(c, 2);
+             c.parallel.sequence_parallel = false;
+             c.extensions.scatter_gather_tensors_in_pipeline = true;
+           }},
           {"ContextRing",
            [](plan::Config& c) {
              c.parallel.context_parallel_size = 2;

@@ -147,6 +147,8 @@ class OverlapInComposition : public testing::TestWithParam<OffAndOn> {};
 constexpr Layout kPlain{.tensor = 2, .context = 2, .pipeline = 2, .data = 2};
 constexpr Layout kVirtual{.tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2};
 
+constexpr Layout kWholePlain{.tensor = 2, .pipeline = 2, .sequence_parallel = false};
+
 constexpr Layout kInstances{.tensor = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 4, .instances = 2};
 
 std::string recompute(const std::string& method, int num_layers) {
@@ -157,6 +159,7 @@ std::string recompute(const std::string& method, int num_layers) {
 const std::string kEveryExchange = "model.cp_comm_type: [p2p, a2a, all_gather, p2p, a2a, all_gather, p2p, p2p]\n";
 const std::string kFp8 = "mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed, fp8_param_gather: true}\n";
 constexpr const char* kWaited = "extensions: {tp_async_collectives: false}\n";
+constexpr const char* kInParts = "extensions: {scatter_gather_tensors_in_pipeline: true}\n";
 constexpr const char* kDeferred = "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -177,6 +180,8 @@ INSTANTIATE_TEST_SUITE_P(
                              "comm_overlap: {overlap_param_gather_with_optimizer_step: true}\n"},
                     OffAndOn{"deferred_wgrads", kVirtual, kVirtual, "", kDeferred},
                     OffAndOn{"whole_activations", kWhole, kWhole, kWaited, ""},
+                    OffAndOn{"in_parts", kWholePlain, kWholePlain, "", kInParts},
+                    OffAndOn{"in_parts_over_virtual_stages", kWhole, kWhole, "", kInParts},
                     OffAndOn{"deferred_wgrads_of_whole_activations", kWhole, kWhole, "", kDeferred},
                     OffAndOn{"deferred_wgrads_of_a_tied_head", kPlain, kPlain,
                              "model.share_embeddings_and_output_weights: true\n",

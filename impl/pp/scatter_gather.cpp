@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/pp/scatter_gather.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace underlap::pp {
+
+ScatterGather::ScatterGather(const Context& context)
+    : device_(*context.device),
+      size_(context.tensor.size()),
+      index_(context.tensor.my_index),
+      purposes_{intern("recv_forward_all_gather"), intern("recv_backward_all_gather")} {
+  if (size_ < 2 || context.rows * context.cols % size_ != 0)
+    throw std::invalid_argument(fmt::format("an activation of {} x {} elements for {} tensor-parallel ranks",
+                                            context.rows, context.cols, size_));
+  group_ = device_.declare(
+      "pp_gather", context.tensor,
+      {.priority = context.config->environment.torch_nccl_high_priority ? Priority::high : Priority::normal});
+}
+
+View ScatterGather::part(const View& whole) const {
+  const std::int64_t elements = whole.rows * whole.cols / size_;
+  return flat(whole.tensor, whole.offset + index_ * elements, elements);
+}
+
+Event ScatterGather::gather(const Message& message, const View& whole, std::int32_t step) const {
+  const Transfer all{.collective = Collective::all_gather,
+                     .input = part(whole),
+                     .output = flat(whole.tensor, whole.offset, whole.rows * whole.cols)};
+  device_.communicate(group_,
+                      {.kind = Kind::communication,
+                       .mode = Mode::pp,
+                       .direction = message.pass.direction,
+                       .purpose = purposes_.at(message.is_forward() ? 0 : 1),
+                       .microbatch = static_cast<std::int32_t>(message.pass.microbatch),
+                       .chunk = message.pass.chunk,
+                       .step = step},
+                      {&all, 1});
+  return device_.record(group_.stream);
+}
+
+}  // namespace underlap::pp
