@@ -24,7 +24,9 @@ class Moments {
  public:
   explicit Moments(std::size_t count) : count_(count) {}
 
-  void add(std::size_t from, std::size_t to, std::int64_t ns) { edges_.push_back({from, to, ns}); }
+  void add(std::size_t from, std::size_t to, std::int64_t ns) {
+    edges_.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), ns});
+  }
 
   /// To be called once, when all are added. Throws std::invalid_argument where some lie on a circle.
   void sort() { sort_by_time(); }
@@ -33,9 +35,12 @@ class Moments {
   std::vector<std::int64_t> heads(std::size_t first, std::size_t last) const {
     std::vector<std::int64_t> heads(count_, kNever);
     for (std::size_t i = first; i < last; ++i) heads[i] = 0;
-    for (const std::size_t from : order_)
-      for (std::size_t e = first_[from]; e < first_[from + 1]; ++e)
-        if (heads[from] != kNever) heads[edges_[e].to] = std::max(heads[edges_[e].to], heads[from] + edges_[e].ns);
+    for (const std::uint32_t from : order_) {
+      const std::int64_t head = heads[from];
+      if (head == kNever) continue;
+      for (std::uint32_t e = first_[from]; e < first_[from + 1]; ++e)
+        heads[edges_[e].to] = std::max(heads[edges_[e].to], head + edges_[e].ns);
+    }
     return heads;
   }
 
@@ -43,36 +48,44 @@ class Moments {
   std::vector<std::int64_t> tails(std::size_t target) const {
     std::vector<std::int64_t> tails(count_, kNever);
     tails[target] = 0;
-    for (auto from = order_.rbegin(); from != order_.rend(); ++from)
-      for (std::size_t e = first_[*from]; e < first_[*from + 1]; ++e)
-        if (tails[edges_[e].to] != kNever) tails[*from] = std::max(tails[*from], tails[edges_[e].to] + edges_[e].ns);
+    for (auto from = order_.rbegin(); from != order_.rend(); ++from) {
+      std::int64_t tail = tails[*from];
+      for (std::uint32_t e = first_[*from]; e < first_[*from + 1]; ++e)
+        if (const std::int64_t behind = tails[edges_[e].to]; behind != kNever)
+          tail = std::max(tail, behind + edges_[e].ns);
+      tails[*from] = tail;
+    }
     return tails;
   }
 
  private:
   struct Edge {
-    std::size_t from, to;
+    std::uint32_t from, to;
     std::int64_t ns;
   };
 
   void sort_by_time() {
-    std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
     first_.assign(count_ + 1, 0);
     std::vector<std::uint32_t> pending(count_, 0);
     for (const Edge& edge : edges_) ++first_[edge.from + 1], ++pending[edge.to];
     for (std::size_t i = 0; i < count_; ++i) first_[i + 1] += first_[i];
-    for (std::size_t i = 0; i < count_; ++i)
+    std::vector<Edge> by_start(edges_.size());
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    for (const Edge& edge : edges_) by_start[next[edge.from]++] = edge;
+    edges_ = std::move(by_start);
+    order_.reserve(count_);
+    for (std::uint32_t i = 0; i < count_; ++i)
       if (pending[i] == 0) order_.push_back(i);
     for (std::size_t i = 0; i < order_.size(); ++i)
-      for (std::size_t e = first_[order_[i]]; e < first_[order_[i] + 1]; ++e)
+      for (std::uint32_t e = first_[order_[i]]; e < first_[order_[i] + 1]; ++e)
         if (--pending[edges_[e].to] == 0) order_.push_back(edges_[e].to);
     if (order_.size() < count_) throw std::invalid_argument("the programs wait for each other in a circle");
   }
 
   std::size_t count_;
   std::vector<Edge> edges_;
-  std::vector<std::size_t> first_;  // by moment: its first edge
-  std::vector<std::size_t> order_;  // moments, each after those that it follows
+  std::vector<std::uint32_t> first_;  // by moment: its first edge
+  std::vector<std::uint32_t> order_;  // moments, each after those that it follows
 };
 
 /// What serves one command at a time: a rank's compute, or one direction of one of its links.
