@@ -30,8 +30,8 @@ std::string_view to_string(ObservedStatus);
 /// One knob: requested, in effect, observed. Times are summed over the ranks and their measured steps.
 struct ObservedKnob {
   std::string knob;
-  std::string requested;               ///< JSON text; null: left to the automatic rule
-  std::string effective;               ///< JSON text
+  std::string requested;  ///< JSON text; null: left to the automatic rule
+  std::string effective;  ///< JSON text
   /// 100 * hidden / communication; between the stages of a pipeline, where last arrivals are known, of its transfers
   /// alone. Absent without communication.
   std::optional<double> observed_pct;
