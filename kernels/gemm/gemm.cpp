@@ -189,7 +189,9 @@ void multiply_converted(const GemmCall& call, Scratch& scratch) {
   const auto from = [](const BoundView& view, bool transposed, std::int64_t row, std::int64_t col) {
     return transposed ? view.row<const float>(col) + row : view.row<const float>(row) + col;
   };
+#ifndef __SANITIZE_THREAD__  // it does not see libgomp's threads meet, and would call the loop a race
 #pragma omp parallel for collapse(2)
+#endif
   for (std::int64_t row = 0; row < rows; row += kTileRows)
     for (std::int64_t col = 0; col < cols; col += kTileCols)
       for (std::int64_t depth = 0; depth < extent.k; depth += kTileDepth)
