@@ -21,8 +21,20 @@ std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", 10
 
 std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
+// One that others are taken as multiples of says nothing by itself.
+bool is_unit(const ModelledRow& row) { return row.row.relative_to == row.row.name; }
+
+bool is_of_ratios(const ModelledTable& table) { return std::any_of(table.rows.begin(), table.rows.end(), is_unit); }
+
 // What was fitted is no prediction.
-std::string error_text(const ModelledRow& row) { return row.is_fit ? "fitted" : signed_percent(row.error()); }
+std::string error_text(const ModelledRow& row) {
+  if (is_unit(row)) return "-";
+  return row.is_fit ? "fitted" : signed_percent(row.error());
+}
+
+bool has_fit(const ModelledTable& table) {
+  return std::any_of(table.rows.begin(), table.rows.end(), [](const ModelledRow& row) { return row.is_fit; });
+}
 
 bool names_choices(const ModelledTable& table) {
   return std::any_of(table.rows.begin(), table.rows.end(), [](const ModelledRow& row) { return !row.chosen.empty(); });
@@ -45,6 +57,25 @@ Table throughput_table(const ModelledTable& table) {
   return out;
 }
 
+// How throughput changes with the number of GPUs.
+Table ratio_table(const ModelledTable& table) {
+  Table out{{{"row", Align::left},
+             {"relative to", Align::left},
+             {"step s, modelled"},
+             {"TF/s, published"},
+             {"TF/s, modelled"},
+             {"ratio, published"},
+             {"ratio, modelled"},
+             {"error"}},
+            {}};
+  for (const ModelledRow& row : table.rows)
+    out.rows.push_back({row.row.name, is_unit(row) ? "-" : row.row.relative_to, fmt::format("{:.3f}", row.step_s),
+                        fmt::format("{:.1f}", row.row.published), fmt::format("{:.1f}", row.modelled),
+                        fmt::format("{:.3f}", row.scaled_published()), fmt::format("{:.3f}", row.scaled_modelled()),
+                        error_text(row)});
+  return out;
+}
+
 Table iteration_table(const ModelledTable& table) {
   Table out{{{"row", Align::left}, {"iteration s, published"}, {"iteration s, modelled"}, {"ratio"}, {"error"}}, {}};
   for (const ModelledRow& row : table.rows)
@@ -53,14 +84,20 @@ Table iteration_table(const ModelledTable& table) {
   return out;
 }
 
+Table rows_table(const ModelledTable& table) {
+  if (is_of_ratios(table)) return ratio_table(table);
+  return is_throughput(table) ? throughput_table(table) : iteration_table(table);
+}
+
 std::string verdict(bool is_reached) { return is_reached ? "reached" : "**not reached**"; }
 
 std::string findings(const ModelledTable& table) {
   const bool is_near = table.largest_error() <= table.table.within;
-  std::string text = fmt::format("- Largest error{} {}; the target, {}, is {}.\n",
-                                 table.table.fitted_to.empty() ? "" : " of the rows that nothing was fitted to",
-                                 percent(table.largest_error()), percent(table.table.within), verdict(is_near));
-  if (is_throughput(table))
+  std::string text =
+      fmt::format("- Largest error{}{} {}; the target, {}, is {}.\n", is_of_ratios(table) ? " of a ratio" : "",
+                  has_fit(table) ? " of the rows that nothing was fitted to" : "", percent(table.largest_error()),
+                  percent(table.table.within), verdict(is_near));
+  if (is_throughput(table) && !is_of_ratios(table))
     text += fmt::format(
         "- Order: of the pairs of rows whose published figures differ by more than {}, {} stand the "
         "other way round; the right order is {}.\n",
@@ -96,10 +133,12 @@ std::string figures_text(const ModelledTable& modelled) {
   std::string text;
   for (const std::string& figure : given_texts(modelled)) text += fmt::format("Given: {}. ", figure);
   if (table.fitted_to.empty()) return text + "Fitted: nothing.";
-  return text + fmt::format(
-                    "Fitted: one figure, to row {} and to nothing else: GEMMs{} keep up {:.3f} of the peak that the "
-                    "description says.",
-                    table.fitted_to, table.attention_forward_us > 0 ? "" : " and attention", table.speed);
+  const std::string figure = fmt::format("GEMMs{} keep up {:.3f} of the peak that the description says",
+                                         table.attention_forward_us > 0 ? "" : " and attention", table.speed);
+  if (has_fit(modelled))
+    return text + fmt::format("Fitted: one figure, to row {} and to nothing else: {}.", table.fitted_to, figure);
+  return text + fmt::format("Given: the figure fitted to row {} of a table above, {}. Fitted here: nothing.",
+                            table.fitted_to, figure);
 }
 
 std::string list(const std::vector<std::string>& sentences) {
@@ -114,8 +153,7 @@ std::string section(const ModelledTable& table) {
       "## {}\n\nSource: {}. Times: {}. Matrix: `bench/matrices/published/{}.yaml`{}, which runs by itself "
       "too. {}\n\n{}\n{}\nAssumed, or done otherwise:\n\n{}\n",
       t.title, t.source, table.link, t.matrix, t.part.empty() ? "" : ", " + t.part, figures_text(table),
-      markdown(is_throughput(table) ? throughput_table(table) : iteration_table(table)), findings(table),
-      list(t.assumed));
+      markdown(rows_table(table)), findings(table), list(t.assumed));
 }
 
 }  // namespace
@@ -140,7 +178,8 @@ std::string published_json(const std::vector<ModelledTable>& tables) {
                       {"chosen", row.chosen},
                       {"step_s", row.step_s},
                       {"modelled", row.modelled},
-                      {"is_fit", row.is_fit}});
+                      {"is_fit", row.is_fit},
+                      {"relative_to", row.row.relative_to}});
     document["tables"].push_back({{"title", table.table.title},
                                   {"matrix", table.table.matrix},
                                   {"part", table.table.part},

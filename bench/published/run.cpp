@@ -222,6 +222,12 @@ void add_rows(const Steps& steps, ModelledTable& out) {
                         .modelled = is_from_layer ? step : tflops,
                         .is_fit = row.name == table.fitted_to});
   }
+  for (ModelledRow& row : out.rows)
+    for (const ModelledRow& unit : out.rows)
+      if (unit.row.name == row.row.relative_to) {
+        row.unit_published = unit.row.published;
+        row.unit_modelled = unit.modelled;
+      }
 }
 
 }  // namespace

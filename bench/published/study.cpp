@@ -73,6 +73,26 @@ class StudyReader {
                        {"assumed", texts(table.assumed)},
                        {"rows", each([this, &table](const YAML::Node& row) { add_row(row, table); })}});
     check(node, table);
+    check_fit(node, study);
+    for (const PublishedRow& row : table.rows)
+      if (!row.relative_to.empty() && !has_row(table, row.relative_to))
+        parser_.error(node.Mark(), fmt::format("relative_to is {}, which is no row", row.relative_to));
+  }
+
+  static bool has_row(const PublishedTable& table, const std::string& name) {
+    return std::any_of(table.rows.begin(), table.rows.end(), [&](const PublishedRow& row) { return row.name == name; });
+  }
+
+  // Of the last table: a row of its own, or of one before with the same figure.
+  void check_fit(const YAML::Node& node, const PublishedStudy& study) {
+    const PublishedTable& last = study.tables.back();
+    if (last.fitted_to.empty() != (last.speed == 1))
+      parser_.error(node.Mark(), "a speed other than 1 is fitted, and fitted_to names the row");
+    const auto is_fitted = [&](const PublishedTable& table) {
+      return table.speed == last.speed && table.fitted_to == last.fitted_to && has_row(table, last.fitted_to);
+    };
+    if (!last.fitted_to.empty() && std::none_of(study.tables.begin(), study.tables.end(), is_fitted))
+      parser_.error(node.Mark(), fmt::format("fitted_to is {}, which is no row", last.fitted_to));
   }
 
   void check(const YAML::Node& node, const PublishedTable& table) {
@@ -84,18 +104,14 @@ class StudyReader {
       parser_.error(node.Mark(), "attention that is given has a forward and a backward time");
     if (is_from_layer && table.speed != 1)
       parser_.error(node.Mark(), "the speed of iteration_from_layer follows from the layer");
-    if (table.fitted_to.empty() != (table.speed == 1))
-      parser_.error(node.Mark(), "a speed other than 1 is fitted, and fitted_to names the row");
-    const auto is_named = [&](const PublishedRow& row) { return row.name == table.fitted_to; };
-    if (!table.fitted_to.empty() && std::none_of(table.rows.begin(), table.rows.end(), is_named))
-      parser_.error(node.Mark(), fmt::format("fitted_to is {}, which is no row", table.fitted_to));
   }
 
   void add_row(const YAML::Node& node, PublishedTable& table) {
     PublishedRow& row = table.rows.emplace_back();
-    parser_.map(
-        node,
-        {{"name", text(row.name)}, {"model", text(row.cell)}, {"published", parser_.value(row.published, 1e-6, 1e6)}});
+    parser_.map(node, {{"name", text(row.name)},
+                       {"model", text(row.cell)},
+                       {"published", parser_.value(row.published, 1e-6, 1e6)},
+                       {"relative_to", text(row.relative_to)}});
     if (row.cell.empty()) row.cell = row.name;
     if (row.name.empty() || row.published == 0) parser_.error(node.Mark(), "a row needs name and published");
   }

@@ -25,6 +25,9 @@ struct PublishedRow {
   std::string name;
   std::string cell;      ///< the model, a value of the matrix's axis `model`; of several cells the fastest that fits
   double published = 0;  ///< TFLOP/s or seconds
+  /// The row, or this one itself, whose figure this one is taken as a multiple of: how a configuration scales is then
+  /// what is compared. Empty: the figure as it is.
+  std::string relative_to;
 };
 
 /// One published table and the matrix that repeats it.
@@ -36,7 +39,7 @@ struct PublishedTable {
   double within = 0.1;               ///< largest error that is aimed at, as a fraction
   std::string part;                  ///< throughputs: value of the matrix's axis `part`; empty where it has none
   double speed = 1;                  ///< of the described peak, what GEMMs keep up, and attention unless it is given
-  std::string fitted_to;             ///< the row that `speed` was fitted to; empty where nothing was
+  std::string fitted_to;             ///< the row, here or in a table before, that `speed` was fitted to; or empty
   std::string unit;                  ///< iteration_from_layer: the model, of the axis, whose layer is given
   double layer_ms = 0;               ///< its published forward and backward pass, what is recomputed among it
   double attention_forward_us = 0;   ///< of one head of one sequence, where it was not fused; 0: as described
@@ -59,10 +62,14 @@ struct ModelledRow {
   PublishedRow row;
   std::string chosen;  ///< value of the matrix's axis `choice` of the fastest cell that fits; empty where it has none
   double step_s = 0;
-  double modelled = 0;  ///< in the unit of what was published
-  bool is_fit = false;  ///< something was fitted to it: it says nothing about the model
+  double modelled = 0;        ///< in the unit of what was published
+  bool is_fit = false;        ///< something was fitted to it: it says nothing about the model
+  double unit_published = 1;  ///< the published figure of the row that it is relative to
+  double unit_modelled = 1;   ///< its modelled one
 
-  double error() const { return modelled / row.published - 1; }
+  double scaled_published() const { return row.published / unit_published; }
+  double scaled_modelled() const { return modelled / unit_modelled; }
+  double error() const { return scaled_modelled() / scaled_published() - 1; }
 };
 
 struct ModelledTable {

@@ -53,6 +53,7 @@ TEST(PublishedStudy, WhatIsFittedMustBeSaid) {
   EXPECT_EQ(complaint(rows + ", speed: 0.5, fitted_to: x"), "");
   EXPECT_THAT(complaint(rows + ", speed: 0.5"), HasSubstr("fitted_to names the row"));
   EXPECT_THAT(complaint(rows + ", speed: 0.5, fitted_to: y"), HasSubstr("y, which is no row"));
+  EXPECT_THAT(complaint("matrix: m, rows: [{name: x, published: 2, relative_to: y}]"), HasSubstr("y, which is no row"));
 }
 
 TEST(PublishedStudy, SaysAllThatIsWrongWithItsPlace) {
@@ -77,6 +78,34 @@ TEST(PublishedStudy, AFittedRowIsNeverAPrediction) {
   EXPECT_THAT(page, Not(HasSubstr("+50.0 %")));
   EXPECT_THAT(page, HasSubstr("to row b and to nothing else"));
   EXPECT_THAT(page, HasSubstr("Largest error of the rows that nothing was fitted to 6.0 %"));
+}
+
+TEST(PublishedStudy, AFigureMayBeFittedToARowOfATableBefore) {
+  const std::string first = "matrix: m, speed: 0.5, fitted_to: x, rows: [{name: x, published: 2}]}\n  - {";
+  const std::string rows = "matrix: n, rows: [{name: y, published: 2}]";
+  EXPECT_EQ(complaint(first + rows + ", speed: 0.5, fitted_to: x"), "");
+  EXPECT_THAT(complaint(first + rows + ", speed: 0.6, fitted_to: x"), HasSubstr("x, which is no row"))
+      << "another figure was fitted to nothing";
+  ModelledTable table;
+  table.table.fitted_to = "x";
+  table.table.speed = 0.5;
+  table.rows = {row("y", 2, 2)};
+  EXPECT_THAT(published_markdown({}, {table}), HasSubstr("Given: the figure fitted to row x of a table above"));
+}
+
+TEST(PublishedStudy, WhatIsRelativeToARowIsHeldToItsRatioAlone) {
+  ModelledTable table;
+  table.rows = {row("few", 100, 200), row("many", 90, 189)};
+  for (ModelledRow& scaled : table.rows) {
+    scaled.row.relative_to = "few";
+    scaled.unit_published = 100;
+    scaled.unit_modelled = 200;
+  }
+  EXPECT_NEAR(table.largest_error(), 0.05, 1e-12);
+  const std::string page = published_markdown({}, {table});
+  EXPECT_THAT(page, HasSubstr("| many | few | 0.000 | 90.0 | 189.0 | 0.900 | 0.945 | +5.0 % |"));
+  EXPECT_THAT(page, HasSubstr("Largest error of a ratio 5.0 %"));
+  EXPECT_THAT(page, Not(HasSubstr("Order"))) << "what the rows are by themselves is not compared";
 }
 
 TEST(PublishedStudy, CountsPairsInTheWrongOrderUnlessTheyAreAsGoodAsEqual) {
@@ -130,6 +159,14 @@ TEST_F(PlayedStudy, CountsWhatTheSourceMovedBesidesAtTheRateOfMemory) {
   EXPECT_GT(twice, loss);
   EXPECT_LT(twice, 2 * loss) << "more bytes, a better rate";
   EXPECT_GT(only_row("", ", optimizer_bytes: 10").step_s, plain);
+}
+
+TEST_F(PlayedStudy, ScalesByTheRowThatIsNamed) {
+  const std::string rows = "  - {matrix: m, rows: [{name: b, model: a, published: 3, relative_to: b}]}";
+  const std::vector<ModelledTable> tables = play("", "}\n" + rows.substr(0, rows.size() - 1));
+  EXPECT_EQ(tables.at(0).rows.at(0).unit_modelled, 1);
+  EXPECT_EQ(tables.at(1).rows.at(0).unit_published, 3);
+  EXPECT_EQ(tables.at(1).rows.at(0).error(), 0);
 }
 
 TEST_F(PlayedStudy, AFittedFigureSlowsWhatItIsOf) {
