@@ -16,6 +16,7 @@ constexpr std::string_view kEnableMargin = "environment.enable_layernorm_sm_marg
 constexpr std::string_view kFlex = "environment.moe_flex_dispatcher_backend";
 constexpr std::string_view kAllToAll = "environment.a2a_overlap";
 constexpr std::string_view kHighPriority = "environment.torch_nccl_high_priority";
+constexpr std::string_view kUserBuffers = "ddp.nccl_ub";
 constexpr std::string_view kChunk = "environment.nccl_pp_comm_chunksize";
 
 struct Count {
@@ -74,6 +75,10 @@ void plan_nccl(Resolution& r) {
     r.plan.environment.push_back({"NCCL_P2P_NET_CHUNKSIZE", fmt::format("{}", *environment.nccl_pp_comm_chunksize),
                                   r.set_at(kChunk), std::string(kChunk)});
   }
+  // As Megatron-Bridge's launcher does: buffers that NCCL knows let few SMs, and the switch, do the work.
+  if (r.config().ddp.nccl_ub && in_scope(Scope::dp, r))
+    for (const char* name : {"NCCL_NVLS_ENABLE", "NCCL_CTA_POLICY"})
+      r.plan.environment.push_back({name, "1", r.set_at(kUserBuffers), std::string(kUserBuffers)});
   if (environment.torch_nccl_high_priority)
     r.plan.environment.push_back(
         {"TORCH_NCCL_HIGH_PRIORITY", "1", r.set_at(kHighPriority), std::string(kHighPriority)});

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
-
 namespace underlap::cuda {
 
 std::vector<std::pair<std::string, std::string>> shared_gpu_environment(std::int32_t rank) {
@@ -16,14 +14,6 @@ std::vector<std::pair<std::string, std::string>> shared_gpu_environment(std::int
           // Both would look below the made-up hosts.
           {"NCCL_P2P_DISABLE", "1"},
           {"NCCL_SHM_DISABLE", "1"}};
-}
-
-void refuse_timing_of(std::string_view link) {
-  if (!link.ends_with(kSharedGpuLabel)) return;
-  throw std::invalid_argument(
-      fmt::format("{}: a step cannot be timed where ranks share a GPU; give each rank a GPU of its own, or use "
-                  "--link emulated on one",
-                  link));
 }
 
 }  // namespace underlap::cuda

@@ -17,7 +17,4 @@ std::vector<std::pair<std::string, std::string>> shared_gpu_environment(std::int
 /// What the link of such a rank is called in results, after the library's name.
 inline constexpr std::string_view kSharedGpuLabel = ", ranks share a GPU (numerics only)";
 
-/// Throws std::invalid_argument where `link`, as Transport::link() gives it, must not be timed.
-void refuse_timing_of(std::string_view link);
-
 }  // namespace underlap::cuda

@@ -125,5 +125,17 @@ TEST(Environment, ManualCollectionIsAcceptedAndChangesNothing) {
   EXPECT_EQ(plan.environment.size(), 3U);
 }
 
+TEST(Environment, UserBuffersAskNcclForFewSms) {
+  const auto with = [](const std::string& ddp, const std::string& ranks) {
+    return plan_of("model: {preset: tiny}\nrun: {backend: cuda}\ndata_parallel_size: " + ranks + "\nddp: {" + ddp +
+                   "}\n");
+  };
+  for (const char* name : {"NCCL_NVLS_ENABLE", "NCCL_CTA_POLICY"}) {
+    EXPECT_EQ(variable(with("nccl_ub: true", "2"), name), "1");
+    EXPECT_EQ(variable(with("nccl_ub: false", "2"), name), std::nullopt);
+    EXPECT_EQ(variable(with("nccl_ub: true", "1"), name), std::nullopt) << "no gradients to reduce";
+  }
+}
+
 }  // namespace
 }  // namespace underlap::plan
