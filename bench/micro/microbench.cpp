@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string_view>
 
 #include "bench/micro/benchmarks.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/model/layer.hpp"
 
+#include <utility>
+
 #include "kernels/activation/activation.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 

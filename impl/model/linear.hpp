@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "impl/model/fp8_linear.hpp"
 #include "impl/model/layer_groups.hpp"

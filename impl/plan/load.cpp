@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <system_error>
 
 #include "impl/plan/matrix.hpp"
 #include "impl/plan/resolution.hpp"

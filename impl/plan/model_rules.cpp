@@ -2,6 +2,7 @@
 // The model's shape, and what must divide what.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "impl/plan/presets.hpp"

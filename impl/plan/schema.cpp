@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <unordered_map>
 #include <unordered_set>
 

@@ -2,6 +2,7 @@
 #include "impl/step/groups.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace underlap {
 namespace {

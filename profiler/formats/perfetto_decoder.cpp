@@ -10,6 +10,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include "profiler/formats/perfetto_fields.hpp"
 

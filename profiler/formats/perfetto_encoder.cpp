@@ -9,6 +9,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "profiler/formats/perfetto_fields.hpp"
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <tuple>
 
 #include "kernels/attention/attention.hpp"
 #include "kernels/cuda/check.hpp"

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <map>
 #include <stdexcept>

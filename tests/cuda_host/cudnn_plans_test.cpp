@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/attention/cudnn_attention_graph.hpp"
 #include "platform/errors.hpp"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA forms against CPU forms on random data, at sizes that fill several blocks: views whose rows begin at multiples
 // of 16 bytes, dense and strided, views that do not, and rows that end inside a group of 16 bytes.
+#include <string>
+#include <utility>
+
 #include "kernels/activation/activation.hpp"
 #include "kernels/adam/adam.hpp"
 #include "kernels/cast/cast.hpp"

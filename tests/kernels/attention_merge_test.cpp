@@ -2,6 +2,8 @@
 #include "kernels/attention_merge/attention_merge.hpp"
 
 #include <array>
+#include <stdexcept>
+#include <string>
 
 #include "tests/kernels/reference.hpp"
 

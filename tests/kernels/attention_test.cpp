@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+
 #include "tests/kernels/reference.hpp"
 
 namespace underlap::test {

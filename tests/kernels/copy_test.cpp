@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+#include <string>
+
 #include "kernels/copy/copy.hpp"
 
 #include "tests/kernels/reference.hpp"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
 #include "kernels/cross_entropy/cross_entropy.hpp"
 
 #include "tests/kernels/reference.hpp"

@@ -2,6 +2,8 @@
 #include "kernels/elementwise/elementwise.hpp"
 
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "kernels/cast/cast.hpp"
 #include "tests/kernels/reference.hpp"

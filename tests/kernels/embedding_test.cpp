@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
 #include "kernels/embedding/embedding.hpp"
 
 #include "tests/kernels/reference.hpp"

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
 #include "tests/kernels/reference.hpp"
 
 namespace underlap::test {

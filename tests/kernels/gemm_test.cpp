@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <stdexcept>
+#include <string>
+#include <tuple>
 
 #include "tests/kernels/reference.hpp"
 

@@ -2,6 +2,8 @@
 // What the CPU forms say about an index outside its table. A CUDA form only raises a bit.
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+
 #include "kernels/cross_entropy/cross_entropy.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "tests/kernels/run_operation.hpp"

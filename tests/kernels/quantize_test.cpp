@@ -5,6 +5,8 @@
 
 #include <bit>
 #include <limits>
+#include <stdexcept>
+#include <tuple>
 
 #include "tests/kernels/reference.hpp"
 

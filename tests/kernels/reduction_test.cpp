@@ -2,6 +2,9 @@
 #include "kernels/reduction/reduction.hpp"
 
 #include <limits>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
 
 #include "tests/kernels/reference.hpp"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
 #include "kernels/rms_norm/rms_norm.hpp"
 
 #include "tests/kernels/reference.hpp"

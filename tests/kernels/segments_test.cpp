@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/segments/segments.hpp"
 
+#include <iterator>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "tests/kernels/reference.hpp"
 

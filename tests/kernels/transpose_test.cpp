@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/transpose/transpose.hpp"
 
+#include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "tests/kernels/reference.hpp"
 

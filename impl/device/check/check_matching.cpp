@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "impl/device/check/matching.hpp"
 #include "impl/device/check/precedence.hpp"

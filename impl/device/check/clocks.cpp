@@ -2,6 +2,7 @@
 #include "impl/device/check/clocks.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace underlap::check {
 

@@ -2,6 +2,7 @@
 #include "impl/device/check/element_set.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace underlap::check {

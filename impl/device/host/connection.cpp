@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "platform/errors.hpp"

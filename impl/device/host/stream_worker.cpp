@@ -2,6 +2,7 @@
 #include "impl/device/host/stream_worker.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace underlap::host {

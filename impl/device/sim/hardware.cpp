@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 
 #include "impl/device/sim/measured.hpp"
 #include "impl/device/sim/shipped_hardware.hpp"

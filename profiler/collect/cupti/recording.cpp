@@ -9,6 +9,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include "platform/errors.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Analyzing a trace gives the split that the run wrote, and a damaged trace is said to be damaged.
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tests/bench/cli/program.hpp"

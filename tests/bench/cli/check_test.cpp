@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checking a configuration without running it.
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "tests/bench/cli/program.hpp"

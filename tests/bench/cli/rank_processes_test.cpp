@@ -2,6 +2,7 @@
 // Ranks as processes, through the program: what a user sees when one of them, or the run itself, is lost.
 #include <signal.h>
 
+#include <chrono>
 #include <fstream>
 #include <thread>
 

@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 
 #include "impl/device/recording_device.hpp"

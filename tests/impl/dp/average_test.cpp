@@ -2,6 +2,8 @@
 // What every reduction leaves: the gradients averaged over all ranks, each in the shards of those who update it.
 #include <gmock/gmock.h>
 
+#include <tuple>
+
 #include "impl/dp/technique.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "tests/impl/device/ranks.hpp"

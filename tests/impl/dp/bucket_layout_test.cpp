@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <initializer_list>
 #include <random>
+#include <stdexcept>
 
 namespace underlap::dp {
 namespace {

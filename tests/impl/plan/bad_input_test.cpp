@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "tests/impl/plan/plan_testing.hpp"
 

@@ -197,9 +197,9 @@ TEST(RunRules, UserBuffersAreNcclsAndDoNothingElsewhere) {
     return run_with(run, "data_parallel_size: 2\nddp: {" + ddp + "}\n");
   };
   const auto texts = [](const Plan& plan) {
-    std::vector<std::string> texts;
-    for (const Message& notice : plan.notices) texts.push_back(notice.message);
-    return texts;
+    std::vector<std::string> found;
+    for (const Message& notice : plan.notices) found.push_back(notice.message);
+    return found;
   };
   const Plan on_cuda = plan_of(with("nccl_ub: true", "backend: cuda"));
   EXPECT_EQ(outcome(on_cuda, "ddp.nccl_ub"), "true user");

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <regex>
+#include <tuple>
 
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/damage.hpp"

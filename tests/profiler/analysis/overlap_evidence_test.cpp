@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <random>
+#include <utility>
 
 #include "profiler/analysis/exposure.hpp"
 #include "tests/profiler/random_trace.hpp"

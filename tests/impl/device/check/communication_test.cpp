@@ -2,6 +2,8 @@
 // Deadlocks, transfers whose sides do not fit or never come, and orders of issue, on two to four ranks.
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+
 #include "tests/impl/device/check/rank_programs.hpp"
 
 namespace underlap::check {

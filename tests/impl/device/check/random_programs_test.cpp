@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "impl/device/check/accesses.hpp"
 #include "impl/device/check/memory_check.hpp"

@@ -47,7 +47,7 @@ class Registration : public testing::Test {
     const Communicator reduce = device.declare("dp", group);
     const Communicator gather = device.declare("dp_gather", group, hints);
     const Tensor params = device.allocate_registered("parameters", DataType::f32, kParams, {{gather}, symmetric});
-    const Tensor grads = device.allocate_registered("main_gradients", DataType::f32, kGrads, {{reduce}, symmetric});
+    device.allocate_registered("main_gradients", DataType::f32, kGrads, {{reduce}, symmetric});
     device.begin();
     const std::int64_t share = kParams / group.size();
     const std::vector<float> own(static_cast<std::size_t>(share), static_cast<float>(group.my_index + 1));

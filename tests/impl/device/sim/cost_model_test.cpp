@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+
 #include "tests/impl/device/sim/hardware_files.hpp"
 
 namespace underlap::sim {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "impl/device/sim/machine.hpp"
 #include "tests/impl/device/sim/hardware_files.hpp"

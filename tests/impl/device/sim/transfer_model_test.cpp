@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <numeric>
+#include <stdexcept>
 
 #include "tests/impl/device/sim/hardware_files.hpp"
 
