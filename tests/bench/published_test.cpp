@@ -28,7 +28,7 @@ std::string complaint(const std::string& table) {
 
 ModelledRow row(const std::string& name, double published, double modelled, bool is_fit = false) {
   ModelledRow out;
-  out.row = {.name = name, .cell = name, .published = published};
+  out.row = {.name = name, .cell = name, .published = published, .relative_to = ""};
   out.modelled = modelled;
   out.is_fit = is_fit;
   return out;
