@@ -299,12 +299,13 @@ std::string CopyEngineTransport::describe(const Poison& poison) const {
   }
 }
 
-// Who is poisoned by a peer leaves it to that peer to say why.
+// Who is poisoned by a peer leaves it to that peer to say why, and an abort to whoever called it.
 std::optional<std::string> CopyEngineTransport::find_error() const {
   if (auto told = control_.failure()) return told;
   try {
     others_.rethrow_failure();
   } catch (const MachineError& error) {
+    if (has_failed_.load(std::memory_order_acquire)) return {};
     return error.what();
   }
   const Poison found = poison();

@@ -226,6 +226,17 @@ TEST(CopyEngineTransport, APeerThatNeverSendsPoisonsTheRankAndEndsAllWithTheReas
                                  HasSubstr("waited 1500 ms for rank 1 to send"))));
 }
 
+TEST(CopyEngineTransport, AnAbortLeavesItToItsCallerToSayWhy) {
+  ThreadControlPlane control(1s);
+  NcclDouble::instance().reset();
+  NcclTransport nccl(NcclDouble::api(), control, {.poll_interval = 0ms});
+  CopyEngineTransport copy_engines(nccl, control, {.poll_interval = 1ms});
+  copy_engines.abort();
+  EXPECT_THROW(copy_engines.rethrow_failure(), MachineError);
+  std::this_thread::sleep_for(50ms);  // many looks of the watchdog
+  EXPECT_EQ(control.failure(), std::nullopt);
+}
+
 TEST(CopyEngineTransport, APeerThatIsNeverReadyIsNamedByWhoSendsToIt) {
   CudaRanks ranks = ranks_of(2, 1, 300ms);
   const std::vector<std::string> errors = ranks.run_each([&](CudaDevice& device, const Group& group) {
