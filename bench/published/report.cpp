@@ -162,8 +162,8 @@ Table published_table(const std::vector<ModelledTable>& tables) {
   Table out{{{"table", Align::left}, {"row", Align::left}, {"published"}, {"modelled"}, {"ratio"}, {"error"}}, {}};
   for (const ModelledTable& table : tables)
     for (const ModelledRow& row : table.rows)
-      out.rows.push_back({table.table.title, row.row.name, fmt::format("{:.4g}", row.row.published),
-                          fmt::format("{:.4g}", row.modelled), fmt::format("{:.3f}", row.modelled / row.row.published),
+      out.rows.push_back({table.table.title, row.row.name, fmt::format("{:.4g}", row.scaled_published()),
+                          fmt::format("{:.4g}", row.scaled_modelled()), fmt::format("{:.3f}", 1 + row.error()),
                           error_text(row)});
   return out;
 }

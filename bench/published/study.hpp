@@ -95,7 +95,7 @@ PublishedStudy parse_published_study(const std::string& yaml, const std::string&
 /// Throws std::invalid_argument for a matrix that is missing or wrong, not of virtual time, or without a cell of a row.
 std::vector<ModelledTable> run_published(const PublishedStudy& study);
 
-/// All rows of all tables.
+/// All rows of all tables; those that are relative to a row as multiples of it.
 Table published_table(const std::vector<ModelledTable>& tables);
 
 /// Schema underlap.published/1.

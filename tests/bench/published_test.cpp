@@ -105,6 +105,7 @@ TEST(PublishedStudy, WhatIsRelativeToARowIsHeldToItsRatioAlone) {
   const std::string page = published_markdown({}, {table});
   EXPECT_THAT(page, HasSubstr("| many | few | 0.000 | 90.0 | 189.0 | 0.900 | 0.945 | +5.0 % |"));
   EXPECT_THAT(page, HasSubstr("Largest error of a ratio 5.0 %"));
+  EXPECT_THAT(markdown(published_table({table})), HasSubstr("| many | 0.9 | 0.945 | 1.050 | +5.0 % |"));
   EXPECT_THAT(page, Not(HasSubstr("Order"))) << "what the rows are by themselves is not compared";
 }
 
