@@ -57,11 +57,24 @@ if(NOT UNDERLAP_CUDA STREQUAL "OFF")
     if(NOT CMAKE_CUDA_COMPILER)
       set(CMAKE_CUDA_COMPILER ${UNDERLAP_NVCC})
     endif()
+    # Most of nvcc's time is the way to PTX, which is the same text for A100 and H100 to the letter (--ptx) where a source
+    # does not ask for its architecture: it is made once, and each GPU's code, and what later ones compile, from it. A
+    # source that asks, by __CUDA_ARCH__ >= ..., has UNDERLAP_PTX_EACH for its COMPILE_OPTIONS, any other UNDERLAP_PTX_ONCE.
+    # Where somebody chose CMAKE_CUDA_ARCHITECTURES, all have PTX of each of those.
+    set(UNDERLAP_PTX_EACH -DUNDERLAP_PTX_EACH)
+    set(UNDERLAP_PTX_ONCE "")
     if(NOT CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # A100; H100, H200 and, as PTX, what comes after
+      set(architectures 80 90)  # A100; H100 and H200
       if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.8)
-        list(APPEND CMAKE_CUDA_ARCHITECTURES 100-real)
+        list(APPEND architectures 100)  # B200
       endif()
+      foreach(architecture IN LISTS architectures)
+        list(APPEND UNDERLAP_PTX_EACH "--generate-code=arch=compute_${architecture},code=[compute_${architecture},sm_${architecture}]")
+      endforeach()
+      list(TRANSFORM architectures PREPEND sm_)
+      list(JOIN architectures "," codes)
+      set(UNDERLAP_PTX_ONCE "--generate-code=arch=compute_80,code=[compute_80,${codes}]")
+      set(CMAKE_CUDA_ARCHITECTURES OFF)
     endif()
     if(UNDERLAP_CCACHE)
       set(CMAKE_CUDA_COMPILER_LAUNCHER ${UNDERLAP_CCACHE})

@@ -5,12 +5,17 @@ target_include_directories(underlap_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(underlap_flags INTERFACE
                        $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-psabi>
                        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi;--expt-relaxed-constexpr>)
+# What is computed must be the same on every machine, also where the processor could fuse a multiply with the addition
+# after it. Most CUDA forms are bound by memory, and agree with the host's to the bit.
+target_compile_options(underlap_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+                       $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>)
 # GCC collects garbage again and again in the little that it begins with: a tenth of the time of the longer sources.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(underlap_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=500000>")
 endif()
 # Lines and functions are what a backtrace or a profiler needs; descriptions of variables take a third of the compile time.
-target_compile_options(underlap_flags INTERFACE $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-g1>)
+target_compile_options(underlap_flags INTERFACE $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-g1>
+                       $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=-g1>)
 # A test's own code is checked for its addresses and races, which are shared with what it tests, but not for undefined
 # behaviour: that alone doubles the time to compile matchers.
 foreach(sanitizer IN LISTS UNDERLAP_SANITIZE)
@@ -29,39 +34,51 @@ endforeach()
 # (check_includes wants each file to include what it uses by itself all the same.)
 target_link_libraries(underlap_flags INTERFACE fmt::fmt OpenMP::OpenMP_CXX)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/nothing.cpp CONTENT "")
-add_library(underlap_headers OBJECT ${CMAKE_BINARY_DIR}/nothing.cpp)
-target_link_libraries(underlap_headers PRIVATE underlap_flags)
 set(UNDERLAP_COMMON_HEADERS
     <algorithm> <array> <chrono> <cmath> <cstring> <filesystem> <fstream> <functional> <limits> <map> <memory> <mutex>
     <numeric> <optional> <set> <span> <stdexcept> <string> <string_view> <thread> <tuple> <unordered_map> <utility>
     <vector> <fmt/format.h>)
-target_precompile_headers(underlap_headers PRIVATE ${UNDERLAP_COMMON_HEADERS})
 
-# underlap_code(TARGET): compiled as all of the project is.
+# underlap_code(TARGET [COLD]): compiled as all of the project is. COLD: what no step waits for, such as rules, reports and
+# command lines, is optimised a little, in two thirds of the time.
 function(underlap_code target)
+  cmake_parse_arguments(ARG "COLD" "" "" ${ARGN})
   get_target_property(type ${target} TYPE)
   if(type STREQUAL EXECUTABLE)
     target_link_libraries(${target} PRIVATE underlap_flags)
   else()
     target_link_libraries(${target} PUBLIC underlap_flags)
   endif()
-  target_precompile_headers(${target} REUSE_FROM underlap_headers)
+  set(headers underlap_headers)
+  if(ARG_COLD)
+    set(headers underlap_cold_headers)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
+  endif()
+  if("${target}" STREQUAL "${headers}")
+    target_precompile_headers(${target} PRIVATE ${UNDERLAP_COMMON_HEADERS})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${headers})
+  endif()
 endfunction()
+add_library(underlap_headers OBJECT ${CMAKE_BINARY_DIR}/nothing.cpp)
+underlap_code(underlap_headers)
+add_library(underlap_cold_headers OBJECT ${CMAKE_BINARY_DIR}/nothing.cpp)
+underlap_code(underlap_cold_headers COLD)
 
-# underlap_program(NAME SOURCES file... LINKS target...): an executable.
+# underlap_program(NAME [COLD] SOURCES file... LINKS target...): an executable.
 function(underlap_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS})
-  underlap_code(${name})
+  underlap_code(${name} ${ARG_UNPARSED_ARGUMENTS})
 endfunction()
 
-# underlap_layer(NAME SOURCES file... LINKS target...): one layer, one library underlap_NAME.
+# underlap_layer(NAME [COLD] SOURCES file... LINKS target...): one layer, one library underlap_NAME.
 function(underlap_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_library(underlap_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(underlap_${name} PUBLIC ${ARG_LINKS})
-  underlap_code(underlap_${name})
+  underlap_code(underlap_${name} ${ARG_UNPARSED_ARGUMENTS})
 endfunction()
 
 # underlap_test_code(TARGET): how code that tests others is compiled. What it tests is optimised; its own code, mostly

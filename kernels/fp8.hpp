@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "profiler/trace/communication.hpp"
+#include "profiler/trace/data_type.hpp"
 
 namespace underlap {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <type_traits>
 
-#include "profiler/trace/communication.hpp"
+#include "profiler/trace/data_type.hpp"
 #include "profiler/trace/name.hpp"
 
 namespace underlap {

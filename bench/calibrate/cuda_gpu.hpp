@@ -10,6 +10,7 @@
 
 #include "bench/calibrate/gpu.hpp"
 #include "kernels/cuda/launch_context.hpp"
+#include "profiler/trace/communication.hpp"
 
 namespace underlap::bench {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/operation.hpp"
+#include "profiler/trace/communication.hpp"
 #include "profiler/trace/tag.hpp"
 
 namespace underlap {

@@ -13,8 +13,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
-#include <string>
 
 #include "kernels/attention/attention_parameters.hpp"
 #include "kernels/attention/cudnn_attention.hpp"
@@ -294,8 +292,7 @@ __global__ void __launch_bounds__(kThreads) dk_dv_kernel(Heads shape, BackwardIn
 Heads heads_of(const Arguments& views) {
   const auto parameters = views.parameters<kernels::AttentionParameters>();
   if (parameters.head_size > kMaxHeadSize)
-    throw std::invalid_argument("attention without cuDNN has head sizes up to " + std::to_string(kMaxHeadSize) +
-                                ", not " + std::to_string(parameters.head_size));
+    refuse("attention without cuDNN has head sizes up to 256", parameters.head_size);
   return {.seq_length = parameters.seq_length,
           .kv_length = parameters.kv_length,
           .tokens = views[0].rows,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string_view>
 
 #include "platform/errors.hpp"
@@ -16,6 +17,10 @@ void check(cudaError_t code, const std::source_location& where) {
   file.remove_prefix(std::min(file.size(), file.rfind('/') + 1));
   throw MachineError(
       fmt::format("{}: {} ({}:{})", cudaGetErrorName(code), cudaGetErrorString(code), file, where.line()));
+}
+
+void refuse(const char* rule, std::int64_t value) {
+  throw std::invalid_argument(fmt::format("{}, not {}", rule, value));
 }
 
 }  // namespace underlap::cuda

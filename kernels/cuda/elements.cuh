@@ -5,7 +5,6 @@
 // alignment of one element only: each kernel is compiled for groups and for single elements, and the host takes the
 // wide one where every view allows it.
 #include <cstdint>
-#include <stdexcept>
 #include <type_traits>
 
 #include "kernels/bf16.hpp"
@@ -88,7 +87,7 @@ void with_element(DataType type, F f) {
     case 2: return f(static_cast<std::uint16_t*>(nullptr));
     case 4: return f(static_cast<std::uint32_t*>(nullptr));
     case 8: return f(static_cast<std::uint64_t*>(nullptr));
-    default: throw std::invalid_argument("elements of a size other than 1, 2, 4 or 8 bytes");
+    default: refuse("elements have 1, 2, 4 or 8 bytes", size_of(type));
   }
 }
 

@@ -9,8 +9,13 @@
 namespace underlap::cuda {
 
 // From compute capability 8.9 on one instruction converts two values, to the bits that the host's conversion gives.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+#ifdef __CUDA_ARCH__
+#ifndef UNDERLAP_PTX_EACH
+#error "this source needs PTX of each architecture: COMPILE_OPTIONS UNDERLAP_PTX_EACH (cmake/UnderlapCuda.cmake)"
+#endif
+#if __CUDA_ARCH__ >= 890
 #define UNDERLAP_HAS_FP8_CONVERSION 1
+#endif
 #endif
 
 /// Two values in fp8; the first is the lower byte.

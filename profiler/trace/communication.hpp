@@ -6,25 +6,15 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/trace/data_type.hpp"
 #include "profiler/trace/name.hpp"
 
 namespace underlap {
 
-/// Element type of a tensor or a message. f8e4m3 and f8e5m2 are the two 8-bit floats of Micikevicius et al. 2022, "FP8
-/// formats for deep learning".
-enum class DataType : std::uint8_t { f32, bf16, i32, u8, f64, f8e4m3, f8e5m2 };
-
-/// Bytes of one element.
-std::int64_t size_of(DataType);
-/// Whether elements are 8-bit floats: values that are moved and multiplied, but never summed in their own type.
-constexpr bool is_fp8(DataType dtype) { return dtype == DataType::f8e4m3 || dtype == DataType::f8e5m2; }
-
 /// What a transfer does.
 enum class Collective : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, send, receive };
 
-std::string_view to_string(DataType);
 std::string_view to_string(Collective);
-std::optional<DataType> data_type_from(std::string_view);
 std::optional<Collective> collective_from(std::string_view);
 
 /// One transfer of a communication, as its rank saw it.
