@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
+
+#include "platform/json.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -126,7 +127,7 @@ std::string check_json(const CheckedMatrix& matrix) {
                               {"value", axis.value},
                               {"label", to_string(axis.label)},
                               {"max_loss_difference", axis.max_loss_difference}});
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace underlap::bench

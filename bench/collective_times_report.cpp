@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "bench/collective_times.hpp"
 #include "impl/device/sim/transfer_model.hpp"
+#include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::bench {
@@ -138,7 +138,7 @@ std::string collective_times_json(const std::vector<CollectiveLog>& logs, const 
                                 {"model_us", row.model_us},
                                 {"error", row.error()},
                                 {"nccl_model_us", row.tuner_us}});
-  return document.dump(1) + "\n";
+  return json_text(document, 1) + "\n";
 }
 
 std::string collective_times_markdown(const std::vector<CollectiveLog>& logs, const std::vector<CollectiveRow>& rows) {

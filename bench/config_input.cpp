@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
 #include "impl/step/chunk_buckets.hpp"
+#include "platform/json.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -32,8 +32,8 @@ std::string plans_json(const plan::Matrix& matrix) {
   if (matrix.cells.size() == 1) return plan::to_json(matrix.cells.front().plan);
   nlohmann::ordered_json json{{"schema", "underlap.plans/1"}, {"cells", nlohmann::ordered_json::array()}};
   for (const plan::Cell& cell : matrix.cells)
-    json["cells"].push_back({{"name", cell.name}, {"plan", nlohmann::ordered_json::parse(plan::to_json(cell.plan))}});
-  return json.dump(2);
+    json["cells"].push_back({{"name", cell.name}, {"plan", parse_json(plan::to_json(cell.plan))}});
+  return json_text(json, 2);
 }
 
 void print_errors(const plan::Matrix& matrix) {

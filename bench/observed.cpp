@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "bench/overlap_knobs.hpp"
+#include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::bench {
@@ -134,18 +134,17 @@ std::string share_text(const ObservedKnob& knob) {
 }
 
 // A slot's request by its method alone; other values as they are.
-std::string short_value(const std::string& json_text) {
-  const Json value = Json::parse(json_text);
+std::string short_value(const std::string& text) {
+  const Json value = parse_json(text);
   if (value.is_object()) return value.contains("method") ? value["method"].get<std::string>() : "{...}";
-  return value.is_string() ? value.get<std::string>() : json_text;
+  return value.is_string() ? value.get<std::string>() : text;
 }
 
 // The knobs of one table are of one section.
 std::string short_name(const std::string& knob) { return knob.substr(knob.find('.') + 1); }
 
 Json to_json(const ObservedKnob& knob) {
-  Json json{
-      {"knob", knob.knob}, {"requested", Json::parse(knob.requested)}, {"effective", Json::parse(knob.effective)}};
+  Json json{{"knob", knob.knob}, {"requested", parse_json(knob.requested)}, {"effective", parse_json(knob.effective)}};
   json["observed_pct"] = knob.observed_pct ? Json(*knob.observed_pct) : Json(nullptr);
   json["operations"] = knob.operations;
   json["comm_us"] = us(knob.comm_ns);
@@ -220,11 +219,11 @@ Table observed_table(const std::vector<ObservedKnob>& knobs) {
 
 std::string with_observed(const std::string& analysis_json, const std::string& cell,
                           const std::vector<ObservedKnob>& knobs) {
-  Json json = Json::parse(analysis_json);
+  Json json = parse_json(analysis_json);
   json["cell"] = cell;
   json["observed"] = Json::array();
   for (const ObservedKnob& knob : knobs) json["observed"].push_back(to_json(knob));
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace underlap::bench

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "bench/reduction_error.hpp"
+#include "platform/json.hpp"
 
 namespace underlap::bench {
 
@@ -37,7 +36,7 @@ std::string reduction_error_json(const ReductionErrorStudy& study, const std::ve
                                 {"lowest_of_seeds", row.over_seeds.low},
                                 {"highest_of_seeds", row.over_seeds.high},
                                 {"bias", row.bias}});
-  return document.dump(1) + "\n";
+  return json_text(document, 1) + "\n";
 }
 
 std::string reduction_error_markdown(const ReductionErrorStudy& study, const std::vector<ReductionErrorRow>& rows) {

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "bench/atomic_file.hpp"
 #include "bench/results_reader.hpp"
 #include "bench/results_schema.hpp"
+#include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::bench {
@@ -38,7 +38,7 @@ Json encode(NumericsLabel label) { return to_string(label); }
 
 Json encode(const schema::JsonText<const std::string>& json) {
   if (json.text.empty()) return nullptr;
-  Json value = Json::parse(json.text, nullptr, false);
+  Json value = parse_json_or_discard(json.text);
   if (value.is_discarded()) throw std::invalid_argument("write_results: a cell's plan is not JSON: " + json.text);
   return value;
 }
@@ -159,7 +159,7 @@ Json parse(const std::filesystem::path& file) {
   if (!stream) throw std::invalid_argument(file.string() + ": cannot be read");
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   try {
-    return Json::parse(text);
+    return parse_json(text);
   } catch (const Json::exception& error) {
     throw std::invalid_argument(fmt::format("{}: not valid JSON: {}", file.string(), error.what()));
   }
@@ -198,7 +198,7 @@ void write_results(const std::filesystem::path& folder, const RunResults& result
   std::vector<CellSummary> summaries;
   if (statistics == Statistics::included) summaries = summarise(results);
   for (std::size_t i = 0; i < summaries.size(); ++i) document["cells"][i]["statistics"] = encode(summaries[i]);
-  write_file_atomically(file_in(folder), document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomically(file_in(folder), json_text(document, 1) + "\n");
 }
 
 RunResults read_results(const std::filesystem::path& folder) {

@@ -69,9 +69,9 @@ std::string Cursor::string() const {
 }
 
 std::int64_t Cursor::integer() const {
-  if (!value_->is_number_integer()) fail(fmt::format("is {}, must be a whole number", value_->dump()));
+  if (!value_->is_number_integer()) fail(fmt::format("is {}, must be a whole number", json_text(*value_)));
   if (value_->is_number_unsigned() && value_->get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
-    fail(fmt::format("is {}, above the largest 64-bit integer", value_->dump()));
+    fail(fmt::format("is {}, above the largest 64-bit integer", json_text(*value_)));
   return value_->get<std::int64_t>();
 }
 
@@ -83,7 +83,7 @@ std::int32_t Cursor::integer32() const {
 }
 
 std::uint64_t Cursor::unsigned_integer() const {
-  if (!value_->is_number_unsigned()) fail(fmt::format("is {}, must be a whole number from 0", value_->dump()));
+  if (!value_->is_number_unsigned()) fail(fmt::format("is {}, must be a whole number from 0", json_text(*value_)));
   return value_->get<std::uint64_t>();
 }
 

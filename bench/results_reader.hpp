@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "platform/json.hpp"
 
 namespace underlap::bench::schema {
 
@@ -32,7 +33,7 @@ class Cursor {
   /// A number, or one of "NaN", "Infinity" and "-Infinity".
   double number() const;
   /// The value as compact JSON text.
-  std::string dump() const { return value_->dump(); }
+  std::string dump() const { return json_text(*value_); }
 
  private:
   Cursor child(const nlohmann::ordered_json& value, const std::string& token) const;

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "bench/claims/study.hpp"
+#include "platform/json.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -102,7 +102,7 @@ std::string claims_json(const ClaimsStudy& study, const std::vector<ClaimResult>
                                   {"found", table_json(result.finding.found)},
                                   {"note", result.finding.note},
                                   {"not_run", result.not_run}});
-  return document.dump(1) + "\n";
+  return json_text(document, 1) + "\n";
 }
 
 std::string claims_markdown(const ClaimsStudy& study, const std::vector<ClaimResult>& results) {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "bench/claims/claim.hpp"
 #include "impl/plan/tensor_slots.hpp"
+#include "platform/json.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -71,7 +71,7 @@ bool leaves_others(const ClaimCell& cell, const ClaimCell& none, TensorSlot writ
 
 // Whether every field that was written stands so in what is in effect.
 bool is_in_effect(const plan::Knob& knob) {
-  const auto requested = nlohmann::json::parse(knob.requested), effective = nlohmann::json::parse(knob.effective);
+  const auto requested = parse_json(knob.requested), effective = parse_json(knob.effective);
   if (!requested.is_object() || !effective.is_object()) return false;
   for (const auto& [field, value] : requested.items())
     if (!effective.contains(field) || effective[field] != value) return false;

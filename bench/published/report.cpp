@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "bench/published/study.hpp"
+#include "platform/json.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -197,7 +197,7 @@ std::string published_json(const std::vector<ModelledTable>& tables) {
                                   {"largest_error", table.largest_error()},
                                   {"rows", rows}});
   }
-  return document.dump(1) + "\n";
+  return json_text(document, 1) + "\n";
 }
 
 std::string published_markdown(const PublishedStudy& study, const std::vector<ModelledTable>& tables) {

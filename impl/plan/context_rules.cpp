@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "impl/plan/resolution.hpp"
+#include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -17,17 +17,17 @@ constexpr std::string_view kGroups = "model.hierarchical_context_parallel_sizes"
 constexpr std::string_view kCp = "model.context_parallel_size";
 constexpr EnumNames<CpCommType, 4> kTypeNames{{"p2p", "all_gather", "a2a", "a2a+p2p"}};
 
-nlohmann::json tree_of(const Resolution& r, std::string_view path) {
-  return r.settings.given(path) ? nlohmann::json::parse(to_json_text(r.settings[path].value)) : nlohmann::json();
+nlohmann::ordered_json tree_of(const Resolution& r, std::string_view path) {
+  return r.settings.given(path) ? parse_json(to_json_text(r.settings[path].value)) : nlohmann::ordered_json();
 }
 
 /// One exchange for all layers, or one for each; a wrong one is reported and left out.
 void read_types(Resolution& r) {
   if (!r.settings.given(kType)) return;
-  nlohmann::json types = tree_of(r, kType);
+  nlohmann::ordered_json types = tree_of(r, kType);
   const std::int64_t layers = r.config().model.num_layers;
   if (!types.is_array())
-    types = nlohmann::json::array({types});
+    types = nlohmann::ordered_json::array({types});
   else if (layers != std::int64_t(types.size()))
     r.error({kType}, fmt::format("cp_comm_type lists {} layers, but num_layers is {}; list each layer, or write one "
                                  "word for all",
@@ -51,7 +51,7 @@ bool uses(const Resolution& r, CpCommType type) {
 /// Megatron-LM checks the sizes wherever they are given.
 void read_groups(Resolution& r) {
   const bool needed = uses(r, CpCommType::a2a_p2p);
-  const nlohmann::json sizes = tree_of(r, kGroups);
+  const nlohmann::ordered_json sizes = tree_of(r, kGroups);
   const std::int64_t cp = r.config().parallel.context_parallel_size;
   const auto is_size = [&](const auto& size) { return size.is_number_integer() && size >= 1 && size <= cp; };
   const bool fits = sizes.is_array() && sizes.size() == 2 && std::all_of(sizes.begin(), sizes.end(), is_size) &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nlohmann/json.hpp>
 
 #include "impl/plan/plan.hpp"
+#include "platform/json.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -18,8 +18,8 @@ Tree to_tree(const std::vector<Knob>& knobs) {
   Tree list = Tree::array();
   for (const Knob& knob : knobs)
     list.push_back({{"name", knob.name},
-                    {"requested", Tree::parse(knob.requested)},
-                    {"effective", Tree::parse(knob.effective)},
+                    {"requested", parse_json(knob.requested)},
+                    {"effective", parse_json(knob.effective)},
                     {"source", knob.source},
                     {"reason", knob.reason}});
   return list;
@@ -60,7 +60,7 @@ std::string to_json(const Plan& plan) {
                      {"notices", to_tree(plan.notices)},
                      {"not_run", to_tree(plan.not_run)},
                      {"errors", to_tree(plan.errors)}};
-  return tree.dump(-1, ' ', false, Tree::error_handler_t::replace);
+  return json_text(tree);
 }
 
 }  // namespace underlap::plan

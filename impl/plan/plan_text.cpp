@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string_view>
 
 #include "impl/plan/plan.hpp"
 #include "impl/plan/problems.hpp"
+#include "platform/json.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -27,14 +27,14 @@ bool is_left_alone(const Knob& knob) { return knob.source == "auto" && knob.reas
 
 /// One field of a slot: "pipeline", "x4", "sm24", "margin". What is off goes without saying.
 std::string field_text(std::string_view name, const nlohmann::ordered_json& value) {
-  if (name == "num_splits") return "x" + value.dump();
-  if (name == "num_sm") return "sm" + value.dump();
-  if (name == "cga_size") return "cga" + value.dump();
+  if (name == "num_splits") return "x" + json_text(value);
+  if (name == "num_sm") return "sm" + json_text(value);
+  if (name == "cga_size") return "cga" + json_text(value);
   if (value == false) return "";
   if (name == "set_sm_margin") return "margin";
   if (name == "aggregate") return "+aggregate";
   if (name == "fp8_buf" && value == true) return "+fp8";
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
   if (name == "method") return text;
   if (name == "_target_") return text.substr(text.rfind('.') + 1);
   return fmt::format("{}={}", name, text);
@@ -44,7 +44,7 @@ std::string field_text(std::string_view name, const nlohmann::ordered_json& valu
 std::string slot_text(const std::string& text) {
   constexpr auto kOrder = std::to_array<std::string_view>(
       {"_target_", "method", "num_splits", "num_sm", "cga_size", "set_sm_margin", "aggregate", "fp8_buf"});
-  const auto fields = nlohmann::ordered_json::parse(text, nullptr, false);
+  const auto fields = parse_json_or_discard(text);
   if (!fields.is_object()) return text;
   std::vector<std::string> words;
   const auto add = [&](std::string_view name, const nlohmann::ordered_json& value) {

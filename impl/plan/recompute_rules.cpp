@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "impl/plan/resolution.hpp"
+#include "platform/json.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -62,8 +62,8 @@ void recompute_whole_layers(Resolution& r) {
                           fmt::format("{}; {}, and they run forward again in backward", r.set_at(kGranularity), kept)});
 }
 
-void read_module(Resolution& r, const nlohmann::json& module) {
-  const std::string name = module.is_string() ? module.get<std::string>() : module.dump();
+void read_module(Resolution& r, const nlohmann::ordered_json& module) {
+  const std::string name = module.is_string() ? module.get<std::string>() : json_text(module);
   if (contains(kOfOtherModels, name)) {
     if (!r.settings.is_dump)
       r.notice({kModules},
@@ -87,10 +87,10 @@ void recompute_modules(Resolution& r) {
   if (r.settings.given(kLayers))
     r.error({kLayers}, "recompute_num_layers must be left out with recompute_granularity selective");
   if (r.settings.invalid(kModules)) return;
-  auto modules = nlohmann::json::array({"core_attn"});
-  if (r.settings.given(kModules)) modules = nlohmann::json::parse(to_json_text(r.settings[kModules].value));
+  auto modules = nlohmann::ordered_json::array({"core_attn"});
+  if (r.settings.given(kModules)) modules = parse_json(to_json_text(r.settings[kModules].value));
   if (!modules.is_array()) return r.error({kModules}, "recompute_modules must be a list of modules");
-  for (const nlohmann::json& module : modules) read_module(r, module);
+  for (const nlohmann::ordered_json& module : modules) read_module(r, module);
   const bool has_attention = std::find(modules.begin(), modules.end(), "core_attn") != modules.end();
   if (has_attention)
     r.decide(kGranularity,

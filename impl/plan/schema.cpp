@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -87,7 +87,7 @@ std::optional<Value> read_scalar(const Row& row, const Node& node) {
         return std::nullopt;
       return node.text;
     }
-    case Type::any: return Json{to_json_tree(node).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+    case Type::any: return Json{json_text(to_json_tree(node))};
   }
   return std::nullopt;
 }
@@ -147,8 +147,7 @@ std::string to_json_text(const Value& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *whole);
   if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
   if (const auto* json = std::get_if<Json>(&value)) return json->text;
-  if (const auto* text = std::get_if<std::string>(&value))
-    return nlohmann::json(*text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (const auto* text = std::get_if<std::string>(&value)) return json_text(nlohmann::json(*text));
   return "null";
 }
 

@@ -5,7 +5,7 @@
 // reductions where it was asked for and the slot is one that Transformer Engine lists under pipeline.
 #include "impl/plan/tensor_slots.hpp"
 
-#include <nlohmann/json.hpp>
+#include "platform/json.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -82,7 +82,7 @@ TensorSlotOverlap set_up(TensorSlot slot, const TensorSlotRequest& request, bool
 
 std::string to_json_text(TensorSlot slot, const TensorSlotOverlap& overlap) {
   nlohmann::ordered_json fields{{"method", kTensorMethodNames[overlap.method]}};
-  if (overlap.method == TensorMethod::waited || overlap.method == TensorMethod::nccl) return fields.dump();
+  if (overlap.method == TensorMethod::waited || overlap.method == TensorMethod::nccl) return json_text(fields);
   if (overlap.method == TensorMethod::pipeline) fields["num_splits"] = overlap.num_splits;
   if (overlap.method == TensorMethod::ring_exchange && gathers(slot, overlap.method))
     fields["aggregate"] = overlap.aggregate;
@@ -90,7 +90,7 @@ std::string to_json_text(TensorSlot slot, const TensorSlotOverlap& overlap) {
   fields["cga_size"] = overlap.cga_size;
   fields["set_sm_margin"] = overlap.set_sm_margin;
   fields["fp8_buf"] = overlap.fp8_buf;
-  return fields.dump();
+  return json_text(fields);
 }
 
 std::string to_json_text(const TensorSlotRequest& request) {
@@ -105,7 +105,7 @@ std::string to_json_text(const TensorSlotRequest& request) {
   put("cga_size", request.cga_size);
   put("set_sm_margin", request.set_sm_margin);
   put("fp8_buf", request.fp8_buf);
-  return fields.dump();
+  return json_text(fields);
 }
 
 }  // namespace underlap::plan

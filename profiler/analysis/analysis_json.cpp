@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "platform/json.hpp"
 #include "profiler/analysis/analysis.hpp"
 
 namespace underlap::analysis {
@@ -121,7 +121,7 @@ std::string analysis_json(const Trace& trace, const Summary& summary) {
   json["clock"] = {{"residual_us", std::move(residual)}};
   json["source"] = source_json(trace);
   json["window_errors"] = summary.window_errors;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // a name need not be valid UTF-8
+  return json_text(json);
 }
 
 }  // namespace underlap::analysis

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/collective_times.hpp"
+#include "platform/json.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 namespace underlap::bench {
@@ -170,7 +170,7 @@ TEST(ShippedCollectives, ReportIsNotStale) {
   }
   EXPECT_EQ(read(kFolder + "report.md"), report) << "underlap run results/collectives/logs.yaml -o results/collectives";
   EXPECT_EQ(read(kFolder + "results.json"), json);
-  EXPECT_EQ(nlohmann::json::parse(json)["rows"].size(), rows.size());
+  EXPECT_EQ(parse_json(json)["rows"].size(), rows.size());
 }
 
 TEST(ShippedCollectives, EveryPointOfEveryLogIsInTheReport) {

@@ -6,20 +6,20 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
 #include "bench/check_report.hpp"
 #include "bench/observed.hpp"
 #include "bench/report_tables.hpp"
+#include "platform/json.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "tests/bench/sample_results.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 std::string text_of(const std::filesystem::path& file) {
   std::ifstream stream(file);
@@ -101,7 +101,7 @@ TEST(Metrics, DefineEveryKeyOfTheResults) {
   std::filesystem::create_directories(folder);
   write_results(folder, complete_results());
   std::set<std::string> keys;
-  collect_keys(Json::parse(text_of(folder / "results.json")), false, keys);
+  collect_keys(parse_json(text_of(folder / "results.json")), false, keys);
   std::filesystem::remove_all(folder);
   for (const char* key :
        {"efficiency", "half_width", "contention_ns", "exposed_wait_ns", "blocks_needed", "host_name_hash"})
@@ -113,7 +113,7 @@ TEST(Metrics, DefineEveryKeyOfTheResults) {
 TEST(Metrics, DefineEveryKeyOfTheClaims) {
   std::set<std::string> keys;
   const std::string text = text_of(std::filesystem::path(UNDERLAP_SOURCE_DIR) / "results/claims.json");
-  collect_keys(Json::parse(text), false, keys);
+  collect_keys(parse_json(text), false, keys);
   EXPECT_TRUE(keys.contains("verdict") && keys.contains("columns"));
   expect_defined(keys);
 }
@@ -129,7 +129,7 @@ TEST(Metrics, DefineEveryKeyOfAnAnalysis) {
   trace.marks = {{0, 0, 0, 0}, {0, 0, 1, 20}};
   trace.import.skipped["truncated"] = 1;
   std::set<std::string> keys;
-  collect_keys(Json::parse(analysis::analysis_json(trace, analysis::summarise(trace))), false, keys);
+  collect_keys(parse_json(analysis::analysis_json(trace, analysis::summarise(trace))), false, keys);
   EXPECT_TRUE(keys.contains("window_us") && keys.contains("bytes_on_wire"));
   expect_defined(keys);
 }
@@ -138,7 +138,7 @@ TEST(Metrics, DefineEveryKeyStatusAndCauseOfWhatIsObserved) {
   std::vector<ObservedKnob> knobs(1);
   knobs[0].requested = knobs[0].effective = "true";
   std::set<std::string> words;
-  collect_keys(Json::parse(with_observed("{}", "cell", knobs)), false, words);
+  collect_keys(parse_json(with_observed("{}", "cell", knobs)), false, words);
   EXPECT_TRUE(words.contains("observed_pct") && words.contains("reason"));
   for (int status = 0; status < kNumObservedStatuses; ++status)
     words.emplace(to_string(static_cast<ObservedStatus>(status)));
@@ -155,7 +155,7 @@ TEST(Metrics, DefineEveryKeyAndKindOfACheck) {
   numerics.cells.resize(1);
   numerics.axes.resize(1);
   const CheckedMatrix matrix{{{.name = "cell", .steps = 2, .report = {.findings = findings}}}, numerics};
-  collect_keys(Json::parse(check_json(matrix)), false, words);
+  collect_keys(parse_json(check_json(matrix)), false, words);
   EXPECT_TRUE(words.contains("remedy") && words.contains("command") && words.contains("shrunk"));
   for (int kind = 0; kind < check::kNumFindingKinds; ++kind)
     words.emplace(to_string(static_cast<check::FindingKind>(kind)));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Knobs held against synthetic traces. What a trace proves is tested with the evidence itself.
 #include "bench/observed.hpp"
+#include "platform/json.hpp"
 
 #include <gmock/gmock.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 namespace underlap::bench {
@@ -363,11 +363,11 @@ TEST(Observed, JsonAddsTheKnobsToTheAnalysis) {
   StepOfARank step;
   step.comm(0, 100, "grad_reduce_scatter").compute(0, 90).compute(100, 200);
   const std::string analysis = analysis::analysis_json(step.trace(), analysis::summarise(step.trace()));
-  const auto json = nlohmann::json::parse(with_observed(analysis, "off", step.observed(plan_of())));
+  const auto json = parse_json(with_observed(analysis, "off", step.observed(plan_of())));
   EXPECT_EQ(json["schema"], "underlap.analysis/1");
   EXPECT_EQ(json["cell"], "off");
   ASSERT_EQ(json["observed"].size(), 2U);
-  const nlohmann::json& grads = json["observed"][0];
+  const nlohmann::ordered_json& grads = json["observed"][0];
   EXPECT_EQ(grads["knob"], kGrads);
   EXPECT_EQ(grads["requested"], nullptr);
   EXPECT_EQ(grads["effective"], true);

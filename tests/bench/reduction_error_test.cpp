@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/reduction_error.hpp"
+#include "platform/json.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 namespace underlap::bench {
@@ -154,7 +154,7 @@ TEST(ReductionErrorReport, GivesRowsAsJsonAndMarkdown) {
   ReductionErrorStudy study = small_study();
   study.group_sizes = {2};
   const auto rows = run_reduction_error(study);
-  const auto document = nlohmann::json::parse(reduction_error_json(study, rows));
+  const auto document = parse_json(reduction_error_json(study, rows));
   EXPECT_EQ(document["schema"], "underlap.reduction_error/1");
   EXPECT_EQ(document["study"]["elements"], 5000);
   EXPECT_EQ(document["rows"][1]["method"], "bf16_wire_fp32_sum");

@@ -11,12 +11,12 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
 
 #include "bench/atomic_file.hpp"
 #include "platform/errors.hpp"
+#include "platform/json.hpp"
 #include "tests/bench/sample_results.hpp"
 
 namespace underlap::bench {
@@ -95,9 +95,9 @@ RunResults full_results() {
 template <class Change>
 std::string ResultsFile::complaint(Change change) const {
   write_results(folder_, full_results());
-  Json document = Json::parse(text());
+  Json document = parse_json(text());
   change(document);
-  set_text(document.dump());
+  set_text(json_text(document));
   try {
     read_results(folder_);
   } catch (const std::invalid_argument& error) {
@@ -177,7 +177,7 @@ TEST_F(ResultsFile, KeepsLossesThatAreNoNumbers) {
 
 TEST_F(ResultsFile, StandsAsReadableJsonWithPlanAndSchema) {
   write_results(folder_, full_results());
-  const Json document = Json::parse(text());
+  const Json document = parse_json(text());
   EXPECT_EQ(document["schema"], "underlap.results/1");
   EXPECT_EQ(document["/cells/0/plan/schema"_json_pointer], "underlap.plan/1");
   EXPECT_TRUE(document["/cells/1/plan"_json_pointer].is_null());
@@ -190,10 +190,10 @@ TEST_F(ResultsFile, StandsAsReadableJsonWithPlanAndSchema) {
 
 TEST_F(ResultsFile, ReadsFilesOfBeforeTheIdealBound) {
   write_results(folder_, full_results());
-  Json document = Json::parse(text());
+  Json document = parse_json(text());
   ASSERT_EQ(document["cells"][0]["bound_ideal_ns"], -1);
   for (Json& cell : document["cells"]) cell.erase("bound_ideal_ns");
-  set_text(document.dump());
+  set_text(json_text(document));
   const RunResults results = read_results(folder_);
   EXPECT_FALSE(results.cells[0].bound_ideal_ns);
   EXPECT_EQ(results.cells[0].bound_ns, full_results().cells[0].bound_ns);
@@ -201,11 +201,11 @@ TEST_F(ResultsFile, ReadsFilesOfBeforeTheIdealBound) {
 
 TEST_F(ResultsFile, ReadsFilesOfBeforeKernelsWereKept) {
   write_results(folder_, full_results());
-  Json document = Json::parse(text());
+  Json document = parse_json(text());
   for (Json& cell : document["cells"])
     for (const char* key : {"bound_kernel_ns", "kernel_ns", "compute_since_off"}) cell.erase(key);
   document["cells"][0]["samples"][0]["ranks"][0]["modes"]["dp"].erase("pipeline_dependency_ns");
-  set_text(document.dump());
+  set_text(json_text(document));
   const CellResult cell = read_results(folder_).cells[0];
   EXPECT_FALSE(cell.compute_since_off);
   EXPECT_TRUE(cell.kernel_ns.empty());

@@ -2,15 +2,15 @@
 // Analyzing a trace gives the split that the run wrote, and a damaged trace is said to be damaged.
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "platform/json.hpp"
 #include "tests/bench/cli/program.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// One run, made once, that all tests of this file look at.
 class Analyze : public ::testing::Test {
@@ -75,7 +75,7 @@ TEST_F(Analyze, ReproducesTheSplitOfTheRun) {
   for (const CellResult& cell : results.cells) {
     const Outcome outcome = underlap_program({"analyze", "--json", folder_->run() + "/" + cell.trace_file});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    const Json json = Json::parse(outcome.out);
+    const Json json = parse_json(outcome.out);
     EXPECT_EQ(json["schema"], "underlap.analysis/1");
     ASSERT_EQ(json["ranks"].size(), 2U);
     for (std::size_t rank = 0; rank < 2; ++rank) expect_same_split(json["ranks"][rank], splits_of(cell, rank));
@@ -124,7 +124,7 @@ class AnalyzeConfig : public ::testing::Test {
   static Json observed(std::size_t trace, const std::vector<std::string>& more = {"--json"}) {
     const Outcome outcome = analyze(trace, more);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return Json::parse(outcome.out);
+    return parse_json(outcome.out);
   }
 
   static inline std::unique_ptr<RunFolder> folder_;
@@ -195,7 +195,7 @@ TEST_F(AnalyzeConfig, RefusesACellOrAConfigurationThatIsNotThere) {
 TEST_F(Analyze, OfTheHostBackendSeesThatNothingOverlappedWhereOverlapIsOff) {
   const Outcome outcome = underlap_program({"analyze", "--json", trace(), "--config", folder_->config()});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const Json json = Json::parse(outcome.out);
+  const Json json = parse_json(outcome.out);
   const Json& grads = json["observed"][0];
   EXPECT_EQ(grads["effective"], false);
   EXPECT_EQ(grads["status"], "not_observed") << grads;

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "platform/json.hpp"
 #include "tests/bench/cli/program.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 Outcome check_of(const std::string& config, std::vector<std::string> more = {}) {
   const RunFolder folder(config);
@@ -33,7 +33,7 @@ TEST(Check, FindsNothingWrongWithAnyCellOfAMatrix) {
 TEST(Check, PrintsJson) {
   const Outcome outcome = check_of(tiny_config("data_parallel_size: 2\n"), {"--json", "--steps", "3"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const Json json = Json::parse(outcome.out);
+  const Json json = parse_json(outcome.out);
   EXPECT_EQ(json["schema"], "underlap.check/1");
   ASSERT_EQ(json["cells"].size(), 1U);
   EXPECT_EQ(json["cells"][0]["num_steps"], 3);
@@ -57,7 +57,7 @@ constexpr const char* kNumericsMatrix =
 TEST(Check, LabelsTheNumericsOfEachCellByComputingThem) {
   const Outcome outcome = check_of(tiny_config(kNumericsMatrix), {"--json", "--numerics-steps", "4"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const Json json = Json::parse(outcome.out);
+  const Json json = parse_json(outcome.out);
   std::vector<std::string> labels;
   for (const Json& cell : json["cells"]) labels.push_back(cell["numerics"]["label"]);
   EXPECT_THAT(labels, ::testing::ElementsAre("reference", "lower_precision", "bit_identical", "bit_identical",
@@ -78,7 +78,7 @@ TEST(Check, SaysOfNumericsWhatARunInVirtualTimeSays) {
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const RunResults results = read_results(folder.run());
   const Outcome check = underlap_program({"check", "--json", "--numerics-steps", "7", folder.config()});
-  const Json json = Json::parse(check.out);
+  const Json json = parse_json(check.out);
   for (std::size_t i = 0; i < results.cells.size(); ++i) {
     const Json& numerics = json["cells"][i]["numerics"];
     EXPECT_EQ(numerics["label"], to_string(results.cells[i].label)) << results.cells[i].name;
@@ -109,7 +109,7 @@ TEST(Check, FindsALossThatOverlapMustNotMove) {
 
 TEST(Check, ComputesNothingWhereNumericsAreLeftOut) {
   const Outcome outcome = check_of(tiny_config(kNumericsMatrix), {"--json", "--no-numerics"});
-  const Json json = Json::parse(outcome.out);
+  const Json json = parse_json(outcome.out);
   for (const Json& cell : json["cells"]) EXPECT_EQ(cell["numerics"], nullptr);
 }
 

@@ -2,8 +2,7 @@
 // Who kills it, or runs out of disk: finished blocks stay, and --resume goes on behind them.
 #include <signal.h>
 
-#include <nlohmann/json.hpp>
-
+#include "platform/json.hpp"
 #include "tests/bench/cli/program.hpp"
 
 namespace underlap::bench {
@@ -30,7 +29,7 @@ std::vector<std::string> texts_of(const CellResult& cell) {
 std::int64_t num_windows(const std::filesystem::path& trace) {
   const Outcome outcome = underlap_program({"analyze", "--json", trace});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  return nlohmann::json::parse(outcome.out)["ranks"][0]["steps"]["count"];
+  return parse_json(outcome.out)["ranks"][0]["steps"]["count"];
 }
 
 /// Goes on with what is in the folder for two more blocks; nothing that was finished may change.

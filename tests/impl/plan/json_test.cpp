@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nlohmann/json.hpp>
-
+#include "platform/json.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
 namespace {
 
-nlohmann::json json_of(const std::string& yaml) {
-  return nlohmann::json::parse(to_json(parse(yaml, "config.yaml").cells.at(0).plan));
+nlohmann::ordered_json json_of(const std::string& yaml) {
+  return parse_json(to_json(parse(yaml, "config.yaml").cells.at(0).plan));
 }
 
 TEST(PlanJson, HasTheSchemasFields) {
@@ -16,11 +15,11 @@ TEST(PlanJson, HasTheSchemasFields) {
       "data_parallel_size: 2");
   EXPECT_EQ(json["schema"], "underlap.plan/1");
   EXPECT_EQ(json["knobs"][0],
-            (nlohmann::json{{"name", "comm_overlap.tp_comm_overlap"},
-                            {"requested", true},
-                            {"effective", false},
-                            {"source", "gate"},
-                            {"reason", "tensor_model_parallel_size is 1; TP overlap needs at least 2"}}));
+            (nlohmann::ordered_json{{"name", "comm_overlap.tp_comm_overlap"},
+                                    {"requested", true},
+                                    {"effective", false},
+                                    {"source", "gate"},
+                                    {"reason", "tensor_model_parallel_size is 1; TP overlap needs at least 2"}}));
   EXPECT_EQ(json["environment"][0]["name"], "CUDA_DEVICE_MAX_CONNECTIONS");
   EXPECT_EQ(json["environment"][0]["value"], "8");
   EXPECT_TRUE(json["errors"].empty());

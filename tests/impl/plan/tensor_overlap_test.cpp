@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in effect for each tensor-parallel slot: presets, entries, Transformer Engine's defaults and the switches.
-#include <nlohmann/json.hpp>
 
 #include "impl/plan/userbuffers.hpp"
+#include "platform/json.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
@@ -42,7 +42,7 @@ std::vector<TensorMethod> methods_of(const std::string& yaml) {
 /// "effective source" of a slot's knob, without the other fields.
 std::string slot_outcome(const Plan& plan, TensorSlot slot) {
   const Knob knob = knob_of(plan, std::string(kTensorSlotPaths[static_cast<std::size_t>(slot)]));
-  return nlohmann::json::parse(knob.effective).at("method").get<std::string>() + " " + knob.source;
+  return parse_json(knob.effective).at("method").get<std::string>() + " " + knob.source;
 }
 
 std::string slot_reason(const Plan& plan, TensorSlot slot) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/analysis.hpp"
+#include "platform/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ namespace underlap::analysis {
 namespace {
 
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMs = 1'000'000;
 
@@ -40,7 +40,7 @@ Trace two_steps(bool arrivals_known = true) {
   return trace;
 }
 
-Json json_of(const Trace& trace) { return Json::parse(analysis_json(trace, summarise(trace))); }
+Json json_of(const Trace& trace) { return parse_json(analysis_json(trace, summarise(trace))); }
 
 TEST(AnalysisJson, DoesNotSayThatNobodyWaitedWhereNoArrivalIsKnown) {
   const Json rank = json_of(two_steps(false))["ranks"][0];

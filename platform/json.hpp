@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Text from and to JSON, compiled once: the library's parser and writer are templates that would take each source that
+// calls them three seconds.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace underlap {
+
+/// `value` as text, with `indent` spaces a level; -1: on one line. Bytes that are not UTF-8 become U+FFFD, since a name
+/// in a trace need not be text.
+std::string json_text(const nlohmann::json& value, int indent = -1);
+std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+
+/// The value that `text` is, its keys in the order of the text. Throws nlohmann::ordered_json::parse_error.
+nlohmann::ordered_json parse_json(std::string_view text);
+
+/// The same, discarded (is_discarded()) where `text` is not JSON.
+nlohmann::ordered_json parse_json_or_discard(std::string_view text);
+
+}  // namespace underlap
