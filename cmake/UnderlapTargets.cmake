@@ -14,7 +14,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(underlap_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=500000>")
 endif()
 # Lines and functions are what a backtrace or a profiler needs; descriptions of variables take a third of the compile time.
-target_compile_options(underlap_flags INTERFACE $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-g1>
+# Tests say themselves where they fail, and only a sanitizer asks for their lines.
+set(needs_lines $<OR:$<BOOL:${UNDERLAP_SANITIZE}>,$<NOT:$<BOOL:$<TARGET_PROPERTY:UNDERLAP_IS_TEST>>>>)
+target_compile_options(underlap_flags INTERFACE
+                       $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-g$<IF:${needs_lines},1,0>>
                        $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=-g1>)
 # A test's own code is checked for its addresses and races, which are shared with what it tests, but not for undefined
 # behaviour: that alone doubles the time to compile matchers.
@@ -52,10 +55,12 @@ function(underlap_code target)
   set(headers underlap_headers)
   if(ARG_COLD)
     set(headers underlap_cold_headers)
+    set(json <nlohmann/json.hpp>)
+    target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
   endif()
   if("${target}" STREQUAL "${headers}")
-    target_precompile_headers(${target} PRIVATE ${UNDERLAP_COMMON_HEADERS})
+    target_precompile_headers(${target} PRIVATE ${UNDERLAP_COMMON_HEADERS} ${json})
   else()
     target_precompile_headers(${target} REUSE_FROM ${headers})
   endif()
