@@ -36,8 +36,8 @@ bool any_cell(const RankContext& context, auto condition) {
 class CudaRankProcess final : public RankRunner {
  public:
   explicit CudaRankProcess(const RankContext& context) : control_(context.meeting_folder, peer_timeout(context.cells)) {
-    // Capture comes before the first call to CUDA, and is on while kernels are loaded: CUPTI would generate code for
-    // them later otherwise, in the middle of a run.
+    // Capture comes before the first call to CUDA and is on while the context is made: CUPTI then prepares its buffers
+    // on the device. What it does for kernels that are loaded later falls into the warm-up.
     if (any_cell(context, [](const plan::Config& config) { return config.run.trace; })) {
       cupti_ = std::make_unique<cupti::Api>(cupti::Api::load());
       collector_ = std::make_unique<cupti::Collector>(*cupti_, cupti::CollectorOptions{.rank = context.rank});
@@ -45,7 +45,10 @@ class CudaRankProcess final : public RankRunner {
     }
     cuda::check(cudaSetDevice(context.rank));
     cuda::check(cudaFree(nullptr));  // makes the context
-    if (collector_) collector_->stop();
+    if (collector_) {
+      collector_->stop();
+      (void)collector_->drain();  // what made the context belongs to no cell
+    }
     products_ = std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
     attention_ = std::make_unique<cuda::Attention>(cuda::CudnnApi::load(), cuda::DqSums::ordered);
     if (any_cell(context, [](const plan::Config& config) { return !config.run.emulated_link; })) {

@@ -43,8 +43,9 @@ class SeenByCupti {
       const std::uint32_t correlation = ++last_correlation_;
       return [this, operation, correlation](std::int64_t start, std::int64_t end) {
         if (operation != 0) records_.add(cupti::synthetic_external(correlation, operation));
-        records_.add(cupti::synthetic_kernel<>(correlation, static_cast<std::uint64_t>(start),
-                                               static_cast<std::uint64_t>(end) + 1));
+        const std::int64_t ahead = fake_.clock_is_ahead_ns;
+        records_.add(cupti::synthetic_kernel<>(correlation, static_cast<std::uint64_t>(start + ahead),
+                                               static_cast<std::uint64_t>(end + ahead) + 1));
       };
     };
   }

@@ -9,7 +9,8 @@
 #include "profiler/trace/name.hpp"
 
 /// What CUPTI reported, as plain rows. Nothing here needs a CUPTI header, so whoever tests or analyses these rows
-/// builds without CUDA. Times are nanoseconds of the clock that the collector gave to CUPTI (CLOCK_MONOTONIC).
+/// builds without CUDA. Times are nanoseconds: of CUPTI's clock as the parser reads them, of CLOCK_MONOTONIC as the
+/// collector drains them.
 namespace underlap::cupti {
 
 /// Extent of a grid or a block.

@@ -16,6 +16,7 @@ namespace underlap::cupti {
 namespace {
 
 constexpr std::size_t kAlignment = 8;
+constexpr std::uint32_t kIncomplete = 0;  // CUPTI_ACTIVITY_KIND_INVALID
 
 using Bytes = std::span<const std::uint8_t>;
 
@@ -210,6 +211,10 @@ void ActivityParser::walk_by_table(Bytes buffer, Activities& activities) const {
       return;
     }
     const std::uint32_t kind = u32(buffer, 0);
+    if (kind == kIncomplete) {
+      ++activities.skipped["record that CUPTI had not completed, with the rest of its buffer"];
+      return;
+    }
     const auto size = record_size(kind, version_);
     if (!size) {
       ++activities.skipped[fmt::format("record of kind {}, with the rest of its buffer: its size is not known", kind)];

@@ -91,12 +91,12 @@ Api Api::load() {
   api.library = library.path().string();
   library.require("cuptiGetVersion", api.get_version);
   library.require("cuptiGetResultString", api.get_result_string);
+  library.require("cuptiGetTimestamp", api.get_timestamp);
   library.require("cuptiSubscribe", api.subscribe);
   library.require("cuptiUnsubscribe", api.unsubscribe);
   library.require("cuptiActivityEnable", api.activity_enable);
   library.require("cuptiActivityDisable", api.activity_disable);
   library.require("cuptiActivityRegisterCallbacks", api.activity_register_callbacks);
-  library.require("cuptiActivityRegisterTimestampCallback", api.activity_register_timestamp_callback);
   library.require("cuptiActivityFlushAll", api.activity_flush_all);
   library.require("cuptiActivityGetNextRecord", api.activity_get_next_record);
   library.require("cuptiActivityGetNumDroppedRecords", api.activity_get_num_dropped_records);

@@ -16,12 +16,12 @@ struct Api {
 
   decltype(&cuptiGetVersion) get_version = nullptr;
   decltype(&cuptiGetResultString) get_result_string = nullptr;
+  decltype(&cuptiGetTimestamp) get_timestamp = nullptr;
   decltype(&cuptiSubscribe) subscribe = nullptr;
   decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
   decltype(&cuptiActivityEnable) activity_enable = nullptr;
   decltype(&cuptiActivityDisable) activity_disable = nullptr;
   decltype(&cuptiActivityRegisterCallbacks) activity_register_callbacks = nullptr;
-  decltype(&cuptiActivityRegisterTimestampCallback) activity_register_timestamp_callback = nullptr;
   decltype(&cuptiActivityFlushAll) activity_flush_all = nullptr;
   decltype(&cuptiActivityGetNextRecord) activity_get_next_record = nullptr;
   decltype(&cuptiActivityGetNumDroppedRecords) activity_get_num_dropped_records = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/collect/cupti/collector.hpp"
 
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,10 +63,23 @@ std::vector<std::string> notes_of(const Api& api, std::uint32_t version) {
     notes.emplace_back("this CUPTI (CUDA 12.4) records every API call, not launches alone: each call costs more");
   if (api.activity_enable_all_sync_records == nullptr)
     notes.emplace_back("this CUPTI (before CUDA 12.8) also records queries of work that is not done");
+  // Since CUDA 13 the version begins with the toolkit's.
+  if (version < CUDART_VERSION / 1000 * 10000)
+    notes.push_back(
+        fmt::format("CUPTI {} is of an older CUDA than these programs: it does not know all of their calls, and what "
+                    "such a call starts belongs to no operation",
+                    version));
   if (!is_checked_version(version))
     notes.push_back(
         fmt::format("CUPTI {} is newer than what was checked: the library itself finds its records", version));
   return notes;
+}
+
+// CUPTI crashed where it got no buffer until CUDA 12.9: before that, memory alone is the limit.
+std::size_t most_buffers(const CollectorOptions& options, std::uint32_t version) {
+  constexpr std::uint32_t kCuda12_9 = 27;
+  constexpr std::size_t kAsMuchAsNeeded = 64;
+  return version < kCuda12_9 ? kAsMuchAsNeeded * options.most_buffers : options.most_buffers;
 }
 
 ActivityParser::NextRecord next_record_of(const Api& api) {
@@ -75,6 +89,11 @@ ActivityParser::NextRecord next_record_of(const Api& api) {
     const CUptiResult result = next(const_cast<std::uint8_t*>(buffer.data()), buffer.size(), &record);
     return result == CUPTI_SUCCESS ? reinterpret_cast<const std::uint8_t*>(record) : nullptr;
   };
+}
+
+std::string what_was_set(const ClockFit& fit) {
+  return fmt::format("records while the system's clock was set: it gained {} us in {} us", fit.gained_ns() / 1000,
+                     fit.elapsed_ns() / 1000);
 }
 
 std::string version_text(const CollectorInfo& info) {
@@ -103,8 +122,6 @@ struct CollectorCallbacks {
     collector->count_dropped(context, stream);
     collector->writer_.hand_over(buffer, std::min(bytes, valid_bytes));
   }
-
-  static std::uint64_t CUPTIAPI now() { return static_cast<std::uint64_t>(monotonic_ns()); }
 };
 
 Collector::Claim::Claim(Collector* collector) {
@@ -125,13 +142,14 @@ Collector::Collector(const Api& api, const CollectorOptions& options)
       keeps_raw_(options.keeps_raw),
       info_{
           .cupti_version = api.version(), .driver_version = api.driver_version(), .library = api.library, .notes = {}},
-      pool_(options.buffer_bytes, options.initial_buffers, options.most_buffers),
+      pool_(options.buffer_bytes, options.initial_buffers, most_buffers(options, info_.cupti_version)),
       writer_(pool_, writer_options(options)),
       subscriber_(nullptr, Unsubscribe{&api}),
       claim_(this) {
   info_.notes = notes_of(api_, info_.cupti_version);
   subscriber_ = subscribe();
   prepare();
+  drained_at_ = started_at_ = clock_pair(api_);
 }
 
 Collector::~Collector() {
@@ -143,7 +161,7 @@ ActivityWriter::Options Collector::writer_options(const CollectorOptions& option
   return {.cupti_version = info_.cupti_version,
           .name_at = name_in_this_process,
           .next_record = next_record_of(api_),
-          .most_buffers = options.most_buffers,
+          .most_buffers = most_buffers(options, info_.cupti_version),
           .keeps_raw = options.keeps_raw};
 }
 
@@ -163,9 +181,6 @@ Collector::Subscriber Collector::subscribe() {
 }
 
 void Collector::prepare() {
-  // Before any kind is enabled, so that no record has another clock's time.
-  check(api_, api_.activity_register_timestamp_callback(&CollectorCallbacks::now),
-        "cuptiActivityRegisterTimestampCallback");
   check(api_, api_.activity_register_callbacks(&CollectorCallbacks::request, &CollectorCallbacks::complete),
         "cuptiActivityRegisterCallbacks");
   if (api_.activity_enable_all_sync_records != nullptr)
@@ -200,6 +215,7 @@ void Collector::start() {
     throw;
   }
   clocks_.push_back(clock_snapshot(rank_));
+  started_at_ = clock_pair(api_);
 }
 
 void Collector::set_calls(bool enable) {
@@ -241,6 +257,10 @@ Drained Collector::drain() {
   check(api_, api_.activity_flush_all(is_stopped ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0), "cuptiActivityFlushAll");
   count_dropped(nullptr, 0);  // what was dropped with no buffer to complete
   ActivityWriter::Written written = writer_.take();
+  const ClockPair now = clock_pair(api_);
+  const ClockFit fit(std::exchange(started_at_, now), now);
+  to_monotonic(written.activities, fit, std::exchange(drained_at_, now).monotonic_ns, now.monotonic_ns);
+  if (fit.was_set()) ++written.activities.skipped[what_was_set(fit)];
   clocks_.push_back(clock_snapshot(rank_));
   Drained drained{.activities = std::move(written.activities),
                   .num_buffers = written.num_buffers,

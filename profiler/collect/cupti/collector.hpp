@@ -13,6 +13,7 @@
 #include "profiler/collect/cupti/activity_writer.hpp"
 #include "profiler/collect/cupti/api.hpp"
 #include "profiler/collect/cupti/buffer_pool.hpp"
+#include "profiler/collect/cupti/clock.hpp"
 #include "profiler/collect/cupti/recording.hpp"
 #include "profiler/trace/trace.hpp"
 
@@ -22,7 +23,7 @@ struct CollectorOptions {
   std::int32_t rank = 0;                 ///< whose clock the snapshots are
   std::size_t buffer_bytes = 4UL << 20;  ///< of one activity buffer
   std::size_t initial_buffers = 8;       ///< allocated and touched before anything is measured
-  std::size_t most_buffers = 64;         ///< with all of them in use CUPTI gets none and drops records
+  std::size_t most_buffers = 64;         ///< with all of them in use CUPTI gets none and drops records (from 12.9 on)
   bool keeps_raw = false;                ///< keep the buffers' bytes as well, for write_recording()
 };
 
@@ -38,10 +39,10 @@ struct CollectorInfo {
 struct Drained {
   Activities activities;
   std::int64_t num_buffers = 0;
-  std::int64_t num_dropped = 0;  ///< records that CUPTI dropped
-  std::int64_t num_refused = 0;  ///< buffers that CUPTI asked for in vain: each cost records as well
-  std::vector<ClockSnapshot> clocks;
-  Recording recording{};  ///< where raw bytes are kept; about.gpu and about.command are the caller's to add
+  std::int64_t num_dropped = 0;       ///< records that CUPTI dropped
+  std::int64_t num_refused = 0;       ///< buffers that CUPTI asked for in vain: each cost records as well
+  std::vector<ClockSnapshot> clocks;  ///< CLOCK_MONOTONIC, as all times are, and the wall clock
+  Recording recording{};              ///< where raw bytes are kept; about.gpu and about.command are the caller's to add
 
   /// Whether nothing was lost. A measurement with a drain that is not valid is not valid either.
   bool is_valid() const { return num_dropped == 0 && num_refused == 0; }
@@ -50,8 +51,8 @@ struct Drained {
 /// Collects what a process runs on its GPUs, through CUPTI's activity records. One per process, on all of its devices.
 ///
 /// Make it before the first CUDA call and start() it once before kernels are loaded: CUPTI generates code for a kernel
-/// that is loaded while tracing is off when tracing is switched on. Timestamps are CLOCK_MONOTONIC's, for CPU and GPU
-/// alike: CUPTI fits the GPU's clock to it. Hardware trace (cuptiActivityEnableHWTrace) is not used.
+/// that is loaded while tracing is off when tracing is switched on. CUPTI fits the GPU's clock to the system's, and
+/// drain() puts both on CLOCK_MONOTONIC. Hardware trace (cuptiActivityEnableHWTrace) is not used.
 class Collector {
  public:
   /// Claims CUPTI. `api` must outlive the collector. Throws MachineError where another client is attached (named as far
@@ -114,6 +115,8 @@ class Collector {
   std::vector<CUpti_ActivityKind> enabled_;
   bool has_calls_ = false;
   std::vector<ClockSnapshot> clocks_;
+  ClockPair started_at_;
+  ClockPair drained_at_;
   Subscriber subscriber_;
   Claim claim_;
 };

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/collect/cupti/collector.hpp"
 
+#include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "platform/errors.hpp"
+#include "profiler/collect/cupti/activity_parser.hpp"
+#include "profiler/collect/cupti/clock.hpp"
 #include "tests/profiler/collect/cupti/fake_cupti.hpp"
 
 namespace underlap::cupti {
@@ -26,8 +28,15 @@ using ::testing::SizeIs;
 
 constexpr CollectorOptions kSmall{.rank = 3, .buffer_bytes = 4096, .initial_buffers = 1, .most_buffers = 4};
 
-SyntheticBuffer kernel_of(std::uint32_t correlation, std::uint64_t start) {
-  return SyntheticBuffer().add(synthetic_kernel(correlation, start, start + 10));
+// A kernel that starts now or a little later.
+template <class Kernel = CUpti_ActivityKernel10>
+Kernel kernel_at(const FakeCupti& cupti, std::uint32_t correlation, std::uint64_t after_ns = 0) {
+  const std::uint64_t start = cupti.now() + after_ns;
+  return synthetic_kernel<Kernel>(correlation, start, start + 10);
+}
+
+SyntheticBuffer kernel_of(const FakeCupti& cupti, std::uint32_t correlation, std::uint64_t after_ns) {
+  return SyntheticBuffer().add(kernel_at(cupti, correlation, after_ns));
 }
 
 std::string error_of(const Api& api) {
@@ -39,15 +48,15 @@ std::string error_of(const Api& api) {
   return "no error";
 }
 
-TEST(Collector, RegistersClockAndBuffersBeforeItEnablesAKind) {
+TEST(Collector, RegistersBuffersBeforeItEnablesAKind) {
   FakeCupti cupti;
   const Api api = cupti.api();
   Collector collector(api, kSmall);
   collector.start();
   const auto calls = cupti.calls();
-  EXPECT_THAT(std::vector(calls.begin(), calls.begin() + 13),
-              ElementsAre("version", "subscribe", "timestamp", "callbacks", "all_sync 0", "enable 10", "enable 1",
-                          "enable 22", "enable 2", "enable 38", "enable 36", "enable 17", "enable 39"));
+  EXPECT_THAT(std::vector(calls.begin(), calls.begin() + 12),
+              ElementsAre("version", "subscribe", "callbacks", "all_sync 0", "enable 10", "enable 1", "enable 22",
+                          "enable 2", "enable 38", "enable 36", "enable 17", "enable 39"));
 }
 
 TEST(Collector, RecordsOnlyTheCallsThatPutWorkOnAStream) {
@@ -77,9 +86,20 @@ TEST(Collector, AsksAnOldLibraryForWholeKindsAndSaysSo) {
   Collector collector(api, kSmall);
   collector.start();
   EXPECT_THAT(cupti.calls(), AllOf(Contains("enable 5"), Contains("enable 4")));
-  EXPECT_THAT(collector.info().notes, ElementsAre(HasSubstr("every API call"), HasSubstr("queries")));
+  EXPECT_THAT(collector.info().notes, AllOf(Contains(HasSubstr("every API call")), Contains(HasSubstr("queries"))));
   collector.stop();
   EXPECT_EQ(cupti.num_calls("disable 4"), 1U);
+}
+
+TEST(Collector, SaysThatALibraryIsOlderThanTheRuntime) {
+  FakeCupti cupti;
+  cupti.version = 28;
+  const Api api = cupti.api();
+  const auto is_said = Contains(HasSubstr("older CUDA than these programs"));
+  if (CUDART_VERSION >= 13000)
+    EXPECT_THAT(Collector(api, kSmall).info().notes, is_said);
+  else
+    EXPECT_THAT(Collector(api, kSmall).info().notes, Not(is_said));
 }
 
 TEST(Collector, LeavesOutCallsThatALibraryDoesNotKnowYet) {
@@ -106,15 +126,15 @@ TEST(Collector, DrainsWhatRanSinceTheLastDrain) {
   const Api api = cupti.api();
   Collector collector(api, kSmall);
   collector.start();
-  cupti.run_and_complete(kernel_of(1, 100));
-  cupti.run(kernel_of(2, 200));
+  cupti.run_and_complete(kernel_of(cupti, 1, 100));
+  cupti.run(kernel_of(cupti, 2, 200));
   const Drained first = collector.drain();
   ASSERT_THAT(first.activities.kernels, SizeIs(2));
   EXPECT_EQ(first.activities.kernels[0].at.correlation, 1U);
   EXPECT_EQ(first.activities.kernels[1].at.correlation, 2U);
   EXPECT_EQ(first.num_buffers, 2);
   EXPECT_TRUE(first.is_valid());
-  cupti.run(kernel_of(3, 300));
+  cupti.run(kernel_of(cupti, 3, 300));
   const Drained second = collector.drain();
   ASSERT_THAT(second.activities.kernels, SizeIs(1));
   EXPECT_EQ(second.activities.kernels[0].at.correlation, 3U);
@@ -129,7 +149,7 @@ TEST(Collector, LetsALibraryThatIsNewerThanTheTableFindItsRecords) {
   Collector collector(api, kSmall);
   EXPECT_THAT(collector.info().notes, ElementsAre(HasSubstr("140000")));
   collector.start();
-  cupti.run(SyntheticBuffer().add(synthetic_kernel(1), 40).add(synthetic_kernel(2), 40));
+  cupti.run(SyntheticBuffer().add(kernel_at(cupti, 1), 40).add(kernel_at(cupti, 2), 40));
   const Drained drained = collector.drain();
   ASSERT_THAT(drained.activities.kernels, SizeIs(2));
   EXPECT_EQ(drained.activities.kernels[1].at.correlation, 2U);
@@ -141,7 +161,7 @@ TEST(Collector, FindsTheRecordsOfAKnownLibraryByItself) {
   const Api api = cupti.api();
   Collector collector(api, kSmall);
   collector.start();
-  cupti.run(kernel_of(1, 100));
+  cupti.run(kernel_of(cupti, 1, 100));
   EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
   EXPECT_EQ(cupti.num_calls("next"), 0U);
 }
@@ -151,7 +171,7 @@ TEST(Collector, ForcesTheFlushOnceItIsStopped) {
   const Api api = cupti.api();
   Collector collector(api, kSmall);
   collector.start();
-  cupti.leave_incomplete(kernel_of(1, 100));
+  cupti.leave_incomplete(kernel_of(cupti, 1, 100));
   EXPECT_THAT(collector.drain().activities.kernels, IsEmpty());
   EXPECT_EQ(cupti.calls().back(), "flush 0");
   collector.stop();
@@ -165,7 +185,7 @@ TEST(Collector, ADroppedRecordMakesTheDrainInvalid) {
   Collector collector(api, kSmall);
   collector.start();
   cupti.drop_of_stream(2);
-  cupti.run_and_complete(kernel_of(1, 100));
+  cupti.run_and_complete(kernel_of(cupti, 1, 100));
   cupti.drop(3);
   const Drained drained = collector.drain();
   EXPECT_EQ(drained.num_dropped, 5);
@@ -178,16 +198,28 @@ TEST(Collector, DropsRecordsWhenItsBuffersAreAllInUse) {
   const Api api = cupti.api();
   Collector collector(api, kSmall);
   collector.start();
-  for (std::uint32_t i = 1; i <= 6; ++i) cupti.run(kernel_of(i, 100 * i));
+  for (std::uint32_t i = 1; i <= 6; ++i) cupti.run(kernel_of(cupti, i, 100 * i));
   EXPECT_EQ(cupti.last_request_bytes(), 0U);
   const Drained drained = collector.drain();
   EXPECT_THAT(drained.activities.kernels, SizeIs(4));
   EXPECT_EQ(drained.num_refused, 2);
   EXPECT_EQ(drained.num_dropped, 2);
   EXPECT_FALSE(drained.is_valid());
-  cupti.run(kernel_of(9, 900));
+  cupti.run(kernel_of(cupti, 9, 900));
   EXPECT_EQ(cupti.last_request_bytes(), 4096U);
   EXPECT_TRUE(collector.drain().is_valid());
+}
+
+TEST(Collector, NeverRefusesABufferToALibraryThatWouldCrash) {
+  FakeCupti cupti;
+  cupti.version = 26;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  for (std::uint32_t i = 1; i <= 6; ++i) cupti.run(SyntheticBuffer().add(kernel_at<CUpti_ActivityKernel9>(cupti, i)));
+  const Drained drained = collector.drain();
+  EXPECT_THAT(drained.activities.kernels, SizeIs(6));
+  EXPECT_TRUE(drained.is_valid());
 }
 
 TEST(Collector, CountsABufferThatIsCutShort) {
@@ -195,7 +227,7 @@ TEST(Collector, CountsABufferThatIsCutShort) {
   const Api api = cupti.api();
   Collector collector(api, kSmall);
   collector.start();
-  cupti.complete_with_size(kernel_of(1, 100), 100);
+  cupti.complete_with_size(kernel_of(cupti, 1, 100), 100);
   const Drained drained = collector.drain();
   EXPECT_THAT(drained.activities.kernels, IsEmpty());
   EXPECT_EQ(drained.activities.skipped.at("end of a buffer inside a record"), 1);
@@ -210,7 +242,7 @@ TEST(Collector, NeverReadsPastABufferThatClaimsMoreThanItHolds) {
   Collector collector(api, full);
   collector.start();
   SyntheticBuffer records;
-  for (std::uint32_t i = 0; i < kKernels; ++i) records.add(synthetic_kernel(i));
+  for (std::uint32_t i = 0; i < kKernels; ++i) records.add(kernel_at(cupti, i));
   cupti.complete_with_size(records, 1U << 30);
   const Drained drained = collector.drain();
   EXPECT_THAT(drained.activities.kernels, SizeIs(kKernels));
@@ -222,7 +254,7 @@ TEST(Collector, LeavesABufferThatIsNotItsOwn) {
   const Api api = cupti.api();
   Collector collector(api, kSmall);
   collector.start();
-  SyntheticBuffer foreign = kernel_of(1, 100);
+  SyntheticBuffer foreign = kernel_of(cupti, 1, 100);
   cupti.complete_foreign(foreign.storage().data(), foreign.storage().size());
   EXPECT_EQ(collector.drain().num_buffers, 0);
 }
@@ -238,7 +270,8 @@ TEST(Collector, GathersFromManyThreadsAtOnce) {
   std::vector<std::thread> threads;
   for (std::uint32_t thread = 0; thread < kThreads; ++thread)
     threads.emplace_back([&cupti, thread] {
-      for (std::uint32_t i = 0; i < kKernels; ++i) cupti.run_and_complete(kernel_of(thread * kKernels + i, 100 + i));
+      for (std::uint32_t i = 0; i < kKernels; ++i)
+        cupti.run_and_complete(kernel_of(cupti, thread * kKernels + i, 100 + i));
     });
   std::vector<bool> seen(kThreads * kKernels, false);
   const auto note = [&seen](const Drained& drained) {
@@ -357,7 +390,7 @@ TEST(Collector, TakesBackIncompleteBuffersWhenItEnds) {
   {
     Collector collector(api, kSmall);
     collector.start();
-    cupti.leave_incomplete(kernel_of(1, 100));
+    cupti.leave_incomplete(kernel_of(cupti, 1, 100));
   }
   const auto calls = cupti.calls();
   const auto position = [&](const char* call) { return std::find(calls.begin(), calls.end(), call) - calls.begin(); };
@@ -365,19 +398,43 @@ TEST(Collector, TakesBackIncompleteBuffersWhenItEnds) {
   EXPECT_LT(position("flush 1"), position("unsubscribe"));
 }
 
-TEST(Collector, GivesCuptiTheClockOfTheOtherBackends) {
+TEST(Collector, PutsTimesOnTheClockOfTheOtherBackends) {
   FakeCupti cupti;
   const Api api = cupti.api();
   Collector collector(api, kSmall);
-  const auto steady = [] {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-            .count());
-  };
-  const std::uint64_t before = steady();
-  const std::uint64_t given = cupti.now();
-  EXPECT_LE(before, given);
-  EXPECT_LE(given, steady());
+  collector.start();
+  const std::int64_t before = monotonic_ns();
+  cupti.run(kernel_of(cupti, 1, 0));
+  const std::int64_t after = monotonic_ns();
+  const Drained drained = collector.drain();
+  ASSERT_THAT(drained.activities.kernels, SizeIs(1));
+  constexpr std::int64_t kReading = 100'000;  // two clocks are read one after the other, however long that takes
+  EXPECT_GE(drained.activities.kernels[0].at.start_ns, before - kReading);
+  EXPECT_LE(drained.activities.kernels[0].at.end_ns, after + kReading);
+}
+
+TEST(Collector, DropsWhatHasATimeOutsideItsCapture) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.run(SyntheticBuffer().add(synthetic_kernel(1, 100, 110)).add(kernel_at(cupti, 2)));
+  cupti.run(kernel_of(cupti, 3, 60'000'000'000));
+  const Drained drained = collector.drain();
+  ASSERT_THAT(drained.activities.kernels, SizeIs(1));
+  EXPECT_EQ(drained.activities.kernels[0].at.correlation, 2U);
+  EXPECT_THAT(lost_records(drained.activities), ElementsAre(HasSubstr("2 times: kernel with a time outside")));
+}
+
+TEST(Collector, SaysThatTheSystemsClockWasSetWhileItCollected) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.run(kernel_of(cupti, 1, 0));
+  cupti.clock_is_ahead_ns += 1'000'000'000;
+  EXPECT_THAT(lost_records(collector.drain().activities), Contains(HasSubstr("clock was set: it gained 1000")));
+  EXPECT_THAT(lost_records(collector.drain().activities), IsEmpty());
 }
 
 TEST(Collector, StoresItsClockBesideTheWallClock) {
@@ -399,7 +456,7 @@ TEST(Collector, KeepsRawBuffersWithTheNamesTheyPointTo) {
   options.keeps_raw = true;
   Collector collector(api, options);
   collector.start();
-  const SyntheticBuffer records = kernel_of(5, 100);
+  const SyntheticBuffer records = kernel_of(cupti, 5, 100);
   cupti.run(records);
   const Drained drained = collector.drain();
   ASSERT_THAT(drained.recording.buffers, SizeIs(1));

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "profiler/collect/cupti/clock.hpp"
+
 namespace underlap::cupti {
 namespace {
 
@@ -41,9 +43,9 @@ struct FakeCalls {
     the_fake->complete_ = complete;
     return the_fake->note("callbacks");
   }
-  static CUptiResult register_timestamp(CUpti_TimestampCallbackFunc now) {
-    the_fake->now_ = now;
-    return the_fake->note("timestamp");
+  static CUptiResult get_timestamp(std::uint64_t* time) {
+    *time = the_fake->now();
+    return CUPTI_SUCCESS;
   }
   static CUptiResult flush_all(std::uint32_t flag) {
     const CUptiResult result = the_fake->note(fmt::format("flush {}", flag));
@@ -106,7 +108,7 @@ Api FakeCupti::api() const {
   api.activity_enable = FakeCalls::enable;
   api.activity_disable = FakeCalls::disable;
   api.activity_register_callbacks = FakeCalls::register_callbacks;
-  api.activity_register_timestamp_callback = FakeCalls::register_timestamp;
+  api.get_timestamp = FakeCalls::get_timestamp;
   api.activity_flush_all = FakeCalls::flush_all;
   api.activity_get_next_record = FakeCalls::get_next_record;
   api.activity_get_num_dropped_records = FakeCalls::get_num_dropped;
@@ -223,6 +225,6 @@ std::uint64_t FakeCupti::operation() const {
   return open == operations_.end() || open->second.empty() ? 0 : open->second.back();
 }
 
-std::uint64_t FakeCupti::now() const { return now_(); }
+std::uint64_t FakeCupti::now() const { return static_cast<std::uint64_t>(monotonic_ns() + clock_is_ahead_ns); }
 
 }  // namespace underlap::cupti

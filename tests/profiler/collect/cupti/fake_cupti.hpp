@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -47,6 +48,7 @@ class FakeCupti {
 
   // The operation of the calling thread; 0: none.
   std::uint64_t operation() const;
+  // The library's clock.
   std::uint64_t now() const;
   std::size_t last_request_bytes() const { return last_request_bytes_; }
 
@@ -54,6 +56,7 @@ class FakeCupti {
   std::size_t kernel_bytes = sizeof(CUpti_ActivityKernel10);
   bool has_call_selection = true;
   bool has_all_sync_records = true;
+  std::atomic<std::int64_t> clock_is_ahead_ns = 1'700'000'000'000'000'000;  // of CLOCK_MONOTONIC
 
  private:
   friend struct FakeCalls;
@@ -77,7 +80,6 @@ class FakeCupti {
   std::map<std::thread::id, std::vector<std::uint64_t>> operations_;
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
-  CUpti_TimestampCallbackFunc now_ = nullptr;
 };
 
 }  // namespace underlap::cupti

@@ -257,6 +257,15 @@ TEST(ActivityParser, CountsAnUnknownKindWithTheRestOfItsBuffer) {
               ElementsAre(Pair("record of kind 4242, with the rest of its buffer: its size is not known", 1)));
 }
 
+TEST(ActivityParser, NamesARecordThatWasNotCompleted) {
+  auto incomplete = synthetic_kernel();
+  incomplete.kind = CUPTI_ACTIVITY_KIND_INVALID;
+  const Activities read = parse(kCuda13_0, SyntheticBuffer().add(synthetic_kernel()).add(incomplete).bytes());
+  EXPECT_EQ(read.kernels.size(), 1U);
+  EXPECT_THAT(lost_records(read), ElementsAre("CUPTI gave 1 time: record that CUPTI had not completed, with the rest "
+                                              "of its buffer"));
+}
+
 TEST(ActivityParser, StepsOverAKindThatItHasNoUseFor) {
   CUpti_ActivityName name{};
   name.kind = CUPTI_ACTIVITY_KIND_NAME;
