@@ -12,6 +12,7 @@
 
 #include "impl/device/without_transfers.hpp"
 #include "impl/plan/memory.hpp"
+#include "impl/step/record_programs.hpp"
 #include "impl/step/trainer.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/window_agreement.hpp"
@@ -98,7 +99,8 @@ void CudaRank::build(std::size_t cell) {
                                      .products = parts_.products,
                                      .attention = parts_.attention,
                                      .tracer = &*built.capture,
-                                     .run_form = parts_.run_form});
+                                     .run_form = parts_.run_form,
+                                     .rehearsed = record_launches(config, text, context_.rank)});
     Device* device = built.device.get();
     if (config.run.no_comm) device = &built.without_transfers.emplace(*device);
     built.trainer =

@@ -154,6 +154,7 @@ class BoundWork {
       check(cudaStreamSynchronize(context.stream));
       check(cudaMemcpy(at, make_tokens(tensor.elements, num_tokens).data(), static_cast<std::size_t>(bytes),
                        cudaMemcpyHostToDevice));
+      check(cudaStreamSynchronize(nullptr));  // a copy from pageable memory may end later than the call
       return at;
     }
     // Random fp8 comes from the operations before, which quantise.

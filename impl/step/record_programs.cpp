@@ -51,4 +51,15 @@ std::vector<Program> record_stages(const plan::Config& config, Detail detail) {
   return programs;
 }
 
+std::vector<Launch> record_launches(const plan::Config& config, const model::TextData& data, std::int32_t rank) {
+  constexpr int kSteps = 2;  // a step may do what the one before it left to it
+  DistinctLaunches device;
+  Trainer trainer(device, config, parallel_groups(config, rank), data);
+  for (int step = 0; step < kSteps; ++step) {
+    trainer.step(0);
+    device.take_program();
+  }
+  return device.take();
+}
+
 }  // namespace underlap

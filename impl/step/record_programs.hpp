@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "impl/device/distinct_launches.hpp"
 #include "impl/device/program.hpp"
+#include "impl/model/text_data.hpp"
 #include "impl/plan/config.hpp"
 
 namespace underlap {
@@ -20,5 +22,8 @@ Program record_step(const plan::Config& config, Detail detail = Detail::uses);
 /// The same of the ranks of rank 0's pipeline, stage by stage; without transfers where run.no_comm says so. Other
 /// context-parallel ranks have tiles of other shapes, and as much work.
 std::vector<Program> record_stages(const plan::Config& config, Detail detail = Detail::uses);
+
+/// One of each kind of launch of `rank`'s steps and of the construction before them.
+std::vector<Launch> record_launches(const plan::Config& config, const model::TextData& data, std::int32_t rank);
 
 }  // namespace underlap

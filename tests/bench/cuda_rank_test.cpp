@@ -85,12 +85,11 @@ class OnAPlayedGpu : public testing::Test {
     seen_ = std::make_unique<SeenByCupti>(fake_);
     products_ = std::make_unique<cuda::MatrixProducts>(cuda_host::CublasLtDouble::api());
     transport_ = std::make_unique<cuda::NcclTransport>(nccl_, control_, cuda::NcclOptions{});
-    rank_ = std::make_unique<CudaRank>(RankContext{.cells = matrix_.cells},
-                                       CudaParts{.transport = transport_.get(),
-                                                 .control = told_to_,
-                                                 .products = products_.get(),
-                                                 .collector = collector_.get(),
-                                                 .run_form = cuda::run_cpu_form_on_host});
+    rank_ = std::make_unique<CudaRank>(RankContext{.cells = matrix_.cells}, CudaParts{.transport = transport_.get(),
+                                                                                      .control = told_to_,
+                                                                                      .products = products_.get(),
+                                                                                      .collector = collector_.get(),
+                                                                                      .run_form = run_form_});
     rank_->build(0);
     seen_->forget();
     return *rank_;
@@ -108,6 +107,7 @@ class OnAPlayedGpu : public testing::Test {
   plan::Matrix matrix_;
   cuda::ThreadControlPlane control_{std::chrono::seconds(20)};
   cuda::ControlPlane* told_to_ = &control_;
+  cuda::RunForm run_form_ = cuda::run_cpu_form_on_host;
   cuda::NcclApi nccl_ = cuda_host::NcclDouble::api();
   std::unique_ptr<cupti::Collector> collector_;
   std::unique_ptr<SeenByCupti> seen_;
@@ -140,6 +140,35 @@ TEST_F(OnAPlayedGpu, EveryKernelOfATracedBlockIsTaggedAndMarksCutItsWindows) {
   EXPECT_THAT(run.notes, testing::Contains(HasSubstr("rank 0: emulated link: asked 1 GB/s")));
   EXPECT_THAT(run.notes, testing::Contains(HasSubstr("waiting for peers: not emulated")));
   EXPECT_THAT(run.notes, testing::Contains(HasSubstr("windows traced to event-timed")));
+}
+
+/// The shapes of what ran, and of what had run when the first communicator was made.
+struct Shapes {
+  std::set<std::string> ran;
+  std::set<std::string> tried;
+};
+Shapes& shapes() {
+  static Shapes instance;
+  return instance;
+}
+void run_and_note_shape(const Operation& operation, const Arguments& views, cuda::LaunchContext& context) {
+  std::string shape(name_of(operation.name()));
+  for (std::size_t i = 0; i < views.size(); ++i) shape += fmt::format(" {}x{}", views[i].rows, views[i].cols);
+  shapes().ran.insert(shape);
+  cuda::run_cpu_form_on_host(operation, views, context);
+}
+
+TEST_F(OnAPlayedGpu, StepsLaunchNothingThatWasNotTriedBeforeTheFirstTransfer) {
+  shapes() = {};
+  run_form_ = run_and_note_shape;
+  nccl_.CommInitRankConfig = [](ncclComm_t* handle, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
+    if (shapes().tried.empty()) shapes().tried = std::exchange(shapes().ran, {});
+    return cuda_host::NcclDouble::api().CommInitRankConfig(handle, ranks, id, rank, config);
+  };
+  rank_of("run: {backend: cuda, trace: false, steps: 2, blocks: 1}\n", false);
+  block(0, 3);
+  EXPECT_GT(shapes().ran.size(), 20U);
+  EXPECT_THAT(shapes().tried, testing::IsSupersetOf(shapes().ran));
 }
 
 TEST_F(OnAPlayedGpu, ABlockWithAKernelThatNoOperationOwnsIsNotValid) {

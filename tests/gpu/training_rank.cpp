@@ -16,6 +16,7 @@
 #include "impl/device/cuda/folder_control_plane.hpp"
 #include "impl/device/cuda/nccl_transport.hpp"
 #include "impl/device/cuda/shared_gpu.hpp"
+#include "impl/step/record_programs.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
 #include "tests/gpu/libraries.hpp"
@@ -30,8 +31,10 @@ void train(const RankOrder& order, cuda::ControlPlane& control) {
   config.ddp.bucket_size = 9000;
   const cuda::NcclApi nccl = cuda::NcclApi::load();
   cuda::NcclTransport transport(nccl, control, {.rank = order.rank, .ranks_share_gpu = order.world_size > 1});
-  cuda::CudaDevice device(transport, {.rank = order.rank, .products = context_with_libraries().products});
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
+  cuda::CudaDevice device(transport, {.rank = order.rank,
+                                      .products = context_with_libraries().products,
+                                      .rehearsed = record_launches(config, data, order.rank)});
   Trainer trainer(device, config, parallel_groups(config, order.rank), data);
   for (std::int32_t step = 0; step < kTrainedSteps; ++step) trainer.step(0);
   std::ofstream file(order.folder / ("losses." + std::to_string(order.rank)));

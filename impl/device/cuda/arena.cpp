@@ -13,7 +13,6 @@
 namespace underlap::cuda {
 namespace {
 
-constexpr int kNaNByte = 0xFF;
 constexpr std::int64_t kGrain = 256;
 constexpr std::int64_t kDriverPage = 2 << 20;
 constexpr std::int64_t kBlockBytes = 8 * kDriverPage;  // of small tensors; a larger one has a block of its own
@@ -66,8 +65,14 @@ std::byte* Arena::allocate(std::string_view name, std::int64_t bytes) {
 }
 
 void Arena::fill(std::byte* memory, std::int64_t bytes) {
-  check(cudaMemsetAsync(memory, kNaNByte, static_cast<std::size_t>(bytes), stream_.get()));
+  check(cudaMemsetAsync(memory, kNaN, static_cast<std::size_t>(bytes), stream_.get()));
+  filled_.push_back({memory, bytes});
   taken_ += bytes;
+}
+
+void Arena::set_all(int byte) {
+  for (const MemoryBlock& tensor : filled_)
+    check(cudaMemsetAsync(tensor.base, byte, static_cast<std::size_t>(tensor.bytes), stream_.get()));
 }
 
 // A library that cannot get memory says no more than that the driver refused.

@@ -30,6 +30,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  static constexpr int kNaN = 0xFF;  ///< of every byte of a NaN
+
   /// Returns memory filled with ones, which is NaN in every floating-point type; it is filled once the arena's stream
   /// has got there. Owned by the arena, aligned to 256 bytes.
   /// Throws MachineError naming the tensor, its size, what is taken already and what is free.
@@ -45,6 +47,9 @@ class Arena {
     fill(data, bytes);
     return data;
   }
+
+  /// Sets every byte of all tensors, once the arena's stream has got there.
+  void set_all(int byte);
 
   /// Has the pool take `bytes` from the driver now, for workspaces to come.
   void reserve(std::int64_t bytes);
@@ -73,6 +78,7 @@ class Arena {
   StreamHandle stream_;
   std::vector<StreamOrderedBytes> tensors_;  // after stream_, in whose order they are freed
   std::vector<LibraryBytes> library_memory_;
+  std::vector<MemoryBlock> filled_;  // by tensor
   std::vector<DeviceBytes> block_memory_;
   std::vector<MemoryBlock> blocks_;
   std::vector<std::int64_t> used_;  // bytes of each block

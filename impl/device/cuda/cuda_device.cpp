@@ -52,7 +52,7 @@ CudaDevice::CudaDevice(Transport& transport, const CudaOptions& options)
   check(cudaDeviceGetStreamPriorityRange(&least_priority_, &greatest_priority_));
   arena_ = std::make_unique<Arena>(options.device, options.rank, options.peers_map_tensors);
   faults_ = reinterpret_cast<std::uint32_t*>(arena_->allocate("fault word", sizeof(std::uint32_t)));
-  check(cudaMemsetAsync(faults_, 0, sizeof(std::uint32_t), arena_->stream()));
+  reset_faults();
   staging_ = std::make_unique<StagingRing>(options.staging_slots, options.staging_slot_bytes);
 }
 
@@ -109,6 +109,7 @@ void CudaDevice::begin() {
   check_order("a second start", "begin");
   arena_->reserve(options_.workspace_reserve);
   touch_streams();
+  rehearse();
   connect();
   mark_clock_.start(arena_->stream());
   has_begun_ = true;
@@ -130,6 +131,32 @@ void CudaDevice::touch_streams() {
     staging_->upload(stream->handle.get(), reinterpret_cast<std::byte*>(faults_), kZero);
   }
   wait_until_idle();
+}
+
+void CudaDevice::reset_faults() { check(cudaMemsetAsync(faults_, 0, sizeof(std::uint32_t), arena_->stream())); }
+
+// On zeros: they are tokens, positions and sizes that every kernel accepts. One at a time, so that none reads what
+// another writes.
+void CudaDevice::rehearse() {
+  if (options_.rehearsed.empty()) return;
+  arena_->set_all(0);
+  check(cudaStreamSynchronize(arena_->stream()));
+  for (const Launch& rehearsed : options_.rehearsed) {
+    StreamState& stream = state(rehearsed.stream);
+    try {
+      LaunchContext at = context(stream, rehearsed.operation.cost().sm_margin);
+      run(rehearsed.operation, at);
+      check(cudaStreamSynchronize(stream.handle.get()));
+    } catch (const OutOfDeviceMemory&) {
+      throw;
+    } catch (const MachineError& error) {
+      fail(fmt::format("operation {} on stream {}, tried before the first transfer: {}",
+                       name_of(rehearsed.operation.name()), stream.name, error.what()));
+    }
+  }
+  arena_->set_all(Arena::kNaN);
+  reset_faults();
+  check(cudaStreamSynchronize(arena_->stream()));
 }
 
 void CudaDevice::connect() {
@@ -205,15 +232,19 @@ LaunchContext CudaDevice::context(StreamState& stream, int sm_margin) {
           .attention = options_.attention};
 }
 
-void CudaDevice::launch(Stream stream, const Tag& tag, const Operation& operation) {
-  tensors_.check_uses(operation);
+void CudaDevice::run(const Operation& operation, LaunchContext& at) const {
   const auto uses = operation.uses();
   std::array<BoundView, Operation::kMaxUses> views;
   for (std::size_t i = 0; i < uses.size(); ++i) views[i] = tensors_.bind(uses[i].view);
   const std::span<const BoundView> bound(views.data(), uses.size());
+  options_.run_form(operation, Arguments(bound, operation.parameters()), at);
+}
+
+void CudaDevice::launch(Stream stream, const Tag& tag, const Operation& operation) {
+  tensors_.check_uses(operation);
   LaunchContext at = context(state(stream), operation.cost().sm_margin);
   enqueue({.stream = stream, .tag = tag, .name = operation.name(), .sm_budget = at.sm_budget},
-          [&] { options_.run_form(operation, Arguments(bound, operation.parameters()), at); });
+          [&] { run(operation, at); });
 }
 
 void CudaDevice::communicate(const Communicator& handle, const Tag& tag, std::span<const Transfer> transfers) {
@@ -342,8 +373,9 @@ void CudaDevice::fail(const std::string& what) {
 
 // A kernel's error shows at the next wait; which of those in flight it was, CUDA does not say.
 std::string CudaDevice::unknown_operation(std::string_view what) const {
-  return fmt::format("one of the operations {} to {}: {} (CUDA_LAUNCH_BLOCKING=1 shows which)", first_unproven_,
-                     next_operation_ - 1, what);
+  return fmt::format(
+      "one of the operations {} to {}: {} (CUDA_LAUNCH_BLOCKING=1 shows which, where no rank waits for another)",
+      first_unproven_, next_operation_ - 1, what);
 }
 
 }  // namespace underlap::cuda

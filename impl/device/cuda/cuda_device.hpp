@@ -15,6 +15,7 @@
 #include "impl/device/cuda/tracer.hpp"
 #include "impl/device/cuda/transport.hpp"
 #include "impl/device/device.hpp"
+#include "impl/device/distinct_launches.hpp"
 #include "impl/device/tensor_table.hpp"
 #include "kernels/cuda/launch_context.hpp"
 
@@ -37,6 +38,9 @@ struct CudaOptions {
   Attention* attention = nullptr;
   Tracer* tracer = nullptr;  ///< nullptr: no capture
   RunForm run_form = run_cuda_form;
+  /// Tried at begin(), before the first transfer: what CUDA and its libraries do at the first use of a kernel may wait
+  /// for everything that runs, and beside a transfer that spins until its peers come, for ever.
+  std::vector<Launch> rehearsed{};
 };
 
 /// A rank's GPU. Streams are CUDA's, memory is the rank's arena, a transport carries the transfers.
@@ -92,6 +96,9 @@ class CudaDevice final : public Device {
   StreamState& state(Stream stream) const;
   CommunicationRecord record_of(const Communicator& communicator, std::span<const Transfer> transfers) const;
   void touch_streams();
+  void rehearse();
+  void run(const Operation& operation, LaunchContext& at) const;
+  void reset_faults();
   void connect();
   void check_faults();
   void copy_to_host(void* to, const void* from, std::size_t bytes);

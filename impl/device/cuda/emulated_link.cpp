@@ -291,9 +291,7 @@ EmulatedLink::EmulatedLink(const EmulatedLinkOptions& options)
       state_(device_memory<LinkState>(1)),
       records_(device_memory<LinkRecord>(options.num_records)) {
   run_now([&](CUstream_st* stream) { launch_link_start(state_.get(), stream); });
-  const std::vector<LinkRecord> empty(static_cast<std::size_t>(options_.num_records));
-  check(cudaMemcpy(records_.get(), empty.data(), empty.size() * sizeof(LinkRecord), cudaMemcpyHostToDevice));
-  check(cudaStreamSynchronize(nullptr));  // streams that do not block wait for no copy from pageable memory
+  clear_records(static_cast<std::size_t>(options_.num_records));
 }
 
 EmulatedLink::~EmulatedLink() = default;
@@ -314,14 +312,19 @@ LinkRecord* EmulatedLink::next_record(double latency_us) {
   return records_.get() + latency_us_.size() - 1;
 }
 
+void EmulatedLink::clear_records(std::size_t count) {
+  if (count == 0) return;
+  const std::vector<LinkRecord> empty(count);
+  check(cudaMemcpy(records_.get(), empty.data(), count * sizeof(LinkRecord), cudaMemcpyHostToDevice));
+  check(cudaStreamSynchronize(nullptr));  // a copy from pageable memory may end later, and other streams do not wait
+}
+
 LinkReport EmulatedLink::report() {
   std::vector<LinkRecord> records(latency_us_.size());
   if (!records.empty())
     check(cudaMemcpy(records.data(), records_.get(), records.size() * sizeof(LinkRecord), cudaMemcpyDeviceToHost));
   const LinkReport report = report_link(records, latency_us_, options_.link.gb_per_s, num_unrecorded_);
-  const std::vector<LinkRecord> empty(records.size());
-  if (!empty.empty())
-    check(cudaMemcpy(records_.get(), empty.data(), empty.size() * sizeof(LinkRecord), cudaMemcpyHostToDevice));
+  clear_records(records.size());
   latency_us_.clear();
   num_unrecorded_ = 0;
   return report;

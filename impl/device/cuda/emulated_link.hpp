@@ -57,6 +57,7 @@ class EmulatedLink final : public Transport {
   class EmulatedChannel;
 
   LinkRecord* next_record(double latency_us);
+  void clear_records(std::size_t count);
 
   EmulatedLinkOptions options_;
   double ps_per_byte_ = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
@@ -58,6 +59,37 @@ TEST(CudaDevice, RunsAStreamInOrder) {
                 EXPECT_THAT(read(device, x), ElementsAre(101, 102, 103));
               }),
               IsEmpty());
+}
+
+TEST(CudaDevice, TriesOperationsOnZerosAndLeavesNoTraceOfThem) {
+  static std::vector<float> seen;
+  seen.clear();
+  const auto see = [](const Arguments& a) { seen.push_back(std::exchange(a[0].as<float>()[1], 5.0F)); };
+  const Tensor x{.id = 1, .dtype = DataType::f32, .elements = 2};
+  const Launch rehearsed{Stream{0}, operation_of(see, {{flat(x), Access::inout}})};
+  EXPECT_THAT(run_one(
+                  [](CudaDevice& device) {
+                    device.create_stream("compute");
+                    const Tensor tensor = device.allocate("x", DataType::f32, 2);
+                    device.begin();
+                    EXPECT_THAT(seen, ElementsAre(0.0F, 5.0F));
+                    EXPECT_THAT(read(device, tensor), Each(testing::IsNan()));
+                    EXPECT_EQ(device.next_operation(), 1U);
+                  },
+                  {.rehearsed = {rehearsed, rehearsed}}),
+              IsEmpty());
+}
+
+TEST(CudaDevice, NamesTheOperationThatFailedWhenItWasTried) {
+  const Tensor x{.id = 1, .dtype = DataType::f32, .elements = 2};
+  EXPECT_THAT(run_one(
+                  [](CudaDevice& device) {
+                    device.create_stream("compute");
+                    device.allocate("x", DataType::f32, 2);
+                    device.begin();
+                  },
+                  {.rehearsed = {{Stream{0}, operation_of(throw_something, {{flat(x), Access::inout}})}}}),
+              HasSubstr("test operation on stream compute, tried before the first transfer: "));
 }
 
 TEST(CudaDevice, AnEventOrdersTwoStreams) {
