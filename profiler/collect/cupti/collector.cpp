@@ -149,7 +149,7 @@ Collector::Collector(const Api& api, const CollectorOptions& options)
   info_.notes = notes_of(api_, info_.cupti_version);
   subscriber_ = subscribe();
   prepare();
-  drained_at_ = started_at_ = clock_pair(api_);
+  nothing_before_ = started_at_ = clock_pair(api_);
 }
 
 Collector::~Collector() {
@@ -252,15 +252,21 @@ void Collector::count_dropped(CUcontext context, std::uint32_t stream) noexcept 
     num_dropped_ += static_cast<std::int64_t>(dropped);
 }
 
+// What runs on may leave records of before this drain to the next one.
+void Collector::put_on_our_clock(Activities& activities, bool is_stopped) {
+  const ClockPair now = clock_pair(api_);
+  const ClockFit fit(started_at_, now);
+  to_monotonic(activities, fit, nothing_before_.monotonic_ns, now.monotonic_ns);
+  if (fit.was_set()) ++activities.skipped[what_was_set(fit)];
+  if (is_stopped) nothing_before_ = started_at_ = now;
+}
+
 Drained Collector::drain() {
   const bool is_stopped = enabled_.empty();
   check(api_, api_.activity_flush_all(is_stopped ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0), "cuptiActivityFlushAll");
   count_dropped(nullptr, 0);  // what was dropped with no buffer to complete
   ActivityWriter::Written written = writer_.take();
-  const ClockPair now = clock_pair(api_);
-  const ClockFit fit(std::exchange(started_at_, now), now);
-  to_monotonic(written.activities, fit, std::exchange(drained_at_, now).monotonic_ns, now.monotonic_ns);
-  if (fit.was_set()) ++written.activities.skipped[what_was_set(fit)];
+  put_on_our_clock(written.activities, is_stopped);
   clocks_.push_back(clock_snapshot(rank_));
   Drained drained{.activities = std::move(written.activities),
                   .num_buffers = written.num_buffers,

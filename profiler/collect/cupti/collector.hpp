@@ -102,6 +102,7 @@ class Collector {
   void set_calls(bool enable);
   void count_dropped(CUcontext, std::uint32_t stream) noexcept;
   void stop_quietly() noexcept;
+  void put_on_our_clock(Activities&, bool is_stopped);
   ActivityWriter::Options writer_options(const CollectorOptions&) const;
 
   const Api& api_;
@@ -116,7 +117,7 @@ class Collector {
   bool has_calls_ = false;
   std::vector<ClockSnapshot> clocks_;
   ClockPair started_at_;
-  ClockPair drained_at_;
+  ClockPair nothing_before_;  // of what is not drained
   Subscriber subscriber_;
   Claim claim_;
 };
