@@ -4,7 +4,9 @@
 // Element by element over matrices. A thread moves groups of elements, 16 bytes at an access. A form may count on the
 // alignment of one element only: each kernel is compiled for groups and for single elements, and the host takes the
 // wide one where every view allows it.
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "kernels/bf16.hpp"
@@ -57,9 +59,31 @@ __device__ Group<std::remove_const_t<T>, N> load(T* from) {
   return *reinterpret_cast<const Group<std::remove_const_t<T>, N>*>(from);
 }
 
+/// 16 bytes to global memory at one access, by name: where a group was only moved, nvcc splits an assignment into the
+/// group's elements.
+__device__ inline void store_quad(void* to, const uint4& quad) {
+#ifdef __CUDA_ARCH__
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(quad.x), "r"(quad.y),
+               "r"(quad.z), "r"(quad.w)
+               : "memory");
+#else
+  std::memcpy(to, &quad, sizeof quad);
+#endif
+}
+
+/// To global memory.
 template <class T, int N>
 __device__ void store(T* to, const Group<T, N>& group) {
-  *reinterpret_cast<Group<T, N>*>(to) = group;
+  if constexpr (sizeof group % 16 == 0) {
+    struct Quads {
+      uint4 quad[sizeof(Group<T, N>) / 16];
+    };
+    const auto quads = std::bit_cast<Quads>(group);
+#pragma unroll
+    for (std::size_t i = 0; i < sizeof group / 16; ++i) store_quad(reinterpret_cast<uint4*>(to) + i, quads.quad[i]);
+  } else {
+    *reinterpret_cast<Group<T, N>*>(to) = group;
+  }
 }
 
 /// `value` in T, rounded once: bf16's own rounding, by one instruction where the machine has it. NaN may change its
