@@ -12,46 +12,58 @@ constexpr unsigned kThreads = 256;
 
 template <class T>
 constexpr int kSide = 128 / sizeof(T);
-/// A row of the square is a word longer than its elements, so that a column's lie in different banks.
+
+/// The square in shared memory. A row is a word longer than its elements, so that the elements of a column lie in
+/// different banks. A warp that writes groups takes from 8 rows, 128 / 8 bytes apart, 4 neighbouring elements of each;
+/// rows 32 apart would still share banks, so every 32 rows the next begin 4 elements later.
 template <class T>
-constexpr int kPitch = kSide<T> + 4 / sizeof(T);
+class Square {
+ public:
+  __device__ T& at(int row, int col) { return element_[place(row, col)]; }
+  __device__ const T& at(int row, int col) const { return element_[place(row, col)]; }
+
+ private:
+  static constexpr int kPitch = kSide<T> + 4 / sizeof(T);
+  static constexpr __device__ int place(int row, int col) { return row * kPitch + row / 32 * 4 + col; }
+
+  alignas(4) T element_[kSide<T> * kPitch + kSide<T> / 32 * 4];
+};
 
 /// Elements of the square at (row, col) to shared memory. N: how many a thread takes at an access.
 template <class T, int N>
-__device__ void read_square(const Rows<const T>& x, std::int64_t row, std::int64_t col, T* square) {
+__device__ void read_square(const Rows<const T>& x, std::int64_t row, std::int64_t col, Square<T>& square) {
   constexpr int kGroups = kSide<T> / N;
   for (int i = static_cast<int>(threadIdx.x); i < kSide<T> * kGroups; i += kThreads) {
     const int r = i / kGroups, c = i % kGroups * N;
     if (row + r >= x.rows) break;
     if (col + c + N <= x.cols) {
       const auto group = load<N>(x.at(row + r, col + c));
-      for (int k = 0; k < N; ++k) square[r * kPitch<T> + c + k] = group.element[k];
+      for (int k = 0; k < N; ++k) square.at(r, c + k) = group.element[k];
     } else {
-      for (int k = 0; col + c + k < x.cols && k < N; ++k) square[r * kPitch<T> + c + k] = *x.at(row + r, col + c + k);
+      for (int k = 0; col + c + k < x.cols && k < N; ++k) square.at(r, c + k) = *x.at(row + r, col + c + k);
     }
   }
 }
 
 template <class T, int N>
-__device__ void write_square(const Rows<T>& out, std::int64_t row, std::int64_t col, const T* square) {
+__device__ void write_square(const Rows<T>& out, std::int64_t row, std::int64_t col, const Square<T>& square) {
   constexpr int kGroups = kSide<T> / N;
   for (int i = static_cast<int>(threadIdx.x); i < kSide<T> * kGroups; i += kThreads) {
     const int r = i / kGroups, c = i % kGroups * N;
     if (row + r >= out.rows) break;
     if (col + c + N <= out.cols) {
       Group<T, N> group;
-      for (int k = 0; k < N; ++k) group.element[k] = square[(c + k) * kPitch<T> + r];
+      for (int k = 0; k < N; ++k) group.element[k] = square.at(c + k, r);
       store(out.at(row + r, col + c), group);
     } else {
-      for (int k = 0; col + c + k < out.cols && k < N; ++k)
-        *out.at(row + r, col + c + k) = square[(c + k) * kPitch<T> + r];
+      for (int k = 0; col + c + k < out.cols && k < N; ++k) *out.at(row + r, col + c + k) = square.at(c + k, r);
     }
   }
 }
 
 template <class T, int N>
 __global__ void transpose_kernel(Rows<const T> x, Rows<T> out) {
-  __shared__ T square[kSide<T> * kPitch<T>];
+  __shared__ Square<T> square;
   const std::int64_t across = (x.cols + kSide<T> - 1) / kSide<T>;
   const std::int64_t down = divided(std::int64_t{blockIdx.x}, across);
   const std::int64_t row = down * kSide<T>, col = (std::int64_t{blockIdx.x} - down * across) * kSide<T>;
