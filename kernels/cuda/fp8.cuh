@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <type_traits>
 
 #include "kernels/cuda/elements.cuh"
@@ -32,6 +34,37 @@ __device__ std::uint16_t fp8_pair(float first, float second) {
 #else
   return static_cast<std::uint16_t>(F(first).bits | F(second).bits << 8);
 #endif
+}
+
+/// The values of two fp8 bit patterns, of which the first is the lower byte. Exact; NaN may change its payload.
+template <class F>
+__device__ void widen_pair(std::uint16_t pair, float& first, float& second) {
+#ifdef UNDERLAP_HAS_FP8_CONVERSION
+  // Every fp8 value is one of fp16.
+  std::uint32_t halves = 0;
+  if constexpr (std::is_same_v<F, f8e4m3>) {
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  } else {
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  }
+  asm("cvt.f32.f16 %0, %1;" : "=f"(first) : "h"(static_cast<std::uint16_t>(halves)));
+  asm("cvt.f32.f16 %0, %1;" : "=f"(second) : "h"(static_cast<std::uint16_t>(halves >> 16)));
+#else
+  first = static_cast<float>(std::bit_cast<F>(static_cast<std::uint8_t>(pair)));
+  second = static_cast<float>(std::bit_cast<F>(static_cast<std::uint8_t>(pair >> 8)));
+#endif
+}
+
+/// Each element of `group` in fp32. Exact.
+template <class T, int N>
+__device__ void widen_group(const Group<T, N>& group, float (&values)[N]) {
+  if constexpr (sizeof(T) > 1 || N == 1) {
+    for (int i = 0; i < N; ++i) values[i] = static_cast<float>(group.element[i]);
+  } else {
+    for (int i = 0; i < N; i += 2)
+      widen_pair<T>(static_cast<std::uint16_t>(group.element[i].bits | group.element[i + 1].bits << 8), values[i],
+                    values[i + 1]);
+  }
 }
 
 /// Each of `values` in T, rounded once.

@@ -21,12 +21,16 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
 };
 
+/// Dynamic shared memory that no kernel has to ask for: static and dynamic, a block has 48 KiB unasked, and no kernel
+/// that has both declares more than the rest.
+inline constexpr std::size_t kUnaskedSharedBytes = 16 * 1024;
+
 /// Enqueues `kernel` on `stream`. Arguments are converted to the kernel's parameter types and copied.
 /// Throws MachineError where the launch is refused.
 template <class... Parameters, class... Values>
 void launch(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream, Values&&... values) {
 #ifdef __CUDACC__
-  if (shape.shared_bytes > 48 * 1024)
+  if (shape.shared_bytes > kUnaskedSharedBytes)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(shape.shared_bytes)));
   kernel<<<shape.blocks, shape.threads, shape.shared_bytes, stream>>>(

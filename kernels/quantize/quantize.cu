@@ -84,7 +84,8 @@ __global__ void convert_kernel(Rows<const From> from, const float* inverse_scale
       to.rows, to.cols, [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(from.at(r, c)); },
       [&](auto n, std::int64_t r, std::int64_t c, const auto& group) {
         float scaled[n()];
-        for (int i = 0; i < n(); ++i) scaled[i] = static_cast<float>(group.element[i]) * factor;
+        widen_group(group, scaled);
+        for (int i = 0; i < n(); ++i) scaled[i] *= factor;
         Group<To, n()> result;
         narrow_group(scaled, result);
         store(to.at(r, c), result);

@@ -6,9 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/reduce.cuh"
-#include "kernels/fp8.hpp"
 #include "kernels/reduction/reduction_parameters.hpp"
 
 namespace underlap::cuda {
@@ -17,7 +16,7 @@ namespace {
 using kernels::ReductionParameters;
 
 constexpr unsigned kThreads = 256;
-/// One wave of full multiprocessors on an H200, and the same number everywhere.
+/// Nearly two waves on an H200, whose 132 multiprocessors hold 4 of these blocks each; the same number everywhere.
 constexpr int kMaxPartials = 1024;
 
 /// Partial sum number blockIdx.x of the squares, in fp64.
@@ -195,29 +194,58 @@ void sum_slots_form(const Arguments& views, LaunchContext& context) {
   launch_sum_slots_from<bf16>(views, context);
 }
 
+/// The slots of a sum of fp8: [num * rows, cols], of which slot k is the rows from k * rows on.
+template <class From>
+struct Fp8Slots {
+  Rows<const From> all;
+  std::int64_t rows = 0;
+  int num = 0;
+  const float* inverse_scales = nullptr;  // [num]
+};
+
+/// As add_slots, of row `row` of all slots, each times its scale.
+template <int N, class From>
+__device__ void add_fp8_slots(const Fp8Slots<From>& slots, std::int64_t row, std::int64_t col, float (&total)[N]) {
+  for (int first = 0; first < slots.num; first += kSlotsInFlight) {
+    Group<From, N> group[kSlotsInFlight];
+    float scale[kSlotsInFlight];
+#pragma unroll
+    for (int k = 0; k < kSlotsInFlight; ++k) {
+      const int slot = first + k < slots.num ? first + k : first;
+      group[k] = load<N>(slots.all.at(slot * slots.rows + row, col));
+      scale[k] = slots.inverse_scales[slot];
+    }
+#pragma unroll
+    for (int k = 0; k < kSlotsInFlight; ++k) {
+      if (first + k >= slots.num) break;
+      float values[N];
+      widen_group(group[k], values);
+      for (int i = 0; i < N; ++i) total[i] += values[i] * scale[k];
+    }
+  }
+}
+
 template <class From, class To, int N>
-__global__ void sum_fp8_slots_kernel(Rows<const From> slots, const float* inverse_scales, Rows<To> out) {
+__global__ void sum_fp8_slots_kernel(Fp8Slots<From> slots, Rows<To> out) {
   for_each_group<N, 1>(
       out.rows, out.cols, [](auto, std::int64_t, std::int64_t) { return 0; },
-      [&](auto n, std::int64_t r, std::int64_t col, int) {
+      [&](auto n, std::int64_t row, std::int64_t col, int) {
         float total[n()] = {};
-        for (std::int64_t row = r, slot = 0; row < slots.rows; row += out.rows, ++slot) {
-          const auto group = load<n()>(slots.at(row, col));
-          for (int i = 0; i < n(); ++i) total[i] += static_cast<float>(group.element[i]) * inverse_scales[slot];
-        }
+        add_fp8_slots(slots, row, col, total);
         Group<To, n()> sum;
         for (int i = 0; i < n(); ++i) sum.element[i] = narrowed<To>(total[i]);
-        store(out.at(r, col), sum);
+        store(out.at(row, col), sum);
       });
 }
 
 template <class From, class To>
 void launch_sum_fp8_slots(const Arguments& views, LaunchContext& context) {
-  const auto slots = rows_of<const From>(views[0]);
+  const auto all = rows_of<const From>(views[0]);
   const auto out = rows_of<To>(views[2]);
-  const int group = group_for(8, slots, out);
+  const Fp8Slots<From> slots{all, out.rows, static_cast<int>(views[1].cols), views[1].as<const float>()};
+  const int group = group_for(8, all, out);
   launch(group == 1 ? sum_fp8_slots_kernel<From, To, 1> : sum_fp8_slots_kernel<From, To, 8>,
-         blocks_of_groups(out.rows, out.cols, group, 1), context.stream, slots, views[1].as<const float>(), out);
+         blocks_of_groups(out.rows, out.cols, group, 1), context.stream, slots, out);
 }
 
 void sum_fp8_slots_form(const Arguments& views, LaunchContext& context) {

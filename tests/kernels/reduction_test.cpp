@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reduction/reduction.hpp"
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <tuple>
@@ -128,6 +129,35 @@ TEST_P(SumFp8Slots, ScalesEachSlotByItsOwnAndRoundsOnce) {
 INSTANTIATE_TEST_SUITE_P(Types, SumFp8Slots,
                          testing::Combine(testing::Values(DataType::f8e4m3, DataType::f8e5m2),
                                           testing::Values(DataType::f32, DataType::bf16)));
+
+// As the CPU form has it, in slot order; subnormal values and both signs among them.
+TEST(SumFp8SlotsShapes, SumManySlotsInOrderToTheBit) {
+  constexpr std::int64_t kMany = 11, kRows = 3, kCols = 24;
+  for (const DataType from : {DataType::f8e4m3, DataType::f8e5m2}) {
+    Memory memory;
+    const View slots = memory.dense(from, kMany * kRows, kCols), scales = memory.dense(DataType::f32, 1, kMany);
+    const View out = memory.dense(DataType::f32, kRows, kCols);
+    const double smallest = from == DataType::f8e4m3 ? 0x1p-9 : 0x1p-16;
+    std::vector<double> values(static_cast<std::size_t>(slots.elements())), factors(kMany);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] =
+          (i % 2 == 0 ? 1 : -1) * std::ldexp(smallest * static_cast<double>(i % 3 + 1), static_cast<int>(i % 17));
+    for (std::size_t k = 0; k < factors.size(); ++k)
+      factors[k] = static_cast<float>(1 / (3.0 + static_cast<double>(k)));
+    memory.set(slots, values);
+    memory.set(scales, factors);
+    run_operation(memory, kernels::sum_fp8_slots(slots, scales, out));
+    const Matrix x = memory.get(slots), sums = memory.get(out);
+    for (std::int64_t r = 0; r < kRows; ++r)
+      for (std::int64_t c = 0; c < kCols; ++c) {
+        float expected = 0;
+        for (std::int64_t k = 0; k < kMany; ++k)
+          expected +=
+              static_cast<float>(x(k * kRows + r, c)) * static_cast<float>(factors[static_cast<std::size_t>(k)]);
+        ASSERT_EQ(static_cast<float>(sums(r, c)), expected) << to_string(from) << " " << r << ", " << c;
+      }
+  }
+}
 
 TEST(SumFp8SlotsShapes, RefuseSlotsWithoutAScaleEach) {
   Memory memory;
