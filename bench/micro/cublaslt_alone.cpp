@@ -55,6 +55,9 @@ CublasLtAlone::CublasLtAlone(const cuda::CublasLtApi& api, const kernels::GemmCa
   transpose(CUBLASLT_MATMUL_DESC_TRANSA, call.transpose_b);
   transpose(CUBLASLT_MATMUL_DESC_TRANSB, call.transpose_a);
   if (is_fp8(call.a.dtype)) {
+    const std::int8_t has_fast_accumulation = call.use_split_accumulator ? 0 : 1;
+    api_.check(api_.desc_set(operation_.get(), CUBLASLT_MATMUL_DESC_FAST_ACCUM, &has_fast_accumulation,
+                             sizeof has_fast_accumulation));
     api_.check(
         api_.desc_set(operation_.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &call.b_inverse_scale, sizeof(void*)));
     api_.check(

@@ -13,6 +13,7 @@ Operation TokenGemm::rows(const View& in, const View& out) const {
                               .b = weight.values,
                               .b_inverse_scale = weight.inverse_scale,
                               .c = out,
+                              .use_split_accumulator = is_dgrad,
                               .sm_margin = sm_margin});
   return is_dgrad ? kernels::gemm_dgrad(in, weight.values, out, sm_margin)
                   : kernels::gemm_fprop(in, weight.values, out, sm_margin);

@@ -47,6 +47,9 @@ struct GemmCall {
   /// fp8 only: what a and b stand for is their elements times these, one float each, where the views have their memory.
   const float* a_inverse_scale = nullptr;
   const float* b_inverse_scale = nullptr;
+  /// fp8 only: whether a GPU promotes its sums to full fp32 as it goes. Without, it may sum with fewer bits, faster
+  /// (cuBLASLt's fast accumulation). The CPU form always sums in fp32.
+  bool use_split_accumulator = true;
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;  ///< c += a b instead of c = a b

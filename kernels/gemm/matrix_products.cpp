@@ -63,13 +63,16 @@ std::string fp8_name(const BoundView& view) {
   return is_fp8(view.dtype) ? fmt::format(" {}", to_string(view.dtype)) : "";
 }
 
+bool has_fast_accumulation(const GemmCall& call) { return is_fp8(call.a.dtype) && !call.use_split_accumulator; }
+
 std::string describe(const GemmCall& call) {
   return fmt::format(
-      "[{}, {}] {} {} [{}, {}]{}{} [{}, {}]{}{}, leading dimensions {}, {}, {}, aligned to {}, {}, {} bytes",
+      "[{}, {}] {} {} [{}, {}]{}{} [{}, {}]{}{}, leading dimensions {}, {}, {}, aligned to {}, {}, {} bytes{}",
       call.c.rows, call.c.cols, to_string(call.c.dtype), call.accumulate ? "+=" : "=", call.a.rows, call.a.cols,
       fp8_name(call.a), call.transpose_a ? "^T" : "", call.b.rows, call.b.cols, fp8_name(call.b),
       call.transpose_b ? "^T" : "", call.a.leading_dimension, call.b.leading_dimension, call.c.leading_dimension,
-      alignment(call.a), alignment(call.b), alignment(call.c));
+      alignment(call.a), alignment(call.b), alignment(call.c),
+      has_fast_accumulation(call) ? ", fast accumulation" : "");
 }
 
 Owned<cublasLtMatrixLayout_t> layout_of(const CublasLtApi& api, const BoundView& view) {
@@ -131,6 +134,7 @@ MatrixProducts::Key MatrixProducts::key_of(const GemmCall& call, int sm_budget) 
           alignment(call.a),
           alignment(call.b),
           alignment(call.c),
+          has_fast_accumulation(call) ? 1 : 0,
           sm_budget};
 }
 
@@ -159,7 +163,10 @@ std::unique_ptr<MatrixProducts::Prepared> MatrixProducts::prepare(const GemmCall
   set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
   set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N));
   if (sm_budget > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(sm_budget));
-  if (is_fp8(call.a.dtype)) set_scales(call, prepared.operation.get());
+  if (is_fp8(call.a.dtype)) {
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(has_fast_accumulation(call)));
+    set_scales(call, prepared.operation.get());
+  }
   choose(prepared, call);
   return std::make_unique<Prepared>(std::move(prepared));
 }

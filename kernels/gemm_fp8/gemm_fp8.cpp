@@ -52,7 +52,7 @@ Operation gemm_fp8(const Fp8Product& product) {
                     {product.b, Access::in},
                     {product.b_inverse_scale, Access::in},
                     {product.c, product.accumulate ? Access::inout : Access::out}})
-      .with_parameters(Fp8ProductParameters{product.accumulate});
+      .with_parameters(Fp8ProductParameters{product.accumulate, product.use_split_accumulator});
 }
 
 std::span<const KernelInfo> list_gemm_fp8() {

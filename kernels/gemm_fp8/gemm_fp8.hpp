@@ -15,6 +15,9 @@ struct Fp8Product {
   View b_inverse_scale;  ///< [1, 1] f32
   View c;                ///< [M, N] bf16 or f32
   bool accumulate = false;
+  /// Transformer Engine's default recipe has it in both backward products, and not in the forward one, whose sums a
+  /// GPU may then keep in fewer bits than fp32 has, and faster.
+  bool use_split_accumulator = true;
   int sm_margin = 0;  ///< multiprocessors of a GPU that the product leaves free
 };
 

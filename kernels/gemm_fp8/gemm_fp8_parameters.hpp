@@ -8,17 +8,20 @@ namespace underlap::kernels {
 /// What gemm_fp8's form is told beside its views, which are a, a_inverse_scale, b, b_inverse_scale, c.
 struct Fp8ProductParameters {
   bool accumulate = false;
+  bool use_split_accumulator = true;
 };
 
 /// The product that gemm_fp8's form is called for.
 inline GemmCall fp8_call(const Arguments& views) {
+  const auto& parameters = views.parameters<Fp8ProductParameters>();
   return {.a = views[0],
           .b = views[2],
           .c = views[4],
           .a_inverse_scale = views[1].as<const float>(),
           .b_inverse_scale = views[3].as<const float>(),
+          .use_split_accumulator = parameters.use_split_accumulator,
           .transpose_b = true,
-          .accumulate = views.parameters<Fp8ProductParameters>().accumulate};
+          .accumulate = parameters.accumulate};
 }
 
 }  // namespace underlap::kernels

@@ -99,6 +99,7 @@ cublasStatus_t desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_
     case CUBLASLT_MATMUL_DESC_TRANSA: return assign(operation.transpose_a, from, bytes);
     case CUBLASLT_MATMUL_DESC_TRANSB: return assign(operation.transpose_b, from, bytes);
     case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET: return assign(operation.sm_count_target, from, bytes);
+    case CUBLASLT_MATMUL_DESC_FAST_ACCUM: return assign(operation.fast_accumulation, from, bytes);
     case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: return assign(operation.scale_a, from, bytes);
     case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: return assign(operation.scale_b, from, bytes);
     default: return CUBLAS_STATUS_INVALID_VALUE;

@@ -23,6 +23,7 @@ class CublasLtDouble {
     std::int32_t transpose_a = CUBLAS_OP_N;
     std::int32_t transpose_b = CUBLAS_OP_N;
     std::int32_t sm_count_target = 0;
+    std::int8_t fast_accumulation = 0;
     const float* scale_a = nullptr;
     const float* scale_b = nullptr;
 

@@ -162,6 +162,21 @@ TEST_F(Products, OfFp8ArePreparedOnceAndGivenTheScalesOfEachCall) {
   EXPECT_EQ(fake.questions.size(), 3U) << "other types, other products";
 }
 
+TEST_F(Products, OfFp8SumFastOnlyWithoutTheSplitAccumulator) {
+  MatrixProducts products(CublasLtDouble::api());
+  GemmCall call = fp8(DataType::f8e4m3, DataType::f8e4m3);
+  products.enqueue(call, context);
+  call.use_split_accumulator = false;
+  products.enqueue(call, context);
+  EXPECT_EQ(fake.questions.size(), 2U) << "another accumulation, another product";
+  EXPECT_EQ(fake.products[0].operation.fast_accumulation, 0);
+  EXPECT_EQ(fake.products[1].operation.fast_accumulation, 1);
+  GemmCall wide = fprop();
+  wide.use_split_accumulator = false;
+  products.enqueue(wide, context);
+  EXPECT_EQ(fake.products[2].operation.fast_accumulation, 0) << "of bf16 there is no other";
+}
+
 TEST_F(Products, OfFp8AreRefusedOnAGpuThatCannotMultiplyThem) {
   cuda_host::Machine::instance().compute_capability = 80;
   MatrixProducts products(CublasLtDouble::api());
