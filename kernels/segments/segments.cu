@@ -15,6 +15,8 @@ constexpr unsigned kThreads = 256;
 constexpr std::int64_t kChunk = 16384;
 /// Elements that a thread moves at an access: 16 bytes of f32.
 constexpr int kWide = 4;
+/// Groups that a thread loads before it is done with the first.
+constexpr int kInFlight = 4;
 
 struct Stretch {
   const float* x;
@@ -57,14 +59,25 @@ __device__ void for_each_run(const Stretch& stretch, Run run) {
   }
 }
 
-/// Calls `wide(i)` for groups of kWide elements of [begin, end) that begin at a multiple of kWide, and `narrow(i)` for
-/// single ones before and behind them; for all where groups are not `aligned`.
+/// Calls `wide(i, group)` for groups of kWide elements of x[begin, end) that begin at a multiple of kWide, and
+/// `narrow(i)` for single ones before and behind them; for all where groups are not `aligned`.
 template <class Wide, class Narrow>
-__device__ void for_each_element(std::int64_t begin, std::int64_t end, bool aligned, Wide wide, Narrow narrow) {
+__device__ void for_each_element(const float* x, std::int64_t begin, std::int64_t end, bool aligned, Wide wide,
+                                 Narrow narrow) {
+  constexpr std::int64_t kStride = kWide * kThreads;
   const std::int64_t up = (begin + kWide - 1) / kWide * kWide, down = end / kWide * kWide;
   const std::int64_t first = aligned && up < down ? up : end, last = aligned && up < down ? down : end;
   for (std::int64_t i = begin + threadIdx.x; i < first; i += kThreads) narrow(i);
-  for (std::int64_t i = first + kWide * threadIdx.x; i < last; i += kWide * kThreads) wide(i);
+  for (std::int64_t i = first + kWide * threadIdx.x; i < last; i += kStride * kInFlight) {
+    Group<float, kWide> group[kInFlight];
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) group[k] = load<kWide>(x + (i + k * kStride < last ? i + k * kStride : i));
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      if (i + k * kStride >= last) break;
+      wide(i + k * kStride, group[k]);
+    }
+  }
   for (std::int64_t i = last + threadIdx.x; i < end; i += kThreads) narrow(i);
 }
 
@@ -78,9 +91,8 @@ __global__ void segmented_amax_kernel(Stretch stretch, bool aligned, std::uint32
     std::uint32_t largest = 0;
     const auto take = [&](float value) { largest = Larger()(largest, __float_as_uint(value) & 0x7FFFFFFFU); };
     for_each_element(
-        begin, end, aligned,
-        [&](std::int64_t i) {
-          const auto group = load<kWide>(stretch.x + i);
+        stretch.x, begin, end, aligned,
+        [&](std::int64_t, const auto& group) {
           for (int k = 0; k < kWide; ++k) take(group.element[k]);
         },
         [&](std::int64_t i) { take(stretch.x[i]); });
@@ -95,9 +107,8 @@ __global__ void segmented_quantize_kernel(Stretch stretch, bool aligned, const f
   for_each_run(stretch, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
     const float scale = __fdiv_rn(1.0F, inverse_scales[s]);
     for_each_element(
-        begin, end, aligned,
-        [&](std::int64_t i) {
-          const auto group = load<kWide>(stretch.x + i);
+        stretch.x, begin, end, aligned,
+        [&](std::int64_t i, const auto& group) {
           float scaled[kWide];
           for (int k = 0; k < kWide; ++k) scaled[k] = group.element[k] * scale;
           Group<To, kWide> result;
