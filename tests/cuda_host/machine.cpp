@@ -59,6 +59,7 @@ void Machine::reset(int num_devices, std::uint64_t seed) {
   num_freed_while_open = 0;
   connections = 0;
   refuses_peer_access = false;
+  before_record = {};
   num_streams_of_.clear();
   memory_taken_ = 0;
   memory_bytes_ = std::size_t{4} << 30;

@@ -132,6 +132,9 @@ class Machine {
   /// Asked, on the thread that enqueues it, whether somebody wants to know when an item with something to run ran; the
   /// answer, unless empty, is told the host's steady clock before and after it. reset() ends it.
   std::function<std::function<void(std::int64_t, std::int64_t)>()> watch;
+  /// Called by cudaEventRecord before it does anything, without the machine's mutex: a full launch queue waits here.
+  /// reset() ends it.
+  std::function<void()> before_record;
 
  private:
   bool run_one();

@@ -170,6 +170,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return called("cudaEventDestroy");
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (machine().before_record) machine().before_record();
   const std::lock_guard lock(machine().mutex());
   *event = {.stream = stream, .position = stream->num_enqueued};
   machine().calls.emplace_back("cudaEventRecord");

@@ -31,26 +31,38 @@ std::size_t Watchdog::add(std::string purpose, const Group& group) {
 }
 
 EventHandle Watchdog::take_event() {
-  if (free_.empty()) return make_event();
-  EventHandle event = std::move(free_.back());
-  free_.pop_back();
+  {
+    const std::lock_guard lock(mutex_);
+    if (num_pauses_ > 0) return nullptr;
+    if (!free_.empty()) {
+      EventHandle event = std::move(free_.back());
+      free_.pop_back();
+      return event;
+    }
+  }
+  return make_event();
+}
+
+// Not under the lock: behind a kernel that is stuck the launch queue fills up, and then a record waits for that kernel,
+// which poll() is to end.
+EventHandle Watchdog::record(CUstream_st* stream) {
+  EventHandle event = take_event();
+  if (event != nullptr) check(cudaEventRecord(event.get(), stream));
   return event;
 }
 
 void Watchdog::before(std::size_t communicator, CUstream_st* stream) {
+  EventHandle event = record(stream);
+  if (event == nullptr) return;
   const std::lock_guard lock(mutex_);
-  if (num_pauses_ > 0) return;
-  EventHandle event = take_event();
-  check(cudaEventRecord(event.get(), stream));
   communicators_[communicator].start = std::move(event);
 }
 
 void Watchdog::after(std::size_t communicator, CUstream_st* stream, Collective collective, std::uint64_t sequence) {
+  EventHandle event = record(stream);
   const std::lock_guard lock(mutex_);
   Communicator& of = communicators_[communicator];
-  if (num_pauses_ > 0 || of.start == nullptr) return;
-  EventHandle event = take_event();
-  check(cudaEventRecord(event.get(), stream));
+  if (event == nullptr || of.start == nullptr) return;
   of.groups.push_back({.collective = collective,
                        .sequence = sequence,
                        .start = std::move(of.start),
@@ -68,18 +80,20 @@ void Watchdog::run(const std::stop_token& stop) {
 }
 
 void Watchdog::poll(Clock::time_point now) {
-  std::optional<std::string> what;
   {
     const std::lock_guard lock(mutex_);
     if (num_pauses_ > 0 || has_given_up_) return;
-    what = look(now);
+  }
+  std::optional<std::string> what = find_error_();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!what && num_pauses_ == 0) what = look(now);
     has_given_up_ = what.has_value();
   }
   if (what) give_up_(*what);
 }
 
 std::optional<std::string> Watchdog::look(Clock::time_point now) {
-  if (auto error = find_error_()) return error;
   for (Communicator& communicator : communicators_) {
     forget_finished(communicator);
     if (auto late = look_at_first(communicator, now)) return late;

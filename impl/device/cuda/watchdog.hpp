@@ -35,8 +35,8 @@ class Watchdog {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `find_error` says what else has gone wrong, on this rank or another; `give_up` is called once, with the first
-  /// thing that has. Both on the watchdog's thread.
+  /// `find_error` says what else has gone wrong, on this rank or another, without a call of CUDA; `give_up` is called
+  /// once, with the first thing that has. Both on the watchdog's thread, and not while before() or after() wait for it.
   Watchdog(const WatchdogOptions& options, std::function<std::optional<std::string>()> find_error,
            std::function<void(const std::string&)> give_up);
   ~Watchdog();
@@ -53,8 +53,8 @@ class Watchdog {
   /// Looks once. `now` is later than at the last call.
   void poll(Clock::time_point now);
 
-  /// While one lives, the watchdog makes no call of CUDA or NCCL, from any thread, and watches no group that is
-  /// enqueued: what captures a stream into a graph holds one.
+  /// While one lives, the watchdog makes no call of CUDA, from any thread, and watches no group that is enqueued: what
+  /// captures a stream into a graph holds one. Made and ended by the rank's thread, between groups.
   class Pause {
    public:
     explicit Pause(Watchdog& watchdog);
@@ -85,7 +85,8 @@ class Watchdog {
   std::optional<std::string> look(Clock::time_point now);
   void forget_finished(Communicator& communicator);
   std::optional<std::string> look_at_first(Communicator& communicator, Clock::time_point now) const;
-  EventHandle take_event();
+  EventHandle take_event();                 // null while paused
+  EventHandle record(CUstream_st* stream);  // the same
 
   WatchdogOptions options_;
   std::function<std::optional<std::string>()> find_error_;

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
+
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
 
@@ -123,6 +125,22 @@ TEST_F(WatchdogOfOneStream, CallsNothingWhileAStreamIsCaptured) {
   dog.poll(Watchdog::Clock::time_point(2h));
   EXPECT_EQ(asked, 1);
   open(1);
+}
+
+TEST_F(WatchdogOfOneStream, SeesAGroupThatIsStuckWhileARecordWaitsForItInAFullQueue) {
+  group(0, 7);
+  poll_at(0ms);
+  std::future<void> polled;
+  bool is_seen = false;
+  Machine::instance().before_record = [&] {
+    if (polled.valid()) return;
+    polled = std::async(std::launch::async, [&] { poll_at(1001ms); });
+    is_seen = polled.wait_for(5s) == std::future_status::ready;
+  };
+  group(1, 8);
+  EXPECT_TRUE(is_seen);
+  EXPECT_THAT(given_up_, ElementsAre(HasSubstr("sequence 7")));
+  open(2);
 }
 
 // The same with NCCL, ranks and threads.
