@@ -4,7 +4,10 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
+#include "bench/commands.hpp"
 #include "bench/cuda_rank.hpp"
 #include "bench/launch_environment.hpp"
 #include "bench/process_session.hpp"
@@ -32,6 +35,12 @@ bool any_cell(const RankContext& context, auto condition) {
   return std::ranges::any_of(context.cells, [&](const plan::Cell& cell) { return condition(cell.plan.config); });
 }
 
+// No destructor runs: each would wait for what hangs. The run shows a rank's last lines with its end.
+void end_rank(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::_Exit(kRunFailed);
+}
+
 /// A rank of backend cuda that is this process, with the libraries that it opened.
 class CudaRankProcess final : public RankRunner {
  public:
@@ -55,7 +64,11 @@ class CudaRankProcess final : public RankRunner {
       nccl_ = std::make_unique<cuda::NcclApi>(cuda::NcclApi::load());
       transport_ = std::make_unique<cuda::NcclTransport>(
           *nccl_, control_,
-          cuda::NcclOptions{.rank = context.rank, .device = context.rank, .peer_timeout = peer_timeout(context.cells)});
+          cuda::NcclOptions{.rank = context.rank,
+                            .device = context.rank,
+                            .peer_timeout = peer_timeout(context.cells),
+                            .connecting_timeout = cuda::connecting_timeout(peer_timeout(context.cells)),
+                            .end_process = end_rank});
     }
     cuda::Transport* transport = transport_.get();
     if (any_cell(context, copies_between_peers)) {

@@ -67,6 +67,13 @@ std::vector<DeviceTransfer> warm_up_transfers(const Group& group, std::byte* mem
   return transfers;
 }
 
+SupervisorOptions supervisor_options(const NcclOptions& options) {
+  SupervisorOptions of = options.supervisor;
+  of.rank = options.rank;
+  if (!options.end_process) of.look_interval = {};
+  return of;
+}
+
 }  // namespace
 
 struct NcclTransport::Communicator {
@@ -75,7 +82,8 @@ struct NcclTransport::Communicator {
   Group group;
   CommunicatorHints hints;
   std::size_t watched = 0;
-  std::mutex mutex;  // of a call, and of the abort that frees what it is made on
+  std::chrono::milliseconds limit{};  // of a call that enqueues a group
+  std::mutex mutex;                   // of a call, and of the abort that frees what it is made on
   std::atomic<ncclComm_t> handle{nullptr};
 };
 
@@ -102,6 +110,7 @@ class NcclTransport::NcclChannel final : public Channel {
   void add(std::span<const RegisteredBuffer> buffers) {
     const std::string what = fmt::format("communicator {} ({})", communicator_.index, communicator_.purpose);
     meet_to_register(transport_.control_, what, communicator_.group, buffers);
+    const Supervisor::Scope registers(transport_.supervisor_, transport_.call_of("registration", communicator_));
     const std::lock_guard lock(communicator_.mutex);
     transport_.rethrow_failure();
     try {
@@ -127,20 +136,26 @@ NcclTransport::NcclTransport(const NcclApi& api, ControlPlane& control, const Nc
     : api_(api),
       control_(control),
       options_(options),
+      supervisor_(
+          supervisor_options(options), [this](const std::string& what) { control_.fail(options_.rank, what); },
+          options.end_process),
       watchdog_(std::make_unique<Watchdog>(
           WatchdogOptions{.rank = options.rank,
                           .device = options.device,
                           .timeout = options.peer_timeout,
-                          .poll_interval = options.poll_interval},
+                          .poll_interval = options.poll_interval,
+                          .supervisor = &supervisor_},
           [this] { return find_error(); }, [this](const std::string& what) { give_up(what); })) {}
 
 // Members destroy their communicators together, and one that leaves by an exception cannot wait for the others.
 NcclTransport::~NcclTransport() {
   watchdog_.reset();
   if (std::uncaught_exceptions() > num_exceptions_) abort();
-  for (const auto& communicator : communicators_)
+  for (const auto& communicator : communicators_) {
+    const Supervisor::Scope destroys(supervisor_, call_of("ncclCommDestroy", *communicator));
     if (ncclComm_t const handle = communicator->handle.exchange(nullptr); handle != nullptr)
       (void)api_.CommDestroy(handle);
+  }
 }
 
 LibraryBytes NcclTransport::allocate(std::int64_t bytes) {
@@ -168,6 +183,7 @@ NcclTransport::Communicator& NcclTransport::find_or_make(std::uint32_t index, st
   communicator->purpose = purpose;
   communicator->group = group;
   communicator->hints = hints;
+  communicator->limit = options_.connecting_timeout;
   communicator->watched = watchdog_->add(communicator->purpose, group);
   Communicator& made = *communicator;
   {
@@ -176,7 +192,15 @@ NcclTransport::Communicator& NcclTransport::find_or_make(std::uint32_t index, st
   }
   create(made);
   warm(made);
+  made.limit = options_.peer_timeout;
   return made;
+}
+
+HostCall NcclTransport::call_of(std::string_view operation, const Communicator& communicator) const {
+  return {.operation = operation,
+          .communicator = communicator.purpose,
+          .ranks = communicator.group.members,
+          .limit = options_.connecting_timeout};
 }
 
 // Everybody meets at the control plane first, where waiting has a deadline and names who is missing: NCCL's own wait
@@ -192,6 +216,7 @@ void NcclTransport::create(Communicator& communicator) {
   ncclConfig_t config = nccl_config(communicator.hints, {.version = api_.version, .compute_capability_major = major},
                                     communicator.purpose, notices_);
   ncclComm_t handle = nullptr;
+  const Supervisor::Scope joins(supervisor_, call_of("ncclCommInitRankConfig", communicator));
   check(api_, api_.CommInitRankConfig(&handle, group.size(), id, group.my_index, &config));
   communicator.handle = handle;
 }
@@ -199,6 +224,7 @@ void NcclTransport::create(Communicator& communicator) {
 // NCCL connects algorithms and pairs at their first use, and allocates: later that would happen beside spinning
 // kernels.
 void NcclTransport::warm(Communicator& communicator) {
+  const Supervisor::Scope warms(supervisor_, call_of("warm-up", communicator));
   const auto elements = static_cast<std::size_t>(2 * communicator.group.size());
   const DeviceBytes memory = make_device_bytes(elements * sizeof(float));
   const StreamHandle stream = make_stream(0);
@@ -215,11 +241,16 @@ void NcclTransport::enqueue(Communicator& communicator, std::span<const DeviceTr
                             std::uint64_t sequence) {
   for (const DeviceTransfer& transfer : transfers)
     check_nccl_can(transfer.transfer, communicator.group, communicator.purpose);
+  const Collective collective = transfers.front().transfer.collective;
+  HostCall call = call_of(to_string(collective), communicator);
+  call.sequence = sequence;
+  call.limit = communicator.limit;
+  const Supervisor::Scope enqueues(supervisor_, call);
   const std::lock_guard lock(communicator.mutex);
   rethrow_failure();
   watchdog_->before(communicator.watched, stream);
   call_nccl(api_, communicator.handle, communicator.group, transfers, stream);
-  watchdog_->after(communicator.watched, stream, transfers.front().transfer.collective, sequence);
+  watchdog_->after(communicator.watched, stream, collective, sequence);
 }
 
 std::string NcclTransport::link() const {
@@ -256,6 +287,7 @@ void NcclTransport::end_with(const std::string& what) noexcept {
     if (!failure_) failure_ = what;
     has_failed_.store(true, std::memory_order_release);
   }
+  supervisor_.expect_end(what);
   abort_communicators();
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "impl/device/cuda/control_plane.hpp"
 #include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/supervisor.hpp"
 #include "impl/device/cuda/transport.hpp"
 #include "impl/device/cuda/watchdog.hpp"
 
@@ -21,8 +23,12 @@ struct NcclOptions {
   std::int32_t rank = 0;
   int device = 0;
   std::chrono::milliseconds peer_timeout{30'000};
-  std::chrono::milliseconds poll_interval{100};  ///< of the watchdog; 0: the owner polls
-  bool ranks_share_gpu = false;                  ///< labels the link: see shared_gpu.hpp
+  std::chrono::milliseconds connecting_timeout{60'000};  ///< of a call that joins or registers
+  std::chrono::milliseconds poll_interval{100};          ///< of the watchdog; 0: the owner polls
+  bool ranks_share_gpu = false;                          ///< labels the link: see shared_gpu.hpp
+  SupervisorOptions supervisor = {};                     ///< its rank is `rank`
+  /// Ends the process of a rank whose host hangs, and says why; empty: nobody supervises.
+  std::function<void(const std::string&)> end_process = {};
 };
 
 /// One rank's communicators of NCCL: blocking, one for each that a device declares, made in the order of the
@@ -52,6 +58,7 @@ class NcclTransport final : public Transport {
 
   Communicator& find_or_make(std::uint32_t index, std::string_view purpose, const Group& group,
                              const CommunicatorHints& hints);
+  HostCall call_of(std::string_view operation, const Communicator& communicator) const;
   void create(Communicator& communicator);
   void warm(Communicator& communicator);
   void enqueue(Communicator& communicator, std::span<const DeviceTransfer> transfers, CUstream_st* stream,
@@ -71,6 +78,7 @@ class NcclTransport final : public Transport {
   mutable std::mutex failure_mutex_;
   std::optional<std::string> failure_;
   std::atomic<bool> has_failed_{false};
+  Supervisor supervisor_;
   std::unique_ptr<Watchdog> watchdog_;  // last: its thread uses all of the above
 };
 

@@ -84,6 +84,10 @@ void Watchdog::poll(Clock::time_point now) {
     const std::lock_guard lock(mutex_);
     if (num_pauses_ > 0 || has_given_up_) return;
   }
+  std::optional<Supervisor::Scope> looks;
+  if (options_.supervisor != nullptr)
+    looks.emplace(*options_.supervisor,
+                  HostCall{.operation = "the watchdog's look at transfers", .limit = options_.timeout});
   std::optional<std::string> what = find_error_();
   {
     const std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "impl/device/cuda/handles.hpp"
+#include "impl/device/cuda/supervisor.hpp"
 #include "impl/device/device.hpp"
 
 namespace underlap::cuda {
@@ -22,6 +23,7 @@ struct WatchdogOptions {
   int device = 0;
   std::chrono::milliseconds timeout{30'000};     ///< how long a group may take once it has started
   std::chrono::milliseconds poll_interval{100};  ///< 0: no thread, the owner calls poll()
+  Supervisor* supervisor = nullptr;              ///< is told of looks, which may hang as well; outlives the watchdog
 };
 
 /// Watches the transfers of one rank from a thread of its own: NCCL's kernels spin until their peers come, and nothing
