@@ -91,6 +91,15 @@ void plan_loading(Resolution& r) {
         {"CUDA_MODULE_LOADING", "EAGER", "kernels that are loaded beside a running collective can hang", ""});
 }
 
+// From 2.22 on NCCL connects an algorithm at the first transfer that it chooses it for, with allocations that may wait
+// for a kernel that spins.
+void plan_connecting(Resolution& r) {
+  const RunConfig& run = r.config().run;
+  if (run.backend == "cuda" && !run.emulated_link)
+    r.plan.environment.push_back(
+        {"NCCL_RUNTIME_CONNECT", "0", "algorithms that connect beside a running collective can hang", ""});
+}
+
 }  // namespace
 
 void plan_environment(Resolution& r) {
@@ -98,6 +107,7 @@ void plan_environment(Resolution& r) {
   plan_margin(r);
   plan_nccl(r);
   plan_loading(r);
+  plan_connecting(r);
 }
 
 }  // namespace underlap::plan

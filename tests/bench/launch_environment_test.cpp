@@ -9,8 +9,8 @@
 namespace underlap::bench {
 namespace {
 
-using ::testing::AllOf, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::Not, ::testing::Pair,
-    ::testing::ThrowsMessage;
+using ::testing::_, ::testing::AllOf, ::testing::Contains, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::Not,
+    ::testing::Pair, ::testing::ThrowsMessage;
 
 std::vector<plan::Cell> cells_of(const std::string& more) {
   return plan::parse("model: {preset: tiny}\nrun: {backend: cuda}\n" + more, "config.yaml").cells;
@@ -26,7 +26,18 @@ ReadVariable caller_with(std::map<std::string, std::string> variables) {
 TEST(LaunchEnvironment, IsThePlansSortedByName) {
   EXPECT_THAT(launch_environment(cells_of("").front().plan),
               ElementsAre(Pair("CUDA_DEVICE_MAX_CONNECTIONS", "8"), Pair("CUDA_MODULE_LOADING", "EAGER"),
-                          Pair("NVTE_BWD_LAYERNORM_SM_MARGIN", "16"), Pair("NVTE_FWD_LAYERNORM_SM_MARGIN", "16")));
+                          Pair("NCCL_RUNTIME_CONNECT", "0"), Pair("NVTE_BWD_LAYERNORM_SM_MARGIN", "16"),
+                          Pair("NVTE_FWD_LAYERNORM_SM_MARGIN", "16")));
+}
+
+TEST(LaunchEnvironment, HasNcclConnectItsAlgorithmsBeforeTheFirstStepUnlessTheLinkIsEmulated) {
+  const auto emulated = cells_of("data_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,sms=1'}\n");
+  EXPECT_THAT(launch_environment(emulated.front().plan), Not(Contains(Pair("NCCL_RUNTIME_CONNECT", _))));
+  EXPECT_THAT(
+      [] {
+        check_caller_environment(cells_of(""), caller_with({{"NCCL_RUNTIME_CONNECT", "1"}}));
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("unset NCCL_RUNTIME_CONNECT")));
 }
 
 TEST(LaunchEnvironment, EqualAndOtherVariablesAreFine) {

@@ -221,8 +221,9 @@ void NcclTransport::create(Communicator& communicator) {
   communicator.handle = handle;
 }
 
-// NCCL connects algorithms and pairs at their first use, and allocates: later that would happen beside spinning
-// kernels.
+// NCCL connects pairs at their first use, and allocates: later that would happen beside spinning kernels. So it does
+// with algorithms from 2.22 on, of which these transfers use those for few bytes: NCCL_RUNTIME_CONNECT=0, in the launch
+// environment, has it connect all of them when it joins.
 void NcclTransport::warm(Communicator& communicator) {
   const Supervisor::Scope warms(supervisor_, call_of("warm-up", communicator));
   const auto elements = static_cast<std::size_t>(2 * communicator.group.size());
