@@ -90,6 +90,10 @@ class CudaRankProcess final : public RankRunner {
   void run(std::size_t cell, std::int32_t block, std::int64_t steps) override { rank_->run(cell, block, steps); }
   RankRun take(std::size_t cell) override { return rank_->take(cell); }
   void reserve(std::size_t cell, std::int64_t steps) override { rank_->reserve(cell, steps); }
+  void give_up() noexcept override {
+    if (copy_engines_ != nullptr) return copy_engines_->abort();  // with those of NCCL
+    if (transport_ != nullptr) transport_->abort();
+  }
 
  private:
   cuda::FolderControlPlane control_;

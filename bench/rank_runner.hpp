@@ -50,6 +50,9 @@ class RankRunner {
 
   /// Makes room in a cell's recorders for blocks of `steps` steps, from what its runs so far took a step.
   virtual void reserve(std::size_t cell, std::int64_t steps) = 0;
+
+  /// Told before a rank that failed, or whose run has ended under it, is destroyed: it waits for no peer any more.
+  virtual void give_up() noexcept {}
 };
 
 /// Now, on the clock of a rank's slices (the host's monotonic one) and on the wall clock.

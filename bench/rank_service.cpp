@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "bench/commands.hpp"
@@ -30,6 +31,10 @@ class Rank {
       case RankMessage::reserve: return runner_->reserve(order.cell, order.steps), answer(RankMessage::done);
       default: throw std::logic_error(fmt::format("a rank was told {}, which is no order", message.kind));
     }
+  }
+
+  void give_up() noexcept {
+    if (runner_ != nullptr) runner_->give_up();
   }
 
  private:
@@ -59,25 +64,41 @@ class Rank {
   std::unique_ptr<RankRunner> runner_;  // last: it uses the cells
 };
 
+// Nothing where the run is over, or has ended: nobody is left to tell.
+std::optional<Message> next_order(MessageChannel& channel) {
+  try {
+    return channel.receive();
+  } catch (const ChannelClosed&) {
+    return std::nullopt;
+  }
+}
+
+void tell(MessageChannel& channel, const std::exception& error) {
+  try {
+    channel.send(static_cast<std::uint32_t>(RankMessage::failed), encode(failure_of(error)));
+  } catch (const ChannelClosed&) {
+    // The run has ended, for a reason that it knows.
+  }
+}
+
 }  // namespace
 
 int serve_rank(MessageChannel channel, const RankFactory& make_runner) {
-  try {
-    Rank rank(channel, make_runner);
-    while (true) {
-      const Message order = channel.receive();
-      try {
-        rank.obey(order);
-      } catch (const ChannelClosed&) {
-        throw;
-      } catch (const std::exception& error) {
-        channel.send(static_cast<std::uint32_t>(RankMessage::failed), encode(failure_of(error)));
-        return kRunFailed;
-      }
+  Rank rank(channel, make_runner);
+  // Neither way out unwinds the rank: its parts would take that for a failure.
+  while (const std::optional<Message> order = next_order(channel)) {
+    try {
+      rank.obey(*order);
+    } catch (const ChannelClosed&) {
+      rank.give_up();
+      return kWell;
+    } catch (const std::exception& error) {
+      tell(channel, error);
+      rank.give_up();
+      return kRunFailed;
     }
-  } catch (const ChannelClosed&) {
-    return kWell;  // the run is over, or has ended: nobody is left to tell
   }
+  return kWell;
 }
 
 }  // namespace underlap::bench

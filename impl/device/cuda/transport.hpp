@@ -79,8 +79,9 @@ class Transport {
   /// The link in words, as results carry it: "nccl 2.28.9", "emulated 450 GB/s, 16 SMs".
   virtual std::string link() const = 0;
 
-  /// Ends this rank's transfers in flight, so that their streams run dry; from any thread. Who gives up tells the other
-  /// ranks why by the control plane: this does not, because it does not know.
+  /// Ends this rank's transfers in flight, so that their streams run dry, and all waiting for members at the end of
+  /// channels and communicators, which without it is orderly and together; from any thread. Who gives up tells the
+  /// other ranks why by the control plane: this does not, because it does not know.
   virtual void abort() noexcept = 0;
 
   /// Throws what ended the transfers, where something did: their streams then run dry, and what they hold is worthless.
