@@ -31,8 +31,10 @@ TEST(LaunchEnvironment, IsThePlansSortedByName) {
 }
 
 TEST(LaunchEnvironment, HasNcclConnectItsAlgorithmsBeforeTheFirstStepUnlessTheLinkIsEmulated) {
-  const auto emulated = cells_of("data_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,sms=1'}\n");
-  EXPECT_THAT(launch_environment(emulated.front().plan), Not(Contains(Pair("NCCL_RUNTIME_CONNECT", _))));
+  const auto emulated =
+      plan::parse("model: {preset: tiny}\ndata_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,sms=1'}\n",
+                  "config.yaml");
+  EXPECT_THAT(launch_environment(emulated.cells.front().plan), Not(Contains(Pair("NCCL_RUNTIME_CONNECT", _))));
   EXPECT_THAT(
       [] {
         check_caller_environment(cells_of(""), caller_with({{"NCCL_RUNTIME_CONNECT", "1"}}));

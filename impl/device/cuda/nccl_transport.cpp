@@ -260,6 +260,7 @@ std::string NcclTransport::link() const {
 
 std::optional<std::string> NcclTransport::find_error() {
   if (auto others = control_.failure()) return others;
+  if (auto late = supervisor_.late()) return late;  // the control plane may be gone: ranks meet while they connect
   const std::lock_guard lock(mutex_);
   for (const auto& communicator : communicators_) {
     ncclComm_t const handle = communicator->handle;

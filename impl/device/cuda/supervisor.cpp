@@ -41,6 +41,11 @@ void Supervisor::expect_end(const std::string& why) {
   if (!failure_) failure_ = why;
 }
 
+std::optional<std::string> Supervisor::late() {
+  const std::lock_guard lock(mutex_);
+  return late_;
+}
+
 void Supervisor::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     look(Clock::now());
@@ -54,7 +59,7 @@ void Supervisor::look(Clock::time_point now) {
   std::optional<std::string> ends_by;
   {
     const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = late = find_late(now);
+    if (!failure_) failure_ = late_ = late = find_late(now);
     if (failure_ && !failed_since_) failed_since_ = now;
     if (failed_since_ && now - *failed_since_ > options_.grace && !std::exchange(has_ended_, true)) ends_by = failure_;
   }

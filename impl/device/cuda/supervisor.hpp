@@ -70,6 +70,9 @@ class Supervisor {
   /// The rank has failed, as `why` says, and its process has the grace to end. The first failure counts.
   void expect_end(const std::string& why);
 
+  /// What was reported, so that who aborts transfers can ask for it.
+  std::optional<std::string> late();
+
   /// Looks once. `now` is later than at the last call.
   void look(Clock::time_point now);
 
@@ -83,7 +86,8 @@ class Supervisor {
   std::mutex mutex_;  // of all below; nothing else is called under it
   std::condition_variable_any stopped_;
   std::vector<const Scope*> calls_;
-  std::optional<std::string> failure_;
+  std::optional<std::string> late_;
+  std::optional<std::string> failure_;             // that, or what expect_end() was told
   std::optional<Clock::time_point> failed_since_;  // as look() saw it
   bool has_ended_ = false;
   std::jthread thread_;  // last: it uses all of the above

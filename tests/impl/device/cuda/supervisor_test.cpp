@@ -143,6 +143,30 @@ TEST_F(SupervisedNccl, ATransferThatNeverGetsEnqueuedEndsTheRank) {
   EXPECT_THAT(ended_, ElementsAre(HasSubstr("rank 0: all_gather of communicator dp (ranks 0), sequence 1")));
 }
 
+/// Of a group of one, which nobody listens to.
+class DeafControlPlane final : public ControlPlane {
+ public:
+  void broadcast(std::string_view, const Group&, std::span<std::byte>) override {}
+  void fail(std::int32_t, std::string_view) noexcept override {}
+  std::optional<std::string> failure() override { return {}; }
+};
+
+TEST_F(SupervisedNccl, BeforeTheEndTransfersAreAbortedThoughNobodyHearsOfTheFailure) {
+  DeafControlPlane deaf;
+  api_.AllGather = all_gather_that_hangs;
+  std::jthread waits_for_abort([] {
+    while (NcclDouble::instance().num_aborted_and_destroyed().first == 0) std::this_thread::sleep_for(1ms);
+    is_over = true;
+  });
+  NcclTransport transport(api_, deaf,
+                          {.peer_timeout = 100ms,
+                           .connecting_timeout = 100ms,
+                           .poll_interval = 5ms,
+                           .supervisor = {.slack = 20ms, .grace = 60s, .look_interval = 5ms},
+                           .end_process = [](const std::string& why) { ADD_FAILURE() << why; }});
+  EXPECT_THROW(transport.connect(0, "dp", {{0}, 0}, {}, {}), MachineError);
+}
+
 TEST_F(SupervisedNccl, AWatchdogThatHangsItselfEndsTheRank) {
   api_.CommGetAsyncError = state_that_hangs;
   run();
