@@ -28,10 +28,10 @@ bool is_point_to_point(const DeviceTransfer& t) {
   return t.transfer.collective == Collective::send || t.transfer.collective == Collective::receive;
 }
 
-DeviceBytes make_flags() {
-  DeviceBytes memory = make_device_bytes(kFlagBytes);
+DeviceBytes make_zeros(std::size_t bytes) {
+  DeviceBytes memory = make_device_bytes(bytes);
   const StreamHandle stream = make_stream(0);
-  check(cudaMemsetAsync(memory.get(), 0, kFlagBytes, stream.get()));
+  check(cudaMemsetAsync(memory.get(), 0, bytes, stream.get()));
   check(cudaStreamSynchronize(stream.get()));  // before anybody may see them
   return memory;
 }
@@ -56,7 +56,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
         name_(name),
         mailbox_(transport.control_, name.purpose, name.group,
                  {transport.options_.peer_timeout, [&transport] { transport.rethrow_any_failure(); }}),
-        flags_(make_flags()),
+        flags_(make_zeros(kFlagBytes)),
         memory_(std::in_place, transport.control_, name.purpose, name.group, blocks()),
         peers_(static_cast<std::size_t>(name.group.size())) {
     warm();
@@ -177,7 +177,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
     const auto timeout = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(transport_.options_.peer_timeout).count());
     const auto flags = [&](std::span<const FlagSignal> signals, std::span<const FlagWait> waits) {
-      enqueue_flags(signals, waits, transport_.status_, timeout, stream);
+      enqueue_flags(signals, waits, transport_.state(), timeout, stream);
     };
     flags(exchange_.own_buffers_free, exchange_.peer_buffers_free);
     for (const Copy& copy : exchange_.copies)
@@ -223,6 +223,7 @@ CopyEngineTransport::CopyEngineTransport(Transport& others, ControlPlane& contro
       options_(options),
       status_memory_(make_pinned(sizeof(PeerStatus))),
       status_(new (status_memory_.get()) PeerStatus),
+      given_up_memory_(make_zeros(sizeof(std::uint64_t))),
       watchdog_(std::make_unique<Watchdog>(
           WatchdogOptions{.rank = options.rank,
                           .device = options.device,

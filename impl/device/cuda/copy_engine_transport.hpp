@@ -77,6 +77,7 @@ class CopyEngineTransport final : public Transport {
   bool share_a_node(std::string_view what, const Group& group) const;
   std::string describe(const Poison& poison) const;
   Poison poison() const;
+  PeerState state() const { return {status_, reinterpret_cast<std::uint64_t*>(given_up_memory_.get())}; }
   std::optional<std::string> find_error() const;
   void rethrow_any_failure() const;
   void give_up(const std::string& what) const noexcept;
@@ -93,6 +94,7 @@ class CopyEngineTransport final : public Transport {
   mutable std::atomic<bool> has_failed_{false};
   PinnedBytes status_memory_;
   PeerStatus* status_;
+  DeviceBytes given_up_memory_;
   std::unique_ptr<Watchdog> watchdog_;  // last: its thread uses all of the above
 };
 

@@ -15,7 +15,7 @@ constexpr unsigned kPollNs = 40;          // between two looks at a flag
 constexpr unsigned kLooksPerStatus = 64;  // the status is host memory: reading it takes as long as many looks
 
 struct FlagCall {
-  PeerStatus* status = nullptr;
+  PeerState state;
   std::uint64_t timeout_ns = 0;
   unsigned num_signals = 0;
   unsigned num_waits = 0;
@@ -74,30 +74,34 @@ __device__ void raise(PeerStatus& status, std::uint64_t poison) {
   if (load(&status.poison) == 0) store(&status.poison, poison);
 }
 
-__device__ void wait(const FlagWait& wait, PeerStatus& status, std::uint64_t timeout_ns) {
+/// True once the flag has come.
+__device__ bool wait(const FlagWait& wait, PeerStatus& status, std::uint64_t timeout_ns) {
   const unsigned long long start = now_ns();
   for (unsigned looks = 0;; ++looks) {
     const std::uint64_t value = load(wait.flag);
-    if (value == kPeerGaveUp) return raise(status, wait.if_peer_gave_up);
-    if (value >= wait.value) return;
-    if (looks % kLooksPerStatus == 0 && is_over(status)) return;
-    if (now_ns() - start > timeout_ns) return raise(status, wait.if_late);
+    if (value == kPeerGaveUp) return raise(status, wait.if_peer_gave_up), false;
+    if (value >= wait.value) return true;
+    // Not at the first looks: mostly the flag comes before the status could be read.
+    if (looks % kLooksPerStatus == kLooksPerStatus - 1 && is_over(status)) return false;
+    if (now_ns() - start > timeout_ns) return raise(status, wait.if_late), false;
     pause();
   }
 }
 
 __global__ void flags_kernel(const __grid_constant__ FlagCall call) {
   const unsigned i = threadIdx.x;
-  if (i < call.num_signals) store(call.signals[i].flag, is_over(*call.status) ? kPeerGaveUp : call.signals[i].value);
+  const PeerState& state = call.state;
+  if (i < call.num_signals)
+    store(call.signals[i].flag, load(state.has_given_up) != 0 ? kPeerGaveUp : call.signals[i].value);
   __syncthreads();
-  if (i < call.num_waits) wait(call.waits[i], *call.status, call.timeout_ns);
+  if (i < call.num_waits && !wait(call.waits[i], *state.status, call.timeout_ns)) store(state.has_given_up, 1);
 }
 
 }  // namespace
 
-void enqueue_flags(std::span<const FlagSignal> signals, std::span<const FlagWait> waits, PeerStatus* status,
+void enqueue_flags(std::span<const FlagSignal> signals, std::span<const FlagWait> waits, const PeerState& state,
                    std::uint64_t timeout_ns, CUstream_st* stream) {
-  FlagCall call{.status = status, .timeout_ns = timeout_ns};
+  FlagCall call{.state = state, .timeout_ns = timeout_ns};
   while (!signals.empty() || !waits.empty()) {
     call.num_signals = static_cast<unsigned>(std::min<std::size_t>(signals.size(), kThreads));
     std::copy_n(signals.begin(), call.num_signals, call.signals);

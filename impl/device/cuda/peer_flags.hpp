@@ -34,6 +34,12 @@ struct PeerStatus {
   std::uint32_t is_aborted = 0;  ///< by the host: every wait ends at once
 };
 
+/// Where a rank's kernels find what ends them. Host memory is a microsecond away from a GPU: signals do not look there.
+struct PeerState {
+  PeerStatus* status = nullptr;
+  std::uint64_t* has_given_up = nullptr;  ///< on the device; not 0 once a wait has ended without its flag
+};
+
 /// A flag counts upwards, in the memory of the rank that waits for it. This value says that no more will come.
 inline constexpr std::uint64_t kPeerGaveUp = ~std::uint64_t{0};
 
@@ -53,10 +59,11 @@ struct FlagWait {
 
 /// Enqueues kernels of one block on `stream`: all signals, then all waits, which spin side by side.
 ///
-/// status      raised and read by them; once it is poisoned or aborted, waits end at once and signals carry kPeerGaveUp
+/// state       once its status is poisoned or aborted, waits that have looked a while end; once one has ended without
+///             its flag, signals carry kPeerGaveUp
 /// timeout_ns  from the moment at which the waiting kernel begins, on the device's clock
 /// No flag is signalled twice. Throws MachineError where a launch is refused.
-void enqueue_flags(std::span<const FlagSignal> signals, std::span<const FlagWait> waits, PeerStatus* status,
+void enqueue_flags(std::span<const FlagSignal> signals, std::span<const FlagWait> waits, const PeerState& state,
                    std::uint64_t timeout_ns, CUstream_st* stream);
 
 }  // namespace underlap::cuda
