@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <stdexcept>
@@ -35,6 +36,41 @@ const plan::EnvironmentVariable* find(const plan::Plan& plan, const std::string&
   return nullptr;
 }
 
+// Variables that NCCL takes, without a word, for what communicators are made with.
+constexpr std::array kInPlaceOfHints{"NCCL_MIN_CTAS",      "NCCL_MAX_CTAS",         "NCCL_MIN_NCHANNELS",
+                                     "NCCL_MAX_NCHANNELS", "NCCL_CGA_CLUSTER_SIZE", "NCCL_CTA_POLICY"};
+constexpr const char* kBlocking = "NCCL_COMM_BLOCKING";
+
+bool uses_nccl(const plan::Cell& cell) {
+  const plan::RunConfig& run = cell.plan.config.run;
+  return run.backend == "cuda" && !run.emulated_link;
+}
+
+// Collectives beside a GEMM have as many multiprocessors as their slot says.
+bool gives_hints(const plan::Cell& cell) {
+  return cell.plan.config.parallel.tensor_model_parallel_size > 1 &&
+         std::ranges::any_of(cell.plan.config.tensor_overlap.slots, [](const plan::TensorSlotOverlap& slot) {
+           return slot.method == plan::TensorMethod::bulk || slot.method == plan::TensorMethod::pipeline;
+         });
+}
+
+// What the caller has set over the heads of communicators. Where no plan says how they are to be made, ranks tell of
+// it.
+void find_overridden(const plan::Cell& cell, const ReadVariable& read, std::map<std::string, std::string>& conflicts) {
+  if (!uses_nccl(cell)) return;
+  if (const auto has = read(kBlocking); has == "0")
+    conflicts.try_emplace(kBlocking, fmt::format("{0} is 0 in the environment, and communicators are made to block: "
+                                                 "NCCL takes the variable and joins in the background\n  unset {0}",
+                                                 kBlocking));
+  if (!gives_hints(cell)) return;
+  for (const char* name : kInPlaceOfHints)
+    if (const auto has = read(name); has && find(cell.plan, name) == nullptr)
+      conflicts.try_emplace(name, fmt::format("{0} is {1} in the environment, and NCCL takes it in place of the "
+                                              "multiprocessors and clusters that the plan of cell {2} gives its "
+                                              "tensor-parallel collectives\n  unset {0}",
+                                              name, *has, cell.name));
+}
+
 }  // namespace
 
 Environment launch_environment(const plan::Plan& plan) {
@@ -45,12 +81,14 @@ Environment launch_environment(const plan::Plan& plan) {
   return environment;
 }
 
-void check_caller_environment(std::span<const plan::Cell> cells, const ReadVariable& read) {
+void check_caller_environment(std::span<const plan::Cell> cells, const ReadVariable& given) {
+  const ReadVariable read = given ? given : own_variable;
   std::map<std::string, std::string> conflicts;  // by variable: the first of each
   std::map<std::string, std::string> set;        // what some cell wants and the caller has
   for (const plan::Cell& cell : cells) {
+    find_overridden(cell, read, conflicts);
     for (const plan::EnvironmentVariable& wanted : cell.plan.environment) {
-      const std::optional<std::string> has = read ? read(wanted.name) : own_variable(wanted.name);
+      const std::optional<std::string> has = read(wanted.name);
       if (has) set[wanted.name] = *has;
       if (has && *has != wanted.value) conflicts.try_emplace(wanted.name, conflict(cell, wanted, *has));
     }

@@ -22,7 +22,8 @@ Environment launch_environment(const plan::Plan& plan);
 using ReadVariable = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// Refuses a launch environment that the caller has set to something else, in whole or for some cells: nothing of the
-/// caller's is overwritten. Equal values are fine. An empty `read` reads this process's environment.
+/// caller's is overwritten. Equal values are fine. So refused are variables that NCCL takes in place of what the plan
+/// has communicators made with. An empty `read` reads this process's environment.
 /// Throws std::invalid_argument with two lines for each conflict: variable, both values and the plan's reason; how to
 /// mend it.
 void check_caller_environment(std::span<const plan::Cell> cells, const ReadVariable& read = {});

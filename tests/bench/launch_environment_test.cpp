@@ -60,6 +60,27 @@ TEST(LaunchEnvironment, ConflictNamesBothValuesTheReasonAndTheWayOut) {
                            caller_with({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}));
 }
 
+TEST(LaunchEnvironment, RefusesWhatNcclTakesInPlaceOfThePlansHints) {
+  const auto caller = caller_with({{"NCCL_MAX_CTAS", "4"}});
+  const plan::Matrix beside_gemms = plan::parse(
+      "model: {preset: tiny, tensor_model_parallel_size: 2, sequence_parallel: true}\n"
+      "comm_overlap: {tp_comm_overlap: true}\nrun: {backend: cuda}\n",
+      "config.yaml");
+  EXPECT_THAT([&] { check_caller_environment(beside_gemms.cells, caller); },
+              ThrowsMessage<std::invalid_argument>(
+                  AllOf(HasSubstr("NCCL_MAX_CTAS is 4 in the environment"), HasSubstr("unset NCCL_MAX_CTAS"))));
+  check_caller_environment(cells_of(""), caller);
+}
+
+TEST(LaunchEnvironment, RefusesCommunicatorsThatDoNotBlock) {
+  EXPECT_THAT(
+      [] {
+        check_caller_environment(cells_of(""), caller_with({{"NCCL_COMM_BLOCKING", "0"}}));
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("unset NCCL_COMM_BLOCKING")));
+  check_caller_environment(cells_of(""), caller_with({{"NCCL_COMM_BLOCKING", "1"}}));
+}
+
 TEST(LaunchEnvironment, TellsOfAllConflictsAtOnce) {
   EXPECT_THAT(
       [] {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdlib>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -65,6 +66,16 @@ std::vector<DeviceTransfer> warm_up_transfers(const Group& group, std::byte* mem
     transfers.push_back(
         {{.collective = Collective::all_to_all, .input = flat(tensor, 0, n), .output = all}, memory, far});
   return transfers;
+}
+
+// The library takes these for every communicator, whatever it is made with, and says nothing.
+std::vector<std::string> overriding_variables() {
+  std::vector<std::string> notices;
+  for (const char* name : {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
+                           "NCCL_CGA_CLUSTER_SIZE", "NCCL_CTA_POLICY"})
+    if (const char* const value = std::getenv(name); value != nullptr)
+      notices.push_back(fmt::format("{} is {} in the environment: NCCL takes it for all communicators", name, value));
+  return notices;
 }
 
 SupervisorOptions supervisor_options(const NcclOptions& options) {
@@ -136,6 +147,7 @@ NcclTransport::NcclTransport(const NcclApi& api, ControlPlane& control, const Nc
     : api_(api),
       control_(control),
       options_(options),
+      notices_(overriding_variables()),
       supervisor_(
           supervisor_options(options), [this](const std::string& what) { control_.fail(options_.rank, what); },
           options.end_process),

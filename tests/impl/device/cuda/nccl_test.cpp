@@ -225,6 +225,15 @@ TEST_F(Nccl, MovesFp8AsBytes) {
   EXPECT_EQ(gather.count, 4U);
 }
 
+TEST_F(Nccl, TellsOfVariablesThatItTakesInPlaceOfHints) {
+  ::setenv("NCCL_MAX_CTAS", "4", 1);
+  ThreadControlPlane control(std::chrono::seconds(20));
+  const NcclApi api = NcclDouble::api();
+  const NcclTransport transport(api, control, {.poll_interval = std::chrono::milliseconds(0)});
+  ::unsetenv("NCCL_MAX_CTAS");
+  EXPECT_THAT(transport.notices(), testing::Contains(HasSubstr("NCCL_MAX_CTAS is 4 in the environment")));
+}
+
 TEST_F(Nccl, ARefusedTransferOfAGroupLeavesNoGroupOpen) {
   CudaRanks ranks(1, {}, {.poll_interval = std::chrono::milliseconds(0)});
   const std::vector<std::string> errors = ranks.run_each([](CudaDevice& device, const Group& group) {
