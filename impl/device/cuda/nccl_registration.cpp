@@ -11,6 +11,9 @@
 namespace underlap::cuda {
 namespace {
 
+// Before it, a window is handed out that is none where ranks cannot map each other's memory.
+constexpr int kFirstThatTellsOfSymmetry = NCCL_VERSION(2, 28, 0);
+
 std::size_t in_whole_pages(std::int64_t bytes) {
   return static_cast<std::size_t>((bytes + kWindowAlignment - 1) / kWindowAlignment * kWindowAlignment);
 }
@@ -44,6 +47,11 @@ void NcclRegistration::add(ncclComm_t communicator, const std::string& purpose,
     if (buffer.symmetric && entry.window == nullptr) without_window.push_back(buffer.name);
     if (entry.window == nullptr && entry.local == nullptr) unregistered.push_back(buffer.name);
   }
+  if (api_.version < kFirstThatTellsOfSymmetry &&
+      std::ranges::any_of(entries_, [](const Entry& entry) { return entry.window != nullptr; }))
+    notices.push_back(fmt::format(
+        "communicator {}: NCCL {} does not tell whether windows are symmetric: they are within one NVLink domain",
+        purpose, nccl_version_text(api_.version)));
   if (!without_window.empty())
     notices.push_back(fmt::format(
         "communicator {}: no symmetric windows for {}: {}: each rank registers its own", purpose,
@@ -58,7 +66,8 @@ void NcclRegistration::add(ncclComm_t communicator, const std::string& purpose,
 }
 
 bool NcclRegistration::is_symmetric() const {
-  return !entries_.empty() && std::ranges::all_of(entries_, [](const Entry& entry) { return entry.window != nullptr; });
+  return api_.version >= kFirstThatTellsOfSymmetry && !entries_.empty() &&
+         std::ranges::all_of(entries_, [](const Entry& entry) { return entry.window != nullptr; });
 }
 
 void NcclRegistration::remove(ncclComm_t communicator) noexcept {

@@ -28,7 +28,7 @@ class NcclRegistration {
   void add(ncclComm_t communicator, const std::string& purpose, std::span<const RegisteredBuffer> buffers,
            std::vector<std::string>& notices);
 
-  /// Every buffer is a symmetric window.
+  /// Every buffer is a symmetric window. False for releases that do not tell: 2.27 gives windows that are none.
   bool is_symmetric() const;
 
   /// Ends all registrations, the last one first.
