@@ -44,7 +44,8 @@ void end_rank(const std::string& why) {
 /// A rank of backend cuda that is this process, with the libraries that it opened.
 class CudaRankProcess final : public RankRunner {
  public:
-  explicit CudaRankProcess(const RankContext& context) : control_(context.meeting_folder, peer_timeout(context.cells)) {
+  explicit CudaRankProcess(const RankContext& context)
+      : control_(context.meeting_folder, cuda::connecting_timeout(peer_timeout(context.cells))) {
     // Capture comes before the first call to CUDA and is on while the context is made: CUPTI then prepares its buffers
     // on the device. What it does for kernels that are loaded later falls into the warm-up.
     if (any_cell(context, [](const plan::Config& config) { return config.run.trace; })) {

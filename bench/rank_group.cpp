@@ -79,7 +79,11 @@ std::vector<pid_t> RankGroup::pids() const {
 std::vector<std::string> RankGroup::ask(RankMessage order, const std::vector<std::string>& payloads,
                                         const std::string& told, std::optional<milliseconds> limit) {
   if (has_ended_) throw MachineError("the ranks have ended, because one of them failed");
-  Waiting waiting{now(), std::nullopt, std::nullopt};
+  // While they connect, pairs of ranks do so one after another: the last of a long chain is done long after the first.
+  const milliseconds patience = order == RankMessage::build
+                                    ? std::max(options_.peer_timeout, options_.connecting_timeout)
+                                    : options_.peer_timeout;
+  Waiting waiting{now(), patience, std::nullopt, std::nullopt};
   if (limit) waiting.limit = now() + *limit;
   for (std::size_t i = 0; i < payloads.size(); ++i) {
     try {
@@ -157,7 +161,7 @@ Deadline RankGroup::deadline_of(const Waiting& waiting) const {
   Deadline deadline = kNoDeadline;
   if (waiting.first_answer) {
     const auto took = std::chrono::duration_cast<milliseconds>(*waiting.first_answer - waiting.asked);
-    deadline = *waiting.first_answer + std::max(options_.peer_timeout, took) + options_.grace;
+    deadline = *waiting.first_answer + std::max(waiting.patience, took) + options_.grace;
   }
   return waiting.limit ? std::min(deadline, *waiting.limit) : deadline;
 }

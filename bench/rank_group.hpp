@@ -19,6 +19,7 @@ struct RankGroupOptions {
   std::vector<std::string> arguments = {"underlap", "rank"};  ///< "--number N" follows
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::chrono::milliseconds peer_timeout{30'000};
+  std::chrono::milliseconds connecting_timeout{60'000};  ///< in its place while cells are built, where it is shorter
   std::chrono::milliseconds grace{2'000};  ///< what a rank has beyond the time in which it must notice by itself
   LineSink sink = {};                      ///< takes "[rank 3] what it printed"; empty: standard error
 };
@@ -38,7 +39,7 @@ class RankGroup {
   RankGroup& operator=(const RankGroup&) = delete;
 
   /// Gives the first `payloads.size()` ranks an order, each its payload, and waits until all have done it.
-  /// `told` says the order in words; `least` is time that every rank has in any case.
+  /// `told` says the order in words; `limit` is the time after which who has not answered is to blame.
   /// Returns the answers by rank. Throws std::invalid_argument for what a rank calls bad input, MachineError for any
   /// other failure; all ranks have ended then, and every later call throws MachineError.
   std::vector<std::string> ask(RankMessage order, const std::vector<std::string>& payloads, const std::string& told,
@@ -55,6 +56,7 @@ class RankGroup {
   };
   struct Waiting {
     Deadline asked;
+    std::chrono::milliseconds patience;  // with those that do not answer when others have
     std::optional<Deadline> limit;
     std::optional<Deadline> first_answer;
   };

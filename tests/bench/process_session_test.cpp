@@ -93,6 +93,17 @@ INSTANTIATE_TEST_SUITE_P(ProcessSession, FailingRank,
                                            Deed{"hang", "is silent"}, Deed{"throw_late", "rank 1: its disk is full;"}),
                          [](const auto& deed) { return deed.param.name; });
 
+TEST(ProcessSession, ARankThatConnectsLongAfterTheOthersIsWaitedFor) {
+  Processes processes("1 build_late", "peer_timeout_s: 0.2");
+  processes.start().run(0, 0, 1);
+}
+
+TEST(ProcessSession, ARankThatConnectsTooLongAfterTheOthersIsSilent) {
+  Processes processes("1 build_late", "peer_timeout_s: 0.2");
+  processes.options.ranks.connecting_timeout = std::chrono::milliseconds(100);
+  EXPECT_THAT([&] { processes.start(); }, ThrowsMessage<MachineError>(HasSubstr("rank 1 is silent")));
+}
+
 TEST(ProcessSession, ShowsTheLastLinesOfARankWithItsEnd) {
   Processes processes("1 exit");
   ProcessSession& session = processes.start();

@@ -37,7 +37,9 @@ class ObedientRank final : public RankRunner {
     std::istringstream(std::getenv("UNDERLAP_TEST_RANK") ? std::getenv("UNDERLAP_TEST_RANK") : "") >> culprit_ >> deed_;
   }
 
-  void build(std::size_t) override {}
+  void build(std::size_t) override {
+    if (deed_ == "build_late" && rank_ == culprit_) std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  }
   void reserve(std::size_t, std::int64_t) override {}
 
   void run(std::size_t cell, std::int32_t block, std::int64_t steps) override {
