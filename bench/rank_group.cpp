@@ -175,14 +175,14 @@ void RankGroup::look_for_silence(const Waiting& waiting) {
     } else if (!since) {
       since = now();
     } else if (now() - *since > options_.peer_timeout) {
-      return blame_the_silent();
+      return blame_the_silent(waiting);
     }
   }
-  if (num_waited_for() > 0 && now() > deadline_of(waiting)) blame_the_silent();
+  if (num_waited_for() > 0 && now() > deadline_of(waiting)) blame_the_silent(waiting);
 }
 
 // Who is stopped, else the first that owes an answer.
-void RankGroup::blame_the_silent() {
+void RankGroup::blame_the_silent(const Waiting& waiting) {
   RankProcess* silent = nullptr;
   for (const auto& rank : ranks_) {
     if (!rank->is_waited_for()) continue;
@@ -196,7 +196,7 @@ void RankGroup::blame_the_silent() {
   if (silent != nullptr)
     add_failure(*silent, Kind::machine,
                 fmt::format("rank {} is silent: it did not answer in time, {} ms (run.peer_timeout_s) after the others",
-                            silent->rank(), options_.peer_timeout.count()));
+                            silent->rank(), waiting.patience.count()));
 }
 
 void RankGroup::add_failure(RankProcess& rank, Kind kind, const std::string& what) {
@@ -219,7 +219,7 @@ const RankGroup::Failure* RankGroup::cause() const {
 void RankGroup::collect_failures(Waiting& waiting) {
   const Deadline deadline = now() + kCollect;
   while (num_waited_for() > 0 && cause() == nullptr && now() < deadline) watch_once(waiting);
-  if (cause() == nullptr) blame_the_silent();
+  if (cause() == nullptr) blame_the_silent(waiting);
 }
 
 void RankGroup::end_all() {

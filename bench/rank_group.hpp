@@ -71,7 +71,7 @@ class RankGroup {
   bool has_failed(std::int32_t rank) const;
   const Failure* cause() const;
   void collect_failures(Waiting& waiting);
-  void blame_the_silent();
+  void blame_the_silent(const Waiting& waiting);
   [[noreturn]] void end_all();
   void kill_all() noexcept;
   std::int32_t num_waited_for() const;
