@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -174,6 +175,8 @@ class BoundWork {
 };
 
 constexpr double kHeadStartUs = 50;
+constexpr double kHeadStartOfACallUs = 10;  // for each further one
+constexpr int kMostTogether = 64;           // a stream takes about a thousand launches, and a call may be several
 
 int connections() {
   const char* const text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -260,21 +263,30 @@ struct CudaGpu::State {
                  stream.get());
   }
 
-  /// Microseconds on the device of what `enqueue` puts on the stream; three times more at first, not counted.
+  /// Microseconds on the device of what `enqueue` puts on the stream, on average over `calls` of them; three times more
+  /// at first, not counted.
   template <class Enqueue>
-  std::vector<double> time(int samples, const Enqueue& enqueue) {
+  std::vector<double> time(int samples, const Enqueue& enqueue, int calls = 1) {
     const Event begin = make_event();
     const Event end = make_event();
     std::vector<double> us;
     for (int i = -3; i < samples; ++i) {
-      head_start(kHeadStartUs);
+      head_start(kHeadStartUs + kHeadStartOfACallUs * (calls - 1));
       check(cudaEventRecord(begin.get(), stream.get()));
-      enqueue();
+      for (int call = 0; call < calls; ++call) enqueue();
       check(cudaEventRecord(end.get(), stream.get()));
       synchronize();
-      if (i >= 0) us.push_back(elapsed_us(begin, end));
+      if (i >= 0) us.push_back(elapsed_us(begin, end) / calls);
     }
     return us;
+  }
+
+  /// How many calls of `enqueue` take options.together_us.
+  template <class Enqueue>
+  int calls_together(const Enqueue& enqueue) {
+    if (options.together_us <= 0) return 1;
+    const double us = std::max(time(1, enqueue).front(), 1.0);
+    return static_cast<int>(std::clamp(std::ceil(options.together_us / us), 1.0, double{kMostTogether}));
   }
 
   void synchronize() const { check(cudaStreamSynchronize(stream.get())); }
@@ -370,7 +382,8 @@ std::vector<double> CudaGpu::form_us(const Work& work, const Form& form, int sam
   cuda::LaunchContext context = s.context();
   check(cudaMemsetAsync(s.faults.get(), 0, sizeof(std::uint32_t), context.stream));
   BoundWork bound(work, form, s.options.rotated_bytes, context);
-  std::vector<double> us = s.time(samples, [&] { bound.enqueue(context); });
+  const auto enqueue = [&] { bound.enqueue(context); };
+  std::vector<double> us = s.time(samples, enqueue, s.calls_together(enqueue));
   std::uint32_t faults = 0;
   check(cudaMemcpy(&faults, s.faults.get(), sizeof faults, cudaMemcpyDeviceToHost));
   if (faults != 0) throw MachineError(fmt::format("{} was timed on wrong tokens", name_of(work.operation.name())));

@@ -25,6 +25,9 @@ struct CudaGpuOptions {
   std::int64_t workspace_bytes = std::int64_t{64} << 20;  ///< at first
   /// Buffers are rotated until so many bytes lie between two uses of one: more than any L2 cache.
   std::int64_t rotated_bytes = std::int64_t{256} << 20;
+  /// work_us() and form_us() time as many calls together as take this long, so that what a launch costs is no part of a
+  /// short kernel's time; 0: each by itself.
+  double together_us = 0;
   int calls = 200;                                      ///< of the host, for one sample
   double probe_us = 200;                                ///< of a long kernel among the queue probes
   std::int64_t message_bytes = std::int64_t{64} << 20;  ///< of one transfer of a communication in the background

@@ -44,7 +44,7 @@ class Machine {
   Machine()
       : products_(open_library<cuda::MatrixProducts, cuda::CublasLtApi>()),
         attention_(open_library<cuda::Attention, cuda::CudnnApi>()),
-        gpu_({.libraries = {.products = products_.get(), .attention = attention_.get()}}),
+        gpu_({.libraries = {.products = products_.get(), .attention = attention_.get()}, .together_us = 300}),
         roofline_(measure_roofline()) {}
 
   CudaGpu& gpu() { return gpu_; }

@@ -30,6 +30,7 @@ class CalibratedGpu : public testing::Test {
   CudaGpuOptions small_{.libraries = {},
                         .workspace_bytes = 1 << 10,
                         .rotated_bytes = 1 << 12,
+                        .together_us = 0,
                         .calls = 5,
                         .probe_us = 2,
                         .message_bytes = 1 << 12};
@@ -117,6 +118,16 @@ TEST_F(CalibratedGpu, PreparesWhatAnOperationReads) {
       },
       1);
   EXPECT_EQ(seen, 7);
+}
+
+TEST_F(CalibratedGpu, TimesShortWorkManyTimesInARowWhereItIsAskedTo) {
+  small_.together_us = 1e9;  // longer than the most that is enqueued at once
+  CudaGpu gpu(small_);
+  int calls = 0;
+  const auto us = gpu.form_us(
+      small_work(), [&](const Arguments&, cuda::LaunchContext&) { ++calls; }, 2);
+  EXPECT_THAT(us, SizeIs(2));
+  EXPECT_EQ(calls, 4 + 5 * 64);  // to learn how long one takes, then; of each three that are not counted
 }
 
 TEST_F(CalibratedGpu, CublasLtAloneFormsTheProductsThatTheFormsForm) {
