@@ -28,8 +28,8 @@ roofline_share    the larger of bytes / copy bandwidth and flops / bf16 GEMM rat
 algbw, busbw      bytes/s as nccl-tests defines them
 
 CUDA is timed by events, short kernels many times in a row so that launching them is no part of their time; buffers
-hold random numbers and are rotated over more than the L2 cache. Without a GPU there are no cuda/ benchmarks. NCCL is not
-measured: its collectives need more than one GPU.
+hold random numbers and are rotated over more than the L2 cache. Without a GPU there are no cuda/ benchmarks.
+NCCL is not measured: its collectives need more than one GPU.
 
 Example: underlap-microbench --benchmark_filter='cuda/(gemm|cublaslt)' --benchmark_out=rates.json
 
