@@ -52,7 +52,7 @@ BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps) {
 BackendInfo backend_info(const std::string& backend) {
   if (backend == "sim") return {.library_versions = {}, .clock = "virtual, from 0"};
   if (backend == "cuda") {
-    BackendInfo info{.library_versions = {}, .clock = "CLOCK_MONOTONIC, to which CUPTI fits the GPU's"};
+    BackendInfo info{.library_versions = {}, .clock = "CLOCK_MONOTONIC, on which the GPU's times are put"};
     for (const GpuLibrary& library : find_gpu_libraries())
       if (!library.version.empty()) info.library_versions[library.name] = library.version;
     return info;
