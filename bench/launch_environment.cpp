@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <map>
 #include <stdexcept>
+
+#include "impl/plan/nccl_variables.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -36,9 +37,6 @@ const plan::EnvironmentVariable* find(const plan::Plan& plan, const std::string&
   return nullptr;
 }
 
-// Variables that NCCL takes, without a word, for what communicators are made with.
-constexpr std::array kInPlaceOfHints{"NCCL_MIN_CTAS",      "NCCL_MAX_CTAS",         "NCCL_MIN_NCHANNELS",
-                                     "NCCL_MAX_NCHANNELS", "NCCL_CGA_CLUSTER_SIZE", "NCCL_CTA_POLICY"};
 constexpr const char* kBlocking = "NCCL_COMM_BLOCKING";
 
 bool uses_nccl(const plan::Cell& cell) {
@@ -63,7 +61,7 @@ void find_overridden(const plan::Cell& cell, const ReadVariable& read, std::map<
                                                  "NCCL takes the variable and joins in the background\n  unset {0}",
                                                  kBlocking));
   if (!gives_hints(cell)) return;
-  for (const char* name : kInPlaceOfHints)
+  for (const char* name : plan::kInPlaceOfCommunicatorConfig)
     if (const auto has = read(name); has && find(cell.plan, name) == nullptr)
       conflicts.try_emplace(name, fmt::format("{0} is {1} in the environment, and NCCL takes it in place of the "
                                               "multiprocessors and clusters that the plan of cell {2} gives its "

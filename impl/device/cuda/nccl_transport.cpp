@@ -13,6 +13,7 @@
 #include "impl/device/cuda/nccl_config.hpp"
 #include "impl/device/cuda/nccl_registration.hpp"
 #include "impl/device/cuda/shared_gpu.hpp"
+#include "impl/plan/nccl_variables.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
 
@@ -68,11 +69,10 @@ std::vector<DeviceTransfer> warm_up_transfers(const Group& group, std::byte* mem
   return transfers;
 }
 
-// The library takes these for every communicator, whatever it is made with, and says nothing.
+// Where no plan gives hints, these are no conflict, and still to be told.
 std::vector<std::string> overriding_variables() {
   std::vector<std::string> notices;
-  for (const char* name : {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
-                           "NCCL_CGA_CLUSTER_SIZE", "NCCL_CTA_POLICY"})
+  for (const char* name : plan::kInPlaceOfCommunicatorConfig)
     if (const char* const value = std::getenv(name); value != nullptr)
       notices.push_back(fmt::format("{} is {} in the environment: NCCL takes it for all communicators", name, value));
   return notices;
