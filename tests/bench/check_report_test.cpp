@@ -8,14 +8,13 @@
 namespace underlap::bench {
 namespace {
 
-using check::Finding;
 using check::FindingKind;
 
-Finding finding(FindingKind kind, const std::string& what, std::int64_t count = 1) {
+check::Finding finding(FindingKind kind, const std::string& what, std::int64_t count = 1) {
   return {.kind = kind, .commands = {{1, 7}}, .what = what, .remedy = "mend " + what, .count = count};
 }
 
-CheckedCell cell(std::vector<Finding> findings) {
+CheckedCell cell(std::vector<check::Finding> findings) {
   return {
       .name = "both",
       .steps = 2,
@@ -35,7 +34,7 @@ TEST(CheckReportText, GivesEachFindingALineAndALineThatMendsIt) {
 }
 
 TEST(CheckReportText, CountsWhatIsBeyondTwentyOfAKind) {
-  std::vector<Finding> findings(25, finding(FindingKind::race, "race"));
+  std::vector<check::Finding> findings(25, finding(FindingKind::race, "race"));
   findings.push_back(finding(FindingKind::asymmetry, "other"));
   const std::string text = check_text({{cell(findings)}});
   EXPECT_THAT(text, testing::HasSubstr("26 found"));
@@ -44,7 +43,7 @@ TEST(CheckReportText, CountsWhatIsBeyondTwentyOfAKind) {
 
 TEST(CheckReportJson, HoldsAllFindings) {
   const auto json = nlohmann::json::parse(
-      check_json({{cell({}), cell(std::vector<Finding>(25, finding(FindingKind::race, "this", 3)))}}));
+      check_json({{cell({}), cell(std::vector<check::Finding>(25, finding(FindingKind::race, "this", 3)))}}));
   EXPECT_EQ(json["schema"], "underlap.check/1");
   ASSERT_EQ(json["cells"].size(), 2U);
   EXPECT_TRUE(json["cells"][0]["findings"].empty());

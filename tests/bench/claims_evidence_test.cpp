@@ -18,8 +18,8 @@ const std::string kOverlapped =
     "model: {preset: llama3-8b, num_layers: 2}\ndata_parallel_size: 2\nrun: {backend: sim}\n";
 
 Evidence gathered(const std::string& yaml, bool runs = true) {
-  const testing::TemporaryFolder folder;
-  testing::write_text(folder / "a.yaml", yaml);
+  const testing_support::TemporaryFolder folder;
+  testing_support::write_text(folder / "a.yaml", yaml);
   return gather_evidence(folder / "a.yaml", runs);
 }
 

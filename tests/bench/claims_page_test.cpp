@@ -16,13 +16,13 @@ namespace {
 const std::filesystem::path kRoot = UNDERLAP_SOURCE_DIR;
 
 void expect_file(const std::filesystem::path& path, const std::string& content) {
-  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) testing::write_text(path, content);
-  EXPECT_EQ(testing::read_text(path), content) << path << " is stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
+  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) testing_support::write_text(path, content);
+  EXPECT_EQ(testing_support::read_text(path), content) << path << " is stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
 }
 
 ClaimsStudy shipped_study() {
   const std::filesystem::path file = kRoot / "bench/matrices/claims.yaml";
-  return parse_claims_study(testing::read_text(file), file);
+  return parse_claims_study(testing_support::read_text(file), file);
 }
 
 TEST(ClaimsPage, SaysWhatItsRunsFind) {

@@ -181,7 +181,7 @@ TEST(ShippedCollectives, EveryPointOfEveryLogIsInTheReport) {
   EXPECT_EQ(points, 41U);
 }
 
-std::string complaint(const std::string& yaml) {
+std::string collectives_complaint(const std::string& yaml) {
   try {
     parse_collective_logs(yaml, "a.yaml");
   } catch (const std::invalid_argument& error) {
@@ -191,18 +191,22 @@ std::string complaint(const std::string& yaml) {
 }
 
 TEST(CollectiveLogFile, TellsEveryErrorWithItsPlace) {
-  EXPECT_THAT(complaint(study("{bytes: 0, time_us: 1}")), HasSubstr("a.yaml:9:22: bytes is \"0\""));
-  EXPECT_THAT(complaint(study("{bytes: 8, time_us: -1}")), HasSubstr("time_us is \"-1\", must be a number above 0"));
-  EXPECT_THAT(complaint(study("{bytes: 8}")), HasSubstr("either time_us or busbw_gb_per_s"));
-  EXPECT_THAT(complaint(study("{bytes: 8, time_us: 1, busbw_gb_per_s: 1}")), HasSubstr("either time_us or busbw"));
-  EXPECT_THAT(complaint(study("{bytes: 8, time_us: 1}, {bytes: 8, time_us: 1}")), HasSubstr("bytes must ascend"));
-  EXPECT_THAT(complaint(study("{bytes: 8, times_us: 1}")), HasSubstr("did you mean time_us?"));
-  EXPECT_THAT(complaint(study("{bytes: 8, time_us: 1}", "    below: a\n")), HasSubstr("which is no other log"));
-  EXPECT_THAT(complaint("study: collective_times\n"), HasSubstr("the study has no logs"));
-  EXPECT_THAT(complaint("study: other\nlogs: []\n"), HasSubstr("logs must be a list of at least one"));
+  EXPECT_THAT(collectives_complaint(study("{bytes: 0, time_us: 1}")), HasSubstr("a.yaml:9:22: bytes is \"0\""));
+  EXPECT_THAT(collectives_complaint(study("{bytes: 8, time_us: -1}")),
+              HasSubstr("time_us is \"-1\", must be a number above 0"));
+  EXPECT_THAT(collectives_complaint(study("{bytes: 8}")), HasSubstr("either time_us or busbw_gb_per_s"));
+  EXPECT_THAT(collectives_complaint(study("{bytes: 8, time_us: 1, busbw_gb_per_s: 1}")),
+              HasSubstr("either time_us or busbw"));
+  EXPECT_THAT(collectives_complaint(study("{bytes: 8, time_us: 1}, {bytes: 8, time_us: 1}")),
+              HasSubstr("bytes must ascend"));
+  EXPECT_THAT(collectives_complaint(study("{bytes: 8, times_us: 1}")), HasSubstr("did you mean time_us?"));
+  EXPECT_THAT(collectives_complaint(study("{bytes: 8, time_us: 1}", "    below: a\n")),
+              HasSubstr("which is no other log"));
+  EXPECT_THAT(collectives_complaint("study: collective_times\n"), HasSubstr("the study has no logs"));
+  EXPECT_THAT(collectives_complaint("study: other\nlogs: []\n"), HasSubstr("logs must be a list of at least one"));
   std::string unknown = study("{bytes: 8, time_us: 1}");
   unknown.replace(unknown.find("h100-sxm"), 8, "h10");
-  EXPECT_THAT(complaint(unknown), HasSubstr("hardware \"h10\" is none of a100-sxm"));
+  EXPECT_THAT(collectives_complaint(unknown), HasSubstr("hardware \"h10\" is none of a100-sxm"));
 }
 
 TEST(CollectiveLogFile, IsKnownByItsStudy) {

@@ -12,7 +12,7 @@ namespace {
 using ::testing::_, ::testing::AllOf, ::testing::Contains, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::Not,
     ::testing::Pair, ::testing::ThrowsMessage;
 
-std::vector<plan::Cell> cells_of(const std::string& more) {
+std::vector<plan::Cell> cuda_cells(const std::string& more) {
   return plan::parse("model: {preset: tiny}\nrun: {backend: cuda}\n" + more, "config.yaml").cells;
 }
 
@@ -24,7 +24,7 @@ ReadVariable caller_with(std::map<std::string, std::string> variables) {
 }
 
 TEST(LaunchEnvironment, IsThePlansSortedByName) {
-  EXPECT_THAT(launch_environment(cells_of("").front().plan),
+  EXPECT_THAT(launch_environment(cuda_cells("").front().plan),
               ElementsAre(Pair("CUDA_DEVICE_MAX_CONNECTIONS", "8"), Pair("CUDA_MODULE_LOADING", "EAGER"),
                           Pair("NCCL_RUNTIME_CONNECT", "0"), Pair("NVTE_BWD_LAYERNORM_SM_MARGIN", "16"),
                           Pair("NVTE_FWD_LAYERNORM_SM_MARGIN", "16")));
@@ -37,26 +37,26 @@ TEST(LaunchEnvironment, HasNcclConnectItsAlgorithmsBeforeTheFirstStepUnlessTheLi
   EXPECT_THAT(launch_environment(emulated.cells.front().plan), Not(Contains(Pair("NCCL_RUNTIME_CONNECT", _))));
   EXPECT_THAT(
       [] {
-        check_caller_environment(cells_of(""), caller_with({{"NCCL_RUNTIME_CONNECT", "1"}}));
+        check_caller_environment(cuda_cells(""), caller_with({{"NCCL_RUNTIME_CONNECT", "1"}}));
       },
       ThrowsMessage<std::invalid_argument>(HasSubstr("unset NCCL_RUNTIME_CONNECT")));
 }
 
 TEST(LaunchEnvironment, EqualAndOtherVariablesAreFine) {
-  check_caller_environment(cells_of(""), caller_with({}));
-  check_caller_environment(cells_of(""), caller_with({{"CUDA_DEVICE_MAX_CONNECTIONS", "8"}, {"NCCL_DEBUG", "INFO"}}));
+  check_caller_environment(cuda_cells(""), caller_with({}));
+  check_caller_environment(cuda_cells(""), caller_with({{"CUDA_DEVICE_MAX_CONNECTIONS", "8"}, {"NCCL_DEBUG", "INFO"}}));
 }
 
 TEST(LaunchEnvironment, ConflictNamesBothValuesTheReasonAndTheWayOut) {
   EXPECT_THAT(
       [] {
-        check_caller_environment(cells_of(""), caller_with({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}));
+        check_caller_environment(cuda_cells(""), caller_with({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}));
       },
       ThrowsMessage<std::invalid_argument>(
           "CUDA_DEVICE_MAX_CONNECTIONS is 1 in the environment, and the plan of cell cell sets 8: h100 without "
           "TP or CP: CUDA's default\n  unset CUDA_DEVICE_MAX_CONNECTIONS, or write "
           "environment.cuda_device_max_connections: 1 into the configuration"));
-  check_caller_environment(cells_of("environment: {cuda_device_max_connections: 1}\n"),
+  check_caller_environment(cuda_cells("environment: {cuda_device_max_connections: 1}\n"),
                            caller_with({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}));
 }
 
@@ -69,22 +69,22 @@ TEST(LaunchEnvironment, RefusesWhatNcclTakesInPlaceOfThePlansHints) {
   EXPECT_THAT([&] { check_caller_environment(beside_gemms.cells, caller); },
               ThrowsMessage<std::invalid_argument>(
                   AllOf(HasSubstr("NCCL_MAX_CTAS is 4 in the environment"), HasSubstr("unset NCCL_MAX_CTAS"))));
-  check_caller_environment(cells_of(""), caller);
+  check_caller_environment(cuda_cells(""), caller);
 }
 
 TEST(LaunchEnvironment, RefusesCommunicatorsThatDoNotBlock) {
   EXPECT_THAT(
       [] {
-        check_caller_environment(cells_of(""), caller_with({{"NCCL_COMM_BLOCKING", "0"}}));
+        check_caller_environment(cuda_cells(""), caller_with({{"NCCL_COMM_BLOCKING", "0"}}));
       },
       ThrowsMessage<std::invalid_argument>(HasSubstr("unset NCCL_COMM_BLOCKING")));
-  check_caller_environment(cells_of(""), caller_with({{"NCCL_COMM_BLOCKING", "1"}}));
+  check_caller_environment(cuda_cells(""), caller_with({{"NCCL_COMM_BLOCKING", "1"}}));
 }
 
 TEST(LaunchEnvironment, TellsOfAllConflictsAtOnce) {
   EXPECT_THAT(
       [] {
-        check_caller_environment(cells_of("environment: {torch_nccl_high_priority: true}\n"),
+        check_caller_environment(cuda_cells("environment: {torch_nccl_high_priority: true}\n"),
                                  caller_with({{"TORCH_NCCL_HIGH_PRIORITY", "0"}, {"CUDA_MODULE_LOADING", "LAZY"}}));
       },
       ThrowsMessage<std::invalid_argument>(
@@ -93,7 +93,7 @@ TEST(LaunchEnvironment, TellsOfAllConflictsAtOnce) {
 }
 
 TEST(LaunchEnvironment, ACellThatLeavesTheCallersVariableUnsetWouldInheritIt) {
-  const auto cells = cells_of("matrix: {environment.torch_nccl_high_priority: [true, false]}\n");
+  const auto cells = cuda_cells("matrix: {environment.torch_nccl_high_priority: [true, false]}\n");
   check_caller_environment(cells, caller_with({}));
   EXPECT_THAT(
       [&] {

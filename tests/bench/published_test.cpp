@@ -121,11 +121,11 @@ class PlayedStudy : public ::testing::Test {
  protected:
   std::vector<ModelledTable> play(const std::string& axis, const std::string& table) {
     std::filesystem::create_directory(folder_ / "published");
-    testing::write_text(folder_ / "published/m.yaml",
-                        "model: {preset: tiny}\ntrain: {num_microbatches: 2}\nenvironment: {gpu_arch: a100}\n"
-                        "run: {backend: sim, hardware: a100-sxm, trace: false}\n"
-                        "matrix:\n  model: [{name: a}]\n" +
-                            axis);
+    testing_support::write_text(folder_ / "published/m.yaml",
+                                "model: {preset: tiny}\ntrain: {num_microbatches: 2}\nenvironment: {gpu_arch: a100}\n"
+                                "run: {backend: sim, hardware: a100-sxm, trace: false}\n"
+                                "matrix:\n  model: [{name: a}]\n" +
+                                    axis);
     const std::string yaml = study("matrix: m, rows: [{name: a, published: 1}]" + table);
     return run_published(parse_published_study(yaml, folder_ / "study.yaml"));
   }
@@ -133,7 +133,7 @@ class PlayedStudy : public ::testing::Test {
     return play(axis, table).at(0).rows.at(0);
   }
 
-  testing::TemporaryFolder folder_;
+  testing_support::TemporaryFolder folder_;
 };
 
 std::string choices(const std::vector<int>& sequences) {

@@ -118,7 +118,7 @@ TEST(ReductionErrorStudyFile, ReadsEveryKey) {
   EXPECT_EQ(study.scale_log_sigma, 0.5);
 }
 
-std::string complaint(const std::string& yaml) {
+std::string reduction_complaint(const std::string& yaml) {
   try {
     parse_reduction_error_study(yaml, "a.yaml");
   } catch (const std::invalid_argument& error) {
@@ -128,18 +128,18 @@ std::string complaint(const std::string& yaml) {
 }
 
 TEST(ReductionErrorStudyFile, TellsEveryErrorWithItsPlace) {
-  EXPECT_EQ(complaint("study: dp_reduction_error\ngroup_sizes: [2, 0]\nelement: 5\nelements: many\n"
-                      "gradient:\n  noise_to_signal: -1\n  noise_to_signal: 1\nseeds: [-1]\n"),
+  EXPECT_EQ(reduction_complaint("study: dp_reduction_error\ngroup_sizes: [2, 0]\nelement: 5\nelements: many\n"
+                                "gradient:\n  noise_to_signal: -1\n  noise_to_signal: 1\nseeds: [-1]\n"),
             "a.yaml:2:18: \"0\" must be a whole number from 1 to 4096\n"
             "a.yaml:3:1: unknown key \"element\"; known: elements, gradient, group_sizes, seeds, study\n"
             "a.yaml:4:11: \"many\" must be a whole number from 1 to 1073741824\n"
             "a.yaml:6:20: \"-1\" must be a number from 0 to 1000000\n"
             "a.yaml:7:3: noise_to_signal stands twice\n"
             "a.yaml:8:9: \"-1\" must be a whole number from 0 to 18446744073709551615");
-  EXPECT_THAT(complaint("seeds: []"), HasSubstr("a.yaml:1:8: must be a list of at least one value"));
-  EXPECT_THAT(complaint("gradient: 3"), HasSubstr("a.yaml:1:11: must be a map"));
-  EXPECT_THAT(complaint("study: other"), HasSubstr("a.yaml:1:8: study must be dp_reduction_error"));
-  EXPECT_THAT(complaint("a: [1"), HasSubstr("a.yaml:"));
+  EXPECT_THAT(reduction_complaint("seeds: []"), HasSubstr("a.yaml:1:8: must be a list of at least one value"));
+  EXPECT_THAT(reduction_complaint("gradient: 3"), HasSubstr("a.yaml:1:11: must be a map"));
+  EXPECT_THAT(reduction_complaint("study: other"), HasSubstr("a.yaml:1:8: study must be dp_reduction_error"));
+  EXPECT_THAT(reduction_complaint("a: [1"), HasSubstr("a.yaml:"));
 }
 
 TEST(ReductionErrorStudyFile, OtherFilesAreNotThisStudy) {

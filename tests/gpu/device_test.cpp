@@ -9,12 +9,14 @@
 #include "impl/device/cuda/requirements.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "platform/errors.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::cuda {
 namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing_support::read;
 
 class OneGpu : public testing::Test {
  protected:
@@ -25,11 +27,6 @@ class OneGpu : public testing::Test {
     } catch (const MachineError& error) {
       GTEST_SKIP() << error.what();
     }
-  }
-  static std::vector<float> read(Device& device, const Tensor& tensor) {
-    std::vector<float> values(static_cast<std::size_t>(tensor.elements));
-    device.download(flat(tensor), std::as_writable_bytes(std::span(values)));
-    return values;
   }
 
   NcclApi api_;

@@ -34,7 +34,7 @@ Matrix squared_relu(Matrix x) {
   return x;
 }
 
-struct Case {
+struct ActivationCase {
   const char* name;
   Operation (*forward)(const View&, const View&);
   Operation (*backward)(const View&, const View&, const View&);
@@ -42,9 +42,9 @@ struct Case {
   std::int64_t width;  ///< columns of x for each of out
 };
 
-class Activation : public testing::TestWithParam<Case> {
+class Activation : public testing::TestWithParam<ActivationCase> {
  protected:
-  const Case& c = GetParam();
+  const ActivationCase& c = GetParam();
   Memory memory;
   View x = memory.randomize(memory.columns(DataType::bf16, kTokens, kWidth* c.width, 90, 3), 2);
 };
@@ -85,11 +85,11 @@ TEST_P(Activation, RefusesAnInputOfAnotherWidth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Activation,
-                         testing::Values(Case{"swiglu", kernels::swiglu_forward, kernels::swiglu_backward,
-                                              [](Matrix x) { return swiglu(x); }, 2},
-                                         Case{"gelu", kernels::gelu_forward, kernels::gelu_backward, gelu, 1},
-                                         Case{"squared_relu", kernels::squared_relu_forward,
-                                              kernels::squared_relu_backward, squared_relu, 1}),
+                         testing::Values(ActivationCase{"swiglu", kernels::swiglu_forward, kernels::swiglu_backward,
+                                                        [](Matrix x) { return swiglu(x); }, 2},
+                                         ActivationCase{"gelu", kernels::gelu_forward, kernels::gelu_backward, gelu, 1},
+                                         ActivationCase{"squared_relu", kernels::squared_relu_forward,
+                                                        kernels::squared_relu_backward, squared_relu, 1}),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 
 }  // namespace

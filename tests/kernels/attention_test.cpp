@@ -11,7 +11,7 @@ namespace underlap::test {
 namespace {
 
 /// A shape, and whether q, k and v are columns of one packed tensor.
-struct Shape {
+struct AttentionShape {
   std::int64_t sequences, seq_length, heads, groups, head_size;
   bool packed = false;
   std::int64_t kv_length = 0;  ///< 0: as many as queries
@@ -32,7 +32,7 @@ struct Outputs {
   Matrix out, lse;
 };
 
-double score(const Inputs& in, const Shape& s, std::int64_t head, std::int64_t i, std::int64_t j) {
+double score(const Inputs& in, const AttentionShape& s, std::int64_t head, std::int64_t i, std::int64_t j) {
   const std::int64_t group = head / (s.heads / s.groups);
   double sum = 0;
   for (std::int64_t d = 0; d < s.head_size; ++d) {
@@ -41,7 +41,7 @@ double score(const Inputs& in, const Shape& s, std::int64_t head, std::int64_t i
   return sum / std::sqrt(static_cast<double>(s.head_size));
 }
 
-void attend(const Inputs& in, const Shape& s, std::int64_t head, std::int64_t i, Outputs& to) {
+void attend(const Inputs& in, const AttentionShape& s, std::int64_t head, std::int64_t i, Outputs& to) {
   const std::int64_t group = head / (s.heads / s.groups);
   const std::int64_t first = s.first_key(i), end = first + s.seen(i);
   std::vector<double> weights;
@@ -59,7 +59,7 @@ void attend(const Inputs& in, const Shape& s, std::int64_t head, std::int64_t i,
   }
 }
 
-Outputs reference(const Inputs& in, const Shape& s) {
+Outputs reference(const Inputs& in, const AttentionShape& s) {
   Outputs to{Matrix(s.tokens(), s.heads * s.head_size), Matrix(s.heads, s.tokens())};
   for (std::int64_t head = 0; head < s.heads; ++head) {
     for (std::int64_t i = 0; i < s.tokens(); ++i) attend(in, s, head, i, to);
@@ -71,7 +71,7 @@ struct Views {
   View q, k, v;
 };
 
-Views make(Memory& memory, const Shape& s) {
+Views make(Memory& memory, const AttentionShape& s) {
   const std::int64_t wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
   if (!s.packed) {
     const std::int64_t keys = s.sequences * s.keys();
@@ -86,7 +86,7 @@ Views make(Memory& memory, const Shape& s) {
   return {q, k, v};
 }
 
-class Attention : public testing::TestWithParam<Shape> {
+class Attention : public testing::TestWithParam<AttentionShape> {
  protected:
   void SetUp() override {
     for (const View& view : {qkv.q, qkv.k, qkv.v}) memory.randomize(view);
@@ -103,7 +103,7 @@ class Attention : public testing::TestWithParam<Shape> {
 
   Inputs inputs() { return {memory.get(qkv.q), memory.get(qkv.k), memory.get(qkv.v)}; }
 
-  Shape s = GetParam();
+  AttentionShape s = GetParam();
   Memory memory;
   Views qkv = make(memory, s);
   View out = memory.dense(DataType::bf16, s.tokens(), s.heads* s.head_size);
@@ -146,19 +146,21 @@ TEST_P(Attention, BackwardAgreesWithFiniteDifferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
-                         testing::Values(Shape{2, 7, 4, 2, 8, true},    // odd sequence, grouped, packed
-                                         Shape{1, 1, 1, 1, 8, false},   // one query
-                                         Shape{1, 50, 1, 1, 8, false},  // three blocks of queries, the last of two
-                                         Shape{1, 33, 2, 1, 5, false},  // a head that is no whole vector
-                                         Shape{1, 26, 2, 1, 20, true}));
+                         testing::Values(AttentionShape{2, 7, 4, 2, 8, true},   // odd sequence, grouped, packed
+                                         AttentionShape{1, 1, 1, 1, 8, false},  // one query
+                                         AttentionShape{1, 50, 1, 1, 8,
+                                                        false},  // three blocks of queries, the last of two
+                                         AttentionShape{1, 33, 2, 1, 5, false},  // a head that is no whole vector
+                                         AttentionShape{1, 26, 2, 1, 20, true}));
 
 INSTANTIATE_TEST_SUITE_P(Tiles, Attention,
-                         testing::Values(Shape{2, 5, 2, 1, 8, false, 5, false},   // a whole square
-                                         Shape{2, 3, 2, 2, 8, false, 19, false},  // more keys, none hidden
-                                         Shape{1, 35, 2, 1, 8, false, 4, false},  // fewer keys than queries
-                                         Shape{2, 18, 2, 1, 5, false, 23, true},  // the diagonal ends in the corner
-                                         Shape{1, 1, 1, 1, 8, false, 37, true},   // one query, which sees all
-                                         Shape{1, 3, 2, 1, 8, false, 35, true}));
+                         testing::Values(AttentionShape{2, 5, 2, 1, 8, false, 5, false},   // a whole square
+                                         AttentionShape{2, 3, 2, 2, 8, false, 19, false},  // more keys, none hidden
+                                         AttentionShape{1, 35, 2, 1, 8, false, 4, false},  // fewer keys than queries
+                                         AttentionShape{2, 18, 2, 1, 5, false, 23,
+                                                        true},  // the diagonal ends in the corner
+                                         AttentionShape{1, 1, 1, 1, 8, false, 37, true},  // one query, which sees all
+                                         AttentionShape{1, 3, 2, 1, 8, false, 35, true}));
 
 struct AttentionLimits : testing::Test {
   Memory memory;
@@ -177,7 +179,7 @@ TEST_F(AttentionLimits, LargeScoresDoNotOverflow) {
   memory.randomize(k, 60);
   memory.randomize(v);
   run_operation(memory, forward(8, 8));
-  const Shape s{2, 8, 4, 2, 8, false};
+  const AttentionShape s{2, 8, 4, 2, 8, false};
   expect_close(memory.get(out), reference({memory.get(q), memory.get(k), memory.get(v)}, s).out,
                {.relative = 0.00393, .of_rms = 1e-3});
 }

@@ -8,7 +8,7 @@
 namespace underlap::test {
 namespace {
 
-constexpr std::int64_t kTokens = 7, kVocabulary = 37;
+constexpr std::int64_t kTargets = 7, kLogits = 37;
 constexpr double kScale = 0.125;
 
 Matrix log_sum_exp(const Matrix& logits) {
@@ -30,9 +30,9 @@ double loss_of(const Matrix& logits, const Matrix& targets) {
 
 struct CrossEntropy : testing::Test {
   Memory memory;
-  View logits = memory.randomize(memory.columns(DataType::bf16, kTokens, kVocabulary, 48, 5), 3);
-  View targets = memory.set(memory.dense(DataType::i32, 1, kTokens), std::vector<double>{0, 36, 5, 5, 17, 1, 20});
-  View lse = memory.dense(DataType::f32, 1, kTokens);
+  View logits = memory.randomize(memory.columns(DataType::bf16, kTargets, kLogits, 48, 5), 3);
+  View targets = memory.set(memory.dense(DataType::i32, 1, kTargets), std::vector<double>{0, 36, 5, 5, 17, 1, 20});
+  View lse = memory.dense(DataType::f32, 1, kTargets);
   View loss = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{2});
 
   Operation forward() const { return kernels::cross_entropy_forward(logits, targets, lse, loss, kScale); }
@@ -45,7 +45,7 @@ TEST_F(CrossEntropy, ForwardAddsTheScaledSumToTheLoss) {
 }
 
 TEST_F(CrossEntropy, BackwardAgreesWithFiniteDifferences) {
-  const View dlogits = memory.columns(DataType::bf16, kTokens, kVocabulary, 39, 1);
+  const View dlogits = memory.columns(DataType::bf16, kTargets, kLogits, 39, 1);
   run_operation(memory, forward());
   run_operation(memory, kernels::cross_entropy_backward(logits, targets, lse, dlogits, kScale));
   const Matrix t = memory.get(targets);
@@ -54,12 +54,12 @@ TEST_F(CrossEntropy, BackwardAgreesWithFiniteDifferences) {
 }
 
 TEST_F(CrossEntropy, MaxIsTheLargestLogitOfEachToken) {
-  const View max = memory.dense(DataType::f32, 1, kTokens);
+  const View max = memory.dense(DataType::f32, 1, kTargets);
   run_operation(memory, kernels::cross_entropy_max(logits, max));
   const Matrix of = memory.get(logits), largest = memory.get(max);
-  for (std::int64_t t = 0; t < kTokens; ++t) {
-    const auto row = of.values.begin() + t * kVocabulary;
-    EXPECT_EQ(largest(0, t), *std::max_element(row, row + kVocabulary));
+  for (std::int64_t t = 0; t < kTargets; ++t) {
+    const auto row = of.values.begin() + t * kLogits;
+    EXPECT_EQ(largest(0, t), *std::max_element(row, row + kLogits));
   }
 }
 
@@ -67,9 +67,9 @@ TEST_F(CrossEntropy, MaxIsTheLargestLogitOfEachToken) {
 struct SharedVocabulary : CrossEntropy, testing::WithParamInterface<std::int64_t> {
   static constexpr std::int64_t kShared = 40;
   const std::int64_t ranks = GetParam(), cols = kShared / ranks;
-  View whole = memory.randomize(memory.columns(DataType::bf16, kTokens, kShared, 48, 5), 3);
-  View max = memory.dense(DataType::f32, 1, kTokens), sums = memory.dense(DataType::f32, 2, kTokens);
-  View whole_lse = memory.dense(DataType::f32, 1, kTokens);
+  View whole = memory.randomize(memory.columns(DataType::bf16, kTargets, kShared, 48, 5), 3);
+  View max = memory.dense(DataType::f32, 1, kTargets), sums = memory.dense(DataType::f32, 2, kTargets);
+  View whole_lse = memory.dense(DataType::f32, 1, kTargets);
   View whole_loss = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{2});
 
   View part(const View& of, std::int64_t rank) const {
@@ -82,12 +82,12 @@ struct SharedVocabulary : CrossEntropy, testing::WithParamInterface<std::int64_t
 
   /// Runs the three operations as the ranks would.
   void run_parts() {
-    Matrix largest(1, kTokens), total(2, kTokens);
+    Matrix largest(1, kTargets), total(2, kTargets);
     for (double& value : largest.values) value = -1e30;
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       run_operation(memory, kernels::cross_entropy_max(part(whole, rank), max));
       const Matrix own = memory.get(max);
-      for (std::int64_t t = 0; t < kTokens; ++t) largest(0, t) = std::max(largest(0, t), own(0, t));
+      for (std::int64_t t = 0; t < kTargets; ++t) largest(0, t) = std::max(largest(0, t), own(0, t));
     }
     memory.set(max, largest.values);
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
@@ -106,10 +106,10 @@ TEST_P(SharedVocabulary, GivesTheLossAndGradientOfTheWhole) {
   expect_close(memory.get(lse), memory.get(whole_lse), {.relative = 1e-6, .of_rms = 1e-6});
   EXPECT_NEAR(memory.get(loss)(0, 0), memory.get(whole_loss)(0, 0), 1e-5);
 
-  const View dlogits = memory.dense(DataType::bf16, kTokens, kShared);
+  const View dlogits = memory.dense(DataType::bf16, kTargets, kShared);
   run_operation(memory, kernels::cross_entropy_backward(whole, targets, whole_lse, dlogits, kScale));
   const Matrix gradient = memory.get(dlogits);
-  const View parts = memory.columns(DataType::bf16, kTokens, kShared, 43, 1);
+  const View parts = memory.columns(DataType::bf16, kTargets, kShared, 43, 1);
   for (std::int64_t rank = 0; rank < ranks; ++rank)
     run_operation(memory, kernels::cross_entropy_backward(part(whole, rank), targets, whole_lse, part(parts, rank),
                                                           kScale, shard(rank)));
@@ -117,9 +117,9 @@ TEST_P(SharedVocabulary, GivesTheLossAndGradientOfTheWhole) {
 }
 
 TEST_P(SharedVocabulary, LargeLogitsDoNotOverflow) {
-  memory.set(whole, std::vector<double>(kTokens * kShared, 2000));
+  memory.set(whole, std::vector<double>(kTargets * kShared, 2000));
   run_parts();
-  EXPECT_NEAR(memory.get(loss)(0, 0), 2 + kScale * kTokens * std::log(kShared), 1e-3);
+  EXPECT_NEAR(memory.get(loss)(0, 0), 2 + kScale * kTargets * std::log(kShared), 1e-3);
 }
 
 TEST_P(SharedVocabulary, RefusesAShardAndTargetsOutsideTheVocabulary) {
@@ -127,7 +127,7 @@ TEST_P(SharedVocabulary, RefusesAShardAndTargetsOutsideTheVocabulary) {
   EXPECT_THROW(kernels::cross_entropy_sums(last, targets, max, sums, {kShared - cols + 1, kShared}),
                std::invalid_argument);
   EXPECT_THROW(kernels::cross_entropy_backward(last, targets, lse, last, 1, {-1, kShared}), std::invalid_argument);
-  const View dlogits = memory.dense(DataType::bf16, kTokens, cols);
+  const View dlogits = memory.dense(DataType::bf16, kTargets, cols);
   for (const double target : {40.0, -1.0, 1e9}) {
     memory.set(targets, std::vector<double>{0, 0, 0, target, 0, 0, 0});
     EXPECT_THROW(run_once(memory, kernels::cross_entropy_sums(last, targets, max, sums, shard(ranks - 1))),
@@ -138,13 +138,13 @@ TEST_P(SharedVocabulary, RefusesAShardAndTargetsOutsideTheVocabulary) {
 }
 
 TEST_F(CrossEntropy, LargeLogitsDoNotOverflow) {
-  memory.set(logits, std::vector<double>(kTokens * kVocabulary, 2000));
+  memory.set(logits, std::vector<double>(kTargets * kLogits, 2000));
   run_operation(memory, forward());
-  EXPECT_NEAR(memory.get(loss)(0, 0), 2 + kScale * kTokens * std::log(kVocabulary), 1e-3);
+  EXPECT_NEAR(memory.get(loss)(0, 0), 2 + kScale * kTargets * std::log(kLogits), 1e-3);
 }
 
 TEST_F(CrossEntropy, RefusesTargetsOutsideTheVocabulary) {
-  const View dlogits = memory.dense(DataType::bf16, kTokens, kVocabulary);
+  const View dlogits = memory.dense(DataType::bf16, kTargets, kLogits);
   const Operation backward = kernels::cross_entropy_backward(logits, targets, lse, dlogits, kScale);
   for (const double target : {37.0, -1.0, 1e9}) {  // the last so far outside that touching it ends the program
     memory.set(targets, std::vector<double>{0, 0, 0, target, 0, 0, 0});

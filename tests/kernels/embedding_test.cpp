@@ -8,38 +8,38 @@
 namespace underlap::test {
 namespace {
 
-constexpr std::int64_t kVocabulary = 37, kSequence = 7, kTokens = 14, kHidden = 24;
+constexpr std::int64_t kVocabulary = 37, kSequence = 7, kLookups = 14, kRowLength = 24;
 
 struct Embedding : testing::Test {
   Memory memory;
-  View tokens = memory.set(memory.dense(DataType::i32, 1, kTokens),
+  View tokens = memory.set(memory.dense(DataType::i32, 1, kLookups),
                            std::vector<double>{3, 36, 0, 3, 3, 12, 1, 2, 3, 0, 35, 36, 7, 7});
 
   std::int64_t token(std::int64_t t) { return static_cast<std::int64_t>(memory.get(tokens)(0, t)); }
 };
 
 TEST_F(Embedding, ForwardAddsTheRowsOfTokenAndPosition) {
-  const View word = memory.randomize(memory.columns(DataType::bf16, kVocabulary, kHidden, 27, 2));
-  const View position = memory.randomize(memory.dense(DataType::bf16, kSequence, kHidden));
-  const View out = memory.columns(DataType::bf16, kTokens, kHidden, 26, 1);
+  const View word = memory.randomize(memory.columns(DataType::bf16, kVocabulary, kRowLength, 27, 2));
+  const View position = memory.randomize(memory.dense(DataType::bf16, kSequence, kRowLength));
+  const View out = memory.columns(DataType::bf16, kLookups, kRowLength, 26, 1);
   run_operation(memory, kernels::embedding_forward(tokens, word, position, out));
   const Matrix w = memory.get(word), p = memory.get(position);
-  Matrix expected(kTokens, kHidden);
-  for (std::int64_t t = 0; t < kTokens; ++t) {
-    for (std::int64_t h = 0; h < kHidden; ++h) expected(t, h) = w(token(t), h) + p(t % kSequence, h);
+  Matrix expected(kLookups, kRowLength);
+  for (std::int64_t t = 0; t < kLookups; ++t) {
+    for (std::int64_t h = 0; h < kRowLength; ++h) expected(t, h) = w(token(t), h) + p(t % kSequence, h);
   }
   expect_close(memory.get(out), expected, kBf16Rounded);
 }
 
 TEST_F(Embedding, WgradAddsEveryTokensGradientInBothTypes) {
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
-    const View dout = memory.randomize(memory.columns(DataType::bf16, kTokens, kHidden, 25, 1));
-    const View dword = memory.randomize(memory.columns(dtype, kVocabulary, kHidden, 26, 2));
-    const View dposition = memory.randomize(memory.dense(dtype, kSequence, kHidden));
+    const View dout = memory.randomize(memory.columns(DataType::bf16, kLookups, kRowLength, 25, 1));
+    const View dword = memory.randomize(memory.columns(dtype, kVocabulary, kRowLength, 26, 2));
+    const View dposition = memory.randomize(memory.dense(dtype, kSequence, kRowLength));
     Matrix word = memory.get(dword), position = memory.get(dposition);
     const Matrix d = memory.get(dout);
-    for (std::int64_t t = 0; t < kTokens; ++t) {
-      for (std::int64_t h = 0; h < kHidden; ++h) {
+    for (std::int64_t t = 0; t < kLookups; ++t) {
+      for (std::int64_t h = 0; h < kRowLength; ++h) {
         word(token(t), h) += d(t, h);
         position(t % kSequence, h) += d(t, h);
       }
@@ -61,14 +61,14 @@ struct EmbeddingParts : Embedding {
 };
 
 TEST_F(EmbeddingParts, ForwardTakesTheGivenPositions) {
-  const View word = memory.randomize(memory.columns(DataType::bf16, kVocabulary, kHidden, 27, 2));
-  const View table = memory.randomize(memory.dense(DataType::bf16, kSequence, kHidden));
-  const View out = memory.columns(DataType::bf16, kPart, kHidden, 26, 1);
+  const View word = memory.randomize(memory.columns(DataType::bf16, kVocabulary, kRowLength, 27, 2));
+  const View table = memory.randomize(memory.dense(DataType::bf16, kSequence, kRowLength));
+  const View out = memory.columns(DataType::bf16, kPart, kRowLength, 26, 1);
   run_operation(memory, kernels::embedding_forward({part, positions}, word, table, out));
   const Matrix w = memory.get(word), p = memory.get(table);
-  Matrix expected(kPart, kHidden);
+  Matrix expected(kPart, kRowLength);
   for (std::int64_t t = 0; t < kPart; ++t) {
-    for (std::int64_t h = 0; h < kHidden; ++h) expected(t, h) = w(token(t), h) + p(position(t), h);
+    for (std::int64_t h = 0; h < kRowLength; ++h) expected(t, h) = w(token(t), h) + p(position(t), h);
   }
   expect_close(memory.get(out), expected, kBf16Rounded);
 }
@@ -76,13 +76,13 @@ TEST_F(EmbeddingParts, ForwardTakesTheGivenPositions) {
 // Sums of one row are taken in fp32 in token order and added once: fp32 numbers say so to the bit.
 TEST_F(EmbeddingParts, WgradAddsToTheGivenPositionsInTokenOrder) {
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
-    const View dout = memory.randomize(memory.columns(DataType::bf16, kPart, kHidden, 25, 1));
-    const View dword = memory.randomize(memory.dense(dtype, kVocabulary, kHidden));
-    const View dposition = memory.randomize(memory.columns(dtype, kSequence, kHidden, 26, 2));
+    const View dout = memory.randomize(memory.columns(DataType::bf16, kPart, kRowLength, 25, 1));
+    const View dword = memory.randomize(memory.dense(dtype, kVocabulary, kRowLength));
+    const View dposition = memory.randomize(memory.columns(dtype, kSequence, kRowLength, 26, 2));
     const Matrix d = memory.get(dout);
     Matrix expected = memory.get(dposition);
     for (std::int64_t s = 0; s < kSequence; ++s) {
-      for (std::int64_t h = 0; h < kHidden; ++h) {
+      for (std::int64_t h = 0; h < kRowLength; ++h) {
         float sum = 0;
         for (std::int64_t t = 0; t < kPart; ++t) sum += position(t) == s ? static_cast<float>(d(t, h)) : 0.0F;
         const float total = static_cast<float>(expected(s, h)) + sum;
@@ -96,11 +96,11 @@ TEST_F(EmbeddingParts, WgradAddsToTheGivenPositionsInTokenOrder) {
 
 TEST_F(EmbeddingParts, PositionsOfWholeSequencesChangeNothing) {
   std::vector<double> in_turn;
-  for (std::int64_t t = 0; t < kTokens; ++t) in_turn.push_back(static_cast<double>(t % kSequence));
-  const kernels::EmbeddedTokens given(tokens, memory.set(memory.dense(DataType::i32, 1, kTokens), in_turn));
-  const View word = memory.randomize(memory.dense(DataType::f32, kVocabulary, kHidden));
-  const View table = memory.randomize(memory.dense(DataType::f32, kSequence, kHidden));
-  const View dout = memory.randomize(memory.dense(DataType::bf16, kTokens, kHidden));
+  for (std::int64_t t = 0; t < kLookups; ++t) in_turn.push_back(static_cast<double>(t % kSequence));
+  const kernels::EmbeddedTokens given(tokens, memory.set(memory.dense(DataType::i32, 1, kLookups), in_turn));
+  const View word = memory.randomize(memory.dense(DataType::f32, kVocabulary, kRowLength));
+  const View table = memory.randomize(memory.dense(DataType::f32, kSequence, kRowLength));
+  const View dout = memory.randomize(memory.dense(DataType::bf16, kLookups, kRowLength));
   Memory other = memory;
   run_operation(memory, kernels::embedding_wgrad(tokens, dout, word, table));
   run_operation(other, kernels::embedding_wgrad(given, dout, word, table));
@@ -109,9 +109,9 @@ TEST_F(EmbeddingParts, PositionsOfWholeSequencesChangeNothing) {
 }
 
 TEST_F(EmbeddingParts, RefusesPositionsOutsideTheSequence) {
-  const View word = memory.dense(DataType::bf16, kVocabulary, kHidden);
-  const View table = memory.dense(DataType::bf16, kSequence, kHidden);
-  const View out = memory.dense(DataType::bf16, kPart, kHidden);
+  const View word = memory.dense(DataType::bf16, kVocabulary, kRowLength);
+  const View table = memory.dense(DataType::bf16, kSequence, kRowLength);
+  const View out = memory.dense(DataType::bf16, kPart, kRowLength);
   for (const double outside : {7.0, -1.0, 1e8}) {
     memory.set(positions, std::vector<double>{4, 5, 6, 0, outside, 5, 6, 4, 1});
     EXPECT_THROW(run_once(memory, kernels::embedding_forward({part, positions}, word, table, out)),
@@ -122,13 +122,13 @@ TEST_F(EmbeddingParts, RefusesPositionsOutsideTheSequence) {
 }
 
 TEST_F(EmbeddingParts, TrafficCountsThePositionsAndTheRowsThatTheyCanTouch) {
-  const View word = memory.dense(DataType::bf16, kVocabulary, kHidden);
-  const View table = memory.dense(DataType::bf16, 100, kHidden);
-  const View out = memory.dense(DataType::bf16, kPart, kHidden);
+  const View word = memory.dense(DataType::bf16, kVocabulary, kRowLength);
+  const View table = memory.dense(DataType::bf16, 100, kRowLength);
+  const View out = memory.dense(DataType::bf16, kPart, kRowLength);
   const Cost forward = kernels::embedding_forward({part, positions}, word, table, out).cost();
-  EXPECT_EQ(forward.bytes_read, 2 * 4 * kPart + 2 * 2 * kPart * kHidden);
+  EXPECT_EQ(forward.bytes_read, 2 * 4 * kPart + 2 * 2 * kPart * kRowLength);
   const Cost wgrad = kernels::embedding_wgrad({part, positions}, out, word, table).cost();
-  EXPECT_EQ(wgrad.bytes_written, 2 * 2 * kPart * kHidden);
+  EXPECT_EQ(wgrad.bytes_written, 2 * 2 * kPart * kRowLength);
   EXPECT_THROW(kernels::embedding_forward({part, flat(positions.tensor, 0, kPart - 1)}, word, table, out),
                std::invalid_argument);
 }
@@ -146,22 +146,22 @@ View shard_of(Memory& memory, const View& whole, std::int64_t ranks, std::int64_
 constexpr std::int64_t kShared = 40;  // entries of a vocabulary that 2 and 4 ranks can share
 
 TEST_F(Embedding, ForwardOfShardsSumsToTheWholesToTheBit) {
-  const View word = memory.randomize(memory.dense(DataType::bf16, kShared, kHidden));
-  const View position = memory.randomize(memory.dense(DataType::bf16, kSequence, kHidden));
-  const View out = memory.dense(DataType::bf16, kTokens, kHidden);
+  const View word = memory.randomize(memory.dense(DataType::bf16, kShared, kRowLength));
+  const View position = memory.randomize(memory.dense(DataType::bf16, kSequence, kRowLength));
+  const View out = memory.dense(DataType::bf16, kLookups, kRowLength);
   run_operation(memory, kernels::embedding_forward(tokens, word, position, out));
   const Matrix whole = memory.get(out);
   for (const std::int64_t ranks : {2, 4}) {
-    Matrix sum(kTokens, kHidden);
+    Matrix sum(kLookups, kRowLength);
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       const std::int64_t first = rank * kShared / ranks;
-      const View part = memory.columns(DataType::bf16, kTokens, kHidden, 26, 1);
+      const View part = memory.columns(DataType::bf16, kLookups, kRowLength, 26, 1);
       run_operation(memory, kernels::embedding_forward(tokens, shard_of(memory, word, ranks, rank), position, part,
                                                        {.first = first, .vocab_size = kShared}));
       const Matrix held = memory.get(part);
-      for (std::int64_t t = 0; t < kTokens; ++t) {
+      for (std::int64_t t = 0; t < kLookups; ++t) {
         const bool is_held = token(t) >= first && token(t) < first + kShared / ranks;
-        for (std::int64_t h = 0; h < kHidden; ++h) EXPECT_EQ(held(t, h), is_held ? whole(t, h) : 0.0);
+        for (std::int64_t h = 0; h < kRowLength; ++h) EXPECT_EQ(held(t, h), is_held ? whole(t, h) : 0.0);
       }
       sum = plus(sum, held);
     }
@@ -170,15 +170,15 @@ TEST_F(Embedding, ForwardOfShardsSumsToTheWholesToTheBit) {
 }
 
 TEST_F(Embedding, WgradOfShardsIsTheWholesToTheBit) {
-  const View dout = memory.randomize(memory.dense(DataType::bf16, kTokens, kHidden));
+  const View dout = memory.randomize(memory.dense(DataType::bf16, kLookups, kRowLength));
   for (const std::int64_t ranks : {2, 4}) {
-    const View dword = memory.randomize(memory.dense(DataType::f32, kShared, kHidden));
+    const View dword = memory.randomize(memory.dense(DataType::f32, kShared, kRowLength));
     std::vector<View> parts, positions;
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       parts.push_back(shard_of(memory, dword, ranks, rank));
-      positions.push_back(memory.dense(DataType::f32, kSequence, kHidden));
+      positions.push_back(memory.dense(DataType::f32, kSequence, kRowLength));
     }
-    const View dposition = memory.dense(DataType::f32, kSequence, kHidden);
+    const View dposition = memory.dense(DataType::f32, kSequence, kRowLength);
     run_operation(memory, kernels::embedding_wgrad(tokens, dout, dword, dposition));
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
@@ -191,9 +191,9 @@ TEST_F(Embedding, WgradOfShardsIsTheWholesToTheBit) {
 }
 
 TEST_F(Embedding, RefusesAShardOutsideItsVocabularyAndTokensOutsideIt) {
-  const View word = memory.dense(DataType::bf16, 10, kHidden);
-  const View position = memory.dense(DataType::bf16, kSequence, kHidden);
-  const View out = memory.dense(DataType::bf16, kTokens, kHidden);
+  const View word = memory.dense(DataType::bf16, 10, kRowLength);
+  const View position = memory.dense(DataType::bf16, kSequence, kRowLength);
+  const View out = memory.dense(DataType::bf16, kLookups, kRowLength);
   for (const kernels::VocabShard& shard : {kernels::VocabShard{-1, 40}, {31, 40}, {0, 9}, {1, 0}}) {
     EXPECT_THROW(kernels::embedding_forward(tokens, word, position, out, shard), std::invalid_argument);
     EXPECT_THROW(kernels::embedding_wgrad(tokens, out, word, position, shard), std::invalid_argument);
@@ -205,9 +205,9 @@ TEST_F(Embedding, RefusesAShardOutsideItsVocabularyAndTokensOutsideIt) {
 }
 
 TEST_F(Embedding, RefusesTokensOutsideTheVocabulary) {
-  const View word = memory.dense(DataType::bf16, kVocabulary, kHidden);
-  const View position = memory.dense(DataType::bf16, kSequence, kHidden);
-  const View out = memory.dense(DataType::bf16, kTokens, kHidden);
+  const View word = memory.dense(DataType::bf16, kVocabulary, kRowLength);
+  const View position = memory.dense(DataType::bf16, kSequence, kRowLength);
+  const View out = memory.dense(DataType::bf16, kLookups, kRowLength);
   for (const double outside : {37.0, -1.0, 1e8}) {  // the last so far outside that touching it ends the program
     memory.set(tokens, std::vector<double>{3, 36, 0, 3, 3, 12, 1, outside, 3, 0, 35, 36, 7, 7});
     EXPECT_THROW(run_once(memory, kernels::embedding_forward(tokens, word, position, out)), std::invalid_argument);
@@ -216,9 +216,9 @@ TEST_F(Embedding, RefusesTokensOutsideTheVocabulary) {
 }
 
 TEST_F(Embedding, RefusesTokensThatAreNoWholeSequences) {
-  const View word = memory.dense(DataType::bf16, kVocabulary, kHidden);
-  const View position = memory.dense(DataType::bf16, 5, kHidden);
-  const View out = memory.dense(DataType::bf16, kTokens, kHidden);
+  const View word = memory.dense(DataType::bf16, kVocabulary, kRowLength);
+  const View position = memory.dense(DataType::bf16, 5, kRowLength);
+  const View out = memory.dense(DataType::bf16, kLookups, kRowLength);
   EXPECT_THROW(kernels::embedding_forward(tokens, word, position, out), std::invalid_argument);
 }
 

@@ -10,14 +10,14 @@
 namespace underlap::test {
 namespace {
 
-struct Shape {
+struct HeadBlocksShape {
   const char* name;
   std::int64_t blocks, tokens, cols;
   std::int64_t gap;  ///< elements around the heads of a token, as where q, k and v are packed
   Placement placement;
 };
 
-class HeadBlocks : public testing::TestWithParam<std::tuple<DataType, Shape>> {
+class HeadBlocks : public testing::TestWithParam<std::tuple<DataType, HeadBlocksShape>> {
  protected:
   View heads() {
     const std::int64_t cols = s.blocks * s.cols;
@@ -32,18 +32,18 @@ class HeadBlocks : public testing::TestWithParam<std::tuple<DataType, Shape>> {
   }
 
   DataType dtype = std::get<0>(GetParam());
-  const Shape& s = std::get<1>(GetParam());
+  const HeadBlocksShape& s = std::get<1>(GetParam());
   Memory memory;
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, HeadBlocks,
                          testing::Combine(testing::Values(DataType::bf16, DataType::f32, DataType::u8),
-                                          testing::Values(Shape{"one_block", 1, 3, 16, 0, Placement::aligned},
-                                                          Shape{"two", 2, 5, 32, 16, Placement::aligned},
-                                                          Shape{"four", 4, 3, 48, 0, Placement::aligned},
-                                                          Shape{"ragged", 3, 4, 20, 16, Placement::aligned},
-                                                          Shape{"odd", 3, 7, 5, 3, Placement::odd},
-                                                          Shape{"one_token", 4, 1, 8, 0, Placement::odd})),
+                                          testing::Values(HeadBlocksShape{"one_block", 1, 3, 16, 0, Placement::aligned},
+                                                          HeadBlocksShape{"two", 2, 5, 32, 16, Placement::aligned},
+                                                          HeadBlocksShape{"four", 4, 3, 48, 0, Placement::aligned},
+                                                          HeadBlocksShape{"ragged", 3, 4, 20, 16, Placement::aligned},
+                                                          HeadBlocksShape{"odd", 3, 7, 5, 3, Placement::odd},
+                                                          HeadBlocksShape{"one_token", 4, 1, 8, 0, Placement::odd})),
                          [](const auto& parameter) {
                            return std::string(to_string(std::get<0>(parameter.param))) + "_" +
                                   std::get<1>(parameter.param).name;

@@ -13,11 +13,11 @@
 namespace underlap::test {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// 300 columns, past an odd start: several groups of 16 bytes, and a remainder.
-constexpr std::int64_t kRows = 7, kCols = 300;
+constexpr std::int64_t kBlockRows = 7, kBlockCols = 300;
 
 View scalar(Memory& memory, double value) {
   return memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{value});
@@ -25,7 +25,7 @@ View scalar(Memory& memory, double value) {
 
 /// A view that a device could move 16 bytes at a time, where `aligned`, and one that it could not.
 View values_of(Memory& memory, DataType dtype, bool aligned) {
-  return aligned ? memory.dense(dtype, kRows, 304) : memory.columns(dtype, kRows, kCols, 320, 3);
+  return aligned ? memory.dense(dtype, kBlockRows, 304) : memory.columns(dtype, kBlockRows, kBlockCols, 320, 3);
 }
 
 class BothTypes : public testing::TestWithParam<std::tuple<DataType, bool>> {};
@@ -57,11 +57,11 @@ TEST_P(BothTypes, AmaxOfNanIsNanAndOfInfinityInfinite) {
   Memory memory;
   const View x = memory.randomize(values_of(memory, dtype, aligned));
   std::vector<double> values = memory.get(x).values;
-  values[1001] = -kInfinity;
+  values[1001] = -kInfinite;
   memory.set(x, values);
   const View out = scalar(memory, 0);
   run_operation(memory, kernels::amax(x, out), placement);
-  EXPECT_EQ(memory.get(out)(0, 0), kInfinity);
+  EXPECT_EQ(memory.get(out)(0, 0), kInfinite);
   values[77] = kNan;
   memory.set(x, values);
   run_operation(memory, kernels::amax(x, out), placement);
@@ -83,7 +83,7 @@ TEST(Fp8Scale, MakesTheLargestValueTheFormatsLargest) {
 
 TEST(Fp8Scale, IsOneForNothingNanForWhatIsNotFiniteAndNeverTooSmallToDivideBy) {
   Memory memory;
-  const View amax = memory.set(memory.dense(DataType::f32, 1, 4), std::vector<double>{0, kInfinity, kNan, 1e-44});
+  const View amax = memory.set(memory.dense(DataType::f32, 1, 4), std::vector<double>{0, kInfinite, kNan, 1e-44});
   const View inverse_scale = memory.dense(DataType::f32, 1, 4);
   run_operation(memory, kernels::fp8_scale(amax, inverse_scale, DataType::f8e4m3));
   const auto& got = memory.get(inverse_scale);
@@ -138,7 +138,7 @@ TEST_P(Conversions, QuantizeDividesRoundsAndSaturates) {
 TEST_P(Conversions, QuantizeKeepsNanAndBringsInfinityToTheLargestValue) {
   Memory memory;
   const double largest = format == DataType::f8e4m3 ? 448 : 57344;
-  const View x = memory.set(memory.dense(wide, 1, 5), std::vector<double>{kNan, kInfinity, -kInfinity, 1e30, -0.0});
+  const View x = memory.set(memory.dense(wide, 1, 5), std::vector<double>{kNan, kInfinite, -kInfinite, 1e30, -0.0});
   const View q = memory.dense(format, 1, 5);
   run_operation(memory, kernels::quantize(x, scalar(memory, 1), q), placement);
   const Matrix got = memory.get(q);

@@ -8,7 +8,7 @@
 namespace underlap::test {
 namespace {
 
-constexpr std::int64_t kTokens = 7, kHidden = 24;
+constexpr std::int64_t kNormTokens = 7, kNormHidden = 24;
 constexpr double kEpsilon = 1e-2;
 
 Matrix reciprocal_rms(const Matrix& x) {
@@ -33,11 +33,11 @@ Matrix normalized(const Matrix& x, const Matrix& weight) {
 struct RmsNorm : testing::Test {
   Memory memory;
   // Odd strides: an activation may be part of a wider one.
-  View x = memory.randomize(memory.columns(DataType::bf16, kTokens, kHidden, 29, 2), 0.5);
-  View weight = memory.randomize(memory.dense(DataType::bf16, 1, kHidden));
-  View dout = memory.randomize(memory.columns(DataType::bf16, kTokens, kHidden, 27, 3));
-  View rstd = memory.dense(DataType::f32, 1, kTokens);
-  View out = memory.dense(DataType::bf16, kTokens, kHidden);
+  View x = memory.randomize(memory.columns(DataType::bf16, kNormTokens, kNormHidden, 29, 2), 0.5);
+  View weight = memory.randomize(memory.dense(DataType::bf16, 1, kNormHidden));
+  View dout = memory.randomize(memory.columns(DataType::bf16, kNormTokens, kNormHidden, 27, 3));
+  View rstd = memory.dense(DataType::f32, 1, kNormTokens);
+  View out = memory.dense(DataType::bf16, kNormTokens, kNormHidden);
 
   void SetUp() override { run_operation(memory, kernels::rms_norm_forward(x, weight, out, rstd, kEpsilon)); }
 };
@@ -48,8 +48,8 @@ TEST_F(RmsNorm, ForwardScalesRowsToUnitRootMeanSquare) {
 }
 
 TEST_F(RmsNorm, DgradIsResidualPlusTheDerivative) {
-  const View residual = memory.randomize(memory.columns(DataType::bf16, kTokens, kHidden, 30, 1));
-  const View dx = memory.columns(DataType::bf16, kTokens, kHidden, 31, 4);
+  const View residual = memory.randomize(memory.columns(DataType::bf16, kNormTokens, kNormHidden, 30, 1));
+  const View dx = memory.columns(DataType::bf16, kNormTokens, kNormHidden, 31, 4);
   run_operation(memory, kernels::rms_norm_dgrad(
                             {.x = x, .weight = weight, .rstd = rstd, .dout = dout, .residual = residual, .dx = dx}));
   const Matrix w = memory.get(weight), d = memory.get(dout);
@@ -63,7 +63,7 @@ TEST_F(RmsNorm, WgradAddsToTheMainGradientInBothTypes) {
   const Matrix gradient =
       finite_differences(memory.get(weight), [&](const Matrix& at) { return inner_product(normalized(from, at), d); });
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
-    const View dweight = memory.randomize(memory.dense(dtype, 1, kHidden));
+    const View dweight = memory.randomize(memory.dense(dtype, 1, kNormHidden));
     const Matrix expected = plus(gradient, memory.get(dweight));
     run_operation(memory, kernels::rms_norm_wgrad(x, rstd, dout, dweight));
     expect_close(memory.get(dweight), expected, dtype == DataType::f32 ? kFp32 : kBf16Rounded);
@@ -71,7 +71,8 @@ TEST_F(RmsNorm, WgradAddsToTheMainGradientInBothTypes) {
 }
 
 TEST_F(RmsNorm, CostsAreThoseOfPersistentNorms) {
-  const View dweight = memory.dense(DataType::f32, 1, kHidden), dx = memory.dense(DataType::bf16, kTokens, kHidden);
+  const View dweight = memory.dense(DataType::f32, 1, kNormHidden),
+             dx = memory.dense(DataType::bf16, kNormTokens, kNormHidden);
   EXPECT_EQ(kernels::rms_norm_forward(x, weight, out, rstd, kEpsilon).cost().work, Work::norm);
   EXPECT_EQ(kernels::rms_norm_wgrad(x, rstd, dout, dweight).cost().work, Work::norm);
   const kernels::RmsNormDgrad dgrad{.x = x, .weight = weight, .rstd = rstd, .dout = dout, .residual = dout, .dx = dx};
@@ -79,7 +80,7 @@ TEST_F(RmsNorm, CostsAreThoseOfPersistentNorms) {
 }
 
 TEST_F(RmsNorm, RefusesAWeightOfAnotherWidthAndANegativeEpsilon) {
-  const View narrow = memory.dense(DataType::bf16, 1, kHidden - 1);
+  const View narrow = memory.dense(DataType::bf16, 1, kNormHidden - 1);
   EXPECT_THROW(kernels::rms_norm_forward(x, narrow, out, rstd, kEpsilon), std::invalid_argument);
   EXPECT_THROW(kernels::rms_norm_forward(x, weight, out, rstd, -1), std::invalid_argument);
 }

@@ -14,13 +14,13 @@ namespace {
 using kernels::Segments;
 
 /// A stretch of a buffer with five segments, one of which a chunk of the GPU's form ends in.
-struct Case {
+struct SegmentCase {
   const char* name;
   std::int64_t first, elements;
   Placement placement;
 };
 
-class SegmentedOperations : public testing::TestWithParam<Case> {
+class SegmentedOperations : public testing::TestWithParam<SegmentCase> {
  protected:
   static constexpr std::int64_t kBegins[5] = {0, 3, 4, 300, 301};  // in units of 64
 
@@ -41,12 +41,12 @@ class SegmentedOperations : public testing::TestWithParam<Case> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Stretches, SegmentedOperations,
-                         testing::Values(Case{"Whole", 0, 20000, Placement::aligned},
-                                         Case{"OddPlace", 0, 20000, Placement::odd},
-                                         Case{"InsideOneSegment", 600, 999, Placement::aligned},
-                                         Case{"FromTheMiddle", 193, 19500, Placement::aligned},
-                                         Case{"LastElementOfASegment", 191, 2, Placement::odd},
-                                         Case{"BehindAllBegins", 30000, 64, Placement::aligned}),
+                         testing::Values(SegmentCase{"Whole", 0, 20000, Placement::aligned},
+                                         SegmentCase{"OddPlace", 0, 20000, Placement::odd},
+                                         SegmentCase{"InsideOneSegment", 600, 999, Placement::aligned},
+                                         SegmentCase{"FromTheMiddle", 193, 19500, Placement::aligned},
+                                         SegmentCase{"LastElementOfASegment", 191, 2, Placement::odd},
+                                         SegmentCase{"BehindAllBegins", 30000, 64, Placement::aligned}),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 
 TEST_P(SegmentedOperations, AmaxIsThatOfEachSegmentAndOfWhatWasThere) {

@@ -10,14 +10,14 @@
 namespace underlap::test {
 namespace {
 
-struct Shape {
+struct TransposeShape {
   const char* name;
   std::int64_t rows, cols;
   std::int64_t gap;  ///< elements between rows
   Placement placement;
 };
 
-class Transpose : public testing::TestWithParam<std::tuple<DataType, Shape>> {};
+class Transpose : public testing::TestWithParam<std::tuple<DataType, TransposeShape>> {};
 
 TEST_P(Transpose, PutsEveryElementAtItsMirrorsPlace) {
   const auto& [dtype, shape] = GetParam();
@@ -34,17 +34,17 @@ TEST_P(Transpose, PutsEveryElementAtItsMirrorsPlace) {
     for (std::int64_t c = 0; c < x.cols; ++c) ASSERT_EQ(to(c, r), from(r, c)) << r << ", " << c;
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Transpose,
-                         testing::Combine(testing::Values(DataType::f8e4m3, DataType::f8e5m2, DataType::bf16),
-                                          testing::Values(Shape{"whole_squares", 256, 128, 0, Placement::aligned},
-                                                          Shape{"strided", 144, 80, 32, Placement::aligned},
-                                                          Shape{"ragged_rows", 133, 160, 0, Placement::aligned},
-                                                          Shape{"odd", 67, 131, 5, Placement::odd},
-                                                          Shape{"one_row", 1, 40, 0, Placement::odd})),
-                         [](const auto& parameter) {
-                           return std::string(to_string(std::get<0>(parameter.param))) + "_" +
-                                  std::get<1>(parameter.param).name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Transpose,
+    testing::Combine(testing::Values(DataType::f8e4m3, DataType::f8e5m2, DataType::bf16),
+                     testing::Values(TransposeShape{"whole_squares", 256, 128, 0, Placement::aligned},
+                                     TransposeShape{"strided", 144, 80, 32, Placement::aligned},
+                                     TransposeShape{"ragged_rows", 133, 160, 0, Placement::aligned},
+                                     TransposeShape{"odd", 67, 131, 5, Placement::odd},
+                                     TransposeShape{"one_row", 1, 40, 0, Placement::odd})),
+    [](const auto& parameter) {
+      return std::string(to_string(std::get<0>(parameter.param))) + "_" + std::get<1>(parameter.param).name;
+    });
 
 TEST(TransposeShapes, WideElementsAreRefused) {
   Memory memory;

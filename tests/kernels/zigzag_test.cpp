@@ -10,7 +10,7 @@
 namespace underlap::test {
 namespace {
 
-struct Shape {
+struct ZigzagShape {
   const char* name;
   std::int64_t ranks, sequences, chunk, cols;
   std::int64_t gap;  ///< elements between rows
@@ -22,7 +22,7 @@ struct Shape {
 
 /// For each row in rank order, which it is in sequence order: rank by rank, sequence by sequence, the early chunk, then
 /// the late one.
-std::vector<std::int64_t> rank_order(const Shape& s) {
+std::vector<std::int64_t> rank_order(const ZigzagShape& s) {
   std::vector<std::int64_t> rows;
   for (std::int64_t rank = 0; rank < s.ranks; ++rank)
     for (std::int64_t sequence = 0; sequence < s.sequences; ++sequence)
@@ -31,7 +31,7 @@ std::vector<std::int64_t> rank_order(const Shape& s) {
   return rows;
 }
 
-class Zigzag : public testing::TestWithParam<std::tuple<DataType, Shape>> {
+class Zigzag : public testing::TestWithParam<std::tuple<DataType, ZigzagShape>> {
  protected:
   View make() { return memory.columns(std::get<0>(GetParam()), s.rows(), s.cols, s.cols + s.gap, s.gap / 2); }
   /// Numbers that bf16 holds, other ones in each row.
@@ -43,17 +43,17 @@ class Zigzag : public testing::TestWithParam<std::tuple<DataType, Shape>> {
     return memory.set(view, values);
   }
 
-  const Shape& s = std::get<1>(GetParam());
+  const ZigzagShape& s = std::get<1>(GetParam());
   Memory memory;
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Zigzag,
                          testing::Combine(testing::Values(DataType::bf16, DataType::f32, DataType::i32),
-                                          testing::Values(Shape{"one_rank", 1, 2, 3, 8, 0, Placement::aligned},
-                                                          Shape{"two_ranks", 2, 1, 4, 48, 16, Placement::aligned},
-                                                          Shape{"four_ranks", 4, 2, 3, 20, 0, Placement::aligned},
-                                                          Shape{"three_ranks", 3, 2, 1, 5, 3, Placement::odd},
-                                                          Shape{"one_column", 2, 3, 5, 1, 0, Placement::odd})),
+                                          testing::Values(ZigzagShape{"one_rank", 1, 2, 3, 8, 0, Placement::aligned},
+                                                          ZigzagShape{"two_ranks", 2, 1, 4, 48, 16, Placement::aligned},
+                                                          ZigzagShape{"four_ranks", 4, 2, 3, 20, 0, Placement::aligned},
+                                                          ZigzagShape{"three_ranks", 3, 2, 1, 5, 3, Placement::odd},
+                                                          ZigzagShape{"one_column", 2, 3, 5, 1, 0, Placement::odd})),
                          [](const auto& parameter) {
                            return std::string(to_string(std::get<0>(parameter.param))) + "_" +
                                   std::get<1>(parameter.param).name;

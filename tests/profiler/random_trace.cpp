@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-namespace underlap::testing {
+namespace underlap::testing_support {
 namespace {
 
 std::int64_t between(std::mt19937& random, std::int64_t low, std::int64_t high) {
@@ -113,4 +113,4 @@ std::string everything(const Trace& trace) {
   return text;
 }
 
-}  // namespace underlap::testing
+}  // namespace underlap::testing_support

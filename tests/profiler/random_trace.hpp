@@ -7,7 +7,7 @@
 
 #include "profiler/trace/trace.hpp"
 
-namespace underlap::testing {
+namespace underlap::testing_support {
 
 /// What a random trace may hold.
 struct RandomTraceShape {
@@ -26,4 +26,4 @@ Trace random_trace(std::mt19937& random, const RandomTraceShape& shape = {});
 /// All that a trace says, one line each, without its import report: two traces are equal where these are.
 std::string everything(const Trace&);
 
-}  // namespace underlap::testing
+}  // namespace underlap::testing_support

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace underlap::testing {
+namespace underlap::testing_support {
 
 /// A folder for the files of one test, gone with the test.
 class TemporaryFolder {
@@ -39,4 +39,4 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
   std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
-}  // namespace underlap::testing
+}  // namespace underlap::testing_support

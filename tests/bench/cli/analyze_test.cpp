@@ -24,10 +24,10 @@ class Analyze : public ::testing::Test {
   static void TearDownTestSuite() { folder_.reset(); }
 
   static std::string trace() { return folder_->traces().front(); }
-  static std::string bytes() { return testing::read_text(trace()); }
+  static std::string bytes() { return testing_support::read_text(trace()); }
   static Outcome analyze(const std::string& content) {
-    const testing::TemporaryFolder folder;
-    testing::write_text(folder / "t.pftrace", content);
+    const testing_support::TemporaryFolder folder;
+    testing_support::write_text(folder / "t.pftrace", content);
     return underlap_program({"analyze", folder / "t.pftrace"});
   }
 
@@ -166,9 +166,9 @@ TEST_F(AnalyzeConfig, SaysWhereTheCellIsNotThatOfTheTrace) {
 
 TEST_F(AnalyzeConfig, DoesNotWrapReasonsWhereItIsPiped) {
   const std::filesystem::path config = folder_->folder / "gated.yaml";
-  testing::write_text(config,
-                      "model: {preset: tiny}\ndata_parallel_size: 2\ncomm_overlap: {tp_comm_overlap: true}\n"
-                      "run: {backend: sim}\n");
+  testing_support::write_text(config,
+                              "model: {preset: tiny}\ndata_parallel_size: 2\ncomm_overlap: {tp_comm_overlap: true}\n"
+                              "run: {backend: sim}\n");
   const Outcome outcome = underlap_program({"analyze", folder_->traces().at(0), "--config", config});
   EXPECT_THAT(outcome.out, HasSubstr("  switched off, tensor_model_parallel_size is 1; TP overlap needs at least 2; "
                                      "one rank alone exchanges nothing\n"));
@@ -187,7 +187,7 @@ TEST_F(AnalyzeConfig, RefusesACellOrAConfigurationThatIsNotThere) {
               fails_with(2, "--cell names a cell of --config"));
   EXPECT_THAT(underlap_program({"analyze", folder_->traces().at(0), "--config", "/no/such.yaml"}),
               fails_with(2, "/no/such.yaml"));
-  testing::write_text(folder_->folder / "wrong.yaml", "modle: {preset: tiny}\n");
+  testing_support::write_text(folder_->folder / "wrong.yaml", "modle: {preset: tiny}\n");
   EXPECT_THAT(underlap_program({"analyze", folder_->traces().at(0), "--config", folder_->folder / "wrong.yaml"}),
               fails_with(2, "did you mean model?"));
 }

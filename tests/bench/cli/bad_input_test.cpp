@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(BadInput, WrongFlags,
                                            WrongFlag{{"--resume"}, "no finished block"}));
 
 TEST(BadInput, ConfigThatIsNoFileIsRefused) {
-  const testing::TemporaryFolder folder;
+  const testing_support::TemporaryFolder folder;
   for (const std::string command : {"plan", "run"}) {
     EXPECT_THAT(underlap_program({command, folder / "none.yaml"}), fails_with(2, "none.yaml: no such file"));
     EXPECT_THAT(underlap_program({command, folder / ""}), fails_with(2, "a directory, not a file"));
@@ -81,9 +81,9 @@ TEST(BadInput, DataFileThatHoldsNoSampleIsRefused) {
   const auto run_with = [](const std::string& data) {
     return underlap_program(RunFolder(tiny_config("train: {data: " + data + "}\n")).arguments());
   };
-  const testing::TemporaryFolder folder;
-  testing::write_text(folder / "empty", "");
-  testing::write_text(folder / "short", "0123456789abcdef");
+  const testing_support::TemporaryFolder folder;
+  testing_support::write_text(folder / "empty", "");
+  testing_support::write_text(folder / "short", "0123456789abcdef");
   EXPECT_THAT(run_with(folder / "none"), fails_with(2, "No such file or directory (train.data)"));
   EXPECT_THAT(run_with(folder / ""), fails_with(2, "it is a directory (train.data)"));
   EXPECT_THAT(run_with(folder / "empty"), fails_with(2, "is empty (train.data)"));
@@ -100,12 +100,12 @@ TEST(BadInput, OutputFolderThatCannotBeMadeIsAFailedRun) {
 TEST(BadInput, RunIsNeitherOverwrittenNorContinuedAsAnother) {
   const RunFolder folder(tiny_config());
   ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
-  const std::string results = testing::read_text(folder.folder / "run/results.json");
+  const std::string results = testing_support::read_text(folder.folder / "run/results.json");
   EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "holds a run already: --resume goes on with it"));
   EXPECT_THAT(underlap_program(folder.arguments({"--resume", "--steps", "3"})), fails_with(2, "another configuration"));
   EXPECT_THAT(underlap_program(folder.arguments({"--resume", "--blocks", "1"})), fails_with(2, "2 finished blocks"));
   EXPECT_THAT(underlap_program({"run", folder.config(), "--resume"}), fails_with(2, "--resume needs -o DIR"));
-  EXPECT_EQ(testing::read_text(folder.folder / "run/results.json"), results);
+  EXPECT_EQ(testing_support::read_text(folder.folder / "run/results.json"), results);
 }
 
 TEST(BadInput, TruncatedResultsAreNotContinued) {

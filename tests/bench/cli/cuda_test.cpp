@@ -8,18 +8,18 @@
 namespace underlap::bench {
 namespace {
 
-const std::string kConfig = tiny_config("data_parallel_size: 2\n");
+const std::string kCudaConfig = tiny_config("data_parallel_size: 2\n");
 
 TEST(CudaBackend, SaysThatThereIsNoDriver) {
   if (cuda::system_cuda_queries().driver_version != nullptr) GTEST_SKIP() << "this machine has a driver";
-  const RunFolder folder(kConfig);
+  const RunFolder folder(kCudaConfig);
   const Outcome outcome = underlap_program(folder.arguments({"--backend", "cuda"}));
   EXPECT_THAT(outcome, fails_with(3, "there is no NVIDIA driver on this machine"));
   EXPECT_FALSE(std::filesystem::exists(folder.run())) << "nothing was begun";
 }
 
 TEST(CudaBackend, RefusesAnEnvironmentThatTheCallerSetOtherwise) {
-  const RunFolder folder(kConfig);
+  const RunFolder folder(kCudaConfig);
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
   const Outcome outcome = underlap_program(folder.arguments({"--backend", "cuda"}));
   EXPECT_THAT(outcome, fails_with(2, "CUDA_DEVICE_MAX_CONNECTIONS is 1 in the environment, and the plan"));

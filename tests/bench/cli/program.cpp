@@ -90,8 +90,8 @@ Outcome Program::wait() {
   Outcome outcome;
   if (WIFEXITED(*status_)) outcome.exit_code = WEXITSTATUS(*status_);
   if (WIFSIGNALED(*status_)) outcome.signal = WTERMSIG(*status_);
-  outcome.out = testing::read_text(captured_ / "out");
-  outcome.err = testing::read_text(captured_ / "err");
+  outcome.out = testing_support::read_text(captured_ / "out");
+  outcome.err = testing_support::read_text(captured_ / "err");
   return outcome;
 }
 

@@ -50,7 +50,7 @@ class Program {
  private:
   bool reap(bool block);
 
-  testing::TemporaryFolder captured_;
+  testing_support::TemporaryFolder captured_;
   pid_t pid_ = -1;
   std::optional<int> status_;
 };
@@ -63,14 +63,14 @@ std::string tiny_config(const std::string& more = "", const std::string& model =
 
 /// A folder with `config` in it as config.yaml.
 struct RunFolder {
-  explicit RunFolder(const std::string& config) { testing::write_text(folder / "config.yaml", config); }
+  explicit RunFolder(const std::string& config) { testing_support::write_text(folder / "config.yaml", config); }
 
   std::string config() const { return folder / "config.yaml"; }
   std::string run() const { return folder / "run"; }
   std::vector<std::string> arguments(const std::vector<std::string>& more = {}) const;
   std::vector<std::filesystem::path> traces() const;
 
-  testing::TemporaryFolder folder;
+  testing_support::TemporaryFolder folder;
 };
 
 /// Matches what any bad input must come to: `exit_code`, a message that holds `words`, nothing that looks like a crash.

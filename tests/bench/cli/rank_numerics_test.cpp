@@ -5,7 +5,7 @@ namespace underlap::bench {
 namespace {
 
 TEST(RankProcesses, GiveTheLossesOfThreadsToTheBit) {
-  const testing::TemporaryFolder folder;
+  const testing_support::TemporaryFolder folder;
   const auto measured = [&](const std::string& rank_processes) {
     const std::string into = folder / rank_processes;
     const Outcome outcome =

@@ -26,7 +26,7 @@ std::string sim_config(const std::string& more = kMatrix) {
 }
 
 nlohmann::json cells_of(const std::filesystem::path& run) {
-  return nlohmann::json::parse(testing::read_text(run / "results.json")).at("cells");
+  return nlohmann::json::parse(testing_support::read_text(run / "results.json")).at("cells");
 }
 
 constexpr std::uint64_t kHashOfCells = 10108017185403199358U;
@@ -47,7 +47,8 @@ TEST(Sim, WritesTheSameBytesEveryTime) {
   EXPECT_TRUE(cells_of(folder.run()) == cells_of(again));
   ASSERT_EQ(folder.traces().size(), 2U);
   for (const auto& trace : folder.traces())
-    EXPECT_TRUE(testing::read_text(trace) == testing::read_text(again / "traces" / trace.filename())) << trace;
+    EXPECT_TRUE(testing_support::read_text(trace) == testing_support::read_text(again / "traces" / trace.filename()))
+        << trace;
 }
 
 // The hashes were taken on x86-64 under Debian 12. They change with the engine, the machine's description or the trace
@@ -58,7 +59,7 @@ TEST(Sim, WritesTheSameBytesOnAnyMachine) {
   nlohmann::json cells = cells_of(folder.run());
   for (nlohmann::json& cell : cells) cell.erase("plan");  // it names the configuration's place
   EXPECT_EQ(hash_of(cells.dump()), kHashOfCells);
-  EXPECT_EQ(hash_of(testing::read_text(folder.traces()[1])), kHashOfTrace);
+  EXPECT_EQ(hash_of(testing_support::read_text(folder.traces()[1])), kHashOfTrace);
 }
 
 TEST(Sim, SaysThatItsTimesAreModelled) {
@@ -212,12 +213,12 @@ TEST(Sim, PlaysWhatNoGpuCouldHoldAndSaysWhatWouldFit) {
 
 TEST(Sim, RefusesAHardwareFileThatIsWrongWithItsPlace) {
   const RunFolder folder(sim_config());
-  std::string yaml = testing::read_text(UNDERLAP_SOURCE_DIR "/tests/data/hardware/round.yaml");
+  std::string yaml = testing_support::read_text(UNDERLAP_SOURCE_DIR "/tests/data/hardware/round.yaml");
   const std::string good = "hbm_gb_per_s: {value: 1000";
   ASSERT_NE(yaml.find(good), std::string::npos);
   yaml.replace(yaml.find(good), good.size(), "hbm_gb_per_s: {value: 0");
   const std::string path = folder.folder / "mine.yaml";
-  testing::write_text(path, yaml);
+  testing_support::write_text(path, yaml);
   EXPECT_THAT(underlap_program(folder.arguments({"--hardware", path})),
               fails_with(2, "mine.yaml:13:25: gpu.hbm_gb_per_s"));
   EXPECT_THAT(underlap_program(folder.arguments({"--hardware", "h100"})), fails_with(2, "h100-sxm"));

@@ -14,7 +14,7 @@ namespace {
 
 using Type = ProgramCommand::Type;
 
-constexpr std::size_t kDamaged = 1;  // the rank whose program is made wrong
+constexpr std::size_t kDamagedRank = 1;  // the rank whose program is made wrong
 
 class TaintedAttention : public testing::TestWithParam<CpCase> {
  protected:
@@ -49,13 +49,13 @@ TEST_P(TaintedAttention, MeetsNoConflictThatTheCheckerDidNotFind) {
   std::vector<Program> programs = VirtualAttention({.cp = GetParam(), .layers = 2}).record(1);
   EXPECT_FALSE(meets_a_conflict(programs));
   int num_met = 0;
-  for (std::size_t i = 0; i < programs[kDamaged].commands.size(); ++i) {
-    ProgramCommand& wait = programs[kDamaged].commands[i];
+  for (std::size_t i = 0; i < programs[kDamagedRank].commands.size(); ++i) {
+    ProgramCommand& wait = programs[kDamagedRank].commands[i];
     if (wait.type != Type::wait) continue;
     const std::uint64_t position = std::exchange(wait.awaited_position, 0);
     if (meets_a_conflict(programs)) {
       ++num_met;
-      EXPECT_TRUE(has_race(programs)) << describe(programs[kDamaged], wait) << " at " << i;
+      EXPECT_TRUE(has_race(programs)) << describe(programs[kDamagedRank], wait) << " at " << i;
     }
     wait.awaited_position = position;
   }

@@ -9,6 +9,7 @@
 
 #include "kernels/bf16.hpp"
 #include "platform/errors.hpp"
+#include "tests/impl/device/device_testing.hpp"
 #include "tests/impl/device/ranks.hpp"
 
 namespace underlap::host {
@@ -18,18 +19,14 @@ using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing_support::add_one;
+using testing_support::communicate;
+using testing_support::copy;
+using testing_support::fill;
+using testing_support::operation_of;
+using testing_support::read;
 using namespace std::chrono_literals;
 
-Operation operation_of(CpuForm form, std::initializer_list<Use> uses) {
-  return {intern("test operation"), form, {}, uses};
-}
-
-void add_one(const Arguments& a) {
-  for (std::int64_t i = 0; i < a[0].cols; ++i) a[0].as<float>()[i] += 1;
-}
-void copy(const Arguments& a) {
-  for (std::int64_t i = 0; i < a[0].cols; ++i) a[1].as<float>()[i] = a[0].as<float>()[i];
-}
 void slow_fill(const Arguments& a) {
   std::this_thread::sleep_for(30ms);
   std::fill_n(a[0].as<float>(), a[0].cols, 7.0F);
@@ -37,16 +34,6 @@ void slow_fill(const Arguments& a) {
 void write_behind_the_end(const Arguments& a) { a[0].as<float>()[a[0].cols] = 1; }
 void write_an_input(const Arguments& a) { a[0].as<float>()[0] = 1; }
 void throw_something(const Arguments&) { throw std::runtime_error("the kernel met a bad shape"); }
-
-std::vector<float> read(Device& device, const Tensor& tensor) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.elements));
-  device.download(flat(tensor), std::as_writable_bytes(std::span(values)));
-  return values;
-}
-
-void fill(Device& device, Stream stream, const Tensor& tensor, const std::vector<float>& values) {
-  device.upload(stream, {.kind = Kind::copy}, flat(tensor), std::as_bytes(std::span(values)));
-}
 
 TEST(HostDevice, RunsAStreamInOrder) {
   Ranks ranks(1);

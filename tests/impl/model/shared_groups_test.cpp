@@ -11,7 +11,7 @@
 namespace underlap::model {
 namespace {
 
-constexpr std::int64_t kTokens = 4;
+constexpr std::int64_t kGroupTokens = 4;
 constexpr std::int32_t kRanks = 4;
 using Columns = std::vector<std::int64_t>;
 
@@ -23,7 +23,7 @@ plan::Config config_of() {
   config.model.num_attention_heads = 4;
   config.model.num_query_groups = 2;
   config.model.vocab_size = 8;
-  config.model.seq_length = kTokens;
+  config.model.seq_length = kGroupTokens;
   return config;
 }
 
@@ -48,7 +48,7 @@ Columns rows_of_qkv(std::int32_t rank) {
 template <class Value>
 std::vector<float> by_token(const Columns& columns, Value value) {
   std::vector<float> values;
-  for (std::int64_t token = 0; token < kTokens; ++token)
+  for (std::int64_t token = 0; token < kGroupTokens; ++token)
     for (const std::int64_t column : columns) values.push_back(static_cast<float>(value(token, column)));
   return values;
 }
@@ -60,7 +60,7 @@ struct OnRank {
         compute(device.create_stream("compute")),
         channels(device, group, compute, {}),
         groups(channels, Shape(config_of(), {kRanks, group.my_index})),
-        qkv(matrix(device.allocate("qkv", DataType::bf16, kTokens * 6), kTokens, 6)) {
+        qkv(matrix(device.allocate("qkv", DataType::bf16, kGroupTokens * 6), kGroupTokens, 6)) {
     device.begin();
   }
   Enqueue enqueue() const { return {.device = &device, .stream = compute, .tag = {.kind = Kind::compute}}; }

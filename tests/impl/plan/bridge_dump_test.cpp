@@ -21,7 +21,7 @@ std::string dump(const std::string& rest, const std::string& model = "") {
 
 auto told(const std::string& text) { return Contains(Field(&Message::message, HasSubstr(text))); }
 
-const std::string kGrads = "comm_overlap.overlap_grad_reduce";
+const std::string kGradients = "comm_overlap.overlap_grad_reduce";
 
 TEST(BridgeDump, IsKnownByATargetInASection) {
   plan_of("model: {preset: tiny, _target_: x.Provider, rotary_base: 500000}\n");
@@ -62,7 +62,7 @@ TEST(BridgeDump, CommOverlapGoesOverTheCopiesOfItsFields) {
       plan_of(dump("ddp: {overlap_grad_reduce: false, bucket_size: 7}\n"
                    "comm_overlap: {overlap_grad_reduce: null, overlap_param_gather: false}\n"
                    "optimizer: {overlap_param_gather: true}\n"));
-  EXPECT_EQ(outcome(plan, kGrads), "true auto");
+  EXPECT_EQ(outcome(plan, kGradients), "true auto");
   EXPECT_EQ(outcome(plan, "comm_overlap.overlap_param_gather"), "false user");
   EXPECT_EQ(outcome(plan, "comm_overlap.bucket_size"), "134217728 auto");
   EXPECT_THAT(plan.notices, told("ddp.overlap_grad_reduce, optimizer.overlap_param_gather, ddp.bucket_size"));
@@ -70,7 +70,7 @@ TEST(BridgeDump, CommOverlapGoesOverTheCopiesOfItsFields) {
 
 TEST(BridgeDump, WithoutCommOverlapTheCopiesCount) {
   const Plan plan = plan_of(dump("ddp: {overlap_grad_reduce: true, bucket_size: 7}\ncomm_overlap: null\n"));
-  EXPECT_EQ(outcome(plan, kGrads), "true user");
+  EXPECT_EQ(outcome(plan, kGradients), "true user");
   EXPECT_EQ(outcome(plan, "comm_overlap.bucket_size"), "7 user");
 }
 
@@ -78,7 +78,7 @@ TEST(BridgeDump, WithoutTheDistributedOptimizerTheCopiesInDdpCount) {
   const Plan plan =
       plan_of(dump("ddp: {use_distributed_optimizer: false, overlap_grad_reduce: true}\n"
                    "optimizer: {use_distributed_optimizer: false}\ncomm_overlap: {overlap_grad_reduce: false}\n"));
-  EXPECT_EQ(outcome(plan, kGrads), "true user");
+  EXPECT_EQ(outcome(plan, kGradients), "true user");
 }
 
 TEST(BridgeDump, CopiesOfAFlagThatDifferAreBothOn) {

@@ -8,9 +8,9 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kTp2 = "tensor_model_parallel_size: 2";
+const std::string kTwoTensorRanks = "tensor_model_parallel_size: 2";
 const std::string kCp2 = "context_parallel_size: 2";
-const std::string kPp2 = "pipeline_model_parallel_size: 2";
+const std::string kTwoStages = "pipeline_model_parallel_size: 2";
 
 Plan plan_with(const std::string& model, const std::string& environment, const std::string& dp = "1") {
   return plan_of("model: {preset: tiny, num_layers: 8, " + model + "}\ntrain: {num_microbatches: 8}\n" +
@@ -48,17 +48,18 @@ const std::string kAllToAll = ", a2a_overlap: true";
 
 INSTANTIATE_TEST_SUITE_P(
     Environment, ConnectionsRule,
-    testing::Values(Connections{"h100", "", "2", "", 8}, Connections{"a100", kPp2, "2", "", 8},
-                    Connections{"h100", kTp2, "1", "", 1}, Connections{"h100", kTp2, "2", "", 1},
-                    Connections{"h200", kCp2, "1", "", 1}, Connections{"h100", kCp2 + ", " + kPp2, "2", "", 1},
-                    Connections{"h100", kPp2, "1", "", 8}, Connections{"b200", kCp2, "1", "", 8},
-                    Connections{"h100", kTp2, "2", kAllToAll, 8}, Connections{"h100", "", "2", kDeepEp, 32},
-                    Connections{"h100", kTp2, "2", kDeepEp, 1},
-                    Connections{"h100", kCp2, "2", kHybridEp + kAllToAll, 32}, Connections{"b200", "", "1", "", 8},
-                    Connections{"b300", kPp2, "2", "", 8}, Connections{"b200", kTp2, "1", "", 8},
-                    Connections{"b200", kTp2, "2", "", 32}, Connections{"gb200", kCp2 + ", " + kPp2, "1", "", 32},
-                    Connections{"b200", "", "2", kAllToAll, 8}, Connections{"b200", kTp2, "2", kAllToAll, 32},
-                    Connections{"b200", "", "2", kHybridEp, 32}, Connections{"gb300", kTp2, "1", kDeepEp, 32}));
+    testing::Values(
+        Connections{"h100", "", "2", "", 8}, Connections{"a100", kTwoStages, "2", "", 8},
+        Connections{"h100", kTwoTensorRanks, "1", "", 1}, Connections{"h100", kTwoTensorRanks, "2", "", 1},
+        Connections{"h200", kCp2, "1", "", 1}, Connections{"h100", kCp2 + ", " + kTwoStages, "2", "", 1},
+        Connections{"h100", kTwoStages, "1", "", 8}, Connections{"b200", kCp2, "1", "", 8},
+        Connections{"h100", kTwoTensorRanks, "2", kAllToAll, 8}, Connections{"h100", "", "2", kDeepEp, 32},
+        Connections{"h100", kTwoTensorRanks, "2", kDeepEp, 1},
+        Connections{"h100", kCp2, "2", kHybridEp + kAllToAll, 32}, Connections{"b200", "", "1", "", 8},
+        Connections{"b300", kTwoStages, "2", "", 8}, Connections{"b200", kTwoTensorRanks, "1", "", 8},
+        Connections{"b200", kTwoTensorRanks, "2", "", 32}, Connections{"gb200", kCp2 + ", " + kTwoStages, "1", "", 32},
+        Connections{"b200", "", "2", kAllToAll, 8}, Connections{"b200", kTwoTensorRanks, "2", kAllToAll, 32},
+        Connections{"b200", "", "2", kHybridEp, 32}, Connections{"gb300", kTwoTensorRanks, "1", kDeepEp, 32}));
 
 struct Margin {
   std::string environment;
@@ -89,20 +90,20 @@ TEST(Environment, AMarginThatIsSwitchedOffIsShownAsGated) {
 }
 
 TEST(Environment, TheUserOverridesTheRule) {
-  const Plan plan = plan_with(kTp2, "cuda_device_max_connections: 16");
+  const Plan plan = plan_with(kTwoTensorRanks, "cuda_device_max_connections: 16");
   EXPECT_EQ(plan.environment.at(0).value, "16");
   EXPECT_THAT(plan.environment.at(0).reason, HasSubstr("the rule gives 1"));
   EXPECT_EQ(plan.config.environment.cuda_device_max_connections, 16);
 }
 
 TEST(Environment, ChunkSizeIsForPipelinesThatAskForIt) {
-  const Plan plan = plan_with(kPp2, "nccl_pp_comm_chunksize: 2097152");
+  const Plan plan = plan_with(kTwoStages, "nccl_pp_comm_chunksize: 2097152");
   EXPECT_EQ(variable(plan, "NCCL_P2P_NET_CHUNKSIZE"), "2097152");
   EXPECT_EQ(plan.config.environment.nccl_pp_comm_chunksize, 2097152);
   const Plan without_pipeline = plan_with("", "nccl_pp_comm_chunksize: 2097152");
   EXPECT_EQ(variable(without_pipeline, "NCCL_P2P_NET_CHUNKSIZE"), std::nullopt);
   EXPECT_EQ(without_pipeline.config.environment.nccl_pp_comm_chunksize, std::nullopt);
-  EXPECT_EQ(variable(plan_with(kPp2, ""), "NCCL_P2P_NET_CHUNKSIZE"), std::nullopt);
+  EXPECT_EQ(variable(plan_with(kTwoStages, ""), "NCCL_P2P_NET_CHUNKSIZE"), std::nullopt);
 }
 
 TEST(Environment, PriorityOfCommunicationIsOffUntilAskedFor) {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "tests/impl/plan/plan_testing.hpp"
+#include "tests/impl/plan/tensor_testing.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -18,9 +19,8 @@ using testing::StartsWith;
 using enum TensorSlot;
 using enum TensorMethod;
 
-const std::string kOn = "comm_overlap: {tp_comm_overlap: true}\n";
 const std::string kCfg = "comm_overlap.tp_comm_overlap_cfg";
-const std::string kLlama = "model: {preset: llama3-70b, tensor_model_parallel_size: 4, sequence_parallel: true}\n";
+const std::string kLlamaTp4 = "model: {preset: llama3-70b, tensor_model_parallel_size: 4, sequence_parallel: true}\n";
 const std::string kLlamaPreset = "userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192";
 
 /// A model of `hidden` on two TP ranks, with more of the section `model` and more sections.
@@ -28,10 +28,6 @@ std::string tp2(int hidden, const std::string& rest, const std::string& model = 
   return "model: {preset: tiny, hidden_size: " + std::to_string(hidden) +
          ", num_attention_heads: 2, tensor_model_parallel_size: 2, sequence_parallel: true" +
          (model.empty() ? "" : ", " + model) + "}\n" + rest;
-}
-
-std::string with_cfg(const std::string& cfg) {
-  return "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: " + cfg + "}\n";
 }
 
 std::vector<std::string> messages_of(const std::vector<Message>& list) {
@@ -50,10 +46,10 @@ Plan plan_with(const std::string& yaml, const std::vector<Override>& overrides) 
 }
 
 TEST(TensorSlabs, OfTransformerEnginesDefaultDivideTheFeatures) {
-  EXPECT_THAT(errors_of(tp2(130, kOn)),
+  EXPECT_THAT(errors_of(tp2(130, kTensorOverlapOn)),
               Contains(AllOf(StartsWith("f:1:23: "),
                              HasSubstr("fc2_fprop.num_splits is 4, which does not divide the 130 output features"))));
-  EXPECT_THAT(errors_of(tp2(130, kOn, "tp_comm_overlap_rs: false")), IsEmpty());
+  EXPECT_THAT(errors_of(tp2(130, kTensorOverlapOn, "tp_comm_overlap_rs: false")), IsEmpty());
 }
 
 TEST(TensorSlabs, OfABulkSlotMadeAPipelineDivideTheFeatures) {
@@ -71,7 +67,7 @@ TEST(TensorSlabs, HaveNoEffectByTheMethodInEffect) {
 TEST(TensorFields, CgaSizeIsOfNcclsKernelsAndSaidOnceToDoNothingElsewhere) {
   const std::string two = tp2(128, with_cfg("{qkv_dgrad: {cga_size: 4}, fc1_dgrad: {cga_size: 4}}"));
   EXPECT_THAT(notices_of(two), ElementsAre(AllOf(HasSubstr("cga_size has no effect"), HasSubstr("backend is host"))));
-  EXPECT_THAT(notices_of(kLlama + with_cfg(kLlamaPreset)), ElementsAre(HasSubstr("cga_size has no effect")));
+  EXPECT_THAT(notices_of(kLlamaTp4 + with_cfg(kLlamaPreset)), ElementsAre(HasSubstr("cga_size has no effect")));
   EXPECT_THAT(notices_of(two + "run: {backend: sim}\n"), Contains(HasSubstr("backend is sim")));
   EXPECT_THAT(notices_of(two + "run: {backend: cuda}\n"), IsEmpty());
   EXPECT_THAT(notices_of(two + "run: {backend: cuda}\nenvironment: {gpu_arch: a100}\n"),
@@ -100,12 +96,12 @@ const std::string kTp4 =
     "sequence_parallel: true}\n";
 
 TEST(TensorNodes, UserbuffersStayInOne) {
-  EXPECT_THAT(errors_of(kTp4 + kOn + "run: {backend: sim, gpus_per_node: 2}\n"),
+  EXPECT_THAT(errors_of(kTp4 + kTensorOverlapOn + "run: {backend: sim, gpus_per_node: 2}\n"),
               ElementsAre(AllOf(StartsWith("f:3:21: "), HasSubstr("tensor_model_parallel_size is 4"),
                                 HasSubstr("2 GPUs"), HasSubstr("one NVLink domain"))));
-  EXPECT_THAT(errors_of(kTp4 + kOn + "run: {backend: sim, gpus_per_node: 4}\n"), IsEmpty());
-  EXPECT_THAT(errors_of(kTp4 + kOn + "run: {backend: sim, gpus_per_node: 6}\n"), IsEmpty());
-  EXPECT_THAT(errors_of(kTp4 + kOn + "run: {backend: sim, gpus_per_node: 6}\ndata_parallel_size: 2\n"),
+  EXPECT_THAT(errors_of(kTp4 + kTensorOverlapOn + "run: {backend: sim, gpus_per_node: 4}\n"), IsEmpty());
+  EXPECT_THAT(errors_of(kTp4 + kTensorOverlapOn + "run: {backend: sim, gpus_per_node: 6}\n"), IsEmpty());
+  EXPECT_THAT(errors_of(kTp4 + kTensorOverlapOn + "run: {backend: sim, gpus_per_node: 6}\ndata_parallel_size: 2\n"),
               ElementsAre(HasSubstr("nodes of 6 GPUs")));
 }
 
@@ -113,8 +109,8 @@ TEST(TensorNodes, AreAsLargeAsTheHardwareSays) {
   const std::string tp16 =
       "model: {preset: llama3-70b, tensor_model_parallel_size: 16, sequence_parallel: true}\n"
       "run: {backend: sim}\n";
-  EXPECT_THAT(errors_of(tp16 + kOn), ElementsAre(AllOf(StartsWith("f:1:"), HasSubstr("nodes of 8 GPUs"))));
-  EXPECT_THAT(errors_of(tp16 + kOn + "environment: {gpu_arch: gb200}\n"), IsEmpty());
+  EXPECT_THAT(errors_of(tp16 + kTensorOverlapOn), ElementsAre(AllOf(StartsWith("f:1:"), HasSubstr("nodes of 8 GPUs"))));
+  EXPECT_THAT(errors_of(tp16 + kTensorOverlapOn + "environment: {gpu_arch: gb200}\n"), IsEmpty());
 }
 
 TEST(TensorNodes, WithoutOverlapCrossingThemIsOnlySaid) {
@@ -151,7 +147,7 @@ TEST(TensorRequestsOverridden, AreGates) {
 }
 
 TEST(TensorNull, UnsetsASlotOfThePreset) {
-  const Plan plan = plan_with(kLlama + with_cfg(kLlamaPreset), {{kCfg + ".qkv_wgrad", "null"}});
+  const Plan plan = plan_with(kLlamaTp4 + with_cfg(kLlamaPreset), {{kCfg + ".qkv_wgrad", "null"}});
   EXPECT_EQ(plan.config.tensor_overlap[qkv_wgrad].num_sm, 16);
   EXPECT_EQ(plan.config.tensor_overlap[qkv_dgrad].num_sm, 4);
   EXPECT_THAT(knob_of(plan, kCfg + ".qkv_wgrad").reason, HasSubstr("null over userbuffers_bf16_h100"));
@@ -169,20 +165,20 @@ TEST(TensorNull, MendsADgradThatReducesOverAPreset) {
 }
 
 TEST(TensorNull, MakesACellOfItsOwn) {
-  const Matrix matrix = parse(kLlama + "comm_overlap: {tp_comm_overlap: true}\nmatrix:\n  cfg:\n    - {name: whole, " +
-                                  kCfg + ": " + kLlamaPreset + "}\n    - {name: without, " + kCfg + ": " +
-                                  kLlamaPreset + ", " + kCfg + ".qkv_wgrad: null}\n",
-                              "f");
+  const Matrix matrix = parse(
+      kLlamaTp4 + "comm_overlap: {tp_comm_overlap: true}\nmatrix:\n  cfg:\n    - {name: whole, " + kCfg + ": " +
+          kLlamaPreset + "}\n    - {name: without, " + kCfg + ": " + kLlamaPreset + ", " + kCfg + ".qkv_wgrad: null}\n",
+      "f");
   EXPECT_THAT(error_lines(matrix), IsEmpty());
   EXPECT_EQ(matrix.cells.at(1).plan.config.tensor_overlap[qkv_wgrad].num_sm, 16);
 }
 
 TEST(UserbuffersPresetName, IsFoundWithoutItsPrefix) {
-  EXPECT_THAT(errors_of(kLlama + with_cfg("bf16_h100_h8192_tp4_mbs1_seqlen8192")),
+  EXPECT_THAT(errors_of(kLlamaTp4 + with_cfg("bf16_h100_h8192_tp4_mbs1_seqlen8192")),
               ElementsAre(HasSubstr("did you mean " + kLlamaPreset + "?")));
-  EXPECT_THAT(errors_of(kLlama + with_cfg("bf16_h100_h8192_tp4_mbs1_seqlen819")),
+  EXPECT_THAT(errors_of(kLlamaTp4 + with_cfg("bf16_h100_h8192_tp4_mbs1_seqlen819")),
               ElementsAre(HasSubstr("did you mean " + kLlamaPreset + "?")));
-  EXPECT_THAT(errors_of(kLlama + with_cfg("none")), ElementsAre(Not(HasSubstr("did you mean"))));
+  EXPECT_THAT(errors_of(kLlamaTp4 + with_cfg("none")), ElementsAre(Not(HasSubstr("did you mean"))));
 }
 
 TEST(TensorConfigInTwoPlaces, IsAnError) {
@@ -214,7 +210,7 @@ TEST(Fp8, IsNotRunOnAnA100) {
 }
 
 TEST(TensorMatrix, AWholeConfigurationComesBeforeItsSlotsWhateverTheirOrder) {
-  const Matrix matrix = parse(kLlama + "comm_overlap: {tp_comm_overlap: true}\nmatrix:\n  cfg:\n    - {name: a, " +
+  const Matrix matrix = parse(kLlamaTp4 + "comm_overlap: {tp_comm_overlap: true}\nmatrix:\n  cfg:\n    - {name: a, " +
                                   kCfg + ".fc1_dgrad: {num_sm: 7}, " + kCfg + ": " + kLlamaPreset +
                                   "}\n    - {name: b, " + kCfg + ": " + kLlamaPreset + "}\n",
                               "f");
@@ -224,7 +220,7 @@ TEST(TensorMatrix, AWholeConfigurationComesBeforeItsSlotsWhateverTheirOrder) {
 }
 
 TEST(TensorMatrix, ASlotAxisGoesOverAWholeAxis) {
-  const Matrix matrix = parse(kLlama + "comm_overlap: {tp_comm_overlap: true}\nmatrix:\n  " + kCfg +
+  const Matrix matrix = parse(kLlamaTp4 + "comm_overlap: {tp_comm_overlap: true}\nmatrix:\n  " + kCfg +
                                   ".fc1_dgrad: [{num_sm: 7}]\n  " + kCfg + ": [" + kLlamaPreset + "]\n",
                               "f");
   ASSERT_THAT(error_lines(matrix), IsEmpty());
@@ -232,7 +228,7 @@ TEST(TensorMatrix, ASlotAxisGoesOverAWholeAxis) {
 }
 
 TEST(TensorMatrix, ASlotOfTheFileThatAnAxisDropsIsSaid) {
-  const Matrix matrix = parse(kLlama + with_cfg("{qkv_dgrad: {num_sm: 5}, fc1_dgrad: {num_sm: 5}}") +
+  const Matrix matrix = parse(kLlamaTp4 + with_cfg("{qkv_dgrad: {num_sm: 5}, fc1_dgrad: {num_sm: 5}}") +
                                   "matrix:\n  cfg:\n    - {name: a, " + kCfg + ": " + kLlamaPreset + ", " + kCfg +
                                   ".fc1_dgrad: {num_sm: 7}}\n",
                               "f");
@@ -243,8 +239,8 @@ TEST(TensorMatrix, ASlotOfTheFileThatAnAxisDropsIsSaid) {
 }
 
 TEST(PlanText, ShowsSlotsInATableOfTheirOwn) {
-  const std::string text = to_text(
-      plan_with(kLlama + with_cfg(kLlamaPreset), {{kCfg + ".qkv_fprop", "{aggregate: true, set_sm_margin: false}"}}));
+  const std::string text = to_text(plan_with(kLlamaTp4 + with_cfg(kLlamaPreset),
+                                             {{kCfg + ".qkv_fprop", "{aggregate: true, set_sm_margin: false}"}}));
   EXPECT_THAT(text, HasSubstr("\nslot       | requested "));
   EXPECT_THAT(text, HasSubstr("\nproj_fprop | pipeline x4 sm24 cga2 margin +fp8 | pipeline x4 sm24 cga2 margin "));
   EXPECT_THAT(text, HasSubstr(" | ring_exchange sm1 cga1 +aggregate | "));

@@ -4,6 +4,7 @@
 #include "impl/plan/userbuffers.hpp"
 #include "platform/json.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
+#include "tests/impl/plan/tensor_testing.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -16,17 +17,11 @@ using testing::StartsWith;
 using enum TensorSlot;
 using enum TensorMethod;
 
-const std::string kOn = "comm_overlap: {tp_comm_overlap: true}\n";
-
 /// A model of 256 hidden on four TP ranks, with more of the section `model` and more sections.
 std::string tp4(const std::string& rest, const std::string& model = "") {
   return "model: {preset: tiny, hidden_size: 256, num_query_groups: 4, tensor_model_parallel_size: 4, "
          "sequence_parallel: true" +
          (model.empty() ? "" : ", " + model) + "}\n" + rest;
-}
-
-std::string with_cfg(const std::string& cfg) {
-  return "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: " + cfg + "}\n";
 }
 
 TensorSlotOverlap slot_of(const std::string& yaml, TensorSlot slot) {
@@ -106,13 +101,13 @@ TEST(TensorOverlapRules, WithoutUserbuffersEverySlotIsNcclOrWaitedFor) {
 }
 
 TEST(TensorOverlapRules, WithoutConfigurationTransformerEnginesDefaultsHold) {
-  EXPECT_THAT(methods_of(tp4(kOn)), ElementsAre(ring_exchange, bulk, bulk, pipeline, ring_exchange, ring_exchange, bulk,
-                                                bulk, pipeline, ring_exchange));
-  EXPECT_EQ(slot_of(tp4(kOn), qkv_fprop), (TensorSlotOverlap{.method = ring_exchange}));
+  EXPECT_THAT(methods_of(tp4(kTensorOverlapOn)), ElementsAre(ring_exchange, bulk, bulk, pipeline, ring_exchange,
+                                                             ring_exchange, bulk, bulk, pipeline, ring_exchange));
+  EXPECT_EQ(slot_of(tp4(kTensorOverlapOn), qkv_fprop), (TensorSlotOverlap{.method = ring_exchange}));
   const TensorSlotOverlap beside{.method = bulk, .num_sm = 16, .cga_size = 2, .set_sm_margin = true};
-  EXPECT_EQ(slot_of(tp4(kOn), qkv_dgrad), beside);
-  EXPECT_EQ(slot_of(tp4(kOn), fc1_wgrad), beside);
-  EXPECT_EQ(slot_of(tp4(kOn), fc2_fprop),
+  EXPECT_EQ(slot_of(tp4(kTensorOverlapOn), qkv_dgrad), beside);
+  EXPECT_EQ(slot_of(tp4(kTensorOverlapOn), fc1_wgrad), beside);
+  EXPECT_EQ(slot_of(tp4(kTensorOverlapOn), fc2_fprop),
             (TensorSlotOverlap{.method = pipeline, .num_sm = 16, .cga_size = 2, .set_sm_margin = true}));
 }
 
@@ -165,9 +160,10 @@ TEST(TensorOverlapMatrix, AnAxisReplacesTheWholeConfigurationOrOneSlot) {
   EXPECT_EQ(whole.cells.at(0).plan.config.tensor_overlap[qkv_fprop].method, ring_exchange);
   EXPECT_EQ(whole.cells.at(1).plan.config.tensor_overlap[qkv_fprop].method, ring_exchange);
   EXPECT_EQ(whole.cells.at(1).plan.config.tensor_overlap[fc1_fprop].method, nccl);
-  const Matrix slot = parse(
-      tp4(kOn + "matrix: {comm_overlap.tp_comm_overlap_cfg.fc2_fprop: [{num_splits: 2}, {method: ring_exchange}]}\n"),
-      "f");
+  const Matrix slot =
+      parse(tp4(kTensorOverlapOn +
+                "matrix: {comm_overlap.tp_comm_overlap_cfg.fc2_fprop: [{num_splits: 2}, {method: ring_exchange}]}\n"),
+            "f");
   ASSERT_THAT(error_lines(slot), IsEmpty());
   EXPECT_EQ(slot.cells.at(0).plan.config.tensor_overlap[fc2_fprop].num_splits, 2);
   EXPECT_EQ(slot.cells.at(1).plan.config.tensor_overlap[fc2_fprop].method, ring_exchange);
@@ -180,7 +176,9 @@ struct SwitchCase {
 
 class TensorSwitches : public testing::TestWithParam<SwitchCase> {};
 
-TEST_P(TensorSwitches, LeaveTheseMethods) { EXPECT_EQ(methods_of(tp4(kOn, GetParam().model)), GetParam().methods); }
+TEST_P(TensorSwitches, LeaveTheseMethods) {
+  EXPECT_EQ(methods_of(tp4(kTensorOverlapOn, GetParam().model)), GetParam().methods);
+}
 
 constexpr auto kR = ring_exchange;
 constexpr auto kB = bulk;
@@ -199,10 +197,10 @@ INSTANTIATE_TEST_SUITE_P(
                                {kN, kB, kB, kP, kR, kR, kP, kN, kP, kR}}));
 
 TEST(TensorSwitchKnobs, ReductionInDgradTurnsBothBulkOverlapsOff) {
-  const Plan plan = plan_of(tp4(kOn, "tp_comm_overlap_rs_dgrad: true, tp_comm_bulk_dgrad: true"));
+  const Plan plan = plan_of(tp4(kTensorOverlapOn, "tp_comm_overlap_rs_dgrad: true, tp_comm_bulk_dgrad: true"));
   EXPECT_EQ(outcome(plan, "model.tp_comm_bulk_dgrad"), "false gate");
   EXPECT_EQ(outcome(plan, "model.tp_comm_bulk_wgrad"), "false auto");
-  const Plan neither = plan_of(tp4(kOn,
+  const Plan neither = plan_of(tp4(kTensorOverlapOn,
                                    "tp_comm_overlap_rs_dgrad: true, tp_comm_overlap_disable_qkv: true, "
                                    "tp_comm_overlap_disable_fc1: true"));
   EXPECT_EQ(outcome(neither, "model.tp_comm_overlap_rs_dgrad"), "false gate");
@@ -270,7 +268,7 @@ TEST(TensorFp8, ThePresetsTupleCountsAsTrueUnderFp8AndSaysSo) {
 }
 
 TEST(TensorFp8, UserbuffersKnowNoBlockwiseScaling) {
-  EXPECT_THAT(errors_of(tp4(kOn + "mixed_precision: bf16_with_fp8_subchannel_scaling_mixed\n")),
+  EXPECT_THAT(errors_of(tp4(kTensorOverlapOn + "mixed_precision: bf16_with_fp8_subchannel_scaling_mixed\n")),
               ElementsAre(HasSubstr("userbuffers take bf16, per-tensor fp8 and mxfp8")));
 }
 

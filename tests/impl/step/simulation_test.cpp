@@ -16,7 +16,7 @@ using testing_support::StepTimes;
 using testing_support::train;
 using testing_support::Training;
 
-constexpr std::int32_t kSteps = 4;
+constexpr std::int32_t kSimulatedSteps = 4;
 
 Training simulate(plan::Config config, const sim::TimeModel& times) {
   omp_set_num_threads(1);
@@ -24,7 +24,7 @@ Training simulate(plan::Config config, const sim::TimeModel& times) {
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
   Simulation simulation(config, data, times);
   Training result;
-  result.traces = {simulation.play(0, kSteps)};
+  result.traces = {simulation.play(0, kSimulatedSteps)};
   EXPECT_EQ(simulation.memory()->num_conflicts(), 0);
   const auto losses = simulation.take_losses();
   for (std::size_t i = 0; i < losses[0].size(); ++i) {
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(SimulatedTraining, ComputesWhatRealStreamsCompute) {
   plan::Config config = small_config(2);
   GetParam().change(config);
-  const Training host = train(config, kSteps);
+  const Training host = train(config, kSimulatedSteps);
   const Training sim = simulate(config, StepTimes(3.0));
   EXPECT_EQ(sim.losses, host.losses);
   EXPECT_EQ(sim.parameters, host.parameters);
@@ -99,7 +99,7 @@ TEST(SimulatedInstances, UpdateAndQuantiseAlike) {
   const StepTimes times(3.0);
   const auto data = model::TextData::open({}, config.model.seq_length, 1);
   Simulation simulation(config, data, times);
-  simulation.play(0, kSteps);
+  simulation.play(0, kSimulatedSteps);
   const auto bytes_of = [&](std::int32_t rank, Tensor dp::Buffers::*tensor) {
     const View all = flat(simulation.buffers(rank).*tensor);
     std::vector<std::byte> bytes(static_cast<std::size_t>(all.bytes()));
@@ -120,7 +120,7 @@ TEST(SimulatedTime, DoesNotDependOnWhetherValuesAreComputed) {
   const StepTimes times(3.0);
   const auto data = model::TextData::open({}, config.model.seq_length, 1);
   Simulation simulation(config, data, times);
-  const Trace trace = simulation.play(0, kSteps);
+  const Trace trace = simulation.play(0, kSimulatedSteps);
   const Trace with_values = simulate(config, times).traces[0];
   ASSERT_EQ(trace.size(), with_values.size());
   const std::int64_t ahead = with_values.start_ns()[0] - trace.start_ns()[0];  // initial weights are computed as well

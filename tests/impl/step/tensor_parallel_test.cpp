@@ -22,7 +22,7 @@ using testing_support::StepTimes;
 using testing_support::tensor_overlap_cases;
 using testing_support::TensorOverlapCase;
 
-constexpr std::int32_t kSteps = 20;
+constexpr std::int32_t kTensorSteps = 20;
 constexpr double kTolerance = 2e-3;  // between runs whose sums have another order, in fp8 too
 
 // Mean losses by step, in virtual time: reading what is not there yet would give NaN.
@@ -32,7 +32,7 @@ std::vector<double> losses_of(plan::Config config, double ns_per_byte = 0.5) {
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
   const StepTimes times(ns_per_byte);
   Simulation simulation(config, data, times);
-  simulation.play(0, kSteps);
+  simulation.play(0, kTensorSteps);
   EXPECT_EQ(simulation.memory()->num_conflicts(), 0);
   return testing_support::mean_losses(simulation.take_losses());
 }

@@ -13,7 +13,7 @@
 namespace underlap::analysis {
 namespace {
 
-using underlap::testing::random_trace;
+using underlap::testing_support::random_trace;
 
 ComputeTimes times_of(const Trace& trace) {
   ComputeTimes times;

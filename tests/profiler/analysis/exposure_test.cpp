@@ -16,7 +16,7 @@
 namespace underlap::analysis {
 namespace {
 
-using underlap::testing::random_trace;
+using underlap::testing_support::random_trace;
 
 std::string mode_of(const Tag& tag) {
   return tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode));

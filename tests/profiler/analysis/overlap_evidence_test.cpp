@@ -262,7 +262,7 @@ TEST_F(Evidence, GivesEachOperationOneCause) {
 TEST(EvidenceOfAnyTrace, AgreesWithTheSplit) {
   std::mt19937 random(5);
   for (int round = 0; round < 20; ++round) {
-    const Trace trace = testing::random_trace(random);
+    const Trace trace = testing_support::random_trace(random);
     std::vector<Window> windows;
     for (const std::int32_t rank : ranks_of(trace))
       for (std::int64_t begin = 0; begin < 400; begin += 100)

@@ -12,7 +12,7 @@
 namespace underlap::formats {
 namespace {
 
-using underlap::testing::TemporaryFolder;
+using underlap::testing_support::TemporaryFolder;
 
 struct FreeContext {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
@@ -35,7 +35,7 @@ TEST(FileBytes, ReadsFramesOfAnyBlocksWhole) {
   const TemporaryFolder folder;
   const std::string piece(100'000, 'a');
   for (int count = 1; count <= 5; ++count) {
-    underlap::testing::write_text(folder / "x.zst", frame_of_odd_blocks(piece, count));
+    underlap::testing_support::write_text(folder / "x.zst", frame_of_odd_blocks(piece, count));
     const FileBytes file = read_bytes(folder / "x.zst");
     EXPECT_EQ(file.bytes.size(), piece.size() * static_cast<std::size_t>(count));
     EXPECT_EQ(file.fault, "");
@@ -44,8 +44,8 @@ TEST(FileBytes, ReadsFramesOfAnyBlocksWhole) {
 
 TEST(FileBytes, StopsAtTheLimit) {
   const TemporaryFolder folder;
-  underlap::testing::write_text(folder / "x", "abcdef");
-  underlap::testing::write_text(folder / "x.zst", zstd_frame("abcdef"));
+  underlap::testing_support::write_text(folder / "x", "abcdef");
+  underlap::testing_support::write_text(folder / "x.zst", zstd_frame("abcdef"));
   EXPECT_EQ(read_bytes(folder / "x", 4).bytes, "abcd");
   EXPECT_EQ(read_bytes(folder / "x.zst", 4).bytes, "abcd");
   EXPECT_EQ(read_bytes(folder / "x.zst", 4).fault, "");

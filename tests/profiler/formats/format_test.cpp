@@ -16,11 +16,11 @@ namespace underlap::formats {
 namespace {
 
 using ::testing::HasSubstr;
-using underlap::testing::TemporaryFolder;
+using underlap::testing_support::TemporaryFolder;
 
 std::string error_of(const std::string& file, const std::string& text) {
   const TemporaryFolder folder;
-  underlap::testing::write_text(folder / file, text);
+  underlap::testing_support::write_text(folder / file, text);
   try {
     read_trace(folder / file);
   } catch (const std::invalid_argument& error) {

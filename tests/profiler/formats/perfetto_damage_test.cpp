@@ -23,9 +23,9 @@
 namespace underlap::formats {
 namespace {
 
-using underlap::testing::everything;
-using underlap::testing::random_trace;
-using underlap::testing::TemporaryFolder;
+using underlap::testing_support::everything;
+using underlap::testing_support::random_trace;
+using underlap::testing_support::TemporaryFolder;
 
 Trace read(const std::string& bytes) { return read_perfetto(std::as_bytes(std::span(bytes)), "test bytes"); }
 
@@ -36,7 +36,7 @@ std::string written(const std::vector<Trace>& blocks, std::vector<std::size_t>* 
     writer.append(block);
     if (ends != nullptr) ends->push_back(static_cast<std::size_t>(writer.bytes()));
   }
-  return testing::read_text(folder / "t.pftrace");
+  return testing_support::read_text(folder / "t.pftrace");
 }
 
 // The slices of `trace`, one text each.
@@ -121,9 +121,9 @@ TEST(PerfettoReader, KeepsWhatPrecedesACutOfACompressedFile) {
   writer.append(first);
   const auto end = static_cast<std::size_t>(writer.bytes());
   writer.append(random_trace(random));
-  const std::string whole = testing::read_text(path);
+  const std::string whole = testing_support::read_text(path);
   for (const std::size_t length : {end + 1, end + 5, end + 40, whole.size() - 1}) {
-    testing::write_text(path, whole.substr(0, length));
+    testing_support::write_text(path, whole.substr(0, length));
     const Trace cut = read_trace(path);
     EXPECT_GE(cut.size(), first.size()) << length;
     EXPECT_EQ(cut.import.skipped.at("compressed data is cut short"), 1) << length;
@@ -162,11 +162,11 @@ TEST(PerfettoReader, SurvivesFlippedBitsInACompressedFile) {
   std::mt19937 random(6);
   const auto path = folder / "t.pftrace.zst";
   write_trace(path, random_trace(random));
-  const std::string whole = testing::read_text(path);
+  const std::string whole = testing_support::read_text(path);
   for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 300) {
     std::string bytes = whole;
     bytes[at] ^= 0x10;
-    testing::write_text(path, bytes);
+    testing_support::write_text(path, bytes);
     try {
       read_trace(path);
     } catch (const std::invalid_argument&) {

@@ -18,9 +18,9 @@
 namespace underlap::formats {
 namespace {
 
-using underlap::testing::everything;
-using underlap::testing::random_trace;
-using underlap::testing::TemporaryFolder;
+using underlap::testing_support::everything;
+using underlap::testing_support::random_trace;
+using underlap::testing_support::TemporaryFolder;
 
 class PerfettoRoundTrip : public ::testing::TestWithParam<const char*> {
  protected:
@@ -124,10 +124,10 @@ TEST(PerfettoWriter, RefusesABlockThatItCannotWriteAndWritesNothing) {
 
 TEST(PerfettoWriter, RefusesAnOffsetPastTheEndAndAFolderThatIsMissing) {
   const TemporaryFolder folder;
-  testing::write_text(folder / "t.pftrace", "12345");
+  testing_support::write_text(folder / "t.pftrace", "12345");
   EXPECT_THROW(PerfettoWriter(folder / "t.pftrace", WriteAt::append_at(6)), std::invalid_argument);
   EXPECT_THROW(PerfettoWriter(folder / "none/t.pftrace", WriteAt::create()), MachineError);
-  EXPECT_EQ(testing::read_text(folder / "t.pftrace"), "12345");
+  EXPECT_EQ(testing_support::read_text(folder / "t.pftrace"), "12345");
 }
 
 TEST(PerfettoWriter, SaysWhatTheSystemRefused) {

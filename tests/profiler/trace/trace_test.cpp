@@ -36,10 +36,10 @@ TEST(Trace, AppendMergesEqualTracksAndGroups) {
 
 TEST(Trace, AppendToEmptyGivesTheSameTrace) {
   std::mt19937 random(1);
-  const Trace original = testing::random_trace(random);
+  const Trace original = testing_support::random_trace(random);
   Trace copy;
   copy.append(original);
-  EXPECT_EQ(testing::everything(copy), testing::everything(original));
+  EXPECT_EQ(testing_support::everything(copy), testing_support::everything(original));
 }
 
 TEST(Trace, AppendAddsUpTheImportReports) {

@@ -13,6 +13,7 @@
 
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -25,17 +26,15 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing_support::add_one;
+using testing_support::communicate;
+using testing_support::copy;
+using testing_support::fill;
+using testing_support::operation_of;
+using testing_support::read;
 using namespace std::chrono_literals;
 
 constexpr CommunicatorHints kCopyEngine{.copy_engine = true, .priority = Priority::high};
-
-Operation operation_of(CpuForm form, std::initializer_list<Use> uses) {
-  return {intern("test operation"), form, {}, uses};
-}
-void copy(const Arguments& a) { std::copy_n(a[0].as<float>(), a[0].cols, a[1].as<float>()); }
-void add_one(const Arguments& a) {
-  for (std::int64_t i = 0; i < a[0].cols; ++i) a[0].as<float>()[i] += 1;
-}
 
 Transfer send_to(std::int32_t peer, const View& view) {
   return {.collective = Collective::send, .input = view, .output = {}, .peer = peer};
@@ -43,17 +42,9 @@ Transfer send_to(std::int32_t peer, const View& view) {
 Transfer receive_from(std::int32_t peer, const View& view) {
   return {.collective = Collective::receive, .input = {}, .output = view, .peer = peer};
 }
-void communicate(Device& device, const Communicator& communicator, std::initializer_list<Transfer> transfers) {
-  device.communicate(communicator, {.kind = Kind::communication}, {transfers.begin(), transfers.size()});
-}
 void fill(Device& device, Stream stream, const View& view, float value) {
   const std::vector<float> values(static_cast<std::size_t>(view.elements()), value);
   device.upload(stream, {.kind = Kind::copy}, view, std::as_bytes(std::span(values)));
-}
-std::vector<float> read(Device& device, const View& view) {
-  std::vector<float> values(static_cast<std::size_t>(view.elements()));
-  device.download(view, std::as_writable_bytes(std::span(values)));
-  return values;
 }
 
 /// Ranks that poll nothing by themselves but the watchdog's thread, quickly.

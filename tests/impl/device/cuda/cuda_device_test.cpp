@@ -9,6 +9,7 @@
 
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -19,27 +20,14 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing_support::add_one;
+using testing_support::copy;
+using testing_support::fill;
+using testing_support::operation_of;
+using testing_support::read;
 
-Operation operation_of(CpuForm form, std::initializer_list<Use> uses) {
-  return {intern("test operation"), form, {}, uses};
-}
-void add_one(const Arguments& a) {
-  for (std::int64_t i = 0; i < a[0].cols; ++i) a[0].as<float>()[i] += 1;
-}
-void copy(const Arguments& a) {
-  for (std::int64_t i = 0; i < a[0].cols; ++i) a[1].as<float>()[i] = a[0].as<float>()[i];
-}
 void fill_with_seven(const Arguments& a) { std::fill_n(a[0].as<float>(), a[0].cols, 7.0F); }
 void throw_something(const Arguments&) { throw std::runtime_error("an illegal address"); }
-
-std::vector<float> read(Device& device, const Tensor& tensor) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.elements));
-  device.download(flat(tensor), std::as_writable_bytes(std::span(values)));
-  return values;
-}
-void fill(Device& device, Stream stream, const Tensor& tensor, const std::vector<float>& values) {
-  device.upload(stream, {.kind = Kind::copy}, flat(tensor), std::as_bytes(std::span(values)));
-}
 
 template <class Program>
 std::string run_one(Program program, CudaOptions options = {}, std::uint64_t seed = 1) {

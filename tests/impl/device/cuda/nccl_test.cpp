@@ -7,6 +7,7 @@
 #include "kernels/bf16.hpp"
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -19,20 +20,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-template <class T>
-void fill(Device& device, Stream stream, const Tensor& tensor, const std::vector<T>& values) {
-  device.upload(stream, {.kind = Kind::copy}, flat(tensor), std::as_bytes(std::span(values)));
-}
-template <class T = float>
-std::vector<T> read(Device& device, const Tensor& tensor) {
-  std::vector<T> values(static_cast<std::size_t>(tensor.elements));
-  device.download(flat(tensor), std::as_writable_bytes(std::span(values)));
-  return values;
-}
-void communicate(Device& device, const Communicator& communicator, std::initializer_list<Transfer> transfers) {
-  device.communicate(communicator, {.kind = Kind::communication}, {transfers.begin(), transfers.size()});
-}
+using testing_support::communicate;
+using testing_support::fill;
+using testing_support::read;
 
 class Nccl : public testing::TestWithParam<int> {
  protected:

@@ -10,7 +10,7 @@
 namespace underlap::sim {
 namespace {
 
-constexpr std::int64_t kBytes = 100'000;  // 1000 ns of a link inside a node, after a latency of 500
+constexpr std::int64_t kAloneBytes = 100'000;  // 1000 ns of a link inside a node, after a latency of 500
 
 // One rank of eight with two compute streams and a communicator of them all. `program()` ends with a mark.
 struct Bounded : testing::Test {
@@ -26,7 +26,7 @@ struct Bounded : testing::Test {
     buffer = device.allocate("buffer", DataType::u8, 2'000'000);
   }
 
-  Transfer message(Collective kind, std::int32_t peer, std::int64_t bytes = kBytes) const {
+  Transfer message(Collective kind, std::int32_t peer, std::int64_t bytes = kAloneBytes) const {
     Transfer t{.collective = kind, .input = {}, .output = {}, .peer = peer};
     (kind == Collective::send ? t.input : t.output) = flat(buffer, 0, bytes);
     return t;
@@ -74,7 +74,7 @@ TEST_F(Bounded, AMessageFillsOneDirectionOnly) {
 }
 
 TEST_F(Bounded, MessagesOfOneCallMoveAtOnceUntilTheLinkIsFull) {
-  const CommandTime uneven = of({message(Collective::send, 1), message(Collective::receive, 7, kBytes / 2)});
+  const CommandTime uneven = of({message(Collective::send, 1), message(Collective::receive, 7, kAloneBytes / 2)});
   EXPECT_EQ(uneven.alone_ns, 1500);
   EXPECT_EQ(uneven.links[0].receive_ns, 400);
   std::vector<Transfer> all;
@@ -132,8 +132,8 @@ TEST_F(Bounded, ARingIsItsGemmsWhereHopsAreShorterElseItsHopsAndTheLastGemm) {
     join(main, second);
     return bounds();
   };
-  EXPECT_EQ(ring(kBytes).schedule_ns, 40'000) << "hops of 1500";
-  EXPECT_EQ(ring(kBytes).ideal_ns, 40'000);
+  EXPECT_EQ(ring(kAloneBytes).schedule_ns, 40'000) << "hops of 1500";
+  EXPECT_EQ(ring(kAloneBytes).ideal_ns, 40'000);
   EXPECT_EQ(ring(2'000'000).schedule_ns, 3 * 20'500 + 10'000);
   EXPECT_EQ(ring(2'000'000).ideal_ns, 3 * 16'000) << "what the link carries, without latency";
 }

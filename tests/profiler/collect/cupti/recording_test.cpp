@@ -41,7 +41,7 @@ Activities parse(const Recording& recording) {
 }
 
 TEST(Recording, ComesBackAsItWasWritten) {
-  const underlap::testing::TemporaryFolder folder;
+  const underlap::testing_support::TemporaryFolder folder;
   const fs::path path = folder / "synthetic.cupti";
   const Recording written = synthetic_recording();
   write_recording(path, written);
@@ -57,7 +57,7 @@ TEST(Recording, ComesBackAsItWasWritten) {
 }
 
 TEST(Recording, RefusesAFileThatIsCutShortWhereverTheCutIs) {
-  const underlap::testing::TemporaryFolder folder;
+  const underlap::testing_support::TemporaryFolder folder;
   const fs::path path = folder / "synthetic.cupti";
   write_recording(path, synthetic_recording());
   std::ifstream file(path, std::ios::binary);
@@ -69,7 +69,7 @@ TEST(Recording, RefusesAFileThatIsCutShortWhereverTheCutIs) {
 }
 
 TEST(Recording, RefusesWhatIsNoRecording) {
-  const underlap::testing::TemporaryFolder folder;
+  const underlap::testing_support::TemporaryFolder folder;
   const fs::path path = folder / "trace.json";
   std::ofstream(path) << "{\"traceEvents\": []}\n";
   try {
@@ -82,7 +82,7 @@ TEST(Recording, RefusesWhatIsNoRecording) {
 }
 
 TEST(Recording, RefusesAHeaderThatWouldNotComeBack) {
-  const underlap::testing::TemporaryFolder folder;
+  const underlap::testing_support::TemporaryFolder folder;
   Recording recording;
   recording.about = {{"command", "two\nlines"}};
   EXPECT_THROW(write_recording(folder / "a", recording), std::invalid_argument);
