@@ -60,7 +60,7 @@ class CudaRankProcess final : public RankRunner {
       (void)collector_->drain();  // what made the context belongs to no cell
     }
     products_ = std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
-    attention_ = std::make_unique<cuda::Attention>(cuda::CudnnApi::load(), cuda::DqSums::ordered);
+    attention_ = std::make_unique<cuda::Attention>(cuda::CudnnApi::load());
     if (any_cell(context, [](const plan::Config& config) { return !config.run.emulated_link; })) {
       nccl_ = std::make_unique<cuda::NcclApi>(cuda::NcclApi::load());
       transport_ = std::make_unique<cuda::NcclTransport>(

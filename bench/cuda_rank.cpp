@@ -98,6 +98,7 @@ void CudaRank::build(std::size_t cell) {
                                      .first_operation = (static_cast<std::uint64_t>(cell) << kOperationBitsOfACell) + 1,
                                      .products = parts_.products,
                                      .attention = parts_.attention,
+                                     .is_deterministic = config.model.deterministic_mode,
                                      .tracer = &*built.capture,
                                      .run_form = parts_.run_form,
                                      .rehearsed = record_launches(config, text, context_.rank)});

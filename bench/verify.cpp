@@ -102,11 +102,16 @@ bool may_sum_by_another_algorithm(const plan::Config& config) {
   return false;
 }
 
+// cuDNN then adds dq up by atomics, in the order in which blocks end.
+bool sums_in_any_order(const plan::Config& config) {
+  return config.run.backend == "cuda" && !config.model.deterministic_mode;
+}
+
 // Overlap moves no bit, unless what it reduces travels as fp8; but with clipping the order of the norm's sum follows
 // the buckets.
 double limit_of(const plan::Config& config, bool overlap_alone, bool is_lower, const LossTolerance& tolerance) {
-  const bool reorders =
-      config.optimizer.clip_grad > 0 || sums_in_ring_exchanges(config) || may_sum_by_another_algorithm(config);
+  const bool reorders = config.optimizer.clip_grad > 0 || sums_in_any_order(config) || sums_in_ring_exchanges(config) ||
+                        may_sum_by_another_algorithm(config);
   if (is_lower) return tolerance.lower_precision;
   return reorders || !overlap_alone ? tolerance.reordered : 0;
 }

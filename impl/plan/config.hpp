@@ -25,6 +25,7 @@ struct ModelConfig {
   std::int64_t seq_length = 0;
   bool share_embeddings_and_output_weights = false;
   Activation activation = Activation::swiglu;
+  bool deterministic_mode = false;  ///< cuda: attention's backward adds in one order
 
   std::int64_t head_size() const { return hidden_size / num_attention_heads; }
 };

@@ -74,6 +74,7 @@ void decide_folding(Resolution& r) {
   if (run.jitter_pct > 0) switch_off("with run.jitter_pct every rank has durations of its own");
 }
 
+constexpr std::string_view kDeterministic = "model.deterministic_mode";
 constexpr std::string_view kUserBuffers = "ddp.nccl_ub";
 constexpr std::string_view kWithoutWindows = "ddp.disable_symmetric_registration";
 constexpr std::string_view kLink = "run.link";
@@ -184,6 +185,15 @@ void tell_of_user_buffers(Resolution& r) {
     r.notice({kWithoutWindows}, fmt::format("{} has no effect: {} is false", kWithoutWindows, kUserBuffers));
 }
 
+void tell_of_deterministic_mode(Resolution& r) {
+  const std::string& backend = r.config().run.backend;
+  if (backend == "cuda" || !r.config().model.deterministic_mode) return;
+  r.notice({kDeterministic},
+           fmt::format("{} has no effect: run.backend is {}, which {}", kDeterministic, backend,
+                       backend == "sim" ? "has one time of attention's backward, whatever the order of its sums"
+                                        : "adds in one order always"));
+}
+
 }  // namespace
 
 void apply_run_rules(Resolution& r) {
@@ -197,6 +207,7 @@ void apply_run_rules(Resolution& r) {
   check_peer_copies(r);
   tell_of_emulated_link(r);
   tell_of_user_buffers(r);
+  tell_of_deterministic_mode(r);
 }
 
 }  // namespace underlap::plan

@@ -90,6 +90,12 @@ constexpr auto kRows = std::to_array<Row>({
      .about = "Activation of the MLP",
      .slot = kSlot<kModel, &ModelConfig::activation>,
      .choices = "swiglu gelu squared_relu"},
+    {.path = "model.deterministic_mode",
+     .status = honoured,
+     .rule = "false",
+     .about =
+         "cuda: attention's backward adds dq up in one order, for the same bits at every run, instead of by atomics",
+     .slot = kSlot<kModel, &ModelConfig::deterministic_mode>},
     {.path = "data_parallel_size",
      .spellings = "comm_overlap.data_parallel_size",
      .type = integer,

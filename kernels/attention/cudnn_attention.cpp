@@ -80,14 +80,13 @@ float hidden_score(std::size_t version) {
 
 }  // namespace
 
-Attention::Attention(const CudnnApi& api, DqSums dq_sums)
-    : api_(api), dq_sums_(dq_sums), handle_(make_handle(api), api.destroy) {}
+Attention::Attention(const CudnnApi& api) : api_(api), handle_(make_handle(api), api.destroy) {}
 
 const CudnnPlan& Attention::plan_for(const Key& key) {
   const auto found = plans_.find(key);
   if (found != plans_.end()) return found->second;
   const CudnnTarget target{.handle = handle_.get()};
-  CudnnPlan plan = key.backward ? plan_attention_backward(api_, target, key.shape, dq_sums_)
+  CudnnPlan plan = key.backward ? plan_attention_backward(api_, target, key.shape, key.dq_sums)
                                 : plan_attention_forward(api_, target, key.shape);
   return plans_.emplace(key, std::move(plan)).first->second;
 }
@@ -137,8 +136,9 @@ void Attention::backward(const Arguments& views, const LaunchContext& context) {
   shape.strides.dq = stride(views[6]);
   shape.strides.dk = stride(views[7]);
   shape.strides.dv = stride(views[8]);
-  const CudnnPlan& plan = plan_for({.backward = true, .shape = shape});
-  const BackwardWorkspace layout(plan, shape, dq_sums_);
+  const DqSums dq_sums = context.is_deterministic ? DqSums::ordered : DqSums::atomic;
+  const CudnnPlan& plan = plan_for({.backward = true, .shape = shape, .dq_sums = dq_sums});
+  const BackwardWorkspace layout(plan, shape, dq_sums);
   std::byte* const workspace = context.workspace->take(layout.bytes);
   float one = 1;
   std::vector<Pointer> pointers{{kQ, views[0].data},   {kK, views[1].data},
@@ -147,7 +147,7 @@ void Attention::backward(const Arguments& views, const LaunchContext& context) {
                                 {kDq, views[6].data},  {kDk, views[7].data},
                                 {kDv, views[8].data},  {kRowSum, workspace + layout.row_sums},
                                 {kOne, &one}};
-  if (dq_sums_ == DqSums::atomic) {
+  if (dq_sums == DqSums::atomic) {
     // Before 9.6 cuDNN adds to what it finds there.
     check(cudaMemsetAsync(workspace + layout.dq_sums, 0, static_cast<std::size_t>(layout.bytes - layout.dq_sums),
                           context.stream));
@@ -160,8 +160,10 @@ std::vector<std::string> Attention::choices() const {
   std::vector<std::string> all;
   for (const auto& [key, plan] : plans_)
     all.push_back(fmt::format("attention {}, {}: cuDNN {}, engine {}, {} bytes of workspace",
-                              key.backward ? "backward" : "forward", to_string(key.shape), api_.version(), plan.engine,
-                              plan.workspace_bytes));
+                              !key.backward                    ? "forward"
+                              : key.dq_sums == DqSums::ordered ? "backward, deterministic"
+                                                               : "backward",
+                              to_string(key.shape), api_.version(), plan.engine, plan.workspace_bytes));
   return all;
 }
 

@@ -15,10 +15,11 @@ namespace underlap::cuda {
 
 /// Attention of one device through cuDNN's fused engines, causal or not: bf16 in and out, fp32 sums and softmax.
 ///
-/// A plan is made at the first use of a shape and kept; after that a pass is one look-up and one call. With
-/// DqSums::ordered the same pass on the same device gives the same bits, at the price of a workspace that grows with
-/// the square of the sequence. With several query heads to a key/value head, their dk and dv pass through the workspace
-/// in bf16 (4 bytes for each element of q) and are added from there in fp32.
+/// A plan is made at the first use of a shape and kept; after that a pass is one look-up and one call. Backward adds dq
+/// up by atomics, as Transformer Engine does; where LaunchContext::is_deterministic the same pass on the same device
+/// gives the same bits, at the price of a workspace that grows with the square of the sequence. With several query
+/// heads to a key/value head, their dk and dv pass through the workspace in bf16 (4 bytes for each element of q) and
+/// are added from there in fp32.
 ///
 /// Further from the CPU form than our own kernels: probabilities and the gradients of scores are rounded to bf16 before
 /// they are multiplied.
@@ -27,7 +28,7 @@ namespace underlap::cuda {
 class Attention {
  public:
   /// Makes a handle on the current device. Throws MachineError.
-  explicit Attention(const CudnnApi& api, DqSums dq_sums = DqSums::ordered);
+  explicit Attention(const CudnnApi& api);
 
   /// Enqueue attention_forward and attention_backward on the context's stream: views in the order that the operations
   /// declare them, in device memory, parameters included. Take the plan's workspace of the context's.
@@ -43,6 +44,7 @@ class Attention {
   struct Key {
     bool backward = false;
     AttentionShape shape;
+    DqSums dq_sums = DqSums::atomic;
 
     auto operator<=>(const Key&) const = default;
   };
@@ -56,7 +58,6 @@ class Attention {
                const LaunchContext& context);
 
   CudnnApi api_;
-  DqSums dq_sums_;
   std::unique_ptr<cudnnContext, decltype(&cudnnDestroy)> handle_;
   std::map<Key, CudnnPlan> plans_;
 };

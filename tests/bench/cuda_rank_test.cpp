@@ -232,14 +232,18 @@ TEST_F(OnAPlayedGpu, OwnsItsFailureWhereNoOtherRankToldOfOne) {
 }
 
 TEST_F(OnAPlayedGpu, WithoutMemoryForAllLayersSaysHowManyFit) {
-  cuda_host::Machine::instance().set_memory(std::size_t{1} << 20);
   settings_ = {{"model.num_layers", "400"}};
-  try {
-    rank_of(kEmulated, false);
-    FAIL() << "400 layers in a mebibyte";
-  } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(),
-                testing::ContainsRegex("no memory for tensor .* \\(--layers [0-9]+ fits as predicted\\)"));
+  for (const auto& [mebibytes, what] :
+       {std::pair(2, "tensor .* \\(--layers [0-9]+ fits as predicted"),
+        std::pair(1, "[0-9]+ bytes of an emulated link: [0-9]+ are free \\(no fewer layers fit")}) {
+    cuda_host::Machine::instance().set_memory(std::size_t{1} << 20 << (mebibytes - 1));
+    try {
+      rank_.reset();
+      rank_of(kEmulated, false);
+      ADD_FAILURE() << "400 layers in " << mebibytes << " MiB";
+    } catch (const MachineError& error) {
+      EXPECT_THAT(error.what(), testing::ContainsRegex(std::string("no memory for ") + what));
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <tuple>
 
 namespace underlap::bench {
 namespace {
@@ -57,6 +58,23 @@ TEST_F(LossLabels, WithClippingTheSumOfTheNormMayBeReordered) {
   EXPECT_EQ(of(1), NumericsLabel::reordered);
 }
 
+TEST_F(LossLabels, AttentionOnGpusAddsInAnyOrderButInDeterministicMode) {
+  for (const auto& [backend, deterministic, expected] :
+       {std::tuple("cuda", false, NumericsLabel::reordered), std::tuple("cuda", true, NumericsLabel::mismatch),
+        std::tuple("host", false, NumericsLabel::mismatch), std::tuple("sim", false, NumericsLabel::mismatch)}) {
+    cells_.clear();
+    results_.clear();
+    const auto change = [&](plan::Config& c) {
+      c.run.backend = backend;
+      c.model.deterministic_mode = deterministic;
+    };
+    add("off", {5, 4}, change);
+    add("both", {5, 4.0001}, change);
+    label();
+    EXPECT_EQ(of(1), expected) << backend << deterministic;
+  }
+}
+
 // A matrix of an off cell and one that overlaps `slot` by `method`, whose losses differ in the last bits.
 class TensorLossLabels : public LossLabels {
  protected:
@@ -65,6 +83,7 @@ class TensorLossLabels : public LossLabels {
     results_.clear();
     const auto group = [&](plan::Config& c) {
       c.run.backend = backend;
+      c.model.deterministic_mode = true;
       c.parallel.tensor_model_parallel_size = ranks;
     };
     add("off", {5, 4}, group);

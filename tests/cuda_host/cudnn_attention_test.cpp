@@ -140,7 +140,8 @@ constexpr Tolerance kBf16Gradients{.relative = 0.008, .of_rms = 0.06};
 
 TEST_P(CudnnAttentionGraphs, MeanWhatTheCpuFormsCompute) {
   const auto& [shape, dq_sums] = GetParam();
-  cuda::Attention attention(CudnnDouble::api(), dq_sums);
+  cuda::Attention attention(CudnnDouble::api());
+  context.is_deterministic = dq_sums == DqSums::ordered;
   Tensors cuda(shape), cpu(shape);
   run(cuda, cuda.forward(), attention);
   run_on_cpu(cpu, cpu.forward());
@@ -188,13 +189,14 @@ TEST_F(CudnnAttention, PlansATileByItsKeysAndByWhatIsHidden) {
 TEST_F(CudnnAttention, TakesWorkspaceForThePlanAndForWhatTheGraphKeepsThere) {
   fake.workspace = 1000;
   Tensors tensors({2, 1, 8, false});
-  cuda::Attention ordered(CudnnDouble::api());
-  run(tensors, tensors.forward(), ordered);
+  cuda::Attention attention(CudnnDouble::api());
+  run(tensors, tensors.forward(), attention);
   EXPECT_EQ(workspace.taken, 1000);
-  run(tensors, tensors.backward(), ordered);
+  context.is_deterministic = true;
+  run(tensors, tensors.backward(), attention);
   EXPECT_EQ(workspace.taken, 1024 + 256);  // row sums: 22 tokens, 2 heads, 4 bytes
-  cuda::Attention atomic(CudnnDouble::api(), DqSums::atomic);
-  run(tensors, tensors.backward(), atomic);
+  context.is_deterministic = false;
+  run(tensors, tensors.backward(), attention);
   EXPECT_EQ(workspace.taken, 1024 + 256 + 2 * 22 * 8 * 4);
 }
 

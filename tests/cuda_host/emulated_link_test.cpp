@@ -288,6 +288,26 @@ TEST_F(OnEmulatedLink, TransfersOfTwoCommunicatorsShareTheRate) {
   EXPECT_NEAR(report.achieved_gb_per_s.value(), 0.1, 1e-4);  // as one busy time, not half the rate twice
 }
 
+TEST_F(OnEmulatedLink, BlocksThatWaitForAMultiprocessorAreNotTheLinksFault) {
+  EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
+  Floats input(4000);
+  const Floats output(16000);
+  input.count_up();
+  const double carrying = 3 * 16000 / 0.1;
+  const auto channel = link.connect(0, "test", group_of(4, 0), {}, {});
+  channel->enqueue(std::array{transfer(Collective::all_gather, &input, 4000, &output, 16000)}, streams_[0], 0);
+  const auto begin = virtual_clock().now_ns;
+  // The first has carried its half by then, and the link lay idle.
+  virtual_clock().placed_at_ns = [&](unsigned block) {
+    return block == 0 ? 0 : begin + static_cast<unsigned long long>(0.75 * carrying);
+  };
+  EXPECT_NEAR(run(), 1.25 * carrying, kNsOff);
+  const LinkReport report = link.report();
+  EXPECT_NEAR(report.achieved_gb_per_s.value(), 0.1, 1e-4);
+  EXPECT_NEAR(report.longest_placing_us, 0.75e-3 * carrying, 1);
+  EXPECT_EQ(report.bytes_out, 3 * 16000);
+}
+
 TEST_F(OnEmulatedLink, ACopyEngineSharesWithAKernel) {
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
   const Group group = group_of(4, 0);

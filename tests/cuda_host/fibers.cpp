@@ -342,7 +342,9 @@ void run_together(std::span<const KernelLaunch> launches, std::mt19937_64& rando
     std::shuffle(blocks.begin(), blocks.end(), random);
     std::optional<unsigned long long> first;
     std::erase_if(blocks, [&](Block* block) {
-      const auto next = block->advance();
+      const auto& placed_at_ns = virtual_clock().placed_at_ns;
+      const unsigned long long placed = placed_at_ns ? placed_at_ns(block->place.block.x) : 0;
+      const auto next = placed > virtual_clock().now_ns ? std::optional(placed) : block->advance();
       if (next) first = std::min(first.value_or(*next), *next);
       return !next;
     });

@@ -25,6 +25,8 @@ struct KernelLaunch {
 struct VirtualClock {
   unsigned long long now_ns = 1000;
   unsigned long long tick_ns = 32;
+  /// When block `index` of a kernel that runs beside others finds a multiprocessor; empty: at once.
+  std::function<unsigned long long(unsigned index)> placed_at_ns;
 };
 VirtualClock& virtual_clock();
 

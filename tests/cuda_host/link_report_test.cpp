@@ -13,7 +13,11 @@ using testing::Not;
 
 LinkRecord record(unsigned long long start_us, unsigned long long end_us, unsigned long long out,
                   unsigned long long in = 0) {
-  return {.start_ns = start_us * 1000, .end_ns = end_us * 1000, .bytes_out = out, .bytes_in = in};
+  return {.start_ns = start_us * 1000,
+          .placed_ns = start_us * 1000,
+          .end_ns = end_us * 1000,
+          .bytes_out = out,
+          .bytes_in = in};
 }
 
 LinkReport report(const std::vector<LinkRecord>& records, double asked, double latency_us = 0,
@@ -40,6 +44,21 @@ TEST(LinkReport, TransfersThatOverlapShareTheLink) {
   const LinkReport three = report({record(0, 2000, 1), record(500, 600, 1), record(1900, 4000, 399'999'998)}, 100);
   EXPECT_DOUBLE_EQ(three.achieved_gb_per_s.value(), 100);
   EXPECT_EQ(three.num_transfers, 3);
+}
+
+TEST(LinkReport, CountsFromWhereAllBlocksWerePlaced) {
+  LinkRecord late = record(0, 2000, 110'000'000, 110'000'000);
+  late.placed_ns = 1'000'000;
+  late.early_out = late.early_in = 10'000'000;
+  const LinkReport alone = report({late}, 100);
+  EXPECT_DOUBLE_EQ(alone.achieved_gb_per_s.value(), 100);
+  EXPECT_DOUBLE_EQ(alone.longest_placing_us, 1000);
+  EXPECT_EQ(alone.bytes_out, 110'000'000);
+  EXPECT_THAT(to_text(alone), HasSubstr("blocks waited up to 1000 us for multiprocessors"));
+  // Another that was whole from 500 us on had the link to carry, late blocks or not.
+  const LinkReport both = report({late, record(500, 2000, 50'000'000)}, 100);
+  EXPECT_DOUBLE_EQ(both.achieved_gb_per_s.value(), 100);
+  EXPECT_THAT(to_text(report({record(0, 1000, 100'000'000)}, 100)), Not(HasSubstr("multiprocessors")));
 }
 
 TEST(LinkReport, UnderNinetyEightPercentIsNotValid) {

@@ -51,6 +51,7 @@ void Machine::reset(int num_devices, std::uint64_t seed) {
   failed_ = false;
   what_.clear();
   calls.clear();
+  launched.clear();
   gone_.clear();
   for (const auto& [memory, bytes] : memory_) std::free(memory);  // of those who failed before they could give it back
   memory_.clear();
@@ -58,6 +59,8 @@ void Machine::reset(int num_devices, std::uint64_t seed) {
   freed_while_open_.clear();
   num_freed_while_open = 0;
   connections = 0;
+  kernels_run_together = false;
+  watch = {};
   refuses_peer_access = false;
   before_record = {};
   num_streams_of_.clear();
@@ -135,8 +138,6 @@ void Machine::clear_calls() {
   const std::lock_guard lock(mutex_);
   calls.clear();
   launched.clear();
-  kernels_run_together = false;
-  watch = {};
 }
 
 CUstream_st* Machine::create_stream(int priority) {

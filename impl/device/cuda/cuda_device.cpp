@@ -229,7 +229,8 @@ LaunchContext CudaDevice::context(StreamState& stream, int sm_margin) {
           .workspace = &stream.workspace,
           .faults = faults_,
           .products = options_.products,
-          .attention = options_.attention};
+          .attention = options_.attention,
+          .is_deterministic = options_.is_deterministic};
 }
 
 void CudaDevice::run(const Operation& operation, LaunchContext& at) const {

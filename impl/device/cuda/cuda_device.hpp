@@ -36,7 +36,8 @@ struct CudaOptions {
   std::uint64_t first_operation = 1;   ///< where operation ids go on: next_operation() of the rank's last device
   MatrixProducts* products = nullptr;  ///< these outlive the device
   Attention* attention = nullptr;
-  Tracer* tracer = nullptr;  ///< nullptr: no capture
+  bool is_deterministic = false;  ///< of LaunchContext
+  Tracer* tracer = nullptr;       ///< nullptr: no capture
   RunForm run_form = run_cuda_form;
   /// Tried at begin(), before the first transfer: what CUDA and its libraries do at the first use of a kernel may wait
   /// for everything that runs, and beside a transfer that spins until its peers come, for ever.

@@ -16,8 +16,17 @@ namespace {
 
 template <class T>
 DeviceMemory<T> device_memory(std::int64_t count) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
   void* memory = nullptr;
-  check(cudaMalloc(&memory, static_cast<std::size_t>(count) * sizeof(T)));
+  const cudaError_t result = cudaMalloc(&memory, bytes);
+  if (result == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // or the next launch would be blamed for it
+    std::size_t free = 0, total = 0;
+    (void)cudaMemGetInfo(&free, &total);
+    throw OutOfDeviceMemory(fmt::format("no memory for {} bytes of an emulated link: {} are free", bytes, free),
+                            static_cast<std::int64_t>(total - std::min(total, bytes)));
+  }
+  check(result);
   return DeviceMemory<T>(static_cast<T*>(memory));
 }
 

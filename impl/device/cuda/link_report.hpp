@@ -15,6 +15,8 @@ struct LinkReport {
   static constexpr double kLeastShare = 0.98;  ///< of the rate asked for; below it a cell is not valid
   /// Shorter busy times are not judged: a timer that steps by up to a microsecond cannot tell 98 % from 100 % there.
   static constexpr double kShortestUs = 100;
+  /// Blocks that begin so soon after each other were not held up.
+  static constexpr double kPlacingUs = 5;
 
   double asked_gb_per_s = 0;
   std::optional<double> achieved_gb_per_s = {};  ///< over all busy times long enough; nullopt: there were none
@@ -22,6 +24,7 @@ struct LinkReport {
   std::int64_t num_transfers = 0;
   std::int64_t num_too_short = 0;   ///< transfers in busy times below kShortestUs
   std::int64_t num_unrecorded = 0;  ///< enqueued when the records were full
+  double longest_placing_us = 0;    ///< from the first to the last of a transfer's blocks: its wait for multiprocessors
   std::int64_t bytes_out = 0;
   std::int64_t bytes_in = 0;
   std::int64_t bytes_read = 0;  ///< from device memory
@@ -31,9 +34,11 @@ struct LinkReport {
 };
 
 /// Transfers that overlap in time share the link, so a rate is that of a busy time: from the start of a transfer to the
-/// end of the last that overlaps with it or with one of those. Of a busy time's latency, that of one transfer is left
-/// out, and of the two directions the busier counts. Source: bytes on the wire / (end - start), as recorded on the
-/// device. `latency_us` is that of record i, all its steps together.
+/// end of the last that overlaps with it or with one of those. It counts from where all blocks of one of them were
+/// placed: a transfer that has to wait for multiprocessors is slow for that, as NCCL's would be, and not for its link.
+/// Of a busy time's latency, that of one transfer is left out, and of the two directions the busier counts. Source:
+/// bytes carried from there on / (end - there), as recorded on the device. `latency_us` is that of record i, all its
+/// steps together.
 LinkReport report_link(std::span<const LinkRecord> records, std::span<const double> latency_us, double asked_gb_per_s,
                        std::int64_t num_unrecorded);
 

@@ -5,9 +5,11 @@ namespace underlap::plan {
 namespace {
 
 using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 std::string run_with(const std::string& run, const std::string& rest = "") {
   return "model: {preset: tiny}\nrun: {" + run + "}\n" + rest;
@@ -219,6 +221,20 @@ TEST(RunRules, UserBuffersAreNcclsAndDoNothingElsewhere) {
 }
 
 TEST(RunRules, SimRuns) { EXPECT_THAT(plan_of(run_with("backend: sim")).not_run, IsEmpty()); }
+
+TEST(RunRules, OneOrderOfSumsIsForGpus) {
+  const auto notices_of = [](const std::string& backend) {
+    std::vector<std::string> texts;
+    for (const Message& notice :
+         plan_of("model: {preset: tiny, deterministic_mode: true}\nrun: {backend: " + backend + "}\n").notices)
+      texts.push_back(notice.message);
+    return texts;
+  };
+  constexpr const char* kNoEffect = "model.deterministic_mode has no effect: run.backend is ";
+  EXPECT_THAT(notices_of("host"), Contains(HasSubstr(kNoEffect + std::string("host, which adds in one order"))));
+  EXPECT_THAT(notices_of("sim"), Contains(HasSubstr(kNoEffect + std::string("sim, which has one time"))));
+  EXPECT_THAT(notices_of("cuda"), Each(Not(HasSubstr(kNoEffect))));
+}
 
 }  // namespace
 }  // namespace underlap::plan

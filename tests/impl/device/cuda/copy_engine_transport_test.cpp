@@ -367,7 +367,9 @@ TEST(CopyEngineTransport, TwoDevicesInTurnMapTheirOwnMemory) {
 /// Which operation each item of a stream is enqueued for, by thread, as CUPTI would see it.
 class Owners final : public Tracer {
  public:
-  Owners() {
+  Owners() = default;
+  /// From here on; behind CudaRanks, which reset the machine.
+  void watch() {
     Machine::instance().watch = [this]() -> std::function<void(std::int64_t, std::int64_t)> {
       const std::lock_guard lock(mutex_);
       ++num_items_[open_[std::this_thread::get_id()]];
@@ -406,6 +408,7 @@ TEST(CopyEngineTransport, AllThatAHopEnqueuesIsTheHopsAndItsRecordListsBothSides
   const NameId hop = intern("ring_hop");
   Owners owners;
   CudaRanks ranks(2, {.peers_map_tensors = true, .tracer = &owners});
+  owners.watch();
   ranks.run([&](CudaDevice& device, const Group& group) {
     const Communicator ring = device.declare("ring", group, kCopyEngine);
     const Tensor x = device.allocate("x", DataType::f32, 8);
