@@ -116,6 +116,13 @@ double limit_of(const plan::Config& config, bool overlap_alone, bool is_lower, c
   return reorders || !overlap_alone ? tolerance.reordered : 0;
 }
 
+// What may have moved a loss by `limit`.
+const char* explanation(const plan::Config& config, bool overlap_alone, double limit) {
+  if (limit == 0) return "overlap, which moves no bit";
+  if (overlap_alone && sums_in_any_order(config)) return "sums in another order (model.deterministic_mode is false)";
+  return "what sets the two cells apart";
+}
+
 // The off cell, where `cell` differs from it in overlap alone.
 std::optional<std::size_t> off_cell_of(const std::vector<CellResult>& results, std::size_t cell) {
   const std::optional<std::size_t> off = find_references(results, cell).off;
@@ -147,16 +154,16 @@ std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, st
     if (!difference) continue;
     cell.max_loss_difference = *difference;
     const bool is_lower = is_less_precise(cells[i].plan.config, cells[*reference].plan.config);
-    const double limit = limit_of(cells[i].plan.config, off_cell_of(results, i).has_value(), is_lower, tolerance);
+    const bool overlap_alone = off_cell_of(results, i).has_value();
+    const double limit = limit_of(cells[i].plan.config, overlap_alone, is_lower, tolerance);
     cell.label = *difference == 0      ? NumericsLabel::bit_identical
                  : *difference > limit ? NumericsLabel::mismatch
                  : is_lower            ? NumericsLabel::lower_precision
                                        : NumericsLabel::reordered;
     if (cell.label == NumericsLabel::mismatch)
-      mismatches.push_back(
-          fmt::format("cell {}: loss differs from that of {} by {:.2e}; at most {:.0e} is explained by {}", cell.name,
-                      results[*reference].name, *difference, limit,
-                      limit == 0 ? "overlap, which moves no bit" : "what sets the two cells apart"));
+      mismatches.push_back(fmt::format(
+          "cell {}: loss differs from that of {} by {:.2e}; at most {:.0e} is explained by {}", cell.name,
+          results[*reference].name, *difference, limit, explanation(cells[i].plan.config, overlap_alone, limit)));
   }
   return mismatches;
 }

@@ -24,10 +24,10 @@ std::optional<std::size_t> numerics_reference(const std::vector<plan::Cell>& cel
 ///
 /// A cell's reference is the cell with every overlap off and otherwise equal; that of a cell without overlap is the
 /// first cell that computes the same: equal model, data, optimizer, seed and global batch. Overlap alone must leave
-/// every bit as it is, unless gradients are clipped, since the norm is summed bucket by bucket, or a tensor-parallel
-/// group sums in another order: in ring exchanges, and on GPUs, from three ranks on, where a bulk or pipelined
-/// reduce-scatter may take another of NCCL's algorithms, and everywhere but in deterministic_mode, where attention's
-/// backward adds by atomics. Another type or sum of the gradients may differ within the
+/// every bit as it is, unless gradients are clipped, since the norm is summed bucket by bucket, or sums have another
+/// order: of a tensor-parallel group in ring exchanges, and on GPUs, from three ranks on, where a bulk or pipelined
+/// reduce-scatter may take another of NCCL's algorithms; and of attention's backward, which on GPUs adds by atomics
+/// unless in deterministic_mode. Another type or sum of the gradients may differ within the
 /// tolerance. Cells without transfers or over an emulated link, and cells that share no step with their reference, are
 /// not checked. Returns a message for every cell whose losses are not what they must be.
 std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, std::vector<CellResult>& results,

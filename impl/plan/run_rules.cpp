@@ -187,7 +187,11 @@ void tell_of_user_buffers(Resolution& r) {
 
 void tell_of_deterministic_mode(Resolution& r) {
   const std::string& backend = r.config().run.backend;
-  if (backend == "cuda" || !r.config().model.deterministic_mode) return;
+  if (!r.config().model.deterministic_mode) return;
+  if (backend == "cuda" && r.settings.flag("comm_overlap.tp_comm_overlap", false))
+    r.notice({kDeterministic},
+             "comm_overlap.tp_comm_overlap stays as it is; Megatron-Bridge's determinism overrides switch it off");
+  if (backend == "cuda") return;
   r.notice({kDeterministic},
            fmt::format("{} has no effect: run.backend is {}, which {}", kDeterministic, backend,
                        backend == "sim" ? "has one time of attention's backward, whatever the order of its sums"

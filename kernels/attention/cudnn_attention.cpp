@@ -149,8 +149,9 @@ void Attention::backward(const Arguments& views, const LaunchContext& context) {
                                 {kOne, &one}};
   if (dq_sums == DqSums::atomic) {
     // Before 9.6 cuDNN adds to what it finds there.
-    check(cudaMemsetAsync(workspace + layout.dq_sums, 0, static_cast<std::size_t>(layout.bytes - layout.dq_sums),
-                          context.stream));
+    if (api_.get_version() < 90'600)
+      check(cudaMemsetAsync(workspace + layout.dq_sums, 0, static_cast<std::size_t>(layout.bytes - layout.dq_sums),
+                            context.stream));
     pointers.push_back({kDqSum, workspace + layout.dq_sums});
   }
   execute(plan, std::move(pointers), shape, workspace, context);

@@ -43,10 +43,10 @@ class AttentionGraph {
 
   /// dq before it is rounded.
   Tensor dq_sum() {
-    const std::int64_t row = shape_.heads * shape_.head_size;
+    const std::int64_t head = shape_.seq_length * shape_.head_size;
     return graph.in_memory(kDqSum, CUDNN_DATA_FLOAT,
                            {shape_.sequences, shape_.heads, shape_.seq_length, shape_.head_size},
-                           {shape_.seq_length * row, shape_.head_size, row, 1}, kAttentionAlignment);
+                           {shape_.heads * head, head, shape_.head_size, 1}, kAttentionAlignment);
   }
 
   /// A number for each query and key.
@@ -164,7 +164,7 @@ CudnnPlan plan_attention_forward(const CudnnApi& api, const CudnnTarget& target,
 
 CudnnPlan plan_attention_backward(const CudnnApi& api, const CudnnTarget& target, const AttentionShape& shape,
                                   DqSums sums) {
-  return naming("backward", shape, [&] {
+  return naming(sums == DqSums::ordered ? "backward, deterministic" : "backward", shape, [&] {
     AttentionGraph attention(api, shape);
     CudnnGraph& graph = attention.graph;
     const AttentionStrides& strides = shape.strides;

@@ -48,7 +48,7 @@ enum AttentionTensor : std::int64_t {
   kDq,
   kDk,
   kDv,
-  kDqSum,    ///< [tokens, heads * head_size] f32 in the workspace, where dq is added up by atomics
+  kDqSum,    ///< [sequences, heads, positions, head_size] f32 in the workspace, where dq is added up by atomics
   kRowSum,   ///< [heads, tokens] f32 in the workspace: sums of out * dout
   kScale,    ///< f32 by value: 1 / sqrt(head_size)
   kHidden,   ///< f32 by value: the score of a key that a query does not see

@@ -39,7 +39,7 @@ struct LaunchContext {
   std::uint32_t* faults = nullptr;     ///< device word that kernels add Fault bits to
   MatrixProducts* products = nullptr;  ///< cuBLASLt
   Attention* attention = nullptr;      ///< cuDNN; nullptr: our own kernels, which are there for numerics
-  bool is_deterministic = false;       ///< the same bits at every run, where that costs something
+  bool is_deterministic = false;       ///< attention's backward gives the same bits at every run
 };
 
 }  // namespace underlap::cuda

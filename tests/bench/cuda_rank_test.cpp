@@ -232,19 +232,24 @@ TEST_F(OnAPlayedGpu, OwnsItsFailureWhereNoOtherRankToldOfOne) {
 }
 
 TEST_F(OnAPlayedGpu, WithoutMemoryForAllLayersSaysHowManyFit) {
+  cuda_host::Machine::instance().set_memory(std::size_t{1} << 20);
   settings_ = {{"model.num_layers", "400"}};
-  for (const auto& [mebibytes, what] :
-       {std::pair(2, "tensor .* \\(--layers [0-9]+ fits as predicted"),
-        std::pair(1, "[0-9]+ bytes of an emulated link: [0-9]+ are free \\(no fewer layers fit")}) {
-    cuda_host::Machine::instance().set_memory(std::size_t{1} << 20 << (mebibytes - 1));
-    try {
-      rank_.reset();
-      rank_of(kEmulated, false);
-      ADD_FAILURE() << "400 layers in " << mebibytes << " MiB";
-    } catch (const MachineError& error) {
-      EXPECT_THAT(error.what(), testing::ContainsRegex(std::string("no memory for ") + what));
-    }
+  try {
+    rank_of(kEmulated, false);
+    FAIL() << "400 layers in a mebibyte";
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(),
+                testing::ContainsRegex("no memory for tensor .* \\(--layers [0-9]+ fits as predicted\\)"));
   }
+}
+
+TEST_F(OnAPlayedGpu, WithoutMemoryForALinkBesideTheTensorsSaysWhatTheyTake) {
+  cuda_host::Machine::instance().set_memory(std::size_t{70} << 20);  // the staging of 16 blocks takes 71.5 MB
+  EXPECT_THAT(
+      [&] { rank_of("data_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,sms=16'}\n", false); },
+      testing::ThrowsMessage<MachineError>(testing::ContainsRegex(
+          "rank 0: communicator [a-z_]+ on GPU 0: no memory for 71[0-9]+ bytes of an emulated link: [0-9]+ are free; "
+          "tensors take [1-9][0-9]+ \\(")));
 }
 
 TEST_F(OnAPlayedGpu, ATracedRankTellsTheSameLossesAsAnUntracedOne) {

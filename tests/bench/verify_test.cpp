@@ -73,6 +73,11 @@ TEST_F(LossLabels, AttentionOnGpusAddsInAnyOrderButInDeterministicMode) {
     label();
     EXPECT_EQ(of(1), expected) << backend << deterministic;
   }
+  cells_.clear();
+  results_.clear();
+  add("off", {5, 4}, [](plan::Config& c) { c.run.backend = "cuda"; });
+  add("both", {5, 4.1}, [](plan::Config& c) { c.run.backend = "cuda"; });
+  EXPECT_THAT(label(), ElementsAre(HasSubstr("at most 2e-03 is explained by sums in another order")));
 }
 
 // A matrix of an off cell and one that overlaps `slot` by `method`, whose losses differ in the last bits.

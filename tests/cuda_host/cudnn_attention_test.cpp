@@ -200,6 +200,21 @@ TEST_F(CudnnAttention, TakesWorkspaceForThePlanAndForWhatTheGraphKeepsThere) {
   EXPECT_EQ(workspace.taken, 1024 + 256 + 2 * 22 * 8 * 4);
 }
 
+TEST_F(CudnnAttention, ClearsWhereDqIsAddedUpForTheReleasesThatDoNot) {
+  for (const auto& [version, times] : {std::pair(90'501, 1), std::pair(90'600, 0)}) {
+    static std::size_t said;
+    said = static_cast<std::size_t>(version);
+    cuda::CudnnApi api = CudnnDouble::api();
+    api.get_version = [] { return said; };
+    cuda::Attention attention(api);
+    Tensors tensors({2, 1, 8, false});
+    run(tensors, tensors.forward(), attention);
+    cuda_host::Machine::instance().clear_calls();
+    run(tensors, tensors.backward(), attention);
+    EXPECT_EQ(cuda_host::Machine::instance().count_calls("cudaMemsetAsync"), times) << version;
+  }
+}
+
 TEST_F(CudnnAttention, NamesTheShapeThatCudnnRefusesAndTriesNothingElse) {
   fake.refuses_graphs = true;
   cuda::Attention attention(CudnnDouble::api());

@@ -79,6 +79,13 @@ class CudnnPlans : public ::testing::TestWithParam<std::pair<int, int>> {
                         .dv = packed}};
   }
 
+  /// Of both passes, and of backward with either kind of sum.
+  void expect_plans(const AttentionShape& s) {
+    EXPECT_GE(plan_attention_forward(api, target(), s).workspace_bytes, 0);
+    for (const DqSums sums : {DqSums::ordered, DqSums::atomic})
+      EXPECT_GE(plan_attention_backward(api, target(), s, sums).workspace_bytes, 0);
+  }
+
   CudnnApi api;
   std::optional<CudnnDescriptor> device;
 };
@@ -87,14 +94,8 @@ class CudnnPlans : public ::testing::TestWithParam<std::pair<int, int>> {
 TEST_P(CudnnPlans, ExistForTheShapesOfModels) {
   const AttentionShape model = shape(1, 8192, 32, 8, 128);  // llama3-8b
   const AttentionShape tiny = shape(8, 128, 4, 2, 32);
-  EXPECT_GE(plan_attention_forward(api, target(), tiny).workspace_bytes, 0);
-  EXPECT_GE(plan_attention_backward(api, target(), tiny, DqSums::ordered).workspace_bytes, 0);
-  EXPECT_GE(plan_attention_backward(api, target(), model, DqSums::ordered).workspace_bytes, 0);
   const AttentionShape odd = shape(2, 333, 4, 4, 64);
-  EXPECT_GE(plan_attention_forward(api, target(), model).workspace_bytes, 0);
-  EXPECT_GE(plan_attention_backward(api, target(), model, DqSums::atomic).workspace_bytes, 0);
-  EXPECT_GE(plan_attention_forward(api, target(), odd).workspace_bytes, 0);
-  EXPECT_GE(plan_attention_backward(api, target(), odd, DqSums::ordered).workspace_bytes, 0);
+  for (const AttentionShape& s : {model, tiny, odd}) expect_plans(s);
 }
 
 // The tiles of context parallelism: of a ring, where keys come from an earlier and from a later rank, and of gathered
@@ -105,13 +106,10 @@ TEST_P(CudnnPlans, ExistForTiles) {
   earlier.causal = later.causal = false;
   earlier.kv_length = later.seq_length = gathered.seq_length = 1024;
   gathered.kv_length = 3072;
-  for (const AttentionShape& tile : {earlier, later, gathered}) {
-    EXPECT_GE(plan_attention_forward(api, target(), tile).workspace_bytes, 0);
-    EXPECT_GE(plan_attention_backward(api, target(), tile, DqSums::ordered).workspace_bytes, 0);
-  }
+  for (const AttentionShape& tile : {earlier, later, gathered}) expect_plans(tile);
   AttentionShape odd = shape(2, 100, 4, 4, 64);
   odd.kv_length = 333;
-  EXPECT_GE(plan_attention_backward(api, target(), odd, DqSums::atomic).workspace_bytes, 0);
+  expect_plans(odd);
 }
 
 // What the header says of memory, and so what a run with `ordered` has to have free.

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/gpu/libraries.hpp"
 #include "tests/kernels/reference.hpp"
 
@@ -16,10 +18,13 @@ struct Shape {
   bool causal = true;
 };
 
-class CudnnAttention : public testing::TestWithParam<Shape> {
+// How dq is added up: in one order, or by atomics.
+class CudnnAttention : public testing::TestWithParam<std::tuple<Shape, bool>> {
  protected:
-  void SetUp() override { gpu::use_cudnn(true); }
+  void SetUp() override { gpu::use_cudnn(true, is_deterministic()); }
   void TearDown() override { gpu::use_cudnn(false); }
+
+  static bool is_deterministic() { return std::get<1>(GetParam()); }
 
   /// What the CPU form puts into the operation's outputs.
   void run_on_host(const Operation& operation) {
@@ -33,7 +38,7 @@ class CudnnAttention : public testing::TestWithParam<Shape> {
     operation.cpu()(Arguments(views, operation.parameters()));
   }
   void expect_like_host(const Operation& operation, const std::vector<View>& outputs, const Tolerance& tolerance) {
-    run_operation(memory_, operation, Placement::aligned);
+    run_operation(memory_, operation, Placement::aligned, is_deterministic());
     std::vector<Matrix> on_gpu;
     for (const View& view : outputs) on_gpu.push_back(memory_.get(view));
     run_on_host(operation);
@@ -47,7 +52,7 @@ class CudnnAttention : public testing::TestWithParam<Shape> {
 constexpr Tolerance kGradients{.relative = 0.01, .of_rms = 0.06};
 
 TEST_P(CudnnAttention, AgreesWithTheHostInBothPasses) {
-  const Shape s = GetParam();
+  const Shape s = std::get<0>(GetParam());
   const std::int64_t tokens = 2 * s.length, wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
   const auto queries = [&] { return memory_.dense(DataType::bf16, tokens, wide); };
   const auto keys = [&] { return memory_.dense(DataType::bf16, 2 * s.keys, narrow); };
@@ -62,9 +67,11 @@ TEST_P(CudnnAttention, AgreesWithTheHostInBothPasses) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CudnnAttention,
-                         testing::Values(Shape{4, 4, 64, 256}, Shape{8, 2, 128, 200}, Shape{6, 3, 8, 24},
-                                         Shape{8, 2, 128, 256, 128, false}, Shape{4, 4, 64, 128, 256, false},
-                                         Shape{8, 2, 128, 128, 384}, Shape{4, 2, 64, 100, 333}));
+                         testing::Combine(testing::Values(Shape{4, 4, 64, 256}, Shape{8, 2, 128, 200},
+                                                          Shape{6, 3, 8, 24}, Shape{8, 2, 128, 256, 128, false},
+                                                          Shape{4, 4, 64, 128, 256, false}, Shape{8, 2, 128, 128, 384},
+                                                          Shape{4, 2, 64, 100, 333}),
+                                          testing::Bool()));
 
 }  // namespace
 }  // namespace underlap::test

@@ -9,7 +9,8 @@ namespace underlap::gpu {
 /// workspace and fault word are the caller's to set.
 cuda::LaunchContext context_with_libraries();
 
-/// Whether attention goes through cuDNN from here on; our own kernels otherwise, as at the start.
-void use_cudnn(bool wanted);
+/// Whether attention goes through cuDNN from here on, and whether its backward adds in one order; our own kernels
+/// otherwise, as at the start.
+void use_cudnn(bool wanted, bool is_deterministic = true);
 
 }  // namespace underlap::gpu

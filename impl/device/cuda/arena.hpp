@@ -59,6 +59,7 @@ class Arena {
 
   /// The memory of all tensors; nothing unless peers are to map it.
   std::span<const MemoryBlock> blocks() const { return blocks_; }
+  std::int64_t taken() const { return taken_; }  ///< bytes, by tensors
 
   /// The stream that fills new tensors, and that carries the device's own small copies.
   CUstream_st* stream() const { return stream_.get(); }

@@ -163,8 +163,14 @@ void CudaDevice::connect() {
   transport_.show_memory(arena_->blocks());
   for (std::uint32_t i = 0; i < communicators_.size(); ++i) {
     CommunicatorState& communicator = *communicators_[i];
-    communicator.channel =
-        transport_.connect(i, communicator.purpose, communicator.group, communicator.hints, communicator.buffers);
+    try {
+      communicator.channel =
+          transport_.connect(i, communicator.purpose, communicator.group, communicator.hints, communicator.buffers);
+    } catch (const OutOfDeviceMemory& error) {
+      throw OutOfDeviceMemory(fmt::format("rank {}: communicator {} on GPU {}: {}; tensors take {}", options_.rank,
+                                          communicator.purpose, options_.device, error.what(), arena_->taken()),
+                              arena_->taken() + error.rank_bytes());
+    }
   }
 }
 

@@ -24,7 +24,7 @@ DeviceMemory<T> device_memory(std::int64_t count) {
     std::size_t free = 0, total = 0;
     (void)cudaMemGetInfo(&free, &total);
     throw OutOfDeviceMemory(fmt::format("no memory for {} bytes of an emulated link: {} are free", bytes, free),
-                            static_cast<std::int64_t>(total - std::min(total, bytes)));
+                            static_cast<std::int64_t>(free) - static_cast<std::int64_t>(bytes));
   }
   check(result);
   return DeviceMemory<T>(static_cast<T*>(memory));
@@ -183,6 +183,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
       works = works.subspan(count);
       if (works.empty()) launch.latency_ps = static_cast<unsigned long long>(latency_us * 1e6);
       launch_transfers(launch, shape, blocks_, stream);
+      launch.is_first = false;
     }
   }
 

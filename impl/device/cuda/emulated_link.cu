@@ -59,22 +59,11 @@ __device__ Picoseconds claim_both(LinkState& link, double ps_per_byte, std::int6
   return out_end > in_end ? out_end : in_end;
 }
 
-/// A block of the transfer begins. Blocks may be placed long after each other, as multiprocessors fall free: how fast
-/// the link is shows from the last one on.
-__device__ void record_start(LinkRecord& record, const LinkState& link, double ps_per_byte) {
+/// A block of a transfer's first kernel begins.
+__device__ void record_start(LinkRecord& record) {
   const unsigned long long now = now_ns();
   atomicMin(&record.start_ns, now);
   atomicMax(&record.placed_ns, now);
-  const auto carried = [&](unsigned long long& claimed, Picoseconds free_ps) {
-    const Picoseconds now_ps = (now - link.base_ns) * 1000;
-    const bool is_behind = ps_per_byte > 0 && free_ps > now_ps;
-    const auto to_come =
-        is_behind ? static_cast<unsigned long long>(static_cast<double>(free_ps - now_ps) / ps_per_byte) : 0;
-    const unsigned long long so_far = atomicAdd(&claimed, 0ULL);
-    return so_far > to_come ? so_far - to_come : 0;
-  };
-  atomicMax(&record.early_out, carried(record.bytes_out, link.out_free_ps));
-  atomicMax(&record.early_in, carried(record.bytes_in, link.in_free_ps));
 }
 
 /// Where bytes come from and go to; what is null takes no part. With `addend` what both reduce to goes on.
@@ -210,8 +199,7 @@ class LinkBlock {
  public:
   __device__ explicit LinkBlock(const LinkLaunch& launch)
       : launch_(launch), staging_(launch.staging + blockIdx.x * (launch.staging_bytes + 2 * launch.piece_bytes)) {
-    if (threadIdx.x == 0 && launch_.record != nullptr)
-      record_start(*launch_.record, *launch_.link, launch_.ps_per_byte);
+    if (threadIdx.x == 0 && launch_.record != nullptr && launch_.is_first) record_start(*launch_.record);
   }
 
   __device__ void run(const LinkWork& work) {
@@ -235,8 +223,10 @@ class LinkBlock {
     if (launch_.ps_per_byte > 0) sleep_until(*launch_.link, slot_end_ps_ + launch_.latency_ps);
     if (launch_.record == nullptr) return;
     LinkRecord& record = *launch_.record;
-    atomicAdd(&record.bytes_read, bytes_read_);
-    atomicAdd(&record.bytes_written, bytes_written_);
+    atomicAdd(&record.bytes_out, sum_.bytes_out);
+    atomicAdd(&record.bytes_in, sum_.bytes_in);
+    atomicAdd(&record.bytes_read, sum_.bytes_read);
+    atomicAdd(&record.bytes_written, sum_.bytes_written);
     atomicMax(&record.end_ns, now_ns());
   }
 
@@ -259,10 +249,8 @@ class LinkBlock {
   /// Waits until the link has nearly carried so many more bytes, with all that was moved before visible to the block.
   __device__ void carry(std::int64_t out, std::int64_t in) {
     if (threadIdx.x == 0) {
-      if (launch_.record != nullptr) {
-        atomicAdd(&launch_.record->bytes_out, static_cast<unsigned long long>(out));
-        atomicAdd(&launch_.record->bytes_in, static_cast<unsigned long long>(in));
-      }
+      sum_.bytes_out += static_cast<unsigned long long>(out);
+      sum_.bytes_in += static_cast<unsigned long long>(in);
       if (launch_.ps_per_byte > 0) {
         slot_end_ps_ = claim_both(*launch_.link, launch_.ps_per_byte, out, in);
         sleep_until(*launch_.link, slot_end_ps_ > kAhead ? slot_end_ps_ - kAhead : 0);
@@ -290,8 +278,8 @@ class LinkBlock {
   __device__ void account(const Copy& copy, std::int64_t bytes) {
     if (threadIdx.x != 0 || bytes <= 0) return;
     const auto times = static_cast<unsigned long long>(bytes);
-    bytes_read_ += times * ((copy.source != pattern()) + (copy.addend != nullptr));
-    bytes_written_ +=
+    sum_.bytes_read += times * ((copy.source != pattern()) + (copy.addend != nullptr));
+    sum_.bytes_written +=
         times * ((copy.to != nullptr && copy.to != wire()) + (copy.also_to != nullptr && copy.also_to != wire()));
   }
 
@@ -371,8 +359,7 @@ class LinkBlock {
   std::byte* const staging_;
   std::int64_t cursor_ = 0;  // slots of staging used so far
   Picoseconds slot_end_ps_ = 0;
-  unsigned long long bytes_read_ = 0;
-  unsigned long long bytes_written_ = 0;
+  LinkRecord sum_{.start_ns = 0};
 };
 
 __global__ void __launch_bounds__(640, 1) link_transfer_kernel(const __grid_constant__ LinkLaunch launch) {
@@ -386,7 +373,7 @@ __global__ void __launch_bounds__(640, 1) link_transfer_kernel(const __grid_cons
 
 __global__ void link_pace_kernel(const __grid_constant__ LinkPace pace) {
   LinkState& link = *pace.link;
-  if (pace.is_first && pace.record != nullptr) record_start(*pace.record, link, pace.ps_per_byte);
+  if (pace.is_first && pace.record != nullptr) record_start(*pace.record);
   if (!pace.is_first && pace.ps_per_byte > 0) {
     const Picoseconds ahead = pace.is_last ? 0 : pace.ahead_ps;
     const Picoseconds due = *pace.slot_end_ps + (pace.is_last ? pace.latency_ps : 0);

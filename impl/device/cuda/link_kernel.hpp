@@ -38,12 +38,10 @@ struct LinkState {
 /// What one group of transfers took, in device memory.
 struct LinkRecord {
   unsigned long long start_ns = ~0ULL;  ///< of %globaltimer, its first block's
-  unsigned long long placed_ns = 0;     ///< when the last of its blocks found a multiprocessor
+  unsigned long long placed_ns = 0;     ///< when the last block of its first kernel found a multiprocessor
   unsigned long long end_ns = 0;        ///< its last block's
   unsigned long long bytes_out = 0;     ///< claimed on the link
   unsigned long long bytes_in = 0;
-  unsigned long long early_out = 0;  ///< of these carried before placed_ns
-  unsigned long long early_in = 0;
   unsigned long long bytes_read = 0;  ///< from device memory, as the ring does it
   unsigned long long bytes_written = 0;
 };
@@ -85,6 +83,7 @@ struct LinkLaunch {
   int num_works = 0;
   LinkState* link = nullptr;
   LinkRecord* record = nullptr;  ///< nullptr: not recorded
+  bool is_first = true;          ///< of those with this record
   std::byte* staging = nullptr;
   std::int64_t staging_bytes = 0;  ///< of LinkShape
   std::int64_t piece_bytes = 0;

@@ -12,33 +12,16 @@ namespace underlap::cuda {
 namespace {
 
 struct BusyTime {
-  unsigned long long placed_ns = 0;  // of the transfer that had all of its blocks first
+  unsigned long long start_ns = 0;
   unsigned long long end_ns = 0;
   double latency_us = 0;  // of the transfer that ends it
   std::int64_t bytes_out = 0;
   std::int64_t bytes_in = 0;
   std::int64_t num_transfers = 0;
 
-  double us() const { return static_cast<double>(end_ns - placed_ns) * 1e-3 - latency_us; }
+  double us() const { return static_cast<double>(end_ns - start_ns) * 1e-3 - latency_us; }
   double bytes() const { return static_cast<double>(std::max(bytes_out, bytes_in)); }
 };
-
-/// `together` are the records of one busy time.
-BusyTime busy_time(std::span<const LinkRecord> records, std::span<const double> latency_us,
-                   std::span<const std::size_t> together) {
-  BusyTime busy{.num_transfers = static_cast<std::int64_t>(together.size())};
-  busy.placed_ns = records[together.front()].placed_ns;
-  for (const std::size_t i : together) busy.placed_ns = std::min(busy.placed_ns, records[i].placed_ns);
-  for (const std::size_t i : together) {
-    const LinkRecord& record = records[i];
-    if (record.end_ns >= busy.end_ns) busy.latency_us = latency_us[i];
-    busy.end_ns = std::max(busy.end_ns, record.end_ns);
-    const bool began_before = record.start_ns < busy.placed_ns;
-    busy.bytes_out += static_cast<std::int64_t>(record.bytes_out - (began_before ? record.early_out : 0));
-    busy.bytes_in += static_cast<std::int64_t>(record.bytes_in - (began_before ? record.early_in : 0));
-  }
-  return busy;
-}
 
 std::vector<BusyTime> busy_times(std::span<const LinkRecord> records, std::span<const double> latency_us) {
   std::vector<std::size_t> order(records.size());
@@ -47,13 +30,15 @@ std::vector<BusyTime> busy_times(std::span<const LinkRecord> records, std::span<
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return records[a].start_ns < records[b].start_ns; });
   std::vector<BusyTime> busy;
-  for (std::size_t first = 0; first < order.size();) {
-    unsigned long long end_ns = records[order[first]].end_ns;
-    std::size_t last = first + 1;
-    for (; last < order.size() && records[order[last]].start_ns <= end_ns; ++last)
-      end_ns = std::max(end_ns, records[order[last]].end_ns);
-    busy.push_back(busy_time(records, latency_us, std::span(order).subspan(first, last - first)));
-    first = last;
+  for (const std::size_t i : order) {
+    const LinkRecord& record = records[i];
+    if (busy.empty() || record.start_ns > busy.back().end_ns) busy.push_back({.start_ns = record.start_ns});
+    BusyTime& last = busy.back();
+    if (record.end_ns >= last.end_ns) last.latency_us = latency_us[i];
+    last.end_ns = std::max(last.end_ns, record.end_ns);
+    last.bytes_out += static_cast<std::int64_t>(record.bytes_out);
+    last.bytes_in += static_cast<std::int64_t>(record.bytes_in);
+    ++last.num_transfers;
   }
   return busy;
 }
@@ -99,7 +84,7 @@ std::string to_text(const LinkReport& report) {
                                                  report.num_transfers, LinkReport::kShortestUs);
   if (report.num_unrecorded > 0) text += fmt::format("; {} not recorded", report.num_unrecorded);
   if (report.longest_placing_us > LinkReport::kPlacingUs)
-    text += fmt::format("; blocks waited up to {:.0f} us for multiprocessors", report.longest_placing_us);
+    text += fmt::format("; blocks of a transfer waited up to {:.0f} us for multiprocessors", report.longest_placing_us);
   if (!report.is_valid()) text += fmt::format("; NOT VALID: under {:g} % of the rate", 100 * LinkReport::kLeastShare);
   return text + "; waiting for peers: not emulated";
 }

@@ -34,11 +34,10 @@ struct LinkReport {
 };
 
 /// Transfers that overlap in time share the link, so a rate is that of a busy time: from the start of a transfer to the
-/// end of the last that overlaps with it or with one of those. It counts from where all blocks of one of them were
-/// placed: a transfer that has to wait for multiprocessors is slow for that, as NCCL's would be, and not for its link.
-/// Of a busy time's latency, that of one transfer is left out, and of the two directions the busier counts. Source:
-/// bytes carried from there on / (end - there), as recorded on the device. `latency_us` is that of record i, all its
-/// steps together.
+/// end of the last that overlaps with it or with one of those. Of a busy time's latency, that of one transfer is left
+/// out, and of the two directions the busier counts. A transfer whose blocks wait for multiprocessors seems slow, as
+/// NCCL's would be: whether that or the link made a rate low, longest_placing_us lets one tell. Source: bytes on the
+/// wire / (end - start), as recorded on the device. `latency_us` is that of record i, all its steps together.
 LinkReport report_link(std::span<const LinkRecord> records, std::span<const double> latency_us, double asked_gb_per_s,
                        std::int64_t num_unrecorded);
 

@@ -107,6 +107,16 @@ TEST(Check, FindsALossThatOverlapMustNotMove) {
   EXPECT_THAT(outcome.out, HasSubstr("\n  mismatch: cell both: loss differs from that of off by "));
 }
 
+// On GPUs attention's backward adds in any order, and losses may differ. Here nothing runs on one.
+TEST(Check, FindsASmallDifferenceInAConfigurationForGpusToo) {
+  const Outcome outcome = check_of(
+      "model: {preset: tiny}\ndata_parallel_size: 2\nrun: {backend: cuda}\nmatrix:\n  overlap:\n"
+      "    - {name: off, comm_overlap.overlap_grad_reduce: false, optimizer.lr: 0.001}\n"
+      "    - {name: both, comm_overlap.overlap_grad_reduce: true, optimizer.lr: 0.0010001}\n");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\n  both: mismatch "));
+}
+
 TEST(Check, ComputesNothingWhereNumericsAreLeftOut) {
   const Outcome outcome = check_of(tiny_config(kNumericsMatrix), {"--json", "--no-numerics"});
   const Json json = parse_json(outcome.out);
