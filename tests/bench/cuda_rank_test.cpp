@@ -252,6 +252,20 @@ TEST_F(OnAPlayedGpu, WithoutMemoryForALinkBesideTheTensorsSaysWhatTheyTake) {
           "tensors take [1-9][0-9]+ \\(")));
 }
 
+TEST_F(OnAPlayedGpu, LaunchesInDeterministicModeWhereTheModelAsksForIt) {
+  static bool is_deterministic;
+  run_form_ = [](const Operation& operation, const Arguments& views, cuda::LaunchContext& context) {
+    is_deterministic = context.is_deterministic;
+    cuda::run_form_on_host(operation, views, context);
+  };
+  for (const bool asked : {true, false}) {
+    settings_ = {{"model.deterministic_mode", asked ? "true" : "false"}};
+    rank_.reset();
+    rank_of(kEmulated, false);
+    EXPECT_EQ(is_deterministic, asked);
+  }
+}
+
 TEST_F(OnAPlayedGpu, ATracedRankTellsTheSameLossesAsAnUntracedOne) {
   rank_of("run: {backend: cuda, trace: false, steps: 2, blocks: 1}\n", false);
   const std::vector<double> untraced = block(0, 3).losses;
