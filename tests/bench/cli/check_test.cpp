@@ -19,6 +19,13 @@ Outcome check_of(const std::string& config, std::vector<std::string> more = {}) 
   return underlap_program(more);
 }
 
+// tiny_config() for backend cuda.
+std::string tiny_config_for_gpus(const std::string& more = "") {
+  std::string config = tiny_config(more);
+  const std::string run = "run: {";
+  return config.insert(config.find(run) + run.size(), "backend: cuda, ");
+}
+
 TEST(Check, FindsNothingWrongWithAnyCellOfAMatrix) {
   const Outcome outcome = check_of(tiny_config("data_parallel_size: 3\ncomm_overlap: {bucket_size: 8000}\nmatrix:\n"
                                                "  comm_overlap.overlap_grad_reduce: [false, true]\n"
@@ -42,7 +49,7 @@ TEST(Check, PrintsJson) {
 }
 
 TEST(Check, NeedsNoBackend) {
-  const Outcome outcome = check_of("model: {preset: tiny}\nrun: {backend: cuda}\n");
+  const Outcome outcome = check_of(tiny_config_for_gpus());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
@@ -110,9 +117,9 @@ TEST(Check, FindsALossThatOverlapMustNotMove) {
 // On GPUs attention's backward adds in any order, and losses may differ. Here nothing runs on one.
 TEST(Check, FindsASmallDifferenceInAConfigurationForGpusToo) {
   const Outcome outcome = check_of(
-      "model: {preset: tiny}\ndata_parallel_size: 2\nrun: {backend: cuda}\nmatrix:\n  overlap:\n"
-      "    - {name: off, comm_overlap.overlap_grad_reduce: false, optimizer.lr: 0.001}\n"
-      "    - {name: both, comm_overlap.overlap_grad_reduce: true, optimizer.lr: 0.0010001}\n");
+      tiny_config_for_gpus("data_parallel_size: 2\nmatrix:\n  overlap:\n"
+                           "    - {name: off, comm_overlap.overlap_grad_reduce: false, optimizer.lr: 0.001}\n"
+                           "    - {name: both, comm_overlap.overlap_grad_reduce: true, optimizer.lr: 0.0010001}\n"));
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\n  both: mismatch "));
 }

@@ -32,7 +32,8 @@ struct Surroundings {
   bool closed_pipe = false;                     ///< standard output is a pipe that nobody reads
 };
 
-/// `underlap`, started as its own process. Ended by SIGKILL when a test does not wait for it, or waits over a minute.
+/// `underlap`, started as its own process. Ended by SIGKILL when a test does not wait for it, or waits over four
+/// minutes.
 class Program {
  public:
   explicit Program(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
@@ -44,7 +45,7 @@ class Program {
   void send(int signal) const;
   Outcome wait();
 
-  /// Waits until `done` holds, at most a minute. False where the program ended or the time was up before.
+  /// Waits until `done` holds, at most four minutes. False where the program ended or the time was up before.
   bool wait_until(const std::function<bool()>& done);
 
  private:
