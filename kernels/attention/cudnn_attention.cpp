@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 
 #include "kernels/attention/attention_parameters.hpp"
 #include "kernels/cuda/check.hpp"
+#include "kernels/cuda/forms.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -52,25 +54,67 @@ AttentionShape shape_of(const Arguments& views) {
           .heads = views[0].cols / parameters.head_size,
           .groups = views[1].cols / parameters.head_size,
           .head_size = parameters.head_size,
-          .strides = {.q = stride(views[0]),
-                      .k = stride(views[1]),
-                      .v = stride(views[2]),
-                      .out = stride(views[3]),
-                      .lse = stride(views[4])}};
+          .strides = {.q = stride(views[0]), .k = stride(views[1]), .v = stride(views[2]), .out = stride(views[3])}};
 }
 
-std::int64_t round_up(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
+std::int64_t bytes_of_rows(const AttentionShape& shape) {
+  return shape.heads * shape.sequences * shape.seq_length * size_of(DataType::f32);
+}
 
-/// The workspace of the backward pass: cuDNN's part, then what the graph keeps there by name.
-struct BackwardWorkspace {
-  std::int64_t row_sums, dq_sums, bytes;  // offsets, and all of it
-
-  BackwardWorkspace(const CudnnPlan& plan, const AttentionShape& shape, DqSums sums)
-      : row_sums(round_up(plan.workspace_bytes)) {
-    const std::int64_t rows = shape.heads * shape.sequences * shape.seq_length * size_of(DataType::f32);
-    dq_sums = row_sums + round_up(rows);
-    bytes = dq_sums + (sums == DqSums::atomic ? rows * shape.head_size : 0);
+/// Offsets in the workspace, one part behind the other, each on a multiple of 256 bytes.
+class WorkspaceLayout {
+ public:
+  std::int64_t add(std::int64_t bytes) {
+    const std::int64_t first = bytes_;
+    bytes_ += (bytes + 255) / 256 * 256;
+    return first;
   }
+  std::int64_t bytes() const { return std::max<std::int64_t>(bytes_, 1); }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+/// lse as the operations have it, [heads, tokens], and as cuDNN wants it: [sequences, heads, positions], dense.
+class DenseLse {
+ public:
+  /// Adds its copy to `layout` where it needs one.
+  DenseLse(const BoundView& lse, const AttentionShape& shape, WorkspaceLayout& layout)
+      : lse_(lse),
+        shape_(shape),
+        is_dense_(shape.heads == 1 || (shape.sequences == 1 && stride(lse) == shape.seq_length)),
+        offset_(is_dense_ ? 0 : layout.add(bytes_of_rows(shape))) {}
+
+  std::byte* data(std::byte* workspace) const { return is_dense_ ? lse_.data : workspace + offset_; }
+  void gather(std::byte* workspace, LaunchContext& context) const {
+    for_each_sequence(workspace, [&](const BoundView& part, const BoundView& dense) { copy(part, dense, context); });
+  }
+  void scatter(std::byte* workspace, LaunchContext& context) const {
+    for_each_sequence(workspace, [&](const BoundView& part, const BoundView& dense) { copy(dense, part, context); });
+  }
+
+ private:
+  template <class F>
+  void for_each_sequence(std::byte* workspace, F f) const {
+    if (is_dense_) return;
+    BoundView part = lse_, dense = lse_;
+    part.cols = dense.cols = dense.leading_dimension = shape_.seq_length;
+    for (std::int64_t s = 0; s < shape_.sequences; ++s) {
+      part.data = lse_.data + s * shape_.seq_length * size_of(DataType::f32);
+      dense.data = data(workspace) + s * shape_.heads * shape_.seq_length * size_of(DataType::f32);
+      f(part, dense);
+    }
+  }
+  static void copy(const BoundView& from, const BoundView& to, LaunchContext& context) {
+    static const CudaForm form = cuda_form(intern("copy"));
+    const std::array<BoundView, 2> views{from, to};
+    form(Arguments(views, nullptr), context);
+  }
+
+  BoundView lse_;
+  AttentionShape shape_;
+  bool is_dense_;
+  std::int64_t offset_;
 };
 
 /// Before 9.10 cuDNN wants the lowest number, and infinity after.
@@ -122,15 +166,24 @@ void Attention::execute(const CudnnPlan& plan, std::vector<Pointer> pointers, co
   api_.check(api_.execute(handle_.get(), plan.plan.get(), pack.get()), "attention");
 }
 
-void Attention::forward(const Arguments& views, const LaunchContext& context) {
+void Attention::forward(const Arguments& views, LaunchContext& context) {
   const AttentionShape shape = shape_of(views);
   const CudnnPlan& plan = plan_for({.backward = false, .shape = shape});
+  WorkspaceLayout layout;
+  layout.add(plan.workspace_bytes);
+  const DenseLse lse(views[4], shape, layout);
+  std::byte* const workspace = context.workspace->take(layout.bytes());
   execute(plan,
-          {{kQ, views[0].data}, {kK, views[1].data}, {kV, views[2].data}, {kOut, views[3].data}, {kLse, views[4].data}},
-          shape, context.workspace->take(std::max<std::int64_t>(plan.workspace_bytes, 1)), context);
+          {{kQ, views[0].data},
+           {kK, views[1].data},
+           {kV, views[2].data},
+           {kOut, views[3].data},
+           {kLse, lse.data(workspace)}},
+          shape, workspace, context);
+  lse.scatter(workspace, context);
 }
 
-void Attention::backward(const Arguments& views, const LaunchContext& context) {
+void Attention::backward(const Arguments& views, LaunchContext& context) {
   AttentionShape shape = shape_of(views);
   shape.strides.dout = stride(views[5]);
   shape.strides.dq = stride(views[6]);
@@ -138,21 +191,31 @@ void Attention::backward(const Arguments& views, const LaunchContext& context) {
   shape.strides.dv = stride(views[8]);
   const DqSums dq_sums = context.is_deterministic ? DqSums::ordered : DqSums::atomic;
   const CudnnPlan& plan = plan_for({.backward = true, .shape = shape, .dq_sums = dq_sums});
-  const BackwardWorkspace layout(plan, shape, dq_sums);
-  std::byte* const workspace = context.workspace->take(layout.bytes);
+  WorkspaceLayout layout;
+  layout.add(plan.workspace_bytes);
+  const std::int64_t row_sums = layout.add(bytes_of_rows(shape));
+  const DenseLse lse(views[4], shape, layout);
+  const std::int64_t dq_bytes = dq_sums == DqSums::atomic ? bytes_of_rows(shape) * shape.head_size : 0;
+  const std::int64_t dq_sum = layout.add(dq_bytes);
+  std::byte* const workspace = context.workspace->take(layout.bytes());
+  lse.gather(workspace, context);
   float one = 1;
-  std::vector<Pointer> pointers{{kQ, views[0].data},   {kK, views[1].data},
-                                {kV, views[2].data},   {kOut, views[3].data},
-                                {kLse, views[4].data}, {kDout, views[5].data},
-                                {kDq, views[6].data},  {kDk, views[7].data},
-                                {kDv, views[8].data},  {kRowSum, workspace + layout.row_sums},
+  std::vector<Pointer> pointers{{kQ, views[0].data},
+                                {kK, views[1].data},
+                                {kV, views[2].data},
+                                {kOut, views[3].data},
+                                {kLse, lse.data(workspace)},
+                                {kDout, views[5].data},
+                                {kDq, views[6].data},
+                                {kDk, views[7].data},
+                                {kDv, views[8].data},
+                                {kRowSum, workspace + row_sums},
                                 {kOne, &one}};
   if (dq_sums == DqSums::atomic) {
     // Before 9.6 cuDNN adds to what it finds there.
     if (api_.get_version() < 90'600)
-      check(cudaMemsetAsync(workspace + layout.dq_sums, 0, static_cast<std::size_t>(layout.bytes - layout.dq_sums),
-                            context.stream));
-    pointers.push_back({kDqSum, workspace + layout.dq_sums});
+      check(cudaMemsetAsync(workspace + dq_sum, 0, static_cast<std::size_t>(dq_bytes), context.stream));
+    pointers.push_back({kDqSum, workspace + dq_sum});
   }
   execute(plan, std::move(pointers), shape, workspace, context);
 }

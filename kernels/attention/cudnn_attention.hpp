@@ -21,6 +21,9 @@ namespace underlap::cuda {
 /// heads to a key/value head, their dk and dv pass through the workspace in bf16 (4 bytes for each element of q) and
 /// are added from there in fp32.
 ///
+/// cuDNN wants lse dense, sequence by sequence. That of one sequence is; of several, and where it is a part of another,
+/// it passes through the workspace, with a copy for each sequence (4 bytes for each query and head, in either pass).
+///
 /// Further from the CPU form than our own kernels: probabilities and the gradients of scores are rounded to bf16 before
 /// they are multiplied.
 ///
@@ -34,8 +37,8 @@ class Attention {
   /// declare them, in device memory, parameters included. Take the plan's workspace of the context's.
   /// Throw std::invalid_argument where a row does not begin on a multiple of 16 bytes, and MachineError naming the
   /// shape, with cuDNN's reason, where cuDNN refuses it: nothing else is tried.
-  void forward(const Arguments& views, const LaunchContext& context);
-  void backward(const Arguments& views, const LaunchContext& context);
+  void forward(const Arguments& views, LaunchContext& context);
+  void backward(const Arguments& views, LaunchContext& context);
 
   /// One line for each plan so far: pass, shape, engine and workspace.
   std::vector<std::string> choices() const;

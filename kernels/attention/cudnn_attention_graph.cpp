@@ -6,7 +6,7 @@
 #include "platform/errors.hpp"
 
 // cuDNN's dimensions are [sequence, head, position, column]. A view of tokens and packed heads is such a tensor without
-// a copy, and so is lse: its rows are heads, and a sequence's positions lie behind each other in a row.
+// a copy.
 
 namespace underlap::cuda {
 namespace {
@@ -35,10 +35,10 @@ class AttentionGraph {
     return graph.in_memory(name, CUDNN_DATA_BFLOAT16, {shape_.sequences, of.heads, shape_.head_size, of.length},
                            {of.length * row, shape_.head_size, 1, row}, kAttentionAlignment);
   }
-  /// A number for each query and head in memory, `row` elements from head to head.
-  Tensor rows(AttentionTensor name, std::int64_t row) {
+  /// A number for each query and head in memory.
+  Tensor rows(AttentionTensor name) {
     return graph.in_memory(name, CUDNN_DATA_FLOAT, {shape_.sequences, shape_.heads, shape_.seq_length, 1},
-                           {shape_.seq_length, row, 1, 1}, sizeof(float));
+                           {shape_.heads * shape_.seq_length, shape_.seq_length, 1, 1}, sizeof(float));
   }
 
   /// dq before it is rounded.
@@ -112,7 +112,25 @@ class AttentionGraph {
   const AttentionShape& shape_;
 };
 
-/// Calls `make`; what cuDNN says of a refusal is preceded by the shape.
+/// How to get round what a release is known to compute wrongly without a word; empty where nothing is.
+std::string way_round_faults(std::size_t version, bool is_backward, const AttentionShape& shape) {
+  if (version == 91'000 || version == 91'001) return "use 9.10.2 or newer";
+  if (is_backward && version <= 91'500 && shape.kv_length % 128 != 0)
+    return "use 9.15.1 or newer, or a multiple of 128 keys";
+  const bool ends_in_corner = shape.causal && shape.kv_length != shape.seq_length;
+  if (ends_in_corner && version < 90'600 && (shape.seq_length % 64 != 0 || shape.kv_length % 64 != 0))
+    return "use 9.6 or newer, or multiples of 64 queries and keys";
+  return "";
+}
+
+/// Source: cuDNN's own front end, which refuses these graphs, or hides the keys that backward adds beyond the last.
+void refuse_known_faults(const CudnnApi& api, bool is_backward, const AttentionShape& shape) {
+  const std::string way_round = way_round_faults(api.get_version(), is_backward, shape);
+  if (!way_round.empty())
+    throw MachineError(fmt::format("cuDNN {} computes this wrongly: {}", api.version(), way_round));
+}
+
+/// Calls `make`; what is known to be wrong, or what cuDNN says of a refusal, is preceded by the shape.
 template <class Make>
 CudnnPlan naming(const char* pass, const AttentionShape& shape, Make make) {
   try {
@@ -140,15 +158,16 @@ std::string to_string(const AttentionShape& s) {
   const std::string keys =
       is_whole ? "" : fmt::format(" against {} keys{}", s.kv_length, s.causal ? "" : ", not causal");
   return fmt::format(
-      "{} sequences of {}{}, {} heads of {}, {} key/value heads, rows of q {}, k {}, v {}, out {}, lse {}, dout {}, dq "
+      "{} sequences of {}{}, {} heads of {}, {} key/value heads, rows of q {}, k {}, v {}, out {}, dout {}, dq {}, dk "
       "{}, "
-      "dk {}, dv {}",
+      "dv {}",
       s.sequences, s.seq_length, keys, s.heads, s.head_size, s.groups, s.strides.q, s.strides.k, s.strides.v,
-      s.strides.out, s.strides.lse, s.strides.dout, s.strides.dq, s.strides.dk, s.strides.dv);
+      s.strides.out, s.strides.dout, s.strides.dq, s.strides.dk, s.strides.dv);
 }
 
 CudnnPlan plan_attention_forward(const CudnnApi& api, const CudnnTarget& target, const AttentionShape& shape) {
   return naming("forward", shape, [&] {
+    refuse_known_faults(api, false, shape);
     AttentionGraph attention(api, shape);
     CudnnGraph& graph = attention.graph;
     const Tensor q = attention.heads(kQ, attention.queries(), shape.strides.q);
@@ -156,7 +175,7 @@ CudnnPlan plan_attention_forward(const CudnnApi& api, const CudnnTarget& target,
     const Tensor v = attention.heads(kV, attention.keys(), shape.strides.v);
     const Tensor scores = attention.binary(CUDNN_POINTWISE_MUL, attention.product(q, k), graph.by_value(kScale));
     const Tensor probabilities = attention.pairs(CUDNN_DATA_BFLOAT16);
-    softmax(attention, attention.masked(scores), attention.rows(kLse, shape.strides.lse), probabilities);
+    softmax(attention, attention.masked(scores), attention.rows(kLse), probabilities);
     graph.matmul(probabilities, v, attention.heads(kOut, attention.queries(), shape.strides.out));
     return graph.plan(target, true);
   });
@@ -165,6 +184,7 @@ CudnnPlan plan_attention_forward(const CudnnApi& api, const CudnnTarget& target,
 CudnnPlan plan_attention_backward(const CudnnApi& api, const CudnnTarget& target, const AttentionShape& shape,
                                   DqSums sums) {
   return naming(sums == DqSums::ordered ? "backward, deterministic" : "backward", shape, [&] {
+    refuse_known_faults(api, true, shape);
     AttentionGraph attention(api, shape);
     CudnnGraph& graph = attention.graph;
     const AttentionStrides& strides = shape.strides;
@@ -177,11 +197,11 @@ CudnnPlan plan_attention_backward(const CudnnApi& api, const CudnnTarget& target
 
     const Tensor sum = attention.row_numbers();
     graph.reduce(CUDNN_REDUCE_TENSOR_ADD, attention.binary(CUDNN_POINTWISE_MUL, dout, out), sum);
-    const Tensor row_sum = attention.rows(kRowSum, shape.sequences * shape.seq_length);
+    const Tensor row_sum = attention.rows(kRowSum);
     graph.pointwise(CUDNN_POINTWISE_MUL, sum, graph.by_value(kOne), row_sum);
 
     const Tensor scores = attention.binary(CUDNN_POINTWISE_MUL, attention.product(q, k), scale);
-    const Tensor shifted = attention.binary(CUDNN_POINTWISE_SUB, scores, attention.rows(kLse, strides.lse));
+    const Tensor shifted = attention.binary(CUDNN_POINTWISE_SUB, scores, attention.rows(kLse));
     const Tensor p = attention.unary(CUDNN_POINTWISE_EXP, attention.masked(shifted));
     attention.multiply_transposed(p, dout, attention.heads(kDv, attention.keys(), strides.dv));
 

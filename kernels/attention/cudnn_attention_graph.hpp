@@ -9,9 +9,9 @@
 
 namespace underlap::cuda {
 
-/// Where the rows of one tensor lie: elements from one token, or of lse from one head, to the next.
+/// Where the rows of one tensor lie: elements from one token to the next.
 struct AttentionStrides {
-  std::int64_t q = 0, k = 0, v = 0, out = 0, lse = 0;
+  std::int64_t q = 0, k = 0, v = 0, out = 0;
   std::int64_t dout = 0, dq = 0, dk = 0, dv = 0;  ///< 0 in forward
 
   auto operator<=>(const AttentionStrides&) const = default;
@@ -43,13 +43,14 @@ enum AttentionTensor : std::int64_t {
   kK,
   kV,
   kOut,
-  kLse,
+  kLse,  ///< [sequences, heads, positions] f32, dense: before 9.12 cuDNN writes it so, and before 9.26 reads it so,
+         ///< whatever strides it is told
   kDout,
   kDq,
   kDk,
   kDv,
   kDqSum,    ///< [sequences, heads, positions, head_size] f32 in the workspace, where dq is added up by atomics
-  kRowSum,   ///< [heads, tokens] f32 in the workspace: sums of out * dout
+  kRowSum,   ///< [sequences, heads, positions] f32 in the workspace: sums of out * dout
   kScale,    ///< f32 by value: 1 / sqrt(head_size)
   kHidden,   ///< f32 by value: the score of a key that a query does not see
   kOne,      ///< f32 by value: 1
@@ -58,7 +59,8 @@ enum AttentionTensor : std::int64_t {
 };
 
 /// out and lse from q, k and v. The graph is what cuDNN's engines for fused attention look for: two products with a
-/// scaled, masked softmax between them. Throws MachineError naming the shape where cuDNN refuses it.
+/// scaled, masked softmax between them. Throws MachineError naming the shape where cuDNN refuses it, and where this
+/// release is known to make a plan whose results are wrong.
 CudnnPlan plan_attention_forward(const CudnnApi& api, const CudnnTarget& target, const AttentionShape& shape);
 
 /// How the backward pass adds up dq, whose terms many blocks compute.
@@ -68,7 +70,7 @@ enum class DqSums : std::uint8_t {
   atomic,   ///< by atomics in fp32, in any order: 4 bytes for each element of dq, and the last bits change
 };
 
-/// dq, dk and dv.
+/// dq, dk and dv. Throws likewise.
 CudnnPlan plan_attention_backward(const CudnnApi& api, const CudnnTarget& target, const AttentionShape& shape,
                                   DqSums sums);
 

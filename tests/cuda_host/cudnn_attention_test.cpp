@@ -191,28 +191,65 @@ TEST_F(CudnnAttention, TakesWorkspaceForThePlanAndForWhatTheGraphKeepsThere) {
   Tensors tensors({2, 1, 8, false});
   cuda::Attention attention(CudnnDouble::api());
   run(tensors, tensors.forward(), attention);
-  EXPECT_EQ(workspace.taken, 1000);
+  EXPECT_EQ(workspace.taken, 1024 + 256);  // lse: 22 tokens, 2 heads, 4 bytes
   context.is_deterministic = true;
   run(tensors, tensors.backward(), attention);
-  EXPECT_EQ(workspace.taken, 1024 + 256);  // row sums: 22 tokens, 2 heads, 4 bytes
+  EXPECT_EQ(workspace.taken, 1024 + 2 * 256);  // and row sums
   context.is_deterministic = false;
   run(tensors, tensors.backward(), attention);
-  EXPECT_EQ(workspace.taken, 1024 + 256 + 2 * 22 * 8 * 4);
+  EXPECT_EQ(workspace.taken, 1024 + 2 * 256 + 1536);  // and dq: 22 tokens, 2 heads of 8, 4 bytes
+}
+
+TEST_F(CudnnAttention, CopiesLseOnlyWhereItIsNotDense) {
+  cuda::Attention attention(CudnnDouble::api());
+  for (const auto& [heads, copies] : {std::pair(1, std::int64_t{0}), std::pair(2, kSequences)}) {
+    Tensors tensors({heads, 1, 8, false});
+    for (const Operation& pass : {tensors.forward(), tensors.backward()}) {
+      cuda_host::Machine::instance().clear_calls();
+      run(tensors, pass, attention);
+      EXPECT_EQ(cuda_host::Machine::instance().launched.size(), copies) << heads;
+    }
+  }
+}
+
+/// The double's functions, of another release.
+cuda::CudnnApi api_of(std::size_t version) {
+  static std::size_t said;
+  said = version;
+  cuda::CudnnApi api = CudnnDouble::api();
+  api.get_version = [] { return said; };
+  return api;
 }
 
 TEST_F(CudnnAttention, ClearsWhereDqIsAddedUpForTheReleasesThatDoNot) {
   for (const auto& [version, times] : {std::pair(90'501, 1), std::pair(90'600, 0)}) {
-    static std::size_t said;
-    said = static_cast<std::size_t>(version);
-    cuda::CudnnApi api = CudnnDouble::api();
-    api.get_version = [] { return said; };
-    cuda::Attention attention(api);
-    Tensors tensors({2, 1, 8, false});
+    cuda::Attention attention(api_of(version));
+    Tensors tensors({2, 1, 8, false, 128, false});
     run(tensors, tensors.forward(), attention);
     cuda_host::Machine::instance().clear_calls();
     run(tensors, tensors.backward(), attention);
     EXPECT_EQ(cuda_host::Machine::instance().count_calls("cudaMemsetAsync"), times) << version;
   }
+}
+
+TEST_F(CudnnAttention, RefusesWhatAReleaseComputesWrongly) {
+  Tensors odd({2, 1, 8, false}), corner({2, 1, 8, false, 128}), even({2, 1, 8, false, 128, false});
+  const auto pass = [&](std::size_t version, Tensors& tensors, const Operation& operation) {
+    cuda::Attention attention(api_of(version));
+    run(tensors, operation, attention);
+  };
+  EXPECT_THAT([&] { pass(91'500, odd, odd.backward()); },
+              ThrowsMessage<MachineError>(AllOf(HasSubstr("attention backward, 2 sequences of 11,"),
+                                                HasSubstr("cuDNN 9.15.0 computes this wrongly"),
+                                                HasSubstr("9.15.1 or newer, or a multiple of 128 keys"))));
+  EXPECT_THAT([&] { pass(90'501, corner, corner.forward()); },
+              ThrowsMessage<MachineError>(HasSubstr("multiples of 64 queries and keys")));
+  EXPECT_THAT([&] { pass(91'001, even, even.forward()); },
+              ThrowsMessage<MachineError>(HasSubstr("use 9.10.2 or newer")));
+  pass(91'501, odd, odd.backward());
+  pass(91'500, odd, odd.forward());
+  pass(90'501, even, even.backward());
+  pass(90'600, corner, corner.forward());
 }
 
 TEST_F(CudnnAttention, NamesTheShapeThatCudnnRefusesAndTriesNothingElse) {

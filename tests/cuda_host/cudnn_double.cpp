@@ -64,7 +64,12 @@ struct Tensor {
     if (dimensions.size() != 4 || steps.size() != 4) throw std::invalid_argument("a tensor without four dimensions");
     std::copy_n(dimensions.begin(), 4, sizes.begin());
     std::copy_n(steps.begin(), 4, strides.begin());
+    if (is_of_rows()) strides = {sizes[1] * sizes[2], sizes[2], 1, 1};
   }
+
+  /// cuDNN takes a number for each row to lie behind that of the row before, whatever it is told: before 9.12 where it
+  /// writes them, before 9.26 where it reads them.
+  bool is_of_rows() const { return type == CUDNN_DATA_FLOAT && sizes[3] == 1 && !is_virtual && !by_value; }
 
   std::int64_t offset(const Sizes& at) const {
     return at[0] * strides[0] + at[1] * strides[1] + at[2] * strides[2] + at[3] * strides[3];

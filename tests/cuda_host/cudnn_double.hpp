@@ -11,6 +11,7 @@ namespace underlap::cuda_host {
 
 /// A cuDNN that takes any graph of products, operations on elements, reductions and reshapes, and computes it literally
 /// on the machine of queues: what a graph means is tested with it. Whether cuDNN has an engine for the graph is not.
+/// A number for each row has to be dense in memory, as for releases before 9.26: its strides are ignored.
 /// It refuses descriptors that lack an attribute, tensors without a pointer, and pointers that are not aligned as
 /// promised.
 class CudnnDouble {

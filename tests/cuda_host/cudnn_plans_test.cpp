@@ -72,7 +72,6 @@ class CudnnPlans : public ::testing::TestWithParam<std::pair<int, int>> {
                         .k = packed,
                         .v = packed,
                         .out = wide,
-                        .lse = sequences * seq_length,
                         .dout = wide,
                         .dq = packed,
                         .dk = packed,

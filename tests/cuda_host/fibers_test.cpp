@@ -76,7 +76,7 @@ TEST(Fibers, GiveDynamicSharedMemoryThatHoldsNoNumber) {
 }
 
 TEST(Fibers, SleepOnTheVirtualClock) {
-  virtual_clock() = {.now_ns = 0, .tick_ns = 0};
+  virtual_clock() = {.now_ns = 0, .tick_ns = 0, .placed_at_ns = {}};
   std::vector<unsigned long long> woken(40);
   run_kernel({.threads = 40,
               .thread_code =
@@ -94,7 +94,7 @@ TEST(Fibers, SleepOnTheVirtualClock) {
 }
 
 TEST(Fibers, KernelsSideBySideSleepAtTheSameTime) {
-  virtual_clock() = {.now_ns = 0, .tick_ns = 0};
+  virtual_clock() = {.now_ns = 0, .tick_ns = 0, .placed_at_ns = {}};
   const auto sleeps = [](unsigned ns) {
     return KernelLaunch{.blocks = 3, .threads = 33, .thread_code = [ns] { __nanosleep(ns); }};
   };
