@@ -14,6 +14,7 @@
 #include "impl/plan/memory.hpp"
 #include "impl/step/record_programs.hpp"
 #include "impl/step/trainer.hpp"
+#include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/window_agreement.hpp"
 #include "profiler/analysis/windows.hpp"
@@ -160,6 +161,9 @@ RankRun CudaRank::take(std::size_t cell) {
   }
   for (const std::string& notice : built.link ? built.link->notices() : parts_.transport->notices())
     note(built, notice);
+  const plan::ParallelConfig& parallel = built.cell->plan.config.parallel;
+  if (parts_.products != nullptr && (parallel.tensor_model_parallel_size > 1 || parallel.context_parallel_size > 1))
+    for (const std::string& notice : parts_.products->notices()) note(built, notice);
   check_block(built, faults);
   return std::exchange(built.result, {});
 }

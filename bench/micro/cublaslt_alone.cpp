@@ -15,8 +15,6 @@
 namespace underlap::bench {
 namespace {
 
-constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // NVIDIA's advice for compute capability 9
-
 template <class T, class Create, class... Arguments>
 std::unique_ptr<T, cublasStatus_t (*)(T*)> make(const cuda::CublasLtApi& api, Create create,
                                                 cublasStatus_t (*destroy)(T*), Arguments... arguments) {
@@ -41,8 +39,9 @@ auto layout(const cuda::CublasLtApi& api, const BoundView& view) {
 
 }  // namespace
 
-CublasLtAlone::CublasLtAlone(const cuda::CublasLtApi& api, const kernels::GemmCall& call)
+CublasLtAlone::CublasLtAlone(const cuda::CublasLtApi& api, const kernels::GemmCall& call, std::int64_t workspace_bytes)
     : api_(api),
+      workspace_bytes_(workspace_bytes),
       library_(make(api, api.create, api.destroy)),
       operation_(make(api, api.desc_create, api.desc_destroy, CUBLAS_COMPUTE_32F, CUDA_R_32F)),
       a_(layout(api, call.a)),
@@ -64,7 +63,7 @@ CublasLtAlone::CublasLtAlone(const cuda::CublasLtApi& api, const kernels::GemmCa
         api_.desc_set(operation_.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &call.a_inverse_scale, sizeof(void*)));
   }
   const auto preference = make(api, api.preference_create, api.preference_destroy);
-  const std::uint64_t workspace = kWorkspace;
+  const auto workspace = static_cast<std::uint64_t>(workspace_bytes);
   api_.check(
       api_.preference_set(preference.get(), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
   cublasLtMatmulHeuristicResult_t found{};
@@ -79,7 +78,8 @@ void CublasLtAlone::enqueue(const kernels::GemmCall& call, const cuda::LaunchCon
   const float alpha = 1, beta = call.accumulate ? 1 : 0;
   api_.check(api_.matmul(library_.get(), operation_.get(), &alpha, call.b.data, b_.get(), call.a.data, a_.get(), &beta,
                          call.c.data, c_.get(), call.c.data, c_.get(), &algorithm_,
-                         context.workspace->take(static_cast<std::int64_t>(kWorkspace)), kWorkspace, context.stream));
+                         context.workspace->take(workspace_bytes_), static_cast<std::size_t>(workspace_bytes_),
+                         context.stream));
 }
 
 kernels::GemmCall product_of(NameId operation, const Arguments& views) {

@@ -14,7 +14,7 @@ namespace underlap::bench {
 class CublasLtAlone {
  public:
   /// The shapes, types and leading dimensions of `call` count, not its pointers. Throws MachineError.
-  CublasLtAlone(const cuda::CublasLtApi& api, const kernels::GemmCall& call);
+  CublasLtAlone(const cuda::CublasLtApi& api, const kernels::GemmCall& call, std::int64_t workspace_bytes);
 
   /// Enqueues a product of the same shape on the context's stream. Throws MachineError.
   void enqueue(const kernels::GemmCall& call, const cuda::LaunchContext& context);
@@ -24,6 +24,7 @@ class CublasLtAlone {
   using Handle = std::unique_ptr<T, cublasStatus_t (*)(T*)>;
 
   cuda::CublasLtApi api_;
+  std::int64_t workspace_bytes_ = 0;
   Handle<cublasLtContext> library_;
   Handle<cublasLtMatmulDescOpaque_t> operation_;
   Handle<cublasLtMatrixLayoutOpaque_t> a_;

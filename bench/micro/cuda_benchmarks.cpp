@@ -113,7 +113,8 @@ void add_alone(const Owner& owner, const Work& work) {
     std::unique_ptr<CublasLtAlone> alone;
     const auto form = [&](const Arguments& views, cuda::LaunchContext& context) {
       const kernels::GemmCall call = product_of(operation, views);
-      if (!alone) alone = std::make_unique<CublasLtAlone>(cuda::CublasLtApi::load(), call);
+      if (!alone)
+        alone = std::make_unique<CublasLtAlone>(cuda::CublasLtApi::load(), call, context.products->workspace_bytes());
       alone->enqueue(call, context);
     };
     if (play(state, [&](int samples) { return started(owner).gpu().form_us(work, form, samples); }))

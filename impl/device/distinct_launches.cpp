@@ -9,7 +9,8 @@
 namespace underlap {
 namespace {
 
-constexpr std::int64_t kAlignment = 16;  // bytes that a thread moves at once
+constexpr std::int64_t kAlignment = 16;          // bytes that a thread moves at once
+constexpr std::int64_t kProductAlignment = 256;  // that cuBLASLt chooses a product's kernel by
 
 class Key {
  public:
@@ -30,13 +31,14 @@ class Key {
 };
 
 std::string key_of(Stream stream, const Operation& operation) {
+  const Work work = operation.cost().work;
+  const std::int64_t alignment = work == Work::gemm ? kProductAlignment : kAlignment;
   Key key;
   key << stream.id << operation.name() << operation.cost().sm_margin;
   for (const Use& use : operation.uses())
     key << use.view.tensor.dtype << use.view.rows << use.view.cols << use.view.leading_dimension
-        << use.view.offset * size_of(use.view.tensor.dtype) % kAlignment;
+        << use.view.offset * size_of(use.view.tensor.dtype) % alignment;
   // Of a product they say what is added and scaled, which decides its kernel; of others what is different every time.
-  const Work work = operation.cost().work;
   if (work == Work::gemm || work == Work::attention_forward || work == Work::attention_backward)
     key.append(operation.parameters(), Operation::kParameterBytes);
   return key.take();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/gemm_fp8/gemm_fp8.hpp"
 #include "kernels/quantize/quantize.hpp"
 #include "kernels/segments/segments.hpp"
 
@@ -14,7 +15,8 @@ void allocate_fp8(Device& device, Buffers& buffers, const Registration& gathered
   if (buffers.layout.fp8_elements == 0) return;
   buffers.fp8_params =
       device.allocate_registered("fp8_parameters", DataType::f8e4m3, buffers.layout.fp8_elements, gathered);
-  buffers.inverse_scales = device.allocate("fp8_inverse_scales", DataType::f32, buffers.layout.num_fp8);
+  buffers.inverse_scales =
+      device.allocate("fp8_inverse_scales", DataType::f32, buffers.layout.num_fp8 * kernels::kScaleStride);
 }
 
 Fp8Parameters::Fp8Parameters(const Context& context) : context_(context) {
@@ -31,11 +33,15 @@ void Fp8Parameters::launch(Tag tag, NameId purpose, const Operation& operation) 
   context_.device->launch(context_.compute, tag, operation);
 }
 
-View Fp8Parameters::of_bucket(const Tensor& by_parameter, std::int32_t b) const {
+Fp8Parameters::Range Fp8Parameters::range_of(std::int32_t b) const {
   const BucketLayout& layout = context_.buffers->layout;
   const std::vector<std::int32_t>& parameters = layout.buckets[static_cast<std::size_t>(b)].parameters;
-  return flat(by_parameter, layout.fp8_index[static_cast<std::size_t>(parameters.front())],
-              static_cast<std::int64_t>(parameters.size()));
+  return {layout.fp8_index[static_cast<std::size_t>(parameters.front())], static_cast<std::int64_t>(parameters.size())};
+}
+
+View Fp8Parameters::of_bucket(const Tensor& by_parameter, std::int32_t b) const {
+  const Range range = range_of(b);
+  return flat(by_parameter, range.first, range.num);
 }
 
 kernels::Segments Fp8Parameters::segments(std::int32_t b) const {
@@ -73,11 +79,14 @@ void Fp8Parameters::update(const Tag& tag, const std::function<View(std::int32_t
     launch(in_bucket, kAmax, kernels::segmented_amax(main_shard(b), segments(b), of_bucket(amaxes_, b)));
   }
   all_reduce(tag);
-  launch(tag, kAmax, kernels::fp8_scale(flat(amaxes_), flat(buffers.inverse_scales), DataType::f8e4m3));
+  launch(tag, kAmax,
+         kernels::fp8_scale(flat(amaxes_), buffers.inverse_scales_from(0, context_.buffers->layout.num_fp8),
+                            DataType::f8e4m3));
   for (std::int32_t b = 0; b < num_buckets_; ++b) {
     in_bucket.chunk = b;
+    const Range range = range_of(b);
     launch(in_bucket, kQuantize,
-           kernels::segmented_quantize(main_shard(b), segments(b), of_bucket(buffers.inverse_scales, b),
+           kernels::segmented_quantize(main_shard(b), segments(b), buffers.inverse_scales_from(range.first, range.num),
                                        buffers.param_shard(b)));
   }
 }

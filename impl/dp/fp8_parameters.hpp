@@ -43,6 +43,12 @@ class Fp8Parameters {
  private:
   void launch(Tag tag, NameId purpose, const Operation& operation) const;
   void all_reduce(const Tag& tag) const;
+  /// The fp8_index of a bucket's first parameter, and how many it has.
+  struct Range {
+    std::int64_t first = 0;
+    std::int64_t num = 0;
+  };
+  Range range_of(std::int32_t b) const;
   /// The elements of `by_parameter` [layout.num_fp8] that belong to the parameters of fp8 bucket `b`.
   View of_bucket(const Tensor& by_parameter, std::int32_t b) const;
   kernels::Segments segments(std::int32_t b) const;

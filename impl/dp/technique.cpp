@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/dp/technique.hpp"
 
+#include "kernels/gemm_fp8/gemm_fp8.hpp"
+
 namespace underlap::dp {
 
 View Buffers::bucket(const Tensor& buffer, std::int32_t b) const {
@@ -28,7 +30,13 @@ View Buffers::param_shard(std::int32_t b) const { return as_parameters(shard(gra
 View Buffers::weight(std::int32_t parameter) const { return as_parameters(main_grad(parameter)); }
 
 View Buffers::inverse_scale(std::int32_t parameter) const {
-  return flat(inverse_scales, layout.fp8_index[static_cast<std::size_t>(parameter)], 1);
+  return inverse_scales_from(layout.fp8_index[static_cast<std::size_t>(parameter)], 1);
+}
+
+View Buffers::inverse_scales_from(std::int64_t first, std::int64_t num) const {
+  View column = matrix(inverse_scales, num, kernels::kScaleStride, first * kernels::kScaleStride);
+  column.cols = 1;
+  return column;
 }
 
 View Buffers::main_grad(std::int32_t parameter) const {

@@ -21,7 +21,8 @@ struct Buffers {
   Group group;             ///< that the shards are spread over: one optimizer instance
   Tensor params;           ///< bf16 [layout.elements - layout.fp8_elements]
   Tensor fp8_params;       ///< f8e4m3 [layout.fp8_elements]; no tensor where that is 0
-  Tensor inverse_scales;   ///< f32 [layout.num_fp8], by fp8_index; no tensor where that is 0
+  Tensor inverse_scales;   ///< f32 [layout.num_fp8, kernels::kScaleStride], by fp8_index, the first of each row; no
+                           ///< tensor where there are none
   Tensor grads;            ///< f32 or bf16 [layout.elements]: accumulated and sent in this type
   bool is_sharded = true;  ///< the distributed optimizer: each rank updates its shard of every bucket
 
@@ -34,7 +35,9 @@ struct Buffers {
   View param_shard(std::int32_t b) const;
   View weight(std::int32_t parameter) const;         ///< bf16 or f8e4m3 [rows, cols]
   View inverse_scale(std::int32_t parameter) const;  ///< f32 [1, 1] of an fp8 parameter
-  View main_grad(std::int32_t parameter) const;      ///< [rows, cols]
+  /// f32 [num, 1] of fp8 parameters, from the one of that fp8_index on.
+  View inverse_scales_from(std::int64_t first, std::int64_t num) const;
+  View main_grad(std::int32_t parameter) const;  ///< [rows, cols]
   /// Where the parameters lie whose gradients are `view`.
   View as_parameters(View view) const;
 };

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/gemm_fp8/gemm_fp8.hpp"
 #include "kernels/quantize/quantize.hpp"
 #include "kernels/transpose/transpose.hpp"
 
@@ -44,7 +45,7 @@ Fp8Linear::Fp8Linear(const Fp8Site& site)
       weight_step_(std::numeric_limits<std::int32_t>::min()) {
   check(site);
   Device& device = *site.device;
-  scales_ = device.allocate("fp8_scales", DataType::f32, 2 * (kOfInput + site.num_slots));
+  scales_ = device.allocate("fp8_scales", DataType::f32, 2 * kernels::kScaleStride * (kOfInput + site.num_slots));
   if (!site.weight_is_fp8) own_weight_ = device.allocate("fp8_weight", DataType::f8e4m3, site.out * site.in);
   transposed_weight_ =
       matrix(device.allocate("fp8_transposed_weight", DataType::f8e4m3, site.in * site.out), site.in, site.out);
@@ -52,7 +53,7 @@ Fp8Linear::Fp8Linear(const Fp8Site& site)
 }
 
 Fp8Linear::Scale Fp8Linear::scale(std::int64_t i) const {
-  return {flat(scales_, 2 * i, 1), flat(scales_, 2 * i + 1, 1)};
+  return {flat(scales_, 2 * i * kernels::kScaleStride, 1), flat(scales_, (2 * i + 1) * kernels::kScaleStride, 1)};
 }
 
 tp::Operand Fp8Linear::input(std::int32_t slot) const {

@@ -100,6 +100,23 @@ int attribute(const CublasLtApi& api, const cublasLtMatmulAlgo_t& algorithm, cub
   return status == CUBLAS_STATUS_SUCCESS ? static_cast<int>(value) : 0;
 }
 
+/// Elements of k in a stage, for the library's numbers of stages that it chooses itself (8xAUTO and so on); of others
+/// 8, which divides all.
+int stage_length(int stages) {
+  constexpr int kFirst = 32;  // CUBLASLT_MATMUL_STAGES_8xAUTO
+  constexpr std::array kLengths{8, 16, 32, 64, 128, 256, 768};
+  const int i = stages - kFirst;
+  return i >= 0 && i < static_cast<int>(kLengths.size()) ? kLengths[static_cast<std::size_t>(i)] : 8;
+}
+
+/// Algorithm 66 of GPUs from compute capability 9.0 on leaves out what is behind the last whole part of k where the
+/// parts do not divide it and are whole stages. Source: release notes of CUDA 13.4 Update 1, of 12.6 Update 2 to 13.4.
+bool loses_end_of_k(const CublasLtApi& api, const cublasLtMatmulAlgo_t& algorithm, std::int64_t k) {
+  const int parts = attribute(api, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+  return attribute(api, algorithm, CUBLASLT_ALGO_CONFIG_ID) == 66 && parts > 1 && k % parts != 0 &&
+         k / parts % stage_length(attribute(api, algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID)) == 0;
+}
+
 }  // namespace
 
 /// A product that needs only its pointers.
@@ -183,23 +200,31 @@ void MatrixProducts::choose(Prepared& prepared, const GemmCall& call) const {
     api_.check(api_.preference_set(preference.get(), which, &value, sizeof value));
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes_));
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(call.b));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(call.a));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(call.c));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(call.c));
 
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
-  int num_found = 0;
-  const auto status =
-      api_.get_heuristic(handle_.get(), prepared.operation.get(), prepared.b.get(), prepared.a.get(), prepared.c.get(),
-                         prepared.c.get(), preference.get(), kCandidates, found.data(), &num_found);
-  const auto end = found.begin() + num_found;
-  const auto first = std::find_if(found.begin(), end, [&](const cublasLtMatmulHeuristicResult_t& candidate) {
-    return candidate.state == CUBLAS_STATUS_SUCCESS &&
-           candidate.workspaceSize <= static_cast<std::size_t>(workspace_bytes_);
-  });
-  if (status != CUBLAS_STATUS_SUCCESS || first == end)
+  auto first = found.end();
+  auto status = CUBLAS_STATUS_SUCCESS;
+  // With split k first; without, where no candidate of those can be taken.
+  for (const auto schemes : {CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, CUBLASLT_REDUCTION_SCHEME_NONE}) {
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(schemes));
+    int num_found = 0;
+    status =
+        api_.get_heuristic(handle_.get(), prepared.operation.get(), prepared.b.get(), prepared.a.get(),
+                           prepared.c.get(), prepared.c.get(), preference.get(), kCandidates, found.data(), &num_found);
+    const auto end = found.begin() + num_found;
+    first = std::find_if(found.begin(), end, [&](const cublasLtMatmulHeuristicResult_t& candidate) {
+      return candidate.state == CUBLAS_STATUS_SUCCESS &&
+             candidate.workspaceSize <= static_cast<std::size_t>(workspace_bytes_) &&
+             !loses_end_of_k(api_, candidate.algo, inner(call));
+    });
+    if (first != end) break;
+    first = found.end();
+  }
+  if (first == found.end())
     throw MachineError(fmt::format("cuBLASLt {} has no algorithm for {}, {} multiprocessors, {} bytes of workspace: {}",
                                    api_.version(), prepared.choice.product,
                                    prepared.choice.sm_budget == 0 ? "all" : std::to_string(prepared.choice.sm_budget),
@@ -226,6 +251,15 @@ void MatrixProducts::enqueue(const GemmCall& call, const LaunchContext& context)
   api_.check(api_.matmul(handle_.get(), prepared.operation.get(), &kAlpha, call.b.data, prepared.b.get(), call.a.data,
                          prepared.a.get(), &prepared.beta, call.c.data, prepared.c.get(), call.c.data, prepared.c.get(),
                          &prepared.algorithm, workspace, static_cast<std::size_t>(workspace_bytes_), context.stream));
+}
+
+std::vector<std::string> MatrixProducts::notices() const {
+  const std::size_t version = api_.get_version();
+  if (capability_ < 100 || capability_ >= 120 || version < 120'800 || version >= 130'300) return {};
+  return {
+      fmt::format("cuBLASLt {} may compute a product wrongly on this GPU where another kernel with tensor memory runs "
+                  "beside it: losses need 13.3 or newer, times do not",
+                  api_.version())};
 }
 
 std::vector<ProductChoice> MatrixProducts::choices() const {

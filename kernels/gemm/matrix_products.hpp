@@ -42,7 +42,7 @@ std::string to_string(const ProductChoice& choice);
 /// that would round partial sums to c's type, which are also the ones that add into c itself, are not admitted. What is
 /// left (no split of k, or partial sums in fp32 that a second pass adds in order) uses no atomics: the same product on
 /// the same device gives the same bits. Another SM budget, alignment or release of cuBLASLt may choose another
-/// algorithm, and so other bits.
+/// algorithm, and so other bits. Algorithms that are known to leave out a part of k are not taken.
 ///
 /// For one thread at a time, whose current device is the one that the object was made on.
 class MatrixProducts {
@@ -60,6 +60,10 @@ class MatrixProducts {
 
   /// Of each stream: 32 MiB from compute capability 9 on, 4 MiB before, what NVIDIA recommends.
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
+
+  /// What is known to be wrong with this release of cuBLASLt on this GPU, where products run side by side. Source:
+  /// release notes of CUDA 13.2.
+  std::vector<std::string> notices() const;
 
   /// Every kind of product so far, in a fixed order.
   std::vector<ProductChoice> choices() const;

@@ -15,12 +15,17 @@ constexpr auto kName = "gemm_fp8";
 
 void form(const Arguments& views) { run_gemm(fp8_call(views), effective_gemm_path()); }
 
+void check_scale(const char* name, const char* offset, const View& scale) {
+  require(kName, scale, {name, 1, 1, {DataType::f32}});
+  require(kName, scale.offset % kScaleStride == 0, offset, static_cast<double>(scale.offset), "a multiple of 4");
+}
+
 void check(const Fp8Product& p) {
   const View &a = p.a, &b = p.b;
   require(kName, a, {"a", a.rows, a.cols, {DataType::f8e4m3, DataType::f8e5m2}});
   require(kName, b, {"b", b.rows, a.cols, {DataType::f8e4m3, DataType::f8e5m2}});
-  require(kName, p.a_inverse_scale, {"a_inverse_scale", 1, 1, {DataType::f32}});
-  require(kName, p.b_inverse_scale, {"b_inverse_scale", 1, 1, {DataType::f32}});
+  check_scale("a_inverse_scale", "a_inverse_scale's offset", p.a_inverse_scale);
+  check_scale("b_inverse_scale", "b_inverse_scale's offset", p.b_inverse_scale);
   require(kName, p.c, {"c", a.rows, b.rows, {DataType::bf16, DataType::f32}});
   require(kName, a.cols % 16 == 0, "K", static_cast<double>(a.cols), "a multiple of 16");
   require(kName, a.rows % 8 == 0, "M", static_cast<double>(a.rows), "a multiple of 8");

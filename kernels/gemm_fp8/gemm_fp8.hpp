@@ -5,14 +5,18 @@
 
 namespace underlap::kernels {
 
+/// Elements from one scale to the next where a tensor holds several: cuBLASLt of CUDA 12.9 to 13.1 takes a scale only
+/// from a multiple of 16 bytes.
+inline constexpr std::int64_t kScaleStride = 4;
+
 /// The tensors of a product of two fp8 matrices whose rows both run along the summed dimension: the one arrangement
 /// that a GPU's fp8 multiplication takes. The forward pass has a = x, b = w; the input's gradient a = dy, b = w^T; the
 /// weight's gradient a = dy^T, b = x^T, where ^T is a transposed copy (kernels/transpose).
 struct Fp8Product {
   View a;                ///< [M, K] f8e4m3 or f8e5m2
-  View a_inverse_scale;  ///< [1, 1] f32
+  View a_inverse_scale;  ///< [1, 1] f32, its offset a multiple of kScaleStride
   View b;                ///< [N, K] f8e4m3 or f8e5m2; not both are f8e5m2
-  View b_inverse_scale;  ///< [1, 1] f32
+  View b_inverse_scale;  ///< [1, 1] f32, likewise
   View c;                ///< [M, N] bf16 or f32
   bool accumulate = false;
   /// Transformer Engine's default recipe has it in both backward products, and not in the forward one, whose sums a

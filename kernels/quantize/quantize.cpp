@@ -41,11 +41,10 @@ void amax_form(const Arguments& views) {
 
 void fp8_scale_form(const Arguments& views) {
   const auto* const amax = views[0].as<const float>();
-  float* const inverse_scale = views[1].as<float>();
   const float largest = views.parameters<QuantizeParameters>().largest_finite;
   for (std::int64_t i = 0; i < views[0].cols; ++i) {
     const float scale = amax[i] == 0 ? 1.0F : std::max(amax[i] / largest, std::numeric_limits<float>::min());
-    inverse_scale[i] = std::isfinite(amax[i]) ? scale : std::numeric_limits<float>::quiet_NaN();
+    *views[1].row<float>(i) = std::isfinite(amax[i]) ? scale : std::numeric_limits<float>::quiet_NaN();
   }
 }
 
@@ -88,7 +87,7 @@ Operation amax(const View& x, const View& out) {
 Operation fp8_scale(const View& amax, const View& inverse_scale, DataType format) {
   constexpr auto kName = "fp8_scale";
   require(kName, amax, {"amax", 1, amax.cols, {DataType::f32}});
-  require(kName, inverse_scale, {"inverse_scale", 1, amax.cols, {DataType::f32}});
+  require(kName, inverse_scale, {"inverse_scale", amax.cols, 1, {DataType::f32}});
   if (!is_fp8(format))
     throw std::invalid_argument(fmt::format("{}: format is {}, must be f8e4m3 or f8e5m2", kName, to_string(format)));
   static const NameId name = intern(kName);

@@ -59,18 +59,18 @@ void amax_form(const Arguments& views, LaunchContext& context) {
   launch_amax<bf16>(views, context);
 }
 
-__global__ void fp8_scale_kernel(const float* amax, float* inverse_scale, std::int64_t count, float largest) {
+__global__ void fp8_scale_kernel(const float* amax, Rows<float> inverse_scale, std::int64_t count, float largest) {
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const bool is_finite = amax[i] <= std::numeric_limits<float>::max();
   const float smallest = std::numeric_limits<float>::min();
   const float scale = amax[i] == 0 ? 1.0F : fmaxf(__fdiv_rn(amax[i], largest), smallest);
-  inverse_scale[i] = is_finite ? scale : std::numeric_limits<float>::quiet_NaN();
+  *inverse_scale.at(i, 0) = is_finite ? scale : std::numeric_limits<float>::quiet_NaN();
 }
 
 void fp8_scale_form(const Arguments& views, LaunchContext& context) {
   launch(fp8_scale_kernel, {.blocks = blocks_for(views[0].cols, kGroupThreads), .threads = kGroupThreads},
-         context.stream, views[0].as<const float>(), views[1].as<float>(), views[0].cols,
+         context.stream, views[0].as<const float>(), rows_of<float>(views[1]), views[0].cols,
          views.parameters<QuantizeParameters>().largest_finite);
 }
 

@@ -18,7 +18,8 @@ Operation amax(const View& x, const View& out);
 
 /// inverse_scale = amax / the largest finite value of `format`: what an element at that value then stands for.
 ///
-/// amax, inverse_scale  [1, k] f32, one for each of k tensors
+/// amax           [1, k] f32, one for each of k tensors
+/// inverse_scale  [k, 1] f32, likewise; may be strided
 /// format               f8e4m3 or f8e5m2
 /// Where amax is 0, inverse_scale is 1; it is at least the smallest normal float, so that it has a finite reciprocal.
 /// Where amax is not finite it is NaN, and with it whatever the tensor is used for: a cast that saturates would hide an

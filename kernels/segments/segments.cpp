@@ -40,11 +40,10 @@ void amax_form(const Arguments& views) {
 
 void quantize_form(const Arguments& views) {
   const auto* const x = views[0].as<const float>();
-  const auto* const inverse_scales = views[2].as<const float>();
   with_fp8_type(views[3].dtype, [&]<class To>(To*) {
     To* const q = views[3].as<To>();
     for_each_segment(views, views[0].cols, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
-      const float scale = 1.0F / inverse_scales[s];
+      const float scale = 1.0F / *views[2].row<const float>(s);
       for (std::int64_t i = begin; i < end; ++i) q[i] = To(x[i] * scale);
     });
   });
@@ -74,7 +73,7 @@ Operation segmented_amax(const View& x, const Segments& segments, const View& ou
 Operation segmented_quantize(const View& x, const Segments& segments, const View& inverse_scales, const View& q) {
   constexpr auto kName = "segmented_quantize";
   check(kName, x, segments);
-  require(kName, inverse_scales, {"inverse_scales", 1, segments.begins.cols, {DataType::f32}});
+  require(kName, inverse_scales, {"inverse_scales", segments.begins.cols, 1, {DataType::f32}});
   require(kName, q, {"q", 1, x.cols, {DataType::f8e4m3, DataType::f8e5m2}});
   static const NameId name = intern(kName);
   return Operation(name, quantize_form,
@@ -89,7 +88,7 @@ std::span<const KernelInfo> list_segments() {
   static constexpr std::array<KernelInfo, 2> kernels{{
       {"segments", "segmented_amax", "out [1,k] = max(out, largest |x| of each of k segments), x [1,n] f32",
        "n flops; x once"},
-      {"segments", "segmented_quantize", "q [1,n] = x / inverse_scales [1,k] of its segment, in fp8",
+      {"segments", "segmented_quantize", "q [1,n] = x / inverse_scales [k,1] of its segment, in fp8",
        "n flops; x and q once"},
   }};
   return kernels;

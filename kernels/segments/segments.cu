@@ -103,9 +103,9 @@ __global__ void segmented_amax_kernel(Stretch stretch, bool aligned, std::uint32
 }
 
 template <class To>
-__global__ void segmented_quantize_kernel(Stretch stretch, bool aligned, const float* inverse_scales, To* q) {
+__global__ void segmented_quantize_kernel(Stretch stretch, bool aligned, Rows<const float> inverse_scales, To* q) {
   for_each_run(stretch, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
-    const float scale = __fdiv_rn(1.0F, inverse_scales[s]);
+    const float scale = __fdiv_rn(1.0F, *inverse_scales.at(s, 0));
     for_each_element(
         stretch.x, begin, end, aligned,
         [&](std::int64_t i, const auto& group) {
@@ -151,7 +151,7 @@ void segmented_quantize_form(const Arguments& views, LaunchContext& context) {
   const bool aligned = is_aligned(views[0], 16) && is_aligned(views[3], kWide);
   with_fp8_type(views[3].dtype, [&]<class To>(To*) {
     launch(segmented_quantize_kernel<To>, chunks_of(stretch), context.stream, stretch, aligned,
-           views[2].as<const float>(), views[3].as<To>());
+           rows_of<const float>(views[2]), views[3].as<To>());
   });
 }
 

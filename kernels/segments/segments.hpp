@@ -24,7 +24,7 @@ Operation segmented_amax(const View& x, const Segments& segments, const View& ou
 /// q = x * (1 / inverse_scale of its segment), as quantize does for one tensor.
 ///
 /// x               [1, n] f32, the stretch
-/// inverse_scales  [1, k] f32
+/// inverse_scales  [k, 1] f32; may be strided
 /// q               [1, n] f8e4m3 or f8e5m2
 /// What lies before the first segment takes the first one's scale. Throws std::invalid_argument for shapes that do not
 /// fit and a negative `first`. Traffic: x and q once.

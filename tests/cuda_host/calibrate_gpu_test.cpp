@@ -147,7 +147,8 @@ TEST_F(CalibratedGpu, CublasLtAloneFormsTheProductsThatTheFormsForm) {
         work,
         [&](const Arguments& views, cuda::LaunchContext& context) {
           const kernels::GemmCall call = product_of(operation, views);
-          if (!alone) alone = std::make_unique<CublasLtAlone>(cuda_host::CublasLtDouble::api(), call);
+          if (!alone)
+            alone = std::make_unique<CublasLtAlone>(cuda_host::CublasLtDouble::api(), call, products.workspace_bytes());
           alone->enqueue(call, context);
         },
         1);
@@ -160,6 +161,7 @@ TEST_F(CalibratedGpu, CublasLtAloneFormsTheProductsThatTheFormsForm) {
     EXPECT_EQ(alone_operation, form_operation);
     EXPECT_EQ(formed[7].layouts, formed[3].layouts);
     EXPECT_EQ(formed[7].beta, formed[3].beta);
+    EXPECT_EQ(formed[7].workspace_bytes, formed[3].workspace_bytes);
     EXPECT_EQ(library.questions.back().preference.reduction_schemes, CUBLASLT_REDUCTION_SCHEME_MASK);
   }
 }

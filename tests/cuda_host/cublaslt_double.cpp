@@ -19,6 +19,7 @@ using Layout = CublasLtDouble::Layout;
 using Preference = CublasLtDouble::Preference;
 using Product = CublasLtDouble::Product;
 
+constexpr std::uint32_t kParts = 3;  // of a k that is split
 constexpr std::uint64_t kMagic = 0x616c676f72697468;
 
 /// What the double keeps in an algorithm's opaque words.
@@ -165,11 +166,15 @@ std::int64_t bytes_of(const Layout& layout) {
   return layout.leading_dimension * (layout.type == CUDA_R_32F ? 4 : 2);
 }
 
+/// As 12.9 to 13.1 want it.
+bool is_scale_aligned(const float* scale) { return reinterpret_cast<std::uintptr_t>(scale) % 16 == 0; }
+
 /// fp8 operands both run along the summed dimension, columns begin at multiples of 16 bytes, and one is E4M3.
 bool is_supported_fp8(const Operation& operation, const std::array<Layout, 4>& layouts) {
   const auto& [a, b, c, d] = layouts;
   return is_fp8(a.type) && is_fp8(b.type) && (a.type == CUDA_R_8F_E4M3 || b.type == CUDA_R_8F_E4M3) &&
          operation.transpose_a == CUBLAS_OP_T && operation.transpose_b == CUBLAS_OP_N && a.rows % 16 == 0 &&
+         is_scale_aligned(operation.scale_a) && is_scale_aligned(operation.scale_b) &&
          std::ranges::all_of(layouts, [](const Layout& layout) { return bytes_of(layout) % 16 == 0; });
 }
 
@@ -217,8 +222,8 @@ cublasStatus_t algo_get(const cublasLtMatmulAlgo_t* algo, cublasLtMatmulAlgoConf
   switch (which) {
     case CUBLASLT_ALGO_CONFIG_ID: value = algorithm.id; break;
     case CUBLASLT_ALGO_CONFIG_TILE_ID: value = CUBLASLT_MATMUL_TILE_128x256; break;
-    case CUBLASLT_ALGO_CONFIG_STAGES_ID: value = CUBLASLT_MATMUL_STAGES_64x4; break;
-    case CUBLASLT_ALGO_CONFIG_SPLITK_NUM: value = algorithm.reduction_scheme == 0 ? 1 : 3; break;
+    case CUBLASLT_ALGO_CONFIG_STAGES_ID: value = CUBLASLT_MATMUL_STAGES_8xAUTO; break;
+    case CUBLASLT_ALGO_CONFIG_SPLITK_NUM: value = algorithm.reduction_scheme == 0 ? 1 : kParts; break;
     case CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME: value = algorithm.reduction_scheme; break;
     case CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING: value = 1; break;
     // A release that does not know cluster shapes and inner shapes.
@@ -298,6 +303,7 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const 
     return CUBLAS_STATUS_INVALID_VALUE;
   for (std::size_t i = 0; i < 4; ++i)
     if (!is_aligned(product.pointers[i], algorithm.alignment[i])) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!is_supported(product.operation, product.layouts)) return CUBLAS_STATUS_NOT_SUPPORTED;
   Machine::instance().enqueue(stream, {.ready = {}, .run = [=] {
                                          std::memset(workspace, 0x55, algorithm.workspace);
                                          compute(product, d);

@@ -24,7 +24,8 @@ using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kM = 3, kN = 5, kK = 4;
 constexpr std::int64_t kMebibyte = 1 << 20;
-constexpr float kInverseScales[4] = {0.5F, 0.25F, 2.0F, 4.0F};
+// Each on a multiple of 16 bytes, the first of its four.
+alignas(16) constexpr float kInverseScales[16] = {0.5F, 0, 0, 0, 0.25F, 0, 0, 0, 2.0F, 0, 0, 0, 4.0F};
 
 class CountingWorkspace final : public Workspace {
  public:
@@ -79,7 +80,7 @@ class Products : public ::testing::Test {
             .b = view(b, 8, 16),
             .c = view(DataType::bf16, 24, 8),
             .a_inverse_scale = kInverseScales,
-            .b_inverse_scale = kInverseScales + 1,
+            .b_inverse_scale = kInverseScales + 4,
             .transpose_b = true};
   }
 
@@ -150,13 +151,13 @@ TEST_F(Products, OfFp8ArePreparedOnceAndGivenTheScalesOfEachCall) {
   MatrixProducts products(CublasLtDouble::api());
   GemmCall call = fp8(DataType::f8e4m3, DataType::f8e4m3);
   products.enqueue(call, context);
-  call.a_inverse_scale = kInverseScales + 2;
-  call.b_inverse_scale = kInverseScales + 3;
+  call.a_inverse_scale = kInverseScales + 8;
+  call.b_inverse_scale = kInverseScales + 12;
   products.enqueue(call, context);
   EXPECT_EQ(fake.questions.size(), 1U);
-  EXPECT_EQ(fake.products[0].operation.scale_a, kInverseScales + 1);
-  EXPECT_EQ(fake.products[1].operation.scale_a, kInverseScales + 3);
-  EXPECT_EQ(fake.products[1].operation.scale_b, kInverseScales + 2);
+  EXPECT_EQ(fake.products[0].operation.scale_a, kInverseScales + 4);
+  EXPECT_EQ(fake.products[1].operation.scale_a, kInverseScales + 12);
+  EXPECT_EQ(fake.products[1].operation.scale_b, kInverseScales + 8);
   products.enqueue(fp8(DataType::f8e5m2, DataType::f8e4m3), context);
   products.enqueue(fp8(DataType::f8e4m3, DataType::f8e5m2), context);
   EXPECT_EQ(fake.questions.size(), 3U) << "other types, other products";
@@ -270,6 +271,55 @@ TEST_F(Products, TakeTheFirstAlgorithmThatIsSupportedAndFits) {
   EXPECT_EQ(choice.cluster_shape, 0);
   EXPECT_THAT(to_string(choice),
               AllOf(HasSubstr("[3, 5] bf16 = [3, 4] [5, 4]^T"), HasSubstr("algorithm 3"), HasSubstr("1024 bytes")));
+}
+
+// Parts of 8, whole stages, three of which are less than k; parts of 9 are not whole; three parts of 8 are all of it.
+TEST_F(Products, TakeNoAlgorithmThatLeavesOutTheEndOfK) {
+  const CublasLtDouble::Candidate split{.id = 66, .reduction_scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
+  const auto chosen_for = [&](std::int64_t k) {
+    fake.products.clear();
+    MatrixProducts products(CublasLtDouble::api());
+    products.enqueue({.a = view(DataType::bf16, kM, k),
+                      .b = view(DataType::bf16, kN, k),
+                      .c = view(DataType::bf16, kM, kN),
+                      .transpose_b = true},
+                     context);
+    EXPECT_EQ(cudaStreamSynchronize(context.stream), cudaSuccess);
+    return fake.products[0].algorithm;
+  };
+  fake.reset({split, {.id = 4}});
+  EXPECT_EQ(chosen_for(26), 4U);
+  EXPECT_EQ(chosen_for(28), 66U);
+  EXPECT_EQ(chosen_for(24), 66U);
+  fake.reset({split, {.id = 5, .workspace = 33 * kMebibyte}, {.id = 66}});
+  EXPECT_EQ(chosen_for(26), 66U) << "without a split";
+  EXPECT_EQ(fake.questions.size(), 1U);
+}
+
+TEST_F(Products, AskWithoutASplitWhereEverySplitLeavesSomethingOut) {
+  const CublasLtDouble::Candidate split{.id = 66, .reduction_scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
+  std::vector<CublasLtDouble::Candidate> proposed(8, split);
+  proposed.push_back({.id = 9});
+  fake.reset(proposed);
+  MatrixProducts products(CublasLtDouble::api());
+  products.enqueue({.a = view(DataType::bf16, kM, 26),
+                    .b = view(DataType::bf16, kN, 26),
+                    .c = view(DataType::bf16, kM, kN),
+                    .transpose_b = true},
+                   context);
+  EXPECT_EQ(fake.products[0].algorithm, 9U);
+  EXPECT_EQ(fake.questions.back().preference.reduction_schemes, CUBLASLT_REDUCTION_SCHEME_NONE);
+  ASSERT_EQ(cudaStreamSynchronize(context.stream), cudaSuccess);
+}
+
+TEST_F(Products, TellOfAReleaseThatIsWrongBesideOthersOnThisGpu) {
+  EXPECT_THAT(MatrixProducts(CublasLtDouble::api()).notices(), testing::IsEmpty());
+  cuda_host::Machine::instance().compute_capability = 100;
+  EXPECT_THAT(MatrixProducts(CublasLtDouble::api()).notices(),
+              ElementsAre(HasSubstr("cuBLASLt 13.1.0 may compute a product wrongly")));
+  CublasLtApi mended = CublasLtDouble::api();
+  mended.get_version = []() -> std::size_t { return 130'300; };
+  EXPECT_THAT(MatrixProducts(mended).notices(), testing::IsEmpty());
 }
 
 TEST_F(Products, AdmitNoSumsInTheTypeOfTheResult) {

@@ -106,6 +106,10 @@ TEST(GemmFp8Shapes, ThatGpusCannotMultiplyAreRefusedEverywhere) {
   p = product_of(memory, DataType::f8e5m2, DataType::f8e5m2, DataType::bf16);
   EXPECT_THAT([&] { gemm_fp8(p); }, ThrowsMessage<std::invalid_argument>(HasSubstr("both f8e5m2")));
   p = good;
+  p.b_inverse_scale = memory.columns(DataType::f32, 1, 1, 8, 2);
+  EXPECT_THAT([&] { gemm_fp8(p); }, ThrowsMessage<std::invalid_argument>(
+                                        HasSubstr("b_inverse_scale's offset is 2, must be a multiple of 4")));
+  p = good;
   p.sm_margin = -1;
   EXPECT_THROW(gemm_fp8(p), std::invalid_argument);
   p = good;

@@ -74,7 +74,7 @@ TEST_P(BothTypes, AmaxOfNanIsNanAndOfInfinityInfinite) {
 TEST(Fp8Scale, MakesTheLargestValueTheFormatsLargest) {
   Memory memory;
   const View amax = memory.set(memory.dense(DataType::f32, 1, 3), std::vector<double>{448, 1, 57344});
-  const View inverse_scale = memory.dense(DataType::f32, 1, 3);
+  const View inverse_scale = memory.columns(DataType::f32, 3, 1, 4, 0);
   run_operation(memory, kernels::fp8_scale(amax, inverse_scale, DataType::f8e4m3));
   EXPECT_EQ(memory.get(inverse_scale).values, (std::vector<double>{1, 1.0F / 448.0F, 128}));
   run_operation(memory, kernels::fp8_scale(amax, inverse_scale, DataType::f8e5m2));
@@ -84,13 +84,13 @@ TEST(Fp8Scale, MakesTheLargestValueTheFormatsLargest) {
 TEST(Fp8Scale, IsOneForNothingNanForWhatIsNotFiniteAndNeverTooSmallToDivideBy) {
   Memory memory;
   const View amax = memory.set(memory.dense(DataType::f32, 1, 4), std::vector<double>{0, kInfinite, kNan, 1e-44});
-  const View inverse_scale = memory.dense(DataType::f32, 1, 4);
+  const View inverse_scale = memory.dense(DataType::f32, 4, 1);
   run_operation(memory, kernels::fp8_scale(amax, inverse_scale, DataType::f8e4m3));
   const auto& got = memory.get(inverse_scale);
   EXPECT_EQ(got(0, 0), 1);
-  EXPECT_TRUE(std::isnan(got(0, 1)));
-  EXPECT_TRUE(std::isnan(got(0, 2)));
-  EXPECT_EQ(got(0, 3), std::numeric_limits<float>::min());
+  EXPECT_TRUE(std::isnan(got(1, 0)));
+  EXPECT_TRUE(std::isnan(got(2, 0)));
+  EXPECT_EQ(got(3, 0), std::numeric_limits<float>::min());
 }
 
 TEST(Fp8Scale, RefusesOtherFormats) {

@@ -60,14 +60,15 @@ TEST_P(SegmentedOperations, AmaxIsThatOfEachSegmentAndOfWhatWasThere) {
 }
 
 TEST_P(SegmentedOperations, QuantizeTakesTheScaleOfEachSegment) {
-  const View scales = memory.set(memory.dense(DataType::f32, 1, 5), std::vector<double>{0.01, 0.5, 2, 0.003, 0.0625});
+  const View scales =
+      memory.set(memory.columns(DataType::f32, 5, 1, 4, 0), std::vector<double>{0.01, 0.5, 2, 0.003, 0.0625});
   const Matrix values = memory.get(x), scale = memory.get(scales);
   for (const DataType format : {DataType::f8e4m3, DataType::f8e5m2}) {
     const View q = memory.dense(format, 1, x.cols), expected = memory.dense(format, 1, x.cols);
     std::vector<double> scaled;
     for (std::int64_t i = 0; i < x.cols; ++i)
       scaled.push_back(static_cast<float>(values(0, i)) *
-                       (1.0F / static_cast<float>(scale(0, static_cast<std::int64_t>(segment_of(i))))));
+                       (1.0F / static_cast<float>(scale(static_cast<std::int64_t>(segment_of(i)), 0))));
     memory.set(expected, scaled);
     run_operation(memory, kernels::segmented_quantize(x, segments(), scales, q), GetParam().placement);
     EXPECT_EQ(memory.get(q).values, memory.get(expected).values);
