@@ -68,9 +68,10 @@ std::string measured_text(const sim::Hardware& hardware) {
         fmt::format("{:<12} {} connections, {}, {}: {} (held {:.2f})\n", "", seen.connections, seen.behind,
                     seen.same_queue ? "same queue" : "next stream", seen.holds() ? "holds up" : "passes", seen.held);
   for (const sim::Interference& beside : hardware.interference)
-    text += fmt::format("{:<12} {} x {:.3f} beside {}{}\n", "", beside.of, beside.slowdown,
+    text += fmt::format("{:<12} {} x {:.3f} beside {}{}{}\n", "", beside.of, beside.slowdown,
                         beside.copy_engine ? "a copy engine" : fmt::format("{} SMs", beside.sms),
-                        beside.gb_per_s > 0 ? fmt::format(" at {:g} GB/s", beside.gb_per_s) : ", not paced");
+                        beside.gb_per_s > 0 ? fmt::format(" at {:g} GB/s", beside.gb_per_s) : ", not paced",
+                        beside.carried_gb_per_s ? fmt::format(" (carried {:.1f})", *beside.carried_gb_per_s) : "");
   return text;
 }
 

@@ -158,6 +158,8 @@ RankRun CudaRank::take(std::size_t cell) {
     if (!report.is_valid())
       built.result.invalid_because.push_back(
           fmt::format("rank {}: under 98 % of the emulated link: {}", context_.rank, cuda::to_text(report)));
+    for (const std::string& unmet : built.link->unmet())
+      built.result.invalid_because.push_back(fmt::format("rank {}: {}", context_.rank, unmet));
   }
   for (const std::string& notice : built.link ? built.link->notices() : parts_.transport->notices())
     note(built, notice);

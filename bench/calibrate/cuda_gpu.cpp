@@ -203,6 +203,9 @@ class Background {
         output_(make_bytes(outputs_ * 2, stream)),
         stream_(stream) {}
 
+  /// Since the last call; the device is idle.
+  std::optional<double> carried_gb_per_s() { return link_.report().achieved_gb_per_s; }
+
   void enqueue(int transfers) {
     const auto view = [](std::int64_t elements) {
       return matrix(Tensor{.id = 1, .dtype = DataType::bf16, .elements = elements}, 1, elements);
@@ -397,7 +400,9 @@ std::vector<double> CudaGpu::collective_us(Collective collective, const Communic
   return s.time(samples, [&] { link.enqueue(1); });
 }
 
-std::vector<double> CudaGpu::work_beside_us(const Work& work, const Communication& communication, int samples) {
+Beside CudaGpu::work_beside_us(const Work& work, const Communication& communication, int samples) {
+  const std::string why_not = communication.copy_engine ? cuda::why_no_copy_engine() : "";
+  if (!why_not.empty()) throw MachineError(why_not);
   State& s = *state_;
   cuda::LaunchContext context = s.context();
   require_library(work.operation, context);
@@ -408,9 +413,9 @@ std::vector<double> CudaGpu::work_beside_us(const Work& work, const Communicatio
   const Event begin = make_event();
   const Event end = make_event();
   const Event gone = make_event();
-  std::vector<double> us;
+  Beside beside;
   int transfers = 2;
-  for (int tries = 0; static_cast<int>(us.size()) < samples; ++tries) {
+  for (int tries = 0; static_cast<int>(beside.us.size()) < samples; ++tries) {
     background.enqueue(1);
     check(cudaEventRecord(resident.get(), s.communication.get()));
     background.enqueue(transfers);
@@ -427,10 +432,11 @@ std::vector<double> CudaGpu::work_beside_us(const Work& work, const Communicatio
     if (elapsed_us(end, gone) < 0)
       transfers *= 2;
     else if (tries >= 2)
-      us.push_back(elapsed_us(begin, end));
+      beside.us.push_back(elapsed_us(begin, end));
     if (transfers > 4096) throw MachineError("the communication is over before the operation, however long it is");
   }
-  return us;
+  beside.gb_per_s = background.carried_gb_per_s();
+  return beside;
 }
 
 std::vector<double> CudaGpu::held(std::string_view behind, bool same_queue, int samples) {

@@ -55,7 +55,7 @@ class CudaGpu final : public Gpu {
   std::vector<double> collective_us(Collective collective, const Communication& communication, std::int64_t bytes,
                                     int samples);
 
-  std::vector<double> work_beside_us(const Work& work, const Communication& communication, int samples) override;
+  Beside work_beside_us(const Work& work, const Communication& communication, int samples) override;
   std::vector<double> held(std::string_view behind, bool same_queue, int samples) override;
 
   /// gpu, driver and runtime in words, for the file.

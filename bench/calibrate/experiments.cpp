@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "bench/statistics.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -109,14 +110,15 @@ void norm_shapes(Calibration& c) {
   for (const std::int64_t hidden : {4096, 8192}) time_of(c, norm_work(8192, hidden));
 }
 
-void beside(Calibration& c, const std::string& of, const Work& work, const Communication& communication) {
+void measure_beside(Calibration& c, const std::string& of, const Work& work, const Communication& communication) {
   const double alone = median(c.gpu.work_us(work, c.samples));
-  std::vector<double> slowdowns = c.gpu.work_beside_us(work, communication, c.samples);
-  for (double& value : slowdowns) value /= alone;
-  const Sampled slowdown = summarise(slowdowns);
+  Beside beside = c.gpu.work_beside_us(work, communication, c.samples);
+  for (double& value : beside.us) value /= alone;
+  const Sampled slowdown = summarise(beside.us);
   c.out.interference.push_back({{.copy_engine = communication.copy_engine,
                                  .sms = communication.sms,
                                  .gb_per_s = communication.gb_per_s,
+                                 .carried_gb_per_s = beside.gb_per_s,
                                  .of = of,
                                  .slowdown = slowdown.median,
                                  .spread = slowdown.spread},
@@ -126,9 +128,16 @@ void beside(Calibration& c, const std::string& of, const Work& work, const Commu
 /// Every communication beside one operation, paced to the base's link and not paced.
 void interference_of(Calibration& c, const std::string& of, const Work& work) {
   const double line_rate = c.base.node.nvlink_gb_per_s.value;
+  bool has_copy_engines = true;
   for (const double rate : {line_rate, 0.0}) {
-    for (const int blocks : kBlocks) beside(c, of, work, {.sms = blocks, .gb_per_s = rate});
-    beside(c, of, work, {.copy_engine = true, .gb_per_s = rate});
+    for (const int blocks : kBlocks) measure_beside(c, of, work, {.sms = blocks, .gb_per_s = rate});
+    if (!has_copy_engines) continue;
+    try {
+      measure_beside(c, of, work, {.copy_engine = true, .gb_per_s = rate});
+    } catch (const MachineError& error) {
+      c.out.skipped.emplace_back(of + "_interference, beside copy engines", error.what());
+      has_copy_engines = false;
+    }
   }
 }
 

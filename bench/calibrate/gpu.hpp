@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,12 @@ struct Communication {
   bool copy_engine = false;
   int sms = 0;
   double gb_per_s = 0;  ///< 0: as fast as it goes
+};
+
+/// An operation's times beside a communication, and what that carried meanwhile.
+struct Beside {
+  std::vector<double> us;
+  std::optional<double> gb_per_s = {};  ///< of the busier direction; nullopt: too little to tell
 };
 
 /// What the experiments ask of a GPU. Every answer is one figure for each sample; throws MachineError where the device
@@ -40,8 +47,9 @@ class Gpu {
   /// Microseconds of an operation alone.
   virtual std::vector<double> work_us(const Work& work, int samples) = 0;
 
-  /// The same while `communication` is resident from before it starts until after it ends.
-  virtual std::vector<double> work_beside_us(const Work& work, const Communication& communication, int samples) = 0;
+  /// The same while `communication` is resident from before it starts until after it ends. Throws MachineError where
+  /// this machine cannot have such a communication.
+  virtual Beside work_beside_us(const Work& work, const Communication& communication, int samples) = 0;
 
   /// A kernel runs on stream 0 for a while. On stream 1 stands what `behind` says: nothing; kernel: one behind another
   /// that runs as long; wait: for an event after stream 0's kernel; record: of an event behind a kernel that runs as

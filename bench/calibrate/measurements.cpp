@@ -61,9 +61,10 @@ std::string interference(const Measurements& m) {
   std::string text = "interference:  # slowdown: time beside the communication over time alone\n";
   for (const auto& [beside, samples] : m.interference)
     text += fmt::format(
-        "  - {{communication: {}, sms: {}, gb_per_s: {:g}, of: {}, slowdown: {:.4f}, spread: {:.3g}, samples: {}}}\n",
-        beside.copy_engine ? "copy_engine" : "kernel", beside.sms, beside.gb_per_s, beside.of, beside.slowdown,
-        beside.spread, samples);
+        "  - {{communication: {}, sms: {}, gb_per_s: {:g}{}, of: {}, slowdown: {:.4f}, spread: {:.3g}, samples: {}}}\n",
+        beside.copy_engine ? "copy_engine" : "kernel", beside.sms, beside.gb_per_s,
+        beside.carried_gb_per_s ? fmt::format(", carried_gb_per_s: {:.4g}", *beside.carried_gb_per_s) : "", beside.of,
+        beside.slowdown, beside.spread, samples);
   return m.interference.empty() ? "" : text;
 }
 

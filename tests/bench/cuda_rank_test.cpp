@@ -142,6 +142,16 @@ TEST_F(OnAPlayedGpu, EveryKernelOfATracedBlockIsTaggedAndMarksCutItsWindows) {
   EXPECT_THAT(run.notes, testing::Contains(HasSubstr("windows traced to event-timed")));
 }
 
+TEST_F(OnAPlayedGpu, ABlockOverCopyEnginesThatTheDriverDoesNotUseIsNotValid) {
+  const std::string copied =
+      "data_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,copy_engine', steps: 2, blocks: 1}\n";
+  cuda_host::Machine::instance().set_driver(13000);
+  rank_of(copied);
+  EXPECT_THAT(block(0, 3).invalid_because, testing::Contains(HasSubstr("rank 0: copy engines were asked for, but")));
+  cuda_host::Machine::instance().set_driver(13010);
+  EXPECT_THAT(block(0, 3).invalid_because, testing::Not(testing::Contains(HasSubstr("copy engines"))));
+}
+
 /// The shapes of what ran, and of what had run when the first communicator was made.
 struct Shapes {
   std::set<std::string> ran;

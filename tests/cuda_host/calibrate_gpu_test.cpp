@@ -180,9 +180,12 @@ TEST_F(CalibratedGpu, WithoutTheLibrariesThatTrainWithItNothingIsTimed) {
 
 TEST_F(CalibratedGpu, RunsThemBesideCommunication) {
   CudaGpu gpu(small_);
-  EXPECT_THAT(gpu.work_beside_us(small_work(), {.sms = 1, .gb_per_s = 1}, 1), SizeIs(1));
-  EXPECT_THAT(gpu.work_beside_us(small_work(), {.sms = 1}, 1), SizeIs(1));
-  EXPECT_THAT(gpu.work_beside_us(small_work(), {.copy_engine = true}, 1), SizeIs(1));
+  EXPECT_THAT(gpu.work_beside_us(small_work(), {.sms = 1, .gb_per_s = 1}, 1).us, SizeIs(1));
+  EXPECT_THAT(gpu.work_beside_us(small_work(), {.sms = 1}, 1).us, SizeIs(1));
+  cuda_host::Machine::instance().set_driver(13000);
+  EXPECT_THROW(gpu.work_beside_us(small_work(), {.copy_engine = true}, 1), MachineError);
+  cuda_host::Machine::instance().set_driver(13010);
+  EXPECT_THAT(gpu.work_beside_us(small_work(), {.copy_engine = true}, 1).us, SizeIs(1));
 }
 
 TEST_F(CalibratedGpu, ProbesQueues) {

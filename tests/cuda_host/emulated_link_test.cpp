@@ -322,6 +322,23 @@ TEST_F(OnEmulatedLink, ACopyEngineSharesWithAKernel) {
   EXPECT_TRUE(other.is_written());
 }
 
+// Whether the link or a communicator asked for them.
+TEST_F(OnEmulatedLink, TellsThatADriverHasNoCopyEnginesForIt) {
+  Machine::instance().set_driver(13000);
+  const EmulatedLinkOptions by_blocks = options({.gb_per_s = 0.1, .sms = 2});
+  EmulatedLink blocks(by_blocks), asked_for_by_one(by_blocks);
+  EmulatedLink engines(options({.gb_per_s = 0.1, .sms = 2, .copy_engine = true}));
+  const auto a = blocks.connect(0, "a", group_of(4, 0), {}, {});
+  const auto b = asked_for_by_one.connect(0, "b", group_of(4, 0), {.copy_engine = true}, {});
+  const auto c = engines.connect(0, "c", group_of(4, 0), {}, {});
+  EXPECT_TRUE(blocks.unmet().empty());
+  EXPECT_THAT(asked_for_by_one.unmet(), testing::SizeIs(1));
+  EXPECT_THAT(engines.unmet(),
+              testing::ElementsAre(testing::HasSubstr("the driver (CUDA 13.0) copies within a GPU by")));
+  Machine::instance().set_driver(13010);
+  EXPECT_TRUE(engines.unmet().empty());
+}
+
 TEST_F(OnEmulatedLink, TheTwoDirectionsOfASendAndAReceiveDoNotShare) {
   for (const bool copy_engine : {false, true}) {
     EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2, .copy_engine = copy_engine}));

@@ -103,10 +103,14 @@ struct EngineCopy {
   bool is_received = false;
 };
 
+/// The first driver that hands a copy within one GPU to a copy engine where it is asked to. Source: NCCL, whose copy
+/// engine collectives count on it from CUDA 13.1 on; before, the programming guide says, the request is ignored.
+constexpr int kFirstDriverWithEngines = 13010;
+
 /// Copies within one piece: a copy engine may do them in any order.
 void copy_pieces(std::span<const EngineCopy> copies, cudaStream_t stream) {
 #if CUDART_VERSION >= 12080
-  // The plain copy between two places of one device may run on multiprocessors; this one is asked not to.
+  // The plain copy between two places of one device runs on multiprocessors; this one is asked not to.
   std::vector<void*> to;
   std::vector<const void*> from;
   std::vector<std::size_t> sizes;
@@ -128,13 +132,25 @@ void copy_pieces(std::span<const EngineCopy> copies, cudaStream_t stream) {
                                                 &attributes, &first, 1, &failed, stream);
 #endif
   if (code != cudaErrorCallRequiresNewerDriver && code != cudaErrorNotSupported) return check(code);
-  (void)cudaGetLastError();  // an old driver: the plain copy is all there is
+  (void)cudaGetLastError();  // an old driver: the plain copy is all there is, and unmet() says so
 #endif
   for (const EngineCopy& copy : copies)
     check(cudaMemcpyAsync(copy.to, copy.from, static_cast<std::size_t>(copy.bytes), cudaMemcpyDeviceToDevice, stream));
 }
 
 }  // namespace
+
+std::string why_no_copy_engine() {
+  int driver = 0;
+  check(cudaDriverGetVersion(&driver));
+  if (CUDART_VERSION >= 12080 && driver >= kFirstDriverWithEngines) return "";
+  const auto text = [](int version) { return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10); };
+  return fmt::format(
+      "copy engines were asked for, but {} copies within a GPU by its multiprocessors: copy engines do it with a "
+      "driver "
+      "of CUDA 13.1 or newer; or give the link multiprocessors (sms=16)",
+      CUDART_VERSION < 12080 ? "a program built with " + text(CUDART_VERSION) : "the driver (" + text(driver) + ")");
+}
 
 void FreeOnDevice::operator()(void* memory) const noexcept { (void)cudaFree(memory); }
 
@@ -147,6 +163,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
         blocks_(hints.sms > 0 ? hints.sms : link.options_.link.sms),
         by_copy_engine_(hints.copy_engine || link.options_.link.copy_engine),
         staging_(device_memory<std::byte>(staging_bytes(link.options_.shape, blocks_))) {
+    link_.has_copy_engines_ = link_.has_copy_engines_ || by_copy_engine_;
     run_now([&](CUstream_st* stream) {
       launch_staging_fill(staging_.get(), staging_bytes(link.options_.shape, blocks_), stream);
       if (by_copy_engine_) prepare_copies(stream);
@@ -327,6 +344,11 @@ void EmulatedLink::clear_records(std::size_t count) {
   const std::vector<LinkRecord> empty(count);
   check(cudaMemcpy(records_.get(), empty.data(), count * sizeof(LinkRecord), cudaMemcpyHostToDevice));
   check(cudaStreamSynchronize(nullptr));  // a copy from pageable memory may end later, and other streams do not wait
+}
+
+std::vector<std::string> EmulatedLink::unmet() const {
+  const std::string why = has_copy_engines_ ? why_no_copy_engine() : "";
+  return why.empty() ? std::vector<std::string>() : std::vector{why};
 }
 
 LinkReport EmulatedLink::report() {

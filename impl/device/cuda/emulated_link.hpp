@@ -30,6 +30,10 @@ struct FreeOnDevice {
 template <class T>
 using DeviceMemory = std::unique_ptr<T, FreeOnDevice>;
 
+/// Why this machine's copies within one GPU do not go through its copy engines, whatever is asked of them, and what
+/// would help; empty where they do.
+std::string why_no_copy_engine();
+
 /// The link of a rank that is alone on its GPU. Its peers are taken to do what it does at the same time: transfers
 /// begin when this rank is there, and waiting for peers is not emulated. What arrives means nothing (link_kernel.hpp).
 ///
@@ -53,6 +57,9 @@ class EmulatedLink final : public Transport {
   /// What was carried since the last call. The device is idle. Throws MachineError.
   LinkReport report();
 
+  /// What was asked of it and is not so, one line each: what runs over it is not what it is said to be.
+  std::vector<std::string> unmet() const;
+
  private:
   class EmulatedChannel;
 
@@ -65,6 +72,7 @@ class EmulatedLink final : public Transport {
   DeviceMemory<LinkRecord> records_;
   std::vector<double> latency_us_;  // of each record in use
   std::int64_t num_unrecorded_ = 0;
+  bool has_copy_engines_ = false;  // asked for by the link or by a communicator
   std::atomic<bool> is_aborted_ = false;
 };
 

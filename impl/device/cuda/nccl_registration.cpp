@@ -12,7 +12,7 @@ namespace underlap::cuda {
 namespace {
 
 // Before it, a window is handed out that is none where ranks cannot map each other's memory.
-constexpr int kFirstThatTellsOfSymmetry = NCCL_VERSION(2, 28, 0);
+constexpr int kFirstThatTellsOfSymmetry = NCCL_VERSION(2, 29, 0);
 
 std::size_t in_whole_pages(std::int64_t bytes) {
   return static_cast<std::size_t>((bytes + kWindowAlignment - 1) / kWindowAlignment * kWindowAlignment);
@@ -65,9 +65,8 @@ void NcclRegistration::add(ncclComm_t communicator, const std::string& purpose,
                     purpose, fmt::join(unregistered, ", ")));
 }
 
-bool NcclRegistration::is_symmetric() const {
-  return api_.version >= kFirstThatTellsOfSymmetry && !entries_.empty() &&
-         std::ranges::all_of(entries_, [](const Entry& entry) { return entry.window != nullptr; });
+bool NcclRegistration::has_windows() const {
+  return !entries_.empty() && std::ranges::all_of(entries_, [](const Entry& entry) { return entry.window != nullptr; });
 }
 
 void NcclRegistration::remove(ncclComm_t communicator) noexcept {

@@ -18,7 +18,8 @@ namespace underlap::cuda {
 ///
 /// Source: ncclCommRegister (2.19) and ncclCommWindowRegister (2.27; collective, addresses and sizes in whole 4 KiB of
 /// memory from ncclMemAlloc). NCCL makes no window, and says that all is well, where ranks are not in one NVLink domain
-/// or NCCL_CUMEM_ENABLE is 0; the buffer is then registered by each rank alone.
+/// or NCCL_CUMEM_ENABLE is 0; the buffer is then registered by each rank alone. Up to 2.28 it hands out that
+/// registration as the window.
 class NcclRegistration {
  public:
   explicit NcclRegistration(const NcclApi& api) : api_(api) {}
@@ -28,8 +29,8 @@ class NcclRegistration {
   void add(ncclComm_t communicator, const std::string& purpose, std::span<const RegisteredBuffer> buffers,
            std::vector<std::string>& notices);
 
-  /// Every buffer is a symmetric window. False for releases that do not tell: 2.27 gives windows that are none.
-  bool is_symmetric() const;
+  /// Every buffer has a window. Before 2.29 it may be none that is symmetric, which add() says.
+  bool has_windows() const;
 
   /// Ends all registrations, the last one first.
   void remove(ncclComm_t communicator) noexcept;

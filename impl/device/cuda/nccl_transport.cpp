@@ -104,7 +104,7 @@ class NcclTransport::NcclChannel final : public Channel {
       : transport_(transport), communicator_(communicator), registration_(transport.api_) {
     if (communicator_.group.size() > 1 && !buffers.empty()) add(buffers);
     if (communicator_.hints.copy_engine && transport_.api_.version >= kFirstWithCopyEngines &&
-        !registration_.is_symmetric())
+        !registration_.has_windows())
       transport_.notices_.push_back(
           fmt::format("communicator {}: NCCL has copy engines move what lies in symmetric windows, and nothing that it "
                       "moves does: expect SMs",

@@ -81,7 +81,8 @@ class Transport {
 
   /// Ends this rank's transfers in flight, so that their streams run dry, and all waiting for members at the end of
   /// channels and communicators, which without it is orderly and together; from any thread. Who gives up tells the
-  /// other ranks why by the control plane: this does not, because it does not know.
+  /// other ranks why by the control plane: this does not, because it does not know. NCCL before 2.29.7 does not end its
+  /// kernels on symmetric windows: the supervisor then ends the process, where it may.
   virtual void abort() noexcept = 0;
 
   /// Throws what ended the transfers, where something did: their streams then run dry, and what they hold is worthless.

@@ -122,10 +122,11 @@ struct NcclFigures {
 struct Interference {
   bool copy_engine = false;  ///< a copy engine's copies; else a kernel of `sms` blocks
   int sms = 0;
-  double gb_per_s = 0;  ///< that the communication was paced to; 0: as fast as it went
-  std::string of;       ///< gemm, attention, norm
-  double slowdown = 1;  ///< time beside it over time alone
-  double spread = 0;    ///< half of the middle half of the samples, over their median
+  double gb_per_s = 0;                          ///< that the communication was paced to; 0: as fast as it went
+  std::optional<double> carried_gb_per_s = {};  ///< that it moved, where that was long enough to tell
+  std::string of;                               ///< gemm, attention, norm
+  double slowdown = 1;                          ///< time beside it over time alone
+  double spread = 0;                            ///< half of the middle half of the samples, over their median
 };
 
 /// Whether something that waits holds up a kernel of another stream, measured. `held` is how far into the time that the

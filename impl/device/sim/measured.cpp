@@ -204,6 +204,8 @@ class MeasuredReader {
     beside.copy_engine = one_of(section, "communication", {"kernel", "copy_engine"}) == "copy_engine";
     beside.sms = static_cast<int>(number(section, "sms", {.low = 0, .high = 4096, .whole = true}));
     beside.gb_per_s = number(section, "gb_per_s", kNotNegative);
+    if (section.find("carried_gb_per_s") != nullptr)
+      beside.carried_gb_per_s = number(section, "carried_gb_per_s", kNotNegative);
     beside.of = one_of(section, "of", {"gemm", "attention", "norm"});
     beside.slowdown = number(section, "slowdown", kPositive);
     beside.spread = number(section, "spread", kNotNegative);

@@ -16,7 +16,8 @@ namespace underlap::sim {
 ///   figures: {host.kernel_launch_us: {median: 2.1, spread: 0.03, samples: 31}}   in place of the base's
 ///   curves: {kernels.memory: {samples: 31, points: [[bytes, efficiency, spread], ...]}}   likewise, as a whole
 ///   hardware_queues: [{connections: 1, behind: wait, same_queue: true, held: 1, spread: 0, samples: 11}]
-///   interference: [{communication: kernel, sms: 16, gb_per_s: 450, of: gemm, slowdown: 1.2, spread: 0, samples: 11}]
+///   interference: [{communication: kernel, sms: 16, gb_per_s: 450, carried_gb_per_s: 449.2, of: gemm, slowdown: 1.2,
+///                   spread: 0, samples: 11}]    what it was paced to, and what it carried, where that could be told
 ///   rates: [{of: gemm_fprop, shape: ..., us: ..., spread: ..., samples: ..., tflops: ...}]   for people
 ///
 /// A spread is half of the middle half of the samples over their median. All keys below machine may be absent.

@@ -32,19 +32,23 @@ class SimpleGpu final : public Gpu {
     if (is_attention(work.operation)) throw std::invalid_argument("attention has no CUDA form\nin this build");
     return std::vector<double>(static_cast<std::size_t>(samples), work.operation.cost().flops * 1e-8 + 1.5);
   }
-  std::vector<double> work_beside_us(const Work& work, const Communication& communication, int samples) override {
-    std::vector<double> us = work_us(work, samples);
-    for (double& value : us) value *= 132.0 / (132 - communication.sms);
-    return us;
+  Beside work_beside_us(const Work& work, const Communication& communication, int samples) override {
+    if (communication.copy_engine && !has_copy_engines) throw MachineError("no copy engine");
+    Beside beside{.us = work_us(work, samples), .gb_per_s = communication.gb_per_s / 2};
+    for (double& value : beside.us) value *= 132.0 / (132 - communication.sms);
+    return beside;
   }
   std::vector<double> held(std::string_view behind, bool same_queue, int samples) override {
     const bool holds = same_queue && (behind == "kernel" || behind == "wait");
     return std::vector<double>(static_cast<std::size_t>(samples), holds ? 1.0 : 0.02);
   }
+
+  bool has_copy_engines = true;
 };
 
-Measurements calibrated(const std::vector<std::string>& only = {}) {
+Measurements calibrated(const std::vector<std::string>& only = {}, bool has_copy_engines = true) {
   SimpleGpu gpu;
+  gpu.has_copy_engines = has_copy_engines;
   const sim::Hardware base = sim::load_hardware("h200-sxm");
   Measurements out{.name = "simple", .base = "h200-sxm", .machine = {{"gpu", "a \"simple\" one"}}};
   Calibration calibration{.gpu = gpu, .base = base, .samples = 5, .out = out};
@@ -83,9 +87,16 @@ TEST(Calibration, InterferenceIsTimeBesideOverTimeAlone) {
   const auto& of_16 = out.interference[4].first;
   EXPECT_EQ(of_16.sms, 16);
   EXPECT_EQ(of_16.gb_per_s, 450);
+  EXPECT_EQ(of_16.carried_gb_per_s, 225);
   EXPECT_NEAR(of_16.slowdown, 132.0 / 116, 1e-9);
   EXPECT_TRUE(out.interference[7].first.copy_engine);
   EXPECT_EQ(out.interference[8].first.gb_per_s, 0);
+}
+
+TEST(Calibration, WithoutCopyEnginesTheRestIsMeasured) {
+  const Measurements out = calibrated({"norm_interference"}, false);
+  EXPECT_THAT(out.interference, SizeIs(2 * 7));
+  EXPECT_THAT(to_yaml(out), HasSubstr("# not measured: norm_interference, beside copy engines: no copy engine\n"));
 }
 
 TEST(Calibration, WhatCannotRunIsSkippedWithItsReason) {
@@ -108,7 +119,8 @@ TEST(Calibration, SimReadsTheFile) {
   EXPECT_EQ(read.host.kernel_launch_us.value, 1);
   EXPECT_THAT(read.host.kernel_launch_us.source, HasSubstr("measured on a \"simple\" one: median of 5"));
   EXPECT_NEAR(read.kernels.gemm_bf16.curve(32768), 100.0 / 989, 1e-4);
-  EXPECT_EQ(read.interference.size(), out.interference.size());
+  ASSERT_EQ(read.interference.size(), out.interference.size());
+  EXPECT_EQ(read.interference[4].carried_gb_per_s, 225);
   ASSERT_EQ(read.hardware_queues.size(), 3U * 8U);
   for (std::size_t i = 0; i < read.hardware_queues.size(); ++i) {
     EXPECT_EQ(read.hardware_queues[i].behind, out.hardware_queues[i].first.behind);
