@@ -120,6 +120,11 @@ int Api::driver_version() const {
   return driver_get_version != nullptr && driver_get_version(&version) == CUDA_SUCCESS ? version : 0;
 }
 
+bool is_older_than_runtime(std::uint32_t cupti_version, int runtime_version) {
+  constexpr int kFirstAlike = 13000;  // since then CUPTI's version begins with its toolkit's
+  return runtime_version >= kFirstAlike && cupti_version < static_cast<std::uint32_t>(runtime_version) / 1000 * 10000;
+}
+
 std::string result_name(CUptiResult result) {
   for (const ResultName& known : kResultNames)
     if (known.code == result) return std::string(known.name);

@@ -47,6 +47,10 @@ struct Api {
   int driver_version() const;
 };
 
+/// Whether CUPTI of version `cupti_version` is of an older major release of CUDA than a runtime of `runtime_version`
+/// (CUDART_VERSION). False where neither number tells: up to CUDA 12 CUPTI counts its versions by themselves.
+bool is_older_than_runtime(std::uint32_t cupti_version, int runtime_version);
+
 /// The name of a result code, such as CUPTI_ERROR_NOT_INITIALIZED; CUPTI_ERROR_<number> for one that the header lacks.
 std::string result_name(CUptiResult);
 

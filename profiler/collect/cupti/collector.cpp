@@ -63,8 +63,7 @@ std::vector<std::string> notes_of(const Api& api, std::uint32_t version) {
     notes.emplace_back("this CUPTI (CUDA 12.4) records every API call, not launches alone: each call costs more");
   if (api.activity_enable_all_sync_records == nullptr)
     notes.emplace_back("this CUPTI (before CUDA 12.8) also records queries of work that is not done");
-  // Since CUDA 13 the version begins with the toolkit's.
-  if (version < CUDART_VERSION / 1000 * 10000)
+  if (is_older_than_runtime(version, CUDART_VERSION))
     notes.push_back(
         fmt::format("CUPTI {} is of an older CUDA than these programs: it does not know all of their calls, and what "
                     "such a call starts belongs to no operation",

@@ -42,6 +42,18 @@ TEST(CuptiApi, NamesResultCodes) {
   EXPECT_EQ(result_name(static_cast<CUptiResult>(777)), "CUPTI_ERROR_777");
 }
 
+// Up to CUDA 12 CUPTI's versions are small numbers, which say nothing beside a runtime's.
+TEST(CuptiApi, IsOlderOnlyThanARuntimeWhoseNumberItsOwnIsLike) {
+  for (const std::uint32_t version : {22U, 24U, 26U, 28U}) {
+    for (const int runtime : {12040, 12060, 12080, 12090}) EXPECT_FALSE(is_older_than_runtime(version, runtime));
+    EXPECT_TRUE(is_older_than_runtime(version, 13000));
+  }
+  EXPECT_FALSE(is_older_than_runtime(130001, 12080));
+  EXPECT_FALSE(is_older_than_runtime(130001, 13000));
+  EXPECT_FALSE(is_older_than_runtime(130001, 13020));
+  EXPECT_TRUE(is_older_than_runtime(130500, 14000));
+}
+
 TEST(CuptiApi, CheckSaysWhatFailedWhyAndWhatToDo) {
   FakeCupti cupti;
   EXPECT_NO_THROW(check(cupti.api(), CUPTI_SUCCESS, "cuptiActivityEnable"));
