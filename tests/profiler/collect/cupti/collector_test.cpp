@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/collect/cupti/collector.hpp"
 
-#include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 #include "platform/errors.hpp"
 #include "profiler/collect/cupti/activity_parser.hpp"
 #include "profiler/collect/cupti/clock.hpp"
-#include "tests/profiler/collect/cupti/fake_cupti.hpp"
+#include "tests/profiler/collect/cupti/collecting.hpp"
 
 namespace underlap::cupti {
 namespace {
@@ -26,28 +25,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-constexpr CollectorOptions kSmall{.rank = 3, .buffer_bytes = 4096, .initial_buffers = 1, .most_buffers = 4};
-
-// A kernel that starts now or a little later.
-template <class Kernel = CUpti_ActivityKernel10>
-Kernel kernel_at(const FakeCupti& cupti, std::uint32_t correlation, std::uint64_t after_ns = 0) {
-  const std::uint64_t start = cupti.now() + after_ns;
-  return synthetic_kernel<Kernel>(correlation, start, start + 10);
-}
-
-SyntheticBuffer kernel_of(const FakeCupti& cupti, std::uint32_t correlation, std::uint64_t after_ns) {
-  return SyntheticBuffer().add(kernel_at(cupti, correlation, after_ns));
-}
-
-std::string error_of(const Api& api) {
-  try {
-    Collector(api, kSmall).start();
-  } catch (const MachineError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Collector, RegistersBuffersBeforeItEnablesAKind) {
   FakeCupti cupti;
@@ -78,50 +55,6 @@ TEST(Collector, RecordsOnlyTheCallsThatPutWorkOnAStream) {
   EXPECT_EQ(cupti.calls().back(), "disable 10");
 }
 
-TEST(Collector, AsksAnOldLibraryForWholeKindsAndSaysSo) {
-  FakeCupti cupti;
-  cupti.version = 22;
-  cupti.has_call_selection = false;
-  cupti.has_all_sync_records = false;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  EXPECT_THAT(cupti.calls(), AllOf(Contains("enable 5"), Contains("enable 4")));
-  EXPECT_THAT(collector.info().notes, AllOf(Contains(HasSubstr("every API call")), Contains(HasSubstr("queries"))));
-  collector.stop();
-  EXPECT_EQ(cupti.num_calls("disable 4"), 1U);
-}
-
-TEST(Collector, SaysThatALibraryIsOlderThanTheRuntime) {
-  FakeCupti cupti;
-  cupti.version = 28;
-  const Api api = cupti.api();
-  const auto is_said = Contains(HasSubstr("older CUDA than these programs"));
-  if (CUDART_VERSION >= 13000)
-    EXPECT_THAT(Collector(api, kSmall).info().notes, is_said);
-  else
-    EXPECT_THAT(Collector(api, kSmall).info().notes, Not(is_said));
-}
-
-TEST(Collector, LeavesOutCallsThatALibraryDoesNotKnowYet) {
-  FakeCupti cupti;
-  cupti.version = 24;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  EXPECT_EQ(cupti.num_calls("runtime 505 on"), 0U);
-  EXPECT_EQ(cupti.num_calls("runtime 482 on"), 0U);
-}
-
-TEST(Collector, SaysVersionsOfLibraryAndDriver) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  const Collector collector(api, kSmall);
-  EXPECT_EQ(collector.info().cupti_version, 130001U);
-  EXPECT_EQ(collector.info().driver_version, 13000);
-  EXPECT_EQ(collector.info().library, "synthetic");
-}
-
 TEST(Collector, DrainsWhatRanSinceTheLastDrain) {
   FakeCupti cupti;
   const Api api = cupti.api();
@@ -140,31 +73,6 @@ TEST(Collector, DrainsWhatRanSinceTheLastDrain) {
   ASSERT_THAT(second.activities.kernels, SizeIs(1));
   EXPECT_EQ(second.activities.kernels[0].at.correlation, 3U);
   EXPECT_THAT(collector.drain().activities.kernels, IsEmpty());
-}
-
-TEST(Collector, LetsALibraryThatIsNewerThanTheTableFindItsRecords) {
-  FakeCupti cupti;
-  cupti.version = 140000;
-  cupti.kernel_bytes = sizeof(CUpti_ActivityKernel10) + 40;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  EXPECT_THAT(collector.info().notes, ElementsAre(HasSubstr("140000")));
-  collector.start();
-  cupti.run(SyntheticBuffer().add(kernel_at(cupti, 1), 40).add(kernel_at(cupti, 2), 40));
-  const Drained drained = collector.drain();
-  ASSERT_THAT(drained.activities.kernels, SizeIs(2));
-  EXPECT_EQ(drained.activities.kernels[1].at.correlation, 2U);
-  EXPECT_THAT(drained.activities.skipped, IsEmpty());
-}
-
-TEST(Collector, FindsTheRecordsOfAKnownLibraryByItself) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  cupti.run(kernel_of(cupti, 1, 100));
-  EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
-  EXPECT_EQ(cupti.num_calls("next"), 0U);
 }
 
 TEST(Collector, ForcesTheFlushOnceItIsStopped) {
@@ -209,18 +117,6 @@ TEST(Collector, DropsRecordsWhenItsBuffersAreAllInUse) {
   cupti.run(kernel_of(cupti, 9, 900));
   EXPECT_EQ(cupti.last_request_bytes(), 4096U);
   EXPECT_TRUE(collector.drain().is_valid());
-}
-
-TEST(Collector, NeverRefusesABufferToALibraryThatWouldCrash) {
-  FakeCupti cupti;
-  cupti.version = 26;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  for (std::uint32_t i = 1; i <= 6; ++i) cupti.run(SyntheticBuffer().add(kernel_at<CUpti_ActivityKernel9>(cupti, i)));
-  const Drained drained = collector.drain();
-  EXPECT_THAT(drained.activities.kernels, SizeIs(6));
-  EXPECT_TRUE(drained.is_valid());
 }
 
 TEST(Collector, CountsABufferThatIsCutShort) {

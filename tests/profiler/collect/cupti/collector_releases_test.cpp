@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collector does otherwise for some releases of CUPTI.
+#include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "tests/profiler/collect/cupti/collecting.hpp"
+
+namespace underlap::cupti {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+TEST(CollectorOfARelease, AsksAnOldLibraryForWholeKindsAndSaysSo) {
+  FakeCupti cupti;
+  cupti.version = 22;
+  cupti.has_call_selection = false;
+  cupti.has_all_sync_records = false;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  EXPECT_THAT(cupti.calls(), AllOf(Contains("enable 5"), Contains("enable 4")));
+  EXPECT_THAT(collector.info().notes, AllOf(Contains(HasSubstr("every API call")), Contains(HasSubstr("queries"))));
+  collector.stop();
+  EXPECT_EQ(cupti.num_calls("disable 4"), 1U);
+}
+
+TEST(CollectorOfARelease, SaysThatALibraryIsOlderThanTheRuntime) {
+  FakeCupti cupti;
+  cupti.version = 28;
+  const Api api = cupti.api();
+  const auto is_said = Contains(HasSubstr("older CUDA than these programs"));
+  if (CUDART_VERSION >= 13000)
+    EXPECT_THAT(Collector(api, kSmall).info().notes, is_said);
+  else
+    EXPECT_THAT(Collector(api, kSmall).info().notes, Not(is_said));
+}
+
+TEST(CollectorOfARelease, LeavesOutCallsThatALibraryDoesNotKnowYet) {
+  FakeCupti cupti;
+  cupti.version = 24;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  EXPECT_EQ(cupti.num_calls("runtime 505 on"), 0U);
+  EXPECT_EQ(cupti.num_calls("runtime 482 on"), 0U);
+}
+
+TEST(CollectorOfARelease, SaysVersionsOfLibraryAndDriver) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  const Collector collector(api, kSmall);
+  EXPECT_EQ(collector.info().cupti_version, 130001U);
+  EXPECT_EQ(collector.info().driver_version, 13000);
+  EXPECT_EQ(collector.info().library, "synthetic");
+}
+
+TEST(CollectorOfARelease, LetsALibraryThatIsNewerThanTheTableFindItsRecords) {
+  FakeCupti cupti;
+  cupti.version = 140000;
+  cupti.kernel_bytes = sizeof(CUpti_ActivityKernel10) + 40;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  EXPECT_THAT(collector.info().notes, ElementsAre(HasSubstr("140000")));
+  collector.start();
+  cupti.run(SyntheticBuffer().add(kernel_at(cupti, 1), 40).add(kernel_at(cupti, 2), 40));
+  const Drained drained = collector.drain();
+  ASSERT_THAT(drained.activities.kernels, SizeIs(2));
+  EXPECT_EQ(drained.activities.kernels[1].at.correlation, 2U);
+  EXPECT_THAT(drained.activities.skipped, IsEmpty());
+}
+
+TEST(CollectorOfARelease, FindsTheRecordsOfAKnownLibraryByItself) {
+  FakeCupti cupti;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.run(kernel_of(cupti, 1, 100));
+  EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
+  EXPECT_EQ(cupti.num_calls("next"), 0U);
+}
+
+TEST(CollectorOfARelease, NeverRefusesABufferToALibraryThatWouldCrash) {
+  FakeCupti cupti;
+  cupti.version = 26;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  for (std::uint32_t i = 1; i <= 6; ++i) cupti.run(SyntheticBuffer().add(kernel_at<CUpti_ActivityKernel9>(cupti, i)));
+  const Drained drained = collector.drain();
+  EXPECT_THAT(drained.activities.kernels, SizeIs(6));
+  EXPECT_TRUE(drained.is_valid());
+}
+
+}  // namespace
+}  // namespace underlap::cupti
