@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 8;
 constexpr std::uint32_t kIncomplete = 0;  // CUPTI_ACTIVITY_KIND_INVALID
+constexpr const char* kNotCompleted = "record that CUPTI had not completed, with the rest of its buffer";
 
 using Bytes = std::span<const std::uint8_t>;
 
@@ -212,7 +213,7 @@ void ActivityParser::walk_by_table(Bytes buffer, Activities& activities) const {
     }
     const std::uint32_t kind = u32(buffer, 0);
     if (kind == kIncomplete) {
-      ++activities.skipped["record that CUPTI had not completed, with the rest of its buffer"];
+      ++activities.skipped[kNotCompleted];
       return;
     }
     const auto size = record_size(kind, version_);
@@ -231,22 +232,28 @@ void ActivityParser::walk_by_table(Bytes buffer, Activities& activities) const {
 
 void ActivityParser::walk_by_library(Bytes buffer, Activities& activities) const {
   const std::uint8_t* const end = buffer.data() + buffer.size();
-  const auto is_usable = [&](const std::uint8_t* record, const std::uint8_t* previous) {
-    if (record == nullptr) return false;
-    const bool usable = record >= buffer.data() && record < end && (previous == nullptr || record > previous) &&
-                        (record - buffer.data()) % static_cast<std::ptrdiff_t>(kAlignment) == 0;
-    if (!usable) ++activities.skipped["record where none can begin, with the rest of its buffer"];
-    return usable;
+  // The next record, or nullptr where there is none that can be used: unless the buffer ends, the reason is counted.
+  const auto next_behind = [&](const std::uint8_t* previous) -> const std::uint8_t* {
+    const std::optional<const std::uint8_t*> found = next_record_(buffer, previous);
+    if (!found) {
+      ++activities.skipped[kNotCompleted];
+      return nullptr;
+    }
+    const std::uint8_t* const record = *found;
+    if (record == nullptr) {
+      if (previous == nullptr && !buffer.empty()) ++activities.skipped["buffer without a record"];
+      return nullptr;
+    }
+    if (record >= buffer.data() && record < end && (previous == nullptr || record > previous) &&
+        (record - buffer.data()) % static_cast<std::ptrdiff_t>(kAlignment) == 0)
+      return record;
+    ++activities.skipped["record where none can begin, with the rest of its buffer"];
+    return nullptr;
   };
-  const std::uint8_t* record = next_record_(buffer, nullptr);
-  bool usable = is_usable(record, nullptr);
-  if (!usable && !buffer.empty() && record == nullptr) ++activities.skipped["buffer without a record"];
-  while (usable) {
-    const std::uint8_t* const following = next_record_(buffer, record);
-    const bool goes_on = is_usable(following, record);
-    add({record, goes_on ? following : end}, activities);
+  for (const std::uint8_t* record = next_behind(nullptr); record != nullptr;) {
+    const std::uint8_t* const following = next_behind(record);
+    add({record, following != nullptr ? following : end}, activities);
     record = following;
-    usable = goes_on;
   }
 }
 

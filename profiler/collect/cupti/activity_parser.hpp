@@ -19,15 +19,18 @@ namespace underlap::cupti {
 /// wrote the buffer is at hand (`next_record`), the library says where a record begins and the table's oldest layout
 /// says what is in it: fields keep their offsets.
 ///
-/// What cannot be used is counted by reason in Activities::skipped and never read past: kinds without a size (the rest
-/// of the buffer cannot be read then), a buffer that ends inside a record, times that are missing, reversed or out of
-/// range, shapes that no launch can have, names that are not known. Safe to use from several threads at once.
+/// What cannot be used is counted by reason in Activities::skipped and never read past: kinds without a size and
+/// records that CUPTI had not completed (the rest of the buffer cannot be read then), a buffer that ends inside a
+/// record, times that are missing, reversed or out of range, shapes that no launch can have, names that are not known.
+/// Safe to use from several threads at once.
 class ActivityParser {
  public:
   /// The name at an address of the process that wrote the buffer; nullopt where it is not known.
   using NameAt = std::function<std::optional<NameId>(std::uint64_t address)>;
-  /// The record behind `previous` (nullptr: the first); nullptr where there is none.
-  using NextRecord = std::function<const std::uint8_t*(std::span<const std::uint8_t>, const std::uint8_t* previous)>;
+  /// The record behind `previous` (nullptr: the first); nullptr where the buffer ends; nullopt where it goes on with
+  /// one that was not completed, behind which nothing can be found.
+  using NextRecord =
+      std::function<std::optional<const std::uint8_t*>(std::span<const std::uint8_t>, const std::uint8_t* previous)>;
 
   /// Throws MachineError where the version is not known and there is no `next_record` to ask.
   ActivityParser(std::uint32_t cupti_version, NameAt, NextRecord next_record = {});

@@ -81,12 +81,17 @@ std::size_t most_buffers(const CollectorOptions& options, std::uint32_t version)
   return version < kCuda12_9 ? kAsMuchAsNeeded * options.most_buffers : options.most_buffers;
 }
 
+// From CUDA 13.2 on the library says where a buffer ends with one code, and with another (INVALID_KIND) that a record
+// was not completed. Any other leaves the rest unread as well.
 ActivityParser::NextRecord next_record_of(const Api& api) {
-  return [next = api.activity_get_next_record](std::span<const std::uint8_t> buffer, const std::uint8_t* previous) {
+  return [next = api.activity_get_next_record](std::span<const std::uint8_t> buffer,
+                                               const std::uint8_t* previous) -> std::optional<const std::uint8_t*> {
     // CUPTI takes buffers that may be written to, and writes to none.
     auto* record = reinterpret_cast<CUpti_Activity*>(const_cast<std::uint8_t*>(previous));
     const CUptiResult result = next(const_cast<std::uint8_t*>(buffer.data()), buffer.size(), &record);
-    return result == CUPTI_SUCCESS ? reinterpret_cast<const std::uint8_t*>(record) : nullptr;
+    if (result == CUPTI_ERROR_MAX_LIMIT_REACHED) return nullptr;
+    if (result != CUPTI_SUCCESS) return std::nullopt;
+    return reinterpret_cast<const std::uint8_t*>(record);
   };
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "profiler/collect/cupti/activity_parser.hpp"
 #include "tests/profiler/collect/cupti/collecting.hpp"
 
 namespace underlap::cupti {
@@ -75,6 +76,27 @@ TEST(CollectorOfARelease, LetsALibraryThatIsNewerThanTheTableFindItsRecords) {
   ASSERT_THAT(drained.activities.kernels, SizeIs(2));
   EXPECT_EQ(drained.activities.kernels[1].at.correlation, 2U);
   EXPECT_THAT(drained.activities.skipped, IsEmpty());
+}
+
+TEST(CollectorOfARelease, CountsARecordThatALibraryCallsIncompleteWithTheRestOfItsBuffer) {
+  constexpr std::size_t kAppended = 16;
+  auto incomplete = synthetic_kernel();
+  incomplete.kind = CUPTI_ACTIVITY_KIND_INVALID;
+  FakeCupti cupti;
+  cupti.version = 130300;
+  cupti.kernel_bytes = sizeof(CUpti_ActivityKernel10) + kAppended;
+  const Api api = cupti.api();
+  Collector collector(api, kSmall);
+  collector.start();
+  cupti.run(SyntheticBuffer()
+                .add(kernel_at(cupti, 1), kAppended)
+                .add(incomplete, kAppended)
+                .add(kernel_at(cupti, 2), kAppended));
+  cupti.run(SyntheticBuffer().add(incomplete, kAppended));
+  const Drained drained = collector.drain();
+  EXPECT_THAT(drained.activities.kernels, SizeIs(1));
+  EXPECT_THAT(lost_records(drained.activities),
+              ElementsAre("CUPTI gave 2 times: record that CUPTI had not completed, with the rest of its buffer"));
 }
 
 TEST(CollectorOfARelease, FindsTheRecordsOfAKnownLibraryByItself) {

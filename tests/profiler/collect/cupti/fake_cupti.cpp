@@ -52,13 +52,15 @@ struct FakeCalls {
     if (result == CUPTI_SUCCESS) the_fake->flush(flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     return result;
   }
-  // Of kernels alone, each as long as the library says.
+  // Of kernels alone, each as long as the library says. As of CUDA 13.2: one that was not completed is no end.
   static CUptiResult get_next_record(std::uint8_t* buffer, std::size_t bytes, CUpti_Activity** record) {
     the_fake->note("next");
     const auto offset =
         *record == nullptr ? 0 : reinterpret_cast<std::uint8_t*>(*record) - buffer + the_fake->kernel_bytes;
     if (offset + the_fake->kernel_bytes > bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-    *record = reinterpret_cast<CUpti_Activity*>(buffer + offset);
+    auto* const next = reinterpret_cast<CUpti_Activity*>(buffer + offset);
+    if (next->kind == CUPTI_ACTIVITY_KIND_INVALID) return CUPTI_ERROR_INVALID_KIND;
+    *record = next;
     return CUPTI_SUCCESS;
   }
   static CUptiResult get_num_dropped(CUcontext, std::uint32_t stream, std::size_t* dropped) {
