@@ -74,6 +74,26 @@ std::vector<std::string> notes_of(const Api& api, std::uint32_t version) {
   return notes;
 }
 
+// Update 1 (130001) mended both, as its release notes say.
+void refuse_release_that_hangs(const Api& api, std::uint32_t version) {
+  constexpr std::uint32_t kCuda13_0 = 130000;
+  if (version != kCuda13_0) return;
+  throw MachineError(
+      fmt::format("{} is CUPTI {}, of CUDA 13.0 before Update 1: it can hang where kernels' records are switched off, "
+                  "and crash where buffers are flushed\n"
+                  "put the CUPTI of CUDA 13.0 Update 1 or newer on UNDERLAP_LIBRARY_PATH, or set run.trace: false",
+                  api.library, version));
+}
+
+CollectorInfo info_of(const Api& api) {
+  const std::uint32_t version = api.version();
+  refuse_release_that_hangs(api, version);
+  return {.cupti_version = version,
+          .driver_version = api.driver_version(),
+          .library = api.library,
+          .notes = notes_of(api, version)};
+}
+
 // CUPTI crashed where it got no buffer until CUDA 12.9: before that, memory alone is the limit.
 std::size_t most_buffers(const CollectorOptions& options, std::uint32_t version) {
   constexpr std::uint32_t kCuda12_9 = 27;
@@ -144,13 +164,11 @@ Collector::Collector(const Api& api, const CollectorOptions& options)
     : api_(api),
       rank_(options.rank),
       keeps_raw_(options.keeps_raw),
-      info_{
-          .cupti_version = api.version(), .driver_version = api.driver_version(), .library = api.library, .notes = {}},
+      info_(info_of(api)),
       pool_(options.buffer_bytes, options.initial_buffers, most_buffers(options, info_.cupti_version)),
       writer_(pool_, writer_options(options)),
       subscriber_(nullptr, Unsubscribe{&api}),
       claim_(this) {
-  info_.notes = notes_of(api_, info_.cupti_version);
   subscriber_ = subscribe();
   prepare();
   nothing_before_ = started_at_ = clock_pair(api_);

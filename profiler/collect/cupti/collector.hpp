@@ -56,7 +56,8 @@ struct Drained {
 class Collector {
  public:
   /// Claims CUPTI. `api` must outlive the collector. Throws MachineError where another client is attached (named as far
-  /// as it can be), or where CUPTI refuses; std::invalid_argument where the process has a collector already.
+  /// as it can be), where CUPTI refuses, or where it is the one of CUDA 13.0 before Update 1, which may hang at stop();
+  /// std::invalid_argument where the process has a collector already.
   Collector(const Api& api, const CollectorOptions&);
   /// Stops, takes back the buffers and lets go of CUPTI. What was not drained is lost.
   ~Collector();

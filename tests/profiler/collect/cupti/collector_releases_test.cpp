@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <string>
 
 #include "profiler/collect/cupti/activity_parser.hpp"
@@ -119,6 +120,18 @@ TEST(CollectorOfARelease, NeverRefusesABufferToALibraryThatWouldCrash) {
   const Drained drained = collector.drain();
   EXPECT_THAT(drained.activities.kernels, SizeIs(6));
   EXPECT_TRUE(drained.is_valid());
+}
+
+TEST(CollectorOfARelease, RefusesTheReleaseThatMayHangWhenItStops) {
+  FakeCupti cupti;
+  cupti.version = 130000;
+  const std::string error = error_of(cupti.api());
+  EXPECT_THAT(error, AllOf(HasSubstr("synthetic is CUPTI 130000, of CUDA 13.0 before Update 1"),
+                           HasSubstr("\nput the CUPTI of CUDA 13.0 Update 1"), HasSubstr("run.trace: false")));
+  EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 1);
+  EXPECT_EQ(cupti.num_calls("subscribe"), 0U);
+  cupti.version = 130001;
+  EXPECT_EQ(error_of(cupti.api()), "no error");
 }
 
 }  // namespace
