@@ -34,9 +34,9 @@ bool copies_between_peers(const plan::Config& config);
 /// One rank of a matrix on one GPU.
 ///
 /// A traced cell's slices and marks are CUPTI's; of one that is not traced, marks are timed by events on the same
-/// clock. A measured block of which CUPTI lost a record, or in which a kernel belongs to no operation, tells nothing:
-/// take() throws MachineError and says which. One whose emulated link stayed under 98 % of the rate asked for is there,
-/// with invalid_because.
+/// clock. A measured block of which CUPTI lost a record, in which a kernel belongs to no operation or in which a launch
+/// has no kernel, tells nothing: take() throws MachineError and says which. One whose emulated link stayed under 98 %
+/// of the rate asked for is there, with invalid_because.
 class CudaRank final : public RankRunner {
  public:
   CudaRank(const RankContext& context, const CudaParts& parts);

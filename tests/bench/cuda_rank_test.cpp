@@ -33,16 +33,20 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// What the played GPU does, as CUPTI would tell of it: a kernel for each item that runs, tied to the operation that
-/// was open when it was enqueued.
+/// What the played GPU does, as CUPTI would tell of it: a launch and a kernel for each item that runs, tied to the
+/// operation that was open when it was enqueued.
 class SeenByCupti {
  public:
   explicit SeenByCupti(cupti::FakeCupti& fake) : fake_(fake) {
     cuda_host::Machine::instance().watch = [this]() -> std::function<void(std::int64_t, std::int64_t)> {
       const std::uint64_t operation = fake_.operation();
       const std::uint32_t correlation = ++last_correlation_;
-      return [this, operation, correlation](std::int64_t start, std::int64_t end) {
+      const std::uint64_t launched = fake_.now();
+      const bool is_lost = operation != 0 && std::exchange(loses_next_, false);
+      return [this, operation, correlation, launched, is_lost](std::int64_t start, std::int64_t end) {
         if (operation != 0) records_.add(cupti::synthetic_external(correlation, operation));
+        records_.add(cupti::synthetic_call(correlation, launched));
+        if (is_lost) return;
         const std::int64_t ahead = fake_.clock_is_ahead_ns;
         records_.add(cupti::synthetic_kernel<>(correlation, static_cast<std::uint64_t>(start + ahead),
                                                static_cast<std::uint64_t>(end + ahead) + 1));
@@ -56,10 +60,13 @@ class SeenByCupti {
   /// Hands what ran so far to CUPTI's buffers.
   void hand_over() { fake_.run(std::exchange(records_, {})); }
   void forget() { records_ = {}; }
+  /// The next operation's first kernel has no record.
+  void lose_next() { loses_next_ = true; }
 
  private:
   cupti::FakeCupti& fake_;
   cupti::SyntheticBuffer records_;
+  bool loses_next_ = false;
   std::uint32_t last_correlation_ = 0;
 };
 
@@ -196,6 +203,15 @@ TEST_F(OnAPlayedGpu, ABlockWithAKernelThatNoOperationOwnsIsNotValid) {
   } catch (const MachineError& error) {
     EXPECT_THAT(error.what(), HasSubstr("this block is not valid: 1 of synthetic_gemm belong to no operation"));
   }
+}
+
+TEST_F(OnAPlayedGpu, ABlockWithALaunchWhoseKernelWasNotRecordedIsNotValid) {
+  rank_of(kEmulated);
+  block(0, 2);
+  seen_->lose_next();
+  EXPECT_THAT([&] { block(1, 2); },
+              testing::ThrowsMessage<MachineError>(testing::ContainsRegex(
+                  "this block is not valid: CUPTI has no record of what a (launch|transfer|copy) [a-z]+ [a-z_]+ put")));
 }
 
 TEST_F(OnAPlayedGpu, ABlockOfWhichRecordsWereLostIsNotValidAndAWarmUpIsLetGo) {

@@ -31,7 +31,7 @@ class Capture final : public Tracer {
   struct Taken {
     cupti::Assembled assembled;
     /// Why nothing may be measured from it, one line each: records that were lost, kernels that no operation owns,
-    /// marks without a kernel. Empty: all is well.
+    /// marks, launches and transfers without a kernel. Empty: all is well.
     std::vector<std::string> faults;
     /// What was asked for and did not happen, one line each: kernels that did not keep to their SM budget.
     std::vector<std::string> notices;

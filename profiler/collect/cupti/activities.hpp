@@ -116,6 +116,7 @@ struct ApiActivity {
   std::uint32_t function = 0;  ///< callback id of the runtime's or driver's function
   std::uint32_t correlation = 0;
   std::uint32_t thread = 0;
+  std::uint32_t result = 0;  ///< cudaError_t or CUresult; 0: it succeeded
 };
 
 /// Everything read from some buffers, each list in the order of the buffers, which is not the order of time.

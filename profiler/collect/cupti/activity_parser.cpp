@@ -183,7 +183,8 @@ void add_api_call(Bytes record, bool is_runtime, Activities& activities) {
                                   .is_runtime = is_runtime,
                                   .function = u32(record, 4),
                                   .correlation = u32(record, 32),
-                                  .thread = u32(record, 28)});
+                                  .thread = u32(record, 28),
+                                  .result = u32(record, 36)});
 }
 
 }  // namespace

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "profiler/collect/cupti/traced_calls.hpp"
 
 namespace underlap::cupti {
 namespace {
@@ -45,7 +48,41 @@ struct Seen {
   const OperationRecord* operation = nullptr;
   std::int64_t num_pieces = 0;
   std::int64_t end_ns = 0;
+  std::int64_t num_lost_launches = 0;  // calls of which no piece was recorded
+  std::int64_t num_lost_copies = 0;    // the same; of no bytes, or lost
 };
+
+// A call that put work on the device, with those that it was made of: a runtime's call makes one of the driver's. Their
+// pieces have the number of either.
+struct Enqueueing {
+  std::vector<const ApiActivity*> calls;
+  std::int64_t end_ns = 0;
+
+  bool launches() const {
+    return std::ranges::any_of(calls, [](const ApiActivity* call) {
+      return work_of_call(call->is_runtime, call->function) == WorkOfCall::launch;
+    });
+  }
+};
+
+// In the order of threads, then time. Calls that failed put nothing on the device.
+std::vector<Enqueueing> enqueueings_of(const Activities& activities) {
+  std::vector<const ApiActivity*> calls;
+  for (const ApiActivity& call : activities.api_calls)
+    if (call.result == 0 && work_of_call(call.is_runtime, call.function) != WorkOfCall::none) calls.push_back(&call);
+  // What encloses comes before what it encloses.
+  std::stable_sort(calls.begin(), calls.end(), [](const ApiActivity* a, const ApiActivity* b) {
+    return std::tie(a->thread, a->start_ns, b->end_ns) < std::tie(b->thread, b->start_ns, a->end_ns);
+  });
+  std::vector<Enqueueing> enqueueings;
+  for (const ApiActivity* call : calls) {
+    const bool is_within = !enqueueings.empty() && enqueueings.back().calls.front()->thread == call->thread &&
+                           call->end_ns <= enqueueings.back().end_ns;
+    if (!is_within) enqueueings.push_back({.calls = {}, .end_ns = call->end_ns});
+    enqueueings.back().calls.push_back(call);
+  }
+  return enqueueings;
+}
 
 class Assembly {
  public:
@@ -62,7 +99,9 @@ class Assembly {
     out_.trace.groups = rank_.groups;
     out_.trace.clocks = rank_.clocks;
     for (const auto& [number, name] : rank_.streams) track_of(number);
-    for (const Piece& piece : pieces_of(activities_)) add(piece);
+    const std::vector<Piece> pieces = pieces_of(activities_);
+    for (const Piece& piece : pieces) add(piece);
+    find_lost(pieces);
     finish();
     add_overheads();
     out_.launch_latency = launch_latency(activities_.kernels, activities_.api_calls);
@@ -81,15 +120,15 @@ class Assembly {
     return tracks_.emplace(stream, track).first->second;
   }
 
-  Seen* operation_of(const Piece& piece) {
-    const auto id = operation_of_call_.find(piece.at->correlation);
+  Seen* operation_of(std::uint32_t correlation) {
+    const auto id = operation_of_call_.find(correlation);
     if (id == operation_of_call_.end()) return nullptr;
     const auto seen = seen_.find(id->second);
     return seen == seen_.end() ? nullptr : &seen->second;
   }
 
   void add(const Piece& piece) {
-    Seen* const seen = operation_of(piece);
+    Seen* const seen = operation_of(piece.at->correlation);
     if (seen == nullptr) {
       Total& total = out_.untagged[name_of_piece(piece)];
       ++total.count;
@@ -130,6 +169,44 @@ class Assembly {
                             .sm_budget = operation.sm_budget});
   }
 
+  void find_lost(const std::vector<Piece>& pieces) {
+    std::unordered_set<std::uint32_t> seen_calls;
+    for (const Piece& piece : pieces) seen_calls.insert(piece.at->correlation);
+    for (const Enqueueing& enqueueing : enqueueings_of(activities_)) {
+      Seen* owner = nullptr;
+      bool is_seen = false;
+      for (const ApiActivity* call : enqueueing.calls) {
+        if (owner == nullptr) owner = operation_of(call->correlation);
+        is_seen = is_seen || seen_calls.contains(call->correlation);
+      }
+      if (owner != nullptr && !is_seen) ++(enqueueing.launches() ? owner->num_lost_launches : owner->num_lost_copies);
+    }
+  }
+
+  // Whether `operation` carries bytes between ranks: then it leaves something on the device, and each of its copies
+  // has some of them.
+  bool carries_bytes(const OperationRecord& operation) const {
+    if (!operation.is_communication) return false;
+    const CommunicationRecord& communication = operation.communication;
+    const bool is_alone =
+        communication.group < rank_.groups.size() && rank_.groups[communication.group].ranks.size() == 1;
+    return !is_alone &&
+           std::ranges::any_of(communication.transfers, [](const TransferRecord& t) { return t.bytes > 0; });
+  }
+
+  void add_lost(const Seen& seen) {
+    const OperationRecord& operation = *seen.operation;
+    const std::string name(name_of(operation.name));
+    const bool left_nothing = seen.num_pieces == 0;
+    if (left_nothing && carries_bytes(operation)) {
+      ++lost_[fmt::format("a transfer by {}", name)];
+      return;
+    }
+    if (seen.num_lost_launches > 0) lost_[fmt::format("a launch of {}", name)] += seen.num_lost_launches;
+    if (seen.num_lost_copies > 0 && (left_nothing || carries_bytes(operation)))
+      lost_[fmt::format("a copy of {}", name)] += seen.num_lost_copies;
+  }
+
   // In the order of ids, so that equal input gives equal output.
   std::vector<Seen> by_id() const {
     std::vector<Seen> sorted;
@@ -146,9 +223,12 @@ class Assembly {
       const OperationRecord& operation = *seen.operation;
       if (operation.mark)
         add_mark(operation, seen);
-      else if (operation.is_communication && seen.num_pieces == 0)
-        ++out_.num_empty_communications;
+      else
+        add_lost(seen);
     }
+    for (const auto& [what, count] : lost_)
+      out_.errors.push_back(fmt::format("CUPTI has no record of what {} put on the device ({} time{})", what, count,
+                                        count == 1 ? "" : "s"));
     std::stable_sort(out_.trace.marks.begin(), out_.trace.marks.end(),
                      [](const Mark& a, const Mark& b) { return a.time_ns < b.time_ns; });
   }
@@ -175,6 +255,7 @@ class Assembly {
   std::unordered_map<std::uint64_t, Seen> seen_;  // by operation id
   std::unordered_map<std::uint32_t, std::uint64_t> operation_of_call_;
   std::map<std::int32_t, std::uint32_t> tracks_;
+  std::map<std::string, std::int64_t> lost_;  // how often, by what
   Assembled out_;
 };
 

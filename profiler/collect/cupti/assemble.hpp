@@ -70,9 +70,6 @@ struct Assembled {
   std::map<std::string, Total> untagged;
   std::map<std::string, Total> overheads;  ///< CUPTI's own time and the driver's, by kind
   LaunchLatency launch_latency;
-  /// Communications that put nothing on the device. In a group of one rank there may be nothing to move; elsewhere a
-  /// call was not recorded.
-  std::int64_t num_empty_communications = 0;
   std::vector<std::string> errors;  ///< one line each: the trace must not be measured from
 
   std::int64_t num_untagged() const;
@@ -85,7 +82,13 @@ struct Assembled {
 /// operation are several slices, and the first in time has the communication record. Copies and memsets have
 /// Kind::copy, unless the operation's tag says communication. A marker's kernel is no slice: its end is the mark.
 ///
-/// Errors are operation ids that occur twice and marks without a kernel.
+/// Errors are operation ids that occur twice, marks without a kernel, and what the records lack of an operation:
+/// - a communication that left nothing, unless its group is of one rank, which may have nothing to move, or its
+///   transfers are of no bytes
+/// - a recorded call that launched a kernel or a graph and succeeded, without a kernel, copy or memset of its number or
+///   of that of a call inside or around it: a runtime's launch makes one of the driver's
+/// - the same of a copy or memset, in a communication that carries bytes between ranks or where the operation left
+///   nothing at all; elsewhere it may be one of no bytes, which leaves no record
 Assembled assemble(const Activities&, std::span<const OperationRecord>, const RankOfTrace&);
 
 /// The word for CUPTI's overhead kind `kind`, such as "buffer flush"; "overhead <number>" for one that is not known.

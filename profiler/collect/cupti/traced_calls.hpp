@@ -20,4 +20,12 @@ struct TracedCalls {
 /// Those that a library of this version knows.
 TracedCalls traced_calls(std::uint32_t cupti_version);
 
+/// What a call puts on a device where it succeeds.
+enum class WorkOfCall : std::uint8_t {
+  none,    ///< nothing: it records an event, makes a stream wait, or is not traced
+  launch,  ///< a kernel, or the nodes of a graph
+  copy,    ///< a copy or a memset; nothing where that is of no bytes, which the call's record does not tell
+};
+WorkOfCall work_of_call(bool is_runtime, CUpti_CallbackId id);
+
 }  // namespace underlap::cupti

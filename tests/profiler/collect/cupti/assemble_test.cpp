@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/collect/cupti/assemble.hpp"
 
+#include <cupti.h>
 #include <gmock/gmock.h>
 
 #include <utility>
@@ -163,8 +164,83 @@ TEST(Assemble, AnIdThatWasGivenTwiceIsAnError) {
   EXPECT_THAT(assemble({}, std::vector{gemm(7), gemm(7)}, kRank).errors, ElementsAre(HasSubstr("id 7 ")));
 }
 
-TEST(Assemble, CountsACommunicationThatLeftNothing) {
-  EXPECT_EQ(assemble({}, std::vector{reduce(9)}, kRank).num_empty_communications, 1);
+TEST(Assemble, ACommunicationBetweenRanksThatLeftNothingIsAnError) {
+  const Activities activities{.kernels = {kernel(50, 100, 130)}, .external_correlations = {belongs(50, 9)}};
+  EXPECT_THAT(assemble(activities, std::vector{reduce(9), reduce(10), reduce(11)}, kRank).errors,
+              ElementsAre("CUPTI has no record of what a transfer by reduce_scatter put on the device (2 times)"));
+}
+
+TEST(Assemble, ACommunicationOfOneRankOrOfNoBytesMayLeaveNothing) {
+  RankOfTrace alone = kRank;
+  alone.groups[0].ranks = {2};
+  EXPECT_THAT(assemble({}, std::vector{reduce(9)}, alone).errors, IsEmpty());
+  OperationRecord empty = reduce(9);
+  empty.communication.transfers = {{.bytes = 0}};
+  EXPECT_THAT(assemble({}, std::vector{empty}, kRank).errors, IsEmpty());
+}
+
+constexpr CUpti_CallbackId kLaunch = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
+constexpr CUpti_CallbackId kDriverLaunch = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
+constexpr CUpti_CallbackId kCopy = CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020;
+constexpr CUpti_CallbackId kRecordEvent = CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020;
+
+ApiActivity call(std::uint32_t correlation, std::int64_t start, CUpti_CallbackId function = kLaunch) {
+  return {.start_ns = start, .end_ns = start + 10, .function = function, .correlation = correlation, .thread = 4};
+}
+
+TEST(Assemble, ALaunchWithoutAKernelIsAnErrorBesideKernelsOfItsOperation) {
+  const Activities activities{.kernels = {kernel(50, 100, 130)},
+                              .external_correlations = {belongs(50, 1), belongs(51, 1), belongs(52, 2)},
+                              .api_calls = {call(50, 10), call(51, 30), call(52, 50)}};
+  EXPECT_THAT(assemble(activities, std::vector{gemm(1), gemm(2)}, kRank).errors,
+              ElementsAre("CUPTI has no record of what a launch of gemm put on the device (2 times)"));
+}
+
+TEST(Assemble, CallsThatPutNothingOnTheDeviceMissNothing) {
+  ApiActivity refused = call(51, 30);
+  refused.result = 1;
+  ApiActivity event = call(52, 50, kRecordEvent);
+  const Activities activities{.kernels = {kernel(50, 100, 130)},
+                              .external_correlations = {belongs(50, 1), belongs(51, 1), belongs(52, 1)},
+                              .api_calls = {call(50, 10), refused, event, call(53, 70), call(54, 90, 999)}};
+  EXPECT_THAT(assemble(activities, std::vector{gemm(1)}, kRank).errors, IsEmpty());
+}
+
+// Which of the two numbers a kernel has is the library's choice.
+TEST(Assemble, AKernelMayHaveTheNumberOfTheRuntimesCallOrOfTheDriversInIt) {
+  ApiActivity driver = call(51, 12, kDriverLaunch);
+  driver.end_ns = 18;
+  driver.is_runtime = false;
+  for (const std::uint32_t correlation : {50U, 51U}) {
+    Activities activities{.kernels = {kernel(correlation, 100, 130)},
+                          .external_correlations = {belongs(50, 1), belongs(51, 1)},
+                          .api_calls = {driver, call(50, 10)}};
+    EXPECT_THAT(assemble(activities, std::vector{gemm(1)}, kRank).errors, IsEmpty()) << correlation;
+    activities.kernels.clear();
+    EXPECT_THAT(assemble(activities, std::vector{gemm(1)}, kRank).errors,
+                ElementsAre("CUPTI has no record of what a launch of gemm put on the device (1 time)"));
+    ApiActivity elsewhere = driver;  // the same time on another thread is another launch
+    elsewhere.thread = 5;
+    activities.kernels = {kernel(correlation, 100, 130)};
+    activities.api_calls = {elsewhere, call(50, 10)};
+    EXPECT_THAT(assemble(activities, std::vector{gemm(1)}, kRank).errors, SizeIs(1)) << correlation;
+  }
+}
+
+TEST(Assemble, ACopyThatLeftNothingMayBeOfNoBytesBesideAKernel) {
+  const Activities activities{.kernels = {kernel(50, 100, 130)},
+                              .external_correlations = {belongs(50, 1), belongs(51, 1)},
+                              .api_calls = {call(50, 10), call(51, 30, kCopy)}};
+  EXPECT_THAT(assemble(activities, std::vector{gemm(1)}, kRank).errors, IsEmpty());
+}
+
+TEST(Assemble, ACopyThatLeftNothingIsAnErrorWhereItsOperationCarriesBytesOrLeftNothingElse) {
+  const Activities activities{.kernels = {kernel(50, 100, 130)},
+                              .external_correlations = {belongs(50, 9), belongs(51, 9), belongs(60, 1)},
+                              .api_calls = {call(50, 10), call(51, 30, kCopy), call(60, 50, kCopy)}};
+  EXPECT_THAT(assemble(activities, std::vector{gemm(1), reduce(9)}, kRank).errors,
+              ElementsAre("CUPTI has no record of what a copy of gemm put on the device (1 time)",
+                          "CUPTI has no record of what a copy of reduce_scatter put on the device (1 time)"));
 }
 
 TEST(Assemble, SumsOverheadsByKind) {

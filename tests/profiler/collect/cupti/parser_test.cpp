@@ -110,6 +110,7 @@ TEST(ActivityParser, ReadsWhatOrdersTheStreams) {
 TEST(ActivityParser, ReadsCallsTheirOperationsAndOverheads) {
   auto driver_call = synthetic_call(8, 950);
   driver_call.kind = CUPTI_ACTIVITY_KIND_DRIVER;
+  driver_call.returnValue = CUDA_ERROR_OUT_OF_MEMORY;
   const Activities read = parse(kCuda13_0, SyntheticBuffer()
                                                .add(synthetic_external(7, 1234567890123))
                                                .add(synthetic_call())
@@ -127,7 +128,9 @@ TEST(ActivityParser, ReadsCallsTheirOperationsAndOverheads) {
   EXPECT_EQ(read.api_calls[0].correlation, 7U);
   EXPECT_EQ(read.api_calls[0].thread, 401U);
   EXPECT_TRUE(read.api_calls[0].is_runtime);
+  EXPECT_EQ(read.api_calls[0].result, 0U);
   EXPECT_FALSE(read.api_calls[1].is_runtime);
+  EXPECT_EQ(read.api_calls[1].result, 2U);
   ASSERT_EQ(read.overheads.size(), 1U);
   EXPECT_EQ(read.overheads[0].kind, 1U << 16);
   EXPECT_EQ(read.overheads[0].end_ns - read.overheads[0].start_ns, 500);
