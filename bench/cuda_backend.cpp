@@ -3,7 +3,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -26,14 +25,10 @@ std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, st
                                            const plan::Source& source) {
   check_caller_environment(cells);
   cuda::check_cuda_machine(world_size(cells));
-  return std::make_unique<ProcessSession>(cells, first_step, source, ProcessOptions{.environment = launch_environment});
+  return std::make_unique<ProcessSession>(cells, first_step, source, options_of_gpu_ranks());
 }
 
 namespace {
-
-bool any_cell(const RankContext& context, auto condition) {
-  return std::ranges::any_of(context.cells, [&](const plan::Cell& cell) { return condition(cell.plan.config); });
-}
 
 // No destructor runs: each would wait for what hangs. The run shows a rank's last lines with its end.
 void end_rank(const std::string& why) {
@@ -48,7 +43,7 @@ class CudaRankProcess final : public RankRunner {
       : control_(context.meeting_folder, cuda::connecting_timeout(peer_timeout(context.cells))) {
     // Capture comes before the first call to CUDA and is on while the context is made: CUPTI then prepares its buffers
     // on the device. What it does for kernels that are loaded later falls into the warm-up.
-    if (any_cell(context, [](const plan::Config& config) { return config.run.trace; })) {
+    if (attaches_cupti(context)) {
       cupti_ = std::make_unique<cupti::Api>(cupti::Api::load());
       collector_ = std::make_unique<cupti::Collector>(*cupti_, cupti::CollectorOptions{.rank = context.rank});
       collector_->start();
@@ -61,7 +56,7 @@ class CudaRankProcess final : public RankRunner {
     }
     products_ = std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
     attention_ = std::make_unique<cuda::Attention>(cuda::CudnnApi::load());
-    if (any_cell(context, [](const plan::Config& config) { return !config.run.emulated_link; })) {
+    if (any_own_cell(context, [](const plan::Config& config) { return !config.run.emulated_link; })) {
       nccl_ = std::make_unique<cuda::NcclApi>(cuda::NcclApi::load());
       transport_ = std::make_unique<cuda::NcclTransport>(
           *nccl_, control_,
@@ -72,7 +67,7 @@ class CudaRankProcess final : public RankRunner {
                             .end_process = end_rank});
     }
     cuda::Transport* transport = transport_.get();
-    if (any_cell(context, copies_between_peers)) {
+    if (any_own_cell(context, copies_between_peers)) {
       copy_engines_ = std::make_unique<cuda::CopyEngineTransport>(
           *transport_, control_,
           cuda::CopyEngineOptions{

@@ -49,6 +49,10 @@ bool copies_between_peers(const plan::Config& config) {
          !config.run.emulated_link;
 }
 
+bool attaches_cupti(const RankContext& context) {
+  return any_own_cell(context, [](const plan::Config& config) { return config.run.trace; });
+}
+
 struct CudaRank::BuiltCell {
   const plan::Cell* cell = nullptr;
   std::unique_ptr<cuda::EmulatedLink> link;  // null: the transport's

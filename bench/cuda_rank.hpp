@@ -23,13 +23,17 @@ struct CudaParts {
   cuda::ControlPlane* control = nullptr;     ///< of the same ranks
   cuda::MatrixProducts* products = nullptr;  ///< cuBLASLt
   cuda::Attention* attention = nullptr;      ///< cuDNN; null: our own kernels
-  cupti::Collector* collector = nullptr;     ///< null: no cell is traced
+  cupti::Collector* collector = nullptr;     ///< null: no cell of this rank's own is traced
   cuda::LinkShape link_shape{};              ///< of the kernels that play a link
   cuda::RunForm run_form = cuda::run_cuda_form;
 };
 
 /// Whether a configuration's rings copy between the memory of their ranks, which each shows the others then.
 bool copies_between_peers(const plan::Config& config);
+
+/// Whether the process of a rank is to have CUPTI: where a cell of its own is traced. Attached, it costs calls to CUDA
+/// something whether a capture is on or not, so processes of untraced cells are without.
+bool attaches_cupti(const RankContext& context);
 
 /// One rank of a matrix on one GPU.
 ///

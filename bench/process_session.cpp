@@ -16,15 +16,22 @@ constexpr std::chrono::seconds kPatienceToStart{60};
 
 }  // namespace
 
+ProcessOptions options_of_gpu_ranks() {
+  return {.environment = launch_environment,
+          .is_profiled = [](const plan::Plan& plan) { return plan.config.run.trace; }};
+}
+
 ProcessSession::ProcessSession(std::span<const plan::Cell> cells, std::int32_t first_step, const plan::Source& source,
                                const ProcessOptions& options)
     : cells_(cells), source_(source), options_(options), plans_hash_(plans_hash(cells)), next_step_(first_step) {
   options_.ranks.peer_timeout = peer_timeout(cells);
   for (std::size_t cell = 0; cell < cells.size(); ++cell) {
     const Environment environment = options.environment ? options.environment(cells[cell].plan) : Environment{};
-    auto set = std::find_if(sets_.begin(), sets_.end(),
-                            [&](const RankSet& known) { return known.environment == environment; });
-    if (set == sets_.end()) set = sets_.insert(set, RankSet{environment, {}, 1, nullptr});
+    const bool is_profiled = options.is_profiled && options.is_profiled(cells[cell].plan);
+    auto set = std::find_if(sets_.begin(), sets_.end(), [&](const RankSet& known) {
+      return known.environment == environment && known.is_profiled == is_profiled;
+    });
+    if (set == sets_.end()) set = sets_.insert(set, RankSet{environment, is_profiled, {}, 1, nullptr});
     set->cells.push_back(cell);
     set->num_ranks = std::max(set->num_ranks, num_ranks(cells[cell]));
   }
@@ -45,6 +52,7 @@ void ProcessSession::start(RankSet& set) {
   for (std::int32_t rank = 0; rank < set.num_ranks; ++rank)
     orders.push_back(encode(StartOrder{.rank = rank,
                                        .world_size = set.num_ranks,
+                                       .cells = set.cells,
                                        .first_step = next_step_,
                                        .meeting_folder = folder.path().string(),
                                        .source = source_,

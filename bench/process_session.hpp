@@ -20,17 +20,24 @@ struct ProcessOptions {
   RankGroupOptions ranks = {};  ///< environment and peer_timeout come from the cells
   /// What a cell's ranks have set when they begin; empty: nothing.
   std::function<Environment(const plan::Plan&)> environment = {};
+  /// Whether a cell's processes have a profiler attached for as long as they live, whichever of their cells is at work;
+  /// empty: none has.
+  std::function<bool(const plan::Plan&)> is_profiled = {};
 };
+
+/// Those of backend cuda: the launch environment of each plan, and CUPTI in the processes of cells with run.trace.
+ProcessOptions options_of_gpu_ranks();
 
 /// All cells of a matrix, built up and ready on ranks that are processes of their own, on this machine.
 ///
-/// Cells with equal launch environments share their processes. Where a matrix has several environments, each has its
-/// own set of ranks, all sets are there at the same time and a block visits all of them; and the sets are started anew
-/// twice in the course of the blocks, so that what differs between two starts of the same program is not taken for a
-/// difference between cells.
+/// Cells with equal launch environments share their processes, unless a profiler is attached for some of them: it would
+/// slow the others too. Where this parts the cells of a matrix, each part has its own set of ranks, all sets are there
+/// at the same time and a block visits all of them, so that cells of two sets are pairs within a block as those of one
+/// are; and the sets are started anew twice in the course of the blocks, so that what differs between two starts of the
+/// same program is not taken for a difference between cells.
 class ProcessSession final : public Session {
  public:
-  static constexpr std::int32_t kRounds = 3;  ///< of processes, where launch environments differ
+  static constexpr std::int32_t kRounds = 3;  ///< of processes, where there are several sets of ranks
 
   /// See make_session(). Call it, and destroy this, on one thread, which lives as long: ranks end with it.
   ProcessSession(std::span<const plan::Cell> cells, std::int32_t first_step, const plan::Source& source,
@@ -46,6 +53,7 @@ class ProcessSession final : public Session {
  private:
   struct RankSet {
     Environment environment;
+    bool is_profiled = false;
     std::vector<std::size_t> cells;
     std::int32_t num_ranks = 1;
     std::unique_ptr<RankGroup> ranks;

@@ -30,6 +30,7 @@ Json from_bytes(std::string_view bytes) { return Json::from_cbor(bytes.begin(), 
 std::string encode(const StartOrder& order) {
   return to_bytes({{"rank", order.rank},
                    {"world_size", order.world_size},
+                   {"cells", order.cells},
                    {"first_step", order.first_step},
                    {"meeting_folder", order.meeting_folder},
                    {"yaml", order.source.yaml},
@@ -42,6 +43,7 @@ StartOrder decode_start(std::string_view payload) {
   const Json json = from_bytes(payload);
   return {.rank = json.at("rank"),
           .world_size = json.at("world_size"),
+          .cells = json.at("cells").get<std::vector<std::size_t>>(),
           .first_step = json.at("first_step"),
           .meeting_folder = json.at("meeting_folder"),
           .source = {json.at("yaml"), json.at("where"), json.at("overrides").get<std::vector<plan::Override>>()},

@@ -5,6 +5,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/rank_runner.hpp"
 
@@ -14,10 +15,11 @@ namespace underlap::bench {
 /// `done`, with a `result` for `take`, or with `failed`, after which it ends.
 enum class RankMessage : std::uint32_t { start = 1, build, run, take, reserve, done, result, failed };
 
-/// The first order: who the rank is, and which matrix it belongs to.
+/// The first order: who the rank is, which matrix it belongs to, and which cells of it are its own.
 struct StartOrder {
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
+  std::vector<std::size_t> cells = {};
   std::int32_t first_step = 0;
   std::string meeting_folder;
   plan::Source source;

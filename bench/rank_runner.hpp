@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -70,9 +71,17 @@ struct RankContext {
   std::int32_t rank = 0;
   std::int32_t world_size = 1;             ///< ranks of the largest cell
   std::span<const plan::Cell> cells;       ///< all of the matrix; they outlive the rank
+  std::vector<std::size_t> own_cells{};    ///< those of them that this rank is told to build; the others are not
   std::int32_t first_step = 0;             ///< steps are counted from here
   std::filesystem::path meeting_folder{};  ///< where ranks that are processes find each other in build()
 };
+
+/// Whether `condition` holds for a cell of the rank's own.
+inline bool any_own_cell(const RankContext& context, const std::function<bool(const plan::Config&)>& condition) {
+  return std::ranges::any_of(context.own_cells,
+                             [&](std::size_t cell) { return condition(context.cells[cell].plan.config); });
+}
+
 using RankFactory = std::function<std::unique_ptr<RankRunner>(const RankContext&)>;
 
 /// The rank of a process of its own, on the backend that the cells name.

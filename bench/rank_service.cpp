@@ -49,6 +49,7 @@ class Rank {
     runner_ = make_runner_({.rank = order.rank,
                             .world_size = order.world_size,
                             .cells = matrix_.cells,
+                            .own_cells = order.cells,
                             .first_step = order.first_step,
                             .meeting_folder = order.meeting_folder});
     answer(RankMessage::done);

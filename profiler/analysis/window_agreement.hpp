@@ -7,10 +7,11 @@
 
 namespace underlap::analysis {
 
-/// How the lengths of the same windows agree when they are measured in two ways: cut from a trace, and timed untraced.
+/// How the lengths of the same windows of one run agree when they are measured in two ways: cut from its trace, and
+/// timed by events beside it. Both ran traced: what tracing costs is in both, and shows between two runs alone.
 struct WindowAgreement {
   std::size_t count = 0;
-  double median_ratio = 1;      ///< traced to timed; above 1: tracing makes a window longer
+  double median_ratio = 1;      ///< traced to timed; away from 1: the two clocks, or where they cut, differ
   double worst_ratio = 1;       ///< the one furthest from 1, as a factor either way
   std::size_t worst_index = 0;  ///< whose it is
 };

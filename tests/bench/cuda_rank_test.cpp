@@ -300,6 +300,16 @@ TEST_F(OnAPlayedGpu, ATracedRankTellsTheSameLossesAsAnUntracedOne) {
   EXPECT_EQ(block(0, 3).losses, untraced);
 }
 
+TEST(CudaRank, HasCuptiInItsProcessOnlyForTracedCellsOfItsOwn) {
+  const plan::Matrix matrix =
+      plan::parse(std::string(kModel) + "run: {backend: cuda}\nmatrix: {run.trace: [true, false]}\n", "f");
+  ASSERT_THAT(matrix.errors, IsEmpty());
+  ASSERT_TRUE(matrix.cells[0].plan.config.run.trace);
+  EXPECT_TRUE(attaches_cupti({.cells = matrix.cells, .own_cells = {0}}));
+  EXPECT_FALSE(attaches_cupti({.cells = matrix.cells, .own_cells = {1}}));
+  EXPECT_TRUE(attaches_cupti({.cells = matrix.cells, .own_cells = {0, 1}}));
+}
+
 // Ranks are threads here, and processes in a run.
 TEST(TwoRanksOnAPlayedGpu, TrainAlikeWithHopsByCopyEnginesAndByNccl) {
   constexpr const char* kRings =

@@ -159,6 +159,45 @@ TEST(ProcessSession, CellsThatDifferInLaunchEnvironmentHaveTheirOwnProcesses) {
   EXPECT_NE(session.run(0, -1, 1).trace.clocks[0].device_ns, session.run(1, -1, 1).trace.clocks[0].device_ns);
 }
 
+TEST(ProcessSession, TellsRanksWhichCellsAreTheirOwn) {
+  TwoEnvironments parted;
+  ProcessSession& session = parted.start();
+  EXPECT_THAT(session.run(0, -1, 1).notes, ElementsAre("own cells: 0", "own cells: 0"));
+  EXPECT_THAT(session.run(1, -1, 1).notes, ElementsAre("own cells: 1", "own cells: 1"));
+  parted.session.reset();
+  Processes shared("-1 none");
+  EXPECT_THAT(shared.start().run(1, -1, 1).notes, ElementsAre("own cells: 0, 1", "own cells: 0, 1"));
+}
+
+/// Four cells in one launch environment: overlapped or not, traced or not.
+struct TracedAndNot : Processes {
+  TracedAndNot() : Processes("-1 none") {
+    matrix = parse_matrix(
+        "model: {preset: tiny}\ndata_parallel_size: 2\nrun: {rank_processes: true, blocks: 6}\n"
+        "matrix: {comm_overlap.overlap_grad_reduce: [false, true], run.trace: [true, false]}\n",
+        "config.yaml");
+  }
+};
+
+TEST(ProcessSession, OnGpusTracedCellsAndOthersShareNoProcess) {
+  TracedAndNot processes;
+  processes.options.is_profiled = options_of_gpu_ranks().is_profiled;
+  ProcessSession& session = processes.start();
+  EXPECT_EQ(session.pids().size(), 4U);
+  for (const std::size_t cell : {0U, 2U})
+    EXPECT_THAT(session.run(cell, -1, 1).notes, ElementsAre("own cells: 0, 2", "own cells: 0, 2"));
+  for (const std::size_t cell : {1U, 3U})
+    EXPECT_THAT(session.run(cell, -1, 1).notes, ElementsAre("own cells: 1, 3", "own cells: 1, 3"));
+  EXPECT_FALSE(session.begin_block(0));
+  EXPECT_TRUE(session.begin_block(2)) << "two sets of processes: three rounds of them";
+}
+
+// A recorder of the host's serves its own cell alone.
+TEST(ProcessSession, OnTheHostTracedCellsAndOthersShareProcesses) {
+  TracedAndNot processes;
+  EXPECT_EQ(processes.start().pids().size(), 2U);
+}
+
 TEST(ProcessSession, StartsThemAnewForThreeRoundsAndCountsStepsOn) {
   TwoEnvironments processes;
   ProcessSession& session = processes.start();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank that does as UNDERLAP_TEST_RANK says: "NUMBER DEED", where the deed is done in the first step of block 0.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -33,7 +35,9 @@ void do_deed(const std::string& deed) {
 class ObedientRank final : public RankRunner {
  public:
   explicit ObedientRank(const RankContext& context)
-      : cells_(context.cells), rank_(context.rank), next_step_(context.cells.size(), context.first_step) {
+      : rank_(context.rank),
+        own_cells_(fmt::format("own cells: {}", fmt::join(context.own_cells, ", "))),
+        next_step_(context.cells.size(), context.first_step) {
     std::istringstream(std::getenv("UNDERLAP_TEST_RANK") ? std::getenv("UNDERLAP_TEST_RANK") : "") >> culprit_ >> deed_;
   }
 
@@ -43,7 +47,7 @@ class ObedientRank final : public RankRunner {
   void reserve(std::size_t, std::int64_t) override {}
 
   void run(std::size_t cell, std::int32_t block, std::int64_t steps) override {
-    last_ = {.trace = {}, .first_step = next_step_[cell], .losses = {}, .transfer_cpu_ns = 10};
+    last_ = {.trace = {}, .first_step = next_step_[cell], .losses = {}, .transfer_cpu_ns = 10, .notes = {own_cells_}};
     if (block == 0 && deed_ == "throw_late" && rank_ != culprit_) do_deed("lose_peer");
     if (block == 0 && deed_ == "throw_late") {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -62,8 +66,8 @@ class ObedientRank final : public RankRunner {
   RankRun take(std::size_t) override { return last_; }
 
  private:
-  std::span<const plan::Cell> cells_;
   std::int32_t rank_;
+  std::string own_cells_;
   std::vector<std::int32_t> next_step_;
   std::int32_t culprit_ = -1;
   std::string deed_;
