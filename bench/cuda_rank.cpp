@@ -60,6 +60,7 @@ struct CudaRank::BuiltCell {
   std::unique_ptr<cuda::CudaDevice> device;
   std::optional<WithoutTransfers> without_transfers;
   std::unique_ptr<Trainer> trainer;
+  bool has_told_of_cupti = false;
 
   // of the last run
   RankRun result;
@@ -138,6 +139,12 @@ void CudaRank::note(BuiltCell& built, const std::string& text) const {
   built.result.notes.push_back(fmt::format("rank {}: {}", context_.rank, text));
 }
 
+// Once a cell, in a block whose notes are kept: it is the same in all of them.
+void CudaRank::tell_of_cupti(BuiltCell& built) const {
+  if (built.block < 0 || std::exchange(built.has_told_of_cupti, true)) return;
+  for (const std::string& text : parts_.collector->info().notes) note(built, text);
+}
+
 RankRun CudaRank::take(std::size_t cell) {
   BuiltCell& built = *built_.at(cell);
   const plan::RunConfig& run = built.cell->plan.config.run;
@@ -146,6 +153,7 @@ RankRun CudaRank::take(std::size_t cell) {
     cuda::Capture::Taken taken = built.capture->take();
     faults = std::move(taken.faults);
     for (const std::string& notice : taken.notices) note(built, notice);
+    if (parts_.collector != nullptr) tell_of_cupti(built);
     built.result.trace = std::move(taken.assembled.trace);
     const std::vector<std::int64_t> traced = window_lengths(built.result.trace.marks);
     const std::vector<std::int64_t> timed = window_lengths(built.timed_marks);

@@ -54,6 +54,7 @@ class CudaRank final : public RankRunner {
  private:
   struct BuiltCell;
   void note(BuiltCell& built, const std::string& text) const;
+  void tell_of_cupti(BuiltCell& built) const;
   void guarded(std::size_t cell, const std::function<void()>& work);
   void check_block(const BuiltCell& built, const std::vector<std::string>& faults) const;
 

@@ -78,7 +78,7 @@ std::vector<GpuLibrary> find_gpu_libraries() {
            {"cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"}, cublaslt_version},
            {"cuDNN", {"libcudnn.so.9"}, cudnn_version},
            {"NCCL", {"libnccl.so.2"}, nccl_version},
-           {"CUPTI", {"libcupti.so.13", "libcupti.so.12"}, cupti_version},
+           {"CUPTI", {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}, cupti_version},
        })
     found.push_back(find(wanted));
   return found;

@@ -159,6 +159,17 @@ TEST_F(OnAPlayedGpu, ABlockOverCopyEnginesThatTheDriverDoesNotUseIsNotValid) {
   EXPECT_THAT(block(0, 3).invalid_because, testing::Not(testing::Contains(HasSubstr("copy engines"))));
 }
 
+TEST_F(OnAPlayedGpu, NotesOfATracedCellSayOnceWhatItsCuptiCannotDo) {
+  fake_.has_all_sync_records = false;
+  rank_of(kEmulated);
+  const auto is_told = testing::Contains(
+      "rank 0: this CUPTI (before CUDA 12.8) also records queries of work that is "
+      "not done");
+  EXPECT_THAT(block(-1, 2).notes, testing::Not(is_told)) << "nobody keeps what a warm-up notes";
+  EXPECT_THAT(block(0, 2).notes, is_told);
+  EXPECT_THAT(block(1, 2).notes, testing::Not(is_told));
+}
+
 /// The shapes of what ran, and of what had run when the first communicator was made.
 struct Shapes {
   std::set<std::string> ran;
