@@ -179,8 +179,14 @@ void add_optimizer(Works& works, const LayerShape& l) {
                    {kernels::fill(v, 0.01)}});  // a mean of squares is not negative
   works.push_back({shape + "_f32", kernels::sum_of_squares(grad, scalar)});
   works.push_back({shape + "_bf16", kernels::sum_of_squares(param, scalar)});
-  const View ranges = t.make(DataType::f64, 1, 2);  // one, that ends where it begins, is read and sums nothing
-  works.push_back({shape + "_f32", kernels::sum_of_squares_in(grad, ranges, scalar), {kernels::fill(ranges, 0)}});
+  // In ranges that are all of it, as many as a bucket has parameters.
+  constexpr std::int64_t kRanges = 32;
+  const Tensor ranges = t.make(DataType::f64, 1, 2 * kRanges).tensor;
+  std::vector<Operation> bounds;
+  for (std::int64_t i = 0; i < 2 * kRanges; ++i)
+    bounds.push_back(kernels::fill(flat(ranges, i, 1), static_cast<double>((i + 1) / 2 * l.parameters / kRanges)));
+  works.push_back({fmt::format("{}_f32_in_{}", shape, kRanges),
+                   kernels::sum_of_squares_in(grad, matrix(ranges, kRanges, 2), scalar), bounds});
   works.push_back({shape_of(1, 1), kernels::clip_factor(scalar, t.f32(1, 1), 1), {kernels::fill(scalar, 4)}});
 }
 

@@ -46,10 +46,11 @@ struct Ranges {
   __device__ std::int64_t end(int k) const { return static_cast<std::int64_t>(begin_end[2 * k + 1]); }
   /// The first that ends behind `column`; num: none does.
   __device__ int first_after(std::int64_t column) const {
+    const auto at = static_cast<double>(column);  // compared as they are: GPUs convert few doubles at a time
     int low = 0, high = num;
     while (low < high) {
       const int middle = (low + high) / 2;
-      if (end(middle) > column)
+      if (begin_end[2 * middle + 1] > at)
         high = middle;
       else
         low = middle + 1;
@@ -66,12 +67,21 @@ __global__ void sum_of_squares_in_kernel(Rows<const T> x, Ranges ranges, double*
   for_each_group<N, 4>(
       x.rows, x.cols, [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(x.at(r, c)); },
       [&](auto n, std::int64_t, std::int64_t c, const auto& group) {
-        int k = ranges.first_after(c);
-        for (int i = 0; i < n(); ++i) {
-          while (k < ranges.num && ranges.end(k) <= c + i) ++k;
-          if (k == ranges.num || ranges.begin(k) > c + i) continue;
+        const auto add = [&](int i) {
           const auto value = static_cast<double>(static_cast<float>(group.element[i]));
           sum = __fma_rn(value, value, sum);
+        };
+        int k = ranges.first_after(c);
+        if (k == ranges.num || ranges.begin(k) >= c + n()) return;
+        if (ranges.begin(k) <= c && ranges.end(k) >= c + n()) {
+          for (int i = 0; i < n(); ++i) add(i);
+          return;
+        }
+    // Where a range begins or ends.
+#pragma unroll 1
+        for (int i = 0; i < n(); ++i) {
+          while (k < ranges.num && ranges.end(k) <= c + i) ++k;
+          if (k < ranges.num && ranges.begin(k) <= c + i) add(i);
         }
       });
   sum = combine_block(sum, 0.0, slots, Plus());

@@ -61,19 +61,27 @@ __device__ inline float sum_team(float value, unsigned team_warps, unsigned roun
   return combine_warp(lane < team_warps ? of_round[first + lane] : 0.0F, Plus());
 }
 
-/// A row's groups that a thread holds, kHeld of N elements; those past the row's end are zero.
+/// Element i of 16 bytes of bf16.
+__device__ inline float element_of(uint4 quad, int i) {
+  return static_cast<float>(std::bit_cast<Group<bf16, 8>>(quad).element[i]);
+}
+
+/// A row's groups that a thread holds, kHeld of N elements; those past the row's end are zero. As they were loaded:
+/// what looks at single elements would wait for them.
 template <int N, int kHeld>
 struct Held {
-  Group<bf16, N> group[kHeld];
+  static_assert(sizeof(Group<bf16, N>) == sizeof(uint4));
+  uint4 quad[kHeld];
 
   __device__ void take(const bf16* row, std::int64_t cols, const Member& member, unsigned team_threads) {
 #pragma unroll
     for (int k = 0; k < kHeld; ++k) {
       const std::int64_t col = (member.thread + std::int64_t{k} * team_threads) * N;
-      group[k] = col < cols ? load<N>(row + col) : Group<bf16, N>{};
+      quad[k] = uint4{};
+      if (col < cols) quad[k] = *reinterpret_cast<const uint4*>(row + col);
     }
   }
-  __device__ float at(int k, int i) const { return static_cast<float>(group[k].element[i]); }
+  __device__ float at(int k, int i) const { return element_of(quad[k], i); }
 };
 
 /// Calls f(k, col) for each group that a thread holds.
@@ -306,7 +314,7 @@ struct Wgrad {
   unsigned team_warps;
 };
 
-constexpr int kRowsInFlight = 4;
+constexpr int kRowsInFlight = 3;
 
 /// The sum over this block's rows, a contiguous share of all of them, of N columns from `col`: every `step`-th row from
 /// `row` to `end`.
@@ -315,19 +323,19 @@ __device__ void add_products(const Wgrad& t, std::int64_t row, std::int64_t end,
                              float* total) {
   for (; row < end; row += kRowsInFlight * step) {
     Group<bf16, N> x[kRowsInFlight], dout[kRowsInFlight];
+    float rstd[kRowsInFlight];
 #pragma unroll
     for (int k = 0; k < kRowsInFlight; ++k) {
       const std::int64_t from = row + k * step < end ? row + k * step : row;
       x[k] = load<N>(t.x.at(from, col));
       dout[k] = load<N>(t.dout.at(from, col));
+      rstd[k] = t.rstd[from];
     }
 #pragma unroll
-    for (int k = 0; k < kRowsInFlight; ++k) {
-      if (row + k * step >= end) break;
-      const float rstd = t.rstd[row + k * step];
-      for (int i = 0; i < N; ++i)
-        total[i] += static_cast<float>(dout[k].element[i]) * (static_cast<float>(x[k].element[i]) * rstd);
-    }
+    for (int k = 0; k < kRowsInFlight; ++k)
+      if (row + k * step < end)  // a break would put each load behind the sum before it
+        for (int i = 0; i < N; ++i)
+          total[i] += static_cast<float>(dout[k].element[i]) * (static_cast<float>(x[k].element[i]) * rstd[k]);
   }
 }
 

@@ -80,27 +80,34 @@ struct Reduction {
   bool takes_largest = false;
 };
 
-template <class T>
-__device__ T reduced(T a, T b, Reduction how) {
+/// Which of them is known when the kernel is compiled: of a loop that could do both, each element would.
+enum class Adds { nothing, sum, largest };
+
+template <Adds adds, class T>
+__device__ T reduced(T a, T b, float scale) {
   if constexpr (std::is_integral_v<T>) {
-    return how.takes_largest ? (a < b ? b : a) : static_cast<T>(a + b);
+    return adds == Adds::largest ? (a < b ? b : a) : static_cast<T>(a + b);
   } else {
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const auto left = static_cast<Wide>(a), right = static_cast<Wide>(b);
-    return static_cast<T>(how.takes_largest ? (left < right ? right : left)
-                                            : (left + right) * static_cast<Wide>(how.scale));
+    const Wide result =
+        adds == Adds::largest ? (left < right ? right : left) : (left + right) * static_cast<Wide>(scale);
+    if constexpr (std::is_same_v<T, bf16>)
+      return narrowed<bf16>(result);
+    else
+      return result;
   }
 }
 
-template <class T>
-__device__ uint4 reduced_groups(const uint4& a, const uint4& b, Reduction how) {
+template <class T, Adds adds>
+__device__ uint4 reduced_groups(const uint4& a, const uint4& b, float scale) {
   constexpr int kElements = 16 / static_cast<int>(sizeof(T));
   using Wide = Group<T, kElements>;
   const auto left = std::bit_cast<Wide>(a);
   const auto right = std::bit_cast<Wide>(b);
   Wide result;
 #pragma unroll
-  for (int i = 0; i < kElements; ++i) result.element[i] = reduced(left.element[i], right.element[i], how);
+  for (int i = 0; i < kElements; ++i) result.element[i] = reduced<adds>(left.element[i], right.element[i], scale);
   return std::bit_cast<uint4>(result);
 }
 
@@ -127,9 +134,9 @@ __device__ __attribute__((noinline)) void copy_groups(const uint4* source, uint4
   }
 }
 
-template <class T>
+template <class T, Adds adds>
 __device__ __attribute__((noinline)) void add_groups(const uint4* source, const uint4* addend, uint4* to,
-                                                     uint4* also_to, std::int64_t count, Reduction how) {
+                                                     uint4* also_to, std::int64_t count, float scale) {
   const std::int64_t threads = blockDim.x;
   std::int64_t at = threadIdx.x;
   for (; at + (kUnroll - 1) * threads < count; at += threads * kUnroll) {
@@ -142,31 +149,32 @@ __device__ __attribute__((noinline)) void add_groups(const uint4* source, const 
     }
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      value[u] = reduced_groups<T>(value[u], other[u], how);
+      value[u] = reduced_groups<T, adds>(value[u], other[u], scale);
       if (to != nullptr) to[at + u * threads] = value[u];
       if (also_to != nullptr) also_to[at + u * threads] = value[u];
     }
   }
   for (; at < count; at += threads) {
-    const uint4 value = reduced_groups<T>(source[at], addend[at], how);
+    const uint4 value = reduced_groups<T, adds>(source[at], addend[at], scale);
     if (to != nullptr) to[at] = value;
     if (also_to != nullptr) also_to[at] = value;
   }
 }
 
 /// Elements [first, count), one by one.
-template <class T, bool adds>
-__device__ void copy_elements(const Copy& copy, std::int64_t first, std::int64_t count, Reduction how) {
+template <class T, Adds adds>
+__device__ void copy_elements(const Copy& copy, std::int64_t first, std::int64_t count, float scale) {
   for (std::int64_t i = first + threadIdx.x; i < count; i += blockDim.x) {
     T value = reinterpret_cast<const T*>(copy.source)[i];
-    if constexpr (adds) value = reduced(value, reinterpret_cast<const T*>(copy.addend)[i], how);
+    if constexpr (adds != Adds::nothing)
+      value = reduced<adds>(value, reinterpret_cast<const T*>(copy.addend)[i], scale);
     if (copy.to != nullptr) reinterpret_cast<T*>(copy.to)[i] = value;
     if (copy.also_to != nullptr) reinterpret_cast<T*>(copy.also_to)[i] = value;
   }
 }
 
-template <class T, bool adds>
-__device__ void copy_as(const Copy& copy, std::int64_t bytes, Reduction how) {
+template <class T, Adds adds>
+__device__ void copy_as(const Copy& copy, std::int64_t bytes, float scale) {
   const auto address = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); };
   const bool aligned =
       (address(copy.source) | address(copy.addend) | address(copy.to) | address(copy.also_to)) % 16 == 0;
@@ -174,21 +182,27 @@ __device__ void copy_as(const Copy& copy, std::int64_t bytes, Reduction how) {
   const auto wide = [](const std::byte* at) { return reinterpret_cast<const uint4*>(at); };
   auto* const to = reinterpret_cast<uint4*>(copy.to);
   auto* const also_to = reinterpret_cast<uint4*>(copy.also_to);
-  if constexpr (adds)
-    add_groups<T>(wide(copy.source), wide(copy.addend), to, also_to, groups, how);
+  if constexpr (adds != Adds::nothing)
+    add_groups<T, adds>(wide(copy.source), wide(copy.addend), to, also_to, groups, scale);
   else
     copy_groups(wide(copy.source), to, also_to, groups);
   const auto size = static_cast<std::int64_t>(sizeof(T));
-  copy_elements<T, adds>(copy, groups * 16 / size, bytes / size, how);
+  copy_elements<T, adds>(copy, groups * 16 / size, bytes / size, scale);
+}
+
+template <class T>
+__device__ void add_as(const Copy& copy, std::int64_t bytes, Reduction how) {
+  if (how.takes_largest) return copy_as<T, Adds::largest>(copy, bytes, how.scale);
+  copy_as<T, Adds::sum>(copy, bytes, how.scale);
 }
 
 __device__ __attribute__((noinline)) void add(const Copy& copy, DataType dtype, std::int64_t bytes, Reduction how) {
   switch (dtype) {
-    case DataType::f32: return copy_as<float, true>(copy, bytes, how);
-    case DataType::bf16: return copy_as<bf16, true>(copy, bytes, how);
-    case DataType::i32: return copy_as<std::int32_t, true>(copy, bytes, how);
-    case DataType::u8: return copy_as<std::uint8_t, true>(copy, bytes, how);
-    case DataType::f64: return copy_as<double, true>(copy, bytes, how);
+    case DataType::f32: return add_as<float>(copy, bytes, how);
+    case DataType::bf16: return add_as<bf16>(copy, bytes, how);
+    case DataType::i32: return add_as<std::int32_t>(copy, bytes, how);
+    case DataType::u8: return add_as<std::uint8_t>(copy, bytes, how);
+    case DataType::f64: return add_as<double>(copy, bytes, how);
     case DataType::f8e4m3:
     case DataType::f8e5m2: return;  // check_transfer refuses their sums
   }
@@ -268,7 +282,7 @@ class LinkBlock {
   __device__ std::byte* wire() const { return staging_ + launch_.staging_bytes + launch_.piece_bytes; }
 
   __device__ __attribute__((noinline)) void move(const Copy& copy, std::int64_t bytes) {
-    if (bytes > 0) copy_as<std::uint8_t, false>(copy, bytes, {});
+    if (bytes > 0) copy_as<std::uint8_t, Adds::nothing>(copy, bytes, 1);
     account(copy, bytes);
   }
   __device__ void move_reduced(const Copy& copy, DataType dtype, std::int64_t bytes, Reduction how) {
