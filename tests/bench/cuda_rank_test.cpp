@@ -155,6 +155,7 @@ TEST_F(OnAPlayedGpu, ABlockOverCopyEnginesThatTheDriverDoesNotUseIsNotValid) {
   cuda_host::Machine::instance().set_driver(13000);
   rank_of(copied);
   EXPECT_THAT(block(0, 3).invalid_because, testing::Contains(HasSubstr("rank 0: copy engines were asked for, but")));
+  if (CUDART_VERSION < 12080) return;  // built so, nothing can be asked of any driver
   cuda_host::Machine::instance().set_driver(13010);
   EXPECT_THAT(block(0, 3).invalid_because, testing::Not(testing::Contains(HasSubstr("copy engines"))));
 }

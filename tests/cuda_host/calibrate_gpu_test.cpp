@@ -184,6 +184,7 @@ TEST_F(CalibratedGpu, RunsThemBesideCommunication) {
   EXPECT_THAT(gpu.work_beside_us(small_work(), {.sms = 1}, 1).us, SizeIs(1));
   cuda_host::Machine::instance().set_driver(13000);
   EXPECT_THROW(gpu.work_beside_us(small_work(), {.copy_engine = true}, 1), MachineError);
+  if (CUDART_VERSION < 12080) return;  // built so, nothing can be asked of any driver
   cuda_host::Machine::instance().set_driver(13010);
   EXPECT_THAT(gpu.work_beside_us(small_work(), {.copy_engine = true}, 1).us, SizeIs(1));
 }
