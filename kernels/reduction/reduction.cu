@@ -77,10 +77,9 @@ __global__ void sum_of_squares_in_kernel(Rows<const T> x, Ranges ranges, double*
           for (int i = 0; i < n(); ++i) add(i);
           return;
         }
-    // Where a range begins or ends.
 #pragma unroll 1
         for (int i = 0; i < n(); ++i) {
-          while (k < ranges.num && ranges.end(k) <= c + i) ++k;
+          while (k < ranges.num && ranges.end(k) <= c + i) ++k;  // a range begins or ends in this group
           if (k < ranges.num && ranges.begin(k) <= c + i) add(i);
         }
       });

@@ -146,9 +146,8 @@ std::string why_no_copy_engine() {
   if (CUDART_VERSION >= 12080 && driver >= kFirstDriverWithEngines) return "";
   const auto text = [](int version) { return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10); };
   return fmt::format(
-      "copy engines were asked for, but {} copies within a GPU by its multiprocessors: copy engines do it with a "
-      "driver "
-      "of CUDA 13.1 or newer; or give the link multiprocessors (sms=16)",
+      "copy engines were asked for, but {} copies within a GPU by its multiprocessors: use a driver of CUDA 13.1 or "
+      "newer, or give the link multiprocessors (sms=16)",
       CUDART_VERSION < 12080 ? "a program built with " + text(CUDART_VERSION) : "the driver (" + text(driver) + ")");
 }
 

@@ -24,9 +24,9 @@ struct SmBudgetCheck {
 ///
 /// A block stays on one multiprocessor, so a kernel of at most `num_sms` blocks occupies at most as many: that is what
 /// is shown. A kernel of more blocks may share multiprocessors and keep to the budget all the same, but nothing in its
-/// record says where blocks ran, so it counts as not honoured: cuBLASLt takes a budget as a hint to
-/// its heuristics, which persistent kernels keep (one block a multiprocessor, looping over its tiles) and others need
-/// not. Throws std::invalid_argument unless num_sms > 0.
+/// record says where blocks ran, so it counts as not honoured: cuBLASLt takes a budget as a hint to its heuristics,
+/// which persistent kernels keep (one block a multiprocessor, looping over its tiles) and others need not. Throws
+/// std::invalid_argument unless num_sms > 0.
 SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t num_sms);
 
 /// The same of every kernel with a budget of its own (KernelUse::sm_budget): one line for each budget and kernel that
