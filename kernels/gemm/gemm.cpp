@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <dnnl.hpp>
-#include <map>
 #include <type_traits>
-#include <utility>
 
 #include "kernels/fp8.hpp"
 #include "kernels/registry.hpp"
@@ -25,72 +23,6 @@ Extent extent_of(const GemmCall& call) {
   return {.m = call.c.rows, .n = call.c.cols, .k = call.transpose_a ? call.a.rows : call.a.cols};
 }
 
-/// A prepared multiplication; its memory objects are pointed at a call's data each time.
-struct Prepared {
-  dnnl::matmul primitive;
-  dnnl::memory a, b, c;
-};
-
-/// What one thread prepares. oneDNN's primitives keep scratch memory, so threads do not share them.
-struct ThreadContext {
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
-  std::map<std::array<std::int64_t, 9>, Prepared> prepared;
-};
-
-ThreadContext& thread_context() {
-  thread_local ThreadContext context;
-  return context;
-}
-
-dnnl::memory::desc describe(const BoundView& view, bool transposed) {
-  const auto type = view.dtype == DataType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-  if (transposed) return {{view.cols, view.rows}, type, {1, view.leading_dimension}};
-  return {{view.rows, view.cols}, type, {view.leading_dimension, 1}};
-}
-
-Prepared prepare(const GemmCall& call, const dnnl::engine& engine) {
-  dnnl::primitive_attr attributes;
-  if (call.accumulate) {
-    dnnl::post_ops add_to_c;
-    add_to_c.append_sum(1.0F);
-    attributes.set_post_ops(add_to_c);
-  }
-  const auto a = describe(call.a, call.transpose_a);
-  const auto b = describe(call.b, call.transpose_b);
-  const auto c = describe(call.c, false);
-  const dnnl::matmul::primitive_desc how(dnnl::matmul::desc(a, b, c), attributes, engine);
-  return {dnnl::matmul(how), dnnl::memory(a, engine, nullptr), dnnl::memory(b, engine, nullptr),
-          dnnl::memory(c, engine, nullptr)};
-}
-
-Prepared& prepared_for(const GemmCall& call, ThreadContext& context) {
-  const Extent extent = extent_of(call);
-  const std::array<std::int64_t, 9> key{extent.m,
-                                        extent.n,
-                                        extent.k,
-                                        call.transpose_a ? -call.a.leading_dimension : call.a.leading_dimension,
-                                        call.transpose_b ? -call.b.leading_dimension : call.b.leading_dimension,
-                                        call.c.leading_dimension,
-                                        static_cast<std::int64_t>(call.a.dtype),
-                                        static_cast<std::int64_t>(call.c.dtype),
-                                        call.accumulate ? 1 : 0};
-  const auto found = context.prepared.find(key);
-  if (found != context.prepared.end()) return found->second;
-  return context.prepared.emplace(key, prepare(call, context.engine)).first->second;
-}
-
-void multiply_native(const GemmCall& call) {
-  ThreadContext& context = thread_context();
-  Prepared& prepared = prepared_for(call, context);
-  prepared.a.set_data_handle(call.a.data);
-  prepared.b.set_data_handle(call.b.data);
-  prepared.c.set_data_handle(call.c.data);
-  prepared.primitive.execute(context.stream,
-                             {{DNNL_ARG_SRC, prepared.a}, {DNNL_ARG_WEIGHTS, prepared.b}, {DNNL_ARG_DST, prepared.c}});
-  context.stream.wait();
-}
-
 /// A dense fp32 matrix in scratch memory.
 BoundView dense_fp32(std::int64_t rows, std::int64_t cols, Scratch& scratch) {
   return {.data = reinterpret_cast<std::byte*>(scratch.take(rows * cols)),
@@ -98,20 +30,6 @@ BoundView dense_fp32(std::int64_t rows, std::int64_t cols, Scratch& scratch) {
           .rows = rows,
           .cols = cols,
           .leading_dimension = cols};
-}
-
-/// fp8 values as bf16, which holds each of them.
-BoundView in_bf16(const BoundView& view, Scratch& scratch) {
-  BoundView out = dense_fp32(view.rows, (view.cols + 1) / 2, scratch);
-  out.dtype = DataType::bf16;
-  out.cols = out.leading_dimension = view.cols;
-  with_fp8_type(view.dtype, [&]<class T>(T*) {
-    for (std::int64_t r = 0; r < view.rows; ++r) {
-      const T* const from = view.row<const T>(r);
-      std::transform(from, from + view.cols, out.row<bf16>(r), [](T x) { return bf16(static_cast<float>(x)); });
-    }
-  });
-  return out;
 }
 
 float inverse_scale(const GemmCall& call) {
@@ -134,17 +52,9 @@ void store(const BoundView& product, const GemmCall& call) {
   }
 }
 
-/// Multiplies into fp32 scratch, then rounds into c, or adds to c and rounds.
-void multiply_natively_then_round(const GemmCall& call, Scratch& scratch) {
-  GemmCall product = call;
-  product.c = dense_fp32(call.c.rows, call.c.cols, scratch);
-  product.accumulate = false;
-  multiply_native(product);
-  store(product.c, call);
-}
-
-// sgemm adds up an element in an order that hangs on the shape of the product and on the element's place in it. A
-// technique that cuts a product by rows or by columns must move no bit, so sgemm is given one shape alone: multiples of
+// oneDNN adds up an element in an order that hangs on the shape of the product and on the element's place in it: its
+// bf16 matmul too, with AVX-512 by columns and with AMX by rows. A technique that cuts a product by rows or by columns
+// must move no bit, so sgemm is given one shape alone: multiples of
 // what any of its kernels takes at once (48 with AVX-512, 6 by 16 with AVX2), whose elements it treats alike, and a
 // part of the inner dimension that it does not cut again.
 constexpr std::int64_t kTileRows = 48, kTileCols = 96, kTileDepth = 256;
@@ -177,7 +87,30 @@ BoundView widened(const BoundView& view, std::int64_t rows, std::int64_t cols, S
   return out;
 }
 
-void multiply_converted(const GemmCall& call, Scratch& scratch) {
+void fprop_form(const Arguments& views) {
+  run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_b = true});
+}
+
+void dgrad_form(const Arguments& views) { run_gemm({.a = views[0], .b = views[1], .c = views[2]}); }
+
+void wgrad_form(const Arguments& views) {
+  run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_a = true, .accumulate = true});
+}
+
+// Every operand moves once; an accumulated product is read and written.
+Cost gemm_cost(const Extent& extent, std::int64_t bytes_read, std::int64_t bytes_written, int sm_margin) {
+  return {.flops = 2.0 * static_cast<double>(extent.m) * static_cast<double>(extent.n) * static_cast<double>(extent.k),
+          .bytes_read = bytes_read,
+          .bytes_written = bytes_written,
+          .sm_margin = sm_margin,
+          .work = Work::gemm,
+          .extent = {extent.m, extent.n, extent.k}};
+}
+
+}  // namespace
+
+void run_gemm(const GemmCall& call) {
+  Scratch scratch;
   const Extent extent = extent_of(call);
   const std::int64_t rows = rounded_up(extent.m, kTileRows), cols = rounded_up(extent.n, kTileCols);
   const auto operand = [&](const BoundView& view, bool transposed, std::int64_t outer, std::int64_t inner) {
@@ -200,63 +133,6 @@ void multiply_converted(const GemmCall& call, Scratch& scratch) {
                     a.leading_dimension, from(b, call.transpose_b, depth, col), b.leading_dimension,
                     depth == 0 ? 0.0F : 1.0F, product.row<float>(row) + col, cols);
   store(product, call);
-}
-
-/// fp8 by way of bf16. The sum is scaled once.
-void multiply_fp8_natively(const GemmCall& call, Scratch& scratch) {
-  GemmCall product = call;
-  product.a = in_bf16(call.a, scratch);
-  product.b = in_bf16(call.b, scratch);
-  product.c = dense_fp32(call.c.rows, call.c.cols, scratch);
-  product.accumulate = false;
-  multiply_native(product);
-  const float scale = inverse_scale(call);
-  float* const sums = product.c.as<float>();
-  std::transform(sums, sums + call.c.rows * call.c.cols, sums, [scale](float x) { return x * scale; });
-  store(product.c, call);
-}
-
-void fprop_form(const Arguments& views) {
-  run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_b = true}, effective_gemm_path());
-}
-
-void dgrad_form(const Arguments& views) {
-  run_gemm({.a = views[0], .b = views[1], .c = views[2]}, effective_gemm_path());
-}
-
-void wgrad_form(const Arguments& views) {
-  run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_a = true, .accumulate = true},
-           effective_gemm_path());
-}
-
-// Every operand moves once; an accumulated product is read and written.
-Cost gemm_cost(const Extent& extent, std::int64_t bytes_read, std::int64_t bytes_written, int sm_margin) {
-  return {.flops = 2.0 * static_cast<double>(extent.m) * static_cast<double>(extent.n) * static_cast<double>(extent.k),
-          .bytes_read = bytes_read,
-          .bytes_written = bytes_written,
-          .sm_margin = sm_margin,
-          .work = Work::gemm,
-          .extent = {extent.m, extent.n, extent.k}};
-}
-
-}  // namespace
-
-GemmPath effective_gemm_path() {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto bf16_isa = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  // oneDNN numbers an instruction set with one bit for each that it contains.
-  return (isa & bf16_isa) == bf16_isa ? GemmPath::native_bf16 : GemmPath::converted_fp32;
-}
-
-void run_gemm(const GemmCall& call, GemmPath path) {
-  Scratch scratch;
-  if (path == GemmPath::converted_fp32) return multiply_converted(call, scratch);
-  if (is_fp8(call.a.dtype)) return multiply_fp8_natively(call, scratch);
-  if (call.c.dtype == DataType::f32 || !call.accumulate) {
-    multiply_native(call);
-  } else {
-    multiply_natively_then_round(call, scratch);
-  }
 }
 
 Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin) {

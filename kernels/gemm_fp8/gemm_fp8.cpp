@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kName = "gemm_fp8";
 
-void form(const Arguments& views) { run_gemm(fp8_call(views), effective_gemm_path()); }
+void form(const Arguments& views) { run_gemm(fp8_call(views)); }
 
 void check_scale(const char* name, const char* offset, const View& scale) {
   require(kName, scale, {name, 1, 1, {DataType::f32}});

@@ -16,7 +16,6 @@ namespace {
 using kernels::gemm_dgrad;
 using kernels::gemm_fprop;
 using kernels::gemm_wgrad;
-using kernels::GemmPath;
 
 constexpr std::int64_t kM = 7, kN = 37, kK = 24;
 
@@ -78,12 +77,12 @@ TEST(Gemm, ReadsAndWritesColumnsOfWiderTensors) {
   expect_close(memory.get(dw), product(memory.get(y), true, memory.get(x), false), kFp32);
 }
 
-struct PathCase {
+struct CallCase {
   bool transpose_a, transpose_b, accumulate;
   DataType c;
 };
 
-class GemmPaths : public testing::TestWithParam<std::tuple<GemmPath, PathCase>> {};
+class GemmCallOf : public testing::TestWithParam<CallCase> {};
 
 BoundView bind(Memory& memory, const View& view) {
   return {.data = memory.row(view, 0),
@@ -93,9 +92,8 @@ BoundView bind(Memory& memory, const View& view) {
           .leading_dimension = view.leading_dimension};
 }
 
-TEST_P(GemmPaths, AgreeWithTheReference) {
-  const auto& [path, p] = GetParam();
-  if (path == GemmPath::native_bf16 && kernels::effective_gemm_path() != path) GTEST_SKIP() << "no bf16 instructions";
+TEST_P(GemmCallOf, AgreesWithTheReference) {
+  const CallCase& p = GetParam();
   Memory memory;
   const View a = memory.randomize(p.transpose_a ? memory.columns(DataType::bf16, kK, kM, 11, 2)
                                                 : memory.columns(DataType::bf16, kM, kK, 30, 2));
@@ -109,18 +107,16 @@ TEST_P(GemmPaths, AgreeWithTheReference) {
                      .c = bind(memory, c),
                      .transpose_a = p.transpose_a,
                      .transpose_b = p.transpose_b,
-                     .accumulate = p.accumulate},
-                    path);
+                     .accumulate = p.accumulate});
   expect_close(memory.get(c), expected, p.c == DataType::f32 ? kFp32 : kBf16Rounded);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, GemmPaths,
-                         testing::Combine(testing::Values(GemmPath::native_bf16, GemmPath::converted_fp32),
-                                          testing::Values(PathCase{false, true, false, DataType::bf16},
-                                                          PathCase{false, false, false, DataType::bf16},
-                                                          PathCase{true, false, true, DataType::f32},
-                                                          PathCase{true, false, true, DataType::bf16},
-                                                          PathCase{true, true, false, DataType::f32})));
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmCallOf,
+                         testing::Values(CallCase{false, true, false, DataType::bf16},
+                                         CallCase{false, false, false, DataType::bf16},
+                                         CallCase{true, false, true, DataType::f32},
+                                         CallCase{true, false, true, DataType::bf16},
+                                         CallCase{true, true, false, DataType::f32}));
 
 // A technique that cuts a product by rows moves no bit of it.
 TEST(Fp8GemmCall, GivesARowTheSameSumsWhateverRowsAreMultipliedWithIt) {
@@ -140,8 +136,7 @@ TEST(Fp8GemmCall, GivesARowTheSameSumsWhateverRowsAreMultipliedWithIt) {
                        .c = bind(memory, out),
                        .a_inverse_scale = &one,
                        .b_inverse_scale = &one,
-                       .transpose_b = true},
-                      kernels::effective_gemm_path());
+                       .transpose_b = true});
   };
   multiply(a, whole);
   for (std::int64_t row = 0; row < kRows; row += kPart)
@@ -150,7 +145,7 @@ TEST(Fp8GemmCall, GivesARowTheSameSumsWhateverRowsAreMultipliedWithIt) {
 }
 
 // Nor does one that cuts it by columns, nor both, in odd places.
-TEST(ConvertedGemm, GivesAnElementTheSameSumWhateverIsMultipliedWithIt) {
+TEST(GemmCall, GivesAnElementTheSameSumWhateverIsMultipliedWithIt) {
   constexpr std::int64_t kRows = 131, kCols = 157, kInner = 1111;
   for (const bool transpose_a : {false, true})
     for (const bool transpose_b : {false, true}) {
@@ -171,8 +166,7 @@ TEST(ConvertedGemm, GivesAnElementTheSameSumWhateverIsMultipliedWithIt) {
                            .b = bind(memory, part(b, transpose_b, 0, kInner, col, cols)),
                            .c = bind(memory, out),
                            .transpose_a = transpose_a,
-                           .transpose_b = transpose_b},
-                          GemmPath::converted_fp32);
+                           .transpose_b = transpose_b});
         return memory.get(out).values;
       };
       const auto expected = multiply(0, kRows, 0, kCols, whole);
