@@ -9,8 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "bench/statistics.hpp"
 #include "platform/errors.hpp"
+#include "profiler/report/statistics.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -111,7 +111,7 @@ void norm_shapes(Calibration& c) {
 }
 
 void measure_beside(Calibration& c, const std::string& of, const Work& work, const Communication& communication) {
-  const double alone = median(c.gpu.work_us(work, c.samples));
+  const double alone = report::median(c.gpu.work_us(work, c.samples));
   Beside beside = c.gpu.work_beside_us(work, communication, c.samples);
   for (double& value : beside.us) value /= alone;
   const Sampled slowdown = summarise(beside.us);

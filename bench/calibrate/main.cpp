@@ -9,12 +9,12 @@
 #include <memory>
 #include <stdexcept>
 
-#include "bench/atomic_file.hpp"
 #include "bench/calibrate/child.hpp"
 #include "bench/calibrate/cuda_gpu.hpp"
 #include "bench/calibrate/experiments.hpp"
 #include "kernels/attention/cudnn_attention.hpp"
 #include "kernels/gemm/matrix_products.hpp"
+#include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap::bench {

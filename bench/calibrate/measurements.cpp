@@ -5,8 +5,8 @@
 
 #include <sstream>
 
-#include "bench/statistics.hpp"
 #include "impl/device/sim/measured.hpp"
+#include "profiler/report/statistics.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -83,8 +83,8 @@ std::string rates(const Measurements& m) {
 }  // namespace
 
 Sampled summarise(std::span<const double> samples) {
-  const double middle = median(samples);
-  const double half = (quantile(samples, 0.75) - quantile(samples, 0.25)) / 2;
+  const double middle = report::median(samples);
+  const double half = (report::quantile(samples, 0.75) - report::quantile(samples, 0.25)) / 2;
   return {.median = middle, .spread = middle > 0 ? half / middle : half, .samples = static_cast<int>(samples.size())};
 }
 

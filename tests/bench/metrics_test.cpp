@@ -9,12 +9,12 @@
 #include <set>
 #include <string>
 
-#include "bench/check_report.hpp"
-#include "bench/observed.hpp"
-#include "bench/report_tables.hpp"
+#include "bench/observe/observed.hpp"
+#include "bench/verify/check_report.hpp"
 #include "platform/json.hpp"
 #include "profiler/analysis/analysis.hpp"
-#include "tests/bench/sample_results.hpp"
+#include "profiler/report/report_tables.hpp"
+#include "tests/profiler/report/sample_results.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -50,27 +50,27 @@ void collect_keys(const Json& json, bool is_named, std::set<std::string>& keys) 
 }
 
 // Every optional figure is there: off and no_comm cells, two blocks, a bound, an axis of two values.
-RunResults complete_results() {
-  RunResults results;
+report::RunResults complete_results() {
+  report::RunResults results;
   results.blocks_planned = results.blocks_done = 2;
   results.info.library_versions["Gloo"] = "0.5";
   const auto add = [&](const std::string& overlap, const std::string& fp32, const analysis::Split& split) {
-    results.cells.push_back(cell_of(overlap + fp32, {{"overlap", overlap}, {"fp32", fp32}},
-                                    {step_of(0, 0, {split}), step_of(1, 1, {split})}));
+    results.cells.push_back(report::cell_of(overlap + fp32, {{"overlap", overlap}, {"fp32", fp32}},
+                                            {report::step_of(0, 0, {split}), report::step_of(1, 1, {split})}));
     results.cells.back().bound_ns = 400'000;
     results.cells.back().bound_ideal_ns = 300'000;
     results.cells.back().bound_kernel_ns["fc1"] = 350'000;
     results.cells.back().kernel_ns["fc1"] = 2 * 600'000;
     if (overlap == "on")
       results.cells.back().compute_since_off =
-          ComputeSinceOff{"off" + fp32, 2, {.from = {}, .to = {}, .purposes = {{"fc1", {.contention_ns = 1}}}}};
-    for (StepSample& sample : results.cells.back().samples)
+          report::ComputeSinceOff{"off" + fp32, 2, {.from = {}, .to = {}, .purposes = {{"fc1", {.contention_ns = 1}}}}};
+    for (report::StepSample& sample : results.cells.back().samples)
       sample.ranks[0].modes["pp"] = {.comm_ns = 2, .exposed_ns = 2, .exposed_wait_ns = 2, .pipeline_dependency_ns = 2};
   };
   for (const char* fp32 : {"true", "false"}) {
-    add("off", fp32, split_of(600, 0, 400, 0));
-    add("on", fp32, split_of(300, 350, 50, 0));
-    add("none", fp32, split_of(600, 0, 0, 0));
+    add("off", fp32, report::split_of(600, 0, 400, 0));
+    add("on", fp32, report::split_of(300, 350, 50, 0));
+    add("none", fp32, report::split_of(600, 0, 0, 0));
     results.cells.back().no_comm = true;
   }
   return results;
@@ -83,7 +83,7 @@ std::set<std::string> titles_of(const Table& table) {
 }
 
 TEST(Metrics, DefineEveryColumnOfTheTables) {
-  const RunResults results = complete_results();
+  const report::RunResults results = complete_results();
   const auto summaries = summarise(results);
   expect_defined(titles_of(cell_table(results, summaries)));
   expect_defined(titles_of(purpose_table(summaries)));

@@ -10,10 +10,10 @@
 #include <iterator>
 #include <sstream>
 
-#include "bench/report.hpp"
 #include "profiler/analysis/timeline_text.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/report/report.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -28,8 +28,8 @@ std::string read(const std::filesystem::path& path) {
 }
 
 std::string table(const std::filesystem::path& run) {
-  const RunResults results = read_results(run);
-  const RunInfo& info = results.info;
+  const report::RunResults results = report::read_results(run);
+  const report::RunInfo& info = results.info;
   return fmt::format("{}\ncommand: {}\nmachine: {}, {} CPUs, {}; Underlap {}, commit {}\n",
                      report_table(results, kTableWidth, false), info.command, info.cpu_model, info.num_cpus,
                      info.operating_system, info.version, info.commit);

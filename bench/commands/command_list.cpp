@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "bench/commands/commands.hpp"
+#include "bench/machine/gpu_libraries.hpp"
+#include "impl/cp/attention.hpp"
+#include "impl/device/sim/hardware.hpp"
+#include "impl/dp/technique.hpp"
+#include "impl/plan/plan.hpp"
+#include "impl/plan/userbuffers.hpp"
+#include "impl/pp/technique.hpp"
+#include "impl/tp/technique.hpp"
+#include "kernels/registry.hpp"
+#include "platform/exit_code.hpp"
+#include "profiler/formats/format.hpp"
+
+namespace underlap::bench {
+namespace {
+
+template <class Techniques>
+void print_techniques(Mode mode, const Techniques& techniques) {
+  for (const auto& technique : techniques)
+    fmt::print("{:<32} {}  {}\n{:<36} exposed: {}\n", technique.name, to_string(mode), technique.summary, "",
+               technique.exposed);
+}
+
+void list_techniques() {
+  print_techniques(Mode::dp, dp::GradReduces::all());
+  print_techniques(Mode::dp, dp::ParamGathers::all());
+  print_techniques(Mode::tp, tp::GatherGemms::all());
+  print_techniques(Mode::tp, tp::GemmScatters::all());
+  print_techniques(Mode::tp, tp::CollectivesBesideGemm::all());
+  print_techniques(Mode::tp, tp::WgradDrains::all());
+  print_techniques(Mode::pp, pp::Pipelines::all());
+  print_techniques(Mode::cp, cp::Attentions::all());
+}
+
+void list_kernels() {
+  for (const kernels::KernelInfo& kernel : kernels::registered_kernels())
+    fmt::print("{:<24} {}\n{:<24} cost: {}\n", kernel.name, kernel.what, "", kernel.cost);
+}
+
+void list_formats() {
+  for (const formats::Format& format : formats::formats())
+    fmt::print("{:<12} {:<10} {:<6} {}\n", format.name, format.extension,
+               format.write == nullptr ? "read" : "read, write", format.description);
+}
+
+void list_presets() {
+  for (const std::string& name : plan::preset_names()) fmt::print("{}\n", name);
+  for (const std::string_view name : plan::userbuffers_preset_names()) fmt::print("{}\n", name);
+}
+
+void list_knobs() {
+  for (const plan::KnobInfo& knob : plan::known_knobs())
+    fmt::print("{}\n    {} ({}); default: {}; {}\n", knob.name, knob.about, knob.type, knob.default_rule, knob.status);
+}
+
+/// What a measured file says beyond a description; "" for a description.
+std::string measured_text(const sim::Hardware& hardware) {
+  if (hardware.base.empty()) return "";
+  std::string text =
+      fmt::format("{:<12} on top of {}; measured: {}\n", "", hardware.base, fmt::join(hardware.measured, ", "));
+  for (const sim::QueueObservation& seen : hardware.hardware_queues)
+    text +=
+        fmt::format("{:<12} {} connections, {}, {}: {} (held {:.2f})\n", "", seen.connections, seen.behind,
+                    seen.same_queue ? "same queue" : "next stream", seen.holds() ? "holds up" : "passes", seen.held);
+  for (const sim::Interference& beside : hardware.interference)
+    text += fmt::format("{:<12} {} x {:.3f} beside {}{}{}\n", "", beside.of, beside.slowdown,
+                        beside.copy_engine ? "a copy engine" : fmt::format("{} SMs", beside.sms),
+                        beside.gb_per_s > 0 ? fmt::format(" at {:g} GB/s", beside.gb_per_s) : ", not paced",
+                        beside.carried_gb_per_s ? fmt::format(" (carried {:.1f})", *beside.carried_gb_per_s) : "");
+  return text;
+}
+
+void print_hardware(const std::string& name) {
+  const sim::Hardware hardware = sim::load_hardware(name);
+  const sim::Gpu& gpu = hardware.gpu;
+  fmt::print(
+      "{:<12} {}\n{:<12} bf16 {:g} TFLOP/s, fp8 {}, HBM {:g} GB at {:g} GB/s, {:g} SMs, NVLink {:g} GB/s, network "
+      "{:g} GB/s\n{:<12} unverified: {} of {} figures\n{}",
+      name, hardware.description, "", gpu.bf16_tflops.value,
+      gpu.fp8_tflops ? fmt::format("{:g} TFLOP/s", gpu.fp8_tflops->value) : "none", gpu.hbm_gb.value,
+      gpu.hbm_gb_per_s.value, gpu.sms.value, hardware.node.nvlink_gb_per_s.value, hardware.node.network_gb_per_s.value,
+      "", hardware.unverified.size(), hardware.num_figures, measured_text(hardware));
+}
+
+void list_hardware() {
+  for (const std::string& name : sim::hardware_names()) print_hardware(name);
+}
+
+void list_libraries() {
+  for (const GpuLibrary& library : find_gpu_libraries())
+    fmt::print("{:<10} {:<16} {}\n", library.name, library.version.empty() ? "missing" : library.version,
+               library.where);
+}
+
+struct List {
+  const char* what;
+  const char* about;
+  void (*print)();
+};
+constexpr std::array<List, 7> kLists{{
+    {"techniques", "overlap techniques, and what each leaves exposed", list_techniques},
+    {"kernels", "operations and what they cost", list_kernels},
+    {"formats", "trace formats", list_formats},
+    {"presets", "presets: models, and userbuffers of tp_comm_overlap_cfg", list_presets},
+    {"hardware", "machines that the virtual-time backend knows", list_hardware},
+    {"libraries", "the GPU driver and libraries that this machine has, and where", list_libraries},
+    {"knobs", "every key that a configuration may hold", list_knobs},
+}};
+
+}  // namespace
+
+void add_list_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("list", "List what this build has");
+  command->require_subcommand(1);
+  command->footer("Example: underlap list techniques");
+  auto files = std::make_shared<std::vector<std::string>>();
+  for (const List& list : kLists) {
+    CLI::App* const what = command->add_subcommand(list.what, list.about);
+    const bool takes_files = list.print == list_hardware;
+    if (takes_files)
+      what->add_option("FILE", *files, "descriptions or measured files, in place of those in the program");
+    what->callback([&exit_code, files, print = list.print] {
+      for (const std::string& file : *files) print_hardware(file);
+      if (files->empty()) print();
+      exit_code = kWell;
+    });
+  }
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace underlap::bench {
+
+// Each adds one sub-command to `app`; running it sets `exit_code`. `command_line` is what results name as their
+// command.
+void add_plan_command(CLI::App& app, int& exit_code);
+void add_check_command(CLI::App& app, int& exit_code);
+void add_run_command(CLI::App& app, int& exit_code, const std::string& command_line);
+void add_rank_command(CLI::App& app, int& exit_code);
+void add_analyze_command(CLI::App& app, int& exit_code);
+void add_list_command(CLI::App& app, int& exit_code);
+
+}  // namespace underlap::bench

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+#include "profiler/report/results.hpp"
+
+namespace underlap::bench {
+
+/// What can be known of this machine and this build: commit, version, started_utc (now), host_name_hash, cpu_model,
+/// num_cpus (those this process may use), operating_system, compiler, and the versions of the C library, fmt,
+/// nlohmann_json and yaml-cpp. The caller adds command, backend, link, clock, seed, config_hash and further libraries.
+/// What cannot be found out stands as "unknown". Never throws for the machine.
+report::RunInfo machine_info();
+
+/// Memory that new allocations can have without swapping, in bytes; 0 where the system does not say.
+std::int64_t available_memory_bytes();
+
+/// The model in the text of /proc/cpuinfo; "unknown" where there is none.
+std::string cpu_model_from(std::istream& cpuinfo);
+
+/// PRETTY_NAME in the text of /etc/os-release, unquoted; "unknown" where there is none.
+std::string os_name_from(std::istream& os_release);
+
+/// 16 hexadecimal digits that differ between names (FNV-1a, 64 bits). It tells machines apart; it does not hide a name
+/// from whoever tries all likely ones.
+std::string name_hash(const std::string& name);
+
+}  // namespace underlap::bench

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/measure/bound.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "impl/device/sim/time_alone.hpp"
+#include "impl/step/record_programs.hpp"
+#include "profiler/analysis/intervals.hpp"
+#include "profiler/analysis/windows.hpp"
+#include "profiler/report/statistics.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using Place = ComputeDurations::Place;
+
+// A layer is what it is, whichever stage has it.
+Place place_of(std::int32_t stage, const Tag& tag) {
+  return {tag.layer < 0 ? stage : -1, tag.purpose, tag.layer, tag.microbatch};
+}
+
+std::int64_t cost_bytes(const ProgramCommand& command) {
+  return command.bytes + command.cost.bytes_read + command.cost.bytes_written;
+}
+
+// A place may hold several operations, and another number of them than in the measured cell (one Adam a bucket): its
+// time is shared among them by the bytes that they move.
+std::map<Place, std::int64_t> bytes_by_place(const std::vector<Program>& stages) {
+  std::map<Place, std::int64_t> bytes;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage)
+    for (const ProgramCommand& command : stages[stage].commands)
+      if (command.type == ProgramCommand::Type::launch || command.type == ProgramCommand::Type::upload)
+        bytes[place_of(static_cast<std::int32_t>(stage), command.tag)] += cost_bytes(command);
+  return bytes;
+}
+
+/// A link whose rate is set: paced, or emulated.
+struct SetLink {
+  double bytes_per_ns = 0;
+  double latency_ns = 0;  ///< of a group of transfers, or of each step of its ring
+  bool latency_by_step = false;
+};
+
+std::optional<SetLink> set_link(const plan::RunConfig& run) {
+  if (const auto& link = run.emulated_link) return SetLink{link->gb_per_s, link->latency_us * 1e3, true};
+  if (run.link_gbps > 0) return SetLink{run.link_gbps / 8, run.link_latency_us * 1e3, false};
+  return std::nullopt;
+}
+
+std::int64_t ring_steps(const Transfer& transfer, std::int32_t group_size) {
+  switch (transfer.collective) {
+    case Collective::all_reduce: return 2 * (group_size - 1);
+    case Collective::send:
+    case Collective::receive: return 1;
+    default: return group_size - 1;
+  }
+}
+
+// Latency takes time, but does not fill the link, whose two directions do not disturb each other.
+CommandTime transfer_time(const Program& program, const ProgramCommand& command, const plan::RunConfig& run,
+                          double rate_alone) {
+  const std::int32_t size = program.group_size(command);
+  if (size < 2 || run.no_comm) return {};
+  std::int64_t sent = 0, received = 0, steps = 0;
+  for (const Transfer& transfer : program.transfers(command)) {
+    const bool is_receive = transfer.collective == Collective::receive;
+    const std::int64_t bytes = is_receive ? message_bytes(transfer) : bytes_on_wire(transfer, size);
+    if (!is_receive) sent += bytes;
+    if (transfer.collective != Collective::send) received += bytes;
+    steps = std::max(steps, ring_steps(transfer, size));
+  }
+  const SetLink link = set_link(run).value_or(SetLink{rate_alone, run.link_latency_us * 1e3, false});
+  const auto on_link = [&](std::int64_t bytes) { return static_cast<double>(bytes) / link.bytes_per_ns; };
+  const double latency_ns = link.latency_by_step ? link.latency_ns * static_cast<double>(steps) : link.latency_ns;
+  return {.alone_ns = static_cast<std::int64_t>(on_link(std::max(sent, received)) + latency_ns),
+          .links = {{{.send_ns = static_cast<std::int64_t>(on_link(sent)),
+                      .receive_ns = static_cast<std::int64_t>(on_link(received))}}}};
+}
+
+// Whether a step sends anything.
+bool communicates(const std::vector<Program>& stages) {
+  return std::any_of(stages.begin(), stages.end(), [](const Program& program) {
+    return std::any_of(program.commands.begin(), program.commands.end(), [&](const ProgramCommand& command) {
+      return command.type == ProgramCommand::Type::communicate && program.group_size(command) > 1;
+    });
+  });
+}
+
+std::string transfers_text(const plan::Config& config, const std::vector<Program>& stages,
+                           std::optional<double> rate_alone) {
+  if (config.run.no_comm || !communicates(stages)) return "; no transfers";
+  if (config.run.emulated_link)
+    return fmt::format("; transfers at the emulated link's {} GB/s", config.run.emulated_link->gb_per_s);
+  if (config.run.link_gbps > 0) return fmt::format("; transfers at the link's {} Gbit/s", config.run.link_gbps);
+  return fmt::format("; transfers at {:.2f} Gbit/s, measured with no compute beside them", rate_alone.value_or(0) * 8);
+}
+
+// The compute of one step, by place.
+struct StepCompute {
+  std::map<Place, double> ns;
+  std::set<std::string> from_own;         // purposes
+  std::optional<std::string> unmeasured;  // a purpose
+};
+
+StepCompute compute_of(const std::map<Place, std::int64_t>& places, const BoundDurations& measured) {
+  StepCompute compute;
+  std::optional<ComputeDurations> own;
+  for (const auto& [place, bytes] : places) {
+    const NameId purpose = std::get<NameId>(place);
+    const bool is_own = !measured.no_comm.has(purpose) && measured.own != nullptr;
+    if (is_own && !own) own = measured.own();
+    const std::optional<double> ns = is_own ? own->of(place) : measured.no_comm.of(place);
+    if (!ns) {
+      compute.unmeasured = name_of(purpose);
+      return compute;
+    }
+    if (is_own) compute.from_own.emplace(name_of(purpose));
+    compute.ns[place] = *ns;
+  }
+  return compute;
+}
+
+std::string own_text(const std::set<std::string>& purposes) {
+  if (purposes.empty()) return "";
+  return fmt::format("; {}, which no cell without transfers has, from this cell's own trace",
+                     fmt::join(purposes, ", "));
+}
+
+// Lays the times on the stages and adds up what their kernels take.
+StepBound bound_of(const std::vector<Program>& stages, const TimeOf& time_of, std::string source) {
+  std::map<std::string, std::int64_t> kernel_ns;
+  const StepBounds bounds = step_bounds(stages, [&](std::size_t stage, const ProgramCommand& command) {
+    const CommandTime time = time_of(stage, command);
+    if (command.type == ProgramCommand::Type::launch && command.tag.kind == Kind::compute)
+      kernel_ns[command.tag.purpose == kNoName ? "unattributed" : std::string(name_of(command.tag.purpose))] +=
+          time.alone_ns;
+    return time;
+  });
+  for (auto& [purpose, ns] : kernel_ns) ns /= static_cast<std::int64_t>(stages.size());
+  return {bounds, std::move(source), std::move(kernel_ns)};
+}
+
+std::map<std::int32_t, analysis::IntervalSet> compute_by_rank(const Trace& trace) {
+  std::map<std::int32_t, std::vector<analysis::Interval>> slices;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.tag(i).kind == Kind::compute)
+      slices[trace.tracks[trace.track(i)].rank].push_back({trace.start_ns()[i], trace.end_ns(i)});
+  std::map<std::int32_t, analysis::IntervalSet> sets;
+  for (auto& [rank, intervals] : slices) sets[rank] = analysis::IntervalSet(std::move(intervals));
+  return sets;
+}
+
+bool meets(const analysis::IntervalSet& set, const analysis::Interval& interval) {
+  const auto behind = std::upper_bound(set.intervals().begin(), set.intervals().end(), interval.begin,
+                                       [](std::int64_t at, const analysis::Interval& i) { return at < i.end; });
+  return behind != set.intervals().end() && behind->begin < interval.end;
+}
+
+}  // namespace
+
+ComputeDurations::ComputeDurations(const Trace& trace, std::int32_t ranks_of_a_stage) {
+  std::map<std::tuple<std::int32_t, std::int32_t>, std::map<Place, double>> by_step;  // (rank, step)
+  for (const analysis::Window& window : analysis::find_windows(trace).windows) by_step[{window.rank, window.step}];
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const Tag& tag = trace.tag(i);
+    const std::int32_t rank = trace.tracks[trace.track(i)].rank;
+    const auto step = by_step.find({rank, tag.step});
+    if (step == by_step.end()) continue;
+    step->second[place_of(rank / ranks_of_a_stage, tag)] += static_cast<double>(trace.duration_ns()[i]);
+  }
+  std::map<Place, std::vector<double>> totals;
+  for (const auto& [step, places] : by_step)
+    for (const auto& [place, ns] : places) totals[place].push_back(ns);
+  for (const auto& [place, values] : totals) {
+    median_ns_[place] = report::median(values);
+    purposes_.insert(std::get<NameId>(place));
+  }
+}
+
+std::optional<double> ComputeDurations::of(const Place& place) const {
+  const auto found = median_ns_.find(place);
+  return found == median_ns_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<double> transfer_rate_alone(const Trace& trace, double latency_ns) {
+  const std::map<std::int32_t, analysis::IntervalSet> compute = compute_by_rank(trace);
+  double bytes = 0;
+  double ns = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const CommunicationRecord* record = trace.communication(i);
+    if (record == nullptr || record->last_arrival_ns < 0) continue;
+    const std::int64_t start = std::max(record->last_arrival_ns, trace.start_ns()[i]);
+    const auto of_rank = compute.find(trace.tracks[trace.track(i)].rank);
+    if (of_rank != compute.end() && meets(of_rank->second, {start, trace.end_ns(i)})) continue;
+    bytes += static_cast<double>(record->bytes_on_wire());
+    ns += static_cast<double>(trace.end_ns(i) - start) - latency_ns;
+  }
+  return bytes > 0 && ns > 0 ? std::optional(bytes / ns) : std::nullopt;
+}
+
+StepBound step_bound(const plan::Config& config, const BoundDurations& measured) {
+  const bool is_paced = set_link(config.run).has_value();
+  const std::optional<double> rate = is_paced || measured.off == nullptr
+                                         ? std::nullopt
+                                         : transfer_rate_alone(*measured.off, config.run.link_latency_us * 1e3);
+  const std::vector<Program> stages = record_stages(config, Detail::costs);
+  if (!is_paced && !rate && communicates(stages) && !config.run.no_comm)
+    return {std::nullopt, "no cell whose transfers run alone"};
+  const std::map<Place, std::int64_t> bytes = bytes_by_place(stages);
+  const StepCompute compute = compute_of(bytes, measured);
+  if (compute.unmeasured)
+    return {std::nullopt, fmt::format("no duration of {} without transfers", *compute.unmeasured)};
+  const auto time_of = [&](std::size_t stage, const ProgramCommand& command) -> CommandTime {
+    if (command.type == ProgramCommand::Type::communicate)
+      return transfer_time(stages[stage], command, config.run, rate.value_or(1));
+    const Place place = place_of(static_cast<std::int32_t>(stage), command.tag);
+    const double share = static_cast<double>(cost_bytes(command)) / static_cast<double>(bytes.at(place));
+    const auto ns = static_cast<std::int64_t>(compute.ns.at(place) * share);
+    return {.alone_ns = ns, .device_ns = ns};
+  };
+  return bound_of(
+      stages, time_of,
+      "compute without transfers beside it" + own_text(compute.from_own) + transfers_text(config, stages, rate));
+}
+
+StepBound step_bound(const plan::Config& config, const sim::TimeModel& time) {
+  const std::vector<Program> stages = record_stages(config, Detail::costs);
+  const auto time_of = [&](std::size_t stage, const ProgramCommand& command) -> CommandTime {
+    if (command.type == ProgramCommand::Type::communicate && config.run.no_comm) return {};
+    return sim::time_alone(time, stages[stage], command);
+  };
+  return bound_of(stages, time_of, "modelled durations, each alone");
+}
+
+}  // namespace underlap::bench

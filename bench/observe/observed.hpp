@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/plan/plan.hpp"
+#include "platform/table.hpp"
+#include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/overlap_evidence.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::bench {
+
+/// What a trace shows of a knob's overlap, by the share of its communication that ran under compute.
+enum class ObservedStatus : std::uint8_t {
+  observed,      ///< at least half
+  partly,        ///< at least a twentieth
+  not_observed,  ///< less
+  not_in_trace,  ///< none of its operations is in a measured step, or they exchange nothing
+};
+inline constexpr int kNumObservedStatuses = static_cast<int>(ObservedStatus::not_in_trace) + 1;
+
+/// "observed", "partly", "not_observed", "not_in_trace".
+std::string_view to_string(ObservedStatus);
+
+/// One knob: requested, in effect, observed. Times are summed over the ranks and their measured steps.
+struct ObservedKnob {
+  std::string knob;
+  std::string requested;  ///< JSON text; null: left to the automatic rule
+  std::string effective;  ///< JSON text
+  /// 100 * hidden / communication; between the stages of a pipeline, where last arrivals are known, of its transfers
+  /// alone. Absent without communication.
+  std::optional<double> observed_pct;
+  std::int64_t operations = 0;
+  std::int64_t comm_ns = 0;
+  std::int64_t hidden_ns = 0;
+  std::optional<std::int64_t> hidden_transfer_ns;  ///< absent where no last arrival is known
+  ObservedStatus status = ObservedStatus::not_in_trace;
+  std::optional<analysis::ExposedCause> cause;  ///< of most of the exposed time; absent where nothing was exposed
+  std::string reason;
+};
+
+/// Holds every overlap knob of `plan` against `trace`. A knob that is off, was not asked for and has no operation in
+/// the trace is left out. `summary` is the trace's.
+std::vector<ObservedKnob> observe(const plan::Plan& plan, const Trace& trace, const analysis::Summary& summary);
+
+/// The cell of `matrix` that a trace is of: the one named `wanted`; without that the one that the trace names, or the
+/// only one. Throws std::invalid_argument, listing the cells, where none is or it cannot be known.
+const plan::Cell& cell_of_trace(const plan::Matrix& matrix, const Trace& trace,
+                                const std::optional<std::string>& wanted);
+
+/// A line for people where `trace` says that it is of another cell than `cell`; empty: it does not.
+std::string other_cell_text(const plan::Cell& cell, const Trace& trace);
+
+/// The knobs as a table for a terminal.
+Table observed_table(const std::vector<ObservedKnob>& knobs);
+
+/// `analysis_json` (underlap.analysis/1) with the cell's name and the knobs added as `cell` and `observed`.
+std::string with_observed(const std::string& analysis_json, const std::string& cell,
+                          const std::vector<ObservedKnob>& knobs);
+
+}  // namespace underlap::bench

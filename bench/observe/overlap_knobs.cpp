@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/observe/overlap_knobs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "impl/plan/tensor_slots.hpp"
+#include "impl/step/groups.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using plan::TensorMethod;
+using plan::TensorSlot;
+
+bool is_gradient_reduction(const Tag& tag) {
+  const std::string_view purpose = name_of(tag.purpose);
+  return tag.mode == Mode::dp &&
+         (purpose == "grad_reduce_scatter" || purpose == "grad_all_reduce" || purpose == "grad_all_to_all");
+}
+
+bool is_parameter_gather(const Tag& tag) { return tag.mode == Mode::dp && name_of(tag.purpose) == "param_all_gather"; }
+
+// Purposes of a slot are its name and what it does: qkv_fprop_all_gather.
+bool is_of_slot(const Tag& tag, std::string_view slot) {
+  const std::string_view purpose = name_of(tag.purpose);
+  return tag.mode == Mode::tp && purpose.size() > slot.size() && purpose.starts_with(slot) &&
+         purpose[slot.size()] == '_';
+}
+
+bool is_of_any_slot(const Tag& tag) {
+  for (std::size_t slot = 0; slot < plan::kNumTensorSlots; ++slot)
+    if (is_of_slot(tag, plan::kTensorSlotNames[static_cast<TensorSlot>(slot)])) return true;
+  return false;
+}
+
+std::int64_t data_ranks(const plan::Config& c) {
+  return std::int64_t{c.parallel.data_parallel_size} * c.parallel.context_parallel_size;
+}
+
+std::int64_t gathering_ranks(const plan::Config& c) { return instance_size(c); }
+
+std::int64_t tensor_ranks(const plan::Config& c) { return c.parallel.tensor_model_parallel_size; }
+
+bool is_between_stages(const Tag& tag) {
+  const std::string_view purpose = name_of(tag.purpose);
+  return tag.mode == Mode::pp && (purpose.starts_with("send_") || purpose.starts_with("recv_"));
+}
+
+// The input of the head, once more for weight gradients that were put off.
+bool is_of_deferred_wgrads(const Tag& tag) { return name_of(tag.purpose) == "head_wgrad_all_gather"; }
+
+std::int64_t stages(const plan::Config& c) { return c.parallel.pipeline_model_parallel_size; }
+
+// A switch is on or off; which communication it moves follows from the tag alone.
+struct Switch {
+  std::string_view name;
+  bool (*is_its_own)(const Tag&);
+  std::int64_t (*group_size)(const plan::Config&);
+  bool waits_are_the_schedules = false;
+};
+constexpr std::array kSwitches{
+    Switch{"comm_overlap.overlap_grad_reduce", is_gradient_reduction, data_ranks},
+    Switch{"comm_overlap.overlap_param_gather", is_parameter_gather, gathering_ranks},
+    Switch{"comm_overlap.tp_comm_overlap", is_of_any_slot, tensor_ranks},
+    Switch{"comm_overlap.overlap_p2p_comm", is_between_stages, stages, true},
+    Switch{"comm_overlap.defer_embedding_wgrad_compute", is_of_deferred_wgrads, tensor_ranks}};
+
+const plan::Knob* find(const plan::Plan& plan, std::string_view name) {
+  const auto found = std::find_if(plan.knobs.begin(), plan.knobs.end(), [&](const auto& k) { return k.name == name; });
+  return found == plan.knobs.end() ? nullptr : &*found;
+}
+
+// What the plan says of the knob; a plan need not list one that nobody asked for.
+OverlapKnob row_of(std::string_view name, std::string effective, const plan::Plan& plan) {
+  OverlapKnob row{
+      .name = std::string(name), .requested = "null", .effective = std::move(effective), .gate = {}, .is_its_own = {}};
+  if (const plan::Knob* knob = find(plan, name)) {
+    row.requested = knob->requested;
+    const bool is_overruled = knob->source == "auto" && knob->requested != "null" && knob->requested != knob->effective;
+    if (knob->source == "gate" || is_overruled) row.gate = knob->reason;
+  }
+  return row;
+}
+
+OverlapKnob row_of(const Switch& a_switch, const plan::Plan& plan) {
+  const plan::Knob* knob = find(plan, a_switch.name);
+  OverlapKnob row = row_of(a_switch.name, knob == nullptr ? "false" : knob->effective, plan);
+  row.group_size = a_switch.group_size(plan.config);
+  row.waits_are_the_schedules = a_switch.waits_are_the_schedules;
+  row.is_its_own = a_switch.is_its_own;
+  row.is_on = row.effective == "true";
+  row.is_asked_for = row.is_on || row.requested == "true";
+  return row;
+}
+
+// Whatever the exchange is: of all_gather and a2a it shows that nothing of them is hidden.
+OverlapKnob context_row(const plan::Plan& plan) {
+  const plan::Config& config = plan.config;
+  OverlapKnob row = row_of("extensions.cp_overlap", config.extensions.cp_overlap ? "true" : "false", plan);
+  row.group_size = config.parallel.context_parallel_size;
+  row.is_its_own = [](const Tag& tag) { return tag.mode == Mode::cp; };
+  row.is_on = config.extensions.cp_overlap && row.group_size > 1;
+  row.is_asked_for = row.is_on || row.requested == "true";
+  return row;
+}
+
+// Without userbuffers Megatron overlaps what its column-parallel layers exchange in backward, and nothing else; without
+// sequence parallelism they gather nothing.
+bool overlaps_by_nccl(const plan::Config& config, TensorSlot slot) {
+  const plan::TensorSlotKind kind = plan::kind_of(slot);
+  return kind == plan::TensorSlotKind::column_wgrad ||
+         (kind == plan::TensorSlotKind::column_dgrad && config.parallel.sequence_parallel);
+}
+
+bool overlaps(const plan::Config& config, TensorSlot slot) {
+  if (config.parallel.tensor_model_parallel_size < 2) return false;
+  const TensorMethod method = config.tensor_overlap[slot].method;
+  if (method == TensorMethod::nccl) return config.extensions.tp_async_collectives && overlaps_by_nccl(config, slot);
+  return method != TensorMethod::waited;
+}
+
+OverlapKnob row_of(TensorSlot slot, const plan::Plan& plan) {
+  const std::string_view method = plan::kTensorMethodNames[plan.config.tensor_overlap[slot].method];
+  OverlapKnob row = row_of(plan::kTensorSlotPaths[static_cast<std::size_t>(slot)], fmt::format("\"{}\"", method), plan);
+  row.group_size = tensor_ranks(plan.config);
+  row.is_its_own = [name = plan::kTensorSlotNames[slot]](const Tag& tag) { return is_of_slot(tag, name); };
+  row.is_on = overlaps(plan.config, slot);
+  row.is_asked_for = row.is_on || !row.gate.empty();
+  return row;
+}
+
+}  // namespace
+
+std::vector<OverlapKnob> overlap_knobs(const plan::Plan& plan) {
+  std::vector<OverlapKnob> rows;
+  for (const Switch& a_switch : kSwitches) rows.push_back(row_of(a_switch, plan));
+  for (std::size_t slot = 0; slot < plan::kNumTensorSlots; ++slot)
+    rows.push_back(row_of(static_cast<TensorSlot>(slot), plan));
+  rows.push_back(context_row(plan));
+  return rows;
+}
+
+}  // namespace underlap::bench

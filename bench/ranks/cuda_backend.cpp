@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/cuda_backend.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "bench/ranks/cuda_rank.hpp"
+#include "bench/ranks/launch_environment.hpp"
+#include "bench/ranks/process_session.hpp"
+#include "impl/device/cuda/copy_engine_transport.hpp"
+#include "impl/device/cuda/folder_control_plane.hpp"
+#include "impl/device/cuda/nccl_transport.hpp"
+#include "impl/device/cuda/requirements.hpp"
+#include "kernels/attention/cudnn_api.hpp"
+#include "kernels/attention/cudnn_attention.hpp"
+#include "kernels/cuda/check.hpp"
+#include "kernels/gemm/matrix_products.hpp"
+#include "platform/exit_code.hpp"
+
+namespace underlap::bench {
+
+std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
+                                           const plan::Source& source) {
+  check_caller_environment(cells);
+  cuda::check_cuda_machine(world_size(cells));
+  return std::make_unique<ProcessSession>(cells, first_step, source, options_of_gpu_ranks());
+}
+
+namespace {
+
+// No destructor runs: each would wait for what hangs. The run shows a rank's last lines with its end.
+void end_rank(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::_Exit(kRunFailed);
+}
+
+/// A rank of backend cuda that is this process, with the libraries that it opened.
+class CudaRankProcess final : public RankRunner {
+ public:
+  explicit CudaRankProcess(const RankContext& context)
+      : control_(context.meeting_folder, cuda::connecting_timeout(peer_timeout(context.cells))) {
+    // Capture comes before the first call to CUDA and is on while the context is made: CUPTI then prepares its buffers
+    // on the device. What it does for kernels that are loaded later falls into the warm-up.
+    if (attaches_cupti(context)) {
+      cupti_ = std::make_unique<cupti::Api>(cupti::Api::load());
+      collector_ = std::make_unique<cupti::Collector>(*cupti_, cupti::CollectorOptions{.rank = context.rank});
+      collector_->start();
+    }
+    cuda::check(cudaSetDevice(context.rank));
+    cuda::check(cudaFree(nullptr));  // makes the context
+    if (collector_) {
+      collector_->stop();
+      (void)collector_->drain();  // what made the context belongs to no cell
+    }
+    products_ = std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
+    attention_ = std::make_unique<cuda::Attention>(cuda::CudnnApi::load());
+    if (any_own_cell(context, [](const plan::Config& config) { return !config.run.emulated_link; })) {
+      nccl_ = std::make_unique<cuda::NcclApi>(cuda::NcclApi::load());
+      transport_ = std::make_unique<cuda::NcclTransport>(
+          *nccl_, control_,
+          cuda::NcclOptions{.rank = context.rank,
+                            .device = context.rank,
+                            .peer_timeout = peer_timeout(context.cells),
+                            .connecting_timeout = cuda::connecting_timeout(peer_timeout(context.cells)),
+                            .end_process = end_rank});
+    }
+    cuda::Transport* transport = transport_.get();
+    if (any_own_cell(context, copies_between_peers)) {
+      copy_engines_ = std::make_unique<cuda::CopyEngineTransport>(
+          *transport_, control_,
+          cuda::CopyEngineOptions{
+              .rank = context.rank, .device = context.rank, .peer_timeout = peer_timeout(context.cells)});
+      transport = copy_engines_.get();
+    }
+    rank_ = std::make_unique<CudaRank>(context, CudaParts{.device = context.rank,
+                                                          .transport = transport,
+                                                          .control = &control_,
+                                                          .products = products_.get(),
+                                                          .attention = attention_.get(),
+                                                          .collector = collector_.get()});
+  }
+
+  void build(std::size_t cell) override { rank_->build(cell); }
+  void run(std::size_t cell, std::int32_t block, std::int64_t steps) override { rank_->run(cell, block, steps); }
+  RankRun take(std::size_t cell) override { return rank_->take(cell); }
+  void reserve(std::size_t cell, std::int64_t steps) override { rank_->reserve(cell, steps); }
+  void give_up() noexcept override {
+    if (copy_engines_ != nullptr) return copy_engines_->abort();  // with those of NCCL
+    if (transport_ != nullptr) transport_->abort();
+  }
+
+ private:
+  cuda::FolderControlPlane control_;
+  std::unique_ptr<cupti::Api> cupti_;
+  std::unique_ptr<cupti::Collector> collector_;
+  std::unique_ptr<cuda::MatrixProducts> products_;
+  std::unique_ptr<cuda::Attention> attention_;
+  std::unique_ptr<cuda::NcclApi> nccl_;
+  std::unique_ptr<cuda::NcclTransport> transport_;
+  std::unique_ptr<cuda::CopyEngineTransport> copy_engines_;  // before those of NCCL, where a cell asks for them
+  std::unique_ptr<CudaRank> rank_;
+};
+
+}  // namespace
+
+std::unique_ptr<RankRunner> make_cuda_rank(const RankContext& context) {
+  return std::make_unique<CudaRankProcess>(context);
+}
+
+}  // namespace underlap::bench

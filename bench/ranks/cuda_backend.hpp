@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "bench/ranks/rank_runner.hpp"
+#include "bench/ranks/session.hpp"
+
+namespace underlap::bench {
+
+// The CUDA backend of this build. A build without it has these as well: they say how to get one.
+
+/// See make_session(). Before any rank starts: the caller's environment is compared with the plan's, and the driver and
+/// the number of GPUs with what the cells need.
+/// Throws std::invalid_argument where this build has no CUDA backend, where the environment is set to something else,
+/// and where fewer GPUs are there than the layout needs; MachineError where the machine cannot run CUDA at all.
+std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
+                                           const plan::Source& source);
+
+/// The rank of this process, which owns the GPU of its number. Throws as make_cuda_session() does.
+std::unique_ptr<RankRunner> make_cuda_rank(const RankContext& context);
+
+}  // namespace underlap::bench

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/cuda_rank.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/device/without_transfers.hpp"
+#include "impl/plan/memory.hpp"
+#include "impl/step/record_programs.hpp"
+#include "impl/step/trainer.hpp"
+#include "kernels/gemm/matrix_products.hpp"
+#include "platform/errors.hpp"
+#include "profiler/analysis/window_agreement.hpp"
+#include "profiler/analysis/windows.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// Operation ids are unique in a process, whose cells take turns: each cell counts in a range of its own.
+constexpr int kOperationBitsOfACell = 40;
+
+std::vector<std::int64_t> window_lengths(const std::vector<Mark>& marks) {
+  Trace trace;
+  trace.marks = marks;
+  std::vector<std::int64_t> lengths;
+  for (const analysis::Window& window : analysis::find_windows(trace).windows) lengths.push_back(window.length_ns());
+  return lengths;
+}
+
+// What a GPU has no room for is told with what it has.
+void advised(const plan::Config& config, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const OutOfDeviceMemory& error) {
+    throw MachineError(fmt::format("{} ({})", error.what(), plan::advice_on_memory(config, error.rank_bytes())));
+  }
+}
+
+}  // namespace
+
+bool copies_between_peers(const plan::Config& config) {
+  return config.parallel.tensor_model_parallel_size > 1 && config.extensions.tp_ring_transport == "copy_engine" &&
+         !config.run.emulated_link;
+}
+
+bool attaches_cupti(const RankContext& context) {
+  return any_own_cell(context, [](const plan::Config& config) { return config.run.trace; });
+}
+
+struct CudaRank::BuiltCell {
+  const plan::Cell* cell = nullptr;
+  std::unique_ptr<cuda::EmulatedLink> link;  // null: the transport's
+  std::optional<cuda::Capture> capture;
+  std::unique_ptr<cuda::CudaDevice> device;
+  std::optional<WithoutTransfers> without_transfers;
+  std::unique_ptr<Trainer> trainer;
+  bool has_told_of_cupti = false;
+
+  // of the last run
+  RankRun result;
+  std::int32_t block = 0;
+  std::vector<Mark> timed_marks;
+};
+
+CudaRank::CudaRank(const RankContext& context, const CudaParts& parts) : context_(context), parts_(parts) {}
+
+CudaRank::~CudaRank() = default;
+
+// The first failure of any rank is the one to tell: where it was another's, this rank saw no more than a peer. Where
+// nobody told of one (the folder that ranks meet in is gone once all cells are built), this is its own.
+void CudaRank::guarded(std::size_t cell, const std::function<void()>& work) {
+  try {
+    advised(context_.cells[cell].plan.config, work);
+  } catch (const MachineError& error) {
+    parts_.control->fail(context_.rank, error.what());
+    const std::optional<std::string> first = parts_.control->failure();
+    if (first && !first->starts_with(fmt::format("rank {}:", context_.rank))) throw PeerError(*first);
+    throw;
+  }
+}
+
+void CudaRank::build(std::size_t cell) {
+  const plan::Config& config = context_.cells[cell].plan.config;
+  const model::TextData& text = texts_.of(config);
+  BuiltCell& built = *(built_[cell] = std::make_unique<BuiltCell>());
+  built.cell = &context_.cells[cell];
+  guarded(cell, [&] {
+    if (config.run.emulated_link)
+      built.link = std::make_unique<cuda::EmulatedLink>(
+          cuda::EmulatedLinkOptions{.link = *config.run.emulated_link, .shape = parts_.link_shape});
+    built.capture.emplace(config.run.trace ? parts_.collector : nullptr, context_.rank);
+    cuda::Transport& transport = built.link ? static_cast<cuda::Transport&>(*built.link) : *parts_.transport;
+    built.device = std::make_unique<cuda::CudaDevice>(
+        transport, cuda::CudaOptions{.rank = context_.rank,
+                                     .device = parts_.device,
+                                     .norm_sm_margin = static_cast<int>(config.environment.layernorm_sm_margin),
+                                     .peers_map_tensors = copies_between_peers(config),
+                                     .first_operation = (static_cast<std::uint64_t>(cell) << kOperationBitsOfACell) + 1,
+                                     .products = parts_.products,
+                                     .attention = parts_.attention,
+                                     .is_deterministic = config.model.deterministic_mode,
+                                     .tracer = &*built.capture,
+                                     .run_form = parts_.run_form,
+                                     .rehearsed = record_launches(config, text, context_.rank)});
+    Device* device = built.device.get();
+    if (config.run.no_comm) device = &built.without_transfers.emplace(*device);
+    built.trainer =
+        std::make_unique<Trainer>(*device, config, parallel_groups(config, context_.rank), text, context_.first_step);
+    built.device->synchronize();
+  });
+}
+
+void CudaRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
+  BuiltCell& built = *built_.at(cell);
+  built.block = block;
+  built.result = {};
+  built.result.first_step = built.trainer->next_step();
+  guarded(cell, [&] {
+    if (built.link) (void)built.link->report();  // what was carried before this block
+    built.capture->start();
+    for (std::int64_t i = 0; i < steps; ++i) built.trainer->step(block);
+    // What an emulated link brings is nobody's gradient, and so no loss means anything.
+    if (built.link) {
+      built.device->synchronize();
+    } else {
+      built.result.losses = built.trainer->take_losses();
+    }
+    built.timed_marks = built.device->take_marks();
+  });
+}
+
+void CudaRank::note(BuiltCell& built, const std::string& text) const {
+  built.result.notes.push_back(fmt::format("rank {}: {}", context_.rank, text));
+}
+
+// Once a cell, in a block whose notes are kept: it is the same in all of them.
+void CudaRank::tell_of_cupti(BuiltCell& built) const {
+  if (built.block < 0 || std::exchange(built.has_told_of_cupti, true)) return;
+  for (const std::string& text : parts_.collector->info().notes) note(built, text);
+}
+
+RankRun CudaRank::take(std::size_t cell) {
+  BuiltCell& built = *built_.at(cell);
+  const plan::RunConfig& run = built.cell->plan.config.run;
+  std::vector<std::string> faults;
+  if (run.trace) {
+    cuda::Capture::Taken taken = built.capture->take();
+    faults = std::move(taken.faults);
+    for (const std::string& notice : taken.notices) note(built, notice);
+    if (parts_.collector != nullptr) tell_of_cupti(built);
+    built.result.trace = std::move(taken.assembled.trace);
+    const std::vector<std::int64_t> traced = window_lengths(built.result.trace.marks);
+    const std::vector<std::int64_t> timed = window_lengths(built.timed_marks);
+    if (!traced.empty() && traced.size() == timed.size())
+      note(built, fmt::format("windows traced to event-timed: median ratio {:.4f}",
+                              analysis::compare_windows(traced, timed).median_ratio));
+  } else {
+    built.result.trace.marks = std::move(built.timed_marks);
+    built.result.trace.clocks.push_back(clock_of(context_.rank));
+  }
+  if (built.link) {
+    const cuda::LinkReport report = built.link->report();
+    note(built, "emulated link: " + cuda::to_text(report));
+    if (!report.is_valid())
+      built.result.invalid_because.push_back(
+          fmt::format("rank {}: under 98 % of the emulated link: {}", context_.rank, cuda::to_text(report)));
+    for (const std::string& unmet : built.link->unmet())
+      built.result.invalid_because.push_back(fmt::format("rank {}: {}", context_.rank, unmet));
+  }
+  for (const std::string& notice : built.link ? built.link->notices() : parts_.transport->notices())
+    note(built, notice);
+  const plan::ParallelConfig& parallel = built.cell->plan.config.parallel;
+  if (parts_.products != nullptr && (parallel.tensor_model_parallel_size > 1 || parallel.context_parallel_size > 1))
+    for (const std::string& notice : parts_.products->notices()) note(built, notice);
+  check_block(built, faults);
+  return std::exchange(built.result, {});
+}
+
+// A warm-up may lose what it likes: it is not measured.
+void CudaRank::check_block(const BuiltCell& built, const std::vector<std::string>& faults) const {
+  if (built.block < 0 || faults.empty()) return;
+  throw MachineError(fmt::format("cell {}, rank {}: this block is not valid: {}", built.cell->name, context_.rank,
+                                 fmt::join(faults, "; ")));
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
+#include "bench/ranks/cuda_backend.hpp"
+
+namespace underlap::bench {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw std::invalid_argument(
+      "run.backend is cuda, and this build has no CUDA backend\n"
+      "  build it where a CUDA Toolkit of 12.4 or newer is, with cuDNN and NCCL: cmake -DUNDERLAP_CUDA=ON says what is "
+      "missing");
+}
+
+}  // namespace
+
+std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell>, std::int32_t, const plan::Source&) { refuse(); }
+
+std::unique_ptr<RankRunner> make_cuda_rank(const RankContext&) { refuse(); }
+
+}  // namespace underlap::bench

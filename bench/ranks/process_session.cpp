@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/process_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/ranks/rank_messages.hpp"
+#include "platform/temporary_folder.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// A program that is loaded from a slow disk, with all its libraries.
+constexpr std::chrono::seconds kPatienceToStart{60};
+
+}  // namespace
+
+ProcessOptions options_of_gpu_ranks() {
+  return {.environment = launch_environment,
+          .is_profiled = [](const plan::Plan& plan) { return plan.config.run.trace; }};
+}
+
+ProcessSession::ProcessSession(std::span<const plan::Cell> cells, std::int32_t first_step, const plan::Source& source,
+                               const ProcessOptions& options)
+    : cells_(cells), source_(source), options_(options), plans_hash_(plans_hash(cells)), next_step_(first_step) {
+  options_.ranks.peer_timeout = peer_timeout(cells);
+  for (std::size_t cell = 0; cell < cells.size(); ++cell) {
+    const Environment environment = options.environment ? options.environment(cells[cell].plan) : Environment{};
+    const bool is_profiled = options.is_profiled && options.is_profiled(cells[cell].plan);
+    auto set = std::find_if(sets_.begin(), sets_.end(), [&](const RankSet& known) {
+      return known.environment == environment && known.is_profiled == is_profiled;
+    });
+    if (set == sets_.end()) set = sets_.insert(set, RankSet{environment, is_profiled, {}, 1, nullptr});
+    set->cells.push_back(cell);
+    set->num_ranks = std::max(set->num_ranks, num_ranks(cells[cell]));
+  }
+  start_all();
+}
+
+void ProcessSession::start_all() {
+  for (RankSet& set : sets_) set.ranks.reset();  // all at once: what the old ones held is free for the new ones
+  for (RankSet& set : sets_) start(set);
+}
+
+void ProcessSession::start(RankSet& set) {
+  const TemporaryFolder folder;  // ranks find each other while cells are built, and never again
+  RankGroupOptions options = options_.ranks;
+  options.environment = set.environment;
+  set.ranks = std::make_unique<RankGroup>(set.num_ranks, options);
+  std::vector<std::string> orders;
+  for (std::int32_t rank = 0; rank < set.num_ranks; ++rank)
+    orders.push_back(encode(StartOrder{.rank = rank,
+                                       .world_size = set.num_ranks,
+                                       .cells = set.cells,
+                                       .first_step = next_step_,
+                                       .meeting_folder = folder.path().string(),
+                                       .source = source_,
+                                       .plans_hash = plans_hash_}));
+  set.ranks->ask(RankMessage::start, orders, "start", options.peer_timeout + kPatienceToStart);
+  for (const std::size_t cell : set.cells)
+    ask(cell, RankMessage::build, {.cell = cell}, fmt::format("build cell {}", cells_[cell].name));
+}
+
+ProcessSession::RankSet& ProcessSession::set_of(std::size_t cell) {
+  return *std::find_if(sets_.begin(), sets_.end(), [cell](const RankSet& set) {
+    return std::find(set.cells.begin(), set.cells.end(), cell) != set.cells.end();
+  });
+}
+
+std::vector<std::string> ProcessSession::ask(std::size_t cell, RankMessage order, const CellOrder& what,
+                                             const std::string& told) {
+  const std::vector<std::string> payloads(static_cast<std::size_t>(num_ranks(cells_[cell])), encode(what));
+  return set_of(cell).ranks->ask(order, payloads, told);
+}
+
+// All ranks are done before the first is emptied: sending a trace would take the processor from one that still runs.
+BlockRun ProcessSession::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
+  const CellOrder order{.cell = cell, .block = block, .steps = steps};
+  const std::string what = fmt::format("{} steps of cell {}, {}", steps, cells_[cell].name,
+                                       block < 0 ? "warm-up" : fmt::format("block {}", block));
+  ask(cell, RankMessage::run, order, "run " + what);
+  std::vector<RankRun> runs;
+  for (const std::string& answer : ask(cell, RankMessage::take, order, "hand over " + what))
+    runs.push_back(decode_run(answer, fmt::format("rank {}", runs.size())));
+  BlockRun result = joined(std::move(runs), steps);
+  next_step_ = std::max(next_step_, result.first_step + result.num_steps);
+  return result;
+}
+
+void ProcessSession::reserve(std::size_t cell, std::int64_t steps) {
+  ask(cell, RankMessage::reserve, {.cell = cell, .steps = steps},
+      fmt::format("make room for {} steps of cell {}", steps, cells_[cell].name));
+}
+
+std::int32_t ProcessSession::round_of(std::int32_t block) const {
+  const auto blocks = static_cast<std::int32_t>(cells_.front().plan.config.run.blocks);
+  return blocks <= kRounds ? block : static_cast<std::int32_t>(std::int64_t{block} * kRounds / blocks);
+}
+
+bool ProcessSession::begin_block(std::int32_t block) {
+  if (sets_.size() < 2) return false;
+  const std::int32_t round = round_of(block);
+  const bool is_new = round_.has_value() && *round_ != round;
+  round_ = round;
+  if (is_new) start_all();
+  return is_new;
+}
+
+std::vector<pid_t> ProcessSession::pids() const {
+  std::vector<pid_t> all;
+  for (const RankSet& set : sets_)
+    for (const pid_t pid : set.ranks->pids()) all.push_back(pid);
+  return all;
+}
+
+}  // namespace underlap::bench

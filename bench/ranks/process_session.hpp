@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/ranks/launch_environment.hpp"
+#include "bench/ranks/rank_group.hpp"
+#include "bench/ranks/session.hpp"
+
+namespace underlap::bench {
+
+struct ProcessOptions {
+  RankGroupOptions ranks = {};  ///< environment and peer_timeout come from the cells
+  /// What a cell's ranks have set when they begin; empty: nothing.
+  std::function<Environment(const plan::Plan&)> environment = {};
+  /// Whether a cell's processes have a profiler attached for as long as they live, whichever of their cells is at work;
+  /// empty: none has.
+  std::function<bool(const plan::Plan&)> is_profiled = {};
+};
+
+/// Those of backend cuda: the launch environment of each plan, and CUPTI in the processes of cells with run.trace.
+ProcessOptions options_of_gpu_ranks();
+
+/// All cells of a matrix, built up and ready on ranks that are processes of their own, on this machine.
+///
+/// Cells with equal launch environments share their processes, unless a profiler is attached for some of them: it would
+/// slow the others too. Where this parts the cells of a matrix, each part has its own set of ranks, all sets are there
+/// at the same time and a block visits all of them, so that cells of two sets are pairs within a block as those of one
+/// are; and the sets are started anew twice in the course of the blocks, so that what differs between two starts of the
+/// same program is not taken for a difference between cells.
+class ProcessSession final : public Session {
+ public:
+  static constexpr std::int32_t kRounds = 3;  ///< of processes, where there are several sets of ranks
+
+  /// See make_session(). Call it, and destroy this, on one thread, which lives as long: ranks end with it.
+  ProcessSession(std::span<const plan::Cell> cells, std::int32_t first_step, const plan::Source& source,
+                 const ProcessOptions& options = {});
+
+  BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
+  void reserve(std::size_t cell, std::int64_t steps) override;
+  bool begin_block(std::int32_t block) override;
+
+  /// Process ids: set by set, by rank.
+  std::vector<pid_t> pids() const;
+
+ private:
+  struct RankSet {
+    Environment environment;
+    bool is_profiled = false;
+    std::vector<std::size_t> cells;
+    std::int32_t num_ranks = 1;
+    std::unique_ptr<RankGroup> ranks;
+  };
+
+  void start_all();
+  void start(RankSet& set);
+  RankSet& set_of(std::size_t cell);
+  std::vector<std::string> ask(std::size_t cell, RankMessage order, const CellOrder& what, const std::string& told);
+  std::int32_t round_of(std::int32_t block) const;
+
+  std::span<const plan::Cell> cells_;
+  plan::Source source_;
+  ProcessOptions options_;
+  std::string plans_hash_;
+  std::int32_t next_step_;
+  std::optional<std::int32_t> round_;
+  std::vector<RankSet> sets_;
+};
+
+}  // namespace underlap::bench

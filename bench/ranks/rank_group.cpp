@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/rank_group.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+#include <thread>
+
+#include "platform/errors.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using std::chrono::milliseconds;
+using Kind = RankFailure::Kind;
+
+// Between two looks at whether a rank is stopped. Nothing else wakes this process while ranks work.
+constexpr milliseconds kLook{500};
+// How long to wait for other failures after the first: what broke a peer's connection may be told later than that.
+constexpr milliseconds kCollect{500};
+constexpr milliseconds kPatienceToEnd{5'000};
+
+Deadline now() { return std::chrono::steady_clock::now(); }
+
+LineSink prefixed(const LineSink& sink, std::int32_t rank) {
+  return [sink, rank](const std::string& line) {
+    const std::string text = fmt::format("[rank {}] {}", rank, line);
+    if (sink) return sink(text);
+    std::fprintf(stderr, "%s\n", text.c_str());
+  };
+}
+
+std::string indented(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += "\n  " + line;
+  return text;
+}
+
+// A message that names its rank already is not given the name twice.
+std::string with_rank(std::int32_t rank, const std::string& what) {
+  const std::string name = fmt::format("rank {}", rank);
+  return what.find(name) != std::string::npos ? what : name + ": " + what;
+}
+
+}  // namespace
+
+RankGroup::RankGroup(std::int32_t num_ranks, const RankGroupOptions& options)
+    : options_(options), stopped_since_(static_cast<std::size_t>(num_ranks)) {
+  for (std::int32_t rank = 0; rank < num_ranks; ++rank) {
+    ChildOptions child{options.program, options.arguments, options.environment};
+    child.arguments.insert(child.arguments.end(), {"--number", fmt::format("{}", rank)});
+    ranks_.push_back(std::make_unique<RankProcess>(rank, child, prefixed(options.sink, rank)));
+  }
+}
+
+RankGroup::~RankGroup() {
+  if (has_ended_) return;
+  for (const auto& rank : ranks_) rank->channel() = MessageChannel(FileDescriptor(), rank->channel().peer());
+  const Deadline deadline = now() + kPatienceToEnd;
+  for (const auto& rank : ranks_) {
+    do rank->output().read_from(rank->child().output());
+    while (!rank->child().wait_for_end(milliseconds(10)) && now() < deadline);
+    rank->output().read_from(rank->child().output());
+    rank->output().forward(true);
+  }
+  kill_all();
+}
+
+std::vector<pid_t> RankGroup::pids() const {
+  std::vector<pid_t> pids;
+  for (const auto& rank : ranks_) pids.push_back(rank->child().pid());
+  return pids;
+}
+
+std::vector<std::string> RankGroup::ask(RankMessage order, const std::vector<std::string>& payloads,
+                                        const std::string& told, std::optional<milliseconds> limit) {
+  if (has_ended_) throw MachineError("the ranks have ended, because one of them failed");
+  // While they connect, pairs of ranks do so one after another: the last of a long chain is done long after the first.
+  const milliseconds patience = order == RankMessage::build
+                                    ? std::max(options_.peer_timeout, options_.connecting_timeout)
+                                    : options_.peer_timeout;
+  Waiting waiting{now(), patience, std::nullopt, std::nullopt};
+  if (limit) waiting.limit = now() + *limit;
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    try {
+      ranks_[i]->order(order, payloads[i], told);
+    } catch (const MachineError&) {
+      add_failure(*ranks_[i], Kind::machine, death_of(*ranks_[i]));
+    }
+  }
+  while (num_waited_for() > 0 && failures_.empty()) watch_once(waiting);
+  if (!failures_.empty()) {
+    collect_failures(waiting);
+    end_all();
+  }
+  std::vector<std::string> answers;
+  for (std::size_t i = 0; i < payloads.size(); ++i) answers.push_back(std::move(ranks_[i]->answer()->payload));
+  return answers;
+}
+
+std::int32_t RankGroup::num_waited_for() const {
+  return static_cast<std::int32_t>(
+      std::count_if(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->is_waited_for(); }));
+}
+
+int RankGroup::milliseconds_to_sleep() const {
+  Deadline wake = now() + std::min(kLook, options_.peer_timeout / 4 + milliseconds(1));
+  for (const auto& rank : ranks_)
+    if (const auto due = rank->output().next_due()) wake = std::min(wake, *due);
+  return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<milliseconds>(wake - now()).count()));
+}
+
+// Every rank is watched, also one that has nothing to do at the moment: its end is the end of all.
+void RankGroup::watch_once(Waiting& waiting) {
+  std::vector<pollfd> files;
+  for (const auto& rank : ranks_) {
+    const bool is_done_with = has_failed(rank->rank());
+    files.push_back({is_done_with ? -1 : rank->channel().descriptor(), POLLIN, 0});
+    files.push_back({is_done_with || rank->output().has_ended() ? -1 : rank->child().output(), POLLIN, 0});
+  }
+  ::poll(files.data(), files.size(), milliseconds_to_sleep());
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    if (files[2 * i + 1].revents != 0) ranks_[i]->output().read_from(ranks_[i]->child().output());
+    if (files[2 * i].revents != 0) listen(*ranks_[i], waiting);
+    if (failures_.empty()) ranks_[i]->output().forward(false);
+  }
+  if (failures_.empty()) look_for_silence(waiting);
+}
+
+void RankGroup::listen(RankProcess& rank, Waiting& waiting) {
+  const bool was_waited_for = rank.is_waited_for();
+  try {
+    rank.listen();
+  } catch (const ChannelClosed&) {
+    return add_failure(rank, Kind::machine, death_of(rank));
+  } catch (const MachineError& error) {
+    return add_failure(rank, Kind::machine, error.what());
+  }
+  if (!was_waited_for || rank.is_waited_for()) return;
+  if (static_cast<RankMessage>(rank.answer()->kind) == RankMessage::failed) {
+    const RankFailure failure = decode_failure(rank.answer()->payload);
+    return add_failure(rank, failure.kind, failure.what);
+  }
+  if (!waiting.first_answer) waiting.first_answer = now();
+}
+
+std::string RankGroup::death_of(RankProcess& rank) {
+  const std::optional<ProcessEnd> end = rank.child().wait_for_end(kPatienceToEnd);
+  rank.output().read_from(rank.child().output());
+  if (!end) return fmt::format("rank {} closed its channel and did not end", rank.rank());
+  std::string text = fmt::format("rank {} {}", rank.rank(), end->text());
+  if (end->signal == SIGKILL) text += "; the kernel ends processes so where memory runs out (dmesg tells)";
+  return text;
+}
+
+Deadline RankGroup::deadline_of(const Waiting& waiting) const {
+  Deadline deadline = kNoDeadline;
+  if (waiting.first_answer) {
+    const auto took = std::chrono::duration_cast<milliseconds>(*waiting.first_answer - waiting.asked);
+    deadline = *waiting.first_answer + std::max(waiting.patience, took) + options_.grace;
+  }
+  return waiting.limit ? std::min(deadline, *waiting.limit) : deadline;
+}
+
+// A rank that waits for a peer gives up by itself and says why. Here is seen who cannot.
+void RankGroup::look_for_silence(const Waiting& waiting) {
+  for (const auto& rank : ranks_) {
+    std::optional<Deadline>& since = stopped_since_[static_cast<std::size_t>(rank->rank())];
+    if (!rank->is_waited_for() || !rank->child().is_stopped()) {
+      since.reset();
+    } else if (!since) {
+      since = now();
+    } else if (now() - *since > options_.peer_timeout) {
+      return blame_the_silent(waiting);
+    }
+  }
+  if (num_waited_for() > 0 && now() > deadline_of(waiting)) blame_the_silent(waiting);
+}
+
+// Who is stopped, else the first that owes an answer.
+void RankGroup::blame_the_silent(const Waiting& waiting) {
+  RankProcess* silent = nullptr;
+  for (const auto& rank : ranks_) {
+    if (!rank->is_waited_for()) continue;
+    if (rank->child().is_stopped())
+      return add_failure(*rank, Kind::machine,
+                         fmt::format("rank {} is stopped (SIGSTOP, or a debugger) and did not answer within {} ms "
+                                     "(run.peer_timeout_s)",
+                                     rank->rank(), options_.peer_timeout.count()));
+    if (silent == nullptr) silent = rank.get();
+  }
+  if (silent != nullptr)
+    add_failure(*silent, Kind::machine,
+                fmt::format("rank {} is silent: it did not answer in time, {} ms (run.peer_timeout_s) after the others",
+                            silent->rank(), waiting.patience.count()));
+}
+
+void RankGroup::add_failure(RankProcess& rank, Kind kind, const std::string& what) {
+  rank.give_up();
+  failures_.push_back({rank.rank(), kind, what});
+}
+
+bool RankGroup::has_failed(std::int32_t rank) const {
+  return std::any_of(failures_.begin(), failures_.end(), [=](const Failure& failure) { return failure.rank == rank; });
+}
+
+// The first that does not blame a peer. Null: all of them do.
+const RankGroup::Failure* RankGroup::cause() const {
+  const auto found = std::find_if(failures_.begin(), failures_.end(),
+                                  [](const Failure& failure) { return failure.kind != Kind::peer; });
+  return found == failures_.end() ? nullptr : &*found;
+}
+
+// One rank's failure breaks the connections of all: whose it was may be told last, or never.
+void RankGroup::collect_failures(Waiting& waiting) {
+  const Deadline deadline = now() + kCollect;
+  while (num_waited_for() > 0 && cause() == nullptr && now() < deadline) watch_once(waiting);
+  if (cause() == nullptr) blame_the_silent(waiting);
+}
+
+void RankGroup::end_all() {
+  const Failure failure = cause() != nullptr ? *cause() : failures_.front();
+  RankProcess& rank = *ranks_[static_cast<std::size_t>(failure.rank)];
+  rank.output().read_from(rank.child().output());
+  const std::vector<std::string> last_lines = rank.output().take_last_lines();
+  kill_all();
+  for (const auto& other : ranks_) {
+    if (other.get() == &rank) continue;
+    other->output().read_from(other->child().output());
+    other->output().forward(true);
+  }
+  if (failure.kind == Kind::bad_input) throw std::invalid_argument(failure.what + indented(last_lines));
+  throw MachineError(fmt::format("{}; it had been told to {}{}", with_rank(failure.rank, failure.what), rank.told(),
+                                 indented(last_lines)));
+}
+
+void RankGroup::kill_all() noexcept {
+  has_ended_ = true;
+  for (const auto& rank : ranks_) rank->child().kill();
+}
+
+}  // namespace underlap::bench

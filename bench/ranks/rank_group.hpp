@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/ranks/rank_process.hpp"
+
+namespace underlap::bench {
+
+struct RankGroupOptions {
+  std::filesystem::path program = "/proc/self/exe";
+  std::vector<std::string> arguments = {"underlap", "rank"};  ///< "--number N" follows
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::chrono::milliseconds peer_timeout{30'000};
+  std::chrono::milliseconds connecting_timeout{60'000};  ///< in its place while cells are built, where it is shorter
+  std::chrono::milliseconds grace{2'000};  ///< what a rank has beyond the time in which it must notice by itself
+  LineSink sink = {};                      ///< takes "[rank 3] what it printed"; empty: standard error
+};
+
+/// Ranks that run as processes together: told together, watched together, and ended together.
+///
+/// Whatever ends one of them ends all: a rank that reports a failure, exits, is killed, is stopped for longer than the
+/// peer timeout, or does not answer although the others have long done the same. The one error names the rank that
+/// began it, how, what it had been told to do, and its last lines. None outlives this, nor the thread that made it.
+class RankGroup {
+ public:
+  /// Starts the processes. Throws MachineError where that fails.
+  RankGroup(std::int32_t num_ranks, const RankGroupOptions& options);
+  /// Lets ranks that are well end by themselves for a moment, and kills what is left.
+  ~RankGroup();
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+
+  /// Gives the first `payloads.size()` ranks an order, each its payload, and waits until all have done it.
+  /// `told` says the order in words; `limit` is the time after which who has not answered is to blame.
+  /// Returns the answers by rank. Throws std::invalid_argument for what a rank calls bad input, MachineError for any
+  /// other failure; all ranks have ended then, and every later call throws MachineError.
+  std::vector<std::string> ask(RankMessage order, const std::vector<std::string>& payloads, const std::string& told,
+                               std::optional<std::chrono::milliseconds> limit = {});
+
+  /// Process ids by rank.
+  std::vector<pid_t> pids() const;
+
+ private:
+  struct Failure {
+    std::int32_t rank = 0;
+    RankFailure::Kind kind = RankFailure::Kind::machine;
+    std::string what;
+  };
+  struct Waiting {
+    Deadline asked;
+    std::chrono::milliseconds patience;  // with those that do not answer when others have
+    std::optional<Deadline> limit;
+    std::optional<Deadline> first_answer;
+  };
+
+  int milliseconds_to_sleep() const;
+  void watch_once(Waiting& waiting);
+  void listen(RankProcess& rank, Waiting& waiting);
+  void look_for_silence(const Waiting& waiting);
+  Deadline deadline_of(const Waiting& waiting) const;
+  std::string death_of(RankProcess& rank);
+  void add_failure(RankProcess& rank, RankFailure::Kind kind, const std::string& what);
+  bool has_failed(std::int32_t rank) const;
+  const Failure* cause() const;
+  void collect_failures(Waiting& waiting);
+  void blame_the_silent(const Waiting& waiting);
+  [[noreturn]] void end_all();
+  void kill_all() noexcept;
+  std::int32_t num_waited_for() const;
+
+  RankGroupOptions options_;
+  std::vector<std::unique_ptr<RankProcess>> ranks_;
+  std::vector<std::optional<Deadline>> stopped_since_;
+  std::vector<Failure> failures_;
+  bool has_ended_ = false;
+};
+
+}  // namespace underlap::bench

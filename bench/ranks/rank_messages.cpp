@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/rank_messages.hpp"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "bench/machine/machine.hpp"
+#include "platform/errors.hpp"
+#include "profiler/formats/perfetto_encoder.hpp"
+#include "profiler/formats/perfetto_reader.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+// CBOR: texts keep every byte, and numbers every bit.
+std::string to_bytes(const Json& json) {
+  std::string bytes;
+  Json::to_cbor(json, bytes);
+  return bytes;
+}
+
+Json from_bytes(std::string_view bytes) { return Json::from_cbor(bytes.begin(), bytes.end()); }
+
+}  // namespace
+
+std::string encode(const StartOrder& order) {
+  return to_bytes({{"rank", order.rank},
+                   {"world_size", order.world_size},
+                   {"cells", order.cells},
+                   {"first_step", order.first_step},
+                   {"meeting_folder", order.meeting_folder},
+                   {"yaml", order.source.yaml},
+                   {"where", order.source.where},
+                   {"overrides", order.source.overrides},
+                   {"plans_hash", order.plans_hash}});
+}
+
+StartOrder decode_start(std::string_view payload) {
+  const Json json = from_bytes(payload);
+  return {.rank = json.at("rank"),
+          .world_size = json.at("world_size"),
+          .cells = json.at("cells").get<std::vector<std::size_t>>(),
+          .first_step = json.at("first_step"),
+          .meeting_folder = json.at("meeting_folder"),
+          .source = {json.at("yaml"), json.at("where"), json.at("overrides").get<std::vector<plan::Override>>()},
+          .plans_hash = json.at("plans_hash")};
+}
+
+std::string encode(const CellOrder& order) {
+  return to_bytes({{"cell", order.cell}, {"block", order.block}, {"steps", order.steps}});
+}
+
+CellOrder decode_cell_order(std::string_view payload) {
+  const Json json = from_bytes(payload);
+  return {.cell = json.at("cell"), .block = json.at("block"), .steps = json.at("steps")};
+}
+
+// Length of what is small, what is small, the trace.
+std::string encode(const RankRun& run) {
+  Json json = {{"first_step", run.first_step},
+               {"losses", run.losses},
+               {"transfer_cpu_ns", nullptr},
+               {"notes", run.notes},
+               {"invalid_because", run.invalid_because}};
+  if (run.transfer_cpu_ns) json["transfer_cpu_ns"] = *run.transfer_cpu_ns;
+  const std::string small = to_bytes(json);
+  const std::uint64_t length = small.size();
+  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
+  return bytes + small + formats::PerfettoEncoder().encode(run.trace);
+}
+
+RankRun decode_run(std::string_view payload, const std::string& origin) {
+  std::uint64_t length = 0;
+  if (payload.size() < sizeof length) throw MachineError(origin + " sent a result that is cut short");
+  std::memcpy(&length, payload.data(), sizeof length);
+  payload.remove_prefix(sizeof length);
+  if (payload.size() < length) throw MachineError(origin + " sent a result that is cut short");
+  const Json json = from_bytes(payload.substr(0, length));
+  payload.remove_prefix(length);
+  RankRun run;
+  run.trace = formats::read_perfetto(std::as_bytes(std::span(payload.data(), payload.size())), origin);
+  if (run.trace.import.num_skipped() > 0) throw MachineError(origin + " sent a trace with records that cannot be read");
+  run.trace.import = {};
+  run.trace.metadata = {};
+  run.first_step = json.at("first_step");
+  run.losses = json.at("losses").get<std::vector<double>>();
+  run.notes = json.at("notes").get<std::vector<std::string>>();
+  run.invalid_because = json.at("invalid_because").get<std::vector<std::string>>();
+  if (!json.at("transfer_cpu_ns").is_null()) run.transfer_cpu_ns = json.at("transfer_cpu_ns").get<std::int64_t>();
+  return run;
+}
+
+RankFailure failure_of(const std::exception& error) {
+  using Kind = RankFailure::Kind;
+  if (dynamic_cast<const PeerError*>(&error) != nullptr) return {Kind::peer, error.what()};
+  if (dynamic_cast<const std::invalid_argument*>(&error) != nullptr) return {Kind::bad_input, error.what()};
+  return {Kind::machine, error.what()};
+}
+
+std::string encode(const RankFailure& failure) {
+  return to_bytes({{"kind", static_cast<int>(failure.kind)}, {"what", failure.what}});
+}
+
+RankFailure decode_failure(std::string_view payload) {
+  const Json json = from_bytes(payload);
+  return {static_cast<RankFailure::Kind>(json.at("kind").get<int>()), json.at("what")};
+}
+
+std::string plans_hash(std::span<const plan::Cell> cells) {
+  std::string text;
+  for (const plan::Cell& cell : cells) text += cell.name + "\n" + plan::to_json(cell.plan) + "\n";
+  return name_hash(text);
+}
+
+}  // namespace underlap::bench

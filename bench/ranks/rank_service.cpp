@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/rank_service.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "bench/ranks/config_input.hpp"
+#include "bench/ranks/rank_messages.hpp"
+#include "platform/errors.hpp"
+#include "platform/exit_code.hpp"
+
+namespace underlap::bench {
+namespace {
+
+class Rank {
+ public:
+  Rank(MessageChannel& channel, const RankFactory& make_runner) : channel_(channel), make_runner_(make_runner) {}
+
+  void obey(const Message& message) {
+    const auto kind = static_cast<RankMessage>(message.kind);
+    if (kind == RankMessage::start) return start(decode_start(message.payload));
+    if (runner_ == nullptr) throw std::logic_error("a rank was told to work before it was told to start");
+    const CellOrder order = decode_cell_order(message.payload);
+    switch (kind) {
+      case RankMessage::build: return runner_->build(order.cell), answer(RankMessage::done);
+      case RankMessage::run: return runner_->run(order.cell, order.block, order.steps), answer(RankMessage::done);
+      case RankMessage::take: return answer(RankMessage::result, encode(runner_->take(order.cell)));
+      case RankMessage::reserve: return runner_->reserve(order.cell, order.steps), answer(RankMessage::done);
+      default: throw std::logic_error(fmt::format("a rank was told {}, which is no order", message.kind));
+    }
+  }
+
+  void give_up() noexcept {
+    if (runner_ != nullptr) runner_->give_up();
+  }
+
+ private:
+  // The same text, read by the same program, gives the same plans; where it does not, nothing may run.
+  void start(const StartOrder& order) {
+    matrix_ = parse_matrix(order.source.yaml, order.source.where, order.source.overrides);
+    if (matrix_.has_errors() || plans_hash(matrix_.cells) != order.plans_hash)
+      throw MachineError(fmt::format(
+          "rank {} reads other plans from {} than the run does: a file that the configuration names, or the "
+          "program, has changed",
+          order.rank, order.source.where));
+    runner_ = make_runner_({.rank = order.rank,
+                            .world_size = order.world_size,
+                            .cells = matrix_.cells,
+                            .own_cells = order.cells,
+                            .first_step = order.first_step,
+                            .meeting_folder = order.meeting_folder});
+    answer(RankMessage::done);
+  }
+
+  void answer(RankMessage kind, const std::string& payload = {}) {
+    channel_.send(static_cast<std::uint32_t>(kind), payload);
+  }
+
+  MessageChannel& channel_;
+  const RankFactory& make_runner_;
+  plan::Matrix matrix_;
+  std::unique_ptr<RankRunner> runner_;  // last: it uses the cells
+};
+
+// Nothing where the run is over, or has ended: nobody is left to tell.
+std::optional<Message> next_order(MessageChannel& channel) {
+  try {
+    return channel.receive();
+  } catch (const ChannelClosed&) {
+    return std::nullopt;
+  }
+}
+
+void tell(MessageChannel& channel, const std::exception& error) {
+  try {
+    channel.send(static_cast<std::uint32_t>(RankMessage::failed), encode(failure_of(error)));
+  } catch (const ChannelClosed&) {
+    // The run has ended, for a reason that it knows.
+  }
+}
+
+}  // namespace
+
+int serve_rank(MessageChannel channel, const RankFactory& make_runner) {
+  Rank rank(channel, make_runner);
+  // Neither way out unwinds the rank: its parts would take that for a failure.
+  while (const std::optional<Message> order = next_order(channel)) {
+    try {
+      rank.obey(*order);
+    } catch (const ChannelClosed&) {
+      rank.give_up();
+      return kWell;
+    } catch (const std::exception& error) {
+      tell(channel, error);
+      rank.give_up();
+      return kRunFailed;
+    }
+  }
+  return kWell;
+}
+
+}  // namespace underlap::bench

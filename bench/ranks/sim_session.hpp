@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "bench/ranks/session.hpp"
+
+namespace underlap::bench {
+
+/// All cells of a matrix on the virtual-time backend: the ranks of a cell are recorded step by step and played
+/// together. Equal cells give equal runs, to the bit, on any machine; with run.numerics the losses are this machine's
+/// arithmetic.
+class SimSession final : public Session {
+ public:
+  /// See make_session().
+  SimSession(std::span<const plan::Cell> cells, std::int32_t first_step);
+  ~SimSession() override;
+
+  BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
+  void reserve(std::size_t, std::int64_t) override {}
+
+ private:
+  struct CellState;
+  std::vector<std::unique_ptr<CellState>> cells_;
+};
+
+}  // namespace underlap::bench

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/studies/claims/study.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "bench/studies/study_parser.hpp"
+
+namespace underlap::bench {
+namespace {
+
+constexpr const char* kStudy = "overlap_claims";
+
+void read_study(StudyParser& parser, const YAML::Node& root, ClaimsStudy& study) {
+  const auto name = [&](const YAML::Node& node) {
+    if (!node.IsScalar() || node.Scalar() != kStudy) parser.error(node.Mark(), fmt::format("study must be {}", kStudy));
+  };
+  parser.map(root, {{"study", name}, {"noticeable", parser.value(study.noticeable, 1e-6, 0.5)}});
+}
+
+ClaimResult run_claim(const Claim& claim, const ClaimsStudy& study) {
+  const std::string name = fmt::format("{}.yaml", claim.id);
+  const std::string file = std::filesystem::path(study.matrices) / name;
+  Evidence evidence = gather_evidence(file, claim.runs);
+  Finding finding = claim.examine(evidence, study.noticeable);
+  if (finding.cases.empty() && evidence.not_run.empty())
+    throw std::invalid_argument(fmt::format("{}: none of its cells is a case to judge the claim by", file));
+  const Verdict verdict = verdict_of(evidence, finding);
+  const bool is_run = claim.runs && evidence.not_run.empty();
+  return {.claim = claim,
+          .command = fmt::format("underlap {} bench/matrices/claims/{}", is_run ? "run" : "plan", name),
+          .link = std::move(evidence.link),
+          .not_run = std::move(evidence.not_run),
+          .finding = std::move(finding),
+          .verdict = verdict};
+}
+
+}  // namespace
+
+bool is_claims_study(const std::string& yaml) { return is_study(yaml, kStudy); }
+
+ClaimsStudy parse_claims_study(const std::string& yaml, const std::string& where) {
+  StudyParser parser(where);
+  ClaimsStudy study{.matrices = std::filesystem::path(where).parent_path() / "claims"};
+  try {
+    read_study(parser, YAML::Load(yaml), study);
+  } catch (const YAML::Exception& exception) {
+    parser.error(exception.mark, exception.msg);
+  }
+  if (!parser.errors().empty()) throw std::invalid_argument(parser.errors());
+  return study;
+}
+
+std::vector<ClaimResult> run_claims(const ClaimsStudy& study) {
+  std::vector<ClaimResult> results;
+  for (const Claim& claim : all_claims()) results.push_back(run_claim(claim, study));
+  return results;
+}
+
+}  // namespace underlap::bench

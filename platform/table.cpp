@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace underlap {
+namespace {
+
+constexpr std::string_view kGap = "  ";
+constexpr std::size_t kSmallestWrapWidth = 8;
+constexpr std::string_view kReset = "\033[0m";
+constexpr std::array<std::string_view, 4> kStyleCodes{"", "\033[32m", "\033[31m", "\033[2m"};
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// Terminal columns of UTF-8 text whose characters are one column wide each.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+}
+
+// Bytes of the first `columns` characters.
+std::size_t bytes_of(std::string_view text, std::size_t columns) {
+  std::size_t i = 0;
+  for (; i < text.size(); ++i)
+    if (!continues(text[i]) && columns-- == 0) break;
+  return i;
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (width_of(text) > width) {
+    const std::size_t fits = bytes_of(text, width);
+    const std::size_t space = text.rfind(' ', fits);
+    const bool at_space = space != std::string_view::npos && space > 0;
+    lines.emplace_back(text.substr(0, at_space ? space : fits));
+    text.remove_prefix(at_space ? space + 1 : fits);
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
+void check(const Table& table) {
+  for (const auto& row : table.rows)
+    if (row.size() != table.columns.size())
+      throw std::invalid_argument(
+          fmt::format("table: a row has {} cells, there are {} columns", row.size(), table.columns.size()));
+}
+
+class Renderer {
+ public:
+  Renderer(const Table& table, const TableFormat& format) : table_(table), format_(format) {
+    for (std::size_t c = 0; c < table_.columns.size(); ++c) {
+      std::size_t width = width_of(shown(table_.columns[c].title));
+      for (const auto& row : table_.rows) width = std::max(width, width_of(shown(row[c].text)));
+      widths_.push_back(width);
+      columns_.push_back(c);
+    }
+    while (total_width() > limit() && drop_one()) {
+    }
+    if (total_width() > limit()) shrink_one();
+  }
+
+  std::string text() const {
+    std::vector<TableCell> titles;
+    for (const TableColumn& column : table_.columns) titles.emplace_back(column.title);
+    std::string out = row_text(titles) + rule();
+    for (const auto& row : table_.rows) out += row_text(row);
+    return out + dropped_text();
+  }
+
+ private:
+  std::size_t limit() const { return static_cast<std::size_t>(std::max(format_.width, 1)); }
+
+  std::string shown(const std::string& text) const { return format_.unicode ? text : ascii(text); }
+
+  std::size_t total_width() const {
+    const std::size_t gaps = columns_.empty() ? 0 : kGap.size() * (columns_.size() - 1);
+    return std::accumulate(columns_.begin(), columns_.end(), gaps,
+                           [&](std::size_t sum, std::size_t c) { return sum + widths_[c]; });
+  }
+
+  bool drop_one() {
+    // Of equal priorities the one further right goes first.
+    std::size_t least = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const int priority = priority_of(i);
+      if (priority > 0 && (least == columns_.size() || priority >= priority_of(least))) least = i;
+    }
+    if (least == columns_.size()) return false;
+    dropped_.push_back(columns_[least]);
+    columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(least));
+    return true;
+  }
+
+  int priority_of(std::size_t shown_index) const { return table_.columns[columns_[shown_index]].priority; }
+
+  void shrink_one() {
+    std::size_t widest = table_.columns.size();
+    for (const std::size_t c : columns_)
+      if (table_.columns[c].align == Align::left && (widest == table_.columns.size() || widths_[c] > widths_[widest]))
+        widest = c;
+    if (widest == table_.columns.size()) return;
+    const std::size_t others = total_width() - widths_[widest];
+    widths_[widest] = std::max(kSmallestWrapWidth, limit() > others ? limit() - others : 0);
+  }
+
+  std::string padded(const std::string& line, std::size_t c, Style style) const {
+    const std::string padding(widths_[c] - std::min(widths_[c], width_of(line)), ' ');
+    const std::string_view code = format_.colour ? kStyleCodes[static_cast<std::size_t>(style)] : "";
+    const std::string styled = code.empty() ? line : fmt::format("{}{}{}", code, line, kReset);
+    return table_.columns[c].align == Align::left ? styled + padding : padding + styled;
+  }
+
+  std::string row_text(const std::vector<TableCell>& row) const {
+    std::vector<std::vector<std::string>> cells;
+    std::size_t height = 1;
+    for (const std::size_t c : columns_) {
+      cells.push_back(wrapped(shown(row[c].text), widths_[c]));
+      height = std::max(height, cells.back().size());
+    }
+    std::string out;
+    for (std::size_t line = 0; line < height; ++line) {
+      std::string text;
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        const std::string& part = line < cells[i].size() ? cells[i][line] : "";
+        text += padded(part, columns_[i], row[columns_[i]].style);
+        if (i + 1 < columns_.size()) text += kGap;
+      }
+      out += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
+    }
+    return out;
+  }
+
+  std::string rule() const {
+    std::string out;
+    for (std::size_t i = 0; i < std::min(total_width(), limit()); ++i) out += format_.unicode ? "─" : "-";
+    return out + "\n";
+  }
+
+  std::string dropped_text() const {
+    if (dropped_.empty()) return "";
+    std::string names;
+    for (const std::size_t c : dropped_) names += (names.empty() ? "" : ", ") + shown(table_.columns[c].title);
+    std::string out;
+    const std::string note = fmt::format("not shown in {} columns: {}", format_.width, names);
+    for (const std::string& line : wrapped(note, std::max(kSmallestWrapWidth, limit()))) out += line + "\n";
+    return out;
+  }
+
+  const Table& table_;
+  const TableFormat& format_;
+  std::vector<std::size_t> columns_;  // shown, left to right
+  std::vector<std::size_t> dropped_;
+  std::vector<std::size_t> widths_;
+};
+
+std::string markdown_row(const std::vector<std::string>& cells) {
+  std::string out = "|";
+  for (const std::string& cell : cells) {
+    out += ' ';
+    for (const char c : cell) out += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
+    out += " |";
+  }
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string render(const Table& table, const TableFormat& format) {
+  check(table);
+  return Renderer(table, format).text();
+}
+
+std::string markdown(const Table& table) {
+  check(table);
+  std::vector<std::string> titles, rules;
+  for (const TableColumn& column : table.columns) {
+    titles.push_back(column.title);
+    rules.emplace_back(column.align == Align::left ? ":--" : "--:");
+  }
+  std::string out = markdown_row(titles) + markdown_row(rules);
+  for (const auto& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const TableCell& cell : row) cells.push_back(cell.text);
+    out += markdown_row(cells);
+  }
+  return out;
+}
+
+std::string ascii(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kSpellings{
+      {{"µ", "u"}, {"μ", "u"}, {"±", "+-"}, {"−", "-"}, {"×", "x"}, {"→", "->"}}};
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, bytes_of(text, 1));
+    const auto known = std::find_if(kSpellings.begin(), kSpellings.end(),
+                                    [&](const auto& spelling) { return spelling.first == character; });
+    if (known != kSpellings.end())
+      out += known->second;
+    else
+      out += character.size() == 1 && static_cast<unsigned char>(character[0]) < 0x80 ? character : "?";
+    text.remove_prefix(std::max<std::size_t>(1, character.size()));
+  }
+  return out;
+}
+
+}  // namespace underlap

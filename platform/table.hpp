@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace underlap {
+
+enum class Align : std::uint8_t { left, right };
+
+/// How a cell stands out where colour was asked for.
+enum class Style : std::uint8_t { plain, good, bad, dim };
+
+struct TableColumn {
+  std::string title;
+  Align align = Align::right;
+  int priority = 0;  ///< 0: always shown; of the others the highest is dropped first
+};
+
+struct TableCell {
+  std::string text;
+  Style style = Style::plain;
+
+  TableCell() = default;
+  TableCell(std::string t, Style s = Style::plain) : text(std::move(t)), style(s) {}  // NOLINT: a text is a cell
+};
+
+/// Rows of text under titled columns. Every row has one cell a column.
+struct Table {
+  std::vector<TableColumn> columns;
+  std::vector<std::vector<TableCell>> rows;
+};
+
+struct TableFormat {
+  int width = 100;  ///< columns of the terminal; no line is longer, except where 8 characters a column do not fit
+  bool colour = false;
+  bool unicode = false;  ///< false: other characters than ASCII are written in ASCII
+};
+
+/// The table with aligned columns. Where it is wider than the terminal, columns are dropped by priority, and a last
+/// line names them; where that is not enough, the longest left-aligned column is wrapped at spaces. Throws
+/// std::invalid_argument where a row has another number of cells than there are columns.
+std::string render(const Table& table, const TableFormat& format);
+
+/// The same table in Markdown, all columns.
+std::string markdown(const Table& table);
+
+/// `text` in ASCII: known characters as their usual spelling ("µs" as "us"), others as "?".
+std::string ascii(std::string_view text);
+
+}  // namespace underlap

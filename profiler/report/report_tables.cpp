@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/report_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <sstream>
+
+#include "profiler/report/where_time_went.hpp"
+
+namespace underlap::report {
+namespace {
+
+std::string number_text(const std::optional<double>& value, int digits) {
+  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
+}
+
+std::string value_text(const std::optional<Estimate>& estimate, int digits) {
+  return number_text(estimate ? std::optional(estimate->value) : std::nullopt, digits);
+}
+
+TableCell ratio_cell(const std::optional<Estimate>& ratio) {
+  Style style = Style::plain;
+  if (ratio && ratio->interval && ratio->interval->high < 1) style = Style::good;
+  if (ratio && ratio->interval && ratio->interval->low > 1) style = Style::bad;
+  return {estimate_text(ratio, 3), style};
+}
+
+// What a cell's losses show, with how far they are from the reference's where they are at all.
+TableCell numerics_cell(const CellResult& cell) {
+  const Style style = cell.label == NumericsLabel::mismatch      ? Style::bad
+                      : cell.label == NumericsLabel::not_checked ? Style::dim
+                                                                 : Style::plain;
+  const std::string label(to_string(cell.label));
+  const bool differs = cell.label == NumericsLabel::reordered || cell.label == NumericsLabel::lower_precision ||
+                       cell.label == NumericsLabel::mismatch;
+  return {differs ? fmt::format("{} {:.1e}", label, cell.max_loss_difference) : label, style};
+}
+
+// "1.42 (1.07)": against the bound, and in parentheses against the bound and the CPU time of the transfers.
+std::string bound_text(const CellSummary& summary) {
+  if (!summary.step_ratio_to_bound) return "-";
+  if (!summary.step_ratio_to_bound_and_cpu) return fmt::format("{:.2f}", *summary.step_ratio_to_bound);
+  return fmt::format("{:.2f} ({:.2f})", *summary.step_ratio_to_bound, *summary.step_ratio_to_bound_and_cpu);
+}
+
+// Results of before there was an ideal bound have no figure to show in its column.
+constexpr const char* kIdeal = "step/ideal";
+constexpr const char* kCpu = "CPU ms";
+constexpr const char* kLoss = "loss";
+constexpr const char* kDependency = "dependency ms";
+constexpr std::array<const char*, 3> kComputeParts{"contention", "+ decomposition", "- concurrency"};
+
+// Leaves a column out in which no row says anything.
+void drop_if_empty(Table& table, std::string_view title) {
+  const auto column =
+      std::find_if(table.columns.begin(), table.columns.end(), [&](const TableColumn& c) { return c.title == title; });
+  const auto index = column - table.columns.begin();
+  const auto is_empty = [index](const std::vector<TableCell>& row) {
+    return row[static_cast<std::size_t>(index)].text == "-";
+  };
+  if (!std::all_of(table.rows.begin(), table.rows.end(), is_empty)) return;
+  table.columns.erase(column);
+  for (std::vector<TableCell>& row : table.rows) row.erase(row.begin() + index);
+}
+
+std::string interval_text(const std::optional<Estimate>& estimate, int digits) {
+  if (!estimate || !estimate->interval) return "-";
+  return fmt::format("[{:.{}f}, {:.{}f}]", estimate->interval->low, digits, estimate->interval->high, digits);
+}
+
+// Megabytes with at least three digits that count, so that a tiny model's do not round to nothing.
+std::string megabytes_text(const std::optional<double>& bytes) {
+  if (!bytes) return "-";
+  const double megabytes = *bytes / 1e6;
+  return megabytes == 0 || megabytes >= 1 ? fmt::format("{:.2f}", megabytes) : fmt::format("{:.3g}", megabytes);
+}
+
+// Digits behind the point that leave a column of times four that count.
+int digits_of(const std::vector<CellSummary>& summaries) {
+  double largest = 0;
+  for (const CellSummary& summary : summaries)
+    if (summary.step_ms) largest = std::max(largest, summary.step_ms->value);
+  return largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 10 ? 2 : 3;
+}
+
+std::string delta_us(std::int64_t ns) {
+  const std::int64_t magnitude = std::abs(ns);
+  return fmt::format("{}{}.{:03}", ns < 0 ? '-' : '+', magnitude / 1000, magnitude % 1000);
+}
+
+}  // namespace
+
+std::string estimate_text(const std::optional<Estimate>& estimate, int digits) {
+  if (!estimate) return "-";
+  if (!estimate->interval) return fmt::format("{:.{}f} [-]", estimate->value, digits);
+  return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", estimate->value, digits, estimate->interval->low, digits,
+                     estimate->interval->high, digits);
+}
+
+std::string bytes_text(double bytes) {
+  static constexpr std::array<const char*, 5> kUnits{"B", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1000 && unit + 1 < kUnits.size(); ++unit) bytes /= 1000;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, kUnits[unit]);
+}
+
+std::string short_name(std::string_view cell) {
+  std::string out;
+  while (!cell.empty()) {
+    const std::string_view word = cell.substr(0, cell.find(' '));
+    cell.remove_prefix(std::min(cell.size(), word.size() + 1));
+    const bool is_on = word.ends_with("=true");
+    const bool is_off = word.ends_with("=false");
+    const std::string_view axis = word.substr(0, word.rfind('='));
+    out += fmt::format("{}{}{}", out.empty() ? "" : " ",
+                       is_on    ? "+"
+                       : is_off ? "-"
+                                : "",
+                       is_on || is_off ? axis : word);
+  }
+  return out;
+}
+
+Table cell_table(const RunResults& results, const std::vector<CellSummary>& summaries) {
+  Table table{{{"cell", Align::left},
+               {"step ms [95 %]"},
+               {"step/off [95 %]", Align::right, 1},
+               {"exposed ms"},
+               {"comm ms", Align::right, 2},
+               {"overlap %"},
+               {"E", Align::right, 3},
+               {"wire MB", Align::right, 4},
+               {kCpu, Align::right, 8},
+               {"step/bound", Align::right, 6},
+               {kIdeal, Align::right, 7},
+               {"numerics", Align::left, 5},
+               {"worst exposed ms", Align::right, 9},
+               {"E [95 %]", Align::right, 10},
+               {kLoss, Align::right, 11}},
+              {}};
+  const int digits = digits_of(summaries);
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    const CellSummary& summary = summaries[i];
+    table.rows.push_back({short_name(summary.name), estimate_text(summary.step_ms, digits),
+                          ratio_cell(summary.step_ratio_to_off), value_text(summary.exposed_ms, digits),
+                          value_text(summary.comm_ms, digits), number_text(summary.overlap_pct, 1),
+                          value_text(summary.efficiency, 2), megabytes_text(summary.bytes_on_wire),
+                          number_text(summary.transfer_cpu_ms, digits), bound_text(summary),
+                          number_text(summary.step_ratio_to_bound_ideal, 2), numerics_cell(results.cells[i]),
+                          value_text(summary.exposed_worst_ms, digits), interval_text(summary.efficiency, 2),
+                          number_text(summary.final_loss, 4)});
+  }
+  for (const std::string_view title : {kIdeal, kCpu, kLoss}) drop_if_empty(table, title);
+  return table;
+}
+
+namespace {
+
+std::string value_on(const CellResult& cell, const std::string& axis) {
+  for (const auto& [name, value] : cell.values)
+    if (name == axis) return value;
+  return "";
+}
+
+// What sets a pair along `axis` apart from the other pairs: the cell's name without that axis.
+std::string name_without(const CellResult& cell, const std::string& axis) {
+  const std::string value = value_on(cell, axis);
+  std::istringstream words(cell.name);
+  std::string rest;
+  for (std::string word; words >> word;)
+    if (word != axis + "=" + value && word != value) rest += (rest.empty() ? "" : " ") + word;
+  return rest.empty() ? "all" : short_name(rest);
+}
+
+AxisTable empty_axis_table(const RunResults& results, const AxisPair& pair) {
+  return {.axis = pair.axis,
+          .title = fmt::format("Ratios along {}: step with {} / step with {}", pair.axis,
+                               value_on(results.cells[pair.cell], pair.axis),
+                               value_on(results.cells[pair.other], pair.axis)),
+          .table = {{{"cell", Align::left},
+                     {"step ratio [95 %]"},
+                     {"half-width %"},
+                     {"resolves 1 %", Align::left},
+                     {"blocks for 1 %"}},
+                    {}}};
+}
+
+}  // namespace
+
+std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<CellSummary>& summaries) {
+  std::vector<AxisTable> tables;
+  for (const AxisPair& pair : pairs_along_axes(results.cells)) {
+    const auto found = summaries[pair.cell].ratios_along.find(pair.axis);
+    if (found == summaries[pair.cell].ratios_along.end()) continue;
+    if (tables.empty() || tables.back().axis != pair.axis) tables.push_back(empty_axis_table(results, pair));
+    const AxisRatio& ratio = found->second;
+    const std::string half_width = ratio.half_width ? fmt::format("{:.2f}", 100 * *ratio.half_width) : "-";
+    tables.back().table.rows.push_back({name_without(results.cells[pair.cell], pair.axis), ratio_cell(ratio.step_ratio),
+                                        half_width, std::string(ratio.is_resolved ? "yes" : "no"),
+                                        ratio.blocks_needed ? std::to_string(*ratio.blocks_needed) : "-"});
+  }
+  return tables;
+}
+
+namespace {
+
+// "-" where no last arrival was known: 0 would claim that nobody waited.
+std::string part_text(const PurposeSummary& figures, double part_ms) {
+  const bool is_split = figures.exposed_unsplit_ms == 0 || figures.exposed_unsplit_ms < figures.exposed_ms;
+  return is_split ? number_text(part_ms, 3) : "-";
+}
+
+// Only pipelines have it; elsewhere a 0 would say nothing.
+std::string dependency_text(const PurposeSummary& figures) {
+  return figures.pipeline_dependency_ms > 0 ? part_text(figures, figures.pipeline_dependency_ms) : "-";
+}
+
+// What a row of communication says behind its name.
+std::vector<TableCell> communication_cells(const PurposeSummary& figures) {
+  return {fmt::format("{:g}", figures.count),
+          bytes_text(figures.bytes_on_wire),
+          number_text(figures.comm_ms, 3),
+          number_text(figures.exposed_ms, 3),
+          part_text(figures, figures.exposed_wait_ms),
+          dependency_text(figures),
+          part_text(figures, figures.exposed_transfer_ms)};
+}
+
+Table communication_table(const std::vector<CellSummary>& summaries, const char* what,
+                          std::map<std::string, PurposeSummary> CellSummary::*by) {
+  Table table{{{"cell", Align::left},
+               {what, Align::left},
+               {"count"},
+               {"wire / rank"},
+               {"comm ms"},
+               {"exposed ms"},
+               {"exposed wait ms"},
+               {kDependency},
+               {"exposed transfer ms"}},
+              {}};
+  for (const CellSummary& summary : summaries)
+    for (const auto& [key, figures] : summary.*by) {
+      std::vector<TableCell>& row = table.rows.emplace_back();
+      row = {short_name(summary.name), key};
+      std::ranges::move(communication_cells(figures), std::back_inserter(row));
+    }
+  drop_if_empty(table, kDependency);
+  return table;
+}
+
+std::vector<TableCell> compute_cells(const std::optional<ComputeWin>& compute) {
+  if (!compute) return std::vector<TableCell>(kComputeParts.size(), TableCell("-"));
+  return {delta_us(compute->contention_ns), delta_us(compute->decomposition_ns), delta_us(compute->concurrency_ns)};
+}
+
+// "exposed ring_hop 12.0, longer fc1_dgrad 3.1"
+std::string names_text(const std::vector<NamedTime>& names) {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i)
+    text += fmt::format("{}{} {:.1f}", i == 0 ? "" : ", ", names[i].name, static_cast<double>(names[i].ns) / 1e3);
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+Table mode_table(const std::vector<CellSummary>& summaries) {
+  return communication_table(summaries, "mode", &CellSummary::modes);
+}
+
+Table purpose_table(const std::vector<CellSummary>& summaries) {
+  return communication_table(summaries, "purpose", &CellSummary::purposes);
+}
+
+Table win_table(const RunResults& results) {
+  Table table{{{"from", Align::left},
+               {"to", Align::left},
+               {"window us"},
+               {"= compute"},
+               {"+ exposed"},
+               {"+ copy only"},
+               {"+ idle"},
+               {kComputeParts[0], Align::right, 1},
+               {kComputeParts[1], Align::right, 1},
+               {kComputeParts[2], Align::right, 1}},
+              {}};
+  for (std::size_t i = 0; i < results.cells.size(); ++i) {
+    const References references = find_references(results.cells, i);
+    if (!references.off || references.off == i || results.cells[i].no_comm) continue;
+    const auto win = where_a_win_went(results.cells[*references.off], results.cells[i]);
+    if (!win) continue;
+    table.rows.push_back({short_name(results.cells[*references.off].name), short_name(results.cells[i].name),
+                          delta_us(win->window_delta_ns()), delta_us(win->compute_delta_ns()),
+                          delta_us(win->to.exposed_ns - win->from.exposed_ns),
+                          delta_us(win->to.copy_only_ns - win->from.copy_only_ns),
+                          delta_us(win->to.idle_ns - win->from.idle_ns)});
+    std::ranges::move(compute_cells(win->compute), std::back_inserter(table.rows.back()));
+  }
+  for (const char* title : kComputeParts) drop_if_empty(table, title);
+  return table;
+}
+
+Table excess_table(const RunResults& results) {
+  Table table{{{"cell", Align::left},
+               {"excess us"},
+               {"= longer"},
+               {"- beside"},
+               {"+ exposed"},
+               {"+ copy only"},
+               {"+ idle"},
+               {"- forced"},
+               {"most of it, us", Align::left}},
+              {}};
+  for (const CellResult& cell : results.cells)
+    if (const auto excess = excess_over_bound(cell))
+      table.rows.push_back({short_name(cell.name), delta_us(excess->excess_ns()), delta_us(excess->longer_ns()),
+                            delta_us(excess->concurrency_ns()), delta_us(excess->parts.exposed_ns),
+                            delta_us(excess->parts.copy_only_ns), delta_us(excess->parts.idle_ns),
+                            delta_us(excess->forced_ns()), names_text(excess->names)});
+  return table;
+}
+
+}  // namespace underlap::report

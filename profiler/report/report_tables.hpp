@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "platform/table.hpp"
+#include "profiler/report/summary.hpp"
+
+namespace underlap::report {
+
+/// One row a cell: step, exposure, efficiency, bound, numerics; the columns in the order in which they matter.
+Table cell_table(const RunResults& results, const std::vector<CellSummary>& summaries);
+
+/// Ratios of steps along one axis of two values: a row for each pair of cells that differ in it alone, with whether
+/// 1 % of a step can be told apart and how many blocks that takes.
+struct AxisTable {
+  std::string axis;
+  std::string title;  ///< with the two values, in the order of the ratio
+  Table table;
+};
+std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<CellSummary>& summaries);
+
+/// One row a cell and mode of parallelism that communicates.
+Table mode_table(const std::vector<CellSummary>& summaries);
+
+/// One row a cell and purpose of communication.
+Table purpose_table(const std::vector<CellSummary>& summaries);
+
+/// One row a cell that has an off cell: how the parts of the window changed from off to it, and what made compute
+/// change, in microseconds with all their digits, so that each row adds up.
+Table win_table(const RunResults& results);
+
+/// One row a cell that has a bound: what its window takes beyond it, in microseconds that add up, and the largest
+/// names.
+Table excess_table(const RunResults& results);
+
+/// A cell's name with "+knob" for "knob=true" and "-knob" for "knob=false".
+std::string short_name(std::string_view cell);
+
+/// "12.34 [12.10, 12.61]"; "12.34 [-]" where one block gave no interval; "-" where there is no estimate.
+std::string estimate_text(const std::optional<Estimate>& estimate, int digits);
+
+/// "1.50 MB" in powers of 1000, as links are rated.
+std::string bytes_text(double bytes);
+
+}  // namespace underlap::report

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/results.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "platform/atomic_file.hpp"
+#include "platform/json.hpp"
+#include "profiler/report/results_reader.hpp"
+#include "profiler/report/results_schema.hpp"
+#include "profiler/trace/enum_names.hpp"
+
+namespace underlap::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr EnumNames<NumericsLabel, 6> kLabels{
+    {"reference", "bit_identical", "reordered", "lower_precision", "not_checked", "mismatch"}};
+constexpr std::string_view kSchemaFamily = "underlap.results/";
+constexpr int kSchemaVersion = 1;
+
+template <class T>
+Json encode(const T& value);
+
+// JSON has no word for these three, and a diverged loss must come back as it was.
+Json encode(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json encode(NumericsLabel label) { return to_string(label); }
+
+Json encode(const schema::JsonText<const std::string>& json) {
+  if (json.text.empty()) return nullptr;
+  Json value = parse_json_or_discard(json.text);
+  if (value.is_discarded()) throw std::invalid_argument("write_results: a cell's plan is not JSON: " + json.text);
+  return value;
+}
+
+template <class T>
+Json encode(const std::optional<T>& value) {
+  return value ? encode(*value) : Json();
+}
+
+template <class T>
+Json encode(const schema::NewerField<const T>& field) {
+  return encode(field.value);
+}
+
+template <class T>
+Json encode(const std::vector<T>& values) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(encode(value));
+  return array;
+}
+
+template <class T>
+Json encode(const std::map<std::string, T>& values) {
+  Json object = Json::object();
+  for (const auto& [key, value] : values) object[key] = encode(value);
+  return object;
+}
+
+Json encode(const std::vector<std::pair<std::string, std::string>>& values) {
+  Json object = Json::object();
+  for (const auto& [axis, value] : values) {
+    if (object.contains(axis)) throw std::invalid_argument("write_results: an axis stands twice: " + axis);
+    object[axis] = value;
+  }
+  return object;
+}
+
+template <class T>
+Json encode(const T& value) {
+  if constexpr (schema::Described<T>) {
+    Json object = Json::object();
+    schema::Fields<T>::visit(value, [&](const char* key, const auto& member) { object[key] = encode(member); });
+    return object;
+  } else {
+    return value;
+  }
+}
+
+using schema::Cursor;
+
+void decode(const Cursor& from, bool& value) { value = from.boolean(); }
+void decode(const Cursor& from, std::string& value) { value = from.string(); }
+void decode(const Cursor& from, std::int64_t& value) { value = from.integer(); }
+void decode(const Cursor& from, std::int32_t& value) { value = from.integer32(); }
+void decode(const Cursor& from, std::uint64_t& value) { value = from.unsigned_integer(); }
+void decode(const Cursor& from, double& value) { value = from.number(); }
+
+void decode(const Cursor& from, NumericsLabel& label) {
+  const auto known = kLabels.find(from.string());
+  if (!known) from.fail(fmt::format("has no such value: \"{}\"", from.string()));
+  label = *known;
+}
+
+void decode(const Cursor& from, schema::JsonText<std::string> json) { json.text = from.is_null() ? "" : from.dump(); }
+
+template <schema::Described T>
+void decode(const Cursor& from, T& value);
+
+template <class T>
+void decode(const Cursor& from, std::optional<T>& value) {
+  if (!from.is_null()) decode(from, value.emplace());
+}
+
+template <class T>
+void decode(const Cursor& from, std::vector<T>& values) {
+  for (const Cursor& element : from.elements()) decode(element, values.emplace_back());
+}
+
+template <class T>
+void decode(const Cursor& from, std::map<std::string, T>& values) {
+  for (const auto& [key, member] : from.members()) decode(member, values[key]);
+}
+
+void decode(const Cursor& from, std::vector<std::pair<std::string, std::string>>& values) {
+  for (const auto& [key, member] : from.members()) values.emplace_back(key, member.string());
+}
+
+void check(const Cursor& from, const analysis::Split& split) {
+  const std::int64_t sum =
+      split.compute_only_ns + split.hidden_ns + split.exposed_ns() + split.copy_only_ns + split.idle_ns;
+  if (sum != split.window_ns)
+    from.fail(fmt::format("is a split whose parts sum to {} ns, its window is {} ns", sum, split.window_ns));
+}
+
+template <class T>
+void check(const Cursor&, const T&) {}
+
+template <class T>
+void decode_member(const Cursor& from, const char* key, T&& member) {
+  decode(from.at(key), member);
+}
+
+template <class T>
+void decode_member(const Cursor& from, const char* key, schema::NewerField<T>& field) {
+  if (from.has(key)) decode(from.at(key), field.value);
+}
+
+template <schema::Described T>
+void decode(const Cursor& from, T& value) {
+  schema::Fields<T>::visit(value, [&](const char* key, auto&& member) { decode_member(from, key, member); });
+  check(from, value);
+}
+
+std::filesystem::path file_in(const std::filesystem::path& folder) { return folder / "results.json"; }
+
+Json parse(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw std::invalid_argument(file.string() + ": cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  try {
+    return parse_json(text);
+  } catch (const Json::exception& error) {
+    throw std::invalid_argument(fmt::format("{}: not valid JSON: {}", file.string(), error.what()));
+  }
+}
+
+void check_schema(const Cursor& schema) {
+  const std::string name = schema.string();
+  if (name == fmt::format("{}{}", kSchemaFamily, kSchemaVersion)) return;
+  if (name.starts_with(kSchemaFamily))
+    schema.fail(
+        fmt::format("is \"{}\", of another version of Underlap; this one reads version {}", name, kSchemaVersion));
+  schema.fail(fmt::format("is \"{}\", must be \"{}{}\"", name, kSchemaFamily, kSchemaVersion));
+}
+
+void check_blocks(const Cursor& root, const RunResults& results) {
+  if (results.blocks_done < 0 || results.blocks_done > results.blocks_planned)
+    root.at("blocks_done").fail(fmt::format("is {}, outside 0 to blocks_planned", results.blocks_done));
+  const auto cells = root.at("cells").elements();
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    const auto samples = cells[c].at("samples").elements();
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      const std::int32_t block = results.cells[c].samples[s].block;
+      if (block < 0 || block >= results.blocks_done)
+        samples[s].at("block").fail(fmt::format("is {}, but {} blocks were done", block, results.blocks_done));
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(NumericsLabel label) { return kLabels[label]; }
+
+void write_results(const std::filesystem::path& folder, const RunResults& results, Statistics statistics) {
+  Json document{{"schema", fmt::format("{}{}", kSchemaFamily, kSchemaVersion)}};
+  document.update(encode(results));
+  std::vector<CellSummary> summaries;
+  if (statistics == Statistics::included) summaries = summarise(results);
+  for (std::size_t i = 0; i < summaries.size(); ++i) document["cells"][i]["statistics"] = encode(summaries[i]);
+  write_file_atomically(file_in(folder), json_text(document, 1) + "\n");
+}
+
+RunResults read_results(const std::filesystem::path& folder) {
+  const Json document = parse(file_in(folder));
+  const Cursor root(document, file_in(folder).string());
+  check_schema(root.at("schema"));
+  RunResults results;
+  decode(root, results);
+  check_blocks(root, results);
+  return results;
+}
+
+}  // namespace underlap::report

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profiler/analysis/compute_change.hpp"
+#include "profiler/analysis/split.hpp"
+
+namespace underlap::report {
+
+/// One measured step of one cell.
+struct StepSample {
+  std::int32_t block = 0;
+  std::int32_t step = 0;       ///< step of the cell's run
+  std::int64_t step_ns = 0;    ///< difference of the ranks' latest marks
+  std::optional<double> loss;  ///< mean over the ranks, nats a token; absent where no values were computed
+  /// CPU time of all ranks' communication threads and of the transport's own, in the window; absent in virtual time
+  std::optional<std::int64_t> transfer_cpu_ns;
+  std::vector<analysis::Split> ranks;  ///< by rank that was played; empty where the cell was run without its recorder
+};
+
+/// What comparing a cell's losses with those of its reference cell gave.
+enum class NumericsLabel : std::uint8_t { reference, bit_identical, reordered, lower_precision, not_checked, mismatch };
+
+/// "reference", "bit_identical", ...
+std::string_view to_string(NumericsLabel);
+
+/// What made the compute of a cell's windows longer or shorter than that of its off cell.
+struct ComputeSinceOff {
+  std::string off_cell;
+  std::int64_t windows = 0;        ///< of either cell, of all ranks and measured steps, that `change` sums over
+  analysis::ComputeChange change;  ///< from the off cell
+};
+
+/// One cell of the matrix, as measured so far.
+struct CellResult {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> values;  ///< axis -> value; each axis once
+  std::string plan_json;                                    ///< schema underlap.plan/1; read back in compact form
+  bool no_comm = false;
+  bool paced = false;
+  std::int32_t num_ranks = 0;  ///< of the plan; 0 in results before it
+  std::int32_t num_ranks_played =
+      0;  ///< whose steps are in samples: fewer where one stands for others that do the same
+  std::int64_t peak_memory_bytes = 0;    ///< predicted, of the rank that needs most; 0 in results before it
+  std::int64_t device_memory_bytes = 0;  ///< of one modelled GPU, which nothing held to it; 0: not modelled
+  std::string memory_advice;             ///< where that is too little: what would fit
+  std::vector<StepSample> samples;
+  std::vector<double> warmup_losses;  ///< losses of the steps before the first block
+  NumericsLabel label = NumericsLabel::not_checked;
+  double max_loss_difference = 0;        ///< relative, against the reference cell
+  std::optional<std::int64_t> bound_ns;  ///< least time of the step by its own schedule: durations alone, no contention
+  std::optional<std::int64_t> bound_ideal_ns;  ///< least time of the step by any schedule; results before it lack it
+  /// What one step's kernels take alone, by purpose, as the bounds have it, mean over the ranks of a pipeline; empty
+  /// where there are no bounds
+  std::map<std::string, std::int64_t> bound_kernel_ns;
+  /// What the measured windows' kernels took, by purpose, sum over ranks and steps; empty without recorder
+  std::map<std::string, std::int64_t> kernel_ns;
+  std::optional<ComputeSinceOff> compute_since_off;  ///< absent for a cell without off cell or recorder
+  std::string bound_source;                          ///< which cells the bounds' durations come from
+  std::string trace_file;                            ///< relative to the run folder; empty without recorder
+  std::int64_t trace_bytes = 0;                      ///< length of the trace after the last finished block
+  std::vector<std::string> notes;                    ///< what ranks had to say of their measured blocks
+  std::vector<std::string> invalid_because;          ///< by block: why its times are not to be used; empty: all is well
+};
+
+/// Where and how a run was made.
+struct RunInfo {
+  std::string command;
+  std::string commit;  ///< of the Underlap that ran; "unknown" where it was not built from a checkout
+  std::string version;
+  std::string started_utc;     ///< ISO 8601
+  std::string host_name_hash;  ///< tells machines apart without naming them
+  std::string cpu_model;
+  std::int32_t num_cpus = 0;
+  std::string operating_system;
+  std::string compiler;
+  std::map<std::string, std::string> library_versions;  ///< oneDNN, Gloo, ...
+  std::string backend;                                  ///< host, cuda, sim
+  std::string link;                                     ///< real, "paced to 4 Gbit/s", emulated, modelled
+  std::string clock;                                    ///< which clock the times come from
+  std::uint64_t seed = 0;
+  std::string config_hash;  ///< of the resolved matrix; --resume refuses another one
+};
+
+/// A whole run: results.json, schema underlap.results/1.
+struct RunResults {
+  RunInfo info;
+  std::int32_t blocks_planned = 0;
+  std::int32_t blocks_done = 0;
+  std::vector<std::int32_t>
+      resumed_at_blocks;  ///< blocks before which --resume, or ranks started anew, began with fresh weights
+  std::vector<CellResult> cells;
+};
+
+/// Whether a results file holds the cells' summaries.
+enum class Statistics : std::uint8_t { included, left_out };
+
+/// Writes `results` to `folder`/results.json: whole or not at all (temporary file, fsync, rename). Beside the fields
+/// above every cell has `statistics`, its summary (profiler/report/summary.hpp), which reading ignores; leave it out
+/// where the run goes on: its bootstrap costs more with every block. Throws MachineError with the path and the system's
+/// reason; std::invalid_argument where a cell's plan is not JSON or an axis stands twice.
+void write_results(const std::filesystem::path& folder, const RunResults& results,
+                   Statistics statistics = Statistics::included);
+
+/// Reads what write_results wrote. Throws std::invalid_argument naming the file, and the place where JSON is wrong
+/// or a field is missing; also for a newer schema.
+RunResults read_results(const std::filesystem::path& folder);
+
+}  // namespace underlap::report

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/results_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <stdexcept>
+
+namespace underlap::report::schema {
+namespace {
+
+// RFC 6901: "~" and "/" inside a key are written "~0" and "~1".
+std::string escaped(const std::string& key) {
+  std::string token;
+  for (const char c : key) {
+    if (c == '~')
+      token += "~0";
+    else if (c == '/')
+      token += "~1";
+    else
+      token += c;
+  }
+  return token;
+}
+
+}  // namespace
+
+void Cursor::fail(const std::string& complaint) const {
+  throw std::invalid_argument(fmt::format("{}: {} {}", file_, pointer_.empty() ? "the document" : pointer_, complaint));
+}
+
+void Cursor::fail_type(const char* expected) const {
+  fail(fmt::format("is {}, must be {}", value_->type_name(), expected));
+}
+
+Cursor Cursor::child(const nlohmann::ordered_json& value, const std::string& token) const {
+  return {value, file_, fmt::format("{}/{}", pointer_, token)};
+}
+
+Cursor Cursor::at(const std::string& key) const {
+  if (!value_->is_object()) fail_type("object");
+  const auto member = value_->find(key);
+  if (member == value_->end()) fail(fmt::format("has no \"{}\"", key));
+  return child(*member, escaped(key));
+}
+
+std::vector<Cursor> Cursor::elements() const {
+  if (!value_->is_array()) fail_type("array");
+  std::vector<Cursor> result;
+  for (std::size_t i = 0; i < value_->size(); ++i) result.push_back(child((*value_)[i], std::to_string(i)));
+  return result;
+}
+
+std::vector<std::pair<std::string, Cursor>> Cursor::members() const {
+  if (!value_->is_object()) fail_type("object");
+  std::vector<std::pair<std::string, Cursor>> result;
+  for (const auto& [key, member] : value_->items()) result.emplace_back(key, child(member, escaped(key)));
+  return result;
+}
+
+bool Cursor::boolean() const {
+  if (!value_->is_boolean()) fail_type("boolean");
+  return value_->get<bool>();
+}
+
+std::string Cursor::string() const {
+  if (!value_->is_string()) fail_type("string");
+  return value_->get<std::string>();
+}
+
+std::int64_t Cursor::integer() const {
+  if (!value_->is_number_integer()) fail(fmt::format("is {}, must be a whole number", json_text(*value_)));
+  if (value_->is_number_unsigned() && value_->get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
+    fail(fmt::format("is {}, above the largest 64-bit integer", json_text(*value_)));
+  return value_->get<std::int64_t>();
+}
+
+std::int32_t Cursor::integer32() const {
+  const std::int64_t wide = integer();
+  const auto narrow = static_cast<std::int32_t>(wide);
+  if (narrow != wide) fail(fmt::format("is {}, outside the 32-bit integers", wide));
+  return narrow;
+}
+
+std::uint64_t Cursor::unsigned_integer() const {
+  if (!value_->is_number_unsigned()) fail(fmt::format("is {}, must be a whole number from 0", json_text(*value_)));
+  return value_->get<std::uint64_t>();
+}
+
+double Cursor::number() const {
+  if (value_->is_number()) return value_->get<double>();
+  if (*value_ == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (*value_ == "Infinity") return std::numeric_limits<double>::infinity();
+  if (*value_ == "-Infinity") return -std::numeric_limits<double>::infinity();
+  fail_type("number");
+}
+
+}  // namespace underlap::report::schema

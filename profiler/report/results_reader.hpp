@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platform/json.hpp"
+
+namespace underlap::report::schema {
+
+/// A place in a JSON document that knows its file and its JSON pointer, so that every complaint names both.
+/// All readers throw std::invalid_argument through fail() where the value has another type or does not fit.
+class Cursor {
+ public:
+  Cursor(const nlohmann::ordered_json& value, std::string file, std::string pointer = "")
+      : value_(&value), file_(std::move(file)), pointer_(std::move(pointer)) {}
+
+  [[noreturn]] void fail(const std::string& complaint) const;
+
+  Cursor at(const std::string& key) const;
+  bool has(const std::string& key) const { return value_->is_object() && value_->contains(key); }
+  std::vector<Cursor> elements() const;
+  std::vector<std::pair<std::string, Cursor>> members() const;
+
+  bool is_null() const { return value_->is_null(); }
+  bool boolean() const;
+  std::string string() const;
+  std::int64_t integer() const;
+  std::int32_t integer32() const;
+  std::uint64_t unsigned_integer() const;
+  /// A number, or one of "NaN", "Infinity" and "-Infinity".
+  double number() const;
+  /// The value as compact JSON text.
+  std::string dump() const { return json_text(*value_); }
+
+ private:
+  Cursor child(const nlohmann::ordered_json& value, const std::string& token) const;
+  [[noreturn]] void fail_type(const char* expected) const;
+
+  const nlohmann::ordered_json* value_;
+  std::string file_;
+  std::string pointer_;
+};
+
+}  // namespace underlap::report::schema

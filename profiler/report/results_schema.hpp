@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "profiler/report/results.hpp"
+#include "profiler/report/summary.hpp"
+
+namespace underlap::report::schema {
+
+/// A string that holds JSON text and stands in the file as that JSON; empty stands as null.
+template <class String>
+struct JsonText {
+  String& text;
+};
+
+/// A field that files of an earlier Underlap lack; there it keeps the value that it begins with.
+template <class T>
+struct NewerField {
+  T& value;
+};
+
+/// The fields of one type of the results file, each with its key: the one list that both writer and reader follow.
+/// `visit(object, field)` calls field(key, member) in the order of the file.
+template <class T>
+struct Fields;
+
+template <>
+struct Fields<analysis::CommunicationSplit> {
+  static void visit(auto& split, auto&& field) {
+    field("comm_ns", split.comm_ns);
+    field("exposed_ns", split.exposed_ns);
+    field("hidden_ns", split.hidden_ns);
+    field("exposed_wait_ns", split.exposed_wait_ns);
+    field("pipeline_dependency_ns", NewerField{split.pipeline_dependency_ns});
+    field("exposed_transfer_ns", split.exposed_transfer_ns);
+    field("exposed_unsplit_ns", NewerField{split.exposed_unsplit_ns});
+    field("bytes_on_wire", split.bytes_on_wire);
+    field("count", split.count);
+  }
+};
+
+template <>
+struct Fields<analysis::Split> {
+  static void visit(auto& split, auto&& field) {
+    field("window_ns", split.window_ns);
+    field("compute_only_ns", split.compute_only_ns);
+    field("hidden_ns", split.hidden_ns);
+    field("copy_only_ns", split.copy_only_ns);
+    field("idle_ns", split.idle_ns);
+    field("exposed_wait_ns", split.exposed_wait_ns);
+    field("exposed_unsplit_ns", NewerField{split.exposed_unsplit_ns});
+    field("exposed_ns_by_modes", split.exposed_ns_by_modes);
+    field("modes", split.modes);
+    field("purposes", split.purposes);
+  }
+};
+
+template <>
+struct Fields<StepSample> {
+  static void visit(auto& sample, auto&& field) {
+    field("block", sample.block);
+    field("step", sample.step);
+    field("step_ns", sample.step_ns);
+    field("loss", sample.loss);
+    field("transfer_cpu_ns", sample.transfer_cpu_ns);
+    field("ranks", sample.ranks);
+  }
+};
+
+template <>
+struct Fields<analysis::ComputeParts> {
+  static void visit(auto& parts, auto&& field) {
+    field("same_kernels_ns", parts.same_kernels_ns);
+    field("other_kernels_ns", parts.other_kernels_ns);
+    field("concurrency_ns", parts.concurrency_ns);
+  }
+};
+
+template <>
+struct Fields<analysis::KernelChange> {
+  static void visit(auto& change, auto&& field) {
+    field("contention_ns", change.contention_ns);
+    field("decomposition_ns", change.decomposition_ns);
+  }
+};
+
+template <>
+struct Fields<ComputeSinceOff> {
+  static void visit(auto& compute, auto&& field) {
+    field("off_cell", compute.off_cell);
+    field("windows", compute.windows);
+    field("from", compute.change.from);
+    field("to", compute.change.to);
+    field("purposes", compute.change.purposes);
+  }
+};
+
+template <>
+struct Fields<CellResult> {
+  static void visit(auto& cell, auto&& field) {
+    field("name", cell.name);
+    field("values", cell.values);
+    field("plan", JsonText{cell.plan_json});
+    field("no_comm", cell.no_comm);
+    field("paced", cell.paced);
+    field("num_ranks", NewerField{cell.num_ranks});
+    field("num_ranks_played", NewerField{cell.num_ranks_played});
+    field("peak_memory_bytes", NewerField{cell.peak_memory_bytes});
+    field("device_memory_bytes", NewerField{cell.device_memory_bytes});
+    field("memory_advice", NewerField{cell.memory_advice});
+    field("label", cell.label);
+    field("max_loss_difference", cell.max_loss_difference);
+    field("bound_ns", cell.bound_ns);
+    field("bound_ideal_ns", NewerField{cell.bound_ideal_ns});
+    field("bound_kernel_ns", NewerField{cell.bound_kernel_ns});
+    field("bound_source", cell.bound_source);
+    field("kernel_ns", NewerField{cell.kernel_ns});
+    field("compute_since_off", NewerField{cell.compute_since_off});
+    field("trace_file", cell.trace_file);
+    field("trace_bytes", cell.trace_bytes);
+    field("notes", NewerField{cell.notes});
+    field("invalid_because", NewerField{cell.invalid_because});
+    field("warmup_losses", cell.warmup_losses);
+    field("samples", cell.samples);
+  }
+};
+
+template <>
+struct Fields<RunInfo> {
+  static void visit(auto& info, auto&& field) {
+    field("command", info.command);
+    field("commit", info.commit);
+    field("version", info.version);
+    field("started_utc", info.started_utc);
+    field("host_name_hash", info.host_name_hash);
+    field("cpu_model", info.cpu_model);
+    field("num_cpus", info.num_cpus);
+    field("operating_system", info.operating_system);
+    field("compiler", info.compiler);
+    field("library_versions", info.library_versions);
+    field("backend", info.backend);
+    field("link", info.link);
+    field("clock", info.clock);
+    field("seed", info.seed);
+    field("config_hash", info.config_hash);
+  }
+};
+
+template <>
+struct Fields<RunResults> {
+  static void visit(auto& results, auto&& field) {
+    field("run", results.info);
+    field("blocks_planned", results.blocks_planned);
+    field("blocks_done", results.blocks_done);
+    field("resumed_at_blocks", results.resumed_at_blocks);
+    field("cells", results.cells);
+  }
+};
+
+template <>
+struct Fields<Interval> {
+  static void visit(auto& interval, auto&& field) {
+    field("low", interval.low);
+    field("high", interval.high);
+  }
+};
+
+template <>
+struct Fields<Estimate> {
+  static void visit(auto& estimate, auto&& field) {
+    field("value", estimate.value);
+    field("interval", estimate.interval);
+    field("blocks", estimate.blocks);
+  }
+};
+
+template <>
+struct Fields<PurposeSummary> {
+  static void visit(auto& purpose, auto&& field) {
+    field("comm_ms", purpose.comm_ms);
+    field("exposed_ms", purpose.exposed_ms);
+    field("exposed_wait_ms", purpose.exposed_wait_ms);
+    field("pipeline_dependency_ms", purpose.pipeline_dependency_ms);
+    field("exposed_transfer_ms", purpose.exposed_transfer_ms);
+    field("exposed_unsplit_ms", purpose.exposed_unsplit_ms);
+    field("bytes_on_wire", purpose.bytes_on_wire);
+    field("count", purpose.count);
+  }
+};
+
+template <>
+struct Fields<AxisRatio> {
+  static void visit(auto& along, auto&& field) {
+    field("other_cell", along.other_cell);
+    field("step_ratio", along.step_ratio);
+    field("half_width", along.half_width);
+    field("is_resolved", along.is_resolved);
+    field("blocks_needed", along.blocks_needed);
+  }
+};
+
+template <>
+struct Fields<CellSummary> {
+  static void visit(auto& summary, auto&& field) {
+    field("off_cell", summary.off_cell);
+    field("no_comm_cell", summary.no_comm_cell);
+    field("steps", summary.steps);
+    field("step_ms", summary.step_ms);
+    field("comm_ms", summary.comm_ms);
+    field("exposed_ms", summary.exposed_ms);
+    field("exposed_worst_ms", summary.exposed_worst_ms);
+    field("overlap_pct", summary.overlap_pct);
+    field("bytes_on_wire", summary.bytes_on_wire);
+    field("transfer_cpu_ms", summary.transfer_cpu_ms);
+    field("step_ratio_to_off", summary.step_ratio_to_off);
+    field("efficiency", summary.efficiency);
+    field("step_ratio_to_bound", summary.step_ratio_to_bound);
+    field("step_ratio_to_bound_and_cpu", summary.step_ratio_to_bound_and_cpu);
+    field("step_ratio_to_bound_ideal", summary.step_ratio_to_bound_ideal);
+    field("ratios_along", summary.ratios_along);
+    field("final_loss", summary.final_loss);
+    field("modes", summary.modes);
+    field("purposes", summary.purposes);
+  }
+};
+
+template <class T>
+concept Described = requires {
+  sizeof(Fields<T>);
+};
+
+}  // namespace underlap::report::schema

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <span>
+
+namespace underlap::report {
+namespace {
+
+// Below this share of the step, ECT_off is so small that E would be noise divided by noise.
+constexpr double kSmallestEctShare = 0.01;
+constexpr double kNsPerMs = 1e6;
+
+double ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
+
+// Figures of the samples for which `figure` gives one, by block.
+template <class Figure>
+Blocks by_block(const CellResult& cell, Figure figure) {
+  Blocks blocks;
+  for (const StepSample& sample : cell.samples)
+    if (const std::optional<double> value = figure(sample)) blocks[sample.block].push_back(*value);
+  return blocks;
+}
+
+template <class Figure>
+std::optional<Estimate> estimate(const CellResult& cell, Figure figure) {
+  const Blocks blocks = by_block(cell, figure);
+  return blocks.empty() ? std::nullopt : std::optional(block_median(blocks));
+}
+
+template <class Figure>
+std::optional<double> value_of(const CellResult& cell, Figure figure) {
+  const auto found = estimate(cell, figure);
+  return found ? std::optional(found->value) : std::nullopt;
+}
+
+// Turns a figure of one rank's window into the mean over the ranks of a sample.
+template <class OfSplit>
+auto mean_rank(OfSplit of_split) {
+  return [of_split](const StepSample& sample) -> std::optional<double> {
+    if (sample.ranks.empty()) return std::nullopt;
+    double sum = 0;
+    for (const analysis::Split& split : sample.ranks) sum += of_split(split);
+    return sum / static_cast<double>(sample.ranks.size());
+  };
+}
+
+std::optional<double> worst_exposed_ms(const StepSample& sample) {
+  std::optional<double> worst;
+  for (const analysis::Split& split : sample.ranks) worst = std::max(worst.value_or(0), ms(split.exposed_ns()));
+  return worst;
+}
+
+std::optional<double> overlap_pct(const StepSample& sample) {
+  double hidden = 0, comm = 0;
+  for (const analysis::Split& split : sample.ranks) {
+    hidden += static_cast<double>(split.hidden_ns);
+    comm += static_cast<double>(split.comm_ns());
+  }
+  return comm > 0 ? std::optional(100 * hidden / comm) : std::nullopt;
+}
+
+double bytes_on_wire(const analysis::Split& split) {
+  double bytes = 0;
+  for (const auto& [mode, communication] : split.modes) bytes += static_cast<double>(communication.bytes_on_wire);
+  return bytes;
+}
+
+std::optional<double> step_ms(const StepSample& sample) { return ms(sample.step_ns); }
+
+using Communications = std::map<std::string, analysis::CommunicationSplit>;
+
+// The mean rank's figure of one purpose or mode; a window without it counts as 0.
+double communication_figure(const CellResult& cell, Communications analysis::Split::*by, const std::string& key,
+                            std::int64_t analysis::CommunicationSplit::*member) {
+  const auto of_split = [&](const analysis::Split& split) {
+    const auto found = (split.*by).find(key);
+    return found == (split.*by).end() ? 0.0 : static_cast<double>(found->second.*member);
+  };
+  return value_of(cell, mean_rank(of_split)).value_or(0);
+}
+
+std::map<std::string, PurposeSummary> communications_of(const CellResult& cell, Communications analysis::Split::*by) {
+  using Split = analysis::CommunicationSplit;
+  std::map<std::string, PurposeSummary> summaries;
+  for (const StepSample& sample : cell.samples)
+    for (const analysis::Split& split : sample.ranks)
+      for (const auto& [key, communication] : split.*by) summaries.try_emplace(key);
+  for (auto& [key, summary] : summaries) {
+    const auto figure = [&](std::int64_t Split::*member) { return communication_figure(cell, by, key, member); };
+    summary.comm_ms = figure(&Split::comm_ns) / kNsPerMs;
+    summary.exposed_ms = figure(&Split::exposed_ns) / kNsPerMs;
+    summary.exposed_wait_ms = figure(&Split::exposed_wait_ns) / kNsPerMs;
+    summary.pipeline_dependency_ms = figure(&Split::pipeline_dependency_ns) / kNsPerMs;
+    summary.exposed_transfer_ms = figure(&Split::exposed_transfer_ns) / kNsPerMs;
+    summary.exposed_unsplit_ms = figure(&Split::exposed_unsplit_ns) / kNsPerMs;
+    summary.bytes_on_wire = figure(&Split::bytes_on_wire);
+    summary.count = figure(&Split::count);
+  }
+  return summaries;
+}
+
+// Differences of two cells' block medians, in the blocks that both have.
+Blocks paired_difference(const Blocks& a, const Blocks& b) {
+  Blocks differences;
+  for (const auto& [block, values] : a)
+    if (const auto other = b.find(block); other != b.end())
+      differences[block] = {median(values) - median(other->second)};
+  return differences;
+}
+
+std::optional<Estimate> ratio_to(const CellResult& off, const CellResult& cell) {
+  const Blocks ours = by_block(cell, step_ms);
+  Blocks theirs = by_block(off, step_ms);
+  std::erase_if(theirs, [&](const auto& block) { return !ours.contains(block.first) || !(median(block.second) > 0); });
+  return theirs.empty() ? std::nullopt : std::optional(paired_ratio(ours, theirs));
+}
+
+bool clearly_positive(const Estimate& ect_off, double step_off_ms) {
+  const double low = ect_off.interval ? ect_off.interval->low : ect_off.value;
+  return low > 0 && ect_off.value > kSmallestEctShare * step_off_ms;
+}
+
+double efficiency_of(std::span<const double> ect, std::span<const double> ect_off) {
+  return 1 - median(ect) / median(ect_off);
+}
+
+// Resamples blocks as bootstrap() does, but both differences together: E is a ratio of their medians. Resamples whose
+// ECT_off is not positive have no E and are left out; the caller has seen that they are few.
+std::optional<Interval> efficiency_interval(const std::vector<double>& ect, const std::vector<double>& ect_off) {
+  constexpr int kResamples = 2000;
+  if (ect.size() < 2) return std::nullopt;
+  std::mt19937_64 engine(1);
+  std::vector<double> some(ect.size()), some_off(ect.size()), results;
+  for (int i = 0; i < kResamples; ++i) {
+    for (std::size_t j = 0; j < ect.size(); ++j) {
+      const std::size_t block = engine() % ect.size();
+      some[j] = ect[block];
+      some_off[j] = ect_off[block];
+    }
+    if (median(some_off) > 0) results.push_back(efficiency_of(some, some_off));
+  }
+  return Interval{quantile(results, 0.025), quantile(results, 0.975)};
+}
+
+std::optional<Estimate> efficiency(const CellResult& cell, const CellResult& off, const CellResult& no_comm) {
+  const Blocks t_comp = by_block(no_comm, step_ms);
+  const Blocks steps_off = by_block(off, step_ms);
+  const Blocks differences = paired_difference(by_block(cell, step_ms), t_comp);
+  std::vector<double> ect, ect_off;
+  Blocks divisors = paired_difference(steps_off, t_comp);
+  std::erase_if(divisors, [&](const auto& block) { return !differences.contains(block.first); });
+  if (divisors.empty() || !clearly_positive(block_median(divisors), block_median(steps_off).value)) return std::nullopt;
+  for (const auto& [block, values] : divisors) {
+    ect.push_back(differences.at(block).front());
+    ect_off.push_back(values.front());
+  }
+  return Estimate{efficiency_of(ect, ect_off), efficiency_interval(ect, ect_off),
+                  static_cast<std::int32_t>(ect.size())};
+}
+
+void compare(CellSummary& summary, const std::vector<CellResult>& cells, std::size_t cell) {
+  const References references = find_references(cells, cell);
+  if (references.off) summary.off_cell = cells[*references.off].name;
+  if (references.no_comm) summary.no_comm_cell = cells[*references.no_comm].name;
+  if (cells[cell].no_comm || !references.off || references.off == cell) return;
+  summary.step_ratio_to_off = ratio_to(cells[*references.off], cells[cell]);
+  if (references.no_comm)
+    summary.efficiency = efficiency(cells[cell], cells[*references.off], cells[*references.no_comm]);
+}
+
+void compare_along_axes(std::vector<CellSummary>& summaries, const std::vector<CellResult>& cells) {
+  for (const AxisPair& pair : pairs_along_axes(cells)) {
+    const std::optional<Estimate> ratio = ratio_to(cells[pair.other], cells[pair.cell]);
+    if (!ratio) continue;
+    AxisRatio& along = summaries[pair.cell].ratios_along[pair.axis];
+    along = {.other_cell = cells[pair.other].name,
+             .step_ratio = *ratio,
+             .half_width = {},
+             .is_resolved = ratio->interval && ratio->interval->half_width() <= kRatioResolution,
+             .blocks_needed = blocks_to_resolve(*ratio, kRatioResolution)};
+    if (ratio->interval) along.half_width = ratio->interval->half_width();
+  }
+}
+
+std::optional<double> final_loss(const CellResult& cell) {
+  const auto last = std::max_element(cell.samples.begin(), cell.samples.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.block, a.step) < std::pair(b.block, b.step);
+  });
+  return last == cell.samples.end() ? std::nullopt : last->loss;
+}
+
+void hold_against_bound(CellSummary& summary, const CellResult& cell) {
+  if (summary.step_ms && cell.bound_ideal_ns.value_or(0) > 0)
+    summary.step_ratio_to_bound_ideal = summary.step_ms->value / ms(*cell.bound_ideal_ns);
+  if (!summary.step_ms || cell.bound_ns.value_or(0) <= 0) return;
+  const double bound_ms = ms(*cell.bound_ns);
+  summary.step_ratio_to_bound = summary.step_ms->value / bound_ms;
+  if (summary.transfer_cpu_ms)
+    summary.step_ratio_to_bound_and_cpu = summary.step_ms->value / (bound_ms + *summary.transfer_cpu_ms);
+}
+
+std::optional<double> transfer_cpu_ms(const StepSample& sample) {
+  return sample.transfer_cpu_ns ? std::optional(ms(*sample.transfer_cpu_ns)) : std::nullopt;
+}
+
+CellSummary summarise_alone(const CellResult& cell) {
+  CellSummary summary;
+  summary.name = cell.name;
+  summary.steps = static_cast<std::int32_t>(cell.samples.size());
+  summary.step_ms = estimate(cell, step_ms);
+  summary.comm_ms = estimate(cell, mean_rank([](const auto& split) { return ms(split.comm_ns()); }));
+  summary.exposed_ms = estimate(cell, mean_rank([](const auto& split) { return ms(split.exposed_ns()); }));
+  summary.exposed_worst_ms = estimate(cell, worst_exposed_ms);
+  summary.overlap_pct = value_of(cell, overlap_pct);
+  summary.bytes_on_wire = value_of(cell, mean_rank(bytes_on_wire));
+  summary.transfer_cpu_ms = value_of(cell, transfer_cpu_ms);
+  summary.final_loss = final_loss(cell);
+  summary.modes = communications_of(cell, &analysis::Split::modes);
+  summary.purposes = communications_of(cell, &analysis::Split::purposes);
+  hold_against_bound(summary, cell);
+  return summary;
+}
+
+}  // namespace
+
+std::vector<CellSummary> summarise(const RunResults& results) {
+  std::vector<CellSummary> summaries;
+  for (std::size_t i = 0; i < results.cells.size(); ++i)
+    compare(summaries.emplace_back(summarise_alone(results.cells[i])), results.cells, i);
+  compare_along_axes(summaries, results.cells);
+  return summaries;
+}
+
+}  // namespace underlap::report

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who runs it for the first time: help, lists, and output that goes somewhere else.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "impl/cp/attention.hpp"
+#include "impl/device/sim/hardware.hpp"
+#include "impl/dp/technique.hpp"
+#include "impl/plan/plan.hpp"
+#include "impl/plan/userbuffers.hpp"
+#include "impl/pp/technique.hpp"
+#include "impl/tp/technique.hpp"
+#include "kernels/registry.hpp"
+#include "profiler/formats/format.hpp"
+#include "tests/bench/commands/program.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Lines that do not begin with a blank: one an entry.
+std::size_t num_entries(const std::string& text) {
+  std::istringstream stream(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(stream, line);)
+    if (!line.empty() && line.front() != ' ') ++count;
+  return count;
+}
+
+TEST(FirstUse, HelpOfEveryCommandHasAnExample) {
+  for (const std::string command : {"plan", "run", "analyze", "list"}) {
+    const Outcome outcome = underlap_program({command, "--help"});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("Example: underlap " + command));
+  }
+}
+
+TEST(FirstUse, GeneralHelpNamesTheCommandsAndTheExitCodes) {
+  const Outcome outcome = underlap_program({"--help"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* words : {"plan", "check", "run", "analyze", "list",
+                            "Exit codes: 0 well, 1 something was found, 2 bad input, 3 the run failed"})
+    EXPECT_THAT(outcome.out, HasSubstr(words));
+}
+
+TEST(FirstUse, APlanWithAGateIsWellUnlessStrict) {
+  const RunFolder folder("model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: true}\n");
+  EXPECT_EQ(underlap_program({"plan", folder.config()}).exit_code, 0);
+  EXPECT_THAT(underlap_program({"plan", "--strict", folder.config()}),
+              fails_with(2, ":2:16: comm_overlap.tp_comm_overlap was requested as true and is false"));
+  const RunFolder without("model: {preset: tiny}\n");
+  EXPECT_EQ(underlap_program({"plan", "--strict", without.config()}).exit_code, 0);
+}
+
+TEST(FirstUse, WithoutACommandSaysThatOneIsNeeded) {
+  EXPECT_THAT(underlap_program({}), fails_with(2, "subcommand is required"));
+}
+
+TEST(FirstUse, UnknownCommandIsNamedBesideTheKnownOnes) {
+  EXPECT_THAT(underlap_program({"runn"}),
+              fails_with(2, "no command \"runn\"; use one of plan, check, run, analyze, list"));
+  EXPECT_THAT(underlap_program({"list", "knob"}), fails_with(2, "list has no command \"knob\"; use one of"));
+}
+
+TEST(FirstUse, ListsAsMuchAsTheRegistriesHold) {
+  const auto listed = [](const char* what) { return num_entries(underlap_program({"list", what}).out); };
+  EXPECT_EQ(listed("techniques"), dp::GradReduces::all().size() + dp::ParamGathers::all().size() +
+                                      tp::GatherGemms::all().size() + tp::GemmScatters::all().size() +
+                                      tp::CollectivesBesideGemm::all().size() + tp::WgradDrains::all().size() +
+                                      pp::Pipelines::all().size() + cp::Attentions::all().size());
+  EXPECT_EQ(listed("kernels"), kernels::registered_kernels().size());
+  EXPECT_EQ(listed("formats"), formats::formats().size());
+  EXPECT_EQ(listed("presets"), plan::preset_names().size() + plan::userbuffers_preset_names().size());
+  EXPECT_EQ(listed("knobs"), plan::known_knobs().size());
+  EXPECT_EQ(listed("hardware"), sim::hardware_names().size());
+}
+
+TEST(FirstUse, HardwareIsListedWithItsLimitsAndWhatIsUnverified) {
+  const std::string text = underlap_program({"list", "hardware"}).out;
+  EXPECT_THAT(text, HasSubstr("h100-sxm     8 x NVIDIA H100"));
+  EXPECT_THAT(text, HasSubstr("bf16 989 TFLOP/s, fp8 1979 TFLOP/s, HBM 80 GB at 3350 GB/s, 132 SMs, NVLink 450 GB/s"));
+  EXPECT_THAT(text, HasSubstr("fp8 none"));
+  const sim::Hardware h100 = sim::load_hardware("h100-sxm");
+  EXPECT_THAT(text, HasSubstr(fmt::format("unverified: {} of {} figures", h100.unverified.size(), h100.num_figures)));
+}
+
+TEST(FirstUse, ReaderThatGoesAwayEndsTheProgramWithoutAWord) {
+  const Outcome outcome = underlap_program({"list", "knobs"}, {.closed_pipe = true});
+  EXPECT_EQ(outcome.signal, SIGPIPE);
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST(FirstUse, OutputThatCannotBeWrittenIsAFailure) {
+  EXPECT_THAT(underlap_program({"list", "presets"}, {.out_path = "/dev/full"}), fails_with(3, "cannot be written"));
+  EXPECT_THAT(underlap_program({"list", "knobs"}, {.out_path = "/dev/full"}), fails_with(3, "No space left"));
+}
+
+TEST(FirstUse, MissingStandardStreamsSpoilNoFile) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
+  EXPECT_EQ(underlap_program(folder.arguments(), {.closed_streams = true}).exit_code, 0);
+  EXPECT_EQ(report::read_results(folder.run()).blocks_done, 2);
+  const Outcome analyzed = underlap_program({"analyze", folder.traces().front()});
+  EXPECT_EQ(analyzed.exit_code, 0);
+  EXPECT_THAT(analyzed.out, ::testing::Not(HasSubstr("skipped")));
+}
+
+}  // namespace
+}  // namespace underlap::bench

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bench/commands/program.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+namespace underlap::bench {
+namespace {
+
+// For a program that hangs: what a sanitizer slows down twentyfold on a busy machine is well below it.
+constexpr std::chrono::seconds kPatience{240};
+
+void redirect(int fd, const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (file < 0 || ::dup2(file, fd) < 0) ::_exit(127);
+}
+
+void close_reader_of_output() {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0 || ::dup2(ends[1], STDOUT_FILENO) < 0) ::_exit(127);
+  ::close(ends[0]);
+}
+
+// Between fork and exec.
+void surround(const Surroundings& surroundings, const std::string& out, const std::string& err) {
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) ::signal(signal, SIG_DFL);
+  redirect(STDERR_FILENO, err);
+  surroundings.closed_pipe ? close_reader_of_output() : redirect(STDOUT_FILENO, out);
+  if (surroundings.closed_streams) ::close(STDOUT_FILENO), ::close(STDERR_FILENO);
+  if (!surroundings.file_bytes) return;
+  const auto bytes = static_cast<rlim_t>(*surroundings.file_bytes);
+  const rlimit limit{bytes, bytes};
+  ::signal(SIGXFSZ, SIG_IGN);  // a write fails instead, as on a full disk
+  if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(127);
+}
+
+}  // namespace
+
+Program::Program(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
+  std::vector<std::string> words{UNDERLAP_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const std::string out = surroundings.out_path.empty() ? (captured_ / "out").string() : surroundings.out_path;
+  const std::string err = captured_ / "err";
+  pid_ = ::fork();
+  if (pid_ < 0) throw std::runtime_error("fork failed");
+  if (pid_ > 0) return;
+  surround(surroundings, out, err);
+  ::execv(UNDERLAP_PROGRAM, pointers.data());
+  ::_exit(127);
+}
+
+Program::~Program() {
+  if (reap(false)) return;
+  send(SIGKILL);
+  reap(true);
+}
+
+void Program::send(int signal) const { ::kill(pid_, signal); }
+
+bool Program::reap(bool block) {
+  int status = 0;
+  if (!status_ && ::waitpid(pid_, &status, block ? 0 : WNOHANG) == pid_) status_ = status;
+  return status_.has_value();
+}
+
+bool Program::wait_until(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!done()) {
+    if (reap(false) || std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+Outcome Program::wait() {
+  wait_until([] { return false; });
+  if (!status_) send(SIGKILL);
+  reap(true);
+  Outcome outcome;
+  if (WIFEXITED(*status_)) outcome.exit_code = WEXITSTATUS(*status_);
+  if (WIFSIGNALED(*status_)) outcome.signal = WTERMSIG(*status_);
+  outcome.out = testing_support::read_text(captured_ / "out");
+  outcome.err = testing_support::read_text(captured_ / "err");
+  return outcome;
+}
+
+Outcome underlap_program(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
+  return Program(arguments, surroundings).wait();
+}
+
+std::string tiny_config(const std::string& more, const std::string& model) {
+  return "model: {num_layers: 1, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_query_groups: 2, "
+         "vocab_size: 256, seq_length: 16" +
+         model + "}\nrun: {steps: 2, blocks: 2, warmup: 1}\n" + more;
+}
+
+std::vector<std::string> RunFolder::arguments(const std::vector<std::string>& more) const {
+  std::vector<std::string> all{"run", config(), "-o", run()};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<std::filesystem::path> RunFolder::traces() const {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "run/traces")) paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+::testing::Matcher<const Outcome&> fails_with(int exit_code, const std::string& words) {
+  using ::testing::AllOf, ::testing::Field, ::testing::HasSubstr, ::testing::Not;
+  const auto no_crash = AllOf(Not(HasSubstr("terminate called")), Not(HasSubstr("basic_")), Not(HasSubstr("std::")));
+  return AllOf(Field("exit_code", &Outcome::exit_code, exit_code), Field("signal", &Outcome::signal, 0),
+               Field("err", &Outcome::err, AllOf(HasSubstr(words), no_crash)));
+}
+
+}  // namespace underlap::bench

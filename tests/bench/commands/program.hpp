@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gmock/gmock.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/report/results.hpp"
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::bench {
+
+/// How a program ended, and what it printed.
+struct Outcome {
+  int exit_code = -1;  ///< -1 where a signal ended it
+  int signal = 0;
+  std::string out;
+  std::string err;
+};
+
+/// What surrounds a program.
+struct Surroundings {
+  std::optional<std::int64_t> file_bytes = {};  ///< no file may grow beyond this: what a full disk is like
+  std::string out_path = {};                    ///< standard output goes here; empty: it is captured
+  bool closed_streams = false;                  ///< started without standard output and standard error
+  bool closed_pipe = false;                     ///< standard output is a pipe that nobody reads
+};
+
+/// `underlap`, started as its own process. Ended by SIGKILL when a test does not wait for it, or waits over four
+/// minutes.
+class Program {
+ public:
+  explicit Program(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void send(int signal) const;
+  Outcome wait();
+
+  /// Waits until `done` holds, at most four minutes. False where the program ended or the time was up before.
+  bool wait_until(const std::function<bool()>& done);
+
+ private:
+  bool reap(bool block);
+
+  testing_support::TemporaryFolder captured_;
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+};
+
+/// Starts `underlap` and waits for its end.
+Outcome underlap_program(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
+
+/// A model of one layer, two ranks, two blocks of two steps; `more` is appended.
+std::string tiny_config(const std::string& more = "", const std::string& model = "");
+
+/// A folder with `config` in it as config.yaml.
+struct RunFolder {
+  explicit RunFolder(const std::string& config) { testing_support::write_text(folder / "config.yaml", config); }
+
+  std::string config() const { return folder / "config.yaml"; }
+  std::string run() const { return folder / "run"; }
+  std::vector<std::string> arguments(const std::vector<std::string>& more = {}) const;
+  std::vector<std::filesystem::path> traces() const;
+
+  testing_support::TemporaryFolder folder;
+};
+
+/// Matches what any bad input must come to: `exit_code`, a message that holds `words`, nothing that looks like a crash.
+::testing::Matcher<const Outcome&> fails_with(int exit_code, const std::string& words);
+
+}  // namespace underlap::bench

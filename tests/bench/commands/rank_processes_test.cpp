@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks as processes, through the program: what a user sees when one of them, or the run itself, is lost.
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "tests/bench/commands/program.hpp"
+
+namespace underlap::bench {
+namespace {
+
+const std::string kConfig =
+    tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n");
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    pid_t pid = 0, of = 0;
+    std::string name, state;
+    if (file >> pid >> name >> state >> of && of == parent && state != "Z") children.push_back(pid);
+  }
+  return children;
+}
+
+bool end_soon(const std::vector<pid_t>& pids) {
+  for (int i = 0; i < 10'000; ++i) {
+    bool all = true;
+    for (const pid_t pid : pids) {
+      std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+      std::string number, name, state;
+      if (file >> number >> name >> state && state != "Z") all = false;
+    }
+    if (all) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
+/// An endless run on rank processes that has finished a block.
+struct LongRun {
+  LongRun() : folder(kConfig), program(folder.arguments({"--blocks", "100000", "--rank-processes", "true"})) {
+    begun = program.wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); });
+    if (begun) ranks = children_of(program.pid());
+  }
+
+  RunFolder folder;
+  Program program;
+  bool begun = false;
+  std::vector<pid_t> ranks;
+};
+
+TEST(RankProcesses, ARankThatIsKilledFailsTheRunAndKeepsWhatWasFinished) {
+  LongRun run;
+  ASSERT_TRUE(run.begun);
+  ASSERT_EQ(run.ranks.size(), 2U);
+  ::kill(run.ranks[1], SIGKILL);
+  const Outcome outcome = run.program.wait();
+  EXPECT_THAT(outcome, fails_with(3, "was killed by signal 9 (Killed)"));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("it had been told to"));
+  EXPECT_TRUE(end_soon(run.ranks));
+  const report::RunResults results = report::read_results(run.folder.run());
+  for (const report::CellResult& cell : results.cells)
+    EXPECT_EQ(cell.samples.size(), static_cast<std::size_t>(results.blocks_done) * 2) << "no part of a block";
+}
+
+TEST(RankProcesses, EndWithTheRun) {
+  LongRun run;
+  ASSERT_TRUE(run.begun);
+  ASSERT_EQ(run.ranks.size(), 2U);
+  run.program.send(SIGKILL);
+  EXPECT_EQ(run.program.wait().signal, SIGKILL);
+  EXPECT_TRUE(end_soon(run.ranks));
+}
+
+TEST(RankProcesses, AStoppedRankIsFoundAtTheDeadline) {
+  const RunFolder folder(kConfig);
+  Program program(folder.arguments({"--blocks", "100000", "--rank-processes", "true", "--peer-timeout-s", "1"}));
+  ASSERT_TRUE(program.wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); }));
+  const std::vector<pid_t> ranks = children_of(program.pid());
+  ASSERT_EQ(ranks.size(), 2U);
+  ::kill(ranks[0], SIGSTOP);
+  EXPECT_THAT(program.wait(), fails_with(3, "rank 0 is stopped"));
+  EXPECT_TRUE(end_soon(ranks));
+}
+
+TEST(RankProcesses, WhatIsWrongWithAFileIsSaidOnce) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\ntrain: {data: /no/such/text}\n"));
+  const Outcome threads = underlap_program(folder.arguments());
+  const Outcome processes = underlap_program(folder.arguments({"--rank-processes", "true"}));
+  EXPECT_THAT(processes, fails_with(2, "/no/such/text"));
+  EXPECT_EQ(processes.err, threads.err);
+  EXPECT_FALSE(std::filesystem::exists(folder.run()));
+}
+
+TEST(RankProcesses, TheirCommandIsNotForPeople) {
+  EXPECT_THAT(underlap_program({"rank"}), fails_with(2, "`underlap run` starts it"));
+  EXPECT_THAT(underlap_program({"--help"}).out, ::testing::Not(::testing::HasSubstr("rank ")));
+  EXPECT_THAT(underlap_program({"rnk"}), fails_with(2, "use one of plan, check, run, analyze, list"));
+}
+
+TEST(RankProcesses, CellsOfOneMatrixAgreeOnThem) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\nmatrix: {run.rank_processes: [false, true]}\n"));
+  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "rank_processes"));
+}
+
+}  // namespace
+}  // namespace underlap::bench

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every size and choice that a first configuration may hold runs, and its cells agree.
+#include <ostream>
+
+#include "tests/bench/commands/program.hpp"
+
+namespace underlap::bench {
+namespace {
+
+const std::string kOffAndOn = "matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n";
+const std::string kDdpOffAndOn = "matrix: {ddp.overlap_grad_reduce: [false, true]}\n";
+
+struct Workload {
+  std::string more;
+  std::string model;
+};
+
+void PrintTo(const Workload& workload, std::ostream* out) {
+  *out << ::testing::PrintToString(workload.more + workload.model);
+}
+
+class Workloads : public ::testing::TestWithParam<Workload> {};
+
+TEST_P(Workloads, RunAndOverlapMovesNoBit) {
+  const RunFolder folder(tiny_config(GetParam().more, GetParam().model));
+  const Outcome outcome = underlap_program(folder.arguments());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const report::RunResults results = report::read_results(folder.run());
+  ASSERT_EQ(results.cells.size(), 2U);
+  EXPECT_EQ(results.cells[1].label, report::NumericsLabel::bit_identical);
+  for (const report::CellResult& cell : results.cells) EXPECT_EQ(cell.samples.size(), 4U);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Run, Workloads,
+    ::testing::Values(Workload{kOffAndOn, ""}, Workload{"data_parallel_size: 3\n" + kOffAndOn, ""},
+                      Workload{"data_parallel_size: 4\n" + kOffAndOn, ""},
+                      Workload{"data_parallel_size: 2\n" + kOffAndOn, ", share_embeddings_and_output_weights: true"},
+                      Workload{"data_parallel_size: 2\noptimizer: {clip_grad: 1.0}\n" + kOffAndOn, ""},
+                      Workload{"data_parallel_size: 2\nddp: {use_distributed_optimizer: false}\n" + kDdpOffAndOn, ""}));
+
+// Every update multiplies the weights by -9: they overflow some blocks into the run.
+TEST(Run, InfiniteGradientsFailTheRunAndKeepTheFinishedBlocks) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\noptimizer: {lr: 10, weight_decay: 1}\n"));
+  const Outcome outcome = underlap_program(folder.arguments({"--steps", "1", "--blocks", "50"}));
+  EXPECT_THAT(outcome, fails_with(3, "a gradient was infinite or NaN before step"));
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("rank [01]:"));
+  const report::RunResults results = report::read_results(folder.run());
+  EXPECT_GE(results.blocks_done, 1);
+  EXPECT_LT(results.blocks_done, 50);
+  EXPECT_EQ(underlap_program({"analyze", folder.traces().front()}).exit_code, 0);
+}
+
+TEST(Run, RefusesCellsThatCannotShareTheirBlocks) {
+  const RunFolder folder(tiny_config("matrix: {run.steps: [2, 3]}\n"));
+  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "share their blocks"));
+}
+
+TEST(Run, ModelsOfTwoSizesAreNotHeldAgainstEachOther) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\nmatrix: {model.ffn_hidden_size: [32, 64]}\n"));
+  EXPECT_EQ(underlap_program(folder.arguments()).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace underlap::bench

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual time as its user meets it: the same bytes every time and everywhere, and nonsense refused with its place.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tests/bench/commands/program.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kMatrix =
+    "data_parallel_size: 2\n"
+    "matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n";
+
+std::string sim_config(const std::string& more = kMatrix) {
+  return "model: {num_layers: 1, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_query_groups: 2, "
+         "vocab_size: 256, seq_length: 16}\nrun: {backend: sim}\n" +
+         more;
+}
+
+nlohmann::json cells_of(const std::filesystem::path& run) {
+  return nlohmann::json::parse(testing_support::read_text(run / "results.json")).at("cells");
+}
+
+constexpr std::uint64_t kHashOfCells = 10108017185403199358U;
+constexpr std::uint64_t kHashOfTrace = 1720781110981021457U;
+
+// FNV-1a: enough to tell whether two machines wrote the same bytes.
+std::uint64_t hash_of(const std::string& bytes) {
+  std::uint64_t hash = 0xCBF29CE484222325ULL;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  return hash;
+}
+
+TEST(Sim, WritesTheSameBytesEveryTime) {
+  const RunFolder folder(sim_config());
+  const std::filesystem::path again = folder.folder / "again";
+  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
+  ASSERT_EQ(underlap_program({"run", folder.config(), "-o", again}).exit_code, 0);
+  EXPECT_TRUE(cells_of(folder.run()) == cells_of(again));
+  ASSERT_EQ(folder.traces().size(), 2U);
+  for (const auto& trace : folder.traces())
+    EXPECT_TRUE(testing_support::read_text(trace) == testing_support::read_text(again / "traces" / trace.filename()))
+        << trace;
+}
+
+// The hashes were taken on x86-64 under Debian 12. They change with the engine, the machine's description or the trace
+// format, and never with the machine.
+TEST(Sim, WritesTheSameBytesOnAnyMachine) {
+  const RunFolder folder(sim_config());
+  ASSERT_EQ(underlap_program(folder.arguments({"--hardware", "h200-sxm"})).exit_code, 0);
+  nlohmann::json cells = cells_of(folder.run());
+  for (nlohmann::json& cell : cells) cell.erase("plan");  // it names the configuration's place
+  EXPECT_EQ(hash_of(cells.dump()), kHashOfCells);
+  EXPECT_EQ(hash_of(testing_support::read_text(folder.traces()[1])), kHashOfTrace);
+}
+
+TEST(Sim, SaysThatItsTimesAreModelled) {
+  const RunFolder folder(sim_config());
+  EXPECT_THAT(underlap_program(folder.arguments()).out,
+              AllOf(HasSubstr("backend sim"), HasSubstr("every time here is modelled, none was measured"),
+                    Not(HasSubstr("CPU ms")), Not(HasSubstr("loss"))));
+}
+
+TEST(Sim, ComputesTheHostsLossesWhereAsked) {
+  const RunFolder sim(sim_config(std::string(kMatrix) + "optimizer: {lr: 0.01}\n"));
+  const RunFolder host(sim_config(std::string(kMatrix) + "optimizer: {lr: 0.01}\n"));
+  const std::vector<std::string> shape{"--steps", "2", "--blocks", "1", "--warmup", "1"};
+  std::vector<std::string> on_sim = shape;
+  on_sim.insert(on_sim.end(), {"--numerics", "true"});
+  std::vector<std::string> on_host = shape;
+  on_host.insert(on_host.end(), {"--backend", "host"});
+  ASSERT_EQ(underlap_program(sim.arguments(on_sim)).exit_code, 0);
+  ASSERT_EQ(underlap_program(host.arguments(on_host)).exit_code, 0);
+  const nlohmann::json theirs = cells_of(host.run());
+  const nlohmann::json ours = cells_of(sim.run());
+  ASSERT_EQ(ours.size(), 2U);
+  for (std::size_t c = 0; c < ours.size(); ++c)
+    for (std::size_t s = 0; s < ours[c]["samples"].size(); ++s)
+      EXPECT_EQ(ours[c]["samples"][s]["loss"], theirs[c]["samples"][s]["loss"]);
+}
+
+// All four modes in one step, off and on.
+std::string composed_config() {
+  return "model: {preset: tiny, num_layers: 4, tensor_model_parallel_size: 2, sequence_parallel: true,\n"
+         "  pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2, context_parallel_size: 2}\n"
+         "data_parallel_size: 2\n"
+         "train: {micro_batch_size: 1, num_microbatches: 2}\n"
+         "run: {backend: sim, steps: 2, blocks: 1, warmup: 1}\n"
+         "matrix:\n"
+         "  overlap:\n"
+         "    - {name: off, comm_overlap.overlap_grad_reduce: false, comm_overlap.overlap_param_gather: false,\n"
+         "       comm_overlap.tp_comm_overlap: false, extensions.cp_overlap: false}\n"
+         "    - {name: on, comm_overlap.overlap_grad_reduce: true, comm_overlap.overlap_param_gather: true,\n"
+         "       comm_overlap.tp_comm_overlap: true, extensions.tp_ring_transport: nccl}\n";
+}
+
+std::int64_t compute_of(const nlohmann::json& parts) {
+  return parts["same_kernels_ns"].get<std::int64_t>() + parts["other_kernels_ns"].get<std::int64_t>() -
+         parts["concurrency_ns"].get<std::int64_t>();
+}
+
+std::int64_t compute_of_windows(const nlohmann::json& cell) {
+  std::int64_t sum = 0;
+  for (const auto& sample : cell["samples"])
+    for (const auto& rank : sample["ranks"])
+      sum += rank["compute_only_ns"].get<std::int64_t>() + rank["hidden_ns"].get<std::int64_t>();
+  return sum;
+}
+
+std::int64_t sum_of(const nlohmann::json& object, const std::string& key = "") {
+  std::int64_t sum = 0;
+  for (const auto& [name, value] : object.items()) sum += (key.empty() ? value : value[key]).get<std::int64_t>();
+  return sum;
+}
+
+/// Of the ranks that are played, one for each that does the same.
+std::int64_t num_windows(const nlohmann::json& cell) { return 2 * cell["num_ranks_played"].get<std::int64_t>(); }
+
+/// One composed run in virtual time, made once.
+class ComposedSim : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<RunFolder>(composed_config());
+    outcome_ = underlap_program(folder_->arguments());
+    ASSERT_EQ(outcome_.exit_code, 0) << outcome_.err;
+    cells_ = cells_of(folder_->run());
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static inline std::unique_ptr<RunFolder> folder_;
+  static inline Outcome outcome_;
+  static inline nlohmann::json cells_;
+};
+
+TEST_F(ComposedSim, ExplainsTheChangeOfComputeToTheNanosecond) {
+  EXPECT_TRUE(cells_[0]["compute_since_off"].is_null()) << "the cell with overlap off";
+  const nlohmann::json& win = cells_[1]["compute_since_off"];
+  EXPECT_EQ(win["off_cell"], cells_[0]["name"]);
+  EXPECT_EQ(win["windows"], num_windows(cells_[1]));
+  EXPECT_EQ(compute_of(win["from"]), compute_of_windows(cells_[0]));
+  EXPECT_EQ(compute_of(win["to"]), compute_of_windows(cells_[1]));
+  EXPECT_EQ(sum_of(win["purposes"], "contention_ns"),
+            win["to"]["same_kernels_ns"].get<std::int64_t>() - win["from"]["same_kernels_ns"].get<std::int64_t>());
+  EXPECT_EQ(sum_of(win["purposes"], "decomposition_ns"),
+            win["to"]["other_kernels_ns"].get<std::int64_t>() - win["from"]["other_kernels_ns"].get<std::int64_t>());
+  EXPECT_GT(win["to"]["same_kernels_ns"], 0);
+  EXPECT_GT(win["to"]["other_kernels_ns"], 0) << "userbuffers cut products into chunks";
+  for (const nlohmann::json& cell : cells_)
+    EXPECT_GE(sum_of(cell["kernel_ns"]), compute_of_windows(cell)) << "kernels beside each other count twice";
+}
+
+TEST_F(ComposedSim, SplitsTheExposureOfEveryMode) {
+  std::int64_t dependency_ns = 0;
+  for (const nlohmann::json& cell : cells_) {
+    for (const auto& sample : cell["samples"])
+      for (const auto& rank : sample["ranks"])
+        for (const char* mode : {"cp", "dp", "pp", "tp"}) {
+          const nlohmann::json& of = rank["modes"].at(mode);
+          EXPECT_EQ(of["exposed_ns"], of["exposed_wait_ns"].get<std::int64_t>() +
+                                          of["exposed_transfer_ns"].get<std::int64_t>() +
+                                          of["exposed_unsplit_ns"].get<std::int64_t>());
+          EXPECT_LE(of["pipeline_dependency_ns"], of["exposed_wait_ns"]);
+          if (std::string(mode) == "pp")
+            dependency_ns += of["pipeline_dependency_ns"].get<std::int64_t>();
+          else
+            EXPECT_EQ(of["pipeline_dependency_ns"], 0) << mode;
+        }
+    EXPECT_EQ(cell["statistics"]["modes"].size(), 4U);
+  }
+  EXPECT_GT(dependency_ns, 0);
+}
+
+TEST_F(ComposedSim, KeepsWhatItsKernelsTakeAloneBesideTheBound) {
+  for (const nlohmann::json& cell : cells_) {
+    EXPECT_GT(sum_of(cell["bound_kernel_ns"]), 0);
+    EXPECT_LE(sum_of(cell["bound_kernel_ns"]), cell["bound_ns"].get<std::int64_t>());
+    // Alone no kernel is slower than in the step, up to the rounding of each.
+    EXPECT_LE(sum_of(cell["bound_kernel_ns"]), sum_of(cell["kernel_ns"]) / num_windows(cell) + 1000);
+    for (const auto& [purpose, ns] : cell["kernel_ns"].items()) EXPECT_TRUE(cell["bound_kernel_ns"].contains(purpose));
+  }
+}
+
+TEST_F(ComposedSim, PrintsTheTablesWithinTheTerminal) {
+  for (const char* title : {"Communication by mode", "Where a win went", "Excess over bound_schedule"})
+    EXPECT_THAT(outcome_.out, HasSubstr(title));
+  for (const char* column : {"exposed wait ms", "dependency ms", "exposed transfer ms", "+ decomposition", "- forced"})
+    EXPECT_THAT(outcome_.out, HasSubstr(column));
+  const std::string table = underlap_program({"analyze", folder_->traces()[1]}).out;
+  EXPECT_THAT(table, HasSubstr("mean mode pp"));
+  EXPECT_THAT(table, HasSubstr("dependency"));
+}
+
+TEST(Sim, PlaysWhatNoGpuCouldHoldAndSaysWhatWouldFit) {
+  const RunFolder folder("model: {preset: llama3-8b}\nrun: {backend: sim, hardware: h100-sxm}\n");
+  EXPECT_THAT(underlap_program(folder.arguments()).out,
+              ::testing::ContainsRegex("DOES NOT FIT: .* a GPU has 80.0 GB \\(--layers [0-9]+ fits as predicted\\)"));
+  const nlohmann::json cell = cells_of(folder.run())[0];
+  EXPECT_EQ(cell["device_memory_bytes"], 80'000'000'000);
+  EXPECT_EQ(cell["peak_memory_bytes"], cell["plan"]["peak_memory_bytes"]["total"]);
+  const std::string advice = cell["memory_advice"];
+  const std::string layers = advice.substr(9, advice.find(' ', 9) - 9);
+  const RunFolder shorter("model: {preset: llama3-8b}\nrun: {backend: sim, hardware: h100-sxm}\n");
+  EXPECT_THAT(underlap_program(shorter.arguments({"--layers", layers})).out, Not(HasSubstr("DOES NOT FIT")));
+}
+
+TEST(Sim, RefusesAHardwareFileThatIsWrongWithItsPlace) {
+  const RunFolder folder(sim_config());
+  std::string yaml = testing_support::read_text(UNDERLAP_SOURCE_DIR "/tests/data/hardware/round.yaml");
+  const std::string good = "hbm_gb_per_s: {value: 1000";
+  ASSERT_NE(yaml.find(good), std::string::npos);
+  yaml.replace(yaml.find(good), good.size(), "hbm_gb_per_s: {value: 0");
+  const std::string path = folder.folder / "mine.yaml";
+  testing_support::write_text(path, yaml);
+  EXPECT_THAT(underlap_program(folder.arguments({"--hardware", path})),
+              fails_with(2, "mine.yaml:13:25: gpu.hbm_gb_per_s"));
+  EXPECT_THAT(underlap_program(folder.arguments({"--hardware", "h100"})), fails_with(2, "h100-sxm"));
+  EXPECT_FALSE(std::filesystem::exists(folder.run())) << "a run that cannot begin leaves nothing behind";
+}
+
+}  // namespace
+}  // namespace underlap::bench

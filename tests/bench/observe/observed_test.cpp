@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// Knobs held against synthetic traces. What a trace proves is tested with the evidence itself.
+#include "bench/observe/observed.hpp"
+#include "platform/json.hpp"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <stdexcept>
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kGrads = "comm_overlap.overlap_grad_reduce";
+constexpr const char* kParams = "comm_overlap.overlap_param_gather";
+
+plan::Matrix matrix_of(const std::string& yaml) {
+  return plan::parse("model: {preset: tiny}\ndata_parallel_size: 2\n" + yaml, "config.yaml");
+}
+
+plan::Plan plan_of(const std::string& yaml = "") { return matrix_of(yaml).cells.front().plan; }
+
+// One rank whose step is 0 to 1000 microseconds; operations are numbered as they are added.
+class StepOfARank {
+ public:
+  StepOfARank() {
+    trace_.add_track({0, 0, "compute"});
+    trace_.add_track({0, 1, "comm"});
+    trace_.add_group({intern("dp"), {0, 1}});
+    trace_.marks = {{0, 0, 0, 0}, {0, 0, 1, 1'000'000}};
+  }
+  StepOfARank& compute(std::int64_t start_us, std::int64_t end_us) {
+    trace_.add(slice(0, start_us, end_us, {.kind = Kind::compute, .step = 1}));
+    return *this;
+  }
+  /// The last member came at `arrival_us`; -1: nobody knows.
+  StepOfARank& comm(std::int64_t start_us, std::int64_t end_us, const char* purpose, Mode mode = Mode::dp,
+                    std::int64_t arrival_us = -1) {
+    const Tag tag{.kind = Kind::communication, .mode = mode, .purpose = intern(purpose), .step = 1};
+    CommunicationRecord record;
+    if (arrival_us >= 0) record.last_arrival_ns = arrival_us * 1000;
+    trace_.add(slice(1, start_us, end_us, tag), record);
+    return *this;
+  }
+  Trace& trace() { return trace_; }
+  std::vector<ObservedKnob> observed(const plan::Plan& plan) const {
+    return observe(plan, trace_, analysis::summarise(trace_));
+  }
+  ObservedKnob observed(const plan::Plan& plan, const std::string& knob) const {
+    for (const ObservedKnob& row : observed(plan))
+      if (row.knob == knob) return row;
+    throw std::out_of_range("no row of " + knob);
+  }
+
+ private:
+  Slice slice(std::uint32_t track, std::int64_t start_us, std::int64_t end_us, const Tag& tag) {
+    return {.track = track,
+            .start_ns = start_us * 1000,
+            .duration_ns = (end_us - start_us) * 1000,
+            .name = intern("operation"),
+            .operation = ++num_operations_,
+            .tag = tag};
+  }
+
+  Trace trace_;
+  std::uint32_t num_operations_ = 0;
+};
+
+TEST(Observed, WhatRanUnderComputeIsObserved) {
+  StepOfARank step;
+  step.comm(0, 100, "grad_reduce_scatter").compute(0, 90).compute(100, 200);
+  const ObservedKnob knob = step.observed(plan_of(), kGrads);
+  EXPECT_EQ(knob.requested, "null");
+  EXPECT_EQ(knob.effective, "true");
+  EXPECT_EQ(knob.status, ObservedStatus::observed);
+  EXPECT_DOUBLE_EQ(knob.observed_pct.value(), 90);
+  EXPECT_EQ(knob.operations, 1);
+  EXPECT_EQ(knob.comm_ns, 100'000);
+  EXPECT_EQ(knob.hidden_ns, 90'000);
+  EXPECT_EQ(knob.reason, "longer than the compute that ran beside it (1 of 1 operations, 100 % of the exposed time)");
+}
+
+TEST(Observed, ALittleIsPartly) {
+  StepOfARank step;
+  step.comm(0, 100, "grad_reduce_scatter").compute(0, 20).compute(100, 200);
+  EXPECT_EQ(step.observed(plan_of(), kGrads).status, ObservedStatus::partly);
+}
+
+TEST(Observed, NothingIsNotObservedAndSaysWhy) {
+  StepOfARank step;
+  step.comm(0, 100, "grad_reduce_scatter").compute(100, 200);
+  const ObservedKnob knob = step.observed(plan_of(), kGrads);
+  EXPECT_EQ(knob.status, ObservedStatus::not_observed);
+  EXPECT_EQ(knob.cause, analysis::ExposedCause::waited_at_once);
+  EXPECT_THAT(knob.reason, StartsWith("waited at once: the next compute, operation, began only after its end"));
+}
+
+TEST(Observed, TheReasonIsThatOfMostOfTheExposedTime) {
+  StepOfARank step;
+  step.comm(0, 30, "grad_reduce_scatter").compute(0, 10).compute(30, 40);
+  step.comm(40, 100, "grad_reduce_scatter").compute(100, 200);
+  EXPECT_THAT(step.observed(plan_of(), kGrads).reason,
+              AllOf(StartsWith("waited at once"), HasSubstr("(1 of 2 operations, 75 % of the exposed time)")));
+}
+
+TEST(Observed, ARequestWithoutOperationsIsNotInTheTrace) {
+  StepOfARank step;
+  step.compute(0, 100);
+  const ObservedKnob knob = step.observed(plan_of(), kGrads);
+  EXPECT_EQ(knob.status, ObservedStatus::not_in_trace);
+  EXPECT_EQ(knob.observed_pct, std::nullopt);
+  EXPECT_EQ(knob.reason, "none of its operations is in the trace");
+}
+
+TEST(Observed, OperationsOutsideTheMeasuredStepsAreNoneOfThem) {
+  StepOfARank step;
+  step.comm(1100, 1200, "grad_reduce_scatter");
+  EXPECT_EQ(step.observed(plan_of(), kGrads).status, ObservedStatus::not_in_trace);
+  EXPECT_EQ(step.observed(plan_of(), kGrads).reason, "its 1 operations end outside the measured steps");
+}
+
+TEST(Observed, ATraceOfMarksAloneSaysSo) {
+  EXPECT_THAT(StepOfARank().observed(plan_of(), kGrads).reason, HasSubstr("run.trace false"));
+}
+
+TEST(Observed, AKnobThatIsOffSaysSoAndWhatItsOperationsDid) {
+  StepOfARank step;
+  step.comm(0, 100, "grad_reduce_scatter").compute(100, 200);
+  const ObservedKnob knob = step.observed(plan_of("comm_overlap: {overlap_grad_reduce: false}\n"), kGrads);
+  EXPECT_EQ(knob.requested, "false");
+  EXPECT_EQ(knob.effective, "false");
+  EXPECT_THAT(knob.reason, StartsWith("off; waited at once"));
+}
+
+TEST(Observed, AGateIsNamed) {
+  StepOfARank step;
+  step.compute(0, 100);
+  const plan::Plan plan =
+      plan::parse("model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: true}\n", "c.yaml").cells.front().plan;
+  const ObservedKnob knob = step.observed(plan, "comm_overlap.tp_comm_overlap");
+  EXPECT_EQ(knob.requested, "true");
+  EXPECT_EQ(knob.effective, "false");
+  EXPECT_EQ(knob.status, ObservedStatus::not_in_trace);
+  EXPECT_THAT(knob.reason, StartsWith("switched off, tensor_model_parallel_size is 1"));
+}
+
+TEST(Observed, OneRankAloneObservesNothing) {
+  StepOfARank step;
+  step.comm(5, 5, "grad_reduce_scatter").comm(5, 10, "param_all_gather").compute(0, 100);
+  plan::Plan plan = plan_of();
+  plan.config.parallel.data_parallel_size = 1;
+  for (const char* name : {kGrads, kParams}) {
+    const ObservedKnob knob = step.observed(plan, name);
+    EXPECT_EQ(knob.status, ObservedStatus::not_in_trace) << name;
+    EXPECT_EQ(knob.observed_pct, std::nullopt);
+    EXPECT_EQ(knob.cause, std::nullopt);
+    EXPECT_EQ(knob.operations, 1);
+    EXPECT_EQ(knob.reason, "one rank alone exchanges nothing");
+  }
+}
+
+TEST(Observed, OperationsThatTookNoTimeAreNotObserved) {
+  StepOfARank step;
+  step.comm(50, 50, "grad_reduce_scatter").compute(0, 100);
+  EXPECT_EQ(step.observed(plan_of(), kGrads).status, ObservedStatus::not_in_trace);
+  EXPECT_EQ(step.observed(plan_of(), kGrads).reason, "its 1 operations took no time");
+}
+
+TEST(Observed, WithoutTransfersTheReasonIsThatTheyWereTakenOut) {
+  StepOfARank step;
+  step.compute(0, 100);
+  const ObservedKnob knob = step.observed(plan_of("run: {no_comm: true}\n"), kGrads);
+  EXPECT_EQ(knob.status, ObservedStatus::not_in_trace);
+  EXPECT_EQ(knob.reason, "run.no_comm took its transfers out");
+}
+
+TEST(Observed, OneConnectionIsTakenFromThePlanUnlessStreamsAreThreads) {
+  StepOfARank step;
+  step.comm(0, 100, "grad_reduce_scatter").comm(100, 200, "grad_reduce_scatter").compute(100, 200);
+  const plan::Plan plan = plan_of("environment: {cuda_device_max_connections: 1}\nrun: {backend: sim}\n");
+  EXPECT_THAT(step.observed(plan, kGrads).reason, StartsWith("one connection"));
+  step.trace().metadata["backend"] = "host";
+  EXPECT_THAT(step.observed(plan, kGrads).reason, StartsWith("waited at once"));
+}
+
+TEST(Observed, EachKnobHasItsOwnOperations) {
+  StepOfARank step;
+  step.comm(0, 100, "param_all_gather").compute(100, 200).comm(200, 210, "grad_all_reduce").compute(200, 300);
+  step.comm(300, 310, "grad_norm_all_reduce").compute(310, 400);
+  const plan::Plan plan = plan_of();
+  EXPECT_EQ(step.observed(plan, kParams).operations, 1);
+  EXPECT_EQ(step.observed(plan, kGrads).operations, 1);
+  EXPECT_EQ(step.observed(plan, kGrads).status, ObservedStatus::observed);
+  EXPECT_EQ(step.observed(plan).size(), 2U);
+}
+
+// A plan whose tensor-parallel group has two ranks, with every slot as `method`.
+plan::Plan tensor_plan(plan::TensorMethod method) {
+  plan::Plan plan = plan_of();
+  plan.config.parallel.tensor_model_parallel_size = 2;
+  plan.config.parallel.sequence_parallel = true;
+  for (plan::TensorSlotOverlap& slot : plan.config.tensor_overlap.slots) slot.method = method;
+  return plan;
+}
+
+TEST(Observed, ASlotHasTheOperationsOfItsPurposes) {
+  StepOfARank step;
+  step.comm(0, 100, "qkv_fprop_ring_hop", Mode::tp).compute(0, 100);
+  step.comm(100, 200, "fc1_dgrad_all_gather", Mode::tp).compute(200, 300);
+  const plan::Plan plan = tensor_plan(plan::TensorMethod::ring_exchange);
+  const ObservedKnob ring = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.qkv_fprop");
+  EXPECT_EQ(ring.effective, "\"ring_exchange\"");
+  EXPECT_EQ(ring.status, ObservedStatus::observed);
+  EXPECT_EQ(ring.reason, "all of it ran under compute");
+  const ObservedKnob gather = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc1_dgrad");
+  EXPECT_EQ(gather.status, ObservedStatus::not_observed);
+  EXPECT_EQ(step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc2_dgrad").status, ObservedStatus::not_in_trace);
+  EXPECT_EQ(step.observed(plan, "comm_overlap.tp_comm_overlap").operations, 2);
+}
+
+// The slots that have a row although the trace shows nothing of them.
+std::vector<std::string> slots_that_ask(const plan::Plan& plan) {
+  StepOfARank step;
+  step.compute(0, 100);
+  std::vector<std::string> slots;
+  for (const ObservedKnob& knob : step.observed(plan))
+    if (knob.knob.find("tp_comm_overlap_cfg.") != std::string::npos)
+      slots.push_back(knob.knob.substr(knob.knob.rfind('.') + 1));
+  return slots;
+}
+
+TEST(Observed, WithoutUserbuffersOnlyTheColumnLayersBackwardAsksForOverlap) {
+  plan::Plan plan = tensor_plan(plan::TensorMethod::nccl);
+  EXPECT_THAT(slots_that_ask(plan), ElementsAre("qkv_dgrad", "qkv_wgrad", "fc1_dgrad", "fc1_wgrad"));
+  plan.config.parallel.sequence_parallel = false;
+  EXPECT_THAT(slots_that_ask(plan), ElementsAre("qkv_wgrad", "fc1_wgrad")) << "nothing is gathered";
+}
+
+TEST(Observed, TheAllReduceOfWholeActivationsIsOfTheSlotThatItRunsBeside) {
+  StepOfARank step;
+  step.comm(0, 100, "fc1_wgrad_all_reduce", Mode::tp).compute(0, 90).compute(100, 120);
+  step.comm(120, 150, "fc2_fprop_all_reduce", Mode::tp).compute(150, 200);
+  plan::Plan plan = tensor_plan(plan::TensorMethod::nccl);
+  plan.config.parallel.sequence_parallel = false;
+  EXPECT_EQ(step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc1_wgrad").observed_pct, 90);
+  EXPECT_THAT(step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc2_fprop").reason, StartsWith("off; "));
+}
+
+// A plan of two tensor-parallel ranks that asks for a ring in proj_dgrad, and for what else is given.
+plan::Plan plan_of_a_ring(const std::string& tp_comm_overlap, const std::string& yaml) {
+  plan::Matrix matrix =
+      plan::parse("model:\n  preset: tiny\n  tensor_model_parallel_size: 2\n  sequence_parallel: true\n" + yaml +
+                      "comm_overlap:\n  tp_comm_overlap: " + tp_comm_overlap +
+                      "\n  tp_comm_overlap_cfg:\n    proj_dgrad: {method: ring_exchange}\n",
+                  "c.yaml");
+  EXPECT_FALSE(matrix.has_errors()) << matrix.errors.front().message;
+  return matrix.cells.front().plan;
+}
+
+TEST(Observed, ContextParallelismHasItsOwnOperationsWhereSeveralRanksShareSequences) {
+  StepOfARank step;
+  step.comm(0, 100, "kv_ring_hop", Mode::cp).compute(0, 100).comm(100, 140, "tp_gather", Mode::tp).compute(200, 300);
+  const auto plan_of_two = [](const std::string& extensions) {
+    return plan::parse("model: {preset: tiny, context_parallel_size: 2}\n" + extensions, "config.yaml")
+        .cells.front()
+        .plan;
+  };
+  const ObservedKnob knob = step.observed(plan_of_two(""), "extensions.cp_overlap");
+  EXPECT_EQ(knob.effective, "true");
+  EXPECT_EQ(knob.status, ObservedStatus::observed);
+  EXPECT_EQ(knob.observed_pct, 100);
+  EXPECT_THAT(step.observed(plan_of_two("extensions: {cp_overlap: false}"), "extensions.cp_overlap").reason,
+              StartsWith("off; "));
+  for (const ObservedKnob& row : StepOfARank().observed(plan_of())) EXPECT_NE(row.knob, "extensions.cp_overlap");
+}
+
+constexpr const char* kP2p = "comm_overlap.overlap_p2p_comm";
+
+plan::Plan plan_of_stages(const std::string& more = "") {
+  return plan::parse(
+             "model: {preset: tiny, pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2}\n"
+             "train: {num_microbatches: 4}\n" +
+                 more,
+             "config.yaml")
+      .cells.front()
+      .plan;
+}
+
+TEST(Observed, ExchangesOfStagesAreHeldAgainstTheirKnobByTheirTransfersAlone) {
+  StepOfARank step;
+  step.comm(0, 500, "recv_forward", Mode::pp, 400)
+      .compute(450, 600)
+      .comm(700, 800, "embedding_grad_all_reduce", Mode::pp);
+  const ObservedKnob knob = step.observed(plan_of_stages(), kP2p);
+  EXPECT_EQ(knob.effective, "true");
+  EXPECT_EQ(knob.comm_ns, 500'000) << "the all-reduce is none of its operations";
+  EXPECT_EQ(knob.hidden_ns, 50'000);
+  EXPECT_EQ(knob.observed_pct, 50)
+      << "half of the 100 us from the last arrival on; the wait before it is the pipeline's";
+  const ObservedKnob off = step.observed(plan_of_stages("comm_overlap: {overlap_p2p_comm: false}\n"), kP2p);
+  EXPECT_THAT(off.reason, StartsWith("off; "));
+}
+
+TEST(Observed, ExchangesWhoseLastArrivalNobodyKnowsCountWhole) {
+  StepOfARank step;
+  step.comm(0, 500, "recv_forward", Mode::pp).compute(450, 600);
+  EXPECT_EQ(step.observed(plan_of_stages(), kP2p).observed_pct, 10);
+}
+
+TEST(Observed, DeferredWeightGradientsHaveTheGathersOfTheirInputs) {
+  StepOfARank step;
+  step.comm(0, 100, "head_wgrad_all_gather", Mode::tp).comm(100, 200, "head_wgrad_reduce_scatter", Mode::tp);
+  step.compute(50, 300);
+  const plan::Plan plan = plan::parse(
+                              "model: {preset: tiny, pipeline_model_parallel_size: 2, tensor_model_parallel_size: 2, "
+                              "sequence_parallel: true, gradient_accumulation_fusion: true}\n"
+                              "train: {num_microbatches: 4}\n"
+                              "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n",
+                              "config.yaml")
+                              .cells.front()
+                              .plan;
+  const ObservedKnob knob = step.observed(plan, "comm_overlap.defer_embedding_wgrad_compute");
+  EXPECT_EQ(knob.effective, "true");
+  EXPECT_EQ(knob.operations, 1);
+  EXPECT_EQ(knob.observed_pct, 50);
+}
+
+TEST(Observed, AGatedSlotHasARowWithItsGate) {
+  StepOfARank step;
+  step.compute(0, 100);
+  const plan::Plan plan = plan_of_a_ring("true", "  tp_comm_overlap_ag: false\n");
+  const ObservedKnob knob = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.proj_dgrad");
+  EXPECT_THAT(knob.requested, HasSubstr("ring_exchange"));
+  EXPECT_EQ(knob.effective, "\"nccl\"");
+  EXPECT_EQ(knob.status, ObservedStatus::not_in_trace);
+  EXPECT_THAT(knob.reason, AllOf(StartsWith("switched off, "), HasSubstr("tp_comm_overlap_ag is false; "),
+                                 HasSubstr("none of its operations is in the trace")));
+}
+
+TEST(Observed, ASlotThatTheMainSwitchOverrulesHasARowToo) {
+  StepOfARank step;
+  step.compute(0, 100);
+  const plan::Plan plan = plan_of_a_ring("false", "");
+  EXPECT_THAT(step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.proj_dgrad").reason,
+              StartsWith("switched off, tp_comm_overlap is false; "));
+}
+
+TEST(Observed, ASlotThatAGateChangesAndDoesNotSwitchOffSaysSo) {
+  StepOfARank step;
+  step.comm(0, 100, "qkv_dgrad_all_gather", Mode::tp).compute(0, 100);
+  const std::string name = "comm_overlap.tp_comm_overlap_cfg.qkv_dgrad";
+  plan::Plan plan = tensor_plan(plan::TensorMethod::bulk);
+  plan.knobs.push_back({name, R"({"method":"pipeline"})", R"({"method":"bulk"})", "gate", "pipeline needs a switch"});
+  EXPECT_EQ(step.observed(plan, name).reason, "changed, pipeline needs a switch; all of it ran under compute");
+}
+
+TEST(Observed, JsonAddsTheKnobsToTheAnalysis) {
+  StepOfARank step;
+  step.comm(0, 100, "grad_reduce_scatter").compute(0, 90).compute(100, 200);
+  const std::string analysis = analysis::analysis_json(step.trace(), analysis::summarise(step.trace()));
+  const auto json = parse_json(with_observed(analysis, "off", step.observed(plan_of())));
+  EXPECT_EQ(json["schema"], "underlap.analysis/1");
+  EXPECT_EQ(json["cell"], "off");
+  ASSERT_EQ(json["observed"].size(), 2U);
+  const nlohmann::ordered_json& grads = json["observed"][0];
+  EXPECT_EQ(grads["knob"], kGrads);
+  EXPECT_EQ(grads["requested"], nullptr);
+  EXPECT_EQ(grads["effective"], true);
+  EXPECT_EQ(grads["observed_pct"], 90);
+  EXPECT_EQ(grads["comm_us"], 100);
+  EXPECT_EQ(grads["hidden_us"], 90);
+  EXPECT_EQ(grads["hidden_transfer_us"], nullptr);
+  EXPECT_EQ(grads["status"], "observed");
+  EXPECT_EQ(grads["cause"], "outlasted_compute");
+  EXPECT_EQ(json["observed"][1]["cause"], nullptr);
+}
+
+TEST(Observed, TheTableHasAColumnForEachStation) {
+  StepOfARank step;
+  step.comm(0, 100, "grad_reduce_scatter").compute(100, 200);
+  const std::string table = render(observed_table(step.observed(plan_of())), {.width = 200});
+  EXPECT_THAT(table, AllOf(HasSubstr("requested"), HasSubstr("effective"), HasSubstr("not observed, 0.0 %")));
+}
+
+TEST(Observed, TheTableIsAsWideAsItMustBeWhereNothingLimitsIt) {
+  StepOfARank step;
+  step.comm(0, 100, "grad_reduce_scatter").compute(100, 200);
+  const std::vector<ObservedKnob> knobs = step.observed(plan_of());
+  EXPECT_THAT(render(observed_table(knobs), {.width = std::numeric_limits<int>::max()}), HasSubstr(knobs[0].reason));
+}
+
+class CellOfATrace : public ::testing::Test {
+ protected:
+  std::string chosen(const std::optional<std::string>& wanted = {}) {
+    return cell_of_trace(matrix_, trace_, wanted).name;
+  }
+  std::string complaint(const std::optional<std::string>& wanted = {}) {
+    try {
+      return "chose " + chosen(wanted);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+  }
+  plan::Matrix matrix_ = matrix_of("matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n");
+  Trace trace_;
+};
+
+TEST_F(CellOfATrace, IsTheOneThatTheTraceNames) {
+  trace_.metadata["cell"] = matrix_.cells[1].name;
+  EXPECT_EQ(chosen(), matrix_.cells[1].name);
+  EXPECT_EQ(chosen(matrix_.cells[0].name), matrix_.cells[0].name);
+}
+
+TEST_F(CellOfATrace, ThatIsNotTheOneNamedSaysSo) {
+  EXPECT_EQ(other_cell_text(matrix_.cells[0], trace_), "") << "the trace does not say";
+  trace_.metadata["cell"] = matrix_.cells[1].name;
+  EXPECT_EQ(other_cell_text(matrix_.cells[1], trace_), "");
+  EXPECT_THAT(other_cell_text(matrix_.cells[0], trace_),
+              AllOf(HasSubstr("the trace is of cell \"" + matrix_.cells[1].name + "\""),
+                    HasSubstr("held against cell \"" + matrix_.cells[0].name + "\"")));
+}
+
+TEST_F(CellOfATrace, IsAskedForWithTheNamesWhereItCannotBeKnown) {
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("--cell takes one of: "), HasSubstr(matrix_.cells[0].name),
+                                 HasSubstr(matrix_.cells[1].name)));
+  EXPECT_THAT(complaint("nonsense"), HasSubstr("--cell is \"nonsense\", which the configuration does not have"));
+  trace_.metadata["cell"] = "other";
+  EXPECT_THAT(complaint(), HasSubstr("the trace is of cell \"other\""));
+}
+
+TEST_F(CellOfATrace, IsTheOnlyOne) {
+  matrix_.cells.resize(1);
+  EXPECT_EQ(chosen(), matrix_.cells[0].name);
+  EXPECT_THAT(complaint("nonsense"), HasSubstr("nonsense"));
+}
+
+}  // namespace
+}  // namespace underlap::bench

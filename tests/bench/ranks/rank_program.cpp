@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank that does as UNDERLAP_TEST_RANK says: "NUMBER DEED", where the deed is done in the first step of block 0.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "bench/ranks/rank_service.hpp"
+#include "platform/child_process.hpp"
+#include "platform/errors.hpp"
+
+namespace underlap::bench {
+namespace {
+
+void sleep_long() { std::this_thread::sleep_for(std::chrono::seconds(1000)); }
+
+void do_deed(const std::string& deed) {
+  if (deed == "throw") throw MachineError("its disk is full");
+  if (deed == "refuse") throw std::invalid_argument("text.txt: no such file");
+  if (deed == "lose_peer") throw PeerError("rank 0: grad_reduce with rank 1: the connection is gone");
+  if (deed == "exit") std::fprintf(stderr, "first\nlibrary: cannot go on\n"), std::_Exit(7);
+  if (deed == "segv") ::raise(SIGSEGV);
+  if (deed == "stop") ::raise(SIGSTOP);
+  if (deed == "hang") sleep_long();
+  if (deed == "print") std::fprintf(stderr, "one\n"), std::printf("two\n"), std::fflush(stdout);
+}
+
+class ObedientRank final : public RankRunner {
+ public:
+  explicit ObedientRank(const RankContext& context)
+      : rank_(context.rank),
+        own_cells_(fmt::format("own cells: {}", fmt::join(context.own_cells, ", "))),
+        next_step_(context.cells.size(), context.first_step) {
+    std::istringstream(std::getenv("UNDERLAP_TEST_RANK") ? std::getenv("UNDERLAP_TEST_RANK") : "") >> culprit_ >> deed_;
+  }
+
+  void build(std::size_t) override {
+    if (deed_ == "build_late" && rank_ == culprit_) std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  }
+  void reserve(std::size_t, std::int64_t) override {}
+
+  void run(std::size_t cell, std::int32_t block, std::int64_t steps) override {
+    last_ = {.trace = {}, .first_step = next_step_[cell], .losses = {}, .transfer_cpu_ns = 10, .notes = {own_cells_}};
+    if (block == 0 && deed_ == "throw_late" && rank_ != culprit_) do_deed("lose_peer");
+    if (block == 0 && deed_ == "throw_late") {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      do_deed("throw");
+    }
+    if (block == 0 && deed_ == "all_hang") sleep_long();
+    if (block == 0 && rank_ == culprit_) do_deed(deed_);
+    for (std::int64_t i = 0; i < steps; ++i) {
+      last_.trace.marks.push_back({rank_, block, next_step_[cell], 1000 * next_step_[cell]});
+      last_.losses.push_back(1.0 / 3 + rank_);
+      ++next_step_[cell];
+    }
+    last_.trace.clocks.push_back({rank_, ::getpid(), 0});
+  }
+
+  RankRun take(std::size_t) override { return last_; }
+
+ private:
+  std::int32_t rank_;
+  std::string own_cells_;
+  std::vector<std::int32_t> next_step_;
+  std::int32_t culprit_ = -1;
+  std::string deed_;
+  RankRun last_;
+};
+
+}  // namespace
+}  // namespace underlap::bench
+
+int main() {
+  using namespace underlap;
+  using namespace underlap::bench;
+  return serve_rank(MessageChannel(FileDescriptor(ChildProcess::kChannel), "the run"),
+                    [](const RankContext& context) { return std::make_unique<ObedientRank>(context); });
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platform/table.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+namespace underlap {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Table sample() {
+  return {{{"cell", Align::left}, {"step"}, {"first to go", Align::right, 2}, {"second to go", Align::right, 1}},
+          {{{"a"}, {"1.50"}, {"x"}, {"y"}}, {{"longer name"}, {"12.25", Style::good}, {"x"}, {"y"}}}};
+}
+
+std::size_t longest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t longest = 0;
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  return longest;
+}
+
+TEST(Table, AlignsColumns) {
+  EXPECT_EQ(render(sample(), {.width = 100}),
+            "cell          step  first to go  second to go\n"
+            "---------------------------------------------\n"
+            "a             1.50            x             y\n"
+            "longer name  12.25            x             y\n");
+}
+
+TEST(Table, DropsTheLeastImportantColumnsAndSaysWhich) {
+  const std::string one_dropped = render(sample(), {.width = 44});
+  EXPECT_THAT(one_dropped, Not(HasSubstr("first to go  ")));
+  EXPECT_THAT(one_dropped, HasSubstr("second to go\n"));
+  EXPECT_THAT(one_dropped, HasSubstr("not shown in 44 columns: first to go\n"));
+  const std::string both = render(sample(), {.width = 20});
+  EXPECT_THAT(both, HasSubstr("a             1.50\n"));
+  EXPECT_THAT(both, HasSubstr("first to\ngo, second to go"));
+}
+
+TEST(Table, WrapsTheNameWhereDroppingIsNotEnough) {
+  const std::string text = render(sample(), {.width = 15});
+  EXPECT_THAT(text, HasSubstr("longer    12.25\nname\n"));
+  EXPECT_LE(longest_line(text), 15U);
+}
+
+TEST(Table, NeverIsWiderThanTheTerminal) {
+  Table table = sample();
+  table.rows[0][0].text = "a name without any space that would go on and on_and_on_and_on_and_on_and_on_and_on_and_on";
+  for (int width = 20; width <= 200; ++width)
+    ASSERT_LE(longest_line(render(table, {.width = width})), static_cast<std::size_t>(width)) << width;
+}
+
+TEST(Table, ColoursOnlyWhenAsked) {
+  EXPECT_THAT(render(sample(), {.width = 100}), Not(HasSubstr("\033")));
+  EXPECT_THAT(render(sample(), {.width = 100, .colour = true}), HasSubstr("  \033[32m12.25\033[0m  "));
+}
+
+TEST(Table, KeepsUnicodeOnlyWhereTheTerminalHasIt) {
+  Table table{{{"time µs", Align::left}, {"x"}}, {{{"3 µs ± 1 ×日"}, {"1"}}}};
+  EXPECT_EQ(render(table, {.width = 80}), "time us       x\n---------------\n3 us +- 1 x?  1\n");
+  EXPECT_THAT(render(table, {.width = 80, .unicode = true}), HasSubstr("3 µs ± 1 ×日  1\n"));
+}
+
+TEST(Table, MarkdownHasAllColumnsAndEscapesBars) {
+  Table table = sample();
+  table.rows[0][0].text = "a|b";
+  EXPECT_EQ(markdown(table),
+            "| cell | step | first to go | second to go |\n"
+            "| :-- | --: | --: | --: |\n"
+            "| a\\|b | 1.50 | x | y |\n"
+            "| longer name | 12.25 | x | y |\n");
+}
+
+TEST(Table, RefusesARowThatDoesNotFit) {
+  Table table = sample();
+  table.rows[1].pop_back();
+  EXPECT_THROW(render(table, {}), std::invalid_argument);
+  EXPECT_THROW(markdown(table), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap

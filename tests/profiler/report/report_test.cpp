@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/report.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "profiler/report/report_tables.hpp"
+#include "tests/profiler/report/sample_results.hpp"
+
+namespace underlap::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+RunResults measured() {
+  RunResults results;
+  results.info.command = "underlap run a.yaml";
+  results.info.commit = "abc123";
+  results.info.version = "0.1.0";
+  results.info.backend = "host";
+  results.info.link = "paced to 4 Gbit/s";
+  results.blocks_planned = 5;
+  results.blocks_done = 2;
+  results.cells = {
+      cell_of("off", {{"overlap", "off"}},
+              {step_of(0, 0, {split_of(6000, 0, 4000, 0)}), step_of(1, 1, {split_of(6000, 0, 4200, 0)})}),
+      cell_of("on", {{"overlap", "on"}},
+              {step_of(0, 0, {split_of(3000, 3500, 500, 1)}), step_of(1, 1, {split_of(3000, 3500, 500, 2)})})};
+  for (CellResult& cell : results.cells) cell.paced = true;
+  results.cells[0].label = NumericsLabel::reference;
+  results.cells[1].label = NumericsLabel::bit_identical;
+  return results;
+}
+
+// A matrix whose table is as wide as that of bench/matrices/quick.yaml.
+RunResults wide() {
+  RunResults results = measured();
+  results.cells[0].name = "off -grad_reduce_in_fp32";
+  results.cells[0].label = NumericsLabel::lower_precision;
+  results.cells[0].max_loss_difference = 1e-4;
+  results.cells[1].name = "no_comm grad_reduce_in_fp32=true";
+  for (CellResult& cell : results.cells) cell.bound_ns = 4'000'000;
+  return results;
+}
+
+RunResults traced_and_not() {
+  RunResults results = measured();
+  results.cells = {cell_of("trace=true", {{"trace", "true"}},
+                           {step_of(0, 0, {split_of(10000, 0, 0, 0)}), step_of(1, 1, {split_of(10180, 0, 0, 0)})}),
+                   cell_of("trace=false", {{"trace", "false"}},
+                           {step_of(0, 0, {split_of(10000, 0, 0, 0)}), step_of(1, 1, {split_of(10000, 0, 0, 0)})})};
+  return results;
+}
+
+std::string line_with(const std::string& text, const std::string& part) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(part) != std::string::npos) return line;
+  return "no line with " + part;
+}
+
+TEST(ReportTable, SaysThatTransfersOfTheHostTakeCoresFromCompute) {
+  const std::string host = report_table(measured(), 200, false);
+  EXPECT_THAT(host, HasSubstr("paced to 4 Gbit/s: the transfers run on the cores that compute needs"));
+  RunResults other = measured();
+  other.info.backend = "cuda";
+  EXPECT_THAT(report_table(other, 200, false), Not(HasSubstr("cores")));
+}
+
+TEST(ReportTable, SaysHowManyRanksWerePlayedForHowMany) {
+  RunResults results = measured();
+  results.cells[0].num_ranks = results.cells[0].num_ranks_played = 4;
+  results.cells[1].num_ranks = 16384;
+  results.cells[1].num_ranks_played = 16;
+  for (const std::string& text : {report_table(results, 200, false), report_markdown(results)}) {
+    EXPECT_THAT(text, HasSubstr("on: 16 of 16384 ranks played, each for 1024 that do the same\n"));
+    EXPECT_THAT(text, Not(HasSubstr("4 of 4 ranks")));
+  }
+}
+
+TEST(ReportTable, SaysWhichCellsNoModelledGpuCouldHold) {
+  RunResults results = measured();
+  results.cells[0].peak_memory_bytes = results.cells[0].device_memory_bytes = 80'000'000'000;
+  results.cells[1].peak_memory_bytes = 159'545'819'136;
+  results.cells[1].device_memory_bytes = 80'000'000'000;
+  results.cells[1].memory_advice = "--layers 48 fits as predicted";
+  for (const std::string& text : {report_table(results, 200, false), report_markdown(results)}) {
+    EXPECT_THAT(text, HasSubstr("DOES NOT FIT: on: a rank needs 159.5 GB as predicted, a GPU has 80.0 GB "
+                                "(--layers 48 fits as predicted)\n"));
+    EXPECT_THAT(text, Not(HasSubstr("DOES NOT FIT: off")));
+  }
+}
+
+TEST(ReportTable, SaysTheLinkOnceAndNotInEveryRow) {
+  EXPECT_THAT(report_table(measured(), 200, false), Not(HasSubstr("(paced)")));
+}
+
+TEST(ReportTable, ShowsIntervalsAndWhatTooFewBlocksCannotGive) {
+  EXPECT_THAT(report_table(measured(), 200, false), HasSubstr("10.10 [10.00, 10.20]"));
+  EXPECT_THAT(report_table(measured(), 200, false),
+              HasSubstr("2 of 5 blocks; intervals over so few hold the truth 50.0 %"));
+  RunResults one = measured();
+  one.blocks_done = 1;
+  for (CellResult& cell : one.cells) cell.samples.resize(1);
+  EXPECT_THAT(report_table(one, 200, false), HasSubstr("10.00 [-]"));
+  EXPECT_THAT(report_table(one, 200, false), HasSubstr("1 of 5 blocks; one block gives no interval"));
+}
+
+TEST(ReportTable, KeepsStepExposureAndOverlapInEightyColumns) {
+  const std::string text = report_table(wide(), 80, false);
+  EXPECT_THAT(text, HasSubstr("step ms [95 %]"));
+  EXPECT_THAT(text, HasSubstr("exposed ms"));
+  EXPECT_THAT(text, HasSubstr("overlap %"));
+  EXPECT_THAT(text, HasSubstr("not shown in 80 columns: loss"));
+}
+
+TEST(ReportTable, ShowsAllThatACellIsJudgedByIn160Columns) {
+  const std::string text = report_table(wide(), 160, false);
+  const std::string titles = line_with(text, "step ms");
+  for (const char* title : {"step ms [95 %]", "step/off [95 %]", "exposed ms", "comm ms", "overlap %", "  E  ",
+                            "wire MB", "step/bound", "numerics"})
+    EXPECT_THAT(titles, HasSubstr(title));
+  const std::string row = line_with(text, "off -grad_reduce_in_fp32");
+  EXPECT_THAT(row, HasSubstr("lower_precision 1.0e-04"));
+  EXPECT_THAT(row, HasSubstr("2.52 (2.02)")) << "step 10.1 ms, bound 4 ms, CPU 1 ms";
+  EXPECT_THAT(row, HasSubstr("0.0041")) << "MB on the wire";
+}
+
+TEST(ReportTable, ShowsDigitsAsTheStepsAreLong) {
+  RunResults results = measured();
+  EXPECT_THAT(report_table(results, 200, false), HasSubstr("10.10 [10.00, 10.20]"));
+  for (CellResult& cell : results.cells)
+    for (StepSample& sample : cell.samples) sample.step_ns *= 20;
+  EXPECT_THAT(report_table(results, 200, false), HasSubstr("202.0 [200.0, 204.0]"));
+  for (CellResult& cell : results.cells)
+    for (StepSample& sample : cell.samples) sample.step_ns /= 400;
+  EXPECT_THAT(report_table(results, 200, false), HasSubstr("0.505 [0.500, 0.510]"));
+}
+
+TEST(ReportTable, ComparesStepsAlongAnAxisOfTwoValues) {
+  const std::string text = report_table(traced_and_not(), 160, false);
+  EXPECT_THAT(text, HasSubstr("Ratios along trace: step with true / step with false\n"));
+  const std::string row = line_with(text, "all ");
+  EXPECT_THAT(row, HasSubstr("1.009 [1.000, 1.018]"));
+  EXPECT_THAT(report_table(measured(), 160, false), Not(HasSubstr("Ratios along"))) << "overlap has its own column";
+  EXPECT_THAT(report_markdown(traced_and_not()), HasSubstr("| all | 1.009 [1.000, 1.018] | 0.90 | yes | 2 |"));
+}
+
+TEST(ReportTable, NamesAPairByWhatBothCellsHaveInCommon) {
+  RunResults results = measured();
+  for (const char* fp32 : {"true", "false"}) {
+    CellResult cell = results.cells[1];
+    cell.name = std::string("both grad_reduce_in_fp32=") + fp32 + " prefetch=true";
+    cell.values = {{"overlap", "both"}, {"grad_reduce_in_fp32", fp32}, {"prefetch", "true"}};
+    results.cells.push_back(cell);
+  }
+  EXPECT_THAT(report_markdown(results),
+              HasSubstr("Ratios along grad_reduce_in_fp32: step with true / step with false"));
+  EXPECT_THAT(report_markdown(results), HasSubstr("| both +prefetch | 1.000 [1.000, 1.000] | 0.00 | yes | 2 |"));
+}
+
+TEST(ReportTable, HoldsTheStepAgainstTheIdealOnlyInResultsThatHaveIt) {
+  RunResults results = wide();
+  EXPECT_THAT(report_table(results, 240, false), Not(HasSubstr("step/ideal")));
+  results.cells[0].bound_ideal_ns = 2'000'000;
+  const std::string text = report_table(results, 240, false);
+  EXPECT_THAT(line_with(text, "step ms"), HasSubstr("step/bound  step/ideal  numerics"));
+  EXPECT_THAT(line_with(text, "off -grad_reduce_in_fp32"), HasSubstr("5.05")) << "step 10.1 ms, ideal 2 ms";
+}
+
+TEST(ReportTable, ExplainsTheBoundOnlyWhereItIsShown) {
+  EXPECT_THAT(report_table(wide(), 160, false), HasSubstr("step/bound in parentheses"));
+  EXPECT_THAT(report_table(wide(), 80, false), Not(HasSubstr("step/bound in parentheses")));
+}
+
+TEST(ReportTable, SaysHowManyBlocksWouldResolveOnePercent) {
+  RunResults results = traced_and_not();
+  results.cells[0].samples[1].step_ns = 10'500'000;
+  EXPECT_THAT(report_markdown(results), HasSubstr("| 1.025 [1.000, 1.050] | 2.50 | no | 13 |"));
+  for (CellResult& cell : results.cells) cell.samples.resize(1);
+  EXPECT_THAT(report_markdown(results), HasSubstr("| 1.000 [-] | - | no | - |"));
+}
+
+TEST(ShortName, WritesSwitchesWithTheirSign) {
+  EXPECT_EQ(short_name("both grad_reduce_in_fp32=true trace=false"), "both +grad_reduce_in_fp32 -trace");
+  EXPECT_EQ(short_name("bucket_size=200000"), "bucket_size=200000");
+  EXPECT_EQ(short_name(""), "");
+}
+
+TEST(ReportTable, CallsAMismatchByItsName) {
+  RunResults results = measured();
+  results.cells[1].label = NumericsLabel::mismatch;
+  results.cells[1].max_loss_difference = 0.25;
+  EXPECT_THAT(report_table(results, 200, false),
+              HasSubstr("MISMATCH: on: the losses differ from the reference's by 2.5e-01"));
+  EXPECT_THAT(report_markdown(results), HasSubstr("MISMATCH: on"));
+}
+
+TEST(ReportTable, StandsWithoutAnySample) {
+  RunResults results = measured();
+  results.blocks_done = 0;
+  for (CellResult& cell : results.cells) cell.samples.clear();
+  EXPECT_THAT(report_table(results, 100, false), HasSubstr("0 of 5 blocks"));
+  EXPECT_THAT(report_markdown(results), Not(HasSubstr("Where a win went")));
+  EXPECT_NO_THROW(report_table(RunResults{}, 100, false));
+}
+
+TEST(ReportMarkdown, TellsWhereTheWinWentToTheNanosecond) {
+  // Window 10100 -> 7001.5; compute 6000 -> 6500, exposed 4100 -> 500, idle 0 -> 1.5 microseconds.
+  EXPECT_THAT(report_markdown(measured()),
+              HasSubstr("| off | on | -3098.500 | +500.000 | -3600.000 | +0.000 | +1.500 |"));
+}
+
+TEST(ReportDetails, ShowModesWinsAndExcessIn160Columns) {
+  RunResults results = measured();
+  for (CellResult& cell : results.cells) {
+    cell.bound_ns = 7'000'000;
+    cell.bound_kernel_ns["fc1"] = 6'000'000;
+    cell.kernel_ns["fc1"] = 2 * 6'500'000;
+  }
+  for (StepSample& sample : results.cells[1].samples)
+    sample.ranks[0].modes["pp"] = {.comm_ns = 900'000,
+                                   .exposed_ns = 900'000,
+                                   .exposed_wait_ns = 600'000,
+                                   .pipeline_dependency_ns = 500'000,
+                                   .exposed_transfer_ns = 300'000};
+  results.cells[1].compute_since_off = ComputeSinceOff{
+      "off", 2, {.from = {.same_kernels_ns = 12'000'000}, .to = {12'400'000, 800'000, 200'000}, .purposes = {}}};
+  const std::string text = report_details(results, {.width = 160});
+  EXPECT_THAT(line_with(text, "pp"), MatchesRegex("on +pp +0 +0 B +0.900 +0.900 +0.600 +0.500 +0.300"));
+  EXPECT_THAT(line_with(text, "-3098.500"),
+              MatchesRegex("off +on +-3098.500 +.500.000 +-3600.000 +.0.000 +.1.500 +.200.000 +.400.000 +.100.000"));
+  EXPECT_THAT(line_with(text, "longer fc1"),
+              MatchesRegex("off +.3100.000 +.500.000 .*exposed grad_reduce_scatter 4100.0, "
+                           "longer fc1 500.0"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 160U) << line;
+  EXPECT_THAT(text, Not(HasSubstr("not shown")));
+}
+
+TEST(ReportMarkdown, HasCommandCommitPurposesAndTheWayToTheDefinitions) {
+  const std::string text = report_markdown(measured());
+  EXPECT_THAT(text, HasSubstr("`underlap run a.yaml`"));
+  EXPECT_THAT(text, HasSubstr("0.1.0, commit abc123"));
+  EXPECT_THAT(text, HasSubstr("**Link: paced to 4 Gbit/s: the transfers run"));
+  EXPECT_THAT(text, HasSubstr("| on | grad_reduce_scatter | 2 | 4.10 kB | 4.000 | 0.500 | 0.000 | 0.500 |"));
+  EXPECT_THAT(text, HasSubstr("bench/METRICS.md"));
+}
+
+TEST(ReportMarkdown, IsWrittenBesideTheResults) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / ("report_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  write_report(folder, measured());
+  std::ifstream stream(folder / "report.md");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), report_markdown(measured()));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(BytesText, CountsInPowersOfAThousand) {
+  EXPECT_EQ(bytes_text(999), "999 B");
+  EXPECT_EQ(bytes_text(1500), "1.50 kB");
+  EXPECT_EQ(bytes_text(2.5e15), "2500.00 TB");
+}
+
+}  // namespace
+}  // namespace underlap::report

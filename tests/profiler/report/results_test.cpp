@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/results.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <stdexcept>
+#include <tuple>
+
+#include "platform/atomic_file.hpp"
+#include "platform/errors.hpp"
+#include "platform/json.hpp"
+#include "tests/profiler/report/sample_results.hpp"
+
+namespace underlap::report {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using ::testing::HasSubstr;
+
+class ResultsFile : public ::testing::Test {
+ protected:
+  ResultsFile() : folder_(fs::path(::testing::TempDir()) / ("results_" + std::to_string(::getpid()))) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~ResultsFile() override { fs::remove_all(folder_); }
+
+  std::string text() const {
+    std::ifstream stream(folder_ / "results.json");
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  void set_text(const std::string& text) const { std::ofstream(folder_ / "results.json") << text; }
+
+  // What reading says after `change` was made to a whole file.
+  template <class Change>
+  std::string complaint(Change change) const;
+
+  fs::path folder_;
+};
+
+RunResults full_results() {
+  RunResults results;
+  results.info = {.command = "underlap run \"a b.yaml\" --steps 8",
+                  .commit = "abc",
+                  .version = "0.1.0",
+                  .started_utc = "2025-01-02T03:04:05Z",
+                  .host_name_hash = "0123",
+                  .cpu_model = "A \"CPU\" \\ µ",
+                  .num_cpus = 2,
+                  .operating_system = "Linux",
+                  .compiler = "GCC 12",
+                  .library_versions = {{"Gloo", "0.5"}, {"oneDNN", "2.6"}},
+                  .backend = "host",
+                  .link = "paced to 4 Gbit/s",
+                  .clock = "steady",
+                  .seed = std::numeric_limits<std::uint64_t>::max(),
+                  .config_hash = "ff"};
+  results.blocks_planned = 3;
+  results.blocks_done = 2;
+  results.resumed_at_blocks = {1};
+  auto split = split_of(10, 20, 30, 40);
+  split.exposed_ns_by_modes["dp+tp"] = 7;
+  split.window_ns += 7;
+  CellResult cell = cell_of("grad_reduce=on", {{"z", "1"}, {"a", "2"}}, {step_of(0, 2, {split, split_of(1, 2, 3, 4)})});
+  cell.samples.push_back({1, 3, std::numeric_limits<std::int64_t>::max(), 0.1 + 0.2, -1, {}});
+  cell.warmup_losses = {1.0 / 3.0, 5e-324, 1.7976931348623157e308, -0.0};
+  cell.label = NumericsLabel::reordered;
+  cell.max_loss_difference = 1e-17;
+  cell.bound_ns = std::numeric_limits<std::int64_t>::min();
+  cell.bound_ideal_ns = -1;
+  cell.bound_source = "no_comm";
+  cell.bound_kernel_ns = {{"fc1", 7}};
+  cell.kernel_ns = {{"fc1", 9007199254740993}, {"unattributed", -1}};
+  cell.compute_since_off = ComputeSinceOff{
+      .off_cell = "off", .windows = 4, .change = {.from = {1, 2, 3}, .to = {4, 5, 6}, .purposes = {{"fc1", {3, -3}}}}};
+  cell.samples[0].ranks[0].modes["dp"].pipeline_dependency_ns = 5;
+  cell.trace_file = "traces/cell.pftrace";
+  cell.trace_bytes = 9007199254740993;  // 2^53 + 1: a double would lose it
+  cell.no_comm = true;
+  cell.paced = true;
+  results.cells = {cell, cell_of("empty", {}, {})};
+  results.cells[1].plan_json.clear();
+  return results;
+}
+
+template <class Change>
+std::string ResultsFile::complaint(Change change) const {
+  write_results(folder_, full_results());
+  Json document = parse_json(text());
+  change(document);
+  set_text(json_text(document));
+  try {
+    read_results(folder_);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_equal(const StepSample& a, const StepSample& b) {
+  EXPECT_EQ(a.block, b.block);
+  EXPECT_EQ(a.step, b.step);
+  EXPECT_EQ(a.step_ns, b.step_ns);
+  EXPECT_EQ(a.loss, b.loss);
+  EXPECT_EQ(a.transfer_cpu_ns, b.transfer_cpu_ns);
+  EXPECT_EQ(a.ranks, b.ranks);
+}
+
+void expect_equal(const CellResult& a, const CellResult& b) {
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.values, b.values);
+  EXPECT_EQ(a.plan_json, b.plan_json);
+  EXPECT_EQ(a.no_comm, b.no_comm);
+  EXPECT_EQ(a.paced, b.paced);
+  EXPECT_EQ(a.warmup_losses, b.warmup_losses);
+  EXPECT_EQ(a.label, b.label);
+  EXPECT_EQ(a.max_loss_difference, b.max_loss_difference);
+  EXPECT_EQ(a.bound_ns, b.bound_ns);
+  EXPECT_EQ(a.bound_ideal_ns, b.bound_ideal_ns);
+  EXPECT_EQ(a.bound_source, b.bound_source);
+  EXPECT_EQ(a.bound_kernel_ns, b.bound_kernel_ns);
+  EXPECT_EQ(a.kernel_ns, b.kernel_ns);
+  ASSERT_EQ(a.compute_since_off.has_value(), b.compute_since_off.has_value());
+  if (a.compute_since_off) {
+    EXPECT_EQ(a.compute_since_off->off_cell, b.compute_since_off->off_cell);
+    EXPECT_EQ(a.compute_since_off->windows, b.compute_since_off->windows);
+    EXPECT_EQ(a.compute_since_off->change, b.compute_since_off->change);
+  }
+  EXPECT_EQ(a.trace_file, b.trace_file);
+  EXPECT_EQ(a.trace_bytes, b.trace_bytes);
+  ASSERT_EQ(a.samples.size(), b.samples.size());
+  for (std::size_t i = 0; i < a.samples.size(); ++i) expect_equal(a.samples[i], b.samples[i]);
+}
+
+void expect_equal(const RunInfo& a, const RunInfo& b) {
+  const auto fields = [](const RunInfo& i) {
+    return std::tie(i.command, i.commit, i.version, i.started_utc, i.host_name_hash, i.cpu_model, i.num_cpus,
+                    i.operating_system, i.compiler, i.library_versions, i.backend, i.link, i.clock, i.seed,
+                    i.config_hash);
+  };
+  EXPECT_EQ(fields(a), fields(b));
+}
+
+TEST_F(ResultsFile, ReadsBackExactlyWhatWasWritten) {
+  const RunResults written = full_results();
+  write_results(folder_, written);
+  const RunResults read = read_results(folder_);
+  expect_equal(read.info, written.info);
+  EXPECT_EQ(read.blocks_planned, 3);
+  EXPECT_EQ(read.blocks_done, 2);
+  EXPECT_EQ(read.resumed_at_blocks, written.resumed_at_blocks);
+  ASSERT_EQ(read.cells.size(), 2U);
+  expect_equal(read.cells[0], written.cells[0]);
+  expect_equal(read.cells[1], written.cells[1]);
+  EXPECT_TRUE(std::signbit(read.cells[0].warmup_losses[3]));
+}
+
+TEST_F(ResultsFile, KeepsLossesThatAreNoNumbers) {
+  RunResults results = full_results();
+  const double infinity = std::numeric_limits<double>::infinity();
+  results.cells[0].warmup_losses = {std::nan(""), infinity, -infinity};
+  write_results(folder_, results);
+  const auto losses = read_results(folder_).cells[0].warmup_losses;
+  EXPECT_TRUE(std::isnan(losses[0]));
+  EXPECT_EQ(losses[1], infinity);
+  EXPECT_EQ(losses[2], -infinity);
+}
+
+TEST_F(ResultsFile, StandsAsReadableJsonWithPlanAndSchema) {
+  write_results(folder_, full_results());
+  const Json document = parse_json(text());
+  EXPECT_EQ(document["schema"], "underlap.results/1");
+  EXPECT_EQ(document["/cells/0/plan/schema"_json_pointer], "underlap.plan/1");
+  EXPECT_TRUE(document["/cells/1/plan"_json_pointer].is_null());
+  EXPECT_EQ(document["/cells/0/label"_json_pointer], "reordered");
+  EXPECT_EQ(document["/cells/0/values"_json_pointer].dump(), R"({"z":"1","a":"2"})");
+  EXPECT_EQ(document["/cells/0/statistics/steps"_json_pointer], 2);
+  EXPECT_TRUE(document["/cells/1/statistics/step_ms"_json_pointer].is_null());
+  EXPECT_EQ(document["/cells/0/samples/0/ranks/0/exposed_ns_by_modes/dp+tp"_json_pointer], 7);
+}
+
+TEST_F(ResultsFile, ReadsFilesOfBeforeTheIdealBound) {
+  write_results(folder_, full_results());
+  Json document = parse_json(text());
+  ASSERT_EQ(document["cells"][0]["bound_ideal_ns"], -1);
+  for (Json& cell : document["cells"]) cell.erase("bound_ideal_ns");
+  set_text(json_text(document));
+  const RunResults results = read_results(folder_);
+  EXPECT_FALSE(results.cells[0].bound_ideal_ns);
+  EXPECT_EQ(results.cells[0].bound_ns, full_results().cells[0].bound_ns);
+}
+
+TEST_F(ResultsFile, ReadsFilesOfBeforeKernelsWereKept) {
+  write_results(folder_, full_results());
+  Json document = parse_json(text());
+  for (Json& cell : document["cells"])
+    for (const char* key : {"bound_kernel_ns", "kernel_ns", "compute_since_off"}) cell.erase(key);
+  document["cells"][0]["samples"][0]["ranks"][0]["modes"]["dp"].erase("pipeline_dependency_ns");
+  set_text(json_text(document));
+  const CellResult cell = read_results(folder_).cells[0];
+  EXPECT_FALSE(cell.compute_since_off);
+  EXPECT_TRUE(cell.kernel_ns.empty());
+  EXPECT_EQ(cell.samples[0].ranks[0].modes.at("dp").pipeline_dependency_ns, 0);
+}
+
+TEST_F(ResultsFile, ReplacesTheFormerFileAndLeavesNoOther) {
+  RunResults results = full_results();
+  write_results(folder_, results);
+  results.blocks_done = 3;
+  write_results(folder_, results);
+  EXPECT_EQ(read_results(folder_).blocks_done, 3);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(ResultsFile, RefusesToWriteAPlanThatIsNotJsonOrAnAxisTwice) {
+  RunResults results = full_results();
+  results.cells[0].plan_json = "{";
+  EXPECT_THROW(write_results(folder_, results), std::invalid_argument);
+  results = full_results();
+  results.cells[0].values = {{"a", "1"}, {"a", "2"}};
+  EXPECT_THROW(write_results(folder_, results), std::invalid_argument);
+}
+
+TEST_F(ResultsFile, NamesFileAndPlaceOfEveryFlaw) {
+  const std::string file = (folder_ / "results.json").string();
+  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["samples"][1].erase("step_ns"); }),
+            file + ": /cells/0/samples/1 has no \"step_ns\"");
+  EXPECT_EQ(complaint([](Json& d) { d["run"]["seed"] = -1; }),
+            file + ": /run/seed is -1, must be a whole number from 0");
+  EXPECT_EQ(complaint([](Json& d) { d["run"]["num_cpus"] = 1LL << 40; }),
+            file + ": /run/num_cpus is 1099511627776, outside the 32-bit integers");
+  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["samples"][0]["step_ns"] = 1.5; }),
+            file + ": /cells/0/samples/0/step_ns is 1.5, must be a whole number");
+  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["trace_bytes"] = 18446744073709551615U; }),
+            file + ": /cells/0/trace_bytes is 18446744073709551615, above the largest 64-bit integer");
+  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["label"] = "fine"; }),
+            file + ": /cells/0/label has no such value: \"fine\"");
+  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["bound_ideal_ns"] = "1"; }),
+            file + ": /cells/0/bound_ideal_ns is \"1\", must be a whole number");
+  EXPECT_EQ(complaint([](Json& d) { d["cells"] = 3; }), file + ": /cells is number, must be array");
+  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["name"] = nullptr; }),
+            file + ": /cells/0/name is null, must be string");
+  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["paced"] = 0; }),
+            file + ": /cells/0/paced is number, must be boolean");
+  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["samples"][0]["loss"] = "nan"; }),
+            file + ": /cells/0/samples/0/loss is string, must be number");
+  EXPECT_EQ(complaint([](Json& d) { d["run"]["library_versions"]["a/b~c"] = 1; }),
+            file + ": /run/library_versions/a~1b~0c is number, must be string");
+}
+
+TEST_F(ResultsFile, NamesSplitsAndBlocksThatCannotBe) {
+  EXPECT_THAT(complaint([](Json& d) { d["cells"][0]["samples"][0]["ranks"][1]["idle_ns"] = 5000; }),
+              HasSubstr("/cells/0/samples/0/ranks/1 is a split whose parts sum to 11000 ns, its window is 10000 ns"));
+  EXPECT_THAT(complaint([](Json& d) { d["blocks_done"] = 4; }), HasSubstr("/blocks_done is 4"));
+  EXPECT_THAT(complaint([](Json& d) { d["cells"][0]["samples"][1]["block"] = 2; }),
+              HasSubstr("/cells/0/samples/1/block is 2, but 2 blocks were done"));
+}
+
+TEST_F(ResultsFile, RefusesAnotherSchema) {
+  EXPECT_THAT(complaint([](Json& d) { d["schema"] = "underlap.results/2"; }), HasSubstr("another version of Underlap"));
+  EXPECT_THAT(complaint([](Json& d) { d["schema"] = "underlap.analysis/1"; }),
+              HasSubstr("must be \"underlap.results/1\""));
+  EXPECT_THAT(complaint([](Json& d) { d = Json::array(); }), HasSubstr("the document is array, must be object"));
+}
+
+TEST_F(ResultsFile, RefusesAFileThatIsMissingOrCutShort) {
+  EXPECT_THROW(read_results(folder_ / "absent"), std::invalid_argument);
+  write_results(folder_, full_results());
+  set_text(text().substr(0, text().size() / 2));
+  try {
+    read_results(folder_);
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("results.json: not valid JSON"));
+    EXPECT_THAT(error.what(), HasSubstr("line"));
+  }
+}
+
+std::string machine_complaint(const fs::path& folder, const RunResults& results) {
+  try {
+    write_results(folder, results);
+  } catch (const MachineError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// No file of this process can grow beyond `bytes` while one of these lives; without the signal, write() says EFBIG.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &former_);
+    const rlimit limit{bytes, former_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &former_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit former_{};
+};
+
+TEST_F(ResultsFile, FullDiskLeavesTheFormerFileWhole) {
+  write_results(folder_, full_results());
+  const std::string former = text();
+  RunResults longer = full_results();
+  longer.cells.resize(1000, longer.cells[0]);
+  {
+    const FileSizeLimit limit(static_cast<rlim_t>(former.size()) + 100);
+    EXPECT_THAT(machine_complaint(folder_, longer), AllOf(HasSubstr("results.json"), HasSubstr("File too large")));
+  }
+  EXPECT_EQ(text(), former);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(ResultsFile, NamesAFolderThatCannotBeWritten) {
+  EXPECT_THAT(machine_complaint(folder_ / "absent", full_results()),
+              AllOf(HasSubstr("absent/results.json"), HasSubstr("No such file or directory")));
+  // Not a folder of mode 0555: root would write there all the same.
+  EXPECT_THAT(machine_complaint("/proc", full_results()), HasSubstr("/proc/results.json"));
+}
+
+}  // namespace
+}  // namespace underlap::report
