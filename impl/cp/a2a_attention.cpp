@@ -20,10 +20,7 @@ const Attentions::Register kRegistered{{
     .name = "a2a_attention",
     .summary = "exchanges heads for tokens, one tensor while the next is reordered, attends and exchanges back",
     .exposed = "every all-to-all",
-    .in_effect =
-        [](const Choice& choice) {
-          return !choice.alone && choice.comm_type == plan::CpCommType::a2a && choice.overlap;
-        },
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a, .overlap = true}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<ExchangedAttention>(context, Waits::where_needed, context.channels->group().size(),
                                                   false);

@@ -25,10 +25,7 @@ const Attentions::Register kRegistered{{
     .name = "a2a_p2p_attention",
     .summary = "exchanges heads for tokens inside groups of neighbours, then passes keys and values round the groups",
     .exposed = "every all-to-all, and what a hop takes longer than the attention tile beside it",
-    .in_effect =
-        [](const Choice& choice) {
-          return !choice.alone && choice.comm_type == plan::CpCommType::a2a_p2p && choice.overlap;
-        },
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = true}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       const auto groups = context.config->context.hierarchical_context_parallel_sizes.value();
       return std::make_unique<ExchangedAttention>(context, Waits::where_needed, groups.front(), true);

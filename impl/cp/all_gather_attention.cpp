@@ -25,10 +25,7 @@ const Attentions::Register kRegistered{{
     .name = "all_gather_attention",
     .summary = "gathers all keys and values, then computes the two chunks of queries beside each other",
     .exposed = "the all-gathers of keys and values, in backward again, and the reduce-scatters of their gradients",
-    .in_effect =
-        [](const Choice& choice) {
-          return !choice.alone && choice.comm_type == plan::CpCommType::all_gather && choice.overlap;
-        },
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::all_gather, .overlap = true}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<GatheredAttention>(context, Waits::where_needed);
     },

@@ -59,7 +59,11 @@ struct Choice {
   bool alone = true;  ///< a group of one rank
   plan::CpCommType comm_type = plan::CpCommType::p2p;
   bool overlap = true;  ///< extensions.cp_overlap
+
+  friend bool operator==(const Choice&, const Choice&) = default;
 };
+/// A rank alone exchanges nothing, whatever else is chosen.
+inline Choice attention_key(const Choice& choice) { return choice.alone ? Choice{} : choice; }
 
 /// What every technique works with. `channels` outlives it; `config` is read while it is made.
 struct Context {
@@ -69,7 +73,7 @@ struct Context {
   plan::CpCommType comm_type = plan::CpCommType::p2p;
 };
 
-using Attentions = Techniques<Attention, Choice, Context>;
+using Attentions = Techniques<Attention, Context, attention_key>;
 
 /// What is in effect: a group of one rank needs no exchange, and a2a+p2p with groups of one rank on either side is p2p
 /// or a2a.

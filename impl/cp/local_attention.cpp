@@ -57,7 +57,7 @@ const Attentions::Register kRegistered{{
     .name = "local_attention",
     .summary = "attention of one rank that has all keys",
     .exposed = "nothing",
-    .in_effect = [](const Choice& choice) { return choice.alone; },
+    .keys = {{.alone = true}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<LocalAttention>(context);
     },

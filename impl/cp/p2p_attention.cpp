@@ -32,10 +32,7 @@ const Attentions::Register kRegistered{{
     .name = "p2p_attention",
     .summary = "passes keys and values round a ring, each hop under the attention of those that came before",
     .exposed = "what a hop takes longer than the attention tile beside it",
-    .in_effect =
-        [](const Choice& choice) {
-          return !choice.alone && choice.comm_type == plan::CpCommType::p2p && choice.overlap;
-        },
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::p2p, .overlap = true}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<RingAttention>(context, Waits::where_needed);
     },

@@ -15,10 +15,7 @@ const Attentions::Register kRegistered{{
     .name = "waited_a2a_attention",
     .summary = "exchanges heads for tokens and waits for each tensor, attends and exchanges back",
     .exposed = "every all-to-all",
-    .in_effect =
-        [](const Choice& choice) {
-          return !choice.alone && choice.comm_type == plan::CpCommType::a2a && !choice.overlap;
-        },
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a, .overlap = false}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<ExchangedAttention>(context, Waits::at_once, context.channels->group().size(), false);
     },

@@ -16,10 +16,7 @@ const Attentions::Register kRegistered{{
     .name = "waited_a2a_p2p_attention",
     .summary = "exchanges heads for tokens inside groups and keys and values around them, and waits for each transfer",
     .exposed = "every all-to-all and every hop",
-    .in_effect =
-        [](const Choice& choice) {
-          return !choice.alone && choice.comm_type == plan::CpCommType::a2a_p2p && !choice.overlap;
-        },
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = false}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       const auto groups = context.config->context.hierarchical_context_parallel_sizes.value();
       return std::make_unique<ExchangedAttention>(context, Waits::at_once, groups.front(), true);

@@ -15,10 +15,7 @@ const Attentions::Register kRegistered{{
     .name = "waited_all_gather_attention",
     .summary = "gathers all keys and values, then computes the two chunks of queries one after the other",
     .exposed = "the all-gathers of keys and values, in backward again, and the reduce-scatters of their gradients",
-    .in_effect =
-        [](const Choice& choice) {
-          return !choice.alone && choice.comm_type == plan::CpCommType::all_gather && !choice.overlap;
-        },
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::all_gather, .overlap = false}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<GatheredAttention>(context, Waits::at_once);
     },

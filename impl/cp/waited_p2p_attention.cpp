@@ -15,10 +15,7 @@ const Attentions::Register kRegistered{{
     .name = "waited_p2p_attention",
     .summary = "passes keys and values round a ring and waits for each hop",
     .exposed = "every hop",
-    .in_effect =
-        [](const Choice& choice) {
-          return !choice.alone && choice.comm_type == plan::CpCommType::p2p && !choice.overlap;
-        },
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::p2p, .overlap = false}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<RingAttention>(context, Waits::at_once);
     },

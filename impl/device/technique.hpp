@@ -1,53 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace underlap {
 
-/// A technique of one kind as `underlap list` shows it and as a configuration chooses it. `Choice` is what decides
-/// whether it is in effect, `Context` what it works with.
-template <class Interface, class Choice, class Context>
+/// A technique of one kind: how `underlap list` shows it, what a configuration must ask for to get it, and how it is
+/// made. `Key` is the little of a configuration that decides, `Context` what a technique works with.
+template <class Interface, class Key, class Context>
 struct Technique {
   std::string_view name;
   std::string_view summary;  ///< what it does, in one line
   std::string_view exposed;  ///< what it leaves exposed
-  bool (*in_effect)(const Choice&);
-  std::unique_ptr<Interface> (*make)(const Context&);
+  std::vector<Key> keys;     ///< that put it in effect; empty: all that no other technique of the kind claims
+  std::function<std::unique_ptr<Interface>(const Context&)> make;
+};
+
+template <auto selector>
+struct SelectorTypes;
+template <class K, class C, K (*selector)(const C&)>
+struct SelectorTypes<selector> {
+  using Key = K;
+  using Choice = C;
 };
 
 /// All techniques of one kind that are linked in, sorted by name. Technique files lie in OBJECT libraries, so that no
 /// linker drops what registers itself.
-template <class Interface, class Choice, class Context>
+///
+/// `key_of` maps a configuration to a key, and a key belongs to one technique: so exactly one is in effect, and none
+/// has to know the others.
+template <class Interface, class Context, auto key_of>
 class Techniques {
  public:
-  using Info = Technique<Interface, Choice, Context>;
+  using Key = typename SelectorTypes<key_of>::Key;
+  using Choice = typename SelectorTypes<key_of>::Choice;
+  using Info = Technique<Interface, Key, Context>;
 
   static std::span<const Info> all() { return registry(); }
 
+  /// Throws std::logic_error where another technique has its name or one of its keys.
   static void add(const Info& info) {
     auto& techniques = registry();
-    const auto place =
-        std::find_if(techniques.begin(), techniques.end(), [&](const Info& t) { return t.name > info.name; });
-    techniques.insert(place, info);
+    for (const Info& other : techniques)
+      if (other.name == info.name || share_a_key(other, info))
+        throw std::logic_error(fmt::format("{} and {} cannot be told apart by a configuration", other.name, info.name));
+    techniques.insert(std::ranges::upper_bound(techniques, info.name, {}, &Info::name), info);
   }
 
-  /// The one that `choice` puts in effect; exactly one is, for every choice.
-  static std::unique_ptr<Interface> make(const Choice& choice, const Context& context) {
-    const Info* chosen = nullptr;
+  /// The one that `choice` puts in effect.
+  static const Info& in_effect(const Choice& choice) {
+    const Key key = key_of(choice);
+    const Info* otherwise = nullptr;
     for (const Info& technique : all()) {
-      if (!technique.in_effect(choice)) continue;
-      if (chosen != nullptr) throw std::logic_error("two techniques are in effect for one configuration");
-      chosen = &technique;
+      if (std::ranges::find(technique.keys, key) != technique.keys.end()) return technique;
+      if (technique.keys.empty()) otherwise = &technique;
     }
-    if (chosen == nullptr) throw std::logic_error("no technique is in effect for this configuration");
-    return chosen->make(context);
+    if (otherwise == nullptr) throw std::logic_error("no technique is in effect for this configuration");
+    return *otherwise;
+  }
+
+  static std::unique_ptr<Interface> make(const Choice& choice, const Context& context) {
+    return in_effect(choice).make(context);
   }
 
   /// Adds a technique when its file is linked in.
@@ -56,6 +77,11 @@ class Techniques {
   };
 
  private:
+  static bool share_a_key(const Info& a, const Info& b) {
+    if (a.keys.empty() || b.keys.empty()) return a.keys.empty() && b.keys.empty();
+    return std::ranges::find_first_of(a.keys, b.keys) != a.keys.end();
+  }
+
   static std::vector<Info>& registry() {
     static std::vector<Info> techniques;
     return techniques;

@@ -98,10 +98,7 @@ const GradReduces::Register kRegistered{
     {.name = "fp32_accumulation_grad_reduce",
      .summary = "exchanges each bucket by all-to-all and sums it in fp32 on the compute stream",
      .exposed = "the last bucket, and an all-to-all longer than the backward pass up to the next complete bucket",
-     .in_effect =
-         [](const plan::Config& c) {
-           return c.ddp.reduce_scatter_with_fp32_accumulation && c.ddp.use_distributed_optimizer;
-         },
+     .keys = {{.overlap = false, .fp32_accumulation = true}, {.overlap = true, .fp32_accumulation = true}},
      .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
        return std::make_unique<Fp32AccumulationGradReduce>(context);
      }}};

@@ -40,12 +40,7 @@ class GradReduceAfterBackward final : public GradReduce {
 const GradReduces::Register kRegistered{{.name = "grad_reduce_after_backward",
                                          .summary = "reduces all gradients in one group after the backward pass",
                                          .exposed = "all of it",
-                                         .in_effect =
-                                             [](const plan::Config& c) {
-                                               return !c.ddp.overlap_grad_reduce &&
-                                                      !(c.ddp.reduce_scatter_with_fp32_accumulation &&
-                                                        c.ddp.use_distributed_optimizer);
-                                             },
+                                         .keys = {{.overlap = false}},
                                          .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
                                            return std::make_unique<GradReduceAfterBackward>(context);
                                          }}};

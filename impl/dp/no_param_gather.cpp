@@ -17,7 +17,7 @@ const ParamGathers::Register kRegistered{
     {.name = "no_param_gather",
      .summary = "every rank updates all parameters itself",
      .exposed = "nothing: nothing is sent",
-     .in_effect = [](const plan::Config& c) { return !c.ddp.use_distributed_optimizer; },
+     .keys = {{.is_sharded = false}},
      .make = [](const Context&) -> std::unique_ptr<ParamGather> { return std::make_unique<NoParamGather>(); }}};
 
 }  // namespace

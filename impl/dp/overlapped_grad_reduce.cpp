@@ -53,11 +53,7 @@ const GradReduces::Register kRegistered{
     {.name = "overlapped_grad_reduce",
      .summary = "reduces each bucket under the backward pass, as soon as its last gradient is there",
      .exposed = "the last bucket, and what is longer than the backward pass beside it",
-     .in_effect =
-         [](const plan::Config& c) {
-           return c.ddp.overlap_grad_reduce &&
-                  !(c.ddp.reduce_scatter_with_fp32_accumulation && c.ddp.use_distributed_optimizer);
-         },
+     .keys = {{.overlap = true}},
      .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
        return std::make_unique<OverlappedGradReduce>(context);
      }}};

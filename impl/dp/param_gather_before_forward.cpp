@@ -33,14 +33,13 @@ class ParamGatherBeforeForward final : public ParamGather {
   Context context_;
 };
 
-const ParamGathers::Register kRegistered{
-    {.name = "param_gather_before_forward",
-     .summary = "gathers all parameters in one group before the forward pass",
-     .exposed = "all of it",
-     .in_effect = [](const plan::Config& c) { return c.ddp.use_distributed_optimizer && !c.ddp.overlap_param_gather; },
-     .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
-       return std::make_unique<ParamGatherBeforeForward>(context);
-     }}};
+const ParamGathers::Register kRegistered{{.name = "param_gather_before_forward",
+                                          .summary = "gathers all parameters in one group before the forward pass",
+                                          .exposed = "all of it",
+                                          .keys = {{.is_sharded = true}},
+                                          .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
+                                            return std::make_unique<ParamGatherBeforeForward>(context);
+                                          }}};
 
 }  // namespace
 }  // namespace underlap::dp

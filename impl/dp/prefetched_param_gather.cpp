@@ -91,7 +91,7 @@ const ParamGathers::Register kRegistered{
     {.name = "prefetched_param_gather",
      .summary = "gathers each bucket under the forward pass of the bucket before it",
      .exposed = "the first bucket, and what is longer than the forward pass of the bucket before",
-     .in_effect = [](const plan::Config& c) { return c.ddp.use_distributed_optimizer && c.ddp.overlap_param_gather; },
+     .keys = {{.is_sharded = true, .overlap = true}},
      .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
        return std::make_unique<PrefetchedParamGather>(context);
      }}};

@@ -44,4 +44,14 @@ View Buffers::main_grad(std::int32_t parameter) const {
   return matrix(grads, parameters[i].rows, parameters[i].cols, layout.offset_of[i]);
 }
 
+GradReduceKey grad_reduce_key(const plan::Config& config) {
+  const plan::DdpConfig& ddp = config.ddp;
+  return {ddp.overlap_grad_reduce, ddp.reduce_scatter_with_fp32_accumulation && ddp.use_distributed_optimizer};
+}
+
+ParamGatherKey param_gather_key(const plan::Config& config) {
+  const plan::DdpConfig& ddp = config.ddp;
+  return {ddp.use_distributed_optimizer, ddp.use_distributed_optimizer && ddp.overlap_param_gather};
+}
+
 }  // namespace underlap::dp

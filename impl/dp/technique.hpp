@@ -88,8 +88,26 @@ class ParamGather {
   virtual void before_use(std::span<const std::int32_t> parameters) = 0;
 };
 
-using GradReduces = Techniques<GradReduce, plan::Config, Context>;
-using ParamGathers = Techniques<ParamGather, plan::Config, Context>;
+/// What decides how gradients are reduced.
+struct GradReduceKey {
+  bool overlap = false;
+  bool fp32_accumulation = false;  ///< of the sums; with shards only
+
+  friend bool operator==(const GradReduceKey&, const GradReduceKey&) = default;
+};
+GradReduceKey grad_reduce_key(const plan::Config& config);
+
+/// What decides how parameters are gathered.
+struct ParamGatherKey {
+  bool is_sharded = true;  ///< by the distributed optimizer; else nothing is gathered
+  bool overlap = false;    ///< with shards only
+
+  friend bool operator==(const ParamGatherKey&, const ParamGatherKey&) = default;
+};
+ParamGatherKey param_gather_key(const plan::Config& config);
+
+using GradReduces = Techniques<GradReduce, Context, grad_reduce_key>;
+using ParamGathers = Techniques<ParamGather, Context, param_gather_key>;
 
 /// The one that `context.config` puts in effect.
 inline std::unique_ptr<GradReduce> make_grad_reduce(const Context& context) {

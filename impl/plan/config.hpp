@@ -126,9 +126,10 @@ struct Extensions {
   std::string tp_ring_transport = "copy_engine";  ///< "copy_engine", as userbuffers, or "nccl": sends and receives
   bool tp_async_collectives = true;               ///< false: without userbuffers every TP collective is waited for
   bool cp_overlap = true;                         ///< false: every transfer of context parallelism is waited for
-  bool release_by_event = false;                ///< a sent output is freed by an event instead of by compute's waiting
-  bool overlap_without_virtual_stages = false;  ///< overlap_p2p_comm with the plain 1F1B schedule
-  bool bucket_every_stage = false;              ///< every chunk of every stage is cut into buckets
+  bool release_by_event = false;                 ///< a sent output is freed by an event instead of by compute's waiting
+  bool overlap_without_virtual_stages = false;   ///< overlap_p2p_comm with the plain 1F1B schedule
+  std::optional<std::string> pipeline_schedule;  ///< by name; nullopt: what Megatron runs
+  bool bucket_every_stage = false;               ///< every chunk of every stage is cut into buckets
   /// Of an activation that all tensor-parallel ranks hold each sends its part, and the next stage's ranks gather them.
   bool scatter_gather_tensors_in_pipeline = false;
 };

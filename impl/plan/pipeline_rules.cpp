@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "impl/plan/pipeline_schedules.hpp"
 #include "impl/plan/resolution.hpp"
 
 namespace underlap::plan {
@@ -22,6 +23,7 @@ constexpr std::string_view kAlignReduce = "ddp.align_grad_reduce";
 constexpr std::string_view kWithStep = "comm_overlap.overlap_param_gather_with_optimizer_step";
 constexpr std::string_view kDefer = "comm_overlap.defer_embedding_wgrad_compute";
 constexpr std::string_view kLimit = "comm_overlap.wgrad_deferral_limit";
+constexpr std::string_view kSchedule = "extensions.pipeline_schedule";
 constexpr std::string_view kWithoutStages = "extensions.overlap_without_virtual_stages";
 constexpr std::string_view kByEvent = "extensions.release_by_event";
 constexpr std::string_view kEveryStage = "extensions.bucket_every_stage";
@@ -109,6 +111,17 @@ void check_schedule(Resolution& r) {
     r.error({kOverlap, kVpp}, "virtual stages without overlap_p2p_comm need pipeline_model_parallel_size above 2");
   if (pipeline.overlap_p2p_comm_warmup_flush && (!pipeline.overlap_p2p_comm || pipeline.batch_p2p_comm))
     r.error({kFlush}, "overlap_p2p_comm_warmup_flush needs overlap_p2p_comm, and batch_p2p_comm false");
+}
+
+void decide_schedule(Resolution& r) {
+  if (!r.settings.given(kSchedule))
+    return r.decide(kSchedule,
+                    {to_json_text(std::string(schedule_in_effect(r.config()))), "auto",
+                     fmt::format("{}, overlap_p2p_comm is {}", sizes(r), r.config().pipeline.overlap_p2p_comm)});
+  for (const PipelineSchedule& schedule : pipeline_schedules())
+    if (schedule.name == schedule_in_effect(r.config()))
+      if (const std::string refusal = schedule.refusal(r.config()); !refusal.empty())
+        r.error({kSchedule}, fmt::format("{} {}: {}", kSchedule, schedule.name, refusal));
 }
 
 /// A chunk takes so many microbatches in a row; what is left over must still fill the pipeline.
@@ -216,6 +229,7 @@ void apply_pp_rules(Resolution& r) {
   check_group_size(r);
   check_step_gather(r);
   if (!is_pipeline(r)) return;
+  decide_schedule(r);
   decide_every_stage(r);
   decide_scatter_gather(r);
   tell_of_idle_knobs(r);

@@ -40,6 +40,10 @@ const Index& index() {
   return instance;
 }
 
+std::vector<std::string_view> choices_of(const Row& row) {
+  return row.registered != nullptr ? row.registered() : split_words(row.choices);
+}
+
 std::string_view last_component(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
 nlohmann::json to_json_tree(const Node& node);
@@ -81,7 +85,7 @@ std::optional<Value> read_scalar(const Row& row, const Node& node) {
       if (const auto number = read_number<double>(node); number && in_range(row.range, *number)) return *number;
       return std::nullopt;
     case Type::text: {
-      const auto choices = split_words(row.choices);
+      const auto choices = choices_of(row);
       if (node.kind != Node::Kind::scalar) return std::nullopt;
       if (!choices.empty() && std::find(choices.begin(), choices.end(), node.text) == choices.end())
         return std::nullopt;
@@ -185,8 +189,8 @@ std::string expectation(const Row& row) {
     case Type::integer: return fmt::format("a whole number{}", range_words(row.range));
     case Type::number: return fmt::format("a finite number{}", range_words(row.range));
     case Type::text:
-      if (row.choices.empty()) return "text";
-      return fmt::format("one of {}", fmt::join(split_words(row.choices), ", "));
+      if (choices_of(row).empty()) return "text";
+      return fmt::format("one of {}", fmt::join(choices_of(row), ", "));
     case Type::any: return "a value, a list or a mapping";
   }
   return "";
@@ -203,7 +207,7 @@ std::optional<Value> read_value(const Row& row, const Node& node, Problems& prob
   if (!value) {
     std::string hint;
     if (row.type == Type::text && node.kind == Node::Kind::scalar)
-      if (const auto near = nearest(node.text, split_words(row.choices)); !near.empty())
+      if (const auto near = nearest(node.text, choices_of(row)); !near.empty())
         hint = fmt::format("; did you mean {}?", near);
     problems.add(node.place, fmt::format("{} must be {}, or null for the default, not {}{}", row.path, expectation(row),
                                          describe(node), hint));

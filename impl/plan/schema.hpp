@@ -65,6 +65,7 @@ struct Row {
   Slot slot = {};
   Range range = {};
   std::string_view choices = {};  ///< for text: what is allowed, between blanks; empty: anything
+  std::vector<std::string_view> (*registered)() = nullptr;  ///< for text: what is allowed, known once all is linked
 };
 
 /// The tables: knobs of communication overlap, those of tensor parallelism apart; number formats and the optimizer;

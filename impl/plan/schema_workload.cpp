@@ -2,6 +2,7 @@
 // The keys that describe the model, the machine and the run, and Underlap's own extensions.
 #include <array>
 
+#include "impl/plan/pipeline_schedules.hpp"
 #include "impl/plan/slot.hpp"
 
 namespace underlap::plan {
@@ -296,6 +297,15 @@ constexpr auto kRows = std::to_array<Row>({
      .about = "Type of the partial sums inside a reduction",
      .slot = kSlot<kExtensions, &Extensions::reduce_accumulator>,
      .choices = "wire fp32"},
+    {.path = "extensions.pipeline_schedule",
+     .type = text,
+     .status = honoured,
+     .scope = Scope::pp,
+     .fallback = "null",
+     .rule = "the one that Megatron runs under virtual stages and overlap_p2p_comm as they are in effect",
+     .about = "The order in which stages run forward and backward passes",
+     .slot = kSlot<kExtensions, &Extensions::pipeline_schedule>,
+     .registered = pipeline_schedule_names},
     {.path = "extensions.bucket_every_stage",
      .status = honoured,
      .scope = Scope::pp,

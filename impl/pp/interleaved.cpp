@@ -10,7 +10,8 @@
 // Source: Narayanan et al. 2021, section 2.2; Megatron Core's interleaved schedule without overlap_p2p_comm.
 #include <cassert>
 
-#include "impl/pp/scripted_pipeline.hpp"
+#include "impl/pp/script.hpp"
+#include "impl/pp/technique.hpp"
 
 namespace underlap::pp {
 namespace {
@@ -18,6 +19,8 @@ namespace {
 constexpr Direction kForward = Direction::forward, kBackward = Direction::backward;
 
 void write(Script& script) {
+  // One group cannot tell apart what the same peer sends as the stage before and as the stage behind.
+  assert(!script.config().pipeline.batch_p2p_comm || script.schedule().num_stages() > 2);
   const std::int64_t warmup = script.schedule().num_warmup(), all = script.schedule().num_passes();
   script.exchange({script.receive(kForward, 0)});
   for (std::int64_t k = 0; k < warmup; ++k) {
@@ -39,22 +42,18 @@ void write(Script& script) {
   }
 }
 
-std::unique_ptr<Pipeline> make(const Context& context) {
-  // One group cannot tell apart what the same peer sends as the stage before and as the stage behind.
-  assert(!context.config->pipeline.batch_p2p_comm || context.group.size() > 2);
-  return make_scripted_pipeline(context, write);
+std::string refusal(const plan::Config& config) {
+  if (config.parallel.virtual_pipeline_model_parallel_size == 1)
+    return "it needs virtual_pipeline_model_parallel_size above 1";
+  return config.pipeline.overlap_p2p_comm ? "it waits for every exchange, and overlap_p2p_comm is true" : "";
 }
 
-const Pipelines::Register kRegistered{{
+const RegisterSchedule kRegistered{{
     .name = "interleaved",
     .summary = "runs 1F1B over virtual stages and waits for one exchange behind each pair of passes",
     .exposed = "every exchange",
-    .in_effect =
-        [](const plan::Config& c) {
-          return c.parallel.pipeline_model_parallel_size > 1 && c.parallel.virtual_pipeline_model_parallel_size > 1 &&
-                 !c.pipeline.overlap_p2p_comm;
-        },
-    .make = make,
+    .refusal = refusal,
+    .write = write,
 }};
 
 }  // namespace

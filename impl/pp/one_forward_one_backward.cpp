@@ -11,7 +11,8 @@
 // device behind each, so that it no longer runs ahead. Without it each message has a link of its own.
 //
 // Source: Narayanan et al. 2019 and 2021; Megatron Core's schedule without interleaving.
-#include "impl/pp/scripted_pipeline.hpp"
+#include "impl/pp/script.hpp"
+#include "impl/pp/technique.hpp"
 
 namespace underlap::pp {
 namespace {
@@ -39,16 +40,18 @@ void write(Script& script) {
   }
 }
 
-const Pipelines::Register kRegistered{{
+std::string refusal(const plan::Config& config) {
+  if (config.parallel.virtual_pipeline_model_parallel_size > 1)
+    return "it runs one chunk on each stage, and virtual_pipeline_model_parallel_size is above 1";
+  return config.pipeline.overlap_p2p_comm ? "it waits for every exchange, and overlap_p2p_comm is true" : "";
+}
+
+const RegisterSchedule kRegistered{{
     .name = "one_forward_one_backward",
     .summary = "runs 1F1B without virtual stages and waits for every exchange",
     .exposed = "every exchange",
-    .in_effect =
-        [](const plan::Config& c) {
-          return c.parallel.pipeline_model_parallel_size > 1 && c.parallel.virtual_pipeline_model_parallel_size == 1 &&
-                 !c.pipeline.overlap_p2p_comm;
-        },
-    .make = [](const Context& context) { return make_scripted_pipeline(context, write); },
+    .refusal = refusal,
+    .write = write,
 }};
 
 }  // namespace

@@ -26,7 +26,8 @@
 // NVIDIA/Megatron-LM#4385 asks for.
 #include <cassert>
 
-#include "impl/pp/scripted_pipeline.hpp"
+#include "impl/pp/script.hpp"
+#include "impl/pp/technique.hpp"
 
 namespace underlap::pp {
 namespace {
@@ -136,22 +137,22 @@ class Writer {
   std::optional<Message> backward_;  // likewise
 };
 
-std::unique_ptr<Pipeline> make(const Context& context) {
-  assert(!context.config->pipeline.batch_p2p_comm);
-  assert(context.config->parallel.virtual_pipeline_model_parallel_size > 1 ||
-         context.config->extensions.overlap_without_virtual_stages);
-  return make_scripted_pipeline(context, [](Script& script) { Writer(script).write(); });
+void write(Script& script) {
+  assert(!script.config().pipeline.batch_p2p_comm);
+  assert(script.schedule().num_chunks() > 1 || script.config().extensions.overlap_without_virtual_stages);
+  Writer(script).write();
 }
 
-const Pipelines::Register kRegistered{{
+std::string refusal(const plan::Config& config) {
+  return config.pipeline.overlap_p2p_comm ? "" : "it needs overlap_p2p_comm";
+}
+
+const RegisterSchedule kRegistered{{
     .name = "overlapped",
     .summary = "runs 1F1B, mostly over virtual stages, and exchanges beside the passes that follow",
     .exposed = "filling and draining; the way out where outputs are deallocated; a transfer longer than a pass",
-    .in_effect =
-        [](const plan::Config& c) {
-          return c.parallel.pipeline_model_parallel_size > 1 && c.pipeline.overlap_p2p_comm;
-        },
-    .make = make,
+    .refusal = refusal,
+    .write = write,
 }};
 
 }  // namespace

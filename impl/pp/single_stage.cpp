@@ -5,7 +5,8 @@
 //   compute | F0 | B0 | F1 | B1 |        exposed: nothing, as nothing is exchanged
 //
 // Source: gradient accumulation as every framework runs it.
-#include "impl/pp/scripted_pipeline.hpp"
+#include "impl/pp/script.hpp"
+#include "impl/pp/technique.hpp"
 
 namespace underlap::pp {
 namespace {
@@ -17,12 +18,12 @@ void write(Script& script) {
   }
 }
 
-const Pipelines::Register kRegistered{{
+const RegisterSchedule kRegistered{{
     .name = "single_stage",
     .summary = "runs microbatches one after the other on one stage",
     .exposed = "nothing",
-    .in_effect = [](const plan::Config& c) { return c.parallel.pipeline_model_parallel_size == 1; },
-    .make = [](const Context& context) { return make_scripted_pipeline(context, write); },
+    .refusal = [](const plan::Config&) -> std::string { return "it is that of a stage alone"; },
+    .write = write,
 }};
 
 }  // namespace

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "impl/device/device.hpp"
 #include "impl/device/technique.hpp"
-#include "impl/plan/config.hpp"
+#include "impl/plan/pipeline_schedules.hpp"
 #include "impl/pp/stage.hpp"
 
 namespace underlap::pp {
@@ -36,11 +38,29 @@ class Pipeline {
   virtual void run(Stage& stage, std::int32_t step) = 0;
 };
 
-using Pipelines = Techniques<Pipeline, plan::Config, Context>;
+/// A pipeline is known by the name of its schedule.
+using Pipelines = Techniques<Pipeline, Context, plan::schedule_in_effect>;
 
 /// The one that `context.config` puts in effect.
 inline std::unique_ptr<Pipeline> make_pipeline(const Context& context) {
   return Pipelines::make(*context.config, context);
 }
+
+class Script;
+
+/// A schedule as its file makes it known to pipelines, and to the plan as a value of extensions.pipeline_schedule.
+struct NamedSchedule {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view exposed;
+  /// Why a pipeline cannot run it under this configuration, in words; empty: it can.
+  std::string (*refusal)(const plan::Config& config);
+  void (*write)(Script& script);  ///< a step of one stage
+};
+
+/// Adds a schedule when its file is linked in.
+struct RegisterSchedule {
+  explicit RegisterSchedule(const NamedSchedule& schedule);
+};
 
 }  // namespace underlap::pp

@@ -88,8 +88,7 @@ const GatherGemms::Register kRegistered{{
     .name = "aggregate_ring_gather",
     .summary = "swaps rows between neighbours, then passes pairs of them round a ring under the GEMM of a pair",
     .exposed = "the swap, and what a hop takes longer than the GEMM of two ranks' rows",
-    .in_effect =
-        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::ring_exchange && o.aggregate; },
+    .keys = {{.method = plan::TensorMethod::ring_exchange, .aggregate = true}},
     .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<AggregateRingGather>(site); },
 }};
 

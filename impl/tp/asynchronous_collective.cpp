@@ -46,10 +46,7 @@ const CollectivesBesideGemm::Register kRegistered{{
     .name = "asynchronous_collective",
     .summary = "NCCL's collective under the whole of a GEMM that does not need it",
     .exposed = "what the collective takes longer than the GEMM",
-    .in_effect =
-        [](const plan::TensorSlotOverlap& o) {
-          return o.method != plan::TensorMethod::waited && o.method != plan::TensorMethod::bulk;
-        },
+    .keys = {},
     .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
       return std::make_unique<AsynchronousCollective>(site);
     },

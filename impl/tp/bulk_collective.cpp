@@ -57,7 +57,7 @@ const CollectivesBesideGemm::Register kRegistered{{
     .name = "bulk_collective",
     .summary = "an in-place collective on few multiprocessors under the whole of a GEMM that does not need it",
     .exposed = "what the collective takes longer than the GEMM",
-    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::bulk; },
+    .keys = {plan::TensorMethod::bulk},
     .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
       return std::make_unique<BulkCollective>(site);
     },

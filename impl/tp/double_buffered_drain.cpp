@@ -64,7 +64,7 @@ const WgradDrains::Register kRegistered{{
     .name = "double_buffered_drain",
     .summary = "forms weight gradients that were put off, each under the gather of the next one's input",
     .exposed = "the first gather, and what each other one takes longer than a GEMM",
-    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method != plan::TensorMethod::waited; },
+    .keys = {},
     .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<DoubleBufferedDrain>(site); },
 }};
 

@@ -100,7 +100,7 @@ const GemmScatters::Register kRegistered{{
     .name = "fp8_pipeline_scatter",
     .summary = "exchanges each slab of output features in fp8 under the GEMM of the next slab, and adds it up",
     .exposed = "the last slab's exchange, the casts, and the sums of the slabs into their columns",
-    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::pipeline && o.fp8_buf; },
+    .keys = {{.method = plan::TensorMethod::pipeline, .fp8_buf = true}},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<Fp8PipelineScatter>(site); },
 }};
 

@@ -81,8 +81,7 @@ const GemmScatters::Register kRegistered{{
     .name = "fp8_ring_exchange_scatter",
     .summary = "sends each rank its rows in fp8 under the GEMM of the next rank's, and adds what arrives",
     .exposed = "what an exchange takes longer than the GEMM of one rank's rows, the casts and the sum",
-    .in_effect =
-        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::ring_exchange && o.fp8_buf; },
+    .keys = {{.method = plan::TensorMethod::ring_exchange, .fp8_buf = true}},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> {
       return std::make_unique<Fp8RingExchangeScatter>(site);
     },

@@ -99,8 +99,7 @@ const GemmScatters::Register kRegistered{{
     .name = "pipeline_scatter",
     .summary = "reduces each slab of output features under the GEMM of the next slab",
     .exposed = "the last slab's reduce-scatter, and the copies of the slabs to their columns",
-    .in_effect =
-        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::pipeline && !o.fp8_buf; },
+    .keys = {{.method = plan::TensorMethod::pipeline}},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<PipelineScatter>(site); },
 }};
 

@@ -81,8 +81,7 @@ const GatherGemms::Register kRegistered{{
     .name = "ring_exchange_gather",
     .summary = "passes rows round a ring, each hop under the GEMM of the rows that came before",
     .exposed = "what a hop takes longer than the GEMM of one rank's rows",
-    .in_effect =
-        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::ring_exchange && !o.aggregate; },
+    .keys = {{.method = plan::TensorMethod::ring_exchange}},
     .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<RingExchangeGather>(site); },
 }};
 

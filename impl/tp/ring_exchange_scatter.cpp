@@ -88,8 +88,7 @@ const GemmScatters::Register kRegistered{{
     .name = "ring_exchange_scatter",
     .summary = "sends each rank its rows under the GEMM of the next rank's, and adds what arrives",
     .exposed = "what an exchange takes longer than the GEMM of one rank's rows, and the sum",
-    .in_effect =
-        [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::ring_exchange && !o.fp8_buf; },
+    .keys = {{.method = plan::TensorMethod::ring_exchange}},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> {
       return std::make_unique<RingExchangeScatter>(site);
     },

@@ -108,10 +108,27 @@ class WgradDrain {
   virtual void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) = 0;
 };
 
-using GatherGemms = Techniques<GatherGemm, plan::TensorSlotOverlap, Site>;
-using GemmScatters = Techniques<GemmScatter, plan::TensorSlotOverlap, Site>;
-using CollectivesBesideGemm = Techniques<CollectiveBesideGemm, plan::TensorSlotOverlap, Site>;
-using WgradDrains = Techniques<WgradDrain, plan::TensorSlotOverlap, Site>;
+/// What of a slot's settings decides on its technique, kind by kind.
+struct GatherGemmKey {
+  plan::TensorMethod method{};
+  bool aggregate = false;
+
+  friend bool operator==(const GatherGemmKey&, const GatherGemmKey&) = default;
+};
+struct GemmScatterKey {
+  plan::TensorMethod method{};
+  bool fp8_buf = false;
+
+  friend bool operator==(const GemmScatterKey&, const GemmScatterKey&) = default;
+};
+inline GatherGemmKey gather_gemm_key(const plan::TensorSlotOverlap& o) { return {o.method, o.aggregate}; }
+inline GemmScatterKey gemm_scatter_key(const plan::TensorSlotOverlap& o) { return {o.method, o.fp8_buf}; }
+inline plan::TensorMethod method_of(const plan::TensorSlotOverlap& o) { return o.method; }
+
+using GatherGemms = Techniques<GatherGemm, Site, gather_gemm_key>;
+using GemmScatters = Techniques<GemmScatter, Site, gemm_scatter_key>;
+using CollectivesBesideGemm = Techniques<CollectiveBesideGemm, Site, method_of>;
+using WgradDrains = Techniques<WgradDrain, Site, method_of>;
 
 /// `num` rows of a view from `first` on.
 View rows_of(const View& view, std::int64_t first, std::int64_t num);

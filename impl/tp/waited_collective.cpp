@@ -44,7 +44,7 @@ const CollectivesBesideGemm::Register kRegistered{{
     .name = "waited_collective",
     .summary = "waits for a collective before the GEMM that does not need it",
     .exposed = "the collective",
-    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::waited; },
+    .keys = {plan::TensorMethod::waited},
     .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
       return std::make_unique<WaitedCollective>(site);
     },

@@ -44,7 +44,7 @@ const WgradDrains::Register kRegistered{{
     .name = "waited_drain",
     .summary = "forms weight gradients that were put off, each after the gather of its input",
     .exposed = "every gather",
-    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method == plan::TensorMethod::waited; },
+    .keys = {plan::TensorMethod::waited},
     .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<WaitedDrain>(site); },
 }};
 

@@ -40,7 +40,7 @@ const GatherGemms::Register kRegistered{{
     .name = "waited_gather",
     .summary = "gathers the input, then multiplies",
     .exposed = "the all-gather",
-    .in_effect = [](const plan::TensorSlotOverlap& o) { return o.method != plan::TensorMethod::ring_exchange; },
+    .keys = {},
     .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<WaitedGather>(site); },
 }};
 

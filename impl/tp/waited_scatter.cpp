@@ -41,10 +41,7 @@ const GemmScatters::Register kRegistered{{
     .name = "waited_scatter",
     .summary = "multiplies, then reduces and scatters the output, or all-reduces it",
     .exposed = "the reduce-scatter or all-reduce",
-    .in_effect =
-        [](const plan::TensorSlotOverlap& o) {
-          return o.method != plan::TensorMethod::ring_exchange && o.method != plan::TensorMethod::pipeline;
-        },
+    .keys = {},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<WaitedScatter>(site); },
 }};
 

@@ -184,14 +184,16 @@ TEST(AttentionTechniques, HierarchiesOfOneLevelAreP2pOrA2a) {
   }
 }
 
-TEST(AttentionTechniques, ExactlyOneIsInEffectForEveryChoice) {
+TEST(AttentionTechniques, FollowFromTheExchangeAndItsOverlap) {
+  const std::map<plan::CpCommType, std::string> kNames{{plan::CpCommType::p2p, "p2p_attention"},
+                                                       {plan::CpCommType::all_gather, "all_gather_attention"},
+                                                       {plan::CpCommType::a2a, "a2a_attention"},
+                                                       {plan::CpCommType::a2a_p2p, "a2a_p2p_attention"}};
   for (const bool alone : {true, false})
-    for (const auto type :
-         {plan::CpCommType::p2p, plan::CpCommType::all_gather, plan::CpCommType::a2a, plan::CpCommType::a2a_p2p})
-      for (const bool overlap : {true, false}) {
-        const auto is_chosen = [&](const auto& technique) { return technique.in_effect({alone, type, overlap}); };
-        EXPECT_EQ(std::count_if(Attentions::all().begin(), Attentions::all().end(), is_chosen), 1);
-      }
+    for (const auto& [type, name] : kNames)
+      for (const bool overlap : {true, false})
+        EXPECT_EQ(Attentions::in_effect({alone, type, overlap}).name,
+                  alone ? "local_attention" : (overlap ? "" : "waited_") + name);
 }
 
 TEST(AttentionTechniques, RefuseWhatCannotBeParted) {

@@ -20,9 +20,7 @@ std::set<std::string> technique_names() {
 bool is_technique(const std::string& name) { return technique_names().contains(name); }
 
 std::string technique_in_effect(const CpCase& c) {
-  for (const auto& technique : Attentions::all())
-    if (technique.in_effect({c.num_ranks == 1, c.comm_type, c.overlap})) return std::string(technique.name);
-  return "none";
+  return std::string(Attentions::in_effect({c.num_ranks == 1, c.comm_type, c.overlap}).name);
 }
 
 AttentionCase case_of(const YAML::Node& yaml) {

@@ -45,8 +45,7 @@ TEST_P(ScheduleGolden, IsDrawnAsExpected) {
   const YAML::Node yaml = testing_support::golden_input(GetParam());
   const ScheduleCase c = case_of(yaml);
   const std::string technique = testing_support::technique_of(GetParam());
-  const auto is_it = [&](const auto& t) { return t.name == technique && t.in_effect(c.config); };
-  EXPECT_TRUE(std::ranges::any_of(GradReduces::all(), is_it) || std::ranges::any_of(ParamGathers::all(), is_it))
+  EXPECT_TRUE(GradReduces::in_effect(c.config).name == technique || ParamGathers::in_effect(c.config).name == technique)
       << "the folder's technique is not the one in effect";
   const std::string about = yaml["exposed"].as<std::string>();
   testing_support::expect_golden(GetParam(), testing_support::draw(about, VirtualSchedule(c).play()));

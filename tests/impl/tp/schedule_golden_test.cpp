@@ -14,17 +14,17 @@ using testing_support::kMillisecond;
 /// The kinds of techniques by the kinds of slots.
 template <class Visit>
 void visit_techniques(SlotKind kind, Visit visit) {
-  if (kind == SlotKind::gather) return visit(GatherGemms::all());
-  if (kind == SlotKind::scatter || kind == SlotKind::reduce) return visit(GemmScatters::all());
-  if (kind == SlotKind::drain) return visit(WgradDrains::all());
-  visit(CollectivesBesideGemm::all());
+  if (kind == SlotKind::gather) return visit(GatherGemms());
+  if (kind == SlotKind::scatter || kind == SlotKind::reduce) return visit(GemmScatters());
+  if (kind == SlotKind::drain) return visit(WgradDrains());
+  visit(CollectivesBesideGemm());
 }
 
 std::set<std::string> technique_names() {
   std::set<std::string> names;
   for (const SlotKind kind : {SlotKind::gather, SlotKind::scatter, SlotKind::gather_beside, SlotKind::drain})
-    visit_techniques(kind, [&](const auto& all) {
-      for (const auto& technique : all) names.emplace(technique.name);
+    visit_techniques(kind, [&](const auto& techniques) {
+      for (const auto& technique : techniques.all()) names.emplace(technique.name);
     });
   return names;
 }
@@ -32,10 +32,7 @@ bool is_technique(const std::string& name) { return technique_names().contains(n
 
 std::string technique_in_effect(const SlotCase& c) {
   std::string name;
-  visit_techniques(c.kind, [&](const auto& all) {
-    for (const auto& technique : all)
-      if (technique.in_effect(c.overlap)) name = technique.name;
-  });
+  visit_techniques(c.kind, [&](const auto& techniques) { name = techniques.in_effect(c.overlap).name; });
   return name;
 }
 
