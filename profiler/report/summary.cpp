@@ -185,7 +185,9 @@ void compare_along_axes(std::vector<CellSummary>& summaries, const std::vector<C
   }
 }
 
+// Without transfers ranks multiply what was never sent to them, so their loss is no number to show.
 std::optional<double> final_loss(const CellResult& cell) {
+  if (cell.no_comm) return std::nullopt;
   const auto last = std::max_element(cell.samples.begin(), cell.samples.end(), [](const auto& a, const auto& b) {
     return std::pair(a.block, a.step) < std::pair(b.block, b.step);
   });

@@ -56,7 +56,7 @@ struct CellSummary {
   std::optional<double> step_ratio_to_bound_ideal;  ///< step / bound_ideal_ns
   /// By axis of two values that toggles neither overlap nor transfers; in the cells with the first of the values.
   std::map<std::string, AxisRatio> ratios_along;
-  std::optional<double> final_loss;  ///< of the last measured step
+  std::optional<double> final_loss;  ///< of the last measured step; absent where nothing was sent between ranks
   std::map<std::string, PurposeSummary> modes;
   std::map<std::string, PurposeSummary> purposes;
 };

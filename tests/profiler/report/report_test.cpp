@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -82,6 +83,16 @@ TEST(ReportTable, SaysHowManyRanksWerePlayedForHowMany) {
   for (const std::string& text : {report_table(results, 200, false), report_markdown(results)}) {
     EXPECT_THAT(text, HasSubstr("on: 16 of 16384 ranks played, each for 1024 that do the same\n"));
     EXPECT_THAT(text, Not(HasSubstr("4 of 4 ranks")));
+  }
+}
+
+TEST(ReportTable, ShowsNoLossOfACellWithoutTransfersWhateverItComputed) {
+  RunResults results = measured();
+  results.cells[1].no_comm = true;
+  for (StepSample& sample : results.cells[1].samples) sample.loss = -std::nan("");
+  for (const std::string& text : {report_table(results, 200, false), report_markdown(results)}) {
+    EXPECT_THAT(text, Not(HasSubstr("nan")));
+    EXPECT_THAT(text, HasSubstr("2.5000")) << "the other cell's loss";
   }
 }
 
