@@ -59,12 +59,14 @@ void swiglu_backward_form(const Arguments& views) {
       const auto up = static_cast<float>(gate[width + i]);
       const auto d = static_cast<float>(gradient[i]);
       const float s = sigmoid(z);
+      // silu'(z) = s + z s (1 - s)
       to[i] = bf16(d * up * s * (1.0F + z * (1.0F - s)));
       to[width + i] = bf16(d * z * s);
     }
   }
 }
 
+// gelu(x) = x / 2 * (1 + tanh(u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), and so x * gelu_gate(x).
 constexpr float kTwoRootTwoOverPi = 1.59576912F;  // 2 sqrt(2 / pi)
 constexpr float kCubic = 0.044715F;
 

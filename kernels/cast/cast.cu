@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: 6 bytes an element. Agrees with the CPU form to the bit.
+//
+// f32 to bf16 and back: 4 bytes read and 2 written an element, or the reverse, and no flops.
+//
+//   f32 -> bf16   a group of 8: two accesses of 16 bytes in, one out      2 groups in flight
+//   bf16 -> f32   a group of 8: one access of 16 bytes in, two out        4 groups in flight
+//
+// Bound by memory. Agrees with the CPU to the bit: narrowing is one instruction (cvt.rn.bf16.f32: to nearest, ties to
+// even), widening is exact.
 #include <array>
 
 #include "kernels/cuda/elements.cuh"
@@ -7,7 +14,7 @@
 namespace underlap::cuda {
 namespace {
 
-/// Groups in flight: as many as make 64 bytes of x.
+/// Groups in flight: as many as make 64 bytes of x, four accesses of 16.
 template <class From>
 constexpr int kInFlight = sizeof(From) == 4 ? 2 : 4;
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: what is copied, read once and written once. Only the size of an element matters, not its type. All pieces go
-// in one kernel: a launch takes longer than a small piece.
+//
+// Copies of strided matrices, and of several pieces into one dense row: what is copied, read once and written once.
+//
+//   concatenate   pieces | a a a | b | c c |      one launch; each piece is spread over all blocks, one piece after
+//                 out    | a a a b c c |          the other, a grid-stride loop each
+//
+// Bound by memory, or by the launch: a small piece takes less time than a launch does, so all pieces go in one kernel.
+// Only the size of an element matters: bf16 is moved as 16-bit integers, f32 as 32-bit ones.
 #include <algorithm>
 #include <array>
 
@@ -22,6 +28,8 @@ struct Pieces {
   int count = 0;
 };
 
+// __grid_constant__: the pieces are indexed where the launch put them. Without it the compiler may first copy all of
+// them into each thread's local memory, because registers cannot be indexed.
 template <class T, int N>
 __global__ void copy_kernel(const __grid_constant__ Pieces<T> pieces) {
   for (int i = 0; i < pieces.count; ++i) {

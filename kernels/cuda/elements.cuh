@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Element by element over matrices. A thread moves groups of elements, 16 bytes at an access. A form may count on the
-// alignment of one element only: each kernel is compiled for groups and for single elements, and the host takes the
-// wide one where every view allows it.
+// Element by element over matrices: the loop that most kernels here are.
+//
+// A thread moves groups of elements, 16 bytes at an access, and has kInFlight of them on their way before it finishes
+// the first. The groups of a thread lie 256 apart, so that the 32 groups of a warp's access are neighbours: 512 bytes
+// in one piece.
+//
+//   groups of a block | 0 ... 255 | 256 ... 511 | 512 ... 767 | 768 ... 1023 |   kInFlight = 4; the next block has the
+//   thread t loads    |     t     |   256 + t   |   512 + t   |   768 + t    |   next 1024
+//
+// Bound by memory. GPUs from A100 to B200 do 10 to 20 fp32 operations in the time in which HBM moves one byte, and by
+// their costs the kernels on this loop do at most 3 a byte, but for random, which computes in fp64. So what counts is
+// that every byte moves once, in whole lines, and that enough of them are on their way (Little's law: bandwidth times
+// latency). underlap-microbench holds each kernel against a copy on the same GPU.
+//
+// An operation promises the alignment of one element, no more. Each kernel is therefore compiled for groups and for
+// single elements, and the host takes the wide one where every view allows it (group_for).
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -137,6 +150,7 @@ __device__ void for_each_group(std::int64_t rows, std::int64_t cols, Load load_g
   const std::int64_t groups = rows * in_row;
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x * kInFlight;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x * kInFlight + threadIdx.x; i < groups; i += stride) {
+    // Unrolled, so that the arrays are registers and all loads are issued before the first result is waited for.
     Loaded loaded[kInFlight];
     std::int64_t row[kInFlight], col[kInFlight];
 #pragma unroll
@@ -152,7 +166,7 @@ __device__ void for_each_group(std::int64_t rows, std::int64_t cols, Load load_g
       if (i + std::int64_t{k} * blockDim.x >= groups) break;
       if (col[k] + N <= cols) {
         finish(Count<N>(), row[k], col[k], loaded[k]);
-      } else {
+      } else {  // the end of a row; rolled up, since it would double the kernel's code for few elements
 #pragma unroll 1
         for (std::int64_t c = col[k]; c < cols; ++c) finish(Count<1>(), row[k], c, load_group(Count<1>(), row[k], c));
       }
@@ -160,9 +174,11 @@ __device__ void for_each_group(std::int64_t rows, std::int64_t cols, Load load_g
   }
 }
 
+/// A block of 8 warps: small enough that several share a multiprocessor, and one that ends makes room for the next.
 inline constexpr unsigned kGroupThreads = 256;
 
-/// The launch of a kernel that is one for_each_group<N, kInFlight> over [rows, cols].
+/// The launch of a kernel that is one for_each_group<N, kInFlight> over [rows, cols]: as many blocks as there is work
+/// for, so that its loop runs once. A kernel that wants fewer, for a partial sum each, lowers the number.
 inline LaunchShape blocks_of_groups(std::int64_t rows, std::int64_t cols, int group, int in_flight) {
   const std::int64_t groups = rows * ((cols + group - 1) / group);
   return {.blocks = blocks_for(groups, std::int64_t{kGroupThreads} * in_flight), .threads = kGroupThreads};

@@ -10,7 +10,15 @@
 
 namespace underlap::cuda {
 
-// From compute capability 8.9 on one instruction converts two values, to the bits that the host's conversion gives.
+// Conversions between fp8 and fp32, two elements at a time.
+//
+// From compute capability 8.9 on one instruction converts two values, to the bits that the host's conversion gives;
+// older GPUs run the host's code, a dozen integer operations a value. Which of the two it is has to be known when the
+// PTX is made, so a source that includes this file is compiled for each architecture by itself; all others have one PTX
+// text for every GPU.
+//
+//   fp32 -> fp8   cvt.rn.satfinite.e4m3x2.f32 pair, second, first      the operand named first becomes the upper byte
+//   fp8 -> fp32   cvt.rn.f16x2.e4m3x2, then two cvt.f32.f16            both exact
 #ifdef __CUDA_ARCH__
 #ifndef UNDERLAP_PTX_EACH
 #error "this source needs PTX of each architecture: COMPILE_OPTIONS UNDERLAP_PTX_EACH (cmake/UnderlapCuda.cmake)"
@@ -55,7 +63,7 @@ __device__ void widen_pair(std::uint16_t pair, float& first, float& second) {
 #endif
 }
 
-/// Each element of `group` in fp32. Exact.
+/// Each element of `group` in fp32, fp8 in pairs. Exact.
 template <class T, int N>
 __device__ void widen_group(const Group<T, N>& group, float (&values)[N]) {
   if constexpr (sizeof(T) > 1 || N == 1) {

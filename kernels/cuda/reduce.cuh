@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Combining one value of each thread, in an order that depends on the threads' indices alone.
+// Combining one value of each thread, in an order that depends on the threads' indices alone: a sum has the same bits
+// at every run and on every GPU. Atomics on floats would add in the order in which blocks happen to arrive.
+//
+//   a warp   lane:    0   1   2   3   4   5   6   7  ...     a lane takes in the value of lane XOR 1, then 2, 4, 8, 16
+//            step 1   0+1     2+3     4+5     6+7
+//            step 2   0+1+2+3         4+5+6+7                both partners compute the same, so all lanes end alike
+//   a block  lane 0 of each warp -> a slot in shared memory -> barrier -> the first warp combines up to 32 slots
 #include "kernels/cuda/launch.cuh"
 
 namespace underlap::cuda {
@@ -27,7 +33,7 @@ __device__ T combine_block(T value, T neutral, T* slots, Combine combine) {
   value = combine_warp(value, combine);
   if (lane == 0) slots[warp] = value;
   __syncthreads();
-  if (warp != 0) return neutral;
+  if (warp != 0) return neutral;  // behind the barrier, which all threads must reach
   return combine_warp(lane < blockDim.x / kWarpThreads ? slots[lane] : neutral, combine);
 }
 

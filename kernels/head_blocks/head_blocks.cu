@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: x and out once. Both directions walk the rows of blocks; only the size of an element matters.
+//
+// Columns of a matrix to blocks of rows and back, for an all-to-all: x and out move once, no flops.
+//
+//   heads [T, n C]   | 0 | 1 | 2 |   row t          blocks [n T, C]   | 0 |   rows t, T + t, 2 T + t
+//
+// Both directions walk the rows of blocks, so that a row's columns are contiguous on both sides: accesses are coalesced
+// where C elements are at least a few hundred bytes, as the heads of a rank are. The address in `heads` costs one
+// division a group (by the number of tokens, in 32 bits where that does). Bound by memory. Only the size of an element
+// matters.
 #include <array>
 
 #include "kernels/cuda/elements.cuh"
@@ -11,6 +19,7 @@ template <class T, int N, bool kToBlocks>
 __global__ void head_blocks_kernel(Rows<const T> x, Rows<T> out) {
   const std::int64_t tokens = kToBlocks ? x.rows : out.rows;
   const std::int64_t rows = kToBlocks ? out.rows : x.rows, cols = kToBlocks ? out.cols : x.cols;
+  // Row r of blocks is row r % T of block r / T, whose columns begin at block * C in `heads`.
   const auto in_heads = [&](const auto& heads, std::int64_t r, std::int64_t c) {
     const std::int64_t block = divided(r, tokens);
     return heads.at(r - block * tokens, block * cols + c);

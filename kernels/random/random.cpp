@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A counter-based generator: deviate number i depends on (seed, i) alone, so shards, rows and threads need no common
+// state and a block of a matrix gets what the whole matrix has there, however it is cut.
+//
+//   i / 2 -> Philox, 10 rounds keyed by the seed -> two words -> Box and Muller -> deviates 2 (i / 2) and 2 (i / 2) + 1
 #include "kernels/random/random.hpp"
 
 #include <algorithm>
@@ -17,7 +22,9 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-/// Philox 4x32 with 10 rounds: 128 random bits that depend on `counter` and `key` alone.
+/// Philox 4x32 with 10 rounds: 128 random bits that depend on `counter` and `key` alone. A round multiplies two words
+/// to 64 bits each, and mixes the halves with the other words and the key, which grows by a constant; the constants are
+/// the paper's.
 Words philox(Words counter, std::uint64_t key) {
   auto key_low = static_cast<std::uint32_t>(key);
   auto key_high = static_cast<std::uint32_t>(key >> 32);

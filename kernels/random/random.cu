@@ -1,7 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: out once; bound by fp64 arithmetic, and used before training only. The random bits are those of the CPU
-// form. Logarithm, sine and cosine are the device's fp64 ones, which differ from the host's in the last bits: after
-// rounding to fp32 about one deviate in 10^7 differs, by one unit in its last place.
+//
+// Normal deviates: 2 or 4 bytes written an element, nothing read.
+//
+// Philox is a function of (seed, index of a pair) without state, so every thread computes its own elements, and a shard
+// of a matrix gets the numbers that the whole matrix has there. Box and Muller's transform makes two deviates of a
+// pair:
+//
+//   element k of the block -> number i in the stream -> philox(i / 2) = (u, v) -> sqrt(-2 ln u) * cos(2 pi v)  i even
+//                                                                                 sqrt(-2 ln u) * sin(2 pi v)  i odd
+//
+// A thread computes a pair when its group of elements comes to a new one, and where a row of the block ends.
+//
+// The one kernel on this loop that is not bound by memory: a logarithm, a root, a sine and a cosine in fp64 for two
+// elements. It runs before training only. The random bits are those of the CPU; logarithm, sine and cosine are the
+// device's fp64 ones, which differ from the host's in the last bits: after rounding to fp32 about one deviate in 10^7
+// differs, by one unit in its last place. Source: Salmon et al. 2011; Box & Muller 1958.
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -29,7 +42,8 @@ __device__ uint2 philox(std::uint64_t pair, std::uint64_t key) {
   return {counter.x, counter.y};
 }
 
-/// Normal deviates 2 * pair and 2 * pair + 1 of the stream.
+/// Normal deviates 2 * pair and 2 * pair + 1 of the stream. Half a unit is added to each word, so that no
+/// logarithm is that of 0.
 __device__ double2 normal_pair(std::uint64_t seed, std::uint64_t pair) {
   const uint2 words = philox(pair, seed);
   constexpr double kUnit = 1.0 / 4294967296.0;
@@ -38,6 +52,8 @@ __device__ double2 normal_pair(std::uint64_t seed, std::uint64_t pair) {
   return {radius * cos(angle), radius * sin(angle)};
 }
 
+/// `cols` elements a row of out. Element k of the block is the deviate `index`; both grow by one along a row, and index
+/// leaps over the columns of the matrix that are not the block's where a row ends.
 template <class T, int N>
 __global__ void random_normal_kernel(Rows<T> out, std::int64_t cols, RandomParameters p) {
   for_each_group<N, 1>(
@@ -66,7 +82,7 @@ template <class T>
 void launch_random(const Arguments& views, LaunchContext& context) {
   constexpr int kWide = 16 / sizeof(T);
   Rows<T> out = rows_of<T>(views[0]);
-  flatten(out);
+  flatten(out);  // which numbers no element anew: k counts row-major
   const int group = group_for(kWide, out);
   launch(group == 1 ? random_normal_kernel<T, 1> : random_normal_kernel<T, kWide>,
          blocks_of_groups(out.rows, out.cols, group, 1), context.stream, out, out.cols,

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The matrix goes in squares of 64 x 64 elements: 64 rows of x and 64 of out, which stay in the first-level cache while
+// one is read down its columns and the other written along its rows. Else each element of a column would be a line of
+// its own, gone before its neighbour is wanted.
 #include "kernels/transpose/transpose.hpp"
 
 #include <algorithm>
@@ -10,9 +14,10 @@
 namespace underlap::kernels {
 namespace {
 
-/// Side of a square whose rows of x and of out stay in the first-level cache together.
+/// Of two-byte elements 2 * 64 * 128 bytes, half of a first-level cache of 32 KiB.
 constexpr std::int64_t kSide = 64;
 
+/// Writes rows of out; a line of x is read from memory once and from the cache for its other columns.
 template <class T>
 void transpose_square(const BoundView& x, const BoundView& out, std::int64_t row, std::int64_t col) {
   const std::int64_t end_row = std::min(row + kSide, x.rows), end_col = std::min(col + kSide, x.cols);

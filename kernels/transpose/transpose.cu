@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: x and out once. A block turns a square whose rows are 128 bytes: both memories are then touched in whole
-// lines, and the turn itself is made in shared memory.
+//
+// out = x^T, for elements of one or two bytes: x and out move once, no flops.
+//
+// A column of x is a row of out, so one of the two would be touched in single elements, a line of memory for each. A
+// block therefore turns one square by way of shared memory. Its rows are 128 bytes, a line: 128 x 128 elements of one
+// byte, 64 x 64 of two.
+//
+//   x              shared memory            out
+//   | - - - - |    rows as they came in:    | - - - - |    read_square   a warp: 4 rows of x, 128 bytes each
+//   | - - - - |    padded, so that a        | - - - - |    barrier       the square is whole
+//   | - - - - |    column meets all banks   | - - - - |    write_square  a warp: 4 rows of out, 128 bytes each
+//
+// Bound by memory, while no two threads of a warp want different words of one bank (Square). Source: Ruetsch &
+// Micikevicius 2009, "Optimizing matrix transpose in CUDA", for the padded tile.
 #include <array>
 
 #include "kernels/cuda/elements.cuh"
@@ -13,9 +25,10 @@ constexpr unsigned kThreads = 256;
 template <class T>
 constexpr int kSide = 128 / sizeof(T);
 
-/// The square in shared memory. A row is a word longer than its elements, so that the elements of a column lie in
-/// different banks. A warp that writes groups takes from 8 rows, 128 / 8 bytes apart, 4 neighbouring elements of each;
-/// rows 32 apart would still share banks, so every 32 rows the next begin 4 elements later.
+/// The square in shared memory, whose 32 banks are 4 bytes wide. A row is a word longer than its elements, so that the
+/// elements of a column lie in different banks. A warp that writes groups takes 4 neighbouring elements of 8 rows,
+/// which are an eighth of the square apart (8 rows, or 16 of one-byte elements): rows 32 apart would still share banks,
+/// so every 32 rows the next begin 4 elements later.
 template <class T>
 class Square {
  public:
@@ -45,6 +58,8 @@ __device__ void read_square(const Rows<const T>& x, std::int64_t row, std::int64
   }
 }
 
+/// The square at (row, col) of out from shared memory, where it lies as it was read: element (r, c) of it is (c, r)
+/// there.
 template <class T, int N>
 __device__ void write_square(const Rows<T>& out, std::int64_t row, std::int64_t col, const Square<T>& square) {
   constexpr int kGroups = kSide<T> / N;
@@ -61,6 +76,8 @@ __device__ void write_square(const Rows<T>& out, std::int64_t row, std::int64_t 
   }
 }
 
+/// A square a block, row by row of squares. Squares at the edges are narrower; the barrier is met by all threads even
+/// so.
 template <class T, int N>
 __global__ void transpose_kernel(Rows<const T> x, Rows<T> out) {
   __shared__ Square<T> square;

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: x and out once. Both directions walk the rows of sequence order; only the size of an element matters.
+//
+// Rows between the order in which context-parallel ranks hold them and that of their sequences: x and out move once, no
+// flops. zigzag.hpp draws the two orders.
+//
+// Both directions walk the rows of sequence order and compute where each lies in rank order, which takes two divisions
+// a group, in 32 bits, in which a GPU divides several times as fast as in 64 (a call has fewer than 2^31 rows). Whole
+// rows move, so accesses are coalesced on both sides whatever the permutation is. Bound by memory. Only the size of an
+// element matters.
 #include <array>
 
 #include "kernels/cuda/elements.cuh"
