@@ -7,7 +7,12 @@
 
 namespace underlap::kernels {
 
-/// AdamParameters as the inner loop uses them, in fp32.
+/// AdamParameters as the inner loop uses them: made in fp64, kept in fp32.
+///
+///     m = beta1 m + rest1 g,  v = beta2 v + rest2 g^2
+///     main = main * decay - step_size * m / (sqrt(v) * root_factor + eps)
+///
+/// step_size = lr / (1 - beta1^step) and root_factor = 1 / sqrt(1 - beta2^step) are the bias corrections of m and v.
 struct AdamCoefficients {
   float beta1, rest1, beta2, rest2, step_size, root_factor, eps, decay;
 

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// loss of a row = lse - logit of the target, with lse = max + log(sum of exp(logit - max)): no exponential overflows,
+// and the largest is 1. A row is widened to fp32 once and stays in the cache for the passes that follow (max, exp,
+// sum).
+//
+// Over a vocabulary that ranks share, max and sums are two collectives, and the target's logit travels with the sums:
+// the rank that has its column gives it, all others 0. lse and loss are then computed by every rank from the same
+// numbers.
 #include "kernels/cross_entropy/cross_entropy.hpp"
 
 #include <array>

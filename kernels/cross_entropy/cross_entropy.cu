@@ -1,7 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: forward 2 bytes a logit, read once while the largest so far and the sum relative to it are kept, and 16
-// bytes a token; max and sums of a shard the same 2 bytes a logit each; backward 4 bytes a logit. A row's sum is fp32,
-// by thread, then warp, then block; the loss is fp64.
+//
+// Cross-entropy of logits [T, V], and its gradient; of all the vocabulary, or of the columns that one of n ranks has.
+//
+//              bytes a logit        flops   a row's result
+//   forward    2 read               4       lse and loss, in one pass
+//   max        2 read               1       the shard's largest logit               ranks then take the largest
+//   sums       2 read               3       sum of exp(logit - max), target logit   ranks then add these up
+//   finish     16 a token, no logit         lse and loss
+//   backward   2 read, 2 written    3       scale * (exp(logit - lse) - one-hot)
+//
+// Bound by memory, since exp is the fast one. Forward reads a row once: it keeps the largest logit so far and the sum
+// of exp relative to it, and scales the sum when a larger one comes. A row is a block's:
+//
+//   threads   | groups t, t + threads, ...: (largest, sum) each
+//   warp      | five shuffles join the lanes' pairs
+//   block     | warps' pairs in shared memory, a barrier; the first warp joins them: lse, and the row's loss in fp64
+//   then      | a second kernel of one block adds the rows' losses in fp64
+//
+// A row's sum is fp32, in an order that depends on V and alignment alone. The loss is fp64, in an order that depends on
+// T alone. Source: Milakov & Gimelshein 2018 (online softmax); Shoeybi et al. 2019, section 3 (shared vocabulary).
 #include <array>
 #include <cfloat>
 #include <cmath>
@@ -17,12 +34,14 @@ namespace {
 using kernels::CrossEntropyParameters;
 using kernels::VocabShard;
 
-/// sum of exp(x - largest) over some of a row.
+/// sum of exp(x - largest) over some of a row; of nothing, where largest is the lowest number and not -infinity, whose
+/// difference with itself would be NaN.
 struct ExpSum {
   float largest = -FLT_MAX;
   float sum = 0;
 };
 
+/// Both sums relative to the larger of the two. Symmetric, so that both lanes of a shuffle get the same bits.
 struct JoinExpSums {
   __device__ ExpSum operator()(const ExpSum& a, const ExpSum& b) const {
     const float largest = fmaxf(a.largest, b.largest);
@@ -30,6 +49,8 @@ struct JoinExpSums {
   }
 };
 
+/// Scales the sum once a group, by 1 where none of its logits is larger. NaN is passed over by fmaxf and kept by the
+/// sum.
 template <int N>
 __device__ void add_logits(ExpSum& total, const Group<bf16, N>& logits) {
   float largest = total.largest;
@@ -39,9 +60,10 @@ __device__ void add_logits(ExpSum& total, const Group<bf16, N>& logits) {
   for (int i = 0; i < N; ++i) total.sum += exp_fast(static_cast<float>(logits.element[i]) - largest);
 }
 
+/// 64 bytes a thread; the next are loaded when these have been added, and other warps fill the gap.
 constexpr int kInFlight = 4;
 
-/// Calls `add` for this thread's part of a row: groups of N, and single elements at its end.
+/// Calls `add` for this thread's part of a row: groups of N, and single elements at its end, which one thread has.
 template <int N, class Add>
 __device__ void for_part_of_row(const bf16* row, std::int64_t cols, Add add) {
   const std::int64_t step = std::int64_t{blockDim.x} * N;
@@ -64,7 +86,7 @@ __device__ bool is_valid(std::int32_t target, std::int64_t vocabulary, std::uint
   return false;
 }
 
-/// One row a block.
+/// One row a block. The row's loss is written, not added: adding is the next kernel's, in a fixed order.
 template <int N>
 __global__ void cross_entropy_forward_kernel(Rows<const bf16> logits, const std::int32_t* targets, float* lse,
                                              double* row_loss, std::uint32_t* faults) {
@@ -73,6 +95,7 @@ __global__ void cross_entropy_forward_kernel(Rows<const bf16> logits, const std:
   const unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
   ExpSum total;
   for_part_of_row<N>(logits.at(t, 0), logits.cols, [&](const auto& group) { add_logits(total, group); });
+  // combine_warp for a pair: a shuffle moves one number.
   const auto join_lanes = [](ExpSum value) {
     for (int lanes = 1; lanes < static_cast<int>(kWarpThreads); lanes *= 2)
       value = JoinExpSums()(
@@ -95,7 +118,7 @@ __global__ void cross_entropy_forward_kernel(Rows<const bf16> logits, const std:
 
 constexpr unsigned kLossThreads = 1024;
 
-/// One block.
+/// One block: 8 bytes a row are little beside the logits.
 __global__ void add_losses_kernel(const double* row_loss, std::int64_t rows, double scale, float* loss) {
   __shared__ double slots[kMaxWarps];
   double sum = 0;
@@ -189,6 +212,8 @@ void finish_form(const Arguments& views, LaunchContext& context) {
          views.parameters<CrossEntropyParameters>().scale, views[3].as<float>());
 }
 
+/// Element by element, since lse is known. All groups of a row read its target and lse, from the cache; the first one
+/// reports a target outside the vocabulary.
 template <int N>
 __global__ void cross_entropy_backward_kernel(Rows<const bf16> logits, const std::int32_t* targets, const float* lse,
                                               Rows<bf16> dlogits, float scale, VocabShard shard,

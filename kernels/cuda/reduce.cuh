@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Combining one value of each thread, in an order that depends on the threads' indices alone: a sum has the same bits
-// at every run and on every GPU. Atomics on floats would add in the order in which blocks happen to arrive.
+// Combining one value of each thread, in an order that depends on the threads' indices alone: such a sum has the
+// same bits at every run and on every GPU. Atomics on floats would add in the order in which blocks happen to arrive.
 //
 //   a warp   lane:    0   1   2   3   4   5   6   7  ...     a lane takes in the value of lane XOR 1, then 2, 4, 8, 16
 //            step 1   0+1     2+3     4+5     6+7

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic as in embedding.hpp. embedding_wgrad sums in fp32 in token order, as the CPU form does, to the bit.
 //
-// To sum the rows of dout that meet in one row of dword, tokens are sorted first: each token counts those that come
-// before it, which is its place. T^2 comparisons, without atomics and without an order of arrival: about 10 us of an
-// H200 for T = 8192 tokens, under a tenth of the rest at H = 4096. Then the first token of each run of equal ones adds
-// the run. A run is walked by one thread a column group, so a token that fills the batch costs a walk of T rows.
-// Positions that are given are sorted and added in the same way; without them, those of whole sequences are known.
+// Rows of two tables added (forward), and the rows of dout added to rows of two tables (wgrad).
+//
+//              bytes an element of out or dout                              flops
+//   forward    word 2 and, from the cache, position 2 read, out 2 written   1
+//   wgrad      dout 2 read for each table, the tables' rows twice           2
+//
+// Bound by memory. embedding_wgrad sums in fp32 in token order, as the CPU does, to the bit: without atomics, which
+// would add the rows of one token in any order. To sum the rows of dout that meet in one row of dword, tokens are
+// sorted first; the first token of each run of equal ones then adds the run:
+//
+//   t, its id     | 0: 7 | 1: 2 | 2: 7 | 3: 9 | 4: 2 | 5: 7 |     place = ids that are smaller + equal ones before t
+//   order         |  1   |  4   |  0   |  2   |  5   |  3   |
+//   run_length    |  2   |  0   |  3   |  0   |  0   |  1   |     row 7 += dout[0] + dout[2] + dout[5], in this order
+//
+// Each token counts those that come before it: T^2 comparisons, without an order of arrival: about 10 us of an H200 for
+// T = 8192 tokens, under a tenth of the rest at H = 4096. A run is walked by one thread a column group, so a token that
+// fills the batch costs a walk of T rows. Positions that are given are sorted and added in the same way; without them,
+// those of whole sequences are known.
 #include <array>
 #include <utility>
 
@@ -48,6 +60,8 @@ Ids ids_of(const Arguments& views) {
           .positions = views.size() > 4 ? views[4].as<const std::int32_t>() : nullptr};
 }
 
+/// A token or position that is out of range, or not of this shard, still loads: row 0, whose values are not used. So no
+/// branch stands between a thread's loads. Of a token out of range nothing is written, and the fault is reported.
 template <int N>
 __global__ void embedding_forward_kernel(Ids ids, Rows<const bf16> word, Rows<const bf16> position, Rows<bf16> out,
                                          VocabShard shard, std::uint32_t* faults) {
@@ -96,7 +110,8 @@ struct Limited {
 
 constexpr unsigned kSortThreads = 256;
 
-/// One warp an id.
+/// One warp an id: its lanes compare it with 32 neighbouring ones at a time, which are in the cache after the first
+/// warps. One pass counts all that the place and the run's length take.
 __global__ void sort_ids_kernel(Limited in, std::int32_t count, Sorted sorted, std::uint32_t* faults) {
   const auto t = static_cast<std::int32_t>((blockIdx.x * blockDim.x + threadIdx.x) / kWarpThreads);
   const auto lane = static_cast<std::int32_t>(threadIdx.x % kWarpThreads);
@@ -127,9 +142,10 @@ __device__ void add_to(T* to, const float* total) {
   store(to, group);
 }
 
+/// A run is added in order, so its rows are loaded ahead of the sum: 64 bytes a thread.
 constexpr int kRowsInFlight = 4;
 
-/// Adds N columns of `count` rows of dout, the k-th of which is row_of(k).
+/// Adds N columns of `count` rows of dout, the k-th of which is row_of(k), one after the other.
 template <int N, class RowOf>
 __device__ void add_rows(const Rows<const bf16>& dout, std::int64_t col, std::int64_t count, RowOf row_of,
                          float* total) {
@@ -146,6 +162,7 @@ __device__ void add_rows(const Rows<const bf16>& dout, std::int64_t col, std::in
 }
 
 /// Runs and their column groups, in the order of the sorted ids. The table's rows are those of ids from `first_id` on.
+/// One place in a run does all of it; the threads of the others leave at once. A row of the table has one writer.
 template <class T, int N>
 __global__ void add_runs_kernel(const std::int32_t* ids, Sorted sorted, Rows<const bf16> dout, Rows<T> table,
                                 std::int64_t first_id) {
@@ -163,6 +180,7 @@ __global__ void add_runs_kernel(const std::int32_t* ids, Sorted sorted, Rows<con
       });
 }
 
+/// Of whole sequences: row s of dposition gets dout of tokens s, s + S, s + 2 S and so on.
 template <class T, int N>
 __global__ void add_positions_kernel(Rows<const bf16> dout, Rows<T> dposition) {
   for_each_group<N, 1>(

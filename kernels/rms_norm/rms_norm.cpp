@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A row at a time, widened to fp32 once and then read from the cache: two or three passes over it touch memory once.
+// Sums over a row go by 16 lanes (vector_math.hpp), so that they do not depend on the machine's vectors.
+//
+// With n = x * rstd and s = dout * weight, the gradient is rstd * (s - n * mean(n * s)): s without its part along n,
+// since scaling x does not change the result. residual is what reaches x past the norm; adding it here saves a pass.
 #include "kernels/rms_norm/rms_norm.hpp"
 
 #include <algorithm>
@@ -54,6 +60,7 @@ void dgrad_form(const Arguments& views) {
   }
 }
 
+// Rows are added one after the other into `total`, which stays in the cache: token order, as the header promises.
 void wgrad_form(const Arguments& views) {
   const BoundView &x = views[0], &dout = views[2], &dweight = views[3];
   const float* rstd = views[1].as<float>();

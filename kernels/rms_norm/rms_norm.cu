@@ -1,10 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic as in rms_norm.hpp, each byte once; wgrad also writes and reads 4 H bytes a block.
 //
-// Persistent blocks, one a multiprocessor, of up to 1024 threads. A block is cut into teams of warps, a row each; all
-// teams of a block take the same number of rounds, so that its barriers serve every team. The next row is loaded before
-// the sum of this one is known. LaunchContext::norm_sm_margin multiprocessors stay free for communication kernels that
-// run beside: as Transformer Engine's sm_margin does.
+// RMSNorm: forward, gradient of the input (dgrad), gradient of the weight (wgrad).
+//
+//             bytes an element of x                      flops
+//   forward   x 2 read, out 2 written                    4
+//   dgrad     x, dout, residual 6 read, dx 2 written     8
+//   wgrad     x, dout 4 read                             3      and 4 H bytes a block, written and read again
+//
+// Bound by memory, if each row is read once. But no element of a row can be written before the sum over the row is
+// known, so the row waits in registers, and the next one is loaded meanwhile:
+//
+//   a team   | load row i + 1 into registers .................................................... |
+//            | add up row i | add lanes, then warps (a barrier) | scale row i, round, store        |
+//
+// Persistent blocks, one a multiprocessor, of up to 1024 threads. A block is cut into teams of warps, a row each: with
+// H 4096 forward takes 8 warps to hold a row, so a block has 4 teams. Block b of B, team j has row (i B + b) 4 + j in
+// round i. All teams of a block take the same number of rounds, so that its barriers serve every team.
+// LaunchContext::norm_sm_margin multiprocessors stay free for communication kernels that run beside: as Transformer
+// Engine's sm_margin does.
+//
+// Rows that no team can hold (over 16384 elements in forward, 8192 in dgrad), and rows that are no whole groups of 16
+// bytes, go to the kernels with `any` in their name, which read a row twice.
+//
+// wgrad has no sum over a row. A thread keeps 8 columns and adds up rows; what teams, then
+// blocks have is added in a fixed order. So its bits are the same at every run, but they change with the number of
+// blocks: on a GPU with other multiprocessors, and with another margin.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,12 +38,14 @@ namespace {
 
 using kernels::RmsNormParameters;
 
+/// A block for each round of work, and no more than the multiprocessors that the margin leaves.
 unsigned persistent_blocks(std::int64_t rounds, const LaunchContext& context) {
   const std::int64_t sms = std::max(1, context.num_sms - context.norm_sm_margin);
   return static_cast<unsigned>(std::clamp<std::int64_t>(rounds, 1, sms));
 }
 
-/// How a block's threads share rows of `cols` elements, in groups of N, kHeld of them a thread.
+/// How a block's threads share rows of `cols` elements, in groups of N, kHeld of them a thread: as few warps a row as
+/// hold it, and as many rows as 32 warps can have.
 struct Teams {
   unsigned warps = 1;  ///< a team
   unsigned teams = 1;  ///< a block
@@ -48,8 +70,9 @@ struct Member {
       : team(threadIdx.x / team_threads), thread(threadIdx.x % team_threads) {}
 };
 
-/// The sum over a team's threads, on each of them. All threads of the block call it. `slots` holds kMaxWarps values for
-/// this round and as many for the next, so that one barrier a round is enough.
+/// The sum over a team's threads, on each of them. All threads of the block call it, those of a team without a row too.
+/// `slots` holds kMaxWarps values for this round and as many for the next, so that one barrier a round is enough: who
+/// writes to a slot again, two rounds on, has passed the barrier between, and so has everybody who read it.
 __device__ inline float sum_team(float value, unsigned team_warps, unsigned round, float* slots) {
   value = combine_warp(value, Plus());
   if (team_warps == 1) return value;
@@ -66,8 +89,9 @@ __device__ inline float element_of(uint4 quad, int i) {
   return static_cast<float>(std::bit_cast<Group<bf16, 8>>(quad).element[i]);
 }
 
-/// A row's groups that a thread holds, kHeld of N elements; those past the row's end are zero. As they were loaded:
-/// what looks at single elements would wait for them.
+/// A row's groups that a thread holds, kHeld of N elements; those past the row's end are zero, which adds nothing. As
+/// they were loaded: what looks at single elements would wait for them. Neighbouring threads hold neighbouring groups,
+/// so a warp loads 512 bytes at an access.
 template <int N, int kHeld>
 struct Held {
   static_assert(sizeof(Group<bf16, N>) == sizeof(uint4));
@@ -107,7 +131,8 @@ __device__ inline float reciprocal_root(float sum_of_squares, std::int64_t cols,
   return 1.0F / sqrtf(sum_of_squares / static_cast<float>(cols) + epsilon);
 }
 
-/// Rows that fit into a team's registers.
+/// Rows that fit into a team's registers. 1024 threads have 64 registers each, of which weight, this row and the next
+/// take 24 with kHeld 2.
 template <int N, int kHeld>
 __global__ void __launch_bounds__(1024) rms_norm_forward_kernel(Forward t) {
   __shared__ float slots[2 * kMaxWarps];
@@ -121,7 +146,7 @@ __global__ void __launch_bounds__(1024) rms_norm_forward_kernel(Forward t) {
   // first is the row of the block's first team, so that all teams leave the loop together.
   unsigned round = 0;
   for (std::int64_t first = blockIdx.x * teams; first < t.x.rows; first += gridDim.x * teams, ++round) {
-    const Held<N, kHeld> x = next;
+    const Held<N, kHeld> x = next;  // whose loads were issued a round ago
     const bool has_row = row < t.x.rows;
     const std::int64_t next_row = row + gridDim.x * teams;
     if (next_row < t.x.rows) next.take(t.x.at(next_row, 0), cols, member, team_threads);
@@ -219,10 +244,13 @@ struct DgradRow {
   }
 };
 
+/// scaled: dout * weight; normalized: x * rstd; mean: that of their product over the row.
 __device__ inline bf16 dgrad_element(float residual, float rstd, float scaled, float normalized, float mean) {
   return narrowed<bf16>(residual + rstd * (scaled - normalized * mean));
 }
 
+/// As rms_norm_forward_kernel, with three tensors to hold: weight and two rows of each take 28 registers with kHeld 1.
+/// The sum is that of (x * rstd) * (dout * weight), the part of the gradient along the row.
 template <int N, int kHeld>
 __global__ void __launch_bounds__(1024) rms_norm_dgrad_kernel(Dgrad t) {
   __shared__ float slots[2 * kMaxWarps];
@@ -310,10 +338,11 @@ void dgrad_form(const Arguments& views, LaunchContext& context) {
 struct Wgrad {
   Rows<const bf16> x, dout;
   const float* rstd;
-  float* partials;  ///< [blocks, H] fp32
+  float* partials;  ///< [blocks, H] fp32, in the workspace
   unsigned team_warps;
 };
 
+/// 6 loads of 16 bytes a thread: as much as fits beside 8 sums in 64 registers.
 constexpr int kRowsInFlight = 3;
 
 /// The sum over this block's rows, a contiguous share of all of them, of N columns from `col`: every `step`-th row from
@@ -339,7 +368,8 @@ __device__ void add_products(const Wgrad& t, std::int64_t row, std::int64_t end,
   }
 }
 
-/// Each block its rows, each team of it every so many of them; the teams' sums are added in team order.
+/// Each block its rows, each team of it every so many of them; the teams' sums are added in team order, one team
+/// between two barriers. Rows wider than a team's threads hold are done in parts, each a walk down all rows.
 template <int N>
 __global__ void __launch_bounds__(1024) rms_norm_wgrad_kernel(Wgrad t) {
   auto* const sums = reinterpret_cast<float*>(dynamic_shared_memory());  // [team threads, N]
@@ -361,11 +391,12 @@ __global__ void __launch_bounds__(1024) rms_norm_wgrad_kernel(Wgrad t) {
     }
     if (member.team == 0 && col < t.x.cols)
       for (int i = 0; i < N; ++i) t.partials[blockIdx.x * t.x.cols + col + i] = sums[member.thread + i * team_threads];
-    __syncthreads();
+    __syncthreads();  // the sums are read before the next part's are written
   }
 }
 
-/// dweight += the blocks' sums: a warp's lanes take neighbouring columns, a block's warps every so many of the sums.
+/// dweight += the blocks' sums: a warp's lanes take neighbouring columns, a block's warps every 32nd of the sums. The
+/// warps' 32 sums of a column are then added in warp order, and once to dweight.
 template <class T>
 __global__ void __launch_bounds__(1024)
     add_partials_kernel(const float* partials, unsigned num_partials, std::int64_t cols, T* dweight) {
