@@ -1,4 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Attention in fp32 block products (block_product.hpp). For each sequence and key/value head, keys and values are
+// widened to fp32 once; then queries go in blocks of rows, each against the keys up to the end of its block, so that
+// most of the causal triangle is never computed:
+//
+//             keys
+//   queries | P P . . |   P: the product is formed, and masked on the diagonal
+//           | P P P . |   .: never touched
+//
+// A tile with more keys than queries has its diagonal end in the same corner; one that is not causal has none.
+//
+//              products of a block       row by row, masked                  products of a block
+//   forward    S = Q K^T                 P = exp(S - max), lse               O = P V, divided by the sums of P
+//   backward   S = Q K^T, dP = dO V^T    P = exp(S - lse), dS = P (dP - d)   dV += P^T dO, dK += dS^T Q, dQ = dS K
+//
+// Rows of scores are held whole, so a row's maximum is known before its first exponential: the plain softmax, not the
+// one that grows tile by tile. d (delta) is the inner product of a row of out with that of dout, the sum of P dP.
+// Source: Vaswani et al. 2017; Dao et al. 2022, algorithm 4, for the backward pass from lse.
 #include "kernels/attention/attention.hpp"
 
 #include <algorithm>
@@ -12,15 +30,6 @@
 #include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
-
-// For each sequence and key/value head, keys and values are widened to fp32 once; then queries go in blocks of rows,
-// each against the keys up to the end of its block, so that most of the causal triangle is never computed:
-//
-//             keys
-//   queries | P P . . |   P: the product is formed, and masked on the diagonal
-//           | P P P . |   .: never touched
-//
-// A tile with more keys than queries has its diagonal end in the same corner; one that is not causal has none.
 
 namespace underlap::kernels {
 namespace {
@@ -106,7 +115,7 @@ void for_each_block(const Sizes& s, F f) {
   }
 }
 
-/// The scratch of a forward call.
+/// The scratch of a forward call. Keys lie transposed: a product takes its second operand by rows, in whole vectors.
 struct ForwardBuffers {
   float *q, *keys_t, *values, *p, *out;
 
@@ -250,6 +259,8 @@ void differentiate_softmax(float* p, float* dp, float lse, float delta, std::int
   std::fill(dp + keys, dp + padded_keys, 0.0F);
 }
 
+/// One block of queries: adds to dk and dv of its keys, and stores dq. Queries have the scale in them, and so has dk;
+/// dq gets it when it is stored. Until then the rows of out stand where dq will be.
 void differentiate(const BackwardRows& rows, const QueryBlock& block, const Sizes& s, const BackwardBuffers& buffers) {
   load_rows(rows.q, buffers.q, s.padded_head, s.scale);
   load_rows(rows.dout, buffers.dout, s.padded_head);
@@ -267,6 +278,8 @@ void differentiate(const BackwardRows& rows, const QueryBlock& block, const Size
   store_rows(buffers.dq, s.padded_head, rows.dq, s.scale);
 }
 
+/// Keys and values of a group for the products that need them, and its gradients at 0: its query heads add to them in
+/// head order.
 void load_group(const HeadRows& k, const HeadRows& v, const Sizes& s, const BackwardBuffers& buffers) {
   load_rows(k, buffers.keys, s.padded_head);
   load_transposed(k, buffers.keys_t, s.padded_keys);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Causal attention in fp32, for any head size up to 256 and any alignment: what numerics are compared on. It uses no
 // tensor core; where speed counts, cuDNN does the work.
 //
@@ -9,7 +10,20 @@
 //   queries | T T . . |   T: a tile of 16 x 16           thread t: row t / 8 of the block's own,
 //           | T T T . |   .: never touched                         columns t % 8, t % 8 + 8, ... of the head
 //
-// Every sum has one owner and one order, so results do not change from run to run.
+// Forward, for each tile of keys and values:
+//
+//   load      | both tiles to shared memory, widened to fp32; neighbouring threads, neighbouring columns  | barrier
+//   scores    | thread t: query t / 8 with keys t % 8 and t % 8 + 8; -infinity where it does not see one   | barrier
+//   softmax   | the row's largest so far, exp(score - largest), their sum; what older sums must shrink by  | barriers
+//   sum       | thread t: its columns of row t / 8, in registers, += probability * value
+//
+// Backward computes probabilities again from lse, twice: once in a kernel that owns queries and adds up dq, once in one
+// that owns keys and adds up dk and dv. That makes seven products of tiles where five would do, but every sum has one
+// owner and one order, without atomics: results do not change from run to run.
+//
+// Bound by shared memory: an inner product reads two floats for each multiplication. Costs 4 D flops for a pair of
+// query and key in forward, 10 D in backward. Source: Dao et al. 2022 (FlashAttention) for tiles and the softmax that
+// grows.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -21,10 +35,10 @@
 namespace underlap::cuda {
 namespace {
 
-constexpr int kTile = 16;  // rows
-constexpr int kLanes = 8;  // threads of a row
+constexpr int kTile = 16;  // rows; with head size 256 four tiles in fp32 are 64 KiB, which sm_80 and later have
+constexpr int kLanes = 8;  // threads of a row, all in one warp
 constexpr int kThreads = kTile * kLanes;
-constexpr int kMaxHeadSize = 256;
+constexpr int kMaxHeadSize = 256;  // of which a thread keeps 32 columns in registers
 
 /// Rows of one sequence in a tensor.
 struct Stretch {
@@ -102,6 +116,8 @@ __device__ void load(const Tile& to, const Rows<bf16>& from, int head_size, cons
   }
 }
 
+/// One thread's inner product of two rows of shared memory. The 8 threads of a query read its row at the same place,
+/// which is one access; the keys' rows lie a float more than the head apart, so in different banks.
 __device__ float dot(const float* a, const float* b, int n) {
   float sum = 0;
   for (int i = 0; i < n; ++i) sum = __fmaf_rn(a[i], b[i], sum);
@@ -144,6 +160,7 @@ struct OwnColumns {
   }
 };
 
+/// Scores or probabilities, [query][key]. Padded because dk and dv read it by columns.
 using Square = float[kTile][kTile + 1];
 
 /// The largest score and the sum of exponentials of one query so far. All threads of a row hold the same.
@@ -159,7 +176,7 @@ struct Softmax {
     __syncthreads();  // everybody has read the scores
     for (int j = own_lane(); j < kTile; j += kLanes) scores[j] = expf(scores[j] - now);
     __syncthreads();
-    const float factor = expf(largest - now);
+    const float factor = expf(largest - now);  // 0 for the first tile, in which every query sees its first key
     total *= factor;
     for (int j = 0; j < kTile; ++j) total += scores[j];
     largest = now;
@@ -173,6 +190,8 @@ __device__ std::int64_t key_end(const Heads& shape, std::int64_t first_query) {
   return shape.last_key(last < shape.seq_length ? last : shape.seq_length - 1) + 1;
 }
 
+/// Scores have the scale in them: queries are multiplied by it as they are loaded. Rows past the sequence compute
+/// along, so that barriers are met by all, and are not stored.
 template <int kColumns>
 __global__ void __launch_bounds__(kThreads)
     forward_kernel(Heads shape, Rows<bf16> q, Rows<bf16> k, Rows<bf16> v, Rows<bf16> out, Rows<float> lse) {
@@ -203,7 +222,8 @@ __global__ void __launch_bounds__(kThreads)
     *lse.at(place.column, query_rows.start + query) = softmax.largest + logf(softmax.total);
 }
 
-/// delta [heads, tokens]: the inner product of out and dout of each query and head.
+/// delta [heads, tokens]: the inner product of out and dout of each query and head. It is the sum over keys of p * dp,
+/// which the gradient of a softmax subtracts, without a pass over the keys.
 __global__ void delta_kernel(Heads shape, Rows<bf16> out, Rows<bf16> dout, float* delta) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= shape.tokens * shape.heads) return;
@@ -222,7 +242,8 @@ struct BackwardInputs {
 };
 
 /// Fills a tile of probabilities and of the scores' gradients, [query][key], for queries and keys of one sequence from
-/// the given positions on; both are 0 where a query does not see a key. All threads of the block call it.
+/// the given positions on: p = exp(score - lse), ds = p (dout v^T - delta). Both are 0 where a query does not see a
+/// key. All threads of the block call it, and meet at a barrier before anyone reads another row's.
 __device__ void differentiate(const BackwardInputs& in, const Heads& shape, const Stretch& query_rows, int head,
                               std::int64_t first_query, std::int64_t first_key, Square& p, Square& ds) {
   const Tile queries = shared_tile(shape, 0), douts = shared_tile(shape, 1);
@@ -239,6 +260,7 @@ __device__ void differentiate(const BackwardInputs& in, const Heads& shape, cons
   }
 }
 
+/// dq = scale * ds k: a block walks the keys that its queries see.
 template <int kColumns>
 __global__ void __launch_bounds__(kThreads) dq_kernel(Heads shape, BackwardInputs in, Rows<bf16> dq) {
   __shared__ Square p, ds;
@@ -251,7 +273,7 @@ __global__ void __launch_bounds__(kThreads) dq_kernel(Heads shape, BackwardInput
   load(queries, in.q, shape.head_size, query_rows, place.first, place.column, shape.scale);
   load(douts, in.dout, shape.head_size, query_rows, place.first, place.column);
   for (std::int64_t first = 0; first < key_end(shape, place.first); first += kTile) {
-    __syncthreads();
+    __syncthreads();  // the tile before is done with
     load(keys, in.k, shape.head_size, key_rows, first, group);
     load(values, in.v, shape.head_size, key_rows, first, group);
     __syncthreads();
@@ -262,7 +284,8 @@ __global__ void __launch_bounds__(kThreads) dq_kernel(Heads shape, BackwardInput
   sum.store(dq, shape.head_size, query_rows, place, shape.scale);
 }
 
-// Query heads of the group one after the other, each from the first query that sees a key to the end of the sequence.
+/// dk = ds^T (scale * q), dv = p^T dout: a block walks the queries that see its keys, those of one head of the group
+/// after the other, and reads p and ds by columns.
 template <int kColumns>
 __global__ void __launch_bounds__(kThreads) dk_dv_kernel(Heads shape, BackwardInputs in, Rows<bf16> dk, Rows<bf16> dv) {
   __shared__ Square p, ds;
@@ -276,7 +299,7 @@ __global__ void __launch_bounds__(kThreads) dk_dv_kernel(Heads shape, BackwardIn
   const int first_head = place.column * shape.heads_per_group();
   for (int head = first_head; head < first_head + shape.heads_per_group(); ++head)
     for (std::int64_t first = shape.first_query(place.first); first < shape.seq_length; first += kTile) {
-      __syncthreads();
+      __syncthreads();  // the tile before is done with
       load(queries, in.q, shape.head_size, query_rows, first, head, shape.scale);
       load(douts, in.dout, shape.head_size, query_rows, first, head);
       __syncthreads();

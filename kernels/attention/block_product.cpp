@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Products of matrices that stay in the cache, by tiles of 6 x 16 of the result that stay in registers.
+//
+//                  b: 2 vectors of row l
+//                  | ....8.... | ....8.... |
+//   a: column l |r | sum       | sum       |   for each l: 2 loads of b, 6 broadcasts of a, 12 multiply-adds
+//   of 6 rows   |r | sum       | sum       |   c is stored, and loaded if it is added to, once a tile
+//               ...
+//
+// Bound by multiply-adds: a core of this class issues two of them and two loads in a cycle, so 12 against 8 leave loads
+// to spare. Nothing is packed, since operands are small. Rows beyond a multiple of 6 go by tiles of 1 to 5.
+// Source: Goto & van de Geijn 2008; 6 x 16 is the shape of BLIS's kernel for AVX2.
 #include "kernels/attention/block_product.hpp"
 
 #include <cassert>

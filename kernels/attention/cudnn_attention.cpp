@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// From an operation's views to one call of cuDNN:
+//
+//   views -> shape and strides -> plan (made at first use, then looked up) -> pointers by name -> execute
+//
+//   workspace   | the plan's | sums of out * dout (backward) | lse, where a copy is needed | dq in fp32 (atomics) |
+//
+// lse is copied around the call where it is not dense as cuDNN wants it: after forward, which writes it, and before
+// backward, which reads it. The copies are enqueued on the same stream.
 #include "kernels/attention/cudnn_attention.hpp"
 
 #include <cuda_runtime_api.h>
@@ -135,6 +144,8 @@ const CudnnPlan& Attention::plan_for(const Key& key) {
   return plans_.emplace(key, std::move(plan)).first->second;
 }
 
+// Pointers and numbers go by the names that the graph gave its tensors. Numbers are read during the call: they may lie
+// on the host's stack.
 void Attention::execute(const CudnnPlan& plan, std::vector<Pointer> pointers, const AttentionShape& shape,
                         std::byte* workspace, const LaunchContext& context) {
   float scale = 1.0F / std::sqrt(static_cast<float>(shape.head_size));

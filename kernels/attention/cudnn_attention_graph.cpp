@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Attention as cuDNN's graph: not one operation, but all of its products, sums and exponentials, which cuDNN recognises
+// as attention and computes by fused kernels. Tensors with a number for each query and key are virtual: they are never
+// in memory, but for the gradients of scores where dq is added up in order.
+//
+//   forward    q k^T * scale, masked = s ---- max ---- exp(s - max) ---- sum ---- lse = max + log(sum)
+//                                                           |-- / sum = p ---- p v = out
+//
+//   backward   out * dout, summed over columns = row_sum
+//              q k^T * scale - lse, masked ---- exp = p ---- p^T dout = dv
+//              dout v^T - row_sum ---- * p * scale = ds ---- ds^T q = dk
+//                                                      |---- ds k = dq, in order or by atomics (DqSums)
+//
+// An engine is found by the shape of the graph, so the steps stand in the order in which cuDNN looks for them.
+//
+// cuDNN's dimensions are [sequence, head, position, column]. A view of tokens and packed heads is such a tensor without
+// a copy; so is a transpose, by its strides.
 #include "kernels/attention/cudnn_attention_graph.hpp"
 
 #include <fmt/format.h>
 
 #include "platform/errors.hpp"
-
-// cuDNN's dimensions are [sequence, head, position, column]. A view of tokens and packed heads is such a tensor without
-// a copy.
 
 namespace underlap::cuda {
 namespace {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The tiles' results are added with weights that sum to 1: exp(step_lse - lse), one for each token and head. lse must
+// be that of all tiles by then, so it is merged over them first. Sums are fp32 from the first tile to the last.
 #include "kernels/attention_merge/attention_merge.hpp"
 
 #include <algorithm>

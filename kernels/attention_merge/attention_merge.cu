@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic as in attention_merge.hpp: a weight is computed again by every group of columns that it multiplies, from two
-// numbers that lie in the cache by then. Agrees with the CPU form to a few units in the last place of fp32.
+//
+// Attention of tiles put together: merge_lse takes in the lse of one more tile, attention_correction adds a tile's out
+// with its weight. Both are element by element.
+//
+//                          bytes an element                                      flops
+//   merge_lse              of lse: 4 + 4 read, 4 written                         5
+//   attention_correction   of sum: step_out 2 and sum 4 read, sum 4 written      2      first tile: 1, and sum is not
+//   read
+//
+// Bound by memory: a weight is computed again by every group of columns that it multiplies, from two numbers that lie
+// in the cache by then. log1p and exp are the exact ones, since lse is kept in fp32. Agrees with the CPU to a few units
+// in the last place of fp32.
 #include <array>
 #include <cmath>
 #include <utility>
@@ -11,6 +21,7 @@
 namespace underlap::cuda {
 namespace {
 
+/// log(exp(a) + exp(b)); the exponential is of a negative number, so nothing overflows.
 __device__ float log_add(float a, float b) { return fmaxf(a, b) + log1pf(expf(-fabsf(a - b))); }
 
 template <int N>
@@ -36,7 +47,7 @@ void merge_form(const Arguments& views, LaunchContext& context) {
          context.stream, step, lse);
 }
 
-/// A group of N columns lies inside one head.
+/// A group of N columns lies inside one head, so it has one weight.
 template <int N, bool kIsFirst>
 __global__ void correction_kernel(Rows<const bf16> step_out, Rows<const float> step_lse, Rows<const float> lse,
                                   Rows<float> sum, std::int64_t head_size) {
