@@ -17,16 +17,18 @@ View matrix(const Tensor& tensor, std::int64_t rows, std::int64_t cols, std::int
 
 namespace {
 
+/// Whether `view` has an element in [begin, end) of its tensor.
 bool contains_any(const View& view, std::int64_t begin, std::int64_t end) {
   if (begin >= end || begin >= view.end() || end <= view.offset) return false;
   if (view.is_dense()) return true;
-  // The row that begins last before `end` decides, together with the row before it.
+  // The row that begins last before `end` decides: those before it end earlier.
   const std::int64_t row = std::min((end - 1 - view.offset) / view.leading_dimension, view.rows - 1);
   return view.offset + row * view.leading_dimension + view.cols > begin;
 }
 
 }  // namespace
 
+// Where both are strided, one may lie in the gaps of the other: then each row of a is looked up in b.
 bool overlap(const View& a, const View& b) {
   if (a.tensor.id != b.tensor.id || a.elements() == 0 || b.elements() == 0) return false;
   if (a.end() <= b.offset || b.end() <= a.offset) return false;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// cuBLASLt is opened when the program runs, not linked: the program builds and starts where there is none, and takes
+// the release that is there. Every function is found by its name, after the version has been asked.
 #include "kernels/gemm/cublaslt_api.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The three products of a linear layer on the CPU, by oneDNN.
+//
+//   fprop   y = x w^T     dgrad   dx = dy w     wgrad   dw += dy^T x     a transpose is a stride: nothing is copied
+//
+//   a, b (bf16, fp8) -> widened to fp32, padded to whole tiles -> sgemm by tiles, over k in parts -> rounded to c
+//
+// 2 M N K floating-point operations: bound by multiply-adds. Widening is exact; the scale of fp8 operands multiplies
+// each part's sum. AMX and AVX-512 BF16 are not used: oneDNN's bf16 matmul is faster with them, and adds up an element
+// in an order that depends on what is multiplied with it.
 #include "kernels/gemm/gemm.hpp"
 
 #include <algorithm>
@@ -52,9 +62,8 @@ void store(const BoundView& product, const GemmCall& call) {
   }
 }
 
-// oneDNN adds up an element in an order that hangs on the shape of the product and on the element's place in it: its
-// bf16 matmul too, with AVX-512 by columns and with AMX by rows. A technique that cuts a product by rows or by columns
-// must move no bit, so sgemm is given one shape alone: multiples of
+// sgemm too adds up an element in an order that depends on the shape of the product and on the element's place in it. A
+// technique that cuts a product by rows or by columns must move no bit, so sgemm is given one shape alone: multiples of
 // what any of its kernels takes at once (48 with AVX-512, 6 by 16 with AVX2), whose elements it treats alike, and a
 // part of the inner dimension that it does not cut again.
 constexpr std::int64_t kTileRows = 48, kTileCols = 96, kTileDepth = 256;
@@ -109,6 +118,8 @@ Cost gemm_cost(const Extent& extent, std::int64_t bytes_read, std::int64_t bytes
 
 }  // namespace
 
+// Tile by tile of the product, each by sgemm of that one shape, over k in parts that are added to it in order. Threads
+// share the tiles, and each tile has one.
 void run_gemm(const GemmCall& call) {
   Scratch scratch;
   const Extent extent = extent_of(call);

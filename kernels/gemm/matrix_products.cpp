@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// From a product to one call of cuBLASLt:
+//
+//   call, SM budget -> key -> prepared at its first use: descriptor, layouts, algorithm -> cublasLtMatmul
+//
+// cuBLASLt's matrices are stored by columns. A row-major [r, c] view is a column-major [c, r] matrix in the same place
+// with the same leading dimension, so what is asked of cuBLASLt is c^T = b^T a^T: b comes first, and neither operand is
+// copied. An operand that is to be transposed is transposed there too.
+//
+//   c = a b     row-major                     as cuBLASLt sees the same memory
+//               a [m, k], b [k, n] -> c       A = b, [n, k];  B = a, [k, m];  D = c, [n, m]
+//
+// Which algorithm it is decides bits as well as time: reduction schemes that would round partial sums to c's type are
+// left out, and so are algorithms that are known to be wrong.
 #include "kernels/gemm/matrix_products.hpp"
 
 #include <cuda_runtime_api.h>
@@ -11,10 +25,6 @@
 
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
-
-// cuBLASLt's matrices are stored by columns. A row-major [r, c] view is a column-major [c, r] matrix in the same place
-// with the same leading dimension, so what is asked of cuBLASLt is c^T = b^T a^T: b comes first, and neither operand is
-// copied. An operand that is to be transposed is transposed there too.
 
 namespace underlap::cuda {
 namespace {
@@ -188,12 +198,16 @@ std::unique_ptr<MatrixProducts::Prepared> MatrixProducts::prepare(const GemmCall
   return std::make_unique<Prepared>(std::move(prepared));
 }
 
+// Scales are pointers in the descriptor, read by the product when it runs: set for each call, since their place is not
+// part of the key.
 void MatrixProducts::set_scales(const GemmCall& call, cublasLtMatmulDesc_t operation) const {
   const void *a = call.b_inverse_scale, *b = call.a_inverse_scale;
   api_.check(api_.desc_set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &a, sizeof a));
   api_.check(api_.desc_set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &b, sizeof b));
 }
 
+// Takes the first of the heuristic's candidates that fits into the workspace and is not known to be wrong. Its numbers
+// go into the results, so that a run tells which kernel it measured.
 void MatrixProducts::choose(Prepared& prepared, const GemmCall& call) const {
   const auto preference = make(api_, api_.preference_create, api_.preference_destroy);
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {

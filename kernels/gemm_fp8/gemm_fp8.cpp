@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Checks of an fp8 product are those of a GPU, on the CPU too, so that a plan that runs here runs there: both operands
+// with their rows along k, k in whole accesses of 16 bytes, one of them f8e4m3. The product is run_gemm's
+// (kernels/gemm).
 #include "kernels/gemm_fp8/gemm_fp8.hpp"
 
 #include <array>
