@@ -3,14 +3,14 @@
 // Attention of tiles put together: merge_lse takes in the lse of one more tile, attention_correction adds a tile's out
 // with its weight. Both are element by element.
 //
-//                          bytes an element                                      flops
-//   merge_lse              of lse: 4 + 4 read, 4 written                         5
-//   attention_correction   of sum: step_out 2 and sum 4 read, sum 4 written      2      first tile: 1, and sum is not
-//   read
+//                          bytes an element                                   flops
+//   merge_lse              of lse: 4 + 4 read, 4 written                      5
+//   attention_correction   of sum: step_out 2 and sum 4 read, sum 4 written   2
+//     of the first tile    of sum: step_out 2 read, sum 4 written             1
 //
 // Bound by memory: a weight is computed again by every group of columns that it multiplies, from two numbers that lie
-// in the cache by then. log1p and exp are the exact ones, since lse is kept in fp32. Agrees with the CPU to a few units
-// in the last place of fp32.
+// in the cache by then. log1p and exp are those of full precision, since lse is kept in fp32. Agrees with the CPU to a
+// few units in the last place of fp32.
 #include <array>
 #include <cmath>
 #include <utility>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Largest magnitudes are compared as the integers that their bits are: that orders floats of one sign, keeps NaN, and
+// is what a GPU's atomic maximum can do, so that both give the same bits. A tensor of zeros has scale 1, any other one
+// its largest magnitude over the largest value of the format. Conversions multiply in fp32 and round once.
 #include "kernels/quantize/quantize.hpp"
 
 #include <fmt/format.h>

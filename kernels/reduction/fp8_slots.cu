@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// By itself, since how fp8 is converted depends on the GPU: all else of the reductions is one text for every GPU.
+//
+// sum_fp8_slots: what n ranks sent in fp8, each under a scale of its own, added in fp32 in the order of ranks.
+//
+//   slots [n R, C]   | slot 0: rows 0 to R | slot 1: rows R to 2 R | ...    a thread has 8 columns of a row of out, and
+//   out   [R, C]     | scale 0 * slot 0 + scale 1 * slot 1 + ...            reads them in every slot: 8 bytes each
+//
+// n bytes read and 2 or 4 written for each element of out, and 2 n flops: bound by memory.
+//
+// In a file by itself, since how fp8 is converted depends on the GPU: all else of the reductions is one text for every
+// GPU.
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/reduction/slots.cuh"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Sums that do not depend on the machine: of squares in fp64, by 16 lanes a row and then row after row; of slots in
+// fp32, column by column in slot order, for some columns at a time.
 #include "kernels/reduction/reduction.hpp"
 
 #include <algorithm>

@@ -1,6 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: what is summed once, and 8 KiB of partial sums. The order of a sum depends on shape and alignment alone: not
-// on the device, nor on which block runs when.
+//
+// Sums: of squares (the gradient's norm), and of what n ranks sent into n slots; and the factor that clips a gradient.
+//
+//                       bytes an element                                  flops
+//   sum_of_squares      2 or 4 read                                       2, in fp64
+//   sum_of_squares_in   the same, elements outside the ranges read too    2
+//   sum_slots           n times 2 or 4 read, 2 or 4 written               n + 1
+//   sum_fp8_slots       n read, 2 or 4 written (fp8_slots.cu)             2 n
+//   clip_factor         8 in all, one thread
+//
+// Bound by memory, the fp64 sums too on GPUs that do fp64 at half the rate of fp32 (A100 to B200). A sum of squares
+// takes two kernels, so that it needs no atomics:
+//
+//   x           |   block 0   |   block 1   | ... |  block 1023 |   a sum of each thread, then the tree of reduce.cuh
+//   partials    | fp64 | fp64 | ... | fp64 |                        8 KiB, in the workspace
+//   out         += partials, added by one block in the same way
+//
+// The order of a sum depends on shape and alignment alone: not on the device, nor on which block runs when. Slots are
+// added in their order, which is that of the ranks, by the thread that owns the columns.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -59,7 +76,8 @@ struct Ranges {
   }
 };
 
-/// Partial sum number blockIdx.x of the squares inside the ranges, in fp64.
+/// Partial sum number blockIdx.x of the squares inside the ranges, in fp64. A group of elements looks for the first
+/// range that ends behind its begin, and is nearly always wholly outside, or wholly inside.
 template <class T, int N>
 __global__ void sum_of_squares_in_kernel(Rows<const T> x, Ranges ranges, double* partials) {
   __shared__ double slots[kMaxWarps];
@@ -135,7 +153,7 @@ void sum_of_squares_in_form(const Arguments& views, LaunchContext& context) {
   launch_sum_of_squares_in<bf16>(views, context);
 }
 
-/// One thread.
+/// One thread, on the device: so the host does not wait for the norm.
 __global__ void clip_factor_kernel(const float* sum_of_squares, float* factor, double max_norm) {
   const auto sum = static_cast<double>(*sum_of_squares);
   if (max_norm == 0) {
@@ -167,6 +185,7 @@ __device__ void add_slots(const Rows<const From>& slots, std::int64_t col, float
   }
 }
 
+/// The loop has nothing to load itself: add_slots has its own loads in flight.
 template <class From, class To, int N>
 __global__ void sum_slots_kernel(Rows<const From> slots, Rows<To> out, float factor) {
   for_each_group<N, 1>(

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One walk over the segments, each of which gets what lies between its border and the next. A border is where a segment
+// begins, held within the stretch: segments before the stretch and behind it come out empty, and the first one also has
+// what lies before it. Magnitudes and conversions are those of quantize.cpp.
 #include "kernels/segments/segments.hpp"
 
 #include <algorithm>

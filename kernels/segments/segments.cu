@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: what is read or written once. A block takes a chunk of the stretch and the segments that the chunk meets one
-// after the other. Agrees with the CPU form to the bit: a maximum has no order, and a cast rounds once.
+//
+// amax and quantize of many tensors that lie one behind the other in a buffer, in one launch for all of them: a launch
+// for each would cost more than a small tensor does.
+//
+//   buffer        |      segment 0       |1|            2            |    3 ...
+//   blocks        |    chunk 0    |    chunk 1    |    chunk 2    |    chunk 3 ...       16384 elements each
+//   chunk 1                       |  0   |1|  2   |
+//
+// Work is cut by elements and not by tensors, so that blocks are equally busy whatever the tensors' sizes. A block
+// finds the first segment of its chunk by bisection and walks on from there; each run has one scale, or one maximum.
+//
+//   bytes and flops an element   segmented_amax 4 read, 1     segmented_quantize 4 read and 1 written, 1
+//
+// Bound by memory. Agrees with the CPU to the bit: a maximum has no order, and a cast rounds once. Source: the chunks
+// of multi_tensor_apply in NVIDIA's Apex.
 #include <array>
 
 #include "kernels/cuda/fp8.cuh"
@@ -12,6 +25,7 @@ namespace underlap::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
+/// 64 KiB of f32, four turns of a block's loads: the search for its segment is little beside them.
 constexpr std::int64_t kChunk = 16384;
 /// Elements that a thread moves at an access: 16 bytes of f32.
 constexpr int kWide = 4;
@@ -46,7 +60,8 @@ struct Stretch {
   }
 };
 
-/// Calls `run(s, begin, end)` for what this block's chunk has of each segment.
+/// Calls `run(s, begin, end)` for what this block's chunk has of each segment. All threads make the same calls, so
+/// there may be barriers in them.
 template <class Run>
 __device__ void for_each_run(const Stretch& stretch, Run run) {
   const std::int64_t begin = std::int64_t{blockIdx.x} * kChunk;
@@ -60,7 +75,8 @@ __device__ void for_each_run(const Stretch& stretch, Run run) {
 }
 
 /// Calls `wide(i, group)` for groups of kWide elements of x[begin, end) that begin at a multiple of kWide, and
-/// `narrow(i)` for single ones before and behind them; for all where groups are not `aligned`.
+/// `narrow(i)` for single ones before and behind them; for all where groups are not `aligned`. Segments begin at
+/// multiples of 64 elements: where the stretch does so too, single ones are only at its end.
 template <class Wide, class Narrow>
 __device__ void for_each_element(const float* x, std::int64_t begin, std::int64_t end, bool aligned, Wide wide,
                                  Narrow narrow) {
@@ -85,6 +101,7 @@ struct Larger {
   __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a < b ? b : a; }
 };
 
+/// One atomicMax a run, of whole numbers: blocks that share a segment may come in any order.
 __global__ void segmented_amax_kernel(Stretch stretch, bool aligned, std::uint32_t* out) {
   __shared__ std::uint32_t slots[kMaxWarps];
   for_each_run(stretch, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
@@ -98,10 +115,11 @@ __global__ void segmented_amax_kernel(Stretch stretch, bool aligned, std::uint32
         [&](std::int64_t i) { take(stretch.x[i]); });
     largest = combine_block(largest, 0U, slots, Larger());
     if (threadIdx.x == 0) atomicMax(out + s, largest);
-    __syncthreads();
+    __syncthreads();  // the slots are read before the next run's values are written
   });
 }
 
+/// A run has one scale, whose reciprocal each thread takes once.
 template <class To>
 __global__ void segmented_quantize_kernel(Stretch stretch, bool aligned, Rows<const float> inverse_scales, To* q) {
   for_each_run(stretch, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
