@@ -92,7 +92,7 @@ void map_gradient_form(const Arguments& views, LaunchContext& context) {
          blocks_of_groups(dx.rows, dx.cols, group, 2), context.stream, x, dout, dx);
 }
 
-/// The left half of a matrix, or the right one.
+/// The left half of a matrix, or the right one. A half is strided, so these matrices are never flattened.
 template <class T>
 Rows<T> half_of(const BoundView& view, int which) {
   Rows<T> half = rows_of<T>(view);

@@ -41,7 +41,8 @@ __global__ void copy_kernel(const __grid_constant__ Pieces<T> pieces) {
   }
 }
 
-/// On as many blocks as the largest piece wants; by wide accesses where all pieces allow them.
+/// On as many blocks as the largest piece wants, which leaves blocks without work in the smaller ones; by wide accesses
+/// where all pieces allow them.
 template <class T>
 void launch_copy(Pieces<T> pieces, LaunchContext& context) {
   constexpr int kWide = 16 / sizeof(T);

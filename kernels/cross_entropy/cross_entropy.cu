@@ -159,7 +159,7 @@ __global__ void cross_entropy_max_kernel(Rows<const bf16> logits, float* max) {
   if (threadIdx.x == 0) max[blockIdx.x] = largest;
 }
 
-/// One row a block.
+/// One row a block. All ranks' sums are relative to the same `max`, so they need only be added.
 template <int N>
 __global__ void cross_entropy_sums_kernel(Rows<const bf16> logits, const std::int32_t* targets, const float* max,
                                           Rows<float> sums, VocabShard shard, std::uint32_t* faults) {
@@ -178,7 +178,7 @@ __global__ void cross_entropy_sums_kernel(Rows<const bf16> logits, const std::in
   *sums.at(1, t) = is_held ? static_cast<float>(*logits.at(t, column)) : 0.0F;
 }
 
-/// One block.
+/// One block: what is left is a few numbers a token.
 __global__ void cross_entropy_finish_kernel(const float* max, Rows<const float> sums, float* lse, double scale,
                                             float* loss) {
   __shared__ double slots[kMaxWarps];

@@ -11,7 +11,7 @@ namespace underlap::kernels {
 /// logits   [T, V] bf16
 /// targets  [1, T] i32, each in [0, V)
 /// lse      [1, T] f32, out
-/// loss     [1, 1] f32, added to; the sum over tokens is fp64 in token order and is added once
+/// loss     [1, 1] f32, added to; the sum over tokens is fp64 (on the CPU in token order) and is added once
 /// scale    e.g. 1 / (tokens of the global batch), dimensionless
 /// Throws std::invalid_argument for shapes that do not fit; the form throws it for a target outside [0, V).
 /// Traffic: 2 T V + 8 T bytes.
@@ -45,7 +45,7 @@ Operation cross_entropy_sums(const View& logits, const View& targets, const View
 /// max   [1, T] f32, the largest of all shards
 /// sums  [2, T] f32, the sums of all shards
 /// lse   [1, T] f32, out
-/// loss  [1, 1] f32, added to; the sum over tokens is fp64 in token order and is added once
+/// loss  [1, 1] f32, added to; the sum over tokens is fp64 (on the CPU in token order) and is added once
 /// Throws std::invalid_argument for shapes that do not fit. Traffic: 16 T bytes.
 Operation cross_entropy_finish(const View& max, const View& sums, const View& lse, const View& loss, double scale);
 

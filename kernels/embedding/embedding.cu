@@ -213,7 +213,7 @@ void launch_add_runs(const Limited& in, const Sorted& sorted, const BoundView& r
          context.stream, in.ids, sorted, dout, table, first_id);
 }
 
-/// table[ids[t] - first_id] += dout[t].
+/// table[ids[t] - first_id] += dout[t], in two launches: who sorts reads ids alone, who adds reads dout once.
 void add_by_id(const Limited& in, const BoundView& dout, const BoundView& table, std::int64_t first_id,
                std::int32_t* memory, LaunchContext& context) {
   const Sorted sorted{.order = memory, .run_length = memory + dout.rows};

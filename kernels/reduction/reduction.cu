@@ -114,7 +114,7 @@ __global__ void add_partials_kernel(const double* partials, int num_partials, fl
   if (threadIdx.x == 0) *out = static_cast<float>(static_cast<double>(*out) + sum);
 }
 
-/// `kernel` makes the partial sums of x, which are then added to `out`.
+/// `wide`, or `one` where x is not aligned, makes the partial sums of x, which are then added to `out`.
 template <class T, class... Arguments>
 void launch_sum(const BoundView& view, float* out, LaunchContext& context,
                 void (*one)(Rows<const T>, Arguments..., double*), void (*wide)(Rows<const T>, Arguments..., double*),
@@ -159,7 +159,7 @@ __global__ void clip_factor_kernel(const float* sum_of_squares, float* factor, d
   if (max_norm == 0) {
     *factor = 1.0F;
   } else if (!(fabs(sum) <= std::numeric_limits<double>::max())) {
-    *factor = std::numeric_limits<float>::quiet_NaN();
+    *factor = std::numeric_limits<float>::quiet_NaN();  // every gradient then is NaN, which the optimizer reports
   } else {
     *factor = static_cast<float>(fmin(1.0, max_norm / (sqrt(sum) + 1e-6)));
   }

@@ -60,7 +60,7 @@ void dgrad_form(const Arguments& views) {
   }
 }
 
-// Rows are added one after the other into `total`, which stays in the cache: token order, as the header promises.
+// Rows are added one after the other into `total`, which stays in the cache: the sum is in token order.
 void wgrad_form(const Arguments& views) {
   const BoundView &x = views[0], &dout = views[2], &dweight = views[3];
   const float* rstd = views[1].as<float>();

@@ -22,9 +22,9 @@
 // Rows that no team can hold (over 16384 elements in forward, 8192 in dgrad), and rows that are no whole groups of 16
 // bytes, go to the kernels with `any` in their name, which read a row twice.
 //
-// wgrad has no sum over a row. A thread keeps 8 columns and adds up rows; what teams, then
-// blocks have is added in a fixed order. So its bits are the same at every run, but they change with the number of
-// blocks: on a GPU with other multiprocessors, and with another margin.
+// wgrad has no sum over a row. A thread keeps 8 columns and adds up rows; the sums of teams, and then of blocks, are
+// added in a fixed order. So its bits are the same at every run, but they change with the number of blocks: where a GPU
+// has more multiprocessors, or the margin is another.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -201,6 +201,7 @@ LaunchShape norm_shape(std::int64_t rows, const Teams& teams, const LaunchContex
   return {.blocks = persistent_blocks((rows + teams.teams - 1) / teams.teams, context), .threads = teams.threads()};
 }
 
+// The kernel that holds rows where teams can, else the one for rows of any width.
 void forward_form(const Arguments& views, LaunchContext& context) {
   constexpr int kHeld = 2;
   const auto weight = rows_of<const bf16>(views[1]);
@@ -285,7 +286,7 @@ __global__ void __launch_bounds__(1024) rms_norm_dgrad_kernel(Dgrad t) {
   }
 }
 
-/// As rms_norm_forward_any_kernel.
+/// As rms_norm_forward_any_kernel: x, dout and weight are read for the sum, and again beside residual for the result.
 template <int N>
 __global__ void __launch_bounds__(1024) rms_norm_dgrad_any_kernel(Dgrad t) {
   __shared__ float slots[2 * kMaxWarps];

@@ -31,7 +31,7 @@ struct RmsNormDgrad {
 /// Source: derivative of rms_norm_forward. Traffic: 4 * 2 T H + 2 H + 4 T bytes.
 Operation rms_norm_dgrad(const RmsNormDgrad& tensors);
 
-/// dweight += sum over t of dout[t] * x[t] * rstd[t], summed in fp32 in token order and added once.
+/// dweight += sum over t of dout[t] * x[t] * rstd[t], summed in fp32 (on the CPU in token order) and added once.
 ///
 /// x, dout  [T, H] bf16
 /// rstd     [1, T] f32
