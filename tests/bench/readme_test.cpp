@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// README's tables and timelines are printed from results/: this fails where they are stale, and rewrites them where
-// UNDERLAP_UPDATE_GOLDEN is set.
+// What README.md and results/README.md show is made from results/, golden schedules and the registries of techniques:
+// this fails where they are stale, and rewrites them where UNDERLAP_UPDATE_GOLDEN is set.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 
+#include "impl/cp/attention.hpp"
+#include "impl/dp/technique.hpp"
+#include "impl/pp/technique.hpp"
+#include "impl/tp/technique.hpp"
+#include "platform/table.hpp"
 #include "profiler/analysis/timeline_text.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/report/report.hpp"
+#include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -21,60 +30,187 @@ namespace {
 const std::filesystem::path kRoot = UNDERLAP_SOURCE_DIR;
 constexpr int kTableWidth = 172;
 constexpr int kTimelineWidth = 118;
+constexpr int kTerminalWidth = 80;
 
 std::string read(const std::filesystem::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string table(const std::filesystem::path& run) {
-  const report::RunResults results = report::read_results(run);
+std::string fenced(const std::string& text) { return "```\n" + text + "```\n"; }
+
+// "table RUN": a run's table, with the command and the machine that made it.
+std::string run_table(std::istream& words) {
+  std::string run;
+  words >> run;
+  const report::RunResults results = report::read_results(kRoot / run);
   const report::RunInfo& info = results.info;
-  return fmt::format("{}\ncommand: {}\nmachine: {}, {} CPUs, {}; Underlap {}, commit {}\n",
-                     report_table(results, kTableWidth, false), info.command, info.cpu_model, info.num_cpus,
-                     info.operating_system, info.version, info.commit);
+  return fenced(fmt::format("{}\ncommand: {}\nmachine: {}, {} CPUs, {}; Underlap {}, commit {}\n",
+                            report_table(results, kTableWidth, false), info.command, info.cpu_model, info.num_cpus,
+                            info.operating_system, info.version, info.commit));
 }
 
-// The last step of the first block of the cell whose trace is kept under the short name.
-std::string timeline(const std::filesystem::path& run, const std::string& cell) {
-  const Trace trace = formats::read_trace(run / "traces" / (cell + ".pftrace.zst"));
-  const std::vector<analysis::Window> windows = analysis::find_windows(trace).windows;
-  EXPECT_FALSE(windows.empty());
-  return analysis::text_timeline(trace,
-                                 {.block = windows.back().block, .step = windows.back().step, .width = kTimelineWidth});
-}
-
-std::string generated(const std::string& marker) {
-  std::istringstream words(marker);
-  std::string kind;
+// "timeline RUN CELL": the last step of the first block of the cell whose trace is kept under that short name.
+std::string timeline(std::istream& words) {
   std::string run;
   std::string cell;
-  words >> kind >> run >> cell;
-  return kind == "table" ? table(kRoot / run) : timeline(kRoot / run, cell);
+  words >> run >> cell;
+  const Trace trace = formats::read_trace(kRoot / run / "traces" / (cell + ".pftrace.zst"));
+  const std::vector<analysis::Window> windows = analysis::find_windows(trace).windows;
+  EXPECT_FALSE(windows.empty());
+  return fenced(analysis::text_timeline(
+      trace, {.block = windows.back().block, .step = windows.back().step, .width = kTimelineWidth}));
 }
 
-// The README with every generated part made anew.
-std::string renewed(const std::string& readme) {
-  std::istringstream lines(readme);
+// Rank 0 of a golden schedule, whose columns are milliseconds, under a line that sums it up. Ranks of a data-parallel
+// group look alike.
+std::string schedule(const std::string& label, const std::string& golden) {
+  constexpr std::string_view kRow = "rank 0 ";
+  constexpr std::string_view kSums = "rank 0:";
+  std::ifstream file(kRoot / "tests/data/schedules" / golden / "expected.txt");
+  std::string sums;
+  std::string rows;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kRow)) rows += line.substr(kRow.size()) + "\n";
+    if (line.starts_with(kSums)) sums = line.substr(kSums.size());
+  }
+  EXPECT_FALSE(rows.empty()) << golden;
+  return fmt::format("{}:{}\n{}", label, sums, rows);
+}
+
+// "schedules LABEL=TECHNIQUE/CASE...": golden schedules, one below the other and to one scale.
+std::string schedules(std::istream& words) {
+  std::string text;
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    text += (text.empty() ? "" : "\n") + schedule(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return fenced(text);
+}
+
+// Two cells of a run that do the same work with overlap off and on.
+struct Win {
+  const char* what;
+  const char* run;
+  const char* off;
+  const char* on;
+};
+constexpr std::array<Win, 7> kWins{{
+    {"tiny GPT, dp 2, link of 1 Gbit/s", "results/quick/paced", "off grad_reduce_in_fp32=true",
+     "both grad_reduce_in_fp32=true"},
+    {"gpt3-175b, 1 layer, tp 4", "results/tp_modelled", "off", "preset"},
+    {"the same, recomputed", "results/tp_modelled", "recompute off", "recompute preset"},
+    {"gpt3-20b, 8 layers, pp 4", "results/modes_modelled", "pp off", "pp on"},
+    {"gpt3-20b, 8 layers, cp 4", "results/modes_modelled", "cp off", "cp on"},
+    {"gpt3-20b, tp 2, pp 2, dp 2", "results/modes_modelled", "tp_pp_dp off", "tp_pp_dp on"},
+    {"gpt3-20b, tp 2, cp 2, pp 2, dp 2", "results/modes_modelled", "tp_cp_pp_dp off", "tp_cp_pp_dp on"},
+}};
+
+report::CellSummary summary_of(const report::RunResults& results, const std::string& cell) {
+  const std::vector<report::CellSummary> summaries = summarise(results);
+  const auto found = std::ranges::find(summaries, cell, &report::CellSummary::name);
+  if (found == summaries.end()) throw std::runtime_error(fmt::format("no cell {}", cell));
+  return *found;
+}
+
+std::string off_to_on(const std::optional<report::Estimate>& off, const std::optional<report::Estimate>& on) {
+  const int digits = off->value >= 100 ? 0 : 1;
+  return fmt::format("{:.{}f} -> {:.{}f}", off->value, digits, on->value, digits);
+}
+
+// "wins": a row for each of kWins. A row in which overlap did not win has no place here.
+std::string wins(std::istream&) {
+  Table table{{{"training step", Align::left}, {"time", Align::left}, {"step ms"}, {"step/off"}, {"exposed ms"}}, {}};
+  for (const Win& win : kWins) {
+    const report::RunResults results = report::read_results(kRoot / win.run);
+    const report::CellSummary off = summary_of(results, win.off);
+    const report::CellSummary on = summary_of(results, win.on);
+    EXPECT_LT(on.exposed_ms->value, off.exposed_ms->value) << win.what;
+    EXPECT_LT(on.step_ratio_to_off->value, 1) << win.what;
+    if (const auto& interval = on.step_ratio_to_off->interval) {
+      EXPECT_LT(interval->high, 1) << win.what;
+    }
+    table.rows.push_back({std::string(win.what), std::string(results.info.backend == "sim" ? "modelled" : "measured"),
+                          off_to_on(off.step_ms, on.step_ms), fmt::format("{:.3f}", on.step_ratio_to_off->value),
+                          off_to_on(off.exposed_ms, on.exposed_ms)});
+  }
+  const std::string text = render(table, {.width = kTerminalWidth});
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("not shown"))) << "too wide";
+  return fenced(text);
+}
+
+template <class Kind>
+void add_techniques(std::string& text, Mode mode) {
+  for (const auto& technique : Kind::all()) {
+    const std::string file = fmt::format("impl/{}/{}.cpp", to_string(mode), technique.name);
+    EXPECT_TRUE(std::filesystem::exists(kRoot / file)) << file;
+    text += fmt::format("| [{}]({}) | {} |\n", technique.name, file, technique.exposed);
+  }
+}
+
+// "techniques": all that are registered.
+std::string techniques(std::istream&) {
+  std::string text = "| technique | stays exposed |\n| :-- | :-- |\n";
+  add_techniques<dp::GradReduces>(text, Mode::dp);
+  add_techniques<dp::ParamGathers>(text, Mode::dp);
+  add_techniques<tp::GatherGemms>(text, Mode::tp);
+  add_techniques<tp::GemmScatters>(text, Mode::tp);
+  add_techniques<tp::CollectivesBesideGemm>(text, Mode::tp);
+  add_techniques<tp::WgradDrains>(text, Mode::tp);
+  add_techniques<pp::Pipelines>(text, Mode::pp);
+  add_techniques<cp::Attentions>(text, Mode::cp);
+  return text;
+}
+
+struct Part {
+  std::string_view kind;
+  std::string (*make)(std::istream& arguments);
+};
+constexpr std::array<Part, 5> kParts{{{"table", run_table},
+                                      {"timeline", timeline},
+                                      {"schedules", schedules},
+                                      {"wins", wins},
+                                      {"techniques", techniques}}};
+
+// What stands between "<!-- KIND ARGUMENT... -->" and "<!-- end -->"; nothing for other lines.
+std::string generated(const std::string& line) {
+  std::istringstream words(line);
+  std::string opening;
+  std::string kind;
+  words >> opening >> kind;
+  const auto part = std::ranges::find(kParts, kind, &Part::kind);
+  if (opening != "<!--" || part == kParts.end()) return {};
+  std::istringstream arguments(line.substr(0, line.rfind("-->")));
+  arguments >> opening >> kind;
+  return part->make(arguments);
+}
+
+// The page with every generated part made anew.
+std::string renewed(const std::string& page) {
+  std::istringstream lines(page);
   std::string result;
   bool skipping = false;
   for (std::string line; std::getline(lines, line);) {
     if (line == "<!-- end -->") skipping = false;
-    if (!skipping) result += line + "\n";
-    const bool begins = line.starts_with("<!-- table ") || line.starts_with("<!-- timeline ");
-    if (!begins) continue;
-    skipping = true;
-    result += "```\n" + generated(line.substr(5, line.size() - 9)) + "```\n";
+    if (skipping) continue;
+    const std::string part = generated(line);
+    result += line + "\n" + part;
+    skipping = !part.empty();
   }
   return result;
 }
 
-TEST(Readme, ShowsWhatItsResultsSay) {
-  const std::string readme = read(kRoot / "README.md");
-  const std::string expected = renewed(readme);
-  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) std::ofstream(kRoot / "README.md") << expected;
-  EXPECT_EQ(readme, expected) << "stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
+class Readme : public testing::TestWithParam<const char*> {};
+
+TEST_P(Readme, ShowsWhatResultsSchedulesAndRegistriesSay) {
+  const std::string page = read(kRoot / GetParam());
+  const std::string expected = renewed(page);
+  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) std::ofstream(kRoot / GetParam()) << expected;
+  EXPECT_EQ(page, expected) << "stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
 }
+
+INSTANTIATE_TEST_SUITE_P(Pages, Readme, testing::Values("README.md", "results/README.md"),
+                         [](const auto& page) { return std::string(page.index == 0 ? "Front" : "Results"); });
 
 }  // namespace
 }  // namespace underlap::bench
