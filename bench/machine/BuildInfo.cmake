@@ -3,11 +3,12 @@
 set(UNDERLAP_COMMIT "")
 find_program(UNDERLAP_GIT git)
 if(UNDERLAP_GIT)
-  execute_process(COMMAND ${UNDERLAP_GIT} describe --always --abbrev=12
+  execute_process(COMMAND ${UNDERLAP_GIT} rev-parse --short=12 HEAD
                   WORKING_DIRECTORY ${UNDERLAP_SOURCE_DIR} OUTPUT_VARIABLE UNDERLAP_COMMIT
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  # What is measured goes to results/ and is shown in README.md: neither is part of what measured it.
-  execute_process(COMMAND ${UNDERLAP_GIT} diff --quiet HEAD -- . ":(exclude)results" ":(exclude)README.md"
+  # What was measured is no part of what measured it; the descriptions of machines in results/hardware are.
+  execute_process(COMMAND ${UNDERLAP_GIT} diff --quiet HEAD -- . ":(exclude)results/*.json" ":(exclude)results/*.md"
+                          ":(exclude)results/*.zst" ":(exclude)README.md"
                   WORKING_DIRECTORY ${UNDERLAP_SOURCE_DIR} RESULT_VARIABLE UNDERLAP_DIFFERS ERROR_QUIET)
   if(UNDERLAP_COMMIT AND UNDERLAP_DIFFERS EQUAL 1)
     string(APPEND UNDERLAP_COMMIT "-dirty")

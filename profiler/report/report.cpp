@@ -52,6 +52,9 @@ std::string memory_text(const RunResults& results) {
 
 std::string mismatch_text(const RunResults& results) {
   std::string text;
+  if (results.info.commit.ends_with("-dirty"))
+    text +=
+        fmt::format("NOT RECORDED: {}: the program was built with changes that no commit holds\n", results.info.commit);
   for (const CellResult& cell : results.cells)
     if (!cell.invalid_because.empty())
       text += fmt::format("NOT VALID: {}: {} ({} in all); its times are not to be used\n", cell.name,

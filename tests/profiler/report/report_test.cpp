@@ -96,6 +96,15 @@ TEST(ReportTable, ShowsNoLossOfACellWithoutTransfersWhateverItComputed) {
   }
 }
 
+TEST(ReportTable, SaysThatNoCommitHoldsTheProgramThatRan) {
+  RunResults results = measured();
+  for (const std::string& text : {report_table(results, 200, false), report_markdown(results)})
+    EXPECT_THAT(text, Not(HasSubstr("NOT RECORDED")));
+  results.info.commit += "-dirty";
+  for (const std::string& text : {report_table(results, 200, false), report_markdown(results)})
+    EXPECT_THAT(text, HasSubstr("NOT RECORDED: abc123-dirty: the program was built with changes that no commit holds"));
+}
+
 TEST(ReportTable, SaysWhichCellsNoModelledGpuCouldHold) {
   RunResults results = measured();
   results.cells[0].peak_memory_bytes = results.cells[0].device_memory_bytes = 80'000'000'000;
