@@ -26,7 +26,7 @@ bool print_gates(const plan::Matrix& matrix, const std::string& file) {
     for (const plan::Knob& knob : cell.plan.knobs)
       if (knob.source == "gate")
         lines.insert(fmt::format("{}: {} was requested as {} and is {}: {}", knob.where.empty() ? file : knob.where,
-                                 knob.name, knob.requested, knob.effective, knob.reason));
+                                 knob.name, to_json_text(knob.requested), to_json_text(knob.effective), knob.reason));
   for (const std::string& line : lines) fmt::print(stderr, "{}\n", line);
   return !lines.empty();
 }

@@ -39,7 +39,7 @@ std::string matrix_hash(const plan::Matrix& matrix) {
   for (const plan::Cell& cell : matrix.cells) {
     text += cell.name + "\n";
     for (const plan::Knob& knob : cell.plan.knobs)
-      if (knob.name != "run.blocks") text += knob.name + "=" + knob.effective + "\n";
+      if (knob.name != "run.blocks") text += knob.name + "=" + to_json_text(knob.effective) + "\n";
   }
   return name_hash(text);
 }

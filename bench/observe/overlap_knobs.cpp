@@ -75,13 +75,18 @@ const plan::Knob* find(const plan::Plan& plan, std::string_view name) {
   return found == plan.knobs.end() ? nullptr : &*found;
 }
 
+bool is_requested(const plan::Knob* knob) { return knob != nullptr && knob->requested == plan::Value(true); }
+
 // What the plan says of the knob; a plan need not list one that nobody asked for.
-OverlapKnob row_of(std::string_view name, std::string effective, const plan::Plan& plan) {
-  OverlapKnob row{
-      .name = std::string(name), .requested = "null", .effective = std::move(effective), .gate = {}, .is_its_own = {}};
+OverlapKnob row_of(std::string_view name, const plan::Value& effective, const plan::Plan& plan) {
+  OverlapKnob row{.name = std::string(name),
+                  .requested = "null",
+                  .effective = to_json_text(effective),
+                  .gate = {},
+                  .is_its_own = {}};
   if (const plan::Knob* knob = find(plan, name)) {
-    row.requested = knob->requested;
-    const bool is_overruled = knob->source == "auto" && knob->requested != "null" && knob->requested != knob->effective;
+    row.requested = to_json_text(knob->requested);
+    const bool is_overruled = knob->source == "auto" && !is_null(knob->requested) && knob->requested != knob->effective;
     if (knob->source == "gate" || is_overruled) row.gate = knob->reason;
   }
   return row;
@@ -89,23 +94,24 @@ OverlapKnob row_of(std::string_view name, std::string effective, const plan::Pla
 
 OverlapKnob row_of(const Switch& a_switch, const plan::Plan& plan) {
   const plan::Knob* knob = find(plan, a_switch.name);
-  OverlapKnob row = row_of(a_switch.name, knob == nullptr ? "false" : knob->effective, plan);
+  OverlapKnob row = row_of(a_switch.name, knob == nullptr ? plan::Value(false) : knob->effective, plan);
   row.group_size = a_switch.group_size(plan.config);
   row.waits_are_the_schedules = a_switch.waits_are_the_schedules;
   row.is_its_own = a_switch.is_its_own;
-  row.is_on = row.effective == "true";
-  row.is_asked_for = row.is_on || row.requested == "true";
+  row.is_on = knob != nullptr && knob->effective == plan::Value(true);
+  row.is_asked_for = row.is_on || is_requested(knob);
   return row;
 }
 
 // Whatever the exchange is: of all_gather and a2a it shows that nothing of them is hidden.
 OverlapKnob context_row(const plan::Plan& plan) {
   const plan::Config& config = plan.config;
-  OverlapKnob row = row_of("extensions.cp_overlap", config.extensions.cp_overlap ? "true" : "false", plan);
+  constexpr std::string_view kName = "extensions.cp_overlap";
+  OverlapKnob row = row_of(kName, config.extensions.cp_overlap, plan);
   row.group_size = config.parallel.context_parallel_size;
   row.is_its_own = [](const Tag& tag) { return tag.mode == Mode::cp; };
   row.is_on = config.extensions.cp_overlap && row.group_size > 1;
-  row.is_asked_for = row.is_on || row.requested == "true";
+  row.is_asked_for = row.is_on || is_requested(find(plan, kName));
   return row;
 }
 
@@ -126,7 +132,7 @@ bool overlaps(const plan::Config& config, TensorSlot slot) {
 
 OverlapKnob row_of(TensorSlot slot, const plan::Plan& plan) {
   const std::string_view method = plan::kTensorMethodNames[plan.config.tensor_overlap[slot].method];
-  OverlapKnob row = row_of(plan::kTensorSlotPaths[static_cast<std::size_t>(slot)], fmt::format("\"{}\"", method), plan);
+  OverlapKnob row = row_of(plan::kTensorSlotPaths[static_cast<std::size_t>(slot)], std::string(method), plan);
   row.group_size = tensor_ranks(plan.config);
   row.is_its_own = [name = plan::kTensorSlotNames[slot]](const Tag& tag) { return is_of_slot(tag, name); };
   row.is_on = overlaps(plan.config, slot);

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "impl/plan/resolution.hpp"
-#include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -17,24 +16,20 @@ constexpr std::string_view kGroups = "model.hierarchical_context_parallel_sizes"
 constexpr std::string_view kCp = "model.context_parallel_size";
 constexpr EnumNames<CpCommType, 4> kTypeNames{{"p2p", "all_gather", "a2a", "a2a+p2p"}};
 
-nlohmann::ordered_json tree_of(const Resolution& r, std::string_view path) {
-  return r.settings.given(path) ? parse_json(to_json_text(r.settings[path].value)) : nlohmann::ordered_json();
-}
-
 /// One exchange for all layers, or one for each; a wrong one is reported and left out.
 void read_types(Resolution& r) {
   if (!r.settings.given(kType)) return;
-  nlohmann::ordered_json types = tree_of(r, kType);
+  const Value& written = r.settings[kType].value;
+  const auto* by_layer = std::get_if<ValueList>(&written);
   const std::int64_t layers = r.config().model.num_layers;
-  if (!types.is_array())
-    types = nlohmann::ordered_json::array({types});
-  else if (layers != std::int64_t(types.size()))
+  if (by_layer != nullptr && layers != std::int64_t(by_layer->size()))
     r.error({kType}, fmt::format("cp_comm_type lists {} layers, but num_layers is {}; list each layer, or write one "
                                  "word for all",
-                                 types.size(), layers));
+                                 by_layer->size(), layers));
   std::vector<CpCommType> known;
-  for (const auto& type : types) {
-    if (const auto found = kTypeNames.find(type.is_string() ? type.get<std::string>() : ""))
+  for (const Value& type : by_layer != nullptr ? *by_layer : ValueList{written}) {
+    const auto* word = std::get_if<std::string>(&type);
+    if (const auto found = kTypeNames.find(word != nullptr ? *word : ""))
       known.push_back(*found);
     else
       r.error({kType}, fmt::format("cp_comm_type must be one of {}, or a list of them with one for each layer",
@@ -48,20 +43,30 @@ bool uses(const Resolution& r, CpCommType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
+/// Two sizes whose product is `cp`; nullopt where `written` is anything else.
+std::optional<std::array<std::int32_t, 2>> group_sizes(const Value& written, std::int64_t cp) {
+  const auto* list = std::get_if<ValueList>(&written);
+  if (list == nullptr || list->size() != 2) return std::nullopt;
+  std::array<std::int32_t, 2> sizes{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto* size = std::get_if<std::int64_t>(&(*list)[i]);
+    if (size == nullptr || *size < 1 || *size > cp) return std::nullopt;
+    sizes[i] = static_cast<std::int32_t>(*size);
+  }
+  return std::int64_t{sizes[0]} * sizes[1] == cp ? std::optional(sizes) : std::nullopt;
+}
+
 /// Megatron-LM checks the sizes wherever they are given.
 void read_groups(Resolution& r) {
   const bool needed = uses(r, CpCommType::a2a_p2p);
-  const nlohmann::ordered_json sizes = tree_of(r, kGroups);
   const std::int64_t cp = r.config().parallel.context_parallel_size;
-  const auto is_size = [&](const auto& size) { return size.is_number_integer() && size >= 1 && size <= cp; };
-  const bool fits = sizes.is_array() && sizes.size() == 2 && std::all_of(sizes.begin(), sizes.end(), is_size) &&
-                    sizes[0].get<std::int64_t>() * sizes[1].get<std::int64_t>() == cp;
-  if ((needed || r.settings.given(kGroups)) && !fits)
+  const auto sizes = group_sizes(r.settings[kGroups].value, cp);
+  if ((needed || r.settings.given(kGroups)) && !sizes)
     r.error({kGroups, kType}, fmt::format("{} needs hierarchical_context_parallel_sizes: two sizes whose product is "
                                           "context_parallel_size ({})",
                                           kTypeNames[CpCommType::a2a_p2p], cp));
   else if (needed)
-    r.config().context.hierarchical_context_parallel_sizes = sizes.get<std::array<std::int32_t, 2>>();
+    r.config().context.hierarchical_context_parallel_sizes = sizes;
   else
     r.tell_no_effect(kGroups, fmt::format("no layer's cp_comm_type is {}", kTypeNames[CpCommType::a2a_p2p]));
 }

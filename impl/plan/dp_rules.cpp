@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "impl/plan/resolution.hpp"
+#include "impl/plan/slot.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -37,9 +38,9 @@ std::string why_off_on_one_rank(const Resolution& r) {
 }
 
 /// Decides `path`: `automatic` is Bridge's value above one rank, `off` what one rank and Megatron Core's default give.
-Decision decide_dp_knob(const Resolution& r, std::string_view path, const std::string& automatic,
-                        const std::string& off, const std::string& core_default) {
-  const std::string requested = to_json_text(r.settings[path].value);
+Decision decide_dp_knob(const Resolution& r, std::string_view path, const Value& automatic, const Value& off,
+                        const Value& core_default) {
+  const Value& requested = r.settings[path].value;
   const bool given = r.settings.given(path);
   const std::string no_rules = why_no_rules(r);
   const auto dp = r.plan.config.parallel.data_parallel_size;
@@ -61,8 +62,8 @@ Decision decide_dp_knob(const Resolution& r, std::string_view path, const std::s
 }
 
 void decide_overlap(Resolution& r, std::string_view path, bool& field, std::string_view departure) {
-  Decision decision = decide_dp_knob(r, path, "true", "false", "false");
-  field = decision.effective == "true";
+  Decision decision = decide_dp_knob(r, path, true, false, false);
+  field = std::get<bool>(decision.effective);
   if (field && !one_rank(r)) decision.reason += fmt::format("; unlike Megatron, {}", departure);
   r.decide(path, std::move(decision));
 }
@@ -74,12 +75,10 @@ std::optional<std::int64_t> core_bucket(const Config& config) {
 }
 
 void decide_bucket(Resolution& r) {
-  const auto core = core_bucket(r.config());
-  Decision decision =
-      decide_dp_knob(r, kBucket, fmt::format("{}", kBridgeBucket), "null", core ? fmt::format("{}", *core) : "null");
+  Decision decision = decide_dp_knob(r, kBucket, kBridgeBucket, {}, to_value(core_bucket(r.config())));
   const DdpConfig& ddp = r.config().ddp;
   auto& bucket = r.config().ddp.bucket_size;
-  bucket = decision.effective == "null" ? std::nullopt : std::optional(std::stoll(decision.effective));
+  assign(bucket, decision.effective);
   if (bucket && !ddp.overlap_grad_reduce && !ddp.overlap_param_gather) {
     const std::string_view why = "neither gradients nor parameters overlap, so each has one bucket";
     decision.reason += fmt::format("; no effect: {}", why);
@@ -107,7 +106,7 @@ void decide_fp32_accumulation(Resolution& r) {
   DdpConfig& ddp = r.config().ddp;
   if (!ddp.reduce_scatter_with_fp32_accumulation || !ddp.grad_reduce_in_fp32) return;
   ddp.reduce_scatter_with_fp32_accumulation = false;
-  r.decide(kPath, {"false", "gate",
+  r.decide(kPath, {false, "gate",
                    "grad_reduce_in_fp32 is true: gradients travel and are summed in fp32 already; set "
                    "mixed_precision.grad_reduce_in_fp32 to false to send bf16"});
 }

@@ -56,7 +56,7 @@ void plan_margin(Resolution& r) {
   margin = 0;
   if (!r.settings.flag(kEnableMargin, true)) {
     if (r.settings.integer(kMargin, 0) > 0)
-      r.decide(kMargin, {"0", "gate", "enable_layernorm_sm_margin is false, so norm kernels leave no SM free"});
+      r.decide(kMargin, {0, "gate", "enable_layernorm_sm_margin is false, so norm kernels leave no SM free"});
     return;
   }
   const std::string flex = r.settings.text(kFlex, "");

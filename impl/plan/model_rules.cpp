@@ -159,7 +159,7 @@ void resolve_world(Resolution& r) {
                                kWorld, world, of_replica, p.data_parallel_size, replica * p.data_parallel_size, kDp));
   if (r.settings.given(kDp)) return;
   p.data_parallel_size = static_cast<std::int32_t>(world / replica);
-  r.decide(kDp, {fmt::format("{}", p.data_parallel_size), "auto",
+  r.decide(kDp, {p.data_parallel_size, "auto",
                  fmt::format("{} is {}, {} parallel sizes make {}", kWorld, world, of_replica, replica)});
 }
 
@@ -185,7 +185,7 @@ void resolve_batch(Resolution& r) {
   else if (!r.settings.given(kMicrobatches)) {
     check_divides(r, {kGlobal, global}, {kGlobal, per_microbatch}, "micro_batch_size * data_parallel_size");
     train.num_microbatches = std::max<std::int64_t>(1, global / per_microbatch);
-    r.decide(kMicrobatches, {fmt::format("{}", train.num_microbatches), "auto", "from train.global_batch_size"});
+    r.decide(kMicrobatches, {train.num_microbatches, "auto", "from train.global_batch_size"});
   }
 }
 

@@ -58,7 +58,7 @@ void refuse_known_names(Resolution& r) {
     const Row& row = rows()[i];
     const Setting& setting = r.settings[i];
     if (row.status != Status::known || setting.state != Setting::State::given || !in_scope(row.scope, r)) continue;
-    if (to_json_text(setting.value) != row.fallback)
+    if (setting.value != fallback(i))
       r.not_run({row.path}, fmt::format("{} is known by name but not run by this version; leave it out or at {}",
                                         row.path, row.fallback));
   }

@@ -50,7 +50,7 @@ bool overlaps_plain_schedule(const Resolution& r) {
 void decide_flag(Resolution& r, std::string_view path, bool& field, bool automatic, const std::string& reason) {
   if (r.settings.given(path)) return;
   field = automatic;
-  r.decide(path, {automatic ? "true" : "false", "auto", reason});
+  r.decide(path, {automatic, "auto", reason});
 }
 
 void decide_exchanges(Resolution& r) {
@@ -69,7 +69,7 @@ void decide_group_size(Resolution& r) {
   if (!is_pipeline(r)) return;
   if (!r.settings.given(kGroup)) {
     group = stages;
-    r.decide(kGroup, {fmt::format("{}", stages), "auto", fmt::format("pipeline_model_parallel_size is {}", stages)});
+    r.decide(kGroup, {stages, "auto", fmt::format("pipeline_model_parallel_size is {}", stages)});
   } else if (!is_interleaved(r)) {
     r.tell_no_effect(kGroup, "virtual_pipeline_model_parallel_size is 1");
   }
@@ -84,7 +84,7 @@ void decide_aligned_gather(Resolution& r) {
   decide_flag(r, kAlign, ddp.align_param_gather, automatic, sizes(r));
   const auto gate = [&](std::string reason) {
     ddp.align_param_gather = false;
-    r.decide(kAlign, {"false", "gate", std::move(reason)});
+    r.decide(kAlign, {false, "gate", std::move(reason)});
   };
   if (!ddp.align_param_gather) return;
   if (!is_pipeline(r)) r.tell_no_effect(kAlign, "pipeline_model_parallel_size is 1");
@@ -182,7 +182,7 @@ void decide_every_stage(Resolution& r) {
   if (!c.extensions.bucket_every_stage) return;
   if (c.optimizer.overlap_param_gather_with_optimizer_step) {
     c.extensions.bucket_every_stage = false;
-    r.decide(kEveryStage, {"false", "gate", fmt::format("{} leaves one bucket a chunk", kWithStep)});
+    r.decide(kEveryStage, {false, "gate", fmt::format("{} leaves one bucket a chunk", kWithStep)});
   } else if (!c.ddp.overlap_grad_reduce && !c.ddp.overlap_param_gather) {
     r.tell_no_effect(kEveryStage, "neither gradients nor parameters overlap, so each has one bucket");
   }
@@ -194,7 +194,7 @@ void decide_scatter_gather(Resolution& r) {
   if (!c.extensions.scatter_gather_tensors_in_pipeline) return;
   const auto gate = [&](std::string reason) {
     c.extensions.scatter_gather_tensors_in_pipeline = false;
-    r.decide(kScatterGather, {"false", "gate", std::move(reason)});
+    r.decide(kScatterGather, {false, "gate", std::move(reason)});
   };
   if (c.parallel.tensor_model_parallel_size == 1)
     return gate("tensor_model_parallel_size is 1: one rank of a stage holds the activation and sends it");

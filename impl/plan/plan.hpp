@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "impl/plan/config.hpp"
+#include "impl/plan/value.hpp"
 
 namespace underlap::plan {
 
-/// One knob as `underlap plan` reports it. `requested` and `effective` are JSON text: true, 134217728, null, "wire".
+/// One knob as `underlap plan` reports it.
 struct Knob {
   std::string name;
-  std::string requested;  ///< null: left to the automatic rule
-  std::string effective;
+  Value requested;  ///< null: left to the automatic rule
+  Value effective;
   std::string source;  ///< user, auto or gate
   std::string reason;
   std::string where = {};  ///< the place of the request, e.g. "config.yaml:3:5"; empty: nobody asked

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "impl/plan/plan.hpp"
-#include "platform/json.hpp"
+#include "impl/plan/value_json.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -18,8 +18,8 @@ Tree to_tree(const std::vector<Knob>& knobs) {
   Tree list = Tree::array();
   for (const Knob& knob : knobs)
     list.push_back({{"name", knob.name},
-                    {"requested", parse_json(knob.requested)},
-                    {"effective", parse_json(knob.effective)},
+                    {"requested", to_json_tree(knob.requested)},
+                    {"effective", to_json_tree(knob.effective)},
                     {"source", knob.source},
                     {"reason", knob.reason}});
   return list;

@@ -8,7 +8,6 @@
 
 #include "impl/plan/plan.hpp"
 #include "impl/plan/problems.hpp"
-#include "platform/json.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -20,41 +19,44 @@ constexpr std::size_t kWidestSlot = 40;  ///< the same of a slot
 constexpr std::string_view kSlots = "comm_overlap.tp_comm_overlap_cfg.";
 
 /// A slot of tp_comm_overlap_cfg that something is in effect for.
-bool is_slot(const Knob& knob) { return knob.name.starts_with(kSlots) && knob.effective.starts_with('{'); }
+bool is_slot(const Knob& knob) {
+  return knob.name.starts_with(kSlots) && std::holds_alternative<ValueMapping>(knob.effective);
+}
 
 /// Nobody wrote it and no rule decided.
 bool is_left_alone(const Knob& knob) { return knob.source == "auto" && knob.reason.starts_with("default:"); }
 
 /// One field of a slot: "pipeline", "x4", "sm24", "margin". What is off goes without saying.
-std::string field_text(std::string_view name, const nlohmann::ordered_json& value) {
-  if (name == "num_splits") return "x" + json_text(value);
-  if (name == "num_sm") return "sm" + json_text(value);
-  if (name == "cga_size") return "cga" + json_text(value);
-  if (value == false) return "";
+std::string field_text(std::string_view name, const Value& value) {
+  if (name == "num_splits") return "x" + to_json_text(value);
+  if (name == "num_sm") return "sm" + to_json_text(value);
+  if (name == "cga_size") return "cga" + to_json_text(value);
+  if (value == Value(false)) return "";
   if (name == "set_sm_margin") return "margin";
   if (name == "aggregate") return "+aggregate";
-  if (name == "fp8_buf" && value == true) return "+fp8";
-  const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
+  if (name == "fp8_buf" && value == Value(true)) return "+fp8";
+  const auto* word = std::get_if<std::string>(&value);
+  const std::string text = word != nullptr ? *word : to_json_text(value);
   if (name == "method") return text;
   if (name == "_target_") return text.substr(text.rfind('.') + 1);
   return fmt::format("{}={}", name, text);
 }
 
-/// A slot in a few words: "ring_exchange sm1 cga1 margin +aggregate". `text` is JSON: a mapping of fields, or null.
-std::string slot_text(const std::string& text) {
+/// A slot in a few words: "ring_exchange sm1 cga1 margin +aggregate"; what is no slot as JSON text.
+std::string slot_text(const Value& slot) {
   constexpr auto kOrder = std::to_array<std::string_view>(
       {"_target_", "method", "num_splits", "num_sm", "cga_size", "set_sm_margin", "aggregate", "fp8_buf"});
-  const auto fields = parse_json_or_discard(text);
-  if (!fields.is_object()) return text;
+  const auto* fields = std::get_if<ValueMapping>(&slot);
+  if (fields == nullptr) return to_json_text(slot);
   std::vector<std::string> words;
-  const auto add = [&](std::string_view name, const nlohmann::ordered_json& value) {
+  const auto add = [&](std::string_view name, const Value& value) {
     if (std::string word = field_text(name, value); !word.empty()) words.push_back(std::move(word));
   };
   for (const std::string_view name : kOrder)
-    if (const auto found = fields.find(std::string(name)); found != fields.end()) add(name, *found);
-  for (const auto& [name, value] : fields.items())
+    if (const Value* value = find(slot, name)) add(name, *value);
+  for (const auto& [name, value] : *fields)
     if (std::ranges::find(kOrder, std::string_view(name)) == kOrder.end()) add(name, value);
-  return words.empty() ? text : fmt::format("{}", fmt::join(words, " "));
+  return words.empty() ? to_json_text(slot) : fmt::format("{}", fmt::join(words, " "));
 }
 
 Columns slot_columns(const Knob& knob) {
@@ -64,8 +66,9 @@ Columns slot_columns(const Knob& knob) {
 
 Columns columns(const Knob& knob) {
   // What is in effect as it was requested is told once where it is long.
-  const bool is_said = knob.effective.size() > kWidest && knob.effective == knob.requested;
-  return {knob.name, knob.requested, is_said ? "as requested" : knob.effective, knob.source, knob.reason};
+  const std::string effective = to_json_text(knob.effective);
+  const bool is_said = effective.size() > kWidest && knob.effective == knob.requested;
+  return {knob.name, to_json_text(knob.requested), is_said ? "as requested" : effective, knob.source, knob.reason};
 }
 
 /// `text` in lines of `width`, each after the first behind `indent` blanks.
@@ -120,7 +123,7 @@ std::string left_alone(const std::vector<Knob>& knobs) {
   std::size_t width = kWidth;
   for (const Knob& knob : knobs) {
     if (!is_left_alone(knob)) continue;
-    const std::string word = fmt::format("{} = {}", knob.name, knob.effective);
+    const std::string word = fmt::format("{} = {}", knob.name, to_json_text(knob.effective));
     const bool fits = width + 2 + word.size() <= kWidth;
     text += (fits ? ", " : text.empty() ? "  " : "\n  ") + word;
     width = fits ? width + 2 + word.size() : 2 + word.size();

@@ -51,47 +51,45 @@ void decide_recipe(Resolution& r) {
   recipe = recipe_of_fields(r);
   for (const std::string_view path : {kFp4, kFp8, kFp16})
     if (r.settings.given(path) && recipe != "bf16_mixed")
-      return r.decide(kRecipe,
-                      {fmt::format("\"{}\"", recipe), "user", "from the fields of mixed_precision, " + r.set_at(path)});
+      return r.decide(kRecipe, {recipe, "user", "from the fields of mixed_precision, " + r.set_at(path)});
 }
 
-/// A field that follows from the recipe: its value as JSON text. Bridge lets a field beside a recipe override it.
-void decide_field(Resolution& r, std::string_view field, const std::string& by_recipe) {
+/// A field that follows from the recipe. Bridge lets a field beside a recipe override it.
+void decide_field(Resolution& r, std::string_view field, const Value& by_recipe) {
   const std::string path = fmt::format("mixed_precision.{}", field);
-  const std::string requested = to_json_text(r.settings[path].value);
   if (!r.settings.given(path))
     return r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
-  r.decide(path, {requested, "user", r.set_at(path)});
+  r.decide(path, {r.settings[path].value, "user", r.set_at(path)});
 }
 
 /// A field that makes a recipe the recipe it is: another value beside the recipe's name contradicts it.
-void decide_format(Resolution& r, std::string_view field, const std::string& by_recipe) {
+void decide_format(Resolution& r, std::string_view field, const Value& by_recipe) {
   const std::string path = fmt::format("mixed_precision.{}", field);
-  const std::string requested = to_json_text(r.settings[path].value);
+  const Value& requested = r.settings[path].value;
   decide_field(r, field, by_recipe);
   if (r.settings.given(path) && requested != by_recipe && r.settings.given(kRecipe))
-    r.error({path}, fmt::format("{} is {}, but recipe {} has {}; leave one of them out", path, requested,
-                                r.config().mixed_precision.recipe, by_recipe));
+    r.error({path}, fmt::format("{} is {}, but recipe {} has {}; leave one of them out", path, to_json_text(requested),
+                                r.config().mixed_precision.recipe, to_json_text(by_recipe)));
 }
 
-std::string in_json(std::string_view word) { return word.empty() ? "null" : fmt::format("\"{}\"", word); }
+Value word_or_null(std::string_view word) { return word.empty() ? Value() : Value(std::string(word)); }
 
 /// Layers that stay in bf16: two at each end in Nemotron's recipes of current scaling, one in the others of it.
 void decide_edge_layers(Resolution& r, const std::string& recipe) {
   const bool keeps = contains(recipe, "current_scaling");
-  const std::string count = !keeps ? "0" : recipe.starts_with("nemotron") || recipe.starts_with("nano") ? "2" : "1";
-  decide_field(r, "first_last_layers_bf16", keeps ? "true" : "false");
+  const int count = !keeps ? 0 : recipe.starts_with("nemotron") || recipe.starts_with("nano") ? 2 : 1;
+  decide_field(r, "first_last_layers_bf16", keeps);
   decide_field(r, "num_layers_at_start_in_bf16", count);
   decide_field(r, "num_layers_at_end_in_bf16", count);
   if (!keeps) return;
   for (const std::string_view field :
        {"first_last_layers_bf16", "num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16"}) {
     const std::string path = fmt::format("mixed_precision.{}", field);
-    const std::string by_recipe = field.starts_with("first") ? "true" : count;
-    if (r.settings.given(path) && to_json_text(r.settings[path].value) != by_recipe)
+    const Value by_recipe = field.starts_with("first") ? Value(true) : Value(count);
+    if (r.settings.given(path) && r.settings[path].value != by_recipe)
       r.not_run({path}, fmt::format("{} is planned but not run by this version with another value than {}, the "
                                     "recipe's",
-                                    path, by_recipe));
+                                    path, to_json_text(by_recipe)));
   }
 }
 
@@ -99,28 +97,28 @@ void decide_fields(Resolution& r, const std::string& recipe) {
   const std::string_view scaling = scaling_of(recipe);
   const bool is_fp4 = contains(recipe, "nvfp4");
   const bool is_fp16 = recipe.starts_with("fp16");
-  if (r.settings.given("mixed_precision.bf16")) decide_format(r, "bf16", is_fp16 ? "false" : "true");
-  if (r.settings.given(kFp16)) decide_format(r, "fp16", is_fp16 ? "true" : "false");
+  if (r.settings.given("mixed_precision.bf16")) decide_format(r, "bf16", !is_fp16);
+  if (r.settings.given(kFp16)) decide_format(r, "fp16", is_fp16);
   if (is_fp4 || r.settings.given(kFp4)) {
-    decide_format(r, "fp4", in_json(is_fp4 ? "e2m1" : ""));
-    decide_format(r, "fp4_recipe", in_json(is_fp4 ? "nvfp4" : ""));
+    decide_format(r, "fp4", word_or_null(is_fp4 ? "e2m1" : ""));
+    decide_format(r, "fp4_recipe", word_or_null(is_fp4 ? "nvfp4" : ""));
   }
   if (scaling.empty() && !r.settings.given(kFp8)) return;
-  decide_format(r, "fp8", in_json(scaling.empty() ? "" : scaling == "mxfp8" ? "e4m3" : "hybrid"));
-  decide_format(r, "fp8_recipe", in_json(scaling));
+  decide_format(r, "fp8", word_or_null(scaling.empty() ? "" : scaling == "mxfp8" ? "e4m3" : "hybrid"));
+  decide_format(r, "fp8_recipe", word_or_null(scaling));
   decide_edge_layers(r, recipe);
 }
 
 void decide_by_recipe(Resolution& r, std::string_view path, bool by_recipe, bool& field) {
   if (r.settings.given(path)) return;
   field = by_recipe;
-  r.decide(path, {by_recipe ? "true" : "false", "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
+  r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
 }
 
 void check_mxfp8(Resolution& r) {
   const bool gathers_fp8 = r.config().mixed_precision.fp8_param_gather;
   const bool reuse = r.settings.flag(kReuse, gathers_fp8);
-  if (!r.settings.given(kReuse)) r.decide(kReuse, {gathers_fp8 ? "true" : "false", "auto", "follows fp8_param_gather"});
+  if (!r.settings.given(kReuse)) r.decide(kReuse, {gathers_fp8, "auto", "follows fp8_param_gather"});
   if (reuse != gathers_fp8)
     r.error({kReuse, kGatherFp8},
             fmt::format("{} must equal fp8_param_gather under an mxfp8 recipe; leave it out to follow", kReuse));
@@ -137,7 +135,7 @@ void apply_precision_rules(Resolution& r) {
   decide_by_recipe(r, kGradsFp32, !recipe.starts_with("fp16"), r.config().ddp.grad_reduce_in_fp32);
   decide_by_recipe(r, kGatherFp8, is_fp8 && !contains(recipe, "subchannel"), precision.fp8_param_gather);
   if (contains(recipe, "nvfp4") && !r.settings.given("ddp.fp4_param_gather"))
-    r.decide("ddp.fp4_param_gather", {"true", "auto", fmt::format("recipe {}", recipe)});
+    r.decide("ddp.fp4_param_gather", {true, "auto", fmt::format("recipe {}", recipe)});
   if (precision.fp8_param_gather && !is_fp8)
     r.error({kGatherFp8}, fmt::format("fp8_param_gather needs an fp8 recipe, not {}; set mixed_precision.recipe to "
                                       "bf16_with_fp8_current_scaling_mixed, or leave fp8_param_gather out",

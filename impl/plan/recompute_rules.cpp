@@ -8,7 +8,6 @@
 #include <array>
 
 #include "impl/plan/resolution.hpp"
-#include "platform/json.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -58,12 +57,13 @@ void recompute_whole_layers(Resolution& r) {
   const std::string kept =
       is_uniform ? fmt::format("of each chunk the input of every {} layers is kept", recompute.num_layers)
                  : fmt::format("of the first {} layers of each chunk the input is kept", recompute.num_layers);
-  r.decide(kGranularity, {"\"full\"", "user",
+  r.decide(kGranularity, {"full", "user",
                           fmt::format("{}; {}, and they run forward again in backward", r.set_at(kGranularity), kept)});
 }
 
-void read_module(Resolution& r, const nlohmann::ordered_json& module) {
-  const std::string name = module.is_string() ? module.get<std::string>() : json_text(module);
+void read_module(Resolution& r, const Value& module) {
+  const auto* text = std::get_if<std::string>(&module);
+  const std::string name = text != nullptr ? *text : to_json_text(module);
   if (contains(kOfOtherModels, name)) {
     if (!r.settings.is_dump)
       r.notice({kModules},
@@ -87,14 +87,14 @@ void recompute_modules(Resolution& r) {
   if (r.settings.given(kLayers))
     r.error({kLayers}, "recompute_num_layers must be left out with recompute_granularity selective");
   if (r.settings.invalid(kModules)) return;
-  auto modules = nlohmann::ordered_json::array({"core_attn"});
-  if (r.settings.given(kModules)) modules = parse_json(to_json_text(r.settings[kModules].value));
-  if (!modules.is_array()) return r.error({kModules}, "recompute_modules must be a list of modules");
-  for (const nlohmann::ordered_json& module : modules) read_module(r, module);
-  const bool has_attention = std::find(modules.begin(), modules.end(), "core_attn") != modules.end();
+  const Value written = r.settings.given(kModules) ? r.settings[kModules].value : fallback(row_index(kModules));
+  const auto* modules = std::get_if<ValueList>(&written);
+  if (modules == nullptr) return r.error({kModules}, "recompute_modules must be a list of modules");
+  for (const Value& module : *modules) read_module(r, module);
+  const bool has_attention = std::find(modules->begin(), modules->end(), Value("core_attn")) != modules->end();
   if (has_attention)
     r.decide(kGranularity,
-             {"\"selective\"", "user",
+             {"selective", "user",
               fmt::format("{}; core_attn costs nothing: fused attention keeps no scores and computes them "
                           "again in every backward pass",
                           r.set_at(kGranularity))});

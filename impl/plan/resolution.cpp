@@ -33,15 +33,15 @@ Decision without_rule(Resolution& r, std::size_t i) {
   const Row& row = rows()[i];
   const Setting& setting = r.settings[i];
   const bool given = setting.state == Setting::State::given;
-  Decision decision{std::string(row.fallback), given ? "user" : "auto", fmt::format("default: {}", row.rule)};
+  Decision decision{fallback(i), given ? "user" : "auto", fmt::format("default: {}", row.rule)};
   if (row.slot.read != nullptr)
     decision.effective = row.slot.read(r.plan.config);
   else if (given)
-    decision.effective = to_json_text(setting.value);
+    decision.effective = setting.value;
   if (given) decision.reason = r.set_at(row.path);
   if (given && !in_scope(row.scope, r)) {
     decision.reason += fmt::format("; no effect: {}", scope_words(row.scope));
-    if (decision.effective != row.fallback && !r.settings.is_dump)
+    if (decision.effective != fallback(i) && !r.settings.is_dump)
       r.notice({row.path}, fmt::format("{} has no effect: {}", row.path, scope_words(row.scope)));
   }
   return decision;
@@ -57,7 +57,7 @@ std::string where_requested(const Resolution& r, std::size_t i, const Decision& 
   const std::string_view path = rows()[i].path;
   if (r.settings.given(path)) return r.problems.text(r.settings[i].place);
   const auto whole = find_row(path.substr(0, path.rfind('.')));
-  const bool is_part = !decision.requested.empty() && whole && r.settings[*whole].state == Setting::State::given;
+  const bool is_part = decision.requested && whole && r.settings[*whole].state == Setting::State::given;
   return is_part ? r.problems.text(r.settings[*whole].place) : "";
 }
 
@@ -69,9 +69,8 @@ void report_knobs(Resolution& r) {
     const bool is_news = setting.state == Setting::State::given || decided != r.decisions.end();
     if (!is_news && !is_listed(rows()[i], r)) continue;
     const Decision decision = decided != r.decisions.end() ? decided->second : without_rule(r, i);
-    r.plan.knobs.push_back({std::string(rows()[i].path),
-                            decision.requested.empty() ? to_json_text(setting.value) : decision.requested,
-                            decision.effective, decision.source, decision.reason, where_requested(r, i, decision)});
+    r.plan.knobs.push_back({std::string(rows()[i].path), decision.requested.value_or(setting.value), decision.effective,
+                            decision.source, decision.reason, where_requested(r, i, decision)});
   }
   std::stable_partition(r.plan.knobs.begin(), r.plan.knobs.end(),
                         [](const Knob& knob) { return knob.source == "gate"; });
@@ -91,7 +90,7 @@ std::string Resolution::set_at(std::string_view path) const {
 
 void Resolution::tell_no_effect(std::string_view path, const std::string& why) {
   if (!settings.given(path)) return;
-  decide(path, {to_json_text(settings[path].value), "user", fmt::format("{}; no effect: {}", set_at(path), why)});
+  decide(path, {settings[path].value, "user", fmt::format("{}; no effect: {}", set_at(path), why)});
   if (!settings.is_dump) notice({path}, fmt::format("{} has no effect: {}", path, why));
 }
 

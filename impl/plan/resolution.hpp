@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,10 +13,10 @@ namespace underlap::plan {
 
 /// What a rule made of one knob.
 struct Decision {
-  std::string effective;  ///< JSON text
-  std::string source;     ///< user, auto or gate
+  Value effective;
+  std::string source;  ///< user, auto or gate
   std::string reason;
-  std::string requested = {};  ///< JSON text; empty: what was written
+  std::optional<Value> requested = {};  ///< nullopt: what was written
 };
 
 /// The work on one cell: what was requested, and the plan that grows out of it rule by rule.

@@ -41,7 +41,7 @@ void decide_hardware(Resolution& r) {
   for (const ShippedHardware& hardware : kHardware) {
     if (hardware.arch != arch) continue;
     r.config().run.hardware = hardware.name;
-    return r.decide(kPath, {fmt::format("\"{}\"", hardware.name), "auto", fmt::format("{} is {}", kArch, arch)});
+    return r.decide(kPath, {std::string(hardware.name), "auto", fmt::format("{} is {}", kArch, arch)});
   }
   r.error({kArch}, fmt::format("no hardware file ships for {} {}; name one with {}", kArch, arch, kPath));
 }
@@ -55,7 +55,7 @@ void decide_repetitions(Resolution& r) {
   const auto decide = [&](std::string_view path, std::int64_t& count) {
     if (r.settings.given(path)) return;
     count = 1;
-    r.decide(path, {"1", "auto", why});
+    r.decide(path, {1, "auto", why});
   };
   decide("run.steps", run.steps);
   decide("run.blocks", run.blocks);
@@ -67,7 +67,7 @@ void decide_folding(Resolution& r) {
   constexpr std::string_view kPath = "run.fold";
   RunConfig& run = r.config().run;
   const auto switch_off = [&](const std::string& why) {
-    if (run.fold) r.decide(kPath, {"false", r.settings.given(kPath) ? "gate" : "auto", why});
+    if (run.fold) r.decide(kPath, {false, r.settings.given(kPath) ? "gate" : "auto", why});
     run.fold = false;
   };
   if (run.numerics) switch_off("run.numerics needs the values of every rank");
@@ -110,7 +110,7 @@ void decide_rank_processes(Resolution& r) {
     r.error({kPath},
             fmt::format("{} is false, but with backend cuda every rank is a process of its own: leave it out", kPath));
   run.rank_processes = true;
-  if (!r.settings.given(kPath)) r.decide(kPath, {"true", "auto", "run.backend is cuda: one process for each GPU"});
+  if (!r.settings.given(kPath)) r.decide(kPath, {true, "auto", "run.backend is cuda: one process for each GPU"});
 }
 
 void read_link(Resolution& r) {

@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -46,7 +45,7 @@ std::vector<std::string_view> choices_of(const Row& row) {
 
 std::string_view last_component(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
-nlohmann::json to_json_tree(const Node& node);
+Value any_value(const Node& node);
 
 std::optional<bool> read_bool(const Node& node) {
   if (node.kind != Node::Kind::scalar || node.is_quoted) return std::nullopt;
@@ -91,27 +90,29 @@ std::optional<Value> read_scalar(const Row& row, const Node& node) {
         return std::nullopt;
       return node.text;
     }
-    case Type::any: return Json{json_text(to_json_tree(node))};
+    case Type::any: return any_value(node);
   }
   return std::nullopt;
 }
 
-nlohmann::json to_json_tree(const Node& node) {
+/// The value that `node` looks like; mappings have their keys in the order of the alphabet.
+Value any_value(const Node& node) {
   if (const auto flag = read_bool(node)) return *flag;
   if (const auto number = read_number<std::int64_t>(node)) return *number;
   if (const auto number = read_number<double>(node); number && std::isfinite(*number)) return *number;
   switch (node.kind) {
-    case Node::Kind::null: return nullptr;
+    case Node::Kind::null: return {};
     case Node::Kind::scalar: return node.text;
     case Node::Kind::sequence: {
-      nlohmann::json list = nlohmann::json::array();
-      for (const Node* item : node.items) list.push_back(to_json_tree(*item));
+      ValueList list;
+      for (const Node* item : node.items) list.push_back(any_value(*item));
       return list;
     }
     case Node::Kind::mapping: break;
   }
-  nlohmann::json mapping = nlohmann::json::object();
-  for (const Entry& entry : node.entries) mapping[entry.key] = to_json_tree(*entry.value);
+  ValueMapping mapping;
+  for (const Entry& entry : node.entries) mapping.emplace_back(entry.key, any_value(*entry.value));
+  std::sort(mapping.begin(), mapping.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return mapping;
 }
 
@@ -146,13 +147,17 @@ std::span<const Row> rows() {
   return instance;
 }
 
-std::string to_json_text(const Value& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *whole);
-  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
-  if (const auto* json = std::get_if<Json>(&value)) return json->text;
-  if (const auto* text = std::get_if<std::string>(&value)) return json_text(nlohmann::json(*text));
-  return "null";
+const Value& fallback(std::size_t row) {
+  static const std::vector<Value> instance = [] {
+    std::vector<Value> values;
+    for (const Row& each : rows()) {
+      Problems problems("the table of knobs", {});
+      const Document document = read_document(std::string(each.fallback), problems);
+      values.push_back(document.root == nullptr ? Value() : read_value(each, *document.root, problems).value());
+    }
+    return values;
+  }();
+  return instance[row];
 }
 
 std::optional<std::size_t> find_row(std::string_view path) {

@@ -7,25 +7,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "impl/plan/config.hpp"
+#include "impl/plan/value.hpp"
 #include "impl/plan/yaml_document.hpp"
 
 namespace underlap::plan {
-
-/// Text that is already JSON: lists and mappings of knobs that are only known by name.
-struct Json {
-  std::string text;
-  bool operator==(const Json&) const = default;
-};
-
-/// What a user wrote for one key; monostate is null.
-using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, Json>;
-
-/// `value` as JSON text.
-std::string to_json_text(const Value& value);
 
 enum class Type : std::uint8_t { boolean, integer, number, text, any };
 
@@ -45,10 +33,10 @@ struct Range {
   bool open = false;  ///< `least` itself is excluded
 };
 
-/// How a key's value gets into Config and back out as JSON text.
+/// How a key's value gets into Config and back out.
 struct Slot {
   void (*store)(Config&, const Value&) = nullptr;
-  std::string (*read)(const Config&) = nullptr;
+  Value (*read)(const Config&) = nullptr;
 };
 
 /// One key. Adding a knob costs one row in one of the files schema_*.cpp.
@@ -58,10 +46,11 @@ struct Row {
   Type type = Type::boolean;
   Status status = Status::known;
   Scope scope = Scope::always;
-  bool listed = false;             ///< in every plan, not only where the user wrote it
-  std::string_view fallback = {};  ///< JSON text that is in effect without a request, for rows without a slot
-  std::string_view rule = {};      ///< what decides without a request, in words
-  std::string_view about = {};     ///< one line
+  bool listed = false;  ///< in every plan, not only where the user wrote it
+  std::string_view fallback =
+      {};                       ///< what is in effect without a request, as a user writes it; for rows without a slot
+  std::string_view rule = {};   ///< what decides without a request, in words
+  std::string_view about = {};  ///< one line
   Slot slot = {};
   Range range = {};
   std::string_view choices = {};  ///< for text: what is allowed, between blanks; empty: anything
@@ -92,6 +81,9 @@ std::string suggestion(std::string_view path);
 
 /// What may be written for `row`, in words: "a whole number from 1 to 32, or null".
 std::string expectation(const Row& row);
+
+/// The value that the row's `fallback` says.
+const Value& fallback(std::size_t row);
 
 /// Reads `node` as `row` demands; nothing and one problem where it does not fit.
 std::optional<Value> read_value(const Row& row, const Node& node, Problems& problems);

@@ -12,7 +12,7 @@ namespace underlap::plan {
 
 inline constexpr EnumNames<Activation, 3> kActivationNames{{"swiglu", "gelu", "squared_relu"}};
 
-/// Puts a value that read_value has checked into a field of Config.
+/// Puts a value of the field's kind, as read_value checks it, into a field of Config; null where there may be none.
 template <class Field>
 void assign(Field& field, const Value& value) {
   if constexpr (std::is_same_v<Field, Activation>)
@@ -23,6 +23,8 @@ void assign(Field& field, const Value& value) {
     field = std::get<double>(value);
   else if constexpr (std::is_integral_v<Field>)
     field = static_cast<Field>(std::get<std::int64_t>(value));
+  else if (is_null(value))
+    field.reset();
   else
     field = std::get<typename Field::value_type>(value);
 }
@@ -46,8 +48,8 @@ void store(Config& config, const Value& value) {
 }
 
 template <auto section, auto field>
-std::string read(const Config& config) {
-  return to_json_text(to_value((config.*section).*field));
+Value read(const Config& config) {
+  return to_value((config.*section).*field);
 }
 
 /// The way into and out of the field `field` of Config's section `section`.

@@ -58,10 +58,10 @@ void check_quantizer(Resolution& r) {
 std::string decide_overlap(Resolution& r) {
   if (!r.settings.flag(kOverlap, false)) return "tp_comm_overlap is false";
   if (const std::string gate = closed_gate(r); !gate.empty()) {
-    r.decide(kOverlap, {"false", "gate", gate});
+    r.decide(kOverlap, {false, "gate", gate});
     return "tp_comm_overlap is false: " + gate;
   }
-  r.decide(kOverlap, {"true", "user", r.set_at(kOverlap)});
+  r.decide(kOverlap, {true, "user", r.set_at(kOverlap)});
   return "";
 }
 
@@ -73,7 +73,7 @@ void decide_ring_transport(Resolution& r) {
   if (r.settings.given(kPath) && c.extensions.tp_ring_transport == "copy_engine") return;
   c.extensions.tp_ring_transport = "nccl";
   r.decide(kPath,
-           {"\"nccl\"", r.settings.given(kPath) ? "user" : "auto",
+           {"nccl", r.settings.given(kPath) ? "user" : "auto",
             "run.backend is cuda: sends and receives; copy_engine, where userbuffers copies between peers too, has "
             "not run on a GPU yet"});
 }

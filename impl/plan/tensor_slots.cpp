@@ -5,8 +5,6 @@
 // reductions where it was asked for and the slot is one that Transformer Engine lists under pipeline.
 #include "impl/plan/tensor_slots.hpp"
 
-#include "platform/json.hpp"
-
 namespace underlap::plan {
 namespace {
 
@@ -80,32 +78,32 @@ TensorSlotOverlap set_up(TensorSlot slot, const TensorSlotRequest& request, bool
   return overlap;
 }
 
-std::string to_json_text(TensorSlot slot, const TensorSlotOverlap& overlap) {
-  nlohmann::ordered_json fields{{"method", kTensorMethodNames[overlap.method]}};
-  if (overlap.method == TensorMethod::waited || overlap.method == TensorMethod::nccl) return json_text(fields);
-  if (overlap.method == TensorMethod::pipeline) fields["num_splits"] = overlap.num_splits;
+Value to_value(TensorSlot slot, const TensorSlotOverlap& overlap) {
+  ValueMapping fields{{"method", std::string(kTensorMethodNames[overlap.method])}};
+  if (overlap.method == TensorMethod::waited || overlap.method == TensorMethod::nccl) return fields;
+  if (overlap.method == TensorMethod::pipeline) fields.emplace_back("num_splits", overlap.num_splits);
   if (overlap.method == TensorMethod::ring_exchange && gathers(slot, overlap.method))
-    fields["aggregate"] = overlap.aggregate;
-  fields["num_sm"] = overlap.num_sm;
-  fields["cga_size"] = overlap.cga_size;
-  fields["set_sm_margin"] = overlap.set_sm_margin;
-  fields["fp8_buf"] = overlap.fp8_buf;
-  return json_text(fields);
+    fields.emplace_back("aggregate", overlap.aggregate);
+  fields.emplace_back("num_sm", overlap.num_sm);
+  fields.emplace_back("cga_size", overlap.cga_size);
+  fields.emplace_back("set_sm_margin", overlap.set_sm_margin);
+  fields.emplace_back("fp8_buf", overlap.fp8_buf);
+  return fields;
 }
 
-std::string to_json_text(const TensorSlotRequest& request) {
-  nlohmann::ordered_json fields = nlohmann::ordered_json::object();
+Value to_value(const TensorSlotRequest& request) {
+  ValueMapping fields;
   const auto put = [&](const char* name, const auto& field) {
-    if (field) fields[name] = *field;
+    if (field) fields.emplace_back(name, *field);
   };
-  if (request.method) fields["method"] = kTensorMethodNames[*request.method];
+  if (request.method) fields.emplace_back("method", std::string(kTensorMethodNames[*request.method]));
   put("num_splits", request.num_splits);
   put("aggregate", request.aggregate);
   put("num_sm", request.num_sm);
   put("cga_size", request.cga_size);
   put("set_sm_margin", request.set_sm_margin);
   put("fp8_buf", request.fp8_buf);
-  return json_text(fields);
+  return fields;
 }
 
 }  // namespace underlap::plan

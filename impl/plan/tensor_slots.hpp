@@ -3,10 +3,10 @@
 
 #include <array>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "impl/plan/tensor_overlap.hpp"
+#include "impl/plan/value.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -69,8 +69,8 @@ TensorSlotOverlap transformer_engine_default(TensorSlot slot);
 /// computes it again where GEMMs run in fp8.
 TensorSlotOverlap set_up(TensorSlot slot, const TensorSlotRequest& request, bool is_fp8);
 
-/// The fields that matter for the method, as JSON text.
-std::string to_json_text(TensorSlot slot, const TensorSlotOverlap& overlap);
-std::string to_json_text(const TensorSlotRequest& request);
+/// The fields that matter for the method; of a request those that were written.
+Value to_value(TensorSlot slot, const TensorSlotOverlap& overlap);
+Value to_value(const TensorSlotRequest& request);
 
 }  // namespace underlap::plan

@@ -129,7 +129,7 @@ void report_slot(Resolution& r, const TensorConfig& config, std::size_t i, const
   const TensorSlotRequest& request = config.slots[i];
   const std::string who = origin(r, config, i);
   const bool is_written = r.settings.given(kTensorSlotPaths[i]);
-  Decision decision{to_json_text(static_cast<TensorSlot>(i), slot.overlap), who.empty() ? "auto" : "user",
+  Decision decision{to_value(static_cast<TensorSlot>(i), slot.overlap), who.empty() ? "auto" : "user",
                     who.empty() ? "Transformer Engine's default" : who};
   if (!slot.reason.empty()) decision.reason += "; " + slot.reason;
   if (request.fp8_buf.value_or(false) && !in_scope(Scope::fp8, r))
@@ -137,8 +137,7 @@ void report_slot(Resolution& r, const TensorConfig& config, std::size_t i, const
   if (slot.is_gated && (is_written || (request.method && splits_gemm(*request.method) &&
                                        kind_of(static_cast<TensorSlot>(i)) == TensorSlotKind::column_dgrad)))
     decision.source = "gate";
-  if (!who.empty() && !is_written && !r.settings[kTensorSlotPaths[i]].is_null)
-    decision.requested = to_json_text(request);
+  if (!who.empty() && !is_written && !r.settings[kTensorSlotPaths[i]].is_null) decision.requested = to_value(request);
   r.decide(kTensorSlotPaths[i], std::move(decision));
 }
 
@@ -162,12 +161,11 @@ void decide_without(Resolution& r, const Switches& switches, std::string_view wh
         r.config().parallel.sequence_parallel
             ? std::string(why)
             : fmt::format("{}; without sequence_parallel {}", why, without_sequence_parallel(slot));
-    r.decide(kTensorSlotPaths[i], {to_json_text(slot, overlap), "auto", reason});
+    r.decide(kTensorSlotPaths[i], {to_value(slot, overlap), "auto", reason});
   }
   for (const std::string_view path : {kGather, kReduce, kReduceDgrad, kBulkDgrad, kBulkWgrad, kDisableQkv, kDisableFc1})
     if (r.settings.given(path) && in_scope(Scope::tp, r))
-      r.decide(path,
-               {to_json_text(r.settings[path].value), "user", fmt::format("{}; no effect: {}", r.set_at(path), why)});
+      r.decide(path, {r.settings[path].value, "user", fmt::format("{}; no effect: {}", r.set_at(path), why)});
 }
 
 void decide_switches(Resolution& r, const Switches& switches) {
@@ -175,10 +173,10 @@ void decide_switches(Resolution& r, const Switches& switches) {
   const bool for_qkv = switches.reduces_dgrad(TensorSlot::qkv_dgrad);
   const bool for_fc1 = switches.reduces_dgrad(TensorSlot::fc1_dgrad);
   if (wanted && !for_qkv && !for_fc1)
-    r.decide(kReduceDgrad, {"false", "gate", fmt::format("{} and {} are true", kDisableQkv, kDisableFc1)});
+    r.decide(kReduceDgrad, {false, "gate", fmt::format("{} and {} are true", kDisableQkv, kDisableFc1)});
   if (!for_qkv || !for_fc1) return;
   for (const std::string_view bulk : {kBulkDgrad, kBulkWgrad})
-    r.decide(bulk, {"false",
+    r.decide(bulk, {false,
                     r.settings.flag(bulk, false) ? "gate"
                     : r.settings.given(bulk)     ? "user"
                                                  : "auto",

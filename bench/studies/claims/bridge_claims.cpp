@@ -15,7 +15,7 @@ const std::string kFp32 = "grad_reduce_in_fp32";
 
 // 8
 
-bool is_chosen(const plan::Plan& plan, std::string_view knob, std::string_view value) {
+bool is_chosen(const plan::Plan& plan, std::string_view knob, const plan::Value& value) {
   const plan::Knob& found = knob_of(plan, knob);
   return found.source == "auto" && found.effective == value;
 }
@@ -31,13 +31,13 @@ Finding examine_defaults(const Evidence& evidence, double) {
                   .note = {}};
   for (const ClaimCell& cell : evidence.cells) {
     const plan::Knob& grads = knob_of(cell.plan, "comm_overlap.overlap_grad_reduce");
-    const auto value = [&](std::string_view knob) { return knob_of(cell.plan, knob).effective; };
-    finding.found.rows.push_back({cell.name, grads.effective, value("comm_overlap.overlap_param_gather"),
+    const auto value = [&](std::string_view knob) { return to_json_text(knob_of(cell.plan, knob).effective); };
+    finding.found.rows.push_back({cell.name, to_json_text(grads.effective), value("comm_overlap.overlap_param_gather"),
                                   value("comm_overlap.bucket_size"), grads.reason});
     if (cell.plan.config.parallel.data_parallel_size == 1) continue;
-    finding.cases.push_back({cell.name, is_chosen(cell.plan, "comm_overlap.overlap_grad_reduce", "true") &&
-                                            is_chosen(cell.plan, "comm_overlap.overlap_param_gather", "true") &&
-                                            is_chosen(cell.plan, "comm_overlap.bucket_size", "134217728")});
+    finding.cases.push_back({cell.name, is_chosen(cell.plan, "comm_overlap.overlap_grad_reduce", true) &&
+                                            is_chosen(cell.plan, "comm_overlap.overlap_param_gather", true) &&
+                                            is_chosen(cell.plan, "comm_overlap.bucket_size", 134217728)});
   }
   return finding;
 }
@@ -93,7 +93,7 @@ Finding examine_precision_owner(const Evidence& evidence, double) {
     bool follows_recipe = true;
     for (const ClaimCell& cell : evidence.cells) {
       const plan::Knob& knob = knob_of(cell.plan, path);
-      finding.found.rows.push_back({cell.name, knob.name, knob.effective, knob.source, knob.reason});
+      finding.found.rows.push_back({cell.name, knob.name, to_json_text(knob.effective), knob.source, knob.reason});
       follows_recipe = follows_recipe && knob.source == "auto" && knob.reason.starts_with("recipe ");
     }
     finding.cases.push_back({std::string(path), follows_recipe && is_spelled_in(evidence, path, "mixed_precision") &&

@@ -215,8 +215,8 @@ Finding examine_reduction_default(const Evidence& evidence, double) {
   for (const ClaimCell& cell : evidence.cells) {
     const plan::Knob& knob = knob_of(cell.plan, "mixed_precision.grad_reduce_in_fp32");
     const std::string& recipe = cell.plan.config.mixed_precision.recipe;
-    finding.found.rows.push_back({recipe, knob.effective, knob.source, knob.reason});
-    finding.cases.push_back({recipe, knob.source == "auto" && knob.effective == "true"});
+    finding.found.rows.push_back({recipe, to_json_text(knob.effective), knob.source, knob.reason});
+    finding.cases.push_back({recipe, knob.source == "auto" && knob.effective == plan::Value(true)});
   }
   return finding;
 }
@@ -233,7 +233,7 @@ Finding examine_fp8_gather(const Evidence& evidence, double noticeable) {
   for (const ClaimCell& cell : evidence.cells) {
     const plan::Knob& knob = knob_of(cell.plan, "mixed_precision.fp8_param_gather");
     finding.found.rows.push_back(
-        {cell.name, cell.plan.config.mixed_precision.recipe, knob.effective, knob.source,
+        {cell.name, cell.plan.config.mixed_precision.recipe, to_json_text(knob.effective), knob.source,
          cell.run ? gigabytes(purpose_of(cell, kGather).bytes_on_wire) : std::string("not run")});
     const ClaimCell* bf16 = partner_of(evidence, cell, "fp8_param_gather", "false");
     if (!cell.run || bf16 == nullptr || !bf16->run || !cell.plan.config.mixed_precision.fp8_param_gather) continue;

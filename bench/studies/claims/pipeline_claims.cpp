@@ -232,7 +232,7 @@ Finding examine_needs_stages(const Evidence& evidence, double) {
   for (const ClaimCell& cell : evidence.cells) {
     const std::vector<plan::Message>& errors = cell.plan.errors;
     finding.found.rows.push_back({fmt::format("{}", chunks_of(cell)),
-                                  knob_of(cell.plan, "comm_overlap.overlap_p2p_comm").requested,
+                                  to_json_text(knob_of(cell.plan, "comm_overlap.overlap_p2p_comm").requested),
                                   errors.empty() ? std::string("no error") : errors.front().message});
     const bool has_chunks = chunks_of(cell) > 1;
     finding.cases.push_back(
@@ -276,13 +276,13 @@ Finding examine_choice(const Evidence& evidence, double) {
     if (stages_of(cell) == 1) continue;
     const plan::Knob& overlap = knob_of(cell.plan, "comm_overlap.overlap_p2p_comm");
     const plan::Knob& batch = knob_of(cell.plan, "comm_overlap.batch_p2p_comm");
-    finding.found.rows.push_back(
-        {fmt::format("{}", stages_of(cell)), fmt::format("{}", chunks_of(cell)), overlap.effective, batch.effective});
+    finding.found.rows.push_back({fmt::format("{}", stages_of(cell)), fmt::format("{}", chunks_of(cell)),
+                                  to_json_text(overlap.effective), to_json_text(batch.effective)});
     const bool are_chosen = overlap.source == "auto" && batch.source == "auto";
     const bool has_chunks = chunks_of(cell) > 1;
-    finding.cases.push_back({fmt::format("stages {}, chunks {}", stages_of(cell), chunks_of(cell)),
-                             are_chosen && overlap.effective == (has_chunks ? "true" : "false") &&
-                                 batch.effective == (has_chunks ? "false" : "true")});
+    finding.cases.push_back(
+        {fmt::format("stages {}, chunks {}", stages_of(cell), chunks_of(cell)),
+         are_chosen && overlap.effective == plan::Value(has_chunks) && batch.effective == plan::Value(!has_chunks)});
   }
   return finding;
 }

@@ -21,7 +21,7 @@ const std::string kOverlap = "comm_overlap.tp_comm_overlap";
 std::string us(double ms) { return fmt::format("{:.0f}", 1000 * ms); }
 std::string number(double value) { return fmt::format("{:g}", value); }
 
-bool overlaps(const ClaimCell& cell) { return knob_of(cell.plan, kOverlap).effective == "true"; }
+bool overlaps(const ClaimCell& cell) { return knob_of(cell.plan, kOverlap).effective == plan::Value(true); }
 
 std::string name_of_slot(TensorSlot slot) { return std::string(plan::kTensorSlotNames[slot]); }
 
@@ -194,11 +194,12 @@ Finding examine_gates(const Evidence& evidence, double) {
   for (const ClaimCell& cell : evidence.cells) {
     const plan::Knob& knob = knob_of(cell.plan, kOverlap);
     const std::string why = knob.source == "gate" ? knob.reason : "as it was asked for";  // and not in which file
-    finding.found.rows.push_back({cell.name, knob.requested, knob.effective, knob.source, why});
+    finding.found.rows.push_back(
+        {cell.name, to_json_text(knob.requested), to_json_text(knob.effective), knob.source, why});
     const plan::ParallelConfig& p = cell.plan.config.parallel;
     const bool may = p.tensor_model_parallel_size >= 2 && p.sequence_parallel;
-    finding.cases.push_back({cell.name, cell.plan.errors.empty() && knob.effective == (may ? "true" : "false") &&
-                                            (knob.source == "gate") == !may});
+    finding.cases.push_back(
+        {cell.name, cell.plan.errors.empty() && knob.effective == plan::Value(may) && (knob.source == "gate") == !may});
   }
   return finding;
 }
@@ -211,10 +212,10 @@ Finding examine_own_settings(const Evidence& evidence, double) {
       .cases = {},
       .note = {}};
   for (const ClaimCell& cell : evidence.cells) {
-    const bool is_given = knob_of(cell.plan, "comm_overlap.tp_comm_overlap_cfg").requested != "null";
+    const bool is_given = knob_of(cell.plan, "comm_overlap.tp_comm_overlap_cfg").requested != plan::Value();
     for (const TensorSlot slot : all_slots()) {
       const plan::Knob& knob = knob_of(cell.plan, plan::kTensorSlotPaths[static_cast<std::size_t>(slot)]);
-      finding.found.rows.push_back({cell.name, name_of_slot(slot), knob.effective, knob.source});
+      finding.found.rows.push_back({cell.name, name_of_slot(slot), to_json_text(knob.effective), knob.source});
       if (is_given) continue;
       const bool is_own = cell.plan.config.tensor_overlap[slot] == plan::transformer_engine_default(slot);
       finding.cases.push_back({case_name(cell, slot), is_own && knob.source == "auto"});

@@ -9,7 +9,6 @@
 
 #include "bench/studies/claims/claim.hpp"
 #include "impl/plan/tensor_slots.hpp"
-#include "platform/json.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -71,11 +70,11 @@ bool leaves_others(const ClaimCell& cell, const ClaimCell& none, TensorSlot writ
 
 // Whether every field that was written stands so in what is in effect.
 bool is_in_effect(const plan::Knob& knob) {
-  const auto requested = parse_json(knob.requested), effective = parse_json(knob.effective);
-  if (!requested.is_object() || !effective.is_object()) return false;
-  for (const auto& [field, value] : requested.items())
-    if (!effective.contains(field) || effective[field] != value) return false;
-  return true;
+  const auto* requested = std::get_if<plan::ValueMapping>(&knob.requested);
+  return requested != nullptr && std::all_of(requested->begin(), requested->end(), [&](const auto& field) {
+           const plan::Value* value = find(knob.effective, field.first);
+           return value != nullptr && *value == field.second;
+         });
 }
 
 // The table of both claims of single GEMMs: one row for each cell that writes a slot.
@@ -98,8 +97,8 @@ std::vector<TableCell> slot_row(const ClaimCell& cell, const ClaimCell& none, Te
   for (const auto& [purpose, of] : transfers_of(cell, slot))
     transfers.push_back(fmt::format("{:g} {}", of.count, purpose));
   return {name_of_slot(slot),
-          knob.requested,
-          knob.effective,
+          to_json_text(knob.requested),
+          to_json_text(knob.effective),
           knob.source,
           fmt::format("{}", fmt::join(transfers, ", ")),
           fmt::format("{:.0f}", 1000 * comm_ms_of(cell, slot)),

@@ -40,7 +40,7 @@ inline Knob knob_of(const Plan& plan, const std::string& name) {
 /// "effective source" of a knob.
 inline std::string outcome(const Plan& plan, const std::string& name) {
   const Knob knob = knob_of(plan, name);
-  return knob.effective + " " + knob.source;
+  return to_json_text(knob.effective) + " " + knob.source;
 }
 
 }  // namespace underlap::plan

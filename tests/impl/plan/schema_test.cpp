@@ -3,7 +3,6 @@
 
 #include <set>
 
-#include "platform/json.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
@@ -18,9 +17,18 @@ TEST(Schema, EveryRowSaysWhatItDoesAndWhatHoldsWithoutIt) {
   for (const Row& row : rows()) {
     EXPECT_FALSE(row.about.empty()) << row.path;
     EXPECT_FALSE(row.rule.empty()) << row.path;
-    EXPECT_TRUE(row.slot.store != nullptr || !parse_json_or_discard(row.fallback).is_discarded()) << row.path;
+    EXPECT_TRUE(row.slot.store != nullptr || !row.fallback.empty()) << row.path;
     EXPECT_EQ(row.slot.store == nullptr, row.slot.read == nullptr) << row.path;
   }
+}
+
+TEST(Schema, WhatARowFallsBackToIsReadAsAUserWouldWriteIt) {
+  const auto of = [](std::string_view path) { return fallback(find_row(path).value()); };
+  EXPECT_EQ(of("model.batch_p2p_sync"), Value(true));
+  EXPECT_EQ(of("comm_overlap.wgrad_deferral_limit"), Value(-1));
+  EXPECT_EQ(of("comm_overlap.tp_comm_bootstrap_backend"), Value("nccl"));
+  EXPECT_EQ(of("model.recompute_modules"), Value(ValueList{"core_attn"}));
+  EXPECT_EQ(of("ddp.num_buckets"), Value());
 }
 
 /// A value that the row accepts and that differs from most defaults.
@@ -45,7 +53,7 @@ TEST(Schema, EveryKeyIsReadUnderEverySpellingAndReported) {
     const Plan plan = parse(key + ": " + value, "f").cells.at(0).plan;
     for (const Message& error : plan.errors)
       EXPECT_THAT(error.message, testing::Not(testing::HasSubstr("unknown key"))) << path;
-    EXPECT_NE(knob_of(plan, std::string(row.path)).requested, "null") << path;
+    EXPECT_NE(knob_of(plan, std::string(row.path)).requested, Value()) << path;
   }
 }
 

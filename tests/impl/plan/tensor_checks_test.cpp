@@ -132,8 +132,7 @@ TEST(TensorNodes, HaveTheSizeThatTheHardwareFilesSay) {
 /// "effective method, source" of a slot.
 std::string slot_outcome(const Plan& plan, const std::string& slot) {
   const Knob knob = knob_of(plan, kCfg + "." + slot);
-  const auto from = knob.effective.find(":\"") + 2;
-  return knob.effective.substr(from, knob.effective.find('"', from) - from) + " " + knob.source;
+  return std::get<std::string>(*find(knob.effective, "method")) + " " + knob.source;
 }
 
 TEST(TensorRequestsOverridden, AreGates) {
