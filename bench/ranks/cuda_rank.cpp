@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "impl/device/without_transfers.hpp"
 #include "impl/plan/memory.hpp"
+#include "impl/step/planned_trainer.hpp"
 #include "impl/step/record_programs.hpp"
-#include "impl/step/trainer.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/window_agreement.hpp"
@@ -58,8 +57,7 @@ struct CudaRank::BuiltCell {
   std::unique_ptr<cuda::EmulatedLink> link;  // null: the transport's
   std::optional<cuda::Capture> capture;
   std::unique_ptr<cuda::CudaDevice> device;
-  std::optional<WithoutTransfers> without_transfers;
-  std::unique_ptr<Trainer> trainer;
+  std::optional<PlannedTrainer> trainer;
   bool has_told_of_cupti = false;
 
   // of the last run
@@ -108,10 +106,7 @@ void CudaRank::build(std::size_t cell) {
                                      .tracer = &*built.capture,
                                      .run_form = parts_.run_form,
                                      .rehearsed = record_launches(config, text, context_.rank)});
-    Device* device = built.device.get();
-    if (config.run.no_comm) device = &built.without_transfers.emplace(*device);
-    built.trainer =
-        std::make_unique<Trainer>(*device, config, parallel_groups(config, context_.rank), text, context_.first_step);
+    built.trainer.emplace(*built.device, config, context_.rank, text, context_.first_step);
     built.device->synchronize();
   });
 }
@@ -120,11 +115,11 @@ void CudaRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   BuiltCell& built = *built_.at(cell);
   built.block = block;
   built.result = {};
-  built.result.first_step = built.trainer->next_step();
+  built.result.first_step = built.trainer.value()->next_step();
   guarded(cell, [&] {
     if (built.link) (void)built.link->report();  // what was carried before this block
     built.capture->start();
-    for (std::int64_t i = 0; i < steps; ++i) built.trainer->step(block);
+    for (std::int64_t i = 0; i < steps; ++i) built.trainer.value()->step(block);
     // What an emulated link brings is nobody's gradient, and so no loss means anything.
     if (built.link) {
       built.device->synchronize();

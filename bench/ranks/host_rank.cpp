@@ -9,8 +9,7 @@
 #include <utility>
 
 #include "impl/device/host/host_device.hpp"
-#include "impl/device/without_transfers.hpp"
-#include "impl/step/trainer.hpp"
+#include "impl/step/planned_trainer.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap::bench {
@@ -33,8 +32,7 @@ host::HostOptions host_options(const plan::Config& config, std::int32_t rank) {
 
 struct HostRank::BuiltCell {
   std::unique_ptr<host::HostDevice> device;
-  std::optional<WithoutTransfers> without_transfers;
-  std::unique_ptr<Trainer> trainer;
+  std::optional<PlannedTrainer> trainer;
   std::size_t slices_per_step = 0;  // of the stream with the most
 
   // of the last run
@@ -54,9 +52,7 @@ void HostRank::build(std::size_t cell) {
   const model::TextData& text = texts_.of(config);
   BuiltCell& built = *(built_[cell] = std::make_unique<BuiltCell>());
   built.device = std::make_unique<host::HostDevice>(fabric_, host_options(config, rank_));
-  Device* device = built.device.get();
-  if (config.run.no_comm) device = &built.without_transfers.emplace(*device);
-  built.trainer = std::make_unique<Trainer>(*device, config, parallel_groups(config, rank_), text, first_step_);
+  built.trainer.emplace(*built.device, config, rank_, text, first_step_);
   built.device->synchronize();
   built.device->recorder().drain();
 }
@@ -66,10 +62,10 @@ void HostRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   built.block = block;
   built.steps = steps;
   built.result = {};
-  built.result.first_step = built.trainer->next_step();
+  built.result.first_step = built.trainer.value()->next_step();
   built.result.trace.clocks.push_back(clock_of(rank_));
   const std::int64_t cpu_before = built.device->communication_cpu_ns();
-  for (std::int64_t i = 0; i < steps; ++i) built.trainer->step(block);
+  for (std::int64_t i = 0; i < steps; ++i) built.trainer.value()->step(block);
   built.result.losses = built.trainer->take_losses();
   built.result.trace.marks = built.device->take_marks();
   built.result.transfer_cpu_ns = built.device->communication_cpu_ns() - cpu_before;

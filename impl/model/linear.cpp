@@ -10,9 +10,8 @@ namespace {
 
 using plan::TensorSlot;
 
-// Without communication every product is whole: what it is measured for is the compute that is needed at least.
 plan::TensorOverlap effective_overlap(const plan::Config& config, bool is_fp8) {
-  plan::TensorOverlap overlap = config.run.no_comm ? plan::TensorOverlap{} : config.tensor_overlap;
+  plan::TensorOverlap overlap = config.tensor_overlap;
   if (!is_fp8)
     for (plan::TensorSlotOverlap& slot : overlap.slots) slot.fp8_buf = false;
   return overlap;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/step/record_programs.hpp"
 
-#include <optional>
-
 #include "impl/device/recording_device.hpp"
-#include "impl/device/without_transfers.hpp"
-#include "impl/step/trainer.hpp"
+#include "impl/step/planned_trainer.hpp"
 
 namespace underlap {
 namespace {
@@ -16,12 +13,9 @@ model::TextData open_data(const plan::Config& config) {
 
 Program record_step_of(const plan::Config& config, const model::TextData& data, std::int32_t rank, Detail detail) {
   RecordingDevice device(detail);
-  std::optional<WithoutTransfers> without_transfers;
-  if (config.run.no_comm) without_transfers.emplace(device);
-  Device& seen = without_transfers ? static_cast<Device&>(*without_transfers) : device;
-  Trainer trainer(seen, config, parallel_groups(config, rank), data);
+  PlannedTrainer trainer(device, config, rank, data);
   device.take_program();
-  trainer.step(0);
+  trainer->step(0);
   return device.take_program();
 }
 
@@ -32,7 +26,7 @@ std::vector<Program> record_programs(const plan::Config& config, std::int32_t st
   std::vector<Program> programs;
   for (std::int32_t rank = 0; rank < config.parallel.world_size(); ++rank) {
     RecordingDevice device(detail);
-    Trainer trainer(device, config, parallel_groups(config, rank), data);
+    Trainer trainer(device, as_run(config), parallel_groups(config, rank), data);
     for (std::int32_t step = 0; step < steps; ++step) trainer.step(0);
     programs.push_back(device.take_program());
   }
@@ -54,9 +48,9 @@ std::vector<Program> record_stages(const plan::Config& config, Detail detail) {
 std::vector<Launch> record_launches(const plan::Config& config, const model::TextData& data, std::int32_t rank) {
   constexpr int kSteps = 2;  // a step may do what the one before it left to it
   DistinctLaunches device;
-  Trainer trainer(device, config, parallel_groups(config, rank), data);
+  PlannedTrainer trainer(device, config, rank, data);
   for (int step = 0; step < kSteps; ++step) {
-    trainer.step(0);
+    trainer->step(0);
     device.take_program();
   }
   return device.take();

@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "impl/device/sim/sim_device.hpp"
-#include "impl/device/without_transfers.hpp"
+#include "impl/step/planned_trainer.hpp"
 
 namespace underlap {
 
 struct Simulation::Rank {
   std::unique_ptr<sim::SimDevice> device;
-  std::optional<WithoutTransfers> without_transfers;
-  std::unique_ptr<Trainer> trainer;
+  std::optional<PlannedTrainer> trainer;  // present; made after the device
   std::int32_t block = -1;
   std::int64_t num_steps_left = 0;  // of the play that is on
 
@@ -20,7 +19,7 @@ struct Simulation::Rank {
   std::optional<Program> next() {
     if (device->program().commands.empty()) {
       if (num_steps_left == 0) return std::nullopt;
-      trainer->step(block);
+      trainer.value()->step(block);
       --num_steps_left;
     }
     return device->take_program();
@@ -52,9 +51,7 @@ void Simulation::add_rank(const plan::Config& config, const model::TextData& dat
                           std::int32_t first_step) {
   Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>());
   rank.device = std::make_unique<sim::SimDevice>(r, memory_.get());
-  Device* device = rank.device.get();
-  if (config.run.no_comm) device = &rank.without_transfers.emplace(*device);
-  rank.trainer = std::make_unique<Trainer>(*device, config, parallel_groups(config, r), data, first_step);
+  rank.trainer.emplace(*rank.device, config, r, data, first_step);
 }
 
 // What ranks begin with they compute each for its own shard, and so in times of their own; steps begin on idle devices,
@@ -84,10 +81,10 @@ std::vector<std::vector<double>> Simulation::take_losses() {
   return losses;
 }
 
-std::int32_t Simulation::next_step() const { return ranks_.front()->trainer->next_step(); }
+std::int32_t Simulation::next_step() const { return ranks_.front()->trainer.value()->next_step(); }
 
 const dp::Buffers& Simulation::buffers(std::int32_t rank) const {
-  return ranks_[static_cast<std::size_t>(rank)]->trainer->buffers();
+  return ranks_[static_cast<std::size_t>(rank)]->trainer.value()->buffers();
 }
 
 }  // namespace underlap

@@ -107,13 +107,15 @@ std::vector<double> Trainer::take_losses() {
   device_.synchronize();
   std::vector<float> values(static_cast<std::size_t>(step_ - first_loss_));
   device_.download(flat(losses_, 0, step_ - first_loss_), std::as_writable_bytes(std::span(values)));
-  // Without transfers what peers would have sent was never there, and values mean nothing.
-  if (!config_.run.no_comm && optimizer_->has_nonfinite())
-    throw MachineError(fmt::format("rank {}: a gradient was infinite or NaN before step {}",
-                                   rank_of(config_.parallel, groups_.place), step_));
   first_loss_ = step_;
   if (!stage_->has_head()) return {};
   return {values.begin(), values.end()};
+}
+
+void Trainer::check_gradients() {
+  if (optimizer_->has_nonfinite())
+    throw MachineError(fmt::format("rank {}: a gradient was infinite or NaN before step {}",
+                                   rank_of(config_.parallel, groups_.place), step_));
 }
 
 }  // namespace underlap

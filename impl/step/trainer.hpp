@@ -29,8 +29,10 @@ class Trainer {
 
   /// Losses of this rank since the last call, in nats a token, one per step; none where another stage finds them. Waits
   /// until the device is idle.
-  /// Throws MachineError where a gradient was infinite or NaN.
   std::vector<double> take_losses();
+
+  /// Throws MachineError where a gradient was infinite or NaN. Call while the device is idle.
+  void check_gradients();
 
   const dp::Buffers& buffers(std::int32_t chunk = 0) const { return stage_->buffers(chunk); }
 
