@@ -15,7 +15,7 @@
 #include <stdexcept>
 
 #include "bench/calibrate/probe.hpp"
-#include "impl/device/cuda/emulated_link.hpp"
+#include "impl/device/cuda/emulated_link/emulated_link.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/forms.hpp"
 #include "kernels/elementwise/elementwise.hpp"

@@ -12,7 +12,7 @@
 #include "impl/device/cuda/capture.hpp"
 #include "impl/device/cuda/control_plane.hpp"
 #include "impl/device/cuda/cuda_device.hpp"
-#include "impl/device/cuda/emulated_link.hpp"
+#include "impl/device/cuda/emulated_link/emulated_link.hpp"
 
 namespace underlap::bench {
 

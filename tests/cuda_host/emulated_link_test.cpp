@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulated link on the machine of queues, whose clock moves on only where kernels sleep: times are exact.
-#include "impl/device/cuda/emulated_link.hpp"
+#include "impl/device/cuda/emulated_link/emulated_link.hpp"
 
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/nccl/nccl_api.hpp"
 #include "tests/cuda_host/machine.hpp"
 
 namespace underlap::cuda_host {

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/nccl/nccl_api.hpp"
 
 namespace underlap::cuda_host {
 

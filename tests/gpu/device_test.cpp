@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "impl/device/cuda/cuda_device.hpp"
-#include "impl/device/cuda/nccl_transport.hpp"
+#include "impl/device/cuda/nccl/nccl_transport.hpp"
 #include "impl/device/cuda/requirements.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "platform/errors.hpp"

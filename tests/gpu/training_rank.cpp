@@ -12,9 +12,9 @@
 
 #include "impl/device/cuda/capture.hpp"
 #include "impl/device/cuda/cuda_device.hpp"
-#include "impl/device/cuda/emulated_link.hpp"
+#include "impl/device/cuda/emulated_link/emulated_link.hpp"
 #include "impl/device/cuda/folder_control_plane.hpp"
-#include "impl/device/cuda/nccl_transport.hpp"
+#include "impl/device/cuda/nccl/nccl_transport.hpp"
 #include "impl/device/cuda/shared_gpu.hpp"
 #include "impl/step/record_programs.hpp"
 #include "kernels/cuda/check.hpp"

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "impl/device/cuda/copy_engine_transport.hpp"
 #include "impl/device/cuda/folder_control_plane.hpp"
-#include "impl/device/cuda/nccl_transport.hpp"
+#include "impl/device/cuda/nccl/nccl_transport.hpp"
+#include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
 #include "impl/plan/plan.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/copy_engine_transport.hpp"
+#include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
 
 #include <gmock/gmock.h>
 

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "impl/device/cuda/copy_engine_transport.hpp"
 #include "impl/device/cuda/cuda_device.hpp"
-#include "impl/device/cuda/nccl_transport.hpp"
+#include "impl/device/cuda/nccl/nccl_transport.hpp"
+#include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/host_mailbox.hpp"
+#include "impl/device/cuda/peer_copies/host_mailbox.hpp"
 
 #include <algorithm>
 #include <cstring>

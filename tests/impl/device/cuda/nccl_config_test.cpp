@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/nccl_config.hpp"
+#include "impl/device/cuda/nccl/nccl_config.hpp"
 
 #include <gmock/gmock.h>
 

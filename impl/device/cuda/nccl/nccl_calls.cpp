@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/nccl_calls.hpp"
+#include "impl/device/cuda/nccl/nccl_calls.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/nccl/nccl_api.hpp"
 #include "impl/device/cuda/transport.hpp"
 
 namespace underlap::cuda {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/copy_engine_transport.hpp"
+#include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -13,8 +13,8 @@
 #include <thread>
 #include <utility>
 
-#include "impl/device/cuda/host_mailbox.hpp"
-#include "impl/device/cuda/peer_memory.hpp"
+#include "impl/device/cuda/peer_copies/host_mailbox.hpp"
+#include "impl/device/cuda/peer_copies/peer_memory.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
 

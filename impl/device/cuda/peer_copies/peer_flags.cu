@@ -4,7 +4,7 @@
 // it begins, so it counts as written before.
 #include <algorithm>
 
-#include "impl/device/cuda/peer_flags.hpp"
+#include "impl/device/cuda/peer_copies/peer_flags.hpp"
 #include "kernels/cuda/launch.cuh"
 
 namespace underlap::cuda {

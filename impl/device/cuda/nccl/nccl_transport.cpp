@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/nccl_transport.hpp"
+#include "impl/device/cuda/nccl/nccl_transport.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
-#include "impl/device/cuda/nccl_calls.hpp"
-#include "impl/device/cuda/nccl_config.hpp"
-#include "impl/device/cuda/nccl_registration.hpp"
+#include "impl/device/cuda/nccl/nccl_calls.hpp"
+#include "impl/device/cuda/nccl/nccl_config.hpp"
+#include "impl/device/cuda/nccl/nccl_registration.hpp"
 #include "impl/device/cuda/shared_gpu.hpp"
 #include "impl/plan/nccl_variables.hpp"
 #include "kernels/cuda/check.hpp"

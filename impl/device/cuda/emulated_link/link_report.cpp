@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/link_report.hpp"
+#include "impl/device/cuda/emulated_link/link_report.hpp"
 
 #include <fmt/format.h>
 

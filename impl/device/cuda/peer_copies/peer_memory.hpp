@@ -10,7 +10,7 @@
 
 #include "impl/device/cuda/control_plane.hpp"
 #include "impl/device/cuda/handles.hpp"
-#include "impl/device/cuda/host_mailbox.hpp"
+#include "impl/device/cuda/peer_copies/host_mailbox.hpp"
 #include "impl/device/cuda/transport.hpp"
 
 namespace underlap::cuda {

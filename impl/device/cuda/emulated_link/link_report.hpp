@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "impl/device/cuda/link_kernel.hpp"
+#include "impl/device/cuda/emulated_link/link_kernel.hpp"
 
 namespace underlap::cuda {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/nccl/nccl_api.hpp"
 
 #include <fmt/format.h>
 

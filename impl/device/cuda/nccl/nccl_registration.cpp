@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/nccl_registration.hpp"
+#include "impl/device/cuda/nccl/nccl_registration.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -14,7 +14,7 @@
 
 #include "impl/device/cuda/control_plane.hpp"
 #include "impl/device/cuda/handles.hpp"
-#include "impl/device/cuda/peer_flags.hpp"
+#include "impl/device/cuda/peer_copies/peer_flags.hpp"
 #include "impl/device/cuda/transport.hpp"
 #include "impl/device/cuda/watchdog.hpp"
 

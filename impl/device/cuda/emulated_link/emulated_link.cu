@@ -10,7 +10,7 @@
 #include <bit>
 #include <type_traits>
 
-#include "impl/device/cuda/link_kernel.hpp"
+#include "impl/device/cuda/emulated_link/link_kernel.hpp"
 #include "kernels/bf16.hpp"
 #include "kernels/cuda/elements.cuh"
 

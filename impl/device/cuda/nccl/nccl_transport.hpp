@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "impl/device/cuda/control_plane.hpp"
-#include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/nccl/nccl_api.hpp"
 #include "impl/device/cuda/supervisor.hpp"
 #include "impl/device/cuda/transport.hpp"
 #include "impl/device/cuda/watchdog.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/nccl/nccl_api.hpp"
 #include "impl/device/cuda/transport.hpp"
 
 namespace underlap::cuda {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/nccl_config.hpp"
+#include "impl/device/cuda/nccl/nccl_config.hpp"
 
 #include <fmt/format.h>
 
-#include "impl/device/cuda/nccl_api.hpp"
+#include "impl/device/cuda/nccl/nccl_api.hpp"
 
 namespace underlap::cuda {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/device/cuda/link_kernel.hpp"
-#include "impl/device/cuda/link_report.hpp"
+#include "impl/device/cuda/emulated_link/link_kernel.hpp"
+#include "impl/device/cuda/emulated_link/link_report.hpp"
 #include "impl/device/cuda/transport.hpp"
 #include "impl/plan/config.hpp"
 

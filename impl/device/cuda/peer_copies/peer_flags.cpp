@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/peer_flags.hpp"
+#include "impl/device/cuda/peer_copies/peer_flags.hpp"
 
 namespace underlap::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/emulated_link.hpp"
+#include "impl/device/cuda/emulated_link/emulated_link.hpp"
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
