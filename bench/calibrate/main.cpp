@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <exception>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -16,6 +15,8 @@
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/program.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -35,7 +36,7 @@ int probe(const CalibrateArguments& arguments) {
   CudaGpu gpu({});
   for (const auto& [seen, samples] : probe_queues(gpu, arguments.probe_connections, 11))
     fmt::print("{}\n", to_line(seen, samples));
-  return 0;
+  return kWell;
 }
 
 /// Null where cuBLASLt is not there: what needs it is then skipped with that reason.
@@ -93,7 +94,7 @@ int calibrate(const CalibrateArguments& arguments) {
   }
   if (arguments.output.empty()) fmt::print("{}", to_yaml(out));
   for (const auto& [experiment, why] : out.skipped) fmt::print(stderr, "not measured: {}: {}\n", experiment, why);
-  return 0;
+  return kWell;
 }
 
 int run(const CalibrateArguments& arguments) {
@@ -101,14 +102,11 @@ int run(const CalibrateArguments& arguments) {
   if (!arguments.list) return calibrate(arguments);
   fmt::print("{:<24} {}\n", "hardware_queues", "what holds up what at 1, 8 and 32 connections; not with --only");
   for (const Experiment& experiment : experiments()) fmt::print("{:<24} {}\n", experiment.name, experiment.about);
-  return 0;
+  return kWell;
 }
 
-}  // namespace
-}  // namespace underlap::bench
-
-int main(int argc, char** argv) {
-  underlap::bench::CalibrateArguments arguments;
+int run_main(int argc, char** argv) {
+  CalibrateArguments arguments;
   CLI::App app("Measures a GPU: latencies, rates, hardware queues, and what communication does to compute beside it");
   app.add_option("--base", arguments.base, "description that the measurements stand on");
   app.add_option("-o,--output", arguments.output,
@@ -120,14 +118,17 @@ int main(int argc, char** argv) {
   app.add_option("--probe-connections", arguments.probe_connections)->group("");
   app.add_flag("--list", arguments.list, "name the experiments");
   app.footer("Example: underlap-calibrate --base h200-sxm -o results/hardware/h200.measured.yaml");
-  CLI11_PARSE(app, argc, argv);
   try {
-    return underlap::bench::run(arguments);
-  } catch (const std::invalid_argument& error) {
-    fmt::print(stderr, "underlap-calibrate: {}\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "underlap-calibrate: {}\n", error.what());
-    return 3;
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kWell : kBadInput;
   }
+  return run(arguments);
+}
+
+}  // namespace
+}  // namespace underlap::bench
+
+int main(int argc, char** argv) {
+  return underlap::run_program("underlap-calibrate", [&] { return underlap::bench::run_main(argc, argv); });
 }

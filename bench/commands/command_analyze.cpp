@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/config_input.hpp"
 #include "bench/observe/observed.hpp"
-#include "bench/ranks/config_input.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/analysis/analysis.hpp"
@@ -95,7 +95,7 @@ int run_analyze(const AnalyzeArguments& arguments) {
   if (arguments.cell && arguments.config.empty())
     throw std::invalid_argument("--cell names a cell of --config, which is not given");
   std::optional<plan::Matrix> matrix;
-  if (!arguments.config.empty()) matrix = plan::load(arguments.config);
+  if (!arguments.config.empty()) matrix = read_matrix(arguments.config);
   if (matrix && matrix->has_errors()) {
     print_errors(*matrix);
     return kBadInput;

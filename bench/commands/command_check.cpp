@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
-#include "bench/ranks/config_input.hpp"
+#include "bench/commands/config_input.hpp"
 #include "bench/verify/check_report.hpp"
 #include "impl/step/record_programs.hpp"
 #include "platform/exit_code.hpp"
@@ -25,8 +25,7 @@ struct CheckArguments {
 
 int run_check(const CheckArguments& arguments) {
   // Whatever backend would run it: the schedule is the same.
-  const plan::Matrix matrix =
-      parse_matrix(plan::read_config(arguments.config), arguments.config, {{"run.backend", "host"}});
+  const plan::Matrix matrix = read_matrix(arguments.config, {{"run.backend", "host"}});
   print_errors(matrix);
   if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
   CheckedMatrix checked;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bench/commands/commands.hpp"
-#include "bench/ranks/config_input.hpp"
+#include "bench/commands/config_input.hpp"
 #include "platform/exit_code.hpp"
 
 namespace underlap::bench {
@@ -32,7 +32,7 @@ bool print_gates(const plan::Matrix& matrix, const std::string& file) {
 }
 
 int run_plan(const PlanArguments& arguments) {
-  const plan::Matrix matrix = parse_matrix(plan::read_config(arguments.config), arguments.config);
+  const plan::Matrix matrix = read_matrix(arguments.config);
   if (arguments.json) {
     // One configuration gives one plan; a matrix gives an array of them, each with its cell's name.
     fmt::print("{}\n", plans_json(matrix));

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -10,14 +12,9 @@
 #include <stdexcept>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/config_input.hpp"
 #include "bench/machine/machine.hpp"
 #include "bench/measure/measure.hpp"
-#include "bench/ranks/config_input.hpp"
-#include "bench/studies/claims/study.hpp"
-#include "bench/studies/collective_times.hpp"
-#include "bench/studies/published/study.hpp"
-#include "bench/studies/reduction_error.hpp"
-#include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/report/report.hpp"
@@ -58,58 +55,6 @@ std::string default_folder(const std::string& config) {
   return fmt::format("results/runs/{}-{}", std::filesystem::path(config).stem().string(), machine_info().started_utc);
 }
 
-// What a study prints, and the files that it leaves in the folder of the run.
-struct StudyOutput {
-  Table table;
-  std::string json_name = "results.json";
-  std::string json;
-  std::string report_name = "report.md";
-  std::string report;
-};
-
-int write_study(const StudyOutput& output, const RunArguments& arguments) {
-  std::cout << render(output.table, {.width = terminal_width(STDOUT_FILENO), .colour = false, .unicode = false});
-  const std::filesystem::path folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
-  std::filesystem::create_directories(folder);
-  write_file_atomically(folder / output.json_name, output.json);
-  write_file_atomically(folder / output.report_name, output.report);
-  std::cout << "results: " << (folder / output.json_name).string() << "\n";
-  return kWell;
-}
-
-StudyOutput reduction_error(const std::string& yaml, const std::string& where) {
-  const ReductionErrorStudy study = parse_reduction_error_study(yaml, where);
-  const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
-  return {.table = reduction_error_table(rows),
-          .json = reduction_error_json(study, rows),
-          .report = reduction_error_markdown(study, rows)};
-}
-
-StudyOutput collective_times(const std::string& yaml, const std::string& where) {
-  const std::vector<CollectiveLog> logs = parse_collective_logs(yaml, where);
-  const std::vector<CollectiveRow> rows = compare_collective_times(logs);
-  return {.table = collective_times_table(rows),
-          .json = collective_times_json(logs, rows),
-          .report = collective_times_markdown(logs, rows)};
-}
-
-StudyOutput claims(const std::string& yaml, const std::string& where) {
-  const ClaimsStudy study = parse_claims_study(yaml, where);
-  const std::vector<ClaimResult> results = run_claims(study);
-  return {.table = claims_table(results),
-          .json_name = "claims.json",
-          .json = claims_json(study, results),
-          .report_name = "claims.md",
-          .report = claims_markdown(study, results)};
-}
-
-StudyOutput published(const std::string& yaml, const std::string& where) {
-  const PublishedStudy study = parse_published_study(yaml, where);
-  const std::vector<ModelledTable> tables = run_published(study);
-  return {
-      .table = published_table(tables), .json = published_json(tables), .report = published_markdown(study, tables)};
-}
-
 std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
   std::vector<plan::Override> overrides;
   for (const auto& [field, value] : arguments.fields)
@@ -118,12 +63,7 @@ std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
 }
 
 int run_run(const RunArguments& arguments, const std::string& command_line) {
-  const std::string yaml = plan::read_config(arguments.config);  // once: it may be a pipe
-  if (is_reduction_error_study(yaml)) return write_study(reduction_error(yaml, arguments.config), arguments);
-  if (is_collective_times_study(yaml)) return write_study(collective_times(yaml, arguments.config), arguments);
-  if (is_claims_study(yaml)) return write_study(claims(yaml, arguments.config), arguments);
-  if (is_published_study(yaml)) return write_study(published(yaml, arguments.config), arguments);
-  const plan::Matrix matrix = parse_matrix(yaml, arguments.config, overrides_of(arguments));
+  const plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments));
   print_errors(matrix);
   if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
   if (arguments.resume && arguments.folder.empty())

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <exception>
-#include <iostream>
 #include <stdexcept>
 #include <string>
 
 #include "bench/commands/commands.hpp"
 #include "bench/machine/machine.hpp"
-#include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/program.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -61,40 +56,9 @@ int run_main(int argc, char** argv) {
   return exit_code;
 }
 
-// A program may be started without the standard streams. The first files it opened would take their numbers, and
-// messages would be written into them.
-void keep_standard_streams_open() {
-  for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
-    if (fd <= STDERR_FILENO) continue;
-    ::close(fd);
-    return;
-  }
-}
-
-void flush_output() {
-  std::cout.flush();
-  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw MachineError("standard output cannot be written");
-}
-
-// fmt::print throws where stderr cannot be written, and nobody is left to catch that.
-void complain(const std::exception& error) { std::fprintf(stderr, "underlap: %s\n", error.what()); }
-
 }  // namespace
 }  // namespace underlap::bench
 
 int main(int argc, char** argv) {
-  using namespace underlap;
-  bench::keep_standard_streams_open();
-  try {
-    const int exit_code = bench::run_main(argc, argv);
-    bench::flush_output();
-    return exit_code;
-  } catch (const std::invalid_argument& error) {
-    bench::complain(error);
-    return kBadInput;
-  } catch (const std::exception& error) {
-    bench::complain(error);
-    return kRunFailed;
-  }
+  return underlap::run_program("underlap", [&] { return underlap::bench::run_main(argc, argv); });
 }

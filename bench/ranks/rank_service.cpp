@@ -7,7 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "bench/ranks/config_input.hpp"
+#include "bench/ranks/parse_matrix.hpp"
 #include "bench/ranks/rank_messages.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"

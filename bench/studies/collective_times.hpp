@@ -61,9 +61,6 @@ struct CollectiveRow {
   double error() const { return model_us / point.time_us - 1; }
 };
 
-/// Whether a YAML text asks for this study: a top-level `study: collective_times`. False for text that is not YAML.
-bool is_collective_times_study(const std::string& yaml);
-
 /// Throws std::invalid_argument with every error, a line each: `where`:line:column: what is wrong.
 std::vector<CollectiveLog> parse_collective_logs(const std::string& yaml, const std::string& where);
 

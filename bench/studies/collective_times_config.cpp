@@ -143,15 +143,6 @@ class LogReader {
 
 }  // namespace
 
-bool is_collective_times_study(const std::string& yaml) {
-  plan::Problems problems("", {});
-  const plan::Document document = plan::read_document(yaml, problems);
-  if (document.root == nullptr) return false;
-  const auto& entries = document.root->entries;
-  return std::any_of(entries.begin(), entries.end(),
-                     [](const plan::Entry& entry) { return entry.key == "study" && entry.value->text == kStudy; });
-}
-
 std::vector<CollectiveLog> parse_collective_logs(const std::string& yaml, const std::string& where) {
   plan::Problems problems(where, {});
   const plan::Document document = plan::read_document(yaml, problems);

@@ -50,9 +50,6 @@ struct ReductionErrorRow {
 /// Throws std::invalid_argument where a field is out of range.
 std::vector<ReductionErrorRow> run_reduction_error(const ReductionErrorStudy& study);
 
-/// Whether a YAML text asks for this study: a top-level `study: dp_reduction_error`. False for text that is not YAML.
-bool is_reduction_error_study(const std::string& yaml);
-
 /// Reads a study, e.g. bench/matrices/dp_reduction_error.yaml; an absent key leaves its default.
 /// Throws std::invalid_argument with every error, a line each: `where`:line:column: what is wrong.
 ReductionErrorStudy parse_reduction_error_study(const std::string& yaml, const std::string& where);

@@ -30,8 +30,6 @@ void read_study(StudyParser& parser, const YAML::Node& root, ReductionErrorStudy
 
 }  // namespace
 
-bool is_reduction_error_study(const std::string& yaml) { return is_study(yaml, kStudy); }
-
 ReductionErrorStudy parse_reduction_error_study(const std::string& yaml, const std::string& where) {
   StudyParser parser(where);
   ReductionErrorStudy study;

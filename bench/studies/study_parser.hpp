@@ -9,15 +9,11 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace underlap::bench {
-
-/// Whether a YAML text asks for the study `name`: a top-level `study: name`. False for text that is not YAML.
-bool is_study(const std::string& yaml, std::string_view name);
 
 /// Reads the maps of a study's file and collects what is wrong with them, each with its place.
 class StudyParser {

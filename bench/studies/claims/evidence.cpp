@@ -9,7 +9,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "bench/ranks/config_input.hpp"
+#include "bench/ranks/parse_matrix.hpp"
 #include "bench/ranks/samples.hpp"
 #include "bench/ranks/session.hpp"
 #include "impl/step/chunk_buckets.hpp"

@@ -113,7 +113,7 @@ std::string claims_markdown(const ClaimsStudy& study, const std::vector<ClaimRes
       "described machine and none was measured "
       "({}). Verdicts follow from the numbers by the rule of each claim: it holds where every case obeys the rule, "
       "does not hold where none does, and holds where some do. A difference of less than {:g} % of a step counts as "
-      "none. `underlap run bench/matrices/claims.yaml -o results` makes this page anew.\n\n{}\n",
+      "none. `underlap-study overlap_claims bench/matrices/claims.yaml -o results` makes this page anew.\n\n{}\n",
       links_of(results), 100 * study.noticeable, markdown(claims_table(results)));
   for (std::size_t i = 0; i < results.size(); ++i) text += section(i + 1, results[i]);
   text.pop_back();

@@ -39,8 +39,6 @@ ClaimResult run_claim(const Claim& claim, const ClaimsStudy& study) {
 
 }  // namespace
 
-bool is_claims_study(const std::string& yaml) { return is_study(yaml, kStudy); }
-
 ClaimsStudy parse_claims_study(const std::string& yaml, const std::string& where) {
   StudyParser parser(where);
   ClaimsStudy study{.matrices = std::filesystem::path(where).parent_path() / "claims"};

@@ -25,9 +25,6 @@ struct ClaimResult {
   Verdict verdict = Verdict::not_run;
 };
 
-/// Whether a YAML text asks for this study: a top-level `study: overlap_claims`. False for text that is not YAML.
-bool is_claims_study(const std::string& yaml);
-
 /// Reads a study, e.g. bench/matrices/claims.yaml; the matrices lie in the folder claims beside the file `where`.
 /// Throws std::invalid_argument with every error, a line each: `where`:line:column: what is wrong.
 ClaimsStudy parse_claims_study(const std::string& yaml, const std::string& where);

@@ -204,7 +204,8 @@ std::string published_markdown(const PublishedStudy& study, const std::vector<Mo
   std::string text =
       "# Published figures against virtual time\n\n"
       "Figures that others measured and published, beside what virtual time gives for the same configurations. Nothing "
-      "here was measured by Underlap. Command: `underlap run bench/matrices/published.yaml -o results/published`.\n\n";
+      "here was measured by Underlap. Command: `underlap-study published_figures bench/matrices/published.yaml -o "
+      "results/published`.\n\n";
   for (const ModelledTable& table : tables) text += section(table);
   return text + "## Not compared\n\n" + list(study.left_out);
 }

@@ -123,8 +123,6 @@ class StudyReader {
 
 std::string_view to_string(PublishedQuantity quantity) { return kQuantities[quantity]; }
 
-bool is_published_study(const std::string& yaml) { return is_study(yaml, kStudy); }
-
 PublishedStudy parse_published_study(const std::string& yaml, const std::string& where) {
   StudyParser parser(where);
   PublishedStudy study{

@@ -84,9 +84,6 @@ struct ModelledTable {
   int misordered_pairs(double margin) const;
 };
 
-/// Whether a YAML text asks for this study: a top-level `study: published_figures`. False for text that is not YAML.
-bool is_published_study(const std::string& yaml);
-
 /// Reads a study, e.g. bench/matrices/published.yaml; matrices lie in the folder `published` beside the file `where`.
 /// Throws std::invalid_argument with every error, a line each: `where`:line:column: what is wrong.
 PublishedStudy parse_published_study(const std::string& yaml, const std::string& where);

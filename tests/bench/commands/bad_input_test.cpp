@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who gives it nonsense: every mistake is named, none is a crash.
+#include <fmt/format.h>
+
 #include <ostream>
 
 #include "tests/bench/commands/program.hpp"
@@ -75,6 +77,14 @@ TEST(BadInput, ConfigThatIsNoFileIsRefused) {
     EXPECT_THAT(underlap_program({command, UNDERLAP_PROGRAM}), fails_with(2, "larger than 1 MiB"));
     EXPECT_THAT(underlap_program({command}), fails_with(2, "CONFIG is required"));
   }
+}
+
+TEST(BadInput, FileOfAStudyIsRefusedWithTheCommandThatRunsIt) {
+  const RunFolder folder("study: overlap_claims\n");
+  const std::string words =
+      fmt::format("{0} is the study overlap_claims and no matrix: underlap-study overlap_claims {0}", folder.config());
+  for (const std::string command : {"plan", "check", "run"})
+    EXPECT_THAT(underlap_program({command, folder.config()}), fails_with(2, words));
 }
 
 TEST(BadInput, DataFileThatHoldsNoSampleIsRefused) {

@@ -32,8 +32,8 @@ struct Surroundings {
   bool closed_pipe = false;                     ///< standard output is a pipe that nobody reads
 };
 
-/// `underlap`, started as its own process. Ended by SIGKILL when a test does not wait for it, or waits over four
-/// minutes.
+/// The program that UNDERLAP_PROGRAM names, started as its own process. Ended by SIGKILL when a test does not wait for
+/// it, or waits over four minutes.
 class Program {
  public:
   explicit Program(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
@@ -56,7 +56,7 @@ class Program {
   std::optional<int> status_;
 };
 
-/// Starts `underlap` and waits for its end.
+/// Starts that program and waits for its end.
 Outcome underlap_program(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
 
 /// A model of one layer, two ranks, two blocks of two steps; `more` is appended.

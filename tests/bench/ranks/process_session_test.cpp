@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "bench/ranks/config_input.hpp"
+#include "bench/ranks/parse_matrix.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap::bench {

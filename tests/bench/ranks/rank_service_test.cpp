@@ -9,7 +9,7 @@
 #include <future>
 #include <optional>
 
-#include "bench/ranks/config_input.hpp"
+#include "bench/ranks/parse_matrix.hpp"
 #include "bench/ranks/rank_messages.hpp"
 #include "platform/exit_code.hpp"
 

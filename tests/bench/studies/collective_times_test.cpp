@@ -209,13 +209,5 @@ TEST(CollectiveLogFile, TellsEveryErrorWithItsPlace) {
   EXPECT_THAT(collectives_complaint(unknown), HasSubstr("hardware \"h10\" is none of a100-sxm"));
 }
 
-TEST(CollectiveLogFile, IsKnownByItsStudy) {
-  EXPECT_TRUE(is_collective_times_study(read(kFolder + "logs.yaml")));
-  EXPECT_FALSE(is_collective_times_study("study: dp_reduction_error"));
-  EXPECT_FALSE(is_collective_times_study("model: {preset: tiny}"));
-  EXPECT_FALSE(is_collective_times_study("[1, 2"));
-  EXPECT_FALSE(is_collective_times_study(""));
-}
-
 }  // namespace
 }  // namespace underlap::bench

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "bench/ranks/config_input.hpp"
+#include "bench/ranks/parse_matrix.hpp"
 #include "bench/studies/claims/study.hpp"
 
 namespace underlap::bench::claims_testing {

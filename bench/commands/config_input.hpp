@@ -8,9 +8,9 @@
 
 namespace underlap::bench {
 
-/// plan::parse, completed with what only the model's weights tell: the buckets.
-plan::Matrix parse_matrix(const std::string& yaml, const std::string& where,
-                          const std::vector<plan::Override>& overrides = {});
+/// Reads the matrix of `file`, which may be a pipe. Throws as plan::read_config() does, and std::invalid_argument for
+/// the file of a study, naming the command that runs it.
+plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Override>& overrides = {});
 
 /// The plans of a matrix as JSON: one plan for a single cell, else an object with `cells`: name and plan of each.
 /// Errors of the file as a whole stand in the plans.

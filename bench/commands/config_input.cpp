@@ -1,31 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/config_input.hpp"
+#include "bench/commands/config_input.hpp"
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <set>
-#include <string>
+#include <stdexcept>
 
-#include "impl/step/chunk_buckets.hpp"
+#include "bench/ranks/parse_matrix.hpp"
 #include "platform/json.hpp"
 
 namespace underlap::bench {
 namespace {
 
-/// Each weight of a layer is looked at; nobody has more layers.
-constexpr std::int64_t kMostLayers = 10'000;
+// What a text calls itself by a top-level `study:`; empty for anything else.
+std::string study_of(const std::string& yaml) {
+  try {
+    const YAML::Node root = YAML::Load(yaml);
+    const YAML::Node study = root.IsMap() ? root["study"] : YAML::Node();
+    return study && study.IsScalar() ? study.Scalar() : "";
+  } catch (const YAML::Exception&) {
+    return "";  // the matrix's reader says what is wrong
+  }
+}
 
 }  // namespace
 
-plan::Matrix parse_matrix(const std::string& yaml, const std::string& where,
-                          const std::vector<plan::Override>& overrides) {
-  plan::Matrix matrix = plan::parse(yaml, where, overrides);
-  for (plan::Cell& cell : matrix.cells) {
-    if (!cell.plan.errors.empty() || cell.plan.config.model.num_layers > kMostLayers) continue;
-    cell.plan.buckets = chunk_buckets(cell.plan.config);
-  }
-  return matrix;
+plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Override>& overrides) {
+  const std::string yaml = plan::read_config(file);
+  if (const std::string study = study_of(yaml); !study.empty())
+    throw std::invalid_argument(
+        fmt::format("{} is the study {} and no matrix: underlap-study {} {} -o DIR runs it", file, study, study, file));
+  return parse_matrix(yaml, file, overrides);
 }
 
 std::string plans_json(const plan::Matrix& matrix) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// underlap-study: the studies behind some of results/. Nobody needs them to measure a machine.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+#include "bench/studies/study.hpp"
+#include "impl/plan/plan.hpp"
+#include "platform/atomic_file.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/program.hpp"
+#include "platform/terminal.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct StudyArguments {
+  std::string name;
+  std::string file;
+  std::string folder;
+};
+
+std::string list_text() {
+  std::string text;
+  for (const Study& study : all_studies())
+    text += fmt::format("{}: {}\n  underlap-study {} {}\n", study.name, study.what, study.name, study.example);
+  return text;
+}
+
+int run_study(const StudyArguments& arguments) {
+  if (arguments.name.empty()) {
+    std::cout << list_text();
+    return kWell;
+  }
+  const Study& study = study_named(arguments.name);
+  if (arguments.file.empty()) throw std::invalid_argument(fmt::format("{} needs FILE", study.name));
+  const StudyOutput output = study.run(plan::read_config(arguments.file), arguments.file);
+  std::cout << render(output.table, {.width = terminal_width(STDOUT_FILENO)});
+  if (arguments.folder.empty()) return kWell;
+  const std::filesystem::path folder = arguments.folder;
+  std::filesystem::create_directories(folder);
+  write_file_atomically(folder / output.json_name, output.json);
+  write_file_atomically(folder / output.report_name, output.report);
+  std::cout << "results: " << (folder / output.json_name).string() << "\n";
+  return kWell;
+}
+
+int run_main(int argc, char** argv) {
+  StudyArguments arguments;
+  CLI::App app("Runs a study: a comparison or a calculation that measures nothing on this machine.", "underlap-study");
+  app.add_option("NAME", arguments.name, "study; without it they are listed");
+  app.add_option("FILE", arguments.file, "what it reads, YAML with `study: NAME`");
+  app.add_option("-o,--output", arguments.folder, "folder for its results and report (default: print the table alone)");
+  app.footer("Exit codes: 0 well, 2 bad input, 3 the study failed.\n\n" + list_text());
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kWell : kBadInput;
+  }
+  return run_study(arguments);
+}
+
+}  // namespace
+}  // namespace underlap::bench
+
+int main(int argc, char** argv) {
+  return underlap::run_program("underlap-study", [&] { return underlap::bench::run_main(argc, argv); });
+}

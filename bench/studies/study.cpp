@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/studies/study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <vector>
+
+#include "bench/studies/claims/study.hpp"
+#include "bench/studies/collective_times.hpp"
+#include "bench/studies/published/study.hpp"
+#include "bench/studies/reduction_error.hpp"
+
+namespace underlap::bench {
+namespace {
+
+StudyOutput run_claims_study(const std::string& yaml, const std::string& where) {
+  const ClaimsStudy study = parse_claims_study(yaml, where);
+  const std::vector<ClaimResult> results = run_claims(study);
+  return {.table = claims_table(results),
+          .json_name = "claims.json",
+          .json = claims_json(study, results),
+          .report_name = "claims.md",
+          .report = claims_markdown(study, results)};
+}
+
+StudyOutput run_published_study(const std::string& yaml, const std::string& where) {
+  const PublishedStudy study = parse_published_study(yaml, where);
+  const std::vector<ModelledTable> tables = run_published(study);
+  return {
+      .table = published_table(tables), .json = published_json(tables), .report = published_markdown(study, tables)};
+}
+
+StudyOutput run_collective_times_study(const std::string& yaml, const std::string& where) {
+  const std::vector<CollectiveLog> logs = parse_collective_logs(yaml, where);
+  const std::vector<CollectiveRow> rows = compare_collective_times(logs);
+  return {.table = collective_times_table(rows),
+          .json = collective_times_json(logs, rows),
+          .report = collective_times_markdown(logs, rows)};
+}
+
+StudyOutput run_reduction_error_study(const std::string& yaml, const std::string& where) {
+  const ReductionErrorStudy study = parse_reduction_error_study(yaml, where);
+  const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
+  return {.table = reduction_error_table(rows),
+          .json = reduction_error_json(study, rows),
+          .report = reduction_error_markdown(study, rows)};
+}
+
+constexpr std::array<Study, 4> kStudies{{
+    {"overlap_claims", "what two documents claim about overlap, against virtual time",
+     "bench/matrices/claims.yaml -o results", run_claims_study},
+    {"published_figures", "step times and throughputs that others published, against virtual time",
+     "bench/matrices/published.yaml -o results/published", run_published_study},
+    {"collective_times", "published logs of nccl-tests, against the times of collectives that virtual time uses",
+     "results/collectives/logs.yaml -o results/collectives", run_collective_times_study},
+    {"dp_reduction_error", "how far gradients summed in bf16 are from their fp64 values",
+     "bench/matrices/dp_reduction_error.yaml -o results/dp_reduction_error", run_reduction_error_study},
+}};
+
+}  // namespace
+
+std::span<const Study> all_studies() { return kStudies; }
+
+const Study& study_named(const std::string& name) {
+  const auto found = std::ranges::find_if(kStudies, [&](const Study& study) { return study.name == name; });
+  if (found != kStudies.end()) return *found;
+  std::vector<std::string> names;
+  for (const Study& study : kStudies) names.emplace_back(study.name);
+  throw std::invalid_argument(fmt::format("no study \"{}\"; there are {}", name, fmt::join(names, ", ")));
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+namespace underlap {
+
+/// The main function of a program called `name`. Returns the exit code: that of `body`, kBadInput where it throws
+/// std::invalid_argument, kRunFailed for any other exception and where standard output cannot be written; what was
+/// thrown stands on stderr after the name. Standard streams that the program was started without are opened first.
+int run_program(const char* name, const std::function<int()>& body);
+
+}  // namespace underlap
