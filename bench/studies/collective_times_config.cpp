@@ -23,15 +23,15 @@ constexpr sim::Range kRanks{.low = 1, .high = 1 << 20, .whole = true};
 
 class LogReader {
  public:
-  explicit LogReader(plan::Problems& problems) : problems_(problems) {}
+  explicit LogReader(yaml::Problems& problems) : problems_(problems) {}
 
-  std::vector<CollectiveLog> read(const plan::Node& root) {
+  std::vector<CollectiveLog> read(const yaml::Node& root) {
     Section section(root, "the study", problems_);
     if (const auto* node = section.get("study"); node != nullptr && node->text != kStudy)
-      problems_.add(node->place, fmt::format("study is {}, must be {}", plan::describe(*node), kStudy));
+      problems_.add(node->place, fmt::format("study is {}, must be {}", yaml::describe(*node), kStudy));
     std::vector<CollectiveLog> logs;
     if (const auto* node = section.get("logs"))
-      for (const plan::Node* item : sim::read_list(*node, "logs", problems_)) logs.push_back(read_log(*item));
+      for (const yaml::Node* item : sim::read_list(*node, "logs", problems_)) logs.push_back(read_log(*item));
     section.finish();
     check_names(root, logs);
     return logs;
@@ -43,7 +43,7 @@ class LogReader {
     return node == nullptr ? "" : sim::read_text(*node, key, problems_).value_or("");
   }
 
-  double number(const plan::Node* node, std::string_view key, const sim::Range& range) {
+  double number(const yaml::Node* node, std::string_view key, const sim::Range& range) {
     return node == nullptr ? 1 : sim::read_number(*node, key, range, problems_).value_or(1);
   }
 
@@ -54,11 +54,11 @@ class LogReader {
         found && *found != Collective::send && *found != Collective::receive && *found != Collective::all_to_all;
     if (node != nullptr && !chosen)
       problems_.add(node->place,
-                    fmt::format("{} is no collective whose algorithm NCCL chooses", plan::describe(*node)));
+                    fmt::format("{} is no collective whose algorithm NCCL chooses", yaml::describe(*node)));
     return chosen ? *found : Collective::all_reduce;
   }
 
-  CollectiveLog read_log(const plan::Node& node) {
+  CollectiveLog read_log(const yaml::Node& node) {
     Section section(node, "a log", problems_);
     CollectiveLog log{.name = text(section, "name"),
                       .hardware = text(section, "hardware"),
@@ -73,14 +73,14 @@ class LogReader {
     const auto* error = section.find("reading_error_gb_per_s");
     const double reading_error = error == nullptr ? 0 : number(error, "reading_error_gb_per_s", kNotNegative);
     if (const auto* points = section.get("points"))
-      for (const plan::Node* item : sim::read_list(*points, "points", problems_)) add_point(log, *item, reading_error);
+      for (const yaml::Node* item : sim::read_list(*points, "points", problems_)) add_point(log, *item, reading_error);
     section.finish();
     check_hardware(node, log);
     assign_uses(log);
     return log;
   }
 
-  void add_point(CollectiveLog& log, const plan::Node& node, double reading_error) {
+  void add_point(CollectiveLog& log, const yaml::Node& node, double reading_error) {
     Section section(node, "a point", problems_);
     LogPoint point;
     point.bytes = static_cast<std::int64_t>(number(section.get("bytes"), "bytes", kBytes));
@@ -117,40 +117,40 @@ class LogReader {
         point.use = readable++ % 2 == 0 ? PointUse::fitted : PointUse::held_out;
   }
 
-  void check_hardware(const plan::Node& node, const CollectiveLog& log) {
+  void check_hardware(const yaml::Node& node, const CollectiveLog& log) {
     const auto known = sim::hardware_names();
     if (std::find(known.begin(), known.end(), log.hardware) == known.end())
       problems_.add(node.place,
-                    fmt::format("hardware {} is none of {}", plan::in_quotes(log.hardware), fmt::join(known, ", ")));
+                    fmt::format("hardware {} is none of {}", yaml::in_quotes(log.hardware), fmt::join(known, ", ")));
     if (log.ranks % log.nodes != 0)
       problems_.add(node.place, fmt::format("{} ranks do not spread evenly over {} nodes", log.ranks, log.nodes));
   }
 
-  void check_names(const plan::Node& root, const std::vector<CollectiveLog>& logs) {
+  void check_names(const yaml::Node& root, const std::vector<CollectiveLog>& logs) {
     for (const CollectiveLog& log : logs) {
       const auto same_name = [&log](const CollectiveLog& other) { return other.name == log.name; };
       if (std::count_if(logs.begin(), logs.end(), same_name) > 1)
-        problems_.add(root.place, fmt::format("log {} stands twice", plan::in_quotes(log.name)));
+        problems_.add(root.place, fmt::format("log {} stands twice", yaml::in_quotes(log.name)));
       const auto is_below = [&log](const CollectiveLog& other) { return other.name == log.below && &other != &log; };
       if (!log.below.empty() && std::none_of(logs.begin(), logs.end(), is_below))
-        problems_.add(root.place, fmt::format("below of log {} is {}, which is no other log", plan::in_quotes(log.name),
-                                              plan::in_quotes(log.below)));
+        problems_.add(root.place, fmt::format("below of log {} is {}, which is no other log", yaml::in_quotes(log.name),
+                                              yaml::in_quotes(log.below)));
     }
   }
 
-  plan::Problems& problems_;
+  yaml::Problems& problems_;
 };
 
 }  // namespace
 
 std::vector<CollectiveLog> parse_collective_logs(const std::string& yaml, const std::string& where) {
-  plan::Problems problems(where, {});
-  const plan::Document document = plan::read_document(yaml, problems);
+  yaml::Problems problems(where, {});
+  const yaml::Document document = yaml::read_document(yaml, problems);
   std::vector<CollectiveLog> logs;
   if (document.root != nullptr) logs = LogReader(problems).read(*document.root);
   if (problems.empty()) return logs;
   std::vector<std::string> lines;
-  for (const plan::Message& message : problems.messages())
+  for (const yaml::Message& message : problems.messages())
     lines.push_back(fmt::format("{}: {}", message.where, message.message));
   throw std::invalid_argument(fmt::format("{}", fmt::join(lines, "\n")));
 }

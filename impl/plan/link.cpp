@@ -8,7 +8,7 @@
 #include <cmath>
 #include <system_error>
 
-#include "impl/plan/problems.hpp"
+#include "platform/problems.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -69,14 +69,14 @@ class Parser {
     fail(
         fmt::format("run.link: the rate of each direction is {}, must be above 0 and at most {:g} GB/s, written as "
                     "450GB/s or 400Gbit/s",
-                    in_quotes(text), kFastest));
+                    yaml::in_quotes(text), kFastest));
   }
 
   void read_option(std::string_view text) {
     const std::string_view key = text.substr(0, text.find('='));
     const std::string_view value = key.size() == text.size() ? std::string_view() : text.substr(key.size() + 1);
     if (std::find(seen_.begin(), seen_.end(), key) != seen_.end())
-      return fail(fmt::format("run.link says {} twice", in_quotes(key)));
+      return fail(fmt::format("run.link says {} twice", yaml::in_quotes(key)));
     seen_.push_back(key);
     if (text == "copy_engine")
       link_.copy_engine = true;
@@ -85,7 +85,8 @@ class Parser {
     else if (key == "latency")
       read_latency(value);
     else
-      fail(fmt::format("run.link: unknown option {}; known are sms=K, copy_engine and latency=5us", in_quotes(text)));
+      fail(fmt::format("run.link: unknown option {}; known are sms=K, copy_engine and latency=5us",
+                       yaml::in_quotes(text)));
   }
 
   void read_sms(std::string_view text) {
@@ -93,15 +94,15 @@ class Parser {
     const auto sms = number(text);
     if (!sms || *sms < 1 || *sms > kMostBlocks || *sms != std::trunc(*sms))
       return fail(
-          fmt::format("run.link: sms is {}, must be a whole number from 1 to {}", in_quotes(text), kMostBlocks));
+          fmt::format("run.link: sms is {}, must be a whole number from 1 to {}", yaml::in_quotes(text), kMostBlocks));
     link_.sms = static_cast<int>(*sms);
   }
 
   void read_latency(std::string_view text) {
     const auto latency = in_unit(text, "us");
     if (!latency || *latency < 0 || *latency > kLongest)
-      return fail(
-          fmt::format("run.link: latency is {}, must be from 0 to {:g} us, written as 5us", in_quotes(text), kLongest));
+      return fail(fmt::format("run.link: latency is {}, must be from 0 to {:g} us, written as 5us",
+                              yaml::in_quotes(text), kLongest));
     link_.latency_us = *latency;
   }
 
@@ -116,8 +117,8 @@ class Parser {
 std::optional<EmulatedLink> parse_link(std::string_view text, std::vector<std::string>& errors) {
   if (text == "real") return std::nullopt;
   if (text.starts_with(kEmulated)) return Parser(errors).parse(text.substr(kEmulated.size()));
-  errors.push_back(
-      fmt::format("run.link must be {}, or null for the link that is there, not {}", kLinkGrammar, in_quotes(text)));
+  errors.push_back(fmt::format("run.link must be {}, or null for the link that is there, not {}", kLinkGrammar,
+                               yaml::in_quotes(text)));
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 
 #include "impl/plan/config.hpp"
 #include "impl/plan/value.hpp"
+#include "platform/problems.hpp"
 
 namespace underlap::plan {
 
@@ -28,11 +29,7 @@ struct EnvironmentVariable {
   std::string knob = {};  ///< the key that takes another value; empty: none does
 };
 
-/// An error or a notice with the place it comes from: "config.yaml:3:5", or the name of a command-line flag.
-struct Message {
-  std::string where;
-  std::string message;
-};
+using yaml::Message;
 
 /// Predicted bytes on the rank that needs most, from shapes alone. Formulas: impl/plan/memory.cpp.
 struct PeakMemory {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "impl/plan/plan.hpp"
-#include "impl/plan/problems.hpp"
+#include "platform/problems.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -75,7 +75,7 @@ Columns columns(const Knob& knob) {
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
   std::string lines;
   std::size_t used = 0;
-  for (const std::string_view word : split_words(text)) {
+  for (const std::string_view word : yaml::split_words(text)) {
     const bool fits = used == 0 || used + 1 + word.size() <= width;
     lines += used == 0 ? "" : fits ? " " : fmt::format("\n{:{}}", "", indent);
     lines += word;

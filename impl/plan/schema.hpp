@@ -9,11 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/plan/config.hpp"
-#include "impl/plan/value.hpp"
-#include "impl/plan/yaml_document.hpp"
+#include "impl/plan/plan.hpp"
+#include "platform/yaml_document.hpp"
 
 namespace underlap::plan {
+
+using yaml::Document, yaml::Entry, yaml::Node, yaml::Place, yaml::Problems;
+using yaml::in_quotes, yaml::nearest, yaml::split_words;
 
 enum class Type : std::uint8_t { boolean, integer, number, text, any };
 

@@ -29,9 +29,9 @@ constexpr Range kRanks{.low = 1, .high = 1 << 20, .whole = true};
 /// Reads one description; what is wrong goes to the problems, and the rest is read all the same.
 class Reader {
  public:
-  explicit Reader(plan::Problems& problems) : problems_(problems) {}
+  explicit Reader(yaml::Problems& problems) : problems_(problems) {}
 
-  Hardware read(const plan::Node& root) {
+  Hardware read(const yaml::Node& root) {
     Section section(root, "the description", problems_);
     read_schema(section);
     if (const auto* node = section.get("name")) hardware_.name = read_text(*node, "name", problems_).value_or("");
@@ -50,42 +50,42 @@ class Reader {
 
  private:
   void read_schema(Section& section) {
-    const plan::Node* node = section.get("schema");
+    const yaml::Node* node = section.get("schema");
     if (node != nullptr && node->text != kSchema)
-      problems_.add(node->place, fmt::format("schema is {}, must be {}", plan::describe(*node), kSchema));
+      problems_.add(node->place, fmt::format("schema is {}, must be {}", yaml::describe(*node), kSchema));
   }
 
-  void read_sources(const plan::Node& node) {
+  void read_sources(const yaml::Node& node) {
     Section section(node, "sources", problems_);
-    for (const plan::Entry& entry : node.entries)
+    for (const yaml::Entry& entry : node.entries)
       if (const auto text = read_text(*entry.value, "a source", problems_)) sources_.emplace(entry.key, *text);
   }
 
   /// The text behind a source's name. Every figure has one.
   std::string source(Section& section) {
-    const plan::Node* node = section.get("source");
+    const yaml::Node* node = section.get("source");
     if (node == nullptr) return {};
     const auto found = sources_.find(node->text);
     if (found != sources_.end()) return found->second;
     std::vector<std::string_view> names;
     for (const auto& [name, text] : sources_) names.push_back(name);
-    const std::string_view meant = plan::nearest(node->text, names);
-    problems_.add(node->place, fmt::format("source {} is not among the sources{}", plan::describe(*node),
+    const std::string_view meant = yaml::nearest(node->text, names);
+    problems_.add(node->place, fmt::format("source {} is not among the sources{}", yaml::describe(*node),
                                            meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
     return {};
   }
 
   bool unverified(Section& section, const std::string& path) {
     ++hardware_.num_figures;
-    const plan::Node* node = section.find("unverified");
+    const yaml::Node* node = section.find("unverified");
     if (node == nullptr || node->text == "false") return false;
     if (node->text != "true")
-      problems_.add(node->place, fmt::format("unverified is {}, must be true or false", plan::describe(*node)));
+      problems_.add(node->place, fmt::format("unverified is {}, must be true or false", yaml::describe(*node)));
     hardware_.unverified.push_back(path);
     return true;
   }
 
-  Figure figure(const plan::Node& node, const std::string& path, const Range& range) {
+  Figure figure(const yaml::Node& node, const std::string& path, const Range& range) {
     Section section(node, path, problems_);
     Figure figure;
     if (const auto* value = section.get("value"))
@@ -105,7 +105,7 @@ class Reader {
     if (const auto* node = parent.find(key)) out = figure(*node, fmt::format("{}.{}", prefix, key), range);
   }
 
-  void read_gpu(const plan::Node& node) {
+  void read_gpu(const yaml::Node& node) {
     Section section(node, "gpu", problems_);
     Gpu& gpu = hardware_.gpu;
     read(section, "gpu", "sms", {.low = 1, .high = 4096, .whole = true}, gpu.sms);
@@ -124,7 +124,7 @@ class Reader {
                                             gpu.memory_saturation_sms.value, gpu.sms.value));
   }
 
-  void read_node(const plan::Node& yaml) {
+  void read_node(const yaml::Node& yaml) {
     Section section(yaml, "node", problems_);
     Node& node = hardware_.node;
     read(section, "node", "gpus", {.low = 1, .high = 4096, .whole = true}, node.gpus);
@@ -138,7 +138,7 @@ class Reader {
     section.finish();
   }
 
-  void read_host(const plan::Node& node) {
+  void read_host(const yaml::Node& node) {
     Section section(node, "host", problems_);
     HostFigures& host = hardware_.host;
     read(section, "host", "kernel_launch_us", kNotNegative, host.kernel_launch_us);
@@ -151,7 +151,7 @@ class Reader {
   }
 
   /// One [x, y] of a curve, above `left`.
-  std::optional<Curve::Point> point(const plan::Node& node, const std::string& path, double left) {
+  std::optional<Curve::Point> point(const yaml::Node& node, const std::string& path, double left) {
     const auto pair = read_list(node, path + ": a point", problems_);
     if (pair.size() != 2) {
       if (!pair.empty()) problems_.add(node.place, path + ": a point is two numbers, [x, y]");
@@ -172,7 +172,7 @@ class Reader {
     SourcedCurve out;
     std::vector<Curve::Point> points;
     if (const auto* list = section.get("points"))
-      for (const plan::Node* item : read_list(*list, path + ".points", problems_))
+      for (const yaml::Node* item : read_list(*list, path + ".points", problems_))
         if (const auto p = point(*item, path, points.empty() ? 0 : points.back().x)) points.push_back(*p);
     if (points.empty()) points.push_back({1, 1});
     out.curve = Curve(std::move(points));
@@ -181,16 +181,16 @@ class Reader {
     return out;
   }
 
-  SourcedCurve curve(const plan::Node& node, const std::string& path) {
+  SourcedCurve curve(const yaml::Node& node, const std::string& path) {
     Section section(node, path, problems_);
     SourcedCurve out = curve(section, path);
     section.finish();
     return out;
   }
 
-  std::vector<AttentionCurve> attention(const plan::Node& node, const std::string& path) {
+  std::vector<AttentionCurve> attention(const yaml::Node& node, const std::string& path) {
     std::vector<AttentionCurve> curves;
-    for (const plan::Node* item : read_list(node, path, problems_)) {
+    for (const yaml::Node* item : read_list(node, path, problems_)) {
       Section section(*item, path, problems_);
       AttentionCurve next;
       if (const auto* size = section.get("head_size"))
@@ -207,7 +207,7 @@ class Reader {
     return curves;
   }
 
-  void read_kernels(const plan::Node& node) {
+  void read_kernels(const yaml::Node& node) {
     Section section(node, "kernels", problems_);
     KernelCurves& kernels = hardware_.kernels;
     read(section, "kernels", "gemm_tile_rows", {.low = 1, .high = 4096, .whole = true}, kernels.gemm_tile_rows);
@@ -224,31 +224,31 @@ class Reader {
       problems_.add(node.place, "kernels.gemm_fp8 and gpu.fp8_tflops go together; one of them is missing");
   }
 
-  void read_algorithms(const plan::Node& node) {
-    for (const plan::Node* item : read_list(node, "nccl.algorithms", problems_))
+  void read_algorithms(const yaml::Node& node) {
+    for (const yaml::Node* item : read_list(node, "nccl.algorithms", problems_))
       if (const auto algorithm = nccl::algorithm_from(item->text); algorithm && *algorithm != nccl::Algorithm::p2p)
         hardware_.nccl.algorithms.push_back(*algorithm);
       else
         problems_.add(item->place, fmt::format("{} is no algorithm to choose; known: tree, ring, nvls, nvls_tree, pat",
-                                               plan::describe(*item)));
+                                               yaml::describe(*item)));
   }
 
-  void read_protocols(const plan::Node& node) {
-    for (const plan::Node* item : read_list(node, "nccl.protocols", problems_))
+  void read_protocols(const yaml::Node& node) {
+    for (const yaml::Node* item : read_list(node, "nccl.protocols", problems_))
       if (const auto protocol = nccl::protocol_from(item->text))
         hardware_.nccl.protocols.push_back(*protocol);
       else
-        problems_.add(item->place, fmt::format("{} is no protocol; known: ll, ll128, simple", plan::describe(*item)));
+        problems_.add(item->place, fmt::format("{} is no protocol; known: ll, ll128, simple", yaml::describe(*item)));
   }
 
-  void read_nccl(const plan::Node& node) {
+  void read_nccl(const yaml::Node& node) {
     Section section(node, "nccl", problems_);
     NcclFigures& nccl = hardware_.nccl;
     if (const auto* n = section.get("generation")) {
       const auto generation = nccl::generation_from(n->text);
       if (!generation)
         problems_.add(n->place,
-                      fmt::format("nccl.generation is {}; known: ampere, hopper, blackwell", plan::describe(*n)));
+                      fmt::format("nccl.generation is {}; known: ampere, hopper, blackwell", yaml::describe(*n)));
       nccl.generation = generation.value_or(nccl::Generation::hopper);
     }
     if (const auto* n = section.get("algorithms")) read_algorithms(*n);
@@ -266,7 +266,7 @@ class Reader {
     check_algorithms(node);
   }
 
-  void check_algorithms(const plan::Node& node) {
+  void check_algorithms(const yaml::Node& node) {
     const NcclFigures& nccl = hardware_.nccl;
     const auto has = [](const auto& list, auto one) { return std::find(list.begin(), list.end(), one) != list.end(); };
     if (!has(nccl.algorithms, nccl::Algorithm::ring)) problems_.add(node.place, "nccl.algorithms must hold ring");
@@ -279,9 +279,9 @@ class Reader {
       problems_.add(node.place, "nvls needs a generation after ampere");
   }
 
-  std::vector<Segment> segments(const plan::Node& node) {
+  std::vector<Segment> segments(const yaml::Node& node) {
     std::vector<Segment> out;
-    for (const plan::Node* item : read_list(node, "segments", problems_)) {
+    for (const yaml::Node* item : read_list(node, "segments", problems_)) {
       Section section(*item, "a segment", problems_);
       Segment next;
       if (const auto* n = section.get("up_to_bytes"))
@@ -301,7 +301,7 @@ class Reader {
 
   void read_group(Section& section, CollectiveTimes& times) {
     const auto whole = [&](std::string_view key, const Range& range) {
-      const plan::Node* node = section.get(key);
+      const yaml::Node* node = section.get(key);
       return node == nullptr ? 1 : static_cast<std::int32_t>(read_number(*node, key, range, problems_).value_or(1));
     };
     times.ranks = whole("ranks", {.low = 2, .high = 1 << 20, .whole = true});
@@ -309,7 +309,7 @@ class Reader {
     times.sms = whole("sms", {.low = 0, .high = 4096, .whole = true});
   }
 
-  void read_collective(const plan::Node& node) {
+  void read_collective(const yaml::Node& node) {
     Section section(node, "a collective", problems_);
     CollectiveTimes times;
     if (const auto* n = section.get("collective")) {
@@ -317,12 +317,12 @@ class Reader {
       if (!collective || *collective == Collective::send || *collective == Collective::receive)
         problems_.add(n->place, fmt::format("{} is no collective; known: all_gather, reduce_scatter, all_reduce, "
                                             "all_to_all, broadcast",
-                                            plan::describe(*n)));
+                                            yaml::describe(*n)));
       times.collective = collective.value_or(Collective::all_reduce);
     }
     if (const auto* n = section.get("algorithm")) {
       const auto algorithm = nccl::algorithm_from(n->text);
-      if (!algorithm) problems_.add(n->place, fmt::format("{} is no algorithm", plan::describe(*n)));
+      if (!algorithm) problems_.add(n->place, fmt::format("{} is no algorithm", yaml::describe(*n)));
       times.algorithm = algorithm.value_or(nccl::Algorithm::ring);
     }
     read_group(section, times);
@@ -335,7 +335,7 @@ class Reader {
     hardware_.collectives.push_back(std::move(times));
   }
 
-  void check_collective(const plan::Node& node, const CollectiveTimes& times) {
+  void check_collective(const yaml::Node& node, const CollectiveTimes& times) {
     if (times.ranks % times.nodes != 0)
       problems_.add(node.place, fmt::format("{} ranks do not spread evenly over {} nodes", times.ranks, times.nodes));
     else if (times.ranks / times.nodes > hardware_.node.gpus.value)
@@ -349,13 +349,13 @@ class Reader {
                                             to_string(times.algorithm), times.nodes));
   }
 
-  void read_collectives(const plan::Node& node) {
-    for (const plan::Node* item : read_list(node, "collectives", problems_)) read_collective(*item);
+  void read_collectives(const yaml::Node& node) {
+    for (const yaml::Node* item : read_list(node, "collectives", problems_)) read_collective(*item);
   }
 
   static constexpr Range kCount64{.low = 1, .high = 1e15, .whole = true};
 
-  plan::Problems& problems_;
+  yaml::Problems& problems_;
   Hardware hardware_;
   std::map<std::string, std::string, std::less<>> sources_;
 };
@@ -372,8 +372,8 @@ std::string read_file(const std::filesystem::path& path) {
 [[noreturn]] void unknown_hardware(const std::string& name) {
   const std::vector<std::string> known = hardware_names();
   const std::vector<std::string_view> views(known.begin(), known.end());
-  const std::string_view meant = plan::nearest(name, views);
-  throw std::invalid_argument(fmt::format("hardware {} is neither one of {} nor a file{}", plan::in_quotes(name),
+  const std::string_view meant = yaml::nearest(name, views);
+  throw std::invalid_argument(fmt::format("hardware {} is neither one of {} nor a file{}", yaml::in_quotes(name),
                                           fmt::join(known, ", "),
                                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
 }
@@ -397,8 +397,8 @@ Hardware load_hardware(const std::string& name_or_path) {
 
 Hardware parse_hardware(const std::string& yaml, const std::string& where) {
   if (yaml.size() > kMostBytes) throw std::invalid_argument(fmt::format("{}: longer than {} bytes", where, kMostBytes));
-  plan::Problems problems(where, {});
-  const plan::Document document = plan::read_document(yaml, problems);
+  yaml::Problems problems(where, {});
+  const yaml::Document document = yaml::read_document(yaml, problems);
   Hardware hardware;
   if (document.root != nullptr)
     hardware =
@@ -407,7 +407,7 @@ Hardware parse_hardware(const std::string& yaml, const std::string& where) {
     problems.add({}, "the file is empty");
   if (problems.empty()) return hardware;
   std::vector<std::string> lines;
-  for (const plan::Message& message : problems.messages())
+  for (const yaml::Message& message : problems.messages())
     lines.push_back(fmt::format("{}: {}", message.where, message.message));
   throw std::invalid_argument(fmt::format("{}", fmt::join(lines, "\n")));
 }

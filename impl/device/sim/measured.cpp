@@ -48,28 +48,28 @@ std::vector<std::pair<std::string, SourcedCurve*>> curves_of(Hardware& hardware)
 
 class MeasuredReader {
  public:
-  explicit MeasuredReader(plan::Problems& problems) : problems_(problems) {}
+  explicit MeasuredReader(yaml::Problems& problems) : problems_(problems) {}
 
-  Hardware read(const plan::Node& root) {
+  Hardware read(const yaml::Node& root) {
     Section section(root, "the measured file", problems_);
     section.get("schema");
-    const plan::Node* const name = section.get("name");
+    const yaml::Node* const name = section.get("name");
     if (const auto* node = section.get("base")) read_base(*node);
     if (name != nullptr) hardware_.name = read_text(*name, "name", problems_).value_or("");
     if (const auto* node = section.get("machine")) read_machine(*node);
     if (const auto* node = section.find("figures")) read_figures(*node);
     if (const auto* node = section.find("curves")) read_curves(*node);
     if (const auto* node = section.find("hardware_queues"))
-      for (const plan::Node* item : read_list(*node, "hardware_queues", problems_)) read_queue(*item);
+      for (const yaml::Node* item : read_list(*node, "hardware_queues", problems_)) read_queue(*item);
     if (const auto* node = section.find("interference"))
-      for (const plan::Node* item : read_list(*node, "interference", problems_)) read_interference(*item);
+      for (const yaml::Node* item : read_list(*node, "interference", problems_)) read_interference(*item);
     section.find("rates");  // for people
     section.finish();
     return std::move(hardware_);
   }
 
  private:
-  void read_base(const plan::Node& node) {
+  void read_base(const yaml::Node& node) {
     const std::string base = read_text(node, "base", problems_).value_or("");
     try {
       hardware_ = load_hardware(base);
@@ -80,16 +80,16 @@ class MeasuredReader {
     hardware_.base = base;
   }
 
-  void read_machine(const plan::Node& node) {
+  void read_machine(const yaml::Node& node) {
     Section section(node, "machine", problems_);
-    for (const plan::Entry& entry : node.entries) {
+    for (const yaml::Entry& entry : node.entries) {
       const auto text = read_text(*entry.value, fmt::format("machine.{}", entry.key), problems_);
       if (text && entry.key == "gpu") gpu_ = *text;
     }
   }
 
   double number(Section& section, std::string_view key, const Range& range) {
-    const plan::Node* const node = section.get(key);
+    const yaml::Node* const node = section.get(key);
     return node == nullptr ? range.low : read_number(*node, key, range, problems_).value_or(range.low);
   }
 
@@ -100,17 +100,17 @@ class MeasuredReader {
     return fmt::format("measured on {}: median of {:g}, spread {:.3g}", gpu_.empty() ? "a GPU" : gpu_, samples, spread);
   }
 
-  void unknown(const plan::Entry& entry, const char* what) {
+  void unknown(const yaml::Entry& entry, const char* what) {
     std::vector<std::string> known = measurable_paths(hardware_);
     const std::vector<std::string_view> views(known.begin(), known.end());
-    const std::string_view meant = plan::nearest(entry.key, views);
-    problems_.add(entry.place, fmt::format("{} is no {} that can be measured{}", plan::in_quotes(entry.key), what,
+    const std::string_view meant = yaml::nearest(entry.key, views);
+    problems_.add(entry.place, fmt::format("{} is no {} that can be measured{}", yaml::in_quotes(entry.key), what,
                                            meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
   }
 
-  void read_figures(const plan::Node& node) {
+  void read_figures(const yaml::Node& node) {
     Section kind(node, "figures", problems_);
-    for (const plan::Entry& entry : node.entries) {
+    for (const yaml::Entry& entry : node.entries) {
       const auto found = std::find_if(kFigures.begin(), kFigures.end(),
                                       [&](const MeasurableFigure& figure) { return figure.path == entry.key; });
       if (found == kFigures.end()) {
@@ -126,9 +126,9 @@ class MeasuredReader {
     }
   }
 
-  std::vector<Curve::Point> points(const plan::Node& list, const std::string& path, double& widest) {
+  std::vector<Curve::Point> points(const yaml::Node& list, const std::string& path, double& widest) {
     std::vector<Curve::Point> out;
-    for (const plan::Node* item : read_list(list, path + ".points", problems_)) {
+    for (const yaml::Node* item : read_list(list, path + ".points", problems_)) {
       const auto numbers = read_list(*item, path + ": a point", problems_);
       if (numbers.size() != 3) {
         problems_.add(item->place, path + ": a point is three numbers, [x, efficiency, spread]");
@@ -147,9 +147,9 @@ class MeasuredReader {
     return out;
   }
 
-  void read_curves(const plan::Node& node) {
+  void read_curves(const yaml::Node& node) {
     Section kind(node, "curves", problems_);
-    for (const plan::Entry& entry : node.entries) {
+    for (const yaml::Entry& entry : node.entries) {
       auto curves = curves_of(hardware_);
       const auto found =
           std::find_if(curves.begin(), curves.end(), [&](const auto& curve) { return curve.first == entry.key; });
@@ -169,23 +169,23 @@ class MeasuredReader {
   }
 
   bool flag(Section& section, std::string_view key) {
-    const plan::Node* const node = section.get(key);
+    const yaml::Node* const node = section.get(key);
     if (node == nullptr) return false;
     if (node->text != "true" && node->text != "false")
-      problems_.add(node->place, fmt::format("{} is {}, must be true or false", key, plan::describe(*node)));
+      problems_.add(node->place, fmt::format("{} is {}, must be true or false", key, yaml::describe(*node)));
     return node->text == "true";
   }
 
   std::string one_of(Section& section, std::string_view key, std::initializer_list<std::string_view> known) {
-    const plan::Node* const node = section.get(key);
+    const yaml::Node* const node = section.get(key);
     if (node == nullptr) return {};
     if (std::find(known.begin(), known.end(), node->text) == known.end())
       problems_.add(node->place,
-                    fmt::format("{} is {}; known: {}", key, plan::describe(*node), fmt::join(known, ", ")));
+                    fmt::format("{} is {}; known: {}", key, yaml::describe(*node), fmt::join(known, ", ")));
     return node->text;
   }
 
-  void read_queue(const plan::Node& node) {
+  void read_queue(const yaml::Node& node) {
     Section section(node, "an observation of hardware_queues", problems_);
     QueueObservation seen;
     seen.connections = static_cast<int>(number(section, "connections", {.low = 1, .high = 32, .whole = true}));
@@ -198,7 +198,7 @@ class MeasuredReader {
     hardware_.hardware_queues.push_back(std::move(seen));
   }
 
-  void read_interference(const plan::Node& node) {
+  void read_interference(const yaml::Node& node) {
     Section section(node, "an interference", problems_);
     Interference beside;
     beside.copy_engine = one_of(section, "communication", {"kernel", "copy_engine"}) == "copy_engine";
@@ -214,20 +214,20 @@ class MeasuredReader {
     hardware_.interference.push_back(std::move(beside));
   }
 
-  plan::Problems& problems_;
+  yaml::Problems& problems_;
   Hardware hardware_;
   std::string gpu_;
 };
 
 }  // namespace
 
-bool is_measured(const plan::Node& root) {
-  return std::any_of(root.entries.begin(), root.entries.end(), [](const plan::Entry& entry) {
+bool is_measured(const yaml::Node& root) {
+  return std::any_of(root.entries.begin(), root.entries.end(), [](const yaml::Entry& entry) {
     return entry.key == "schema" && entry.value->text == kMeasuredSchema;
   });
 }
 
-Hardware read_measured(const plan::Node& root, plan::Problems& problems) { return MeasuredReader(problems).read(root); }
+Hardware read_measured(const yaml::Node& root, yaml::Problems& problems) { return MeasuredReader(problems).read(root); }
 
 std::vector<std::string> measurable_paths(const Hardware& base) {
   std::vector<std::string> paths;

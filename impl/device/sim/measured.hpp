@@ -2,7 +2,7 @@
 #pragma once
 
 #include "impl/device/sim/hardware.hpp"
-#include "impl/plan/yaml_document.hpp"
+#include "platform/yaml_document.hpp"
 
 namespace underlap::sim {
 
@@ -24,10 +24,10 @@ namespace underlap::sim {
 inline constexpr std::string_view kMeasuredSchema = "underlap.measured/1";
 
 /// Whether a file says that it is one.
-bool is_measured(const plan::Node& root);
+bool is_measured(const yaml::Node& root);
 
 /// The base with what was measured in its place. Every mistake is added to `problems`; the value is then worthless.
-Hardware read_measured(const plan::Node& root, plan::Problems& problems);
+Hardware read_measured(const yaml::Node& root, yaml::Problems& problems);
 
 /// The paths of figures and curves that a measured file may hold.
 std::vector<std::string> measurable_paths(const Hardware& base);

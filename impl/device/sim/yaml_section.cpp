@@ -27,56 +27,56 @@ bool allows(const Range& range, double value) {
 
 }  // namespace
 
-std::optional<double> read_number(const plan::Node& node, std::string_view what, const Range& range,
-                                  plan::Problems& problems) {
+std::optional<double> read_number(const yaml::Node& node, std::string_view what, const Range& range,
+                                  yaml::Problems& problems) {
   double value = 0;
   const char* end = node.text.data() + node.text.size();
-  const bool is_number = node.kind == plan::Node::Kind::scalar && !node.is_quoted && [&] {
+  const bool is_number = node.kind == yaml::Node::Kind::scalar && !node.is_quoted && [&] {
     const auto [stop, error] = std::from_chars(node.text.data(), end, value);
     return error == std::errc() && stop == end;
   }();
   if (is_number && allows(range, value)) return value;
-  problems.add(node.place, fmt::format("{} is {}, must be {}", what, plan::describe(node), in_words(range)));
+  problems.add(node.place, fmt::format("{} is {}, must be {}", what, yaml::describe(node), in_words(range)));
   return std::nullopt;
 }
 
-std::optional<std::string> read_text(const plan::Node& node, std::string_view what, plan::Problems& problems) {
-  if (node.kind == plan::Node::Kind::scalar && !node.text.empty()) return node.text;
-  problems.add(node.place, fmt::format("{} is {}, must be text", what, plan::describe(node)));
+std::optional<std::string> read_text(const yaml::Node& node, std::string_view what, yaml::Problems& problems) {
+  if (node.kind == yaml::Node::Kind::scalar && !node.text.empty()) return node.text;
+  problems.add(node.place, fmt::format("{} is {}, must be text", what, yaml::describe(node)));
   return std::nullopt;
 }
 
-std::vector<const plan::Node*> read_list(const plan::Node& node, std::string_view what, plan::Problems& problems) {
-  if (node.kind == plan::Node::Kind::sequence && !node.items.empty()) return node.items;
+std::vector<const yaml::Node*> read_list(const yaml::Node& node, std::string_view what, yaml::Problems& problems) {
+  if (node.kind == yaml::Node::Kind::sequence && !node.items.empty()) return node.items;
   problems.add(node.place, fmt::format("{} must be a list of at least one", what));
   return {};
 }
 
-Section::Section(const plan::Node& node, std::string_view what, plan::Problems& problems)
+Section::Section(const yaml::Node& node, std::string_view what, yaml::Problems& problems)
     : node_(node), what_(what), problems_(problems) {
-  if (node.kind != plan::Node::Kind::mapping)
-    problems_.add(node.place, fmt::format("{} is {}, must be a mapping", what_, plan::describe(node)));
+  if (node.kind != yaml::Node::Kind::mapping)
+    problems_.add(node.place, fmt::format("{} is {}, must be a mapping", what_, yaml::describe(node)));
 }
 
-const plan::Node* Section::find(std::string_view key) {
+const yaml::Node* Section::find(std::string_view key) {
   asked_.push_back(key);
   const auto found =
       std::find_if(node_.entries.begin(), node_.entries.end(), [key](const auto& entry) { return entry.key == key; });
   return found == node_.entries.end() ? nullptr : found->value;
 }
 
-const plan::Node* Section::get(std::string_view key) {
-  const plan::Node* value = find(key);
-  if (value == nullptr && node_.kind == plan::Node::Kind::mapping)
+const yaml::Node* Section::get(std::string_view key) {
+  const yaml::Node* value = find(key);
+  if (value == nullptr && node_.kind == yaml::Node::Kind::mapping)
     problems_.add(node_.place, fmt::format("{} has no {}", what_, key));
   return value;
 }
 
 void Section::finish() const {
-  for (const plan::Entry& entry : node_.entries) {
+  for (const yaml::Entry& entry : node_.entries) {
     if (std::find(asked_.begin(), asked_.end(), entry.key) != asked_.end()) continue;
-    const std::string_view meant = plan::nearest(entry.key, asked_);
-    problems_.add(entry.place, fmt::format("unknown key {} in {}{}", plan::in_quotes(entry.key), what_,
+    const std::string_view meant = yaml::nearest(entry.key, asked_);
+    problems_.add(entry.place, fmt::format("unknown key {} in {}{}", yaml::in_quotes(entry.key), what_,
                                            meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
   }
 }

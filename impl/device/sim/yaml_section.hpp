@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/plan/yaml_document.hpp"
+#include "platform/yaml_document.hpp"
 
 namespace underlap::sim {
 
@@ -23,34 +23,34 @@ inline constexpr Range kNotNegative{};
 inline constexpr Range kCount{.low = 1, .high = 1e9, .whole = true};
 
 /// A number in `range`; anything else is added to `problems`. `what` names it: "a bandwidth".
-std::optional<double> read_number(const plan::Node& node, std::string_view what, const Range& range,
-                                  plan::Problems& problems);
+std::optional<double> read_number(const yaml::Node& node, std::string_view what, const Range& range,
+                                  yaml::Problems& problems);
 
 /// Text that is not empty; anything else is added to `problems`.
-std::optional<std::string> read_text(const plan::Node& node, std::string_view what, plan::Problems& problems);
+std::optional<std::string> read_text(const yaml::Node& node, std::string_view what, yaml::Problems& problems);
 
 /// The items of a list that is not empty; anything else is added to `problems`, and gives no items.
-std::vector<const plan::Node*> read_list(const plan::Node& node, std::string_view what, plan::Problems& problems);
+std::vector<const yaml::Node*> read_list(const yaml::Node& node, std::string_view what, yaml::Problems& problems);
 
 /// The keys of one mapping, asked for one by one; what nobody asked for is a mistake.
 class Section {
  public:
   /// Adds to `problems` where `node` is no mapping. `node` and `problems` outlive the section.
-  Section(const plan::Node& node, std::string_view what, plan::Problems& problems);
+  Section(const yaml::Node& node, std::string_view what, yaml::Problems& problems);
 
   /// The value of a key that must be there; null where it is not, which is then among the problems.
-  const plan::Node* get(std::string_view key);
+  const yaml::Node* get(std::string_view key);
 
   /// The value of a key that may be absent.
-  const plan::Node* find(std::string_view key);
+  const yaml::Node* find(std::string_view key);
 
   /// Adds every key that was never asked for to the problems, with the nearest one that was.
   void finish() const;
 
  private:
-  const plan::Node& node_;
+  const yaml::Node& node_;
   std::string what_;
-  plan::Problems& problems_;
+  yaml::Problems& problems_;
   std::vector<std::string_view> asked_;
 };
 

@@ -8,9 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "impl/plan/plan.hpp"
-
-namespace underlap::plan {
+namespace underlap::yaml {
 
 /// Where something was written: line and column (from 1) of the file, or the command-line override of that index.
 /// Sorts as a reader meets it: the file from its top, then the command line.
@@ -20,6 +18,12 @@ struct Place {
   int column = 1;
 
   auto operator<=>(const Place&) const = default;
+};
+
+/// An error or a notice with the place it comes from: "config.yaml:3:5", or the name of a command-line flag.
+struct Message {
+  std::string where;
+  std::string message;
 };
 
 /// Collects every error of one reading, each once.
@@ -57,4 +61,4 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
 /// The parts of `words` between blanks.
 std::vector<std::string_view> split_words(std::string_view words);
 
-}  // namespace underlap::plan
+}  // namespace underlap::yaml

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/yaml_document.hpp"
+#include "platform/yaml_document.hpp"
 
-#include "tests/impl/plan/plan_testing.hpp"
+#include <gmock/gmock.h>
 
-namespace underlap::plan {
+namespace underlap::yaml {
 namespace {
 
 using testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(YamlDocument, TellsQuotedTextFromPlain) {
 }
 
 }  // namespace
-}  // namespace underlap::plan
+}  // namespace underlap::yaml

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/problems.hpp"
+#include "platform/problems.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-namespace underlap::plan {
+namespace underlap::yaml {
 namespace {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -75,4 +75,4 @@ std::vector<std::string_view> split_words(std::string_view words) {
   return parts;
 }
 
-}  // namespace underlap::plan
+}  // namespace underlap::yaml

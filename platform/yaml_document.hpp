@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/plan/problems.hpp"
+#include "platform/problems.hpp"
 
-namespace underlap::plan {
+namespace underlap::yaml {
 
 struct Node;
 
@@ -46,4 +46,4 @@ Document read_document(const std::string& yaml, Problems& problems, int override
 /// What a node is, in words: "a list", "text \"abc\"", "nothing".
 std::string describe(const Node& node);
 
-}  // namespace underlap::plan
+}  // namespace underlap::yaml

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/yaml_document.hpp"
+#include "platform/yaml_document.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-namespace underlap::plan {
+namespace underlap::yaml {
 namespace {
 
 constexpr std::size_t kDeepest = 32;
@@ -195,4 +195,4 @@ std::string describe(const Node& node) {
   return node.is_quoted ? "the text " + in_quotes(node.text) : in_quotes(node.text);
 }
 
-}  // namespace underlap::plan
+}  // namespace underlap::yaml
