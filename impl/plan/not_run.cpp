@@ -60,7 +60,7 @@ void refuse_known_names(Resolution& r) {
     if (row.status != Status::known || setting.state != Setting::State::given || !in_scope(row.scope, r)) continue;
     if (setting.value != fallback(i))
       r.not_run({row.path}, fmt::format("{} is known by name but not run by this version; leave it out or at {}",
-                                        row.path, row.fallback));
+                                        row.path, to_json_text(fallback(i))));
   }
 }
 

@@ -139,9 +139,13 @@ std::string range_words(const Range& range) {
 
 std::span<const Row> rows() {
   static const std::vector<Row> instance = [] {
-    std::vector<Row> all(overlap_rows().begin(), overlap_rows().end());
-    for (const auto more : {tensor_rows(), numerics_rows(), workload_rows()})
-      all.insert(all.end(), more.begin(), more.end());
+    std::vector<Row> all;
+    for (const auto table : {overlap_rows(), tensor_rows(), numerics_rows(), workload_rows()})
+      for (const Row& row : table) {
+        all.push_back(row);
+        for (const KnownRows& group : known_rows())
+          if (group.after == row.path) all.insert(all.end(), group.rows.begin(), group.rows.end());
+      }
     return all;
   }();
   return instance;

@@ -41,7 +41,8 @@ struct Slot {
   Value (*read)(const Config&) = nullptr;
 };
 
-/// One key. Adding a knob costs one row in one of the files schema_*.cpp.
+/// One key. Adding a knob costs one row in one of the files schema_*.cpp, or in known_knobs.yaml where nothing is done
+/// with it.
 struct Row {
   std::string_view path = {};       ///< dotted; the name in the plan
   std::string_view spellings = {};  ///< other paths of the same knob, between blanks
@@ -65,6 +66,13 @@ std::span<const Row> overlap_rows();
 std::span<const Row> tensor_rows();
 std::span<const Row> numerics_rows();
 std::span<const Row> workload_rows();
+
+/// Keys that are known by name alone, and the key that each group of them is listed behind.
+struct KnownRows {
+  std::string_view after;
+  std::vector<Row> rows;
+};
+std::span<const KnownRows> known_rows();
 
 /// All keys, section by section.
 std::span<const Row> rows();

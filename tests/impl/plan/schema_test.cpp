@@ -31,6 +31,17 @@ TEST(Schema, WhatARowFallsBackToIsReadAsAUserWouldWriteIt) {
   EXPECT_EQ(of("ddp.num_buckets"), Value());
 }
 
+TEST(Schema, KeysKnownByNameStandBehindTheKeyThatTheirGroupNames) {
+  ASSERT_FALSE(known_rows().empty());
+  for (const KnownRows& group : known_rows()) {
+    const std::size_t before = find_row(group.after).value();
+    for (std::size_t i = 0; i < group.rows.size(); ++i) {
+      EXPECT_EQ(rows()[before + 1 + i].path, group.rows[i].path);
+      EXPECT_EQ(group.rows[i].status, Status::known);
+    }
+  }
+}
+
 /// A value that the row accepts and that differs from most defaults.
 std::string example(const Row& row) {
   switch (row.type) {
