@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "impl/device/device.hpp"
+#include "impl/device/scope.hpp"
 #include "impl/plan/config.hpp"
 
 namespace underlap::cp {
@@ -24,6 +24,7 @@ class Channels {
   Device& device() const { return device_; }
   const Group& group() const { return group_; }
   Stream compute() const { return compute_; }
+  Scope scope() const { return {device_, compute_, Mode::cp}; }
 
   /// The second stream that attention computes on (Transformer Engine's cp_stream): one for the group and its parts.
   Stream beside();

@@ -17,7 +17,8 @@ GatheredAttention::GatheredAttention(const Context& context, Waits waits)
       shape_(context.shape),
       me_(channels_.group().my_index),
       size_(channels_.group().size()),
-      enqueue_(device_, shape_, size_ * shape_.seq_here),
+      scope_(channels_.scope()),
+      tiles_(device_, shape_, size_ * shape_.seq_here),
       communicator_(channels_.collectives()),
       streams_{channels_.compute(), waits == Waits::at_once ? channels_.compute() : channels_.beside()},
       staging_{allocate_staging(), allocate_staging()},
@@ -52,32 +53,32 @@ Tile GatheredAttention::tile_of(std::int32_t half) const {
 
 void GatheredAttention::forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) {
   gather(tag, in);
-  enqueue_.follow(streams_[1], streams_[0]);
+  scope_.fork({streams_[1]});
   for (const std::int32_t half : {0, 1})
-    enqueue_.forward(
+    tiles_.forward(
         streams_[static_cast<std::size_t>(half)], tag, tile_of(half),
         {.q = in.q, .k = staging_[0].whole, .v = staging_[1].whole, .out = out, .lse = static_cast<Kept&>(saved).lse});
-  enqueue_.follow(streams_[0], streams_[1]);
+  scope_.join({streams_[1]});
 }
 
 void GatheredAttention::backward(const Tag& tag, const Qkv& in, const View& out, const View& d_out, const Qkv& d_in,
                                  Saved& saved) {
   gather(tag, in);
-  enqueue_.follow(streams_[1], streams_[0]);
+  scope_.fork({streams_[1]});
   for (const std::int32_t half : {0, 1}) {
     const auto& d_kv = half == 0 ? d_early_ : d_late_;
-    enqueue_.backward(streams_[static_cast<std::size_t>(half)], tag, tile_of(half),
-                      {.q = in.q,
-                       .k = staging_[0].whole,
-                       .v = staging_[1].whole,
-                       .out = out,
-                       .lse = static_cast<Kept&>(saved).lse,
-                       .dout = d_out,
-                       .dq = d_in.q,
-                       .dk = d_kv[0],
-                       .dv = d_kv[1]});
+    tiles_.backward(streams_[static_cast<std::size_t>(half)], tag, tile_of(half),
+                    {.q = in.q,
+                     .k = staging_[0].whole,
+                     .v = staging_[1].whole,
+                     .out = out,
+                     .lse = static_cast<Kept&>(saved).lse,
+                     .dout = d_out,
+                     .dq = d_in.q,
+                     .dk = d_kv[0],
+                     .dv = d_kv[1]});
   }
-  enqueue_.follow(streams_[0], streams_[1]);
+  scope_.join({streams_[1]});
   add_tiles(tag);
   scatter(tag, d_in);
 }
@@ -85,12 +86,12 @@ void GatheredAttention::backward(const Tag& tag, const Qkv& in, const View& out,
 // Every rank's keys and values, waited for, in sequence order.
 void GatheredAttention::gather(const Tag& tag, const Qkv& in) {
   static const NameId kCopy = intern("kv_copy_in"), kGather = intern("kv_all_gather"), kReorder = intern("kv_reorder");
-  enqueue_.own(channels_.compute(), tag, Kind::copy, kCopy, kernels::copy(in.k, staging_[0].here));
-  enqueue_.own(channels_.compute(), tag, Kind::copy, kCopy, kernels::copy(in.v, staging_[1].here));
+  scope_.launch(tag, Kind::copy, kCopy, kernels::copy(in.k, staging_[0].here));
+  scope_.launch(tag, Kind::copy, kCopy, kernels::copy(in.v, staging_[1].here));
   transfer(tag, kGather, Collective::all_gather);
   for (const Staging& one : staging_)
-    enqueue_.own(channels_.compute(), tag, Kind::copy, kReorder,
-                 kernels::to_sequence_order(one.in_rank_order, one.whole, shape_.sequences, size_));
+    scope_.launch(tag, Kind::copy, kReorder,
+                  kernels::to_sequence_order(one.in_rank_order, one.whole, shape_.sequences, size_));
 }
 
 // Of each rank's gradients of all keys and values the sum over ranks, of those that are here.
@@ -98,24 +99,24 @@ void GatheredAttention::scatter(const Tag& tag, const Qkv& d_in) {
   static const NameId kCopy = intern("dkv_copy_out"), kScatter = intern("dkv_reduce_scatter"),
                       kReorder = intern("dkv_reorder");
   for (std::size_t i = 0; i < 2; ++i)
-    enqueue_.own(channels_.compute(), tag, Kind::copy, kReorder,
-                 kernels::to_rank_order(d_late_[i], staging_[i].in_rank_order, shape_.sequences, size_));
+    scope_.launch(tag, Kind::copy, kReorder,
+                  kernels::to_rank_order(d_late_[i], staging_[i].in_rank_order, shape_.sequences, size_));
   transfer(tag, kScatter, Collective::reduce_scatter);
-  enqueue_.own(channels_.compute(), tag, Kind::copy, kCopy, kernels::copy(staging_[0].here, d_in.k));
-  enqueue_.own(channels_.compute(), tag, Kind::copy, kCopy, kernels::copy(staging_[1].here, d_in.v));
+  scope_.launch(tag, Kind::copy, kCopy, kernels::copy(staging_[0].here, d_in.k));
+  scope_.launch(tag, Kind::copy, kCopy, kernels::copy(staging_[1].here, d_in.v));
 }
 
 // Keys, then values, between `here` and `in_rank_order`.
 void GatheredAttention::transfer(const Tag& tag, NameId purpose, Collective collective) {
-  enqueue_.follow(communicator_.stream, channels_.compute());
+  scope_.fork({communicator_.stream});
   for (const Staging& one : staging_) {
     const bool gathers = collective == Collective::all_gather;
     const Transfer transfer{.collective = collective,
                             .input = gathers ? one.here : one.in_rank_order,
                             .output = gathers ? one.in_rank_order : one.here};
-    enqueue_.communicate(communicator_, tag, purpose, {&transfer, 1});
+    scope_.communicate(communicator_, tag, purpose, {&transfer, 1});
   }
-  enqueue_.follow(channels_.compute(), communicator_.stream);
+  scope_.join({communicator_.stream});
 }
 
 // The later tile has seen all keys that the earlier saw; keys behind its own have no gradient from this rank.
@@ -124,9 +125,7 @@ void GatheredAttention::add_tiles(const Tag& tag) {
   const std::int64_t length = size_ * shape_.seq_here;
   const Rows seen = tile_of(1).keys, unseen{seen.num, length - seen.num};
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto launch = [&](const Operation& operation) {
-      enqueue_.own(channels_.compute(), tag, Kind::compute, kPurpose, operation);
-    };
+    const auto launch = [&](const Operation& operation) { scope_.launch(tag, Kind::compute, kPurpose, operation); };
     for_each_place(shape_.sequences, length, tile_of(0).keys, [&](std::int64_t first, std::int64_t num) {
       launch(kernels::accumulate(rows_of(d_early_[i], first, num), rows_of(d_late_[i], first, num)));
     });

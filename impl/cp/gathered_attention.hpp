@@ -43,7 +43,8 @@ class GatheredAttention final : public Attention {
   AttentionShape shape_;
   std::int32_t me_;
   std::int32_t size_;
-  Enqueue enqueue_;
+  Scope scope_;
+  Tiles tiles_;
   Communicator communicator_;
   std::array<Stream, 2> streams_;   // of the two tiles
   std::array<Staging, 2> staging_;  // keys, values

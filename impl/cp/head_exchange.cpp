@@ -23,7 +23,7 @@ HeadExchange::HeadExchange(Channels& channels, Waits waits, const AttentionShape
       device_(channels.device()),
       waits_(waits),
       sequences_(shape.sequences),
-      enqueue_(device_, shape, shape.seq_here),
+      scope_(channels.scope()),
       communicator_(channels.collectives()),
       second_(waits == Waits::at_once ? channels.compute() : channels.beside()) {
   for (const std::int64_t f : features)
@@ -50,27 +50,27 @@ void HeadExchange::exchange(const Tag& tag, NameId purpose, std::span<const Move
   };
   const auto send = [&](const Move& move, const Staging& staging) {
     const View sent = buffer(staging.sent, move);
-    enqueue_.own(channels_.compute(), tag, Kind::copy, way.before,
-                 way.is_to_heads ? kernels::heads_to_blocks(move.from, sent)
-                                 : kernels::to_rank_order(move.from, sent, sequences_, ranks));
-    enqueue_.follow(communicator_.stream, channels_.compute());
+    scope_.launch(tag, Kind::copy, way.before,
+                  way.is_to_heads ? kernels::heads_to_blocks(move.from, sent)
+                                  : kernels::to_rank_order(move.from, sent, sequences_, ranks));
+    scope_.fork({communicator_.stream});
     const Transfer transfer{
         .collective = Collective::all_to_all, .input = sent, .output = buffer(staging.received, move)};
-    arrived.push_back(enqueue_.communicate(communicator_, tag, purpose, {&transfer, 1}));
+    arrived.push_back(scope_.communicate(communicator_, tag, purpose, {&transfer, 1}));
     if (waits_ == Waits::at_once) device_.pace(channels_.compute(), arrived.back());
   };
   const auto take = [&](const Move& move, const Staging& staging, Event event) {
     device_.wait(second_, event);
     const View received = buffer(staging.received, move);
-    enqueue_.own(second_, tag, Kind::copy, way.after,
-                 way.is_to_heads ? kernels::to_sequence_order(received, move.to, sequences_, ranks)
-                                 : kernels::blocks_to_heads(received, move.to));
+    scope_.launch(second_, tag, Kind::copy, way.after,
+                  way.is_to_heads ? kernels::to_sequence_order(received, move.to, sequences_, ranks)
+                                  : kernels::blocks_to_heads(received, move.to));
   };
   for (std::size_t i = 0; i <= moves.size(); ++i) {
     if (i < moves.size()) send(moves[i], staging_.at(i));
     if (i > 0) take(moves[i - 1], staging_[i - 1], arrived[i - 1]);
   }
-  enqueue_.follow(channels_.compute(), second_);
+  scope_.join({second_});
 }
 
 struct ExchangedAttention::Kept final : Saved {

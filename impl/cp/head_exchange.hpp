@@ -42,7 +42,7 @@ class HeadExchange {
   Device& device_;
   Waits waits_;
   std::int64_t sequences_;
-  Enqueue enqueue_;
+  Scope scope_;
   Communicator communicator_;
   Stream second_;
   std::vector<Staging> staging_;

@@ -13,7 +13,7 @@ namespace {
 class LocalAttention final : public Attention {
  public:
   explicit LocalAttention(const Context& context)
-      : channels_(*context.channels), shape_(context.shape), enqueue_(channels_.device(), shape_, shape_.seq_here) {}
+      : channels_(*context.channels), shape_(context.shape), tiles_(channels_.device(), shape_, shape_.seq_here) {}
 
   std::unique_ptr<Saved> allocate_saved() override {
     auto saved = std::make_unique<Kept>();
@@ -23,22 +23,22 @@ class LocalAttention final : public Attention {
   }
 
   void forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) override {
-    enqueue_.forward(channels_.compute(), tag, all(),
-                     {.q = in.q, .k = in.k, .v = in.v, .out = out, .lse = static_cast<Kept&>(saved).lse});
+    tiles_.forward(channels_.compute(), tag, all(),
+                   {.q = in.q, .k = in.k, .v = in.v, .out = out, .lse = static_cast<Kept&>(saved).lse});
   }
 
   void backward(const Tag& tag, const Qkv& in, const View& out, const View& d_out, const Qkv& d_in,
                 Saved& saved) override {
-    enqueue_.backward(channels_.compute(), tag, all(),
-                      {.q = in.q,
-                       .k = in.k,
-                       .v = in.v,
-                       .out = out,
-                       .lse = static_cast<Kept&>(saved).lse,
-                       .dout = d_out,
-                       .dq = d_in.q,
-                       .dk = d_in.k,
-                       .dv = d_in.v});
+    tiles_.backward(channels_.compute(), tag, all(),
+                    {.q = in.q,
+                     .k = in.k,
+                     .v = in.v,
+                     .out = out,
+                     .lse = static_cast<Kept&>(saved).lse,
+                     .dout = d_out,
+                     .dq = d_in.q,
+                     .dk = d_in.k,
+                     .dv = d_in.v});
   }
 
  private:
@@ -50,7 +50,7 @@ class LocalAttention final : public Attention {
 
   Channels& channels_;
   AttentionShape shape_;
-  Enqueue enqueue_;
+  Tiles tiles_;
 };
 
 const Attentions::Register kRegistered{{

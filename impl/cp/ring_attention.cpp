@@ -27,7 +27,8 @@ RingAttention::RingAttention(const Context& context, Waits waits)
       device_(channels_.device()),
       shape_(context.shape),
       waits_(waits),
-      enqueue_(device_, shape_, shape_.seq_here),
+      scope_(channels_.scope()),
+      tiles_(device_, shape_, shape_.seq_here),
       ring_(channels_.ring()),
       streams_{channels_.compute(), waits == Waits::at_once ? channels_.compute() : channels_.beside()},
       me_(channels_.group().my_index),
@@ -83,21 +84,21 @@ void RingAttention::after(Stream stream, const Moment& moment) const {
 void RingAttention::forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) {
   static const NameId kPack = intern("kv_concatenate");
   auto& kept = static_cast<Kept&>(saved);
-  enqueue_.own(channels_.compute(), tag, Kind::copy, kPack, kernels::copy(in.k, keys_.front().k));
-  enqueue_.own(channels_.compute(), tag, Kind::copy, kPack, kernels::copy(in.v, keys_.front().v));
+  scope_.launch(tag, Kind::copy, kPack, kernels::copy(in.k, keys_.front().k));
+  scope_.launch(tag, Kind::copy, kPack, kernels::copy(in.v, keys_.front().v));
   Event arrived;
   Moment merged;
   for (std::int32_t i = 0; i < size_; ++i) {
     const Stream stream = stream_of(i);
     if (i > 0) device_.wait(stream, arrived);
     if (i + 1 < size_) {
-      i == 0 ? enqueue_.follow(ring_.stream, stream) : device_.pace(ring_.stream, device_.record(stream));
+      i == 0 ? scope_.fork({ring_.stream}) : device_.pace(ring_.stream, device_.record(stream));
       arrived = hop_forward(tag, i, kept);
       if (waits_ == Waits::at_once) device_.pace(stream, arrived);
     }
     const Pair& keys = keys_of(i, kept);
     const Step& step = steps_[static_cast<std::size_t>(i)];
-    enqueue_.forward(stream, tag, tile_of(i), {.q = in.q, .k = keys.k, .v = keys.v, .out = step.out, .lse = step.lse});
+    tiles_.forward(stream, tag, tile_of(i), {.q = in.q, .k = keys.k, .v = keys.v, .out = step.out, .lse = step.lse});
     if (i > 0) merged = merge(tag, i - 1, kept.lse, merged);
   }
   merged = merge(tag, size_ - 1, kept.lse, merged);
@@ -114,7 +115,7 @@ Event RingAttention::hop_forward(const Tag& tag, std::int32_t step, const Kept& 
         .input = {},
         .output = keys_of(step + 1, kept).both,
         .peer = (me_ - 1 + size_) % size_}}};
-  return enqueue_.communicate(ring_, tag, kPurpose, hop);
+  return scope_.communicate(ring_, tag, kPurpose, hop);
 }
 
 // Takes one step's log-sums into those of all, on the stream of the step, behind the step before.
@@ -126,8 +127,8 @@ RingAttention::Moment RingAttention::merge(const Tag& tag, std::int32_t step, co
   if (step > 0) after(stream, merged_before);
   for_each_place(shape_.sequences, shape_.seq_here, tile_of(step).queries, [&](std::int64_t first, std::int64_t num) {
     const View from = columns_of(of_step, first, num), to = columns_of(lse, first, num);
-    enqueue_.own(stream, tag, Kind::compute, kPurpose,
-                 step == 0 ? kernels::copy(from, to) : kernels::merge_lse(from, to));
+    scope_.launch(stream, tag, Kind::compute, kPurpose,
+                  step == 0 ? kernels::copy(from, to) : kernels::merge_lse(from, to));
   });
   return {stream, device_.record(stream)};
 }
@@ -138,12 +139,12 @@ void RingAttention::correct(const Tag& tag, const View& lse, const View& out) {
   for (std::int32_t i = 0; i < size_; ++i) {
     const Step& step = steps_[static_cast<std::size_t>(i)];
     for_each_place(shape_.sequences, shape_.seq_here, tile_of(i).queries, [&](std::int64_t first, std::int64_t num) {
-      enqueue_.own(channels_.compute(), tag, Kind::compute, kPurpose,
-                   kernels::attention_correction(rows_of(step.out, first, num), columns_of(step.lse, first, num),
-                                                 columns_of(lse, first, num), rows_of(sum_, first, num), i == 0));
+      scope_.launch(tag, Kind::compute, kPurpose,
+                    kernels::attention_correction(rows_of(step.out, first, num), columns_of(step.lse, first, num),
+                                                  columns_of(lse, first, num), rows_of(sum_, first, num), i == 0));
     });
   }
-  enqueue_.own(channels_.compute(), tag, Kind::compute, kPurpose, kernels::cast(sum_, out));
+  scope_.launch(tag, Kind::compute, kPurpose, kernels::cast(sum_, out));
 }
 
 void RingAttention::backward(const Tag& tag, const Qkv& in, const View& out, const View& d_out, const Qkv& d_in,
@@ -152,23 +153,23 @@ void RingAttention::backward(const Tag& tag, const Qkv& in, const View& out, con
   const Stream compute = channels_.compute();
   bool has_early = false;
   for (std::int32_t i = 0; i < size_; ++i) {
-    enqueue_.follow(ring_.stream, compute);
+    scope_.fork({ring_.stream});
     const Event arrived = hop_backward(tag, i, kept);
     if (waits_ == Waits::at_once) device_.pace(compute, arrived);
     const Tile tile = zigzag_tile(shape_, me_, (me_ + 1 + i) % size_);
     BackwardStep step{.index = i, .queries = tile.queries, .keys = tile.keys, .has_early_d_q = has_early, .to = {}};
     step.to = i == 0 ? Qkv{d_in.q, d_passing_[1].k, d_passing_[1].v} : Qkv{d_q_, d_kv_.k, d_kv_.v};
     const Pair& keys = i == 0 ? kept.keys : passing_[static_cast<std::size_t>(i) % 2];
-    enqueue_.backward(compute, tag, tile,
-                      {.q = in.q,
-                       .k = keys.k,
-                       .v = keys.v,
-                       .out = out,
-                       .lse = kept.lse,
-                       .dout = d_out,
-                       .dq = step.to.q,
-                       .dk = step.to.k,
-                       .dv = step.to.v});
+    tiles_.backward(compute, tag, tile,
+                    {.q = in.q,
+                     .k = keys.k,
+                     .v = keys.v,
+                     .out = out,
+                     .lse = kept.lse,
+                     .dout = d_out,
+                     .dq = step.to.q,
+                     .dk = step.to.k,
+                     .dv = step.to.v});
     device_.wait(compute, arrived);
     add_kv(tag, step, d_in);
     add_q(tag, step, d_in);
@@ -187,7 +188,7 @@ Event RingAttention::hop_backward(const Tag& tag, std::int32_t step, const Kept&
   const std::array<Transfer, 2> hop{
       {{.collective = Collective::send, .input = sent, .output = {}, .peer = (me_ - 1 + size_) % size_},
        {.collective = Collective::receive, .input = {}, .output = received, .peer = (me_ + 1) % size_}}};
-  return enqueue_.communicate(ring_, tag, is_first ? kKeys : is_last ? kGradients : kBoth, hop);
+  return scope_.communicate(ring_, tag, is_first ? kKeys : is_last ? kGradients : kBoth, hop);
 }
 
 // The first step's terms stand where they are sent from, and rows that it has none for are zero. Later ones are added
@@ -195,7 +196,7 @@ Event RingAttention::hop_backward(const Tag& tag, std::int32_t step, const Kept&
 void RingAttention::add_kv(const Tag& tag, const BackwardStep& step, const Qkv& d_in) {
   static const NameId kPurpose = intern("dkv_sum");
   const Stream compute = channels_.compute();
-  const auto add = [&](const Operation& operation) { enqueue_.own(compute, tag, Kind::compute, kPurpose, operation); };
+  const auto add = [&](const Operation& operation) { scope_.launch(tag, Kind::compute, kPurpose, operation); };
   if (step.index == 0) {
     const Rows rest{step.keys.num, shape_.seq_here - step.keys.num};
     if (rest.num == 0) return;
@@ -224,15 +225,15 @@ void RingAttention::add_q(const Tag& tag, const BackwardStep& step, const Qkv& d
   const std::int64_t half = shape_.seq_here / 2;
   const auto add = [&](const Rows& rows) {
     for_each_place(shape_.sequences, shape_.seq_here, rows, [&](std::int64_t first, std::int64_t num) {
-      enqueue_.own(channels_.compute(), tag, Kind::compute, kPurpose,
-                   kernels::accumulate(rows_of(step.to.q, first, num), rows_of(d_in.q, first, num)));
+      scope_.launch(tag, Kind::compute, kPurpose,
+                    kernels::accumulate(rows_of(step.to.q, first, num), rows_of(d_in.q, first, num)));
     });
   };
   if (step.queries.first > 0 || step.has_early_d_q) return add(step.queries);
   add({half, half});
   for_each_place(shape_.sequences, shape_.seq_here, {0, half}, [&](std::int64_t first, std::int64_t num) {
-    enqueue_.own(channels_.compute(), tag, Kind::copy, kPurpose,
-                 kernels::copy(rows_of(step.to.q, first, num), rows_of(d_in.q, first, num)));
+    scope_.launch(tag, Kind::copy, kPurpose,
+                  kernels::copy(rows_of(step.to.q, first, num), rows_of(d_in.q, first, num)));
   });
 }
 

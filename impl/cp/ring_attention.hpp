@@ -63,7 +63,8 @@ class RingAttention final : public Attention {
   Device& device_;
   AttentionShape shape_;
   Waits waits_;
-  Enqueue enqueue_;
+  Scope scope_;
+  Tiles tiles_;
   Communicator ring_;
   std::array<Stream, 2> streams_;  // that the steps of forward alternate over
   std::int32_t me_;

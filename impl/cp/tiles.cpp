@@ -26,7 +26,7 @@ Tile zigzag_tile(const AttentionShape& shape, std::int32_t rank, std::int32_t so
 
 // One part where the tile is all of every sequence, else one for each sequence.
 template <class Tensors, class Launch>
-void Enqueue::for_each_part(const Tile& tile, const Tensors& whole, Launch launch) const {
+void Tiles::for_each_part(const Tile& tile, const Tensors& whole, Launch launch) const {
   const bool is_all = tile.queries.num == shape_.seq_here && tile.keys.num == kv_here_;
   const std::int64_t at_once = is_all ? shape_.sequences : 1;
   for (std::int64_t s = 0; s < shape_.sequences; s += at_once) {
@@ -46,7 +46,7 @@ void Enqueue::for_each_part(const Tile& tile, const Tensors& whole, Launch launc
   }
 }
 
-void Enqueue::forward(Stream stream, const Tag& tag, const Tile& tile, const kernels::AttentionForward& whole) const {
+void Tiles::forward(Stream stream, const Tag& tag, const Tile& tile, const kernels::AttentionForward& whole) const {
   Tag own = tag;
   static const NameId kPurpose = intern("attention_fprop");
   own.purpose = kPurpose;
@@ -55,7 +55,7 @@ void Enqueue::forward(Stream stream, const Tag& tag, const Tile& tile, const ker
   });
 }
 
-void Enqueue::backward(Stream stream, const Tag& tag, const Tile& tile, const kernels::AttentionBackward& whole) const {
+void Tiles::backward(Stream stream, const Tag& tag, const Tile& tile, const kernels::AttentionBackward& whole) const {
   Tag own = tag;
   static const NameId kPurpose = intern("attention_dgrad");
   own.purpose = kPurpose;
@@ -66,28 +66,6 @@ void Enqueue::backward(Stream stream, const Tag& tag, const Tile& tile, const ke
     part.dv = rows_of(whole.dv, kv.first, kv.num);
     device_.launch(stream, own, kernels::attention_backward(part));
   });
-}
-
-void Enqueue::own(Stream stream, const Tag& tag, Kind kind, NameId purpose, const Operation& operation) const {
-  Tag own = tag;
-  own.kind = kind;
-  own.mode = Mode::cp;
-  own.purpose = purpose;
-  device_.launch(stream, own, operation);
-}
-
-Event Enqueue::communicate(const Communicator& communicator, const Tag& tag, NameId purpose,
-                           std::span<const Transfer> transfers) const {
-  Tag own = tag;
-  own.kind = Kind::communication;
-  own.mode = Mode::cp;
-  own.purpose = purpose;
-  device_.communicate(communicator, own, transfers);
-  return device_.record(communicator.stream);
-}
-
-void Enqueue::follow(Stream stream, Stream other) const {
-  if (stream.id != other.id) device_.wait(stream, device_.record(other));
 }
 
 }  // namespace underlap::cp

@@ -40,26 +40,16 @@ struct Tile {
 /// From the second on, all tiles have as many pairs.
 Tile zigzag_tile(const AttentionShape& shape, std::int32_t rank, std::int32_t source);
 
-/// What a rank's attention enqueues: parts of the layer's attention, what exchanging them costs beside, transfers.
-class Enqueue {
+/// Enqueues a rank's attention tile by tile.
+class Tiles {
  public:
   /// `device` outlives this. Of each sequence, `kv_here` rows of keys and values are in one place.
-  Enqueue(Device& device, const AttentionShape& shape, std::int64_t kv_here)
+  Tiles(Device& device, const AttentionShape& shape, std::int64_t kv_here)
       : device_(device), shape_(shape), kv_here_(kv_here) {}
 
   /// The tile of `whole`, whose views are of all sequences; lengths and causal are left out.
   void forward(Stream stream, const Tag& tag, const Tile& tile, const kernels::AttentionForward& whole) const;
   void backward(Stream stream, const Tag& tag, const Tile& tile, const kernels::AttentionBackward& whole) const;
-
-  /// Compute that only context parallelism needs, or only moves (Kind::copy).
-  void own(Stream stream, const Tag& tag, Kind kind, NameId purpose, const Operation& operation) const;
-
-  /// `transfers` as one group. Returns when they are done.
-  Event communicate(const Communicator& communicator, const Tag& tag, NameId purpose,
-                    std::span<const Transfer> transfers) const;
-
-  /// `stream` waits for what `other` holds now, where that is another stream.
-  void follow(Stream stream, Stream other) const;
 
  private:
   template <class Tensors, class Launch>

@@ -18,9 +18,13 @@ struct Stream {
   std::uint32_t id = 0;
 };
 
-/// The moment when all that a stream held at `record` was done. Immutable: every record returns a fresh one.
+/// The moment when all that a stream held at `record` was done. Immutable: a later record does not move it.
 struct Event {
   std::uint64_t id = 0;  ///< 0: a moment that has always passed
+
+  /// Events of one stream that are equal are one moment: nothing was enqueued between their records. Not every backend
+  /// can tell, so unequal ones may be one moment, too.
+  friend bool operator==(const Event&, const Event&) = default;
 };
 
 /// Who takes part, as the technique sees it: peers are indices into `members`, never global ranks.

@@ -74,16 +74,15 @@ class Fp32AccumulationGradReduce final : public GradReduce {
     static const NameId kPurpose = intern("grad_fp32_sum");
     if (in_flight_.empty()) return;
     const Buffers& buffers = *context_.buffers;
-    Device& device = *context_.device;
     reduction_.wait();
     const std::int64_t n = buffers.group.size();
     // An all-to-all does not average: with average_in_collective its sum does.
     const double factor = context_.config->ddp.average_in_collective ? 1.0 / static_cast<double>(n) : 1.0;
     for (const std::int32_t b : in_flight_) {
       const View received = buffers.bucket(received_, b);
-      device.launch(context_.compute, reduction_.tag(Kind::compute, kPurpose, b),
-                    kernels::sum_slots(matrix(received_, n, received.elements() / n, received.offset),
-                                       buffers.shard(buffers.grads, b), factor));
+      context_.scope().launch(reduction_.tag(b), Kind::compute, kPurpose,
+                              kernels::sum_slots(matrix(received_, n, received.elements() / n, received.offset),
+                                                 buffers.shard(buffers.grads, b), factor));
     }
     in_flight_.clear();
   }

@@ -94,16 +94,9 @@ void Fp8Parameters::update(const Tag& tag, const std::function<View(std::int32_t
 // Over one optimizer instance, which holds all shards: every instance finds the same.
 void Fp8Parameters::all_reduce(const Tag& tag) const {
   static const NameId kPurpose = intern("param_amax_all_reduce");
-  Device& device = *context_.device;
-  Tag own = tag;
-  own.kind = Kind::communication;
-  own.mode = Mode::dp;
-  own.purpose = kPurpose;
   const Transfer largest{
       .collective = Collective::all_reduce, .input = flat(amaxes_), .output = flat(amaxes_), .op = ReduceOp::max};
-  device.wait(context_.reduce.stream, device.record(context_.compute));
-  device.communicate(context_.reduce, own, {&largest, 1});
-  device.wait(context_.compute, device.record(context_.reduce.stream));
+  context_.scope().communicate_at_once(context_.reduce, tag, kPurpose, {largest});
 }
 
 }  // namespace underlap::dp

@@ -3,21 +3,15 @@
 
 namespace underlap::dp {
 
-void gather(const Context& context, const std::vector<std::int32_t>& buckets, std::int32_t step) {
+Event gather(const Context& context, const std::vector<std::int32_t>& buckets, std::int32_t step) {
   static const NameId kPurpose = intern("param_all_gather");
   const Buffers& buffers = *context.buffers;
   std::vector<Transfer> transfers;
   for (const std::int32_t b : buckets)
     transfers.push_back(
         {.collective = Collective::all_gather, .input = buffers.param_shard(b), .output = buffers.param_bucket(b)});
-  context.device->communicate(context.gather,
-                              {.kind = Kind::communication,
-                               .mode = Mode::dp,
-                               .direction = Direction::forward,
-                               .purpose = kPurpose,
-                               .chunk = buckets.size() == 1 ? buckets[0] : -1,
-                               .step = step},
-                              transfers);
+  const Tag tag{.direction = Direction::forward, .chunk = buckets.size() == 1 ? buckets[0] : -1, .step = step};
+  return context.scope().communicate(context.gather, tag, kPurpose, transfers);
 }
 
 }  // namespace underlap::dp

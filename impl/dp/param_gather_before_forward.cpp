@@ -21,10 +21,8 @@ class ParamGatherBeforeForward final : public ParamGather {
   void begin_step(std::int32_t step) override {
     std::vector<std::int32_t> buckets(context_.buffers->layout.buckets.size());
     std::iota(buckets.begin(), buckets.end(), 0);
-    Device& device = *context_.device;
-    device.wait(context_.gather.stream, device.record(context_.compute));
-    gather(context_, buckets, step);
-    device.wait(context_.compute, device.record(context_.gather.stream));
+    context_.scope().fork({context_.gather.stream});
+    context_.device->wait(context_.compute, gather(context_, buckets, step));
   }
 
   void before_use(std::span<const std::int32_t>) override {}

@@ -32,7 +32,7 @@ class PrefetchedParamGather final : public ParamGather {
     gathered_.assign(num_groups, Event{});
     is_sent_.assign(num_groups, false);
     is_waited_for_.assign(num_groups, false);
-    context_.device->wait(context_.gather.stream, context_.device->record(context_.compute));
+    context_.scope().fork({context_.gather.stream});
   }
 
   void start() override {
@@ -73,8 +73,7 @@ class PrefetchedParamGather final : public ParamGather {
       is_sent_[i] = true;
       if (!std::exchange(is_paced_, true))
         context_.device->pace(context_.gather.stream, context_.device->record(context_.compute));
-      gather(context_, context_.buffers->layout.groups[i], step_);
-      gathered_[i] = context_.device->record(context_.gather.stream);
+      gathered_[i] = gather(context_, context_.buffers->layout.groups[i], step_);
     }
   }
 

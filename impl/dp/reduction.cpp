@@ -35,17 +35,14 @@ std::vector<std::vector<std::int32_t>> BucketReduction::release() {
   return std::exchange(held_, {});
 }
 
-Tag BucketReduction::tag(Kind kind, NameId purpose, std::int32_t b) const {
-  return {
-      .kind = kind, .mode = Mode::dp, .direction = Direction::backward, .purpose = purpose, .chunk = b, .step = step_};
-}
+Tag BucketReduction::tag(std::int32_t b) const { return {.direction = Direction::backward, .chunk = b, .step = step_}; }
 
 void BucketReduction::scale(std::int32_t b) {
   static const NameId kPurpose = intern("grad_scale");
   const Buffers& buffers = *context_.buffers;
   const std::int32_t num_ranks = buffers.group.size() * context_.config->ddp.num_distributed_optimizer_instances;
   if (context_.config->ddp.average_in_collective || num_ranks == 1) return;
-  context_.device->launch(context_.compute, tag(Kind::compute, kPurpose, b),
+  context_.scope().launch(tag(b), Kind::compute, kPurpose,
                           kernels::scale(buffers.bucket(buffers.grads, b), 1.0 / num_ranks));
   has_new_gradients_ = true;
 }
@@ -78,31 +75,33 @@ void BucketReduction::sum_over_instances(const std::vector<std::int32_t>& bucket
   std::vector<Transfer> transfers;
   for (const std::int32_t b : buckets)
     transfers.push_back(reduction(Collective::all_reduce, buffers.shard(buffers.grads, b), b));
-  Device& device = *context_.device;
   const Communicator& across = *context_.across_instances;
-  device.wait(across.stream, device.record(context_.reduce.stream));
-  device.communicate(across, tag(Kind::communication, kAllReduce, buckets.size() == 1 ? buckets[0] : -1), transfers);
-  summed_ = device.record(across.stream);
+  context_.scope().follow(across.stream, context_.reduce.stream);
+  summed_ = communicate(across, buckets, kAllReduce, transfers);
 }
 
 void BucketReduction::send(const std::vector<std::int32_t>& buckets, NameId purpose,
                            const std::vector<Transfer>& transfers) {
   Device& device = *context_.device;
   const Event now = device.record(context_.compute);
-  const bool compute_has_moved = std::exchange(sent_after_, now).id != now.id;
-  if (std::exchange(has_new_gradients_, false)) {
+  if (has_new_gradients_) {
     device.wait(context_.reduce.stream, now);
-  } else if (compute_has_moved) {
+  } else if (now != sent_after_) {  // else the send before has ordered this one, too
     device.pace(context_.reduce.stream, now);
   }
+  has_new_gradients_ = false;
+  sent_after_ = now;
   if (summed_) device.pace(context_.reduce.stream, *summed_);
-  device.communicate(context_.reduce, tag(Kind::communication, purpose, buckets.size() == 1 ? buckets[0] : -1),
-                     transfers);
+  communicate(context_.reduce, buckets, purpose, transfers);
+}
+
+Event BucketReduction::communicate(const Communicator& communicator, const std::vector<std::int32_t>& buckets,
+                                   NameId purpose, const std::vector<Transfer>& transfers) const {
+  return context_.scope().communicate(communicator, tag(buckets.size() == 1 ? buckets[0] : -1), purpose, transfers);
 }
 
 void BucketReduction::wait() {
-  const Stream last = context_.across_instances.value_or(context_.reduce).stream;
-  context_.device->wait(context_.compute, context_.device->record(last));
+  context_.scope().join({context_.across_instances.value_or(context_.reduce).stream});
   summed_.reset();
 }
 

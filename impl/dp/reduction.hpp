@@ -54,7 +54,7 @@ class BucketReduction {
   void wait();
 
   /// The tag of what is done for bucket `b`; -1: for several.
-  Tag tag(Kind kind, NameId purpose, std::int32_t b) const;
+  Tag tag(std::int32_t b) const;
 
   /// Throws std::logic_error naming a bucket group whose gradients never became ready.
   void check_all_ready() const;
@@ -62,6 +62,8 @@ class BucketReduction {
  private:
   Transfer reduction(Collective collective, const View& input, std::int32_t b) const;
   void sum_over_instances(const std::vector<std::int32_t>& buckets);
+  Event communicate(const Communicator& communicator, const std::vector<std::int32_t>& buckets, NameId purpose,
+                    const std::vector<Transfer>& transfers) const;
 
   Context context_;
   std::int32_t step_ = -1;

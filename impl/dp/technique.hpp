@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "impl/device/device.hpp"
+#include "impl/device/scope.hpp"
 #include "impl/device/technique.hpp"
 #include "impl/dp/bucket_layout.hpp"
 #include "impl/plan/config.hpp"
@@ -52,6 +52,8 @@ struct Context {
   std::optional<Communicator> across_instances;  ///< ranks with the same shard; none with one instance
   const plan::Config* config = nullptr;
   bool schedule_starts = false;  ///< a pipeline's schedule starts the overlapped collectives: see start()
+
+  Scope scope() const { return {*device, compute, Mode::dp}; }
 };
 
 /// Brings each bucket's gradients together over the data-parallel group, all instances.

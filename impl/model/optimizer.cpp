@@ -38,15 +38,10 @@ void Optimizer::begin_step(const Enqueue& enqueue) {
 
 void Optimizer::all_reduce_norm(const Enqueue& enqueue) {
   static const NameId kAllReduce = intern("grad_norm_all_reduce");
-  Tag tag = enqueue.tag;
-  tag.kind = Kind::communication;
-  tag.mode = has_one_mode_ ? Mode::dp : Mode::other;
-  tag.purpose = kAllReduce;
   const Transfer sum{
       .collective = Collective::all_reduce, .input = flat(sum_of_squares_), .output = flat(sum_of_squares_)};
-  device_.wait(norm_->stream, device_.record(enqueue.stream));
-  device_.communicate(*norm_, tag, {&sum, 1});
-  device_.wait(enqueue.stream, device_.record(norm_->stream));
+  const Scope scope(device_, enqueue.stream, has_one_mode_ ? Mode::dp : Mode::other);
+  scope.communicate_at_once(*norm_, enqueue.tag, kAllReduce, {sum});
 }
 
 void Optimizer::update(const Enqueue& enqueue, std::int32_t chunk, std::int32_t num_updates) {

@@ -221,16 +221,8 @@ void ModelStage::declare_tied_embedding() {
 void ModelStage::all_reduce_tied_embedding() const {
   static const NameId kPurpose = intern("embedding_grad_all_reduce");
   const Transfer sum{.collective = Collective::all_reduce, .input = tied_gradient_, .output = tied_gradient_};
-  Device& device = *site_.device;
-  device.wait(tied_embedding_->stream, device.record(site_.compute));
-  device.communicate(*tied_embedding_,
-                     {.kind = Kind::communication,
-                      .mode = Mode::pp,
-                      .direction = Direction::backward,
-                      .purpose = kPurpose,
-                      .step = step_},
-                     {&sum, 1});
-  device.wait(site_.compute, device.record(tied_embedding_->stream));
+  const Scope scope(*site_.device, site_.compute, Mode::pp);
+  scope.communicate_at_once(*tied_embedding_, {.direction = Direction::backward, .step = step_}, kPurpose, {sum});
 }
 
 }  // namespace underlap

@@ -25,7 +25,7 @@ class AggregateRingGather final : public GatherGemm {
  public:
   explicit AggregateRingGather(const Site& site)
       : site_(site),
-        lanes_(site),
+        scope_(site.channels->scope()),
         ring_(site.channels->ring()),
         streams_(site.channels->gemm_streams()),
         copy_(site.purpose("copy_in")),
@@ -36,8 +36,8 @@ class AggregateRingGather final : public GatherGemm {
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
     Device& device = site_.channels->device();
     const std::int32_t num_pairs = site_.channels->group().size() / 2;
-    lanes_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, slots(gathered_, me(), 1)));
-    lanes_.fork({ring_.stream});
+    scope_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, slots(gathered_, me(), 1)));
+    scope_.fork({ring_.stream});
     Event arrived = swap(gemm.tag);
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(num_pairs)));
     for (std::int32_t i = 0; i < num_pairs; ++i) {
@@ -47,7 +47,7 @@ class AggregateRingGather final : public GatherGemm {
       device.launch(stream, gemm.tag, gemm.rows(slots(gathered_, 2 * pair, 2), slots(out, 2 * pair, 2)));
       if (i + 1 < num_pairs) arrived = hop(gemm.tag, pair, (pair - 1 + num_pairs) % num_pairs);
     }
-    lanes_.join(used);
+    scope_.join(used);
   }
 
   View gathered() const override { return gathered_; }
@@ -61,7 +61,7 @@ class AggregateRingGather final : public GatherGemm {
 
   Event swap(const Tag& tag) {
     const std::int32_t neighbour = me() ^ 1;
-    return lanes_.communicate(
+    return scope_.communicate(
         ring_, tag, swap_,
         {send_to(neighbour, slots(gathered_, me(), 1)), receive_from(neighbour, slots(gathered_, neighbour, 1))});
   }
@@ -69,13 +69,13 @@ class AggregateRingGather final : public GatherGemm {
   // Forwards one pair of slots to the rank two further on while another arrives from the one two before.
   Event hop(const Tag& tag, std::int32_t sent, std::int32_t received) {
     const std::int32_t n = site_.channels->group().size();
-    return lanes_.communicate(ring_, tag, hop_,
+    return scope_.communicate(ring_, tag, hop_,
                               {send_to((me() + 2) % n, slots(gathered_, 2 * sent, 2)),
                                receive_from((me() - 2 + n) % n, slots(gathered_, 2 * received, 2))});
   }
 
   Site site_;
-  Lanes lanes_;
+  Scope scope_;
   Communicator ring_;
   std::span<const Stream> streams_;
   NameId copy_;

@@ -21,7 +21,7 @@ class BulkCollective final : public CollectiveBesideGemm {
  public:
   explicit BulkCollective(const Site& site)
       : site_(site),
-        lanes_(site),
+        scope_(site.channels->scope()),
         communicator_(site.channels->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
         gemm_stream_(site.channels->gemm_streams().front()),
         purpose_(site.purpose(to_string(site.collective))),
@@ -31,12 +31,12 @@ class BulkCollective final : public CollectiveBesideGemm {
   View full() const override { return full_; }
 
   void run(const Tag& tag, const View& shard, const Work& work) override {
-    if (site_.gathers()) lanes_.launch(tag, Kind::copy, copy_, kernels::copy(shard, own_part()));
-    lanes_.fork({communicator_.stream, gemm_stream_});
-    lanes_.communicate(communicator_, tag, purpose_, {site_.transfer(own_part(), full_)});
+    if (site_.gathers()) scope_.launch(tag, Kind::copy, copy_, kernels::copy(shard, own_part()));
+    scope_.fork({communicator_.stream, gemm_stream_});
+    scope_.communicate(communicator_, tag, purpose_, {site_.transfer(own_part(), full_)});
     work(gemm_stream_);
-    lanes_.join({communicator_.stream, gemm_stream_});
-    if (!site_.gathers()) lanes_.launch(tag, Kind::copy, copy_, kernels::copy(own_part(), shard));
+    scope_.join({communicator_.stream, gemm_stream_});
+    if (!site_.gathers()) scope_.launch(tag, Kind::copy, copy_, kernels::copy(own_part(), shard));
   }
 
  private:
@@ -45,7 +45,7 @@ class BulkCollective final : public CollectiveBesideGemm {
   }
 
   Site site_;
-  Lanes lanes_;
+  Scope scope_;
   Communicator communicator_;
   Stream gemm_stream_;
   NameId purpose_;

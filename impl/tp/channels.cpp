@@ -36,20 +36,16 @@ std::span<const Stream> Channels::gemm_streams() {
   return gemm_streams_;
 }
 
-Collectives::Collectives(Channels& channels) : channels_(channels), communicator_(channels.collectives()) {}
+Collectives::Collectives(Channels& channels)
+    : channels_(channels), scope_(channels.scope()), communicator_(channels.collectives()) {}
 
-Event Collectives::start(Tag tag, NameId purpose, std::span<const Transfer> transfers) const {
-  Device& device = channels_.device();
-  tag.kind = Kind::communication;
-  tag.mode = Mode::tp;
-  tag.purpose = purpose;
-  device.wait(communicator_.stream, device.record(channels_.compute()));
-  device.communicate(communicator_, tag, transfers);
-  return device.record(communicator_.stream);
+Event Collectives::start(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const {
+  scope_.fork({communicator_.stream});
+  return scope_.communicate(communicator_, tag, purpose, transfers);
 }
 
 void Collectives::run(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const {
-  channels_.device().wait(channels_.compute(), start(tag, purpose, transfers));
+  scope_.communicate_at_once(communicator_, tag, purpose, transfers);
 }
 
 void Collectives::all_gather(const Tag& tag, NameId purpose, const View& shard, const View& full) const {

@@ -6,7 +6,7 @@
 #include <map>
 #include <span>
 
-#include "impl/device/device.hpp"
+#include "impl/device/scope.hpp"
 #include "impl/plan/config.hpp"
 
 namespace underlap::tp {
@@ -24,6 +24,7 @@ class Channels {
   Device& device() const { return device_; }
   const Group& group() const { return group_; }
   Stream compute() const { return compute_; }
+  Scope scope() const { return {device_, compute_, Mode::tp}; }
 
   /// NCCL's, as Megatron's tensor-parallel group: for every collective that no technique takes over.
   Communicator collectives();
@@ -58,7 +59,7 @@ class Collectives {
 
   /// Enqueues `transfers` behind what the compute stream holds. `tag` gives all but kind and mode. Returns when they
   /// are done.
-  Event start(Tag tag, NameId purpose, std::span<const Transfer> transfers) const;
+  Event start(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const;
   /// The same, and the compute stream waits: exposed whole.
   void run(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const;
 
@@ -71,6 +72,7 @@ class Collectives {
 
  private:
   Channels& channels_;
+  Scope scope_;
   Communicator communicator_;
 };
 

@@ -25,19 +25,19 @@ class DoubleBufferedDrain final : public WgradDrain {
   explicit DoubleBufferedDrain(const Site& site)
       : device_(site.channels->device()),
         compute_(site.channels->compute()),
-        lanes_(site),
+        scope_(site.channels->scope()),
         gathers_(site.channels->collectives()),
         gather_(site.purpose("all_gather")),
         wgrad_(intern(site.slot)),
         buffers_{site.allocate_whole(), site.allocate_whole()} {}
 
   void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) override {
-    lanes_.fork({gathers_.stream});
+    scope_.fork({gathers_.stream});
     Event gathered = gather(wgrads, 0);
     for (std::size_t i = 0; i < wgrads.size(); ++i) {
       device_.wait(compute_, gathered);
       // The next input's buffer is that of the GEMM before this one.
-      if (i > 0 && i + 1 < wgrads.size()) lanes_.fork({gathers_.stream});
+      if (i > 0 && i + 1 < wgrads.size()) scope_.fork({gathers_.stream});
       if (i + 1 < wgrads.size()) gathered = gather(wgrads, i + 1);
       Tag tag = wgrads[i].tag;
       tag.purpose = wgrad_;
@@ -48,12 +48,12 @@ class DoubleBufferedDrain final : public WgradDrain {
  private:
   Event gather(std::span<const DeferredWgrad> wgrads, std::size_t i) {
     const Transfer transfer{.collective = Collective::all_gather, .input = wgrads[i].x, .output = buffers_.at(i % 2)};
-    return lanes_.communicate(gathers_, wgrads[i].tag, gather_, {transfer});
+    return scope_.communicate(gathers_, wgrads[i].tag, gather_, {transfer});
   }
 
   Device& device_;
   Stream compute_;
-  Lanes lanes_;
+  Scope scope_;
   Communicator gathers_;
   NameId gather_;
   NameId wgrad_;

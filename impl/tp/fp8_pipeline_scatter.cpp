@@ -29,7 +29,7 @@ class Fp8PipelineScatter final : public GemmScatter {
  public:
   explicit Fp8PipelineScatter(const Site& site)
       : site_(site),
-        lanes_(site),
+        scope_(site.channels->scope()),
         under_gemm_(site.channels->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
         last_(site.channels->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab), site.overlap.cga_size)),
         streams_(site.channels->gemm_streams()),
@@ -42,7 +42,7 @@ class Fp8PipelineScatter final : public GemmScatter {
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
     Device& device = site_.channels->device();
     const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_slabs())));
-    lanes_.fork(used);
+    scope_.fork(used);
     std::vector<Event> arrived;
     for (std::int32_t i = 0; i < num_slabs(); ++i) {
       const std::size_t s = static_cast<std::size_t>(i) % used.size();
@@ -52,7 +52,7 @@ class Fp8PipelineScatter final : public GemmScatter {
     }
     for (std::int32_t i = 0; i < num_slabs(); ++i) {
       device.wait(site_.channels->compute(), arrived[static_cast<std::size_t>(i)]);
-      lanes_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_fp8_slots(received(i), scales(i), columns(out, i)));
+      scope_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_fp8_slots(received(i), scales(i), columns(out, i)));
     }
   }
 
@@ -78,14 +78,14 @@ class Fp8PipelineScatter final : public GemmScatter {
     const Communicator& communicator = is_last ? last_ : under_gemm_;
     device.wait(communicator.stream, made);
     if (is_last) device.pace(last_.stream, device.record(under_gemm_.stream));
-    return lanes_.communicate(
+    return scope_.communicate(
         communicator, tag, exchange_,
         {{.collective = Collective::all_to_all, .input = slabs_.values(i), .output = received(i)},
          {.collective = Collective::all_gather, .input = slabs_.inverse_scales(i), .output = scales(i)}});
   }
 
   Site site_;
-  Lanes lanes_;
+  Scope scope_;
   Communicator under_gemm_;
   Communicator last_;
   std::span<const Stream> streams_;

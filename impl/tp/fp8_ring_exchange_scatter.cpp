@@ -25,7 +25,7 @@ class Fp8RingExchangeScatter final : public GemmScatter {
  public:
   explicit Fp8RingExchangeScatter(const Site& site)
       : site_(site),
-        lanes_(site),
+        scope_(site.channels->scope()),
         ring_(site.channels->ring()),
         streams_(site.channels->gemm_streams()),
         hop_(site.purpose("ring_hop")),
@@ -37,7 +37,7 @@ class Fp8RingExchangeScatter final : public GemmScatter {
     const std::int32_t n = site_.channels->group().size();
     const std::int32_t me = site_.channels->group().my_index;
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
-    lanes_.fork(used);
+    scope_.fork(used);
     std::vector<Event> done;
     for (std::int32_t i = 0; i < n; ++i) {
       const std::size_t s = static_cast<std::size_t>(i) % used.size();
@@ -48,9 +48,9 @@ class Fp8RingExchangeScatter final : public GemmScatter {
       done.push_back(device.record(used[s]));
       if (i > 0) exchange(gemm.tag, i, done[static_cast<std::size_t>(i - 1)]);
     }
-    lanes_.join({used[static_cast<std::size_t>(n - 1) % used.size()], ring_.stream});  // exchanges follow all others
+    scope_.join({used[static_cast<std::size_t>(n - 1) % used.size()], ring_.stream});  // exchanges follow all others
     // This rank's rows, from itself and then from every other.
-    lanes_.launch(gemm.tag, Kind::compute, sum_,
+    scope_.launch(gemm.tag, Kind::compute, sum_,
                   kernels::sum_fp8_slots(parts_.values(n - 1, n), parts_.inverse_scales(n - 1, n), out));
   }
 
@@ -62,14 +62,14 @@ class Fp8RingExchangeScatter final : public GemmScatter {
     const std::int32_t from = (site_.channels->group().my_index - i + n) % n;
     const std::int32_t arriving = i - 1 + n;
     site_.channels->device().wait(ring_.stream, made);
-    lanes_.communicate(
+    scope_.communicate(
         ring_, tag, hop_,
         {send_to(to, parts_.values(i - 1)), send_to(to, parts_.inverse_scales(i - 1)),
          receive_from(from, parts_.values(arriving)), receive_from(from, parts_.inverse_scales(arriving))});
   }
 
   Site site_;
-  Lanes lanes_;
+  Scope scope_;
   Communicator ring_;
   std::span<const Stream> streams_;
   NameId hop_;

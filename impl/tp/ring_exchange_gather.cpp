@@ -27,7 +27,7 @@ class RingExchangeGather final : public GatherGemm {
  public:
   explicit RingExchangeGather(const Site& site)
       : site_(site),
-        lanes_(site),
+        scope_(site.channels->scope()),
         ring_(site.channels->ring()),
         streams_(site.channels->gemm_streams()),
         copy_(site.purpose("copy_in")),
@@ -38,9 +38,9 @@ class RingExchangeGather final : public GatherGemm {
     Device& device = site_.channels->device();
     const std::int32_t n = site_.channels->group().size();
     const std::int32_t me = site_.channels->group().my_index;
-    lanes_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, part(gathered_, me)));
+    scope_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, part(gathered_, me)));
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
-    lanes_.fork({used.front(), ring_.stream});  // the other streams begin behind a hop
+    scope_.fork({used.front(), ring_.stream});  // the other streams begin behind a hop
     Event arrived;
     for (std::int32_t i = 0; i < n; ++i) {
       const std::int32_t slot = (me - i + n) % n;
@@ -49,7 +49,7 @@ class RingExchangeGather final : public GatherGemm {
       device.launch(stream, gemm.tag, gemm.rows(part(gathered_, slot), part(out, slot)));
       if (i + 1 < n) arrived = hop(gemm.tag, slot, (slot - 1 + n) % n);
     }
-    lanes_.join(used);
+    scope_.join(used);
   }
 
   View gathered() const override { return gathered_; }
@@ -63,13 +63,13 @@ class RingExchangeGather final : public GatherGemm {
   Event hop(const Tag& tag, std::int32_t sent, std::int32_t received) {
     const std::int32_t n = site_.channels->group().size();
     const std::int32_t me = site_.channels->group().my_index;
-    return lanes_.communicate(
+    return scope_.communicate(
         ring_, tag, hop_,
         {send_to((me + 1) % n, part(gathered_, sent)), receive_from((me - 1 + n) % n, part(gathered_, received))});
   }
 
   Site site_;
-  Lanes lanes_;
+  Scope scope_;
   Communicator ring_;
   std::span<const Stream> streams_;
   NameId copy_;

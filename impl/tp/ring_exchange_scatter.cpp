@@ -28,7 +28,7 @@ class RingExchangeScatter final : public GemmScatter {
  public:
   explicit RingExchangeScatter(const Site& site)
       : site_(site),
-        lanes_(site),
+        scope_(site.channels->scope()),
         ring_(site.channels->ring()),
         streams_(site.channels->gemm_streams()),
         hop_(site.purpose("ring_hop")),
@@ -41,7 +41,7 @@ class RingExchangeScatter final : public GemmScatter {
     const std::int32_t n = site_.channels->group().size();
     const std::int32_t me = site_.channels->group().my_index;
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
-    lanes_.fork(used);
+    scope_.fork(used);
     std::vector<Event> done;
     for (std::int32_t i = 0; i < n; ++i) {
       const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
@@ -51,8 +51,8 @@ class RingExchangeScatter final : public GemmScatter {
       done.push_back(device.record(stream));
       if (i > 0) exchange(gemm.tag, i, done[static_cast<std::size_t>(i - 1)]);
     }
-    lanes_.join({used[static_cast<std::size_t>(n - 1) % used.size()], ring_.stream});  // exchanges follow all others
-    lanes_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_slots(own_slots(), flat_of(out), 1));
+    scope_.join({used[static_cast<std::size_t>(n - 1) % used.size()], ring_.stream});  // exchanges follow all others
+    scope_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_slots(own_slots(), flat_of(out), 1));
   }
 
  private:
@@ -71,12 +71,12 @@ class RingExchangeScatter final : public GemmScatter {
     const std::int32_t n = site_.channels->group().size();
     const std::int32_t me = site_.channels->group().my_index;
     site_.channels->device().wait(ring_.stream, made);
-    lanes_.communicate(ring_, tag, hop_,
+    scope_.communicate(ring_, tag, hop_,
                        {send_to((me + i) % n, slot(i - 1)), receive_from((me - i + n) % n, slot(i - 1 + n))});
   }
 
   Site site_;
-  Lanes lanes_;
+  Scope scope_;
   Communicator ring_;
   std::span<const Stream> streams_;
   NameId hop_;

@@ -32,34 +32,4 @@ Transfer receive_from(std::int32_t peer, const View& view) {
   return {.collective = Collective::receive, .input = {}, .output = view, .peer = peer};
 }
 
-void Lanes::fork(std::initializer_list<Stream> streams) { fork(std::span(streams.begin(), streams.size())); }
-void Lanes::join(std::initializer_list<Stream> streams) { join(std::span(streams.begin(), streams.size())); }
-
-void Lanes::fork(std::span<const Stream> streams) {
-  const Event now = device_.record(channels_.compute());
-  for (const Stream stream : streams) device_.wait(stream, now);
-}
-
-void Lanes::join(std::span<const Stream> streams) {
-  for (const Stream stream : streams) device_.wait(channels_.compute(), device_.record(stream));
-}
-
-void Lanes::launch(const Tag& tag, Kind kind, NameId purpose, const Operation& operation) {
-  Tag own = tag;
-  own.kind = kind;
-  own.mode = Mode::tp;
-  own.purpose = purpose;
-  device_.launch(channels_.compute(), own, operation);
-}
-
-Event Lanes::communicate(const Communicator& communicator, const Tag& tag, NameId purpose,
-                         std::initializer_list<Transfer> transfers) {
-  Tag own = tag;
-  own.kind = Kind::communication;
-  own.mode = Mode::tp;
-  own.purpose = purpose;
-  device_.communicate(communicator, own, transfers);
-  return device_.record(communicator.stream);
-}
-
 }  // namespace underlap::tp

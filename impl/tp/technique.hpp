@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "impl/device/technique.hpp"
@@ -16,7 +17,7 @@ namespace underlap::tp {
 /// without it all T, nothing is gathered, and what is reduced is all-reduced in place: its part is the whole.
 struct Site {
   Channels* channels = nullptr;
-  std::string_view slot;            ///< e.g. fc1_fprop: the first part of the purposes of what it enqueues
+  std::string slot;                 ///< e.g. fc1_fprop: the first part of the purposes of what it enqueues
   plan::TensorSlotOverlap overlap;  ///< in effect for it
   std::int64_t tokens = 0;          ///< T
   std::int64_t features = 0;        ///< columns of the tensor that is gathered or reduced
@@ -136,28 +137,5 @@ View rows_of(const View& view, std::int64_t first, std::int64_t num);
 /// One message of a ring's hop; `peer` is an index in the group.
 Transfer send_to(std::int32_t peer, const View& view);
 Transfer receive_from(std::int32_t peer, const View& view);
-
-/// The streams that one technique's work spreads over, and the way back to compute.
-class Lanes {
- public:
-  explicit Lanes(const Site& site) : channels_(*site.channels), device_(site.channels->device()) {}
-
-  /// From here on `streams` follow what the compute stream holds now.
-  void fork(std::initializer_list<Stream> streams);
-  void fork(std::span<const Stream> streams);
-  /// The compute stream waits for what `streams` hold now.
-  void join(std::initializer_list<Stream> streams);
-  void join(std::span<const Stream> streams);
-
-  /// A copy or a local sum of a technique's own, on the compute stream.
-  void launch(const Tag& tag, Kind kind, NameId purpose, const Operation& operation);
-  /// `transfers` as one group. Returns when they are done.
-  Event communicate(const Communicator& communicator, const Tag& tag, NameId purpose,
-                    std::initializer_list<Transfer> transfers);
-
- private:
-  Channels& channels_;
-  Device& device_;
-};
 
 }  // namespace underlap::tp
