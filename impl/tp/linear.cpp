@@ -104,53 +104,44 @@ class LocalDrain final : public WgradDrain {
   Products products_;
 };
 
-/// One slot of a layer: `features` columns of what is gathered or reduced. Where products are of fp8 what is gathered
-/// moves as `fp8`, and what is reduced does with fp8_buf.
-struct SlotSite {
-  std::string name;
-  Site site;
-
-  SlotSite(const LinearSite& layer, std::string_view pass, const plan::TensorSlotOverlap& overlap,
-           std::int64_t features, DataType fp8, Collective collective = Collective::all_gather)
-      : name(fmt::format("{}_{}", layer.name, pass)),
-        site{.channels = layer.channels,
-             .slot = name,
-             .overlap = overlap,
-             .tokens = layer.tokens,
-             .features = features,
-             .dtype = moves_fp8(layer, overlap, collective) ? fp8 : DataType::bf16,
-             .collective = collective} {}
-
- private:
-  static bool moves_fp8(const LinearSite& layer, const plan::TensorSlotOverlap& overlap, Collective collective) {
-    return layer.fp8 != nullptr && (collective == Collective::all_gather || overlap.fp8_buf);
-  }
-};
+/// The site of one slot of a layer: `features` columns of what is gathered or reduced. Where products are of fp8 what
+/// is gathered moves as `fp8`, and what is reduced does with fp8_buf.
+Site slot_site(const LinearSite& layer, std::string_view pass, const plan::TensorSlotOverlap& overlap,
+               std::int64_t features, DataType fp8, Collective collective = Collective::all_gather) {
+  const bool moves_fp8 = layer.fp8 != nullptr && (collective == Collective::all_gather || overlap.fp8_buf);
+  return {.channels = layer.channels,
+          .slot = fmt::format("{}_{}", layer.name, pass),
+          .overlap = overlap,
+          .tokens = layer.tokens,
+          .features = features,
+          .dtype = moves_fp8 ? fp8 : DataType::bf16,
+          .collective = collective};
+}
 
 class ColumnLinear final : public Linear {
  public:
   ColumnLinear(const LinearSite& site, const ColumnOverlap& overlap)
       : products_(site),
-        fprop_site_(site, "fprop", overlap.fprop, site.in, DataType::f8e4m3),
-        dgrad_site_(site, "dgrad", overlap.dgrad, site.in, DataType::f8e4m3),
-        wgrad_site_(site, "wgrad", overlap.wgrad, site.in, DataType::bf16, Collective::reduce_scatter),
-        scatter_site_(site, "dgrad", overlap.dgrad, site.in, DataType::f8e5m2, Collective::reduce_scatter),
-        fprop_(GatherGemms::make(overlap.fprop, fprop_site_.site)),
+        fprop_site_(slot_site(site, "fprop", overlap.fprop, site.in, DataType::f8e4m3)),
+        dgrad_site_(slot_site(site, "dgrad", overlap.dgrad, site.in, DataType::f8e4m3)),
+        wgrad_site_(slot_site(site, "wgrad", overlap.wgrad, site.in, DataType::bf16, Collective::reduce_scatter)),
+        scatter_site_(slot_site(site, "dgrad", overlap.dgrad, site.in, DataType::f8e5m2, Collective::reduce_scatter)),
+        fprop_(GatherGemms::make(overlap.fprop, fprop_site_)),
         gather_(CollectivesBesideGemm::make(scatters_in_dgrad(overlap.dgrad) ? overlap.wgrad : overlap.dgrad,
-                                            dgrad_site_.site)) {
+                                            dgrad_site_)) {
     if (scatters_in_dgrad(overlap.dgrad))
-      dgrad_ = GemmScatters::make(overlap.dgrad, scatter_site_.site);
+      dgrad_ = GemmScatters::make(overlap.dgrad, scatter_site_);
     else
-      scatter_ = CollectivesBesideGemm::make(overlap.wgrad, wgrad_site_.site);
+      scatter_ = CollectivesBesideGemm::make(overlap.wgrad, wgrad_site_);
   }
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
-    fprop_->run(products_.fprop(tag, weight, x, fprop_site_.site.sm_margin()), x.values, y);
+    fprop_->run(products_.fprop(tag, weight, x, fprop_site_.sm_margin()), x.values, y);
   }
 
   void backward(const Tag& tag, const Backward& b) override {
     gather_->run(tag, b.x.values, [&](Stream stream) { multiply_dgrad(stream, tag, b); });
-    const int margin = wgrad_site_.site.sm_margin();
+    const int margin = wgrad_site_.sm_margin();
     const Operand x{gather_->full(), b.x.inverse_scale};
     const auto wgrad = [&](Stream stream) { products_.wgrad(stream, tag, b.dy, x, b.main_grad, margin); };
     if (dgrad_ != nullptr)
@@ -167,7 +158,7 @@ class ColumnLinear final : public Linear {
 
  private:
   void multiply_dgrad(Stream stream, const Tag& tag, const Backward& b) {
-    const TokenGemm dgrad = products_.dgrad(tag, b.weight, b.dy, dgrad_site_.site.sm_margin());
+    const TokenGemm dgrad = products_.dgrad(tag, b.weight, b.dy, dgrad_site_.sm_margin());
     if (dgrad_ != nullptr)
       dgrad_->run(dgrad, b.dy.values, b.dx);
     else
@@ -181,7 +172,7 @@ class ColumnLinear final : public Linear {
   }
 
   Products products_;
-  SlotSite fprop_site_, dgrad_site_, wgrad_site_, scatter_site_;
+  Site fprop_site_, dgrad_site_, wgrad_site_, scatter_site_;
   std::unique_ptr<GatherGemm> fprop_;
   std::unique_ptr<CollectiveBesideGemm> gather_;
   std::unique_ptr<GemmScatter> dgrad_;             // with tp_comm_overlap_rs_dgrad, and then no scatter_
@@ -192,13 +183,13 @@ class RowLinear final : public Linear {
  public:
   RowLinear(const LinearSite& site, const RowOverlap& overlap)
       : products_(site),
-        fprop_site_(site, "fprop", overlap.fprop, site.out, DataType::f8e4m3, Collective::reduce_scatter),
-        dgrad_site_(site, "dgrad", overlap.dgrad, site.out, DataType::f8e5m2),
-        fprop_(GemmScatters::make(overlap.fprop, fprop_site_.site)),
-        dgrad_(GatherGemms::make(overlap.dgrad, dgrad_site_.site)) {}
+        fprop_site_(slot_site(site, "fprop", overlap.fprop, site.out, DataType::f8e4m3, Collective::reduce_scatter)),
+        dgrad_site_(slot_site(site, "dgrad", overlap.dgrad, site.out, DataType::f8e5m2)),
+        fprop_(GemmScatters::make(overlap.fprop, fprop_site_)),
+        dgrad_(GatherGemms::make(overlap.dgrad, dgrad_site_)) {}
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
-    fprop_->run(products_.fprop(tag, weight, x, fprop_site_.site.sm_margin()), x.values, y);
+    fprop_->run(products_.fprop(tag, weight, x, fprop_site_.sm_margin()), x.values, y);
   }
 
   // wgrad communicates nothing: the gathered gradient is still there.
@@ -208,12 +199,12 @@ class RowLinear final : public Linear {
   }
 
   void dgrad(const Tag& tag, const Backward& b) override {
-    dgrad_->run(products_.dgrad(tag, b.weight, b.dy, dgrad_site_.site.sm_margin()), b.dy.values, b.dx);
+    dgrad_->run(products_.dgrad(tag, b.weight, b.dy, dgrad_site_.sm_margin()), b.dy.values, b.dx);
   }
 
  private:
   Products products_;
-  SlotSite fprop_site_, dgrad_site_;
+  Site fprop_site_, dgrad_site_;
   std::unique_ptr<GemmScatter> fprop_;
   std::unique_ptr<GatherGemm> dgrad_;
 };
@@ -223,8 +214,8 @@ class WholeColumnLinear final : public LocalLinear {
  public:
   WholeColumnLinear(const LinearSite& site, const ColumnOverlap& overlap)
       : LocalLinear(site),
-        wgrad_site_(site, "wgrad", overlap.wgrad, site.in, DataType::bf16, Collective::all_reduce),
-        all_reduce_(CollectivesBesideGemm::make(overlap.wgrad, wgrad_site_.site)) {}
+        wgrad_site_(slot_site(site, "wgrad", overlap.wgrad, site.in, DataType::bf16, Collective::all_reduce)),
+        all_reduce_(CollectivesBesideGemm::make(overlap.wgrad, wgrad_site_)) {}
 
   void backward(const Tag& tag, const Backward& b) override {
     LocalLinear::dgrad(tag, b);
@@ -237,7 +228,7 @@ class WholeColumnLinear final : public LocalLinear {
   }
 
  private:
-  SlotSite wgrad_site_;
+  Site wgrad_site_;
   std::unique_ptr<CollectiveBesideGemm> all_reduce_;
 };
 
@@ -246,15 +237,15 @@ class WholeRowLinear final : public LocalLinear {
  public:
   WholeRowLinear(const LinearSite& site, const RowOverlap& overlap)
       : LocalLinear(site),
-        fprop_site_(site, "fprop", overlap.fprop, site.out, DataType::bf16, Collective::all_reduce),
-        fprop_(GemmScatters::make(overlap.fprop, fprop_site_.site)) {}
+        fprop_site_(slot_site(site, "fprop", overlap.fprop, site.out, DataType::bf16, Collective::all_reduce)),
+        fprop_(GemmScatters::make(overlap.fprop, fprop_site_)) {}
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
     fprop_->run(products().fprop(tag, weight, x), x.values, y);
   }
 
  private:
-  SlotSite fprop_site_;
+  Site fprop_site_;
   std::unique_ptr<GemmScatter> fprop_;
 };
 
@@ -280,7 +271,7 @@ std::unique_ptr<Linear> make_row_linear(const LinearSite& site, const RowOverlap
 
 std::unique_ptr<WgradDrain> make_wgrad_drain(const LinearSite& site, const plan::TensorSlotOverlap& wgrad) {
   if (is_alone(site) || !site.sequence_parallel) return std::make_unique<LocalDrain>(site);
-  return WgradDrains::make(wgrad, SlotSite(site, "wgrad", wgrad, site.in, DataType::bf16).site);
+  return WgradDrains::make(wgrad, slot_site(site, "wgrad", wgrad, site.in, DataType::bf16));
 }
 
 }  // namespace underlap::tp
