@@ -9,12 +9,256 @@
 // Letters on compute are a tensor made ready to be sent, on cp_compute one put in its place. Backward exchanges the
 // gradient of the output, then attends, then exchanges those of q, k and v: as many bytes as forward.
 //
-// Exposed: every all-to-all; beside one there is no more than the reordering of another tensor.
-// Source: Jacobs et al. 2023 (DeepSpeed-Ulysses); Transformer Engine's context parallelism, cp_comm_type a2a.
-#include "impl/cp/head_exchange.hpp"
+// waited_a2a_attention waits for every all-to-all, and reordering has nothing beside it:
+//
+//   compute | q |     | k |     | q | v |     | k | v | attention | out |     | out |
+//   cp      |   | q   |   | k   |       | v   |                         | out |
+//
+// a2a_p2p_attention exchanges inside groups of neighbouring ranks. These then hold two consecutive ranges of every
+// sequence, chunks of a zigzag over groups, and around the groups goes the ring of p2p_attention. The all-to-alls stay
+// where links are fast, and the ring has fewer and longer hops. Backward exchanges the output again beside its
+// gradient.
+//
+//   compute    | q | k | v |            | kv | tile 0 |          | corrections | out |      |
+//   cp_compute |       | q | k    | v   |       | tile 1 | merge |                   | out |
+//   cp_a2a     |   | q   | k   | v  |                                              | out |
+//   cp_around_ring                      |    | hop 0 |
+//
+// waited_a2a_p2p_attention waits for each transfer of either kind:
+//
+//   compute        | q |     | k |     | q | v |     | k | v | kv |       | tile 0 | tile 1 | merge | ... | out |
+//   cp_a2a         |   | q   |   | k   |       | v   |                                                    | out |
+//   cp_around_ring |                                              | hop 0 |
+//
+// Exposed: every all-to-all, beside which there is no more than the reordering of another tensor; of the ring what a
+// hop takes longer than the tile beside it, or every hop where they are waited for.
+// Source: Jacobs et al. 2023 (DeepSpeed-Ulysses); Fang & Zhao 2024 (unified sequence parallelism); Transformer Engine's
+// context parallelism, cp_comm_type a2a and a2a+p2p.
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "impl/cp/tiles.hpp"
+#include "kernels/head_blocks/head_blocks.hpp"
+#include "kernels/zigzag/zigzag.hpp"
 
 namespace underlap::cp {
 namespace {
+
+/// All-to-alls of a group of n ranks between two ways to share tensors of T tokens a rank, all bf16:
+///
+///     by tokens  [T, n C]: this rank's tokens, all heads
+///     by heads   [n T, C]: all tokens in sequence order, this rank's heads
+///
+/// A tensor is reordered on the compute stream, sent, and reordered again on the second one, while the next begins.
+class HeadExchange {
+ public:
+  /// `features` of the tensors that are exchanged at a time, n C each: the largest in each place. `channels` outlives
+  /// this.
+  HeadExchange(Channels& channels, Waits waits, const AttentionShape& shape, std::span<const std::int64_t> features);
+
+  struct Move {
+    View from;
+    View to;
+  };
+  /// From tokens to heads, and back. All of them lie between what the compute stream holds and what it is given next.
+  void to_heads(const Tag& tag, NameId purpose, std::span<const Move> moves);
+  void to_tokens(const Tag& tag, NameId purpose, std::span<const Move> moves);
+
+ private:
+  struct Way;
+  struct Staging {
+    Tensor sent;
+    Tensor received;
+  };
+
+  void exchange(const Tag& tag, NameId purpose, std::span<const Move> moves, const Way& way);
+
+  Channels& channels_;
+  Device& device_;
+  Waits waits_;
+  std::int64_t sequences_;
+  Scope scope_;
+  Communicator communicator_;
+  Stream second_;
+  std::vector<Staging> staging_;
+};
+
+/// Attention with all tokens and a part of the heads.
+///
+/// `ranks_inside` neighbours exchange heads for tokens; what they then hold is attended to by whatever the groups
+/// around them need: nothing more where they are one, or a ring.
+class ExchangedAttention final : public Attention {
+ public:
+  /// `resends_out`: backward exchanges the output again in place of keeping it.
+  /// Throws std::invalid_argument unless ranks_inside divides the key/value heads.
+  ExchangedAttention(const Context& context, Waits waits, std::int32_t ranks_inside, bool resends_out);
+
+  std::unique_ptr<Saved> allocate_saved() override;
+  void forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) override;
+  void backward(const Tag& tag, const Qkv& in, const View& out, const View& d_out, const Qkv& d_in,
+                Saved& saved) override;
+
+ private:
+  struct Kept;
+
+  View allocate(std::string_view name, std::int64_t features) const;
+  Qkv allocate_qkv(std::string_view name) const;
+  const View& out_of(const Kept& kept) const;
+
+  Device& device_;
+  AttentionShape inner_shape_;
+  bool resends_out_;
+  HeadExchange exchange_;
+  std::unique_ptr<Attention> inner_;
+  View out_;    // [n T, A/n D], where it is not kept
+  View d_out_;  // [n T, A/n D]
+  Qkv d_qkv_;
+};
+
+// How rows and columns are reordered before and after the transfer.
+struct HeadExchange::Way {
+  NameId before;
+  NameId after;
+  bool is_to_heads;
+};
+
+HeadExchange::HeadExchange(Channels& channels, Waits waits, const AttentionShape& shape,
+                           std::span<const std::int64_t> features)
+    : channels_(channels),
+      device_(channels.device()),
+      waits_(waits),
+      sequences_(shape.sequences),
+      scope_(channels.scope()),
+      communicator_(channels.collectives()),
+      second_(waits == Waits::at_once ? channels.compute() : channels.beside()) {
+  for (const std::int64_t f : features)
+    staging_.push_back({.sent = device_.allocate("cp_sent", DataType::bf16, shape.tokens() * f),
+                        .received = device_.allocate("cp_received", DataType::bf16, shape.tokens() * f)});
+}
+
+void HeadExchange::to_heads(const Tag& tag, NameId purpose, std::span<const Move> moves) {
+  static const Way kWay{.before = intern("heads_to_blocks"), .after = intern("to_sequence_order"), .is_to_heads = true};
+  exchange(tag, purpose, moves, kWay);
+}
+
+void HeadExchange::to_tokens(const Tag& tag, NameId purpose, std::span<const Move> moves) {
+  static const Way kWay{.before = intern("to_rank_order"), .after = intern("blocks_to_heads"), .is_to_heads = false};
+  exchange(tag, purpose, moves, kWay);
+}
+
+void HeadExchange::exchange(const Tag& tag, NameId purpose, std::span<const Move> moves, const Way& way) {
+  const std::int32_t ranks = channels_.group().size();
+  std::vector<Event> arrived;
+  const auto buffer = [&](const Tensor& tensor, const Move& move) {  // [n T, C]
+    const View& by_heads = way.is_to_heads ? move.to : move.from;
+    return matrix(tensor, by_heads.rows, by_heads.cols);
+  };
+  const auto send = [&](const Move& move, const Staging& staging) {
+    const View sent = buffer(staging.sent, move);
+    scope_.launch(tag, Kind::copy, way.before,
+                  way.is_to_heads ? kernels::heads_to_blocks(move.from, sent)
+                                  : kernels::to_rank_order(move.from, sent, sequences_, ranks));
+    scope_.fork({communicator_.stream});
+    const Transfer transfer{
+        .collective = Collective::all_to_all, .input = sent, .output = buffer(staging.received, move)};
+    arrived.push_back(scope_.communicate(communicator_, tag, purpose, {&transfer, 1}));
+    if (waits_ == Waits::at_once) device_.pace(channels_.compute(), arrived.back());
+  };
+  const auto take = [&](const Move& move, const Staging& staging, Event event) {
+    device_.wait(second_, event);
+    const View received = buffer(staging.received, move);
+    scope_.launch(second_, tag, Kind::copy, way.after,
+                  way.is_to_heads ? kernels::to_sequence_order(received, move.to, sequences_, ranks)
+                                  : kernels::blocks_to_heads(received, move.to));
+  };
+  for (std::size_t i = 0; i <= moves.size(); ++i) {
+    if (i < moves.size()) send(moves[i], staging_.at(i));
+    if (i > 0) take(moves[i - 1], staging_[i - 1], arrived[i - 1]);
+  }
+  scope_.join({second_});
+}
+
+struct ExchangedAttention::Kept final : Saved {
+  Qkv qkv;   // by heads
+  View out;  // by heads; empty where backward exchanges it again
+  std::unique_ptr<Saved> inner;
+};
+
+AttentionShape shape_by_heads(const AttentionShape& shape, std::int32_t ranks) {
+  if (shape.groups % ranks != 0)
+    throw std::invalid_argument(
+        fmt::format("context parallelism: an all-to-all over {} ranks must divide the {} key/value heads of a rank",
+                    ranks, shape.groups));
+  AttentionShape part = shape;
+  part.seq_here *= ranks;
+  part.heads /= ranks;
+  part.groups /= ranks;
+  return part;
+}
+
+std::array<std::int64_t, 3> places(const AttentionShape& shape, bool resends_out) {
+  return {shape.query_features(), resends_out ? shape.query_features() : shape.kv_features(), shape.kv_features()};
+}
+
+ExchangedAttention::ExchangedAttention(const Context& context, Waits waits, std::int32_t ranks_inside, bool resends_out)
+    : device_(context.channels->device()),
+      inner_shape_(shape_by_heads(context.shape, ranks_inside)),
+      resends_out_(resends_out),
+      exchange_(*context.channels->parts(ranks_inside).inside, waits, context.shape,
+                places(context.shape, resends_out)),
+      inner_(make_attention({.channels = context.channels->parts(ranks_inside).around,
+                             .config = context.config,
+                             .shape = inner_shape_,
+                             .comm_type = plan::CpCommType::p2p})),
+      d_out_(allocate("cp_d_out", inner_shape_.query_features())),
+      d_qkv_(allocate_qkv("cp_d_qkv")) {
+  if (resends_out_) out_ = allocate("cp_out", inner_shape_.query_features());
+}
+
+View ExchangedAttention::allocate(std::string_view name, std::int64_t features) const {
+  const std::int64_t tokens = inner_shape_.tokens();
+  return matrix(device_.allocate(name, DataType::bf16, tokens * features), tokens, features);
+}
+
+Qkv ExchangedAttention::allocate_qkv(std::string_view name) const {
+  return {.q = allocate(name, inner_shape_.query_features()),
+          .k = allocate(name, inner_shape_.kv_features()),
+          .v = allocate(name, inner_shape_.kv_features())};
+}
+
+std::unique_ptr<Attention::Saved> ExchangedAttention::allocate_saved() {
+  auto kept = std::make_unique<Kept>();
+  kept->qkv = allocate_qkv("cp_kept_qkv");
+  if (!resends_out_) kept->out = allocate("cp_kept_out", inner_shape_.query_features());
+  kept->inner = inner_->allocate_saved();
+  return kept;
+}
+
+const View& ExchangedAttention::out_of(const Kept& kept) const { return resends_out_ ? out_ : kept.out; }
+
+void ExchangedAttention::forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) {
+  static const NameId kIn = intern("qkv_all_to_all"), kOut = intern("out_all_to_all");
+  auto& kept = static_cast<Kept&>(saved);
+  const HeadExchange::Move moves[] = {{in.q, kept.qkv.q}, {in.k, kept.qkv.k}, {in.v, kept.qkv.v}};
+  exchange_.to_heads(tag, kIn, moves);
+  inner_->forward(tag, kept.qkv, out_of(kept), *kept.inner);
+  const HeadExchange::Move back{out_of(kept), out};
+  exchange_.to_tokens(tag, kOut, {&back, 1});
+}
+
+void ExchangedAttention::backward(const Tag& tag, const Qkv& /*in*/, const View& out, const View& d_out,
+                                  const Qkv& d_in, Saved& saved) {
+  static const NameId kIn = intern("dout_all_to_all"), kOut = intern("dqkv_all_to_all");
+  auto& kept = static_cast<Kept&>(saved);
+  const HeadExchange::Move moves[] = {{d_out, d_out_}, {out, out_}};
+  exchange_.to_heads(tag, kIn, std::span(moves).first(resends_out_ ? 2 : 1));
+  inner_->backward(tag, kept.qkv, out_of(kept), d_out_, d_qkv_, *kept.inner);
+  const HeadExchange::Move back[] = {{d_qkv_.q, d_in.q}, {d_qkv_.k, d_in.k}, {d_qkv_.v, d_in.v}};
+  exchange_.to_tokens(tag, kOut, back);
+}
 
 const Attentions::Register kRegistered{{
     .name = "a2a_attention",
@@ -24,6 +268,38 @@ const Attentions::Register kRegistered{{
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<ExchangedAttention>(context, Waits::where_needed, context.channels->group().size(),
                                                   false);
+    },
+}};
+
+const Attentions::Register kWaited{{
+    .name = "waited_a2a_attention",
+    .summary = "exchanges heads for tokens and waits for each tensor, attends and exchanges back",
+    .exposed = "every all-to-all",
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a, .overlap = false}},
+    .make = [](const Context& context) -> std::unique_ptr<Attention> {
+      return std::make_unique<ExchangedAttention>(context, Waits::at_once, context.channels->group().size(), false);
+    },
+}};
+
+const Attentions::Register kAround{{
+    .name = "a2a_p2p_attention",
+    .summary = "exchanges heads for tokens inside groups of neighbours, then passes keys and values round the groups",
+    .exposed = "every all-to-all, and what a hop takes longer than the attention tile beside it",
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = true}},
+    .make = [](const Context& context) -> std::unique_ptr<Attention> {
+      const auto groups = context.config->context.hierarchical_context_parallel_sizes.value();
+      return std::make_unique<ExchangedAttention>(context, Waits::where_needed, groups.front(), true);
+    },
+}};
+
+const Attentions::Register kWaitedAround{{
+    .name = "waited_a2a_p2p_attention",
+    .summary = "exchanges heads for tokens inside groups and keys and values around them, and waits for each transfer",
+    .exposed = "every all-to-all and every hop",
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = false}},
+    .make = [](const Context& context) -> std::unique_ptr<Attention> {
+      const auto groups = context.config->context.hierarchical_context_parallel_sizes.value();
+      return std::make_unique<ExchangedAttention>(context, Waits::at_once, groups.front(), true);
     },
 }};
 

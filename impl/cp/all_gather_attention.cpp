@@ -6,6 +6,11 @@
 //   cp_compute |                         | tile of chunk 2c-1-r |
 //   cp         |     | k  | v  |
 //
+// waited_all_gather_attention has no second compute stream:
+//
+//   compute | k v |       | reorder | tile of chunk r | tile of chunk 2c-1-r |
+//   cp      |     | k | v |
+//
 // Backward gathers again, since a gathered sequence is too large to be kept for each layer, and reduces and scatters
 // the gradients of keys and values at its end.
 //
@@ -16,10 +21,186 @@
 // Exposed: all collectives. The tiles run beside each other, which fills tails of waves and hides no communication.
 // Source: Dubey et al. 2024 (Llama 3, section 3.3.2); Transformer Engine's context parallelism, cp_comm_type
 // all_gather. It adds both tiles' gradients to zeros; here the later tile's, which cover the other's, are the start.
-#include "impl/cp/gathered_attention.hpp"
+#include <array>
+
+#include "impl/cp/tiles.hpp"
+#include "kernels/copy/copy.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/zigzag/zigzag.hpp"
 
 namespace underlap::cp {
 namespace {
+
+/// The two chunks of this rank's queries are tiles of their own: chunk j sees the first j+1 chunks of keys, its own
+/// last. Keys and values are not kept for backward, which gathers them again.
+class GatheredAttention final : public Attention {
+ public:
+  GatheredAttention(const Context& context, Waits waits);
+
+  std::unique_ptr<Saved> allocate_saved() override;
+  void forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) override;
+  void backward(const Tag& tag, const Qkv& in, const View& out, const View& d_out, const Qkv& d_in,
+                Saved& saved) override;
+
+ private:
+  struct Kept;
+  /// One tensor of keys or values, or its gradient, on its way between one rank and all.
+  struct Staging {
+    View here;           // [T, G D] bf16
+    View in_rank_order;  // [c T, G D] bf16
+    View whole;          // [c T, G D] bf16, in sequence order
+  };
+
+  Staging allocate_staging() const;
+  View allocate_whole(std::string_view name) const;
+  Tile tile_of(std::int32_t half) const;
+  void gather(const Tag& tag, const Qkv& in);
+  void scatter(const Tag& tag, const Qkv& d_in);
+  void transfer(const Tag& tag, NameId purpose, Collective collective);
+  void add_tiles(const Tag& tag);
+
+  Channels& channels_;
+  Device& device_;
+  AttentionShape shape_;
+  std::int32_t me_;
+  std::int32_t size_;
+  Scope scope_;
+  Tiles tiles_;
+  Communicator communicator_;
+  std::array<Stream, 2> streams_;   // of the two tiles
+  std::array<Staging, 2> staging_;  // keys, values
+  std::array<View, 2> d_late_;      // [c T, G D] bf16: gradients of keys and values of the later tile, then of both
+  std::array<View, 2> d_early_;     // [c T, G D] bf16: of the earlier
+};
+
+struct GatheredAttention::Kept final : Saved {
+  View lse;  // [A, T] f32
+};
+
+GatheredAttention::GatheredAttention(const Context& context, Waits waits)
+    : channels_(*context.channels),
+      device_(channels_.device()),
+      shape_(context.shape),
+      me_(channels_.group().my_index),
+      size_(channels_.group().size()),
+      scope_(channels_.scope()),
+      tiles_(device_, shape_, size_ * shape_.seq_here),
+      communicator_(channels_.collectives()),
+      streams_{channels_.compute(), waits == Waits::at_once ? channels_.compute() : channels_.beside()},
+      staging_{allocate_staging(), allocate_staging()},
+      d_late_{allocate_whole("cp_d_late"), allocate_whole("cp_d_late")},
+      d_early_{allocate_whole("cp_d_early"), allocate_whole("cp_d_early")} {}
+
+View GatheredAttention::allocate_whole(std::string_view name) const {
+  const std::int64_t rows = size_ * shape_.tokens(), features = shape_.kv_features();
+  return matrix(device_.allocate(name, DataType::bf16, rows * features), rows, features);
+}
+
+GatheredAttention::Staging GatheredAttention::allocate_staging() const {
+  const std::int64_t features = shape_.kv_features();
+  return {.here = matrix(device_.allocate("cp_kv_here", DataType::bf16, shape_.tokens() * features), shape_.tokens(),
+                         features),
+          .in_rank_order = allocate_whole("cp_kv_in_rank_order"),
+          .whole = allocate_whole("cp_kv")};
+}
+
+std::unique_ptr<Attention::Saved> GatheredAttention::allocate_saved() {
+  auto kept = std::make_unique<Kept>();
+  kept->lse =
+      matrix(device_.allocate("lse", DataType::f32, shape_.heads * shape_.tokens()), shape_.heads, shape_.tokens());
+  return kept;
+}
+
+Tile GatheredAttention::tile_of(std::int32_t half) const {
+  const std::int64_t chunk = shape_.seq_here / 2;
+  const std::int32_t index = half == 0 ? me_ : 2 * size_ - 1 - me_;
+  return {.queries = {half * chunk, chunk}, .keys = {0, (index + 1) * chunk}, .causal = true};
+}
+
+void GatheredAttention::forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) {
+  gather(tag, in);
+  scope_.fork({streams_[1]});
+  for (const std::int32_t half : {0, 1})
+    tiles_.forward(
+        streams_[static_cast<std::size_t>(half)], tag, tile_of(half),
+        {.q = in.q, .k = staging_[0].whole, .v = staging_[1].whole, .out = out, .lse = static_cast<Kept&>(saved).lse});
+  scope_.join({streams_[1]});
+}
+
+void GatheredAttention::backward(const Tag& tag, const Qkv& in, const View& out, const View& d_out, const Qkv& d_in,
+                                 Saved& saved) {
+  gather(tag, in);
+  scope_.fork({streams_[1]});
+  for (const std::int32_t half : {0, 1}) {
+    const auto& d_kv = half == 0 ? d_early_ : d_late_;
+    tiles_.backward(streams_[static_cast<std::size_t>(half)], tag, tile_of(half),
+                    {.q = in.q,
+                     .k = staging_[0].whole,
+                     .v = staging_[1].whole,
+                     .out = out,
+                     .lse = static_cast<Kept&>(saved).lse,
+                     .dout = d_out,
+                     .dq = d_in.q,
+                     .dk = d_kv[0],
+                     .dv = d_kv[1]});
+  }
+  scope_.join({streams_[1]});
+  add_tiles(tag);
+  scatter(tag, d_in);
+}
+
+// Every rank's keys and values, waited for, in sequence order.
+void GatheredAttention::gather(const Tag& tag, const Qkv& in) {
+  static const NameId kCopy = intern("kv_copy_in"), kGather = intern("kv_all_gather"), kReorder = intern("kv_reorder");
+  scope_.launch(tag, Kind::copy, kCopy, kernels::copy(in.k, staging_[0].here));
+  scope_.launch(tag, Kind::copy, kCopy, kernels::copy(in.v, staging_[1].here));
+  transfer(tag, kGather, Collective::all_gather);
+  for (const Staging& one : staging_)
+    scope_.launch(tag, Kind::copy, kReorder,
+                  kernels::to_sequence_order(one.in_rank_order, one.whole, shape_.sequences, size_));
+}
+
+// Of each rank's gradients of all keys and values the sum over ranks, of those that are here.
+void GatheredAttention::scatter(const Tag& tag, const Qkv& d_in) {
+  static const NameId kCopy = intern("dkv_copy_out"), kScatter = intern("dkv_reduce_scatter"),
+                      kReorder = intern("dkv_reorder");
+  for (std::size_t i = 0; i < 2; ++i)
+    scope_.launch(tag, Kind::copy, kReorder,
+                  kernels::to_rank_order(d_late_[i], staging_[i].in_rank_order, shape_.sequences, size_));
+  transfer(tag, kScatter, Collective::reduce_scatter);
+  scope_.launch(tag, Kind::copy, kCopy, kernels::copy(staging_[0].here, d_in.k));
+  scope_.launch(tag, Kind::copy, kCopy, kernels::copy(staging_[1].here, d_in.v));
+}
+
+// Keys, then values, between `here` and `in_rank_order`.
+void GatheredAttention::transfer(const Tag& tag, NameId purpose, Collective collective) {
+  scope_.fork({communicator_.stream});
+  for (const Staging& one : staging_) {
+    const bool gathers = collective == Collective::all_gather;
+    const Transfer transfer{.collective = collective,
+                            .input = gathers ? one.here : one.in_rank_order,
+                            .output = gathers ? one.in_rank_order : one.here};
+    scope_.communicate(communicator_, tag, purpose, {&transfer, 1});
+  }
+  scope_.join({communicator_.stream});
+}
+
+// The later tile has seen all keys that the earlier saw; keys behind its own have no gradient from this rank.
+void GatheredAttention::add_tiles(const Tag& tag) {
+  static const NameId kPurpose = intern("dkv_sum");
+  const std::int64_t length = size_ * shape_.seq_here;
+  const Rows seen = tile_of(1).keys, unseen{seen.num, length - seen.num};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto launch = [&](const Operation& operation) { scope_.launch(tag, Kind::compute, kPurpose, operation); };
+    for_each_place(shape_.sequences, length, tile_of(0).keys, [&](std::int64_t first, std::int64_t num) {
+      launch(kernels::accumulate(rows_of(d_early_[i], first, num), rows_of(d_late_[i], first, num)));
+    });
+    if (unseen.num == 0) continue;
+    for_each_place(shape_.sequences, length, unseen, [&](std::int64_t first, std::int64_t num) {
+      launch(kernels::fill(rows_of(d_late_[i], first, num), 0));
+    });
+  }
+}
 
 const Attentions::Register kRegistered{{
     .name = "all_gather_attention",
@@ -28,6 +209,16 @@ const Attentions::Register kRegistered{{
     .keys = {{.alone = false, .comm_type = plan::CpCommType::all_gather, .overlap = true}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<GatheredAttention>(context, Waits::where_needed);
+    },
+}};
+
+const Attentions::Register kWaited{{
+    .name = "waited_all_gather_attention",
+    .summary = "gathers all keys and values, then computes the two chunks of queries one after the other",
+    .exposed = "the all-gathers of keys and values, in backward again, and the reduce-scatters of their gradients",
+    .keys = {{.alone = false, .comm_type = plan::CpCommType::all_gather, .overlap = false}},
+    .make = [](const Context& context) -> std::unique_ptr<Attention> {
+      return std::make_unique<GatheredAttention>(context, Waits::at_once);
     },
 }};
 

@@ -6,6 +6,12 @@
 
 namespace underlap::cp {
 
+/// When a transfer is waited for.
+enum class Waits : std::uint8_t {
+  where_needed,  ///< by the first that needs what it brings; compute has two streams
+  at_once,       ///< before any compute goes on; compute has one
+};
+
 /// Consecutive rows of each sequence.
 struct Rows {
   std::int64_t first = 0;
