@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of strided matrices, and of several pieces into one dense row: what is copied, read once and written once.
+// Copies of strided matrices, and of several pieces into one dense row: every byte is read once and written once.
 //
 //   concatenate   pieces | a a a | b | c c |      one launch; each piece is spread over all blocks, one piece after
 //                 out    | a a a b c c |          the other, a grid-stride loop each

@@ -2,12 +2,11 @@
 //
 // Columns of a matrix to blocks of rows and back, for an all-to-all: x and out move once, no flops.
 //
-//   heads [T, n C]   | 0 | 1 | 2 |   row t          blocks [n T, C]   | 0 |   rows t, T + t, 2 T + t
+//   heads [T, n C]   row t | 0 | 1 | 2 |        blocks [n T, C]   row t | 0 |   row T + t | 1 |   row 2 T + t | 2 |
 //
 // Both directions walk the rows of blocks, so that a row's columns are contiguous on both sides: accesses are coalesced
 // where C elements are at least a few hundred bytes, as the heads of a rank are. The address in `heads` costs one
-// division a group (by the number of tokens, in 32 bits where that does). Bound by memory. Only the size of an element
-// matters.
+// division a group, by the number of tokens. Bound by memory. Only the size of an element matters.
 #include <array>
 
 #include "kernels/cuda/elements.cuh"

@@ -4,8 +4,8 @@
 // flops. zigzag.hpp draws the two orders.
 //
 // Both directions walk the rows of sequence order and compute where each lies in rank order, which takes two divisions
-// a group, in 32 bits, in which a GPU divides several times as fast as in 64 (a call has fewer than 2^31 rows). Whole
-// rows move, so accesses are coalesced on both sides whatever the permutation is. Bound by memory. Only the size of an
+// a group: of 32 bits, which a GPU divides several times as fast as 64 (a call has fewer than 2^31 rows). Whole rows
+// move, so accesses are coalesced on both sides whatever the permutation is. Bound by memory. Only the size of an
 // element matters.
 #include <array>
 
