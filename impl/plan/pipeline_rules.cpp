@@ -116,7 +116,7 @@ void check_schedule(Resolution& r) {
 void decide_schedule(Resolution& r) {
   if (!r.settings.given(kSchedule))
     return r.decide(kSchedule,
-                    {to_json_text(std::string(schedule_in_effect(r.config()))), "auto",
+                    {std::string(schedule_in_effect(r.config())), "auto",
                      fmt::format("{}, overlap_p2p_comm is {}", sizes(r), r.config().pipeline.overlap_p2p_comm)});
   for (const PipelineSchedule& schedule : pipeline_schedules())
     if (schedule.name == schedule_in_effect(r.config()))

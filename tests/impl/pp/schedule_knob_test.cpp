@@ -22,8 +22,8 @@ constexpr const char* kWaiting = "comm_overlap: {overlap_p2p_comm: false}\n";
 
 std::string effective_schedule(const std::string& yaml) {
   const plan::Plan plan = plan_of(yaml);
-  EXPECT_EQ(knob_of(plan, "extensions.pipeline_schedule").effective,
-            "\"" + std::string(Pipelines::in_effect(plan.config).name) + "\"");
+  EXPECT_EQ(std::get<std::string>(knob_of(plan, "extensions.pipeline_schedule").effective),
+            Pipelines::in_effect(plan.config).name);
   return outcome(plan, "extensions.pipeline_schedule");
 }
 
