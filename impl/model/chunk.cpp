@@ -1,36 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/model/chunk.hpp"
 
+#include <iterator>
 #include <ranges>
 
 namespace underlap::model {
 
 Chunk::Chunk(tp::Channels& channels, SharedLayers& shared, const plan::Config& config, const Stretch& stretch,
-             const ModelParameters& parameters, std::int32_t num_slots)
+             const ModelParameters& parameters, const NumSlots& num_slots)
     : shape_(shared.shape), scratch_(shared.scratch), groups_(layer_groups(config.recompute, stretch.num_layers)) {
   Device& device = channels.device();
+  Keeping keeping{.num_slots = num_slots.activations, .num_gradient_slots = num_slots.gradients};
   if (stretch.has_embedding) embedding_.emplace(channels, shape_, config, parameters);
   for (const LayerGroup& group : groups_)
-    for (std::int32_t i = 0; i < group.num_layers; ++i)
-      layers_.emplace_back(device, shared, parameters.layers[layers_.size()], stretch.first_layer + group.first + i,
-                           Keeping{.num_slots = num_slots, .is_recomputed = group.is_recomputed, .position = i});
-  if (stretch.has_head) head_.emplace(channels, shared, config, parameters, num_slots);
+    for (keeping.position = 0; keeping.position < group.num_layers; ++keeping.position) {
+      keeping.is_recomputed = group.is_recomputed;
+      layers_.emplace_back(device, shared, parameters.layers[layers_.size()],
+                           stretch.first_layer + group.first + keeping.position, keeping);
+    }
+  if (stretch.has_head) head_.emplace(channels, shared, config, parameters, keeping);
   if (stretch.has_embedding) embedding_inputs_ = config.parallel.context_parallel_size > 1 ? 2 : 1;
-  if (tokens_of_slot() > 0) tokens_ = device.allocate("tokens", DataType::i32, num_slots * tokens_of_slot());
+  if (tokens_of_slot() > 0)
+    tokens_ = device.allocate("tokens", DataType::i32, num_slots.activations * tokens_of_slot());
   const std::size_t num_between = groups_.size() - 1 + stretch.has_embedding + stretch.has_head;
-  slots_.resize(static_cast<std::size_t>(num_slots));
-  for (Slot& slot : slots_) {
+  activations_.resize(static_cast<std::size_t>(num_slots.activations));
+  for (Activations& slot : activations_) {
     slot.inputs.resize(groups_.size());
     for (std::size_t i = 0; i < num_between; ++i)
       slot.between.push_back(device.allocate("activations", DataType::bf16, shape_.tokens_here * shape_.hidden));
   }
+  gradients_.resize(static_cast<std::size_t>(num_slots.gradients));
+  for (std::vector<Tensor>& slot : gradients_)
+    for (std::size_t i = 1; i < layers_.size() + stretch.has_head; ++i)
+      slot.push_back(device.allocate("gradients", DataType::bf16, shape_.tokens_here * shape_.hidden));
 }
 
 void Chunk::forward(const Enqueue& outer, const Weights& weights, const Pass& pass) {
   Enqueue enqueue = outer;
   enqueue.tag.direction = Direction::forward;
   upload_tokens(enqueue, pass);
-  Slot& slot = slots_[static_cast<std::size_t>(pass.slot)];
+  Activations& slot = activations_[static_cast<std::size_t>(pass.slot)];
   auto between = slot.between.begin();
   View x = pass.input;
   if (embedding_) {
@@ -62,7 +71,7 @@ void Chunk::forward(const Enqueue& enqueue, const Weights& weights, std::int32_t
 
 // All of it, as a framework does that knows a group by its input alone: the last output is nobody's.
 void Chunk::recompute(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, std::size_t group) {
-  forward(enqueue, weights, slot, groups_[group], slots_[static_cast<std::size_t>(slot)].inputs[group],
+  forward(enqueue, weights, slot, groups_[group], activations_[static_cast<std::size_t>(slot)].inputs[group],
           layers_of(groups_[group]).back().recomputed_output());
 }
 
@@ -81,24 +90,39 @@ void Chunk::upload_tokens(const Enqueue& enqueue, const Pass& pass) const {
                          std::as_bytes(pass.tokens));
 }
 
-void Chunk::backward(const Enqueue& outer, const Weights& weights, std::int32_t slot, const View& d_output,
+// One gradient runs down the layers in place, unless each is kept.
+View Chunk::d_output_of(const Layer& layer, const Weights& weights, Slot slot) const {
+  if (!weights.puts_off_wgrads) return activation(scratch_.d_hidden);
+  return activation(
+      gradients_[static_cast<std::size_t>(slot.gradients)][static_cast<std::size_t>(&layer - layers_.data())]);
+}
+
+void Chunk::backward(const Enqueue& outer, const Weights& weights, Slot slot, const View& d_output,
                      const View& d_input) {
   Enqueue enqueue = outer;
   enqueue.tag.direction = Direction::backward;
-  const View hidden = activation(scratch_.d_hidden);
-  if (head_) head_->backward(enqueue, weights, slot, hidden);
-  View d_out = head_ ? hidden : d_output;
+  View d_out = head_ ? d_output_of(layers_.back(), weights, slot) : d_output;
+  if (head_) head_->backward(enqueue, weights, slot, d_out);
   for (std::size_t g = groups_.size(); g-- > 0;) {
     const LayerGroup& group = groups_[g];
-    if (group.is_recomputed) recompute(enqueue, weights, slot, g);
+    if (group.is_recomputed) recompute(enqueue, weights, slot.activations, g);
     for (Layer& layer : layers_of(group) | std::views::reverse) {
-      const View d_x = &layer == &layers_.front() && !embedding_ ? d_input : hidden;
+      const bool is_first = &layer == &layers_.front();
+      const View d_first = embedding_ ? activation(scratch_.d_hidden) : d_input;
+      const View d_x = is_first ? d_first : d_output_of(*std::prev(&layer), weights, slot);
       layer.backward(enqueue, weights, slot, d_out, d_x);
       if (group.is_recomputed) layer.forget(enqueue);
       d_out = d_x;
     }
   }
-  if (embedding_) embedding_->backward(enqueue, weights, inputs(slot), d_out);
+  if (embedding_) embedding_->backward(enqueue, weights, inputs(slot.activations), d_out);
+}
+
+void Chunk::wgrad(const Enqueue& outer, const Weights& weights, Slot slot) {
+  Enqueue enqueue = outer;
+  enqueue.tag.direction = Direction::backward;
+  if (head_) head_->wgrad(enqueue, weights, slot);
+  for (Layer& layer : layers_ | std::views::reverse) layer.wgrad(enqueue, weights, slot);
 }
 
 }  // namespace underlap::model

@@ -20,12 +20,22 @@ namespace underlap::model {
 ///
 ///   forward   | group 0 | group 1 | head |
 ///   backward  | head | group 1 again | group 1 backward | group 0 again | group 0 backward |
+///
+/// A backward pass can put off the weight gradients of linear layers; what they are made of is then kept until wgrad()
+/// in a slot of its own kind. Those of norms and of the embedding, which are soon done, it forms itself.
+/// Source: Qi et al. 2024, section 2: B and W.
 class Chunk {
  public:
-  /// Allocates activations for `num_slots` microbatches of micro_batch_size sequences on the device of `channels`,
-  /// whose group shares every layer. `shared` outlives this.
+  /// Microbatches at once: between the beginning of their forward pass and the end of their backward pass, and between
+  /// the two halves of the latter, 0 where it is never halved.
+  struct NumSlots {
+    std::int32_t activations = 1;
+    std::int32_t gradients = 0;
+  };
+
+  /// Allocates on the device of `channels`, whose group shares every layer. `shared` outlives this.
   Chunk(tp::Channels& channels, SharedLayers& shared, const plan::Config& config, const Stretch& stretch,
-        const ModelParameters& parameters, std::int32_t num_slots);
+        const ModelParameters& parameters, const NumSlots& num_slots);
 
   /// What a forward pass takes and gives. Activations are [T/n, H] bf16.
   struct Pass {
@@ -40,12 +50,15 @@ class Chunk {
   };
   void forward(const Enqueue& enqueue, const Weights& weights, const Pass& pass);
 
-  /// Enqueues the backward pass of the microbatch in `slot`: adds to the main gradients.
+  /// Enqueues the backward pass of the microbatch in `slot`: adds to the main gradients, what `weights` put off
+  /// excepted.
   ///
-  /// d_output  without the head: the gradient of its output
+  /// d_output  without the head: the gradient of its output; where something is put off it stays as it is until wgrad()
   /// d_input   without the embedding: where the gradient of its input goes
-  void backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& d_output,
-                const View& d_input);
+  void backward(const Enqueue& enqueue, const Weights& weights, Slot slot, const View& d_output, const View& d_input);
+
+  /// Adds the weight gradients that the backward pass of the microbatch in `slot` put off.
+  void wgrad(const Enqueue& enqueue, const Weights& weights, Slot slot);
 
   /// Behind the step's last backward pass: adds the head's weight gradients that were put off. Only with a head, under
   /// defer_embedding_wgrad_compute.
@@ -60,6 +73,7 @@ class Chunk {
   }
   void forward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const LayerGroup& group, View x,
                const View& out);
+  View d_output_of(const Layer& layer, const Weights& weights, Slot slot) const;
   void recompute(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, std::size_t group);
   View activation(const Tensor& tensor) const { return matrix(tensor, shape_.tokens_here, shape_.hidden); }
   std::int64_t tokens_of_slot() const { return (embedding_inputs_ + head_.has_value()) * shape_.tokens; }
@@ -78,11 +92,12 @@ class Chunk {
   std::optional<Head> head_;
   std::int64_t embedding_inputs_ = 0;  // times T numbers that the embedding takes
   Tensor tokens_;                      // i32 [slots, those and targets]; no tensor where neither is needed
-  struct Slot {
+  struct Activations {
     std::vector<Tensor> between;  // [T/n, H] behind the embedding and each group, where it stays here
     std::vector<View> inputs;     // of each group
   };
-  std::vector<Slot> slots_;
+  std::vector<Activations> activations_;        // by slot
+  std::vector<std::vector<Tensor>> gradients_;  // by slot: [T/n, H] of each layer's output, where it is made here
 };
 
 }  // namespace underlap::model

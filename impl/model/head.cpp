@@ -20,7 +20,7 @@ std::int64_t num_wgrads_put_off(const plan::Config& config) {
 }  // namespace
 
 Head::Head(tp::Channels& channels, const SharedLayers& shared, const plan::Config& config,
-           const ModelParameters& parameters, std::int32_t num_slots)
+           const ModelParameters& parameters, const Keeping& keeping)
     : shape_(shared.shape),
       scratch_(shared.scratch),
       vocab_size_(config.model.vocab_size),
@@ -33,7 +33,7 @@ Head::Head(tp::Channels& channels, const SharedLayers& shared, const plan::Confi
       drain_(make_head_drain(channels, shape_, config)) {
   Device& device = channels.device();
   const std::int64_t t = shape_.tokens;
-  for (std::int32_t slot = 0; slot < num_slots; ++slot)
+  for (std::int32_t slot = 0; slot < keeping.num_slots; ++slot)
     kept_.push_back({.input = {},
                      .rstd = device.allocate("rstd", DataType::f32, shape_.tokens_here),
                      .logits = device.allocate("logits", DataType::bf16, t * shape_.vocab),
@@ -43,8 +43,8 @@ Head::Head(tp::Channels& channels, const SharedLayers& shared, const plan::Confi
   const std::int64_t num_put_off = num_wgrads_put_off(config);
   for (std::int64_t i = 0; i < num_put_off; ++i) put_off_.push_back({normed(), d_logits()});
   if (num_put_off < config.train.num_microbatches) {
-    const Tensor shared_d_logits = d_logits();
-    for (std::int32_t slot = 0; slot < num_slots; ++slot) at_once_.push_back({normed(), shared_d_logits});
+    for (std::int32_t i = 0; i < std::max(keeping.num_gradient_slots, 1); ++i) d_logits_.push_back(d_logits());
+    for (std::int32_t slot = 0; slot < keeping.num_slots; ++slot) normed_.push_back(normed());
   }
   if (shape_.tensor.size == 1) return;
   loss_max_ = device.allocate("loss_max", DataType::f32, t);
@@ -55,15 +55,15 @@ void Head::forward(const Enqueue& enqueue, const Weights& weights, std::int32_t 
                    const View& loss) {
   Kept& kept = kept_[static_cast<std::size_t>(slot)];
   kept.input = input;
-  const View normed = by_token_here(operands(slot, input.microbatch).normed);
+  const View normed = by_token_here(operands({.activations = slot}, input.microbatch).normed);
   norm_.forward(enqueue, weights, input.x, normed, flat(kept.rstd));
   linear_.fprop(enqueue, weights, slot, normed, by_token(kept.logits));
   find_loss(enqueue, kept, loss);
 }
 
-Head::WgradOperands Head::operands(std::int32_t slot, std::int64_t microbatch) const {
-  return is_put_off(microbatch) ? put_off_[static_cast<std::size_t>(microbatch)]
-                                : at_once_[static_cast<std::size_t>(slot)];
+Head::WgradOperands Head::operands(Slot slot, std::int64_t microbatch) const {
+  if (is_put_off(microbatch)) return put_off_[static_cast<std::size_t>(microbatch)];
+  return {normed_[static_cast<std::size_t>(slot.activations)], d_logits_[static_cast<std::size_t>(slot.gradients)]};
 }
 
 void Head::find_loss(const Enqueue& enqueue, const Kept& kept, const View& loss) const {
@@ -83,10 +83,10 @@ void Head::find_loss(const Enqueue& enqueue, const Kept& kept, const View& loss)
   enqueue(kLoss, kernels::cross_entropy_finish(flat(loss_max_), sums, flat(kept.lse), loss, loss_scale_));
 }
 
-void Head::backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& d_x) {
+void Head::backward(const Enqueue& enqueue, const Weights& weights, Slot slot, const View& d_x) {
   static const NameId kLoss = intern("loss_dgrad");
   static const NameId kZero = intern("zero_residual");
-  const Kept& kept = kept_[static_cast<std::size_t>(slot)];
+  const Kept& kept = kept_[static_cast<std::size_t>(slot.activations)];
   const WgradOperands of_wgrad = operands(slot, kept.input.microbatch);
   const View d_logits = by_token(of_wgrad.d_logits), d_norm = by_token_here(scratch_.d_norm);
   enqueue(kLoss, kernels::cross_entropy_backward(by_token(kept.logits), kept.input.targets, flat(kept.lse), d_logits,
@@ -97,16 +97,18 @@ void Head::backward(const Enqueue& enqueue, const Weights& weights, std::int32_t
     // While others are put off, the last microbatch's does not make the gradient whole.
     Weights until_whole = weights;
     until_whole.is_last_microbatch = weights.is_last_microbatch && put_off_.empty();
-    linear_.backward(enqueue, until_whole, slot, d_logits, by_token_here(of_wgrad.normed), d_norm);
+    linear_.backward(enqueue, until_whole, slot.activations, d_logits, by_token_here(of_wgrad.normed), d_norm);
   }
   // Nothing passes the last norm by: its residual is zero.
-  enqueue(kZero, kernels::fill(by_token_here(scratch_.d_middle), 0));
+  const View residual = by_token_here(scratch_.gradients.d_middle);
+  enqueue(kZero, kernels::fill(residual, 0));
   norm_.backward(enqueue, weights,
-                 {.x = kept.input.x,
-                  .rstd = flat(kept.rstd),
-                  .dout = d_norm,
-                  .residual = by_token_here(scratch_.d_middle),
-                  .dx = d_x});
+                 {.x = kept.input.x, .rstd = flat(kept.rstd), .dout = d_norm, .residual = residual, .dx = d_x});
+}
+
+void Head::wgrad(const Enqueue& enqueue, const Weights& weights, Slot slot) {
+  const WgradOperands of = operands(slot, kept_[static_cast<std::size_t>(slot.activations)].input.microbatch);
+  linear_.wgrad(enqueue, weights, by_token(of.d_logits), by_token_here(of.normed));
 }
 
 void Head::finish_wgrads(const Enqueue& enqueue, const Weights& weights) {

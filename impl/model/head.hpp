@@ -18,10 +18,9 @@ namespace underlap::model {
 /// finish_wgrads(). Later microbatches form theirs at once, so that with a limit the sum has another order.
 class Head {
  public:
-  /// Allocates on the device of `channels`, for `num_slots` microbatches between forward and backward. `shared`
-  /// outlives this.
+  /// Allocates on the device of `channels`. `shared` outlives this.
   Head(tp::Channels& channels, const SharedLayers& shared, const plan::Config& config,
-       const ModelParameters& parameters, std::int32_t num_slots);
+       const ModelParameters& parameters, const Keeping& keeping);
 
   /// What must stay as it is until backward.
   struct Input {
@@ -32,7 +31,9 @@ class Head {
   /// loss [1, 1] f32, to which loss_scale times the summed loss of the tokens is added.
   void forward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const Input& input, const View& loss);
   /// d_x [T/n, H] bf16: the gradient of loss_scale times the summed loss.
-  void backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& d_x);
+  void backward(const Enqueue& enqueue, const Weights& weights, Slot slot, const View& d_x);
+  /// The weight gradients that backward() put off because `weights` said so.
+  void wgrad(const Enqueue& enqueue, const Weights& weights, Slot slot);
   /// Behind the step's last backward pass: adds the weight gradients that were put off. Only where some are.
   void finish_wgrads(const Enqueue& enqueue, const Weights& weights);
 
@@ -51,7 +52,7 @@ class Head {
   };
 
   bool is_put_off(std::int64_t microbatch) const { return microbatch < std::ssize(put_off_); }
-  WgradOperands operands(std::int32_t slot, std::int64_t microbatch) const;
+  WgradOperands operands(Slot slot, std::int64_t microbatch) const;
 
   View by_token(const Tensor& tensor) const { return matrix(tensor, shape_.tokens, shape_.vocab); }
   View by_token_here(const Tensor& tensor) const { return matrix(tensor, shape_.tokens_here, shape_.hidden); }
@@ -69,7 +70,8 @@ class Head {
   std::unique_ptr<tp::WgradDrain> drain_;  // where weight gradients are put off
   std::vector<Kept> kept_;                 // by slot
   std::vector<WgradOperands> put_off_;     // of the first microbatches of a step
-  std::vector<WgradOperands> at_once_;     // by slot, of the others; they share d_logits
+  std::vector<Tensor> normed_;             // by slot, of the others
+  std::vector<Tensor> d_logits_;           // by slot of gradients, of the others
 
   // Of a tensor-parallel group alone.
   Tensor loss_max_;   // [T] f32

@@ -23,14 +23,18 @@ cp::AttentionShape attention_shape(const Shape& shape) {
 
 }  // namespace
 
-LayerScratch::LayerScratch(Device& device, const Shape& shape) {
+LayerGradients::LayerGradients(Device& device, const Shape& shape) {
+  d_fc1 = bf16_tensor(device, "d_fc1", shape.tokens, shape.fc1_features());
+  d_middle = bf16_tensor(device, "d_middle", shape.tokens_here, shape.hidden);
+  d_qkv = bf16_tensor(device, "d_qkv", shape.tokens, shape.qkv_features());
+  if (shape.group_ranks > 1) d_qkv_part = bf16_tensor(device, "d_qkv_part", shape.tokens, shape.qkv_out_features());
+}
+
+LayerScratch::LayerScratch(Device& device, const Shape& shape) : gradients(device, shape) {
   projected = bf16_tensor(device, "projected", shape.tokens_here, shape.hidden);
   d_norm = bf16_tensor(device, "d_norm", shape.tokens_here, shape.hidden);
   d_attention = bf16_tensor(device, "d_attention", shape.tokens, shape.attention_features());
-  d_qkv = bf16_tensor(device, "d_qkv", shape.tokens, shape.qkv_features());
   d_activation = bf16_tensor(device, "d_activation", shape.tokens, shape.ffn);
-  d_fc1 = bf16_tensor(device, "d_fc1", shape.tokens, shape.fc1_features());
-  d_middle = bf16_tensor(device, "d_middle", shape.tokens_here, shape.hidden);
   d_hidden = bf16_tensor(device, "d_hidden", shape.tokens_here, shape.hidden);
 }
 
@@ -88,10 +92,19 @@ Layer::Layer(Device& device, SharedLayers& shared, const LayerParameters& parame
     return;
   }
   for (std::int32_t slot = 0; slot < keeping.num_slots; ++slot) kept_.emplace_back(device, shape_, attention_);
+  for (std::int32_t slot = 0; slot < keeping.num_gradient_slots; ++slot) gradients_.emplace_back(device, shape_);
 }
 
 LayerActivations& Layer::kept(std::int32_t place) {
   return recomputed_ != nullptr ? recomputed_->kept : kept_[static_cast<std::size_t>(place)];
+}
+
+LayerGradients& Layer::gradients(const Weights& weights, Slot slot) {
+  return weights.puts_off_wgrads ? gradients_[static_cast<std::size_t>(slot.gradients)] : scratch_.gradients;
+}
+
+View Layer::d_qkv_out(const LayerGradients& gradients) const {
+  return by_token(groups_ ? gradients.d_qkv_part : gradients.d_qkv);
 }
 
 void Layer::acquire(const Enqueue& enqueue) const {
@@ -143,16 +156,17 @@ void Layer::forward(const Enqueue& outer, const Weights& weights, std::int32_t s
   enqueue(kResidual, kernels::residual_add(by_token_here(kept.middle), by_token_here(scratch_.projected), out));
 }
 
-void Layer::backward(const Enqueue& outer, const Weights& weights, std::int32_t slot, const View& d_out,
-                     const View& d_x) {
+void Layer::backward(const Enqueue& outer, const Weights& weights, Slot slot, const View& d_out, const View& d_x) {
   const Enqueue enqueue = outer.in_layer(index_);
-  const std::int32_t place = place_of(slot);
+  const std::int32_t place = place_of(slot.activations);
   const LayerActivations& kept = this->kept(place);
+  LayerGradients& gradients = this->gradients(weights, slot);
+  gradients.d_out = d_out;
   fc2_.backward(enqueue, weights, place, d_out, by_token(kept.activated), by_token(scratch_.d_activation));
-  activation_backward(enqueue, kept);
-  fc1_.backward(enqueue, weights, place, by_token(scratch_.d_fc1), by_token_here(kept.normed_mlp),
+  activation_backward(enqueue, kept, gradients);
+  fc1_.backward(enqueue, weights, place, by_token(gradients.d_fc1), by_token_here(kept.normed_mlp),
                 by_token_here(scratch_.d_norm));
-  const View d_middle = by_token_here(scratch_.d_middle);
+  const View d_middle = by_token_here(gradients.d_middle);
   mlp_norm_.backward(enqueue, weights,
                      {.x = by_token_here(kept.middle),
                       .rstd = flat(kept.mlp_rstd),
@@ -161,10 +175,9 @@ void Layer::backward(const Enqueue& outer, const Weights& weights, std::int32_t 
                       .dx = d_middle});
   proj_.backward(enqueue, weights, place, d_middle, by_token(kept.attended), by_token(scratch_.d_attention));
   attention_.backward(enqueue.tag, qkv(kept.packed_qkv), by_token(kept.attended), by_token(scratch_.d_attention),
-                      qkv(scratch_.d_qkv), *kept.attention);
-  const View d_packed = by_token(scratch_.d_qkv);
-  if (groups_) groups_->reduce(enqueue, d_packed);
-  qkv_.backward(enqueue, weights, place, groups_ ? groups_->d_part() : d_packed, by_token_here(kept.normed_attention),
+                      qkv(gradients.d_qkv), *kept.attention);
+  if (groups_) groups_->reduce(enqueue, by_token(gradients.d_qkv), by_token(gradients.d_qkv_part));
+  qkv_.backward(enqueue, weights, place, d_qkv_out(gradients), by_token_here(kept.normed_attention),
                 by_token_here(scratch_.d_norm));
   attention_norm_.backward(enqueue, weights,
                            {.x = kept.x,
@@ -172,6 +185,16 @@ void Layer::backward(const Enqueue& outer, const Weights& weights, std::int32_t 
                             .dout = by_token_here(scratch_.d_norm),
                             .residual = d_middle,
                             .dx = d_x});
+}
+
+void Layer::wgrad(const Enqueue& outer, const Weights& weights, Slot slot) {
+  const Enqueue enqueue = outer.in_layer(index_);
+  const LayerActivations& kept = this->kept(place_of(slot.activations));
+  const LayerGradients& gradients = gradients_[static_cast<std::size_t>(slot.gradients)];
+  fc2_.wgrad(enqueue, weights, gradients.d_out, by_token(kept.activated));
+  fc1_.wgrad(enqueue, weights, by_token(gradients.d_fc1), by_token_here(kept.normed_mlp));
+  proj_.wgrad(enqueue, weights, by_token_here(gradients.d_middle), by_token(kept.attended));
+  qkv_.wgrad(enqueue, weights, d_qkv_out(gradients), by_token_here(kept.normed_attention));
 }
 
 void Layer::activation_forward(const Enqueue& enqueue, const LayerActivations& kept) const {
@@ -185,11 +208,12 @@ void Layer::activation_forward(const Enqueue& enqueue, const LayerActivations& k
   }
 }
 
-void Layer::activation_backward(const Enqueue& enqueue, const LayerActivations& kept) const {
+void Layer::activation_backward(const Enqueue& enqueue, const LayerActivations& kept,
+                                const LayerGradients& gradients) const {
   static const NameId kPurpose = intern("activation_dgrad");
   const View x = by_token(kept.fc1_out);
   const View dout = by_token(scratch_.d_activation);
-  const View dx = by_token(scratch_.d_fc1);
+  const View dx = by_token(gradients.d_fc1);
   switch (shape_.activation) {
     case plan::Activation::swiglu: return enqueue(kPurpose, kernels::swiglu_backward(x, dout, dx));
     case plan::Activation::gelu: return enqueue(kPurpose, kernels::gelu_backward(x, dout, dx));

@@ -14,17 +14,26 @@
 
 namespace underlap::model {
 
-/// Buffers that all layers share because only one is at work: all bf16. T tokens, T/n of them on each rank between
+/// The gradients that a layer's weight gradients are made of: all bf16. T tokens, T/n of them on each rank between
 /// layers; see Shape for the other letters.
+struct LayerGradients {
+  View d_out;         ///< [T/n, H]: of the layer's output, which others own
+  Tensor d_fc1;       ///< [T, fc1 features]
+  Tensor d_middle;    ///< [T/n, H]: gradient between attention and MLP
+  Tensor d_qkv;       ///< [T, (A + 2 G) D]
+  Tensor d_qkv_part;  ///< [T, P], where several ranks share a key and value head: see SharedGroups
+
+  LayerGradients(Device& device, const Shape& shape);
+};
+
+/// Buffers that all layers share because only one is at work: all bf16.
 struct LayerScratch {
   Tensor projected;     ///< [T/n, H]: what proj and fc2 write before the residual is added
   Tensor d_norm;        ///< [T/n, H]
   Tensor d_attention;   ///< [T, A D]
-  Tensor d_qkv;         ///< [T, (A + 2 G) D]
   Tensor d_activation;  ///< [T, F]
-  Tensor d_fc1;         ///< [T, fc1 features]
-  Tensor d_middle;      ///< [T/n, H]: gradient between attention and MLP
   Tensor d_hidden;      ///< [T/n, H]: gradient that runs down the layers of a chunk
+  LayerGradients gradients;
 
   LayerScratch(Device& device, const Shape& shape);
 };
@@ -90,8 +99,12 @@ class Layer {
   /// x, out [T/n, H] bf16. x must stay as it is until backward.
   void forward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x, const View& out);
 
-  /// d_out [T/n, H]; d_x [T/n, H] may be the same view.
-  void backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& d_out, const View& d_x);
+  /// d_out [T/n, H]; d_x [T/n, H] may be the same view. Where `weights` put weight gradients off, it may not, and d_out
+  /// stays as it is until wgrad().
+  void backward(const Enqueue& enqueue, const Weights& weights, Slot slot, const View& d_out, const View& d_x);
+
+  /// The weight gradients that backward() put off.
+  void wgrad(const Enqueue& enqueue, const Weights& weights, Slot slot);
 
   /// Of a recomputed layer alone: where its output goes that nobody keeps, [T/n, H] bf16.
   View recomputed_output() const { return by_token_here(recomputed_->out); }
@@ -104,14 +117,16 @@ class Layer {
   View heads(const Tensor& packed, std::int64_t first_head, std::int64_t num_heads) const;
   cp::Qkv qkv(const Tensor& packed) const;
   void activation_forward(const Enqueue& enqueue, const LayerActivations& kept) const;
-  void activation_backward(const Enqueue& enqueue, const LayerActivations& kept) const;
+  void activation_backward(const Enqueue& enqueue, const LayerActivations& kept, const LayerGradients& gradients) const;
   /// A recomputed layer has one place for all slots.
   std::int32_t place_of(std::int32_t slot) const { return recomputed_ != nullptr ? 0 : slot; }
   LayerActivations& kept(std::int32_t place);
+  LayerGradients& gradients(const Weights& weights, Slot slot);
+  View d_qkv_out(const LayerGradients& gradients) const;
   void acquire(const Enqueue& enqueue) const;
 
   const Shape& shape_;
-  const LayerScratch& scratch_;
+  LayerScratch& scratch_;
   const std::optional<SharedGroups>& groups_;
   cp::Attention& attention_;
   std::int32_t index_;
@@ -123,6 +138,7 @@ class Layer {
   Linear fc2_;
 
   std::vector<LayerActivations> kept_;     // by slot
+  std::vector<LayerGradients> gradients_;  // by slot, where weight gradients are put off
   RecomputedLayer* recomputed_ = nullptr;  // of a recomputed layer, and then no kept_
 };
 

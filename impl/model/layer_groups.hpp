@@ -16,9 +16,16 @@ struct LayerGroup {
   bool is_recomputed = false;
 };
 
+/// A microbatch's places among those of its chunk.
+struct Slot {
+  std::int32_t activations = 0;  ///< of what its forward pass leaves, until nothing of its backward pass is left
+  std::int32_t gradients = 0;    ///< of what its backward pass leaves for weight gradients that are put off
+};
+
 /// Where a layer keeps what its forward pass leaves for its backward pass.
 struct Keeping {
-  std::int32_t num_slots = 1;  ///< places of its own, one for each microbatch between the two
+  std::int32_t num_slots = 1;           ///< places of its own, one for each microbatch between the two
+  std::int32_t num_gradient_slots = 0;  ///< places for gradients, where backward passes put weight gradients off
   bool is_recomputed = false;  ///< one place, slot 0, for all layers at the same position of a recomputed group
   std::int32_t position = 0;   ///< that position
 };

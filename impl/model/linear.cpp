@@ -2,6 +2,7 @@
 #include "impl/model/linear.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "impl/model/fp8_weights.hpp"
 
@@ -130,6 +131,7 @@ void Linear::fprop(const Enqueue& enqueue, const Weights& weights, std::int32_t 
 
 void Linear::backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& dy, const View& x,
                       const View& dx) const {
+  if (weights.puts_off_wgrads) return dgrad(enqueue, weights, dy, dx);
   const View main_grad = weights.main_grad(parameter_);
   if (fp8_ != nullptr) {
     fp8_->backward(enqueue.tag, slot, dy, dx, main_grad);
@@ -141,8 +143,16 @@ void Linear::backward(const Enqueue& enqueue, const Weights& weights, std::int32
 }
 
 void Linear::dgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& dx) const {
+  assert(fp8_ == nullptr);
   over_group_.dgrad(enqueue.tag,
                     {.weight = {weights.weight(parameter_)}, .main_grad = {}, .dy = {dy}, .x = {}, .dx = dx});
+}
+
+void Linear::wgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& x) const {
+  assert(fp8_ == nullptr);
+  over_group_.wgrad(enqueue.tag,
+                    {.weight = {}, .main_grad = weights.main_grad(parameter_), .dy = {dy}, .x = {x}, .dx = {}});
+  weights.after_wgrad({parameter_});
 }
 
 }  // namespace underlap::model

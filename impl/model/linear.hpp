@@ -61,11 +61,13 @@ class Linear {
 
   /// bf16; shapes as tp::Linear has them. `slot` is the microbatch's among those between forward and backward.
   void fprop(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x, const View& y) const;
-  /// dx from dy, and dy^T x added to the main gradient.
+  /// dx from dy, and dy^T x added to the main gradient unless `weights` put that off.
   void backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& dy, const View& x,
                 const View& dx) const;
   /// dx alone, of a layer in bf16.
   void dgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& dx) const;
+  /// What backward() put off, of a layer in bf16.
+  void wgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& x) const;
 
  private:
   tp::Linear& over_group_;

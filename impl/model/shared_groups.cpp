@@ -26,7 +26,6 @@ SharedGroups::SharedGroups(tp::Channels& channels, const Shape& shape)
     : shape_(shape),
       collectives_(channels),
       part_(allocate(channels, "qkv_part", shape.tokens, shape.qkv_out_features())),
-      d_part_(allocate(channels, "d_qkv_part", shape.tokens, shape.qkv_out_features())),
       blocks_(allocate(channels, "qkv_parts", shape.tensor.size * shape.tokens, shape.qkv_out_features())),
       group_(allocate(channels, "qkv_of_group", shape.tokens, shape.group_ranks * shape.qkv_out_features())) {}
 
@@ -58,14 +57,14 @@ void SharedGroups::gather(const Enqueue& enqueue, const View& qkv) const {
 }
 
 // What other ranks' queries and groups get from here is zero.
-void SharedGroups::reduce(const Enqueue& enqueue, const View& d_qkv) const {
+void SharedGroups::reduce(const Enqueue& enqueue, const View& d_qkv, const View& d_part) const {
   static const NameId kReduce = intern("qkv_output_reduce_scatter");
   launch(enqueue, kernels::fill(group_, 0));
   launch(enqueue, kernels::copy(heads(d_qkv, 0, shape_.heads), own_queries()));
   launch(enqueue, kernels::copy(heads(d_qkv, shape_.heads, 2), key_and_value()));
   launch(enqueue, kernels::fill(blocks_, 0));
   launch(enqueue, kernels::heads_to_blocks(group_, of_group()));
-  collectives_.reduce_scatter(enqueue.tag, kReduce, blocks_, d_part_);
+  collectives_.reduce_scatter(enqueue.tag, kReduce, blocks_, d_part);
 }
 
 }  // namespace underlap::model

@@ -24,13 +24,11 @@ class SharedGroups {
 
   /// [T, P] bf16: what qkv makes, until gather().
   View part() const { return part_; }
-  /// [T, P] bf16: its gradient, since reduce().
-  View d_part() const { return d_part_; }
 
   /// qkv [T, (A + 2) D] bf16: this rank's queries, the key and the value, from every rank's part().
   void gather(const Enqueue& enqueue, const View& qkv) const;
-  /// d_part() from every rank's d_qkv, shaped as qkv.
-  void reduce(const Enqueue& enqueue, const View& d_qkv) const;
+  /// d_part [T, P] bf16, the gradient of part(), from every rank's d_qkv, shaped as qkv.
+  void reduce(const Enqueue& enqueue, const View& d_qkv, const View& d_part) const;
 
  private:
   /// Columns of `num` heads.
@@ -41,7 +39,7 @@ class SharedGroups {
 
   Shape shape_;
   tp::Collectives collectives_;
-  View part_, d_part_;
+  View part_;
   View blocks_;  // [n T, P]: the parts of all ranks
   View group_;   // [T, m P]: all columns of this rank's group
 };

@@ -15,6 +15,7 @@ struct Weights {
   dp::ParamGather* gather = nullptr;
   dp::GradReduce* reduce = nullptr;
   bool is_last_microbatch = false;
+  bool puts_off_wgrads = false;  ///< those of linear layers; backward passes form what else there is
 
   /// Enqueues the wait for the weight, and returns it: [rows, cols]. A statement of its own, since gathers go out in
   /// the order of these calls.

@@ -38,4 +38,14 @@ std::string_view schedule_in_effect(const Config& config) {
   return config.parallel.virtual_pipeline_model_parallel_size > 1 ? "interleaved" : "one_forward_one_backward";
 }
 
+const PipelineSchedule* find_schedule_in_effect(const Config& config) {
+  const auto found = std::ranges::find(registry(), schedule_in_effect(config), &PipelineSchedule::name);
+  return found == registry().end() ? nullptr : &*found;
+}
+
+bool splits_backward(const Config& config) {
+  const PipelineSchedule* schedule = find_schedule_in_effect(config);
+  return schedule != nullptr && schedule->splits_backward;
+}
+
 }  // namespace underlap::plan

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,11 +12,21 @@
 
 namespace underlap::plan {
 
+/// The most microbatches of a stage's chunk at once.
+struct InFlight {
+  std::int64_t activations = 0;  ///< whose forward pass has begun and whose backward pass has not ended
+  std::int64_t gradients = 0;    ///< whose backward pass is between its halves, the running one included
+};
+
 /// A schedule that a pipeline can be asked to run. The plan sees no technique: a schedule's file makes it known here.
 struct PipelineSchedule {
   std::string_view name;
   /// Why a pipeline cannot run it under this configuration, in words; empty: it can.
   std::string (*refusal)(const Config& config);
+  /// Backward passes run in halves: the gradients of inputs, and put off behind them those of the weights.
+  bool splits_backward = false;
+  /// Of a stage with one chunk.
+  std::function<InFlight(const Config& config, std::int32_t stage)> in_flight = {};
 };
 
 /// Throws std::logic_error where the name is taken.
@@ -27,5 +39,10 @@ std::vector<std::string_view> pipeline_schedule_names();
 /// The name of the schedule that `config` puts in effect: extensions.pipeline_schedule, and where nobody asked for one
 /// what Megatron runs. A stage alone has none to choose.
 std::string_view schedule_in_effect(const Config& config);
+/// The same; nullptr where it is not linked in.
+const PipelineSchedule* find_schedule_in_effect(const Config& config);
+
+/// Whether it runs backward passes in halves.
+bool splits_backward(const Config& config);
 
 }  // namespace underlap::plan

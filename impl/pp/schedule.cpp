@@ -34,17 +34,6 @@ Pass Schedule::pass(Direction direction, std::int64_t k) const {
   return {direction, is_forward ? turn.chunk : num_chunks_ - 1 - turn.chunk, turn.microbatch};
 }
 
-std::vector<Pass> Schedule::passes() const {
-  const std::int64_t warmup = num_warmup();
-  std::vector<Pass> all;
-  for (std::int64_t k = 0; k < warmup; ++k) all.push_back(pass(Direction::forward, k));
-  for (std::int64_t k = 0; k < num_passes(); ++k) {
-    if (k + warmup < num_passes()) all.push_back(pass(Direction::forward, k + warmup));
-    all.push_back(pass(Direction::backward, k));
-  }
-  return all;
-}
-
 bool Schedule::has_input(const Pass& pass) const {
   if (pass.direction == Direction::forward) return !is_first_stage() || pass.chunk > 0;
   return !is_last_stage() || pass.chunk < num_chunks_ - 1;
@@ -80,13 +69,6 @@ std::optional<std::int32_t> Schedule::reduce_after_backward(std::int64_t k) cons
   if (num_chunks_ == 1 || aligned < 0) return std::nullopt;
   const Pass last = pass(Direction::backward, aligned);
   return last.microbatch == num_microbatches_ - 1 ? std::optional(last.chunk) : std::nullopt;
-}
-
-std::int64_t num_in_flight(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
-  std::int64_t now = 0, most = 0;
-  for (const Pass& pass : Schedule(config, stage).passes())
-    if (pass.chunk == chunk) most = std::max(most, now += pass.direction == Direction::forward ? 1 : -1);
-  return most;
 }
 
 bool reduces_by_hooks(const plan::Config& config, std::int32_t stage) {

@@ -45,8 +45,6 @@ class Schedule {
 
   /// The k-th pass of a direction.
   Pass pass(Direction direction, std::int64_t k) const;
-  /// All passes in the order in which they run: warmup, then forward and backward in turn, then what is left.
-  std::vector<Pass> passes() const;
 
   /// Whether another stage's pass gives this one what it reads, and whether another one waits for what it writes.
   bool has_input(const Pass& pass) const;
@@ -78,10 +76,6 @@ class Schedule {
   std::int64_t group_size_;
   std::vector<Turn> order_;  // of the forward passes
 };
-
-/// The most microbatches of `chunk` whose forward pass on `stage` has begun and whose backward pass has not ended: what
-/// it must keep activations for.
-std::int64_t num_in_flight(const plan::Config& config, std::int32_t stage, std::int32_t chunk);
 
 /// Whether hooks in the last backward pass of a chunk launch the reduction of its gradients as they complete: with one
 /// stage, without align_grad_reduce, and on the first stage of plain 1F1B. Elsewhere the schedule launches it.

@@ -40,6 +40,19 @@ void Script::forward(std::int64_t k) {
 
 void Script::backward(std::int64_t k) {
   actions_.push_back({.type = Action::Type::run, .pass = schedule_.pass(Direction::backward, k)});
+  reduce_aligned(k);
+}
+
+void Script::dgrad(std::int64_t k) {
+  actions_.push_back({.type = Action::Type::dgrad, .pass = schedule_.pass(Direction::backward, k)});
+}
+
+void Script::wgrad(std::int64_t k) {
+  actions_.push_back({.type = Action::Type::wgrad, .pass = schedule_.pass(Direction::backward, k)});
+  reduce_aligned(k);
+}
+
+void Script::reduce_aligned(std::int64_t k) {
   const auto chunk = schedule_.reduce_after_backward(k);
   // Megatron's order knows no gradient that is yet to come: the chunk of a head that is put off is reduced at the end.
   if (chunk && aligns_reduces_ && !(defers_wgrads() && *chunk == schedule_.num_chunks() - 1)) start_reduce(*chunk);
@@ -60,10 +73,12 @@ void Script::release(const std::optional<Message>& message) {
   if (message) actions_.push_back({.type = Action::Type::release, .messages = {*message}});
 }
 
-void Script::exchange(std::initializer_list<std::optional<Message>> messages) {
+void Script::exchange(std::initializer_list<std::optional<Message>> messages, const std::function<void()>& beside) {
   const std::size_t before = actions_.size();
   post(messages);
-  if (actions_.size() == before) return;
+  const bool is_empty = actions_.size() == before;
+  if (beside) beside();
+  if (is_empty) return;
   if (config_.pipeline.batch_p2p_comm && config_.pipeline.batch_p2p_sync)
     actions_.push_back({.type = Action::Type::synchronize});
   for (const bool sends : {false, true})
@@ -80,7 +95,7 @@ void Script::start_reduce(std::int32_t chunk) {
   actions_.push_back({.type = Action::Type::reduce, .chunk = chunk});
 }
 
-std::vector<Action> Script::finish() {
+void Script::finish() {
   const std::int32_t head = schedule_.num_chunks() - 1;
   const auto reduce = [&](std::int32_t chunk) {
     if (aligns_reduces_ && !is_reduced_[static_cast<std::size_t>(chunk)]) start_reduce(chunk);
@@ -88,26 +103,50 @@ std::vector<Action> Script::finish() {
   for (std::int32_t chunk = 0; chunk < head; ++chunk) reduce(chunk);
   if (defers_wgrads()) actions_.push_back({.type = Action::Type::finish_wgrads});
   reduce(head);
-  return std::exchange(actions_, {});
 }
 
-std::array<std::int64_t, Message::kNumKinds> count_buffers(const Schedule& schedule,
-                                                           const std::vector<Action>& actions) {
+std::vector<Message> last_reads(const Schedule& schedule, const Action& action) {
+  using enum Action::Type;
+  const Pass& pass = action.pass;
+  const bool is_whole = action.type == run && pass.direction == Direction::backward;
+  std::vector<Message> reads;
+  const auto add = [&](Direction direction) {
+    const Message read{Message::Type::receive, {direction, pass.chunk, pass.microbatch}};
+    if (schedule.has_input(read.pass)) reads.push_back(read);
+  };
+  if (is_whole || action.type == dgrad) add(Direction::forward);
+  if (is_whole || action.type == wgrad) add(Direction::backward);
+  return reads;
+}
+
+std::array<std::int64_t, Message::kNumKinds> count_buffers(const Script& script) {
+  const Schedule& schedule = script.schedule();
   std::array<std::int64_t, Message::kNumKinds> held{}, most{};
   const auto take = [&](const Message& m) { most.at(m.kind()) = std::max(most.at(m.kind()), ++held.at(m.kind())); };
   const auto give_back = [&](const Message& m) { --held.at(m.kind()); };
-  for (const Action& action : actions) {
+  for (const Action& action : script.actions()) {
     for (const Message& m : action.messages) {
       if (action.type == Action::Type::post && !m.is_send()) take(m);
       if (action.type != Action::Type::post && m.is_send()) give_back(m);
     }
-    if (action.type != Action::Type::run) continue;
-    if (schedule.has_output(action.pass)) take({Message::Type::send, action.pass});
-    if (action.pass.direction == Direction::forward) continue;
-    for (const Direction direction : {Direction::forward, Direction::backward}) {
-      const Message read{Message::Type::receive, {direction, action.pass.chunk, action.pass.microbatch}};
-      if (schedule.has_input(read.pass)) give_back(read);
-    }
+    const bool writes = action.type == Action::Type::run || action.type == Action::Type::dgrad;
+    if (writes && schedule.has_output(action.pass)) take({Message::Type::send, action.pass});
+    for (const Message& read : last_reads(schedule, action)) give_back(read);
+  }
+  return most;
+}
+
+plan::InFlight count_in_flight(const Script& script, std::int32_t chunk) {
+  plan::InFlight now, most;
+  for (const Action& action : script.actions()) {
+    if (action.pass.chunk != chunk) continue;
+    using enum Action::Type;
+    const bool is_run = action.type == run, is_forward = action.pass.direction == Direction::forward;
+    now.activations += is_run && is_forward ? 1 : 0;
+    now.gradients += action.type == dgrad ? 1 : 0;
+    most = {std::max(most.activations, now.activations), std::max(most.gradients, now.gradients)};
+    now.activations -= (is_run && !is_forward) || action.type == wgrad ? 1 : 0;
+    now.gradients -= action.type == wgrad ? 1 : 0;
   }
   return most;
 }

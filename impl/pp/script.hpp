@@ -4,10 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <vector>
 
+#include "impl/plan/pipeline_schedules.hpp"
 #include "impl/pp/schedule.hpp"
 
 namespace underlap::pp {
@@ -33,6 +35,8 @@ struct Message {
 struct Action {
   enum class Type : std::uint8_t {
     run,            ///< enqueues `pass`
+    dgrad,          ///< enqueues the first half of `pass`, a backward pass: see Stage::dgrad
+    wgrad,          ///< enqueues its second half
     post,           ///< enqueues `messages`, as one group where exchanges are batched
     await,          ///< compute waits for messages[0]
     release,        ///< the buffer of messages[0], which was sent, may be used again once it has left
@@ -64,18 +68,24 @@ class Script {
   /// The k-th pass of a direction, with the gathers and reductions that are aligned with it.
   void forward(std::int64_t k);
   void backward(std::int64_t k);
+  /// The k-th backward pass in two halves. A stage has all of its backward passes whole or all in halves, and either
+  /// half of them in their order.
+  void dgrad(std::int64_t k);
+  void wgrad(std::int64_t k);
 
   /// Posts those messages that there are.
   void post(std::initializer_list<std::optional<Message>> messages);
   void await(const std::optional<Message>& message);
   void release(const std::optional<Message>& message);
-  /// Posts them and waits for all; under batch_p2p_sync the host does.
-  void exchange(std::initializer_list<std::optional<Message>> messages);
+  /// Posts them, lets `beside` enqueue what runs beside them, and waits for all; under batch_p2p_sync the host does.
+  void exchange(std::initializer_list<std::optional<Message>> messages, const std::function<void()>& beside = {});
 
-  /// Adds what comes behind the last backward pass. Returns all actions; the script is empty then.
-  std::vector<Action> finish();
+  /// Adds what comes behind the last backward pass.
+  void finish();
+  const std::vector<Action>& actions() const { return actions_; }
 
  private:
+  void reduce_aligned(std::int64_t k);
   void start_reduce(std::int32_t chunk);
   bool defers_wgrads() const;
 
@@ -87,10 +97,14 @@ class Script {
   std::vector<Action> actions_;
 };
 
-/// How many buffers of each kind of message a script needs. What is received is held from its post until the backward
-/// pass of its chunk and microbatch has run; what is sent, from the pass that writes it until it is awaited or
-/// released.
-std::array<std::int64_t, Message::kNumKinds> count_buffers(const Schedule& schedule,
-                                                           const std::vector<Action>& actions);
+/// What was received and nothing reads any more once `action` is enqueued: the input of the chunk's forward pass behind
+/// its backward pass or the first half of it, the gradient of its output behind all of its backward pass.
+std::vector<Message> last_reads(const Schedule& schedule, const Action& action);
+
+/// How many buffers of each kind of message a script needs. What is received is held from its post until its last read;
+/// what is sent, from the pass that writes it until it is awaited or released.
+std::array<std::int64_t, Message::kNumKinds> count_buffers(const Script& script);
+
+plan::InFlight count_in_flight(const Script& script, std::int32_t chunk);
 
 }  // namespace underlap::pp

@@ -28,6 +28,11 @@ class Stage {
   /// d_input   gradient of its input, to be written; an empty view in the first chunk of the model
   virtual void backward(std::int32_t chunk, std::int64_t microbatch, const View& d_output, const View& d_input) = 0;
 
+  /// The backward pass in two halves: what the stage before waits for, and the weight gradients that can wait. Between
+  /// the two d_output stays as it is; the forward pass's input need not.
+  virtual void dgrad(std::int32_t chunk, std::int64_t microbatch, const View& d_output, const View& d_input) = 0;
+  virtual void wgrad(std::int32_t chunk, std::int64_t microbatch) = 0;
+
   /// Starts the gather of a chunk's parameters. Called once a chunk and step, before its first forward pass, where
   /// overlap_param_gather and align_param_gather are in effect; never otherwise.
   virtual void start_param_gather(std::int32_t chunk) = 0;

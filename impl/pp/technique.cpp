@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/pp/technique.hpp"
 
-#include "impl/pp/scripted_pipeline.hpp"
-
 namespace underlap::pp {
 
 RegisterSchedule::RegisterSchedule(const NamedSchedule& schedule) {
-  plan::add_pipeline_schedule({schedule.name, schedule.refusal});
-  Pipelines::add(
-      {.name = schedule.name,
-       .summary = schedule.summary,
-       .exposed = schedule.exposed,
-       .keys = {schedule.name},
-       .make = [write = schedule.write](const Context& context) { return make_scripted_pipeline(context, write); }});
+  const auto script = [write = schedule.write](const ScriptSite& site) {
+    auto made = std::make_unique<Script>(*site.config, site.stage);
+    write(*made);
+    made->finish();
+    return made;
+  };
+  const auto in_flight = [script](const plan::Config& config, std::int32_t stage) {
+    return count_in_flight(*script({.config = &config, .stage = stage}), 0);
+  };
+  plan::add_pipeline_schedule({.name = schedule.name,
+                               .refusal = schedule.refusal,
+                               .splits_backward = schedule.splits_backward,
+                               .in_flight = in_flight});
+  Pipelines::add({.name = schedule.name,
+                  .summary = schedule.summary,
+                  .exposed = schedule.exposed,
+                  .keys = {schedule.name},
+                  .make = script});
 }
 
 }  // namespace underlap::pp

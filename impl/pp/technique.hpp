@@ -9,11 +9,12 @@
 #include "impl/device/device.hpp"
 #include "impl/device/technique.hpp"
 #include "impl/plan/pipeline_schedules.hpp"
+#include "impl/pp/script.hpp"
 #include "impl/pp/stage.hpp"
 
 namespace underlap::pp {
 
-/// What every technique of this folder works with.
+/// What a pipeline works with.
 struct Context {
   Device* device = nullptr;
   const plan::Config* config = nullptr;
@@ -38,15 +39,22 @@ class Pipeline {
   virtual void run(Stage& stage, std::int32_t step) = 0;
 };
 
-/// A pipeline is known by the name of its schedule.
-using Pipelines = Techniques<Pipeline, Context, plan::schedule_in_effect>;
+/// The stage of a pipeline whose script is asked for.
+struct ScriptSite {
+  const plan::Config* config = nullptr;
+  std::int32_t stage = 0;
+};
 
-/// The one that `context.config` puts in effect.
-inline std::unique_ptr<Pipeline> make_pipeline(const Context& context) {
-  return Pipelines::make(*context.config, context);
+/// A technique of this folder is a schedule: the script of a stage's step. It is known by its name.
+using Pipelines = Techniques<Script, ScriptSite, plan::schedule_in_effect>;
+
+/// The script of the schedule that `config` puts in effect.
+inline std::unique_ptr<Script> script_of(const plan::Config& config, std::int32_t stage) {
+  return Pipelines::make(config, {.config = &config, .stage = stage});
 }
 
-class Script;
+/// A pipeline that plays it, the same every step.
+std::unique_ptr<Pipeline> make_pipeline(const Context& context);
 
 /// A schedule as its file makes it known to pipelines, and to the plan as a value of extensions.pipeline_schedule.
 struct NamedSchedule {
@@ -56,6 +64,7 @@ struct NamedSchedule {
   /// Why a pipeline cannot run it under this configuration, in words; empty: it can.
   std::string (*refusal)(const plan::Config& config);
   void (*write)(Script& script);  ///< a step of one stage
+  bool splits_backward = false;   ///< `write` asks for the halves of backward passes
 };
 
 /// Adds a schedule when its file is linked in.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "impl/pp/schedule.hpp"
+#include "impl/pp/technique.hpp"
 #include "impl/step/chunk_buckets.hpp"
 #include "impl/step/sequence_part.hpp"
 #include "kernels/elementwise/elementwise.hpp"
@@ -28,7 +28,7 @@ struct ModelStage::ChunkOfStage {
   std::unique_ptr<dp::ParamGather> param_gather;
   std::unique_ptr<dp::Fp8Parameters> fp8_parameters;
   std::unique_ptr<model::Chunk> model;
-  std::int32_t num_slots = 1;
+  model::Chunk::NumSlots num_slots;
 
   void make_buffers(const Site& site, std::int32_t chunk);
   void make_techniques(const Site& site);
@@ -68,11 +68,13 @@ void ModelStage::ChunkOfStage::make_techniques(const Site& site) {
 ModelStage::ModelStage(const Site& site) : site_(site), shared_(*site.tensor, *site.context, *site.config) {
   const plan::Config& config = *site.config;
   const std::int32_t stage = site.groups->place.stage;
+  const auto script = pp::script_of(config, stage);
   for (std::int32_t c = 0; c < config.parallel.virtual_pipeline_model_parallel_size; ++c) {
     ChunkOfStage& chunk = *chunks_.emplace_back(std::make_unique<ChunkOfStage>());
     chunk.stretch = model::stretch_of(config, stage, c);
     chunk.parameters = chunk_parameters(config, stage, c, shared_.shape.tensor);
-    chunk.num_slots = static_cast<std::int32_t>(pp::num_in_flight(config, stage, c));
+    const auto [activations, gradients] = pp::count_in_flight(*script, c);
+    chunk.num_slots = {static_cast<std::int32_t>(activations), static_cast<std::int32_t>(gradients)};
     chunk.make_buffers(site, c);
     chunk.make_techniques(site);
     chunk.model =
@@ -121,9 +123,11 @@ void ModelStage::begin_step(std::int32_t step, const View& loss) {
   zero(kZero, kernels::fill(loss_, 0));
 }
 
-// Forward and backward passes of a chunk each take the microbatches in order, so those in between are neighbours.
-std::int32_t ModelStage::slot(const ChunkOfStage& chunk, std::int64_t microbatch) const {
-  return static_cast<std::int32_t>(microbatch % chunk.num_slots);
+// Forward passes, backward passes and their halves each take the microbatches in order, so those in between are
+// neighbours.
+model::Slot ModelStage::slot(const ChunkOfStage& chunk, std::int64_t microbatch) const {
+  const auto place = [&](std::int32_t of) { return of > 0 ? static_cast<std::int32_t>(microbatch % of) : 0; };
+  return {place(chunk.num_slots.activations), place(chunk.num_slots.gradients)};
 }
 
 model::Weights ModelStage::weights(ChunkOfStage& chunk, std::int64_t microbatch) const {
@@ -163,7 +167,7 @@ void ModelStage::forward(std::int32_t c, std::int64_t microbatch, const View& in
   std::vector<std::int32_t> tokens;
   if (chunk.stretch.has_embedding || chunk.stretch.has_head) tokens = tokens_of(chunk, microbatch);
   chunk.model->forward(enqueue(Direction::forward, microbatch), weights(chunk, microbatch),
-                       {.slot = slot(chunk, microbatch),
+                       {.slot = slot(chunk, microbatch).activations,
                         .microbatch = microbatch,
                         .tokens = tokens,
                         .input = input,
@@ -175,6 +179,19 @@ void ModelStage::backward(std::int32_t c, std::int64_t microbatch, const View& d
   ChunkOfStage& chunk = *chunks_[static_cast<std::size_t>(c)];
   chunk.model->backward(enqueue(Direction::backward, microbatch), weights(chunk, microbatch), slot(chunk, microbatch),
                         d_output, d_input);
+}
+
+void ModelStage::dgrad(std::int32_t c, std::int64_t microbatch, const View& d_output, const View& d_input) {
+  ChunkOfStage& chunk = *chunks_[static_cast<std::size_t>(c)];
+  model::Weights without_wgrads = weights(chunk, microbatch);
+  without_wgrads.puts_off_wgrads = true;
+  chunk.model->backward(enqueue(Direction::backward, microbatch), without_wgrads, slot(chunk, microbatch), d_output,
+                        d_input);
+}
+
+void ModelStage::wgrad(std::int32_t c, std::int64_t microbatch) {
+  ChunkOfStage& chunk = *chunks_[static_cast<std::size_t>(c)];
+  chunk.model->wgrad(enqueue(Direction::backward, microbatch), weights(chunk, microbatch), slot(chunk, microbatch));
 }
 
 void ModelStage::start_param_gather(std::int32_t c) {

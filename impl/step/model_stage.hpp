@@ -53,6 +53,8 @@ class ModelStage final : public pp::Stage {
 
   void forward(std::int32_t chunk, std::int64_t microbatch, const View& input, const View& output) override;
   void backward(std::int32_t chunk, std::int64_t microbatch, const View& d_output, const View& d_input) override;
+  void dgrad(std::int32_t chunk, std::int64_t microbatch, const View& d_output, const View& d_input) override;
+  void wgrad(std::int32_t chunk, std::int64_t microbatch) override;
   void start_param_gather(std::int32_t chunk) override;
   void start_grad_reduce(std::int32_t chunk) override;
   void finish_deferred_wgrads() override;
@@ -62,7 +64,7 @@ class ModelStage final : public pp::Stage {
 
   model::Enqueue enqueue(Direction direction, std::int64_t microbatch) const;
   model::Weights weights(ChunkOfStage& chunk, std::int64_t microbatch) const;
-  std::int32_t slot(const ChunkOfStage& chunk, std::int64_t microbatch) const;
+  model::Slot slot(const ChunkOfStage& chunk, std::int64_t microbatch) const;
   std::vector<std::int32_t> tokens_of(const ChunkOfStage& chunk, std::int64_t microbatch) const;
   void declare_tied_embedding();
   void all_reduce_tied_embedding() const;

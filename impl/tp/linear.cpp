@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm_fp8/gemm_fp8.hpp"
 #include "kernels/transpose/transpose.hpp"
@@ -78,11 +80,15 @@ class LocalLinear : public Linear {
 
   void backward(const Tag& tag, const Backward& b) override {
     dgrad(tag, b);
-    products_.wgrad(products_.compute(), tag, b.dy, b.x, b.main_grad);
+    wgrad(tag, b);
   }
 
   void dgrad(const Tag& tag, const Backward& b) override {
     products_.run(products_.compute(), products_.dgrad(tag, b.weight, b.dy), b.dy.values, b.dx);
+  }
+
+  void wgrad(const Tag& tag, const Backward& b) final {
+    products_.wgrad(products_.compute(), tag, b.dy, b.x, b.main_grad);
   }
 
  protected:
@@ -141,19 +147,21 @@ class ColumnLinear final : public Linear {
 
   void backward(const Tag& tag, const Backward& b) override {
     gather_->run(tag, b.x.values, [&](Stream stream) { multiply_dgrad(stream, tag, b); });
-    const int margin = wgrad_site_.sm_margin();
-    const Operand x{gather_->full(), b.x.inverse_scale};
-    const auto wgrad = [&](Stream stream) { products_.wgrad(stream, tag, b.dy, x, b.main_grad, margin); };
     if (dgrad_ != nullptr)
-      wgrad(products_.compute());
+      multiply_wgrad(products_.compute(), tag, b);
     else
-      scatter_->run(tag, b.dx, wgrad);
+      scatter_->run(tag, b.dx, [&](Stream stream) { multiply_wgrad(stream, tag, b); });
   }
 
   // Nothing is left to run beside the reduce-scatter.
   void dgrad(const Tag& tag, const Backward& b) override {
     multiply_dgrad(products_.compute(), tag, b);
     if (dgrad_ == nullptr) scatter_->run(tag, b.dx, [](Stream) {});
+  }
+
+  void wgrad(const Tag& tag, const Backward& b) override {
+    gather_->run(tag, b.x.values, [](Stream) {});
+    multiply_wgrad(products_.compute(), tag, b);
   }
 
  private:
@@ -163,6 +171,11 @@ class ColumnLinear final : public Linear {
       dgrad_->run(dgrad, b.dy.values, b.dx);
     else
       products_.run(stream, dgrad, b.dy.values, scatter_->full());
+  }
+
+  // With the input as it was gathered last.
+  void multiply_wgrad(Stream stream, const Tag& tag, const Backward& b) {
+    products_.wgrad(stream, tag, b.dy, {gather_->full(), b.x.inverse_scale}, b.main_grad, wgrad_site_.sm_margin());
   }
 
   // With tp_comm_overlap_rs_dgrad the dgrad GEMM and its reduce-scatter are cut together; the gather of the input is
@@ -186,7 +199,10 @@ class RowLinear final : public Linear {
         fprop_site_(slot_site(site, "fprop", overlap.fprop, site.out, DataType::f8e4m3, Collective::reduce_scatter)),
         dgrad_site_(slot_site(site, "dgrad", overlap.dgrad, site.out, DataType::f8e5m2)),
         fprop_(GemmScatters::make(overlap.fprop, fprop_site_)),
-        dgrad_(GatherGemms::make(overlap.dgrad, dgrad_site_)) {}
+        dgrad_(GatherGemms::make(overlap.dgrad, dgrad_site_)),
+        wgrad_gather_(intern(fmt::format("{}_wgrad_all_gather", site.name))) {
+    if (overlap.dgrad.method != plan::TensorMethod::ring_exchange) collectives_.emplace(*site.channels);
+  }
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
     fprop_->run(products_.fprop(tag, weight, x, fprop_site_.sm_margin()), x.values, y);
@@ -195,18 +211,30 @@ class RowLinear final : public Linear {
   // wgrad communicates nothing: the gathered gradient is still there.
   void backward(const Tag& tag, const Backward& b) override {
     dgrad(tag, b);
-    products_.wgrad(products_.compute(), tag, {dgrad_->gathered(), b.dy.inverse_scale}, b.x, b.main_grad);
+    multiply_wgrad(tag, b);
   }
 
   void dgrad(const Tag& tag, const Backward& b) override {
     dgrad_->run(products_.dgrad(tag, b.weight, b.dy, dgrad_site_.sm_margin()), b.dy.values, b.dx);
   }
 
+  // Other layers' gradients have been gathered into that buffer since.
+  void wgrad(const Tag& tag, const Backward& b) override {
+    collectives_.value().all_gather(tag, wgrad_gather_, b.dy.values, dgrad_->gathered());
+    multiply_wgrad(tag, b);
+  }
+
  private:
+  void multiply_wgrad(const Tag& tag, const Backward& b) {
+    products_.wgrad(products_.compute(), tag, {dgrad_->gathered(), b.dy.inverse_scale}, b.x, b.main_grad);
+  }
+
   Products products_;
   Site fprop_site_, dgrad_site_;
   std::unique_ptr<GemmScatter> fprop_;
   std::unique_ptr<GatherGemm> dgrad_;
+  std::optional<Collectives> collectives_;  // where no ring gathers
+  NameId wgrad_gather_;
 };
 
 /// On whole activations: dx is a sum over the ranks, all-reduced beside wgrad.

@@ -41,6 +41,11 @@ class Linear {
 
   /// The gradient of the input alone, where the weight's is put off: main_grad and x are not looked at.
   virtual void dgrad(const Tag& tag, const Backward& backward) = 0;
+
+  /// The gradient of the weight alone, of what dgrad() was given before: weight and dx are not looked at. What
+  /// backward() gathers once for both is gathered again, and nothing runs beside it. Not for a row-parallel layer whose
+  /// dgrad gathers by a ring.
+  virtual void wgrad(const Tag& tag, const Backward& backward) = 0;
 };
 
 /// The transposed copies that the gradient of an fp8 weight is made of, for all layers because only one is at work.

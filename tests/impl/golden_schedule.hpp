@@ -34,7 +34,7 @@ inline std::vector<std::string> golden_schedules(const std::function<bool(const 
   for (const auto& technique : std::filesystem::directory_iterator(schedules_folder())) {
     if (!is_mine(technique.path().filename())) continue;
     for (const auto& entry : std::filesystem::directory_iterator(technique))
-      names.push_back(std::filesystem::relative(entry.path(), schedules_folder()).string());
+      if (entry.is_directory()) names.push_back(std::filesystem::relative(entry.path(), schedules_folder()).string());
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -60,7 +60,9 @@ struct OnRank {
         compute(device.create_stream("compute")),
         channels(device, group, compute, {}),
         groups(channels, Shape(config_of(), {kRanks, group.my_index})),
-        qkv(matrix(device.allocate("qkv", DataType::bf16, kGroupTokens * 6), kGroupTokens, 6)) {
+        qkv(matrix(device.allocate("qkv", DataType::bf16, kGroupTokens * 6), kGroupTokens, 6)),
+        d_part(matrix(device.allocate("d_part", DataType::bf16, groups.part().elements()), kGroupTokens,
+                      groups.part().cols)) {
     device.begin();
   }
   Enqueue enqueue() const { return {.device = &device, .stream = compute, .tag = {.kind = Kind::compute}}; }
@@ -80,6 +82,7 @@ struct OnRank {
   tp::Channels channels;
   SharedGroups groups;
   View qkv;
+  View d_part;
 };
 
 TEST(SharedGroups, CutTheRowsOfEachKeyHeadEvenly) {
@@ -102,10 +105,9 @@ TEST(SharedGroups, AddUpTheGradientsOfAKeyAndAValueOverTheRanksThatShareThem) {
   host::Ranks(kRanks).run([](host::HostDevice& device, const Group& group) {
     const OnRank rank(device, group);
     rank.upload(rank.qkv, by_token(rows_of_qkv(group.my_index), name));
-    rank.groups.reduce(rank.enqueue(), rank.qkv);
+    rank.groups.reduce(rank.enqueue(), rank.qkv, rank.d_part);
     const auto sum = [](std::int64_t token, std::int64_t row) { return (row < 8 ? 1 : 2) * name(token, row); };
-    EXPECT_EQ(rank.download(rank.groups.d_part()), by_token(rows_of_part(group.my_index), sum))
-        << "rank " << group.my_index;
+    EXPECT_EQ(rank.download(rank.d_part), by_token(rows_of_part(group.my_index), sum)) << "rank " << group.my_index;
   });
 }
 

@@ -7,7 +7,6 @@
 
 #include "tests/impl/damage.hpp"
 #include "tests/impl/pp/techniques.hpp"
-#include "tests/impl/pp/virtual_pipeline.hpp"
 
 namespace underlap::pp {
 namespace {
@@ -50,10 +49,7 @@ TEST_P(AnyPipeline, IsWellOnFewQueuesThatHoldFewCommands) {
   const auto& [technique, num_stages] = GetParam();
   if (num_stages < technique.fewest_stages) return;
   if (technique.num_tensor > 1 && num_stages > kFullySearched) return;  // ranks of a stage only double the work
-  PipelineCase c{.num_stages = num_stages,
-                 .pipeline = technique.pipeline,
-                 .release_by_event = technique.release_by_event,
-                 .num_tensor = technique.num_tensor};
+  PipelineCase c = technique.of(num_stages, 1, 0);
   for (const std::int64_t m : microbatch_counts(num_stages, technique.is_interleaved)) {
     c.num_microbatches = m;
     if (!technique.is_interleaved) expect_well(c);

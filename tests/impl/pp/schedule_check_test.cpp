@@ -7,7 +7,6 @@
 
 #include "tests/impl/damage.hpp"
 #include "tests/impl/pp/techniques.hpp"
-#include "tests/impl/pp/virtual_pipeline.hpp"
 
 namespace underlap::pp {
 namespace {
@@ -40,13 +39,8 @@ class CheckedPipeline : public testing::TestWithParam<CheckedCase> {
 
   void record(std::int32_t num_steps) {
     const auto& [technique, num_stages] = GetParam();
-    const PipelineCase c{.num_stages = num_stages,
-                         .num_chunks = technique.is_interleaved ? 2 : 1,
-                         .num_microbatches = 2 * num_stages,
-                         .pipeline = technique.pipeline,
-                         .release_by_event = technique.release_by_event,
-                         .num_data = kNumData,
-                         .num_tensor = technique.num_tensor};
+    PipelineCase c = technique.of(num_stages, 2 * num_stages);
+    c.num_data = kNumData;
     programs_ = VirtualPipeline(c).programs(num_steps);
   }
   /// The first pipeline's ranks, whose programs are made wrong one after the other.

@@ -18,6 +18,11 @@ std::set<std::string> technique_names() {
 }
 bool is_technique(const std::string& name) { return technique_names().contains(name); }
 
+std::optional<std::string> asked_schedule(const YAML::Node& yaml) {
+  const YAML::Node name = yaml["pipeline_schedule"];
+  return name ? std::optional(name.as<std::string>()) : std::nullopt;
+}
+
 PipelineCase case_of(const YAML::Node& yaml) {
   const auto ms = [&](const char* key) { return yaml[key].as<std::int64_t>(0) * kMillisecond; };
   const auto is = [&](const char* key) { return yaml[key].as<bool>(false); };
@@ -31,9 +36,11 @@ PipelineCase case_of(const YAML::Node& yaml) {
                        .overlap_p2p_comm_warmup_flush = is("overlap_p2p_comm_warmup_flush"),
                        .deallocate_pipeline_outputs = is("deallocate_pipeline_outputs")},
           .release_by_event = is("release_by_event"),
+          .schedule = asked_schedule(yaml),
           .num_tensor = yaml["num_tensor"].as<std::int32_t>(1),
           .forward_ns = ms("forward_ms"),
           .backward_ns = ms("backward_ms"),
+          .wgrad_ns = ms("wgrad_ms"),
           .message_ns = ms("message_ms"),
           .gather_ns = ms("gather_ms"),
           .connections = yaml["connections"].as<std::int32_t>(0)};

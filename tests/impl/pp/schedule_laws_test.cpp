@@ -2,9 +2,13 @@
 // What pipelines must take and leave exposed, to the nanosecond.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <filesystem>
+#include <numeric>
+
 #include "profiler/analysis/exposure.hpp"
+#include "tests/impl/golden_schedule.hpp"
 #include "tests/impl/pp/techniques.hpp"
-#include "tests/impl/pp/virtual_pipeline.hpp"
 
 namespace underlap::pp {
 namespace {
@@ -25,15 +29,17 @@ const plan::PipelineConfig kFlush = [] {
   return c;
 }();
 
+PipelineCase timed(PipelineCase c, std::int64_t message_ns = kMessageNs) {
+  c.forward_ns = kForwardNs;
+  c.backward_ns = kBackwardNs;
+  c.message_ns = message_ns;
+  return c;
+}
+
 PipelineCase pipeline(std::int32_t stages, std::int32_t chunks, std::int64_t microbatches,
                       const plan::PipelineConfig& how, std::int64_t message_ns = kMessageNs) {
-  return {.num_stages = stages,
-          .num_chunks = chunks,
-          .num_microbatches = microbatches,
-          .pipeline = how,
-          .forward_ns = kForwardNs,
-          .backward_ns = kBackwardNs,
-          .message_ns = message_ns};
+  return timed({.num_stages = stages, .num_chunks = chunks, .num_microbatches = microbatches, .pipeline = how},
+               message_ns);
 }
 
 // Of the second step, by stage.
@@ -60,6 +66,11 @@ std::int64_t added_ns(PipelineCase c, std::int64_t more) {
 std::int64_t ideal_ns(const PipelineCase& c) { return c.num_microbatches * c.num_chunks * kPairNs; }
 std::int64_t bubble_ns(const PipelineCase& c) { return (c.num_stages - 1) * kPairNs; }
 
+std::filesystem::path law_of(const TechniqueCase& t) {
+  return testing_support::schedules_folder() / t.schedule.value_or("") / "law.yaml";
+}
+bool states_its_law(const TechniqueCase& t) { return std::filesystem::exists(law_of(t)); }
+
 class PipelineLaw : public testing::TestWithParam<TechniqueCase> {};
 INSTANTIATE_TEST_SUITE_P(Techniques, PipelineLaw, testing::ValuesIn(technique_cases()),
                          [](const auto& parameter) { return parameter.param.name; });
@@ -69,21 +80,41 @@ TEST_P(PipelineLaw, TheBubbleIsThatOfTheStagesOverChunksTimesMicrobatches) {
   for (const std::int32_t p : {2, 4, 8})
     for (const std::int32_t v : t.is_interleaved ? std::vector{2, 4} : std::vector{1})
       for (const std::int64_t m : {p, 2 * p}) {
-        if (p < t.fewest_stages) continue;
-        PipelineCase c = pipeline(p, v, m, t.pipeline, 0);
-        c.release_by_event = t.release_by_event;
-        c.num_tensor = t.num_tensor;
+        if (p < t.fewest_stages || states_its_law(t)) continue;
+        const PipelineCase c = timed(t.of(p, v, m), 0);
         const double bubble = static_cast<double>(step_ns(c)) / static_cast<double>(ideal_ns(c)) - 1;
         EXPECT_DOUBLE_EQ(1 + bubble, 1 + static_cast<double>(p - 1) / static_cast<double>(v * m))
             << p << " stages, " << v << " chunks, " << m << " microbatches";
       }
 }
 
+// Schedules with another bubble say in tests/data/schedules/<technique>/law.yaml which one. Each entry holds for the
+// `times` of forward pass, dgrad and wgrad that it lists; their multiples are what each stage beyond the first adds.
+TEST(BubbleLaw, IsTheOneThatAScheduleStates) {
+  for (const TechniqueCase& t : asked_cases()) {
+    if (!states_its_law(t)) continue;
+    for (const YAML::Node& entry : YAML::LoadFile(law_of(t))) {
+      const auto multiples = entry["bubble_of_a_stage"].as<std::array<std::int64_t, 3>>();
+      for (const auto& times : entry["times"].as<std::vector<std::array<std::int64_t, 3>>>())
+        for (const std::int32_t p : {2, 4, 8})
+          for (const std::int64_t m : {p, p + 1, 3 * p}) {
+            if (p < t.fewest_stages) continue;
+            PipelineCase c = t.of(p, m);
+            c.forward_ns = times[0];
+            c.backward_ns = times[1] + times[2];
+            c.wgrad_ns = times[2];
+            const std::int64_t bubble = std::inner_product(times.begin(), times.end(), multiples.begin(), 0L);
+            EXPECT_EQ(step_ns(c), m * (c.forward_ns + c.backward_ns) + (p - 1) * bubble)
+                << t.name << ": " << p << " stages, " << m << " microbatches, times " << testing::PrintToString(times);
+          }
+    }
+  }
+}
+
 TEST_P(PipelineLaw, WhatTravelsGrowsWithTheNumberOfChunks) {
   const TechniqueCase& t = GetParam();
   for (const std::int32_t v : t.is_interleaved ? std::vector{2, 3} : std::vector{1}) {
-    PipelineCase c = pipeline(4, v, 8, t.pipeline);
-    c.num_tensor = t.num_tensor;
+    const PipelineCase c = timed(t.of(4, v, 8));
     std::int64_t bytes = 0;
     for (const analysis::CommunicationSplit& rank : exchanges_of(c)) bytes += rank.bytes_on_wire;
     const std::int64_t message = VirtualPipeline::kRows * VirtualPipeline::kCols * 2;

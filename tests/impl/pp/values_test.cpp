@@ -6,7 +6,6 @@
 
 #include "tests/impl/device/ranks.hpp"
 #include "tests/impl/pp/techniques.hpp"
-#include "tests/impl/pp/virtual_pipeline.hpp"
 
 namespace underlap::pp {
 namespace {
@@ -81,14 +80,11 @@ Results played(const PipelineCase& c, std::uint64_t seed) {
 class PipelineValues : public testing::TestWithParam<TechniqueCase> {
  protected:
   PipelineCase pipeline(std::int32_t num_stages) const {
-    return {.num_stages = num_stages,
-            .num_chunks = GetParam().is_interleaved ? 2 : 1,
-            .num_microbatches = 2 * num_stages,
-            .pipeline = GetParam().pipeline,
-            .release_by_event = GetParam().release_by_event,
-            .num_tensor = GetParam().num_tensor,
-            .forward_ns = 100,
-            .backward_ns = 200};
+    PipelineCase c = GetParam().of(num_stages, 2 * num_stages);
+    c.forward_ns = 100;
+    c.backward_ns = 200;
+    c.wgrad_ns = 80;
+    return c;
   }
 };
 
@@ -135,7 +131,7 @@ std::vector<Results> run_on_host(const PipelineCase& c) {
                           .rows = VirtualPipeline::kRows,
                           .cols = VirtualPipeline::kCols};
     const std::unique_ptr<Pipeline> made = make_pipeline(context);
-    ToyStage stage(context, 0, 0);
+    ToyStage stage(context, {});
     device.begin();
     for (std::int32_t step = 0; step < kNumSteps; ++step) {
       stage.begin_step(step);

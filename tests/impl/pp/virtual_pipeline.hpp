@@ -21,10 +21,12 @@ struct PipelineCase {
   std::int64_t group_size = 0;  ///< 0: as many as there are stages
   plan::PipelineConfig pipeline{.batch_p2p_comm = false};
   bool release_by_event = false;
-  std::int32_t num_data = 1;    ///< pipelines, whose equal stages reduce their gradients
-  std::int32_t num_tensor = 1;  ///< ranks of a stage that hold the same; above 1 each sends a part of it
+  std::optional<std::string> schedule = {};  ///< extensions.pipeline_schedule
+  std::int32_t num_data = 1;                 ///< pipelines, whose equal stages reduce their gradients
+  std::int32_t num_tensor = 1;               ///< ranks of a stage that hold the same; above 1 each sends a part of it
   std::int64_t forward_ns = 0;
   std::int64_t backward_ns = 0;
+  std::int64_t wgrad_ns = 0;    ///< the part of it that a schedule can put off
   std::int64_t message_ns = 0;  ///< of a whole activation
   std::int64_t gather_ns = 0;   ///< of parts
   std::int32_t connections = 0;
@@ -40,6 +42,7 @@ struct PipelineCase {
     config.pipeline = pipeline;
     config.pipeline.microbatch_group_size_per_vp_stage = group_size > 0 ? group_size : num_stages;
     config.extensions.release_by_event = release_by_event;
+    config.extensions.pipeline_schedule = schedule;
     config.extensions.overlap_without_virtual_stages = num_chunks == 1 && pipeline.overlap_p2p_comm;
     return config;
   }
@@ -141,7 +144,7 @@ class VirtualPipeline {
     const Communicator together = device.declare(kEnd, stages);
     const std::optional<Communicator> reduction =
         case_.num_data > 1 ? std::optional(device.declare("dp", peers)) : std::nullopt;
-    ToyStage stage(context, case_.forward_ns, case_.backward_ns);
+    ToyStage stage(context, {case_.forward_ns, case_.backward_ns, case_.wgrad_ns});
     const View token = flat(device.allocate("token", DataType::f32, 1));
     device.begin();
     for (std::int32_t step = 0; step < num_steps; ++step) {
