@@ -19,7 +19,10 @@
 //               Of recomputed layers each such chunk keeps 2 H / s bytes a token and group, which uniform makes of
 //               recompute_num_layers layers and block of one, and the layers of one group have their activations, once.
 //               On the last stage 6 V / n a token for the logits and their gradient, and 2 H / s + 2 V / n for each
-//               microbatch whose weight gradient of the head is put off
+//               microbatch whose weight gradient of the head is put off.
+//               A schedule that splits backward passes says itself how many chunks are in flight; for each of those
+//               between the halves (2 H / s + 2 K / k + (H + U F) / n) * 2 bytes a token and layer, the gradients of
+//               products' outputs, and of all but one of either count 2 V / n a token on the last stage
 //   userbuffers T H * 2 bytes, or 1 with fp8_buf, for each slot in userbuffers: allocated once, and (2 n - 1) / n of it
 //               for a ring that reduces. Where the first and last layers are bf16 under an fp8 recipe, bf16 buffers
 //               besides.
@@ -28,8 +31,9 @@
 //               deallocate_pipeline_outputs is false). Inside attention, with KV = T 2 K / n * 2 bytes: for a ring of m
 //               ranks m - 1 further KV in forward, or two of KV and its gradient in backward; for all_gather the KV of
 //               c ranks and its gradient; for all-to-all q, k, v and the output once more.
+//               Between the halves of a backward pass what was received for it is held too.
 // The stage that needs most is the first or the last: those between hold fewer parameters than both and fewer
-// microbatches than the first.
+// microbatches than the first, or no more gradients than the last.
 #include "impl/plan/memory.hpp"
 
 #include <fmt/format.h>
@@ -38,6 +42,7 @@
 #include <array>
 #include <cmath>
 
+#include "impl/plan/pipeline_schedules.hpp"
 #include "impl/plan/resolution.hpp"
 #include "impl/plan/tensor_slots.hpp"
 
@@ -72,6 +77,10 @@ struct Shape {
   double activations_per_token(double tp, double sequence_ranks) const {
     return 2 * (4 * hidden / sequence_ranks + 2 * kv_of_rank(tp) + (2 * hidden + (up + 1) * ffn) / tp);
   }
+  /// What weight gradients that are put off need of the gradients of four products' outputs.
+  double gradients_per_token(double tp, double sequence_ranks) const {
+    return 2 * (2 * hidden / sequence_ranks + 2 * kv_of_rank(tp) + (hidden + up * ffn) / tp);
+  }
 };
 
 /// Where a rank stands in the pipeline.
@@ -97,12 +106,15 @@ double fp8_layers(const Config& c, const Shape& shape, const Stage& stage) {
   return std::max(0.0, shape.layers / stage.stages - stage.is_first() - stage.is_last());
 }
 
-/// Chunks whose forward ran and whose backward did not, at most.
-double chunks_in_flight(const Config& c, const Stage& stage) {
+InFlight chunks_in_flight(const Config& c, const Stage& stage) {
+  const PipelineSchedule* schedule = find_schedule_in_effect(c);
+  if (schedule != nullptr && schedule->splits_backward && schedule->refusal(c).empty())
+    return schedule->in_flight(c, static_cast<std::int32_t>(stage.index));
   const double behind = stage.stages - 1 - stage.index;
   const double per_stage = stage.chunks > 1 || c.pipeline.overlap_p2p_comm ? 2 : 1;
   const double warmup = per_stage * behind + (stage.chunks - 1) * double(c.pipeline.microbatch_group_size_per_vp_stage);
-  return std::min(warmup + 1, double(c.train.num_microbatches) * stage.chunks);
+  const double most = std::min(warmup + 1, double(c.train.num_microbatches) * stage.chunks);
+  return {.activations = static_cast<std::int64_t>(most), .gradients = 0};
 }
 
 /// Bytes a token of the layers of all chunks in flight, and of the group that is recomputed.
@@ -123,8 +135,6 @@ double wgrads_put_off(const Config& c) {
   const std::int64_t limit = p.wgrad_deferral_limit > 0 ? p.wgrad_deferral_limit : c.train.num_microbatches;
   return double(std::min(limit, c.train.num_microbatches));
 }
-
-bool in_userbuffers(TensorMethod method) { return method == TensorMethod::bulk || splits_gemm(method); }
 
 /// Whole buffers of one byte a value that a slot holds.
 double buffer_bytes(TensorSlot slot, const TensorSlotOverlap& overlap, bool has_bf16_layers, double tp) {
@@ -147,14 +157,14 @@ double userbuffers_bytes(const Config& c, double tokens) {
 }
 
 /// Messages between stages that a rank holds at once.
-double messages(const Config& c, const Stage& stage, double in_flight) {
+double messages(const Config& c, const Stage& stage, const InFlight& in_flight) {
   if (stage.stages == 1) return 0;
   const bool is_interleaved = stage.chunks > 1;
   const double ahead = is_interleaved ? double(c.pipeline.microbatch_group_size_per_vp_stage) - stage.stages + 2 : 1;
-  const double outputs = c.pipeline.deallocate_pipeline_outputs ? 1 : in_flight;
+  const double outputs = c.pipeline.deallocate_pipeline_outputs ? 1 : double(in_flight.activations);
   const bool sends_outputs = is_interleaved || !stage.is_last();
   const bool sends_gradients = is_interleaved || !stage.is_first();
-  return (sends_outputs ? outputs + ahead : 0) + (sends_gradients ? 1 + ahead : 0);
+  return (sends_outputs ? outputs + ahead + double(in_flight.gradients) : 0) + (sends_gradients ? 1 + ahead : 0);
 }
 
 double ring_bytes(double kv, double ranks) { return ranks > 1 ? std::max(ranks - 1, 4.0) * kv : 0; }
@@ -188,10 +198,12 @@ PeakMemory memory_of(const Config& c, const Stage& stage) {
                             : 1;
   const double tokens = double(c.train.micro_batch_size) * double(c.model.seq_length) / cp;
   const double sequence_ranks = c.parallel.sequence_parallel ? tp : 1;
-  const double in_flight = chunks_in_flight(c, stage);
+  const InFlight in_flight = chunks_in_flight(c, stage);
+  const auto activations = double(in_flight.activations), gradients = double(in_flight.gradients);
   const double layers = shape.layers / (stage.stages * stage.chunks);
   const double put_off = wgrads_put_off(c) * 2 * (shape.hidden / sequence_ranks + shape.vocab / tp);
-  const double head = stage.is_last() ? 6 * shape.vocab / tp + put_off : 0;
+  const double more_logits = gradients > 0 ? activations - 1 + gradients - 1 : 0;
+  const double head = stage.is_last() ? (6 + 2 * more_logits) * shape.vocab / tp + put_off : 0;
   const double in_fp8 = fp8_layers(c, shape, stage);
   const double of_layer = shape.activations_per_token(tp, sequence_ranks) +
                           in_fp8 / (shape.layers / stage.stages) * shape.fp8_inputs_per_token(tp, sequence_ranks);
@@ -203,7 +215,8 @@ PeakMemory memory_of(const Config& c, const Stage& stage) {
   peak.gradients = to_bytes((c.ddp.grad_reduce_in_fp32 ? 4 : 2) * parameters);
   peak.optimizer = to_bytes(12 * parameters / std::max(shards, 1.0));
   peak.activations =
-      to_bytes(tokens * (layer_activations(c, layers, in_flight, of_layer, 2 * shape.hidden / sequence_ranks) + head));
+      to_bytes(tokens * (layer_activations(c, layers, activations, of_layer, 2 * shape.hidden / sequence_ranks) +
+                         gradients * layers * shape.gradients_per_token(tp, sequence_ranks) + head));
   peak.userbuffers = to_bytes(userbuffers_bytes(c, tokens));
   peak.exchange = to_bytes(messages(c, stage, in_flight) * tokens * shape.hidden / sequence_ranks * 2 +
                            attention_exchange_bytes(c, shape, tokens, tp));

@@ -7,6 +7,7 @@
 
 #include "impl/plan/pipeline_schedules.hpp"
 #include "impl/plan/resolution.hpp"
+#include "impl/plan/tensor_slots.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -118,10 +119,9 @@ void decide_schedule(Resolution& r) {
     return r.decide(kSchedule,
                     {std::string(schedule_in_effect(r.config())), "auto",
                      fmt::format("{}, overlap_p2p_comm is {}", sizes(r), r.config().pipeline.overlap_p2p_comm)});
-  for (const PipelineSchedule& schedule : pipeline_schedules())
-    if (schedule.name == schedule_in_effect(r.config()))
-      if (const std::string refusal = schedule.refusal(r.config()); !refusal.empty())
-        r.error({kSchedule}, fmt::format("{} {}: {}", kSchedule, schedule.name, refusal));
+  if (const PipelineSchedule* schedule = find_schedule_in_effect(r.config()))
+    if (const std::string refusal = schedule->refusal(r.config()); !refusal.empty())
+      r.error({kSchedule}, fmt::format("{} {}: {}", kSchedule, schedule->name, refusal));
 }
 
 /// A chunk takes so many microbatches in a row; what is left over must still fill the pipeline.
@@ -219,6 +219,25 @@ void tell_of_idle_knobs(Resolution& r) {
 }
 
 }  // namespace
+
+void check_split_backward(Resolution& r) {
+  const Config& c = r.config();
+  if (!splits_backward(c)) return;
+  const auto refuse = [&](std::string_view path, std::string_view why) {
+    r.error({path, kSchedule},
+            fmt::format("{} {} puts weight gradients off, and {}", kSchedule, schedule_in_effect(c), why));
+  };
+  if (std::ranges::any_of(c.tensor_overlap.slots, in_userbuffers, &TensorSlotOverlap::method))
+    refuse("comm_overlap.tp_comm_overlap",
+           "tp_comm_overlap runs collectives beside them; set one of the two to another");
+  if (c.mixed_precision.recipe.find("fp8") != std::string::npos)
+    refuse("mixed_precision.recipe", "this version keeps no gradients in fp8 for them; choose bf16_mixed");
+  if (c.recompute.method != RecomputeMethod::none)
+    refuse("model.recompute_granularity",
+           "what is computed again is gone before they are formed; leave recompute_granularity out");
+  if (c.pipeline.defer_embedding_wgrad_compute)
+    refuse(kDefer, "those of the head with them; set defer_embedding_wgrad_compute to false");
+}
 
 void apply_pp_rules(Resolution& r) {
   decide_exchanges(r);

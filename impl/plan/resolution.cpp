@@ -125,6 +125,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
   apply_pp_rules(resolution);
   apply_cp_rules(resolution);
   apply_recompute_rules(resolution);
+  check_split_backward(resolution);
   apply_expert_rules(resolution);
   apply_run_rules(resolution);
   find_what_does_not_run(resolution);

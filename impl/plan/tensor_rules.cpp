@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "impl/plan/pipeline_schedules.hpp"
 #include "impl/plan/resolution.hpp"
 #include "impl/plan/tensor_switches.hpp"
 
@@ -78,6 +79,18 @@ void decide_ring_transport(Resolution& r) {
             "not run on a GPU yet"});
 }
 
+/// Megatron's collectives of a backward pass run beside the other one of its two products.
+void decide_async_collectives(Resolution& r) {
+  constexpr std::string_view kPath = "extensions.tp_async_collectives";
+  Config& c = r.config();
+  if (!c.extensions.tp_async_collectives || !in_scope(Scope::tp, r) || !splits_backward(c)) return;
+  c.extensions.tp_async_collectives = false;
+  r.decide(kPath, {false, "gate",
+                   fmt::format("extensions.pipeline_schedule {} puts weight gradients off, so that nothing is left to "
+                               "run beside a backward pass's collectives",
+                               schedule_in_effect(c))});
+}
+
 bool has_tensor_config(const Resolution& r) {
   const auto given = [&](std::string_view path) { return r.settings.given(path); };
   return given(kConfig) || std::any_of(kTensorSlotPaths.begin(), kTensorSlotPaths.end(), given);
@@ -87,6 +100,7 @@ bool has_tensor_config(const Resolution& r) {
 
 void apply_tp_rules(Resolution& r) {
   decide_ring_transport(r);
+  decide_async_collectives(r);
   const TensorConfig config = read_tensor_config(r);
   const std::string why_off = decide_overlap(r);
   if (why_off.empty()) {

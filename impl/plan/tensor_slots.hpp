@@ -40,6 +40,9 @@ inline bool splits_gemm(TensorMethod method) {
   return method == TensorMethod::ring_exchange || method == TensorMethod::pipeline;
 }
 
+/// Whether its collectives are in userbuffers.
+inline bool in_userbuffers(TensorMethod method) { return method == TensorMethod::bulk || splits_gemm(method); }
+
 /// Whether what the slot reduces travels as fp8.
 bool reduces_in_fp8(TensorSlot slot, const TensorSlotOverlap& overlap);
 

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // extensions.pipeline_schedule: its values are the schedules that are linked in, each where it can run.
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "impl/pp/technique.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
@@ -59,11 +65,54 @@ TEST(ScheduleKnob, HasNoEffectOnAStageAlone) {
 
 TEST(ScheduleKnob, ListsTheSchedulesThatThereAre) {
   EXPECT_THAT(errors_of(pipeline_of(4, 1, "interleavd")),
-              ElementsAre(HasSubstr("one of interleaved, one_forward_one_backward, overlapped, single_stage")));
+              ElementsAre(HasSubstr(fmt::format("one of {}", fmt::join(plan::pipeline_schedule_names(), ", ")))));
   EXPECT_THAT(errors_of(pipeline_of(4, 1, "interleavd")), ElementsAre(EndsWith("did you mean interleaved?")));
   std::vector<std::string_view> pipelines;
   for (const auto& technique : Pipelines::all()) pipelines.push_back(technique.name);
   EXPECT_EQ(plan::pipeline_schedule_names(), pipelines);
+}
+
+// Every schedule that puts weight gradients off.
+std::vector<std::string> splitting_schedules() {
+  std::vector<std::string> names;
+  for (const plan::PipelineSchedule& schedule : plan::pipeline_schedules())
+    if (schedule.splits_backward) names.emplace_back(schedule.name);
+  return names;
+}
+
+TEST(SplitBackward, IsRefusedWhereWeightGradientsCannotWait) {
+  const std::pair<const char*, const char*> beside[] = {
+      {"model.sequence_parallel: true\nmodel.tensor_model_parallel_size: 2\ncomm_overlap: {tp_comm_overlap: true}\n",
+       "tp_comm_overlap runs collectives beside them"},
+      {"mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed}\n", "keeps no gradients in fp8"},
+      {"model.recompute_granularity: full\nmodel.recompute_method: uniform\nmodel.recompute_num_layers: 1\n",
+       "is gone before they are formed"},
+      {"comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n",
+       "set defer_embedding_wgrad_compute to false"}};
+  for (const std::string& schedule : splitting_schedules())
+    for (const auto& [rest, why] : beside)
+      EXPECT_THAT(errors_of(pipeline_of(4, 1, schedule, rest)), ElementsAre(HasSubstr(why))) << schedule;
+}
+
+TEST(SplitBackward, LeavesNothingToRunBesideTensorParallelCollectives) {
+  for (const std::string& schedule : splitting_schedules()) {
+    const std::string over_two = "model.sequence_parallel: true\nmodel.tensor_model_parallel_size: 2\n";
+    EXPECT_EQ(outcome(plan_of(pipeline_of(4, 1, schedule, over_two)), "extensions.tp_async_collectives"), "false gate");
+    EXPECT_EQ(outcome(plan_of(pipeline_of(4, 1, "null", over_two)), "extensions.tp_async_collectives"), "true auto");
+  }
+}
+
+// Tiny: 128 tokens, 128 hidden features, 64 of keys, 384 of a gated ffn, 256 bytes of vocabulary, two layers a stage.
+TEST(SplitBackward, KeepsActivationsAndGradientsUntilWeightGradientsAreFormed) {
+  constexpr std::int64_t kActivations = 2 * (4 * 128 + 2 * 128 + 2 * 64 + 3 * 384);  // bytes of a token and layer
+  constexpr std::int64_t kGradients = 2 * (2 * 128 + 128 + 2 * 64 + 2 * 384), kLogits = 2 * 256;
+  for (const std::string& schedule : splitting_schedules()) {
+    const plan::Plan plan = plan_of(pipeline_of(4, 1, schedule));
+    const auto [activations, gradients] = count_in_flight(*script_of(plan.config, 3), 0);
+    EXPECT_EQ(plan.peak_memory.activations, 128 * (2 * (activations * kActivations + gradients * kGradients) +
+                                                   (1 + activations + gradients) * kLogits))
+        << schedule;
+  }
 }
 
 }  // namespace
