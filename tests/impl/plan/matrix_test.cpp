@@ -158,7 +158,7 @@ TEST(Matrix, TheShippedModesPlan) {
   std::vector<std::string> expected;
   for (const std::string mode : {"dp", "tp", "pp", "cp", "tp_pp_dp", "cp_pp_dp"})
     for (const std::string overlap : {"off", "on", "no_comm"}) expected.push_back(mode + " " + overlap);
-  EXPECT_EQ(cell_names(matrix), expected);
+  EXPECT_THAT(cell_names(matrix), testing::IsSupersetOf(expected));
   for (const Cell& cell : matrix.cells) {
     const Config& c = cell.plan.config;
     EXPECT_THAT(cell.plan.knobs, testing::Each(testing::Field(&Knob::source, testing::Ne("gate")))) << cell.name;

@@ -13,6 +13,7 @@
 
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/damage.hpp"
+#include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
 
 namespace underlap {
@@ -236,8 +237,45 @@ std::vector<StepCase> pipeline_cases() {
            }}};
 }
 
+// Every schedule that has to be asked for, alone and with each mode whose order it could disturb.
+std::vector<StepCase> schedule_cases() {
+  const std::vector<StepCase> beside{{"", [](plan::Config&) {}},
+                                     {"_with_hooks",
+                                      [](plan::Config& c) {
+                                        c.ddp.align_grad_reduce = false;
+                                        c.pipeline.batch_p2p_sync = false;
+                                        c.model.share_embeddings_and_output_weights = true;
+                                      }},
+                                     {"_tensor", [](plan::Config& c) { testing_support::cut_layers(c, 2); }},
+                                     {"_whole_tensor",
+                                      [](plan::Config& c) {
+                                        testing_support::cut_layers(c, 2);
+                                        c.parallel.sequence_parallel = false;
+                                      }},
+                                     {"_shared_groups",
+                                      [](plan::Config& c) {
+                                        testing_support::cut_layers(c, 4);
+                                        c.model.num_query_groups = 2;
+                                      }},
+                                     {"_context", [](plan::Config& c) { c.parallel.context_parallel_size = 2; }}};
+  std::vector<StepCase> cases;
+  for (const std::string& schedule : testing_support::asked_schedules())
+    for (const StepCase& mode : beside)
+      cases.push_back({schedule + mode.name, [schedule, set = mode.set](plan::Config& c) {
+                         c.model.num_layers = 2;
+                         c.train.num_microbatches = 2;
+                         c.parallel.pipeline_model_parallel_size = 2;
+                         c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
+                         c.extensions.pipeline_schedule = schedule;
+                         c.extensions.tp_async_collectives = false;
+                         set(c);
+                       }});
+  return cases;
+}
+
 std::vector<StepCase> cases() {
   std::vector<StepCase> all = data_cases();
+  for (StepCase& one : schedule_cases()) all.push_back(std::move(one));
   for (StepCase& one : pipeline_cases()) all.push_back(std::move(one));
   for (StepCase& one : tensor_cases()) all.push_back(std::move(one));
   return all;

@@ -12,6 +12,7 @@
 
 #include "impl/plan/plan.hpp"
 #include "impl/step/simulation.hpp"
+#include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/step_times.hpp"
 #include "tests/impl/step/training.hpp"
 
@@ -219,6 +220,30 @@ TEST_P(OverlapInComposition, MovesNoBit) {
   const OffAndOn& c = GetParam();
   const auto off = losses_of(config_of(c.off_layout, c.off), 0.5, 6);
   EXPECT_EQ(losses_of(config_of(c.on_layout, c.on), 5, 6), off);
+}
+
+// Every schedule that has to be asked for, against what Megatron runs.
+class AskedSchedule : public testing::TestWithParam<std::tuple<std::string, Layout>> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AskedSchedule);  // there need not be one
+INSTANTIATE_TEST_SUITE_P(Schedules, AskedSchedule,
+                         testing::Combine(testing::ValuesIn(testing_support::asked_schedules()),
+                                          testing::Values(kPlain, kWholePlain, Layout{.pipeline = 4},
+                                                          Layout{.pipeline = 2, .data = 4, .instances = 2},
+                                                          Layout{.tensor = 4, .pipeline = 2, .groups = 2})),
+                         [](const auto& parameter) {
+                           return std::get<0>(parameter.param) + "_" + name_of(std::get<1>(parameter.param));
+                         });
+
+TEST_P(AskedSchedule, MovesNoBit) {
+  const auto& [schedule, layout] = GetParam();
+  const std::string asked = fmt::format("extensions: {{pipeline_schedule: {}}}\n", schedule);
+  for (const std::string& model : {std::string(), std::string("model.share_embeddings_and_output_weights: true\n"
+                                                              "optimizer.clip_grad: 0.3\n"
+                                                              "comm_overlap: {batch_p2p_comm: false}\n"
+                                                              "mixed_precision: {grad_reduce_in_fp32: false}\n")}) {
+    const auto megatron = losses_of(config_of(layout, model), 0.5, 6);
+    EXPECT_EQ(losses_of(config_of(layout, model + asked), 5, 6), megatron) << model;
+  }
 }
 
 TEST(Composition, ProductsInFp8KeepEachMicrobatchsInput) {

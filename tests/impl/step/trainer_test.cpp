@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/training.hpp"
 
 namespace underlap {
@@ -142,6 +143,21 @@ TEST(Trainer, TiedEmbeddingsTrainTheSameWithAndWithoutOverlap) {
   config.model.activation = plan::Activation::gelu;
   const Training off = train(config, 5);
   EXPECT_THAT(train(with_overlap(config, true, true, 4000), 5).losses, ElementsAreArray(off.losses));
+}
+
+TEST(Trainer, EverySchedulePutsNoOtherBitIntoLosses) {
+  plan::Config config = with_overlap(small_config(2), true, true, 4000);
+  config.parallel.pipeline_model_parallel_size = 2;
+  config.train.num_microbatches = 5;
+  const Training megatron = train(config, 6);
+  for (const std::string& schedule : testing_support::asked_schedules())
+    for (const bool is_batched : {true, false}) {
+      config.extensions.pipeline_schedule = schedule;
+      config.pipeline.batch_p2p_comm = is_batched;
+      const Training run = train(config, 6, {.guard_views = true});
+      EXPECT_THAT(run.losses, ElementsAreArray(megatron.losses)) << schedule;
+      EXPECT_TRUE(run.parameters == megatron.parameters) << schedule;
+    }
 }
 
 TEST(Trainer, ClippingBoundsTheStepAndIsTheSameOnEveryShardCount) {
