@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ZB-H1, zero-bubble pipelining with no more microbatches in flight than 1F1B: the backward pass is split in B, the
+// gradient of the input, which the stage before waits for, and W, the weight gradients, which nobody waits for. Forward
+// passes and B run in the order of 1F1B, so gradients come back through the stages without W in their way. Stage s puts
+// W off by s microbatches, and fills with the last of them what 1F1B leaves idle at the end. Every stage then has p
+// microbatches in flight, as the first one of 1F1B has. Three stages, four microbatches, exchanges left out:
+//
+//   stage 0 | F0 | F1 | F2 |    |    | B0 | W0 | F3 | B1 | W1 | B2 | W2 | B3 | W3 |
+//   stage 1 |    | F0 | F1 |    | B0 | F2 | B1 | W0 | F3 | B2 | W1 | B3 | W2 | W3 |
+//   stage 2 |    |    | F0 | B0 | F1 | B1 | F2 | B2 | W0 | F3 | B3 | W1 | W2 | W3 |
+//
+// Idle: (p-1)(F + B - W) on each stage, a third of 1F1B's (p-1)(F + B + W) where the three take equally long. The first
+// activation and the first gradient pass through p-1 stages with nothing to do beside; the W that were put off win back
+// one W for each of these. Where W takes longer than F or B, the shortest of the three stands in its place.
+// Exposed: the exchange behind F, as in 1F1B. The exchange behind B runs beside W, but for the first s of stage s.
+//
+// Source: Qi et al. 2024, Zero Bubble Pipeline Parallelism, section 2.1. Here W are formed in the order of
+// microbatches, so that losses are those of 1F1B to the bit.
+#include <algorithm>
+
+#include "impl/pp/technique.hpp"
+
+namespace underlap::pp {
+namespace {
+
+constexpr Direction kForward = Direction::forward, kBackward = Direction::backward;
+
+void write(Script& script) {
+  const Schedule& schedule = script.schedule();
+  const std::int64_t warmup = schedule.num_warmup(), all = schedule.num_passes();
+  const std::int64_t put_off = std::min<std::int64_t>(schedule.stage(), all);
+  for (std::int64_t k = 0; k < warmup; ++k) {
+    script.exchange({script.receive(kForward, k)});
+    script.forward(k);
+    script.exchange({script.send(kForward, k)});
+  }
+  script.exchange({warmup < all ? script.receive(kForward, warmup) : script.receive(kBackward, 0)});
+  for (std::int64_t k = 0; k < all; ++k) {
+    const auto fill = [&] {
+      if (k >= put_off) script.wgrad(k - put_off);
+    };
+    if (k + warmup < all) {
+      script.forward(k + warmup);
+      script.exchange({script.send(kForward, k + warmup), script.receive(kBackward, k)});
+    }
+    script.dgrad(k);
+    const bool is_last = k + 1 == all;
+    if (k + warmup + 1 < all || is_last) {
+      script.exchange({script.send(kBackward, k), is_last ? std::nullopt : script.arrival(kForward, k + warmup)}, fill);
+    } else {
+      // Two exchanges: where this gradient goes, the one that comes next has yet to be made.
+      script.post({script.send(kBackward, k)});
+      script.exchange({script.receive(kBackward, k + 1)}, fill);
+      script.await(script.send(kBackward, k));
+    }
+  }
+  for (std::int64_t k = all - put_off; k < all; ++k) script.wgrad(k);
+}
+
+std::string refusal(const plan::Config& config) {
+  if (config.parallel.virtual_pipeline_model_parallel_size > 1)
+    return "it runs one chunk on each stage, and virtual_pipeline_model_parallel_size is above 1";
+  return config.pipeline.overlap_p2p_comm
+             ? "it overlaps exchanges with weight gradients alone, and overlap_p2p_comm is true"
+             : "";
+}
+
+const RegisterSchedule kRegistered{{
+    .name = "zb_h1",
+    .summary = "runs 1F1B with weight gradients put off to where it would idle",
+    .exposed = "the exchange behind a forward pass; that behind a gradient before weight gradients run beside it",
+    .refusal = refusal,
+    .write = write,
+    .splits_backward = true,
+}};
+
+}  // namespace
+}  // namespace underlap::pp
