@@ -6,13 +6,10 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/machine/gpu_libraries.hpp"
-#include "impl/cp/attention.hpp"
 #include "impl/device/sim/hardware.hpp"
-#include "impl/dp/technique.hpp"
 #include "impl/plan/plan.hpp"
 #include "impl/plan/userbuffers.hpp"
-#include "impl/pp/technique.hpp"
-#include "impl/tp/technique.hpp"
+#include "impl/step/techniques.hpp"
 #include "kernels/registry.hpp"
 #include "platform/exit_code.hpp"
 #include "profiler/formats/format.hpp"
@@ -20,22 +17,10 @@
 namespace underlap::bench {
 namespace {
 
-template <class Techniques>
-void print_techniques(Mode mode, const Techniques& techniques) {
-  for (const auto& technique : techniques)
-    fmt::print("{:<32} {}  {}\n{:<36} exposed: {}\n", technique.name, to_string(mode), technique.summary, "",
-               technique.exposed);
-}
-
 void list_techniques() {
-  print_techniques(Mode::dp, dp::GradReduces::all());
-  print_techniques(Mode::dp, dp::ParamGathers::all());
-  print_techniques(Mode::tp, tp::GatherGemms::all());
-  print_techniques(Mode::tp, tp::GemmScatters::all());
-  print_techniques(Mode::tp, tp::CollectivesBesideGemm::all());
-  print_techniques(Mode::tp, tp::WgradDrains::all());
-  print_techniques(Mode::pp, pp::Pipelines::all());
-  print_techniques(Mode::cp, cp::Attentions::all());
+  for (const ListedTechnique& technique : all_techniques())
+    fmt::print("{:<32} {}  {}\n{:<36} exposed: {}\n{:<36} knob: {}\n", technique.name, to_string(technique.mode),
+               technique.summary, "", technique.exposed, "", technique.facts->knob);
 }
 
 void list_kernels() {

@@ -10,20 +10,12 @@
 
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/step/groups.hpp"
+#include "impl/step/techniques.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using plan::TensorMethod;
 using plan::TensorSlot;
-
-bool is_gradient_reduction(const Tag& tag) {
-  const std::string_view purpose = name_of(tag.purpose);
-  return tag.mode == Mode::dp &&
-         (purpose == "grad_reduce_scatter" || purpose == "grad_all_reduce" || purpose == "grad_all_to_all");
-}
-
-bool is_parameter_gather(const Tag& tag) { return tag.mode == Mode::dp && name_of(tag.purpose) == "param_all_gather"; }
 
 // Purposes of a slot are its name and what it does: qkv_fprop_all_gather.
 bool is_of_slot(const Tag& tag, std::string_view slot) {
@@ -46,29 +38,20 @@ std::int64_t gathering_ranks(const plan::Config& c) { return instance_size(c); }
 
 std::int64_t tensor_ranks(const plan::Config& c) { return c.parallel.tensor_model_parallel_size; }
 
-bool is_between_stages(const Tag& tag) {
-  const std::string_view purpose = name_of(tag.purpose);
-  return tag.mode == Mode::pp && (purpose.starts_with("send_") || purpose.starts_with("recv_"));
-}
-
-// The input of the head, once more for weight gradients that were put off.
-bool is_of_deferred_wgrads(const Tag& tag) { return name_of(tag.purpose) == "head_wgrad_all_gather"; }
-
 std::int64_t stages(const plan::Config& c) { return c.parallel.pipeline_model_parallel_size; }
 
-// A switch is on or off; which communication it moves follows from the tag alone.
+// A switch is on or off. The communication that it moves is that of the techniques whose overlap hangs on it.
 struct Switch {
   std::string_view name;
-  bool (*is_its_own)(const Tag&);
   std::int64_t (*group_size)(const plan::Config&);
   bool waits_are_the_schedules = false;
 };
-constexpr std::array kSwitches{
-    Switch{"comm_overlap.overlap_grad_reduce", is_gradient_reduction, data_ranks},
-    Switch{"comm_overlap.overlap_param_gather", is_parameter_gather, gathering_ranks},
-    Switch{"comm_overlap.tp_comm_overlap", is_of_any_slot, tensor_ranks},
-    Switch{"comm_overlap.overlap_p2p_comm", is_between_stages, stages, true},
-    Switch{"comm_overlap.defer_embedding_wgrad_compute", is_of_deferred_wgrads, tensor_ranks}};
+constexpr std::string_view kTensorSwitch = "comm_overlap.tp_comm_overlap";
+constexpr std::array kSwitches{Switch{"comm_overlap.overlap_grad_reduce", data_ranks},
+                               Switch{"comm_overlap.overlap_param_gather", gathering_ranks},
+                               Switch{kTensorSwitch, tensor_ranks},
+                               Switch{"comm_overlap.overlap_p2p_comm", stages, true},
+                               Switch{"comm_overlap.defer_embedding_wgrad_compute", tensor_ranks}};
 
 const plan::Knob* find(const plan::Plan& plan, std::string_view name) {
   const auto found = std::find_if(plan.knobs.begin(), plan.knobs.end(), [&](const auto& k) { return k.name == name; });
@@ -97,7 +80,9 @@ OverlapKnob row_of(const Switch& a_switch, const plan::Plan& plan) {
   OverlapKnob row = row_of(a_switch.name, knob == nullptr ? plan::Value(false) : knob->effective, plan);
   row.group_size = a_switch.group_size(plan.config);
   row.waits_are_the_schedules = a_switch.waits_are_the_schedules;
-  row.is_its_own = a_switch.is_its_own;
+  row.is_its_own = [name = a_switch.name](const Tag& tag) {
+    return name == kTensorSwitch ? is_of_any_slot(tag) : is_of_knob(name, tag);
+  };
   row.is_on = knob != nullptr && knob->effective == plan::Value(true);
   row.is_asked_for = row.is_on || is_requested(knob);
   return row;
@@ -115,19 +100,10 @@ OverlapKnob context_row(const plan::Plan& plan) {
   return row;
 }
 
-// Without userbuffers Megatron overlaps what its column-parallel layers exchange in backward, and nothing else; without
-// sequence parallelism they gather nothing.
-bool overlaps_by_nccl(const plan::Config& config, TensorSlot slot) {
-  const plan::TensorSlotKind kind = plan::kind_of(slot);
-  return kind == plan::TensorSlotKind::column_wgrad ||
-         (kind == plan::TensorSlotKind::column_dgrad && config.parallel.sequence_parallel);
-}
-
 bool overlaps(const plan::Config& config, TensorSlot slot) {
-  if (config.parallel.tensor_model_parallel_size < 2) return false;
-  const TensorMethod method = config.tensor_overlap[slot].method;
-  if (method == TensorMethod::nccl) return config.extensions.tp_async_collectives && overlaps_by_nccl(config, slot);
-  return method != TensorMethod::waited;
+  return std::ranges::any_of(techniques_in_effect(config), [&](const TechniqueInEffect& technique) {
+    return technique.slot == slot && technique.facts->overlaps;
+  });
 }
 
 OverlapKnob row_of(TensorSlot slot, const plan::Plan& plan) {

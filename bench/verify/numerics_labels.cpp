@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "impl/plan/tensor_slots.hpp"
+#include "impl/step/techniques.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
@@ -80,29 +81,14 @@ std::size_t first_of_equal_mathematics(const std::vector<plan::Cell>& cells, std
   return cell;
 }
 
-// Whether a reduce-scatter of a tensor-parallel group sums elsewhere, and in another order, than NCCL's would.
-bool sums_in_ring_exchanges(const plan::Config& config) {
-  using enum plan::TensorSlot;
-  if (config.parallel.tensor_model_parallel_size == 1) return false;
-  const auto rings = [&](plan::TensorSlot slot) {
-    return config.tensor_overlap[slot].method == plan::TensorMethod::ring_exchange;
-  };
-  return rings(proj_fprop) || rings(fc2_fprop) || rings(qkv_dgrad) || rings(fc1_dgrad);
-}
-
-// Whether a slot reduces in bulk or in slabs; the others gather.
-bool reduces_by_collective(plan::TensorSlot slot, plan::TensorMethod method) {
-  if (method == plan::TensorMethod::bulk) return plan::kind_of(slot) == plan::TensorSlotKind::column_wgrad;
-  return method == plan::TensorMethod::pipeline && plan::kind_of(slot) != plan::TensorSlotKind::gather_gemm;
-}
-
-// On GPUs bulk and pipelined reduce-scatters have communicators of few multiprocessors, for which NCCL may choose
-// another algorithm; of two ranks the order of the sum does not matter. Other backends sum in one order alone.
-bool may_sum_by_another_algorithm(const plan::Config& config) {
-  if (config.run.backend != "cuda" || config.parallel.tensor_model_parallel_size < 3) return false;
-  for (std::size_t i = 0; i < plan::kNumTensorSlots; ++i)
-    if (reduces_by_collective(static_cast<plan::TensorSlot>(i), config.tensor_overlap.slots[i].method)) return true;
-  return false;
+// Whether a technique in effect sums in another order than NCCL would, or may: on GPUs alone, for other backends sum in
+// one order.
+bool sums_in_its_own_order(const plan::Config& config) {
+  const bool may_differ = config.run.backend == "cuda" && config.parallel.tensor_model_parallel_size > 2;
+  return std::ranges::any_of(techniques_in_effect(config), [&](const TechniqueInEffect& technique) {
+    const SumOrder order = technique.reduces ? technique.facts->sums : SumOrder::same;
+    return order == SumOrder::differs || (order == SumOrder::may_differ && may_differ);
+  });
 }
 
 // cuDNN then adds dq up by atomics, in the order in which blocks end.
@@ -113,8 +99,7 @@ bool sums_in_any_order(const plan::Config& config) {
 // Overlap moves no bit, unless what it reduces travels as fp8; but with clipping the order of the norm's sum follows
 // the buckets.
 double limit_of(const plan::Config& config, bool overlap_alone, bool is_lower, const LossTolerance& tolerance) {
-  const bool reorders = config.optimizer.clip_grad > 0 || sums_in_any_order(config) || sums_in_ring_exchanges(config) ||
-                        may_sum_by_another_algorithm(config);
+  const bool reorders = config.optimizer.clip_grad > 0 || sums_in_any_order(config) || sums_in_its_own_order(config);
   if (is_lower) return tolerance.lower_precision;
   return reorders || !overlap_alone ? tolerance.reordered : 0;
 }

@@ -265,6 +265,8 @@ const Attentions::Register kRegistered{{
     .summary = "exchanges heads for tokens, one tensor while the next is reordered, attends and exchanges back",
     .exposed = "every all-to-all",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a, .overlap = true}},
+    .facts = {.knob = "extensions.cp_overlap",
+              .purposes = {"qkv_all_to_all", "out_all_to_all", "dout_all_to_all", "dqkv_all_to_all"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<ExchangedAttention>(context, Waits::where_needed, context.channels->group().size(),
                                                   false);
@@ -276,6 +278,9 @@ const Attentions::Register kWaited{{
     .summary = "exchanges heads for tokens and waits for each tensor, attends and exchanges back",
     .exposed = "every all-to-all",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a, .overlap = false}},
+    .facts = {.knob = "extensions.cp_overlap",
+              .overlaps = false,
+              .purposes = {"qkv_all_to_all", "out_all_to_all", "dout_all_to_all", "dqkv_all_to_all"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<ExchangedAttention>(context, Waits::at_once, context.channels->group().size(), false);
     },
@@ -286,6 +291,9 @@ const Attentions::Register kAround{{
     .summary = "exchanges heads for tokens inside groups of neighbours, then passes keys and values round the groups",
     .exposed = "every all-to-all, and what a hop takes longer than the attention tile beside it",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = true}},
+    .facts = {.knob = "extensions.cp_overlap",
+              .purposes = {"qkv_all_to_all", "out_all_to_all", "dout_all_to_all", "dqkv_all_to_all", "kv_ring_hop",
+                           "kv_dkv_ring_hop", "dkv_ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       const auto groups = context.config->context.hierarchical_context_parallel_sizes.value();
       return std::make_unique<ExchangedAttention>(context, Waits::where_needed, groups.front(), true);
@@ -297,6 +305,10 @@ const Attentions::Register kWaitedAround{{
     .summary = "exchanges heads for tokens inside groups and keys and values around them, and waits for each transfer",
     .exposed = "every all-to-all and every hop",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = false}},
+    .facts = {.knob = "extensions.cp_overlap",
+              .overlaps = false,
+              .purposes = {"qkv_all_to_all", "out_all_to_all", "dout_all_to_all", "dqkv_all_to_all", "kv_ring_hop",
+                           "kv_dkv_ring_hop", "dkv_ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       const auto groups = context.config->context.hierarchical_context_parallel_sizes.value();
       return std::make_unique<ExchangedAttention>(context, Waits::at_once, groups.front(), true);

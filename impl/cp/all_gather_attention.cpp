@@ -207,6 +207,7 @@ const Attentions::Register kRegistered{{
     .summary = "gathers all keys and values, then computes the two chunks of queries beside each other",
     .exposed = "the all-gathers of keys and values, in backward again, and the reduce-scatters of their gradients",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::all_gather, .overlap = true}},
+    .facts = {.knob = "extensions.cp_overlap", .purposes = {"kv_all_gather", "dkv_reduce_scatter"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<GatheredAttention>(context, Waits::where_needed);
     },
@@ -217,6 +218,7 @@ const Attentions::Register kWaited{{
     .summary = "gathers all keys and values, then computes the two chunks of queries one after the other",
     .exposed = "the all-gathers of keys and values, in backward again, and the reduce-scatters of their gradients",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::all_gather, .overlap = false}},
+    .facts = {.knob = "extensions.cp_overlap", .overlaps = false, .purposes = {"kv_all_gather", "dkv_reduce_scatter"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<GatheredAttention>(context, Waits::at_once);
     },

@@ -5,19 +5,17 @@
 
 namespace underlap::cp {
 
-Choice choice_of(const Context& context) {
-  Choice choice{.alone = context.channels->group().size() == 1,
-                .comm_type = context.comm_type,
-                .overlap = context.config->extensions.cp_overlap};
+Choice choice_of(const plan::Config& config, std::int32_t group_size, plan::CpCommType comm_type) {
+  Choice choice{.alone = group_size == 1, .comm_type = comm_type, .overlap = config.extensions.cp_overlap};
   if (choice.alone || choice.comm_type != plan::CpCommType::a2a_p2p) return choice;
-  const auto [inside, around] = context.config->context.hierarchical_context_parallel_sizes.value();
+  const auto [inside, around] = config.context.hierarchical_context_parallel_sizes.value();
   if (inside == 1) choice.comm_type = plan::CpCommType::p2p;
   if (around == 1) choice.comm_type = plan::CpCommType::a2a;
   return choice;
 }
 
 std::unique_ptr<Attention> make_attention(const Context& context) {
-  const Choice choice = choice_of(context);
+  const Choice choice = choice_of(*context.config, context.channels->group().size(), context.comm_type);
   if (!choice.alone && context.shape.seq_here % 2 != 0)
     throw std::invalid_argument(fmt::format(
         "context parallelism: {} rows of each sequence on a rank; the sequence must divide in 2 chunks for each rank",

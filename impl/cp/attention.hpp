@@ -75,9 +75,9 @@ struct Context {
 
 using Attentions = Techniques<Attention, Context, attention_key>;
 
-/// What is in effect: a group of one rank needs no exchange, and a2a+p2p with groups of one rank on either side is p2p
-/// or a2a.
-Choice choice_of(const Context& context);
+/// What is in effect for layers of `comm_type`: a group of one rank needs no exchange, and a2a+p2p with groups of one
+/// rank on either side is p2p or a2a.
+Choice choice_of(const plan::Config& config, std::int32_t group_size, plan::CpCommType comm_type);
 
 /// The technique in effect.
 /// Throws std::invalid_argument where the shape cannot be parted: an odd seq_here, or heads that do not divide.

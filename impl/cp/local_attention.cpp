@@ -58,6 +58,7 @@ const Attentions::Register kRegistered{{
     .summary = "attention of one rank that has all keys",
     .exposed = "nothing",
     .keys = {{.alone = true}},
+    .facts = {.knob = "extensions.cp_overlap", .overlaps = false},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<LocalAttention>(context);
     },

@@ -344,6 +344,7 @@ const Attentions::Register kRegistered{{
     .summary = "passes keys and values round a ring, each hop under the attention of those that came before",
     .exposed = "what a hop takes longer than the attention tile beside it",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::p2p, .overlap = true}},
+    .facts = {.knob = "extensions.cp_overlap", .purposes = {"kv_ring_hop", "kv_dkv_ring_hop", "dkv_ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<RingAttention>(context, Waits::where_needed);
     },
@@ -354,6 +355,9 @@ const Attentions::Register kWaited{{
     .summary = "passes keys and values round a ring and waits for each hop",
     .exposed = "every hop",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::p2p, .overlap = false}},
+    .facts = {.knob = "extensions.cp_overlap",
+              .overlaps = false,
+              .purposes = {"kv_ring_hop", "kv_dkv_ring_hop", "dkv_ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
       return std::make_unique<RingAttention>(context, Waits::at_once);
     },

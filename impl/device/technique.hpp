@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -13,6 +14,22 @@
 
 namespace underlap {
 
+/// In which order a reduction adds up, against NCCL's on the communicator of the whole group.
+enum class SumOrder : std::uint8_t {
+  same,
+  may_differ,  ///< NCCL's elsewhere, for which it may choose another algorithm; of two ranks there is one order alone
+  differs,
+};
+
+/// What others ask of a technique that is in effect, whatever its kind.
+struct TechniqueFacts {
+  std::string_view knob;            ///< that its overlap hangs on, whether it overlaps or is what runs without
+  bool overlaps = true;             ///< something of it may be hidden; else everything is waited for
+  SumOrder sums = SumOrder::same;   ///< where it reduces
+  std::string_view asymmetry = {};  ///< what ranks of a group above two do apart from each other; empty: nothing
+  std::vector<std::string_view> purposes = {};  ///< how those of its communication begin; a slot's have its name before
+};
+
 /// A technique of one kind: how `underlap list` shows it, what a configuration must ask for to get it, and how it is
 /// made. `Key` is the little of a configuration that decides, `Context` what a technique works with.
 template <class Interface, class Key, class Context>
@@ -21,6 +38,7 @@ struct Technique {
   std::string_view summary;  ///< what it does, in one line
   std::string_view exposed;  ///< what it leaves exposed
   std::vector<Key> keys;     ///< that put it in effect; empty: all that no other technique of the kind claims
+  TechniqueFacts facts;
   std::function<std::unique_ptr<Interface>(const Context&)> make;
 };
 

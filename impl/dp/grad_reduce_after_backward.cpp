@@ -41,6 +41,9 @@ const GradReduces::Register kRegistered{{.name = "grad_reduce_after_backward",
                                          .summary = "reduces all gradients in one group after the backward pass",
                                          .exposed = "all of it",
                                          .keys = {{.overlap = false}},
+                                         .facts = {.knob = "comm_overlap.overlap_grad_reduce",
+                                                   .overlaps = false,
+                                                   .purposes = {"grad_reduce_scatter", "grad_all_reduce"}},
                                          .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
                                            return std::make_unique<GradReduceAfterBackward>(context);
                                          }}};

@@ -18,6 +18,7 @@ const ParamGathers::Register kRegistered{
      .summary = "every rank updates all parameters itself",
      .exposed = "nothing: nothing is sent",
      .keys = {{.is_sharded = false}},
+     .facts = {.knob = "comm_overlap.overlap_param_gather", .overlaps = false},
      .make = [](const Context&) -> std::unique_ptr<ParamGather> { return std::make_unique<NoParamGather>(); }}};
 
 }  // namespace

@@ -54,6 +54,7 @@ const GradReduces::Register kRegistered{
      .summary = "reduces each bucket under the backward pass, as soon as its last gradient is there",
      .exposed = "the last bucket, and what is longer than the backward pass beside it",
      .keys = {{.overlap = true}},
+     .facts = {.knob = "comm_overlap.overlap_grad_reduce", .purposes = {"grad_reduce_scatter", "grad_all_reduce"}},
      .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
        return std::make_unique<OverlappedGradReduce>(context);
      }}};

@@ -31,13 +31,15 @@ class ParamGatherBeforeForward final : public ParamGather {
   Context context_;
 };
 
-const ParamGathers::Register kRegistered{{.name = "param_gather_before_forward",
-                                          .summary = "gathers all parameters in one group before the forward pass",
-                                          .exposed = "all of it",
-                                          .keys = {{.is_sharded = true}},
-                                          .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
-                                            return std::make_unique<ParamGatherBeforeForward>(context);
-                                          }}};
+const ParamGathers::Register kRegistered{
+    {.name = "param_gather_before_forward",
+     .summary = "gathers all parameters in one group before the forward pass",
+     .exposed = "all of it",
+     .keys = {{.is_sharded = true}},
+     .facts = {.knob = "comm_overlap.overlap_param_gather", .overlaps = false, .purposes = {"param_all_gather"}},
+     .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
+       return std::make_unique<ParamGatherBeforeForward>(context);
+     }}};
 
 }  // namespace
 }  // namespace underlap::dp

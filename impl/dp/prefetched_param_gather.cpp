@@ -91,6 +91,7 @@ const ParamGathers::Register kRegistered{
      .summary = "gathers each bucket under the forward pass of the bucket before it",
      .exposed = "the first bucket, and what is longer than the forward pass of the bucket before",
      .keys = {{.is_sharded = true, .overlap = true}},
+     .facts = {.knob = "comm_overlap.overlap_param_gather", .purposes = {"param_all_gather"}},
      .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
        return std::make_unique<PrefetchedParamGather>(context);
      }}};

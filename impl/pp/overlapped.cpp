@@ -153,6 +153,7 @@ const RegisterSchedule kRegistered{{
     .exposed = "filling and draining; the way out where outputs are deallocated; a transfer longer than a pass",
     .refusal = refusal,
     .write = write,
+    .overlaps = true,
 }};
 
 }  // namespace

@@ -65,6 +65,7 @@ struct NamedSchedule {
   std::string (*refusal)(const plan::Config& config);
   void (*write)(Script& script);  ///< a step of one stage
   bool splits_backward = false;   ///< `write` asks for the halves of backward passes
+  bool overlaps = false;          ///< exchanges run beside passes
 };
 
 /// Adds a schedule when its file is linked in.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "impl/step/groups.hpp"
+#include "impl/step/techniques.hpp"
 
 namespace underlap {
 namespace {
@@ -71,12 +72,13 @@ bool are_as_far_apart(const plan::Config& config, std::int32_t gpus_per_node, co
   return true;
 }
 
-// Neighbours of an aggregated ring swap: the one's peer is a rank further on, the other's a rank back. Of two ranks
-// each is both.
-bool swaps_neighbours(const plan::Config& config) {
-  const auto& slots = config.tensor_overlap.slots;
-  return config.parallel.tensor_model_parallel_size > 2 &&
-         std::any_of(slots.begin(), slots.end(), [](const plan::TensorSlotOverlap& slot) { return slot.aggregate; });
+// What sets tensor-parallel ranks apart: of two ranks each is to the other what the other is to it. Empty: nothing.
+std::string tensor_asymmetry(const plan::Config& config) {
+  if (config.parallel.tensor_model_parallel_size < 3) return "";
+  for (const TechniqueInEffect& technique : techniques_in_effect(config))
+    if (technique.mode == Mode::tp && !technique.facts->asymmetry.empty())
+      return std::string(technique.facts->asymmetry) + ", so tensor-parallel ranks have other peers";
+  return "";
 }
 
 Folding with_played(Folding folding, const plan::ParallelConfig& parallel) {
@@ -97,9 +99,8 @@ std::int32_t Folding::played_for(const plan::ParallelConfig& parallel, std::int3
 Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
   const plan::ParallelConfig& parallel = config.parallel;
   if (!config.run.fold || config.run.numerics || config.run.jitter_pct > 0) return with_played({}, parallel);
-  const bool swaps = swaps_neighbours(config);
-  const bool tensor = parallel.tensor_model_parallel_size > 1 && !swaps, data = parallel.data_parallel_size > 1;
-  std::string reason = swaps ? "neighbours of an aggregated ring swap, so tensor-parallel ranks have other peers" : "";
+  std::string reason = tensor_asymmetry(config);
+  const bool tensor = parallel.tensor_model_parallel_size > 1 && reason.empty(), data = parallel.data_parallel_size > 1;
   for (Folding folding :
        {Folding{tensor, data, {}, {}}, Folding{false, data, {}, {}}, Folding{tensor, false, {}, {}}}) {
     folding.reason = reason;

@@ -13,8 +13,8 @@ namespace underlap {
 ///
 /// Ranks of a tensor-parallel group do the same at the same time, and so do data-parallel replicas: of each the first
 /// is played. Pipeline stages never do, and context-parallel ranks have tiles of their own: all of them are played. A
-/// coordinate along which ranks have their peers at other distances, as those of an aggregated ring have, or optimizer
-/// instances that cut context-parallel groups unevenly, is not folded.
+/// coordinate along which ranks have their peers at other distances, as a technique in effect may say of itself, or
+/// optimizer instances that cut context-parallel groups unevenly, is not folded.
 struct Folding {
   bool tensor = false;               ///< of tensor-parallel ranks the first is played for all
   bool data = false;                 ///< likewise of data-parallel ones

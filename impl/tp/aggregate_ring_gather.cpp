@@ -89,6 +89,9 @@ const GatherGemms::Register kRegistered{{
     .summary = "swaps rows between neighbours, then passes pairs of them round a ring under the GEMM of a pair",
     .exposed = "the swap, and what a hop takes longer than the GEMM of two ranks' rows",
     .keys = {{.method = plan::TensorMethod::ring_exchange, .aggregate = true}},
+    .facts = {.knob = "comm_overlap.tp_comm_overlap",
+              .asymmetry = "neighbours of an aggregated ring swap",
+              .purposes = {"ring_swap", "ring_hop"}},
     .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<AggregateRingGather>(site); },
 }};
 

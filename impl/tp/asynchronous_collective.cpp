@@ -47,6 +47,7 @@ const CollectivesBesideGemm::Register kRegistered{{
     .summary = "NCCL's collective under the whole of a GEMM that does not need it",
     .exposed = "what the collective takes longer than the GEMM",
     .keys = {},
+    .facts = {.knob = "extensions.tp_async_collectives", .purposes = {"all_gather", "reduce_scatter", "all_reduce"}},
     .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
       return std::make_unique<AsynchronousCollective>(site);
     },

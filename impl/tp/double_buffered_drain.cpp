@@ -65,6 +65,7 @@ const WgradDrains::Register kRegistered{{
     .summary = "forms weight gradients that were put off, each under the gather of the next one's input",
     .exposed = "the first gather, and what each other one takes longer than a GEMM",
     .keys = {},
+    .facts = {.knob = "comm_overlap.defer_embedding_wgrad_compute", .purposes = {"head_wgrad_all_gather"}},
     .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<DoubleBufferedDrain>(site); },
 }};
 

@@ -101,6 +101,7 @@ const GemmScatters::Register kRegistered{{
     .summary = "exchanges each slab of output features in fp8 under the GEMM of the next slab, and adds it up",
     .exposed = "the last slab's exchange, the casts, and the sums of the slabs into their columns",
     .keys = {{.method = plan::TensorMethod::pipeline, .fp8_buf = true}},
+    .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::may_differ, .purposes = {"all_to_all"}},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<Fp8PipelineScatter>(site); },
 }};
 

@@ -100,6 +100,7 @@ const GemmScatters::Register kRegistered{{
     .summary = "reduces each slab of output features under the GEMM of the next slab",
     .exposed = "the last slab's reduce-scatter, and the copies of the slabs to their columns",
     .keys = {{.method = plan::TensorMethod::pipeline}},
+    .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::may_differ, .purposes = {"reduce_scatter"}},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<PipelineScatter>(site); },
 }};
 

@@ -82,6 +82,7 @@ const GatherGemms::Register kRegistered{{
     .summary = "passes rows round a ring, each hop under the GEMM of the rows that came before",
     .exposed = "what a hop takes longer than the GEMM of one rank's rows",
     .keys = {{.method = plan::TensorMethod::ring_exchange}},
+    .facts = {.knob = "comm_overlap.tp_comm_overlap", .purposes = {"ring_hop"}},
     .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<RingExchangeGather>(site); },
 }};
 

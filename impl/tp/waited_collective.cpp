@@ -45,6 +45,9 @@ const CollectivesBesideGemm::Register kRegistered{{
     .summary = "waits for a collective before the GEMM that does not need it",
     .exposed = "the collective",
     .keys = {plan::TensorMethod::waited},
+    .facts = {.knob = "extensions.tp_async_collectives",
+              .overlaps = false,
+              .purposes = {"all_gather", "reduce_scatter", "all_reduce"}},
     .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
       return std::make_unique<WaitedCollective>(site);
     },

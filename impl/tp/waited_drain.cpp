@@ -45,6 +45,9 @@ const WgradDrains::Register kRegistered{{
     .summary = "forms weight gradients that were put off, each after the gather of its input",
     .exposed = "every gather",
     .keys = {plan::TensorMethod::waited},
+    .facts = {.knob = "comm_overlap.defer_embedding_wgrad_compute",
+              .overlaps = false,
+              .purposes = {"head_wgrad_all_gather"}},
     .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<WaitedDrain>(site); },
 }};
 

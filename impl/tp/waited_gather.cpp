@@ -41,6 +41,7 @@ const GatherGemms::Register kRegistered{{
     .summary = "gathers the input, then multiplies",
     .exposed = "the all-gather",
     .keys = {},
+    .facts = {.knob = "comm_overlap.tp_comm_overlap", .overlaps = false, .purposes = {"all_gather"}},
     .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<WaitedGather>(site); },
 }};
 

@@ -42,6 +42,7 @@ const GemmScatters::Register kRegistered{{
     .summary = "multiplies, then reduces and scatters the output, or all-reduces it",
     .exposed = "the reduce-scatter or all-reduce",
     .keys = {},
+    .facts = {.knob = "comm_overlap.tp_comm_overlap", .overlaps = false, .purposes = {"reduce_scatter", "all_reduce"}},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<WaitedScatter>(site); },
 }};
 
