@@ -110,6 +110,14 @@ TEST_F(TensorLossLabels, OnGpusAReduceScatterBesideAGemmMayTakeAnotherAlgorithm)
   EXPECT_EQ(label_of("cuda", 4, qkv_wgrad, bulk), NumericsLabel::reordered);
 }
 
+TEST_F(TensorLossLabels, ARingThatReducesAddsInItsOwnOrder) {
+  using enum plan::TensorSlot;
+  using enum plan::TensorMethod;
+  for (const auto slot : {proj_fprop, fc2_fprop, qkv_dgrad, fc1_dgrad})
+    EXPECT_EQ(label_of("host", 2, slot, ring_exchange), NumericsLabel::reordered);
+  EXPECT_EQ(label_of("host", 1, fc2_fprop, ring_exchange), NumericsLabel::mismatch) << "a rank alone sums nothing";
+}
+
 TEST_F(TensorLossLabels, OtherwiseBulkAndPipelineMoveNoBit) {
   using enum plan::TensorSlot;
   using enum plan::TensorMethod;

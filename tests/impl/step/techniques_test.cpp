@@ -36,6 +36,9 @@ std::vector<Case> cases() {
   const std::string tp = "tensor_model_parallel_size: 4, sequence_parallel: true";
   const std::string aggregate =
       "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: {fc1_fprop: {aggregate: true}}}";
+  const std::string rings =
+      "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: {proj_fprop: {method: ring_exchange}, "
+      "fc2_fprop: {method: ring_exchange}}}";
   return {{"Alone", "seq_length: 64", ""},
           {"Data", "seq_length: 64", "data_parallel_size: 2"},
           {"DataWithoutOverlap", "seq_length: 64",
@@ -49,6 +52,7 @@ std::vector<Case> cases() {
           {"TensorOverlapped", tp, "comm_overlap: {tp_comm_overlap: true}"},
           {"TensorOverlappedInDgrad", tp + ", tp_comm_overlap_rs_dgrad: true", "comm_overlap: {tp_comm_overlap: true}"},
           {"TensorAggregated", tp, aggregate},
+          {"TensorRings", tp, rings},
           {"Context", "context_parallel_size: 2", ""},
           {"ContextByTwo",
            "context_parallel_size: 4, cp_comm_type: a2a+p2p, hierarchical_context_parallel_sizes: [2, 2]", ""},
