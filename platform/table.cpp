@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 
@@ -58,12 +61,18 @@ class Renderer {
     for (std::size_t c = 0; c < table_.columns.size(); ++c) {
       std::size_t width = width_of(shown(table_.columns[c].title));
       for (const auto& row : table_.rows) width = std::max(width, width_of(shown(row[c].text)));
+      if (const int widest = table_.columns[c].widest; widest > 0)
+        width = std::min(width, static_cast<std::size_t>(widest));
       widths_.push_back(width);
       columns_.push_back(c);
     }
     while (total_width() > limit() && drop_one()) {
     }
-    if (total_width() > limit()) shrink_one();
+    // Words are cut only where nothing else helps.
+    while (total_width() > limit() && shrink_one([&](std::size_t c) { return longest_word(c); })) {
+    }
+    while (total_width() > limit() && shrink_one([](std::size_t) { return kSmallestWrapWidth; })) {
+    }
   }
 
   std::string text() const {
@@ -100,14 +109,31 @@ class Renderer {
 
   int priority_of(std::size_t shown_index) const { return table_.columns[columns_[shown_index]].priority; }
 
-  void shrink_one() {
-    std::size_t widest = table_.columns.size();
-    for (const std::size_t c : columns_)
-      if (table_.columns[c].align == Align::left && (widest == table_.columns.size() || widths_[c] > widths_[widest]))
-        widest = c;
-    if (widest == table_.columns.size()) return;
-    const std::size_t others = total_width() - widths_[widest];
-    widths_[widest] = std::max(kSmallestWrapWidth, limit() > others ? limit() - others : 0);
+  std::size_t longest_word(std::size_t column) const {
+    std::size_t longest = kSmallestWrapWidth;
+    const auto look_at = [&](std::string_view text) {
+      for (const auto word : std::views::split(text, ' '))
+        longest = std::max(longest, width_of({word.begin(), word.end()}));
+    };
+    look_at(shown(table_.columns[column].title));
+    for (const auto& row : table_.rows) look_at(shown(row[column].text));
+    return longest;
+  }
+
+  // Narrows the widest left-aligned column that is above its least width: to what fits, but not far below the next.
+  bool shrink_one(const std::function<std::size_t(std::size_t)>& least) {
+    std::vector<std::size_t> wrappable;
+    std::ranges::copy_if(columns_, std::back_inserter(wrappable), [&](std::size_t c) {
+      return table_.columns[c].align == Align::left && widths_[c] > least(c);
+    });
+    if (wrappable.empty()) return false;
+    std::ranges::sort(wrappable, std::ranges::greater{}, [&](std::size_t c) { return widths_[c]; });
+    std::size_t& widest = widths_[wrappable.front()];
+    const std::size_t next = wrappable.size() > 1 ? widths_[wrappable[1]] : 0;
+    const std::size_t excess = total_width() - limit();
+    const std::size_t fits = widest > excess ? widest - excess : 0;
+    widest = std::max({fits, std::min(next, widest - 1), least(wrappable.front())});
+    return true;
   }
 
   std::string padded(const std::string& line, std::size_t c, Style style) const {

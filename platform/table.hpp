@@ -17,6 +17,7 @@ struct TableColumn {
   std::string title;
   Align align = Align::right;
   int priority = 0;  ///< 0: always shown; of the others the highest is dropped first
+  int widest = 0;    ///< longer texts are wrapped; 0: as wide as its longest text
 };
 
 struct TableCell {
@@ -40,7 +41,7 @@ struct TableFormat {
 };
 
 /// The table with aligned columns. Where it is wider than the terminal, columns are dropped by priority, and a last
-/// line names them; where that is not enough, the longest left-aligned column is wrapped at spaces. Throws
+/// line names them; where that is not enough, the longest left-aligned columns are wrapped at spaces. Throws
 /// std::invalid_argument where a row has another number of cells than there are columns.
 std::string render(const Table& table, const TableFormat& format);
 

@@ -2,6 +2,7 @@
 // underlap-calibrate: measures the GPU that CUDA puts first, and writes a measured file for run.hardware.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/program.hpp"
+#include "platform/terminal.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -100,8 +102,11 @@ int calibrate(const CalibrateArguments& arguments) {
 int run(const CalibrateArguments& arguments) {
   if (arguments.probe_connections > 0) return probe(arguments);
   if (!arguments.list) return calibrate(arguments);
-  fmt::print("{:<24} {}\n", "hardware_queues", "what holds up what at 1, 8 and 32 connections; not with --only");
-  for (const Experiment& experiment : experiments()) fmt::print("{:<24} {}\n", experiment.name, experiment.about);
+  Table table{{{"experiment", Align::left}, {"what it measures", Align::left}},
+              {{{"hardware_queues"}, {"what holds up what at 1, 8 and 32 connections; not with --only"}}}};
+  for (const Experiment& experiment : experiments())
+    table.rows.push_back({{std::string(experiment.name)}, {std::string(experiment.about)}});
+  fmt::print("{}", render(table, terminal_format(STDOUT_FILENO)));
   return kWell;
 }
 

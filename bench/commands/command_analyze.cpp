@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -81,14 +80,9 @@ void print_json(const Trace& trace, const analysis::Summary& summary, const std:
   fmt::print("{}\n", observation ? with_observed(json, observation->cell, observation->knobs) : json);
 }
 
-// A reader that is no terminal wraps lines itself, or looks for words in them.
-int table_width() {
-  return isatty(STDOUT_FILENO) != 0 ? terminal_width(STDOUT_FILENO) : std::numeric_limits<int>::max();
-}
-
 void print_observation(const Observation& observation) {
   fmt::print("\nRequested, in effect and observed, cell {}\n\n{}", observation.cell,
-             render(observed_table(observation.knobs), {.width = table_width()}));
+             render(observed_table(observation.knobs), terminal_format(STDOUT_FILENO)));
 }
 
 int run_analyze(const AnalyzeArguments& arguments) {
@@ -109,7 +103,7 @@ int run_analyze(const AnalyzeArguments& arguments) {
     print_json(trace, summary, observation);
     return kWell;
   }
-  fmt::print("{}", analysis::analysis_table(trace, summary));
+  fmt::print("{}", analysis::analysis_table(trace, summary, terminal_format(STDOUT_FILENO)));
   if (observation) print_observation(*observation);
   if (arguments.timeline) fmt::print("\n{}", analysis::text_timeline(trace, timeline_request(arguments, summary)));
   return kWell;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
 
 #include "bench/commands/commands.hpp"
 #include "bench/machine/gpu_libraries.hpp"
@@ -12,26 +14,46 @@
 #include "impl/step/techniques.hpp"
 #include "kernels/registry.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/table.hpp"
+#include "platform/terminal.hpp"
 #include "profiler/formats/format.hpp"
 
 namespace underlap::bench {
 namespace {
 
+void print(const Table& table) { fmt::print("{}", render(table, terminal_format(STDOUT_FILENO))); }
+
 void list_techniques() {
+  Table table{{{"technique", Align::left},
+               {"mode", Align::left},
+               {"knob", Align::left},
+               {"what it does", Align::left},
+               {"exposed", Align::left}},
+              {}};
   for (const ListedTechnique& technique : all_techniques())
-    fmt::print("{:<32} {}  {}\n{:<36} exposed: {}\n{:<36} knob: {}\n", technique.name, to_string(technique.mode),
-               technique.summary, "", technique.exposed, "", technique.facts->knob);
+    table.rows.push_back({{std::string(technique.name)},
+                          {std::string(to_string(technique.mode))},
+                          {std::string(technique.facts->knob)},
+                          {std::string(technique.summary)},
+                          {std::string(technique.exposed)}});
+  print(table);
 }
 
 void list_kernels() {
+  Table table{{{"kernel", Align::left}, {"what it computes", Align::left}, {"cost", Align::left}}, {}};
   for (const kernels::KernelInfo& kernel : kernels::registered_kernels())
-    fmt::print("{:<24} {}\n{:<24} cost: {}\n", kernel.name, kernel.what, "", kernel.cost);
+    table.rows.push_back({{std::string(kernel.name)}, {std::string(kernel.what)}, {std::string(kernel.cost)}});
+  print(table);
 }
 
 void list_formats() {
+  Table table{{{"format", Align::left}, {"file", Align::left}, {"can", Align::left}, {"what it is", Align::left}}, {}};
   for (const formats::Format& format : formats::formats())
-    fmt::print("{:<12} {:<10} {:<6} {}\n", format.name, format.extension,
-               format.write == nullptr ? "read" : "read, write", format.description);
+    table.rows.push_back({{std::string(format.name)},
+                          {std::string(format.extension)},
+                          {format.write == nullptr ? "read" : "read, write"},
+                          {std::string(format.description)}});
+  print(table);
 }
 
 void list_presets() {
@@ -78,9 +100,10 @@ void list_hardware() {
 }
 
 void list_libraries() {
+  Table table{{{"library", Align::left}, {"version", Align::left}, {"where", Align::left}}, {}};
   for (const GpuLibrary& library : find_gpu_libraries())
-    fmt::print("{:<10} {:<16} {}\n", library.name, library.version.empty() ? "missing" : library.version,
-               library.where);
+    table.rows.push_back({{library.name}, {library.version.empty() ? "missing" : library.version}, {library.where}});
+  print(table);
 }
 
 struct List {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -8,7 +9,9 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
+#include "impl/plan/plan_text.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/terminal.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -39,7 +42,7 @@ int run_plan(const PlanArguments& arguments) {
   } else {
     for (const plan::Cell& cell : matrix.cells) {
       if (matrix.cells.size() > 1) fmt::print("{}cell {}\n\n", &cell == &matrix.cells.front() ? "" : "\n", cell.name);
-      fmt::print("{}", plan::to_text(cell.plan));
+      fmt::print("{}", plan::to_text(cell.plan, terminal_format(STDOUT_FILENO)));
     }
   }
   print_errors(matrix);

@@ -40,7 +40,7 @@ int run_study(const StudyArguments& arguments) {
   const Study& study = study_named(arguments.name);
   if (arguments.file.empty()) throw std::invalid_argument(fmt::format("{} needs FILE", study.name));
   const StudyOutput output = study.run(plan::read_config(arguments.file), arguments.file);
-  std::cout << render(output.table, {.width = terminal_width(STDOUT_FILENO)});
+  std::cout << render(output.table, terminal_format(STDOUT_FILENO));
   if (arguments.folder.empty()) return kWell;
   const std::filesystem::path folder = arguments.folder;
   std::filesystem::create_directories(folder);

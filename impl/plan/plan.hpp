@@ -105,9 +105,6 @@ std::vector<std::string> preset_names();
 /// The plan as JSON text, schema underlap.plan/1.
 std::string to_json(const Plan& plan);
 
-/// The plan for people: requests that a gate switched off, then every knob, the environment, notices and errors.
-std::string to_text(const Plan& plan);
-
 /// A knob as documentation: what may be written, what happens without it, and whether `run` does it.
 struct KnobInfo {
   std::string name;                    ///< dotted path

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/plan_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string_view>
-
-#include "impl/plan/plan.hpp"
-#include "platform/problems.hpp"
 
 namespace underlap::plan {
 namespace {
 
-using Columns = std::array<std::string, 5>;
-
-constexpr std::size_t kWidest = 20;      ///< of what was requested, and of what is in effect
-constexpr std::size_t kWidestSlot = 40;  ///< the same of a slot
 constexpr std::string_view kSlots = "comm_overlap.tp_comm_overlap_cfg.";
 
 /// A slot of tp_comm_overlap_cfg that something is in effect for.
@@ -59,61 +53,44 @@ std::string slot_text(const Value& slot) {
   return words.empty() ? to_json_text(slot) : fmt::format("{}", fmt::join(words, " "));
 }
 
-Columns slot_columns(const Knob& knob) {
-  return {knob.name.substr(kSlots.size()), slot_text(knob.requested), slot_text(knob.effective), knob.source,
-          knob.reason};
+Table empty_table(const char* what) {
+  constexpr int kWidest = 50;  // no preset's name is cut
+
+  return {{{what, Align::left},
+           {"requested", Align::left, 0, kWidest},
+           {"effective", Align::left, 0, kWidest},
+           {"source", Align::left},
+           {"reason", Align::left}},
+          {}};
 }
 
-Columns columns(const Knob& knob) {
-  // What is in effect as it was requested is told once where it is long.
-  const std::string effective = to_json_text(knob.effective);
-  const bool is_said = effective.size() > kWidest && knob.effective == knob.requested;
-  return {knob.name, to_json_text(knob.requested), is_said ? "as requested" : effective, knob.source, knob.reason};
-}
-
-/// `text` in lines of `width`, each after the first behind `indent` blanks.
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
-  std::string lines;
-  std::size_t used = 0;
-  for (const std::string_view word : yaml::split_words(text)) {
-    const bool fits = used == 0 || used + 1 + word.size() <= width;
-    lines += used == 0 ? "" : fits ? " " : fmt::format("\n{:{}}", "", indent);
-    lines += word;
-    used = fits && used > 0 ? used + 1 + word.size() : word.size();
+Table knob_table(const std::vector<Knob>& knobs) {
+  constexpr std::size_t kLong = 20;
+  Table table = empty_table("knob");
+  for (const Knob& knob : knobs) {
+    if (is_slot(knob) || is_left_alone(knob)) continue;
+    // What is in effect as it was requested is told once where it is long.
+    const std::string effective = to_json_text(knob.effective);
+    const bool is_said = effective.size() > kLong && knob.effective == knob.requested;
+    table.rows.push_back({{knob.name},
+                          {to_json_text(knob.requested)},
+                          {is_said ? "as requested" : effective},
+                          {knob.source},
+                          {knob.reason}});
   }
-  return lines;
+  return table;
 }
 
-/// Columns as wide as their widest text; beyond `widest` one pushes its own line alone, and reasons are wrapped.
-std::string table(const std::vector<Columns>& lines, std::size_t widest) {
-  constexpr std::size_t kWidth = 160;
-  constexpr std::size_t kLeast = 40;  // of a reason
-  std::array<std::size_t, 4> widths{};
-  for (const Columns& row : lines)
-    for (std::size_t i = 0; i < widths.size(); ++i)
-      if (i == 0 || row[i].size() <= widest) widths[i] = std::max(widths[i], row[i].size());
-  const std::size_t indent = std::accumulate(widths.begin(), widths.end(), 3 * widths.size());
-  std::string text;
-  for (const Columns& row : lines) {
-    const std::string head = fmt::format("{:{}} | {:{}} | {:{}} | {:{}} | ", row[0], widths[0], row[1], widths[1],
-                                         row[2], widths[2], row[3], widths[3]);
-    text += head + wrapped(row[4], indent, kWidth - std::min(head.size(), kWidth - kLeast)) + "\n";
-  }
-  return text;
-}
-
-std::string knob_table(const std::vector<Knob>& knobs) {
-  std::vector<Columns> lines{{"knob", "requested", "effective", "source", "reason"}};
+Table slot_table(const std::vector<Knob>& knobs) {
+  Table table = empty_table("slot");
   for (const Knob& knob : knobs)
-    if (!is_slot(knob) && !is_left_alone(knob)) lines.push_back(columns(knob));
-  return table(lines, kWidest);
-}
-
-std::string slot_table(const std::vector<Knob>& knobs) {
-  std::vector<Columns> lines{{"slot", "requested", "effective", "source", "reason"}};
-  for (const Knob& knob : knobs)
-    if (is_slot(knob)) lines.push_back(slot_columns(knob));
-  return lines.size() == 1 ? "" : "\n" + table(lines, kWidestSlot);
+    if (is_slot(knob))
+      table.rows.push_back({{knob.name.substr(kSlots.size())},
+                            {slot_text(knob.requested)},
+                            {slot_text(knob.effective)},
+                            {knob.source},
+                            {knob.reason}});
+  return table;
 }
 
 /// "name = value", as many on a line as are read at a glance.
@@ -150,9 +127,11 @@ std::string mebibytes(std::int64_t bytes) { return fmt::format("{:.1f} MiB", dou
 
 }  // namespace
 
-std::string to_text(const Plan& plan) {
-  std::string text =
-      gated(plan.knobs) + knob_table(plan.knobs) + slot_table(plan.knobs) + left_alone(plan.knobs) + "\nenvironment\n";
+std::string to_text(const Plan& plan, const TableFormat& format) {
+  const Table slots = slot_table(plan.knobs);
+  std::string text = gated(plan.knobs) + render(knob_table(plan.knobs), format) +
+                     (slots.rows.empty() ? "" : "\n" + render(slots, format)) + left_alone(plan.knobs) +
+                     "\nenvironment\n";
   for (const EnvironmentVariable& variable : plan.environment)
     text += fmt::format("  {}={}  # {}\n", variable.name, variable.value, variable.reason);
   for (const ChunkBuckets& chunk : plan.buckets)

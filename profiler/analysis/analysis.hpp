@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "platform/table.hpp"
 #include "profiler/analysis/split.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/trace/trace.hpp"
@@ -37,6 +38,6 @@ Summary summarise(const Trace&);
 std::string analysis_json(const Trace&, const Summary&);
 
 /// The same for a terminal: one table of the ranks, one of the modes and purposes, and what was wrong with the trace.
-std::string analysis_table(const Trace&, const Summary&);
+std::string analysis_table(const Trace&, const Summary&, const TableFormat&);
 
 }  // namespace underlap::analysis

@@ -25,40 +25,87 @@ std::string part(std::int64_t part_ns, std::int64_t unsplit_ns, std::int64_t exp
   return fmt::format("{:.3f}", ms(part_ns));
 }
 
-void add_rank(std::string& text, const RankSummary& rank) {
-  const Split& t = rank.total;
-  fmt::format_to(
-      std::back_inserter(text),
-      "{:>4} {:>7} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f} {:>9} {:>10} {:>10} {:>10.3f} {:>10.3f}\n", rank.rank,
-      rank.windows.size(), ms(t.window_ns), ms(t.compute_ns()), ms(t.comm_ns()), ms(t.exposed_ns()),
-      percent(t.hidden_ns, t.comm_ns()), part(t.exposed_wait_ns, t.exposed_unsplit_ns, t.exposed_ns()),
-      part(t.exposed_transfer_ns(), t.exposed_unsplit_ns, t.exposed_ns()), ms(t.copy_only_ns), ms(t.idle_ns));
+std::string figure(std::int64_t ns) { return fmt::format("{:.3f}", ms(ns)); }
+
+Table rank_table(const Summary& summary) {
+  Table table{{{"rank"},
+               {"windows", Align::right, 2},
+               {"window"},
+               {"compute"},
+               {"comm"},
+               {"exposed"},
+               {"overlap"},
+               {"exp. wait"},
+               {"exp. xfer"},
+               {"copy only", Align::right, 1},
+               {"idle"}},
+              {}};
+  for (const RankSummary& rank : summary.ranks) {
+    const Split& t = rank.total;
+    table.rows.push_back({{std::to_string(rank.rank)},
+                          {std::to_string(rank.windows.size())},
+                          {figure(t.window_ns)},
+                          {figure(t.compute_ns())},
+                          {figure(t.comm_ns())},
+                          {figure(t.exposed_ns())},
+                          {percent(t.hidden_ns, t.comm_ns())},
+                          {part(t.exposed_wait_ns, t.exposed_unsplit_ns, t.exposed_ns())},
+                          {part(t.exposed_transfer_ns(), t.exposed_unsplit_ns, t.exposed_ns())},
+                          {figure(t.copy_only_ns)},
+                          {figure(t.idle_ns)}});
+  }
+  return table;
 }
 
 using Communications = std::map<std::string, CommunicationSplit>;
 
 // Figures over `count` of ranks, "mean" where these are several.
-void add_communication(std::string& text, const std::string& rank, const std::string& what,
-                       const Communications& splits, std::int64_t count = 1) {
+void add_communication(Table& table, const std::string& rank, const std::string& what, const Communications& splits,
+                       std::int64_t count = 1) {
   for (const auto& [key, s] : splits) {
-    const auto dependency = s.pipeline_dependency_ns == 0 ? "-" : part(s.pipeline_dependency_ns / count, 0, 0);
-    fmt::format_to(std::back_inserter(text),
-                   "{:>4} {:<34} {:>7} {:>10.3f} {:>10.3f} {:>9} {:>10} {:>10} {:>10} {:>11.3f}\n", rank,
-                   what + " " + key, s.count / count, ms(s.comm_ns / count), ms(s.exposed_ns / count),
-                   percent(s.hidden_ns, s.comm_ns),
-                   part(s.exposed_wait_ns / count, s.exposed_unsplit_ns / count, s.exposed_ns / count), dependency,
-                   part(s.exposed_transfer_ns / count, s.exposed_unsplit_ns / count, s.exposed_ns / count),
-                   static_cast<double>(s.bytes_on_wire / count) / 1e6);
+    const auto part_of = [&, &s = s](std::int64_t ns) {
+      return part(ns / count, s.exposed_unsplit_ns / count, s.exposed_ns / count);
+    };
+    table.rows.push_back({{rank},
+                          {what + " " + key},
+                          {std::to_string(s.count / count)},
+                          {figure(s.comm_ns / count)},
+                          {figure(s.exposed_ns / count)},
+                          {percent(s.hidden_ns, s.comm_ns)},
+                          {part_of(s.exposed_wait_ns)},
+                          {s.pipeline_dependency_ns == 0 ? "-" : figure(s.pipeline_dependency_ns / count)},
+                          {part_of(s.exposed_transfer_ns)},
+                          {fmt::format("{:.3f}", static_cast<double>(s.bytes_on_wire / count) / 1e6)}});
   }
 }
 
 // The rows that stay readable with many ranks.
-void add_mean_modes(std::string& text, const Summary& summary) {
+void add_mean_modes(Table& table, const Summary& summary) {
   if (summary.ranks.size() < 2) return;
   Communications modes;
   for (const RankSummary& rank : summary.ranks)
     for (const auto& [mode, split] : rank.total.modes) modes[mode] += split;
-  add_communication(text, "mean", "mode", modes, static_cast<std::int64_t>(summary.ranks.size()));
+  add_communication(table, "mean", "mode", modes, static_cast<std::int64_t>(summary.ranks.size()));
+}
+
+Table communication_table(const Summary& summary) {
+  Table table{{{"rank"},
+               {"communication", Align::left},
+               {"count", Align::right, 2},
+               {"comm"},
+               {"exposed"},
+               {"overlap"},
+               {"exp. wait"},
+               {"dependency", Align::right, 3},
+               {"exp. xfer"},
+               {"wire MB", Align::right, 1}},
+              {}};
+  add_mean_modes(table, summary);
+  for (const RankSummary& rank : summary.ranks) {
+    add_communication(table, std::to_string(rank.rank), "mode", rank.total.modes);
+    add_communication(table, std::to_string(rank.rank), "purpose", rank.total.purposes);
+  }
+  return table;
 }
 
 void add_faults(std::string& text, const Trace& trace, const Summary& summary) {
@@ -70,19 +117,10 @@ void add_faults(std::string& text, const Trace& trace, const Summary& summary) {
 
 }  // namespace
 
-std::string analysis_table(const Trace& trace, const Summary& summary) {
+std::string analysis_table(const Trace& trace, const Summary& summary, const TableFormat& format) {
   std::string text = fmt::format("{}, in milliseconds\n\n", summary.has_steps ? "Sum over the measured steps"
                                                                               : "From the first start to the last end");
-  text += fmt::format("{:>4} {:>7} {:>10} {:>10} {:>10} {:>10} {:>9} {:>10} {:>10} {:>10} {:>10}\n", "rank", "windows",
-                      "window", "compute", "comm", "exposed", "overlap", "exp. wait", "exp. xfer", "copy only", "idle");
-  for (const RankSummary& rank : summary.ranks) add_rank(text, rank);
-  text += fmt::format("\n{:>4} {:<34} {:>7} {:>10} {:>10} {:>9} {:>10} {:>10} {:>10} {:>11}\n", "rank", "communication",
-                      "count", "comm", "exposed", "overlap", "exp. wait", "dependency", "exp. xfer", "wire MB");
-  add_mean_modes(text, summary);
-  for (const RankSummary& rank : summary.ranks) {
-    add_communication(text, std::to_string(rank.rank), "mode", rank.total.modes);
-    add_communication(text, std::to_string(rank.rank), "purpose", rank.total.purposes);
-  }
+  text += render(rank_table(summary), format) + "\n" + render(communication_table(summary), format);
   add_faults(text, trace, summary);
   return text;
 }

@@ -49,6 +49,35 @@ TEST(Table, WrapsTheNameWhereDroppingIsNotEnough) {
   EXPECT_LE(longest_line(text), 15U);
 }
 
+TEST(Table, WrapsSeveralLongColumnsAlike) {
+  const Table table{{{"what", Align::left}, {"why", Align::left}, {"n"}},
+                    {{{"one two three four five"}, {"six seven eight nine"}, {"1"}}}};
+  EXPECT_EQ(render(table, {.width = 26}),
+            "what        why          n\n"
+            "--------------------------\n"
+            "one two     six seven    1\n"
+            "three four  eight nine\n"
+            "five\n");
+}
+
+TEST(Table, CutsAWordOnlyWhereNothingElseHelps) {
+  const Table table{{{"name", Align::left}, {"what", Align::left}},
+                    {{{"a_long_name_that_is_one_word"}, {"short words that can be wrapped"}}}};
+  EXPECT_THAT(render(table, {.width = 40}), HasSubstr("a_long_name_that_is_one_word  short\n"));
+  EXPECT_THAT(render(table, {.width = 20}), Not(HasSubstr("a_long_name_that_is_one_word")));
+}
+
+TEST(Table, WrapsAColumnThatHasALimitWhateverFits) {
+  const Table table{{{"what", Align::left, 0, 10}, {"n"}}, {{{"one two three"}, {"1"}}, {{"a_word_of_13_"}, {"2"}}}};
+  EXPECT_EQ(render(table, {.width = 100}),
+            "what        n\n"
+            "-------------\n"
+            "one two     1\n"
+            "three\n"
+            "a_word_of_  2\n"
+            "13_\n");
+}
+
 TEST(Table, NeverIsWiderThanTheTerminal) {
   Table table = sample();
   table.rows[0][0].text = "a name without any space that would go on and on_and_on_and_on_and_on_and_on_and_on_and_on";

@@ -23,12 +23,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// Lines that do not begin with a blank: one an entry.
+/// Lines that do not begin with a blank: one an entry, below the title and the rule of a table.
 std::size_t num_entries(const std::string& text) {
   std::istringstream stream(text);
   std::size_t count = 0;
   for (std::string line; std::getline(stream, line);)
-    if (!line.empty() && line.front() != ' ') ++count;
+    if (line.starts_with("---"))
+      count = 0;
+    else if (!line.empty() && line.front() != ' ')
+      ++count;
   return count;
 }
 

@@ -194,7 +194,7 @@ TEST_F(ComposedSim, PrintsTheTablesWithinTheTerminal) {
   for (const char* column : {"exposed wait ms", "dependency ms", "exposed transfer ms", "+ decomposition", "- forced"})
     EXPECT_THAT(outcome_.out, HasSubstr(column));
   const std::string table = underlap_program({"analyze", folder_->traces()[1]}).out;
-  EXPECT_THAT(table, HasSubstr("mean mode pp"));
+  EXPECT_THAT(table, HasSubstr("mean  mode pp"));
   EXPECT_THAT(table, HasSubstr("dependency"));
 }
 

@@ -168,7 +168,8 @@ TEST(ShippedCollectives, ReportIsNotStale) {
     std::ofstream(kFolder + "report.md") << report;
     std::ofstream(kFolder + "results.json") << json;
   }
-  EXPECT_EQ(read(kFolder + "report.md"), report) << "underlap run results/collectives/logs.yaml -o results/collectives";
+  EXPECT_EQ(read(kFolder + "report.md"), report)
+      << "underlap-study collective_times results/collectives/logs.yaml -o results/collectives";
   EXPECT_EQ(read(kFolder + "results.json"), json);
   EXPECT_EQ(parse_json(json)["rows"].size(), rows.size());
 }

@@ -79,7 +79,7 @@ TEST(PlanFuzz, MutatedConfigurationsNeverCrashAndAlwaysRender) {
     ASSERT_NO_THROW(matrix = parse(yaml, "f")) << yaml;
     ASSERT_FALSE(matrix.cells.empty()) << yaml;
     ASSERT_NO_THROW(to_json(matrix.cells.back().plan)) << yaml;
-    ASSERT_FALSE(to_text(matrix.cells.back().plan).empty());
+    ASSERT_FALSE(text_of(matrix.cells.back().plan).empty());
     good += matrix.has_errors() ? 0 : 1;
   }
   EXPECT_GT(good, kCases / 100);  // else the mutations are too coarse to reach the rules

@@ -23,7 +23,7 @@ std::string render(const Matrix& matrix) {
   std::string text;
   for (const std::string& line : error_lines(matrix)) text += line + "\n";
   if (matrix.has_errors()) return text;
-  for (const Cell& cell : matrix.cells) text += "== " + cell.name + "\n" + to_text(cell.plan) + "\n";
+  for (const Cell& cell : matrix.cells) text += "== " + cell.name + "\n" + text_of(cell.plan) + "\n";
   return text;
 }
 

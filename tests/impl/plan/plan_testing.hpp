@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "impl/plan/plan.hpp"
+#include "impl/plan/plan_text.hpp"
 
 namespace underlap::plan {
 
@@ -28,6 +28,9 @@ inline Plan plan_of(const std::string& yaml) {
   EXPECT_EQ(matrix.cells.size(), 1U);
   return matrix.cells.front().plan;
 }
+
+/// The plan for people, on a wide terminal.
+inline std::string text_of(const Plan& plan) { return to_text(plan, {.width = 160}); }
 
 /// The knob named `name`; fails the test where the plan does not report it.
 inline Knob knob_of(const Plan& plan, const std::string& name) {

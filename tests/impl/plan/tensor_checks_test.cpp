@@ -238,11 +238,11 @@ TEST(TensorMatrix, ASlotOfTheFileThatAnAxisDropsIsSaid) {
 }
 
 TEST(PlanText, ShowsSlotsInATableOfTheirOwn) {
-  const std::string text = to_text(plan_with(kLlamaTp4 + with_cfg(kLlamaPreset),
+  const std::string text = text_of(plan_with(kLlamaTp4 + with_cfg(kLlamaPreset),
                                              {{kCfg + ".qkv_fprop", "{aggregate: true, set_sm_margin: false}"}}));
-  EXPECT_THAT(text, HasSubstr("\nslot       | requested "));
-  EXPECT_THAT(text, HasSubstr("\nproj_fprop | pipeline x4 sm24 cga2 margin +fp8 | pipeline x4 sm24 cga2 margin "));
-  EXPECT_THAT(text, HasSubstr(" | ring_exchange sm1 cga1 +aggregate | "));
+  EXPECT_THAT(text, HasSubstr("\nslot        requested "));
+  EXPECT_THAT(text, HasSubstr("\nproj_fprop  pipeline x4 sm24 cga2 margin +fp8  pipeline x4 sm24 cga2 margin "));
+  EXPECT_THAT(text, HasSubstr("  ring_exchange sm1 cga1 +aggregate  "));
   EXPECT_THAT(text, Not(HasSubstr("\"method\"")));
   EXPECT_THAT(text, HasSubstr("as requested"));
   std::size_t widest = 0;
@@ -255,7 +255,7 @@ TEST(PlanText, ShowsSlotsInATableOfTheirOwn) {
 }
 
 TEST(PlanText, PutsWhatNobodyDecidedLast) {
-  const std::string text = to_text(plan_of("model: {preset: tiny}\n"));
+  const std::string text = text_of(plan_of("model: {preset: tiny}\n"));
   const auto rest = text.find("\nleft at their defaults\n");
   ASSERT_NE(rest, std::string::npos) << text;
   EXPECT_GT(text.find("extensions.param_gather_prefetch = 1"), rest);

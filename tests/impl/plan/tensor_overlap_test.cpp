@@ -219,7 +219,7 @@ TEST(TensorGates, AReducingDgradSlotNeedsItsSwitch) {
   EXPECT_EQ(off.config.tensor_overlap[fc1_wgrad].method, bulk);
   EXPECT_EQ(slot_outcome(off, qkv_dgrad), "bulk gate");
   EXPECT_THAT(slot_reason(off, fc1_dgrad), HasSubstr("needs model.tp_comm_overlap_rs_dgrad, which is false"));
-  EXPECT_THAT(to_text(off), StartsWith("NOT AS REQUESTED: comm_overlap.tp_comm_overlap_cfg.qkv_dgrad"));
+  EXPECT_THAT(text_of(off), StartsWith("NOT AS REQUESTED: comm_overlap.tp_comm_overlap_cfg.qkv_dgrad"));
   const Plan on = plan_of(tp4(cfg, "tp_comm_overlap_rs_dgrad: true"));
   EXPECT_EQ(slot_outcome(on, fc1_dgrad), "pipeline user");
   EXPECT_EQ(slot_outcome(on, qkv_dgrad), "ring_exchange user");

@@ -51,7 +51,7 @@ TEST(AnalysisJson, DoesNotSayThatNobodyWaitedWhereNoArrivalIsKnown) {
   EXPECT_TRUE(rank["modes"]["dp"]["exposed_wait_us"].is_null());
   EXPECT_TRUE(rank["steps"]["exposed_wait_us"].is_null());
   const Trace trace = two_steps(false);
-  EXPECT_THAT(analysis_table(trace, summarise(trace)), HasSubstr("57.1 %          -          -"));
+  EXPECT_THAT(analysis_table(trace, summarise(trace), {.width = 120}), HasSubstr("57.1 %          -          -"));
 }
 
 TEST(AnalysisJson, SumsOverTheMeasuredSteps) {
@@ -134,7 +134,7 @@ TEST(AnalysisJson, CarriesWhatWasSkippedAndWhichMarksAreWrong) {
 
 TEST(AnalysisTable, ShowsTheSameFigures) {
   const Trace trace = two_steps();
-  const std::string table = analysis_table(trace, summarise(trace));
+  const std::string table = analysis_table(trace, summarise(trace), {.width = 120});
   for (const char* figure : {"20.000", "17.000", "7.000", "3.000", "57.1 %", "mode dp", "purpose param_all_gather"})
     EXPECT_THAT(table, HasSubstr(figure));
 }
