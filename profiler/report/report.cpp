@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "platform/atomic_file.hpp"
 #include "profiler/report/report_tables.hpp"
@@ -38,6 +42,38 @@ std::string played_text(const RunResults& results) {
       text += fmt::format("{}: {} of {} ranks played, each for {} that do the same\n", cell.name, cell.num_ranks_played,
                           cell.num_ranks, cell.num_ranks / cell.num_ranks_played);
   return text;
+}
+
+enum class Outcome : std::uint8_t { none, shorter, longer, not_shown };
+
+// What overlap did to a cell's step. A measured ratio without interval shows nothing; a modelled one has no noise.
+Outcome outcome_of(const CellSummary& summary, bool is_modelled) {
+  const auto& ratio = summary.step_ratio_to_off;
+  if (!ratio) return Outcome::none;
+  if (!ratio->interval && !is_modelled) return Outcome::not_shown;
+  const Interval range = ratio->interval.value_or(Interval{ratio->value, ratio->value});
+  return range.high < 1 ? Outcome::shorter : range.low > 1 ? Outcome::longer : Outcome::not_shown;
+}
+
+// The table in a sentence: "the step is shorter than off in 6 of 8 cells, most in both: 0.734 of it".
+std::string outcome_text(const RunResults& results, const std::vector<CellSummary>& summaries) {
+  std::map<Outcome, std::vector<const CellSummary*>> cells;
+  for (const CellSummary& summary : summaries)
+    cells[outcome_of(summary, results.info.backend == "sim")].push_back(&summary);
+  const std::size_t all = summaries.size() - cells[Outcome::none].size();
+  if (all == 0) return "";
+  const auto& shorter = cells[Outcome::shorter];
+  std::string text = fmt::format("the step is shorter than off in {} of {} cells", shorter.size(), all);
+  if (!shorter.empty()) {
+    const auto ratio = [](const CellSummary* summary) { return summary->step_ratio_to_off->value; };
+    const CellSummary& best = **std::ranges::min_element(shorter, {}, ratio);
+    text += fmt::format(", most in {}: {:.3f} of it", short_name(best.name), best.step_ratio_to_off->value);
+  }
+  if (const auto& longer = cells[Outcome::longer]; !longer.empty())
+    text += fmt::format("; longer in {}", longer.size());
+  if (const auto& unclear = cells[Outcome::not_shown]; !unclear.empty())
+    text += fmt::format("; in {} the run shows neither", unclear.size());
+  return text + "\n";
 }
 
 std::string memory_text(const RunResults& results) {
@@ -148,7 +184,7 @@ std::string report_table(const RunResults& results, const TableFormat& format) {
   const bool has_cpu =
       std::ranges::any_of(summaries, [](const CellSummary& s) { return s.transfer_cpu_ms.has_value(); });
   const bool shows_bound = has_cpu && titles.find("step/bound") != std::string::npos;
-  std::string text = heading + cells + (shows_bound ? kUnderTheTable : "");
+  std::string text = heading + cells + (shows_bound ? kUnderTheTable : "") + outcome_text(results, summaries);
   for (const AxisTable& along : axis_tables(results, summaries))
     text += fmt::format("\n{}\n{}", along.title, render(along.table, format));
   return text + played_text(results) + memory_text(results) + mismatch_text(results);

@@ -96,6 +96,25 @@ TEST(ReportTable, ShowsNoLossOfACellWithoutTransfersWhateverItComputed) {
   }
 }
 
+TEST(ReportTable, SaysInASentenceWhatOverlapDid) {
+  EXPECT_THAT(report_table(measured(), 200, false),
+              HasSubstr("\nthe step is shorter than off in 1 of 1 cells, most in on: 0.693 of it\n"));
+  RunResults swapped = measured();
+  std::swap(swapped.cells[0].samples, swapped.cells[1].samples);
+  EXPECT_THAT(report_table(swapped, 200, false), HasSubstr("shorter than off in 0 of 1 cells; longer in 1\n"));
+  RunResults equal = measured();
+  equal.cells[1].samples = equal.cells[0].samples;
+  EXPECT_THAT(report_table(equal, 200, false),
+              HasSubstr("shorter than off in 0 of 1 cells; in 1 the run shows neither\n"));
+  RunResults one_block = measured();
+  one_block.blocks_done = 1;
+  for (CellResult& cell : one_block.cells) cell.samples.resize(1);
+  EXPECT_THAT(report_table(one_block, 200, false), HasSubstr("in 1 the run shows neither\n"));
+  one_block.info.backend = "sim";
+  EXPECT_THAT(report_table(one_block, 200, false), HasSubstr("shorter than off in 1 of 1 cells"));
+  EXPECT_THAT(report_table(traced_and_not(), 200, false), Not(HasSubstr("than off")));
+}
+
 TEST(ReportTable, SaysThatNoCommitHoldsTheProgramThatRan) {
   RunResults results = measured();
   for (const std::string& text : {report_table(results, 200, false), report_markdown(results)})
