@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
+#include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
 
 namespace underlap {
@@ -142,6 +143,18 @@ TEST_P(TensorOverlaps, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesItsStre
     const Training cuda = train_on_cuda(config(), 3, cuda::run_cpu_form_on_host, seed);
     EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << "seed " << seed;
     EXPECT_TRUE(cuda.parameters == host.parameters) << "seed " << seed;
+  }
+}
+
+TEST(CudaTrainer, TrainsUnderEveryScheduleToTheBitAsOnTheHost) {
+  plan::Config config = with_overlap(small_config(2));
+  config.parallel.pipeline_model_parallel_size = 2;
+  config.train.num_microbatches = 3;
+  for (const std::string& schedule : testing_support::asked_schedules()) {
+    config.extensions.pipeline_schedule = schedule;
+    const Training host = train(config, 3), cuda = train_on_cuda(config, 3, cuda::run_cpu_form_on_host);
+    EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << schedule;
+    EXPECT_TRUE(cuda.parameters == host.parameters) << schedule;
   }
 }
 
