@@ -149,16 +149,22 @@ std::string file_of(Mode mode, std::string_view technique) {
   return {};
 }
 
+// The knob that the technique's overlap hangs on, and whether it overlaps; nothing where nothing is sent.
+std::string knob_of(const TechniqueFacts& facts) {
+  return facts.purposes.empty() ? "- | -" : fmt::format("`{}` | {}", facts.knob, facts.overlaps ? "yes" : "no");
+}
+
 template <class Kind>
 void add_techniques(std::string& text, Mode mode) {
   for (const auto& technique : Kind::all()) {
-    text += fmt::format("| [{}]({}) | {} |\n", technique.name, file_of(mode, technique.name), technique.exposed);
+    text += fmt::format("| [{}]({}) | {} | {} |\n", technique.name, file_of(mode, technique.name),
+                        knob_of(technique.facts), technique.exposed);
   }
 }
 
 // "techniques": all that are registered.
 std::string techniques(std::istream&) {
-  std::string text = "| technique | stays exposed |\n| :-- | :-- |\n";
+  std::string text = "| technique | knob | overlaps | stays exposed |\n| :-- | :-- | :-- | :-- |\n";
   add_techniques<dp::GradReduces>(text, Mode::dp);
   add_techniques<dp::ParamGathers>(text, Mode::dp);
   add_techniques<tp::GatherGemms>(text, Mode::tp);
