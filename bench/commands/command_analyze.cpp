@@ -13,7 +13,7 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
-#include "bench/observe/observed.hpp"
+#include "bench/observe/observe.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/analysis/analysis.hpp"
@@ -66,7 +66,7 @@ Trace read_traces(const std::vector<std::string>& paths) {
 struct Observation {
   std::string cell;
   std::string other_cell;  // a line where the traces are of another
-  std::vector<ObservedKnob> knobs;
+  std::vector<report::ObservedKnob> knobs;
 };
 
 Observation observe_config(const plan::Matrix& matrix, const AnalyzeArguments& arguments, const Trace& trace,

@@ -14,7 +14,6 @@
 #include "bench/machine/machine.hpp"
 #include "bench/measure/bound.hpp"
 #include "bench/measure/run_folder.hpp"
-#include "bench/ranks/samples.hpp"
 #include "bench/ranks/session.hpp"
 #include "bench/verify/numerics_labels.hpp"
 #include "impl/device/sim/machine.hpp"
@@ -24,6 +23,7 @@
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
 #include "profiler/report/report.hpp"
+#include "profiler/report/samples.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
@@ -228,7 +228,7 @@ class Measurement {
   void warm_up(Session& session) {
     for (std::size_t cell = 0; cell < matrix_.cells.size(); ++cell) {
       results_.cells[cell].warmup_losses.clear();  // of earlier ranks: weights begin anew
-      const BlockRun run = session.run(cell, -1, run_.warmup);
+      const report::BlockRun run = session.run(cell, -1, run_.warmup);
       for (std::size_t i = 0; !run.losses.empty() && i < run.losses.front().size(); ++i)
         results_.cells[cell].warmup_losses.push_back(mean_loss(run, i).value());
       session.reserve(cell, run_.steps + 1);
@@ -237,7 +237,7 @@ class Measurement {
 
   void run_cell(Session& session, std::size_t index, std::int32_t block) {
     CellResult& cell = results_.cells[index];
-    BlockRun run = session.run(index, block, run_.steps + 1);
+    report::BlockRun run = session.run(index, block, run_.steps + 1);
     cell.num_ranks_played = num_ranks_of(run);
     for (report::StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
       cell.samples.push_back(std::move(sample));

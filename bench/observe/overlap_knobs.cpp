@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +17,7 @@ namespace underlap::bench {
 namespace {
 
 using plan::TensorSlot;
+using report::OverlapKnob;
 
 // Purposes of a slot are its name and what it does: qkv_fprop_all_gather.
 bool is_of_slot(const Tag& tag, std::string_view slot) {

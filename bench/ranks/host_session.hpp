@@ -26,7 +26,7 @@ class HostSession final : public Session {
   /// Versions of the libraries that compute and carry the bytes.
   static std::map<std::string, std::string> library_versions();
 
-  BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
+  report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
   void reserve(std::size_t cell, std::int64_t steps) override;
 
  private:

@@ -75,7 +75,7 @@ std::vector<std::string> ProcessSession::ask(std::size_t cell, RankMessage order
 }
 
 // All ranks are done before the first is emptied: sending a trace would take the processor from one that still runs.
-BlockRun ProcessSession::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
+report::BlockRun ProcessSession::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   const CellOrder order{.cell = cell, .block = block, .steps = steps};
   const std::string what = fmt::format("{} steps of cell {}, {}", steps, cells_[cell].name,
                                        block < 0 ? "warm-up" : fmt::format("block {}", block));
@@ -83,7 +83,7 @@ BlockRun ProcessSession::run(std::size_t cell, std::int32_t block, std::int64_t 
   std::vector<RankRun> runs;
   for (const std::string& answer : ask(cell, RankMessage::take, order, "hand over " + what))
     runs.push_back(decode_run(answer, fmt::format("rank {}", runs.size())));
-  BlockRun result = joined(std::move(runs), steps);
+  report::BlockRun result = joined(std::move(runs), steps);
   next_step_ = std::max(next_step_, result.first_step + result.num_steps);
   return result;
 }

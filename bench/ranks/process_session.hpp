@@ -43,7 +43,7 @@ class ProcessSession final : public Session {
   ProcessSession(std::span<const plan::Cell> cells, std::int32_t first_step, const plan::Source& source,
                  const ProcessOptions& options = {});
 
-  BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
+  report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
   void reserve(std::size_t cell, std::int64_t steps) override;
   bool begin_block(std::int32_t block) override;
 

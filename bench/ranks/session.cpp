@@ -33,8 +33,8 @@ bool lacks_arrivals(const Trace& trace) {
 
 }  // namespace
 
-BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps) {
-  BlockRun result;
+report::BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps) {
+  report::BlockRun result;
   result.first_step = ranks.front().first_step;
   result.num_steps = static_cast<std::int32_t>(steps);
   for (RankRun& rank : ranks) {

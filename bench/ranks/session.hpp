@@ -11,21 +11,10 @@
 
 #include "bench/ranks/rank_runner.hpp"
 #include "impl/plan/plan.hpp"
+#include "profiler/report/samples.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::bench {
-
-/// What one cell did in one block.
-struct BlockRun {
-  Trace trace;                              ///< all ranks: slices where the cell records them, and marks
-  std::int32_t first_step = 0;              ///< the settling step
-  std::int32_t num_steps = 0;               ///< the settling step included
-  std::vector<std::vector<double>> losses;  ///< by rank, one per step; no rank where no values were computed
-  /// Of all steps: communication streams of all ranks and the transport's thread; absent in virtual time
-  std::optional<std::int64_t> transfer_cpu_ns;
-  std::vector<std::string> notes = {};            ///< of ranks, on how the block was measured
-  std::vector<std::string> invalid_because = {};  ///< of ranks, why its times are not to be used
-};
 
 /// All cells of a matrix, built up and ready on one backend.
 class Session {
@@ -35,7 +24,7 @@ class Session {
   /// Runs `steps` steps of a cell on all its ranks, back to back, and waits for their end. Slices that find no slot in
   /// a recorder are let go in a warm-up (block -1) and an error in a block that is measured.
   /// Throws the first failure of any rank; the session is of no use afterwards.
-  virtual BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) = 0;
+  virtual report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) = 0;
 
   /// Makes room in a cell's recorders for blocks of `steps` steps, from what its runs so far took a step.
   virtual void reserve(std::size_t cell, std::int64_t steps) = 0;
@@ -46,7 +35,7 @@ class Session {
 };
 
 /// The block of a cell's ranks, in their order, which all made the same `steps` steps.
-BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps);
+report::BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps);
 
 /// What a backend says of itself in results and traces.
 struct BackendInfo {

@@ -26,9 +26,9 @@ SimSession::SimSession(std::span<const plan::Cell> cells, std::int32_t first_ste
 
 SimSession::~SimSession() = default;
 
-BlockRun SimSession::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
+report::BlockRun SimSession::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   Simulation& simulation = cells_[cell]->simulation;
-  BlockRun result;
+  report::BlockRun result;
   result.first_step = simulation.next_step();
   result.num_steps = static_cast<std::int32_t>(steps);
   result.trace = simulation.play(block, steps);

@@ -17,7 +17,7 @@ class SimSession final : public Session {
   SimSession(std::span<const plan::Cell> cells, std::int32_t first_step);
   ~SimSession() override;
 
-  BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
+  report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
   void reserve(std::size_t, std::int64_t) override {}
 
  private:

@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <optional>
 
-#include "bench/ranks/samples.hpp"
 #include "bench/ranks/sim_session.hpp"
 #include "bench/verify/numerics_labels.hpp"
 #include "bench/verify/shrunk_cells.hpp"
 #include "platform/errors.hpp"
+#include "profiler/report/samples.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -38,7 +38,7 @@ plan::Cell playable(const plan::Cell& cell, const plan::Config& shrunk) {
 std::vector<report::StepSample> play(const plan::Cell& cell, std::int32_t steps) {
   try {
     SimSession session({&cell, 1}, 0);
-    const BlockRun run = session.run(0, 0, steps);
+    const report::BlockRun run = session.run(0, 0, steps);
     std::vector<report::StepSample> samples;
     for (std::int32_t step = 0; step < steps; ++step)
       samples.push_back(
@@ -106,11 +106,6 @@ NumericsCheck check_numerics(const std::vector<plan::Cell>& cells, const std::ve
     if (const auto axis = only_difference(result, results[*reference])) add_axis(check.axes, result, *axis);
   }
   return check;
-}
-
-std::string numerics_text(NumericsLabel label, double max_loss_difference) {
-  const bool differs = severity(label) > severity(NumericsLabel::bit_identical);
-  return differs ? fmt::format("{} {:.1e}", to_string(label), max_loss_difference) : std::string(to_string(label));
 }
 
 }  // namespace underlap::bench

@@ -42,7 +42,4 @@ struct NumericsCheck {
 NumericsCheck check_numerics(const std::vector<plan::Cell>& cells, const std::vector<bool>& is_sound,
                              std::int32_t steps);
 
-/// "lower_precision 2.1e-04"; the difference stands where the label allows one.
-std::string numerics_text(report::NumericsLabel label, double max_loss_difference);
-
 }  // namespace underlap::bench

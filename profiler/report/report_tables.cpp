@@ -34,10 +34,7 @@ TableCell numerics_cell(const CellResult& cell) {
   const Style style = cell.label == NumericsLabel::mismatch      ? Style::bad
                       : cell.label == NumericsLabel::not_checked ? Style::dim
                                                                  : Style::plain;
-  const std::string label(to_string(cell.label));
-  const bool differs = cell.label == NumericsLabel::reordered || cell.label == NumericsLabel::lower_precision ||
-                       cell.label == NumericsLabel::mismatch;
-  return {differs ? fmt::format("{} {:.1e}", label, cell.max_loss_difference) : label, style};
+  return {numerics_text(cell.label, cell.max_loss_difference), style};
 }
 
 // "1.42 (1.07)": against the bound, and in parentheses against the bound and the CPU time of the transfers.

@@ -192,6 +192,12 @@ void check_blocks(const Cursor& root, const RunResults& results) {
 
 std::string_view to_string(NumericsLabel label) { return kLabels[label]; }
 
+std::string numerics_text(NumericsLabel label, double max_loss_difference) {
+  const bool differs =
+      label == NumericsLabel::reordered || label == NumericsLabel::lower_precision || label == NumericsLabel::mismatch;
+  return differs ? fmt::format("{} {:.1e}", to_string(label), max_loss_difference) : std::string(to_string(label));
+}
+
 void write_results(const std::filesystem::path& folder, const RunResults& results, Statistics statistics) {
   Json document{{"schema", fmt::format("{}{}", kSchemaFamily, kSchemaVersion)}};
   document.update(encode(results));

@@ -32,6 +32,9 @@ enum class NumericsLabel : std::uint8_t { reference, bit_identical, reordered, l
 /// "reference", "bit_identical", ...
 std::string_view to_string(NumericsLabel);
 
+/// "lower_precision 2.1e-04"; the difference stands where the label allows one.
+std::string numerics_text(NumericsLabel label, double max_loss_difference);
+
 /// What made the compute of a cell's windows longer or shorter than that of its off cell.
 struct ComputeSinceOff {
   std::string off_cell;

@@ -9,10 +9,10 @@
 #include <set>
 #include <string>
 
-#include "bench/observe/observed.hpp"
 #include "bench/verify/check_report.hpp"
 #include "platform/json.hpp"
 #include "profiler/analysis/analysis.hpp"
+#include "profiler/report/observed.hpp"
 #include "profiler/report/report_tables.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
@@ -135,13 +135,13 @@ TEST(Metrics, DefineEveryKeyOfAnAnalysis) {
 }
 
 TEST(Metrics, DefineEveryKeyStatusAndCauseOfWhatIsObserved) {
-  std::vector<ObservedKnob> knobs(1);
+  std::vector<report::ObservedKnob> knobs(1);
   knobs[0].requested = knobs[0].effective = "true";
   std::set<std::string> words;
   collect_keys(parse_json(with_observed("{}", "cell", knobs)), false, words);
   EXPECT_TRUE(words.contains("observed_pct") && words.contains("reason"));
-  for (int status = 0; status < kNumObservedStatuses; ++status)
-    words.emplace(to_string(static_cast<ObservedStatus>(status)));
+  for (int status = 0; status < report::kNumObservedStatuses; ++status)
+    words.emplace(to_string(static_cast<report::ObservedStatus>(status)));
   for (int cause = 0; cause < analysis::kNumExposedCauses; ++cause)
     words.emplace(analysis::to_string(static_cast<analysis::ExposedCause>(cause)));
   expect_defined(words);

@@ -10,12 +10,12 @@
 #include <stdexcept>
 
 #include "bench/ranks/parse_matrix.hpp"
-#include "bench/ranks/samples.hpp"
 #include "bench/ranks/session.hpp"
 #include "impl/step/chunk_buckets.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/windows.hpp"
+#include "profiler/report/samples.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -198,7 +198,7 @@ void run_cell(const plan::Cell& cell, ClaimCell& into) {
   const plan::RunConfig& run = cell.plan.config.run;
   const auto session = make_session(std::span(&cell, 1), 0);
   session->run(0, -1, run.warmup);
-  const BlockRun block = session->run(0, 0, run.steps + 1);
+  const report::BlockRun block = session->run(0, 0, run.steps + 1);
   report::RunResults results;
   report::CellResult& result = results.cells.emplace_back();
   result.name = cell.name;

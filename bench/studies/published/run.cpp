@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "bench/ranks/parse_matrix.hpp"
-#include "bench/ranks/samples.hpp"
 #include "bench/ranks/session.hpp"
 #include "bench/studies/published/study.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "impl/step/chunk_buckets.hpp"
 #include "impl/step/simulation.hpp"
+#include "profiler/report/samples.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -96,7 +96,7 @@ double besides_s(const plan::Config& config, const Slower& slower) {
 double step_s(const plan::Config& config, const Slower& slower) {
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
   const auto time = machine(config, slower);
-  BlockRun block;
+  report::BlockRun block;
   block.num_steps = 2;
   block.trace = Simulation(config, data, *time).play(0, block.num_steps);
   return static_cast<double>(samples_of(block, 0, false).front().step_ns) / kNsPerS + besides_s(config, slower);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Knobs held against synthetic traces. What a trace proves is tested with the evidence itself.
-#include "bench/observe/observed.hpp"
-#include "platform/json.hpp"
+#include "bench/observe/observe.hpp"
 
 #include <gmock/gmock.h>
 
-#include <limits>
 #include <stdexcept>
+
+#include "tests/profiler/report/step_of_a_rank.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -25,59 +25,26 @@ plan::Matrix matrix_of(const std::string& yaml) {
 
 plan::Plan plan_of(const std::string& yaml = "") { return matrix_of(yaml).cells.front().plan; }
 
-// One rank whose step is 0 to 1000 microseconds; operations are numbered as they are added.
-class StepOfARank {
+// Held against a plan.
+class StepOfARank : public report::StepOfARank {
  public:
-  StepOfARank() {
-    trace_.add_track({0, 0, "compute"});
-    trace_.add_track({0, 1, "comm"});
-    trace_.add_group({intern("dp"), {0, 1}});
-    trace_.marks = {{0, 0, 0, 0}, {0, 0, 1, 1'000'000}};
+  std::vector<report::ObservedKnob> observed(const plan::Plan& plan) {
+    return observe(plan, trace(), analysis::summarise(trace()));
   }
-  StepOfARank& compute(std::int64_t start_us, std::int64_t end_us) {
-    trace_.add(slice(0, start_us, end_us, {.kind = Kind::compute, .step = 1}));
-    return *this;
-  }
-  /// The last member came at `arrival_us`; -1: nobody knows.
-  StepOfARank& comm(std::int64_t start_us, std::int64_t end_us, const char* purpose, Mode mode = Mode::dp,
-                    std::int64_t arrival_us = -1) {
-    const Tag tag{.kind = Kind::communication, .mode = mode, .purpose = intern(purpose), .step = 1};
-    CommunicationRecord record;
-    if (arrival_us >= 0) record.last_arrival_ns = arrival_us * 1000;
-    trace_.add(slice(1, start_us, end_us, tag), record);
-    return *this;
-  }
-  Trace& trace() { return trace_; }
-  std::vector<ObservedKnob> observed(const plan::Plan& plan) const {
-    return observe(plan, trace_, analysis::summarise(trace_));
-  }
-  ObservedKnob observed(const plan::Plan& plan, const std::string& knob) const {
-    for (const ObservedKnob& row : observed(plan))
+  report::ObservedKnob observed(const plan::Plan& plan, const std::string& knob) {
+    for (const report::ObservedKnob& row : observed(plan))
       if (row.knob == knob) return row;
     throw std::out_of_range("no row of " + knob);
   }
-
- private:
-  Slice slice(std::uint32_t track, std::int64_t start_us, std::int64_t end_us, const Tag& tag) {
-    return {.track = track,
-            .start_ns = start_us * 1000,
-            .duration_ns = (end_us - start_us) * 1000,
-            .name = intern("operation"),
-            .operation = ++num_operations_,
-            .tag = tag};
-  }
-
-  Trace trace_;
-  std::uint32_t num_operations_ = 0;
 };
 
 TEST(Observed, WhatRanUnderComputeIsObserved) {
   StepOfARank step;
   step.comm(0, 100, "grad_reduce_scatter").compute(0, 90).compute(100, 200);
-  const ObservedKnob knob = step.observed(plan_of(), kGrads);
+  const report::ObservedKnob knob = step.observed(plan_of(), kGrads);
   EXPECT_EQ(knob.requested, "null");
   EXPECT_EQ(knob.effective, "true");
-  EXPECT_EQ(knob.status, ObservedStatus::observed);
+  EXPECT_EQ(knob.status, report::ObservedStatus::observed);
   EXPECT_DOUBLE_EQ(knob.observed_pct.value(), 90);
   EXPECT_EQ(knob.operations, 1);
   EXPECT_EQ(knob.comm_ns, 100'000);
@@ -88,14 +55,14 @@ TEST(Observed, WhatRanUnderComputeIsObserved) {
 TEST(Observed, ALittleIsPartly) {
   StepOfARank step;
   step.comm(0, 100, "grad_reduce_scatter").compute(0, 20).compute(100, 200);
-  EXPECT_EQ(step.observed(plan_of(), kGrads).status, ObservedStatus::partly);
+  EXPECT_EQ(step.observed(plan_of(), kGrads).status, report::ObservedStatus::partly);
 }
 
 TEST(Observed, NothingIsNotObservedAndSaysWhy) {
   StepOfARank step;
   step.comm(0, 100, "grad_reduce_scatter").compute(100, 200);
-  const ObservedKnob knob = step.observed(plan_of(), kGrads);
-  EXPECT_EQ(knob.status, ObservedStatus::not_observed);
+  const report::ObservedKnob knob = step.observed(plan_of(), kGrads);
+  EXPECT_EQ(knob.status, report::ObservedStatus::not_observed);
   EXPECT_EQ(knob.cause, analysis::ExposedCause::waited_at_once);
   EXPECT_THAT(knob.reason, StartsWith("waited at once: the next compute, operation, began only after its end"));
 }
@@ -111,8 +78,8 @@ TEST(Observed, TheReasonIsThatOfMostOfTheExposedTime) {
 TEST(Observed, ARequestWithoutOperationsIsNotInTheTrace) {
   StepOfARank step;
   step.compute(0, 100);
-  const ObservedKnob knob = step.observed(plan_of(), kGrads);
-  EXPECT_EQ(knob.status, ObservedStatus::not_in_trace);
+  const report::ObservedKnob knob = step.observed(plan_of(), kGrads);
+  EXPECT_EQ(knob.status, report::ObservedStatus::not_in_trace);
   EXPECT_EQ(knob.observed_pct, std::nullopt);
   EXPECT_EQ(knob.reason, "none of its operations is in the trace");
 }
@@ -120,7 +87,7 @@ TEST(Observed, ARequestWithoutOperationsIsNotInTheTrace) {
 TEST(Observed, OperationsOutsideTheMeasuredStepsAreNoneOfThem) {
   StepOfARank step;
   step.comm(1100, 1200, "grad_reduce_scatter");
-  EXPECT_EQ(step.observed(plan_of(), kGrads).status, ObservedStatus::not_in_trace);
+  EXPECT_EQ(step.observed(plan_of(), kGrads).status, report::ObservedStatus::not_in_trace);
   EXPECT_EQ(step.observed(plan_of(), kGrads).reason, "its 1 operations end outside the measured steps");
 }
 
@@ -131,7 +98,7 @@ TEST(Observed, ATraceOfMarksAloneSaysSo) {
 TEST(Observed, AKnobThatIsOffSaysSoAndWhatItsOperationsDid) {
   StepOfARank step;
   step.comm(0, 100, "grad_reduce_scatter").compute(100, 200);
-  const ObservedKnob knob = step.observed(plan_of("comm_overlap: {overlap_grad_reduce: false}\n"), kGrads);
+  const report::ObservedKnob knob = step.observed(plan_of("comm_overlap: {overlap_grad_reduce: false}\n"), kGrads);
   EXPECT_EQ(knob.requested, "false");
   EXPECT_EQ(knob.effective, "false");
   EXPECT_THAT(knob.reason, StartsWith("off; waited at once"));
@@ -142,10 +109,10 @@ TEST(Observed, AGateIsNamed) {
   step.compute(0, 100);
   const plan::Plan plan =
       plan::parse("model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: true}\n", "c.yaml").cells.front().plan;
-  const ObservedKnob knob = step.observed(plan, "comm_overlap.tp_comm_overlap");
+  const report::ObservedKnob knob = step.observed(plan, "comm_overlap.tp_comm_overlap");
   EXPECT_EQ(knob.requested, "true");
   EXPECT_EQ(knob.effective, "false");
-  EXPECT_EQ(knob.status, ObservedStatus::not_in_trace);
+  EXPECT_EQ(knob.status, report::ObservedStatus::not_in_trace);
   EXPECT_THAT(knob.reason, StartsWith("switched off, tensor_model_parallel_size is 1"));
 }
 
@@ -155,8 +122,8 @@ TEST(Observed, OneRankAloneObservesNothing) {
   plan::Plan plan = plan_of();
   plan.config.parallel.data_parallel_size = 1;
   for (const char* name : {kGrads, kParams}) {
-    const ObservedKnob knob = step.observed(plan, name);
-    EXPECT_EQ(knob.status, ObservedStatus::not_in_trace) << name;
+    const report::ObservedKnob knob = step.observed(plan, name);
+    EXPECT_EQ(knob.status, report::ObservedStatus::not_in_trace) << name;
     EXPECT_EQ(knob.observed_pct, std::nullopt);
     EXPECT_EQ(knob.cause, std::nullopt);
     EXPECT_EQ(knob.operations, 1);
@@ -167,15 +134,15 @@ TEST(Observed, OneRankAloneObservesNothing) {
 TEST(Observed, OperationsThatTookNoTimeAreNotObserved) {
   StepOfARank step;
   step.comm(50, 50, "grad_reduce_scatter").compute(0, 100);
-  EXPECT_EQ(step.observed(plan_of(), kGrads).status, ObservedStatus::not_in_trace);
+  EXPECT_EQ(step.observed(plan_of(), kGrads).status, report::ObservedStatus::not_in_trace);
   EXPECT_EQ(step.observed(plan_of(), kGrads).reason, "its 1 operations took no time");
 }
 
 TEST(Observed, WithoutTransfersTheReasonIsThatTheyWereTakenOut) {
   StepOfARank step;
   step.compute(0, 100);
-  const ObservedKnob knob = step.observed(plan_of("run: {no_comm: true}\n"), kGrads);
-  EXPECT_EQ(knob.status, ObservedStatus::not_in_trace);
+  const report::ObservedKnob knob = step.observed(plan_of("run: {no_comm: true}\n"), kGrads);
+  EXPECT_EQ(knob.status, report::ObservedStatus::not_in_trace);
   EXPECT_EQ(knob.reason, "run.no_comm took its transfers out");
 }
 
@@ -195,7 +162,7 @@ TEST(Observed, EachKnobHasItsOwnOperations) {
   const plan::Plan plan = plan_of();
   EXPECT_EQ(step.observed(plan, kParams).operations, 1);
   EXPECT_EQ(step.observed(plan, kGrads).operations, 1);
-  EXPECT_EQ(step.observed(plan, kGrads).status, ObservedStatus::observed);
+  EXPECT_EQ(step.observed(plan, kGrads).status, report::ObservedStatus::observed);
   EXPECT_EQ(step.observed(plan).size(), 2U);
 }
 
@@ -213,13 +180,14 @@ TEST(Observed, ASlotHasTheOperationsOfItsPurposes) {
   step.comm(0, 100, "qkv_fprop_ring_hop", Mode::tp).compute(0, 100);
   step.comm(100, 200, "fc1_dgrad_all_gather", Mode::tp).compute(200, 300);
   const plan::Plan plan = tensor_plan(plan::TensorMethod::ring_exchange);
-  const ObservedKnob ring = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.qkv_fprop");
+  const report::ObservedKnob ring = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.qkv_fprop");
   EXPECT_EQ(ring.effective, "\"ring_exchange\"");
-  EXPECT_EQ(ring.status, ObservedStatus::observed);
+  EXPECT_EQ(ring.status, report::ObservedStatus::observed);
   EXPECT_EQ(ring.reason, "all of it ran under compute");
-  const ObservedKnob gather = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc1_dgrad");
-  EXPECT_EQ(gather.status, ObservedStatus::not_observed);
-  EXPECT_EQ(step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc2_dgrad").status, ObservedStatus::not_in_trace);
+  const report::ObservedKnob gather = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc1_dgrad");
+  EXPECT_EQ(gather.status, report::ObservedStatus::not_observed);
+  EXPECT_EQ(step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc2_dgrad").status,
+            report::ObservedStatus::not_in_trace);
   EXPECT_EQ(step.observed(plan, "comm_overlap.tp_comm_overlap").operations, 2);
 }
 
@@ -228,7 +196,7 @@ std::vector<std::string> slots_that_ask(const plan::Plan& plan) {
   StepOfARank step;
   step.compute(0, 100);
   std::vector<std::string> slots;
-  for (const ObservedKnob& knob : step.observed(plan))
+  for (const report::ObservedKnob& knob : step.observed(plan))
     if (knob.knob.find("tp_comm_overlap_cfg.") != std::string::npos)
       slots.push_back(knob.knob.substr(knob.knob.rfind('.') + 1));
   return slots;
@@ -270,13 +238,14 @@ TEST(Observed, ContextParallelismHasItsOwnOperationsWhereSeveralRanksShareSequen
         .cells.front()
         .plan;
   };
-  const ObservedKnob knob = step.observed(plan_of_two(""), "extensions.cp_overlap");
+  const report::ObservedKnob knob = step.observed(plan_of_two(""), "extensions.cp_overlap");
   EXPECT_EQ(knob.effective, "true");
-  EXPECT_EQ(knob.status, ObservedStatus::observed);
+  EXPECT_EQ(knob.status, report::ObservedStatus::observed);
   EXPECT_EQ(knob.observed_pct, 100);
   EXPECT_THAT(step.observed(plan_of_two("extensions: {cp_overlap: false}"), "extensions.cp_overlap").reason,
               StartsWith("off; "));
-  for (const ObservedKnob& row : StepOfARank().observed(plan_of())) EXPECT_NE(row.knob, "extensions.cp_overlap");
+  for (const report::ObservedKnob& row : StepOfARank().observed(plan_of()))
+    EXPECT_NE(row.knob, "extensions.cp_overlap");
 }
 
 constexpr const char* kP2p = "comm_overlap.overlap_p2p_comm";
@@ -296,13 +265,13 @@ TEST(Observed, ExchangesOfStagesAreHeldAgainstTheirKnobByTheirTransfersAlone) {
   step.comm(0, 500, "recv_forward", Mode::pp, 400)
       .compute(450, 600)
       .comm(700, 800, "embedding_grad_all_reduce", Mode::pp);
-  const ObservedKnob knob = step.observed(plan_of_stages(), kP2p);
+  const report::ObservedKnob knob = step.observed(plan_of_stages(), kP2p);
   EXPECT_EQ(knob.effective, "true");
   EXPECT_EQ(knob.comm_ns, 500'000) << "the all-reduce is none of its operations";
   EXPECT_EQ(knob.hidden_ns, 50'000);
   EXPECT_EQ(knob.observed_pct, 50)
       << "half of the 100 us from the last arrival on; the wait before it is the pipeline's";
-  const ObservedKnob off = step.observed(plan_of_stages("comm_overlap: {overlap_p2p_comm: false}\n"), kP2p);
+  const report::ObservedKnob off = step.observed(plan_of_stages("comm_overlap: {overlap_p2p_comm: false}\n"), kP2p);
   EXPECT_THAT(off.reason, StartsWith("off; "));
 }
 
@@ -324,7 +293,7 @@ TEST(Observed, DeferredWeightGradientsHaveTheGathersOfTheirInputs) {
                               "config.yaml")
                               .cells.front()
                               .plan;
-  const ObservedKnob knob = step.observed(plan, "comm_overlap.defer_embedding_wgrad_compute");
+  const report::ObservedKnob knob = step.observed(plan, "comm_overlap.defer_embedding_wgrad_compute");
   EXPECT_EQ(knob.effective, "true");
   EXPECT_EQ(knob.operations, 1);
   EXPECT_EQ(knob.observed_pct, 50);
@@ -334,10 +303,10 @@ TEST(Observed, AGatedSlotHasARowWithItsGate) {
   StepOfARank step;
   step.compute(0, 100);
   const plan::Plan plan = plan_of_a_ring("true", "  tp_comm_overlap_ag: false\n");
-  const ObservedKnob knob = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.proj_dgrad");
+  const report::ObservedKnob knob = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.proj_dgrad");
   EXPECT_THAT(knob.requested, HasSubstr("ring_exchange"));
   EXPECT_EQ(knob.effective, "\"nccl\"");
-  EXPECT_EQ(knob.status, ObservedStatus::not_in_trace);
+  EXPECT_EQ(knob.status, report::ObservedStatus::not_in_trace);
   EXPECT_THAT(knob.reason, AllOf(StartsWith("switched off, "), HasSubstr("tp_comm_overlap_ag is false; "),
                                  HasSubstr("none of its operations is in the trace")));
 }
@@ -357,41 +326,6 @@ TEST(Observed, ASlotThatAGateChangesAndDoesNotSwitchOffSaysSo) {
   plan::Plan plan = tensor_plan(plan::TensorMethod::bulk);
   plan.knobs.push_back({name, R"({"method":"pipeline"})", R"({"method":"bulk"})", "gate", "pipeline needs a switch"});
   EXPECT_EQ(step.observed(plan, name).reason, "changed, pipeline needs a switch; all of it ran under compute");
-}
-
-TEST(Observed, JsonAddsTheKnobsToTheAnalysis) {
-  StepOfARank step;
-  step.comm(0, 100, "grad_reduce_scatter").compute(0, 90).compute(100, 200);
-  const std::string analysis = analysis::analysis_json(step.trace(), analysis::summarise(step.trace()));
-  const auto json = parse_json(with_observed(analysis, "off", step.observed(plan_of())));
-  EXPECT_EQ(json["schema"], "underlap.analysis/1");
-  EXPECT_EQ(json["cell"], "off");
-  ASSERT_EQ(json["observed"].size(), 2U);
-  const nlohmann::ordered_json& grads = json["observed"][0];
-  EXPECT_EQ(grads["knob"], kGrads);
-  EXPECT_EQ(grads["requested"], nullptr);
-  EXPECT_EQ(grads["effective"], true);
-  EXPECT_EQ(grads["observed_pct"], 90);
-  EXPECT_EQ(grads["comm_us"], 100);
-  EXPECT_EQ(grads["hidden_us"], 90);
-  EXPECT_EQ(grads["hidden_transfer_us"], nullptr);
-  EXPECT_EQ(grads["status"], "observed");
-  EXPECT_EQ(grads["cause"], "outlasted_compute");
-  EXPECT_EQ(json["observed"][1]["cause"], nullptr);
-}
-
-TEST(Observed, TheTableHasAColumnForEachStation) {
-  StepOfARank step;
-  step.comm(0, 100, "grad_reduce_scatter").compute(100, 200);
-  const std::string table = render(observed_table(step.observed(plan_of())), {.width = 200});
-  EXPECT_THAT(table, AllOf(HasSubstr("requested"), HasSubstr("effective"), HasSubstr("not observed, 0.0 %")));
-}
-
-TEST(Observed, TheTableIsAsWideAsItMustBeWhereNothingLimitsIt) {
-  StepOfARank step;
-  step.comm(0, 100, "grad_reduce_scatter").compute(100, 200);
-  const std::vector<ObservedKnob> knobs = step.observed(plan_of());
-  EXPECT_THAT(render(observed_table(knobs), {.width = std::numeric_limits<int>::max()}), HasSubstr(knobs[0].reason));
 }
 
 class CellOfATrace : public ::testing::Test {

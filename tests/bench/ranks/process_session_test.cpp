@@ -46,7 +46,7 @@ TEST(ProcessSession, JoinsWhatTheRanksDid) {
   Processes processes("-1 none");
   ProcessSession& session = processes.start();
   session.run(0, -1, 2);
-  const BlockRun run = session.run(0, 0, 3);
+  const report::BlockRun run = session.run(0, 0, 3);
   EXPECT_EQ(run.first_step, 7);
   EXPECT_EQ(run.num_steps, 3);
   EXPECT_THAT(run.losses, ElementsAre(ElementsAre(1.0 / 3, 1.0 / 3, 1.0 / 3), ElementsAre(4.0 / 3, 4.0 / 3, 4.0 / 3)));

@@ -90,11 +90,5 @@ TEST(NumericsCheck, ACellThatTwoValuesSetApartSpeaksForNeither) {
   EXPECT_EQ(check.axes[1].max_loss_difference, 0);
 }
 
-TEST(NumericsText, ShowsTheDifferenceWhereThereMayBeOne) {
-  EXPECT_EQ(numerics_text(NumericsLabel::bit_identical, 0), "bit_identical");
-  EXPECT_EQ(numerics_text(NumericsLabel::reordered, 1.5e-5), "reordered 1.5e-05");
-  EXPECT_EQ(numerics_text(NumericsLabel::mismatch, 0.5), "mismatch 5.0e-01");
-}
-
 }  // namespace
 }  // namespace underlap::bench

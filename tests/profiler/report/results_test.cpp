@@ -334,5 +334,11 @@ TEST_F(ResultsFile, NamesAFolderThatCannotBeWritten) {
   EXPECT_THAT(machine_complaint("/proc", full_results()), HasSubstr("/proc/results.json"));
 }
 
+TEST(NumericsText, ShowsTheDifferenceWhereThereMayBeOne) {
+  EXPECT_EQ(numerics_text(NumericsLabel::bit_identical, 0), "bit_identical");
+  EXPECT_EQ(numerics_text(NumericsLabel::reordered, 1.5e-5), "reordered 1.5e-05");
+  EXPECT_EQ(numerics_text(NumericsLabel::mismatch, 0.5), "mismatch 5.0e-01");
+}
+
 }  // namespace
 }  // namespace underlap::report

@@ -2,18 +2,38 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "impl/plan/plan.hpp"
 #include "platform/table.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/overlap_evidence.hpp"
+#include "profiler/trace/tag.hpp"
 #include "profiler/trace/trace.hpp"
 
-namespace underlap::bench {
+namespace underlap::report {
+
+/// A knob that asks for overlap, and the communication that it is about.
+struct OverlapKnob {
+  std::string name;                            ///< as the plan has it
+  std::string requested;                       ///< JSON text; null: left to the automatic rule
+  std::string effective;                       ///< JSON text
+  bool is_asked_for = false;                   ///< by the request or by a rule
+  bool is_on = false;                          ///< in effect
+  std::string gate;                            ///< why it is not in effect as requested; empty: it is
+  std::int64_t group_size = 1;                 ///< ranks that exchange its operations
+  bool waits_are_the_schedules = false;        ///< pipelines: waits for other stages, which no overlap could hide
+  std::function<bool(const Tag&)> is_its_own;  ///< whether a communication with this tag is one of its operations
+};
+
+/// How the steps of a trace were run.
+struct TracedRun {
+  bool has_transfers = true;    ///< false: they were taken out
+  bool one_connection = false;  ///< a GPU's streams shared one hardware queue
+};
 
 /// What a trace shows of a knob's overlap, by the share of its communication that ran under compute.
 enum class ObservedStatus : std::uint8_t {
@@ -44,17 +64,10 @@ struct ObservedKnob {
   std::string reason;
 };
 
-/// Holds every overlap knob of `plan` against `trace`. A knob that is off, was not asked for and has no operation in
-/// the trace is left out. `summary` is the trace's.
-std::vector<ObservedKnob> observe(const plan::Plan& plan, const Trace& trace, const analysis::Summary& summary);
-
-/// The cell of `matrix` that a trace is of: the one named `wanted`; without that the one that the trace names, or the
-/// only one. Throws std::invalid_argument, listing the cells, where none is or it cannot be known.
-const plan::Cell& cell_of_trace(const plan::Matrix& matrix, const Trace& trace,
-                                const std::optional<std::string>& wanted);
-
-/// A line for people where `trace` says that it is of another cell than `cell`; empty: it does not.
-std::string other_cell_text(const plan::Cell& cell, const Trace& trace);
+/// Holds `knobs` against `trace`. One that is off, was not asked for and has no operation in the trace is left out.
+/// `summary` is the trace's.
+std::vector<ObservedKnob> observe(const std::vector<OverlapKnob>& knobs, const TracedRun& run, const Trace& trace,
+                                  const analysis::Summary& summary);
 
 /// The knobs as a table for a terminal.
 Table observed_table(const std::vector<ObservedKnob>& knobs);
@@ -63,4 +76,4 @@ Table observed_table(const std::vector<ObservedKnob>& knobs);
 std::string with_observed(const std::string& analysis_json, const std::string& cell,
                           const std::vector<ObservedKnob>& knobs);
 
-}  // namespace underlap::bench
+}  // namespace underlap::report

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/observe/observed.hpp"
+#include "profiler/report/observed.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
-#include "bench/observe/overlap_knobs.hpp"
 #include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
 
-namespace underlap::bench {
+namespace underlap::report {
 namespace {
 
 using analysis::ExposedCause;
@@ -30,13 +28,6 @@ std::vector<analysis::Window> windows_of(const analysis::Summary& summary) {
   for (const analysis::RankSummary& rank : summary.ranks)
     windows.insert(windows.end(), rank.windows.begin(), rank.windows.end());
   return windows;
-}
-
-// The host backend has a thread for each stream, whatever the plan says of CUDA.
-bool has_one_connection(const plan::Config& config, const Trace& trace) {
-  const auto said = trace.metadata.find("backend");
-  const std::string& backend = said == trace.metadata.end() ? config.run.backend : said->second;
-  return backend != "host" && config.environment.cuda_device_max_connections == 1;
 }
 
 std::string cause_text(ExposedCause cause, const std::string& other) {
@@ -82,9 +73,9 @@ std::string absence_text(const OverlapEvidence& evidence, const Trace& trace) {
 }
 
 // Why there is nothing that could be observed, whatever else is so; empty: there is.
-std::string nothing_text(const OverlapKnob& knob, const OverlapEvidence& evidence, const plan::Config& config,
+std::string nothing_text(const OverlapKnob& knob, const OverlapEvidence& evidence, const TracedRun& run,
                          const Trace& trace) {
-  if (config.run.no_comm) return "run.no_comm took its transfers out";
+  if (!run.has_transfers) return "run.no_comm took its transfers out";
   if (knob.group_size < 2) return "one rank alone exchanges nothing";
   if (evidence.operations == 0) return absence_text(evidence, trace);
   return evidence.comm_ns > 0 ? "" : fmt::format("its {} operations took no time", evidence.operations);
@@ -160,39 +151,17 @@ Json to_json(const ObservedKnob& knob) {
 
 std::string_view to_string(ObservedStatus status) { return kStatuses[status]; }
 
-std::vector<ObservedKnob> observe(const plan::Plan& plan, const Trace& trace, const analysis::Summary& summary) {
+std::vector<ObservedKnob> observe(const std::vector<OverlapKnob>& knobs, const TracedRun& run, const Trace& trace,
+                                  const analysis::Summary& summary) {
   const std::vector<analysis::Window> windows = windows_of(summary);
   const analysis::EvidenceFinder finder(trace, windows);
   std::vector<ObservedKnob> observed;
-  for (const OverlapKnob& knob : overlap_knobs(plan)) {
-    const OverlapEvidence evidence =
-        finder.find({.is_asked = knob.is_its_own, .one_connection = has_one_connection(plan.config, trace)});
+  for (const OverlapKnob& knob : knobs) {
+    const OverlapEvidence evidence = finder.find({.is_asked = knob.is_its_own, .one_connection = run.one_connection});
     if (knob.is_asked_for || evidence.operations + evidence.operations_outside > 0)
-      observed.push_back(judge(knob, evidence, nothing_text(knob, evidence, plan.config, trace)));
+      observed.push_back(judge(knob, evidence, nothing_text(knob, evidence, run, trace)));
   }
   return observed;
-}
-
-const plan::Cell& cell_of_trace(const plan::Matrix& matrix, const Trace& trace,
-                                const std::optional<std::string>& wanted) {
-  const auto said = trace.metadata.find("cell");
-  const std::string name = wanted ? *wanted : said == trace.metadata.end() ? "" : said->second;
-  std::string names;
-  for (const plan::Cell& cell : matrix.cells) {
-    if (cell.name == name) return cell;
-    names += (names.empty() ? "" : ", ") + cell.name;
-  }
-  if (matrix.cells.size() == 1 && !wanted) return matrix.cells.front();
-  if (name.empty())
-    throw std::invalid_argument("the trace does not say which cell it is of; --cell takes one of: " + names);
-  throw std::invalid_argument(fmt::format("{} \"{}\", which the configuration does not have; --cell takes one of: {}",
-                                          wanted ? "--cell is" : "the trace is of cell", name, names));
-}
-
-std::string other_cell_text(const plan::Cell& cell, const Trace& trace) {
-  const auto said = trace.metadata.find("cell");
-  if (said == trace.metadata.end() || said->second == cell.name) return "";
-  return fmt::format("the trace is of cell \"{}\", and is held against cell \"{}\"", said->second, cell.name);
 }
 
 Table observed_table(const std::vector<ObservedKnob>& knobs) {
@@ -226,4 +195,4 @@ std::string with_observed(const std::string& analysis_json, const std::string& c
   return json_text(json);
 }
 
-}  // namespace underlap::bench
+}  // namespace underlap::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/samples.hpp"
+#include "profiler/report/samples.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/windows.hpp"
 
-namespace underlap::bench {
+namespace underlap::report {
 namespace {
 
 // The latest mark of every step, over the ranks.
@@ -38,11 +38,11 @@ std::int32_t num_ranks_of(const BlockRun& run) {
   return static_cast<std::int32_t>(ranks.size());
 }
 
-std::vector<report::StepSample> samples_of(const BlockRun& run, std::int32_t block, bool has_slices) {
+std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block, bool has_slices) {
   const analysis::WindowList list = analysis::find_windows(run.trace);
   if (!list.errors.empty()) throw MachineError("a block's marks are not valid: " + list.errors.front());
   const std::map<std::int32_t, std::int64_t> marks = latest_marks(run.trace);
-  std::map<std::int32_t, report::StepSample> by_step;
+  std::map<std::int32_t, StepSample> by_step;
   for (std::int32_t i = 1; i < run.num_steps; ++i) {
     const std::int32_t step = run.first_step + i;
     by_step[step] = {.block = block,
@@ -57,9 +57,9 @@ std::vector<report::StepSample> samples_of(const BlockRun& run, std::int32_t blo
     const std::vector<analysis::Split> splits = analysis::split_windows(run.trace, list.windows);
     for (std::size_t i = 0; i < splits.size(); ++i) by_step.at(list.windows[i].step).ranks.push_back(splits[i]);
   }
-  std::vector<report::StepSample> samples;
+  std::vector<StepSample> samples;
   for (auto& [step, sample] : by_step) samples.push_back(std::move(sample));
   return samples;
 }
 
-}  // namespace underlap::bench
+}  // namespace underlap::report

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/observe/observe.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "bench/observe/overlap_knobs.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// The host backend has a thread for each stream, whatever the plan says of CUDA.
+bool has_one_connection(const plan::Config& config, const Trace& trace) {
+  const auto said = trace.metadata.find("backend");
+  const std::string& backend = said == trace.metadata.end() ? config.run.backend : said->second;
+  return backend != "host" && config.environment.cuda_device_max_connections == 1;
+}
+
+}  // namespace
+
+std::vector<report::ObservedKnob> observe(const plan::Plan& plan, const Trace& trace,
+                                          const analysis::Summary& summary) {
+  const report::TracedRun run{.has_transfers = !plan.config.run.no_comm,
+                              .one_connection = has_one_connection(plan.config, trace)};
+  return report::observe(overlap_knobs(plan), run, trace, summary);
+}
+
+const plan::Cell& cell_of_trace(const plan::Matrix& matrix, const Trace& trace,
+                                const std::optional<std::string>& wanted) {
+  const auto said = trace.metadata.find("cell");
+  const std::string name = wanted ? *wanted : said == trace.metadata.end() ? "" : said->second;
+  std::string names;
+  for (const plan::Cell& cell : matrix.cells) {
+    if (cell.name == name) return cell;
+    names += (names.empty() ? "" : ", ") + cell.name;
+  }
+  if (matrix.cells.size() == 1 && !wanted) return matrix.cells.front();
+  if (name.empty())
+    throw std::invalid_argument("the trace does not say which cell it is of; --cell takes one of: " + names);
+  throw std::invalid_argument(fmt::format("{} \"{}\", which the configuration does not have; --cell takes one of: {}",
+                                          wanted ? "--cell is" : "the trace is of cell", name, names));
+}
+
+std::string other_cell_text(const plan::Cell& cell, const Trace& trace) {
+  const auto said = trace.metadata.find("cell");
+  if (said == trace.metadata.end() || said->second == cell.name) return "";
+  return fmt::format("the trace is of cell \"{}\", and is held against cell \"{}\"", said->second, cell.name);
+}
+
+}  // namespace underlap::bench

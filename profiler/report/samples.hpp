@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/report/results.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::report {
+
+/// What one cell did in one block.
+struct BlockRun {
+  Trace trace;                              ///< all ranks: slices where the cell records them, and marks
+  std::int32_t first_step = 0;              ///< the settling step
+  std::int32_t num_steps = 0;               ///< the settling step included
+  std::vector<std::vector<double>> losses;  ///< by rank, one per step; no rank where no values were computed
+  /// Of all steps: communication streams of all ranks and the transport's thread; absent in virtual time
+  std::optional<std::int64_t> transfer_cpu_ns;
+  std::vector<std::string> notes = {};            ///< of ranks, on how the block was measured
+  std::vector<std::string> invalid_because = {};  ///< of ranks, why its times are not to be used
+};
+
+/// The loss of a run's step, `step` counted from its first: mean over the ranks, nats a token. Nullopt where no values
+/// were computed.
+std::optional<double> mean_loss(const BlockRun& run, std::size_t step);
+
+/// The measured steps of one cell in one block: all but the settling one. `has_slices`: split the windows as well, for
+/// a cell that records. Throws MachineError where the block's marks bound no windows.
+std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block, bool has_slices);
+
+/// Ranks whose steps the run holds.
+std::int32_t num_ranks_of(const BlockRun& run);
+
+}  // namespace underlap::report
