@@ -55,9 +55,10 @@ namespace {
 /// A tensor is reordered on the compute stream, sent, and reordered again on the second one, while the next begins.
 class HeadExchange {
  public:
-  /// `features` of the tensors that are exchanged at a time, n C each: the largest in each place. `channels` outlives
-  /// this.
-  HeadExchange(Channels& channels, Waits waits, const AttentionShape& shape, std::span<const std::int64_t> features);
+  /// `features` of the tensors that are exchanged at a time, n C each: the largest in each place. `communicators`
+  /// outlives this.
+  HeadExchange(Communicators& communicators, Waits waits, const AttentionShape& shape,
+               std::span<const std::int64_t> features);
 
   struct Move {
     View from;
@@ -76,7 +77,7 @@ class HeadExchange {
 
   void exchange(const Tag& tag, NameId purpose, std::span<const Move> moves, const Way& way);
 
-  Channels& channels_;
+  Communicators& communicators_;
   Device& device_;
   Waits waits_;
   std::int64_t sequences_;
@@ -125,15 +126,15 @@ struct HeadExchange::Way {
   bool is_to_heads;
 };
 
-HeadExchange::HeadExchange(Channels& channels, Waits waits, const AttentionShape& shape,
+HeadExchange::HeadExchange(Communicators& communicators, Waits waits, const AttentionShape& shape,
                            std::span<const std::int64_t> features)
-    : channels_(channels),
-      device_(channels.device()),
+    : communicators_(communicators),
+      device_(communicators.device()),
       waits_(waits),
       sequences_(shape.sequences),
-      scope_(channels.scope()),
-      communicator_(channels.collectives()),
-      second_(waits == Waits::at_once ? channels.compute() : channels.beside()) {
+      scope_(communicators.scope()),
+      communicator_(communicators.collectives()),
+      second_(waits == Waits::at_once ? communicators.compute() : communicators.beside()) {
   for (const std::int64_t f : features)
     staging_.push_back({.sent = device_.allocate("cp_sent", DataType::bf16, shape.tokens() * f),
                         .received = device_.allocate("cp_received", DataType::bf16, shape.tokens() * f)});
@@ -150,7 +151,7 @@ void HeadExchange::to_tokens(const Tag& tag, NameId purpose, std::span<const Mov
 }
 
 void HeadExchange::exchange(const Tag& tag, NameId purpose, std::span<const Move> moves, const Way& way) {
-  const std::int32_t ranks = channels_.group().size();
+  const std::int32_t ranks = communicators_.group().size();
   std::vector<Event> arrived;
   const auto buffer = [&](const Tensor& tensor, const Move& move) {  // [n T, C]
     const View& by_heads = way.is_to_heads ? move.to : move.from;
@@ -165,7 +166,7 @@ void HeadExchange::exchange(const Tag& tag, NameId purpose, std::span<const Move
     const Transfer transfer{
         .collective = Collective::all_to_all, .input = sent, .output = buffer(staging.received, move)};
     arrived.push_back(scope_.communicate(communicator_, tag, purpose, {&transfer, 1}));
-    if (waits_ == Waits::at_once) device_.pace(channels_.compute(), arrived.back());
+    if (waits_ == Waits::at_once) device_.pace(communicators_.compute(), arrived.back());
   };
   const auto take = [&](const Move& move, const Staging& staging, Event event) {
     device_.wait(second_, event);
@@ -204,12 +205,12 @@ std::array<std::int64_t, 3> places(const AttentionShape& shape, bool resends_out
 }
 
 ExchangedAttention::ExchangedAttention(const Context& context, Waits waits, std::int32_t ranks_inside, bool resends_out)
-    : device_(context.channels->device()),
+    : device_(context.communicators->device()),
       inner_shape_(shape_by_heads(context.shape, ranks_inside)),
       resends_out_(resends_out),
-      exchange_(*context.channels->parts(ranks_inside).inside, waits, context.shape,
+      exchange_(*context.communicators->parts(ranks_inside).inside, waits, context.shape,
                 places(context.shape, resends_out)),
-      inner_(make_attention({.channels = context.channels->parts(ranks_inside).around,
+      inner_(make_attention({.communicators = context.communicators->parts(ranks_inside).around,
                              .config = context.config,
                              .shape = inner_shape_,
                              .comm_type = plan::CpCommType::p2p})),
@@ -268,7 +269,7 @@ const Attentions::Register kRegistered{{
     .facts = {.knob = "extensions.cp_overlap",
               .purposes = {"qkv_all_to_all", "out_all_to_all", "dout_all_to_all", "dqkv_all_to_all"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
-      return std::make_unique<ExchangedAttention>(context, Waits::where_needed, context.channels->group().size(),
+      return std::make_unique<ExchangedAttention>(context, Waits::where_needed, context.communicators->group().size(),
                                                   false);
     },
 }};
@@ -282,7 +283,8 @@ const Attentions::Register kWaited{{
               .overlaps = false,
               .purposes = {"qkv_all_to_all", "out_all_to_all", "dout_all_to_all", "dqkv_all_to_all"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
-      return std::make_unique<ExchangedAttention>(context, Waits::at_once, context.channels->group().size(), false);
+      return std::make_unique<ExchangedAttention>(context, Waits::at_once, context.communicators->group().size(),
+                                                  false);
     },
 }};
 

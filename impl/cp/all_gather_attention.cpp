@@ -59,7 +59,7 @@ class GatheredAttention final : public Attention {
   void transfer(const Tag& tag, NameId purpose, Collective collective);
   void add_tiles(const Tag& tag);
 
-  Channels& channels_;
+  Communicators& communicators_;
   Device& device_;
   AttentionShape shape_;
   std::int32_t me_;
@@ -78,15 +78,15 @@ struct GatheredAttention::Kept final : Saved {
 };
 
 GatheredAttention::GatheredAttention(const Context& context, Waits waits)
-    : channels_(*context.channels),
-      device_(channels_.device()),
+    : communicators_(*context.communicators),
+      device_(communicators_.device()),
       shape_(context.shape),
-      me_(channels_.group().my_index),
-      size_(channels_.group().size()),
-      scope_(channels_.scope()),
+      me_(communicators_.group().my_index),
+      size_(communicators_.group().size()),
+      scope_(communicators_.scope()),
       tiles_(device_, shape_, size_ * shape_.seq_here),
-      communicator_(channels_.collectives()),
-      streams_{channels_.compute(), waits == Waits::at_once ? channels_.compute() : channels_.beside()},
+      communicator_(communicators_.collectives()),
+      streams_{communicators_.compute(), waits == Waits::at_once ? communicators_.compute() : communicators_.beside()},
       staging_{allocate_staging(), allocate_staging()},
       d_late_{allocate_whole("cp_d_late"), allocate_whole("cp_d_late")},
       d_early_{allocate_whole("cp_d_early"), allocate_whole("cp_d_early")} {}

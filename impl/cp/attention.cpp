@@ -15,7 +15,7 @@ Choice choice_of(const plan::Config& config, std::int32_t group_size, plan::CpCo
 }
 
 std::unique_ptr<Attention> make_attention(const Context& context) {
-  const Choice choice = choice_of(*context.config, context.channels->group().size(), context.comm_type);
+  const Choice choice = choice_of(*context.config, context.communicators->group().size(), context.comm_type);
   if (!choice.alone && context.shape.seq_here % 2 != 0)
     throw std::invalid_argument(fmt::format(
         "context parallelism: {} rows of each sequence on a rank; the sequence must divide in 2 chunks for each rank",
@@ -23,11 +23,11 @@ std::unique_ptr<Attention> make_attention(const Context& context) {
   return Attentions::make(choice, context);
 }
 
-LayerAttentions::LayerAttentions(Channels& channels, const plan::Config& config, const AttentionShape& shape)
+LayerAttentions::LayerAttentions(Communicators& communicators, const plan::Config& config, const AttentionShape& shape)
     : types_(config.context) {
   for (const plan::CpCommType type : types_.cp_comm_type) {
     std::unique_ptr<Attention>& attention = by_type_[type];
-    if (attention == nullptr) attention = make_attention({&channels, &config, shape, type});
+    if (attention == nullptr) attention = make_attention({&communicators, &config, shape, type});
   }
 }
 

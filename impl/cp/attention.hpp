@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 
-#include "impl/cp/channels.hpp"
+#include "impl/cp/communicators.hpp"
 #include "impl/device/technique.hpp"
 
 namespace underlap::cp {
@@ -65,9 +65,9 @@ struct Choice {
 /// A rank alone exchanges nothing, whatever else is chosen.
 inline Choice attention_key(const Choice& choice) { return choice.alone ? Choice{} : choice; }
 
-/// What every technique works with. `channels` outlives it; `config` is read while it is made.
+/// What every technique works with. `communicators` outlives it; `config` is read while it is made.
 struct Context {
-  Channels* channels = nullptr;
+  Communicators* communicators = nullptr;
   const plan::Config* config = nullptr;
   AttentionShape shape;
   plan::CpCommType comm_type = plan::CpCommType::p2p;
@@ -86,8 +86,8 @@ std::unique_ptr<Attention> make_attention(const Context& context);
 /// What the layers of a model attend with: one object for each exchange that some of them use.
 class LayerAttentions {
  public:
-  /// Of the layers of `config`. `channels` outlives this. Throws as make_attention.
-  LayerAttentions(Channels& channels, const plan::Config& config, const AttentionShape& shape);
+  /// Of the layers of `config`. `communicators` outlives this. Throws as make_attention.
+  LayerAttentions(Communicators& communicators, const plan::Config& config, const AttentionShape& shape);
 
   Attention& of_layer(std::int32_t layer) const { return *by_type_.at(types_.of_layer(layer)); }
 

@@ -13,23 +13,25 @@ namespace {
 class LocalAttention final : public Attention {
  public:
   explicit LocalAttention(const Context& context)
-      : channels_(*context.channels), shape_(context.shape), tiles_(channels_.device(), shape_, shape_.seq_here) {}
+      : communicators_(*context.communicators),
+        shape_(context.shape),
+        tiles_(communicators_.device(), shape_, shape_.seq_here) {}
 
   std::unique_ptr<Saved> allocate_saved() override {
     auto saved = std::make_unique<Kept>();
-    saved->lse = matrix(channels_.device().allocate("lse", DataType::f32, shape_.heads * shape_.tokens()), shape_.heads,
-                        shape_.tokens());
+    saved->lse = matrix(communicators_.device().allocate("lse", DataType::f32, shape_.heads * shape_.tokens()),
+                        shape_.heads, shape_.tokens());
     return saved;
   }
 
   void forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) override {
-    tiles_.forward(channels_.compute(), tag, all(),
+    tiles_.forward(communicators_.compute(), tag, all(),
                    {.q = in.q, .k = in.k, .v = in.v, .out = out, .lse = static_cast<Kept&>(saved).lse});
   }
 
   void backward(const Tag& tag, const Qkv& in, const View& out, const View& d_out, const Qkv& d_in,
                 Saved& saved) override {
-    tiles_.backward(channels_.compute(), tag, all(),
+    tiles_.backward(communicators_.compute(), tag, all(),
                     {.q = in.q,
                      .k = in.k,
                      .v = in.v,
@@ -48,7 +50,7 @@ class LocalAttention final : public Attention {
 
   Tile all() const { return {.queries = {0, shape_.seq_here}, .keys = {0, shape_.seq_here}}; }
 
-  Channels& channels_;
+  Communicators& communicators_;
   AttentionShape shape_;
   Tiles tiles_;
 };

@@ -89,7 +89,7 @@ class RingAttention final : public Attention {
   void add_kv(const Tag& tag, const BackwardStep& step, const Qkv& d_in);
   void add_q(const Tag& tag, const BackwardStep& step, const Qkv& d_in);
 
-  Channels& channels_;
+  Communicators& communicators_;
   Device& device_;
   AttentionShape shape_;
   Waits waits_;
@@ -125,16 +125,16 @@ struct RingAttention::BackwardStep {
 };
 
 RingAttention::RingAttention(const Context& context, Waits waits)
-    : channels_(*context.channels),
-      device_(channels_.device()),
+    : communicators_(*context.communicators),
+      device_(communicators_.device()),
       shape_(context.shape),
       waits_(waits),
-      scope_(channels_.scope()),
+      scope_(communicators_.scope()),
       tiles_(device_, shape_, shape_.seq_here),
-      ring_(channels_.ring()),
-      streams_{channels_.compute(), waits == Waits::at_once ? channels_.compute() : channels_.beside()},
-      me_(channels_.group().my_index),
-      size_(channels_.group().size()) {
+      ring_(communicators_.ring()),
+      streams_{communicators_.compute(), waits == Waits::at_once ? communicators_.compute() : communicators_.beside()},
+      me_(communicators_.group().my_index),
+      size_(communicators_.group().size()) {
   const std::int64_t tokens = shape_.tokens(), features = shape_.query_features(),
                      pair = 2 * tokens * shape_.kv_features();
   for (std::int32_t i = 0; i < size_; ++i) {
@@ -204,7 +204,7 @@ void RingAttention::forward(const Tag& tag, const Qkv& in, const View& out, Save
     if (i > 0) merged = merge(tag, i - 1, kept.lse, merged);
   }
   merged = merge(tag, size_ - 1, kept.lse, merged);
-  after(channels_.compute(), merged);
+  after(communicators_.compute(), merged);
   correct(tag, kept.lse, out);
 }
 
@@ -252,7 +252,7 @@ void RingAttention::correct(const Tag& tag, const View& lse, const View& out) {
 void RingAttention::backward(const Tag& tag, const Qkv& in, const View& out, const View& d_out, const Qkv& d_in,
                              Saved& saved) {
   auto& kept = static_cast<Kept&>(saved);
-  const Stream compute = channels_.compute();
+  const Stream compute = communicators_.compute();
   bool has_early = false;
   for (std::int32_t i = 0; i < size_; ++i) {
     scope_.fork({ring_.stream});
@@ -297,7 +297,7 @@ Event RingAttention::hop_backward(const Tag& tag, std::int32_t step, const Kept&
 // to what arrived, and the last sum is this rank's own.
 void RingAttention::add_kv(const Tag& tag, const BackwardStep& step, const Qkv& d_in) {
   static const NameId kPurpose = intern("dkv_sum");
-  const Stream compute = channels_.compute();
+  const Stream compute = communicators_.compute();
   const auto add = [&](const Operation& operation) { scope_.launch(tag, Kind::compute, kPurpose, operation); };
   if (step.index == 0) {
     const Rows rest{step.keys.num, shape_.seq_here - step.keys.num};

@@ -6,19 +6,19 @@
 
 namespace underlap::model {
 
-Chunk::Chunk(tp::Channels& channels, SharedLayers& shared, const plan::Config& config, const Stretch& stretch,
+Chunk::Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config, const Stretch& stretch,
              const ModelParameters& parameters, const NumSlots& num_slots)
     : shape_(shared.shape), scratch_(shared.scratch), groups_(layer_groups(config.recompute, stretch.num_layers)) {
-  Device& device = channels.device();
+  Device& device = communicators.device();
   Keeping keeping{.num_slots = num_slots.activations, .num_gradient_slots = num_slots.gradients};
-  if (stretch.has_embedding) embedding_.emplace(channels, shape_, config, parameters);
+  if (stretch.has_embedding) embedding_.emplace(communicators, shape_, config, parameters);
   for (const LayerGroup& group : groups_)
     for (keeping.position = 0; keeping.position < group.num_layers; ++keeping.position) {
       keeping.is_recomputed = group.is_recomputed;
       layers_.emplace_back(device, shared, parameters.layers[layers_.size()],
                            stretch.first_layer + group.first + keeping.position, keeping);
     }
-  if (stretch.has_head) head_.emplace(channels, shared, config, parameters, keeping);
+  if (stretch.has_head) head_.emplace(communicators, shared, config, parameters, keeping);
   if (stretch.has_embedding) embedding_inputs_ = config.parallel.context_parallel_size > 1 ? 2 : 1;
   if (tokens_of_slot() > 0)
     tokens_ = device.allocate("tokens", DataType::i32, num_slots.activations * tokens_of_slot());

@@ -33,8 +33,8 @@ class Chunk {
     std::int32_t gradients = 0;
   };
 
-  /// Allocates on the device of `channels`, whose group shares every layer. `shared` outlives this.
-  Chunk(tp::Channels& channels, SharedLayers& shared, const plan::Config& config, const Stretch& stretch,
+  /// Allocates on the device of `communicators`, whose group shares every layer. `shared` outlives this.
+  Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config, const Stretch& stretch,
         const ModelParameters& parameters, const NumSlots& num_slots);
 
   /// What a forward pass takes and gives. Activations are [T/n, H] bf16.

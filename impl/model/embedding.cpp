@@ -8,15 +8,15 @@ kernels::VocabShard vocab_shard(const Shape& shape, std::int64_t vocab_size) {
   return {.first = shape.tensor.index * shape.vocab, .vocab_size = vocab_size};
 }
 
-Embedding::Embedding(tp::Channels& channels, const Shape& shape, const plan::Config& config,
+Embedding::Embedding(tp::Communicators& communicators, const Shape& shape, const plan::Config& config,
                      const ModelParameters& parameters)
     : shape_(shape),
       vocab_size_(config.model.vocab_size),
       word_(parameters.word_embedding),
       position_(parameters.position_embedding),
-      collectives_(channels) {
+      collectives_(communicators) {
   if (shape.cuts_tokens())
-    embedded_ = channels.device().allocate("embedded", DataType::bf16, shape.tokens * shape.hidden);
+    embedded_ = communicators.device().allocate("embedded", DataType::bf16, shape.tokens * shape.hidden);
 }
 
 // Each rank embeds the tokens of its part of the vocabulary and leaves the others zero: their sum is exact.

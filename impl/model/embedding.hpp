@@ -3,7 +3,7 @@
 
 #include "impl/model/shape.hpp"
 #include "impl/model/weights.hpp"
-#include "impl/tp/channels.hpp"
+#include "impl/tp/communicators.hpp"
 #include "kernels/embedding/embedding.hpp"
 
 namespace underlap::model {
@@ -18,8 +18,9 @@ kernels::VocabShard vocab_shard(const Shape& shape, std::int64_t vocab_size);
 /// and nothing in backward. Source: Megatron Core's VocabParallelEmbedding.
 class Embedding {
  public:
-  /// Allocates on the device of `channels`. `shape` outlives this.
-  Embedding(tp::Channels& channels, const Shape& shape, const plan::Config& config, const ModelParameters& parameters);
+  /// Allocates on the device of `communicators`. `shape` outlives this.
+  Embedding(tp::Communicators& communicators, const Shape& shape, const plan::Config& config,
+            const ModelParameters& parameters);
 
   /// out [T/n, H] bf16.
   void forward(const Enqueue& enqueue, const Weights& weights, const kernels::EmbeddedTokens& tokens,

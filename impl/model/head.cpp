@@ -19,19 +19,19 @@ std::int64_t num_wgrads_put_off(const plan::Config& config) {
 
 }  // namespace
 
-Head::Head(tp::Channels& channels, const SharedLayers& shared, const plan::Config& config,
+Head::Head(tp::Communicators& communicators, const SharedLayers& shared, const plan::Config& config,
            const ModelParameters& parameters, const Keeping& keeping)
     : shape_(shared.shape),
       scratch_(shared.scratch),
       vocab_size_(config.model.vocab_size),
       loss_scale_(1.0 / static_cast<double>(shape_.tokens * config.train.num_microbatches)),
-      collectives_(channels),
-      over_group_(make_head(channels, shape_, config)),
+      collectives_(communicators),
+      over_group_(make_head(communicators, shape_, config)),
       norm_("final_norm", parameters.final_norm),
       linear_(*over_group_, parameters.head),
       parameter_(parameters.head),
-      drain_(make_head_drain(channels, shape_, config)) {
-  Device& device = channels.device();
+      drain_(make_head_drain(communicators, shape_, config)) {
+  Device& device = communicators.device();
   const std::int64_t t = shape_.tokens;
   for (std::int32_t slot = 0; slot < keeping.num_slots; ++slot)
     kept_.push_back({.input = {},

@@ -18,8 +18,8 @@ namespace underlap::model {
 /// finish_wgrads(). Later microbatches form theirs at once, so that with a limit the sum has another order.
 class Head {
  public:
-  /// Allocates on the device of `channels`. `shared` outlives this.
-  Head(tp::Channels& channels, const SharedLayers& shared, const plan::Config& config,
+  /// Allocates on the device of `communicators`. `shared` outlives this.
+  Head(tp::Communicators& communicators, const SharedLayers& shared, const plan::Config& config,
        const ModelParameters& parameters, const Keeping& keeping);
 
   /// What must stay as it is until backward.

@@ -38,7 +38,7 @@ LayerScratch::LayerScratch(Device& device, const Shape& shape) : gradients(devic
   d_hidden = bf16_tensor(device, "d_hidden", shape.tokens_here, shape.hidden);
 }
 
-SharedLayers::SharedLayers(tp::Channels& tensor, cp::Channels& context, const plan::Config& config)
+SharedLayers::SharedLayers(tp::Communicators& tensor, cp::Communicators& context, const plan::Config& config)
     : shape(config, {tensor.group().size(), tensor.group().my_index}),
       linears(tensor, shape, config),
       fp8_linears(tensor, shape, config),

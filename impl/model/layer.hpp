@@ -79,7 +79,7 @@ struct SharedLayers {
 
   /// `tensor` is the group that shares every layer, `context` the one that shares every sequence; both outlive this.
   /// Allocates on their device.
-  SharedLayers(tp::Channels& tensor, cp::Channels& context, const plan::Config& config);
+  SharedLayers(tp::Communicators& tensor, cp::Communicators& context, const plan::Config& config);
 
   /// Of the layers at `position` in a group that attend with `attention`; allocated when it is first asked for.
   RecomputedLayer& recomputed(std::int32_t position, cp::Attention& attention);

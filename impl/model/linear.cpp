@@ -27,8 +27,8 @@ tp::Linear& linear_of(const LayerLinears& linears, std::string_view name) {
   return name == "fc1" ? *linears.fc1 : *linears.fc2;
 }
 
-tp::LinearSite head_site(tp::Channels& channels, const Shape& shape) {
-  return {.channels = &channels,
+tp::LinearSite head_site(tp::Communicators& communicators, const Shape& shape) {
+  return {.communicators = &communicators,
           .name = "head",
           .tokens = shape.tokens,
           .in = shape.hidden,
@@ -42,11 +42,11 @@ plan::TensorSlotOverlap without_userbuffers(const plan::Config& config) {
 
 }  // namespace
 
-LayerLinears::LayerLinears(tp::Channels& channels, const Shape& shape, const plan::Config& config,
+LayerLinears::LayerLinears(tp::Communicators& communicators, const Shape& shape, const plan::Config& config,
                            const tp::Fp8Scratch* fp8) {
   const plan::TensorOverlap o = effective_overlap(config, fp8 != nullptr);
   const auto site = [&](std::string_view name, std::int64_t in, std::int64_t out) {
-    return tp::LinearSite{.channels = &channels,
+    return tp::LinearSite{.communicators = &communicators,
                           .name = name,
                           .tokens = shape.tokens,
                           .in = in,
@@ -67,17 +67,17 @@ LayerLinears::LayerLinears(tp::Channels& channels, const Shape& shape, const pla
   fc2 = tp::make_row_linear(site("fc2", shape.ffn, shape.hidden), row(TensorSlot::fc2_fprop, TensorSlot::fc2_dgrad));
 }
 
-Fp8Linears::Fp8Linears(tp::Channels& channels, const Shape& shape, const plan::Config& config)
-    : channels_(channels), config_(config), shape_(shape) {
+Fp8Linears::Fp8Linears(tp::Communicators& communicators, const Shape& shape, const plan::Config& config)
+    : communicators_(communicators), config_(config), shape_(shape) {
   bool any = false;
   for (std::int32_t i = 0; i < config.model.num_layers; ++i) any = any || multiplies_in_fp8(config, i);
   if (!any) return;
   const std::int64_t most_in = std::max({shape.hidden, shape.attention_features(), shape.ffn});
   const std::int64_t most_out = std::max({shape.hidden, shape.qkv_out_features(), shape.fc1_features()});
-  if (shape.cuts_tokens()) group_ = std::make_unique<tp::Collectives>(channels);
-  transposed_ = std::make_unique<tp::Fp8Scratch>(channels.device(), shape.tokens, most_in, most_out);
-  linears_ = std::make_unique<LayerLinears>(channels, shape, config, transposed_.get());
-  gradient_ = channels.device().allocate("fp8_gradient", DataType::f8e5m2, shape.tokens * most_out);
+  if (shape.cuts_tokens()) group_ = std::make_unique<tp::Collectives>(communicators);
+  transposed_ = std::make_unique<tp::Fp8Scratch>(communicators.device(), shape.tokens, most_in, most_out);
+  linears_ = std::make_unique<LayerLinears>(communicators, shape, config, transposed_.get());
+  gradient_ = communicators.device().allocate("fp8_gradient", DataType::f8e5m2, shape.tokens * most_out);
 }
 
 std::unique_ptr<Fp8Linear> Fp8Linears::make(std::string_view name, std::int32_t layer, std::int64_t in,
@@ -85,8 +85,8 @@ std::unique_ptr<Fp8Linear> Fp8Linears::make(std::string_view name, std::int32_t 
   if (!multiplies_in_fp8(config_, layer)) return nullptr;
   const bool is_column = is_column_parallel(name);
   const std::int64_t input_tokens = is_column ? shape_.tokens_here : shape_.tokens;
-  return std::make_unique<Fp8Linear>(Fp8Site{.device = &channels_.device(),
-                                             .compute = channels_.compute(),
+  return std::make_unique<Fp8Linear>(Fp8Site{.device = &communicators_.device(),
+                                             .compute = communicators_.compute(),
                                              .products = &linear_of(*linears_, name),
                                              .name = name,
                                              .input_tokens = input_tokens,
@@ -103,7 +103,7 @@ std::unique_ptr<Fp8Linear> Fp8Linears::make(std::string_view name, std::int32_t 
 
 Tensor Fp8Linears::inputs(std::string_view name, std::int64_t elements, const Keeping& keeping) {
   const auto allocate = [&](std::int32_t slots) {
-    return channels_.device().allocate("fp8_input", DataType::f8e4m3, slots * elements);
+    return communicators_.device().allocate("fp8_input", DataType::f8e4m3, slots * elements);
   };
   if (!keeping.is_recomputed) return allocate(keeping.num_slots);
   Tensor& inputs = recomputed_inputs_[{std::string(name), keeping.position}];
@@ -111,15 +111,16 @@ Tensor Fp8Linears::inputs(std::string_view name, std::int64_t elements, const Ke
   return inputs;
 }
 
-std::unique_ptr<tp::Linear> make_head(tp::Channels& channels, const Shape& shape, const plan::Config& config) {
+std::unique_ptr<tp::Linear> make_head(tp::Communicators& communicators, const Shape& shape,
+                                      const plan::Config& config) {
   const plan::TensorSlotOverlap overlap = without_userbuffers(config);
-  return tp::make_column_linear(head_site(channels, shape), {overlap, overlap, overlap});
+  return tp::make_column_linear(head_site(communicators, shape), {overlap, overlap, overlap});
 }
 
-std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Channels& channels, const Shape& shape,
+std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Communicators& communicators, const Shape& shape,
                                                 const plan::Config& config) {
   if (!config.pipeline.defer_embedding_wgrad_compute) return nullptr;
-  return tp::make_wgrad_drain(head_site(channels, shape), without_userbuffers(config));
+  return tp::make_wgrad_drain(head_site(communicators, shape), without_userbuffers(config));
 }
 
 void Linear::fprop(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x,

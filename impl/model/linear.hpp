@@ -20,14 +20,14 @@ struct LayerLinears {
   std::unique_ptr<tp::Linear> fc1;
   std::unique_ptr<tp::Linear> fc2;
 
-  LayerLinears(tp::Channels& channels, const Shape& shape, const plan::Config& config,
+  LayerLinears(tp::Communicators& communicators, const Shape& shape, const plan::Config& config,
                const tp::Fp8Scratch* fp8 = nullptr);
 };
 
 /// What a layer's products in fp8 are made with, where a configuration has any.
 class Fp8Linears {
  public:
-  Fp8Linears(tp::Channels& channels, const Shape& shape, const plan::Config& config);
+  Fp8Linears(tp::Communicators& communicators, const Shape& shape, const plan::Config& config);
 
   /// One layer's linear layer; none where the layer multiplies in bf16.
   std::unique_ptr<Fp8Linear> make(std::string_view name, std::int32_t layer, std::int64_t in, std::int64_t out,
@@ -36,7 +36,7 @@ class Fp8Linears {
  private:
   Tensor inputs(std::string_view name, std::int64_t elements, const Keeping& keeping);
 
-  tp::Channels& channels_;
+  tp::Communicators& communicators_;
   plan::Config config_;
   Shape shape_;
   // Where a layer multiplies in fp8.
@@ -48,9 +48,10 @@ class Fp8Linears {
 };
 
 /// The head's: Megatron's output layer, which no userbuffers reach.
-std::unique_ptr<tp::Linear> make_head(tp::Channels& channels, const Shape& shape, const plan::Config& config);
+std::unique_ptr<tp::Linear> make_head(tp::Communicators& communicators, const Shape& shape, const plan::Config& config);
 /// What forms the head's weight gradients that were put off; nullptr where none is.
-std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Channels& channels, const Shape& shape, const plan::Config& config);
+std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Communicators& communicators, const Shape& shape,
+                                                const plan::Config& config);
 
 /// A linear layer y = x w^T with its weight. This is where tensor parallelism takes hold: `over_group` says how.
 class Linear {

@@ -7,8 +7,8 @@
 
 namespace underlap::model {
 
-NormGradients::NormGradients(tp::Channels& channels, std::span<const dp::Buffers* const> chunks)
-    : collectives_(channels) {
+NormGradients::NormGradients(tp::Communicators& communicators, std::span<const dp::Buffers* const> chunks)
+    : collectives_(communicators) {
   std::int64_t elements = 0;
   for (const dp::Buffers* buffers : chunks)
     for (std::size_t p = 0; p < buffers->parameters.size(); ++p) {
@@ -16,7 +16,7 @@ NormGradients::NormGradients(tp::Channels& channels, std::span<const dp::Buffers
       gradients_.push_back(buffers->main_grad(static_cast<std::int32_t>(p)));
       elements += gradients_.back().elements();
     }
-  flat_ = channels.device().allocate("norm_gradients", chunks.front()->grads.dtype, elements);
+  flat_ = communicators.device().allocate("norm_gradients", chunks.front()->grads.dtype, elements);
 }
 
 void NormGradients::all_reduce(const Enqueue& outer) const {

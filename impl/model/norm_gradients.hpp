@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "impl/model/weights.hpp"
-#include "impl/tp/channels.hpp"
+#include "impl/tp/communicators.hpp"
 
 namespace underlap::model {
 
@@ -14,8 +14,9 @@ namespace underlap::model {
 /// Source: Megatron Core's all-reduce of layernorm gradients with sequence parallelism, in one flat buffer.
 class NormGradients {
  public:
-  /// `channels` and `chunks`, the buffers of all chunks of a rank, outlive this. Allocates on the channels' device.
-  NormGradients(tp::Channels& channels, std::span<const dp::Buffers* const> chunks);
+  /// `communicators` and `chunks`, the buffers of all chunks of a rank, outlive this. Allocates on the communicators'
+  /// device.
+  NormGradients(tp::Communicators& communicators, std::span<const dp::Buffers* const> chunks);
 
   /// Enqueues the sum over the group of what the main gradients hold, in the tail of a step that nothing hides.
   void all_reduce(const Enqueue& enqueue) const;

@@ -8,8 +8,8 @@
 namespace underlap::model {
 namespace {
 
-View allocate(tp::Channels& channels, std::string_view name, std::int64_t rows, std::int64_t cols) {
-  return matrix(channels.device().allocate(name, DataType::bf16, rows * cols), rows, cols);
+View allocate(tp::Communicators& communicators, std::string_view name, std::int64_t rows, std::int64_t cols) {
+  return matrix(communicators.device().allocate(name, DataType::bf16, rows * cols), rows, cols);
 }
 
 void launch(const Enqueue& enqueue, const Operation& copy) {
@@ -22,12 +22,12 @@ void launch(const Enqueue& enqueue, const Operation& copy) {
 
 }  // namespace
 
-SharedGroups::SharedGroups(tp::Channels& channels, const Shape& shape)
+SharedGroups::SharedGroups(tp::Communicators& communicators, const Shape& shape)
     : shape_(shape),
-      collectives_(channels),
-      part_(allocate(channels, "qkv_part", shape.tokens, shape.qkv_out_features())),
-      blocks_(allocate(channels, "qkv_parts", shape.tensor.size * shape.tokens, shape.qkv_out_features())),
-      group_(allocate(channels, "qkv_of_group", shape.tokens, shape.group_ranks * shape.qkv_out_features())) {}
+      collectives_(communicators),
+      part_(allocate(communicators, "qkv_part", shape.tokens, shape.qkv_out_features())),
+      blocks_(allocate(communicators, "qkv_parts", shape.tensor.size * shape.tokens, shape.qkv_out_features())),
+      group_(allocate(communicators, "qkv_of_group", shape.tokens, shape.group_ranks * shape.qkv_out_features())) {}
 
 View SharedGroups::heads(const View& of, std::int64_t first, std::int64_t num) const {
   View part = of;

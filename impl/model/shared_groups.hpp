@@ -2,7 +2,7 @@
 #pragma once
 
 #include "impl/model/weights.hpp"
-#include "impl/tp/channels.hpp"
+#include "impl/tp/communicators.hpp"
 
 namespace underlap::model {
 
@@ -19,8 +19,8 @@ namespace underlap::model {
 /// Source: Megatron Core's SelfAttention where num_query_groups is below the tensor-parallel size.
 class SharedGroups {
  public:
-  /// Allocates on the device of `channels`, whose group shares every layer, for one layer at work.
-  SharedGroups(tp::Channels& channels, const Shape& shape);
+  /// Allocates on the device of `communicators`, whose group shares every layer, for one layer at work.
+  SharedGroups(tp::Communicators& communicators, const Shape& shape);
 
   /// [T, P] bf16: what qkv makes, until gather().
   View part() const { return part_; }

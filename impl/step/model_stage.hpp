@@ -26,8 +26,8 @@ class ModelStage final : public pp::Stage {
     const ParallelGroups* groups = nullptr;
     const model::TextData* data = nullptr;
     Stream compute;
-    tp::Channels* tensor = nullptr;
-    cp::Channels* context = nullptr;
+    tp::Communicators* tensor = nullptr;
+    cp::Communicators* context = nullptr;
     Communicator reduce;
     Communicator gather;
     std::optional<Communicator> across_instances;  ///< where there are several

@@ -49,8 +49,8 @@ class Trainer {
   const model::TextData& data_;
   ParallelGroups groups_;
   Stream compute_;
-  tp::Channels tensor_;
-  cp::Channels context_;
+  tp::Communicators tensor_;
+  cp::Communicators context_;
   std::unique_ptr<ModelStage> stage_;
   std::unique_ptr<pp::Pipeline> pipeline_;
   std::unique_ptr<model::Optimizer> optimizer_;

@@ -25,17 +25,17 @@ class AggregateRingGather final : public GatherGemm {
  public:
   explicit AggregateRingGather(const Site& site)
       : site_(site),
-        scope_(site.channels->scope()),
-        ring_(site.channels->ring()),
-        streams_(site.channels->gemm_streams()),
+        scope_(site.communicators->scope()),
+        ring_(site.communicators->ring()),
+        streams_(site.communicators->gemm_streams()),
         copy_(site.purpose("copy_in")),
         swap_(site.purpose("ring_swap")),
         hop_(site.purpose("ring_hop")),
         gathered_(site.allocate_whole()) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.channels->device();
-    const std::int32_t num_pairs = site_.channels->group().size() / 2;
+    Device& device = site_.communicators->device();
+    const std::int32_t num_pairs = site_.communicators->group().size() / 2;
     scope_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, slots(gathered_, me(), 1)));
     scope_.fork({ring_.stream});
     Event arrived = swap(gemm.tag);
@@ -53,7 +53,7 @@ class AggregateRingGather final : public GatherGemm {
   View gathered() const override { return gathered_; }
 
  private:
-  std::int32_t me() const { return site_.channels->group().my_index; }
+  std::int32_t me() const { return site_.communicators->group().my_index; }
 
   View slots(const View& whole, std::int32_t first, std::int32_t num) const {
     return rows_of(whole, first * site_.tokens_of_part(), num * site_.tokens_of_part());
@@ -68,7 +68,7 @@ class AggregateRingGather final : public GatherGemm {
 
   // Forwards one pair of slots to the rank two further on while another arrives from the one two before.
   Event hop(const Tag& tag, std::int32_t sent, std::int32_t received) {
-    const std::int32_t n = site_.channels->group().size();
+    const std::int32_t n = site_.communicators->group().size();
     return scope_.communicate(ring_, tag, hop_,
                               {send_to((me() + 2) % n, slots(gathered_, 2 * sent, 2)),
                                receive_from((me() - 2 + n) % n, slots(gathered_, 2 * received, 2))});

@@ -21,9 +21,9 @@ class BulkCollective final : public CollectiveBesideGemm {
  public:
   explicit BulkCollective(const Site& site)
       : site_(site),
-        scope_(site.channels->scope()),
-        communicator_(site.channels->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
-        gemm_stream_(site.channels->gemm_streams().front()),
+        scope_(site.communicators->scope()),
+        communicator_(site.communicators->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
+        gemm_stream_(site.communicators->gemm_streams().front()),
         purpose_(site.purpose(to_string(site.collective))),
         copy_(site.purpose(site_.gathers() ? "copy_in" : "copy_out")),
         full_(site.allocate_whole()) {}
@@ -41,7 +41,7 @@ class BulkCollective final : public CollectiveBesideGemm {
 
  private:
   View own_part() const {
-    return rows_of(full_, site_.channels->group().my_index * site_.tokens_of_part(), site_.tokens_of_part());
+    return rows_of(full_, site_.communicators->group().my_index * site_.tokens_of_part(), site_.tokens_of_part());
   }
 
   Site site_;

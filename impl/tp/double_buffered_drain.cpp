@@ -23,10 +23,10 @@ namespace {
 class DoubleBufferedDrain final : public WgradDrain {
  public:
   explicit DoubleBufferedDrain(const Site& site)
-      : device_(site.channels->device()),
-        compute_(site.channels->compute()),
-        scope_(site.channels->scope()),
-        gathers_(site.channels->collectives()),
+      : device_(site.communicators->device()),
+        compute_(site.communicators->compute()),
+        scope_(site.communicators->scope()),
+        gathers_(site.communicators->collectives()),
         gather_(site.purpose("all_gather")),
         wgrad_(intern(site.slot)),
         buffers_{site.allocate_whole(), site.allocate_whole()} {}

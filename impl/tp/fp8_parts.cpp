@@ -7,12 +7,12 @@
 namespace underlap::tp {
 
 Fp8Parts::Fp8Parts(const Site& site, std::int64_t num, std::int64_t num_cast, std::int64_t rows, std::int64_t cols)
-    : device_(site.channels->device()),
+    : device_(site.communicators->device()),
       rows_(rows),
       cols_(cols),
       amax_(site.purpose("amax")),
       quantize_(site.purpose("quantize")) {
-  const auto streams = static_cast<std::int64_t>(Channels::kNumGemmStreams);
+  const auto streams = static_cast<std::int64_t>(Communicators::kNumGemmStreams);
   products_ = device_.allocate(site.slot, DataType::bf16, streams * rows * cols);
   values_ = device_.allocate(site.slot, site.dtype, num * rows * cols);
   amaxes_ = device_.allocate(site.slot, DataType::f32, num_cast);

@@ -29,18 +29,18 @@ class Fp8PipelineScatter final : public GemmScatter {
  public:
   explicit Fp8PipelineScatter(const Site& site)
       : site_(site),
-        scope_(site.channels->scope()),
-        under_gemm_(site.channels->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
-        last_(site.channels->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab), site.overlap.cga_size)),
-        streams_(site.channels->gemm_streams()),
+        scope_(site.communicators->scope()),
+        under_gemm_(site.communicators->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
+        last_(site.communicators->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab), site.overlap.cga_size)),
+        streams_(site.communicators->gemm_streams()),
         exchange_(site.purpose("all_to_all")),
         sum_(site.purpose("slab_sum")),
         slabs_(site, num_slabs(), num_slabs(), site.tokens, features()),
-        received_(site.channels->device().allocate(site.slot, site.dtype, site.tokens * site.features)),
-        scales_(site.channels->device().allocate(site.slot, DataType::f32, num_slabs() * site.num_parts())) {}
+        received_(site.communicators->device().allocate(site.slot, site.dtype, site.tokens * site.features)),
+        scales_(site.communicators->device().allocate(site.slot, DataType::f32, num_slabs() * site.num_parts())) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.channels->device();
+    Device& device = site_.communicators->device();
     const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_slabs())));
     scope_.fork(used);
     std::vector<Event> arrived;
@@ -51,7 +51,7 @@ class Fp8PipelineScatter final : public GemmScatter {
       arrived.push_back(exchange(gemm.tag, i, device.record(used[s])));
     }
     for (std::int32_t i = 0; i < num_slabs(); ++i) {
-      device.wait(site_.channels->compute(), arrived[static_cast<std::size_t>(i)]);
+      device.wait(site_.communicators->compute(), arrived[static_cast<std::size_t>(i)]);
       scope_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_fp8_slots(received(i), scales(i), columns(out, i)));
     }
   }
@@ -73,7 +73,7 @@ class Fp8PipelineScatter final : public GemmScatter {
 
   // Once slab i is `made`. Returns when its parts are where they are added up.
   Event exchange(const Tag& tag, std::int32_t i, Event made) {
-    Device& device = site_.channels->device();
+    Device& device = site_.communicators->device();
     const bool is_last = i + 1 == num_slabs();
     const Communicator& communicator = is_last ? last_ : under_gemm_;
     device.wait(communicator.stream, made);

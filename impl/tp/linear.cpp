@@ -16,8 +16,8 @@ namespace {
 class Products {
  public:
   explicit Products(const LinearSite& site)
-      : device_(site.channels->device()),
-        compute_(site.channels->compute()),
+      : device_(site.communicators->device()),
+        compute_(site.communicators->compute()),
         fp8_(site.fp8),
         fprop_(intern(fmt::format("{}_fprop", site.name))),
         dgrad_(intern(fmt::format("{}_dgrad", site.name))),
@@ -115,7 +115,7 @@ class LocalDrain final : public WgradDrain {
 Site slot_site(const LinearSite& layer, std::string_view pass, const plan::TensorSlotOverlap& overlap,
                std::int64_t features, DataType fp8, Collective collective = Collective::all_gather) {
   const bool moves_fp8 = layer.fp8 != nullptr && (collective == Collective::all_gather || overlap.fp8_buf);
-  return {.channels = layer.channels,
+  return {.communicators = layer.communicators,
           .slot = fmt::format("{}_{}", layer.name, pass),
           .overlap = overlap,
           .tokens = layer.tokens,
@@ -201,7 +201,7 @@ class RowLinear final : public Linear {
         fprop_(GemmScatters::make(overlap.fprop, fprop_site_)),
         dgrad_(GatherGemms::make(overlap.dgrad, dgrad_site_)),
         wgrad_gather_(intern(fmt::format("{}_wgrad_all_gather", site.name))) {
-    if (overlap.dgrad.method != plan::TensorMethod::ring_exchange) collectives_.emplace(*site.channels);
+    if (overlap.dgrad.method != plan::TensorMethod::ring_exchange) collectives_.emplace(*site.communicators);
   }
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
@@ -277,7 +277,7 @@ class WholeRowLinear final : public LocalLinear {
   std::unique_ptr<GemmScatter> fprop_;
 };
 
-bool is_alone(const LinearSite& site) { return site.channels->group().size() == 1; }
+bool is_alone(const LinearSite& site) { return site.communicators->group().size() == 1; }
 
 }  // namespace
 

@@ -58,7 +58,7 @@ struct Fp8Scratch {
 
 /// Where a linear layer stands and how large it is.
 struct LinearSite {
-  Channels* channels = nullptr;
+  Communicators* communicators = nullptr;
   std::string_view name;            ///< qkv, proj, fc1, fc2 or head: the first part of its purposes
   std::int64_t tokens = 0;          ///< T
   std::int64_t in = 0;              ///< columns of this rank's weight

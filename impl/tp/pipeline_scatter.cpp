@@ -29,17 +29,17 @@ class PipelineScatter final : public GemmScatter {
  public:
   explicit PipelineScatter(const Site& site)
       : site_(site),
-        scope_(site.channels->scope()),
-        under_gemm_(site.channels->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
-        last_(site.channels->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab), site.overlap.cga_size)),
-        streams_(site.channels->gemm_streams()),
+        scope_(site.communicators->scope()),
+        under_gemm_(site.communicators->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
+        last_(site.communicators->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab), site.overlap.cga_size)),
+        streams_(site.communicators->gemm_streams()),
         scatter_(site.purpose("reduce_scatter")),
         copy_(site.purpose("copy_out")),
         partial_(allocate(site.tokens)),
         reduced_(allocate(site.tokens_of_part())) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.channels->device();
+    Device& device = site_.communicators->device();
     const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_slabs())));
     scope_.fork(used);
     std::vector<Event> reduced;
@@ -49,7 +49,7 @@ class PipelineScatter final : public GemmScatter {
       reduced.push_back(reduce(gemm.tag, i, device.record(stream)));
     }
     for (std::int32_t i = 0; i < num_slabs(); ++i) {
-      device.wait(site_.channels->compute(), reduced[static_cast<std::size_t>(i)]);
+      device.wait(site_.communicators->compute(), reduced[static_cast<std::size_t>(i)]);
       scope_.launch(gemm.tag, Kind::copy, copy_,
                     kernels::copy(slab(reduced_, site_.tokens_of_part(), i), columns(out, i)));
     }
@@ -60,7 +60,7 @@ class PipelineScatter final : public GemmScatter {
   std::int64_t features() const { return site_.features / num_slabs(); }
 
   Tensor allocate(std::int64_t tokens) const {
-    return site_.channels->device().allocate(site_.slot, DataType::bf16, tokens * site_.features);
+    return site_.communicators->device().allocate(site_.slot, DataType::bf16, tokens * site_.features);
   }
   View slab(const Tensor& tensor, std::int64_t tokens, std::int32_t i) const {
     return matrix(tensor, tokens, features(), i * tokens * features());
@@ -73,7 +73,7 @@ class PipelineScatter final : public GemmScatter {
 
   // Once slab i is `made`. Returns when it is reduced.
   Event reduce(const Tag& tag, std::int32_t i, Event made) {
-    Device& device = site_.channels->device();
+    Device& device = site_.communicators->device();
     const bool is_last = i + 1 == num_slabs();
     const Communicator& communicator = is_last ? last_ : under_gemm_;
     device.wait(communicator.stream, made);

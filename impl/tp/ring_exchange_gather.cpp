@@ -27,17 +27,17 @@ class RingExchangeGather final : public GatherGemm {
  public:
   explicit RingExchangeGather(const Site& site)
       : site_(site),
-        scope_(site.channels->scope()),
-        ring_(site.channels->ring()),
-        streams_(site.channels->gemm_streams()),
+        scope_(site.communicators->scope()),
+        ring_(site.communicators->ring()),
+        streams_(site.communicators->gemm_streams()),
         copy_(site.purpose("copy_in")),
         hop_(site.purpose("ring_hop")),
         gathered_(site.allocate_whole()) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.channels->device();
-    const std::int32_t n = site_.channels->group().size();
-    const std::int32_t me = site_.channels->group().my_index;
+    Device& device = site_.communicators->device();
+    const std::int32_t n = site_.communicators->group().size();
+    const std::int32_t me = site_.communicators->group().my_index;
     scope_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, part(gathered_, me)));
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
     scope_.fork({used.front(), ring_.stream});  // the other streams begin behind a hop
@@ -61,8 +61,8 @@ class RingExchangeGather final : public GatherGemm {
 
   // Forwards one slot to the next rank while another arrives from the one before.
   Event hop(const Tag& tag, std::int32_t sent, std::int32_t received) {
-    const std::int32_t n = site_.channels->group().size();
-    const std::int32_t me = site_.channels->group().my_index;
+    const std::int32_t n = site_.communicators->group().size();
+    const std::int32_t me = site_.communicators->group().my_index;
     return scope_.communicate(
         ring_, tag, hop_,
         {send_to((me + 1) % n, part(gathered_, sent)), receive_from((me - 1 + n) % n, part(gathered_, received))});

@@ -28,18 +28,18 @@ class RingExchangeScatter final : public GemmScatter {
  public:
   explicit RingExchangeScatter(const Site& site)
       : site_(site),
-        scope_(site.channels->scope()),
-        ring_(site.channels->ring()),
-        streams_(site.channels->gemm_streams()),
+        scope_(site.communicators->scope()),
+        ring_(site.communicators->ring()),
+        streams_(site.communicators->gemm_streams()),
         hop_(site.purpose("ring_hop")),
         sum_(site.purpose("ring_sum")),
-        partials_(site.channels->device().allocate(
+        partials_(site.communicators->device().allocate(
             site.slot, DataType::bf16, (2 * site.num_parts() - 1) * site.tokens_of_part() * site.features)) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.channels->device();
-    const std::int32_t n = site_.channels->group().size();
-    const std::int32_t me = site_.channels->group().my_index;
+    Device& device = site_.communicators->device();
+    const std::int32_t n = site_.communicators->group().size();
+    const std::int32_t me = site_.communicators->group().my_index;
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
     scope_.fork(used);
     std::vector<Event> done;
@@ -68,9 +68,9 @@ class RingExchangeScatter final : public GemmScatter {
 
   // Sends what GEMM i-1 made to the rank whose rows it is, once it is `made`.
   void exchange(const Tag& tag, std::int32_t i, Event made) {
-    const std::int32_t n = site_.channels->group().size();
-    const std::int32_t me = site_.channels->group().my_index;
-    site_.channels->device().wait(ring_.stream, made);
+    const std::int32_t n = site_.communicators->group().size();
+    const std::int32_t me = site_.communicators->group().my_index;
+    site_.communicators->device().wait(ring_.stream, made);
     scope_.communicate(ring_, tag, hop_,
                        {send_to((me + i) % n, slot(i - 1)), receive_from((me - i + n) % n, slot(i - 1 + n))});
   }

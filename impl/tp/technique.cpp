@@ -9,7 +9,7 @@ NameId Site::purpose(std::string_view what) const { return intern(fmt::format("{
 
 View Site::allocate_whole() const {
   if (is_in_place()) return {};
-  return matrix(channels->device().allocate(slot, dtype, tokens * features), tokens, features);
+  return matrix(communicators->device().allocate(slot, dtype, tokens * features), tokens, features);
 }
 
 Transfer Site::transfer(const View& part, const View& whole) const {

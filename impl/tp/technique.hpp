@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "impl/device/technique.hpp"
-#include "impl/tp/channels.hpp"
+#include "impl/tp/communicators.hpp"
 #include "impl/tp/token_gemm.hpp"
 
 namespace underlap::tp {
@@ -16,7 +16,7 @@ namespace underlap::tp {
 /// T tokens of a microbatch, n ranks of the group. Under sequence parallelism each rank holds T/n rows between layers;
 /// without it all T, nothing is gathered, and what is reduced is all-reduced in place: its part is the whole.
 struct Site {
-  Channels* channels = nullptr;
+  Communicators* communicators = nullptr;
   std::string slot;                 ///< e.g. fc1_fprop: the first part of the purposes of what it enqueues
   plan::TensorSlotOverlap overlap;  ///< in effect for it
   std::int64_t tokens = 0;          ///< T
@@ -24,7 +24,7 @@ struct Site {
   DataType dtype = DataType::bf16;  ///< of what moves
   Collective collective = Collective::all_gather;  ///< that, a reduce_scatter or an all_reduce
 
-  std::int64_t num_parts() const { return channels->group().size(); }
+  std::int64_t num_parts() const { return communicators->group().size(); }
   std::int64_t tokens_of_part() const { return tokens / num_parts(); }
   /// A new [T, features] tensor for it, of its type; none for an all-reduce.
   View allocate_whole() const;

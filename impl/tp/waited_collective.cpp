@@ -15,9 +15,9 @@ class WaitedCollective final : public CollectiveBesideGemm {
  public:
   explicit WaitedCollective(const Site& site)
       : site_(site),
-        device_(site.channels->device()),
-        compute_(site.channels->compute()),
-        collectives_(*site.channels),
+        device_(site.communicators->device()),
+        compute_(site.communicators->compute()),
+        collectives_(*site.communicators),
         purpose_(site.purpose(to_string(site.collective))),
         full_(site.allocate_whole()) {}
 

@@ -15,9 +15,9 @@ namespace {
 class WaitedDrain final : public WgradDrain {
  public:
   explicit WaitedDrain(const Site& site)
-      : device_(site.channels->device()),
-        compute_(site.channels->compute()),
-        collectives_(*site.channels),
+      : device_(site.communicators->device()),
+        compute_(site.communicators->compute()),
+        collectives_(*site.communicators),
         gather_(site.purpose("all_gather")),
         wgrad_(intern(site.slot)),
         full_(site.allocate_whole()) {}

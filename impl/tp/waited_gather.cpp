@@ -15,9 +15,9 @@ namespace {
 class WaitedGather final : public GatherGemm {
  public:
   explicit WaitedGather(const Site& site)
-      : device_(site.channels->device()),
-        compute_(site.channels->compute()),
-        collectives_(*site.channels),
+      : device_(site.communicators->device()),
+        compute_(site.communicators->compute()),
+        collectives_(*site.communicators),
         purpose_(site.purpose("all_gather")),
         gathered_(site.allocate_whole()) {}
 

@@ -16,9 +16,9 @@ class WaitedScatter final : public GemmScatter {
  public:
   explicit WaitedScatter(const Site& site)
       : site_(site),
-        device_(site.channels->device()),
-        compute_(site.channels->compute()),
-        collectives_(*site.channels),
+        device_(site.communicators->device()),
+        compute_(site.communicators->compute()),
+        collectives_(*site.communicators),
         purpose_(site.purpose(to_string(site.collective))),
         partial_(site.allocate_whole()) {}
 

@@ -52,8 +52,8 @@ class RankedAttention {
   void run_rank(Device& device, const Group& group) {
     const AttentionShape shape{sequences_, kLength / case_.num_ranks, kHeads, kGroups, kHeadSize};
     const Stream compute = device.create_stream("compute");
-    Channels channels(device, group, compute, config_);
-    const auto attention = make_attention({&channels, &config_, shape, case_.comm_type});
+    Communicators communicators(device, group, compute, config_);
+    const auto attention = make_attention({&communicators, &config_, shape, case_.comm_type});
     std::vector<std::unique_ptr<Attention::Saved>> saved;
     for (int layer = 0; layer < 2; ++layer) saved.push_back(attention->allocate_saved());
     const std::int64_t tokens = shape.tokens(), packed = shape.query_features() + 2 * shape.kv_features();
@@ -194,8 +194,8 @@ TEST(AttentionTechniques, RefuseWhatCannotBeParted) {
     const CpCase c{"", type, 2};
     const plan::Config config = c.config();
     return host::Ranks(2).run_and_catch([&](Device& device, const Group& group) {
-      Channels channels(device, group, device.create_stream("compute"), config);
-      make_attention({&channels, &config, shape, type});
+      Communicators communicators(device, group, device.create_stream("compute"), config);
+      make_attention({&communicators, &config, shape, type});
     });
   };
   EXPECT_THAT(failure({1, 7, 2, 2, 4}, plan::CpCommType::p2p), testing::HasSubstr("7 rows of each sequence"));

@@ -115,7 +115,7 @@ class VirtualAttention {
   /// One rank and what its attention works on.
   struct Rank {
     RecordingDevice device{Detail::operations};
-    std::unique_ptr<Channels> channels;
+    std::unique_ptr<Communicators> communicators;
     Communicator data;
     std::unique_ptr<Attention> attention;
     std::vector<Layer> layers;
@@ -140,8 +140,8 @@ class VirtualAttention {
     for (std::int32_t d = 0; d < num_data; ++d) data.members.push_back(d * c + index % c);
     const Stream compute = rank.device.create_stream("compute");
     if (num_data > 1) rank.data = rank.device.declare("dp", data);
-    rank.channels = std::make_unique<Channels>(rank.device, context, compute, config_);
-    rank.attention = make_attention({rank.channels.get(), &config_, case_.shape(), case_.cp.comm_type});
+    rank.communicators = std::make_unique<Communicators>(rank.device, context, compute, config_);
+    rank.attention = make_attention({rank.communicators.get(), &config_, case_.shape(), case_.cp.comm_type});
     for (std::int32_t i = 0; i < case_.layers; ++i) {
       Layer& layer = rank.layers.emplace_back();
       layer.saved = rank.attention->allocate_saved();
@@ -158,7 +158,7 @@ class VirtualAttention {
   void record_step(Rank& rank, std::int32_t step, bool reduces) const {
     Tag tag{.direction = Direction::forward, .step = step};
     const auto begin = [&] {
-      rank.device.launch(rank.channels->compute(), tag, Operation(intern("pass"), nothing, kNoTime, {}));
+      rank.device.launch(rank.communicators->compute(), tag, Operation(intern("pass"), nothing, kNoTime, {}));
     };
     for (const Layer& layer : rank.layers) {
       for (const View& view : {layer.in.q, layer.in.k, layer.in.v, layer.d_out})
@@ -173,22 +173,22 @@ class VirtualAttention {
       rank.attention->backward(tag, layer.in, layer.out, layer.d_out, layer.d_in, *layer.saved);
       for (const View& view : {layer.d_in.q, layer.d_in.k, layer.d_in.v}) use(rank, view, step, reduces);
     }
-    rank.device.mark(rank.channels->compute(), 0, step);
+    rank.device.mark(rank.communicators->compute(), 0, step);
   }
 
   static void use(Rank& rank, const View& view, std::int32_t step, bool reduces) {
     around(rank, "after", step, view, Access::in);
     if (!reduces) return;
     const View whole = flat(view.tensor, view.offset, view.elements());
-    rank.device.wait(rank.data.stream, rank.device.record(rank.channels->compute()));
+    rank.device.wait(rank.data.stream, rank.device.record(rank.communicators->compute()));
     const Transfer t{.collective = Collective::all_reduce, .input = whole, .output = whole};
     rank.device.communicate(
         rank.data, {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("reduce"), .step = step}, {&t, 1});
-    rank.device.wait(rank.channels->compute(), rank.device.record(rank.data.stream));
+    rank.device.wait(rank.communicators->compute(), rank.device.record(rank.data.stream));
   }
 
   static void around(Rank& rank, const char* purpose, std::int32_t step, const View& view, Access access) {
-    rank.device.launch(rank.channels->compute(), {.purpose = intern(purpose), .step = step},
+    rank.device.launch(rank.communicators->compute(), {.purpose = intern(purpose), .step = step},
                        Operation(intern(purpose), nothing, kNoTime, {{view, access}}));
   }
   static void nothing(const Arguments&) {}

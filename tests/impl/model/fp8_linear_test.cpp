@@ -75,10 +75,15 @@ std::vector<double> product(const std::vector<double>& a, Strides sa, const std:
 /// A layer alone on `device` with its tensors; the weight is gathered in bf16, or in fp8 with an inverse scale.
 struct LayerOnDevice {
   explicit LayerOnDevice(Device& device, bool fp8_weight, Stream compute)
-      : channels(device, {{0}, 0}, compute, {}),
+      : communicators(device, {{0}, 0}, compute, {}),
         scratch(device, kTokens, kIn, kOut),
-        products(tp::make_column_linear(
-            {.channels = &channels, .name = "fc1", .tokens = kTokens, .in = kIn, .out = kOut, .fp8 = &scratch}, {})),
+        products(tp::make_column_linear({.communicators = &communicators,
+                                         .name = "fc1",
+                                         .tokens = kTokens,
+                                         .in = kIn,
+                                         .out = kOut,
+                                         .fp8 = &scratch},
+                                        {})),
         linear({.device = &device,
                 .compute = compute,
                 .products = products.get(),
@@ -104,7 +109,7 @@ struct LayerOnDevice {
     linear.backward(tag, 0, dy, dx, dw);
   }
 
-  tp::Channels channels;
+  tp::Communicators communicators;
   tp::Fp8Scratch scratch;
   std::unique_ptr<tp::Linear> products;
   Fp8Linear linear;
@@ -194,15 +199,15 @@ TEST(Fp8Linear, QuantisesAWeightOnceAStepAndOneThatCameInFp8Never) {
 /// The layer of kTokens x kIn x kOut cut over a group, `is_column` by the rows of its weight.
 struct LayerOverGroup {
   LayerOverGroup(Device& device, const Group& group, Stream compute, bool is_column)
-      : channels(device, group, compute, {}),
-        collectives(channels),
+      : communicators(device, group, compute, {}),
+        collectives(communicators),
         in(is_column ? kIn : kIn / group.size()),
         out(is_column ? kOut / group.size() : kOut),
         x_tokens(is_column ? kTokens / group.size() : kTokens),
         y_tokens(is_column ? kTokens : kTokens / group.size()),
         scratch(device, kTokens, kIn, kOut) {
     const tp::LinearSite site{
-        .channels = &channels, .name = "fc1", .tokens = kTokens, .in = in, .out = out, .fp8 = &scratch};
+        .communicators = &communicators, .name = "fc1", .tokens = kTokens, .in = in, .out = out, .fp8 = &scratch};
     products = is_column ? tp::make_column_linear(site, {}) : tp::make_row_linear(site, {});
     linear =
         std::make_unique<Fp8Linear>(Fp8Site{.device = &device,
@@ -225,7 +230,7 @@ struct LayerOverGroup {
     dw = matrix(device.allocate("dw", DataType::f32, out * in), out, in);
   }
 
-  tp::Channels channels;
+  tp::Communicators communicators;
   tp::Collectives collectives;
   std::int64_t in, out, x_tokens, y_tokens;
   tp::Fp8Scratch scratch;

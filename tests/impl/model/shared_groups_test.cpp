@@ -58,8 +58,8 @@ struct OnRank {
   OnRank(Device& of_rank, const Group& group)
       : device(of_rank),
         compute(device.create_stream("compute")),
-        channels(device, group, compute, {}),
-        groups(channels, Shape(config_of(), {kRanks, group.my_index})),
+        communicators(device, group, compute, {}),
+        groups(communicators, Shape(config_of(), {kRanks, group.my_index})),
         qkv(matrix(device.allocate("qkv", DataType::bf16, kGroupTokens * 6), kGroupTokens, 6)),
         d_part(matrix(device.allocate("d_part", DataType::bf16, groups.part().elements()), kGroupTokens,
                       groups.part().cols)) {
@@ -79,7 +79,7 @@ struct OnRank {
 
   Device& device;
   Stream compute;
-  tp::Channels channels;
+  tp::Communicators communicators;
   SharedGroups groups;
   View qkv;
   View d_part;

@@ -146,7 +146,7 @@ class VirtualSlot {
   /// One rank and what its layer works on. T tokens, n ranks.
   struct Rank {
     RecordingDevice device;
-    std::unique_ptr<Channels> channels;
+    std::unique_ptr<Communicators> communicators;
     Communicator data;
     View shard;   // [T/n, F]: of the sequence, or where it is not cut [T, F]; F are the features, N the others
     View full;    // [T, N]: the GEMM's output, or its input where that is reduced
@@ -173,7 +173,7 @@ class VirtualSlot {
     if (num_data > 1) rank.data = rank.device.declare("dp", data);
     plan::Config config;
     if (case_.copy_engine) config.extensions.tp_ring_transport = "copy_engine";
-    rank.channels = std::make_unique<Channels>(rank.device, tensor, compute, config);
+    rank.communicators = std::make_unique<Communicators>(rank.device, tensor, compute, config);
     const bool makes_features = case_.kind == SlotKind::scatter || case_.kind == SlotKind::reduce;
     rank.shard = allocate(rank, "shard", case_.tokens_here(), case_.features);
     rank.full = allocate(rank, "full", case_.tokens(), case_.others, makes_features ? operand_type() : DataType::bf16);
@@ -195,23 +195,23 @@ class VirtualSlot {
       around(rank, "after", case_.after_ns, step, {{view, Access::in}});
       if (reduces) reduce(rank, view, step);
     }
-    rank.device.mark(rank.channels->compute(), 0, step);
+    rank.device.mark(rank.communicators->compute(), 0, step);
   }
 
   // Over data-parallel ranks, in place.
   static void reduce(Rank& rank, const View& view, std::int32_t step) {
     const View whole = flat(view.tensor, view.offset, view.elements());
-    rank.device.wait(rank.data.stream, rank.device.record(rank.channels->compute()));
+    rank.device.wait(rank.data.stream, rank.device.record(rank.communicators->compute()));
     const Transfer t{.collective = Collective::all_reduce, .input = whole, .output = whole};
     rank.device.communicate(
         rank.data, {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("reduce"), .step = step}, {&t, 1});
-    rank.device.wait(rank.channels->compute(), rank.device.record(rank.data.stream));
+    rank.device.wait(rank.communicators->compute(), rank.device.record(rank.data.stream));
   }
 
   static void around(Rank& rank, const char* purpose, std::int64_t ns, std::int32_t step,
                      std::initializer_list<Use> uses) {
     const Cost cost{.flops = static_cast<double>(ns), .sms = SlotTimes::kOwn};
-    rank.device.launch(rank.channels->compute(), {.purpose = intern(purpose), .step = step},
+    rank.device.launch(rank.communicators->compute(), {.purpose = intern(purpose), .step = step},
                        Operation(intern(purpose), nothing, cost, uses));
   }
   static void nothing(const Arguments&) {}
@@ -228,7 +228,7 @@ class VirtualSlot {
 
   /// What enqueues the slot. Says in rank.made what it needs before, and in rank.used what is there after it.
   std::function<void(const Tag&)> make_run(Rank& rank) const {
-    const Site site{.channels = rank.channels.get(),
+    const Site site{.communicators = rank.communicators.get(),
                     .slot = "slot",
                     .overlap = case_.overlap,
                     .tokens = case_.tokens(),

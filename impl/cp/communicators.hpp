@@ -15,11 +15,11 @@ namespace underlap::cp {
 /// The context-parallel group of one rank, and the streams and communicators that all of its layers share.
 ///
 /// Made before Device::begin(), by all ranks in the same order: what it holds is made when it is first asked for.
-class Channels {
+class Communicators {
  public:
-  Channels(Device& device, const Group& group, Stream compute, const plan::Config& config);
-  Channels(const Channels&) = delete;
-  Channels& operator=(const Channels&) = delete;
+  Communicators(Device& device, const Group& group, Stream compute, const plan::Config& config);
+  Communicators(const Communicators&) = delete;
+  Communicators& operator=(const Communicators&) = delete;
 
   Device& device() const { return device_; }
   const Group& group() const { return group_; }
@@ -36,23 +36,24 @@ class Channels {
   /// The group as rows of a table: `inside` one are `ranks_inside` neighbours, and `around` the rows go those of one
   /// column.
   struct Parts {
-    Channels* inside = nullptr;
-    Channels* around = nullptr;
+    Communicators* inside = nullptr;
+    Communicators* around = nullptr;
   };
   Parts parts(std::int32_t ranks_inside);
 
  private:
-  Channels(Channels& whole, const Group& group, std::string name);
+  Communicators(Communicators& whole, const Group& group, std::string name);
   Communicator declare(std::string_view suffix);
 
-  Channels* whole_;  // itself, or what it is a part of
+  Communicators* whole_;  // itself, or what it is a part of
   Device& device_;
   Group group_;
   Stream compute_;
   Priority nccl_priority_;
   std::string name_ = "cp";  // of its communicators, the beginning
   std::map<std::string, Communicator, std::less<>> declared_;
-  std::map<std::int32_t, std::pair<std::unique_ptr<Channels>, std::unique_ptr<Channels>>> parts_;  // by ranks inside
+  std::map<std::int32_t, std::pair<std::unique_ptr<Communicators>, std::unique_ptr<Communicators>>>
+      parts_;  // by ranks inside
   Stream beside_;
   bool has_beside_ = false;
 };

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/cp/channels.hpp"
+#include "impl/cp/communicators.hpp"
 
 #include <utility>
 
 namespace underlap::cp {
 
-Channels::Channels(Device& device, const Group& group, Stream compute, const plan::Config& config)
+Communicators::Communicators(Device& device, const Group& group, Stream compute, const plan::Config& config)
     : whole_(this),
       device_(device),
       group_(group),
       compute_(compute),
       nccl_priority_(config.environment.torch_nccl_high_priority ? Priority::high : Priority::normal) {}
 
-Channels::Channels(Channels& whole, const Group& group, std::string name)
+Communicators::Communicators(Communicators& whole, const Group& group, std::string name)
     : whole_(whole.whole_),
       device_(whole.device_),
       group_(group),
@@ -20,22 +20,22 @@ Channels::Channels(Channels& whole, const Group& group, std::string name)
       nccl_priority_(whole.nccl_priority_),
       name_(std::move(name)) {}
 
-Stream Channels::beside() {
+Stream Communicators::beside() {
   if (whole_ != this) return whole_->beside();
   if (!std::exchange(has_beside_, true)) beside_ = device_.create_stream("cp_compute");
   return beside_;
 }
 
-Communicator Channels::declare(std::string_view suffix) {
+Communicator Communicators::declare(std::string_view suffix) {
   const std::string purpose = name_ + std::string(suffix);
   if (const auto found = declared_.find(purpose); found != declared_.end()) return found->second;
   return declared_.emplace(purpose, device_.declare(purpose, group_, {.priority = nccl_priority_})).first->second;
 }
 
-Communicator Channels::collectives() { return declare(""); }
-Communicator Channels::ring() { return declare("_ring"); }
+Communicator Communicators::collectives() { return declare(""); }
+Communicator Communicators::ring() { return declare("_ring"); }
 
-Channels::Parts Channels::parts(std::int32_t ranks_inside) {
+Communicators::Parts Communicators::parts(std::int32_t ranks_inside) {
   auto& [inside, around] = parts_[ranks_inside];
   if (inside == nullptr) {
     Group row{.members = {}, .my_index = group_.my_index % ranks_inside};
@@ -45,8 +45,8 @@ Channels::Parts Channels::parts(std::int32_t ranks_inside) {
       if (i / ranks_inside == column.my_index) row.members.push_back(member);
       if (i % ranks_inside == row.my_index) column.members.push_back(member);
     }
-    inside.reset(new Channels(*this, row, name_ + "_a2a"));
-    around.reset(new Channels(*this, column, name_ + "_around"));
+    inside.reset(new Communicators(*this, row, name_ + "_a2a"));
+    around.reset(new Communicators(*this, column, name_ + "_around"));
   }
   return {inside.get(), around.get()};
 }

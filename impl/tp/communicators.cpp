@@ -1,33 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/tp/channels.hpp"
+#include "impl/tp/communicators.hpp"
 
 #include <fmt/format.h>
 
 namespace underlap::tp {
 
-Channels::Channels(Device& device, const Group& group, Stream compute, const plan::Config& config)
+Communicators::Communicators(Device& device, const Group& group, Stream compute, const plan::Config& config)
     : device_(device),
       group_(group),
       compute_(compute),
       nccl_priority_(config.environment.torch_nccl_high_priority ? Priority::high : Priority::normal),
       copy_engine_(config.extensions.tp_ring_transport == "copy_engine") {}
 
-Communicator Channels::declare(std::string_view purpose, const CommunicatorHints& hints) {
+Communicator Communicators::declare(std::string_view purpose, const CommunicatorHints& hints) {
   if (const auto found = declared_.find(purpose); found != declared_.end()) return found->second;
   return declared_.emplace(purpose, device_.declare(purpose, group_, hints)).first->second;
 }
 
-Communicator Channels::collectives() { return declare("tp", {.priority = nccl_priority_}); }
+Communicator Communicators::collectives() { return declare("tp", {.priority = nccl_priority_}); }
 
-Communicator Channels::ring() { return declare("tp_ring", {.copy_engine = copy_engine_, .priority = Priority::high}); }
+Communicator Communicators::ring() {
+  return declare("tp_ring", {.copy_engine = copy_engine_, .priority = Priority::high});
+}
 
-Communicator Channels::beside_gemm(int num_sm, int cga_size) {
+Communicator Communicators::beside_gemm(int num_sm, int cga_size) {
   const std::string clusters = cga_size > 1 ? fmt::format("_cga{}", cga_size) : "";
   return declare(fmt::format("tp_sm{}{}", num_sm, clusters),
                  {.sms = num_sm, .cga_size = cga_size, .priority = Priority::high});
 }
 
-std::span<const Stream> Channels::gemm_streams() {
+std::span<const Stream> Communicators::gemm_streams() {
   if (!has_gemm_streams_) {
     for (std::size_t i = 0; i < kNumGemmStreams; ++i)
       gemm_streams_.at(i) = device_.create_stream(fmt::format("tp_gemm{}", i));
@@ -36,8 +38,8 @@ std::span<const Stream> Channels::gemm_streams() {
   return gemm_streams_;
 }
 
-Collectives::Collectives(Channels& channels)
-    : channels_(channels), scope_(channels.scope()), communicator_(channels.collectives()) {}
+Collectives::Collectives(Communicators& communicators)
+    : communicators_(communicators), scope_(communicators.scope()), communicator_(communicators.collectives()) {}
 
 Event Collectives::start(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const {
   scope_.fork({communicator_.stream});

@@ -15,11 +15,11 @@ namespace underlap::tp {
 ///
 /// Made before Device::begin(), by all ranks in the same order: a communicator is declared when it is first asked for.
 /// Source: the streams of Transformer Engine's userbuffers: up to three for GEMMs, communication at high priority.
-class Channels {
+class Communicators {
  public:
   static constexpr std::size_t kNumGemmStreams = 3;
 
-  Channels(Device& device, const Group& group, Stream compute, const plan::Config& config);
+  Communicators(Device& device, const Group& group, Stream compute, const plan::Config& config);
 
   Device& device() const { return device_; }
   const Group& group() const { return group_; }
@@ -52,10 +52,10 @@ class Channels {
 /// after it.
 class Collectives {
  public:
-  /// `channels` outlives this.
-  explicit Collectives(Channels& channels);
+  /// `communicators` outlives this.
+  explicit Collectives(Communicators& communicators);
 
-  const Group& group() const { return channels_.group(); }
+  const Group& group() const { return communicators_.group(); }
 
   /// Enqueues `transfers` behind what the compute stream holds. `tag` gives all but kind and mode. Returns when they
   /// are done.
@@ -71,7 +71,7 @@ class Collectives {
   void all_reduce(const Tag& tag, NameId purpose, const View& x, ReduceOp op = ReduceOp::sum) const;
 
  private:
-  Channels& channels_;
+  Communicators& communicators_;
   Scope scope_;
   Communicator communicator_;
 };
