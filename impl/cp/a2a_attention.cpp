@@ -166,7 +166,7 @@ void HeadExchange::exchange(const Tag& tag, NameId purpose, std::span<const Move
     const Transfer transfer{
         .collective = Collective::all_to_all, .input = sent, .output = buffer(staging.received, move)};
     arrived.push_back(scope_.communicate(communicator_, tag, purpose, {&transfer, 1}));
-    if (waits_ == Waits::at_once) device_.pace(communicators_.compute(), arrived.back());
+    if (waits_ == Waits::at_once) device_.throttle(communicators_.compute(), arrived.back());
   };
   const auto take = [&](const Move& move, const Staging& staging, Event event) {
     device_.wait(second_, event);

@@ -194,9 +194,9 @@ void RingAttention::forward(const Tag& tag, const Qkv& in, const View& out, Save
     const Stream stream = stream_of(i);
     if (i > 0) device_.wait(stream, arrived);
     if (i + 1 < size_) {
-      i == 0 ? scope_.fork({ring_.stream}) : device_.pace(ring_.stream, device_.record(stream));
+      i == 0 ? scope_.fork({ring_.stream}) : device_.throttle(ring_.stream, device_.record(stream));
       arrived = hop_forward(tag, i, kept);
-      if (waits_ == Waits::at_once) device_.pace(stream, arrived);
+      if (waits_ == Waits::at_once) device_.throttle(stream, arrived);
     }
     const Pair& keys = keys_of(i, kept);
     const Step& step = steps_[static_cast<std::size_t>(i)];
@@ -257,7 +257,7 @@ void RingAttention::backward(const Tag& tag, const Qkv& in, const View& out, con
   for (std::int32_t i = 0; i < size_; ++i) {
     scope_.fork({ring_.stream});
     const Event arrived = hop_backward(tag, i, kept);
-    if (waits_ == Waits::at_once) device_.pace(compute, arrived);
+    if (waits_ == Waits::at_once) device_.throttle(compute, arrived);
     const Tile tile = zigzag_tile(shape_, me_, (me_ + 1 + i) % size_);
     BackwardStep step{.index = i, .queries = tile.queries, .keys = tile.keys, .has_early_d_q = has_early, .to = {}};
     step.to = i == 0 ? Qkv{d_in.q, d_passing_[1].k, d_passing_[1].v} : Qkv{d_q_, d_kv_.k, d_kv_.v};

@@ -35,7 +35,7 @@ struct Group {
   std::int32_t size() const { return static_cast<std::int32_t>(members.size()); }
 };
 
-/// A channel of one group for one purpose; it owns the stream that its transfers run on.
+/// What one group communicates through for one purpose; it owns the stream that its transfers run on.
 struct Communicator {
   std::uint32_t id = 0;
   Stream stream;
@@ -147,7 +147,7 @@ class Device {
 
   /// The same for the sake of time alone: it keeps a stream from running ahead, as the framework that is followed does,
   /// and no result depends on it. `underlap check` proves a schedule without these.
-  virtual void pace(Stream stream, Event event) = 0;
+  virtual void throttle(Stream stream, Event event) = 0;
 
   /// From here on `stream` owns `buffer`, whose old contents are gone. A no-op to run; the checker proves that nobody
   /// still uses it, and that nobody reads what was not written since.

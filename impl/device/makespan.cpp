@@ -161,7 +161,7 @@ class Play {
       if (!command.is_on_stream()) continue;
       std::vector<std::size_t>& stream = ends.at(command.stream);
       if (!stream.empty()) moments.add(stream.back(), start(at), 0);
-      if (command.type == Type::wait || command.type == Type::pace)
+      if (command.type == Type::wait || command.type == Type::throttle)
         add_wait(moments, program, ends, command, start(at));
       if (command.type == Type::mark) last_mark = end(at);
       stream.push_back(end(at));

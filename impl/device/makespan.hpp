@@ -37,14 +37,14 @@ struct StepBounds {
 /// The bounds of ranks' programs played together, step after step: of each rank from its own start to its own last
 /// mark, by whatever path through the other ranks, and of these the largest. Ranks need not begin at the same moment.
 ///
-/// schedule_ns: streams run in order, waits and paces hold, and where the host waits for the device so does all that it
-/// enqueues later; every command takes its time alone, what several ranks
-/// exchange begins when the last of them has come. A rank's compute and each direction of its links serve one command
-/// at a time. In which order is not for the programs to say, and each fixed rule (as they become ready, say) can be
-/// beaten by a device that takes turns or prefers the urgent; so what is counted is what every order has in common
-/// (one_machine_bound_ns), and the result is a lower bound for all of them: the longer of the longest path and the
-/// bounds of each rank's compute and link directions. Where streams and waits order all that a rank's compute and each
-/// of its links are given, nothing is left to choose, and it is the makespan.
+/// schedule_ns: streams run in order, waits and throttles hold, and where the host waits for the device so does all
+/// that it enqueues later; every command takes its time alone, what several ranks exchange begins when the last of them
+/// has come. A rank's compute and each direction of its links serve one command at a time. In which order is not for
+/// the programs to say, and each fixed rule (as they become ready, say) can be beaten by a device that takes turns or
+/// prefers the urgent; so what is counted is what every order has in common (one_machine_bound_ns), and the result is a
+/// lower bound for all of them: the longer of the longest path and the bounds of each rank's compute and link
+/// directions. Where streams and waits order all that a rank's compute and each of its links are given, nothing is left
+/// to choose, and it is the makespan.
 ///
 /// ideal_ns: the most that one rank computes, or that one direction of one link carries, with everything else beside
 /// it. Each stands in the same one_machine_bound_ns with all its waits dropped, hence never above schedule_ns.

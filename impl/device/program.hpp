@@ -17,10 +17,10 @@ struct ProgramCommand {
     launch,
     communicate,
     upload,
-    wait,     ///< an order that results depend on
-    pace,     ///< an order that only time depends on
-    mark,     ///< the end of a step
-    acquire,  ///< of a buffer that is used again
+    wait,      ///< an order that results depend on
+    throttle,  ///< an order that only time depends on
+    mark,      ///< the end of a step
+    acquire,   ///< of a buffer that is used again
     release,
     synchronize,  ///< the host waits; on no stream
     download,     ///< the host reads; on no stream

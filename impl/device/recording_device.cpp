@@ -81,7 +81,7 @@ void RecordingDevice::add_wait(Type type, Stream stream, Event event) {
 
 void RecordingDevice::wait(Stream stream, Event event) { add_wait(Type::wait, stream, event); }
 
-void RecordingDevice::pace(Stream stream, Event event) { add_wait(Type::pace, stream, event); }
+void RecordingDevice::throttle(Stream stream, Event event) { add_wait(Type::throttle, stream, event); }
 
 void RecordingDevice::synchronize(Event event) { add_wait(Type::synchronize, {}, event); }
 
@@ -151,7 +151,7 @@ std::string describe(const Program& program, const ProgramCommand& command) {
   };
   switch (command.type) {
     case Type::wait:
-    case Type::pace: return fmt::format("{}: wait for {}", stream(command.stream), stream(command.awaited_stream));
+    case Type::throttle: return fmt::format("{}: wait for {}", stream(command.stream), stream(command.awaited_stream));
     case Type::mark: return fmt::format("{}: end of step {}", stream(command.stream), command.tag.step);
     case Type::acquire: return fmt::format("{}: acquire", stream(command.stream));
     case Type::release: return fmt::format("{}: release", stream(command.stream));

@@ -20,7 +20,7 @@ class RecordingDevice : public Device {
   void communicate(const Communicator& communicator, const Tag& tag, std::span<const Transfer> transfers) override;
   Event record(Stream stream) override;
   void wait(Stream stream, Event event) override;
-  void pace(Stream stream, Event event) override;
+  void throttle(Stream stream, Event event) override;
   void acquire(Stream stream, const View& buffer) override;
   void release(Stream stream, const View& buffer) override;
   void upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) override;

@@ -39,7 +39,7 @@ class EndedBefore {
     if (command.is_on_stream()) {
       std::vector<std::uint32_t>& stream = by_position_.at(command.stream);
       join(ended, command.stream, stream.size());
-      if (command.type == Type::wait || command.type == Type::pace) join_awaited(ended, command);
+      if (command.type == Type::wait || command.type == Type::throttle) join_awaited(ended, command);
       stream.push_back(c);
       positions_[c] = static_cast<std::uint32_t>(stream.size());
     } else if (command.type == Type::synchronize) {

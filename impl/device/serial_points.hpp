@@ -14,9 +14,9 @@ namespace underlap {
 ///
 /// `is_work`  by command
 ///
-/// Streams run in order, waits and paces hold, and what the host waits for holds up all that it enqueues later. Orders
-/// that only a peer's reply makes are not seen. Throws std::invalid_argument where a program waits for what comes
-/// later. O(commands * streams).
+/// Streams run in order, waits and throttles hold, and what the host waits for holds up all that it enqueues later.
+/// Orders that only a peer's reply makes are not seen. Throws std::invalid_argument where a program waits for what
+/// comes later. O(commands * streams).
 std::vector<std::uint32_t> serial_points(const Program& program, const std::vector<bool>& is_work);
 
 }  // namespace underlap

@@ -30,7 +30,7 @@ class WithoutTransfers final : public Device {
   void communicate(const Communicator&, const Tag&, std::span<const Transfer>) override {}
   Event record(Stream stream) override { return device_.record(stream); }
   void wait(Stream stream, Event event) override { device_.wait(stream, event); }
-  void pace(Stream stream, Event event) override { device_.pace(stream, event); }
+  void throttle(Stream stream, Event event) override { device_.throttle(stream, event); }
   void acquire(Stream stream, const View& buffer) override { device_.acquire(stream, buffer); }
   void release(Stream stream, const View& buffer) override { device_.release(stream, buffer); }
   void upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) override {

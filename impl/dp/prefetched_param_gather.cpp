@@ -36,12 +36,12 @@ class PrefetchedParamGather final : public ParamGather {
   }
 
   void start() override {
-    is_paced_ = false;
+    is_throttled_ = false;
     send(context_.buffers->layout.num_groups() - 1, 0);
   }
 
   void before_use(std::span<const std::int32_t> parameters) override {
-    is_paced_ = false;
+    is_throttled_ = false;
     const std::vector<std::int32_t> groups = not_waited_for(parameters);
     for (const std::int32_t g : groups) {
       send(g, g);
@@ -71,8 +71,8 @@ class PrefetchedParamGather final : public ParamGather {
       const auto i = static_cast<std::size_t>(g);
       if (is_sent_[i]) continue;
       is_sent_[i] = true;
-      if (!std::exchange(is_paced_, true))
-        context_.device->pace(context_.gather.stream, context_.device->record(context_.compute));
+      if (!std::exchange(is_throttled_, true))
+        context_.device->throttle(context_.gather.stream, context_.device->record(context_.compute));
       gathered_[i] = gather(context_, context_.buffers->layout.groups[i], step_);
     }
   }
@@ -80,7 +80,7 @@ class PrefetchedParamGather final : public ParamGather {
   Context context_;
   std::int32_t depth_;
   std::int32_t step_ = -1;
-  bool is_paced_ = false;        // nothing was enqueued on the compute stream since the last pace
+  bool is_throttled_ = false;    // nothing was enqueued on the compute stream since the last throttle
   std::vector<Event> gathered_;  // by bucket group
   std::vector<bool> is_sent_;
   std::vector<bool> is_waited_for_;

@@ -87,11 +87,11 @@ void BucketReduction::send(const std::vector<std::int32_t>& buckets, NameId purp
   if (has_new_gradients_) {
     device.wait(context_.reduce.stream, now);
   } else if (now != sent_after_) {  // else the send before has ordered this one, too
-    device.pace(context_.reduce.stream, now);
+    device.throttle(context_.reduce.stream, now);
   }
   has_new_gradients_ = false;
   sent_after_ = now;
-  if (summed_) device.pace(context_.reduce.stream, *summed_);
+  if (summed_) device.throttle(context_.reduce.stream, *summed_);
   communicate(context_.reduce, buckets, purpose, transfers);
 }
 

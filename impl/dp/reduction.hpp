@@ -45,7 +45,7 @@ class BucketReduction {
   void scale(std::int32_t b);
 
   /// Sends buckets as one group, after what the compute stream holds now: a `wait` where that is a gradient or its
-  /// scaling, a `pace` where the stream has waited for these before. Then sums them over the instances.
+  /// scaling, a `throttle` where the stream has waited for these before. Then sums them over the instances.
   void send(const std::vector<std::int32_t>& buckets);
   /// The same with transfers of the caller's making, one a bucket, and within the instance alone.
   void send(const std::vector<std::int32_t>& buckets, NameId purpose, const std::vector<Transfer>& transfers);

@@ -135,11 +135,11 @@ void Exchanges::follow(Lane& lane, Stream stream, const Moment& needed) {
   if (needed.order > lane.follows) {
     device_.wait(stream, needed.event);
     lane.follows = needed.order;
-    lane.paced_to = std::max(lane.paced_to, needed.order);
+    lane.throttled_to = std::max(lane.throttled_to, needed.order);
   }
-  if (order_ <= lane.paced_to) return;
-  device_.pace(stream, now().event);
-  lane.paced_to = order_;
+  if (order_ <= lane.throttled_to) return;
+  device_.throttle(stream, now().event);
+  lane.throttled_to = order_;
 }
 
 void Exchanges::await(const Call& call) {
@@ -157,7 +157,7 @@ void Exchanges::await(const Message& message) {
   if (!message.is_send()) return parts_ ? gather(message, buffer) : await(call);
   release(message);
   if (call.number <= lanes_.at(call.lane).awaited) return;
-  device_.pace(compute_, call.done);
+  device_.throttle(compute_, call.done);
   ++order_;
 }
 
@@ -169,9 +169,9 @@ void Exchanges::gather(const Message& message, Buffer& buffer) {
     device_.wait(stream, buffer.call.done);
     gathered = buffer.call.number;
   }
-  device_.pace(stream, now().event);
+  device_.throttle(stream, now().event);
   buffer.gather = {++num_gathers_, parts_->gather(message, buffer.view, step_), gathered_};
-  device_.pace(compute_, buffer.gather.done);
+  device_.throttle(compute_, buffer.gather.done);
   ++order_;
 }
 
@@ -183,7 +183,7 @@ void Exchanges::release(const Message& message) {
 void Exchanges::synchronize() {
   device_.synchronize();
   for (Lane& lane : lanes_) {
-    lane.follows = lane.paced_to = order_;
+    lane.follows = lane.throttled_to = order_;
     lane.awaited = lane.num_calls;
   }
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) gathered_.at(lane) = lanes_.at(lane).num_calls;

@@ -17,7 +17,7 @@ namespace underlap::pp {
 /// and compute.
 ///
 /// An order that results depend on is a wait, and is given only where no earlier one implies it. Beyond that a call
-/// keeps pace with compute: as in PyTorch it starts no earlier than what compute held when it was posted.
+/// is throttled by compute: as in PyTorch it starts no earlier than what compute held when it was posted.
 class Exchanges {
  public:
   /// `num_buffers`: [rows, cols] bf16 each, by kind of message.
@@ -74,8 +74,8 @@ class Exchanges {
   };
   /// One communicator's stream, and what is known to lie before it and behind it.
   struct Lane {
-    std::uint64_t follows = 0;   // the last moment of compute that its calls wait for
-    std::uint64_t paced_to = 0;  // the same, for the sake of time
+    std::uint64_t follows = 0;       // the last moment of compute that its calls wait for
+    std::uint64_t throttled_to = 0;  // the same, for the sake of time
     std::uint64_t num_calls = 0;
     std::uint64_t awaited = 0;  // the last call that compute waits for
   };

@@ -77,7 +77,7 @@ class Fp8PipelineScatter final : public GemmScatter {
     const bool is_last = i + 1 == num_slabs();
     const Communicator& communicator = is_last ? last_ : under_gemm_;
     device.wait(communicator.stream, made);
-    if (is_last) device.pace(last_.stream, device.record(under_gemm_.stream));
+    if (is_last) device.throttle(last_.stream, device.record(under_gemm_.stream));
     return scope_.communicate(
         communicator, tag, exchange_,
         {{.collective = Collective::all_to_all, .input = slabs_.values(i), .output = received(i)},

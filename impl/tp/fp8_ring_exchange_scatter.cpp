@@ -41,7 +41,7 @@ class Fp8RingExchangeScatter final : public GemmScatter {
     std::vector<Event> done;
     for (std::int32_t i = 0; i < n; ++i) {
       const std::size_t s = static_cast<std::size_t>(i) % used.size();
-      if (i >= 2) device.pace(used[s], done[static_cast<std::size_t>(i - 2)]);
+      if (i >= 2) device.throttle(used[s], done[static_cast<std::size_t>(i - 2)]);
       const std::int64_t first = (me + i + 1) % n * site_.tokens_of_part();
       device.launch(used[s], gemm.tag, gemm.rows(rows_of(in, first, site_.tokens_of_part()), parts_.product(s)));
       parts_.cast(gemm.tag, used[s], s, i);

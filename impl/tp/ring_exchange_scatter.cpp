@@ -45,7 +45,7 @@ class RingExchangeScatter final : public GemmScatter {
     std::vector<Event> done;
     for (std::int32_t i = 0; i < n; ++i) {
       const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
-      if (i >= 2) device.pace(stream, done[static_cast<std::size_t>(i - 2)]);
+      if (i >= 2) device.throttle(stream, done[static_cast<std::size_t>(i - 2)]);
       const std::int64_t first = (me + i + 1) % n * site_.tokens_of_part();
       device.launch(stream, gemm.tag, gemm.rows(rows_of(in, first, site_.tokens_of_part()), slot(i)));
       done.push_back(device.record(stream));

@@ -26,7 +26,7 @@ class WaitedCollective final : public CollectiveBesideGemm {
   void run(const Tag& tag, const View& shard, const Work& work) override {
     const Transfer transfer = site_.transfer(shard, full_);
     const Event done = collectives_.start(tag, purpose_, {&transfer, 1});
-    device_.pace(compute_, done);
+    device_.throttle(compute_, done);
     work(compute_);
     device_.wait(compute_, done);
   }

@@ -30,7 +30,7 @@ struct CheckReport {
 /// Proved are: every transfer has its other sides, and they fit; no deadlock on devices of the given limits; one order
 /// in which all ranks issue their transfers; by each rank's own streams, events and host, no two conflicting uses of
 /// memory without an order; nothing read that nobody wrote; buffers used between acquire and release; members of a
-/// data-parallel group that do the same. An order that only keeps pace counts as a wait where deadlocks are looked for,
+/// data-parallel group that do the same. An order that only throttles counts as a wait where deadlocks are looked for,
 /// and as nothing where memory is.
 ///
 /// Throws std::invalid_argument where programs are no programs: a group with a rank that there is none of, a wait for

@@ -11,7 +11,7 @@ namespace underlap::check {
 /// Vector clocks of one rank's streams and its host: which commands have surely ended when another one starts.
 ///
 /// Fed with the commands in the order of the calls, which is enough: nothing can wait for what is enqueued after it. A
-/// `pace` is no order. What the host enqueues after it synchronized comes after what it waited for.
+/// `throttle` is no order. What the host enqueues after it synchronized comes after what it waited for.
 class Clocks {
  public:
   explicit Clocks(const ProgramIndex& index);

@@ -10,7 +10,7 @@ using Type = ProgramCommand::Type;
 
 bool awaits_position(const ProgramCommand& command) {
   if (command.type == Type::synchronize) return command.awaited_stream != ProgramCommand::kAllStreams;
-  return command.type == Type::wait || command.type == Type::pace;
+  return command.type == Type::wait || command.type == Type::throttle;
 }
 
 ProgramIndex::ProgramIndex(const Program& program)

@@ -28,7 +28,7 @@ class ProgramIndex {
   /// The commands of a stream in their order: the one at position p is [p - 1].
   std::span<const std::uint32_t> on_stream(std::uint32_t stream) const { return on_stream_[stream]; }
 
-  /// The position on its awaited stream that a wait, pace or synchronize stands for; 0: one before this program.
+  /// The position on its awaited stream that a wait, throttle or synchronize stands for; 0: one before this program.
   std::uint32_t awaited_position(const ProgramCommand& command) const;
 
  private:

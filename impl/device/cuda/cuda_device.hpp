@@ -67,7 +67,7 @@ class CudaDevice final : public Device {
   void communicate(const Communicator& communicator, const Tag& tag, std::span<const Transfer> transfers) override;
   Event record(Stream stream) override;
   void wait(Stream stream, Event event) override;
-  void pace(Stream stream, Event event) override { wait(stream, event); }
+  void throttle(Stream stream, Event event) override { wait(stream, event); }
   void upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) override;
   void mark(Stream stream, std::int32_t block, std::int32_t step) override;
   void synchronize(Event event) override;

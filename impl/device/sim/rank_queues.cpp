@@ -11,7 +11,7 @@ namespace {
 
 using Type = ProgramCommand::Type;
 
-bool is_wait(Type type) { return type == Type::wait || type == Type::pace; }
+bool is_wait(Type type) { return type == Type::wait || type == Type::throttle; }
 
 bool is_operation(Type type) { return type == Type::launch || type == Type::communicate || type == Type::upload; }
 
@@ -81,7 +81,7 @@ std::int64_t RankQueues::host_cost(const ProgramCommand& command) const {
     case Type::communicate: return host_.communicate_ns;
     case Type::upload: return host_.copy_ns;
     case Type::wait:
-    case Type::pace: return host_.event_ns;
+    case Type::throttle: return host_.event_ns;
     default: return 0;
   }
 }

@@ -184,7 +184,7 @@ TEST(ScheduleBound, PacesCountAsWaits) {
   Rank rank;
   const Communicator a = rank.declare("a");
   rank.compute_for(7);
-  rank.device.pace(a.stream, rank.device.record(rank.compute));
+  rank.device.throttle(a.stream, rank.device.record(rank.compute));
   rank.all_reduce(a, 10);
   rank.wait(rank.compute, a.stream);
   EXPECT_EQ(bounds_of({rank.program()}).schedule_ns, 17);

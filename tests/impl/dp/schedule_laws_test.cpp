@@ -110,7 +110,7 @@ TEST(ParamGatherLaws, AtAnyDepthExposesWhatTheDependenciesForceAndNoMore) {
   }
 }
 
-// An order that results need is proved by the checker; one that keeps pace must show in time, in one of the cases.
+// An order that results need is proved by the checker; one that throttles must show in time, in one of the cases.
 void expect_that_every_pace_shows(const std::vector<ScheduleCase>& cases) {
   std::set<std::size_t> shown;
   std::set<std::size_t> all;
@@ -119,7 +119,7 @@ void expect_that_every_pace_shows(const std::vector<ScheduleCase>& cases) {
     const std::vector<std::int64_t> as_it_is = schedule.play().start_ns();
     const std::vector<ProgramCommand> commands = schedule.record(0).commands;
     for (std::size_t i = 0; i < commands.size(); ++i) {
-      if (commands[i].type != ProgramCommand::Type::pace) continue;
+      if (commands[i].type != ProgramCommand::Type::throttle) continue;
       all.insert(i);
       const auto let_go = [i](Program& program) { program.commands[i].awaited_position = 0; };
       if (schedule.play(let_go).start_ns() != as_it_is) shown.insert(i);

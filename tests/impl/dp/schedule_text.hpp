@@ -19,7 +19,7 @@ inline std::vector<std::string> schedule_text(const Program& program) {
       case ProgramCommand::Type::wait:
         lines.push_back(fmt::format("{} waits for {}", stream, program.streams[command.awaited_stream].name));
         break;
-      case ProgramCommand::Type::pace:
+      case ProgramCommand::Type::throttle:
         lines.push_back(fmt::format("{} keeps behind {}", stream, program.streams[command.awaited_stream].name));
         break;
       case ProgramCommand::Type::mark: lines.push_back(stream + ": mark"); break;

@@ -76,7 +76,7 @@ TEST_P(CheckedPipeline, IsWellAlsoWithoutItsPaces) {
   EXPECT_TRUE(report.findings.empty()) << text_of(report);
   for (Program& p : programs_)
     for (ProgramCommand& command : p.commands)
-      if (command.type == Type::pace) command.awaited_position = 0;
+      if (command.type == Type::throttle) command.awaited_position = 0;
   const CheckReport without = check::check_programs(programs_, {.connections = {}});
   EXPECT_TRUE(without.findings.empty()) << text_of(without);
 }

@@ -321,12 +321,12 @@ TEST_P(CheckedStep, IsWell) {
 TEST_P(CheckedStep, IsWellWithoutItsPaces) {
   for (Program& program : programs_)
     for (ProgramCommand& command : program.commands)
-      if (command.type == Type::pace) command.awaited_position = 0;
+      if (command.type == Type::throttle) command.awaited_position = 0;
   const CheckReport report = check::check_programs(programs_);
   EXPECT_TRUE(report.findings.empty()) << text_of(report);
 }
 
-// Beside what runs again, as it is and without paces.
+// Beside what runs again, as it is and without throttles.
 class RecomputedStep : public testing::TestWithParam<StepCase> {};
 INSTANTIATE_TEST_SUITE_P(
     Techniques, RecomputedStep,
@@ -377,7 +377,7 @@ TEST_P(RecomputedStep, IsWell) {
   EXPECT_THAT(check::check_programs(programs).findings, testing::IsEmpty());
   for (Program& program : programs)
     for (ProgramCommand& command : program.commands)
-      if (command.type == Type::pace) command.awaited_position = 0;
+      if (command.type == Type::throttle) command.awaited_position = 0;
   const CheckReport report = check::check_programs(programs);
   EXPECT_TRUE(report.findings.empty()) << text_of(report);
 }
@@ -387,7 +387,7 @@ std::string place_of(const Program& program, std::uint32_t wait) {
   const ProgramCommand& command = program.commands[wait];
   const auto purpose = [&](auto begin, auto end, std::uint32_t stream) {
     const auto found = std::find_if(begin, end, [&](const ProgramCommand& c) {
-      return c.is_on_stream() && c.stream == stream && c.type != Type::wait && c.type != Type::pace;
+      return c.is_on_stream() && c.stream == stream && c.type != Type::wait && c.type != Type::throttle;
     });
     const std::string name = found == end ? "nothing" : std::string(name_of(found->tag.purpose));
     return std::regex_replace(std::regex_replace(name, std::regex("^(qkv|fc1)"), "column"), std::regex("^(proj|fc2)"),

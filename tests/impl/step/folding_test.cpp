@@ -167,7 +167,7 @@ TEST_P(Folded, PlayedRanksShowWhatTheyShowWhereAllArePlayed) {
 
 // A command without what says whose it is: places in tensors, and of a peer all but the distance to it.
 std::string text_of(const Program& program, const ProgramCommand& c) {
-  const bool waits = c.type == ProgramCommand::Type::wait || c.type == ProgramCommand::Type::pace;
+  const bool waits = c.type == ProgramCommand::Type::wait || c.type == ProgramCommand::Type::throttle;
   const std::uint64_t before = waits ? program.first_positions[c.awaited_stream] : c.awaited_position;
   const std::uint64_t awaited = std::max(c.awaited_position, before) - before;  // counted from the first step
   std::string text =

@@ -81,7 +81,7 @@ DpStep segments(const Program& program, double ns_per_byte) {
       for (const Transfer& t : program.transfers(command))
         (is_gather ? step.gather_ns : step.reduce_ns).push_back(duration(t, program.group_size(command), ns_per_byte));
       if (!is_gather) step.backward_ns.push_back(std::exchange(since_cut, 0));
-    } else if (on_compute && (command.type == Type::wait || command.type == Type::pace) && !is_backward) {
+    } else if (on_compute && (command.type == Type::wait || command.type == Type::throttle) && !is_backward) {
       const std::int64_t segment = std::exchange(since_cut, 0);
       step.forward_ns.empty() && before_first_touch == 0 ? void(before_first_touch = segment)
                                                          : step.forward_ns.push_back(segment);

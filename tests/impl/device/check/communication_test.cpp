@@ -181,7 +181,7 @@ TEST(Deadlocks, APaceHoldsUpAsAWaitDoes) {
     const auto& first = i == 0 ? one : two;
     const auto& second = i == 0 ? two : one;
     ranks[i].all_reduce(first[at(i)], "sum", flat(ranks[i].x, i == 0 ? 0 : 8, 8));
-    ranks[i].device.pace(second[at(i)].stream, ranks[i].device.record(first[at(i)].stream));
+    ranks[i].device.throttle(second[at(i)].stream, ranks[i].device.record(first[at(i)].stream));
     ranks[i].all_reduce(second[at(i)], "sum", flat(ranks[i].x, i == 0 ? 8 : 0, 8));
   }
   EXPECT_THAT(ranks.findings(), Contains(testing::StartsWith("deadlock: ")));

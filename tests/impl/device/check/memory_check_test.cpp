@@ -60,7 +60,7 @@ TEST_F(MemoryCheckTest, StridedViewsAreNamedWithTheirRows) {
 }
 
 TEST_F(MemoryCheckTest, APaceIsNoOrder) {
-  r_.device.pace(r_.b, r_.device.record(r_.a));
+  r_.device.throttle(r_.b, r_.device.record(r_.a));
   r_.read(r_.b, "read_b", flat(r_.x));
   EXPECT_THAT(ranks_.findings(), ElementsAre(testing::StartsWith("race: rank 0 a: begin writes x[0, 64)")));
 }

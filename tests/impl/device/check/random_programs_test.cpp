@@ -126,7 +126,7 @@ Program random_program(Dice& dice, bool is_careful) {
   launch(streams[0], {{flat(tensors[0]), Access::out}, {flat(tensors[1]), Access::out}});
   for (int i = 0; i < 16; ++i) {
     if (dice(0, 9) == 0) device.synchronize(after[static_cast<std::size_t>(dice(0, std::ssize(after) - 1))].second);
-    if (dice(0, 9) == 0) device.pace(streams[static_cast<std::size_t>(dice(0, 3))], after.back().second);
+    if (dice(0, 9) == 0) device.throttle(streams[static_cast<std::size_t>(dice(0, 3))], after.back().second);
     const View first = random_view();
     const Stream stream = streams[static_cast<std::size_t>(dice(0, 3))];
     const auto access = static_cast<Access>(dice(0, 2));
