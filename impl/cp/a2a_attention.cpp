@@ -9,7 +9,7 @@
 // Letters on compute are a tensor made ready to be sent, on cp_compute one put in its place. Backward exchanges the
 // gradient of the output, then attends, then exchanges those of q, k and v: as many bytes as forward.
 //
-// waited_a2a_attention waits for every all-to-all, and reordering has nothing beside it:
+// blocking_a2a_attention waits for every all-to-all, and reordering has nothing beside it:
 //
 //   compute | q |     | k |     | q | v |     | k | v | attention | out |     | out |
 //   cp      |   | q   |   | k   |       | v   |                         | out |
@@ -24,7 +24,7 @@
 //   cp_a2a     |   | q   | k   | v  |                                              | out |
 //   cp_around_ring                      |    | hop 0 |
 //
-// waited_a2a_p2p_attention waits for each transfer of either kind:
+// blocking_a2a_p2p_attention waits for each transfer of either kind:
 //
 //   compute        | q |     | k |     | q | v |     | k | v | kv |       | tile 0 | tile 1 | merge | ... | out |
 //   cp_a2a         |   | q   |   | k   |       | v   |                                                    | out |
@@ -274,8 +274,8 @@ const Attentions::Register kRegistered{{
     },
 }};
 
-const Attentions::Register kWaited{{
-    .name = "waited_a2a_attention",
+const Attentions::Register kBlocking{{
+    .name = "blocking_a2a_attention",
     .summary = "exchanges heads for tokens and waits for each tensor, attends and exchanges back",
     .exposed = "every all-to-all",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a, .overlap = false}},
@@ -302,8 +302,8 @@ const Attentions::Register kAround{{
     },
 }};
 
-const Attentions::Register kWaitedAround{{
-    .name = "waited_a2a_p2p_attention",
+const Attentions::Register kBlockingAround{{
+    .name = "blocking_a2a_p2p_attention",
     .summary = "exchanges heads for tokens inside groups and keys and values around them, and waits for each transfer",
     .exposed = "every all-to-all and every hop",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = false}},

@@ -6,7 +6,7 @@
 //   cp_compute |                         | tile of chunk 2c-1-r |
 //   cp         |     | k  | v  |
 //
-// waited_all_gather_attention has no second compute stream:
+// blocking_all_gather_attention has no second compute stream:
 //
 //   compute | k v |       | reorder | tile of chunk r | tile of chunk 2c-1-r |
 //   cp      |     | k | v |
@@ -213,8 +213,8 @@ const Attentions::Register kRegistered{{
     },
 }};
 
-const Attentions::Register kWaited{{
-    .name = "waited_all_gather_attention",
+const Attentions::Register kBlocking{{
+    .name = "blocking_all_gather_attention",
     .summary = "gathers all keys and values, then computes the two chunks of queries one after the other",
     .exposed = "the all-gathers of keys and values, in backward again, and the reduce-scatters of their gradients",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::all_gather, .overlap = false}},

@@ -12,7 +12,7 @@
 // Exposed: what a hop takes longer than the tile beside it. Corrections are compute that one rank would not have, and
 // all c pairs of keys and values stay in memory until forward ends.
 //
-// waited_p2p_attention waits for every hop: the same tiles in the same order, on one stream, and all hops exposed, in
+// blocking_p2p_attention waits for every hop: the same tiles in the same order, on one stream, and all hops exposed, in
 // backward too. No framework runs it so; it is what the overlap is measured against.
 //
 //   compute | kv |       | tile 0 |       | tile 1 | merge |       | tile 2 | tile 3 | corrections |
@@ -350,8 +350,8 @@ const Attentions::Register kRegistered{{
     },
 }};
 
-const Attentions::Register kWaited{{
-    .name = "waited_p2p_attention",
+const Attentions::Register kBlocking{{
+    .name = "blocking_p2p_attention",
     .summary = "passes keys and values round a ring and waits for each hop",
     .exposed = "every hop",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::p2p, .overlap = false}},

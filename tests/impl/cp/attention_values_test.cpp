@@ -157,11 +157,11 @@ TEST_P(AttentionValues, AreThoseOfTheWholeSequence) {
 
 TEST_P(AttentionValues, AreTheSameBitsWhereEveryTransferIsWaitedFor) {
   const Result overlapped = RankedAttention(GetParam(), 2).result(),
-               waited = RankedAttention(GetParam().waited(), 2).result();
-  EXPECT_EQ(bits(overlapped.out), bits(waited.out));
-  EXPECT_EQ(bits(overlapped.d_q), bits(waited.d_q));
-  EXPECT_EQ(bits(overlapped.d_k), bits(waited.d_k));
-  EXPECT_EQ(bits(overlapped.d_v), bits(waited.d_v));
+               blocking = RankedAttention(GetParam().blocking(), 2).result();
+  EXPECT_EQ(bits(overlapped.out), bits(blocking.out));
+  EXPECT_EQ(bits(overlapped.d_q), bits(blocking.d_q));
+  EXPECT_EQ(bits(overlapped.d_k), bits(blocking.d_k));
+  EXPECT_EQ(bits(overlapped.d_v), bits(blocking.d_v));
 }
 
 TEST(AttentionTechniques, HierarchiesOfOneLevelAreP2pOrA2a) {
@@ -186,7 +186,7 @@ TEST(AttentionTechniques, FollowFromTheExchangeAndItsOverlap) {
     for (const auto& [type, name] : kNames)
       for (const bool overlap : {true, false})
         EXPECT_EQ(Attentions::in_effect({alone, type, overlap}).name,
-                  alone ? "local_attention" : (overlap ? "" : "waited_") + name);
+                  alone ? "local_attention" : (overlap ? "" : "blocking_") + name);
 }
 
 TEST(AttentionTechniques, RefuseWhatCannotBeParted) {

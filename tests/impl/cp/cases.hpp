@@ -28,14 +28,14 @@ struct CpCase {
     config.environment.torch_nccl_high_priority = nccl_high_priority;
     return config;
   }
-  CpCase waited() const {
+  CpCase blocking() const {
     CpCase other = *this;
     other.overlap = false;
     return other;
   }
 };
 
-inline void PrintTo(const CpCase& c, std::ostream* out) { *out << c.name << (c.overlap ? "" : ", waited"); }
+inline void PrintTo(const CpCase& c, std::ostream* out) { *out << c.name << (c.overlap ? "" : ", blocking"); }
 
 /// Every exchange on two and four ranks.
 inline std::vector<CpCase> overlapped_cases() {
@@ -52,7 +52,7 @@ inline std::vector<CpCase> overlapped_cases() {
 
 inline std::vector<CpCase> all_cases() {
   std::vector<CpCase> cases = overlapped_cases();
-  for (const CpCase& c : overlapped_cases()) cases.push_back(c.waited());
+  for (const CpCase& c : overlapped_cases()) cases.push_back(c.blocking());
   return cases;
 }
 
@@ -60,7 +60,7 @@ inline std::vector<CpCase> all_cases() {
 struct CpCaseName {
   template <class Parameter>
   std::string operator()(const Parameter& parameter) const {
-    return parameter.param.name + (parameter.param.overlap ? "" : "Waited");
+    return parameter.param.name + (parameter.param.overlap ? "" : "Blocking");
   }
 };
 

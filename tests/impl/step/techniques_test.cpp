@@ -144,7 +144,7 @@ TEST(TechniquesInEffect, FollowFromTheConfiguration) {
   EXPECT_THAT(names({"", "context_parallel_size: 2", ""}),
               testing::ElementsAre("grad_reduce_after_backward", "p2p_attention", "param_gather_before_forward"));
   EXPECT_THAT(names({"", "tensor_model_parallel_size: 4", ""}),
-              testing::ElementsAre("asynchronous_collective", "waited_scatter"));
+              testing::ElementsAre("asynchronous_collective", "blocking_scatter"));
 }
 
 }  // namespace

@@ -31,10 +31,10 @@ void PrintTo(const CheckCase& c, std::ostream* out) { *out << c.name; }
 std::vector<CheckCase> cases() {
   const plan::TensorSlotOverlap ring{.method = TensorMethod::ring_exchange};
   return {
-      {"WaitedGather", SlotKind::gather, {.method = TensorMethod::waited}},
+      {"BlockingGather", SlotKind::gather, {.method = TensorMethod::waited}},
       {"RingGather", SlotKind::gather, ring},
       {"AggregateGather", SlotKind::gather, {.method = TensorMethod::ring_exchange, .aggregate = true}},
-      {"WaitedScatter", SlotKind::scatter, {.method = TensorMethod::waited}},
+      {"BlockingScatter", SlotKind::scatter, {.method = TensorMethod::waited}},
       {"WaitedReduce", SlotKind::reduce, {.method = TensorMethod::waited}},
       {"RingScatter", SlotKind::scatter, ring},
       {"PipelineScatter", SlotKind::scatter, {.method = TensorMethod::pipeline, .num_splits = 4}},
@@ -48,7 +48,7 @@ std::vector<CheckCase> cases() {
       {"AsynchronousReduce", SlotKind::reduce_beside, {.method = TensorMethod::nccl}},
       {"BulkGather", SlotKind::gather_beside, {.method = TensorMethod::bulk}},
       {"BulkScatter", SlotKind::scatter_beside, {.method = TensorMethod::bulk}},
-      {"WaitedDrain", SlotKind::drain, {.method = TensorMethod::waited}},
+      {"BlockingDrain", SlotKind::drain, {.method = TensorMethod::waited}},
       {"DoubleBufferedDrain", SlotKind::drain, {.method = TensorMethod::nccl}}};
 }
 

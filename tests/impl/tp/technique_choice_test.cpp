@@ -24,14 +24,14 @@ std::vector<plan::TensorSlotOverlap> all_settings() {
 
 TEST(TensorTechniques, OfGathersAreRingsOrWaitForTheGather) {
   for (const plan::TensorSlotOverlap& o : all_settings())
-    EXPECT_EQ(GatherGemms::in_effect(o).name, o.method != ring_exchange ? "waited_gather"
+    EXPECT_EQ(GatherGemms::in_effect(o).name, o.method != ring_exchange ? "blocking_gather"
                                               : o.aggregate             ? "aggregate_ring_gather"
                                                                         : "ring_exchange_gather");
 }
 
 TEST(TensorTechniques, OfScattersAreCutByTokensOrByFeaturesAndMoveTheAskedType) {
   for (const plan::TensorSlotOverlap& o : all_settings()) {
-    std::string_view name = "waited_scatter";
+    std::string_view name = "blocking_scatter";
     if (o.method == ring_exchange) name = o.fp8_buf ? "fp8_ring_exchange_scatter" : "ring_exchange_scatter";
     if (o.method == pipeline) name = o.fp8_buf ? "fp8_pipeline_scatter" : "pipeline_scatter";
     EXPECT_EQ(GemmScatters::in_effect(o).name, name);
@@ -39,7 +39,8 @@ TEST(TensorTechniques, OfScattersAreCutByTokensOrByFeaturesAndMoveTheAskedType) 
 }
 
 TEST(TensorTechniques, BesideAGemmAreNcclsWhereNothingElseIsAsked) {
-  const std::map<plan::TensorMethod, std::string_view> kNames{{waited, "waited_collective"}, {bulk, "bulk_collective"}};
+  const std::map<plan::TensorMethod, std::string_view> kNames{{waited, "blocking_collective"},
+                                                              {bulk, "bulk_collective"}};
   for (const plan::TensorSlotOverlap& o : all_settings()) {
     const auto found = kNames.find(o.method);
     EXPECT_EQ(CollectivesBesideGemm::in_effect(o).name,
@@ -49,7 +50,7 @@ TEST(TensorTechniques, BesideAGemmAreNcclsWhereNothingElseIsAsked) {
 
 TEST(TensorTechniques, OfDrainsOverlapUnlessEveryCollectiveIsWaitedFor) {
   for (const plan::TensorSlotOverlap& o : all_settings())
-    EXPECT_EQ(WgradDrains::in_effect(o).name, o.method == waited ? "waited_drain" : "double_buffered_drain");
+    EXPECT_EQ(WgradDrains::in_effect(o).name, o.method == waited ? "blocking_drain" : "double_buffered_drain");
 }
 
 }  // namespace

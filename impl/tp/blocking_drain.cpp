@@ -12,9 +12,9 @@
 namespace underlap::tp {
 namespace {
 
-class WaitedDrain final : public WgradDrain {
+class BlockingDrain final : public WgradDrain {
  public:
-  explicit WaitedDrain(const Site& site)
+  explicit BlockingDrain(const Site& site)
       : device_(site.communicators->device()),
         compute_(site.communicators->compute()),
         collectives_(*site.communicators),
@@ -41,14 +41,14 @@ class WaitedDrain final : public WgradDrain {
 };
 
 const WgradDrains::Register kRegistered{{
-    .name = "waited_drain",
+    .name = "blocking_drain",
     .summary = "forms weight gradients that were put off, each after the gather of its input",
     .exposed = "every gather",
     .keys = {plan::TensorMethod::waited},
     .facts = {.knob = "comm_overlap.defer_embedding_wgrad_compute",
               .overlaps = false,
               .purposes = {"head_wgrad_all_gather"}},
-    .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<WaitedDrain>(site); },
+    .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<BlockingDrain>(site); },
 }};
 
 }  // namespace

@@ -12,9 +12,9 @@
 namespace underlap::tp {
 namespace {
 
-class WaitedGather final : public GatherGemm {
+class BlockingGather final : public GatherGemm {
  public:
-  explicit WaitedGather(const Site& site)
+  explicit BlockingGather(const Site& site)
       : device_(site.communicators->device()),
         compute_(site.communicators->compute()),
         collectives_(*site.communicators),
@@ -37,12 +37,12 @@ class WaitedGather final : public GatherGemm {
 };
 
 const GatherGemms::Register kRegistered{{
-    .name = "waited_gather",
+    .name = "blocking_gather",
     .summary = "gathers the input, then multiplies",
     .exposed = "the all-gather",
     .keys = {},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .overlaps = false, .purposes = {"all_gather"}},
-    .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<WaitedGather>(site); },
+    .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<BlockingGather>(site); },
 }};
 
 }  // namespace

@@ -11,9 +11,9 @@
 namespace underlap::tp {
 namespace {
 
-class WaitedCollective final : public CollectiveBesideGemm {
+class BlockingCollective final : public CollectiveBesideGemm {
  public:
-  explicit WaitedCollective(const Site& site)
+  explicit BlockingCollective(const Site& site)
       : site_(site),
         device_(site.communicators->device()),
         compute_(site.communicators->compute()),
@@ -41,7 +41,7 @@ class WaitedCollective final : public CollectiveBesideGemm {
 };
 
 const CollectivesBesideGemm::Register kRegistered{{
-    .name = "waited_collective",
+    .name = "blocking_collective",
     .summary = "waits for a collective before the GEMM that does not need it",
     .exposed = "the collective",
     .keys = {plan::TensorMethod::waited},
@@ -49,7 +49,7 @@ const CollectivesBesideGemm::Register kRegistered{{
               .overlaps = false,
               .purposes = {"all_gather", "reduce_scatter", "all_reduce"}},
     .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
-      return std::make_unique<WaitedCollective>(site);
+      return std::make_unique<BlockingCollective>(site);
     },
 }};
 

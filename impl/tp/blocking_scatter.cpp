@@ -12,9 +12,9 @@
 namespace underlap::tp {
 namespace {
 
-class WaitedScatter final : public GemmScatter {
+class BlockingScatter final : public GemmScatter {
  public:
-  explicit WaitedScatter(const Site& site)
+  explicit BlockingScatter(const Site& site)
       : site_(site),
         device_(site.communicators->device()),
         compute_(site.communicators->compute()),
@@ -38,12 +38,12 @@ class WaitedScatter final : public GemmScatter {
 };
 
 const GemmScatters::Register kRegistered{{
-    .name = "waited_scatter",
+    .name = "blocking_scatter",
     .summary = "multiplies, then reduces and scatters the output, or all-reduces it",
     .exposed = "the reduce-scatter or all-reduce",
     .keys = {},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .overlaps = false, .purposes = {"reduce_scatter", "all_reduce"}},
-    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<WaitedScatter>(site); },
+    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<BlockingScatter>(site); },
 }};
 
 }  // namespace
