@@ -112,8 +112,8 @@ void shrink_vocabulary(Config& c) {
 
 // What the widths of all cells must be multiples of: cells that compute the same stay as wide as each other.
 struct WidthUnits {
-  std::int64_t ranks = 1;  // that share out groups
-  std::int64_t slabs = 1;  // that pipelines cut a width in
+  std::int64_t ranks = 1;   // that share out groups
+  std::int64_t splits = 1;  // that pipelines cut a width in
 };
 
 WidthUnits width_units(const std::vector<ShrunkCell>& cells) {
@@ -122,12 +122,13 @@ WidthUnits width_units(const std::vector<ShrunkCell>& cells) {
     units.ranks = std::lcm(units.ranks, std::int64_t{cell.config.parallel.tensor_model_parallel_size});
     for (const plan::TensorSlotOverlap& slot : cell.config.tensor_overlap.slots)
       if (slot.method == plan::TensorMethod::pipeline)
-        units.slabs = std::lcm(units.slabs, std::int64_t{slot.num_splits} * (has_fp8(cell.config) ? kFp8Multiple : 1));
+        units.splits =
+            std::lcm(units.splits, std::int64_t{slot.num_splits} * (has_fp8(cell.config) ? kFp8Multiple : 1));
   }
   return units;
 }
 
-// Few heads, short ones as far as slabs allow, and a feed-forward layer in the same ratio to them.
+// Few heads, short ones as far as splits allow, and a feed-forward layer in the same ratio to them.
 ModelConfig narrowed(const ModelConfig& model, const WidthUnits& units) {
   ModelConfig small = model;
   if (model.num_query_groups % units.ranks == 0) {
@@ -139,7 +140,7 @@ ModelConfig narrowed(const ModelConfig& model, const WidthUnits& units) {
   } else {
     return model;
   }
-  small.hidden_size = std::lcm(small.num_attention_heads * std::min(kHeadSize, model.head_size()), units.slabs);
+  small.hidden_size = std::lcm(small.num_attention_heads * std::min(kHeadSize, model.head_size()), units.splits);
   if (small.hidden_size >= model.hidden_size) return model;
   const std::int64_t qkv = (small.num_attention_heads + 2 * small.num_query_groups) * small.head_size();
   if (qkv % (kHeadSize * units.ranks) != 0) return model;

@@ -30,7 +30,7 @@ void refuse_fp8_sizes(Resolution& r) {
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     const TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
     if (overlap.method == TensorMethod::pipeline && overlap.num_splits > 0)
-      refuse(kTensorSlotPaths[i], "features of a slab", m.hidden_size / overlap.num_splits, 8);
+      refuse(kTensorSlotPaths[i], "features of a split", m.hidden_size / overlap.num_splits, 8);
   }
   refuse("model.ffn_hidden_size", "feed-forward features of a rank", m.ffn_hidden_size / tp, 16);
 }

@@ -45,7 +45,7 @@ class SlotCheck {
     if (overlap_.method != TensorMethod::pipeline) {
       if (entry != nullptr && request_.num_splits)
         r_.plan.notices.push_back(
-            {r_.problems.text(entry->value->place), fmt::format("{}.num_splits has no effect: {} is not cut in slabs",
+            {r_.problems.text(entry->value->place), fmt::format("{}.num_splits has no effect: {} is not cut in splits",
                                                                 path_, kTensorMethodNames[overlap_.method])});
     } else if (features > 0 && features % overlap_.num_splits != 0) {
       r_.problems.add(entry != nullptr ? entry->value->place : r_.place_of({path_, kConfig, "model.hidden_size"}),

@@ -5,7 +5,7 @@
 
 namespace underlap::plan {
 
-/// Checks the settings in effect for each slot, where tp_comm_overlap is: slabs must divide what they cut, and a field
+/// Checks the settings in effect for each slot, where tp_comm_overlap is: splits must divide what they cut, and a field
 /// that was asked for and does nothing is a notice.
 void check_tensor_slots(Resolution& resolution, const TensorConfig& config);
 

@@ -14,7 +14,7 @@ enum class TensorMethod : std::uint8_t {
   nccl,           ///< as Megatron runs without userbuffers: asynchronous in the backward pass, waited for in forward
   bulk,           ///< the whole collective under a GEMM that does not depend on it
   ring_exchange,  ///< cut in as many parts as there are ranks, each under the GEMM of another part
-  pipeline,       ///< GEMM in slabs of output features, each reduced under the next slab's GEMM
+  pipeline,       ///< GEMM in splits of output features, each reduced under the next split's GEMM
 };
 
 /// The GEMMs of a layer that a method is chosen for, in the order of Megatron-Bridge's TransformerLayerTPOverlapCfg.
@@ -41,7 +41,7 @@ struct TensorSlotOverlap {
                                ///< hops take copy engines or as many as NCCL gives them
   int cga_size = 1;            ///< blocks of a cluster of a bulk or pipelined collective's kernel
   bool set_sm_margin = false;  ///< the GEMM leaves num_sm multiprocessors free
-  int num_splits = 4;          ///< pipeline: slabs
+  int num_splits = 4;          ///< pipeline: splits
   bool fp8_buf = false;        ///< what moves travels as fp8; under an fp8 recipe every gather does
 
   friend bool operator==(const TensorSlotOverlap&, const TensorSlotOverlap&) = default;

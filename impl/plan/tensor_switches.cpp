@@ -87,7 +87,7 @@ class Switches {
     if (reduces_dgrad(slot)) {
       overlap.method = TensorMethod::pipeline;
       return {overlap,
-              fmt::format("{} is true: what is set up for bulk reduces in {} slabs", kReduceDgrad, overlap.num_splits),
+              fmt::format("{} is true: what is set up for bulk reduces in {} splits", kReduceDgrad, overlap.num_splits),
               request.method.has_value()};
     }
     if (!on(kBulkDgrad, true)) return off(is_false(kBulkDgrad));

@@ -27,7 +27,7 @@ constexpr TensorSlotRequest bulk(int num_sm) {
   return {.method = TensorMethod::bulk, .num_sm = num_sm, .cga_size = 2, .set_sm_margin = false};
 }
 
-/// Four slabs. Without `fp8_buf` the field is left at the tuple that counts as true.
+/// Four splits. Without `fp8_buf` the field is left at the tuple that counts as true.
 constexpr TensorSlotRequest pipeline(int num_sm, bool fp8_buf = false) {
   return {.method = TensorMethod::pipeline,
           .num_sm = num_sm,

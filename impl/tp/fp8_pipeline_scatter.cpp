@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slabs of pipeline_scatter with half the bytes: a slab is cast to fp8, exchanged under the GEMM of the next, and
+// The splits of pipeline_scatter with half the bytes: a split is cast to fp8, exchanged under the GEMM of the next, and
 // each rank adds up what it gets.
 //
-//   gemm 0  | slab 0 | cast |        |        | slab 3 | cast |
-//   gemm 1  |        | slab 1 | cast |        |
-//   gemm 2  |                 | slab 2 | cast |
+//   gemm 0  | split 0 | cast |        |        | split 3 | cast |
+//   gemm 1  |        | split 1 | cast |        |
+//   gemm 2  |                 | split 2 | cast |
 //   tp_sm24 |               | 0 |    | 1 |    | 2 |
 //   tp_sm32 |                                                 | 3 |
 //   compute |                                              sums 0 to 2 | sum 3 |
 //
-// Exposed: the exchange of the last slab, and before it whatever is longer than the GEMM and the cast of a slab. NCCL
-// adds no fp8, so a slab is an all-to-all of its parts and an all-gather of the ranks' scales; the sum, in fp32 and
-// written as bf16 to the slab's columns, takes the place of pipeline_scatter's copy.
+// Exposed: the exchange of the last split, and before it whatever is longer than the GEMM and the cast of a split. NCCL
+// adds no fp8, so a split is an all-to-all of its parts and an all-gather of the ranks' scales; the sum, in fp32 and
+// written as bf16 to the split's columns, takes the place of pipeline_scatter's copy.
 // Source: Transformer Engine's userbuffers, pipelined reduce-scatter with fp8_buf; its kernel adds while it moves.
 #include <algorithm>
 #include <vector>
@@ -23,7 +23,7 @@
 namespace underlap::tp {
 namespace {
 
-constexpr int kSmsOfLastSlab = 32;
+constexpr int kSmsOfLastSplit = 32;
 
 class Fp8PipelineScatter final : public GemmScatter {
  public:
@@ -31,36 +31,36 @@ class Fp8PipelineScatter final : public GemmScatter {
       : site_(site),
         scope_(site.communicators->scope()),
         under_gemm_(site.communicators->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
-        last_(site.communicators->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab), site.overlap.cga_size)),
+        last_(site.communicators->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSplit), site.overlap.cga_size)),
         streams_(site.communicators->gemm_streams()),
         exchange_(site.purpose("all_to_all")),
-        sum_(site.purpose("slab_sum")),
-        slabs_(site, num_slabs(), num_slabs(), site.tokens, features()),
+        sum_(site.purpose("split_sum")),
+        splits_(site, num_splits(), num_splits(), site.tokens, features()),
         received_(site.communicators->device().allocate(site.slot, site.dtype, site.tokens * site.features)),
-        scales_(site.communicators->device().allocate(site.slot, DataType::f32, num_slabs() * site.num_parts())) {}
+        scales_(site.communicators->device().allocate(site.slot, DataType::f32, num_splits() * site.num_parts())) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
     Device& device = site_.communicators->device();
-    const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_slabs())));
+    const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_splits())));
     scope_.fork(used);
     std::vector<Event> arrived;
-    for (std::int32_t i = 0; i < num_slabs(); ++i) {
+    for (std::int32_t i = 0; i < num_splits(); ++i) {
       const std::size_t s = static_cast<std::size_t>(i) % used.size();
-      device.launch(used[s], gemm.tag, gemm.slab(in, i * features(), slabs_.product(s)));
-      slabs_.cast(gemm.tag, used[s], s, i);
+      device.launch(used[s], gemm.tag, gemm.split(in, i * features(), splits_.product(s)));
+      splits_.cast(gemm.tag, used[s], s, i);
       arrived.push_back(exchange(gemm.tag, i, device.record(used[s])));
     }
-    for (std::int32_t i = 0; i < num_slabs(); ++i) {
+    for (std::int32_t i = 0; i < num_splits(); ++i) {
       device.wait(site_.communicators->compute(), arrived[static_cast<std::size_t>(i)]);
       scope_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_fp8_slots(received(i), scales(i), columns(out, i)));
     }
   }
 
  private:
-  std::int32_t num_slabs() const { return site_.overlap.num_splits; }
-  std::int64_t features() const { return site_.features / num_slabs(); }
+  std::int32_t num_splits() const { return site_.overlap.num_splits; }
+  std::int64_t features() const { return site_.features / num_splits(); }
 
-  // Every rank's part of slab i for the rows of this one, [T, F / num_splits], and their scales.
+  // Every rank's part of split i for the rows of this one, [T, F / num_splits], and their scales.
   View received(std::int32_t i) const {
     return matrix(received_, site_.tokens, features(), i * site_.tokens * features());
   }
@@ -71,17 +71,17 @@ class Fp8PipelineScatter final : public GemmScatter {
     return out;
   }
 
-  // Once slab i is `made`. Returns when its parts are where they are added up.
+  // Once split i is `made`. Returns when its parts are where they are added up.
   Event exchange(const Tag& tag, std::int32_t i, Event made) {
     Device& device = site_.communicators->device();
-    const bool is_last = i + 1 == num_slabs();
+    const bool is_last = i + 1 == num_splits();
     const Communicator& communicator = is_last ? last_ : under_gemm_;
     device.wait(communicator.stream, made);
     if (is_last) device.throttle(last_.stream, device.record(under_gemm_.stream));
     return scope_.communicate(
         communicator, tag, exchange_,
-        {{.collective = Collective::all_to_all, .input = slabs_.values(i), .output = received(i)},
-         {.collective = Collective::all_gather, .input = slabs_.inverse_scales(i), .output = scales(i)}});
+        {{.collective = Collective::all_to_all, .input = splits_.values(i), .output = received(i)},
+         {.collective = Collective::all_gather, .input = splits_.inverse_scales(i), .output = scales(i)}});
   }
 
   Site site_;
@@ -91,15 +91,15 @@ class Fp8PipelineScatter final : public GemmScatter {
   std::span<const Stream> streams_;
   NameId exchange_;
   NameId sum_;
-  Fp8Parts slabs_;
+  Fp8Parts splits_;
   Tensor received_;  // fp8, a dense [T, F / num_splits] each
   Tensor scales_;    // f32 [num_splits, n]
 };
 
 const GemmScatters::Register kRegistered{{
     .name = "fp8_pipeline_scatter",
-    .summary = "exchanges each slab of output features in fp8 under the GEMM of the next slab, and adds it up",
-    .exposed = "the last slab's exchange, the casts, and the sums of the slabs into their columns",
+    .summary = "exchanges each split of output features in fp8 under the GEMM of the next split, and adds it up",
+    .exposed = "the last split's exchange, the casts, and the sums of the splits into their columns",
     .keys = {{.method = plan::TensorMethod::pipeline, .fp8_buf = true}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::may_differ, .purposes = {"all_to_all"}},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<Fp8PipelineScatter>(site); },

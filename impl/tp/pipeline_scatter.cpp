@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GEMM in slabs of output features; each slab is reduced and scattered under the GEMM of the next.
+// GEMM in splits of output features; each split is reduced and scattered under the GEMM of the next.
 //
-//   gemm 0  | slab 0 |        |        | slab 3 |
-//   gemm 1  |        | slab 1 |        |        |
-//   gemm 2  |        |        | slab 2 |        |
+//   gemm 0  | split 0 |        |        | split 3 |
+//   gemm 1  |        | split 1 |        |        |
+//   gemm 2  |        |        | split 2 |        |
 //   tp_sm24 |        | rs 0   | rs 1   | rs 2   |        |
 //   tp_sm32 |                                   | rs 3   |
 //   compute |                                   copies 0 to 2 | copy 3 |
 //
-// Exposed: the reduce-scatter of the last slab, for which no multiprocessors need be left and which takes 32, and
-// before it whatever is longer than the GEMM of a slab. A slab has all tokens, so that every GEMM is as tall as the
+// Exposed: the reduce-scatter of the last split, for which no multiprocessors need be left and which takes 32, and
+// before it whatever is longer than the GEMM of a split. A split has all tokens, so that every GEMM is as tall as the
 // whole one; it is dense, since collectives take nothing else, and what arrives is copied to its columns.
 // Source: Transformer Engine's userbuffers, pipelined reduce-scatter (split along output features, four splits); its
 // kernel writes the columns itself, ours are NCCL's and the copies are counted.
@@ -23,7 +23,7 @@
 namespace underlap::tp {
 namespace {
 
-constexpr int kSmsOfLastSlab = 32;
+constexpr int kSmsOfLastSplit = 32;
 
 class PipelineScatter final : public GemmScatter {
  public:
@@ -31,7 +31,7 @@ class PipelineScatter final : public GemmScatter {
       : site_(site),
         scope_(site.communicators->scope()),
         under_gemm_(site.communicators->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
-        last_(site.communicators->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSlab), site.overlap.cga_size)),
+        last_(site.communicators->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSplit), site.overlap.cga_size)),
         streams_(site.communicators->gemm_streams()),
         scatter_(site.purpose("reduce_scatter")),
         copy_(site.purpose("copy_out")),
@@ -40,29 +40,29 @@ class PipelineScatter final : public GemmScatter {
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
     Device& device = site_.communicators->device();
-    const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_slabs())));
+    const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_splits())));
     scope_.fork(used);
     std::vector<Event> reduced;
-    for (std::int32_t i = 0; i < num_slabs(); ++i) {
+    for (std::int32_t i = 0; i < num_splits(); ++i) {
       const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
-      device.launch(stream, gemm.tag, gemm.slab(in, i * features(), slab(partial_, site_.tokens, i)));
+      device.launch(stream, gemm.tag, gemm.split(in, i * features(), split(partial_, site_.tokens, i)));
       reduced.push_back(reduce(gemm.tag, i, device.record(stream)));
     }
-    for (std::int32_t i = 0; i < num_slabs(); ++i) {
+    for (std::int32_t i = 0; i < num_splits(); ++i) {
       device.wait(site_.communicators->compute(), reduced[static_cast<std::size_t>(i)]);
       scope_.launch(gemm.tag, Kind::copy, copy_,
-                    kernels::copy(slab(reduced_, site_.tokens_of_part(), i), columns(out, i)));
+                    kernels::copy(split(reduced_, site_.tokens_of_part(), i), columns(out, i)));
     }
   }
 
  private:
-  std::int32_t num_slabs() const { return site_.overlap.num_splits; }
-  std::int64_t features() const { return site_.features / num_slabs(); }
+  std::int32_t num_splits() const { return site_.overlap.num_splits; }
+  std::int64_t features() const { return site_.features / num_splits(); }
 
   Tensor allocate(std::int64_t tokens) const {
     return site_.communicators->device().allocate(site_.slot, DataType::bf16, tokens * site_.features);
   }
-  View slab(const Tensor& tensor, std::int64_t tokens, std::int32_t i) const {
+  View split(const Tensor& tensor, std::int64_t tokens, std::int32_t i) const {
     return matrix(tensor, tokens, features(), i * tokens * features());
   }
   View columns(View out, std::int32_t i) const {
@@ -71,17 +71,17 @@ class PipelineScatter final : public GemmScatter {
     return out;
   }
 
-  // Once slab i is `made`. Returns when it is reduced.
+  // Once split i is `made`. Returns when it is reduced.
   Event reduce(const Tag& tag, std::int32_t i, Event made) {
     Device& device = site_.communicators->device();
-    const bool is_last = i + 1 == num_slabs();
+    const bool is_last = i + 1 == num_splits();
     const Communicator& communicator = is_last ? last_ : under_gemm_;
     device.wait(communicator.stream, made);
     if (is_last) device.throttle(last_.stream, device.record(under_gemm_.stream));
     return scope_.communicate(communicator, tag, scatter_,
                               {{.collective = Collective::reduce_scatter,
-                                .input = slab(partial_, site_.tokens, i),
-                                .output = slab(reduced_, site_.tokens_of_part(), i)}});
+                                .input = split(partial_, site_.tokens, i),
+                                .output = split(reduced_, site_.tokens_of_part(), i)}});
   }
 
   Site site_;
@@ -97,8 +97,8 @@ class PipelineScatter final : public GemmScatter {
 
 const GemmScatters::Register kRegistered{{
     .name = "pipeline_scatter",
-    .summary = "reduces each slab of output features under the GEMM of the next slab",
-    .exposed = "the last slab's reduce-scatter, and the copies of the slabs to their columns",
+    .summary = "reduces each split of output features under the GEMM of the next split",
+    .exposed = "the last split's reduce-scatter, and the copies of the splits to their columns",
     .keys = {{.method = plan::TensorMethod::pipeline}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::may_differ, .purposes = {"reduce_scatter"}},
     .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<PipelineScatter>(site); },

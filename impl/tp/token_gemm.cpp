@@ -19,7 +19,7 @@ Operation TokenGemm::rows(const View& in, const View& out) const {
                   : kernels::gemm_fprop(in, weight.values, out, sm_margin);
 }
 
-Operation TokenGemm::slab(const View& in, std::int64_t first, const View& out) const {
+Operation TokenGemm::split(const View& in, std::int64_t first, const View& out) const {
   TokenGemm part = *this;
   View& values = part.weight.values;
   if (reads_columns()) {

@@ -30,7 +30,7 @@ struct TokenGemm {
 
   /// The output's columns from `first` on: out [M, num] bf16 = in [M, K] times that part of the weight. In fp8 num is
   /// a multiple of 8.
-  Operation slab(const View& in, std::int64_t first, const View& out) const;
+  Operation split(const View& in, std::int64_t first, const View& out) const;
 
  private:
   /// Whether an output feature is a column of the weight: fp8 is multiplied along rows of both operands only.

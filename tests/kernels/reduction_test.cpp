@@ -109,7 +109,7 @@ TEST(SumSlotsOrder, IsTheOrderOfTheSlots) {
 
 class SumFp8Slots : public testing::TestWithParam<std::tuple<DataType, DataType>> {};
 
-// Into columns of something wider, as a slab is.
+// Into columns of something wider, as a split is.
 TEST_P(SumFp8Slots, ScalesEachSlotByItsOwnAndRoundsOnce) {
   const auto [from, to] = GetParam();
   constexpr std::int64_t kRows = 5, kCols = 40;

@@ -73,7 +73,7 @@ TEST(ShrunkCells, KeepALayerInFp8) {
   for (const ShrunkCell& cell : shrunk_cells(cells, 5, kNothing)) {
     EXPECT_EQ(cell.config.model.num_layers, 3);
     EXPECT_EQ(cell.config.model.seq_length, 64);
-    EXPECT_EQ(cell.config.model.hidden_size % (4 * 8), 0) << "four slabs";
+    EXPECT_EQ(cell.config.model.hidden_size % (4 * 8), 0) << "four splits";
     EXPECT_EQ(cell.config.model.ffn_hidden_size % (8 * 16), 0);
   }
 }
@@ -126,8 +126,8 @@ TEST(ShrunkCells, StayDivisible) {
   EXPECT_EQ(m.vocab_size % 8, 0);
 }
 
-// The slabs of all pipelines of a layer divide its width.
-class ShrunkSlabs : public ::testing::Test {
+// The splits of all pipelines of a layer divide its width.
+class ShrunkSplits : public ::testing::Test {
  protected:
   plan::ModelConfig shrunk(int proj_splits, int fc2_splits) {
     std::vector<plan::Cell> cells =
@@ -141,7 +141,7 @@ class ShrunkSlabs : public ::testing::Test {
   }
 };
 
-TEST_F(ShrunkSlabs, OfAnOddNumberMakeHeadsLonger) {
+TEST_F(ShrunkSplits, OfAnOddNumberMakeHeadsLonger) {
   const plan::ModelConfig m = shrunk(3, 4);
   EXPECT_EQ(m.num_attention_heads, 8);
   EXPECT_EQ(m.hidden_size, 384) << "8 heads of 16 are 128, which 3 does not divide";
@@ -162,9 +162,9 @@ TEST(ShrunkCells, StayAsWideAsThoseThatTheyAreHeldAgainst) {
   }
 }
 
-TEST_F(ShrunkSlabs, AreNoneWithoutFeatures) { EXPECT_EQ(shrunk(256, 4).hidden_size, 256); }
+TEST_F(ShrunkSplits, AreNoneWithoutFeatures) { EXPECT_EQ(shrunk(256, 4).hidden_size, 256); }
 
-TEST_F(ShrunkSlabs, ThatOnlyTheWholeWidthCarriesKeepIt) { EXPECT_EQ(shrunk(3, 2048).hidden_size, 6144); }
+TEST_F(ShrunkSplits, ThatOnlyTheWholeWidthCarriesKeepIt) { EXPECT_EQ(shrunk(3, 2048).hidden_size, 6144); }
 
 }  // namespace
 }  // namespace underlap::bench

@@ -45,23 +45,23 @@ Plan plan_with(const std::string& yaml, const std::vector<Override>& overrides) 
   return matrix.cells.front().plan;
 }
 
-TEST(TensorSlabs, OfTransformerEnginesDefaultDivideTheFeatures) {
+TEST(TensorSplits, OfTransformerEnginesDefaultDivideTheFeatures) {
   EXPECT_THAT(errors_of(tp2(130, kTensorOverlapOn)),
               Contains(AllOf(StartsWith("f:1:23: "),
                              HasSubstr("fc2_fprop.num_splits is 4, which does not divide the 130 output features"))));
   EXPECT_THAT(errors_of(tp2(130, kTensorOverlapOn, "tp_comm_overlap_rs: false")), IsEmpty());
 }
 
-TEST(TensorSlabs, OfABulkSlotMadeAPipelineDivideTheFeatures) {
+TEST(TensorSplits, OfABulkSlotMadeAPipelineDivideTheFeatures) {
   const std::string cfg = with_cfg("{qkv_dgrad: {num_splits: 3}}");
   EXPECT_THAT(errors_of(tp2(128, cfg, "tp_comm_overlap_rs_dgrad: true")),
               ElementsAre(AllOf(StartsWith("f:2:"), HasSubstr("qkv_dgrad.num_splits is 3"))));
   EXPECT_THAT(notices_of(tp2(128, cfg)), Contains(HasSubstr("qkv_dgrad.num_splits has no effect: bulk is not cut")));
 }
 
-TEST(TensorSlabs, HaveNoEffectByTheMethodInEffect) {
+TEST(TensorSplits, HaveNoEffectByTheMethodInEffect) {
   EXPECT_THAT(notices_of(tp2(128, with_cfg("{fc2_fprop: {num_splits: 3}}"), "tp_comm_overlap_rs: false")),
-              ElementsAre(HasSubstr("fc2_fprop.num_splits has no effect: nccl is not cut in slabs")));
+              ElementsAre(HasSubstr("fc2_fprop.num_splits has no effect: nccl is not cut in splits")));
 }
 
 TEST(TensorFields, CgaSizeIsOfNcclsKernelsAndSaidOnceToDoNothingElsewhere) {

@@ -172,49 +172,49 @@ TEST(BulkLaws, AMarginKeepsThemFreeAlsoAfterTheCollective) {
 
 struct PipelineCase {
   std::int32_t num_splits;
-  std::int64_t scatter_ns;  // of a slab
+  std::int64_t scatter_ns;  // of a split
 };
 class PipelineLaw : public testing::TestWithParam<PipelineCase> {};
-INSTANTIATE_TEST_SUITE_P(Slabs, PipelineLaw,
+INSTANTIATE_TEST_SUITE_P(Splits, PipelineLaw,
                          testing::Values(PipelineCase{2, 10}, PipelineCase{4, 10}, PipelineCase{4, 99},
                                          PipelineCase{4, 100}, PipelineCase{4, 101}, PipelineCase{8, 60},
                                          PipelineCase{2, 1000}));
 
-TEST_P(PipelineLaw, ExposesTheLastSlabAndTheExcessOfThoseBefore) {
-  const auto [slabs, scatter_ns] = GetParam();
-  SlotCase c = slot(SlotKind::scatter, {.method = TensorMethod::pipeline, .num_sm = 0, .num_splits = slabs});
+TEST_P(PipelineLaw, ExposesTheLastSplitAndTheExcessOfThoseBefore) {
+  const auto [splits, scatter_ns] = GetParam();
+  SlotCase c = slot(SlotKind::scatter, {.method = TensorMethod::pipeline, .num_sm = 0, .num_splits = splits});
   c.wave_ns = 1;
-  c.collective_ns = slabs * scatter_ns;
+  c.collective_ns = splits * scatter_ns;
   c.copy_ns = 0;
-  const std::int64_t slab_ns = c.gemm_ns / slabs;
+  const std::int64_t split_ns = c.gemm_ns / splits;
   const analysis::Split split = split_of(c);
-  EXPECT_EQ(split.exposed_ns(), scatter_ns + (slabs - 1) * excess(scatter_ns, slab_ns));
+  EXPECT_EQ(split.exposed_ns(), scatter_ns + (splits - 1) * excess(scatter_ns, split_ns));
   EXPECT_EQ(split.window_ns, c.gemm_ns + split.exposed_ns());
 }
 
-TEST_P(PipelineLaw, InFp8ExposesHalfOfThatAndAddsTheCastOfTheLastSlab) {
-  const auto [slabs, scatter_ns] = GetParam();
-  SlotCase c = fp8_slot({.method = TensorMethod::pipeline, .num_sm = 0, .num_splits = slabs}, 4);
-  c.features = 8 * slabs;
+TEST_P(PipelineLaw, InFp8ExposesHalfOfThatAndAddsTheCastOfTheLastSplit) {
+  const auto [splits, scatter_ns] = GetParam();
+  SlotCase c = fp8_slot({.method = TensorMethod::pipeline, .num_sm = 0, .num_splits = splits}, 4);
+  c.features = 8 * splits;
   c.wave_ns = 1;
-  c.collective_ns = 2 * slabs * scatter_ns;
-  c.cast_ns = 2 * slabs;  // of a rank's part: all four parts of a slab take 8
+  c.collective_ns = 2 * splits * scatter_ns;
+  c.cast_ns = 2 * splits;  // of a rank's part: all four parts of a split take 8
   c.sum_ns = 0;
-  const std::int64_t slab_ns = c.gemm_ns / slabs;
+  const std::int64_t split_ns = c.gemm_ns / splits;
   const analysis::Split split = split_of(c);
-  EXPECT_EQ(split.exposed_ns(), scatter_ns + (slabs - 1) * excess(scatter_ns, slab_ns));
+  EXPECT_EQ(split.exposed_ns(), scatter_ns + (splits - 1) * excess(scatter_ns, split_ns));
   EXPECT_EQ(split.window_ns, c.gemm_ns + 8 + split.exposed_ns());
 }
 
-TEST(PipelineLaws, OnlyTheCopyOfTheLastSlabComesOnTop) {
+TEST(PipelineLaws, OnlyTheCopyOfTheLastSplitComesOnTop) {
   SlotCase c = slot(SlotKind::scatter, {.method = TensorMethod::pipeline, .num_sm = 0, .num_splits = 4});
-  c.copy_ns = 40;  // 10 a slab
+  c.copy_ns = 40;  // 10 a split
   c.collective_ns = 200;
   EXPECT_EQ(split_of(c).window_ns, c.gemm_ns + 50 + 10);
 }
 
-// Slabs of ten waves of 10; a scatter of 80 holds 20 multiprocessors.
-TEST(PipelineLaws, WhatAScatterHoldsTheSlabBesideItLacks) {
+// Splits of ten waves of 10; a scatter of 80 holds 20 multiprocessors.
+TEST(PipelineLaws, WhatAScatterHoldsTheSplitBesideItLacks) {
   SlotCase c = slot(SlotKind::scatter, {.method = TensorMethod::pipeline, .num_sm = 20, .num_splits = 4});
   c.wave_ns = 10;
   c.collective_ns = 4 * 80;

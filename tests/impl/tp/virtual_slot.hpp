@@ -25,7 +25,7 @@ enum class SlotKind : std::uint8_t {
   drain,           ///< weight gradients that were put off, of three microbatches
 };
 
-/// The least sizes of a slot whose parts, or four slabs, travel as fp8.
+/// The least sizes of a slot whose parts, or four splits, travel as fp8.
 inline constexpr std::int64_t kFp8Tokens = 8, kFp8Features = 32, kFp8Others = 16;
 
 /// One slot of a layer on a group of ranks, with something before and after it. Durations in nanoseconds, each alone;
