@@ -20,36 +20,38 @@ constexpr std::int64_t kOfWeight = 0, kOfGradient = 1, kOfInput = 2;  // of inpu
 constexpr std::int64_t kMultiple = 16;                                // of what is summed over
 constexpr std::int64_t kMultipleOfRows = 8;                           // of a part that is multiplied on its own
 
-void check(const Fp8Site& site) {
-  const std::int64_t tokens = std::max(site.input_tokens, site.output_tokens);
-  const std::int64_t tokens_here = std::min(site.input_tokens, site.output_tokens);
+void check(const Fp8Context& context) {
+  const std::int64_t tokens = std::max(context.input_tokens, context.output_tokens);
+  const std::int64_t tokens_here = std::min(context.input_tokens, context.output_tokens);
   for (const auto& [name, size, multiple] : {std::tuple{"tokens", tokens, kMultiple},
                                              {"tokens of a rank", tokens_here, kMultipleOfRows},
-                                             {"input features", site.in, kMultiple},
-                                             {"output features", site.out, kMultiple}})
+                                             {"input features", context.in, kMultiple},
+                                             {"output features", context.out, kMultiple}})
     if (size < 1 || size % multiple != 0)
       throw std::invalid_argument(
-          fmt::format("{} in fp8: {} {}, must be a multiple of {}", site.name, size, name, multiple));
+          fmt::format("{} in fp8: {} {}, must be a multiple of {}", context.name, size, name, multiple));
 }
 
-NameId purpose(const Fp8Site& site, std::string_view what) { return intern(fmt::format("{}_{}", site.name, what)); }
+NameId purpose(const Fp8Context& context, std::string_view what) {
+  return intern(fmt::format("{}_{}", context.name, what));
+}
 
 }  // namespace
 
-Fp8Linear::Fp8Linear(const Fp8Site& site)
-    : site_(site),
-      amax_(purpose(site, "amax")),
-      amax_all_reduce_(purpose(site, "amax_all_reduce")),
-      quantize_(purpose(site, "quantize")),
-      transpose_(purpose(site, "transpose")),
+Fp8Linear::Fp8Linear(const Fp8Context& context)
+    : context_(context),
+      amax_(purpose(context, "amax")),
+      amax_all_reduce_(purpose(context, "amax_all_reduce")),
+      quantize_(purpose(context, "quantize")),
+      transpose_(purpose(context, "transpose")),
       weight_step_(std::numeric_limits<std::int32_t>::min()) {
-  check(site);
-  Device& device = *site.device;
-  scales_ = device.allocate("fp8_scales", DataType::f32, 2 * kernels::kScaleStride * (kOfInput + site.num_slots));
-  if (!site.weight_is_fp8) own_weight_ = device.allocate("fp8_weight", DataType::f8e4m3, site.out * site.in);
-  transposed_weight_ =
-      matrix(device.allocate("fp8_transposed_weight", DataType::f8e4m3, site.in * site.out), site.in, site.out);
-  site_.name = {};  // the caller's text need not outlive this
+  check(context);
+  Device& device = *context.device;
+  scales_ = device.allocate("fp8_scales", DataType::f32, 2 * kernels::kScaleStride * (kOfInput + context.num_slots));
+  if (!context.weight_is_fp8) own_weight_ = device.allocate("fp8_weight", DataType::f8e4m3, context.out * context.in);
+  transposed_weight_ = matrix(device.allocate("fp8_transposed_weight", DataType::f8e4m3, context.in * context.out),
+                              context.in, context.out);
+  context_.name = {};  // the caller's text need not outlive this
 }
 
 Fp8Linear::Scale Fp8Linear::scale(std::int64_t i) const {
@@ -57,14 +59,14 @@ Fp8Linear::Scale Fp8Linear::scale(std::int64_t i) const {
 }
 
 tp::Operand Fp8Linear::input(std::int32_t slot) const {
-  return {matrix(site_.inputs, site_.input_tokens, site_.in, slot * site_.input_tokens * site_.in),
+  return {matrix(context_.inputs, context_.input_tokens, context_.in, slot * context_.input_tokens * context_.in),
           scale(kOfInput + slot).inverse_scale};
 }
 
 void Fp8Linear::launch(const Tag& tag, NameId purpose, const Operation& operation) const {
   Tag own = tag;
   own.purpose = purpose;
-  site_.device->launch(site_.compute, own, operation);
+  context_.device->launch(context_.compute, own, operation);
 }
 
 void Fp8Linear::quantize(const Tag& tag, const View& x, const Scale& scale, const View& q,
@@ -81,8 +83,8 @@ void Fp8Linear::take_weight(const Tag& tag, const GatheredWeight& weight) {
   if (tag.step == weight_step_) return;
   weight_step_ = tag.step;
   weight_ = weight;
-  if (!site_.weight_is_fp8) {
-    weight_ = {matrix(own_weight_, site_.out, site_.in), scale(kOfWeight).inverse_scale};
+  if (!context_.weight_is_fp8) {
+    weight_ = {matrix(own_weight_, context_.out, context_.in), scale(kOfWeight).inverse_scale};
     quantize(tag, weight.values, scale(kOfWeight), weight_.values, nullptr);
   }
   launch(tag, transpose_, kernels::transpose(weight_.values, transposed_weight_));
@@ -90,19 +92,19 @@ void Fp8Linear::take_weight(const Tag& tag, const GatheredWeight& weight) {
 
 void Fp8Linear::fprop(const Tag& tag, std::int32_t slot, const GatheredWeight& weight, const View& x, const View& y) {
   take_weight(tag, weight);
-  quantize(tag, x, scale(kOfInput + slot), input(slot).values, site_.input_group);
-  site_.products->fprop(tag, weight_, input(slot), y);
+  quantize(tag, x, scale(kOfInput + slot), input(slot).values, context_.input_group);
+  context_.products->fprop(tag, weight_, input(slot), y);
 }
 
 void Fp8Linear::backward(const Tag& tag, std::int32_t slot, const View& dy, const View& dx, const View& main_grad) {
   const Scale of_dy = scale(kOfGradient);
-  const View q = matrix(site_.gradient, site_.output_tokens, site_.out);
-  quantize(tag, dy, of_dy, q, site_.gradient_group);
-  site_.products->backward(tag, {.weight = {transposed_weight_, weight_.inverse_scale},
-                                 .main_grad = main_grad,
-                                 .dy = {q, of_dy.inverse_scale},
-                                 .x = input(slot),
-                                 .dx = dx});
+  const View q = matrix(context_.gradient, context_.output_tokens, context_.out);
+  quantize(tag, dy, of_dy, q, context_.gradient_group);
+  context_.products->backward(tag, {.weight = {transposed_weight_, weight_.inverse_scale},
+                                    .main_grad = main_grad,
+                                    .dy = {q, of_dy.inverse_scale},
+                                    .x = input(slot),
+                                    .dx = dx});
 }
 
 }  // namespace underlap::model

@@ -8,7 +8,7 @@
 namespace underlap::model {
 
 /// Where a layer stands and how large it is. A group of n ranks holds T tokens; this rank T of them or T/n.
-struct Fp8Site {
+struct Fp8Context {
   Device* device = nullptr;
   Stream compute;
   tp::Linear* products = nullptr;  ///< in fp8
@@ -45,10 +45,10 @@ using GatheredWeight = tp::Operand;
 /// backward.
 class Fp8Linear {
  public:
-  /// Allocates on the site's device: a transposed weight, and the fp8 weight where bf16 is gathered.
+  /// Allocates on the context's device: a transposed weight, and the fp8 weight where bf16 is gathered.
   /// Products, scratch and groups outlive this.
   /// Throws std::invalid_argument unless in and out are multiples of 16 and tokens of 8 here and of 16 in the group.
-  explicit Fp8Linear(const Fp8Site& site);
+  explicit Fp8Linear(const Fp8Context& context);
 
   /// x [input_tokens, in], y [output_tokens, out], bf16. `tag` gives layer, microbatch, direction and step; the weight
   /// is taken anew with each step.
@@ -70,7 +70,7 @@ class Fp8Linear {
   Scale scale(std::int64_t i) const;
   tp::Operand input(std::int32_t slot) const;
 
-  Fp8Site site_;
+  Fp8Context context_;
   NameId amax_, amax_all_reduce_, quantize_, transpose_;
   Tensor scales_;             // f32 [2 + slots, 2]: amax and inverse scale of w, of dy, and of x by slot
   Tensor own_weight_;         // f8e4m3 [out, in], where bf16 is gathered

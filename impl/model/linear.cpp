@@ -27,7 +27,7 @@ tp::Linear& linear_of(const LayerLinears& linears, std::string_view name) {
   return name == "fc1" ? *linears.fc1 : *linears.fc2;
 }
 
-tp::LinearSite head_site(tp::Communicators& communicators, const Shape& shape) {
+tp::LinearContext head_context(tp::Communicators& communicators, const Shape& shape) {
   return {.communicators = &communicators,
           .name = "head",
           .tokens = shape.tokens,
@@ -45,26 +45,26 @@ plan::TensorSlotOverlap without_userbuffers(const plan::Config& config) {
 LayerLinears::LayerLinears(tp::Communicators& communicators, const Shape& shape, const plan::Config& config,
                            const tp::Fp8Scratch* fp8) {
   const plan::TensorOverlap o = effective_overlap(config, fp8 != nullptr);
-  const auto site = [&](std::string_view name, std::int64_t in, std::int64_t out) {
-    return tp::LinearSite{.communicators = &communicators,
-                          .name = name,
-                          .tokens = shape.tokens,
-                          .in = in,
-                          .out = out,
-                          .sequence_parallel = shape.cuts_tokens(),
-                          .fp8 = fp8};
+  const auto context = [&](std::string_view name, std::int64_t in, std::int64_t out) {
+    return tp::LinearContext{.communicators = &communicators,
+                             .name = name,
+                             .tokens = shape.tokens,
+                             .in = in,
+                             .out = out,
+                             .sequence_parallel = shape.cuts_tokens(),
+                             .fp8 = fp8};
   };
   const auto column = [&](TensorSlot fprop, TensorSlot dgrad, TensorSlot wgrad) {
     return tp::ColumnOverlap{o[fprop], o[dgrad], o[wgrad]};
   };
   const auto row = [&](TensorSlot fprop, TensorSlot dgrad) { return tp::RowOverlap{o[fprop], o[dgrad]}; };
-  qkv = tp::make_column_linear(site("qkv", shape.hidden, shape.qkv_out_features()),
+  qkv = tp::make_column_linear(context("qkv", shape.hidden, shape.qkv_out_features()),
                                column(TensorSlot::qkv_fprop, TensorSlot::qkv_dgrad, TensorSlot::qkv_wgrad));
-  proj = tp::make_row_linear(site("proj", shape.attention_features(), shape.hidden),
+  proj = tp::make_row_linear(context("proj", shape.attention_features(), shape.hidden),
                              row(TensorSlot::proj_fprop, TensorSlot::proj_dgrad));
-  fc1 = tp::make_column_linear(site("fc1", shape.hidden, shape.fc1_features()),
+  fc1 = tp::make_column_linear(context("fc1", shape.hidden, shape.fc1_features()),
                                column(TensorSlot::fc1_fprop, TensorSlot::fc1_dgrad, TensorSlot::fc1_wgrad));
-  fc2 = tp::make_row_linear(site("fc2", shape.ffn, shape.hidden), row(TensorSlot::fc2_fprop, TensorSlot::fc2_dgrad));
+  fc2 = tp::make_row_linear(context("fc2", shape.ffn, shape.hidden), row(TensorSlot::fc2_fprop, TensorSlot::fc2_dgrad));
 }
 
 Fp8Linears::Fp8Linears(tp::Communicators& communicators, const Shape& shape, const plan::Config& config)
@@ -85,20 +85,20 @@ std::unique_ptr<Fp8Linear> Fp8Linears::make(std::string_view name, std::int32_t 
   if (!multiplies_in_fp8(config_, layer)) return nullptr;
   const bool is_column = is_column_parallel(name);
   const std::int64_t input_tokens = is_column ? shape_.tokens_here : shape_.tokens;
-  return std::make_unique<Fp8Linear>(Fp8Site{.device = &communicators_.device(),
-                                             .compute = communicators_.compute(),
-                                             .products = &linear_of(*linears_, name),
-                                             .name = name,
-                                             .input_tokens = input_tokens,
-                                             .output_tokens = is_column ? shape_.tokens : shape_.tokens_here,
-                                             .in = in,
-                                             .out = out,
-                                             .inputs = inputs(name, input_tokens * in, keeping),
-                                             .gradient = gradient_,
-                                             .num_slots = keeping.is_recomputed ? 1 : keeping.num_slots,
-                                             .weight_is_fp8 = gathers_fp8_weights(config_),
-                                             .input_group = is_column ? group_.get() : nullptr,
-                                             .gradient_group = is_column ? nullptr : group_.get()});
+  return std::make_unique<Fp8Linear>(Fp8Context{.device = &communicators_.device(),
+                                                .compute = communicators_.compute(),
+                                                .products = &linear_of(*linears_, name),
+                                                .name = name,
+                                                .input_tokens = input_tokens,
+                                                .output_tokens = is_column ? shape_.tokens : shape_.tokens_here,
+                                                .in = in,
+                                                .out = out,
+                                                .inputs = inputs(name, input_tokens * in, keeping),
+                                                .gradient = gradient_,
+                                                .num_slots = keeping.is_recomputed ? 1 : keeping.num_slots,
+                                                .weight_is_fp8 = gathers_fp8_weights(config_),
+                                                .input_group = is_column ? group_.get() : nullptr,
+                                                .gradient_group = is_column ? nullptr : group_.get()});
 }
 
 Tensor Fp8Linears::inputs(std::string_view name, std::int64_t elements, const Keeping& keeping) {
@@ -114,13 +114,13 @@ Tensor Fp8Linears::inputs(std::string_view name, std::int64_t elements, const Ke
 std::unique_ptr<tp::Linear> make_head(tp::Communicators& communicators, const Shape& shape,
                                       const plan::Config& config) {
   const plan::TensorSlotOverlap overlap = without_userbuffers(config);
-  return tp::make_column_linear(head_site(communicators, shape), {overlap, overlap, overlap});
+  return tp::make_column_linear(head_context(communicators, shape), {overlap, overlap, overlap});
 }
 
 std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Communicators& communicators, const Shape& shape,
                                                 const plan::Config& config) {
   if (!config.pipeline.defer_embedding_wgrad_compute) return nullptr;
-  return tp::make_wgrad_drain(head_site(communicators, shape), without_userbuffers(config));
+  return tp::make_wgrad_drain(head_context(communicators, shape), without_userbuffers(config));
 }
 
 void Linear::fprop(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x,

@@ -4,8 +4,8 @@
 namespace underlap::pp {
 
 RegisterSchedule::RegisterSchedule(const NamedSchedule& schedule) {
-  const auto script = [write = schedule.write](const ScriptSite& site) {
-    auto made = std::make_unique<Script>(*site.config, site.stage);
+  const auto script = [write = schedule.write](const ScriptContext& context) {
+    auto made = std::make_unique<Script>(*context.config, context.stage);
     write(*made);
     made->finish();
     return made;

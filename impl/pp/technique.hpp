@@ -40,13 +40,13 @@ class Pipeline {
 };
 
 /// The stage of a pipeline whose script is asked for.
-struct ScriptSite {
+struct ScriptContext {
   const plan::Config* config = nullptr;
   std::int32_t stage = 0;
 };
 
 /// A technique of this folder is a schedule: the script of a stage's step. It is known by its name.
-using Pipelines = Techniques<Script, ScriptSite, plan::schedule_in_effect>;
+using Pipelines = Techniques<Script, ScriptContext, plan::schedule_in_effect>;
 
 /// The script of the schedule that `config` puts in effect.
 inline std::unique_ptr<Script> script_of(const plan::Config& config, std::int32_t stage) {

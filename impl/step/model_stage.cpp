@@ -30,44 +30,44 @@ struct ModelStage::ChunkOfStage {
   std::unique_ptr<model::Chunk> model;
   model::Chunk::NumSlots num_slots;
 
-  void make_buffers(const Site& site, std::int32_t chunk);
-  void make_techniques(const Site& site);
+  void make_buffers(const Rank& rank, std::int32_t chunk);
+  void make_techniques(const Rank& rank);
 };
 
-void ModelStage::ChunkOfStage::make_buffers(const Site& site, std::int32_t chunk) {
-  const plan::Config& config = *site.config;
-  Device& device = *site.device;
-  buffers.layout = bucket_layout(config, site.groups->place.stage, chunk);
+void ModelStage::ChunkOfStage::make_buffers(const Rank& rank, std::int32_t chunk) {
+  const plan::Config& config = *rank.config;
+  Device& device = *rank.device;
+  buffers.layout = bucket_layout(config, rank.groups->place.stage, chunk);
   buffers.parameters = parameters.all;
-  buffers.group = site.groups->instance;
+  buffers.group = rank.groups->instance;
   buffers.is_sharded = config.ddp.use_distributed_optimizer;
   // Without the distributed optimizer nobody gathers parameters.
-  const Registration gathered = buffers.is_sharded ? user_buffer(config, site.gather) : Registration{};
+  const Registration gathered = buffers.is_sharded ? user_buffer(config, rank.gather) : Registration{};
   buffers.params = device.allocate_registered("parameters", DataType::bf16,
                                               buffers.layout.elements - buffers.layout.fp8_elements, gathered);
   dp::allocate_fp8(device, buffers, gathered);
   buffers.grads =
       device.allocate_registered("main_gradients", config.ddp.grad_reduce_in_fp32 ? DataType::f32 : DataType::bf16,
-                                 buffers.layout.elements, user_buffer(config, site.reduce));
+                                 buffers.layout.elements, user_buffer(config, rank.reduce));
 }
 
-void ModelStage::ChunkOfStage::make_techniques(const Site& site) {
-  const dp::Context context{.device = site.device,
+void ModelStage::ChunkOfStage::make_techniques(const Rank& rank) {
+  const dp::Context context{.device = rank.device,
                             .buffers = &buffers,
-                            .compute = site.compute,
-                            .reduce = site.reduce,
-                            .gather = site.gather,
-                            .across_instances = site.across_instances,
-                            .config = site.config,
-                            .schedule_starts = pp::launches_reduces(*site.config, site.groups->place.stage)};
+                            .compute = rank.compute,
+                            .reduce = rank.reduce,
+                            .gather = rank.gather,
+                            .across_instances = rank.across_instances,
+                            .config = rank.config,
+                            .schedule_starts = pp::launches_reduces(*rank.config, rank.groups->place.stage)};
   grad_reduce = dp::make_grad_reduce(context);
   param_gather = dp::make_param_gather(context);
   fp8_parameters = std::make_unique<dp::Fp8Parameters>(context);
 }
 
-ModelStage::ModelStage(const Site& site) : site_(site), shared_(*site.tensor, *site.context, *site.config) {
-  const plan::Config& config = *site.config;
-  const std::int32_t stage = site.groups->place.stage;
+ModelStage::ModelStage(const Rank& rank) : rank_(rank), shared_(*rank.tensor, *rank.context, *rank.config) {
+  const plan::Config& config = *rank.config;
+  const std::int32_t stage = rank.groups->place.stage;
   const auto script = pp::script_of(config, stage);
   for (std::int32_t c = 0; c < config.parallel.virtual_pipeline_model_parallel_size; ++c) {
     ChunkOfStage& chunk = *chunks_.emplace_back(std::make_unique<ChunkOfStage>());
@@ -75,14 +75,14 @@ ModelStage::ModelStage(const Site& site) : site_(site), shared_(*site.tensor, *s
     chunk.parameters = chunk_parameters(config, stage, c, shared_.shape.tensor);
     const auto [activations, gradients] = pp::count_in_flight(*script, c);
     chunk.num_slots = {static_cast<std::int32_t>(activations), static_cast<std::int32_t>(gradients)};
-    chunk.make_buffers(site, c);
-    chunk.make_techniques(site);
+    chunk.make_buffers(rank, c);
+    chunk.make_techniques(rank);
     chunk.model =
-        std::make_unique<model::Chunk>(*site.tensor, shared_, config, chunk.stretch, chunk.parameters, chunk.num_slots);
+        std::make_unique<model::Chunk>(*rank.tensor, shared_, config, chunk.stretch, chunk.parameters, chunk.num_slots);
   }
   std::vector<const dp::Buffers*> buffers;
   for (const auto& chunk : chunks_) buffers.push_back(&chunk->buffers);
-  if (shared_.shape.cuts_tokens()) norm_gradients_.emplace(*site.tensor, buffers);
+  if (shared_.shape.cuts_tokens()) norm_gradients_.emplace(*rank.tensor, buffers);
   declare_tied_embedding();
 }
 
@@ -100,8 +100,8 @@ model::OptimizedChunk ModelStage::optimized(std::int32_t chunk) const {
 }
 
 model::Enqueue ModelStage::enqueue(Direction direction, std::int64_t microbatch) const {
-  return {.device = site_.device,
-          .stream = site_.compute,
+  return {.device = rank_.device,
+          .stream = rank_.compute,
           .tag = {.kind = Kind::compute,
                   .direction = direction,
                   .microbatch = static_cast<std::int32_t>(microbatch),
@@ -134,20 +134,20 @@ model::Weights ModelStage::weights(ChunkOfStage& chunk, std::int64_t microbatch)
   return {.buffers = &chunk.buffers,
           .gather = chunk.param_gather.get(),
           .reduce = chunk.grad_reduce.get(),
-          .is_last_microbatch = microbatch + 1 == site_.config->train.num_microbatches};
+          .is_last_microbatch = microbatch + 1 == rank_.config->train.num_microbatches};
 }
 
 // What the chunk needs: with the embedding inputs and perhaps their positions, then with the head targets.
 std::vector<std::int32_t> ModelStage::tokens_of(const ChunkOfStage& chunk, std::int64_t microbatch) const {
-  const plan::TrainConfig& train = site_.config->train;
-  const std::int64_t replicas = site_.config->parallel.data_parallel_size;
+  const plan::TrainConfig& train = rank_.config->train;
+  const std::int64_t replicas = rank_.config->parallel.data_parallel_size;
   const std::int64_t first =
-      ((step_ * train.num_microbatches + microbatch) * replicas + site_.groups->place.data) * train.micro_batch_size;
-  const SequencePart part(site_.config->model.seq_length, site_.groups->context);
+      ((step_ * train.num_microbatches + microbatch) * replicas + rank_.groups->place.data) * train.micro_batch_size;
+  const SequencePart part(rank_.config->model.seq_length, rank_.groups->context);
   std::vector<std::int32_t> inputs, positions, targets;
   for (std::int64_t i = 0; i < train.micro_batch_size; ++i) {
     std::vector<std::int32_t> whole_inputs, whole_targets;
-    site_.data->append_sample(first + i, whole_inputs, whole_targets);
+    rank_.data->append_sample(first + i, whole_inputs, whole_targets);
     part.append(whole_inputs, inputs);
     part.append(whole_targets, targets);
     part.append_positions(positions);
@@ -157,7 +157,7 @@ std::vector<std::int32_t> ModelStage::tokens_of(const ChunkOfStage& chunk, std::
     tokens.insert(tokens.end(), more.begin(), more.end());
   };
   if (chunk.stretch.has_embedding) add(inputs);
-  if (chunk.stretch.has_embedding && site_.groups->context.size() > 1) add(positions);
+  if (chunk.stretch.has_embedding && rank_.groups->context.size() > 1) add(positions);
   if (chunk.stretch.has_head) add(targets);
   return tokens;
 }
@@ -204,7 +204,7 @@ void ModelStage::start_grad_reduce(std::int32_t c) { chunks_[static_cast<std::si
 
 void ModelStage::finish_deferred_wgrads() {
   ChunkOfStage& chunk = *chunks_.back();
-  const std::int64_t last = site_.config->train.num_microbatches - 1;
+  const std::int64_t last = rank_.config->train.num_microbatches - 1;
   chunk.model->finish_deferred_wgrads(enqueue(Direction::backward, last), weights(chunk, last));
 }
 
@@ -222,12 +222,12 @@ void ModelStage::gather_first_chunk_early() {
 
 // A tied head lies on the last stage, its embedding on the first: each has a part of the gradient.
 void ModelStage::declare_tied_embedding() {
-  const Group& stages = site_.groups->pipeline;
+  const Group& stages = rank_.groups->pipeline;
   const bool is_end = stages.my_index == 0 || stages.my_index == stages.size() - 1;
-  if (!site_.config->model.share_embeddings_and_output_weights || stages.size() == 1 || !is_end) return;
+  if (!rank_.config->model.share_embeddings_and_output_weights || stages.size() == 1 || !is_end) return;
   const Group ends{{stages.members.front(), stages.members.back()}, stages.my_index == 0 ? 0 : 1};
-  const Priority priority = site_.config->environment.torch_nccl_high_priority ? Priority::high : Priority::normal;
-  tied_embedding_ = site_.device->declare("embedding", ends, {.priority = priority});
+  const Priority priority = rank_.config->environment.torch_nccl_high_priority ? Priority::high : Priority::normal;
+  tied_embedding_ = rank_.device->declare("embedding", ends, {.priority = priority});
   const ChunkOfStage& chunk = stages.my_index == 0 ? *chunks_.front() : *chunks_.back();
   tied_gradient_ =
       chunk.buffers.main_grad(stages.my_index == 0 ? chunk.parameters.word_embedding : chunk.parameters.head);
@@ -238,7 +238,7 @@ void ModelStage::declare_tied_embedding() {
 void ModelStage::all_reduce_tied_embedding() const {
   static const NameId kPurpose = intern("embedding_grad_all_reduce");
   const Transfer sum{.collective = Collective::all_reduce, .input = tied_gradient_, .output = tied_gradient_};
-  const Scope scope(*site_.device, site_.compute, Mode::pp);
+  const Scope scope(*rank_.device, rank_.compute, Mode::pp);
   scope.communicate_at_once(*tied_embedding_, {.direction = Direction::backward, .step = step_}, kPurpose, {sum});
 }
 

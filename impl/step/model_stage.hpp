@@ -20,7 +20,7 @@ namespace underlap {
 class ModelStage final : public pp::Stage {
  public:
   /// What the stage is built on; all of it outlives the stage.
-  struct Site {
+  struct Rank {
     Device* device = nullptr;
     const plan::Config* config = nullptr;
     const ParallelGroups* groups = nullptr;
@@ -33,8 +33,8 @@ class ModelStage final : public pp::Stage {
     std::optional<Communicator> across_instances;  ///< where there are several
   };
 
-  /// Allocates everything on the site's device.
-  explicit ModelStage(const Site& site);
+  /// Allocates everything on the rank's device.
+  explicit ModelStage(const Rank& rank);
   ~ModelStage() override;
 
   std::int32_t num_chunks() const { return static_cast<std::int32_t>(chunks_.size()); }
@@ -69,7 +69,7 @@ class ModelStage final : public pp::Stage {
   void declare_tied_embedding();
   void all_reduce_tied_embedding() const;
 
-  Site site_;
+  Rank rank_;
   model::SharedLayers shared_;
   std::vector<std::unique_ptr<ChunkOfStage>> chunks_;
   std::optional<model::NormGradients> norm_gradients_;  // of ranks that hold other tokens

@@ -50,7 +50,7 @@ Trainer::Trainer(Device& device, const plan::Config& config, const ParallelGroup
 
 // Reduces and gathers share one communicator, and so one stream, unless separate_gather_communicator parts them: a
 // step's last reduce and the next step's first gather then never wait for each other's stream.
-ModelStage::Site Trainer::declare() {
+ModelStage::Rank Trainer::declare() {
   const auto declare = [&](std::string_view purpose, const Group& group) {
     return device_.declare(purpose, group, {.priority = nccl_priority(config_)});
   };

@@ -39,7 +39,7 @@ class Trainer {
  private:
   static constexpr std::int32_t kLossSlots = 4096;  // steps between two calls of take_losses
 
-  ModelStage::Site declare();
+  ModelStage::Rank declare();
   std::optional<Communicator> declare_norm();
   void update();
   model::Enqueue enqueue(Direction direction) const;

@@ -23,19 +23,19 @@ namespace {
 
 class AggregateRingGather final : public GatherGemm {
  public:
-  explicit AggregateRingGather(const Site& site)
-      : site_(site),
-        scope_(site.communicators->scope()),
-        ring_(site.communicators->ring()),
-        streams_(site.communicators->gemm_streams()),
-        copy_(site.purpose("copy_in")),
-        swap_(site.purpose("ring_swap")),
-        hop_(site.purpose("ring_hop")),
-        gathered_(site.allocate_whole()) {}
+  explicit AggregateRingGather(const Context& context)
+      : context_(context),
+        scope_(context.communicators->scope()),
+        ring_(context.communicators->ring()),
+        streams_(context.communicators->gemm_streams()),
+        copy_(context.purpose("copy_in")),
+        swap_(context.purpose("ring_swap")),
+        hop_(context.purpose("ring_hop")),
+        gathered_(context.allocate_whole()) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.communicators->device();
-    const std::int32_t num_pairs = site_.communicators->group().size() / 2;
+    Device& device = context_.communicators->device();
+    const std::int32_t num_pairs = context_.communicators->group().size() / 2;
     scope_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, slots(gathered_, me(), 1)));
     scope_.fork({ring_.stream});
     Event arrived = swap(gemm.tag);
@@ -53,10 +53,10 @@ class AggregateRingGather final : public GatherGemm {
   View gathered() const override { return gathered_; }
 
  private:
-  std::int32_t me() const { return site_.communicators->group().my_index; }
+  std::int32_t me() const { return context_.communicators->group().my_index; }
 
   View slots(const View& whole, std::int32_t first, std::int32_t num) const {
-    return rows_of(whole, first * site_.tokens_of_part(), num * site_.tokens_of_part());
+    return rows_of(whole, first * context_.tokens_of_part(), num * context_.tokens_of_part());
   }
 
   Event swap(const Tag& tag) {
@@ -68,13 +68,13 @@ class AggregateRingGather final : public GatherGemm {
 
   // Forwards one pair of slots to the rank two further on while another arrives from the one two before.
   Event hop(const Tag& tag, std::int32_t sent, std::int32_t received) {
-    const std::int32_t n = site_.communicators->group().size();
+    const std::int32_t n = context_.communicators->group().size();
     return scope_.communicate(ring_, tag, hop_,
                               {send_to((me() + 2) % n, slots(gathered_, 2 * sent, 2)),
                                receive_from((me() - 2 + n) % n, slots(gathered_, 2 * received, 2))});
   }
 
-  Site site_;
+  Context context_;
   Scope scope_;
   Communicator ring_;
   std::span<const Stream> streams_;
@@ -92,7 +92,9 @@ const GatherGemms::Register kRegistered{{
     .facts = {.knob = "comm_overlap.tp_comm_overlap",
               .asymmetry = "neighbours of an aggregated ring swap",
               .purposes = {"ring_swap", "ring_hop"}},
-    .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<AggregateRingGather>(site); },
+    .make = [](const Context& context) -> std::unique_ptr<GatherGemm> {
+      return std::make_unique<AggregateRingGather>(context);
+    },
 }};
 
 }  // namespace

@@ -16,25 +16,25 @@ namespace {
 
 class AsynchronousCollective final : public CollectiveBesideGemm {
  public:
-  explicit AsynchronousCollective(const Site& site)
-      : site_(site),
-        device_(site.communicators->device()),
-        compute_(site.communicators->compute()),
-        collectives_(*site.communicators),
-        purpose_(site.purpose(to_string(site.collective))),
-        full_(site.allocate_whole()) {}
+  explicit AsynchronousCollective(const Context& context)
+      : context_(context),
+        device_(context.communicators->device()),
+        compute_(context.communicators->compute()),
+        collectives_(*context.communicators),
+        purpose_(context.purpose(to_string(context.collective))),
+        full_(context.allocate_whole()) {}
 
   View full() const override { return full_; }
 
   void run(const Tag& tag, const View& shard, const Work& work) override {
-    const Transfer transfer = site_.transfer(shard, full_);
+    const Transfer transfer = context_.transfer(shard, full_);
     const Event done = collectives_.start(tag, purpose_, {&transfer, 1});
     work(compute_);
     device_.wait(compute_, done);
   }
 
  private:
-  Site site_;
+  Context context_;
   Device& device_;
   Stream compute_;
   Collectives collectives_;
@@ -48,8 +48,8 @@ const CollectivesBesideGemm::Register kRegistered{{
     .exposed = "what the collective takes longer than the GEMM",
     .keys = {},
     .facts = {.knob = "extensions.tp_async_collectives", .purposes = {"all_gather", "reduce_scatter", "all_reduce"}},
-    .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
-      return std::make_unique<AsynchronousCollective>(site);
+    .make = [](const Context& context) -> std::unique_ptr<CollectiveBesideGemm> {
+      return std::make_unique<AsynchronousCollective>(context);
     },
 }};
 

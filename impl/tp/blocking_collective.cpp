@@ -13,18 +13,18 @@ namespace {
 
 class BlockingCollective final : public CollectiveBesideGemm {
  public:
-  explicit BlockingCollective(const Site& site)
-      : site_(site),
-        device_(site.communicators->device()),
-        compute_(site.communicators->compute()),
-        collectives_(*site.communicators),
-        purpose_(site.purpose(to_string(site.collective))),
-        full_(site.allocate_whole()) {}
+  explicit BlockingCollective(const Context& context)
+      : context_(context),
+        device_(context.communicators->device()),
+        compute_(context.communicators->compute()),
+        collectives_(*context.communicators),
+        purpose_(context.purpose(to_string(context.collective))),
+        full_(context.allocate_whole()) {}
 
   View full() const override { return full_; }
 
   void run(const Tag& tag, const View& shard, const Work& work) override {
-    const Transfer transfer = site_.transfer(shard, full_);
+    const Transfer transfer = context_.transfer(shard, full_);
     const Event done = collectives_.start(tag, purpose_, {&transfer, 1});
     device_.throttle(compute_, done);
     work(compute_);
@@ -32,7 +32,7 @@ class BlockingCollective final : public CollectiveBesideGemm {
   }
 
  private:
-  Site site_;
+  Context context_;
   Device& device_;
   Stream compute_;
   Collectives collectives_;
@@ -48,8 +48,8 @@ const CollectivesBesideGemm::Register kRegistered{{
     .facts = {.knob = "extensions.tp_async_collectives",
               .overlaps = false,
               .purposes = {"all_gather", "reduce_scatter", "all_reduce"}},
-    .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
-      return std::make_unique<BlockingCollective>(site);
+    .make = [](const Context& context) -> std::unique_ptr<CollectiveBesideGemm> {
+      return std::make_unique<BlockingCollective>(context);
     },
 }};
 

@@ -14,13 +14,13 @@ namespace {
 
 class BlockingDrain final : public WgradDrain {
  public:
-  explicit BlockingDrain(const Site& site)
-      : device_(site.communicators->device()),
-        compute_(site.communicators->compute()),
-        collectives_(*site.communicators),
-        gather_(site.purpose("all_gather")),
-        wgrad_(intern(site.slot)),
-        full_(site.allocate_whole()) {}
+  explicit BlockingDrain(const Context& context)
+      : device_(context.communicators->device()),
+        compute_(context.communicators->compute()),
+        collectives_(*context.communicators),
+        gather_(context.purpose("all_gather")),
+        wgrad_(intern(context.slot)),
+        full_(context.allocate_whole()) {}
 
   void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) override {
     for (const DeferredWgrad& w : wgrads) {
@@ -48,7 +48,9 @@ const WgradDrains::Register kRegistered{{
     .facts = {.knob = "comm_overlap.defer_embedding_wgrad_compute",
               .overlaps = false,
               .purposes = {"head_wgrad_all_gather"}},
-    .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<BlockingDrain>(site); },
+    .make = [](const Context& context) -> std::unique_ptr<WgradDrain> {
+      return std::make_unique<BlockingDrain>(context);
+    },
 }};
 
 }  // namespace

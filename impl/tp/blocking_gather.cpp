@@ -14,12 +14,12 @@ namespace {
 
 class BlockingGather final : public GatherGemm {
  public:
-  explicit BlockingGather(const Site& site)
-      : device_(site.communicators->device()),
-        compute_(site.communicators->compute()),
-        collectives_(*site.communicators),
-        purpose_(site.purpose("all_gather")),
-        gathered_(site.allocate_whole()) {}
+  explicit BlockingGather(const Context& context)
+      : device_(context.communicators->device()),
+        compute_(context.communicators->compute()),
+        collectives_(*context.communicators),
+        purpose_(context.purpose("all_gather")),
+        gathered_(context.allocate_whole()) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
     collectives_.all_gather(gemm.tag, purpose_, in, gathered_);
@@ -42,7 +42,9 @@ const GatherGemms::Register kRegistered{{
     .exposed = "the all-gather",
     .keys = {},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .overlaps = false, .purposes = {"all_gather"}},
-    .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<BlockingGather>(site); },
+    .make = [](const Context& context) -> std::unique_ptr<GatherGemm> {
+      return std::make_unique<BlockingGather>(context);
+    },
 }};
 
 }  // namespace

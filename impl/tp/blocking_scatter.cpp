@@ -14,22 +14,22 @@ namespace {
 
 class BlockingScatter final : public GemmScatter {
  public:
-  explicit BlockingScatter(const Site& site)
-      : site_(site),
-        device_(site.communicators->device()),
-        compute_(site.communicators->compute()),
-        collectives_(*site.communicators),
-        purpose_(site.purpose(to_string(site.collective))),
-        partial_(site.allocate_whole()) {}
+  explicit BlockingScatter(const Context& context)
+      : context_(context),
+        device_(context.communicators->device()),
+        compute_(context.communicators->compute()),
+        collectives_(*context.communicators),
+        purpose_(context.purpose(to_string(context.collective))),
+        partial_(context.allocate_whole()) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    device_.launch(compute_, gemm.tag, gemm.rows(in, site_.is_in_place() ? out : partial_));
-    const Transfer transfer = site_.transfer(out, partial_);
+    device_.launch(compute_, gemm.tag, gemm.rows(in, context_.is_in_place() ? out : partial_));
+    const Transfer transfer = context_.transfer(out, partial_);
     collectives_.run(gemm.tag, purpose_, {&transfer, 1});
   }
 
  private:
-  Site site_;
+  Context context_;
   Device& device_;
   Stream compute_;
   Collectives collectives_;
@@ -43,7 +43,9 @@ const GemmScatters::Register kRegistered{{
     .exposed = "the reduce-scatter or all-reduce",
     .keys = {},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .overlaps = false, .purposes = {"reduce_scatter", "all_reduce"}},
-    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<BlockingScatter>(site); },
+    .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {
+      return std::make_unique<BlockingScatter>(context);
+    },
 }};
 
 }  // namespace

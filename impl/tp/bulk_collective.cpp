@@ -19,32 +19,33 @@ namespace {
 
 class BulkCollective final : public CollectiveBesideGemm {
  public:
-  explicit BulkCollective(const Site& site)
-      : site_(site),
-        scope_(site.communicators->scope()),
-        communicator_(site.communicators->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
-        gemm_stream_(site.communicators->gemm_streams().front()),
-        purpose_(site.purpose(to_string(site.collective))),
-        copy_(site.purpose(site_.gathers() ? "copy_in" : "copy_out")),
-        full_(site.allocate_whole()) {}
+  explicit BulkCollective(const Context& context)
+      : context_(context),
+        scope_(context.communicators->scope()),
+        communicator_(context.communicators->beside_gemm(context.overlap.num_sm, context.overlap.cga_size)),
+        gemm_stream_(context.communicators->gemm_streams().front()),
+        purpose_(context.purpose(to_string(context.collective))),
+        copy_(context.purpose(context_.gathers() ? "copy_in" : "copy_out")),
+        full_(context.allocate_whole()) {}
 
   View full() const override { return full_; }
 
   void run(const Tag& tag, const View& shard, const Work& work) override {
-    if (site_.gathers()) scope_.launch(tag, Kind::copy, copy_, kernels::copy(shard, own_part()));
+    if (context_.gathers()) scope_.launch(tag, Kind::copy, copy_, kernels::copy(shard, own_part()));
     scope_.fork({communicator_.stream, gemm_stream_});
-    scope_.communicate(communicator_, tag, purpose_, {site_.transfer(own_part(), full_)});
+    scope_.communicate(communicator_, tag, purpose_, {context_.transfer(own_part(), full_)});
     work(gemm_stream_);
     scope_.join({communicator_.stream, gemm_stream_});
-    if (!site_.gathers()) scope_.launch(tag, Kind::copy, copy_, kernels::copy(own_part(), shard));
+    if (!context_.gathers()) scope_.launch(tag, Kind::copy, copy_, kernels::copy(own_part(), shard));
   }
 
  private:
   View own_part() const {
-    return rows_of(full_, site_.communicators->group().my_index * site_.tokens_of_part(), site_.tokens_of_part());
+    return rows_of(full_, context_.communicators->group().my_index * context_.tokens_of_part(),
+                   context_.tokens_of_part());
   }
 
-  Site site_;
+  Context context_;
   Scope scope_;
   Communicator communicator_;
   Stream gemm_stream_;
@@ -61,8 +62,8 @@ const CollectivesBesideGemm::Register kRegistered{{
     .facts = {.knob = "comm_overlap.tp_comm_overlap",
               .sums = SumOrder::may_differ,
               .purposes = {"all_gather", "reduce_scatter"}},
-    .make = [](const Site& site) -> std::unique_ptr<CollectiveBesideGemm> {
-      return std::make_unique<BulkCollective>(site);
+    .make = [](const Context& context) -> std::unique_ptr<CollectiveBesideGemm> {
+      return std::make_unique<BulkCollective>(context);
     },
 }};
 

@@ -22,14 +22,14 @@ namespace {
 
 class DoubleBufferedDrain final : public WgradDrain {
  public:
-  explicit DoubleBufferedDrain(const Site& site)
-      : device_(site.communicators->device()),
-        compute_(site.communicators->compute()),
-        scope_(site.communicators->scope()),
-        gathers_(site.communicators->collectives()),
-        gather_(site.purpose("all_gather")),
-        wgrad_(intern(site.slot)),
-        buffers_{site.allocate_whole(), site.allocate_whole()} {}
+  explicit DoubleBufferedDrain(const Context& context)
+      : device_(context.communicators->device()),
+        compute_(context.communicators->compute()),
+        scope_(context.communicators->scope()),
+        gathers_(context.communicators->collectives()),
+        gather_(context.purpose("all_gather")),
+        wgrad_(intern(context.slot)),
+        buffers_{context.allocate_whole(), context.allocate_whole()} {}
 
   void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) override {
     scope_.fork({gathers_.stream});
@@ -66,7 +66,9 @@ const WgradDrains::Register kRegistered{{
     .exposed = "the first gather, and what each other one takes longer than a GEMM",
     .keys = {},
     .facts = {.knob = "comm_overlap.defer_embedding_wgrad_compute", .purposes = {"head_wgrad_all_gather"}},
-    .make = [](const Site& site) -> std::unique_ptr<WgradDrain> { return std::make_unique<DoubleBufferedDrain>(site); },
+    .make = [](const Context& context) -> std::unique_ptr<WgradDrain> {
+      return std::make_unique<DoubleBufferedDrain>(context);
+    },
 }};
 
 }  // namespace

@@ -6,17 +6,18 @@
 
 namespace underlap::tp {
 
-Fp8Parts::Fp8Parts(const Site& site, std::int64_t num, std::int64_t num_cast, std::int64_t rows, std::int64_t cols)
-    : device_(site.communicators->device()),
+Fp8Parts::Fp8Parts(const Context& context, std::int64_t num, std::int64_t num_cast, std::int64_t rows,
+                   std::int64_t cols)
+    : device_(context.communicators->device()),
       rows_(rows),
       cols_(cols),
-      amax_(site.purpose("amax")),
-      quantize_(site.purpose("quantize")) {
+      amax_(context.purpose("amax")),
+      quantize_(context.purpose("quantize")) {
   const auto streams = static_cast<std::int64_t>(Communicators::kNumGemmStreams);
-  products_ = device_.allocate(site.slot, DataType::bf16, streams * rows * cols);
-  values_ = device_.allocate(site.slot, site.dtype, num * rows * cols);
-  amaxes_ = device_.allocate(site.slot, DataType::f32, num_cast);
-  inverse_scales_ = device_.allocate(site.slot, DataType::f32, num);
+  products_ = device_.allocate(context.slot, DataType::bf16, streams * rows * cols);
+  values_ = device_.allocate(context.slot, context.dtype, num * rows * cols);
+  amaxes_ = device_.allocate(context.slot, DataType::f32, num_cast);
+  inverse_scales_ = device_.allocate(context.slot, DataType::f32, num);
 }
 
 View Fp8Parts::values(std::int64_t i, std::int64_t num) const {

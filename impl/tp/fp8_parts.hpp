@@ -13,10 +13,10 @@ namespace underlap::tp {
 /// steps before (delayed scaling).
 class Fp8Parts {
  public:
-  /// `num` parts of [rows, cols], of which `num_cast` are made here, the first ones. Allocates on the site's device.
-  Fp8Parts(const Site& site, std::int64_t num, std::int64_t num_cast, std::int64_t rows, std::int64_t cols);
+  /// `num` parts of [rows, cols], of which `num_cast` are made here, the first ones. Allocates on the context's device.
+  Fp8Parts(const Context& context, std::int64_t num, std::int64_t num_cast, std::int64_t rows, std::int64_t cols);
 
-  /// Part `i`, [rows, cols] of the site's type, and some after each other.
+  /// Part `i`, [rows, cols] of the context's type, and some after each other.
   View values(std::int64_t i, std::int64_t num = 1) const;
   /// [1, num] f32: of the parts from `i` on.
   View inverse_scales(std::int64_t i, std::int64_t num = 1) const;

@@ -27,20 +27,23 @@ constexpr int kSmsOfLastSplit = 32;
 
 class Fp8PipelineScatter final : public GemmScatter {
  public:
-  explicit Fp8PipelineScatter(const Site& site)
-      : site_(site),
-        scope_(site.communicators->scope()),
-        under_gemm_(site.communicators->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
-        last_(site.communicators->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSplit), site.overlap.cga_size)),
-        streams_(site.communicators->gemm_streams()),
-        exchange_(site.purpose("all_to_all")),
-        sum_(site.purpose("split_sum")),
-        splits_(site, num_splits(), num_splits(), site.tokens, features()),
-        received_(site.communicators->device().allocate(site.slot, site.dtype, site.tokens * site.features)),
-        scales_(site.communicators->device().allocate(site.slot, DataType::f32, num_splits() * site.num_parts())) {}
+  explicit Fp8PipelineScatter(const Context& context)
+      : context_(context),
+        scope_(context.communicators->scope()),
+        under_gemm_(context.communicators->beside_gemm(context.overlap.num_sm, context.overlap.cga_size)),
+        last_(context.communicators->beside_gemm(std::max(context.overlap.num_sm, kSmsOfLastSplit),
+                                                 context.overlap.cga_size)),
+        streams_(context.communicators->gemm_streams()),
+        exchange_(context.purpose("all_to_all")),
+        sum_(context.purpose("split_sum")),
+        splits_(context, num_splits(), num_splits(), context.tokens, features()),
+        received_(
+            context.communicators->device().allocate(context.slot, context.dtype, context.tokens * context.features)),
+        scales_(context.communicators->device().allocate(context.slot, DataType::f32,
+                                                         num_splits() * context.num_parts())) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.communicators->device();
+    Device& device = context_.communicators->device();
     const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_splits())));
     scope_.fork(used);
     std::vector<Event> arrived;
@@ -51,20 +54,20 @@ class Fp8PipelineScatter final : public GemmScatter {
       arrived.push_back(exchange(gemm.tag, i, device.record(used[s])));
     }
     for (std::int32_t i = 0; i < num_splits(); ++i) {
-      device.wait(site_.communicators->compute(), arrived[static_cast<std::size_t>(i)]);
+      device.wait(context_.communicators->compute(), arrived[static_cast<std::size_t>(i)]);
       scope_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_fp8_slots(received(i), scales(i), columns(out, i)));
     }
   }
 
  private:
-  std::int32_t num_splits() const { return site_.overlap.num_splits; }
-  std::int64_t features() const { return site_.features / num_splits(); }
+  std::int32_t num_splits() const { return context_.overlap.num_splits; }
+  std::int64_t features() const { return context_.features / num_splits(); }
 
   // Every rank's part of split i for the rows of this one, [T, F / num_splits], and their scales.
   View received(std::int32_t i) const {
-    return matrix(received_, site_.tokens, features(), i * site_.tokens * features());
+    return matrix(received_, context_.tokens, features(), i * context_.tokens * features());
   }
-  View scales(std::int32_t i) const { return flat(scales_, i * site_.num_parts(), site_.num_parts()); }
+  View scales(std::int32_t i) const { return flat(scales_, i * context_.num_parts(), context_.num_parts()); }
   View columns(View out, std::int32_t i) const {
     out.offset += i * features();
     out.cols = features();
@@ -73,7 +76,7 @@ class Fp8PipelineScatter final : public GemmScatter {
 
   // Once split i is `made`. Returns when its parts are where they are added up.
   Event exchange(const Tag& tag, std::int32_t i, Event made) {
-    Device& device = site_.communicators->device();
+    Device& device = context_.communicators->device();
     const bool is_last = i + 1 == num_splits();
     const Communicator& communicator = is_last ? last_ : under_gemm_;
     device.wait(communicator.stream, made);
@@ -84,7 +87,7 @@ class Fp8PipelineScatter final : public GemmScatter {
          {.collective = Collective::all_gather, .input = splits_.inverse_scales(i), .output = scales(i)}});
   }
 
-  Site site_;
+  Context context_;
   Scope scope_;
   Communicator under_gemm_;
   Communicator last_;
@@ -102,7 +105,9 @@ const GemmScatters::Register kRegistered{{
     .exposed = "the last split's exchange, the casts, and the sums of the splits into their columns",
     .keys = {{.method = plan::TensorMethod::pipeline, .fp8_buf = true}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::may_differ, .purposes = {"all_to_all"}},
-    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<Fp8PipelineScatter>(site); },
+    .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {
+      return std::make_unique<Fp8PipelineScatter>(context);
+    },
 }};
 
 }  // namespace

@@ -23,27 +23,27 @@ namespace {
 
 class Fp8RingExchangeScatter final : public GemmScatter {
  public:
-  explicit Fp8RingExchangeScatter(const Site& site)
-      : site_(site),
-        scope_(site.communicators->scope()),
-        ring_(site.communicators->ring()),
-        streams_(site.communicators->gemm_streams()),
-        hop_(site.purpose("ring_hop")),
-        sum_(site.purpose("ring_sum")),
-        parts_(site, 2 * site.num_parts() - 1, site.num_parts(), site.tokens_of_part(), site.features) {}
+  explicit Fp8RingExchangeScatter(const Context& context)
+      : context_(context),
+        scope_(context.communicators->scope()),
+        ring_(context.communicators->ring()),
+        streams_(context.communicators->gemm_streams()),
+        hop_(context.purpose("ring_hop")),
+        sum_(context.purpose("ring_sum")),
+        parts_(context, 2 * context.num_parts() - 1, context.num_parts(), context.tokens_of_part(), context.features) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.communicators->device();
-    const std::int32_t n = site_.communicators->group().size();
-    const std::int32_t me = site_.communicators->group().my_index;
+    Device& device = context_.communicators->device();
+    const std::int32_t n = context_.communicators->group().size();
+    const std::int32_t me = context_.communicators->group().my_index;
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
     scope_.fork(used);
     std::vector<Event> done;
     for (std::int32_t i = 0; i < n; ++i) {
       const std::size_t s = static_cast<std::size_t>(i) % used.size();
       if (i >= 2) device.throttle(used[s], done[static_cast<std::size_t>(i - 2)]);
-      const std::int64_t first = (me + i + 1) % n * site_.tokens_of_part();
-      device.launch(used[s], gemm.tag, gemm.rows(rows_of(in, first, site_.tokens_of_part()), parts_.product(s)));
+      const std::int64_t first = (me + i + 1) % n * context_.tokens_of_part();
+      device.launch(used[s], gemm.tag, gemm.rows(rows_of(in, first, context_.tokens_of_part()), parts_.product(s)));
       parts_.cast(gemm.tag, used[s], s, i);
       done.push_back(device.record(used[s]));
       if (i > 0) exchange(gemm.tag, i, done[static_cast<std::size_t>(i - 1)]);
@@ -57,18 +57,18 @@ class Fp8RingExchangeScatter final : public GemmScatter {
  private:
   // Sends part i-1 to the rank whose rows it is, once it is `made`.
   void exchange(const Tag& tag, std::int32_t i, Event made) {
-    const std::int32_t n = site_.communicators->group().size();
-    const std::int32_t to = (site_.communicators->group().my_index + i) % n;
-    const std::int32_t from = (site_.communicators->group().my_index - i + n) % n;
+    const std::int32_t n = context_.communicators->group().size();
+    const std::int32_t to = (context_.communicators->group().my_index + i) % n;
+    const std::int32_t from = (context_.communicators->group().my_index - i + n) % n;
     const std::int32_t arriving = i - 1 + n;
-    site_.communicators->device().wait(ring_.stream, made);
+    context_.communicators->device().wait(ring_.stream, made);
     scope_.communicate(
         ring_, tag, hop_,
         {send_to(to, parts_.values(i - 1)), send_to(to, parts_.inverse_scales(i - 1)),
          receive_from(from, parts_.values(arriving)), receive_from(from, parts_.inverse_scales(arriving))});
   }
 
-  Site site_;
+  Context context_;
   Scope scope_;
   Communicator ring_;
   std::span<const Stream> streams_;
@@ -83,8 +83,8 @@ const GemmScatters::Register kRegistered{{
     .exposed = "what an exchange takes longer than the GEMM of one rank's rows, the casts and the sum",
     .keys = {{.method = plan::TensorMethod::ring_exchange, .fp8_buf = true}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::differs, .purposes = {"ring_hop"}},
-    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> {
-      return std::make_unique<Fp8RingExchangeScatter>(site);
+    .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {
+      return std::make_unique<Fp8RingExchangeScatter>(context);
     },
 }};
 

@@ -15,14 +15,14 @@ namespace {
 /// The three products of one layer by name, on its rank.
 class Products {
  public:
-  explicit Products(const LinearSite& site)
-      : device_(site.communicators->device()),
-        compute_(site.communicators->compute()),
-        fp8_(site.fp8),
-        fprop_(intern(fmt::format("{}_fprop", site.name))),
-        dgrad_(intern(fmt::format("{}_dgrad", site.name))),
-        wgrad_(intern(fmt::format("{}_wgrad", site.name))),
-        transpose_(intern(fmt::format("{}_transpose", site.name))) {}
+  explicit Products(const LinearContext& context)
+      : device_(context.communicators->device()),
+        compute_(context.communicators->compute()),
+        fp8_(context.fp8),
+        fprop_(intern(fmt::format("{}_fprop", context.name))),
+        dgrad_(intern(fmt::format("{}_dgrad", context.name))),
+        wgrad_(intern(fmt::format("{}_wgrad", context.name))),
+        transpose_(intern(fmt::format("{}_transpose", context.name))) {}
 
   Stream compute() const { return compute_; }
 
@@ -72,7 +72,7 @@ class Products {
 
 class LocalLinear : public Linear {
  public:
-  explicit LocalLinear(const LinearSite& site) : products_(site) {}
+  explicit LocalLinear(const LinearContext& context) : products_(context) {}
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
     products_.run(products_.compute(), products_.fprop(tag, weight, x), x.values, y);
@@ -100,7 +100,7 @@ class LocalLinear : public Linear {
 
 class LocalDrain final : public WgradDrain {
  public:
-  explicit LocalDrain(const LinearSite& site) : products_(site) {}
+  explicit LocalDrain(const LinearContext& context) : products_(context) {}
 
   void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) override {
     for (const DeferredWgrad& w : wgrads) products_.wgrad(products_.compute(), w.tag, {w.dy}, {w.x}, main_grad);
@@ -110,10 +110,10 @@ class LocalDrain final : public WgradDrain {
   Products products_;
 };
 
-/// The site of one slot of a layer: `features` columns of what is gathered or reduced. Where products are of fp8 what
-/// is gathered moves as `fp8`, and what is reduced does with fp8_buf.
-Site slot_site(const LinearSite& layer, std::string_view pass, const plan::TensorSlotOverlap& overlap,
-               std::int64_t features, DataType fp8, Collective collective = Collective::all_gather) {
+/// The context of one slot of a layer: `features` columns of what is gathered or reduced. Where products are of fp8
+/// what is gathered moves as `fp8`, and what is reduced does with fp8_buf.
+Context slot_context(const LinearContext& layer, std::string_view pass, const plan::TensorSlotOverlap& overlap,
+                     std::int64_t features, DataType fp8, Collective collective = Collective::all_gather) {
   const bool moves_fp8 = layer.fp8 != nullptr && (collective == Collective::all_gather || overlap.fp8_buf);
   return {.communicators = layer.communicators,
           .slot = fmt::format("{}_{}", layer.name, pass),
@@ -126,23 +126,25 @@ Site slot_site(const LinearSite& layer, std::string_view pass, const plan::Tenso
 
 class ColumnLinear final : public Linear {
  public:
-  ColumnLinear(const LinearSite& site, const ColumnOverlap& overlap)
-      : products_(site),
-        fprop_site_(slot_site(site, "fprop", overlap.fprop, site.in, DataType::f8e4m3)),
-        dgrad_site_(slot_site(site, "dgrad", overlap.dgrad, site.in, DataType::f8e4m3)),
-        wgrad_site_(slot_site(site, "wgrad", overlap.wgrad, site.in, DataType::bf16, Collective::reduce_scatter)),
-        scatter_site_(slot_site(site, "dgrad", overlap.dgrad, site.in, DataType::f8e5m2, Collective::reduce_scatter)),
-        fprop_(GatherGemms::make(overlap.fprop, fprop_site_)),
+  ColumnLinear(const LinearContext& context, const ColumnOverlap& overlap)
+      : products_(context),
+        fprop_context_(slot_context(context, "fprop", overlap.fprop, context.in, DataType::f8e4m3)),
+        dgrad_context_(slot_context(context, "dgrad", overlap.dgrad, context.in, DataType::f8e4m3)),
+        wgrad_context_(
+            slot_context(context, "wgrad", overlap.wgrad, context.in, DataType::bf16, Collective::reduce_scatter)),
+        scatter_context_(
+            slot_context(context, "dgrad", overlap.dgrad, context.in, DataType::f8e5m2, Collective::reduce_scatter)),
+        fprop_(GatherGemms::make(overlap.fprop, fprop_context_)),
         gather_(CollectivesBesideGemm::make(scatters_in_dgrad(overlap.dgrad) ? overlap.wgrad : overlap.dgrad,
-                                            dgrad_site_)) {
+                                            dgrad_context_)) {
     if (scatters_in_dgrad(overlap.dgrad))
-      dgrad_ = GemmScatters::make(overlap.dgrad, scatter_site_);
+      dgrad_ = GemmScatters::make(overlap.dgrad, scatter_context_);
     else
-      scatter_ = CollectivesBesideGemm::make(overlap.wgrad, wgrad_site_);
+      scatter_ = CollectivesBesideGemm::make(overlap.wgrad, wgrad_context_);
   }
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
-    fprop_->run(products_.fprop(tag, weight, x, fprop_site_.sm_margin()), x.values, y);
+    fprop_->run(products_.fprop(tag, weight, x, fprop_context_.sm_margin()), x.values, y);
   }
 
   void backward(const Tag& tag, const Backward& b) override {
@@ -166,7 +168,7 @@ class ColumnLinear final : public Linear {
 
  private:
   void multiply_dgrad(Stream stream, const Tag& tag, const Backward& b) {
-    const TokenGemm dgrad = products_.dgrad(tag, b.weight, b.dy, dgrad_site_.sm_margin());
+    const TokenGemm dgrad = products_.dgrad(tag, b.weight, b.dy, dgrad_context_.sm_margin());
     if (dgrad_ != nullptr)
       dgrad_->run(dgrad, b.dy.values, b.dx);
     else
@@ -175,7 +177,7 @@ class ColumnLinear final : public Linear {
 
   // With the input as it was gathered last.
   void multiply_wgrad(Stream stream, const Tag& tag, const Backward& b) {
-    products_.wgrad(stream, tag, b.dy, {gather_->full(), b.x.inverse_scale}, b.main_grad, wgrad_site_.sm_margin());
+    products_.wgrad(stream, tag, b.dy, {gather_->full(), b.x.inverse_scale}, b.main_grad, wgrad_context_.sm_margin());
   }
 
   // With tp_comm_overlap_rs_dgrad the dgrad GEMM and its reduce-scatter are cut together; the gather of the input is
@@ -185,7 +187,7 @@ class ColumnLinear final : public Linear {
   }
 
   Products products_;
-  Site fprop_site_, dgrad_site_, wgrad_site_, scatter_site_;
+  Context fprop_context_, dgrad_context_, wgrad_context_, scatter_context_;
   std::unique_ptr<GatherGemm> fprop_;
   std::unique_ptr<CollectiveBesideGemm> gather_;
   std::unique_ptr<GemmScatter> dgrad_;             // with tp_comm_overlap_rs_dgrad, and then no scatter_
@@ -194,18 +196,19 @@ class ColumnLinear final : public Linear {
 
 class RowLinear final : public Linear {
  public:
-  RowLinear(const LinearSite& site, const RowOverlap& overlap)
-      : products_(site),
-        fprop_site_(slot_site(site, "fprop", overlap.fprop, site.out, DataType::f8e4m3, Collective::reduce_scatter)),
-        dgrad_site_(slot_site(site, "dgrad", overlap.dgrad, site.out, DataType::f8e5m2)),
-        fprop_(GemmScatters::make(overlap.fprop, fprop_site_)),
-        dgrad_(GatherGemms::make(overlap.dgrad, dgrad_site_)),
-        wgrad_gather_(intern(fmt::format("{}_wgrad_all_gather", site.name))) {
-    if (overlap.dgrad.method != plan::TensorMethod::ring_exchange) collectives_.emplace(*site.communicators);
+  RowLinear(const LinearContext& context, const RowOverlap& overlap)
+      : products_(context),
+        fprop_context_(
+            slot_context(context, "fprop", overlap.fprop, context.out, DataType::f8e4m3, Collective::reduce_scatter)),
+        dgrad_context_(slot_context(context, "dgrad", overlap.dgrad, context.out, DataType::f8e5m2)),
+        fprop_(GemmScatters::make(overlap.fprop, fprop_context_)),
+        dgrad_(GatherGemms::make(overlap.dgrad, dgrad_context_)),
+        wgrad_gather_(intern(fmt::format("{}_wgrad_all_gather", context.name))) {
+    if (overlap.dgrad.method != plan::TensorMethod::ring_exchange) collectives_.emplace(*context.communicators);
   }
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
-    fprop_->run(products_.fprop(tag, weight, x, fprop_site_.sm_margin()), x.values, y);
+    fprop_->run(products_.fprop(tag, weight, x, fprop_context_.sm_margin()), x.values, y);
   }
 
   // wgrad communicates nothing: the gathered gradient is still there.
@@ -215,7 +218,7 @@ class RowLinear final : public Linear {
   }
 
   void dgrad(const Tag& tag, const Backward& b) override {
-    dgrad_->run(products_.dgrad(tag, b.weight, b.dy, dgrad_site_.sm_margin()), b.dy.values, b.dx);
+    dgrad_->run(products_.dgrad(tag, b.weight, b.dy, dgrad_context_.sm_margin()), b.dy.values, b.dx);
   }
 
   // Other layers' gradients have been gathered into that buffer since.
@@ -230,7 +233,7 @@ class RowLinear final : public Linear {
   }
 
   Products products_;
-  Site fprop_site_, dgrad_site_;
+  Context fprop_context_, dgrad_context_;
   std::unique_ptr<GemmScatter> fprop_;
   std::unique_ptr<GatherGemm> dgrad_;
   std::optional<Collectives> collectives_;  // where no ring gathers
@@ -240,10 +243,11 @@ class RowLinear final : public Linear {
 /// On whole activations: dx is a sum over the ranks, all-reduced beside wgrad.
 class WholeColumnLinear final : public LocalLinear {
  public:
-  WholeColumnLinear(const LinearSite& site, const ColumnOverlap& overlap)
-      : LocalLinear(site),
-        wgrad_site_(slot_site(site, "wgrad", overlap.wgrad, site.in, DataType::bf16, Collective::all_reduce)),
-        all_reduce_(CollectivesBesideGemm::make(overlap.wgrad, wgrad_site_)) {}
+  WholeColumnLinear(const LinearContext& context, const ColumnOverlap& overlap)
+      : LocalLinear(context),
+        wgrad_context_(
+            slot_context(context, "wgrad", overlap.wgrad, context.in, DataType::bf16, Collective::all_reduce)),
+        all_reduce_(CollectivesBesideGemm::make(overlap.wgrad, wgrad_context_)) {}
 
   void backward(const Tag& tag, const Backward& b) override {
     LocalLinear::dgrad(tag, b);
@@ -256,28 +260,29 @@ class WholeColumnLinear final : public LocalLinear {
   }
 
  private:
-  Site wgrad_site_;
+  Context wgrad_context_;
   std::unique_ptr<CollectiveBesideGemm> all_reduce_;
 };
 
 /// On whole activations: y is a sum over the ranks, and backward communicates nothing.
 class WholeRowLinear final : public LocalLinear {
  public:
-  WholeRowLinear(const LinearSite& site, const RowOverlap& overlap)
-      : LocalLinear(site),
-        fprop_site_(slot_site(site, "fprop", overlap.fprop, site.out, DataType::bf16, Collective::all_reduce)),
-        fprop_(GemmScatters::make(overlap.fprop, fprop_site_)) {}
+  WholeRowLinear(const LinearContext& context, const RowOverlap& overlap)
+      : LocalLinear(context),
+        fprop_context_(
+            slot_context(context, "fprop", overlap.fprop, context.out, DataType::bf16, Collective::all_reduce)),
+        fprop_(GemmScatters::make(overlap.fprop, fprop_context_)) {}
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
     fprop_->run(products().fprop(tag, weight, x), x.values, y);
   }
 
  private:
-  Site fprop_site_;
+  Context fprop_context_;
   std::unique_ptr<GemmScatter> fprop_;
 };
 
-bool is_alone(const LinearSite& site) { return site.communicators->group().size() == 1; }
+bool is_alone(const LinearContext& context) { return context.communicators->group().size() == 1; }
 
 }  // namespace
 
@@ -285,21 +290,21 @@ Fp8Scratch::Fp8Scratch(Device& device, std::int64_t tokens, std::int64_t most_in
     : gradient(device.allocate("fp8_transposed_gradient", DataType::f8e5m2, most_out * tokens)),
       input(device.allocate("fp8_transposed_input", DataType::f8e4m3, most_in * tokens)) {}
 
-std::unique_ptr<Linear> make_column_linear(const LinearSite& site, const ColumnOverlap& overlap) {
-  if (is_alone(site)) return std::make_unique<LocalLinear>(site);
-  if (!site.sequence_parallel) return std::make_unique<WholeColumnLinear>(site, overlap);
-  return std::make_unique<ColumnLinear>(site, overlap);
+std::unique_ptr<Linear> make_column_linear(const LinearContext& context, const ColumnOverlap& overlap) {
+  if (is_alone(context)) return std::make_unique<LocalLinear>(context);
+  if (!context.sequence_parallel) return std::make_unique<WholeColumnLinear>(context, overlap);
+  return std::make_unique<ColumnLinear>(context, overlap);
 }
 
-std::unique_ptr<Linear> make_row_linear(const LinearSite& site, const RowOverlap& overlap) {
-  if (is_alone(site)) return std::make_unique<LocalLinear>(site);
-  if (!site.sequence_parallel) return std::make_unique<WholeRowLinear>(site, overlap);
-  return std::make_unique<RowLinear>(site, overlap);
+std::unique_ptr<Linear> make_row_linear(const LinearContext& context, const RowOverlap& overlap) {
+  if (is_alone(context)) return std::make_unique<LocalLinear>(context);
+  if (!context.sequence_parallel) return std::make_unique<WholeRowLinear>(context, overlap);
+  return std::make_unique<RowLinear>(context, overlap);
 }
 
-std::unique_ptr<WgradDrain> make_wgrad_drain(const LinearSite& site, const plan::TensorSlotOverlap& wgrad) {
-  if (is_alone(site) || !site.sequence_parallel) return std::make_unique<LocalDrain>(site);
-  return WgradDrains::make(wgrad, slot_site(site, "wgrad", wgrad, site.in, DataType::bf16));
+std::unique_ptr<WgradDrain> make_wgrad_drain(const LinearContext& context, const plan::TensorSlotOverlap& wgrad) {
+  if (is_alone(context) || !context.sequence_parallel) return std::make_unique<LocalDrain>(context);
+  return WgradDrains::make(wgrad, slot_context(context, "wgrad", wgrad, context.in, DataType::bf16));
 }
 
 }  // namespace underlap::tp

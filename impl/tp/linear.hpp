@@ -26,9 +26,9 @@ struct Backward {
 /// row-parallel     x [T, in], y [T/n, out]: the weight's columns are parted
 /// Without sequence parallelism T stands for T/n: every rank holds all rows, y of a row-parallel layer and dx of a
 /// column-parallel one are all-reduced, and nothing is gathered.
-/// dx is as x, dy as y. Products are of bf16, or of fp8 where the site has Fp8Scratch: then weight and x are f8e4m3 and
-/// dy is f8e5m2, and what is gathered travels as fp8. Ranks that hold different rows of an fp8 tensor have one scale
-/// for it. y and dx are bf16, and so is what is reduced.
+/// dx is as x, dy as y. Products are of bf16, or of fp8 where the context has Fp8Scratch: then weight and x are f8e4m3
+/// and dy is f8e5m2, and what is gathered travels as fp8. Ranks that hold different rows of an fp8 tensor have one
+/// scale for it. y and dx are bf16, and so is what is reduced.
 class Linear {
  public:
   virtual ~Linear() = default;
@@ -57,7 +57,7 @@ struct Fp8Scratch {
 };
 
 /// Where a linear layer stands and how large it is.
-struct LinearSite {
+struct LinearContext {
   Communicators* communicators = nullptr;
   std::string_view name;            ///< qkv, proj, fc1, fc2 or head: the first part of its purposes
   std::int64_t tokens = 0;          ///< T
@@ -76,9 +76,9 @@ struct RowOverlap {
 };
 
 /// A group of one rank gets the layer alone.
-std::unique_ptr<Linear> make_column_linear(const LinearSite& site, const ColumnOverlap& overlap);
-std::unique_ptr<Linear> make_row_linear(const LinearSite& site, const RowOverlap& overlap);
+std::unique_ptr<Linear> make_column_linear(const LinearContext& context, const ColumnOverlap& overlap);
+std::unique_ptr<Linear> make_row_linear(const LinearContext& context, const RowOverlap& overlap);
 /// For a column-parallel layer whose weight gradients are put off. `wgrad` says how gathers meet GEMMs.
-std::unique_ptr<WgradDrain> make_wgrad_drain(const LinearSite& site, const plan::TensorSlotOverlap& wgrad);
+std::unique_ptr<WgradDrain> make_wgrad_drain(const LinearContext& context, const plan::TensorSlotOverlap& wgrad);
 
 }  // namespace underlap::tp

@@ -27,40 +27,41 @@ constexpr int kSmsOfLastSplit = 32;
 
 class PipelineScatter final : public GemmScatter {
  public:
-  explicit PipelineScatter(const Site& site)
-      : site_(site),
-        scope_(site.communicators->scope()),
-        under_gemm_(site.communicators->beside_gemm(site.overlap.num_sm, site.overlap.cga_size)),
-        last_(site.communicators->beside_gemm(std::max(site.overlap.num_sm, kSmsOfLastSplit), site.overlap.cga_size)),
-        streams_(site.communicators->gemm_streams()),
-        scatter_(site.purpose("reduce_scatter")),
-        copy_(site.purpose("copy_out")),
-        partial_(allocate(site.tokens)),
-        reduced_(allocate(site.tokens_of_part())) {}
+  explicit PipelineScatter(const Context& context)
+      : context_(context),
+        scope_(context.communicators->scope()),
+        under_gemm_(context.communicators->beside_gemm(context.overlap.num_sm, context.overlap.cga_size)),
+        last_(context.communicators->beside_gemm(std::max(context.overlap.num_sm, kSmsOfLastSplit),
+                                                 context.overlap.cga_size)),
+        streams_(context.communicators->gemm_streams()),
+        scatter_(context.purpose("reduce_scatter")),
+        copy_(context.purpose("copy_out")),
+        partial_(allocate(context.tokens)),
+        reduced_(allocate(context.tokens_of_part())) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.communicators->device();
+    Device& device = context_.communicators->device();
     const auto used = streams_.first(std::min(streams_.size(), static_cast<std::size_t>(num_splits())));
     scope_.fork(used);
     std::vector<Event> reduced;
     for (std::int32_t i = 0; i < num_splits(); ++i) {
       const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
-      device.launch(stream, gemm.tag, gemm.split(in, i * features(), split(partial_, site_.tokens, i)));
+      device.launch(stream, gemm.tag, gemm.split(in, i * features(), split(partial_, context_.tokens, i)));
       reduced.push_back(reduce(gemm.tag, i, device.record(stream)));
     }
     for (std::int32_t i = 0; i < num_splits(); ++i) {
-      device.wait(site_.communicators->compute(), reduced[static_cast<std::size_t>(i)]);
+      device.wait(context_.communicators->compute(), reduced[static_cast<std::size_t>(i)]);
       scope_.launch(gemm.tag, Kind::copy, copy_,
-                    kernels::copy(split(reduced_, site_.tokens_of_part(), i), columns(out, i)));
+                    kernels::copy(split(reduced_, context_.tokens_of_part(), i), columns(out, i)));
     }
   }
 
  private:
-  std::int32_t num_splits() const { return site_.overlap.num_splits; }
-  std::int64_t features() const { return site_.features / num_splits(); }
+  std::int32_t num_splits() const { return context_.overlap.num_splits; }
+  std::int64_t features() const { return context_.features / num_splits(); }
 
   Tensor allocate(std::int64_t tokens) const {
-    return site_.communicators->device().allocate(site_.slot, DataType::bf16, tokens * site_.features);
+    return context_.communicators->device().allocate(context_.slot, DataType::bf16, tokens * context_.features);
   }
   View split(const Tensor& tensor, std::int64_t tokens, std::int32_t i) const {
     return matrix(tensor, tokens, features(), i * tokens * features());
@@ -73,18 +74,18 @@ class PipelineScatter final : public GemmScatter {
 
   // Once split i is `made`. Returns when it is reduced.
   Event reduce(const Tag& tag, std::int32_t i, Event made) {
-    Device& device = site_.communicators->device();
+    Device& device = context_.communicators->device();
     const bool is_last = i + 1 == num_splits();
     const Communicator& communicator = is_last ? last_ : under_gemm_;
     device.wait(communicator.stream, made);
     if (is_last) device.throttle(last_.stream, device.record(under_gemm_.stream));
     return scope_.communicate(communicator, tag, scatter_,
                               {{.collective = Collective::reduce_scatter,
-                                .input = split(partial_, site_.tokens, i),
-                                .output = split(reduced_, site_.tokens_of_part(), i)}});
+                                .input = split(partial_, context_.tokens, i),
+                                .output = split(reduced_, context_.tokens_of_part(), i)}});
   }
 
-  Site site_;
+  Context context_;
   Scope scope_;
   Communicator under_gemm_;
   Communicator last_;
@@ -101,7 +102,9 @@ const GemmScatters::Register kRegistered{{
     .exposed = "the last split's reduce-scatter, and the copies of the splits to their columns",
     .keys = {{.method = plan::TensorMethod::pipeline}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::may_differ, .purposes = {"reduce_scatter"}},
-    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> { return std::make_unique<PipelineScatter>(site); },
+    .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {
+      return std::make_unique<PipelineScatter>(context);
+    },
 }};
 
 }  // namespace

@@ -25,19 +25,19 @@ namespace {
 
 class RingExchangeGather final : public GatherGemm {
  public:
-  explicit RingExchangeGather(const Site& site)
-      : site_(site),
-        scope_(site.communicators->scope()),
-        ring_(site.communicators->ring()),
-        streams_(site.communicators->gemm_streams()),
-        copy_(site.purpose("copy_in")),
-        hop_(site.purpose("ring_hop")),
-        gathered_(site.allocate_whole()) {}
+  explicit RingExchangeGather(const Context& context)
+      : context_(context),
+        scope_(context.communicators->scope()),
+        ring_(context.communicators->ring()),
+        streams_(context.communicators->gemm_streams()),
+        copy_(context.purpose("copy_in")),
+        hop_(context.purpose("ring_hop")),
+        gathered_(context.allocate_whole()) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.communicators->device();
-    const std::int32_t n = site_.communicators->group().size();
-    const std::int32_t me = site_.communicators->group().my_index;
+    Device& device = context_.communicators->device();
+    const std::int32_t n = context_.communicators->group().size();
+    const std::int32_t me = context_.communicators->group().my_index;
     scope_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, part(gathered_, me)));
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
     scope_.fork({used.front(), ring_.stream});  // the other streams begin behind a hop
@@ -56,19 +56,19 @@ class RingExchangeGather final : public GatherGemm {
 
  private:
   View part(const View& whole, std::int32_t slot) const {
-    return rows_of(whole, slot * site_.tokens_of_part(), site_.tokens_of_part());
+    return rows_of(whole, slot * context_.tokens_of_part(), context_.tokens_of_part());
   }
 
   // Forwards one slot to the next rank while another arrives from the one before.
   Event hop(const Tag& tag, std::int32_t sent, std::int32_t received) {
-    const std::int32_t n = site_.communicators->group().size();
-    const std::int32_t me = site_.communicators->group().my_index;
+    const std::int32_t n = context_.communicators->group().size();
+    const std::int32_t me = context_.communicators->group().my_index;
     return scope_.communicate(
         ring_, tag, hop_,
         {send_to((me + 1) % n, part(gathered_, sent)), receive_from((me - 1 + n) % n, part(gathered_, received))});
   }
 
-  Site site_;
+  Context context_;
   Scope scope_;
   Communicator ring_;
   std::span<const Stream> streams_;
@@ -83,7 +83,9 @@ const GatherGemms::Register kRegistered{{
     .exposed = "what a hop takes longer than the GEMM of one rank's rows",
     .keys = {{.method = plan::TensorMethod::ring_exchange}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .purposes = {"ring_hop"}},
-    .make = [](const Site& site) -> std::unique_ptr<GatherGemm> { return std::make_unique<RingExchangeGather>(site); },
+    .make = [](const Context& context) -> std::unique_ptr<GatherGemm> {
+      return std::make_unique<RingExchangeGather>(context);
+    },
 }};
 
 }  // namespace

@@ -26,28 +26,29 @@ namespace {
 
 class RingExchangeScatter final : public GemmScatter {
  public:
-  explicit RingExchangeScatter(const Site& site)
-      : site_(site),
-        scope_(site.communicators->scope()),
-        ring_(site.communicators->ring()),
-        streams_(site.communicators->gemm_streams()),
-        hop_(site.purpose("ring_hop")),
-        sum_(site.purpose("ring_sum")),
-        partials_(site.communicators->device().allocate(
-            site.slot, DataType::bf16, (2 * site.num_parts() - 1) * site.tokens_of_part() * site.features)) {}
+  explicit RingExchangeScatter(const Context& context)
+      : context_(context),
+        scope_(context.communicators->scope()),
+        ring_(context.communicators->ring()),
+        streams_(context.communicators->gemm_streams()),
+        hop_(context.purpose("ring_hop")),
+        sum_(context.purpose("ring_sum")),
+        partials_(context.communicators->device().allocate(
+            context.slot, DataType::bf16,
+            (2 * context.num_parts() - 1) * context.tokens_of_part() * context.features)) {}
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
-    Device& device = site_.communicators->device();
-    const std::int32_t n = site_.communicators->group().size();
-    const std::int32_t me = site_.communicators->group().my_index;
+    Device& device = context_.communicators->device();
+    const std::int32_t n = context_.communicators->group().size();
+    const std::int32_t me = context_.communicators->group().my_index;
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
     scope_.fork(used);
     std::vector<Event> done;
     for (std::int32_t i = 0; i < n; ++i) {
       const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
       if (i >= 2) device.throttle(stream, done[static_cast<std::size_t>(i - 2)]);
-      const std::int64_t first = (me + i + 1) % n * site_.tokens_of_part();
-      device.launch(stream, gemm.tag, gemm.rows(rows_of(in, first, site_.tokens_of_part()), slot(i)));
+      const std::int64_t first = (me + i + 1) % n * context_.tokens_of_part();
+      device.launch(stream, gemm.tag, gemm.rows(rows_of(in, first, context_.tokens_of_part()), slot(i)));
       done.push_back(device.record(stream));
       if (i > 0) exchange(gemm.tag, i, done[static_cast<std::size_t>(i - 1)]);
     }
@@ -57,25 +58,26 @@ class RingExchangeScatter final : public GemmScatter {
 
  private:
   View slot(std::int32_t i) const {
-    return matrix(partials_, site_.tokens_of_part(), site_.features, i * site_.tokens_of_part() * site_.features);
+    return matrix(partials_, context_.tokens_of_part(), context_.features,
+                  i * context_.tokens_of_part() * context_.features);
   }
   // This rank's rows, from itself and then from every other.
   View own_slots() const {
-    const std::int64_t elements = site_.tokens_of_part() * site_.features;
-    return matrix(partials_, site_.num_parts(), elements, (site_.num_parts() - 1) * elements);
+    const std::int64_t elements = context_.tokens_of_part() * context_.features;
+    return matrix(partials_, context_.num_parts(), elements, (context_.num_parts() - 1) * elements);
   }
   static View flat_of(const View& view) { return flat(view.tensor, view.offset, view.elements()); }
 
   // Sends what GEMM i-1 made to the rank whose rows it is, once it is `made`.
   void exchange(const Tag& tag, std::int32_t i, Event made) {
-    const std::int32_t n = site_.communicators->group().size();
-    const std::int32_t me = site_.communicators->group().my_index;
-    site_.communicators->device().wait(ring_.stream, made);
+    const std::int32_t n = context_.communicators->group().size();
+    const std::int32_t me = context_.communicators->group().my_index;
+    context_.communicators->device().wait(ring_.stream, made);
     scope_.communicate(ring_, tag, hop_,
                        {send_to((me + i) % n, slot(i - 1)), receive_from((me - i + n) % n, slot(i - 1 + n))});
   }
 
-  Site site_;
+  Context context_;
   Scope scope_;
   Communicator ring_;
   std::span<const Stream> streams_;
@@ -90,8 +92,8 @@ const GemmScatters::Register kRegistered{{
     .exposed = "what an exchange takes longer than the GEMM of one rank's rows, and the sum",
     .keys = {{.method = plan::TensorMethod::ring_exchange}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::differs, .purposes = {"ring_hop"}},
-    .make = [](const Site& site) -> std::unique_ptr<GemmScatter> {
-      return std::make_unique<RingExchangeScatter>(site);
+    .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {
+      return std::make_unique<RingExchangeScatter>(context);
     },
 }};
 

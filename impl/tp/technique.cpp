@@ -5,14 +5,14 @@
 
 namespace underlap::tp {
 
-NameId Site::purpose(std::string_view what) const { return intern(fmt::format("{}_{}", slot, what)); }
+NameId Context::purpose(std::string_view what) const { return intern(fmt::format("{}_{}", slot, what)); }
 
-View Site::allocate_whole() const {
+View Context::allocate_whole() const {
   if (is_in_place()) return {};
   return matrix(communicators->device().allocate(slot, dtype, tokens * features), tokens, features);
 }
 
-Transfer Site::transfer(const View& part, const View& whole) const {
+Transfer Context::transfer(const View& part, const View& whole) const {
   if (is_in_place()) return {.collective = collective, .input = part, .output = part};
   return {.collective = collective, .input = gathers() ? part : whole, .output = gathers() ? whole : part};
 }

@@ -12,10 +12,10 @@
 
 namespace underlap::tp {
 
-/// Where a technique is put to use: one slot of the layer, with buffers that all layers share, as userbuffers are.
+/// What a technique works with: one slot of the layer, with buffers that all layers share, as userbuffers are.
 /// T tokens of a microbatch, n ranks of the group. Under sequence parallelism each rank holds T/n rows between layers;
 /// without it all T, nothing is gathered, and what is reduced is all-reduced in place: its part is the whole.
-struct Site {
+struct Context {
   Communicators* communicators = nullptr;
   std::string slot;                 ///< e.g. fc1_fprop: the first part of the purposes of what it enqueues
   plan::TensorSlotOverlap overlap;  ///< in effect for it
@@ -28,7 +28,7 @@ struct Site {
   std::int64_t tokens_of_part() const { return tokens / num_parts(); }
   /// A new [T, features] tensor for it, of its type; none for an all-reduce.
   View allocate_whole() const;
-  /// The site's collective between a rank's part and the whole; an all-reduce's is of the part alone.
+  /// The slot's collective between a rank's part and the whole; an all-reduce's is of the part alone.
   Transfer transfer(const View& part, const View& whole) const;
   bool gathers() const { return collective == Collective::all_gather; }
   bool is_in_place() const { return collective == Collective::all_reduce; }
@@ -45,7 +45,7 @@ class GatherGemm {
 
   /// Enqueues out = all_gather(in) times the weight, between what the compute stream holds and what it is given next.
   ///
-  /// in   [T/n, K] of the site's type, dense
+  /// in   [T/n, K] of the context's type, dense
   /// out  [T, gemm.features()] bf16
   virtual void run(const TokenGemm& gemm, const View& in, const View& out) = 0;
 
@@ -76,7 +76,7 @@ class CollectiveBesideGemm {
   /// Enqueues the work beside the collective on `stream`.
   using Work = std::function<void(Stream stream)>;
 
-  /// [T, F] of the site's type: what a gather fills, whole once run() returned; what a reduce-scatter sums, to be
+  /// [T, F] of the context's type: what a gather fills, whole once run() returned; what a reduce-scatter sums, to be
   /// written before. Empty for an all-reduce.
   virtual View full() const = 0;
 
@@ -96,8 +96,8 @@ struct DeferredWgrad {
   View x;   ///< [T/n, F] bf16, dense: this rank's rows of the layer's input
 };
 
-/// Forms the weight gradients of a column-parallel layer that its backward passes put off. The slot of its site is the
-/// GEMM's purpose.
+/// Forms the weight gradients of a column-parallel layer that its backward passes put off. The slot of its context is
+/// the GEMM's purpose.
 class WgradDrain {
  public:
   virtual ~WgradDrain() = default;
@@ -126,10 +126,10 @@ inline GatherGemmKey gather_gemm_key(const plan::TensorSlotOverlap& o) { return 
 inline GemmScatterKey gemm_scatter_key(const plan::TensorSlotOverlap& o) { return {o.method, o.fp8_buf}; }
 inline plan::TensorMethod method_of(const plan::TensorSlotOverlap& o) { return o.method; }
 
-using GatherGemms = Techniques<GatherGemm, Site, gather_gemm_key>;
-using GemmScatters = Techniques<GemmScatter, Site, gemm_scatter_key>;
-using CollectivesBesideGemm = Techniques<CollectiveBesideGemm, Site, method_of>;
-using WgradDrains = Techniques<WgradDrain, Site, method_of>;
+using GatherGemms = Techniques<GatherGemm, Context, gather_gemm_key>;
+using GemmScatters = Techniques<GemmScatter, Context, gemm_scatter_key>;
+using CollectivesBesideGemm = Techniques<CollectiveBesideGemm, Context, method_of>;
+using WgradDrains = Techniques<WgradDrain, Context, method_of>;
 
 /// `num` rows of a view from `first` on.
 View rows_of(const View& view, std::int64_t first, std::int64_t num);

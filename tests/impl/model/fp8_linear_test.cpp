@@ -206,22 +206,22 @@ struct LayerOverGroup {
         x_tokens(is_column ? kTokens / group.size() : kTokens),
         y_tokens(is_column ? kTokens : kTokens / group.size()),
         scratch(device, kTokens, kIn, kOut) {
-    const tp::LinearSite site{
+    const tp::LinearContext context{
         .communicators = &communicators, .name = "fc1", .tokens = kTokens, .in = in, .out = out, .fp8 = &scratch};
-    products = is_column ? tp::make_column_linear(site, {}) : tp::make_row_linear(site, {});
-    linear =
-        std::make_unique<Fp8Linear>(Fp8Site{.device = &device,
-                                            .compute = compute,
-                                            .products = products.get(),
-                                            .name = "fc1",
-                                            .input_tokens = x_tokens,
-                                            .output_tokens = y_tokens,
-                                            .in = in,
-                                            .out = out,
-                                            .inputs = device.allocate("inputs", DataType::f8e4m3, x_tokens * in),
-                                            .gradient = device.allocate("gradient", DataType::f8e5m2, kTokens * kOut),
-                                            .input_group = is_column ? &collectives : nullptr,
-                                            .gradient_group = is_column ? nullptr : &collectives});
+    products = is_column ? tp::make_column_linear(context, {}) : tp::make_row_linear(context, {});
+    linear = std::make_unique<Fp8Linear>(
+        Fp8Context{.device = &device,
+                   .compute = compute,
+                   .products = products.get(),
+                   .name = "fc1",
+                   .input_tokens = x_tokens,
+                   .output_tokens = y_tokens,
+                   .in = in,
+                   .out = out,
+                   .inputs = device.allocate("inputs", DataType::f8e4m3, x_tokens * in),
+                   .gradient = device.allocate("gradient", DataType::f8e5m2, kTokens * kOut),
+                   .input_group = is_column ? &collectives : nullptr,
+                   .gradient_group = is_column ? nullptr : &collectives});
     const auto bf16_matrix = [&](const char* name, std::int64_t rows, std::int64_t cols) {
       return matrix(device.allocate(name, DataType::bf16, rows * cols), rows, cols);
     };
@@ -285,15 +285,15 @@ TEST(Fp8Linear, RanksThatGatherAGradientShareItsScaleAndScaleTheirColumnsOfAnInp
 TEST(Fp8Linear, RefusesSizesThatGpusCannotMultiply) {
   RecordingDevice device;
   const auto message_of = [&](std::int64_t in, std::int64_t output_tokens) -> std::string {
-    Fp8Site site;
-    site.device = &device;
-    site.name = "proj";
-    site.input_tokens = 32;
-    site.output_tokens = output_tokens;
-    site.in = in;
-    site.out = 32;
+    Fp8Context context;
+    context.device = &device;
+    context.name = "proj";
+    context.input_tokens = 32;
+    context.output_tokens = output_tokens;
+    context.in = in;
+    context.out = 32;
     try {
-      Fp8Linear linear(site);
+      Fp8Linear linear(context);
     } catch (const std::invalid_argument& error) {
       return error.what();
     }

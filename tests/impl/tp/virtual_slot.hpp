@@ -228,44 +228,44 @@ class VirtualSlot {
 
   /// What enqueues the slot. Says in rank.made what it needs before, and in rank.used what is there after it.
   std::function<void(const Tag&)> make_run(Rank& rank) const {
-    const Site site{.communicators = rank.communicators.get(),
-                    .slot = "slot",
-                    .overlap = case_.overlap,
-                    .tokens = case_.tokens(),
-                    .features = case_.features,
-                    .dtype = operand_type(),
-                    .collective = collective_of(case_.kind)};
+    const Context context{.communicators = rank.communicators.get(),
+                          .slot = "slot",
+                          .overlap = case_.overlap,
+                          .tokens = case_.tokens(),
+                          .features = case_.features,
+                          .dtype = operand_type(),
+                          .collective = collective_of(case_.kind)};
     switch (case_.kind) {
       case SlotKind::gather: {
-        const std::shared_ptr technique = GatherGemms::make(case_.overlap, site);
+        const std::shared_ptr technique = GatherGemms::make(case_.overlap, context);
         rank.made = {rank.shard};
         rank.used = {rank.full, technique->gathered()};
-        return [&rank, technique, site](const Tag& tag) {
-          technique->run(gemm_of(rank, tag, site), rank.shard, rank.full);
+        return [&rank, technique, context](const Tag& tag) {
+          technique->run(gemm_of(rank, tag, context), rank.shard, rank.full);
         };
       }
       case SlotKind::scatter:
       case SlotKind::reduce: {
-        const std::shared_ptr technique = GemmScatters::make(case_.overlap, site);
+        const std::shared_ptr technique = GemmScatters::make(case_.overlap, context);
         rank.made = {rank.full};
         rank.used = {rank.shard};
-        return [&rank, technique, site](const Tag& tag) {
-          technique->run(gemm_of(rank, tag, site), rank.full, rank.shard);
+        return [&rank, technique, context](const Tag& tag) {
+          technique->run(gemm_of(rank, tag, context), rank.full, rank.shard);
         };
       }
-      case SlotKind::drain: return make_drain(rank, site);
-      default: return make_beside(rank, site);
+      case SlotKind::drain: return make_drain(rank, context);
+      default: return make_beside(rank, context);
     }
   }
 
-  static std::function<void(const Tag&)> make_drain(Rank& rank, const Site& site) {
-    const std::shared_ptr drain = WgradDrains::make(site.overlap, site);
+  static std::function<void(const Tag&)> make_drain(Rank& rank, const Context& context) {
+    const std::shared_ptr drain = WgradDrains::make(context.overlap, context);
     const std::int64_t n = rank.weight.rows, f = rank.weight.cols;
     const View main_grad = matrix(rank.device.allocate("main_grad", DataType::f32, n * f), n, f);
     std::vector<DeferredWgrad> wgrads;
     rank.made = {main_grad};
     for (std::int32_t microbatch = 0; microbatch < 3; ++microbatch) {
-      const View dy = allocate(rank, "dy", site.tokens, n), x = allocate(rank, "x", site.tokens_of_part(), f);
+      const View dy = allocate(rank, "dy", context.tokens, n), x = allocate(rank, "x", context.tokens_of_part(), f);
       wgrads.push_back({.tag = {.microbatch = microbatch}, .dy = dy, .x = x});
       rank.made.insert(rank.made.end(), {dy, x});
     }
@@ -277,19 +277,21 @@ class VirtualSlot {
     };
   }
 
-  static TokenGemm gemm_of(const Rank& rank, const Tag& tag, const Site& site) {
-    return {
-        .tag = tag, .weight = {rank.weight, rank.scale}, .sm_margin = site.sm_margin(), .in_inverse_scale = rank.scale};
+  static TokenGemm gemm_of(const Rank& rank, const Tag& tag, const Context& context) {
+    return {.tag = tag,
+            .weight = {rank.weight, rank.scale},
+            .sm_margin = context.sm_margin(),
+            .in_inverse_scale = rank.scale};
   }
 
-  static std::function<void(const Tag&)> make_beside(Rank& rank, const Site& site) {
-    const std::shared_ptr technique = CollectivesBesideGemm::make(site.overlap, site);
-    const View collected = site.is_in_place() ? rank.shard : technique->full();
-    rank.made = {rank.input, site.gathers() ? rank.shard : collected};
-    rank.used = {rank.full, site.gathers() ? collected : rank.shard};
-    return [&rank, technique, site](const Tag& tag) {
+  static std::function<void(const Tag&)> make_beside(Rank& rank, const Context& context) {
+    const std::shared_ptr technique = CollectivesBesideGemm::make(context.overlap, context);
+    const View collected = context.is_in_place() ? rank.shard : technique->full();
+    rank.made = {rank.input, context.gathers() ? rank.shard : collected};
+    rank.used = {rank.full, context.gathers() ? collected : rank.shard};
+    return [&rank, technique, context](const Tag& tag) {
       technique->run(tag, rank.shard, [&](Stream stream) {
-        rank.device.launch(stream, tag, gemm_of(rank, tag, site).rows(rank.input, rank.full));
+        rank.device.launch(stream, tag, gemm_of(rank, tag, context).rows(rank.input, rank.full));
       });
     };
   }
