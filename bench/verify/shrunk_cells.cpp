@@ -101,7 +101,7 @@ void shrink_layers(std::vector<ShrunkCell>& cells) {
   for (ShrunkCell& cell : cells) {
     Config& c = cell.config;
     c.model.num_layers = std::min(c.model.num_layers, layers);
-    c.recompute.num_layers = std::min(c.recompute.num_layers, model::stretch_of(c, 0, 0).num_layers);
+    c.recompute.num_layers = std::min(c.recompute.num_layers, model::layers_of(c, 0, 0).num_layers);
   }
 }
 

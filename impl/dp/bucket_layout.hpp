@@ -10,7 +10,7 @@
 
 namespace underlap::dp {
 
-/// A stretch of the parameter and gradient buffers that one collective moves.
+/// A range of the parameter and gradient buffers that one collective moves.
 struct Bucket {
   std::int64_t begin = 0;                ///< elements from the start of the buffer
   std::int64_t end = 0;                  ///< padded, so that every rank's shard is whole

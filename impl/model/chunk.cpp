@@ -6,23 +6,23 @@
 
 namespace underlap::model {
 
-Chunk::Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config, const Stretch& stretch,
-             const ModelParameters& parameters, const NumSlots& num_slots)
-    : shape_(shared.shape), scratch_(shared.scratch), groups_(layer_groups(config.recompute, stretch.num_layers)) {
+Chunk::Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config,
+             const LayerRange& range, const ModelParameters& parameters, const NumSlots& num_slots)
+    : shape_(shared.shape), scratch_(shared.scratch), groups_(layer_groups(config.recompute, range.num_layers)) {
   Device& device = communicators.device();
   Keeping keeping{.num_slots = num_slots.activations, .num_gradient_slots = num_slots.gradients};
-  if (stretch.has_embedding) embedding_.emplace(communicators, shape_, config, parameters);
+  if (range.has_embedding) embedding_.emplace(communicators, shape_, config, parameters);
   for (const LayerGroup& group : groups_)
     for (keeping.position = 0; keeping.position < group.num_layers; ++keeping.position) {
       keeping.is_recomputed = group.is_recomputed;
       layers_.emplace_back(device, shared, parameters.layers[layers_.size()],
-                           stretch.first_layer + group.first + keeping.position, keeping);
+                           range.first_layer + group.first + keeping.position, keeping);
     }
-  if (stretch.has_head) head_.emplace(communicators, shared, config, parameters, keeping);
-  if (stretch.has_embedding) embedding_inputs_ = config.parallel.context_parallel_size > 1 ? 2 : 1;
+  if (range.has_head) head_.emplace(communicators, shared, config, parameters, keeping);
+  if (range.has_embedding) embedding_inputs_ = config.parallel.context_parallel_size > 1 ? 2 : 1;
   if (tokens_of_slot() > 0)
     tokens_ = device.allocate("tokens", DataType::i32, num_slots.activations * tokens_of_slot());
-  const std::size_t num_between = groups_.size() - 1 + stretch.has_embedding + stretch.has_head;
+  const std::size_t num_between = groups_.size() - 1 + range.has_embedding + range.has_head;
   activations_.resize(static_cast<std::size_t>(num_slots.activations));
   for (Activations& slot : activations_) {
     slot.inputs.resize(groups_.size());
@@ -31,7 +31,7 @@ Chunk::Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan:
   }
   gradients_.resize(static_cast<std::size_t>(num_slots.gradients));
   for (std::vector<Tensor>& slot : gradients_)
-    for (std::size_t i = 1; i < layers_.size() + stretch.has_head; ++i)
+    for (std::size_t i = 1; i < layers_.size() + range.has_head; ++i)
       slot.push_back(device.allocate("gradients", DataType::bf16, shape_.tokens_here * shape_.hidden));
 }
 

@@ -11,8 +11,8 @@
 
 namespace underlap::model {
 
-/// A stretch of a GPT as operations on one compute stream and those of its linear layers: layers, before the first of
-/// the model its embedding, behind the last its head and loss. One stretch can be all of it.
+/// A range of a GPT as operations on one compute stream and those of its linear layers: layers, before the first of
+/// the model its embedding, behind the last its head and loss. One range can be all of it.
 ///
 /// Several microbatches may be between their forward and their backward pass; each has a slot. Of layers that are
 /// recomputed a slot keeps the input of each group, and the backward pass begins with the group's forward pass,
@@ -34,7 +34,7 @@ class Chunk {
   };
 
   /// Allocates on the device of `communicators`, whose group shares every layer. `shared` outlives this.
-  Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config, const Stretch& stretch,
+  Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config, const LayerRange& range,
         const ModelParameters& parameters, const NumSlots& num_slots);
 
   /// What a forward pass takes and gives. Activations are [T/n, H] bf16.

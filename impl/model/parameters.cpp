@@ -44,17 +44,17 @@ class Parts {
     return add(std::move(name), row, cols, layer, std::move(blocks));
   }
 
-  /// This rank's rows of a matrix whose rows are put in another order before they are cut: stretch after stretch.
+  /// This rank's rows of a matrix whose rows are put in another order before they are cut: range after range.
   std::int32_t by_reordered_rows(std::string name, const std::vector<Rows>& order, std::int64_t cols,
                                  std::int32_t layer) {
     std::int64_t whole = 0, above = 0;
-    for (const Rows& stretch : order) whole += stretch.num;
+    for (const Rows& range : order) whole += range.num;
     const std::int64_t part = whole / tensor_.size, begin = tensor_.index * part;
     std::vector<WeightBlock> blocks;
-    for (const Rows& stretch : order) {
-      const std::int64_t from = std::max(begin, above), to = std::min(begin + part, above + stretch.num);
-      if (from < to) blocks.push_back({from - begin, to - from, cols, (stretch.first + from - above) * cols});
-      above += stretch.num;
+    for (const Rows& range : order) {
+      const std::int64_t from = std::max(begin, above), to = std::min(begin + part, above + range.num);
+      if (from < to) blocks.push_back({from - begin, to - from, cols, (range.first + from - above) * cols});
+      above += range.num;
     }
     return add(std::move(name), part, cols, layer, std::move(blocks));
   }
@@ -104,7 +104,7 @@ void add_layer(Parts& parts, const plan::ModelConfig& model, std::int32_t i, Lay
   layer.fc2 = parts.by_columns(prefix + "fc2", h, f, i);
 }
 
-/// Copies weights of a whole model into the list of a stretch.
+/// Copies weights of a whole model into the list of a range.
 class Cut {
  public:
   explicit Cut(const ModelParameters& whole) : whole_(whole) {}
@@ -159,18 +159,18 @@ ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tenso
   return result;
 }
 
-ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor, const Stretch& stretch) {
+ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor, const LayerRange& range) {
   const ModelParameters whole = list_parameters(model, tensor);
-  if (stretch.is_whole()) return whole;
+  if (range.is_whole()) return whole;
   Cut cut(whole);
   ModelParameters& result = cut.result;
-  if (stretch.has_embedding) {
+  if (range.has_embedding) {
     result.word_embedding = cut.take(whole.word_embedding);
     result.position_embedding = cut.take(whole.position_embedding);
     cut.at(result.word_embedding).num_wgrads = 1;
   }
-  for (std::int32_t i = 0; i < stretch.num_layers; ++i) {
-    const LayerParameters& layer = whole.layers[static_cast<std::size_t>(stretch.first_layer + i)];
+  for (std::int32_t i = 0; i < range.num_layers; ++i) {
+    const LayerParameters& layer = whole.layers[static_cast<std::size_t>(range.first_layer + i)];
     result.layers.push_back({.attention_norm = cut.take(layer.attention_norm),
                              .qkv = cut.take(layer.qkv),
                              .proj = cut.take(layer.proj),
@@ -178,7 +178,7 @@ ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tenso
                              .fc1 = cut.take(layer.fc1),
                              .fc2 = cut.take(layer.fc2)});
   }
-  if (stretch.has_head) {
+  if (range.has_head) {
     result.final_norm = cut.take(whole.final_norm);
     result.head = cut.take(whole.head);
     cut.at(result.head).num_wgrads = 1;

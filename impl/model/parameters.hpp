@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "impl/dp/parameter.hpp"
+#include "impl/model/layer_range.hpp"
 #include "impl/model/shape.hpp"
-#include "impl/model/stretch.hpp"
 
 namespace underlap::model {
 
@@ -29,7 +29,7 @@ struct WeightBlock {
   std::int64_t first = 0;       ///< element of the whole weight at (row, 0) of the part, counted row-major
 };
 
-/// The weights of a stretch of a model on one rank, in the order of the forward pass. An index of what the stretch does
+/// The weights of a range of a model on one rank, in the order of the forward pass. An index of what the range does
 /// not have is -1.
 struct ModelParameters {
   std::vector<dp::Parameter> all;
@@ -38,7 +38,7 @@ struct ModelParameters {
   std::int32_t position_embedding = -1;          ///< [S, H], on every rank alike
   std::vector<LayerParameters> layers;
   std::int32_t final_norm = -1;  ///< [1, H], on every rank alike, as the other norms
-  std::int32_t head = -1;        ///< [V, H]; the word embedding itself where it is tied and in the same stretch
+  std::int32_t head = -1;        ///< [V, H]; the word embedding itself where it is tied and in the same range
 };
 
 /// Which part of each weight a rank of a tensor-parallel group holds: rows of qkv and fc1 (of each of their parts),
@@ -46,7 +46,7 @@ struct ModelParameters {
 /// Source: Shoeybi et al. 2019, section 3.
 ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor = {});
 
-/// The same of a stretch alone. A tied head that lies apart from the embedding is a copy of it.
-ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor, const Stretch& stretch);
+/// The same of a range alone. A tied head that lies apart from the embedding is a copy of it.
+ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor, const LayerRange& range);
 
 }  // namespace underlap::model

@@ -68,10 +68,10 @@ void ShardUpdate::fill_padding(const Enqueue& enqueue, std::int32_t b) {
   std::int64_t end_of_last = bucket.begin;
   for (const std::int32_t p : bucket.parameters) {
     const auto i = static_cast<std::size_t>(p);
-    fill_stretch(enqueue, b, end_of_last, buffers().layout.offset_of[i], zero);
+    fill_range(enqueue, b, end_of_last, buffers().layout.offset_of[i], zero);
     end_of_last = buffers().layout.offset_of[i] + buffers().parameters[i].elements();
   }
-  fill_stretch(enqueue, b, end_of_last, bucket.end, zero);
+  fill_range(enqueue, b, end_of_last, bucket.end, zero);
 }
 
 void ShardUpdate::fill_parameter(const Enqueue& enqueue, std::int32_t p) {
@@ -83,17 +83,17 @@ void ShardUpdate::fill_parameter(const Enqueue& enqueue, std::int32_t p) {
   for (const WeightBlock& block : chunk_.parameters->blocks[static_cast<std::size_t>(p)]) {
     const std::int64_t begin = offset + block.row * parameter.cols;
     const kernels::MatrixBlock place{parameter.cols, block.whole_cols, block.first};
-    fill_stretch(enqueue, buffers().layout.bucket_of[static_cast<std::size_t>(p)], begin,
-                 begin + block.rows * parameter.cols, [&](const View& view, std::int64_t first) {
-                   return is_norm(parameter) ? kernels::fill(view, 1)
-                                             : kernels::random_normal_block(view, seed, first, deviation, place);
-                 });
+    fill_range(enqueue, buffers().layout.bucket_of[static_cast<std::size_t>(p)], begin,
+               begin + block.rows * parameter.cols, [&](const View& view, std::int64_t first) {
+                 return is_norm(parameter) ? kernels::fill(view, 1)
+                                           : kernels::random_normal_block(view, seed, first, deviation, place);
+               });
   }
 }
 
-// A stretch may lie across the border of a shard: its part inside this rank's shard goes to the main parameters too.
-void ShardUpdate::fill_stretch(const Enqueue& enqueue, std::int32_t b, std::int64_t begin, std::int64_t end,
-                               const Fill& fill) {
+// A range may lie across the border of a shard: its part inside this rank's shard goes to the main parameters too.
+void ShardUpdate::fill_range(const Enqueue& enqueue, std::int32_t b, std::int64_t begin, std::int64_t end,
+                             const Fill& fill) {
   static const NameId kPurpose = intern("initialise");
   if (begin >= end) return;
   const View grads = flat(buffers().grads, begin, end - begin);

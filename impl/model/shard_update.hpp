@@ -39,7 +39,7 @@ class ShardUpdate {
   void add_squares(const Enqueue& enqueue, const View& sum) const;
 
  private:
-  // What fills a view that starts `first` elements behind the start of its stretch.
+  // What fills a view that starts `first` elements behind the start of its range.
   using Fill = std::function<Operation(const View& view, std::int64_t first)>;
 
   const dp::Buffers& buffers() const { return *chunk_.buffers; }
@@ -47,7 +47,7 @@ class ShardUpdate {
   bool counts_some() const;
   void fill_padding(const Enqueue& enqueue, std::int32_t b);
   void fill_parameter(const Enqueue& enqueue, std::int32_t parameter);
-  void fill_stretch(const Enqueue& enqueue, std::int32_t b, std::int64_t begin, std::int64_t end, const Fill& fill);
+  void fill_range(const Enqueue& enqueue, std::int32_t b, std::int64_t begin, std::int64_t end, const Fill& fill);
   void upload_counted(const Enqueue& enqueue) const;
   View counted_in(std::int32_t bucket) const;
   View main_shard(const Tensor& buffer, std::int32_t b) const;

@@ -18,8 +18,8 @@ bool is_cut(const plan::Config& config, std::int32_t stage, std::int32_t chunk) 
 
 model::ModelParameters chunk_parameters(const plan::Config& config, std::int32_t stage, std::int32_t chunk,
                                         model::TensorRank tensor) {
-  const model::Stretch stretch = model::stretch_of(config, stage, chunk);
-  model::ModelParameters parameters = model::list_parameters(config.model, tensor, stretch);
+  const model::LayerRange range = model::layers_of(config, stage, chunk);
+  model::ModelParameters parameters = model::list_parameters(config.model, tensor, range);
   model::mark_fp8_weights(parameters, config);
   return parameters;
 }

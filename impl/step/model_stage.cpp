@@ -21,7 +21,7 @@ Registration user_buffer(const plan::Config& config, const Communicator& communi
 }  // namespace
 
 struct ModelStage::ChunkOfStage {
-  model::Stretch stretch;
+  model::LayerRange range;
   model::ModelParameters parameters;
   dp::Buffers buffers;
   std::unique_ptr<dp::GradReduce> grad_reduce;
@@ -71,14 +71,14 @@ ModelStage::ModelStage(const Rank& rank) : rank_(rank), shared_(*rank.tensor, *r
   const auto script = pp::script_of(config, stage);
   for (std::int32_t c = 0; c < config.parallel.virtual_pipeline_model_parallel_size; ++c) {
     ChunkOfStage& chunk = *chunks_.emplace_back(std::make_unique<ChunkOfStage>());
-    chunk.stretch = model::stretch_of(config, stage, c);
+    chunk.range = model::layers_of(config, stage, c);
     chunk.parameters = chunk_parameters(config, stage, c, shared_.shape.tensor);
     const auto [activations, gradients] = pp::count_in_flight(*script, c);
     chunk.num_slots = {static_cast<std::int32_t>(activations), static_cast<std::int32_t>(gradients)};
     chunk.make_buffers(rank, c);
     chunk.make_techniques(rank);
     chunk.model =
-        std::make_unique<model::Chunk>(*rank.tensor, shared_, config, chunk.stretch, chunk.parameters, chunk.num_slots);
+        std::make_unique<model::Chunk>(*rank.tensor, shared_, config, chunk.range, chunk.parameters, chunk.num_slots);
   }
   std::vector<const dp::Buffers*> buffers;
   for (const auto& chunk : chunks_) buffers.push_back(&chunk->buffers);
@@ -88,7 +88,7 @@ ModelStage::ModelStage(const Rank& rank) : rank_(rank), shared_(*rank.tensor, *r
 
 ModelStage::~ModelStage() = default;
 
-bool ModelStage::has_head() const { return chunks_.back()->stretch.has_head; }
+bool ModelStage::has_head() const { return chunks_.back()->range.has_head; }
 
 const dp::Buffers& ModelStage::buffers(std::int32_t chunk) const {
   return chunks_[static_cast<std::size_t>(chunk)]->buffers;
@@ -156,16 +156,16 @@ std::vector<std::int32_t> ModelStage::tokens_of(const ChunkOfStage& chunk, std::
   const auto add = [&](const std::vector<std::int32_t>& more) {
     tokens.insert(tokens.end(), more.begin(), more.end());
   };
-  if (chunk.stretch.has_embedding) add(inputs);
-  if (chunk.stretch.has_embedding && rank_.groups->context.size() > 1) add(positions);
-  if (chunk.stretch.has_head) add(targets);
+  if (chunk.range.has_embedding) add(inputs);
+  if (chunk.range.has_embedding && rank_.groups->context.size() > 1) add(positions);
+  if (chunk.range.has_head) add(targets);
   return tokens;
 }
 
 void ModelStage::forward(std::int32_t c, std::int64_t microbatch, const View& input, const View& output) {
   ChunkOfStage& chunk = *chunks_[static_cast<std::size_t>(c)];
   std::vector<std::int32_t> tokens;
-  if (chunk.stretch.has_embedding || chunk.stretch.has_head) tokens = tokens_of(chunk, microbatch);
+  if (chunk.range.has_embedding || chunk.range.has_head) tokens = tokens_of(chunk, microbatch);
   chunk.model->forward(enqueue(Direction::forward, microbatch), weights(chunk, microbatch),
                        {.slot = slot(chunk, microbatch).activations,
                         .microbatch = microbatch,
@@ -233,7 +233,7 @@ void ModelStage::declare_tied_embedding() {
       chunk.buffers.main_grad(stages.my_index == 0 ? chunk.parameters.word_embedding : chunk.parameters.head);
 }
 
-// Behind the reduction over data-parallel ranks: both stages' shards of the weight are the same stretch, since it has a
+// Behind the reduction over data-parallel ranks: both stages' shards of the weight are the same range, since it has a
 // bucket of its own. Source: Megatron Core's all-reduce of word embedding gradients.
 void ModelStage::all_reduce_tied_embedding() const {
   static const NameId kPurpose = intern("embedding_grad_all_reduce");

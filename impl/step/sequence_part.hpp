@@ -18,24 +18,24 @@ class SequencePart {
     const std::int64_t size = context.size(), rank = context.my_index;
     const std::int64_t chunk = seq_length / (2 * size);
     if (size == 1) {
-      stretches_ = {{0, seq_length}};
+      ranges_ = {{0, seq_length}};
     } else {
-      for (const std::int64_t i : {rank, 2 * size - 1 - rank}) stretches_.push_back({i * chunk, (i + 1) * chunk});
+      for (const std::int64_t i : {rank, 2 * size - 1 - rank}) ranges_.push_back({i * chunk, (i + 1) * chunk});
     }
   }
 
   /// Appends this rank's part of `whole`, one number for each token of a sequence.
   void append(const std::vector<std::int32_t>& whole, std::vector<std::int32_t>& part) const {
-    for (const auto& [begin, end] : stretches_) part.insert(part.end(), whole.begin() + begin, whole.begin() + end);
+    for (const auto& [begin, end] : ranges_) part.insert(part.end(), whole.begin() + begin, whole.begin() + end);
   }
   /// Appends where each of them stands in the sequence.
   void append_positions(std::vector<std::int32_t>& part) const {
-    for (const auto& [begin, end] : stretches_)
+    for (const auto& [begin, end] : ranges_)
       for (std::int64_t i = begin; i < end; ++i) part.push_back(static_cast<std::int32_t>(i));
   }
 
  private:
-  std::vector<std::pair<std::int64_t, std::int64_t>> stretches_;  // tokens from, to
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;  // tokens from, to
 };
 
 }  // namespace underlap

@@ -23,7 +23,7 @@ class ElementSet {
   void add(const View& view);
   void remove(const View& view);
 
-  /// The first stretch of `view` that is not in the set; nullopt where all of it is.
+  /// The first range of `view` that is not in the set; nullopt where all of it is.
   std::optional<ElementRange> first_missing(const View& view) const;
 
   /// Whether any element of `view` is in the set.

@@ -35,7 +35,7 @@ class Past {
   }
 
  private:
-  struct Stretch {
+  struct Range {
     std::int32_t rank;
     std::uint32_t stream, from, to;  // positions: behind `from`, up to `to`
   };
@@ -91,7 +91,7 @@ class Past {
   const Matching& matching_;
   std::vector<std::vector<std::uint32_t>> reached_;  // by rank and stream: position up to which all has ended
   std::vector<std::uint32_t> host_reached_;          // by rank: commands whose enqueuing is past
-  std::vector<Stretch> open_;
+  std::vector<Range> open_;
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ class Graph {
   std::vector<std::vector<Precedence>> successors_;  // by node
 };
 
-// A stretch that runs on in one sequence is one precedence.
+// A range that runs on in one sequence is one precedence.
 std::vector<Precedence> joined(const std::vector<Precedence>& circle) {
   std::vector<Precedence> result;
   for (const Precedence& edge : circle) {

@@ -8,7 +8,7 @@
 namespace underlap::model {
 
 /// Layers of a model that follow each other and lie on one pipeline stage, as one of its chunks.
-struct Stretch {
+struct LayerRange {
   std::int32_t first_layer = 0;
   std::int32_t num_layers = 0;
   bool has_embedding = true;  ///< it is the first of the model
@@ -17,14 +17,14 @@ struct Stretch {
   bool is_whole() const { return has_embedding && has_head; }
 };
 
-/// Chunk c of stage s is the (c * stages + s)-th of equal stretches.
+/// Chunk c of stage s is the (c * stages + s)-th of equal ranges.
 /// Source: Narayanan et al. 2021, section 2.2; Megatron Core's layer assignment.
-inline Stretch stretch_of(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
+inline LayerRange layers_of(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
   const plan::ParallelConfig& p = config.parallel;
-  const std::int32_t stretches = p.pipeline_model_parallel_size * p.virtual_pipeline_model_parallel_size;
+  const std::int32_t ranges = p.pipeline_model_parallel_size * p.virtual_pipeline_model_parallel_size;
   const std::int32_t index = chunk * p.pipeline_model_parallel_size + stage;
-  const auto length = static_cast<std::int32_t>(config.model.num_layers) / stretches;
-  return {index * length, length, index == 0, index == stretches - 1};
+  const auto length = static_cast<std::int32_t>(config.model.num_layers) / ranges;
+  return {index * length, length, index == 0, index == ranges - 1};
 }
 
 }  // namespace underlap::model
