@@ -170,7 +170,7 @@ struct RunConfig {
   std::optional<std::int64_t> gpus_per_node;  ///< sim; nullopt: as the hardware file says
   bool numerics = false;                      ///< sim: values are computed in virtual time
   double jitter_pct = 0;                      ///< sim: each duration is varied by up to so much, seeded by `seed`
-  bool fold = true;  ///< sim: of ranks whose programs are equal one is played for all, and it stands for the others
+  bool fold = true;  ///< sim: of ranks whose programs are equal one is simulated for all, and it stands for the others
 };
 
 /// What is in effect: every automatic rule and gate has been applied.

@@ -448,8 +448,9 @@ constexpr auto kRows = std::to_array<Row>({
      .status = honoured,
      .scope = Scope::sim,
      .rule = "true, and false with run.numerics or run.jitter_pct",
-     .about = "Of ranks whose programs are equal one is played in virtual time and stands for all; each transfer takes "
-              "what its whole group needs",
+     .about =
+         "Of ranks whose programs are equal one is simulated in virtual time and stands for all; each transfer takes "
+         "what its whole group needs",
      .slot = kSlot<kRun, &RunConfig::fold>},
 });
 

@@ -60,13 +60,13 @@ std::vector<std::int32_t> distances_of(const plan::Config& config, std::int32_t 
 }
 
 bool are_as_far_apart(const plan::Config& config, std::int32_t gpus_per_node, const Folding& folding) {
-  std::vector<std::vector<std::int32_t>> of_played(static_cast<std::size_t>(config.parallel.world_size()));
+  std::vector<std::vector<std::int32_t>> of_simulated(static_cast<std::size_t>(config.parallel.world_size()));
   for (std::int32_t rank = 0; rank < config.parallel.world_size(); ++rank) {
     std::vector<std::int32_t> mine = distances_of(config, rank, gpus_per_node);
-    const std::int32_t played = folding.played_for(config.parallel, rank);  // never above rank
-    if (played == rank)
-      of_played[static_cast<std::size_t>(rank)] = std::move(mine);
-    else if (of_played[static_cast<std::size_t>(played)] != mine)
+    const std::int32_t simulated = folding.simulated_for(config.parallel, rank);  // never above rank
+    if (simulated == rank)
+      of_simulated[static_cast<std::size_t>(rank)] = std::move(mine);
+    else if (of_simulated[static_cast<std::size_t>(simulated)] != mine)
       return false;
   }
   return true;
@@ -81,15 +81,15 @@ std::string tensor_asymmetry(const plan::Config& config) {
   return "";
 }
 
-Folding with_played(Folding folding, const plan::ParallelConfig& parallel) {
+Folding with_simulated(Folding folding, const plan::ParallelConfig& parallel) {
   for (std::int32_t rank = 0; rank < parallel.world_size(); ++rank)
-    if (folding.played_for(parallel, rank) == rank) folding.played.push_back(rank);
+    if (folding.simulated_for(parallel, rank) == rank) folding.simulated.push_back(rank);
   return folding;
 }
 
 }  // namespace
 
-std::int32_t Folding::played_for(const plan::ParallelConfig& parallel, std::int32_t rank) const {
+std::int32_t Folding::simulated_for(const plan::ParallelConfig& parallel, std::int32_t rank) const {
   Place place = place_of(parallel, rank);
   if (tensor) place.tensor = 0;
   if (data) place.data = 0;
@@ -98,16 +98,16 @@ std::int32_t Folding::played_for(const plan::ParallelConfig& parallel, std::int3
 
 Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
   const plan::ParallelConfig& parallel = config.parallel;
-  if (!config.run.fold || config.run.numerics || config.run.jitter_pct > 0) return with_played({}, parallel);
+  if (!config.run.fold || config.run.numerics || config.run.jitter_pct > 0) return with_simulated({}, parallel);
   std::string reason = tensor_asymmetry(config);
   const bool tensor = parallel.tensor_model_parallel_size > 1 && reason.empty(), data = parallel.data_parallel_size > 1;
   for (Folding folding :
        {Folding{tensor, data, {}, {}}, Folding{false, data, {}, {}}, Folding{tensor, false, {}, {}}}) {
     folding.reason = reason;
-    if (are_as_far_apart(config, gpus_per_node, folding)) return with_played(folding, parallel);
+    if (are_as_far_apart(config, gpus_per_node, folding)) return with_simulated(folding, parallel);
     reason = "ranks that do the same have other peers: farther away, behind the network or of other contexts";
   }
-  return with_played({.played = {}, .reason = reason}, parallel);
+  return with_simulated({.simulated = {}, .reason = reason}, parallel);
 }
 
 }  // namespace underlap

@@ -9,28 +9,28 @@
 
 namespace underlap {
 
-/// Which ranks are played in virtual time, and which each of them stands for.
+/// Which ranks are simulated in virtual time, and which each of them stands for.
 ///
 /// Ranks of a tensor-parallel group do the same at the same time, and so do data-parallel replicas: of each the first
-/// is played. Pipeline stages never do, and context-parallel ranks have tiles of their own: all of them are played. A
-/// coordinate along which ranks have their peers at other distances, as a technique in effect may say of itself, or
-/// optimizer instances that cut context-parallel groups unevenly, is not folded.
+/// is simulated. Pipeline stages never do, and context-parallel ranks have tiles of their own: all of them are
+/// simulated. A coordinate along which ranks have their peers at other distances, as a technique in effect may say of
+/// itself, or optimizer instances that cut context-parallel groups unevenly, is not folded.
 struct Folding {
-  bool tensor = false;               ///< of tensor-parallel ranks the first is played for all
-  bool data = false;                 ///< likewise of data-parallel ones
-  std::vector<std::int32_t> played;  ///< global ranks, rising
-  std::string reason;                ///< where run.fold is true and fewer coordinates fold than there are: why
+  bool tensor = false;                  ///< of tensor-parallel ranks the first is simulated for all
+  bool data = false;                    ///< likewise of data-parallel ones
+  std::vector<std::int32_t> simulated;  ///< global ranks, rising
+  std::string reason;                   ///< where run.fold is true and fewer coordinates fold than there are: why
 
-  /// The rank that is played for `rank`, which may be itself.
-  std::int32_t played_for(const plan::ParallelConfig& parallel, std::int32_t rank) const;
+  /// The rank that is simulated for `rank`, which may be itself.
+  std::int32_t simulated_for(const plan::ParallelConfig& parallel, std::int32_t rank) const;
 
-  /// Ranks of which one is played, itself included: as many for each.
+  /// Ranks of which one is simulated, itself included: as many for each.
   std::int32_t num_alike(const plan::ParallelConfig& parallel) const {
-    return parallel.world_size() / static_cast<std::int32_t>(played.size());
+    return parallel.world_size() / static_cast<std::int32_t>(simulated.size());
   }
 };
 
-/// The folding of `config` where `gpus_per_node` ranks share a node; with run.fold false every rank is played.
+/// The folding of `config` where `gpus_per_node` ranks share a node; with run.fold false every rank is simulated.
 Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node);
 
 }  // namespace underlap

@@ -29,9 +29,9 @@ struct Simulation::Rank {
 Simulation::Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
                        std::int32_t first_step)
     : folding_(fold_ranks(config, time.gpus_per_node())) {
-  if (config.run.numerics) memory_ = std::make_unique<sim::VirtualMemory>(folding_.played.size());
+  if (config.run.numerics) memory_ = std::make_unique<sim::VirtualMemory>(folding_.simulated.size());
   std::vector<sim::RankQueues::Source> sources;
-  for (const std::int32_t r : folding_.played) {
+  for (const std::int32_t r : folding_.simulated) {
     add_rank(config, data, r, first_step);
     sources.emplace_back([&rank = *ranks_.back()] { return rank.next(); });
   }
@@ -39,7 +39,7 @@ Simulation::Simulation(const plan::Config& config, const model::TextData& data, 
                                    .jitter = config.run.jitter_pct / 100,
                                    .seed = config.run.seed,
                                    .records_slices = config.run.trace,
-                                   .played = folding_.played,
+                                   .simulated = folding_.simulated,
                                    .memory = memory_.get()};
   engine_ = std::make_unique<sim::Engine>(time, options, std::move(sources));
   begin();

@@ -13,7 +13,7 @@ namespace underlap {
 /// All ranks of a configuration in virtual time, or with run.fold those that stand for all (fold_ranks). Initial
 /// weights are there when the first step begins, on all ranks at once. Ranks are recorded step by step, as the engine
 /// comes to ask, so memory holds the steps in flight and no more. run.numerics, run.no_comm, run.trace, run.jitter_pct,
-/// run.seed and environment.cuda_device_max_connections say how it is played.
+/// run.seed and environment.cuda_device_max_connections say how it is simulated.
 class Simulation {
  public:
   /// `data` and `time` outlive this; steps are counted from `first_step`.
@@ -21,7 +21,7 @@ class Simulation {
              std::int32_t first_step = 0);
   ~Simulation();
 
-  /// Plays the next `steps` steps of all played ranks, back to back, to their end. Returns their slices and marks.
+  /// Plays the next `steps` steps of all simulated ranks, back to back, to their end. Returns their slices and marks.
   /// Throws as sim::Engine::play() does.
   Trace play(std::int32_t block, std::int64_t steps);
 
@@ -33,7 +33,7 @@ class Simulation {
   /// Without numerics null.
   const sim::VirtualMemory* memory() const { return memory_.get(); }
   const Folding& folding() const { return folding_; }
-  /// Of a played rank, by its place among them.
+  /// Of a simulated rank, by its place among them.
   const dp::Buffers& buffers(std::int32_t rank) const;
 
  private:

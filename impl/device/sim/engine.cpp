@@ -12,16 +12,16 @@
 namespace underlap::sim {
 
 Engine::Engine(const TimeModel& time, const EngineOptions& options, std::vector<RankQueues::Source> sources)
-    : time_(time), options_(options), host_(time.host()), rendezvous_(options.played) {
-  if (options.played.empty())
-    for (std::size_t r = 0; r < sources.size(); ++r) options_.played.push_back(static_cast<std::int32_t>(r));
-  else if (options.played.size() != sources.size())
+    : time_(time), options_(options), host_(time.host()), rendezvous_(options.simulated) {
+  if (options.simulated.empty())
+    for (std::size_t r = 0; r < sources.size(); ++r) options_.simulated.push_back(static_cast<std::int32_t>(r));
+  else if (options.simulated.size() != sources.size())
     throw std::invalid_argument(
-        fmt::format("{} ranks are played and {} have programs", options.played.size(), sources.size()));
-  if (options.memory != nullptr && std::cmp_not_equal(options_.played.back() + 1, sources.size()))
-    throw std::invalid_argument("values are computed where all ranks are played");
+        fmt::format("{} ranks are simulated and {} have programs", options.simulated.size(), sources.size()));
+  if (options.memory != nullptr && std::cmp_not_equal(options_.simulated.back() + 1, sources.size()))
+    throw std::invalid_argument("values are computed where all ranks are simulated");
   for (std::size_t r = 0; r < sources.size(); ++r) {
-    const std::int32_t rank = options_.played[r];
+    const std::int32_t rank = options_.simulated[r];
     auto on_mark = [this, rank](const ProgramCommand& mark, std::int64_t now) {
       trace_.marks.push_back({.rank = rank, .block = mark.block, .step = mark.tag.step, .time_ns = now});
     };

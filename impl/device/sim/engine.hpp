@@ -20,7 +20,7 @@ struct EngineOptions {
   double jitter = 0;             ///< every duration is stretched by up to this share of it, at random
   std::uint64_t seed = 1;        ///< of the jitter
   bool records_slices = true;    ///< false: marks only
-  std::vector<std::int32_t> played = {};  ///< global ranks of the sources, rising; empty: 0, 1, ...
+  std::vector<std::int32_t> simulated = {};  ///< global ranks of the sources, rising; empty: 0, 1, ...
   VirtualMemory* memory = nullptr;  ///< computes values in virtual time; null: none has memory. Outlives the engine
 };
 
@@ -28,13 +28,13 @@ struct EngineOptions {
 ///
 /// A discrete-event simulation: hosts enqueue, hardware queues pass on in order, streams are FIFO, kernels share a
 /// device (SharedDevice), a transfer begins to move when the last of its members has begun it, and goes as fast as the
-/// slowest of them lets it. Of ranks that do the same it is enough to play one: a member of a group that is not played
-/// is taken to be where its likeness is, and transfers take what the whole group needs (see Rendezvous). All times are
-/// whole nanoseconds from 0. Equal input gives equal output, to the bit.
+/// slowest of them lets it. Of ranks that do the same it is enough to play one: a member of a group that is not
+/// simulated is taken to be where its likeness is, and transfers take what the whole group needs (see Rendezvous). All
+/// times are whole nanoseconds from 0. Equal input gives equal output, to the bit.
 class Engine {
  public:
-  /// One source a rank that is played, in rank order. `time` outlives the engine.
-  /// Throws std::invalid_argument where the played ranks are not as many, or values are to be computed without all.
+  /// One source a rank that is simulated, in rank order. `time` outlives the engine.
+  /// Throws std::invalid_argument where the simulated ranks are not as many, or values are to be computed without all.
   Engine(const TimeModel& time, const EngineOptions& options, std::vector<RankQueues::Source> sources);
   ~Engine();
 
@@ -57,7 +57,7 @@ class Engine {
   struct Event {
     std::int64_t ns = 0;
     std::uint64_t order = 0;
-    std::int32_t rank = -1;  // index of a played one; -1: a flow
+    std::int32_t rank = -1;  // index of a simulated one; -1: a flow
     std::uint32_t flow = 0;
     std::uint64_t version = 0;  // of the flow
     bool operator>(const Event& other) const { return ns != other.ns ? ns > other.ns : order > other.order; }

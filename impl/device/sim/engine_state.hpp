@@ -26,7 +26,7 @@ struct Engine::Rank {
 
   const Program& program() const { return queues.newest_program(); }
 
-  std::int32_t number;  // global; everything else knows it by its place among the played
+  std::int32_t number;  // global; everything else knows it by its place among the simulated
   RankQueues queues;
   SharedDevice device;
   std::vector<Running> running;          // by the device's id

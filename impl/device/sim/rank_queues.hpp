@@ -13,7 +13,7 @@
 
 namespace underlap::sim {
 
-/// A piece of a rank's program that is being played. It is dropped once all of it has run.
+/// A piece of a rank's program that is being simulated. It is dropped once all of it has run.
 struct Chunk {
   Program program;
   std::size_t num_left = 0;  ///< commands on streams that have not run

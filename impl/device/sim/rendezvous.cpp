@@ -10,7 +10,7 @@
 namespace underlap::sim {
 namespace {
 
-constexpr std::int32_t kUnplayed = -2;
+constexpr std::int32_t kNotSimulated = -2;
 
 bool is_message(const Transfer& t) { return t.collective == Collective::send || t.collective == Collective::receive; }
 
@@ -50,28 +50,28 @@ void Rendezvous::add_rank(std::int32_t rank, const Program& program) {
     const auto [entry, is_new] = communicators_.try_emplace({c.purpose, c.group.members, nth}, next);
     CommunicatorState& state = states.emplace_back();
     state.global = entry->second;
-    std::ranges::copy_if(c.group.members, std::back_inserter(state.played),
-                         [this](std::int32_t member) { return is_played(member); });
+    std::ranges::copy_if(c.group.members, std::back_inserter(state.simulated),
+                         [this](std::int32_t member) { return is_simulated(member); });
   }
 }
 
-bool Rendezvous::is_played(std::int32_t rank) const {
-  return played_.empty() || std::ranges::binary_search(played_, rank);
+bool Rendezvous::is_simulated(std::int32_t rank) const {
+  return simulated_.empty() || std::ranges::binary_search(simulated_, rank);
 }
 
 Rendezvous::Key Rendezvous::message_key(const CommunicatorState& state, const Program& program,
                                         const ProgramCommand& call, const CallPart& part) const {
   const std::int32_t from = part.members[0], to = part.members[1];
-  if (is_played(from) && is_played(to)) return {state.global, from, to, 0};
-  if (state.played.size() > 1)
+  if (is_simulated(from) && is_simulated(to)) return {state.global, from, to, 0};
+  if (state.simulated.size() > 1)
     throw std::invalid_argument(
-        fmt::format("{}: of a group whose members exchange messages {} are played: one or all "
+        fmt::format("{}: of a group whose members exchange messages {} are simulated: one or all "
                     "can be",
-                    describe(program, call), state.played.size()));
+                    describe(program, call), state.simulated.size()));
   const Group& group = program.communicators[call.communicator].group;
   const std::int32_t peer = program.transfers(call)[part.transfers[0]].peer;
   const std::int32_t way = part.sends ? peer - group.my_index : group.my_index - peer;
-  return {state.global, kUnplayed, (way + group.size()) % group.size(), 0};
+  return {state.global, kNotSimulated, (way + group.size()) % group.size(), 0};
 }
 
 Rendezvous::FlowId Rendezvous::find(const Key& key, std::int32_t rank, const Program& program,
@@ -103,9 +103,9 @@ std::vector<Rendezvous::Entry> Rendezvous::enter(std::int32_t rank, const Progra
   for (CallPart& part : parts_of(program, call)) {
     if (part.is_collective) {
       const Key key{state.global, -1, -1, state.num_collective_calls++};
-      const FlowId flow = find(key, rank, program, call, 0, state.played);
+      const FlowId flow = find(key, rank, program, call, 0, state.simulated);
       check_collectives(flow, rank, program, call);
-      entries.push_back({flow, std::move(part), state.played.size()});
+      entries.push_back({flow, std::move(part), state.simulated.size()});
       continue;
     }
     Key key = message_key(state, program, call, part);

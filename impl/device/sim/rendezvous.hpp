@@ -20,15 +20,15 @@ namespace underlap::sim {
 /// of one call are one flow: the k-th such call of every member meets. A send meets the receive with the same number
 /// between the same two members.
 ///
-/// Where not all ranks are played, those that are stand for the others. A collective takes the played members. A
-/// message to or from a member that is not played is another of the messages over the same distance round the group, of
-/// which the one played member sends and receives one each: these two are its ends.
+/// Where not all ranks are simulated, those that are stand for the others. A collective takes the simulated members. A
+/// message to or from a member that is not simulated is another of the messages over the same distance round the group,
+/// of which the one simulated member sends and receives one each: these two are its ends.
 class Rendezvous {
  public:
   using FlowId = std::uint32_t;
 
-  /// `played`: the global ranks that enter, rising; empty: all.
-  explicit Rendezvous(std::vector<std::int32_t> played = {}) : played_(std::move(played)) {}
+  /// `simulated`: the global ranks that enter, rising; empty: all.
+  explicit Rendezvous(std::vector<std::int32_t> simulated = {}) : simulated_(std::move(simulated)) {}
 
   /// Tells the communicators of `rank`, once, before its first call.
   void add_rank(std::int32_t rank, const Program& program);
@@ -54,12 +54,12 @@ class Rendezvous {
   struct CommunicatorState {
     std::uint32_t global = 0;
     std::uint64_t num_collective_calls = 0;
-    std::vector<std::int32_t> played;                                                    // members
+    std::vector<std::int32_t> simulated;                                                 // members
     std::map<std::tuple<std::int32_t, std::int32_t, bool>, std::uint64_t> num_messages;  // by key, and whether sent
   };
   struct Key {
     std::uint32_t communicator = 0;
-    std::int32_t from = -1;  // -1: a collective; -2: a member that is not played
+    std::int32_t from = -1;  // -1: a collective; -2: a member that is not simulated
     std::int32_t to = -1;    // or the distance that the message goes
     std::uint64_t number = 0;
     friend auto operator<=>(const Key&, const Key&) = default;
@@ -75,14 +75,14 @@ class Rendezvous {
 
   FlowId find(const Key& key, std::int32_t rank, const Program& program, const ProgramCommand& call,
               std::uint32_t transfer, const std::vector<std::int32_t>& members);
-  bool is_played(std::int32_t rank) const;
+  bool is_simulated(std::int32_t rank) const;
   Key message_key(const CommunicatorState& state, const Program& program, const ProgramCommand& call,
                   const CallPart& part) const;
   void check_message(FlowId id, std::int32_t rank, const Program& program, const ProgramCommand& call,
                      const Transfer& mine) const;
   void check_collectives(FlowId id, std::int32_t rank, const Program& program, const ProgramCommand& call) const;
 
-  std::vector<std::int32_t> played_;
+  std::vector<std::int32_t> simulated_;
   std::map<std::tuple<std::string, std::vector<std::int32_t>, std::int32_t>, std::uint32_t> communicators_;
   std::unordered_map<std::int32_t, std::vector<CommunicatorState>> ranks_;
   std::map<Key, FlowId> open_;

@@ -31,7 +31,7 @@ class SimDevice final : public RecordingDevice {
     RecordingDevice::upload(stream, tag, destination, bytes);
   }
 
-  /// Reads what has been played so far; without memory fills `bytes` with zeros.
+  /// Reads what has been simulated so far; without memory fills `bytes` with zeros.
   void download(const View& source, std::span<std::byte> bytes) override {
     RecordingDevice::download(source, bytes);
     if (memory_ != nullptr) memory_->download(rank_, source, bytes);

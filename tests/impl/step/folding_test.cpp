@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of ranks that do the same one is played. What it shows is, to the nanosecond, what it shows where all are; and ranks
-// fold only where they record the same programs.
+// Of ranks that do the same one is simulated. What it shows is, to the nanosecond, what it shows where all are; and
+// ranks fold only where they record the same programs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ struct FoldingCase {
   std::string name;
   std::string yaml;  // of the sections beside run
   std::int32_t gpus_per_node = 8;
-  std::size_t num_played = 1;
+  std::size_t num_simulated = 1;
 };
 void PrintTo(const FoldingCase& c, std::ostream* out) { *out << c.name; }
 
@@ -99,18 +99,18 @@ class Folded : public testing::TestWithParam<FoldingCase> {};
 INSTANTIATE_TEST_SUITE_P(Steps, Folded, testing::ValuesIn(folding_cases()),
                          [](const auto& each) { return each.param.name; });
 
-struct Played {
+struct Simulated {
   Folding folding;
   Trace trace;
 };
 
-Played play(const plan::Config& config) {
+Simulated play(const plan::Config& config) {
   const auto data = model::TextData::open({}, config.model.seq_length, 1);
   const auto time = sim::make_time_model(config);
   Simulation simulation(config, data, *time);
-  Played played{simulation.folding(), simulation.play(0, 3)};
+  Simulated simulated{simulation.folding(), simulation.play(0, 3)};
   EXPECT_TRUE(simulation.take_losses().empty());
-  return played;
+  return simulated;
 }
 
 // Everything that a rank's trace says.
@@ -155,11 +155,11 @@ std::vector<std::string> splits_of(const Trace& trace, std::int32_t rank) {
   return lines;
 }
 
-TEST_P(Folded, PlayedRanksShowWhatTheyShowWhereAllArePlayed) {
-  const Played some = play(config_of(GetParam()));
-  const Played all = play(config_of(GetParam(), ", fold: false"));
-  ASSERT_EQ(some.folding.played.size(), GetParam().num_played) << some.folding.reason;
-  for (const std::int32_t rank : some.folding.played) {
+TEST_P(Folded, SimulatedRanksShowWhatTheyShowWhereAllAreSimulated) {
+  const Simulated some = play(config_of(GetParam()));
+  const Simulated all = play(config_of(GetParam(), ", fold: false"));
+  ASSERT_EQ(some.folding.simulated.size(), GetParam().num_simulated) << some.folding.reason;
+  for (const std::int32_t rank : some.folding.simulated) {
     EXPECT_EQ(splits_of(some.trace, rank), splits_of(all.trace, rank)) << "rank " << rank;
     expect_equal(story_of(some.trace, rank), story_of(all.trace, rank), rank);
   }
@@ -193,25 +193,25 @@ std::vector<std::string> steps_of(const plan::Config& config, const model::TextD
   return lines;
 }
 
-TEST_P(Folded, RanksRecordWhatTheOnePlayedForThemRecords) {
+TEST_P(Folded, RanksRecordWhatTheOneSimulatedForThemRecords) {
   const plan::Config config = config_of(GetParam());
   const auto data = model::TextData::open({}, config.model.seq_length, 1);
   const Folding folding = fold_ranks(config, GetParam().gpus_per_node);
   std::map<std::int32_t, std::int32_t> num_alike;
   for (std::int32_t rank = 0; rank < config.parallel.world_size(); ++rank) {
-    const std::int32_t played = folding.played_for(config.parallel, rank);
-    ++num_alike[played];
-    expect_equal(steps_of(config, data, rank), steps_of(config, data, played), rank);
+    const std::int32_t simulated = folding.simulated_for(config.parallel, rank);
+    ++num_alike[simulated];
+    expect_equal(steps_of(config, data, rank), steps_of(config, data, simulated), rank);
   }
-  EXPECT_EQ(num_alike.size(), folding.played.size());
-  for (const auto& [played, count] : num_alike) EXPECT_EQ(count, folding.num_alike(config.parallel));
+  EXPECT_EQ(num_alike.size(), folding.simulated.size());
+  for (const auto& [simulated, count] : num_alike) EXPECT_EQ(count, folding.num_alike(config.parallel));
 }
 
 TEST(Folding, ContextParallelRanksRecordOtherPrograms) {
   const plan::Config config = config_of({"", yaml_of("context_parallel_size: 2", 1, 1)});
   const auto data = model::TextData::open({}, config.model.seq_length, 1);
   EXPECT_NE(steps_of(config, data, 0), steps_of(config, data, 1));
-  EXPECT_EQ(fold_ranks(config, 8).played, (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(fold_ranks(config, 8).simulated, (std::vector<std::int32_t>{0, 1}));
 }
 
 TEST(Folding, ValuesAndJitterNeedEveryRank) {
@@ -241,10 +241,10 @@ TEST(Folding, PlaysSixteenOf16384) {
   config.parallel.pipeline_model_parallel_size = 16;
   config.parallel.data_parallel_size = 128;
   const Folding folding = fold_ranks(config, 8);
-  ASSERT_EQ(folding.played.size(), 16U);
+  ASSERT_EQ(folding.simulated.size(), 16U);
   for (std::int32_t stage = 0; stage < 16; ++stage)
-    EXPECT_EQ(folding.played[static_cast<std::size_t>(stage)], stage * 1024);
-  EXPECT_EQ(folding.played_for(config.parallel, 1023), 0);
+    EXPECT_EQ(folding.simulated[static_cast<std::size_t>(stage)], stage * 1024);
+  EXPECT_EQ(folding.simulated_for(config.parallel, 1023), 0);
   EXPECT_EQ(folding.num_alike(config.parallel), 1024);
 }
 

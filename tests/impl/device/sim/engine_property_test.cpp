@@ -102,13 +102,13 @@ class Maker {
   RandomPrograms result_;
 };
 
-struct Played {
+struct Simulated {
   std::vector<std::vector<std::vector<World::Interval>>> times;  // by rank, by operation: each time that it ran
   std::vector<Mark> marks;
   std::int64_t end_ns = 0;
 };
 
-Played play(RandomPrograms random, std::uint32_t seed) {
+Simulated play(RandomPrograms random, std::uint32_t seed) {
   TestTimes times;
   times.host_ = {.launch_ns = seed % 5,
                  .communicate_ns = seed % 7,
@@ -127,13 +127,14 @@ Played play(RandomPrograms random, std::uint32_t seed) {
                 std::move(sources));
   engine.play();
   const Trace trace = engine.take_trace();
-  Played played{.times = {}, .marks = trace.marks, .end_ns = engine.now_ns()};
-  played.times.assign(random.made.size(), std::vector<std::vector<World::Interval>>(kNumOperations));
+  Simulated simulated{.times = {}, .marks = trace.marks, .end_ns = engine.now_ns()};
+  simulated.times.assign(random.made.size(), std::vector<std::vector<World::Interval>>(kNumOperations));
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const auto rank = static_cast<std::size_t>(trace.tracks[trace.track(i)].rank);
-    played.times[rank][static_cast<std::size_t>(trace.tag(i).chunk)].push_back({trace.start_ns()[i], trace.end_ns(i)});
+    simulated.times[rank][static_cast<std::size_t>(trace.tag(i).chunk)].push_back(
+        {trace.start_ns()[i], trace.end_ns(i)});
   }
-  return played;
+  return simulated;
 }
 
 void expect_order(const std::vector<Made>& made, const std::vector<std::vector<World::Interval>>& times) {
@@ -163,13 +164,13 @@ TEST(RandomPrograms, RunOnceInOrderWithinTheDevice) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     const RandomPrograms random = Maker(seed, 1000).make();
-    const Played played = play(random, seed);
+    const Simulated simulated = play(random, seed);
     for (std::size_t r = 0; r < random.made.size(); ++r) {
-      expect_order(random.made[r], played.times[r]);
-      expect_room(random.made[r], played.times[r]);
+      expect_order(random.made[r], simulated.times[r]);
+      expect_room(random.made[r], simulated.times[r]);
       for (std::size_t i = 0; i < random.made[r].size(); ++i)
         if (random.made[r][i].stream >= 2) {
-          EXPECT_EQ(played.times[r][i][0].end, played.times[0][i][0].end) << "members end together";
+          EXPECT_EQ(simulated.times[r][i][0].end, simulated.times[0][i][0].end) << "members end together";
         }
     }
     if (HasFailure()) return;
@@ -179,9 +180,9 @@ TEST(RandomPrograms, RunOnceInOrderWithinTheDevice) {
 TEST(RandomPrograms, TakeTheSameTimesEachTimeAndInPiecesOfAnySize) {
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
-    const Played whole = play(Maker(seed, 1000).make(), seed);
+    const Simulated whole = play(Maker(seed, 1000).make(), seed);
     for (const int piece : {1000, 7, 1}) {
-      const Played again = play(Maker(seed, piece).make(), seed);
+      const Simulated again = play(Maker(seed, piece).make(), seed);
       EXPECT_EQ(again.times, whole.times);
       EXPECT_EQ(again.marks, whole.marks);
       EXPECT_EQ(again.end_ns, whole.end_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some ranks played for all: transfers take what the whole group needs, and begin when they would.
+// Some ranks simulated for all: transfers take what the whole group needs, and begin when they would.
 #include <gmock/gmock.h>
 
 #include "platform/errors.hpp"
@@ -23,7 +23,7 @@ class TimesBySize final : public TestTimes {
 
 Group group_of_four(std::int32_t my_index) { return {{0, 1, 2, 3}, my_index}; }
 
-TEST(PlayedRanks, ACollectiveTakesTheWholeGroupsTimeOnceThePlayedMembersAreThere) {
+TEST(SimulatedRanks, ACollectiveTakesTheWholeGroupsTimeOnceTheSimulatedMembersAreThere) {
   World world(2);
   world.machine = std::make_unique<TimesBySize>();
   for (std::int32_t r = 0; r < 2; ++r) {
@@ -37,7 +37,7 @@ TEST(PlayedRanks, ACollectiveTakesTheWholeGroupsTimeOnceThePlayedMembersAreThere
     d.communicate(dp, named("sum"), {&sum, 1});
     d.mark(compute, 0, 0);
   }
-  const auto times = world.play({.played = {0, 2}});
+  const auto times = world.play({.simulated = {0, 2}});
   EXPECT_EQ(times.at("0 dp sum"), (Interval{10, 420}));
   EXPECT_EQ(times.at("2 dp sum"), (Interval{20, 420}));
   EXPECT_EQ(world.trace.marks[1].rank, 2);
@@ -56,17 +56,17 @@ void pass_round(RecordingDevice& d, std::int32_t rank) {
   for (const char* hop : {"hop 1", "hop 2"}) d.communicate(ring, named(hop), both);
 }
 
-TEST(PlayedRanks, AHopRoundARingTakesWhatItTakesWhereAllArePlayed) {
+TEST(SimulatedRanks, AHopRoundARingTakesWhatItTakesWhereAllAreSimulated) {
   World all(4), one(1);
   for (std::int32_t r = 0; r < 4; ++r) pass_round(all[static_cast<std::size_t>(r)], r);
   pass_round(one[0], 0);
   const auto of_all = all.play();
-  const auto of_one = one.play({.played = {0}});
+  const auto of_one = one.play({.simulated = {0}});
   EXPECT_EQ(of_one.size(), 3U);
   for (const auto& [what, interval] : of_one) EXPECT_EQ(interval, of_all.at(what)) << what;
 }
 
-TEST(PlayedRanks, AMessageWaitsForTheRankThatIsPlayedForItsOtherEnd) {
+TEST(SimulatedRanks, AMessageWaitsForTheRankThatIsSimulatedForItsOtherEnd) {
   const auto exchange = [](RecordingDevice& d, std::int32_t rank) {
     const Communicator up = d.declare("ring", group_of_four(rank));
     const Tensor x = d.allocate("x", DataType::f32, 25);
@@ -77,25 +77,25 @@ TEST(PlayedRanks, AMessageWaitsForTheRankThatIsPlayedForItsOtherEnd) {
   for (std::int32_t r = 0; r < 4; ++r) exchange(all[static_cast<std::size_t>(r)], r);
   exchange(one[0], 0);
   EXPECT_THAT([&] { all.play(); }, ThrowsMessage<MachineError>(HasSubstr("rank 0 ring: send waits for rank 1")));
-  EXPECT_THAT([&] { one.play({.played = {0}}); },
+  EXPECT_THAT([&] { one.play({.simulated = {0}}); },
               ThrowsMessage<MachineError>(HasSubstr("rank 0 ring: send waits for rank 1")));
 }
 
-TEST(PlayedRanks, OfAGroupThatExchangesMessagesOneOrAllArePlayed) {
+TEST(SimulatedRanks, OfAGroupThatExchangesMessagesOneOrAllAreSimulated) {
   World world(2);
   pass_round(world[0], 0);
   pass_round(world[1], 2);
   EXPECT_THAT(
       [&] {
-        world.play({.played = {0, 2}});
+        world.play({.simulated = {0, 2}});
       },
-      ThrowsMessage<std::invalid_argument>(HasSubstr("2 are played: one or all can be")));
+      ThrowsMessage<std::invalid_argument>(HasSubstr("2 are simulated: one or all can be")));
 }
 
-TEST(PlayedRanks, AreAsManyAsThereArePrograms) {
+TEST(SimulatedRanks, AreAsManyAsThereArePrograms) {
   World world(2);
-  EXPECT_THAT([&] { world.play({.played = {0}}); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("1 ranks are played and 2 have programs")));
+  EXPECT_THAT([&] { world.play({.simulated = {0}}); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("1 ranks are simulated and 2 have programs")));
 }
 
 }  // namespace
