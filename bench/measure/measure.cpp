@@ -65,7 +65,7 @@ void check_blocks_are_shared(const plan::Matrix& matrix) {
 void check_memory(const plan::Matrix& matrix) {
   double wanted = 0;
   for (const plan::Cell& cell : matrix.cells)
-    if (cell.plan.config.run.backend == "host" || cell.plan.config.run.numerics)
+    if (cell.plan.config.run.traits().runs_on_cores || cell.plan.config.run.numerics)
       wanted += double(cell.plan.peak_memory.total()) * double(cell.plan.config.parallel.world_size());
   const auto available = static_cast<double>(available_memory_bytes());
   if (available == 0 || wanted <= available) return;
@@ -120,7 +120,7 @@ class Measurement {
       result.no_comm = cell.plan.config.run.no_comm;
       result.num_ranks = cell.plan.config.parallel.world_size();
       result.peak_memory_bytes = cell.plan.peak_memory.total();
-      if (run_.backend == "sim") hold_to_modelled_gpu(cell, result);
+      if (!run_.traits().measures_time) hold_to_modelled_gpu(cell, result);
       result.paced = cell.plan.config.run.link_gbps > 0 || cell.plan.config.run.link_latency_us > 0;
       if (cell.plan.config.run.trace) result.trace_file = trace_file_name(i, cell.name);
       links.insert(link_text(cell.plan.config.run));
@@ -246,7 +246,7 @@ class Measurement {
       cell.invalid_because.push_back(fmt::format("block {}, {}", block, why));
     if (!writers_[index]) return;
     run.trace.metadata = {{"cell", cell.name},
-                          {"backend", results_.info.backend},
+                          {"backend", std::string(to_string(results_.info.backend))},
                           {"link", link_text(matrix_.cells[index].plan.config.run)},
                           {"clock", results_.info.clock}};
     add_compute(index, run.trace);
@@ -304,7 +304,7 @@ class Measurement {
 
   StepBound find_bound(std::size_t i) {
     const plan::Config& config = matrix_.cells[i].plan.config;
-    if (config.run.backend == "sim") return step_bound(config, *sim::make_time_model(config));
+    if (!config.run.traits().measures_time) return step_bound(config, *sim::make_time_model(config));
     const report::References references = find_references(results_.cells, i);
     const Trace* no_comm = trace_of(references.no_comm);
     if (no_comm == nullptr) return {std::nullopt, "no traced cell without transfers to take durations from"};

@@ -10,11 +10,12 @@
 namespace underlap::bench {
 namespace {
 
-// The host backend has a thread for each stream, whatever the plan says of CUDA.
+// A backend without hardware queues has a thread for each stream, whatever the plan says of CUDA.
 bool has_one_connection(const plan::Config& config, const Trace& trace) {
   const auto said = trace.metadata.find("backend");
-  const std::string& backend = said == trace.metadata.end() ? config.run.backend : said->second;
-  return backend != "host" && config.environment.cuda_device_max_connections == 1;
+  const auto named = said == trace.metadata.end() ? std::nullopt : backend_from(said->second);
+  return traits_of(named.value_or(config.run.backend)).has_hardware_queues &&
+         config.environment.cuda_device_max_connections == 1;
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ constexpr const char* kBlocking = "NCCL_COMM_BLOCKING";
 
 bool uses_nccl(const plan::Cell& cell) {
   const plan::RunConfig& run = cell.plan.config.run;
-  return run.backend == "cuda" && !run.emulated_link;
+  return run.traits().runs_on_gpus && !run.emulated_link;
 }
 
 // Collectives beside a GEMM have as many multiprocessors as their slot says.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/rank_runner.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -10,10 +12,13 @@
 namespace underlap::bench {
 
 std::unique_ptr<RankRunner> make_rank_runner(const RankContext& context) {
-  const std::string& backend = context.cells.front().plan.config.run.backend;
-  if (backend == "host") return make_host_rank_process(context);
-  if (backend == "cuda") return make_cuda_rank(context);
-  throw std::invalid_argument("run.backend " + backend + " has no ranks that are processes");
+  const Backend backend = context.cells.front().plan.config.run.backend;
+  switch (backend) {
+    case Backend::host: return make_host_rank_process(context);
+    case Backend::cuda: return make_cuda_rank(context);
+    case Backend::sim: break;
+  }
+  throw std::invalid_argument(fmt::format("run.backend {} has no ranks that are processes", to_string(backend)));
 }
 
 // On an emulated link one rank stands for all.

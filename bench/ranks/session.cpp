@@ -17,7 +17,7 @@ namespace underlap::bench {
 namespace {
 
 std::string host_link_text(const plan::RunConfig& run) {
-  if (run.link_gbps <= 0 && run.link_latency_us <= 0) return "real: TCP over the loopback";
+  if (run.link_gbps <= 0 && run.link_latency_us <= 0) return std::string(run.traits().link);
   std::string text =
       run.link_gbps > 0 ? fmt::format("paced to {} Gbit/s a direction", run.link_gbps) : "not paced in rate";
   if (run.link_latency_us > 0) text += fmt::format(", {} us latency", run.link_latency_us);
@@ -49,29 +49,26 @@ report::BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps) {
   return result;
 }
 
-BackendInfo backend_info(const std::string& backend) {
-  if (backend == "sim") return {.library_versions = {}, .clock = "virtual, from 0"};
-  if (backend == "cuda") {
-    BackendInfo info{.library_versions = {}, .clock = "CLOCK_MONOTONIC, on which the GPU's times are put"};
+BackendInfo backend_info(Backend backend) {
+  BackendInfo info{.library_versions = {}, .clock = std::string(traits_of(backend).clock)};
+  if (backend == Backend::host) info.library_versions = HostSession::library_versions();
+  if (backend == Backend::cuda)
     for (const GpuLibrary& library : find_gpu_libraries())
       if (!library.version.empty()) info.library_versions[library.name] = library.version;
-    return info;
-  }
-  return {.library_versions = HostSession::library_versions(), .clock = "CLOCK_MONOTONIC, one for all ranks"};
+  return info;
 }
 
 std::string link_text(const plan::RunConfig& run) {
   if (run.emulated_link) return plan::to_words(*run.emulated_link);
-  if (run.backend == "cuda") return "real: NCCL";
-  return run.backend == "sim" ? "modelled: " + run.hardware : host_link_text(run);
+  if (!run.traits().measures_time) return fmt::format("{}: {}", run.traits().link, run.hardware);
+  return run.traits().runs_on_cores ? host_link_text(run) : std::string(run.traits().link);
 }
 
 std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step,
                                       const plan::Source& source) {
   const plan::RunConfig& run = cells.front().plan.config.run;
-  if (run.backend == "sim") return std::make_unique<SimSession>(cells, first_step);
-  if (run.backend == "cuda") return make_cuda_session(cells, first_step, source);
-  if (run.backend != "host") throw std::invalid_argument("run.backend " + run.backend + " is not run by this version");
+  if (run.backend == Backend::sim) return std::make_unique<SimSession>(cells, first_step);
+  if (run.backend == Backend::cuda) return make_cuda_session(cells, first_step, source);
   if (run.rank_processes) return std::make_unique<ProcessSession>(cells, first_step, source);
   return std::make_unique<HostSession>(cells, first_step);
 }

@@ -42,7 +42,7 @@ struct BackendInfo {
   std::map<std::string, std::string> library_versions;  ///< of what computes and carries the bytes
   std::string clock;
 };
-BackendInfo backend_info(const std::string& backend);
+BackendInfo backend_info(Backend backend);
 
 /// The link that a cell's transfers take, in words.
 std::string link_text(const plan::RunConfig& run);

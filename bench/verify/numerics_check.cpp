@@ -26,7 +26,7 @@ plan::Cell playable(const plan::Cell& cell, const plan::Config& shrunk) {
   plan::Cell played{.name = cell.name, .values = cell.values, .plan = {}};
   played.plan.config = shrunk;
   plan::RunConfig& run = played.plan.config.run;
-  run.backend = "sim";
+  run.backend = Backend::sim;
   run.numerics = true;
   run.trace = false;
   run.hardware = kHardware;

@@ -84,7 +84,7 @@ std::size_t first_of_equal_mathematics(const std::vector<plan::Cell>& cells, std
 // Whether a technique in effect sums in another order than NCCL would, or may: on GPUs alone, for other backends sum in
 // one order.
 bool sums_in_its_own_order(const plan::Config& config) {
-  const bool may_differ = config.run.backend == "cuda" && config.parallel.tensor_model_parallel_size > 2;
+  const bool may_differ = config.run.traits().runs_on_gpus && config.parallel.tensor_model_parallel_size > 2;
   return std::ranges::any_of(techniques_in_effect(config), [&](const TechniqueInEffect& technique) {
     const SumOrder order = technique.reduces ? technique.facts->sums : SumOrder::same;
     return order == SumOrder::differs || (order == SumOrder::may_differ && may_differ);
@@ -93,7 +93,7 @@ bool sums_in_its_own_order(const plan::Config& config) {
 
 // cuDNN then adds dq up by atomics, in the order in which blocks end.
 bool sums_in_any_order(const plan::Config& config) {
-  return config.run.backend == "cuda" && !config.model.deterministic_mode;
+  return config.run.traits().runs_on_gpus && !config.model.deterministic_mode;
 }
 
 // Overlap moves no bit, unless what it reduces travels as fp8; but with clipping the order of the norm's sum follows

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "impl/plan/tensor_overlap.hpp"
+#include "profiler/trace/backend.hpp"
 
 namespace underlap::plan {
 
@@ -153,7 +154,7 @@ struct EmulatedLink {
 };
 
 struct RunConfig {
-  std::string backend = "host";
+  Backend backend = Backend::host;
   std::int64_t steps = 8;  ///< measured steps of one cell in one block
   std::int64_t blocks = 5;
   std::int64_t warmup = 2;  ///< unmeasured steps of each cell before its first block
@@ -171,6 +172,8 @@ struct RunConfig {
   bool numerics = false;                      ///< sim: values are computed in virtual time
   double jitter_pct = 0;                      ///< sim: each duration is varied by up to so much, seeded by `seed`
   bool fold = true;  ///< sim: of ranks whose programs are equal one is simulated for all, and it stands for the others
+
+  const BackendTraits& traits() const { return traits_of(backend); }
 };
 
 /// What is in effect: every automatic rule and gate has been applied.

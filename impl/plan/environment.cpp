@@ -86,7 +86,7 @@ void plan_nccl(Resolution& r) {
 
 // A kernel that is loaded at its first launch takes the driver's locks, and one may wait for a collective that spins.
 void plan_loading(Resolution& r) {
-  if (r.config().run.backend == "cuda")
+  if (r.config().run.traits().runs_on_gpus)
     r.plan.environment.push_back(
         {"CUDA_MODULE_LOADING", "EAGER", "kernels that are loaded beside a running collective can hang", ""});
 }
@@ -95,7 +95,7 @@ void plan_loading(Resolution& r) {
 // for a kernel that spins.
 void plan_connecting(Resolution& r) {
   const RunConfig& run = r.config().run;
-  if (run.backend == "cuda" && !run.emulated_link)
+  if (run.traits().runs_on_gpus && !run.emulated_link)
     r.plan.environment.push_back(
         {"NCCL_RUNTIME_CONNECT", "0", "algorithms that connect beside a running collective can hang", ""});
 }

@@ -104,7 +104,7 @@ bool in_scope(Scope scope, const Resolution& r) {
     case Scope::fp8: return r.plan.config.mixed_precision.recipe.find("fp8") != std::string::npos;
     case Scope::moe: return false;
     case Scope::fsdp: return r.settings.flag("ddp.use_megatron_fsdp", false);
-    case Scope::sim: return r.plan.config.run.backend == "sim";
+    case Scope::sim: return !r.plan.config.run.traits().measures_time;
     case Scope::always: break;
   }
   return true;

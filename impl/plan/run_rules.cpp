@@ -79,12 +79,14 @@ constexpr std::string_view kUserBuffers = "ddp.nccl_ub";
 constexpr std::string_view kWithoutWindows = "ddp.disable_symmetric_registration";
 constexpr std::string_view kLink = "run.link";
 
-/// The host backend's ways to shape and to watch a link, which is another on `backend`.
-void refuse_host_links(Resolution& r, std::string_view backend, std::string_view instead) {
+/// The host backend's ways to shape and to watch a link, which is another on the plan's.
+void refuse_host_links(Resolution& r, std::string_view instead) {
+  const BackendTraits& backend = r.config().run.traits();
   for (const std::string_view path : {"run.link_gbps", "run.link_latency_us"})
     if (r.settings.given(path))
-      r.error({path}, fmt::format("{} is for {}; with backend {} {}", path,
-                                  backend == "sim" ? "real links" : "the sockets of backend host", backend, instead));
+      r.error({path},
+              fmt::format("{} is for {}; with backend {} {}", path,
+                          backend.measures_time ? "the sockets of backend host" : "real links", backend.name, instead));
 }
 
 void apply_sim_rules(Resolution& r) {
@@ -92,7 +94,7 @@ void apply_sim_rules(Resolution& r) {
   check_tensor_nodes(r, gpus_per_node(r.config().run));
   decide_repetitions(r);
   decide_folding(r);
-  refuse_host_links(r, "sim",
+  refuse_host_links(r,
                     "the hardware file says what a link does: leave it out, or give run.hardware a file with other "
                     "figures");
   for (const std::string_view path : {"run.link", "run.peer_timeout_s"})
@@ -103,9 +105,9 @@ void apply_sim_rules(Resolution& r) {
 void decide_rank_processes(Resolution& r) {
   constexpr std::string_view kPath = "run.rank_processes";
   RunConfig& run = r.config().run;
-  if (run.backend == "sim" && r.settings.given(kPath))
+  if (!run.traits().measures_time && r.settings.given(kPath))
     r.notice({kPath}, fmt::format("{} has no effect: run.backend is sim", kPath));
-  if (run.backend != "cuda") return;
+  if (!run.traits().runs_on_gpus) return;
   if (r.settings.given(kPath) && !run.rank_processes)
     r.error({kPath},
             fmt::format("{} is false, but with backend cuda every rank is a process of its own: leave it out", kPath));
@@ -124,10 +126,10 @@ void read_link(Resolution& r) {
 void check_emulated_link(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (!run.emulated_link) return;
-  if (run.backend != "cuda")
-    r.error({kLink}, fmt::format("an emulated link needs run.backend cuda; run.backend is {}: {}", run.backend,
-                                 run.backend == "host" ? "it paces its real link with run.link_gbps"
-                                                       : "its links are those of run.hardware"));
+  if (!run.traits().runs_on_gpus)
+    r.error({kLink}, fmt::format("an emulated link needs run.backend cuda; run.backend is {}: {}", run.traits().name,
+                                 run.traits().measures_time ? "it paces its real link with run.link_gbps"
+                                                            : "its links are those of run.hardware"));
   if (const std::int32_t stages = r.config().parallel.pipeline_model_parallel_size; stages > 1)
     r.error({kLink}, fmt::format("an emulated link stands for a rank of a symmetric group, and "
                                  "model.pipeline_model_parallel_size is {}: the stages of a pipeline work at other "
@@ -140,7 +142,8 @@ void check_peer_copies(Resolution& r) {
   constexpr std::string_view kTransport = "extensions.tp_ring_transport";
   constexpr std::string_view kTp = "model.tensor_model_parallel_size";
   const Config& c = r.config();
-  if (c.run.backend != "cuda" || !in_scope(Scope::tp, r) || c.extensions.tp_ring_transport != "copy_engine") return;
+  if (!c.run.traits().runs_on_gpus || !in_scope(Scope::tp, r) || c.extensions.tp_ring_transport != "copy_engine")
+    return;
   if (c.run.emulated_link)
     return r.not_run({kTransport, kLink},
                      fmt::format("{} is copy_engine: peer copies need peers, and {} emulates a link that has none; set "
@@ -158,7 +161,7 @@ void check_peer_copies(Resolution& r) {
 
 void tell_of_emulated_link(Resolution& r) {
   const RunConfig& run = r.config().run;
-  if (!run.emulated_link || run.backend != "cuda") return;
+  if (!run.emulated_link || !run.traits().runs_on_gpus) return;
   r.notice({kLink},
            "losses are not checked: emulated link; nothing arrives from the other ranks, so values mean "
            "nothing");
@@ -174,9 +177,9 @@ void tell_of_user_buffers(Resolution& r) {
   const RunConfig& run = r.config().run;
   const DdpConfig& ddp = r.config().ddp;
   if (!in_scope(Scope::dp, r)) return;
-  if (ddp.nccl_ub && run.backend != "cuda")
+  if (ddp.nccl_ub && !run.traits().runs_on_gpus)
     r.notice({kUserBuffers}, fmt::format("{} has no effect: run.backend is {}, and user buffers are NCCL's (cuda)",
-                                         kUserBuffers, run.backend));
+                                         kUserBuffers, run.traits().name));
   else if (ddp.nccl_ub && run.emulated_link)
     r.notice({kUserBuffers},
              fmt::format("{} has no effect: {} emulates a link, and what it takes of a GPU is written there",
@@ -186,26 +189,26 @@ void tell_of_user_buffers(Resolution& r) {
 }
 
 void tell_of_deterministic_mode(Resolution& r) {
-  const std::string& backend = r.config().run.backend;
+  const BackendTraits& backend = r.config().run.traits();
   if (!r.config().model.deterministic_mode) return;
-  if (backend == "cuda" && r.settings.flag("comm_overlap.tp_comm_overlap", false))
+  if (backend.runs_on_gpus && r.settings.flag("comm_overlap.tp_comm_overlap", false))
     r.notice({kDeterministic},
              "comm_overlap.tp_comm_overlap stays as it is; Megatron-Bridge's determinism overrides switch it off");
-  if (backend == "cuda") return;
+  if (backend.runs_on_gpus) return;
   r.notice({kDeterministic},
-           fmt::format("{} has no effect: run.backend is {}, which {}", kDeterministic, backend,
-                       backend == "sim" ? "has one time of attention's backward, whatever the order of its sums"
-                                        : "adds in one order always"));
+           fmt::format("{} has no effect: run.backend is {}, which {}", kDeterministic, backend.name,
+                       backend.measures_time ? "adds in one order always"
+                                             : "has one time of attention's backward, whatever the order of its sums"));
 }
 
 }  // namespace
 
 void apply_run_rules(Resolution& r) {
   decide_rank_processes(r);
-  const std::string& backend = r.config().run.backend;
-  if (backend == "sim") apply_sim_rules(r);
-  if (backend == "cuda")
-    refuse_host_links(r, "cuda", "the link is NCCL's, or run.link emulates one with its rate and latency");
+  const BackendTraits& backend = r.config().run.traits();
+  if (!backend.measures_time) apply_sim_rules(r);
+  if (backend.runs_on_gpus)
+    refuse_host_links(r, "the link is NCCL's, or run.link emulates one with its rate and latency");
   read_link(r);
   check_emulated_link(r);
   check_peer_copies(r);

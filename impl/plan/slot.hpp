@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "impl/plan/schema.hpp"
@@ -12,11 +13,17 @@ namespace underlap::plan {
 
 inline constexpr EnumNames<Activation, 3> kActivationNames{{"swiglu", "gelu", "squared_relu"}};
 
+// The enumerations of Config, by the words that are written for them.
+inline void from_word(Activation& field, std::string_view word) { field = kActivationNames.find(word).value(); }
+inline void from_word(Backend& field, std::string_view word) { field = backend_from(word).value(); }
+inline std::string_view to_word(Activation field) { return kActivationNames[field]; }
+inline std::string_view to_word(Backend field) { return to_string(field); }
+
 /// Puts a value of the field's kind, as read_value checks it, into a field of Config; null where there may be none.
 template <class Field>
 void assign(Field& field, const Value& value) {
-  if constexpr (std::is_same_v<Field, Activation>)
-    field = kActivationNames.find(std::get<std::string>(value)).value();
+  if constexpr (std::is_enum_v<Field>)
+    from_word(field, std::get<std::string>(value));
   else if constexpr (std::is_same_v<Field, bool> || std::is_same_v<Field, std::string>)
     field = std::get<Field>(value);
   else if constexpr (std::is_same_v<Field, double>)
@@ -32,8 +39,8 @@ void assign(Field& field, const Value& value) {
 /// A field of Config as a Value.
 template <class Field>
 Value to_value(const Field& field) {
-  if constexpr (std::is_same_v<Field, Activation>)
-    return std::string(kActivationNames[field]);
+  if constexpr (std::is_enum_v<Field>)
+    return std::string(to_word(field));
   else if constexpr (std::is_same_v<Field, bool> || std::is_same_v<Field, std::string> || std::is_same_v<Field, double>)
     return field;
   else if constexpr (std::is_integral_v<Field>)

@@ -95,8 +95,8 @@ class SlotCheck {
 
 /// Why no kernel of a collective runs in clusters; empty where NCCL is asked for them.
 std::string why_no_clusters(const Config& c) {
-  if (c.run.backend != "cuda")
-    return fmt::format("run.backend is {}, and clusters are of NCCL's kernels (cuda)", c.run.backend);
+  if (!c.run.traits().runs_on_gpus)
+    return fmt::format("run.backend is {}, and clusters are of NCCL's kernels (cuda)", to_string(c.run.backend));
   if (c.run.link) return "run.link emulates a link, whose kernels have none";
   if (architecture_of(c.environment.gpu_arch) < 90)
     return fmt::format("{} has no thread-block clusters", c.environment.gpu_arch);

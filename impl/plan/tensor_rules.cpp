@@ -70,7 +70,7 @@ std::string decide_overlap(Resolution& r) {
 void decide_ring_transport(Resolution& r) {
   constexpr std::string_view kPath = "extensions.tp_ring_transport";
   Config& c = r.config();
-  if (c.run.backend != "cuda" || !in_scope(Scope::tp, r)) return;
+  if (!c.run.traits().runs_on_gpus || !in_scope(Scope::tp, r)) return;
   if (r.settings.given(kPath) && c.extensions.tp_ring_transport == "copy_engine") return;
   c.extensions.tp_ring_transport = "nccl";
   r.decide(kPath,

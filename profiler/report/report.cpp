@@ -17,9 +17,10 @@ namespace {
 
 // The sentence that must stand by every figure of a backend whose link is no link.
 std::string link_text(const RunResults& results) {
-  if (results.info.backend == "sim") return results.info.link + ": every time here is modelled, none was measured";
-  if (results.info.backend != "host") return results.info.link;
-  return results.info.link + ": the transfers run on the cores that compute needs";
+  const BackendTraits& backend = traits_of(results.info.backend);
+  if (!backend.measures_time) return results.info.link + ": every time here is modelled, none was measured";
+  if (backend.runs_on_cores) return results.info.link + ": the transfers run on the cores that compute needs";
+  return results.info.link;
 }
 
 std::string progress_text(const RunResults& results) {
@@ -59,7 +60,7 @@ Outcome outcome_of(const CellSummary& summary, bool is_modelled) {
 std::string outcome_text(const RunResults& results, const std::vector<CellSummary>& summaries) {
   std::map<Outcome, std::vector<const CellSummary*>> cells;
   for (const CellSummary& summary : summaries)
-    cells[outcome_of(summary, results.info.backend == "sim")].push_back(&summary);
+    cells[outcome_of(summary, !traits_of(results.info.backend).measures_time)].push_back(&summary);
   const std::size_t all = summaries.size() - cells[Outcome::none].size();
   if (all == 0) return "";
   const auto& shorter = cells[Outcome::shorter];
@@ -176,8 +177,8 @@ std::string section(const std::string& title, const std::string& about, const Ta
 }  // namespace
 
 std::string report_table(const RunResults& results, const TableFormat& format) {
-  const std::string heading =
-      fmt::format("backend {}; link {}\n{}\n", results.info.backend, link_text(results), progress_text(results));
+  const std::string heading = fmt::format("backend {}; link {}\n{}\n", to_string(results.info.backend),
+                                          link_text(results), progress_text(results));
   const std::vector<CellSummary> summaries = summarise(results);
   const std::string cells = render(cell_table(results, summaries), format);
   const std::string titles = cells.substr(0, cells.find('\n'));
@@ -210,7 +211,7 @@ std::string report_table(const RunResults& results, int width, bool colour) {
 std::string report_markdown(const RunResults& results) {
   const std::vector<CellSummary> summaries = summarise(results);
   std::string text =
-      fmt::format("# Underlap run: {} backend, {} cells\n\n", results.info.backend, results.cells.size());
+      fmt::format("# Underlap run: {} backend, {} cells\n\n", to_string(results.info.backend), results.cells.size());
   text += fmt::format("**Link: {}.** {}.\n\n", link_text(results), progress_text(results));
   if (const std::string mismatches = mismatch_text(results); !mismatches.empty())
     text += fmt::format("```\n{}```\n\n", mismatches);

@@ -35,6 +35,7 @@ Json encode(double value) {
 }
 
 Json encode(NumericsLabel label) { return to_string(label); }
+Json encode(Backend backend) { return to_string(backend); }
 
 Json encode(const schema::JsonText<const std::string>& json) {
   if (json.text.empty()) return nullptr;
@@ -96,11 +97,14 @@ void decode(const Cursor& from, std::int32_t& value) { value = from.integer32();
 void decode(const Cursor& from, std::uint64_t& value) { value = from.unsigned_integer(); }
 void decode(const Cursor& from, double& value) { value = from.number(); }
 
-void decode(const Cursor& from, NumericsLabel& label) {
-  const auto known = kLabels.find(from.string());
+template <class Enum>
+void decode_word(const Cursor& from, std::optional<Enum> known, Enum& value) {
   if (!known) from.fail(fmt::format("has no such value: \"{}\"", from.string()));
-  label = *known;
+  value = *known;
 }
+
+void decode(const Cursor& from, NumericsLabel& label) { decode_word(from, kLabels.find(from.string()), label); }
+void decode(const Cursor& from, Backend& backend) { decode_word(from, backend_from(from.string()), backend); }
 
 void decode(const Cursor& from, schema::JsonText<std::string> json) { json.text = from.is_null() ? "" : from.dump(); }
 

@@ -12,6 +12,7 @@
 
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/analysis/split.hpp"
+#include "profiler/trace/backend.hpp"
 
 namespace underlap::report {
 
@@ -86,9 +87,9 @@ struct RunInfo {
   std::string operating_system;
   std::string compiler;
   std::map<std::string, std::string> library_versions;  ///< oneDNN, Gloo, ...
-  std::string backend;                                  ///< host, cuda, sim
-  std::string link;                                     ///< real, "paced to 4 Gbit/s", emulated, modelled
-  std::string clock;                                    ///< which clock the times come from
+  Backend backend = Backend::host;
+  std::string link;   ///< real, "paced to 4 Gbit/s", emulated, modelled
+  std::string clock;  ///< which clock the times come from
   std::uint64_t seed = 0;
   std::string config_hash;  ///< of the resolved matrix; --resume refuses another one
 };

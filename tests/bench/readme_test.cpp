@@ -130,7 +130,8 @@ std::string wins(std::istream&) {
     if (const auto& interval = on.step_ratio_to_off->interval) {
       EXPECT_LT(interval->high, 1) << win.what;
     }
-    table.rows.push_back({std::string(win.what), std::string(results.info.backend == "sim" ? "modelled" : "measured"),
+    table.rows.push_back({std::string(win.what),
+                          std::string(traits_of(results.info.backend).measures_time ? "measured" : "modelled"),
                           off_to_on(off.step_ms, on.step_ms), fmt::format("{:.3f}", on.step_ratio_to_off->value),
                           off_to_on(off.exposed_ms, on.exposed_ms)});
   }

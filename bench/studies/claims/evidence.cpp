@@ -43,9 +43,9 @@ plan::Matrix read_matrix(const std::string& file, bool runs) {
       errors += fmt::format("{}{}: {}", errors.empty() ? "" : "\n", error.where, error.message);
   if (!errors.empty()) throw std::invalid_argument(errors);
   for (const plan::Cell& cell : matrix.cells)
-    if (cell.plan.config.run.backend != "sim")
+    if (cell.plan.config.run.traits().measures_time)
       throw std::invalid_argument(fmt::format("{}: run.backend is {}; claims are held against virtual time, sim", file,
-                                              cell.plan.config.run.backend));
+                                              cell.plan.config.run.traits().name));
   return matrix;
 }
 

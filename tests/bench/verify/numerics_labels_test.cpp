@@ -60,9 +60,10 @@ TEST_F(LossLabels, WithClippingTheSumOfTheNormMayBeReordered) {
 }
 
 TEST_F(LossLabels, AttentionOnGpusAddsInAnyOrderButInDeterministicMode) {
-  for (const auto& [backend, deterministic, expected] :
-       {std::tuple("cuda", false, NumericsLabel::reordered), std::tuple("cuda", true, NumericsLabel::mismatch),
-        std::tuple("host", false, NumericsLabel::mismatch), std::tuple("sim", false, NumericsLabel::mismatch)}) {
+  for (const auto& [backend, deterministic, expected] : {std::tuple(Backend::cuda, false, NumericsLabel::reordered),
+                                                         std::tuple(Backend::cuda, true, NumericsLabel::mismatch),
+                                                         std::tuple(Backend::host, false, NumericsLabel::mismatch),
+                                                         std::tuple(Backend::sim, false, NumericsLabel::mismatch)}) {
     cells_.clear();
     results_.clear();
     const auto change = [&](plan::Config& c) {
@@ -72,19 +73,19 @@ TEST_F(LossLabels, AttentionOnGpusAddsInAnyOrderButInDeterministicMode) {
     add("off", {5, 4}, change);
     add("both", {5, 4.0001}, change);
     label();
-    EXPECT_EQ(of(1), expected) << backend << deterministic;
+    EXPECT_EQ(of(1), expected) << to_string(backend) << deterministic;
   }
   cells_.clear();
   results_.clear();
-  add("off", {5, 4}, [](plan::Config& c) { c.run.backend = "cuda"; });
-  add("both", {5, 4.1}, [](plan::Config& c) { c.run.backend = "cuda"; });
+  add("off", {5, 4}, [](plan::Config& c) { c.run.backend = Backend::cuda; });
+  add("both", {5, 4.1}, [](plan::Config& c) { c.run.backend = Backend::cuda; });
   EXPECT_THAT(label(), ElementsAre(HasSubstr("at most 2e-03 is explained by sums in another order")));
 }
 
 // A matrix of an off cell and one that overlaps `slot` by `method`, whose losses differ in the last bits.
 class TensorLossLabels : public LossLabels {
  protected:
-  NumericsLabel label_of(const char* backend, int ranks, plan::TensorSlot slot, plan::TensorMethod method) {
+  NumericsLabel label_of(Backend backend, int ranks, plan::TensorSlot slot, plan::TensorMethod method) {
     cells_.clear();
     results_.clear();
     const auto group = [&](plan::Config& c) {
@@ -105,28 +106,29 @@ class TensorLossLabels : public LossLabels {
 TEST_F(TensorLossLabels, OnGpusAReduceScatterBesideAGemmMayTakeAnotherAlgorithm) {
   using enum plan::TensorSlot;
   using enum plan::TensorMethod;
-  EXPECT_EQ(label_of("cuda", 3, fc2_fprop, pipeline), NumericsLabel::reordered);
-  EXPECT_EQ(label_of("cuda", 8, fc1_dgrad, pipeline), NumericsLabel::reordered);
-  EXPECT_EQ(label_of("cuda", 4, qkv_wgrad, bulk), NumericsLabel::reordered);
+  EXPECT_EQ(label_of(Backend::cuda, 3, fc2_fprop, pipeline), NumericsLabel::reordered);
+  EXPECT_EQ(label_of(Backend::cuda, 8, fc1_dgrad, pipeline), NumericsLabel::reordered);
+  EXPECT_EQ(label_of(Backend::cuda, 4, qkv_wgrad, bulk), NumericsLabel::reordered);
 }
 
 TEST_F(TensorLossLabels, ARingThatReducesAddsInItsOwnOrder) {
   using enum plan::TensorSlot;
   using enum plan::TensorMethod;
   for (const auto slot : {proj_fprop, fc2_fprop, qkv_dgrad, fc1_dgrad})
-    EXPECT_EQ(label_of("host", 2, slot, ring_exchange), NumericsLabel::reordered);
-  EXPECT_EQ(label_of("host", 1, fc2_fprop, ring_exchange), NumericsLabel::mismatch) << "a rank alone sums nothing";
+    EXPECT_EQ(label_of(Backend::host, 2, slot, ring_exchange), NumericsLabel::reordered);
+  EXPECT_EQ(label_of(Backend::host, 1, fc2_fprop, ring_exchange), NumericsLabel::mismatch)
+      << "a rank alone sums nothing";
 }
 
 TEST_F(TensorLossLabels, OtherwiseBulkAndPipelineMoveNoBit) {
   using enum plan::TensorSlot;
   using enum plan::TensorMethod;
-  EXPECT_EQ(label_of("cuda", 2, fc2_fprop, pipeline), NumericsLabel::mismatch) << "two ranks have one order";
-  EXPECT_EQ(label_of("host", 4, fc2_fprop, pipeline), NumericsLabel::mismatch);
-  EXPECT_EQ(label_of("sim", 4, qkv_wgrad, bulk), NumericsLabel::mismatch);
-  EXPECT_EQ(label_of("cuda", 4, qkv_dgrad, bulk), NumericsLabel::mismatch) << "a gather sums nothing";
-  EXPECT_EQ(label_of("cuda", 4, fc1_fprop, ring_exchange), NumericsLabel::mismatch);
-  EXPECT_EQ(label_of("cuda", 4, fc2_fprop, nccl), NumericsLabel::mismatch);
+  EXPECT_EQ(label_of(Backend::cuda, 2, fc2_fprop, pipeline), NumericsLabel::mismatch) << "two ranks have one order";
+  EXPECT_EQ(label_of(Backend::host, 4, fc2_fprop, pipeline), NumericsLabel::mismatch);
+  EXPECT_EQ(label_of(Backend::sim, 4, qkv_wgrad, bulk), NumericsLabel::mismatch);
+  EXPECT_EQ(label_of(Backend::cuda, 4, qkv_dgrad, bulk), NumericsLabel::mismatch) << "a gather sums nothing";
+  EXPECT_EQ(label_of(Backend::cuda, 4, fc1_fprop, ring_exchange), NumericsLabel::mismatch);
+  EXPECT_EQ(label_of(Backend::cuda, 4, fc2_fprop, nccl), NumericsLabel::mismatch);
 }
 
 TEST_F(TensorLossLabels, AReductionThatTravelsAsFp8IsOfLowerPrecision) {

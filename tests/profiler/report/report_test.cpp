@@ -25,7 +25,7 @@ RunResults measured() {
   results.info.command = "underlap run a.yaml";
   results.info.commit = "abc123";
   results.info.version = "0.1.0";
-  results.info.backend = "host";
+  results.info.backend = Backend::host;
   results.info.link = "paced to 4 Gbit/s";
   results.blocks_planned = 5;
   results.blocks_done = 2;
@@ -71,7 +71,7 @@ TEST(ReportTable, SaysThatTransfersOfTheHostTakeCoresFromCompute) {
   const std::string host = report_table(measured(), 200, false);
   EXPECT_THAT(host, HasSubstr("paced to 4 Gbit/s: the transfers run on the cores that compute needs"));
   RunResults other = measured();
-  other.info.backend = "cuda";
+  other.info.backend = Backend::cuda;
   EXPECT_THAT(report_table(other, 200, false), Not(HasSubstr("cores")));
 }
 
@@ -110,7 +110,7 @@ TEST(ReportTable, SaysInASentenceWhatOverlapDid) {
   one_block.blocks_done = 1;
   for (CellResult& cell : one_block.cells) cell.samples.resize(1);
   EXPECT_THAT(report_table(one_block, 200, false), HasSubstr("in 1 the run shows neither\n"));
-  one_block.info.backend = "sim";
+  one_block.info.backend = Backend::sim;
   EXPECT_THAT(report_table(one_block, 200, false), HasSubstr("shorter than off in 1 of 1 cells"));
   EXPECT_THAT(report_table(traced_and_not(), 200, false), Not(HasSubstr("than off")));
 }

@@ -59,7 +59,7 @@ RunResults full_results() {
                   .operating_system = "Linux",
                   .compiler = "GCC 12",
                   .library_versions = {{"Gloo", "0.5"}, {"oneDNN", "2.6"}},
-                  .backend = "host",
+                  .backend = Backend::cuda,
                   .link = "paced to 4 Gbit/s",
                   .clock = "steady",
                   .seed = std::numeric_limits<std::uint64_t>::max(),
@@ -244,6 +244,8 @@ TEST_F(ResultsFile, NamesFileAndPlaceOfEveryFlaw) {
             file + ": /cells/0/trace_bytes is 18446744073709551615, above the largest 64-bit integer");
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["label"] = "fine"; }),
             file + ": /cells/0/label has no such value: \"fine\"");
+  EXPECT_EQ(complaint([](Json& d) { d["run"]["backend"] = "gpu"; }),
+            file + ": /run/backend has no such value: \"gpu\"");
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["bound_ideal_ns"] = "1"; }),
             file + ": /cells/0/bound_ideal_ns is \"1\", must be a whole number");
   EXPECT_EQ(complaint([](Json& d) { d["cells"] = 3; }), file + ": /cells is number, must be array");
