@@ -26,7 +26,7 @@ std::int64_t now_ns() {
 }
 
 Tag tag_of(Kind kind) {
-  return {.kind = kind, .mode = Mode::dp, .purpose = intern("param_all_gather"), .layer = 3, .chunk = 1, .step = 7};
+  return {.kind = kind, .mode = Mode::dp, .purpose = intern("param_all_gather"), .layer = 3, .bucket = 1, .step = 7};
 }
 
 // As an enqueued command holds it: what the operation must do is known, what came of it is not.

@@ -137,7 +137,8 @@ std::string place_of(const Tag& tag) {
   };
   add("layer", tag.layer);
   add("microbatch", tag.microbatch);
-  add(tag.mode == Mode::dp ? "bucket" : "chunk", tag.chunk);
+  add("bucket", tag.bucket);
+  add("chunk", tag.chunk);
   add("step", tag.step);
   return text;
 }

@@ -75,7 +75,7 @@ void Fp8Parameters::update(const Tag& tag, const std::function<View(std::int32_t
   Tag in_bucket = tag;
   launch(tag, kAmax, kernels::fill(flat(amaxes_), 0));
   for (std::int32_t b = 0; b < num_buckets_; ++b) {
-    in_bucket.chunk = b;
+    in_bucket.bucket = b;
     launch(in_bucket, kAmax, kernels::segmented_amax(main_shard(b), segments(b), of_bucket(amaxes_, b)));
   }
   all_reduce(tag);
@@ -83,7 +83,7 @@ void Fp8Parameters::update(const Tag& tag, const std::function<View(std::int32_t
          kernels::fp8_scale(flat(amaxes_), buffers.inverse_scales_from(0, context_.buffers->layout.num_fp8),
                             DataType::f8e4m3));
   for (std::int32_t b = 0; b < num_buckets_; ++b) {
-    in_bucket.chunk = b;
+    in_bucket.bucket = b;
     const Range range = range_of(b);
     launch(in_bucket, kQuantize,
            kernels::segmented_quantize(main_shard(b), segments(b), buffers.inverse_scales_from(range.first, range.num),

@@ -10,7 +10,7 @@ Event gather(const Context& context, const std::vector<std::int32_t>& buckets, s
   for (const std::int32_t b : buckets)
     transfers.push_back(
         {.collective = Collective::all_gather, .input = buffers.param_shard(b), .output = buffers.param_bucket(b)});
-  const Tag tag{.direction = Direction::forward, .chunk = buckets.size() == 1 ? buckets[0] : -1, .step = step};
+  const Tag tag{.direction = Direction::forward, .bucket = buckets.size() == 1 ? buckets[0] : -1, .step = step};
   return context.scope().communicate(context.gather, tag, kPurpose, transfers);
 }
 

@@ -35,7 +35,9 @@ std::vector<std::vector<std::int32_t>> BucketReduction::release() {
   return std::exchange(held_, {});
 }
 
-Tag BucketReduction::tag(std::int32_t b) const { return {.direction = Direction::backward, .chunk = b, .step = step_}; }
+Tag BucketReduction::tag(std::int32_t b) const {
+  return {.direction = Direction::backward, .bucket = b, .step = step_};
+}
 
 void BucketReduction::scale(std::int32_t b) {
   static const NameId kPurpose = intern("grad_scale");

@@ -112,7 +112,7 @@ void ShardUpdate::update(const Enqueue& enqueue, const Shared& shared, std::int3
   const plan::OptimizerConfig& o = config_.optimizer;
   for (std::int32_t b = 0; b < buffers().layout.num_buckets(); ++b) {
     Enqueue of_bucket = enqueue;
-    of_bucket.tag.chunk = b;
+    of_bucket.tag.bucket = b;
     const bool is_fp8 = buffers().layout.buckets[static_cast<std::size_t>(b)].is_fp8;
     of_bucket(kAdam, kernels::adam({.grad = buffers().shard(buffers().grads, b),
                                     .grad_factor = shared.grad_factor,

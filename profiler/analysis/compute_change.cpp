@@ -26,25 +26,25 @@ std::map<std::int32_t, std::vector<std::size_t>> compute_by_rank(const Trace& tr
   return slices;
 }
 
-std::int64_t sum_ns(const ComputeTimes::ByChunk& chunks) {
+std::int64_t sum_ns(const ComputeTimes::ByPiece& pieces) {
   std::int64_t sum = 0;
-  for (const auto& [chunk, kernels] : chunks) sum += kernels.ns;
+  for (const auto& [piece, kernels] : pieces) sum += kernels.ns;
   return sum;
 }
 
-bool has_same_kernels(const ComputeTimes::ByChunk& a, const ComputeTimes::ByChunk& b) {
+bool has_same_kernels(const ComputeTimes::ByPiece& a, const ComputeTimes::ByPiece& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
     return x.first == y.first && x.second.count == y.second.count;
   });
 }
 
 // Adds one place's time to the parts of the cell that has it, and with its sign to the purposes.
-void add_place(const KernelPlace& place, const ComputeTimes::ByChunk& chunks,
-               const std::map<KernelPlace, ComputeTimes::ByChunk>& others, std::int64_t sign, ComputeParts& parts,
+void add_place(const KernelPlace& place, const ComputeTimes::ByPiece& pieces,
+               const std::map<KernelPlace, ComputeTimes::ByPiece>& others, std::int64_t sign, ComputeParts& parts,
                std::map<std::string, KernelChange>& purposes) {
   const auto counterpart = others.find(place);
-  const bool is_same = counterpart != others.end() && has_same_kernels(chunks, counterpart->second);
-  const std::int64_t ns = sum_ns(chunks);
+  const bool is_same = counterpart != others.end() && has_same_kernels(pieces, counterpart->second);
+  const std::int64_t ns = sum_ns(pieces);
   KernelChange& change = purposes[purpose_key(place.purpose)];
   (is_same ? parts.same_kernels_ns : parts.other_kernels_ns) += ns;
   (is_same ? change.contention_ns : change.decomposition_ns) += sign * ns;
@@ -73,7 +73,8 @@ void ComputeTimes::add_slices(const Trace& trace, const std::vector<std::size_t>
       const Interval piece{std::max(start, window->begin_ns), std::min(end, window->end_ns)};
       const bool ends_here = end <= window->end_ns;
       if (piece.length() == 0 && !ends_here) continue;
-      Kernels& kernels = places_[place_of(trace, slice)][trace.tag(slice).chunk];
+      const Tag& tag = trace.tag(slice);
+      Kernels& kernels = places_[place_of(trace, slice)][{tag.bucket, tag.chunk}];
       if (ends_here) ++kernels.count;
       kernels.ns += piece.length();
       kernels_ns_ += piece.length();
@@ -85,7 +86,7 @@ void ComputeTimes::add_slices(const Trace& trace, const std::vector<std::size_t>
 
 std::map<std::string, std::int64_t> ComputeTimes::kernels_ns_by_purpose() const {
   std::map<std::string, std::int64_t> purposes;
-  for (const auto& [place, chunks] : places_) purposes[purpose_key(place.purpose)] += sum_ns(chunks);
+  for (const auto& [place, pieces] : places_) purposes[purpose_key(place.purpose)] += sum_ns(pieces);
   return purposes;
 }
 
@@ -96,10 +97,10 @@ ComputeChange compute_change(const ComputeTimes& from, const ComputeTimes& to) {
   ComputeChange change;
   change.from.concurrency_ns = from.concurrency_ns();
   change.to.concurrency_ns = to.concurrency_ns();
-  for (const auto& [place, chunks] : from.places())
-    add_place(place, chunks, to.places(), -1, change.from, change.purposes);
-  for (const auto& [place, chunks] : to.places())
-    add_place(place, chunks, from.places(), 1, change.to, change.purposes);
+  for (const auto& [place, pieces] : from.places())
+    add_place(place, pieces, to.places(), -1, change.from, change.purposes);
+  for (const auto& [place, pieces] : to.places())
+    add_place(place, pieces, from.places(), 1, change.to, change.purposes);
   std::erase_if(change.purposes, [](const auto& purpose) { return purpose.second == KernelChange{}; });
   return change;
 }

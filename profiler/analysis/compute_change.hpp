@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/analysis/windows.hpp"
@@ -33,7 +34,8 @@ class ComputeTimes {
     std::int64_t ns = 0;     ///< of their durations, cut at the windows
     friend bool operator==(const Kernels&, const Kernels&) = default;
   };
-  using ByChunk = std::map<std::int32_t, Kernels>;  ///< by Tag::chunk
+  using Piece = std::pair<std::int32_t, std::int32_t>;  ///< Tag::bucket and Tag::chunk
+  using ByPiece = std::map<Piece, Kernels>;
 
   /// Adds the compute of `windows`, of any ranks; those of one rank do not overlap.
   void add(const Trace& trace, std::span<const Window> windows);
@@ -42,7 +44,7 @@ class ComputeTimes {
   std::int64_t kernels_ns() const { return kernels_ns_; }                 ///< sum of the kernels' durations
   std::int64_t concurrency_ns() const { return kernels_ns_ - busy_ns_; }  ///< what running beside each other saved
   std::int64_t busy_ns() const { return busy_ns_; }                       ///< length of their union in each window
-  const std::map<KernelPlace, ByChunk>& places() const { return places_; }
+  const std::map<KernelPlace, ByPiece>& places() const { return places_; }
 
   /// kernels_ns() by purpose, "unattributed" for none.
   std::map<std::string, std::int64_t> kernels_ns_by_purpose() const;
@@ -50,7 +52,7 @@ class ComputeTimes {
  private:
   void add_slices(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows);
 
-  std::map<KernelPlace, ByChunk> places_;
+  std::map<KernelPlace, ByPiece> places_;
   std::int64_t windows_ = 0;
   std::int64_t kernels_ns_ = 0;
   std::int64_t busy_ns_ = 0;
@@ -88,10 +90,10 @@ struct ComputeChange {
 
 /// Compares the compute of as many windows of two cells.
 ///
-/// Kernels are the same where both have as many of a place in each chunk: all ranks and steps together, so a layer that
-/// another rank has in the other cell has its counterpart. A place with other numbers has been cut anew, and all of it
-/// is decomposition, like a place that the other cell has not.
-/// Throws std::invalid_argument unless both are of the same number of windows.
+/// Kernels are the same where both have as many of a place in each bucket and chunk: all ranks and steps together, so a
+/// layer that another rank has in the other cell has its counterpart. A place with other numbers has been cut anew, and
+/// all of it is decomposition, like a place that the other cell has not. Throws std::invalid_argument unless both are
+/// of the same number of windows.
 ComputeChange compute_change(const ComputeTimes& from, const ComputeTimes& to);
 
 }  // namespace underlap::analysis

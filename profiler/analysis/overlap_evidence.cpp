@@ -69,6 +69,7 @@ struct Verdict {
 std::string describe(const Trace& trace, std::size_t slice) {
   const Tag& tag = trace.tag(slice);
   const std::string_view name = name_of(tag.purpose != kNoName ? tag.purpose : trace.name(slice));
+  if (tag.bucket >= 0) return fmt::format("{} (bucket {})", name, tag.bucket);
   return tag.chunk < 0 ? std::string(name) : fmt::format("{} (chunk {})", name, tag.chunk);
 }
 

@@ -37,7 +37,7 @@ struct CauseShare {
   std::int64_t operations = 0;
   std::int64_t longest_ns = 0;  ///< exposed time of its worst operation
   /// What that one stood behind (held_by_stream), what compute stood behind (one_connection), or the compute that
-  /// waited (waited_at_once): purpose or name, and the chunk where there is one.
+  /// waited (waited_at_once): purpose or name, and the bucket or the chunk where there is one.
   std::string other;
 };
 

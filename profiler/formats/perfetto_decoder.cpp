@@ -318,7 +318,9 @@ class PerfettoDecoder::SliceBuilder {
       case Annotation::direction: set(tag.direction, direction_from(word(value))); break;
       case Annotation::layer: tag.layer = number32; break;
       case Annotation::microbatch: tag.microbatch = number32; break;
-      case Annotation::chunk: tag.chunk = number32; break;
+      case Annotation::bucket: tag.bucket = number32; break;
+      case Annotation::model_chunk: tag.chunk = number32; break;
+      case Annotation::chunk: bucket_or_chunk_ = number32; break;
       case Annotation::step: tag.step = number32; break;
       case Annotation::operation: slice.operation = static_cast<std::uint32_t>(value.number); break;
       case Annotation::group: set_group(static_cast<std::uint64_t>(value.number)); break;
@@ -328,6 +330,11 @@ class PerfettoDecoder::SliceBuilder {
       case Annotation::transfers: add_transfers(value); break;
       default: break;
     }
+  }
+
+  /// Call when all is added. Earlier traces have one number for both.
+  void tell_bucket_from_chunk() {
+    if (bucket_or_chunk_) (slice.tag.mode == Mode::pp ? slice.tag.chunk : slice.tag.bucket) = *bucket_or_chunk_;
   }
 
   Slice slice;
@@ -379,6 +386,7 @@ class PerfettoDecoder::SliceBuilder {
   }
 
   const Sequence& sequence_;
+  std::optional<std::int32_t> bucket_or_chunk_;
 };
 
 void PerfettoDecoder::begin_slice(const Event& event, const Sequence& sequence, std::int64_t time_ns) {
@@ -388,6 +396,7 @@ void PerfettoDecoder::begin_slice(const Event& event, const Sequence& sequence, 
   builder.slice.name = id_of(sequence.names, event.name_iid);
   for (const std::uint64_t iid : event.categories) builder.add_category(iid);
   for (const Value& value : event.values) builder.add(value);
+  builder.tell_bucket_from_chunk();
   open_[event.uuid].push_back({builder.slice, std::move(builder.communication), std::move(builder.fault)});
 }
 

@@ -254,9 +254,10 @@ void PerfettoEncoder::write_tag(const Slice& slice) {
   if (tag.mode != Mode::none) annotate_word(Annotation::mode, word(tag.mode));
   if (tag.purpose != kNoName) annotate_word(Annotation::purpose, tag.purpose);
   if (tag.direction != Direction::none) annotate_word(Annotation::direction, word(tag.direction));
-  const std::array<std::pair<Annotation, std::int32_t>, 4> numbers{{{Annotation::layer, tag.layer},
+  const std::array<std::pair<Annotation, std::int32_t>, 5> numbers{{{Annotation::layer, tag.layer},
                                                                     {Annotation::microbatch, tag.microbatch},
-                                                                    {Annotation::chunk, tag.chunk},
+                                                                    {Annotation::bucket, tag.bucket},
+                                                                    {Annotation::model_chunk, tag.chunk},
                                                                     {Annotation::step, tag.step}}};
   for (const auto& [name, number] : numbers)
     if (number != -1) annotate(static_cast<std::size_t>(name), number);

@@ -98,7 +98,8 @@ enum class Annotation : std::uint8_t {
   direction,
   layer,
   microbatch,
-  chunk,
+  bucket,
+  model_chunk,
   step,
   operation,
   block,
@@ -111,10 +112,12 @@ enum class Annotation : std::uint8_t {
   dtype,
   peer,
   bytes,
-  bytes_on_wire
+  bytes_on_wire,
+  chunk  ///< in earlier traces: the bucket, or with mode pp the model chunk
 };
-inline constexpr EnumNames<Annotation, 19> kAnnotations{
-    {"mode", "purpose", "direction", "layer", "microbatch", "chunk", "step", "operation", "block", "group", "sequence",
-     "last_arrival_ns", "cpu_ns", "transfers", "collective", "dtype", "peer", "bytes", "bytes_on_wire"}};
+inline constexpr EnumNames<Annotation, 21> kAnnotations{
+    {"mode",      "purpose",    "direction", "layer", "microbatch", "bucket",          "model_chunk",
+     "step",      "operation",  "block",     "group", "sequence",   "last_arrival_ns", "cpu_ns",
+     "transfers", "collective", "dtype",     "peer",  "bytes",      "bytes_on_wire",   "chunk"}};
 
 }  // namespace underlap::formats::perfetto

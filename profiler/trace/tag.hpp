@@ -26,7 +26,8 @@ struct Tag {
   NameId purpose = kNoName;      ///< e.g. grad_reduce_scatter, param_all_gather
   std::int32_t layer = -1;       ///< -1: belongs to no layer
   std::int32_t microbatch = -1;  ///< -1: belongs to no microbatch
-  std::int32_t chunk = -1;       ///< DP bucket or pipeline model chunk; -1: none
+  std::int32_t bucket = -1;      ///< of gradients or parameters, in its chunk's buffer; -1: none
+  std::int32_t chunk = -1;       ///< of the model on its pipeline stage; -1: none
   std::int32_t step = -1;        ///< step of the run; -1: outside any step
 
   friend bool operator==(const Tag&, const Tag&) = default;

@@ -24,7 +24,7 @@ std::size_t Trace::TagHash::operator()(const Tag& tag) const {
   mix((static_cast<std::size_t>(tag.kind) << 16) | (static_cast<std::size_t>(tag.mode) << 8) |
       static_cast<std::size_t>(tag.direction));
   mix(static_cast<std::size_t>(tag.purpose));
-  for (const std::int32_t value : {tag.layer, tag.microbatch, tag.chunk, tag.step})
+  for (const std::int32_t value : {tag.layer, tag.microbatch, tag.bucket, tag.chunk, tag.step})
     mix(static_cast<std::uint32_t>(value));
   return hash;
 }

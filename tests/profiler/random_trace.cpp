@@ -24,6 +24,7 @@ Tag random_tag(std::mt19937& random) {
           .purpose = between(random, 0, 3) == 0 ? kNoName : intern(fmt::format("purpose {}", small())),
           .layer = small(),
           .microbatch = small(),
+          .bucket = small(),
           .chunk = small(),
           .step = between(random, 0, 9) == 0 ? std::numeric_limits<std::int32_t>::min() : small()};
 }
@@ -101,9 +102,9 @@ std::string everything(const Trace& trace) {
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const Slice s = trace.slice(i);
     const Tag& t = s.tag;
-    line("slice {} {}+{} '{}' op {} {} {} {} '{}' {} {} {} {}", s.track, s.start_ns, s.duration_ns, name_of(s.name),
+    line("slice {} {}+{} '{}' op {} {} {} {} '{}' {} {} {} {} {}", s.track, s.start_ns, s.duration_ns, name_of(s.name),
          s.operation, to_string(t.kind), to_string(t.mode), to_string(t.direction), name_of(t.purpose), t.layer,
-         t.microbatch, t.chunk, t.step);
+         t.microbatch, t.bucket, t.chunk, t.step);
     const CommunicationRecord* r = trace.communication(i);
     if (r == nullptr) continue;
     line("  group {} sequence {} arrival {} cpu {}", r->group, r->sequence, r->last_arrival_ns, r->cpu_ns);

@@ -18,9 +18,9 @@ struct Payload {
   std::uint32_t number = 0;
   std::int32_t layer = -1;
   std::int32_t microbatch = -1;
+  std::int32_t bucket = -1;
   std::int32_t chunk = -1;
   std::int32_t step = -1;
-  std::uint32_t padding = 0;
   nvtxStringHandle_t kind = nullptr;
   nvtxStringHandle_t mode = nullptr;
   nvtxStringHandle_t direction = nullptr;
@@ -43,6 +43,7 @@ std::uint64_t register_schema(nvtxDomainHandle_t domain) {
       entry(NVTX_PAYLOAD_ENTRY_TYPE_UINT32, "number", offsetof(Payload, number)),
       entry(NVTX_PAYLOAD_ENTRY_TYPE_INT32, "layer", offsetof(Payload, layer)),
       entry(NVTX_PAYLOAD_ENTRY_TYPE_INT32, "microbatch", offsetof(Payload, microbatch)),
+      entry(NVTX_PAYLOAD_ENTRY_TYPE_INT32, "bucket", offsetof(Payload, bucket)),
       entry(NVTX_PAYLOAD_ENTRY_TYPE_INT32, "chunk", offsetof(Payload, chunk)),
       entry(NVTX_PAYLOAD_ENTRY_TYPE_INT32, "step", offsetof(Payload, step)),
       entry(NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE, "kind", offsetof(Payload, kind)),
@@ -87,6 +88,7 @@ struct NvtxRanges::Domain {
             .number = number,
             .layer = tag.layer,
             .microbatch = tag.microbatch,
+            .bucket = tag.bucket,
             .chunk = tag.chunk,
             .step = tag.step,
             .kind = string_of(intern(to_string(tag.kind))),

@@ -13,9 +13,9 @@ namespace underlap {
 /// capture shows: the range's message is the operation's name, its payload the operation's id, number and tag.
 ///
 /// Where the tool reads extended payloads, the payload is a structure whose schema is registered once (fields
-/// operation, number, layer, microbatch, chunk, step, kind, mode, direction, purpose); elsewhere it is the operation's
-/// id. Without a tool (NVTX_INJECTION64_PATH) a range costs one comparison. Each thread that enqueues has its own
-/// object.
+/// operation, number, layer, microbatch, bucket, chunk, step, kind, mode, direction, purpose); elsewhere it is the
+/// operation's id. Without a tool (NVTX_INJECTION64_PATH) a range costs one comparison. Each thread that enqueues has
+/// its own object.
 class NvtxRanges {
  public:
   NvtxRanges();

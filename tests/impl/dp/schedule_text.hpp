@@ -27,7 +27,8 @@ inline std::vector<std::string> schedule_text(const Program& program) {
         std::string line = fmt::format("{}: {}", stream, name_of(command.tag.purpose));
         for (const Transfer& t : program.transfers(command))
           line += fmt::format(" {}+{}", t.input.offset, t.input.elements());
-        if (program.transfers(command).empty() && command.tag.chunk >= 0) line += fmt::format(" {}", command.tag.chunk);
+        if (program.transfers(command).empty() && command.tag.bucket >= 0)
+          line += fmt::format(" {}", command.tag.bucket);
         lines.push_back(line);
     }
   }

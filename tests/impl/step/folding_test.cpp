@@ -171,9 +171,9 @@ std::string text_of(const Program& program, const ProgramCommand& c) {
   const std::uint64_t before = waits ? program.first_positions[c.awaited_stream] : c.awaited_position;
   const std::uint64_t awaited = std::max(c.awaited_position, before) - before;  // counted from the first step
   std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(c.type), c.stream, name_of(c.name),
-                  name_of(c.tag.purpose), c.tag.layer, c.tag.microbatch, c.tag.chunk, c.tag.step, c.awaited_stream,
-                  awaited, c.bytes, c.cost.flops, c.cost.bytes_read, c.cost.bytes_written);
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(c.type), c.stream, name_of(c.name),
+                  name_of(c.tag.purpose), c.tag.layer, c.tag.microbatch, c.tag.bucket, c.tag.chunk, c.tag.step,
+                  c.awaited_stream, awaited, c.bytes, c.cost.flops, c.cost.bytes_read, c.cost.bytes_written);
   for (const Transfer& t : program.transfers(c)) {
     const Group& group = program.communicators[c.communicator].group;
     const std::int32_t distance = t.peer < 0 ? -1 : (t.peer - group.my_index + group.size()) % group.size();

@@ -105,7 +105,7 @@ std::vector<std::string> gathers_and_first_uses(const Program& program) {
   bool has_waited = false;
   for (const ProgramCommand& command : program.commands) {
     if (command.tag.direction == Direction::backward) break;
-    if (command.type == Type::communicate) events.push_back("gather " + std::to_string(command.tag.chunk));
+    if (command.type == Type::communicate) events.push_back("gather " + std::to_string(command.tag.bucket));
     if (command.stream == 0 && command.type == Type::wait) has_waited = true;
     if (command.stream == 0 && command.type == Type::launch && std::exchange(has_waited, false))
       events.emplace_back(name_of(command.tag.purpose));

@@ -28,7 +28,7 @@ struct Kernel {
   const char* purpose = "fc1_fprop";
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 10;
-  std::int32_t chunk = -1;
+  std::int32_t bucket = -1;
   std::int32_t rank = 0;
   const char* name = "gemm";
   std::int32_t layer = 0;
@@ -42,7 +42,7 @@ Trace step_of(const std::vector<Kernel>& kernels, std::int32_t num_ranks = 1) {
                .start_ns = k.start_ns,
                .duration_ns = k.duration_ns,
                .name = intern(k.name),
-               .tag = {.purpose = intern(k.purpose), .layer = k.layer, .microbatch = 0, .chunk = k.chunk}});
+               .tag = {.purpose = intern(k.purpose), .layer = k.layer, .microbatch = 0, .bucket = k.bucket}});
   for (std::int32_t rank = 0; rank < num_ranks; ++rank) {
     trace.marks.push_back({rank, 0, 0, 0});
     trace.marks.push_back({rank, 0, 1, 100});
@@ -70,9 +70,9 @@ TEST(ComputeTimes, CountAKernelWhereItEnds) {
   Trace trace = step_of({{.start_ns = -10, .duration_ns = 30}, {.start_ns = 95, .duration_ns = 20}});
   const ComputeTimes times = times_of(trace);
   ASSERT_EQ(times.places().size(), 1U);
-  EXPECT_EQ(times.places().begin()->second.at(-1), (ComputeTimes::Kernels{.count = 1, .ns = 25}));
+  EXPECT_EQ(times.places().begin()->second.at({-1, -1}), (ComputeTimes::Kernels{.count = 1, .ns = 25}));
   trace.marks.push_back({0, 0, 2, 200});
-  EXPECT_EQ(times_of(trace).places().begin()->second.at(-1), (ComputeTimes::Kernels{.count = 2, .ns = 40}));
+  EXPECT_EQ(times_of(trace).places().begin()->second.at({-1, -1}), (ComputeTimes::Kernels{.count = 2, .ns = 40}));
 }
 
 // delta compute busy = contention + decomposition - concurrency, whatever the two traces hold.
@@ -114,20 +114,20 @@ TEST(ComputeChange, TheSameKernelLongerIsContention) {
 
 TEST(ComputeChange, ChunksInPlaceOfTheWholeAreDecomposition) {
   const Trace whole = step_of({{.duration_ns = 10}});
-  const Trace chunks = step_of({{.duration_ns = 6, .chunk = 0}, {.start_ns = 6, .duration_ns = 7, .chunk = 1}});
+  const Trace chunks = step_of({{.duration_ns = 6, .bucket = 0}, {.start_ns = 6, .duration_ns = 7, .bucket = 1}});
   EXPECT_EQ(change_of(whole, chunks).contention_ns(), 0);
   EXPECT_EQ(change_of(whole, chunks).purposes.at("fc1_fprop"), (KernelChange{.decomposition_ns = 3}));
   // Pieces that say nothing of their chunk, or of which one bears the number of the whole.
   const Trace pieces = step_of({{.duration_ns = 6}, {.start_ns = 6, .duration_ns = 7}});
   EXPECT_EQ(change_of(whole, pieces).decomposition_ns(), 3);
-  EXPECT_EQ(
-      change_of(whole, step_of({{.duration_ns = 4}, {.start_ns = 6, .duration_ns = 7, .chunk = 1}})).decomposition_ns(),
-      1);
+  EXPECT_EQ(change_of(whole, step_of({{.duration_ns = 4}, {.start_ns = 6, .duration_ns = 7, .bucket = 1}}))
+                .decomposition_ns(),
+            1);
 }
 
 TEST(ComputeChange, AnotherChunkIsAnotherKernel) {
   const ComputeChange change =
-      change_of(step_of({{.duration_ns = 4, .chunk = 0}}), step_of({{.duration_ns = 9, .chunk = 1}}));
+      change_of(step_of({{.duration_ns = 4, .bucket = 0}}), step_of({{.duration_ns = 9, .bucket = 1}}));
   EXPECT_EQ(change.contention_ns(), 0);
   EXPECT_EQ(change.decomposition_ns(), 5);
 }

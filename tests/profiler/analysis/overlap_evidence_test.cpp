@@ -22,10 +22,10 @@ class Evidence : public ::testing::Test {
   void compute(std::int64_t start, std::int64_t end, const std::string& stream = "compute") {
     add(start, end, stream, {.kind = Kind::compute});
   }
-  void comm(std::int64_t start, std::int64_t end, std::int64_t last_arrival = -1, std::int32_t chunk = -1,
+  void comm(std::int64_t start, std::int64_t end, std::int64_t last_arrival = -1, std::int32_t bucket = -1,
             const std::string& stream = "dp") {
     add(start, end, stream,
-        {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("grad_reduce"), .chunk = chunk},
+        {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("grad_reduce"), .bucket = bucket},
         last_arrival);
   }
   OverlapEvidence find(bool one_connection = false, std::int64_t window_end = 1000) const {
@@ -178,7 +178,7 @@ TEST_F(Evidence, QueuedBehindAnotherOperationOnItsStream) {
   const OverlapEvidence found = find();
   ASSERT_TRUE(found.causes.contains(ExposedCause::held_by_stream));
   EXPECT_EQ(found.causes.at(ExposedCause::held_by_stream).exposed_ns, 80);
-  EXPECT_EQ(found.causes.at(ExposedCause::held_by_stream).other, "grad_reduce (chunk 7)");
+  EXPECT_EQ(found.causes.at(ExposedCause::held_by_stream).other, "grad_reduce (bucket 7)");
   EXPECT_EQ(found.causes.size(), 1U);
 }
 
@@ -195,7 +195,7 @@ TEST_F(Evidence, NamesWhatHeldTheWorstOfThem) {
   EXPECT_EQ(share.operations, 2);
   EXPECT_EQ(share.exposed_ns, 120);
   EXPECT_EQ(share.longest_ns, 80);
-  EXPECT_EQ(share.other, "grad_reduce (chunk 100)");
+  EXPECT_EQ(share.other, "grad_reduce (bucket 100)");
 }
 
 TEST_F(Evidence, AStreamThatWasHeldForASmallPartOfTheDelayIsNoCause) {
@@ -229,7 +229,7 @@ TEST_F(Evidence, OneConnection) {
   comm(200, 300, -1, 4);
   compute(200, 300);  // needs neither, but stood behind the second in the only queue
   EXPECT_THAT(causes(true), ElementsAre(Pair(ExposedCause::one_connection, 100)));
-  EXPECT_EQ(find(true).causes.at(ExposedCause::one_connection).other, "grad_reduce (chunk 4)");
+  EXPECT_EQ(find(true).causes.at(ExposedCause::one_connection).other, "grad_reduce (bucket 4)");
   EXPECT_THAT(causes(false), ElementsAre(Pair(ExposedCause::waited_at_once, 100)));
 }
 

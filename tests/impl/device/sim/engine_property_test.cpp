@@ -78,7 +78,7 @@ class Maker {
         d.wait(stream, d.record({other}));
         one.awaited = on_stream[other];
       }
-      const Tag tag{.chunk = static_cast<std::int32_t>(i), .step = 0};
+      const Tag tag{.bucket = static_cast<std::int32_t>(i), .step = 0};
       if (is_call) {
         const View view = flat(x, 0, static_cast<std::int64_t>(10 + i));
         const Transfer t{.collective = Collective::all_reduce, .input = view, .output = view};
@@ -131,7 +131,7 @@ Simulated play(RandomPrograms random, std::uint32_t seed) {
   simulated.times.assign(random.made.size(), std::vector<std::vector<World::Interval>>(kNumOperations));
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const auto rank = static_cast<std::size_t>(trace.tracks[trace.track(i)].rank);
-    simulated.times[rank][static_cast<std::size_t>(trace.tag(i).chunk)].push_back(
+    simulated.times[rank][static_cast<std::size_t>(trace.tag(i).bucket)].push_back(
         {trace.start_ns()[i], trace.end_ns(i)});
   }
   return simulated;

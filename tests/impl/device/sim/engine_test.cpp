@@ -302,7 +302,7 @@ TEST(Deadlock, EndsAtOnceAndNamesWhoWaitsForWhom) {
     const Transfer t = all_reduce(x);
     const Communicator& first = r == 0 ? dp : tp;
     const Communicator& second = r == 0 ? tp : dp;
-    d.communicate(first, {.mode = Mode::dp, .purpose = intern("grad_all_reduce"), .chunk = 2, .step = 1}, {&t, 1});
+    d.communicate(first, {.mode = Mode::dp, .purpose = intern("grad_all_reduce"), .bucket = 2, .step = 1}, {&t, 1});
     d.wait(second.stream, d.record(first.stream));
     d.communicate(second, named("other"), {&t, 1});
     d.wait(compute, d.record(second.stream));

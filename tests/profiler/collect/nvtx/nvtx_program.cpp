@@ -14,7 +14,7 @@ int main() {
                           .purpose = underlap::intern("grad_reduce_scatter"),
                           .layer = 5,
                           .microbatch = 1,
-                          .chunk = 2,
+                          .bucket = 2,
                           .step = 40};
   ranges.push(underlap::intern("reduce_scatter"), tag, 12345678901, 17);
   ranges.push(underlap::intern("gemm"), {.layer = 6}, 12345678902, 18);
