@@ -84,6 +84,25 @@ function(underlap_layer name)
   underlap_code(underlap_${name} ${ARG_UNPARSED_ARGUMENTS})
 endfunction()
 
+# underlap_only_links(LAYER layer...): an error where the layer's library needs another layer than those, itself or through
+# them. Includes are check_layers' matter; this is what a program would link.
+function(underlap_only_links layer)
+  set(needed underlap_${layer})
+  while(needed)
+    list(POP_FRONT needed library)
+    get_target_property(links ${library} LINK_LIBRARIES)
+    foreach(link IN LISTS links)
+      string(REGEX REPLACE "^underlap_" "" name "${link}")
+      if(link STREQUAL name OR name STREQUAL flags)
+        continue()
+      elseif(NOT name IN_LIST ARGN)
+        message(FATAL_ERROR "underlap_${layer} may link ${ARGN}, but ${library} links ${link}")
+      endif()
+      list(APPEND needed ${link})
+    endforeach()
+  endwhile()
+endfunction()
+
 # underlap_test_code(TARGET): how code that tests others is compiled. What it tests is optimised; its own code, mostly
 # matchers, would take half as long again to compile. Four files are one source, since a source of tests spends half of its
 # time on instances of matchers that its neighbours want too; Debug compiles each by itself, as suits work on one of them.
