@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "impl/plan/matrix.hpp"
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 
 namespace underlap::plan {
 namespace {

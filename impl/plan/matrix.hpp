@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "impl/plan/settings.hpp"
+#include "impl/plan/schema/settings.hpp"
 
 namespace underlap::plan {
 

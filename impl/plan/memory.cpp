@@ -43,7 +43,7 @@
 #include <cmath>
 
 #include "impl/plan/pipeline_schedules.hpp"
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/tensor_slots.hpp"
 
 namespace underlap::plan {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "impl/plan/schema.hpp"
+#include "impl/plan/schema/schema.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <random>
 
-#include "impl/plan/schema.hpp"
+#include "impl/plan/schema/schema.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {

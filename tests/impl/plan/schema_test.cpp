@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/schema.hpp"
+#include "impl/plan/schema/schema.hpp"
 
 #include <set>
 

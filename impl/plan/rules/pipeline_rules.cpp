@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "impl/plan/pipeline_schedules.hpp"
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/tensor_slots.hpp"
 
 namespace underlap::plan {

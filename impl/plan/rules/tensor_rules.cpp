@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "impl/plan/pipeline_schedules.hpp"
-#include "impl/plan/resolution.hpp"
-#include "impl/plan/tensor_switches.hpp"
+#include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/rules/tensor_switches.hpp"
 
 namespace underlap::plan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/userbuffers.hpp"
 
 namespace underlap::plan {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "impl/plan/presets.hpp"
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 
 namespace underlap::plan {
 namespace {

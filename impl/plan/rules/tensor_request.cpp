@@ -2,7 +2,7 @@
 // Reads tp_comm_overlap_cfg: a preset's name, or entries for slots as Megatron-Bridge's classes and Transformer
 // Engine's initialize_ub name their fields. An entry that names one of Bridge's classes in `_target_` has that class's
 // own defaults; any other is laid over Transformer Engine's.
-#include "impl/plan/tensor_request.hpp"
+#include "impl/plan/rules/tensor_request.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/known_knobs.hpp"
+#include "impl/plan/schema/known_knobs.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "impl/plan/schema.hpp"
+#include "impl/plan/schema/schema.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {

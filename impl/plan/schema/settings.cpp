@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/settings.hpp"
+#include "impl/plan/schema/settings.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "impl/plan/bridge_dump.hpp"
+#include "impl/plan/schema/bridge_dump.hpp"
 
 namespace underlap::plan {
 namespace {

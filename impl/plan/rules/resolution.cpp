@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 
 #include <fmt/format.h>
 

@@ -6,11 +6,11 @@
 //   tp_comm_overlap_rs_dgrad          qkv and fc1: dgrad reduces its own output, and both bulk overlaps are off
 //   tp_comm_overlap_disable_qkv, _fc1 that layer's forward gather and its rs_dgrad are off; bulk overlaps stay
 // A slot that is switched off communicates through NCCL, as without userbuffers.
-#include "impl/plan/tensor_switches.hpp"
+#include "impl/plan/rules/tensor_switches.hpp"
 
 #include <fmt/format.h>
 
-#include "impl/plan/tensor_checks.hpp"
+#include "impl/plan/rules/tensor_checks.hpp"
 
 namespace underlap::plan {
 namespace {

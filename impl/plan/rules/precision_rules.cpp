@@ -3,7 +3,7 @@
 // and of gathered parameters. A recipe may also be given as a dump of Bridge gives it, by its fields.
 #include <fmt/format.h>
 
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 
 namespace underlap::plan {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 
 namespace underlap::plan {
 namespace {

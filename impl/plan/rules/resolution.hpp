@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "impl/plan/settings.hpp"
+#include "impl/plan/schema/settings.hpp"
 
 namespace underlap::plan {
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/slot.hpp"
 
 namespace underlap::plan {

@@ -2,7 +2,7 @@
 // What a plan may hold and `run` of this version does not do.
 #include <fmt/format.h>
 
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/tensor_slots.hpp"
 
 namespace underlap::plan {

@@ -3,7 +3,7 @@
 // false` is a default that CommOverlapConfig overwrites. Which copy of a knob counts follows Bridge's
 // runtime_config_update: mixed precision, then comm_overlap, each written over model, optimizer and ddp; the
 // data-parallel part only with the distributed optimizer. Some fields have other names than ours, or none.
-#include "impl/plan/bridge_dump.hpp"
+#include "impl/plan/schema/bridge_dump.hpp"
 
 #include <fmt/format.h>
 

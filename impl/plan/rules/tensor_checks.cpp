@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/tensor_checks.hpp"
+#include "impl/plan/rules/tensor_checks.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "impl/plan/tensor_request.hpp"
+#include "impl/plan/rules/tensor_request.hpp"
 
 namespace underlap::plan {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {

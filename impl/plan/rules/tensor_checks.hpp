@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "impl/plan/tensor_request.hpp"
+#include "impl/plan/rules/tensor_request.hpp"
 
 namespace underlap::plan {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "impl/plan/settings.hpp"
+#include "impl/plan/schema/settings.hpp"
 
 namespace underlap::plan {
 

@@ -4,7 +4,7 @@
 // TP or CP, unless the experts' all-to-all overlaps. What is in effect goes to Config as well, for virtual time.
 #include <fmt/format.h>
 
-#include "impl/plan/resolution.hpp"
+#include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/userbuffers.hpp"
 
 namespace underlap::plan {

@@ -7,8 +7,8 @@
 #include <array>
 
 #include "impl/plan/link.hpp"
-#include "impl/plan/resolution.hpp"
-#include "impl/plan/tensor_checks.hpp"
+#include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/rules/tensor_checks.hpp"
 
 namespace underlap::plan {
 namespace {

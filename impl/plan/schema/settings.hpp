@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/plan/schema.hpp"
+#include "impl/plan/schema/schema.hpp"
 
 namespace underlap::plan {
 
