@@ -66,14 +66,22 @@ Row row_of(const Trace& trace, std::uint32_t track, const Window& window, const 
           .copy = of_kind(Kind::copy)};
 }
 
+// Tracks that ran anything. Streams are declared for whatever may be enqueued; an empty row would say nothing.
+std::vector<bool> used_tracks(const Trace& trace) {
+  std::vector<bool> used(trace.tracks.size(), false);
+  for (std::size_t i = 0; i < trace.size(); ++i) used[trace.track(i)] = true;
+  return used;
+}
+
 std::vector<Row> rows_of(const Trace& trace, const std::vector<Window>& windows) {
+  const std::vector<bool> used = used_tracks(trace);
   std::vector<Row> rows;
   for (const Window& window : windows) {
     const IntervalSet compute(
         cut_slices(trace, window, [&](std::size_t i) { return trace.tag(i).kind == Kind::compute; }));
     std::vector<std::uint32_t> tracks;
     for (std::uint32_t t = 0; t < trace.tracks.size(); ++t)
-      if (trace.tracks[t].rank == window.rank) tracks.push_back(t);
+      if (used[t] && trace.tracks[t].rank == window.rank) tracks.push_back(t);
     std::stable_sort(tracks.begin(), tracks.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return trace.tracks[a].stream < trace.tracks[b].stream; });
     for (const std::uint32_t track : tracks) rows.push_back(row_of(trace, track, window, compute));

@@ -169,6 +169,14 @@ TEST(TextTimeline, ExposedTimeNeverVanishes) {
   EXPECT_EQ(lines[1].find('#', 30), std::string::npos) << "a cell that is all but idle is blank: " << lines[1];
 }
 
+TEST(TextTimeline, LeavesOutStreamsThatRanNothing) {
+  Trace trace = two_steps();
+  const TimelineRequest request{.block = 0, .step = 2, .width = 52};
+  const std::string without = text_timeline(trace, request);
+  trace.add_track({.rank = 0, .stream = 9, .name = "idle"});
+  EXPECT_EQ(text_timeline(trace, request), without);
+}
+
 TEST(TextTimeline, NamesTheStepsThatThereAre) {
   try {
     text_timeline(two_steps(), {.block = 0, .step = 9});
