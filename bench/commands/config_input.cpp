@@ -2,36 +2,34 @@
 #include "bench/commands/config_input.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <set>
 #include <stdexcept>
 
 #include "bench/ranks/parse_matrix.hpp"
 #include "platform/json.hpp"
+#include "platform/yaml_document.hpp"
 
 namespace underlap::bench {
 namespace {
 
-// What a text calls itself by a top-level `study:`; empty for anything else.
-std::string study_of(const std::string& yaml) {
-  try {
-    const YAML::Node root = YAML::Load(yaml);
-    const YAML::Node study = root.IsMap() ? root["study"] : YAML::Node();
-    return study && study.IsScalar() ? study.Scalar() : "";
-  } catch (const YAML::Exception&) {
-    return "";  // the matrix's reader says what is wrong
-  }
+// What a text calls itself by a top-level `study:`; empty for anything else. Its errors are told by who reads it as a
+// matrix.
+std::string study_of(const std::string& text) {
+  yaml::Problems ignored("", {});
+  const yaml::Document document = yaml::read_document(text, ignored);
+  const yaml::Entry* study = document.root == nullptr ? nullptr : yaml::find_entry(*document.root, "study");
+  return study == nullptr ? "" : study->value->text;
 }
 
 }  // namespace
 
 plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Override>& overrides) {
-  const std::string yaml = plan::read_config(file);
-  if (const std::string study = study_of(yaml); !study.empty())
+  const std::string text = plan::read_config(file);
+  if (const std::string study = study_of(text); !study.empty())
     throw std::invalid_argument(
         fmt::format("{} is the study {} and no matrix: underlap-study {} {} -o DIR runs it", file, study, study, file));
-  return parse_matrix(yaml, file, overrides);
+  return parse_matrix(text, file, overrides);
 }
 
 std::string plans_json(const plan::Matrix& matrix) {
