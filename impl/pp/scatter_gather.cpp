@@ -8,14 +8,14 @@
 namespace underlap::pp {
 
 ScatterGather::ScatterGather(const Context& context)
-    : device_(*context.device),
+    : scope_(*context.device, context.compute, Mode::pp),
       size_(context.tensor.size()),
       index_(context.tensor.my_index),
       purposes_{intern("recv_forward_all_gather"), intern("recv_backward_all_gather")} {
   if (size_ < 2 || context.rows * context.cols % size_ != 0)
     throw std::invalid_argument(fmt::format("an activation of {} x {} elements for {} tensor-parallel ranks",
                                             context.rows, context.cols, size_));
-  group_ = device_.declare(
+  group_ = context.device->declare(
       "pp_gather", context.tensor,
       {.priority = context.config->environment.torch_nccl_high_priority ? Priority::high : Priority::normal});
 }
@@ -29,16 +29,12 @@ Event ScatterGather::gather(const Message& message, const View& whole, std::int3
   const Transfer all{.collective = Collective::all_gather,
                      .input = part(whole),
                      .output = flat(whole.tensor, whole.offset, whole.rows * whole.cols)};
-  device_.communicate(group_,
-                      {.kind = Kind::communication,
-                       .mode = Mode::pp,
-                       .direction = message.pass.direction,
-                       .purpose = purposes_.at(message.is_forward() ? 0 : 1),
-                       .microbatch = static_cast<std::int32_t>(message.pass.microbatch),
-                       .chunk = message.pass.chunk,
-                       .step = step},
-                      {&all, 1});
-  return device_.record(group_.stream);
+  return scope_.communicate(group_,
+                            {.direction = message.pass.direction,
+                             .microbatch = static_cast<std::int32_t>(message.pass.microbatch),
+                             .chunk = message.pass.chunk,
+                             .step = step},
+                            purposes_.at(message.is_forward() ? 0 : 1), {all});
 }
 
 }  // namespace underlap::pp

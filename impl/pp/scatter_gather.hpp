@@ -14,6 +14,7 @@
 
 #include <array>
 
+#include "impl/device/scope.hpp"
 #include "impl/pp/script.hpp"
 #include "impl/pp/technique.hpp"
 
@@ -34,7 +35,7 @@ class ScatterGather {
   Event gather(const Message& message, const View& whole, std::int32_t step) const;
 
  private:
-  Device& device_;
+  Scope scope_;
   std::int32_t size_;
   std::int32_t index_;
   Communicator group_;

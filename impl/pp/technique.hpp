@@ -1,4 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// How a pipeline schedule is written and played.
+//
+// A schedule is a list of what a stage's host does in a step, the same every step: run this pass, post these messages,
+// wait for that one. Its file has one function, which writes that list for one stage; the steady state of 1F1B is
+//
+//   script.forward(k + warmup);                                                          compute F3
+//   script.exchange({script.send(kForward, k + warmup), script.receive(kBackward, k)});  pp      send F3, receive B0
+//   script.backward(k);                                                                  compute B0
+//   script.exchange({script.send(kBackward, k), script.arrival(kForward, k + warmup)});  pp      send B0, receive F4
+//
+// Passes of a direction are counted from 0 over all microbatches and chunks, and a message has the name of the pass
+// that wrote it or will read it; one that does not exist on this stage, such as what the first one receives, is
+// nothing.
+//
+//   schedule.hpp    which pass the k-th is, how many are warmup, what arrives beside it       pure functions
+//   script.hpp      the list; how many buffers and how much memory it needs is counted from it
+//   technique.hpp   the names of schedules; a pipeline that plays the list
+//   exchanges.hpp   what playing a message takes: communicators, buffers, waits
+//   stage.hpp       what playing a pass asks of the model
+//
+// No schedule mentions a stream, an event or a buffer, so none can get them wrong.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,8 @@ std::vector<Case> cases() {
            "context_parallel_size: 4, cp_comm_type: a2a+p2p, hierarchical_context_parallel_sizes: [2, 2]", ""},
           {"ContextGathered", "context_parallel_size: 2, cp_comm_type: all_gather", "extensions: {cp_overlap: false}"},
           {"Pipeline", "pipeline_model_parallel_size: 2", ""},
-          {"VirtualPipeline", "pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2", ""}};
+          {"VirtualPipeline", "pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2", ""},
+          {"ZeroBubble", "pipeline_model_parallel_size: 2", "extensions: {pipeline_schedule: zb_h1}"}};
 }
 
 class TechniqueFactsTest : public testing::TestWithParam<Case> {};
