@@ -19,9 +19,6 @@ class Scope {
  public:
   Scope(Device& device, Stream compute, Mode mode) : device_(&device), compute_(compute), mode_(mode) {}
 
-  Device& device() const { return *device_; }
-  Stream compute() const { return compute_; }
-
   /// `stream` waits for what `other` holds now. A stream follows itself anyway, here as below.
   void follow(Stream stream, Stream other) const;
   /// From here on `streams` follow what the compute stream holds now.
