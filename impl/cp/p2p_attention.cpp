@@ -297,7 +297,6 @@ Event RingAttention::hop_backward(const Tag& tag, std::int32_t step, const Kept&
 // to what arrived, and the last sum is this rank's own.
 void RingAttention::add_kv(const Tag& tag, const BackwardStep& step, const Qkv& d_in) {
   static const NameId kPurpose = intern("dkv_sum");
-  const Stream compute = communicators_.compute();
   const auto add = [&](const Operation& operation) { scope_.launch(tag, Kind::compute, kPurpose, operation); };
   if (step.index == 0) {
     const Rows rest{step.keys.num, shape_.seq_here - step.keys.num};

@@ -78,9 +78,7 @@ RegisterSchedule::RegisterSchedule(const NamedSchedule& schedule) {
                   .summary = schedule.summary,
                   .exposed = schedule.exposed,
                   .keys = {schedule.name},
-                  .facts = {.knob = "comm_overlap.overlap_p2p_comm",
-                            .overlaps = schedule.overlaps,
-                            .purposes = {"send_", "recv_"}},
+                  .facts = {.knob = schedule.knob, .overlaps = schedule.overlaps, .purposes = {"send_", "recv_"}},
                   .make = script});
 }
 

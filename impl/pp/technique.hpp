@@ -85,9 +85,10 @@ struct NamedSchedule {
   std::string_view exposed;
   /// Why a pipeline cannot run it under this configuration, in words; empty: it can.
   std::string (*refusal)(const plan::Config& config);
-  void (*write)(Script& script);  ///< a step of one stage
-  bool splits_backward = false;   ///< `write` asks for the halves of backward passes
-  bool overlaps = false;          ///< exchanges run beside passes
+  void (*write)(Script& script);                            ///< a step of one stage
+  bool splits_backward = false;                             ///< `write` asks for the halves of backward passes
+  bool overlaps = false;                                    ///< exchanges run beside passes
+  std::string_view knob = "comm_overlap.overlap_p2p_comm";  ///< that puts it in effect
 };
 
 /// Adds a schedule when its file is linked in.

@@ -73,6 +73,8 @@ const RegisterSchedule kRegistered{{
     .refusal = refusal,
     .write = write,
     .splits_backward = true,
+    .overlaps = true,
+    .knob = "extensions.pipeline_schedule",
 }};
 
 }  // namespace
