@@ -6,7 +6,7 @@ target_compile_options(underlap_flags INTERFACE
                        $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-psabi>
                        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi;--expt-relaxed-constexpr>)
 # What is computed must be the same on every machine, also where the processor could fuse a multiply with the addition
-# after it. Most CUDA forms are bound by memory, and agree with the host's to the bit.
+# after it. Most CUDA implementations are bound by memory, and agree with the host's to the bit.
 target_compile_options(underlap_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
                        $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>)
 # GCC collects garbage again and again in the little that it begins with: a tenth of the time of the longer sources.

@@ -81,7 +81,7 @@ struct Cost {
   Precision precision = Precision::bf16;  ///< of a gemm
 };
 
-/// A view with memory behind it. A form can touch this and nothing else.
+/// A view with memory behind it. An implementation can touch this and nothing else.
 struct BoundView {
   std::byte* data = nullptr;
   DataType dtype = DataType::f32;
@@ -100,7 +100,7 @@ struct BoundView {
   }
 };
 
-/// What a CPU form is called with: the operation's views in declared order, and its parameters.
+/// What a CPU implementation is called with: the operation's views in declared order, and its parameters.
 class Arguments {
  public:
   Arguments(std::span<const BoundView> views, const std::byte* parameters) : views_(views), parameters_(parameters) {}
@@ -122,7 +122,7 @@ class Arguments {
 
 /// Computes an operation on the calling thread. A plain function: it captures nothing, so what it can touch is
 /// exactly what the operation declared.
-using CpuForm = void (*)(const Arguments&);
+using CpuImplementation = void (*)(const Arguments&);
 
 /// Work on one stream, as a value: what it is, what it touches, what it costs, how it is done.
 ///
@@ -132,11 +132,11 @@ class Operation {
   static constexpr std::size_t kMaxUses = 10;
   static constexpr std::size_t kParameterBytes = 64;
 
-  Operation(NameId name, CpuForm form, const Cost& cost, std::initializer_list<Use> uses)
-      : Operation(name, form, cost, std::span(uses.begin(), uses.size())) {}
+  Operation(NameId name, CpuImplementation implementation, const Cost& cost, std::initializer_list<Use> uses)
+      : Operation(name, implementation, cost, std::span(uses.begin(), uses.size())) {}
 
-  Operation(NameId name, CpuForm form, const Cost& cost, std::span<const Use> uses)
-      : name_(name), cpu_(form), cost_(cost), num_uses_(uses.size()) {
+  Operation(NameId name, CpuImplementation implementation, const Cost& cost, std::span<const Use> uses)
+      : name_(name), cpu_(implementation), cost_(cost), num_uses_(uses.size()) {
     assert(uses.size() <= kMaxUses);
     std::size_t i = 0;
     for (const Use& use : uses) uses_[i++] = use;
@@ -152,14 +152,14 @@ class Operation {
   }
 
   NameId name() const { return name_; }
-  CpuForm cpu() const { return cpu_; }
+  CpuImplementation cpu() const { return cpu_; }
   const Cost& cost() const { return cost_; }
   std::span<const Use> uses() const { return {uses_.data(), num_uses_}; }
   const std::byte* parameters() const { return parameters_.data(); }
 
  private:
   NameId name_;
-  CpuForm cpu_;
+  CpuImplementation cpu_;
   Cost cost_;
   std::size_t num_uses_ = 0;
   std::array<Use, kMaxUses> uses_{};

@@ -7,9 +7,9 @@
 
 namespace underlap::kernels {
 
-/// fp32 working memory of one call of one form. The calling thread keeps it, so that in steady state nothing is
-/// allocated. A form makes one Scratch and hands it down: a second one on the same thread would hand out the same
-/// memory.
+/// fp32 working memory of one call of one implementation. The calling thread keeps it, so that in steady state nothing
+/// is allocated. An implementation makes one Scratch and hands it down: a second one on the same thread would hand out
+/// the same memory.
 class Scratch {
  public:
   /// Returns `floats` floats of any value, valid while this object lives.

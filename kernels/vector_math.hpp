@@ -9,7 +9,7 @@
 #include "kernels/bf16.hpp"
 #include "kernels/operation.hpp"
 
-// Building blocks of the CPU forms. Every sum has one fixed order, whatever the vector width of the machine.
+// Building blocks of the CPU implementations. Every sum has one fixed order, whatever the vector width of the machine.
 
 namespace underlap::kernels {
 

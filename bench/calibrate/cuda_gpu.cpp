@@ -17,7 +17,7 @@
 #include "bench/calibrate/probe.hpp"
 #include "impl/device/cuda/emulated_link/emulated_link.hpp"
 #include "kernels/cuda/check.hpp"
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/random/random.hpp"
 #include "platform/errors.hpp"
@@ -106,8 +106,9 @@ std::vector<std::int32_t> make_tokens(std::int64_t count, std::int32_t limit) {
 /// An operation with its memory, several times over.
 class BoundWork {
  public:
-  BoundWork(const Work& work, CudaGpu::Form form, std::int64_t rotated_bytes, cuda::LaunchContext& context)
-      : operation_(work.operation), form_(std::move(form)) {
+  BoundWork(const Work& work, CudaGpu::Implementation implementation, std::int64_t rotated_bytes,
+            cuda::LaunchContext& context)
+      : operation_(work.operation), enqueue_(std::move(implementation)) {
     std::int64_t bytes = 0;
     for (const Use& use : operation_.uses()) bytes += use.view.tensor.elements * size_of(use.view.tensor.dtype);
     const std::int64_t sets = std::clamp<std::int64_t>(rotated_bytes / std::max<std::int64_t>(bytes, 1) + 1, 1, 16);
@@ -115,7 +116,7 @@ class BoundWork {
   }
 
   void enqueue(cuda::LaunchContext& context) {
-    form_(Arguments(sets_[next_ % sets_.size()], operation_.parameters()), context);
+    enqueue_(Arguments(sets_[next_ % sets_.size()], operation_.parameters()), context);
     ++next_;
   }
 
@@ -126,8 +127,8 @@ class BoundWork {
     Memory memory;
     sets_.push_back(bind(operation_, memory, work.num_tokens, context));
     for (const Operation& first : work.prepare)
-      cuda::cuda_form(first.name())(Arguments(bind(first, memory, work.num_tokens, context), first.parameters()),
-                                    context);
+      cuda::cuda_implementation(first.name())(
+          Arguments(bind(first, memory, work.num_tokens, context), first.parameters()), context);
   }
 
   std::vector<BoundView> bind(const Operation& operation, Memory& memory, std::int32_t num_tokens,
@@ -163,12 +164,12 @@ class BoundWork {
     const Operation values =
         has_deviates ? kernels::random_normal(flat(tensor), tensor.id, 0, 0.02) : kernels::fill(flat(tensor), 1);
     const BoundView view{at, tensor.dtype, 1, tensor.elements, tensor.elements};
-    cuda::cuda_form(values.name())(Arguments({&view, 1}, values.parameters()), context);
+    cuda::cuda_implementation(values.name())(Arguments({&view, 1}, values.parameters()), context);
     return at;
   }
 
   Operation operation_;
-  CudaGpu::Form form_;
+  CudaGpu::Implementation enqueue_;
   std::vector<Bytes> owned_;
   std::vector<std::vector<BoundView>> sets_;
   std::size_t next_ = 0;
@@ -377,14 +378,14 @@ std::vector<double> CudaGpu::copy_us(std::int64_t bytes, int samples) {
 
 std::vector<double> CudaGpu::work_us(const Work& work, int samples) {
   require_library(work.operation, state_->context());
-  return form_us(work, cuda::cuda_form(work.operation.name()), samples);
+  return implementation_us(work, cuda::cuda_implementation(work.operation.name()), samples);
 }
 
-std::vector<double> CudaGpu::form_us(const Work& work, const Form& form, int samples) {
+std::vector<double> CudaGpu::implementation_us(const Work& work, const Implementation& implementation, int samples) {
   State& s = *state_;
   cuda::LaunchContext context = s.context();
   check(cudaMemsetAsync(s.faults.get(), 0, sizeof(std::uint32_t), context.stream));
-  BoundWork bound(work, form, s.options.rotated_bytes, context);
+  BoundWork bound(work, implementation, s.options.rotated_bytes, context);
   const auto enqueue = [&] { bound.enqueue(context); };
   std::vector<double> us = s.time(samples, enqueue, s.calls_together(enqueue));
   std::uint32_t faults = 0;
@@ -406,7 +407,7 @@ Beside CudaGpu::work_beside_us(const Work& work, const Communication& communicat
   State& s = *state_;
   cuda::LaunchContext context = s.context();
   require_library(work.operation, context);
-  BoundWork bound(work, cuda::cuda_form(work.operation.name()), s.options.rotated_bytes, context);
+  BoundWork bound(work, cuda::cuda_implementation(work.operation.name()), s.options.rotated_bytes, context);
   Background background(communication, s.options.message_bytes, s.communication.get());
   check(cudaStreamSynchronize(s.communication.get()));
   const Event resident = make_event();

@@ -14,7 +14,7 @@
 
 namespace underlap::bench {
 
-/// What of libraries an operation's CUDA form may need; owned by the caller.
+/// What of libraries an operation's CUDA implementation may need; owned by the caller.
 struct CudaLibraries {
   cuda::MatrixProducts* products = nullptr;
   cuda::Attention* attention = nullptr;
@@ -25,8 +25,8 @@ struct CudaGpuOptions {
   std::int64_t workspace_bytes = std::int64_t{64} << 20;  ///< at first
   /// Buffers are rotated until so many bytes lie between two uses of one: more than any L2 cache.
   std::int64_t rotated_bytes = std::int64_t{256} << 20;
-  /// work_us() and form_us() time as many calls together as take this long, so that what a launch costs is no part of a
-  /// short kernel's time; 0: each by itself.
+  /// work_us() and implementation_us() time as many calls together as take this long, so that what a launch costs is no
+  /// part of a short kernel's time; 0: each by itself.
   double together_us = 0;
   int calls = 200;                                      ///< of the host, for one sample
   double probe_us = 200;                                ///< of a long kernel among the queue probes
@@ -46,9 +46,10 @@ class CudaGpu final : public Gpu {
   std::vector<double> copy_us(std::int64_t bytes, int samples) override;
   std::vector<double> work_us(const Work& work, int samples) override;
 
-  /// As work_us() with `form` in the place of the operation's own. Throws MachineError also where a token was wrong.
-  using Form = std::function<void(const Arguments&, cuda::LaunchContext&)>;
-  std::vector<double> form_us(const Work& work, const Form& form, int samples);
+  /// As work_us() with `implementation` in the place of the operation's own. Throws MachineError also where a token was
+  /// wrong.
+  using Implementation = std::function<void(const Arguments&, cuda::LaunchContext&)>;
+  std::vector<double> implementation_us(const Work& work, const Implementation& implementation, int samples);
 
   /// Microseconds of a collective of eight over the emulated link: all_gather, reduce_scatter or all_reduce of `bytes`
   /// bytes as nccl-tests counts them, a multiple of 16.

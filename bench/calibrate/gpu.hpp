@@ -28,7 +28,7 @@ struct Beside {
 };
 
 /// What the experiments ask of a GPU. Every answer is one figure for each sample; throws MachineError where the device
-/// refuses, and std::invalid_argument where an operation has no CUDA form.
+/// refuses, and std::invalid_argument where an operation has no CUDA implementation.
 class Gpu {
  public:
   virtual ~Gpu() = default;

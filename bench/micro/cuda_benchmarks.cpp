@@ -111,13 +111,13 @@ void add_alone(const Owner& owner, const Work& work) {
   const NameId operation = work.operation.name();
   add(fmt::format("cuda/cublaslt_alone_{}/{}", name_of(operation), work.shape), [=](benchmark::State& state) {
     std::unique_ptr<CublasLtAlone> alone;
-    const auto form = [&](const Arguments& views, cuda::LaunchContext& context) {
+    const auto cublaslt_alone = [&](const Arguments& views, cuda::LaunchContext& context) {
       const kernels::GemmCall call = product_of(operation, views);
       if (!alone)
         alone = std::make_unique<CublasLtAlone>(cuda::CublasLtApi::load(), call, context.products->workspace_bytes());
       alone->enqueue(call, context);
     };
-    if (play(state, [&](int samples) { return started(owner).gpu().form_us(work, form, samples); }))
+    if (play(state, [&](int samples) { return started(owner).gpu().implementation_us(work, cublaslt_alone, samples); }))
       report(state, work.operation.cost(), started(owner).roofline());
   });
 }

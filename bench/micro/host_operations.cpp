@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU forms on one thread. What is small stays in cache from one iteration to the next: a share above 1 says so.
+// The CPU implementations on one thread. What is small stays in cache from one iteration to the next: a share above 1
+// says so.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <omp.h>

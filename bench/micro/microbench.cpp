@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::string_view kHelp = R"(underlap-microbench: operations against the roofline, and collectives by size
 
-  host/OPERATION/SHAPE            the CPU form on one thread, a layer a quarter as wide as Llama 3 8B's, 256 tokens
+  host/OPERATION/SHAPE            the CPU implementation on one thread, a layer a quarter as wide as Llama 3 8B's, 256 tokens
   host/COLLECTIVE/BYTES           the host backend between two ranks that are threads, over its TCP transport
-  cuda/OPERATION/SHAPE            the CUDA form, a layer of Llama 3 8B, 8192 tokens; attention is cuDNN's
+  cuda/OPERATION/SHAPE            the CUDA implementation, a layer of Llama 3 8B, 8192 tokens; attention is cuDNN's
   cuda/cublaslt_alone_GEMM/SHAPE  the same product as cuBLASLt chooses it with nothing forbidden
   cuda/COLLECTIVE_emulated/BYTES  one of 8 members over the emulated link, 450 GB/s, 16 SMs
 

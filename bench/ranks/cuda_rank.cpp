@@ -104,7 +104,7 @@ void CudaRank::build(std::size_t cell) {
                                      .attention = parts_.attention,
                                      .is_deterministic = config.model.deterministic_mode,
                                      .tracer = &*built.capture,
-                                     .run_form = parts_.run_form,
+                                     .run_implementation = parts_.run_implementation,
                                      .rehearsed = record_launches(config, text, context_.rank)});
     built.trainer.emplace(*built.device, config, context_.rank, text, context_.first_step);
     built.device->synchronize();

@@ -25,7 +25,7 @@ struct CudaParts {
   cuda::Attention* attention = nullptr;      ///< cuDNN; null: our own kernels
   cupti::Collector* collector = nullptr;     ///< null: no cell of this rank's own is traced
   cuda::LinkShape link_shape{};              ///< of the kernels that play a link
-  cuda::RunForm run_form = cuda::run_cuda_form;
+  cuda::RunImplementation run_implementation = cuda::run_cuda_implementation;
 };
 
 /// Whether a configuration's rings copy between the memory of their ranks, which each shows the others then.

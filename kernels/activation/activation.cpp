@@ -34,7 +34,7 @@ void map_gradient(const Arguments& views, F derivative) {
   }
 }
 
-void swiglu_forward_form(const Arguments& views) {
+void swiglu_forward_cpu(const Arguments& views) {
   const BoundView &x = views[0], &out = views[1];
   for (std::int64_t t = 0; t < out.rows; ++t) {
     const bf16* const gate = x.row<bf16>(t);
@@ -47,7 +47,7 @@ void swiglu_forward_form(const Arguments& views) {
   }
 }
 
-void swiglu_backward_form(const Arguments& views) {
+void swiglu_backward_cpu(const Arguments& views) {
   const BoundView &x = views[0], &dout = views[1], &dx = views[2];
   const std::int64_t width = dout.cols;
   for (std::int64_t t = 0; t < dout.rows; ++t) {
@@ -73,30 +73,30 @@ constexpr float kCubic = 0.044715F;
 /// (1 + tanh(u)) / 2 is sigmoid(2 u): one exponential instead of a tanh.
 float gelu_gate(float x) { return sigmoid(kTwoRootTwoOverPi * (x + kCubic * x * x * x)); }
 
-void gelu_forward_form(const Arguments& views) {
+void gelu_forward_cpu(const Arguments& views) {
   map(views[0], views[1], [](float x) { return x * gelu_gate(x); });
 }
 
-void gelu_backward_form(const Arguments& views) {
+void gelu_backward_cpu(const Arguments& views) {
   map_gradient(views, [](float x) {
     const float s = gelu_gate(x);
     return s + x * s * (1.0F - s) * kTwoRootTwoOverPi * (1.0F + 3.0F * kCubic * x * x);
   });
 }
 
-void squared_relu_forward_form(const Arguments& views) {
+void squared_relu_forward_cpu(const Arguments& views) {
   // A comparison that keeps NaN.
   map(views[0], views[1], [](float x) { return (x < 0.0F ? 0.0F : x) * x; });
 }
 
-void squared_relu_backward_form(const Arguments& views) {
+void squared_relu_backward_cpu(const Arguments& views) {
   map_gradient(views, [](float x) { return 2.0F * (x < 0.0F ? 0.0F : x); });
 }
 
 /// An activation whose input has `width` columns for each of its output.
 struct Kind {
   const char* name;
-  CpuForm form;
+  CpuImplementation cpu;
   std::int64_t width;
   double flops;  ///< per element of out; an exponential counts as one
 };
@@ -104,7 +104,7 @@ struct Kind {
 Operation forward(const Kind& kind, NameId name, const View& x, const View& out) {
   require(kind.name, out, {"out", out.rows, out.cols, {DataType::bf16}});
   require(kind.name, x, {"x", out.rows, out.cols * kind.width, {DataType::bf16}});
-  return Operation(name, kind.form,
+  return Operation(name, kind.cpu,
                    {.flops = kind.flops * static_cast<double>(out.elements()),
                     .bytes_read = x.bytes(),
                     .bytes_written = out.bytes()},
@@ -115,7 +115,7 @@ Operation backward(const Kind& kind, NameId name, const View& x, const View& dou
   require(kind.name, dout, {"dout", dout.rows, dout.cols, {DataType::bf16}});
   require(kind.name, x, {"x", dout.rows, dout.cols * kind.width, {DataType::bf16}});
   require(kind.name, dx, {"dx", dout.rows, dout.cols * kind.width, {DataType::bf16}});
-  return Operation(name, kind.form,
+  return Operation(name, kind.cpu,
                    {.flops = kind.flops * static_cast<double>(dout.elements()),
                     .bytes_read = x.bytes() + dout.bytes(),
                     .bytes_written = dx.bytes()},
@@ -126,32 +126,32 @@ Operation backward(const Kind& kind, NameId name, const View& x, const View& dou
 
 Operation swiglu_forward(const View& x, const View& out) {
   static const NameId name = intern("swiglu_forward");
-  return forward({"swiglu_forward", swiglu_forward_form, 2, 5}, name, x, out);
+  return forward({"swiglu_forward", swiglu_forward_cpu, 2, 5}, name, x, out);
 }
 
 Operation swiglu_backward(const View& x, const View& dout, const View& dx) {
   static const NameId name = intern("swiglu_backward");
-  return backward({"swiglu_backward", swiglu_backward_form, 2, 11}, name, x, dout, dx);
+  return backward({"swiglu_backward", swiglu_backward_cpu, 2, 11}, name, x, dout, dx);
 }
 
 Operation gelu_forward(const View& x, const View& out) {
   static const NameId name = intern("gelu_forward");
-  return forward({"gelu_forward", gelu_forward_form, 1, 9}, name, x, out);
+  return forward({"gelu_forward", gelu_forward_cpu, 1, 9}, name, x, out);
 }
 
 Operation gelu_backward(const View& x, const View& dout, const View& dx) {
   static const NameId name = intern("gelu_backward");
-  return backward({"gelu_backward", gelu_backward_form, 1, 18}, name, x, dout, dx);
+  return backward({"gelu_backward", gelu_backward_cpu, 1, 18}, name, x, dout, dx);
 }
 
 Operation squared_relu_forward(const View& x, const View& out) {
   static const NameId name = intern("squared_relu_forward");
-  return forward({"squared_relu_forward", squared_relu_forward_form, 1, 2}, name, x, out);
+  return forward({"squared_relu_forward", squared_relu_forward_cpu, 1, 2}, name, x, out);
 }
 
 Operation squared_relu_backward(const View& x, const View& dout, const View& dx) {
   static const NameId name = intern("squared_relu_backward");
-  return backward({"squared_relu_backward", squared_relu_backward_form, 1, 3}, name, x, dout, dx);
+  return backward({"squared_relu_backward", squared_relu_backward_cpu, 1, 3}, name, x, dout, dx);
 }
 
 std::span<const KernelInfo> list_activation() {

@@ -73,7 +73,7 @@ __global__ void map_gradient_kernel(Rows<const bf16> x, Rows<const bf16> dout, R
 }
 
 template <class F>
-void map_form(const Arguments& views, LaunchContext& context) {
+void map_cuda(const Arguments& views, LaunchContext& context) {
   auto x = rows_of<const bf16>(views[0]);
   auto out = rows_of<bf16>(views[1]);
   flatten(x, out);
@@ -83,7 +83,7 @@ void map_form(const Arguments& views, LaunchContext& context) {
 }
 
 template <class F>
-void map_gradient_form(const Arguments& views, LaunchContext& context) {
+void map_gradient_cuda(const Arguments& views, LaunchContext& context) {
   auto x = rows_of<const bf16>(views[0]), dout = rows_of<const bf16>(views[1]);
   auto dx = rows_of<bf16>(views[2]);
   flatten(x, dout, dx);
@@ -119,7 +119,7 @@ __global__ void swiglu_forward_kernel(Rows<const bf16> gate, Rows<const bf16> up
       });
 }
 
-void swiglu_forward_form(const Arguments& views, LaunchContext& context) {
+void swiglu_forward_cuda(const Arguments& views, LaunchContext& context) {
   const auto gate = half_of<const bf16>(views[0], 0), up = half_of<const bf16>(views[0], 1);
   const auto out = rows_of<bf16>(views[1]);
   const int group = group_for(8, gate, up, out);
@@ -161,7 +161,7 @@ __global__ void swiglu_backward_kernel(SwigluGradient t) {
       });
 }
 
-void swiglu_backward_form(const Arguments& views, LaunchContext& context) {
+void swiglu_backward_cuda(const Arguments& views, LaunchContext& context) {
   const SwigluGradient t{.gate = half_of<const bf16>(views[0], 0),
                          .up = half_of<const bf16>(views[0], 1),
                          .dout = rows_of<const bf16>(views[1]),
@@ -174,16 +174,16 @@ void swiglu_backward_form(const Arguments& views, LaunchContext& context) {
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_activation() {
-  static constexpr std::array<CudaFormInfo, 6> forms{{
-      {"swiglu_forward", swiglu_forward_form},
-      {"swiglu_backward", swiglu_backward_form},
-      {"gelu_forward", map_form<Gelu>},
-      {"gelu_backward", map_gradient_form<Gelu>},
-      {"squared_relu_forward", map_form<SquaredRelu>},
-      {"squared_relu_backward", map_gradient_form<SquaredRelu>},
+std::span<const CudaImplementationInfo> list_cuda_activation() {
+  static constexpr std::array<CudaImplementationInfo, 6> all{{
+      {"swiglu_forward", swiglu_forward_cuda},
+      {"swiglu_backward", swiglu_backward_cuda},
+      {"gelu_forward", map_cuda<Gelu>},
+      {"gelu_backward", map_gradient_cuda<Gelu>},
+      {"squared_relu_forward", map_cuda<SquaredRelu>},
+      {"squared_relu_backward", map_gradient_cuda<SquaredRelu>},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -38,7 +38,7 @@ bool update(const Gradient* grad, float grad_factor, float* main, float* m, floa
   return any_bad != 0;
 }
 
-void form(const Arguments& views) {
+void adam_cpu(const Arguments& views) {
   const AdamCoefficients c(views.parameters<AdamParameters>());
   const float grad_factor = *views[1].as<float>();
   const bool writes_param = views.size() > 6;
@@ -80,7 +80,7 @@ Operation adam(const AdamTensors& t, const AdamParameters& parameters) {
                                  {t.nonfinite, Access::inout},
                                  {t.param, Access::out}}};
   static const NameId name = intern(kName);
-  return Operation(name, form,
+  return Operation(name, adam_cpu,
                    {.flops = 15 * static_cast<double>(n),
                     .bytes_read = t.grad.bytes() + t.grad_factor.bytes() + state,
                     .bytes_written = state + t.param.bytes()},

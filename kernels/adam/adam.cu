@@ -99,16 +99,16 @@ void launch_adam(const Arguments& views, LaunchContext& context) {
          context.stream, arrays, grad.cols, AdamCoefficients(views.parameters<kernels::AdamParameters>()));
 }
 
-void adam_form(const Arguments& views, LaunchContext& context) {
+void adam_cuda(const Arguments& views, LaunchContext& context) {
   if (views[0].dtype == DataType::f32) return launch_adam<float>(views, context);
   launch_adam<bf16>(views, context);
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_adam() {
-  static constexpr std::array<CudaFormInfo, 1> forms{{{"adam", adam_form}}};
-  return forms;
+std::span<const CudaImplementationInfo> list_cuda_adam() {
+  static constexpr std::array<CudaImplementationInfo, 1> all{{{"adam", adam_cuda}}};
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -189,7 +189,7 @@ void attend(const HeadRows& queries, const HeadRows& out, float* lse, const Quer
   }
 }
 
-void forward_form(const Arguments& views) {
+void forward_cpu(const Arguments& views) {
   const BoundView &q = views[0], &k = views[1], &v = views[2], &out = views[3], &lse = views[4];
   const Sizes s(views.parameters<Parameters>(), q, k);
   const std::int64_t heads_per_group = s.heads / s.groups;
@@ -303,7 +303,7 @@ void differentiate_head(const Arguments& views, std::int64_t start, std::int64_t
   });
 }
 
-void backward_form(const Arguments& views) {
+void backward_cpu(const Arguments& views) {
   const BoundView &k = views[1], &v = views[2], &dk = views[7], &dv = views[8];
   const Sizes s(views.parameters<Parameters>(), views[0], k);
   const std::int64_t heads_per_group = s.heads / s.groups;
@@ -362,7 +362,7 @@ Operation attention_forward(const AttentionForward& t) {
   const Parameters parameters = checked(kName, t);
   static const NameId name = intern(kName);
   return Operation(
-             name, forward_form,
+             name, forward_cpu,
              {.flops = flops(t.q, parameters, 2),
               .bytes_read = t.q.bytes() + t.k.bytes() + t.v.bytes(),
               .bytes_written = t.out.bytes() + t.lse.bytes(),
@@ -381,7 +381,7 @@ Operation attention_backward(const AttentionBackward& t) {
   require(kName, t.dv, {"dv", t.k.rows, t.k.cols, {DataType::bf16}});
   const std::int64_t read = t.q.bytes() + t.k.bytes() + t.v.bytes() + t.out.bytes() + t.lse.bytes() + t.dout.bytes();
   static const NameId name = intern(kName);
-  return Operation(name, backward_form,
+  return Operation(name, backward_cpu,
                    {.flops = flops(t.q, parameters, 5),
                     .bytes_read = read,
                     .bytes_written = t.dq.bytes() + t.dk.bytes() + t.dv.bytes(),

@@ -342,7 +342,7 @@ void with_columns(int head_size, Body body) {
   body.template operator()<kMaxHeadSize / kLanes>();
 }
 
-void forward_form(const Arguments& views, LaunchContext& context) {
+void forward_cuda(const Arguments& views, LaunchContext& context) {
   if (context.attention != nullptr) return context.attention->forward(views, context);
   const Heads shape = heads_of(views);
   with_columns(shape.head_size, [&]<int kColumns>() {
@@ -352,7 +352,7 @@ void forward_form(const Arguments& views, LaunchContext& context) {
   });
 }
 
-void backward_form(const Arguments& views, LaunchContext& context) {
+void backward_cuda(const Arguments& views, LaunchContext& context) {
   if (context.attention != nullptr) return context.attention->backward(views, context);
   const Heads shape = heads_of(views);
   const std::int64_t rows = shape.tokens * shape.heads;
@@ -375,12 +375,12 @@ void backward_form(const Arguments& views, LaunchContext& context) {
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_attention() {
-  static constexpr std::array<CudaFormInfo, 2> forms{{
-      {"attention_forward", forward_form},
-      {"attention_backward", backward_form},
+std::span<const CudaImplementationInfo> list_cuda_attention() {
+  static constexpr std::array<CudaImplementationInfo, 2> all{{
+      {"attention_forward", forward_cuda},
+      {"attention_backward", backward_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

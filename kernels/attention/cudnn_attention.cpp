@@ -22,7 +22,7 @@
 
 #include "kernels/attention/attention_parameters.hpp"
 #include "kernels/cuda/check.hpp"
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -115,9 +115,9 @@ class DenseLse {
     }
   }
   static void copy(const BoundView& from, const BoundView& to, LaunchContext& context) {
-    static const CudaForm form = cuda_form(intern("copy"));
+    static const CudaImplementation copy_views = cuda_implementation(intern("copy"));
     const std::array<BoundView, 2> views{from, to};
-    form(Arguments(views, nullptr), context);
+    copy_views(Arguments(views, nullptr), context);
   }
 
   BoundView lse_;

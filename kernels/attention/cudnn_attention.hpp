@@ -24,8 +24,8 @@ namespace underlap::cuda {
 /// cuDNN wants lse dense, sequence by sequence. That of one sequence is; of several, and where it is a part of another,
 /// it passes through the workspace, with a copy for each sequence (4 bytes for each query and head, in either pass).
 ///
-/// Further from the CPU form than our own kernels: probabilities and the gradients of scores are rounded to bf16 before
-/// they are multiplied.
+/// Further from the CPU implementation than our own kernels: probabilities and the gradients of scores are rounded to
+/// bf16 before they are multiplied.
 ///
 /// For one thread at a time, whose current device is the one that the object was made on.
 class Attention {

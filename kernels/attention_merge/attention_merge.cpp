@@ -18,7 +18,7 @@ namespace {
 
 float log_add(float a, float b) { return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b))); }
 
-void merge_form(const Arguments& views) {
+void merge_cpu(const Arguments& views) {
   const BoundView &step = views[0], &lse = views[1];
   for (std::int64_t r = 0; r < lse.rows; ++r) {
     const float* const from = step.row<float>(r);
@@ -32,7 +32,7 @@ void correct(const bf16* from, float weight, float* to, std::int64_t n, bool is_
   for (std::int64_t i = 0; i < n; ++i) to[i] += static_cast<float>(from[i]) * weight;
 }
 
-void correction_form(const Arguments& views) {
+void correction_cpu(const Arguments& views) {
   const BoundView &step_out = views[0], &step_lse = views[1], &lse = views[2], &sum = views[3];
   const bool is_first = views.parameters<CorrectionParameters>().is_first;
   const std::int64_t head_size = sum.cols / lse.rows;
@@ -52,7 +52,7 @@ Operation merge_lse(const View& step, const View& lse) {
   require(kName, lse, {"lse", lse.rows, lse.cols, {DataType::f32}});
   require(kName, step, {"step", lse.rows, lse.cols, {DataType::f32}});
   static const NameId name = intern(kName);
-  return Operation(name, merge_form,
+  return Operation(name, merge_cpu,
                    {.flops = 5 * static_cast<double>(lse.elements()),
                     .bytes_read = step.bytes() + lse.bytes(),
                     .bytes_written = lse.bytes()},
@@ -68,7 +68,7 @@ Operation attention_correction(const View& step_out, const View& step_lse, const
   require(kName, step_lse, {"step_lse", lse.rows, sum.rows, {DataType::f32}});
   require(kName, lse, {"lse", lse.rows, sum.rows, {DataType::f32}});
   static const NameId name = intern(kName);
-  return Operation(name, correction_form,
+  return Operation(name, correction_cpu,
                    {.flops = (is_first ? 1 : 2) * static_cast<double>(sum.elements()),
                     .bytes_read = step_out.bytes() + step_lse.bytes() + lse.bytes() + (is_first ? 0 : sum.bytes()),
                     .bytes_written = sum.bytes()},

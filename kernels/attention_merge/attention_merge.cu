@@ -38,7 +38,7 @@ __global__ void merge_lse_kernel(Rows<const float> step, Rows<float> lse) {
       });
 }
 
-void merge_form(const Arguments& views, LaunchContext& context) {
+void merge_cuda(const Arguments& views, LaunchContext& context) {
   auto step = rows_of<const float>(views[0]);
   auto lse = rows_of<float>(views[1]);
   flatten(step, lse);
@@ -75,19 +75,19 @@ void launch_correction(const Arguments& views, LaunchContext& context) {
          sum, head_size);
 }
 
-void correction_form(const Arguments& views, LaunchContext& context) {
+void correction_cuda(const Arguments& views, LaunchContext& context) {
   if (views.parameters<kernels::CorrectionParameters>().is_first) return launch_correction<true>(views, context);
   launch_correction<false>(views, context);
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_attention_merge() {
-  static constexpr std::array<CudaFormInfo, 2> forms{{
-      {"merge_lse", merge_form},
-      {"attention_correction", correction_form},
+std::span<const CudaImplementationInfo> list_cuda_attention_merge() {
+  static constexpr std::array<CudaImplementationInfo, 2> all{{
+      {"merge_lse", merge_cuda},
+      {"attention_correction", correction_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -10,7 +10,7 @@
 namespace underlap::kernels {
 namespace {
 
-void form(const Arguments& views) {
+void cast_cpu(const Arguments& views) {
   const BoundView &x = views[0], &out = views[1];
   for (std::int64_t r = 0; r < x.rows; ++r) {
     if (x.dtype == DataType::f32) {
@@ -29,7 +29,7 @@ Operation cast(const View& x, const View& out) {
   require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
   require(kName, out, {"out", x.rows, x.cols, {other}});
   static const NameId name = intern(kName);
-  return Operation(name, form, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
+  return Operation(name, cast_cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
                    {{x, Access::in}, {out, Access::out}});
 }
 

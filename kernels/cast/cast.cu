@@ -39,16 +39,16 @@ void launch_cast(const Arguments& views, LaunchContext& context) {
          blocks_of_groups(out.rows, out.cols, group, kInFlight<From>), context.stream, x, out);
 }
 
-void cast_form(const Arguments& views, LaunchContext& context) {
+void cast_cuda(const Arguments& views, LaunchContext& context) {
   if (views[0].dtype == DataType::f32) return launch_cast<float, bf16>(views, context);
   launch_cast<bf16, float>(views, context);
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_cast() {
-  static constexpr std::array<CudaFormInfo, 1> forms{{{"cast", cast_form}}};
-  return forms;
+std::span<const CudaImplementationInfo> list_cuda_cast() {
+  static constexpr std::array<CudaImplementationInfo, 1> all{{{"cast", cast_cuda}}};
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -16,13 +16,13 @@ std::byte* row_of(const BoundView& view, std::int64_t row) {
 
 std::int64_t row_bytes(const BoundView& view) { return view.cols * size_of(view.dtype); }
 
-void copy_form(const Arguments& views) {
+void copy_cpu(const Arguments& views) {
   const BoundView &x = views[0], &out = views[1];
   for (std::int64_t r = 0; r < x.rows; ++r)
     std::memcpy(row_of(out, r), row_of(x, r), static_cast<std::size_t>(row_bytes(x)));
 }
 
-void concatenate_form(const Arguments& views) {
+void concatenate_cpu(const Arguments& views) {
   std::byte* to = views[views.size() - 1].data;
   for (std::size_t i = 0; i + 1 < views.size(); ++i) {
     for (std::int64_t r = 0; r < views[i].rows; ++r, to += row_bytes(views[i]))
@@ -37,7 +37,7 @@ Operation copy(const View& x, const View& out) {
   require(kName, x, {"x", x.rows, x.cols, {x.tensor.dtype}});
   require(kName, out, {"out", x.rows, x.cols, {x.tensor.dtype}});
   static const NameId name = intern(kName);
-  return Operation(name, copy_form, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
+  return Operation(name, copy_cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
                    {{x, Access::in}, {out, Access::out}});
 }
 
@@ -56,7 +56,7 @@ Operation concatenate(std::span<const View> pieces, const View& out) {
   require(kName, out, {"out", 1, elements, {out.tensor.dtype}});
   uses[pieces.size()] = {out, Access::out};
   static const NameId name = intern(kName);
-  return Operation(name, concatenate_form, {.flops = 0, .bytes_read = out.bytes(), .bytes_written = out.bytes()},
+  return Operation(name, concatenate_cpu, {.flops = 0, .bytes_read = out.bytes(), .bytes_written = out.bytes()},
                    std::span(uses).first(pieces.size() + 1));
 }
 

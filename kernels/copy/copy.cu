@@ -60,13 +60,13 @@ void launch_copy(Pieces<T> pieces, LaunchContext& context) {
   launch(group == 1 ? copy_kernel<T, 1> : copy_kernel<T, kWide>, shape, context.stream, pieces);
 }
 
-void copy_form(const Arguments& views, LaunchContext& context) {
+void copy_cuda(const Arguments& views, LaunchContext& context) {
   with_element(views[0].dtype, [&]<class T>(T*) {
     launch_copy<T>({.piece = {{rows_of<const T>(views[0]), rows_of<T>(views[1])}}, .count = 1}, context);
   });
 }
 
-void concatenate_form(const Arguments& views, LaunchContext& context) {
+void concatenate_cuda(const Arguments& views, LaunchContext& context) {
   with_element(views[0].dtype, [&]<class T>(T*) {
     Pieces<T> pieces;
     T* to = views[views.size() - 1].as<T>();
@@ -81,12 +81,12 @@ void concatenate_form(const Arguments& views, LaunchContext& context) {
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_copy() {
-  static constexpr std::array<CudaFormInfo, 2> forms{{
-      {"copy", copy_form},
-      {"concatenate", concatenate_form},
+std::span<const CudaImplementationInfo> list_cuda_copy() {
+  static constexpr std::array<CudaImplementationInfo, 2> all{{
+      {"copy", copy_cuda},
+      {"concatenate", concatenate_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -39,7 +39,7 @@ std::int64_t column_of(std::int32_t target, const BoundView& logits, const Vocab
   return column >= 0 && column < logits.cols ? column : -1;
 }
 
-void forward_form(const Arguments& views) {
+void forward_cpu(const Arguments& views) {
   const BoundView& logits = views[0];
   const std::int32_t* const targets = views[1].as<std::int32_t>();
   float* const lse = views[2].as<float>();
@@ -57,7 +57,7 @@ void forward_form(const Arguments& views) {
   *loss = static_cast<float>(static_cast<double>(*loss) + views.parameters<CrossEntropyParameters>().scale * total);
 }
 
-void max_form(const Arguments& views) {
+void max_cpu(const Arguments& views) {
   const BoundView& logits = views[0];
   Scratch scratch;
   float* const row = scratch.take(logits.cols);
@@ -67,7 +67,7 @@ void max_form(const Arguments& views) {
   }
 }
 
-void sums_form(const Arguments& views) {
+void sums_cpu(const Arguments& views) {
   const BoundView &logits = views[0], &sums = views[3];
   const std::int32_t* const targets = views[1].as<std::int32_t>();
   const float* const largest = views[2].as<float>();
@@ -83,7 +83,7 @@ void sums_form(const Arguments& views) {
   }
 }
 
-void finish_form(const Arguments& views) {
+void finish_cpu(const Arguments& views) {
   const BoundView &sums = views[1], &lse = views[2];
   const float* const largest = views[0].as<float>();
   float* const loss = views[3].as<float>();
@@ -95,7 +95,7 @@ void finish_form(const Arguments& views) {
   *loss = static_cast<float>(static_cast<double>(*loss) + views.parameters<CrossEntropyParameters>().scale * total);
 }
 
-void backward_form(const Arguments& views) {
+void backward_cpu(const Arguments& views) {
   const BoundView &logits = views[0], &dlogits = views[3];
   const std::int32_t* const targets = views[1].as<std::int32_t>();
   const float* const lse = views[2].as<float>();
@@ -121,7 +121,7 @@ Operation cross_entropy_forward(const View& logits, const View& targets, const V
   require(kName, lse, {"lse", 1, logits.rows, {DataType::f32}});
   require(kName, loss, {"loss", 1, 1, {DataType::f32}});
   static const NameId name = intern(kName);
-  return Operation(name, forward_form,
+  return Operation(name, forward_cpu,
                    {.flops = 4 * static_cast<double>(logits.elements()),
                     .bytes_read = logits.bytes() + targets.bytes() + loss.bytes(),
                     .bytes_written = lse.bytes() + loss.bytes()},
@@ -135,7 +135,7 @@ Operation cross_entropy_max(const View& logits, const View& max) {
   require(kName, max, {"max", 1, logits.rows, {DataType::f32}});
   static const NameId name = intern(kName);
   return Operation(
-      name, max_form,
+      name, max_cpu,
       {.flops = static_cast<double>(logits.elements()), .bytes_read = logits.bytes(), .bytes_written = max.bytes()},
       {{logits, Access::in}, {max, Access::out}});
 }
@@ -149,7 +149,7 @@ Operation cross_entropy_sums(const View& logits, const View& targets, const View
   require(kName, sums, {"sums", 2, logits.rows, {DataType::f32}});
   const VocabShard held = checked_shard(kName, shard, logits.cols);
   static const NameId name = intern(kName);
-  return Operation(name, sums_form,
+  return Operation(name, sums_cpu,
                    {.flops = 3 * static_cast<double>(logits.elements()),
                     .bytes_read = logits.bytes() + targets.bytes() + max.bytes(),
                     .bytes_written = sums.bytes()},
@@ -164,7 +164,7 @@ Operation cross_entropy_finish(const View& max, const View& sums, const View& ls
   require(kName, lse, {"lse", 1, lse.cols, {DataType::f32}});
   require(kName, loss, {"loss", 1, 1, {DataType::f32}});
   static const NameId name = intern(kName);
-  return Operation(name, finish_form,
+  return Operation(name, finish_cpu,
                    {.flops = 4 * static_cast<double>(lse.elements()),
                     .bytes_read = max.bytes() + sums.bytes() + loss.bytes(),
                     .bytes_written = lse.bytes() + loss.bytes()},
@@ -181,7 +181,7 @@ Operation cross_entropy_backward(const View& logits, const View& targets, const 
   require(kName, dlogits, {"dlogits", logits.rows, logits.cols, {DataType::bf16}});
   const VocabShard held = checked_shard(kName, shard, logits.cols);
   static const NameId name = intern(kName);
-  return Operation(name, backward_form,
+  return Operation(name, backward_cpu,
                    {.flops = 3 * static_cast<double>(logits.elements()),
                     .bytes_read = logits.bytes() + targets.bytes() + lse.bytes(),
                     .bytes_written = dlogits.bytes()},

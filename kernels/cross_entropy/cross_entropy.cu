@@ -133,7 +133,7 @@ LaunchShape blocks_of_rows(const Rows<const bf16>& logits, int group) {
   return {.blocks = static_cast<unsigned>(logits.rows), .threads = groups >= 2048 ? 512U : groups >= 256 ? 128U : 32U};
 }
 
-void forward_form(const Arguments& views, LaunchContext& context) {
+void forward_cuda(const Arguments& views, LaunchContext& context) {
   const auto logits = rows_of<const bf16>(views[0]);
   const int group = group_for(8, logits);
   auto* const row_loss = reinterpret_cast<double*>(context.workspace->take(logits.rows * sizeof(double)));
@@ -191,14 +191,14 @@ __global__ void cross_entropy_finish_kernel(const float* max, Rows<const float> 
   if (threadIdx.x == 0) *loss = static_cast<float>(static_cast<double>(*loss) + scale * sum);
 }
 
-void max_form(const Arguments& views, LaunchContext& context) {
+void max_cuda(const Arguments& views, LaunchContext& context) {
   const auto logits = rows_of<const bf16>(views[0]);
   const int group = group_for(8, logits);
   launch(group == 1 ? cross_entropy_max_kernel<1> : cross_entropy_max_kernel<8>, blocks_of_rows(logits, group),
          context.stream, logits, views[1].as<float>());
 }
 
-void sums_form(const Arguments& views, LaunchContext& context) {
+void sums_cuda(const Arguments& views, LaunchContext& context) {
   const auto logits = rows_of<const bf16>(views[0]);
   const int group = group_for(8, logits);
   launch(group == 1 ? cross_entropy_sums_kernel<1> : cross_entropy_sums_kernel<8>, blocks_of_rows(logits, group),
@@ -206,7 +206,7 @@ void sums_form(const Arguments& views, LaunchContext& context) {
          rows_of<float>(views[3]), views.parameters<CrossEntropyParameters>().shard, context.faults);
 }
 
-void finish_form(const Arguments& views, LaunchContext& context) {
+void finish_cuda(const Arguments& views, LaunchContext& context) {
   launch(cross_entropy_finish_kernel, {.blocks = 1, .threads = kLossThreads}, context.stream,
          views[0].as<const float>(), rows_of<const float>(views[1]), views[2].as<float>(),
          views.parameters<CrossEntropyParameters>().scale, views[3].as<float>());
@@ -232,7 +232,7 @@ __global__ void cross_entropy_backward_kernel(Rows<const bf16> logits, const std
       });
 }
 
-void backward_form(const Arguments& views, LaunchContext& context) {
+void backward_cuda(const Arguments& views, LaunchContext& context) {
   const auto logits = rows_of<const bf16>(views[0]);
   const auto dlogits = rows_of<bf16>(views[3]);
   const auto p = views.parameters<CrossEntropyParameters>();
@@ -245,15 +245,15 @@ void backward_form(const Arguments& views, LaunchContext& context) {
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_cross_entropy() {
-  static constexpr std::array<CudaFormInfo, 5> forms{{
-      {"cross_entropy_forward", forward_form},
-      {"cross_entropy_max", max_form},
-      {"cross_entropy_sums", sums_form},
-      {"cross_entropy_finish", finish_form},
-      {"cross_entropy_backward", backward_form},
+std::span<const CudaImplementationInfo> list_cuda_cross_entropy() {
+  static constexpr std::array<CudaImplementationInfo, 5> all{{
+      {"cross_entropy_forward", forward_cuda},
+      {"cross_entropy_max", max_cuda},
+      {"cross_entropy_sums", sums_cuda},
+      {"cross_entropy_finish", finish_cuda},
+      {"cross_entropy_backward", backward_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -13,7 +13,7 @@ namespace underlap::kernels {
 /// lse      [1, T] f32, out
 /// loss     [1, 1] f32, added to; the sum over tokens is fp64 (on the CPU in token order) and is added once
 /// scale    e.g. 1 / (tokens of the global batch), dimensionless
-/// Throws std::invalid_argument for shapes that do not fit; the form throws it for a target outside [0, V).
+/// Throws std::invalid_argument for shapes that do not fit; the implementation throws it for a target outside [0, V).
 /// Traffic: 2 T V + 8 T bytes.
 Operation cross_entropy_forward(const View& logits, const View& targets, const View& lse, const View& loss,
                                 double scale);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "kernels/cuda/check.hpp"
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 
 namespace underlap::cuda {
 

@@ -13,7 +13,7 @@
 namespace underlap::kernels {
 namespace {
 
-void residual_add_form(const Arguments& views) {
+void residual_add_cpu(const Arguments& views) {
   const BoundView &a = views[0], &b = views[1], &out = views[2];
   for (std::int64_t r = 0; r < a.rows; ++r) {
     const bf16* const left = a.row<bf16>(r);
@@ -25,7 +25,7 @@ void residual_add_form(const Arguments& views) {
   }
 }
 
-void accumulate_form(const Arguments& views) {
+void accumulate_cpu(const Arguments& views) {
   const BoundView &x = views[0], &sum = views[1];
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const bf16* const from = x.row<bf16>(r);
@@ -34,7 +34,7 @@ void accumulate_form(const Arguments& views) {
   }
 }
 
-void scale_form(const Arguments& views) {
+void scale_cpu(const Arguments& views) {
   const BoundView& x = views[0];
   const auto factor = static_cast<float>(views.parameters<ElementwiseParameters>().value);
   with_float_type(x.dtype, [&]<class T>(T*) {
@@ -50,7 +50,7 @@ void fill_rows(const BoundView& x, T value) {
   for (std::int64_t r = 0; r < x.rows; ++r) std::fill_n(x.row<T>(r), x.cols, value);
 }
 
-void fill_form(const Arguments& views) {
+void fill_cpu(const Arguments& views) {
   const BoundView& x = views[0];
   const double value = views.parameters<ElementwiseParameters>().value;
   switch (x.dtype) {
@@ -73,7 +73,7 @@ Operation residual_add(const View& a, const View& b, const View& out) {
   require(kName, out, {"out", a.rows, a.cols, {DataType::bf16}});
   static const NameId name = intern(kName);
   return Operation(
-      name, residual_add_form,
+      name, residual_add_cpu,
       {.flops = static_cast<double>(out.elements()), .bytes_read = a.bytes() + b.bytes(), .bytes_written = out.bytes()},
       {{a, Access::in}, {b, Access::in}, {out, Access::out}});
 }
@@ -84,7 +84,7 @@ Operation accumulate(const View& x, const View& sum) {
   require(kName, sum, {"sum", x.rows, x.cols, {DataType::bf16}});
   static const NameId name = intern(kName);
   return Operation(
-      name, accumulate_form,
+      name, accumulate_cpu,
       {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes() + sum.bytes(), .bytes_written = sum.bytes()},
       {{x, Access::in}, {sum, Access::inout}});
 }
@@ -93,7 +93,7 @@ Operation scale(const View& x, double factor) {
   constexpr auto kName = "scale";
   require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, scale_form,
+  return Operation(name, scale_cpu,
                    {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes(), .bytes_written = x.bytes()},
                    {{x, Access::inout}})
       .with_parameters(ElementwiseParameters{factor});
@@ -103,7 +103,7 @@ Operation fill(const View& x, double value) {
   constexpr auto kName = "fill";
   require(kName, x, {"x", x.rows, x.cols, {x.tensor.dtype}});
   static const NameId name = intern(kName);
-  return Operation(name, fill_form, {.flops = 0, .bytes_read = 0, .bytes_written = x.bytes()}, {{x, Access::out}})
+  return Operation(name, fill_cpu, {.flops = 0, .bytes_read = 0, .bytes_written = x.bytes()}, {{x, Access::out}})
       .with_parameters(ElementwiseParameters{value});
 }
 

@@ -57,7 +57,7 @@ __global__ void fill_kernel(Rows<T> x, T value) {
       });
 }
 
-void residual_add_form(const Arguments& views, LaunchContext& context) {
+void residual_add_cuda(const Arguments& views, LaunchContext& context) {
   auto a = rows_of<bf16>(views[0]), b = rows_of<bf16>(views[1]), out = rows_of<bf16>(views[2]);
   flatten(a, b, out);
   const int group = group_for(8, a, b, out);
@@ -67,7 +67,7 @@ void residual_add_form(const Arguments& views, LaunchContext& context) {
 
 // residual_add with `sum` as an input and as the output: each group of it is loaded and stored by one thread, in this
 // order, and touched by no other.
-void accumulate_form(const Arguments& views, LaunchContext& context) {
+void accumulate_cuda(const Arguments& views, LaunchContext& context) {
   auto x = rows_of<bf16>(views[0]), sum = rows_of<bf16>(views[1]);
   flatten(x, sum);
   const int group = group_for(8, x, sum);
@@ -85,7 +85,7 @@ void launch_scale(const BoundView& view, float factor, LaunchContext& context) {
          context.stream, x, factor);
 }
 
-void scale_form(const Arguments& views, LaunchContext& context) {
+void scale_cuda(const Arguments& views, LaunchContext& context) {
   const auto factor = static_cast<float>(views.parameters<ElementwiseParameters>().value);
   if (views[0].dtype == DataType::f32) return launch_scale<float>(views[0], factor, context);
   launch_scale<bf16>(views[0], factor, context);
@@ -101,7 +101,7 @@ void launch_fill(const BoundView& view, T value, LaunchContext& context) {
          context.stream, x, value);
 }
 
-void fill_form(const Arguments& views, LaunchContext& context) {
+void fill_cuda(const Arguments& views, LaunchContext& context) {
   const double value = views.parameters<ElementwiseParameters>().value;
   switch (views[0].dtype) {
     case DataType::f32: return launch_fill(views[0], static_cast<float>(value), context);
@@ -116,14 +116,14 @@ void fill_form(const Arguments& views, LaunchContext& context) {
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_elementwise() {
-  static constexpr std::array<CudaFormInfo, 4> forms{{
-      {"residual_add", residual_add_form},
-      {"accumulate", accumulate_form},
-      {"scale", scale_form},
-      {"fill", fill_form},
+std::span<const CudaImplementationInfo> list_cuda_elementwise() {
+  static constexpr std::array<CudaImplementationInfo, 4> all{{
+      {"residual_add", residual_add_cuda},
+      {"accumulate", accumulate_cuda},
+      {"scale", scale_cuda},
+      {"fill", fill_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

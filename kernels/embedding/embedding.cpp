@@ -25,7 +25,7 @@ const std::int32_t* positions_of(const Arguments& views, std::size_t index) {
   return views.size() > index ? views[index].as<std::int32_t>() : nullptr;
 }
 
-void forward_form(const Arguments& views) {
+void forward_cpu(const Arguments& views) {
   const BoundView &word = views[1], &position = views[2], &out = views[3];
   const auto shard = views.parameters<VocabShard>();
   const std::int32_t* const tokens = views[0].as<std::int32_t>();
@@ -87,7 +87,7 @@ void add_in_turn(const BoundView& dout, const BoundView& dposition, float* total
   }
 }
 
-void wgrad_form(const Arguments& views) {
+void wgrad_cpu(const Arguments& views) {
   const BoundView &dout = views[1], &dword = views[2], &dposition = views[3];
   const auto shard = views.parameters<VocabShard>();
   const std::int32_t* const tokens = views[0].as<std::int32_t>();
@@ -120,11 +120,11 @@ void require_tokens(const char* operation, const EmbeddedTokens& in, std::int64_
 }
 
 /// The operation, with the positions as its fifth use where there are any.
-Operation make(NameId name, CpuForm form, Cost cost, const std::array<Use, 4>& uses, const EmbeddedTokens& in,
+Operation make(NameId name, CpuImplementation cpu, Cost cost, const std::array<Use, 4>& uses, const EmbeddedTokens& in,
                const VocabShard& shard) {
   std::array<Use, 5> all{uses[0], uses[1], uses[2], uses[3], Use{in.positions, Access::in}};
   if (in.has_positions()) cost.bytes_read += in.positions.bytes();
-  return Operation(name, form, cost, std::span(all).first(in.has_positions() ? 5 : 4)).with_parameters(shard);
+  return Operation(name, cpu, cost, std::span(all).first(in.has_positions() ? 5 : 4)).with_parameters(shard);
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ Operation embedding_forward(const EmbeddedTokens& in, const View& word, const Vi
   require(kName, out, {"out", in.tokens.cols, out.cols, {DataType::bf16}});
   const VocabShard held = checked_shard(kName, shard, word.rows);
   static const NameId name = intern(kName);
-  return make(name, forward_form,
+  return make(name, forward_cpu,
               {.flops = static_cast<double>(out.elements()),
                .bytes_read = in.tokens.bytes() + share_of(out.bytes(), word, held) + touched(in.tokens, position),
                .bytes_written = out.bytes()},
@@ -155,7 +155,7 @@ Operation embedding_wgrad(const EmbeddedTokens& in, const View& dout, const View
   const VocabShard held = checked_shard(kName, shard, dword.rows);
   const std::int64_t added_to = touched(in.tokens, dword) + touched(in.tokens, dposition);
   static const NameId name = intern(kName);
-  return make(name, wgrad_form,
+  return make(name, wgrad_cpu,
               {.flops = 2 * static_cast<double>(dout.elements()),
                .bytes_read = in.tokens.bytes() + dout.bytes() + share_of(dout.bytes(), dword, held) + added_to,
                .bytes_written = added_to},

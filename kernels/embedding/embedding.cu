@@ -86,7 +86,7 @@ __global__ void embedding_forward_kernel(Ids ids, Rows<const bf16> word, Rows<co
       });
 }
 
-void forward_form(const Arguments& views, LaunchContext& context) {
+void forward_cuda(const Arguments& views, LaunchContext& context) {
   const auto word = rows_of<const bf16>(views[1]), position = rows_of<const bf16>(views[2]);
   const auto out = rows_of<bf16>(views[3]);
   const int group = group_for(8, word, position, out);
@@ -223,7 +223,7 @@ void add_by_id(const Limited& in, const BoundView& dout, const BoundView& table,
   launch_add_runs<bf16>(in, sorted, dout, table, first_id, context);
 }
 
-void wgrad_form(const Arguments& views, LaunchContext& context) {
+void wgrad_cuda(const Arguments& views, LaunchContext& context) {
   const BoundView &dout = views[1], &dposition = views[3];
   const auto shard = views.parameters<VocabShard>();
   const Ids ids = ids_of(views);
@@ -238,12 +238,12 @@ void wgrad_form(const Arguments& views, LaunchContext& context) {
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_embedding() {
-  static constexpr std::array<CudaFormInfo, 2> forms{{
-      {"embedding_forward", forward_form},
-      {"embedding_wgrad", wgrad_form},
+std::span<const CudaImplementationInfo> list_cuda_embedding() {
+  static constexpr std::array<CudaImplementationInfo, 2> all{{
+      {"embedding_forward", forward_cuda},
+      {"embedding_wgrad", wgrad_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -26,9 +26,9 @@ struct EmbeddedTokens {
 /// position  [S, H] bf16, S the sequence length
 /// out       [T, H] bf16, rounded once; rows whose token lies outside `shard` are zero, without position, so that the
 ///           sum of the shards' results is what the whole table gives, to the bit
-/// Throws std::invalid_argument for shapes that do not fit; the form throws it for a token outside [0, V) and a
-/// position outside [0, S). Source: Radford et al. 2018, h_0. Traffic: 4 T + 2 (2 T H + S H) bytes, with positions 4 T
-/// more and at most T rows of position; of a shard, its share of the T rows of word.
+/// Throws std::invalid_argument for shapes that do not fit; the implementation throws it for a token outside [0, V) and
+/// a position outside [0, S). Source: Radford et al. 2018, h_0. Traffic: 4 T + 2 (2 T H + S H) bytes, with positions 4
+/// T more and at most T rows of position; of a shard, its share of the T rows of word.
 Operation embedding_forward(const EmbeddedTokens& in, const View& word, const View& position, const View& out,
                             const VocabShard& shard = {});
 

@@ -96,13 +96,11 @@ BoundView widened(const BoundView& view, std::int64_t rows, std::int64_t cols, S
   return out;
 }
 
-void fprop_form(const Arguments& views) {
-  run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_b = true});
-}
+void fprop_cpu(const Arguments& views) { run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_b = true}); }
 
-void dgrad_form(const Arguments& views) { run_gemm({.a = views[0], .b = views[1], .c = views[2]}); }
+void dgrad_cpu(const Arguments& views) { run_gemm({.a = views[0], .b = views[1], .c = views[2]}); }
 
-void wgrad_form(const Arguments& views) {
+void wgrad_cpu(const Arguments& views) {
   run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_a = true, .accumulate = true});
 }
 
@@ -153,7 +151,7 @@ Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin)
   require(kName, w, {"w", w.rows, x.cols, {DataType::bf16}});
   require(kName, y, {"y", x.rows, w.rows, {DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, fprop_form, gemm_cost({x.rows, w.rows, x.cols}, x.bytes() + w.bytes(), y.bytes(), sm_margin),
+  return Operation(name, fprop_cpu, gemm_cost({x.rows, w.rows, x.cols}, x.bytes() + w.bytes(), y.bytes(), sm_margin),
                    {{x, Access::in}, {w, Access::in}, {y, Access::out}});
 }
 
@@ -164,7 +162,7 @@ Operation gemm_dgrad(const View& dy, const View& w, const View& dx, int sm_margi
   require(kName, w, {"w", dy.cols, w.cols, {DataType::bf16}});
   require(kName, dx, {"dx", dy.rows, w.cols, {DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, dgrad_form,
+  return Operation(name, dgrad_cpu,
                    gemm_cost({dy.rows, w.cols, dy.cols}, dy.bytes() + w.bytes(), dx.bytes(), sm_margin),
                    {{dy, Access::in}, {w, Access::in}, {dx, Access::out}});
 }
@@ -176,7 +174,7 @@ Operation gemm_wgrad(const View& dy, const View& x, const View& dw, int sm_margi
   require(kName, x, {"x", dy.rows, x.cols, {DataType::bf16}});
   require(kName, dw, {"dw", dy.cols, x.cols, {DataType::f32, DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, wgrad_form,
+  return Operation(name, wgrad_cpu,
                    gemm_cost({dy.cols, x.cols, dy.rows}, dy.bytes() + x.bytes() + dw.bytes(), dw.bytes(), sm_margin),
                    {{dy, Access::in}, {x, Access::in}, {dw, Access::inout}});
 }

@@ -10,10 +10,10 @@ namespace underlap::kernels {
 /// x  [M, K] bf16
 /// w  [N, K] bf16
 /// y  [M, N] bf16, accumulated in fp32 and rounded once
-/// Views may be strided. The form runs on as many OpenMP threads as its caller has set; its result does not depend on
-/// their number. All GEMMs: 2 M N K floating-point operations; every operand moves once.
-/// sm_margin  multiprocessors of a GPU that the product leaves free, for what runs beside it
-/// Throws std::invalid_argument for shapes that do not fit, and for a negative margin.
+/// Views may be strided. The implementation runs on as many OpenMP threads as its caller has set; its result does not
+/// depend on their number. All GEMMs: 2 M N K floating-point operations; every operand moves once. sm_margin
+/// multiprocessors of a GPU that the product leaves free, for what runs beside it Throws std::invalid_argument for
+/// shapes that do not fit, and for a negative margin.
 Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin = 0);
 
 /// dx = dy w, the gradient of gemm_fprop's input.
@@ -39,7 +39,7 @@ struct GemmCall {
   const float* a_inverse_scale = nullptr;
   const float* b_inverse_scale = nullptr;
   /// fp8 only: whether a GPU promotes its sums to full fp32 as it goes. Without, it may sum with fewer bits, faster
-  /// (cuBLASLt's fast accumulation). The CPU form always sums in fp32.
+  /// (cuBLASLt's fast accumulation). The CPU implementation always sums in fp32.
   bool use_split_accumulator = true;
   bool transpose_a = false;
   bool transpose_b = false;

@@ -6,7 +6,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 
 namespace underlap::cuda {
@@ -17,27 +17,27 @@ void multiply(const kernels::GemmCall& call, LaunchContext& context) {
   context.products->enqueue(call, context);
 }
 
-void fprop_form(const Arguments& views, LaunchContext& context) {
+void fprop_cuda(const Arguments& views, LaunchContext& context) {
   multiply({.a = views[0], .b = views[1], .c = views[2], .transpose_b = true}, context);
 }
 
-void dgrad_form(const Arguments& views, LaunchContext& context) {
+void dgrad_cuda(const Arguments& views, LaunchContext& context) {
   multiply({.a = views[0], .b = views[1], .c = views[2]}, context);
 }
 
-void wgrad_form(const Arguments& views, LaunchContext& context) {
+void wgrad_cuda(const Arguments& views, LaunchContext& context) {
   multiply({.a = views[0], .b = views[1], .c = views[2], .transpose_a = true, .accumulate = true}, context);
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_gemm() {
-  static constexpr std::array<CudaFormInfo, 3> forms{{
-      {"gemm_fprop", fprop_form},
-      {"gemm_dgrad", dgrad_form},
-      {"gemm_wgrad", wgrad_form},
+std::span<const CudaImplementationInfo> list_cuda_gemm() {
+  static constexpr std::array<CudaImplementationInfo, 3> all{{
+      {"gemm_fprop", fprop_cuda},
+      {"gemm_dgrad", dgrad_cuda},
+      {"gemm_wgrad", wgrad_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto kName = "gemm_fp8";
 
-void form(const Arguments& views) { run_gemm(fp8_call(views)); }
+void gemm_fp8_cpu(const Arguments& views) { run_gemm(fp8_call(views)); }
 
 void check_scale(const char* name, const char* offset, const View& scale) {
   require(kName, scale, {name, 1, 1, {DataType::f32}});
@@ -55,7 +55,7 @@ Cost cost_of(const Fp8Product& p) {
 Operation gemm_fp8(const Fp8Product& product) {
   check(product);
   static const NameId name = intern(kName);
-  return Operation(name, form, cost_of(product),
+  return Operation(name, gemm_fp8_cpu, cost_of(product),
                    {{product.a, Access::in},
                     {product.a_inverse_scale, Access::in},
                     {product.b, Access::in},

@@ -28,10 +28,10 @@ struct Fp8Product {
 /// c = a b^T * a_inverse_scale * b_inverse_scale, or c += that; accumulated in fp32 and rounded once.
 ///
 /// 2 M N K floating-point operations; a and b once, c once, and twice where it is added to.
-/// The CPU form widens to bf16, or to fp32 where the machine multiplies no bf16. The CUDA form is cuBLASLt's; it throws
-/// MachineError on GPUs before compute capability 8.9, which cannot multiply fp8. Throws std::invalid_argument unless K
-/// is a multiple of 16 and M and N are of 8, which fp8 products of GPUs need, for shapes that do not fit, two f8e5m2
-/// operands, and a negative margin.
+/// The CPU implementation widens to bf16, or to fp32 where the machine multiplies no bf16. The CUDA implementation is
+/// cuBLASLt's; it throws MachineError on GPUs before compute capability 8.9, which cannot multiply fp8. Throws
+/// std::invalid_argument unless K is a multiple of 16 and M and N are of 8, which fp8 products of GPUs need, for shapes
+/// that do not fit, two f8e5m2 operands, and a negative margin.
 Operation gemm_fp8(const Fp8Product& product);
 
 }  // namespace underlap::kernels

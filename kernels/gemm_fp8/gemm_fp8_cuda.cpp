@@ -6,23 +6,23 @@
 #include <array>
 #include <stdexcept>
 
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "kernels/gemm_fp8/gemm_fp8_parameters.hpp"
 
 namespace underlap::cuda {
 namespace {
 
-void form(const Arguments& views, LaunchContext& context) {
+void gemm_fp8_cuda(const Arguments& views, LaunchContext& context) {
   if (context.products == nullptr) throw std::invalid_argument("a matrix product was launched without cuBLASLt");
   context.products->enqueue(kernels::fp8_call(views), context);
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_gemm_fp8() {
-  static constexpr std::array<CudaFormInfo, 1> forms{{{"gemm_fp8", form}}};
-  return forms;
+std::span<const CudaImplementationInfo> list_cuda_gemm_fp8() {
+  static constexpr std::array<CudaImplementationInfo, 1> all{{{"gemm_fp8", gemm_fp8_cuda}}};
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -5,13 +5,13 @@
 
 namespace underlap::kernels {
 
-/// What gemm_fp8's form is told beside its views, which are a, a_inverse_scale, b, b_inverse_scale, c.
+/// What gemm_fp8's implementation is told beside its views, which are a, a_inverse_scale, b, b_inverse_scale, c.
 struct Fp8ProductParameters {
   bool accumulate = false;
   bool use_split_accumulator = true;
 };
 
-/// The product that gemm_fp8's form is called for.
+/// The product that gemm_fp8's implementation is called for.
 inline GemmCall fp8_call(const Arguments& views) {
   const auto& parameters = views.parameters<Fp8ProductParameters>();
   return {.a = views[0],

@@ -21,12 +21,12 @@ void for_each_row(const BoundView& heads, const BoundView& blocks, F f) {
   }
 }
 
-void to_blocks_form(const Arguments& views) {
+void to_blocks_cpu(const Arguments& views) {
   for_each_row(views[0], views[1],
                [](std::byte* heads, std::byte* block, std::size_t bytes) { std::memcpy(block, heads, bytes); });
 }
 
-void to_heads_form(const Arguments& views) {
+void to_heads_cpu(const Arguments& views) {
   for_each_row(views[1], views[0],
                [](std::byte* heads, std::byte* block, std::size_t bytes) { std::memcpy(heads, block, bytes); });
 }
@@ -38,8 +38,8 @@ void require_shapes(const char* operation, const View& heads, const char* heads_
   require(operation, blocks, {blocks_name, heads.cols / blocks.cols * heads.rows, blocks.cols, {heads.tensor.dtype}});
 }
 
-Operation make(NameId name, CpuForm form, const View& x, const View& out) {
-  return Operation(name, form, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
+Operation make(NameId name, CpuImplementation cpu, const View& x, const View& out) {
+  return Operation(name, cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
                    {{x, Access::in}, {out, Access::out}});
 }
 
@@ -49,14 +49,14 @@ Operation heads_to_blocks(const View& x, const View& out) {
   constexpr auto kName = "heads_to_blocks";
   require_shapes(kName, x, "x", out, "out");
   static const NameId name = intern(kName);
-  return make(name, to_blocks_form, x, out);
+  return make(name, to_blocks_cpu, x, out);
 }
 
 Operation blocks_to_heads(const View& x, const View& out) {
   constexpr auto kName = "blocks_to_heads";
   require_shapes(kName, out, "out", x, "x");
   static const NameId name = intern(kName);
-  return make(name, to_heads_form, x, out);
+  return make(name, to_heads_cpu, x, out);
 }
 
 std::span<const KernelInfo> list_head_blocks() {

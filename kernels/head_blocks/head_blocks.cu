@@ -43,18 +43,18 @@ void launch_head_blocks(const Arguments& views, LaunchContext& context) {
 }
 
 template <bool kToBlocks>
-void head_blocks_form(const Arguments& views, LaunchContext& context) {
+void head_blocks_cuda(const Arguments& views, LaunchContext& context) {
   with_element(views[0].dtype, [&]<class T>(T*) { launch_head_blocks<T, kToBlocks>(views, context); });
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_head_blocks() {
-  static constexpr std::array<CudaFormInfo, 2> forms{{
-      {"heads_to_blocks", head_blocks_form<true>},
-      {"blocks_to_heads", head_blocks_form<false>},
+std::span<const CudaImplementationInfo> list_cuda_head_blocks() {
+  static constexpr std::array<CudaImplementationInfo, 2> all{{
+      {"heads_to_blocks", head_blocks_cuda<true>},
+      {"blocks_to_heads", head_blocks_cuda<false>},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

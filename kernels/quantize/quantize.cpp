@@ -33,7 +33,7 @@ std::uint32_t row_amax(const T* x, std::int64_t n) {
   return largest;
 }
 
-void amax_form(const Arguments& views) {
+void amax_cpu(const Arguments& views) {
   const BoundView& x = views[0];
   float& out = *views[1].as<float>();
   auto largest = std::bit_cast<std::uint32_t>(out);
@@ -43,7 +43,7 @@ void amax_form(const Arguments& views) {
   out = std::bit_cast<float>(largest);
 }
 
-void fp8_scale_form(const Arguments& views) {
+void fp8_scale_cpu(const Arguments& views) {
   const auto* const amax = views[0].as<const float>();
   const float largest = views.parameters<QuantizeParameters>().largest_finite;
   for (std::int64_t i = 0; i < views[0].cols; ++i) {
@@ -61,14 +61,14 @@ void convert_rows(const BoundView& from, const BoundView& to, float factor) {
   }
 }
 
-void quantize_form(const Arguments& views) {
+void quantize_cpu(const Arguments& views) {
   const float scale = 1.0F / *views[1].as<const float>();
   with_float_type(views[0].dtype, [&]<class From>(From*) {
     with_fp8_type(views[2].dtype, [&]<class To>(To*) { convert_rows<From, To>(views[0], views[2], scale); });
   });
 }
 
-void dequantize_form(const Arguments& views) {
+void dequantize_cpu(const Arguments& views) {
   const float inverse_scale = *views[1].as<const float>();
   with_fp8_type(views[0].dtype, [&]<class From>(From*) {
     with_float_type(views[2].dtype, [&]<class To>(To*) { convert_rows<From, To>(views[0], views[2], inverse_scale); });
@@ -83,7 +83,7 @@ Operation amax(const View& x, const View& out) {
   require(kName, out, {"out", 1, 1, {DataType::f32}});
   static const NameId name = intern(kName);
   return Operation(
-      name, amax_form,
+      name, amax_cpu,
       {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes() + out.bytes(), .bytes_written = out.bytes()},
       {{x, Access::in}, {out, Access::inout}});
 }
@@ -95,7 +95,7 @@ Operation fp8_scale(const View& amax, const View& inverse_scale, DataType format
   if (!is_fp8(format))
     throw std::invalid_argument(fmt::format("{}: format is {}, must be f8e4m3 or f8e5m2", kName, to_string(format)));
   static const NameId name = intern(kName);
-  return Operation(name, fp8_scale_form,
+  return Operation(name, fp8_scale_cpu,
                    {.flops = static_cast<double>(amax.elements()),
                     .bytes_read = amax.bytes(),
                     .bytes_written = inverse_scale.bytes()},
@@ -119,7 +119,7 @@ Operation quantize(const View& x, const View& inverse_scale, const View& q) {
   require(kName, inverse_scale, {"inverse_scale", 1, 1, {DataType::f32}});
   require(kName, q, {"q", x.rows, x.cols, {DataType::f8e4m3, DataType::f8e5m2}});
   static const NameId name = intern(kName);
-  return Operation(name, quantize_form, conversion_cost(x, q),
+  return Operation(name, quantize_cpu, conversion_cost(x, q),
                    {{x, Access::in}, {inverse_scale, Access::in}, {q, Access::out}});
 }
 
@@ -129,7 +129,7 @@ Operation dequantize(const View& q, const View& inverse_scale, const View& out) 
   require(kName, inverse_scale, {"inverse_scale", 1, 1, {DataType::f32}});
   require(kName, out, {"out", q.rows, q.cols, {DataType::f32, DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, dequantize_form, conversion_cost(q, out),
+  return Operation(name, dequantize_cpu, conversion_cost(q, out),
                    {{q, Access::in}, {inverse_scale, Access::in}, {out, Access::out}});
 }
 

@@ -67,7 +67,7 @@ void launch_amax(const Arguments& views, LaunchContext& context) {
          views[1].as<std::uint32_t>());
 }
 
-void amax_form(const Arguments& views, LaunchContext& context) {
+void amax_cuda(const Arguments& views, LaunchContext& context) {
   if (views[0].dtype == DataType::f32) return launch_amax<float>(views, context);
   launch_amax<bf16>(views, context);
 }
@@ -82,7 +82,7 @@ __global__ void fp8_scale_kernel(const float* amax, Rows<float> inverse_scale, s
   *inverse_scale.at(i, 0) = is_finite ? scale : std::numeric_limits<float>::quiet_NaN();
 }
 
-void fp8_scale_form(const Arguments& views, LaunchContext& context) {
+void fp8_scale_cuda(const Arguments& views, LaunchContext& context) {
   launch(fp8_scale_kernel, {.blocks = blocks_for(views[0].cols, kGroupThreads), .threads = kGroupThreads},
          context.stream, views[0].as<const float>(), rows_of<float>(views[1]), views[0].cols,
          views.parameters<QuantizeParameters>().largest_finite);
@@ -118,14 +118,14 @@ void launch_convert(const Arguments& views, LaunchContext& context) {
          blocks_of_groups(to.rows, to.cols, group, 4), context.stream, from, views[1].as<const float>(), to);
 }
 
-void quantize_form(const Arguments& views, LaunchContext& context) {
+void quantize_cuda(const Arguments& views, LaunchContext& context) {
   with_fp8_type(views[2].dtype, [&]<class To>(To*) {
     if (views[0].dtype == DataType::f32) return launch_convert<float, To, true>(views, context);
     launch_convert<bf16, To, true>(views, context);
   });
 }
 
-void dequantize_form(const Arguments& views, LaunchContext& context) {
+void dequantize_cuda(const Arguments& views, LaunchContext& context) {
   with_fp8_type(views[0].dtype, [&]<class From>(From*) {
     if (views[2].dtype == DataType::f32) return launch_convert<From, float, false>(views, context);
     launch_convert<From, bf16, false>(views, context);
@@ -134,14 +134,14 @@ void dequantize_form(const Arguments& views, LaunchContext& context) {
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_quantize() {
-  static constexpr std::array<CudaFormInfo, 4> forms{{
-      {"amax", amax_form},
-      {"fp8_scale", fp8_scale_form},
-      {"quantize", quantize_form},
-      {"dequantize", dequantize_form},
+std::span<const CudaImplementationInfo> list_cuda_quantize() {
+  static constexpr std::array<CudaImplementationInfo, 4> all{{
+      {"amax", amax_cuda},
+      {"fp8_scale", fp8_scale_cuda},
+      {"quantize", quantize_cuda},
+      {"dequantize", dequantize_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

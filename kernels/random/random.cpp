@@ -71,7 +71,7 @@ void fill_row(T* out, std::int64_t n, std::int64_t k, const RandomParameters& p)
   }
 }
 
-void form(const Arguments& views) {
+void random_cpu(const Arguments& views) {
   const BoundView& out = views[0];
   const auto p = views.parameters<RandomParameters>();
   with_float_type(out.dtype, [&]<class T>(T*) {
@@ -84,7 +84,7 @@ Operation make(NameId name, const View& out, const RandomParameters& p) {
   require(called, out, {"out", out.rows, out.cols, {DataType::f32, DataType::bf16}});
   require(called, p.first_index >= 0, "first_index", static_cast<double>(p.first_index), "at least 0");
   require(called, p.stddev >= 0, "stddev", p.stddev, "at least 0");
-  return Operation(name, form,
+  return Operation(name, random_cpu,
                    {.flops = 60 * static_cast<double>(out.elements()), .bytes_read = 0, .bytes_written = out.bytes()},
                    {{out, Access::out}})
       .with_parameters(p);

@@ -89,19 +89,19 @@ void launch_random(const Arguments& views, LaunchContext& context) {
          views.parameters<RandomParameters>());
 }
 
-void random_normal_form(const Arguments& views, LaunchContext& context) {
+void random_normal_cuda(const Arguments& views, LaunchContext& context) {
   if (views[0].dtype == DataType::f32) return launch_random<float>(views, context);
   launch_random<bf16>(views, context);
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_random() {
-  static constexpr std::array<CudaFormInfo, 2> forms{{
-      {"random_normal", random_normal_form},
-      {"random_normal_block", random_normal_form},
+std::span<const CudaImplementationInfo> list_cuda_random() {
+  static constexpr std::array<CudaImplementationInfo, 2> all{{
+      {"random_normal", random_normal_cuda},
+      {"random_normal_block", random_normal_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

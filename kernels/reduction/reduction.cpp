@@ -38,7 +38,7 @@ double row_sum_of_squares(const T* x, std::int64_t n) {
   return std::accumulate(lanes.begin(), lanes.end(), 0.0);
 }
 
-void sum_of_squares_form(const Arguments& views) {
+void sum_of_squares_cpu(const Arguments& views) {
   const BoundView& x = views[0];
   float* const out = views[1].as<float>();
   double total = 0;
@@ -48,7 +48,7 @@ void sum_of_squares_form(const Arguments& views) {
   *out = static_cast<float>(static_cast<double>(*out) + total);
 }
 
-void sum_of_squares_in_form(const Arguments& views) {
+void sum_of_squares_in_cpu(const Arguments& views) {
   const BoundView &x = views[0], &ranges = views[1];
   float* const out = views[2].as<float>();
   double total = 0;
@@ -62,7 +62,7 @@ void sum_of_squares_in_form(const Arguments& views) {
   *out = static_cast<float>(static_cast<double>(*out) + total);
 }
 
-void clip_factor_form(const Arguments& views) {
+void clip_factor_cpu(const Arguments& views) {
   const auto sum_of_squares = static_cast<double>(*views[0].as<float>());
   const double max_norm = views.parameters<ReductionParameters>().value;
   float& factor = *views[1].as<float>();
@@ -92,7 +92,7 @@ void store_scaled(const float* total, std::int64_t n, float factor, T* out) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(total[i] * factor);
 }
 
-void sum_slots_form(const Arguments& views) {
+void sum_slots_cpu(const Arguments& views) {
   const BoundView &slots = views[0], &out = views[1];
   const auto factor = static_cast<float>(views.parameters<ReductionParameters>().value);
   Scratch scratch;
@@ -117,7 +117,7 @@ void sum_fp8_rows(const BoundView& slots, const float* inverse_scales, const Bou
   }
 }
 
-void sum_fp8_slots_form(const Arguments& views) {
+void sum_fp8_slots_cpu(const Arguments& views) {
   const auto* const inverse_scales = views[1].as<const float>();
   with_fp8_type(views[0].dtype, [&]<class From>(From*) {
     with_float_type(views[2].dtype, [&]<class To>(To*) { sum_fp8_rows<From, To>(views[0], inverse_scales, views[2]); });
@@ -131,7 +131,7 @@ Operation sum_of_squares(const View& x, const View& out) {
   require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
   require(kName, out, {"out", 1, 1, {DataType::f32}});
   static const NameId name = intern(kName);
-  return Operation(name, sum_of_squares_form,
+  return Operation(name, sum_of_squares_cpu,
                    {.flops = 2 * static_cast<double>(x.elements()),
                     .bytes_read = x.bytes() + out.bytes(),
                     .bytes_written = out.bytes()},
@@ -145,7 +145,7 @@ Operation sum_of_squares_in(const View& x, const View& ranges, const View& out) 
   require(kName, ranges.is_dense(), "ranges' leading dimension", ranges.leading_dimension, "2");
   require(kName, out, {"out", 1, 1, {DataType::f32}});
   static const NameId name = intern(kName);
-  return Operation(name, sum_of_squares_in_form,
+  return Operation(name, sum_of_squares_in_cpu,
                    {.flops = 2 * static_cast<double>(x.elements()),
                     .bytes_read = x.bytes() + ranges.bytes() + out.bytes(),
                     .bytes_written = out.bytes()},
@@ -158,7 +158,7 @@ Operation clip_factor(const View& sum_of_squares, const View& factor, double max
   require(kName, factor, {"factor", 1, 1, {DataType::f32}});
   require(kName, max_norm >= 0, "max_norm", max_norm, "at least 0");
   static const NameId name = intern(kName);
-  return Operation(name, clip_factor_form,
+  return Operation(name, clip_factor_cpu,
                    {.flops = 4, .bytes_read = sum_of_squares.bytes(), .bytes_written = factor.bytes()},
                    {{sum_of_squares, Access::in}, {factor, Access::out}})
       .with_parameters(ReductionParameters{max_norm});
@@ -169,7 +169,7 @@ Operation sum_slots(const View& slots, const View& out, double factor) {
   require(kName, slots, {"slots", slots.rows, slots.cols, {DataType::f32, DataType::bf16}});
   require(kName, out, {"out", 1, slots.cols, {DataType::f32, DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, sum_slots_form,
+  return Operation(name, sum_slots_cpu,
                    {.flops = static_cast<double>(slots.elements() + out.elements()),
                     .bytes_read = slots.bytes(),
                     .bytes_written = out.bytes()},
@@ -183,7 +183,7 @@ Operation sum_fp8_slots(const View& slots, const View& inverse_scales, const Vie
   require(kName, inverse_scales, {"inverse_scales", 1, inverse_scales.cols, {DataType::f32}});
   require(kName, slots, {"slots", inverse_scales.cols * out.rows, out.cols, {DataType::f8e4m3, DataType::f8e5m2}});
   static const NameId name = intern(kName);
-  return Operation(name, sum_fp8_slots_form,
+  return Operation(name, sum_fp8_slots_cpu,
                    {.flops = 2 * static_cast<double>(slots.elements()),
                     .bytes_read = slots.bytes() + inverse_scales.bytes(),
                     .bytes_written = out.bytes()},

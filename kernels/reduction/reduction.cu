@@ -136,7 +136,7 @@ void launch_sum_of_squares(const Arguments& views, LaunchContext& context) {
                 sum_of_squares_kernel<T, 16 / sizeof(T)>);
 }
 
-void sum_of_squares_form(const Arguments& views, LaunchContext& context) {
+void sum_of_squares_cuda(const Arguments& views, LaunchContext& context) {
   if (views[0].dtype == DataType::f32) return launch_sum_of_squares<float>(views, context);
   launch_sum_of_squares<bf16>(views, context);
 }
@@ -148,7 +148,7 @@ void launch_sum_of_squares_in(const Arguments& views, LaunchContext& context) {
                         sum_of_squares_in_kernel<T, 16 / sizeof(T)>, ranges);
 }
 
-void sum_of_squares_in_form(const Arguments& views, LaunchContext& context) {
+void sum_of_squares_in_cuda(const Arguments& views, LaunchContext& context) {
   if (views[0].dtype == DataType::f32) return launch_sum_of_squares_in<float>(views, context);
   launch_sum_of_squares_in<bf16>(views, context);
 }
@@ -165,12 +165,12 @@ __global__ void clip_factor_kernel(const float* sum_of_squares, float* factor, d
   }
 }
 
-void clip_factor_form(const Arguments& views, LaunchContext& context) {
+void clip_factor_cuda(const Arguments& views, LaunchContext& context) {
   launch(clip_factor_kernel, {.blocks = 1, .threads = 1}, context.stream, views[0].as<const float>(),
          views[1].as<float>(), views.parameters<ReductionParameters>().value);
 }
 
-/// Adds the group of `n` columns at `col` of all slots in slot order: as the CPU form does, to the bit.
+/// Adds the group of `n` columns at `col` of all slots in slot order: as the CPU implementation does, to the bit.
 template <int N, class From>
 __device__ void add_slots(const Rows<const From>& slots, std::int64_t col, float* total) {
   for (std::int64_t first = 0; first < slots.rows; first += kSlotsInFlight) {
@@ -215,22 +215,22 @@ void launch_sum_slots_from(const Arguments& views, LaunchContext& context) {
   launch_sum_slots<From, bf16>(views, context);
 }
 
-void sum_slots_form(const Arguments& views, LaunchContext& context) {
+void sum_slots_cuda(const Arguments& views, LaunchContext& context) {
   if (views[0].dtype == DataType::f32) return launch_sum_slots_from<float>(views, context);
   launch_sum_slots_from<bf16>(views, context);
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_reduction() {
-  static constexpr std::array<CudaFormInfo, 5> forms{{
-      {"sum_of_squares", sum_of_squares_form},
-      {"sum_of_squares_in", sum_of_squares_in_form},
-      {"clip_factor", clip_factor_form},
-      {"sum_slots", sum_slots_form},
-      {"sum_fp8_slots", sum_fp8_slots_form},
+std::span<const CudaImplementationInfo> list_cuda_reduction() {
+  static constexpr std::array<CudaImplementationInfo, 5> all{{
+      {"sum_of_squares", sum_of_squares_cuda},
+      {"sum_of_squares_in", sum_of_squares_in_cuda},
+      {"clip_factor", clip_factor_cuda},
+      {"sum_slots", sum_slots_cuda},
+      {"sum_fp8_slots", sum_fp8_slots_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -8,6 +8,6 @@ namespace underlap::cuda {
 /// Slots of a sum that are loaded before the first of them is added.
 constexpr int kSlotsInFlight = 4;
 
-void sum_fp8_slots_form(const Arguments& views, LaunchContext& context);
+void sum_fp8_slots_cuda(const Arguments& views, LaunchContext& context);
 
 }  // namespace underlap::cuda

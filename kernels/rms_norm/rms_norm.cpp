@@ -20,7 +20,7 @@
 namespace underlap::kernels {
 namespace {
 
-void forward_form(const Arguments& views) {
+void forward_cpu(const Arguments& views) {
   const BoundView &x = views[0], &out = views[2];
   float* rstd = views[3].as<float>();
   const double epsilon = views.parameters<RmsNormParameters>().epsilon;
@@ -38,7 +38,7 @@ void forward_form(const Arguments& views) {
   }
 }
 
-void dgrad_form(const Arguments& views) {
+void dgrad_cpu(const Arguments& views) {
   const BoundView &x = views[0], &dout = views[3], &residual = views[4], &dx = views[5];
   const float* rstd = views[2].as<float>();
   const std::int64_t hidden = x.cols;
@@ -61,7 +61,7 @@ void dgrad_form(const Arguments& views) {
 }
 
 // Rows are added one after the other into `total`, which stays in the cache: the sum is in token order.
-void wgrad_form(const Arguments& views) {
+void wgrad_cpu(const Arguments& views) {
   const BoundView &x = views[0], &dout = views[2], &dweight = views[3];
   const float* rstd = views[1].as<float>();
   const std::int64_t hidden = x.cols;
@@ -91,7 +91,7 @@ Operation rms_norm_forward(const View& x, const View& weight, const View& out, c
   require(kName, rstd, {"rstd", 1, x.rows, {DataType::f32}});
   require(kName, epsilon >= 0, "epsilon", epsilon, "at least 0");
   static const NameId name = intern(kName);
-  return Operation(name, forward_form,
+  return Operation(name, forward_cpu,
                    {.flops = 4 * elements(x),
                     .bytes_read = x.bytes() + weight.bytes(),
                     .bytes_written = out.bytes() + rstd.bytes(),
@@ -109,7 +109,7 @@ Operation rms_norm_dgrad(const RmsNormDgrad& t) {
   require(kName, t.residual, {"residual", t.x.rows, t.x.cols, {DataType::bf16}});
   require(kName, t.dx, {"dx", t.x.rows, t.x.cols, {DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, dgrad_form,
+  return Operation(name, dgrad_cpu,
                    {.flops = 8 * elements(t.x),
                     .bytes_read = t.x.bytes() + t.weight.bytes() + t.rstd.bytes() + t.dout.bytes() + t.residual.bytes(),
                     .bytes_written = t.dx.bytes(),
@@ -129,7 +129,7 @@ Operation rms_norm_wgrad(const View& x, const View& rstd, const View& dout, cons
   require(kName, dout, {"dout", x.rows, x.cols, {DataType::bf16}});
   require(kName, dweight, {"dweight", 1, x.cols, {DataType::f32, DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, wgrad_form,
+  return Operation(name, wgrad_cpu,
                    {.flops = 3 * elements(x),
                     .bytes_read = x.bytes() + rstd.bytes() + dout.bytes() + dweight.bytes(),
                     .bytes_written = dweight.bytes(),

@@ -202,7 +202,7 @@ LaunchShape norm_shape(std::int64_t rows, const Teams& teams, const LaunchContex
 }
 
 // The kernel that holds rows where teams can, else the one for rows of any width.
-void forward_form(const Arguments& views, LaunchContext& context) {
+void forward_cuda(const Arguments& views, LaunchContext& context) {
   constexpr int kHeld = 2;
   const auto weight = rows_of<const bf16>(views[1]);
   Forward t{.x = rows_of<const bf16>(views[0]),
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(1024) rms_norm_dgrad_any_kernel(Dgrad t) {
   }
 }
 
-void dgrad_form(const Arguments& views, LaunchContext& context) {
+void dgrad_cuda(const Arguments& views, LaunchContext& context) {
   constexpr int kHeld = 1;
   const auto weight = rows_of<const bf16>(views[1]);
   Dgrad t{.x = rows_of<const bf16>(views[0]),
@@ -419,7 +419,7 @@ __global__ void __launch_bounds__(1024)
   }
 }
 
-void wgrad_form(const Arguments& views, LaunchContext& context) {
+void wgrad_cuda(const Arguments& views, LaunchContext& context) {
   Wgrad t{.x = rows_of<const bf16>(views[0]),
           .dout = rows_of<const bf16>(views[2]),
           .rstd = views[1].as<const float>(),
@@ -442,13 +442,13 @@ void wgrad_form(const Arguments& views, LaunchContext& context) {
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_rms_norm() {
-  static constexpr std::array<CudaFormInfo, 3> forms{{
-      {"rms_norm_forward", forward_form},
-      {"rms_norm_dgrad", dgrad_form},
-      {"rms_norm_wgrad", wgrad_form},
+std::span<const CudaImplementationInfo> list_cuda_rms_norm() {
+  static constexpr std::array<CudaImplementationInfo, 3> all{{
+      {"rms_norm_forward", forward_cuda},
+      {"rms_norm_dgrad", dgrad_cuda},
+      {"rms_norm_wgrad", wgrad_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -31,7 +31,7 @@ void for_each_segment(const Arguments& views, std::int64_t elements, F f) {
     if (border(s) < border(s + 1)) f(s, border(s), border(s + 1));
 }
 
-void amax_form(const Arguments& views) {
+void amax_cpu(const Arguments& views) {
   const auto* const x = views[0].as<const std::uint32_t>();
   auto* const out = views[2].as<std::uint32_t>();
   // Magnitudes compare as their bits do, and every NaN lies above infinity.
@@ -42,7 +42,7 @@ void amax_form(const Arguments& views) {
   });
 }
 
-void quantize_form(const Arguments& views) {
+void quantize_cpu(const Arguments& views) {
   const auto* const x = views[0].as<const float>();
   with_fp8_type(views[3].dtype, [&]<class To>(To*) {
     To* const q = views[3].as<To>();
@@ -66,7 +66,7 @@ Operation segmented_amax(const View& x, const Segments& segments, const View& ou
   check(kName, x, segments);
   require(kName, out, {"out", 1, segments.begins.cols, {DataType::f32}});
   static const NameId name = intern(kName);
-  return Operation(name, amax_form,
+  return Operation(name, amax_cpu,
                    {.flops = static_cast<double>(x.elements()),
                     .bytes_read = x.bytes() + segments.begins.bytes() + out.bytes(),
                     .bytes_written = out.bytes()},
@@ -80,7 +80,7 @@ Operation segmented_quantize(const View& x, const Segments& segments, const View
   require(kName, inverse_scales, {"inverse_scales", segments.begins.cols, 1, {DataType::f32}});
   require(kName, q, {"q", 1, x.cols, {DataType::f8e4m3, DataType::f8e5m2}});
   static const NameId name = intern(kName);
-  return Operation(name, quantize_form,
+  return Operation(name, quantize_cpu,
                    {.flops = static_cast<double>(x.elements()),
                     .bytes_read = x.bytes() + segments.begins.bytes() + inverse_scales.bytes(),
                     .bytes_written = q.bytes()},

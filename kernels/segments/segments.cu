@@ -158,13 +158,13 @@ LaunchShape chunks_of(const Stretch& stretch) {
   return {.blocks = blocks_for(stretch.elements, kChunk), .threads = kThreads};
 }
 
-void segmented_amax_form(const Arguments& views, LaunchContext& context) {
+void segmented_amax_cuda(const Arguments& views, LaunchContext& context) {
   const Stretch stretch = stretch_of(views);
   launch(segmented_amax_kernel, chunks_of(stretch), context.stream, stretch, is_aligned(views[0], 16),
          views[2].as<std::uint32_t>());
 }
 
-void segmented_quantize_form(const Arguments& views, LaunchContext& context) {
+void segmented_quantize_cuda(const Arguments& views, LaunchContext& context) {
   const Stretch stretch = stretch_of(views);
   const bool aligned = is_aligned(views[0], 16) && is_aligned(views[3], kWide);
   with_fp8_type(views[3].dtype, [&]<class To>(To*) {
@@ -175,12 +175,12 @@ void segmented_quantize_form(const Arguments& views, LaunchContext& context) {
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_segments() {
-  static constexpr std::array<CudaFormInfo, 2> forms{{
-      {"segmented_amax", segmented_amax_form},
-      {"segmented_quantize", segmented_quantize_form},
+std::span<const CudaImplementationInfo> list_cuda_segments() {
+  static constexpr std::array<CudaImplementationInfo, 2> all{{
+      {"segmented_amax", segmented_amax_cuda},
+      {"segmented_quantize", segmented_quantize_cuda},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -33,7 +33,7 @@ void transpose_all(const BoundView& x, const BoundView& out) {
     for (std::int64_t c = 0; c < x.cols; c += kSide) transpose_square<T>(x, out, r, c);
 }
 
-void form(const Arguments& views) {
+void transpose_cpu(const Arguments& views) {
   if (size_of(views[0].dtype) == 1) return transpose_all<std::uint8_t>(views[0], views[1]);
   transpose_all<std::uint16_t>(views[0], views[1]);
 }
@@ -46,7 +46,7 @@ Operation transpose(const View& x, const View& out) {
   require(kName, x, {"x", x.rows, x.cols, {DataType::bf16, DataType::u8, DataType::f8e4m3, DataType::f8e5m2}});
   require(kName, out, {"out", x.cols, x.rows, {type}});
   static const NameId name = intern(kName);
-  return Operation(name, form, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
+  return Operation(name, transpose_cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
                    {{x, Access::in}, {out, Access::out}});
 }
 

@@ -100,16 +100,16 @@ void launch_transpose(const Arguments& views, LaunchContext& context) {
          context.stream, x, out);
 }
 
-void transpose_form(const Arguments& views, LaunchContext& context) {
+void transpose_cuda(const Arguments& views, LaunchContext& context) {
   if (size_of(views[0].dtype) == 1) return launch_transpose<std::uint8_t>(views, context);
   launch_transpose<std::uint16_t>(views, context);
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_transpose() {
-  static constexpr std::array<CudaFormInfo, 1> forms{{{"transpose", transpose_form}}};
-  return forms;
+std::span<const CudaImplementationInfo> list_cuda_transpose() {
+  static constexpr std::array<CudaImplementationInfo, 1> all{{{"transpose", transpose_cuda}}};
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -19,19 +19,19 @@ void copy_row(const BoundView& x, std::int64_t from, const BoundView& out, std::
               static_cast<std::size_t>(x.cols * size));
 }
 
-void to_sequence_form(const Arguments& views) {
+void to_sequence_cpu(const Arguments& views) {
   const auto order = views.parameters<ZigzagParameters>();
   const auto rows = static_cast<std::uint32_t>(views[1].rows);
   for (std::uint32_t r = 0; r < rows; ++r) copy_row(views[0], order.in_rank_order(r), views[1], r);
 }
 
-void to_rank_form(const Arguments& views) {
+void to_rank_cpu(const Arguments& views) {
   const auto order = views.parameters<ZigzagParameters>();
   const auto rows = static_cast<std::uint32_t>(views[1].rows);
   for (std::uint32_t r = 0; r < rows; ++r) copy_row(views[0], r, views[1], order.in_rank_order(r));
 }
 
-Operation make(const char* kName, CpuForm form, const View& x, const View& out, std::int64_t sequences,
+Operation make(const char* kName, CpuImplementation cpu, const View& x, const View& out, std::int64_t sequences,
                std::int64_t ranks) {
   require(kName, sequences > 0, "sequences", static_cast<double>(sequences), "positive");
   require(kName, ranks > 0, "ranks", static_cast<double>(ranks), "positive");
@@ -42,7 +42,7 @@ Operation make(const char* kName, CpuForm form, const View& x, const View& out, 
   const ZigzagParameters order{.sequences = static_cast<std::uint32_t>(sequences),
                                .ranks = static_cast<std::uint32_t>(ranks),
                                .chunk = static_cast<std::uint32_t>(x.rows / (2 * ranks * sequences))};
-  return Operation(intern(kName), form, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
+  return Operation(intern(kName), cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
                    {{x, Access::in}, {out, Access::out}})
       .with_parameters(order);
 }
@@ -50,11 +50,11 @@ Operation make(const char* kName, CpuForm form, const View& x, const View& out, 
 }  // namespace
 
 Operation to_sequence_order(const View& x, const View& out, std::int64_t sequences, std::int64_t ranks) {
-  return make("to_sequence_order", to_sequence_form, x, out, sequences, ranks);
+  return make("to_sequence_order", to_sequence_cpu, x, out, sequences, ranks);
 }
 
 Operation to_rank_order(const View& x, const View& out, std::int64_t sequences, std::int64_t ranks) {
-  return make("to_rank_order", to_rank_form, x, out, sequences, ranks);
+  return make("to_rank_order", to_rank_cpu, x, out, sequences, ranks);
 }
 
 std::span<const KernelInfo> list_zigzag() {

@@ -39,18 +39,18 @@ void launch_zigzag(const Arguments& views, LaunchContext& context) {
 }
 
 template <bool kToSequences>
-void zigzag_form(const Arguments& views, LaunchContext& context) {
+void zigzag_cuda(const Arguments& views, LaunchContext& context) {
   with_element(views[0].dtype, [&]<class T>(T*) { launch_zigzag<T, kToSequences>(views, context); });
 }
 
 }  // namespace
 
-std::span<const CudaFormInfo> cuda_forms_zigzag() {
-  static constexpr std::array<CudaFormInfo, 2> forms{{
-      {"to_sequence_order", zigzag_form<true>},
-      {"to_rank_order", zigzag_form<false>},
+std::span<const CudaImplementationInfo> list_cuda_zigzag() {
+  static constexpr std::array<CudaImplementationInfo, 2> all{{
+      {"to_sequence_order", zigzag_cuda<true>},
+      {"to_rank_order", zigzag_cuda<false>},
   }};
-  return forms;
+  return all;
 }
 
 }  // namespace underlap::cuda

@@ -53,11 +53,11 @@ TEST_F(CalibratedGpu, TimesCallsKernelsAndCopies) {
   EXPECT_EQ(gpu.machine().at(0).second, "host threads");
 }
 
-TEST_F(CalibratedGpu, RunsOperationsThroughTheirForms) {
+TEST_F(CalibratedGpu, RunsOperationsThroughTheirImplementation) {
   CudaGpu gpu(small_);
   EXPECT_THAT(gpu.work_us(small_work(), 4), SizeIs(4));
   Work unknown = small_work();
-  unknown.operation = Operation(intern("of_no_form"), nullptr, {}, {});
+  unknown.operation = Operation(intern("of_no_implementation"), nullptr, {}, {});
   EXPECT_THROW(gpu.work_us(unknown, 1), std::invalid_argument);
 }
 
@@ -110,7 +110,7 @@ TEST_F(CalibratedGpu, PreparesWhatAnOperationReads) {
   Work work = small_work();
   work.prepare = {kernels::fill(work.operation.uses()[0].view, 3), kernels::fill(work.operation.uses()[1].view, 4)};
   float seen = 0;
-  gpu.form_us(
+  gpu.implementation_us(
       work,
       [&](const Arguments& views, cuda::LaunchContext& context) {
         cudaStreamSynchronize(context.stream);
@@ -124,13 +124,13 @@ TEST_F(CalibratedGpu, TimesShortWorkManyTimesInARowWhereItIsAskedTo) {
   small_.together_us = 1e9;  // longer than the most that is enqueued at once
   CudaGpu gpu(small_);
   int calls = 0;
-  const auto us = gpu.form_us(
+  const auto us = gpu.implementation_us(
       small_work(), [&](const Arguments&, cuda::LaunchContext&) { ++calls; }, 2);
   EXPECT_THAT(us, SizeIs(2));
   EXPECT_EQ(calls, 4 + 5 * 64);  // to learn how long one takes, then; of each three that are not counted
 }
 
-TEST_F(CalibratedGpu, CublasLtAloneFormsTheProductsThatTheFormsForm) {
+TEST_F(CalibratedGpu, CublasLtAloneFormsTheProductsThatTheImplementationsForm) {
   auto& library = cuda_host::CublasLtDouble::instance();
   library.reset();
   cuda::MatrixProducts products(cuda_host::CublasLtDouble::api());
@@ -143,7 +143,7 @@ TEST_F(CalibratedGpu, CublasLtAloneFormsTheProductsThatTheFormsForm) {
     library.products.clear();
     gpu.work_us(work, 1);
     std::unique_ptr<CublasLtAlone> alone;
-    gpu.form_us(
+    gpu.implementation_us(
         work,
         [&](const Arguments& views, cuda::LaunchContext& context) {
           const kernels::GemmCall call = product_of(operation, views);

@@ -11,7 +11,7 @@
 
 #include "kernels/attention/attention.hpp"
 #include "kernels/cuda/check.hpp"
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 #include "platform/errors.hpp"
 #include "tests/cuda_host/cudnn_double.hpp"
 #include "tests/cuda_host/machine.hpp"
@@ -114,11 +114,11 @@ class CudnnAttention : public testing::Test {
   }
   ~CudnnAttention() override { cudaStreamDestroy(context.stream); }
 
-  /// Through the operation's CUDA form, which goes to cuDNN where the context has it.
+  /// Through the operation's CUDA implementation, which goes to cuDNN where the context has it.
   void run(Tensors& tensors, const Operation& operation, cuda::Attention& attention) {
     context.attention = &attention;
     const std::vector<BoundView> views = tensors.bind(operation);
-    cuda::cuda_form(operation.name())(Arguments(views, operation.parameters()), context);
+    cuda::cuda_implementation(operation.name())(Arguments(views, operation.parameters()), context);
     cuda::check(cudaStreamSynchronize(context.stream));
   }
   static void run_on_cpu(Tensors& tensors, const Operation& operation) {
@@ -133,8 +133,8 @@ class CudnnAttention : public testing::Test {
 
 class CudnnAttentionGraphs : public CudnnAttention, public testing::WithParamInterface<std::tuple<Shape, DqSums>> {};
 
-// Probabilities and the gradients of scores are rounded to bf16 there, and not in the CPU form. Gradients are small
-// differences of these.
+// Probabilities and the gradients of scores are rounded to bf16 there, and not in the CPU implementation. Gradients are
+// small differences of these.
 constexpr Tolerance kBf16Between{.relative = 0.008, .of_rms = 0.02};
 constexpr Tolerance kBf16Gradients{.relative = 0.008, .of_rms = 0.06};
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 #include "platform/errors.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
@@ -365,7 +365,7 @@ TEST_F(Products, GiveBackWhatTheyMade) {
 TEST_F(Products, ArePartOfTheContext) {
   const BoundView x = view(DataType::bf16, kM, kK), w = view(DataType::bf16, kN, kK), y = view(DataType::bf16, kM, kN);
   const std::vector<BoundView> views{x, w, y};
-  EXPECT_THROW(cuda_form(intern("gemm_fprop"))(Arguments(views, nullptr), context), std::invalid_argument);
+  EXPECT_THROW(cuda_implementation(intern("gemm_fprop"))(Arguments(views, nullptr), context), std::invalid_argument);
 }
 
 // Without a device this is all that can be asked of the library itself.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's attention against the CPU form, at sizes that fill several of its tiles.
+// cuDNN's attention against the CPU implementation, at sizes that fill several of its tiles.
 #include "kernels/attention/attention.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class CudnnAttention : public testing::TestWithParam<std::tuple<Shape, bool>> {
 
   static bool is_deterministic() { return std::get<1>(GetParam()); }
 
-  /// What the CPU form puts into the operation's outputs.
+  /// What the CPU implementation puts into the operation's outputs.
   void run_on_host(const Operation& operation) {
     std::vector<BoundView> views;
     for (const Use& use : operation.uses())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA forms against CPU forms on random data, at sizes that fill several blocks: views whose rows begin at multiples
-// of 16 bytes, dense and strided, views that do not, and rows that end inside a group of 16 bytes.
+// CUDA implementations against CPU implementations on random data, at sizes that fill several blocks: views whose rows
+// begin at multiples of 16 bytes, dense and strided, views that do not, and rows that end inside a group of 16 bytes.
 #include <string>
 #include <utility>
 
@@ -43,7 +43,7 @@ class Agreement : public testing::TestWithParam<Layout> {
   }
   View row(DataType dtype, std::int64_t cols) { return memory.randomize(view(dtype, 1, cols)); }
 
-  /// The CPU form's results beside the other form's, for all that `operation` writes.
+  /// The CPU implementation's results beside the other one's, for all that `operation` writes.
   template <class Compare>
   void compare(const Operation& operation, Compare compare_matrices) {
     Memory expected = memory;

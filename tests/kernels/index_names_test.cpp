@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU forms say about an index outside its table. A CUDA form only raises a bit.
+// What the CPU implementations say about an index outside its table. A CUDA implementation only raises a bit.
 #include <gmock/gmock.h>
 
 #include <stdexcept>

@@ -123,7 +123,7 @@ TEST(View, KnowsItsSizeAndItsEnd) {
   EXPECT_EQ(flat(tensor).elements(), 100);
 }
 
-TEST(Operation, HandsItsParametersToTheForm) {
+TEST(Operation, HandsItsParametersToTheImplementation) {
   struct Parameters {
     double a = 0;
     std::int64_t b = 0;

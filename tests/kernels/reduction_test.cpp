@@ -78,7 +78,7 @@ TEST(ClipFactor, IsNanForASumThatIsNotFinite) {
 
 TEST(ClipFactor, RefusesANegativeBound) { EXPECT_THROW(clip_factor(1, -1), std::invalid_argument); }
 
-/// 3000 columns: more than one block of the form, and a remainder.
+/// 3000 columns: more than one block of the kernel, and a remainder.
 constexpr std::int64_t kSlots = 3, kColumns = 3000;
 
 class SumSlots : public testing::TestWithParam<std::tuple<DataType, DataType>> {};
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Types, SumFp8Slots,
                          testing::Combine(testing::Values(DataType::f8e4m3, DataType::f8e5m2),
                                           testing::Values(DataType::f32, DataType::bf16)));
 
-// As the CPU form has it, in slot order; subnormal values and both signs among them.
+// As the CPU implementation has it, in slot order; subnormal values and both signs among them.
 TEST(SumFp8SlotsShapes, SumManySlotsInOrderToTheBit) {
   constexpr std::int64_t kMany = 11, kRows = 3, kCols = 24;
   for (const DataType from : {DataType::f8e4m3, DataType::f8e5m2}) {

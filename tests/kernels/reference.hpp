@@ -39,7 +39,8 @@ inline void expect_close(const Matrix& actual, const Matrix& expected, const Tol
   }
 }
 
-/// The sum of a * b, element by element: with b the gradient of an output, the scalar whose gradient backward forms.
+/// The sum of a * b, element by element: with b the gradient of an output, the scalar whose gradient backward
+/// implementations.
 inline double inner_product(const Matrix& a, const Matrix& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.values.size(); ++i) sum += a.values[i] * b.values[i];

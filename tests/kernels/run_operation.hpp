@@ -16,7 +16,7 @@
 
 namespace underlap::test {
 
-/// A row-major matrix of doubles: what reference forms compute with.
+/// A row-major matrix of doubles: what reference implementations compute with.
 struct Matrix {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -59,9 +59,9 @@ inline void write_element(std::byte* to, DataType dtype, double value) {
   }
 }
 
-/// Runs one form of `operation` on host memory and waits for it. The program that a test is linked into says which: the
-/// CPU form, or the CUDA form on a GPU that the host plays, or on a real one.
-void run_form(const Operation& operation, std::span<const BoundView> views);
+/// Runs one implementation of `operation` on host memory and waits for it. The program that a test is linked into says
+/// which: the CPU implementation, or the CUDA implementation on a GPU that the host plays, or on a real one.
+void run_implementation(const Operation& operation, std::span<const BoundView> views);
 
 /// The tensors of one test, in host memory.
 class Memory {
@@ -122,7 +122,7 @@ class Memory {
 
 /// Where the private copies of an operation's views lie.
 enum class Placement : std::uint8_t {
-  odd,      ///< aligned to one element and no more: all that a form may count on
+  odd,      ///< aligned to one element and no more: all that an implementation may count on
   aligned,  ///< tensors begin at multiples of 256 bytes, as devices hand them out: where wide accesses are possible
 };
 
@@ -201,7 +201,7 @@ inline std::vector<GuardedView> run_once(Memory& memory, const Operation& operat
   for (const Use& use : operation.uses()) views.emplace_back(memory, use, placement);
   std::vector<BoundView> bound;
   for (GuardedView& view : views) bound.push_back(view.bound());
-  run_form(operation, bound);
+  run_implementation(operation, bound);
   return views;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Segments;
 
-/// A stretch of a buffer with five segments, one of which a chunk of the GPU's form ends in.
+/// A stretch of a buffer with five segments, one of which a chunk of the GPU's kernel ends in.
 struct SegmentCase {
   const char* name;
   std::int64_t first, elements;

@@ -7,14 +7,14 @@
 #include <stdexcept>
 
 #include "kernels/cuda/check.hpp"
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 #include "kernels/cuda/marker.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap::cuda {
 
-void run_cuda_form(const Operation& operation, const Arguments& views, LaunchContext& context) {
-  cuda_form(operation.name())(views, context);
+void run_cuda_implementation(const Operation& operation, const Arguments& views, LaunchContext& context) {
+  cuda_implementation(operation.name())(views, context);
 }
 
 struct CudaDevice::StreamState {
@@ -244,7 +244,7 @@ void CudaDevice::run(const Operation& operation, LaunchContext& at) const {
   std::array<BoundView, Operation::kMaxUses> views;
   for (std::size_t i = 0; i < uses.size(); ++i) views[i] = tensors_.bind(uses[i].view);
   const std::span<const BoundView> bound(views.data(), uses.size());
-  options_.run_form(operation, Arguments(bound, operation.parameters()), at);
+  options_.run_implementation(operation, Arguments(bound, operation.parameters()), at);
 }
 
 void CudaDevice::launch(Stream stream, const Tag& tag, const Operation& operation) {

@@ -21,9 +21,10 @@
 
 namespace underlap::cuda {
 
-/// Enqueues `operation` on device memory. The default looks its CUDA form up; a test may run CPU forms instead.
-using RunForm = void (*)(const Operation& operation, const Arguments& views, LaunchContext& context);
-void run_cuda_form(const Operation& operation, const Arguments& views, LaunchContext& context);
+/// Enqueues `operation` on device memory. The default looks its CUDA implementation up; a test may run CPU
+/// implementations instead.
+using RunImplementation = void (*)(const Operation& operation, const Arguments& views, LaunchContext& context);
+void run_cuda_implementation(const Operation& operation, const Arguments& views, LaunchContext& context);
 
 struct CudaOptions {
   std::int32_t rank = 0;
@@ -38,7 +39,7 @@ struct CudaOptions {
   Attention* attention = nullptr;
   bool is_deterministic = false;  ///< of LaunchContext
   Tracer* tracer = nullptr;       ///< nullptr: no capture
-  RunForm run_form = run_cuda_form;
+  RunImplementation run_implementation = run_cuda_implementation;
   /// Tried at begin(), before the first transfer: what CUDA and its libraries do at the first use of a kernel may wait
   /// for everything that runs, and beside a transfer that spins until its peers come, for ever.
   std::vector<Launch> rehearsed{};

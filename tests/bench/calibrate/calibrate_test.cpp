@@ -29,7 +29,8 @@ class SimpleGpu final : public Gpu {
     return std::vector<double>(static_cast<std::size_t>(samples), static_cast<double>(2 * bytes) * 1e-6 + 1.5);
   }
   std::vector<double> work_us(const Work& work, int samples) override {
-    if (is_attention(work.operation)) throw std::invalid_argument("attention has no CUDA form\nin this build");
+    if (is_attention(work.operation))
+      throw std::invalid_argument("attention has no CUDA implementation\nin this build");
     return std::vector<double>(static_cast<std::size_t>(samples), work.operation.cost().flops * 1e-8 + 1.5);
   }
   Beside work_beside_us(const Work& work, const Communication& communication, int samples) override {
@@ -102,7 +103,8 @@ TEST(Calibration, WithoutCopyEnginesTheRestIsMeasured) {
 TEST(Calibration, WhatCannotRunIsSkippedWithItsReason) {
   const Measurements out = calibrated();
   EXPECT_THAT(out.skipped, SizeIs(3));
-  EXPECT_THAT(to_yaml(out), HasSubstr("# not measured: attention_forward: attention has no CUDA form in this build\n"));
+  EXPECT_THAT(to_yaml(out),
+              HasSubstr("# not measured: attention_forward: attention has no CUDA implementation in this build\n"));
   EXPECT_FALSE(out.curves.contains("kernels.attention_forward.128"));
   EXPECT_FALSE(out.rates.empty());
 }

@@ -23,7 +23,7 @@
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
 #include "tests/cuda_host/nccl_double.hpp"
-#include "tests/impl/device/cuda/host_run_form.hpp"
+#include "tests/impl/device/cuda/host_run_implementation.hpp"
 #include "tests/profiler/collect/cupti/fake_cupti.hpp"
 
 namespace underlap::bench {
@@ -92,11 +92,12 @@ class OnAPlayedGpu : public testing::Test {
     seen_ = std::make_unique<SeenByCupti>(fake_);
     products_ = std::make_unique<cuda::MatrixProducts>(cuda_host::CublasLtDouble::api());
     transport_ = std::make_unique<cuda::NcclTransport>(nccl_, control_, cuda::NcclOptions{});
-    rank_ = std::make_unique<CudaRank>(RankContext{.cells = matrix_.cells}, CudaParts{.transport = transport_.get(),
-                                                                                      .control = told_to_,
-                                                                                      .products = products_.get(),
-                                                                                      .collector = collector_.get(),
-                                                                                      .run_form = run_form_});
+    rank_ = std::make_unique<CudaRank>(RankContext{.cells = matrix_.cells},
+                                       CudaParts{.transport = transport_.get(),
+                                                 .control = told_to_,
+                                                 .products = products_.get(),
+                                                 .collector = collector_.get(),
+                                                 .run_implementation = run_implementation_});
     rank_->build(0);
     seen_->forget();
     return *rank_;
@@ -114,7 +115,7 @@ class OnAPlayedGpu : public testing::Test {
   plan::Matrix matrix_;
   cuda::ThreadControlPlane control_{std::chrono::seconds(20)};
   cuda::ControlPlane* told_to_ = &control_;
-  cuda::RunForm run_form_ = cuda::run_cpu_form_on_host;
+  cuda::RunImplementation run_implementation_ = cuda::run_cpu_implementation_on_host;
   cuda::NcclApi nccl_ = cuda_host::NcclDouble::api();
   std::unique_ptr<cupti::Collector> collector_;
   std::unique_ptr<SeenByCupti> seen_;
@@ -184,12 +185,12 @@ void run_and_note_shape(const Operation& operation, const Arguments& views, cuda
   std::string shape(name_of(operation.name()));
   for (std::size_t i = 0; i < views.size(); ++i) shape += fmt::format(" {}x{}", views[i].rows, views[i].cols);
   shapes().ran.insert(shape);
-  cuda::run_cpu_form_on_host(operation, views, context);
+  cuda::run_cpu_implementation_on_host(operation, views, context);
 }
 
 TEST_F(OnAPlayedGpu, StepsLaunchNothingThatWasNotTriedBeforeTheFirstTransfer) {
   shapes() = {};
-  run_form_ = run_and_note_shape;
+  run_implementation_ = run_and_note_shape;
   nccl_.CommInitRankConfig = [](ncclComm_t* handle, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
     if (shapes().tried.empty()) shapes().tried = std::exchange(shapes().ran, {});
     return cuda_host::NcclDouble::api().CommInitRankConfig(handle, ranks, id, rank, config);
@@ -292,9 +293,9 @@ TEST_F(OnAPlayedGpu, WithoutMemoryForALinkBesideTheTensorsSaysWhatTheyTake) {
 
 TEST_F(OnAPlayedGpu, LaunchesInDeterministicModeWhereTheModelAsksForIt) {
   static bool is_deterministic;
-  run_form_ = [](const Operation& operation, const Arguments& views, cuda::LaunchContext& context) {
+  run_implementation_ = [](const Operation& operation, const Arguments& views, cuda::LaunchContext& context) {
     is_deterministic = context.is_deterministic;
-    cuda::run_form_on_host(operation, views, context);
+    cuda::run_implementation_on_host(operation, views, context);
   };
   for (const bool asked : {true, false}) {
     settings_ = {{"model.deterministic_mode", asked ? "true" : "false"}};
@@ -352,7 +353,7 @@ TEST(TwoRanksOnAPlayedGpu, TrainAlikeWithHopsByCopyEnginesAndByNccl) {
                         CudaParts{.transport = &copy_engines,
                                   .control = &control,
                                   .products = &products,
-                                  .run_form = cuda::run_cpu_form_on_host});
+                                  .run_implementation = cuda::run_cpu_implementation_on_host});
         for (std::size_t cell = 0; cell < 2; ++cell) runner.build(cell);
         for (std::size_t cell = 0; cell < 2; ++cell) {
           runner.run(cell, 0, 2);

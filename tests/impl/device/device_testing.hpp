@@ -12,7 +12,7 @@
 /// What tests of devices launch, send and look at.
 namespace underlap::testing_support {
 
-inline Operation operation_of(CpuForm form, std::initializer_list<Use> uses) {
+inline Operation operation_of(CpuImplementation form, std::initializer_list<Use> uses) {
   return {intern("test operation"), form, {}, uses};
 }
 /// Of the first argument, in place.

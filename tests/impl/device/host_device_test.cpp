@@ -96,7 +96,7 @@ TEST(HostDevice, RefusesOverlappingUsesAndViewsOutsideTheirTensor) {
 }
 
 TEST(HostDevice, GuardedViewsCatchUndeclaredWrites) {
-  for (const CpuForm form : {write_behind_the_end, write_an_input}) {
+  for (const CpuImplementation form : {write_behind_the_end, write_an_input}) {
     Ranks ranks(1, {.guard_views = true});
     const std::string error = ranks.run_and_catch([&](HostDevice& device, const Group&) {
       const Stream stream = device.create_stream("compute");

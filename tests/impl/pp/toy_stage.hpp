@@ -147,8 +147,8 @@ class ToyStage final : public Stage {
     return static_cast<std::int64_t>(chunk) * schedule_.num_stages() + schedule_.stage();
   }
 
-  void launch(const char* name, std::int64_t ns, std::int64_t microbatch, const std::vector<Use>& uses, CpuForm form,
-              std::int64_t part) {
+  void launch(const char* name, std::int64_t ns, std::int64_t microbatch, const std::vector<Use>& uses,
+              CpuImplementation form, std::int64_t part) {
     const Operation operation(intern(name), form, {.flops = static_cast<double>(ns)}, uses);
     device_.launch(compute_,
                    {.purpose = intern(name), .microbatch = static_cast<std::int32_t>(microbatch), .step = step_},

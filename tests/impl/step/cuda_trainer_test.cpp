@@ -24,14 +24,15 @@ using testing_support::Training;
 
 /// testing_support::train() on the other device. `seed` chooses the order in which the GPU takes its streams,
 /// `connections` the hardware queues that they share; 0: one for each.
-Training train_on_cuda(const plan::Config& config, std::int32_t steps, cuda::RunForm run_form, std::uint64_t seed = 1,
-                       int connections = 0) {
+Training train_on_cuda(const plan::Config& config, std::int32_t steps, cuda::RunImplementation run_implementation,
+                       std::uint64_t seed = 1, int connections = 0) {
   const std::int32_t n = config.parallel.world_size();
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
   Training result;
   std::vector<std::vector<double>> losses(static_cast<std::size_t>(n));
   const bool copies_between_peers = config.extensions.tp_ring_transport == "copy_engine";
-  cuda::CudaRanks ranks(n, {.peers_map_tensors = copies_between_peers, .run_form = run_form}, {}, seed);
+  cuda::CudaRanks ranks(n, {.peers_map_tensors = copies_between_peers, .run_implementation = run_implementation}, {},
+                        seed);
   cuda_host::Machine::instance().connections = connections;
   ranks.run([&](cuda::CudaDevice& device, const Group& group) {
     omp_set_num_threads(1);
@@ -92,19 +93,19 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(Reduction, TrainsToTheBitAsOnTheHost) {
   for (const std::int32_t ranks : {1, 2}) {
     const Training host = train(with_overlap(config(ranks)), 4);
-    const Training cuda = train_on_cuda(with_overlap(config(ranks)), 4, cuda::run_cpu_form_on_host);
+    const Training cuda = train_on_cuda(with_overlap(config(ranks)), 4, cuda::run_cpu_implementation_on_host);
     EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << ranks << " ranks";
     EXPECT_TRUE(cuda.parameters == host.parameters) << ranks << " ranks";
   }
 }
 
 TEST_P(Reduction, IsTheSameWithAndWithoutOverlapInWhateverOrderTheGpuTakesItsStreams) {
-  const Training off = train_on_cuda(config(2), 5, cuda::run_cpu_form_on_host);
-  const Training on = train_on_cuda(with_overlap(config(2)), 5, cuda::run_cpu_form_on_host);
+  const Training off = train_on_cuda(config(2), 5, cuda::run_cpu_implementation_on_host);
+  const Training on = train_on_cuda(with_overlap(config(2)), 5, cuda::run_cpu_implementation_on_host);
   for (std::size_t i = 0; i < off.losses.size(); ++i)
     EXPECT_NEAR(on.losses[i], off.losses[i], GetParam().overlap_changes * off.losses[i]) << "step " << i;
   for (std::uint64_t seed = 2; seed < 5; ++seed) {
-    const Training again = train_on_cuda(with_overlap(config(2)), 5, cuda::run_cpu_form_on_host, seed);
+    const Training again = train_on_cuda(with_overlap(config(2)), 5, cuda::run_cpu_implementation_on_host, seed);
     EXPECT_THAT(again.losses, ElementsAreArray(on.losses)) << "seed " << seed;
     EXPECT_TRUE(again.parameters == on.parameters) << "seed " << seed;
   }
@@ -112,7 +113,7 @@ TEST_P(Reduction, IsTheSameWithAndWithoutOverlapInWhateverOrderTheGpuTakesItsStr
 
 TEST_P(Reduction, TrainsWithCudaFormsWithinTheirTolerance) {
   const Training host = train(with_overlap(config(2)), 3);
-  const Training cuda = train_on_cuda(with_overlap(config(2)), 3, cuda::run_form_on_host);
+  const Training cuda = train_on_cuda(with_overlap(config(2)), 3, cuda::run_implementation_on_host);
   ASSERT_EQ(cuda.losses.size(), host.losses.size());
   for (std::size_t i = 0; i < host.losses.size(); ++i)
     EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
@@ -140,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Techniques, TensorOverlaps, testing::ValuesIn(testing_s
 TEST_P(TensorOverlaps, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesItsStreams) {
   const Training host = train(config(), 3);
   for (const std::uint64_t seed : {1, 2}) {
-    const Training cuda = train_on_cuda(config(), 3, cuda::run_cpu_form_on_host, seed);
+    const Training cuda = train_on_cuda(config(), 3, cuda::run_cpu_implementation_on_host, seed);
     EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << "seed " << seed;
     EXPECT_TRUE(cuda.parameters == host.parameters) << "seed " << seed;
   }
@@ -152,7 +153,7 @@ TEST(CudaTrainer, TrainsUnderEveryScheduleToTheBitAsOnTheHost) {
   config.train.num_microbatches = 3;
   for (const std::string& schedule : testing_support::asked_schedules()) {
     config.extensions.pipeline_schedule = schedule;
-    const Training host = train(config, 3), cuda = train_on_cuda(config, 3, cuda::run_cpu_form_on_host);
+    const Training host = train(config, 3), cuda = train_on_cuda(config, 3, cuda::run_cpu_implementation_on_host);
     EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << schedule;
     EXPECT_TRUE(cuda.parameters == host.parameters) << schedule;
   }
@@ -190,7 +191,7 @@ TEST_P(PipelinesAndContexts, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesI
   GetParam().change(config);
   const Training host = train(config, 3);
   for (const std::uint64_t seed : {1, 2}) {
-    const Training cuda = train_on_cuda(config, 3, cuda::run_cpu_form_on_host, seed);
+    const Training cuda = train_on_cuda(config, 3, cuda::run_cpu_implementation_on_host, seed);
     EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << "seed " << seed;
     EXPECT_TRUE(cuda.parameters == host.parameters) << "seed " << seed;
   }
@@ -215,7 +216,7 @@ TEST_P(Rings, TrainToTheBitAsOnTheHostWithHopsByCopyEnginesAtOneAndEightConnecti
     config.tensor_overlap = on_small_gpu(GetParam().overlap);
     config.extensions.tp_ring_transport = "copy_engine";
     const Training host = train(config, 2);
-    const Training cuda = train_on_cuda(config, 2, cuda::run_cpu_form_on_host, 1, connections);
+    const Training cuda = train_on_cuda(config, 2, cuda::run_cpu_implementation_on_host, 1, connections);
     EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << tp << " ranks, " << connections << " connections";
     EXPECT_TRUE(cuda.parameters == host.parameters) << tp << " ranks, " << connections << " connections";
   }
@@ -237,8 +238,8 @@ INSTANTIATE_TEST_SUITE_P(Techniques, Fp8TensorOverlaps, testing::ValuesIn(testin
 
 TEST_P(Fp8TensorOverlaps, TrainToTheBitAsOnTheHostAndWithCudaFormsWithinTheirTolerance) {
   const Training host = train(config(), 2);
-  EXPECT_THAT(train_on_cuda(config(), 2, cuda::run_cpu_form_on_host).losses, ElementsAreArray(host.losses));
-  const Training cuda = train_on_cuda(config(), 2, cuda::run_form_on_host);
+  EXPECT_THAT(train_on_cuda(config(), 2, cuda::run_cpu_implementation_on_host).losses, ElementsAreArray(host.losses));
+  const Training cuda = train_on_cuda(config(), 2, cuda::run_implementation_on_host);
   for (std::size_t i = 0; i < host.losses.size(); ++i)
     EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
 }
@@ -248,17 +249,17 @@ TEST(CudaTrainer, TrainsTensorParallelWithCudaFormsWithinTheirTolerance) {
   config.tensor_overlap = on_small_gpu(testing_support::tensor_overlap_cases()[2].overlap);
   config.extensions.tp_ring_transport = "nccl";
   const Training host = train(config, 2);
-  const Training cuda = train_on_cuda(config, 2, cuda::run_form_on_host);
+  const Training cuda = train_on_cuda(config, 2, cuda::run_implementation_on_host);
   for (std::size_t i = 0; i < host.losses.size(); ++i)
     EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
 }
 
 TEST(CudaTrainer, NcclKnowsTheBuffersOfParametersAndGradientsWhereThatIsAskedForAndTrainsTheSame) {
   plan::Config config = with_overlap(small_config(2));
-  const Training plain = train_on_cuda(config, 2, cuda::run_cpu_form_on_host);
+  const Training plain = train_on_cuda(config, 2, cuda::run_cpu_implementation_on_host);
   EXPECT_THAT(NcclDouble::instance().calls("MemAlloc"), IsEmpty()) << "nobody asked";
   const auto known = [&](const char* call) {
-    const Training cuda = train_on_cuda(config, 2, cuda::run_cpu_form_on_host);
+    const Training cuda = train_on_cuda(config, 2, cuda::run_cpu_implementation_on_host);
     EXPECT_THAT(cuda.losses, ElementsAreArray(plain.losses));
     return NcclDouble::instance().calls(call).size();
   };
@@ -269,14 +270,14 @@ TEST(CudaTrainer, NcclKnowsTheBuffersOfParametersAndGradientsWhereThatIsAskedFor
   EXPECT_EQ(NcclDouble::instance().calls("CommDeregister").size(), 4U);
   config.ddp.use_distributed_optimizer = false;
   config.ddp.overlap_param_gather = false;
-  (void)train_on_cuda(config, 1, cuda::run_cpu_form_on_host);
+  (void)train_on_cuda(config, 1, cuda::run_cpu_implementation_on_host);
   EXPECT_EQ(NcclDouble::instance().calls("CommRegister").size(), 2U) << "nobody gathers parameters";
 }
 
 TEST(CudaTrainer, CollectivesBesideGemmsHaveTheClustersOfTheirSlot) {
   plan::Config config = testing_support::small_tensor_config(2, 1);
   config.tensor_overlap[plan::TensorSlot::qkv_dgrad] = {.method = plan::TensorMethod::bulk, .num_sm = 2, .cga_size = 2};
-  (void)train_on_cuda(config, 1, cuda::run_cpu_form_on_host);
+  (void)train_on_cuda(config, 1, cuda::run_cpu_implementation_on_host);
   std::vector<std::pair<int, int>> asked;  // blocks and clusters
   for (const auto& [of, hints] : NcclDouble::instance().configs())
     asked.emplace_back(hints.maxCTAs, hints.cgaClusterSize);
@@ -289,7 +290,7 @@ TEST(CudaTrainer, RefusesPartialSumsThatNcclCannotKeep) {
   config.ddp.grad_reduce_in_fp32 = false;
   config.extensions.reduce_accumulator = "fp32";
   try {
-    train_on_cuda(config, 1, cuda::run_cpu_form_on_host);
+    train_on_cuda(config, 1, cuda::run_cpu_implementation_on_host);
     FAIL();
   } catch (const std::exception& error) {
     EXPECT_THAT(error.what(), HasSubstr("reduce_accumulator"));

@@ -234,7 +234,7 @@ TEST(CudaDevice, GivesEachOperationTheSmsBesideItsOwnMargin) {
         for (const int margin : {0, 1, 0}) device.launch(stream, {}, with_margin(margin));
         EXPECT_THROW(device.launch(stream, {}, with_margin(sms.front())), std::invalid_argument);
       },
-      {.run_form = [](const Operation&, const Arguments&, LaunchContext& context) {
+      {.run_implementation = [](const Operation&, const Arguments&, LaunchContext& context) {
         budgets.push_back(context.sm_budget);
         sms.push_back(context.num_sms);
       }});
@@ -250,7 +250,7 @@ TEST(CudaDevice, TellsFaultsOfKernelsAtTheNextSynchronize) {
         EXPECT_THROW(device.synchronize(), MachineError);
         device.launch(stream, {}, operation_of(add_one, {}));
       },
-      {.run_form = [](const Operation&, const Arguments&, LaunchContext& context) {
+      {.run_implementation = [](const Operation&, const Arguments&, LaunchContext& context) {
         Machine::instance().enqueue(
             context.stream, {.ready = {}, .run = [faults = context.faults] { *faults |= kTargetOutsideVocabulary; }});
       }});
@@ -282,7 +282,7 @@ TEST(CudaDevice, NamesTheOperationWhoseLaunchWasRefused) {
         device.begin();
         device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
       },
-      {.run_form = [](const Operation&, const Arguments&, LaunchContext&) {
+      {.run_implementation = [](const Operation&, const Arguments&, LaunchContext&) {
         throw MachineError("cudaErrorInvalidConfiguration");
       }});
   EXPECT_EQ(error, "rank 0: operation 1 (test operation) on stream compute: cudaErrorInvalidConfiguration");
@@ -317,7 +317,7 @@ TEST(CudaDevice, WorkspacesGrowInTheOrderOfTheirStream) {
                     EXPECT_EQ(Machine::instance().count_calls("cudaFree"), 0);
                     device.synchronize();
                   },
-                  {.run_form =
+                  {.run_implementation =
                        [](const Operation&, const Arguments&, LaunchContext& context) {
                          std::byte* const memory = context.workspace->take(places.size() == 1 ? 4096 : 1024);
                          places.push_back(memory);
@@ -390,7 +390,7 @@ TEST(CudaDevice, TellsItsTracerWhichOperationsHaveAnSmBudget) {
                       device.launch(stream, {},
                                     Operation(intern("test operation"), add_one, {.sm_margin = margin}, {}));
                   },
-                  {.tracer = &tracer, .run_form = [](const Operation&, const Arguments&, LaunchContext&) {}}),
+                  {.tracer = &tracer, .run_implementation = [](const Operation&, const Arguments&, LaunchContext&) {}}),
               IsEmpty());
   ASSERT_EQ(tracer.operations.size(), 2U);
   EXPECT_EQ(tracer.operations[0].sm_budget, 0);

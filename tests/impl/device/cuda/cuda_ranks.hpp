@@ -18,7 +18,7 @@
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
 #include "tests/cuda_host/nccl_double.hpp"
-#include "tests/impl/device/cuda/host_run_form.hpp"
+#include "tests/impl/device/cuda/host_run_implementation.hpp"
 
 namespace underlap::cuda {
 
@@ -32,7 +32,8 @@ class CudaRanks {
     cuda_host::NcclDouble::instance().reset();
     options_.workspace_reserve = 1 << 16;
     options_.staging_slot_bytes = std::min<std::size_t>(options_.staging_slot_bytes, 1 << 12);
-    if (options_.run_form == run_cuda_form) options_.run_form = run_form_on_host;
+    if (options_.run_implementation == run_cuda_implementation)
+      options_.run_implementation = run_implementation_on_host;
   }
 
   /// `program(device, group)`: the group is all ranks. Returns what each rank threw; empty for those that did not.

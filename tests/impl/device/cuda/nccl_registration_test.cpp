@@ -214,7 +214,8 @@ TEST_F(Registration, AKeptCommunicatorForgetsTheBuffersOfADeviceThatIsGone) {
     threads.emplace_back([&, rank] {
       NcclTransport transport(api, control, {.rank = rank});
       for (int cell = 0; cell < 2; ++cell) {
-        CudaDevice device(transport, {.rank = rank, .workspace_reserve = 1024, .run_form = run_form_on_host});
+        CudaDevice device(transport,
+                          {.rank = rank, .workspace_reserve = 1024, .run_implementation = run_implementation_on_host});
         const Communicator dp = device.declare("dp", {{0, 1}, rank});
         device.allocate_registered("x", DataType::f32, 1024, {{dp}, true});
         device.begin();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_form on a real GPU: views travel there with a margin of their guards, and back.
+// run_implementation on a real GPU: views travel there with a margin of their guards, and back.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/cuda/check.hpp"
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 #include "tests/gpu/libraries.hpp"
 #include "tests/kernels/run_operation.hpp"
 
@@ -73,7 +73,7 @@ class DeviceView {
 
 }  // namespace
 
-void run_form(const Operation& operation, std::span<const BoundView> views) {
+void run_implementation(const Operation& operation, std::span<const BoundView> views) {
   std::vector<DeviceView> on_device(views.begin(), views.end());
   std::vector<BoundView> bound;
   for (const DeviceView& view : on_device) bound.push_back(view.on_device());
@@ -87,7 +87,7 @@ void run_form(const Operation& operation, std::span<const BoundView> views) {
   context.stream = stream;
   context.workspace = &workspace;
   context.faults = reinterpret_cast<std::uint32_t*>(faults.get());
-  cuda::cuda_form(operation.name())(Arguments(bound, operation.parameters()), context);
+  cuda::cuda_implementation(operation.name())(Arguments(bound, operation.parameters()), context);
   cuda::check(cudaStreamSynchronize(stream));
   cuda::check(cudaStreamDestroy(stream));
   std::uint32_t found = 0;

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 #include "kernels/registry.hpp"
 
 namespace underlap::cuda {
@@ -12,12 +12,13 @@ namespace {
 
 using Names = std::multiset<std::string>;
 
-TEST(CudaForms, EveryOperationHasOneAndNothingElseDoes) {
-  Names operations, forms;
+TEST(CudaImplementations, EveryOperationHasOneAndNothingElseDoes) {
+  Names operations, implemented;
   for (const kernels::KernelInfo& kernel : kernels::registered_kernels()) operations.insert(std::string(kernel.name));
-  for (const CudaFormInfo& info : registered_cuda_forms()) forms.insert(std::string(info.operation));
-  EXPECT_FALSE(forms.empty());
-  EXPECT_EQ(forms, operations);
+  for (const CudaImplementationInfo& info : registered_cuda_implementations())
+    implemented.insert(std::string(info.operation));
+  EXPECT_FALSE(implemented.empty());
+  EXPECT_EQ(implemented, operations);
 }
 
 }  // namespace

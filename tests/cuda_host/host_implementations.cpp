@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_form on the machine of queues.
+// run_implementation on the machine of queues.
 #include <cuda_runtime_api.h>
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/check.hpp"
-#include "kernels/cuda/forms.hpp"
+#include "kernels/cuda/implementations.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/kernels/run_operation.hpp"
@@ -31,8 +31,8 @@ class TestWorkspace final : public cuda::Workspace {
 
 }  // namespace
 
-// A fault that a kernel reports is thrown as the CPU form throws it.
-void run_form(const Operation& operation, std::span<const BoundView> views) {
+// A fault that a kernel reports is thrown as the CPU implementation throws it.
+void run_implementation(const Operation& operation, std::span<const BoundView> views) {
   cudaStream_t stream = nullptr;
   cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   TestWorkspace workspace;
@@ -40,7 +40,7 @@ void run_form(const Operation& operation, std::span<const BoundView> views) {
   cuda::MatrixProducts products(cuda_host::CublasLtDouble::api());
   cuda::LaunchContext context{
       .stream = stream, .num_sms = 4, .workspace = &workspace, .faults = &faults, .products = &products};
-  cuda::cuda_form(operation.name())(Arguments(views, operation.parameters()), context);
+  cuda::cuda_implementation(operation.name())(Arguments(views, operation.parameters()), context);
   cuda::check(cudaStreamSynchronize(stream));
   cuda::check(cudaStreamDestroy(stream));
   if (faults != 0) throw std::invalid_argument("a kernel met an index outside its table");

@@ -33,7 +33,7 @@ struct Tensors {
                                         .seq_length = kLength,
                                         .head_size = size});
   }
-  /// Runs the CPU form on the tensors themselves.
+  /// Runs the CPU implementation on the tensors themselves.
   void run_on_cpu(const Operation& operation) {
     std::vector<BoundView> views;
     for (const Use& use : operation.uses())
@@ -57,7 +57,7 @@ struct Tensors {
 
 class AttentionHeads : public testing::TestWithParam<std::int64_t> {};
 
-TEST_P(AttentionHeads, AgreeWithTheCpuForm) {
+TEST_P(AttentionHeads, AgreeWithTheCpuImplementation) {
   // Both round to bf16 what differs by the order of fp32 sums: a value may fall on either side.
   constexpr Tolerance kRoundedTwice{.relative = 0.008, .of_rms = 1e-4};
   Tensors cuda(GetParam()), cpu(GetParam());
@@ -77,7 +77,7 @@ TEST_P(AttentionHeads, AgreeWithTheCpuForm) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, AttentionHeads, testing::Values(64, 65, 128, 136, 256));
 
-TEST(AttentionForms, RefuseLargerHeads) {
+TEST(AttentionImplementation, RefuseLargerHeads) {
   Tensors tensors(264);
   EXPECT_THAT([&] { run_operation(tensors.memory, tensors.forward()); },
               testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("up to 256, not 264")));

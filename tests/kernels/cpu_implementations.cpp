@@ -3,7 +3,7 @@
 
 namespace underlap::test {
 
-void run_form(const Operation& operation, std::span<const BoundView> views) {
+void run_implementation(const Operation& operation, std::span<const BoundView> views) {
   operation.cpu()(Arguments(views, operation.parameters()));
 }
 
