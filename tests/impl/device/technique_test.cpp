@@ -24,9 +24,12 @@ using Kind = Techniques<Named, Context<Test>, last_digit>;
 
 template <class Test>
 typename Kind<Test>::Info technique(std::string_view name, std::vector<int> keys) {
-  return {.name = name, .summary = "", .exposed = "", .keys = std::move(keys), .make = [name](const Context<Test>&) {
-            return std::make_unique<Named>(Named{name});
-          }};
+  return {.name = name,
+          .summary = "",
+          .exposed = "",
+          .keys = std::move(keys),
+          .facts = {},
+          .make = [name](const Context<Test>&) { return std::make_unique<Named>(Named{name}); }};
 }
 
 TEST(Techniques, OfAKindAreChosenByWhatTheyClaimAndOneMayHaveTheRest) {
