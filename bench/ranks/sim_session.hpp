@@ -8,7 +8,7 @@
 
 namespace underlap::bench {
 
-/// All cells of a matrix on the virtual-time backend: the ranks of a cell are recorded step by step and played
+/// All cells of a matrix on the virtual-time backend: the ranks of a cell are recorded step by step and simulated
 /// together. Equal cells give equal runs, to the bit, on any machine; with run.numerics the losses are this machine's
 /// arithmetic.
 class SimSession final : public Session {

@@ -34,7 +34,7 @@ struct StepBounds {
   std::int64_t ideal_ns = 0;     ///< by any schedule of the same work; never above schedule_ns
 };
 
-/// The bounds of ranks' programs played together, step after step: of each rank from its own start to its own last
+/// The bounds of ranks' programs run together, step after step: of each rank from its own start to its own last
 /// mark, by whatever path through the other ranks, and of these the largest. Ranks need not begin at the same moment.
 ///
 /// schedule_ns: streams run in order, waits and throttles hold, and where the host waits for the device so does all

@@ -9,7 +9,7 @@
 
 namespace underlap::cuda {
 
-/// The functions of cuDNN that Underlap calls, found when the program runs, or played by a test.
+/// The functions of cuDNN that Underlap calls, found when the program runs, or given by a test.
 struct CudnnApi {
   decltype(&cudnnGetVersion) get_version = nullptr;
   decltype(&cudnnGetErrorString) get_error_string = nullptr;

@@ -9,7 +9,7 @@
 
 namespace underlap::cuda {
 
-/// The functions of cuBLASLt that Underlap calls, found when the program runs, or played by a test.
+/// The functions of cuBLASLt that Underlap calls, found when the program runs, or given by a test.
 struct CublasLtApi {
   decltype(&cublasLtGetVersion) get_version = nullptr;
   decltype(&cublasLtGetStatusName) get_status_name = nullptr;

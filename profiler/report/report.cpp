@@ -40,8 +40,8 @@ std::string played_text(const RunResults& results) {
   std::string text;
   for (const CellResult& cell : results.cells)
     if (cell.num_ranks_played > 0 && cell.num_ranks_played < cell.num_ranks)
-      text += fmt::format("{}: {} of {} ranks played, each for {} that do the same\n", cell.name, cell.num_ranks_played,
-                          cell.num_ranks, cell.num_ranks / cell.num_ranks_played);
+      text += fmt::format("{}: {} of {} ranks simulated, each for {} that do the same\n", cell.name,
+                          cell.num_ranks_played, cell.num_ranks, cell.num_ranks / cell.num_ranks_played);
   return text;
 }
 

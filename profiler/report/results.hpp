@@ -24,7 +24,7 @@ struct StepSample {
   std::optional<double> loss;  ///< mean over the ranks, nats a token; absent where no values were computed
   /// CPU time of all ranks' communication threads and of the transport's own, in the window; absent in virtual time
   std::optional<std::int64_t> transfer_cpu_ns;
-  std::vector<analysis::Split> ranks;  ///< by rank that was played; empty where the cell was run without its recorder
+  std::vector<analysis::Split> ranks;  ///< by rank that ran; empty where the cell was run without its recorder
 };
 
 /// What comparing a cell's losses with those of its reference cell gave.

@@ -81,7 +81,7 @@ TEST(ReportTable, SaysHowManyRanksWerePlayedForHowMany) {
   results.cells[1].num_ranks = 16384;
   results.cells[1].num_ranks_played = 16;
   for (const std::string& text : {report_table(results, 200, false), report_markdown(results)}) {
-    EXPECT_THAT(text, HasSubstr("on: 16 of 16384 ranks played, each for 1024 that do the same\n"));
+    EXPECT_THAT(text, HasSubstr("on: 16 of 16384 ranks simulated, each for 1024 that do the same\n"));
     EXPECT_THAT(text, Not(HasSubstr("4 of 4 ranks")));
   }
 }
