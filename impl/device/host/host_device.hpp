@@ -22,7 +22,8 @@ struct HostOptions {
   LinkOptions link{};
   int compute_threads = 1;    ///< threads that one operation may use
   bool record_slices = true;  ///< false: marks only
-  bool guard_views = false;   ///< forms run on private copies of their views, so that nothing else is in their reach
+  bool guard_views =
+      false;  ///< operations run on private copies of their views, so that nothing else is in their reach
 };
 
 /// A rank's accelerator on the host: streams are threads, memory is the process's, the fabric carries the transfers.

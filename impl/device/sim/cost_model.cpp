@@ -46,7 +46,7 @@ KernelTime memory_bound(const Hardware& hardware, const Cost& cost) {
   const int saturation = static_cast<int>(hardware.gpu.memory_saturation_sms.value);
   const int sms = std::min(sms_for(hardware, cost), saturation);
   const double bytes = bytes_of(cost);
-  return {.form = KernelTime::Form::elastic,
+  return {.kind = KernelTime::Kind::elastic,
           .alone_ns = overhead_ns(hardware) + hbm_ns(hardware, bytes) * (static_cast<double>(saturation) / sms),
           .fixed_ns = overhead_ns(hardware),
           .tiles = 0,
@@ -59,7 +59,7 @@ KernelTime persistent_norm(const Hardware& hardware, const Cost& cost, int margi
   Cost limited = cost;
   limited.sms = sms;
   KernelTime time = memory_bound(hardware, limited);
-  time.form = KernelTime::Form::persistent;
+  time.kind = KernelTime::Kind::persistent;
   time.sms = sms;
   return time;
 }
@@ -99,7 +99,7 @@ KernelTime gemm(const Hardware& hardware, const Cost& cost) {
                          static_cast<double>(k) / sm_flops_per_ns;
   const double compute_ns = static_cast<double>(ceil_divide(tiles.count, sms)) * tile_ns;
   if (compute_ns < hbm_ns(hardware, bytes_of(cost))) return memory_bound(hardware, cost);
-  return {.form = KernelTime::Form::waves,
+  return {.kind = KernelTime::Kind::waves,
           .alone_ns = overhead_ns(hardware) + compute_ns,
           .fixed_ns = overhead_ns(hardware),
           .tiles = tiles.count,
@@ -136,7 +136,7 @@ KernelTime attention(const Hardware& hardware, const Cost& cost) {
   const double efficiency = attention_efficiency(curves, causal_length(cost), static_cast<double>(head_size));
   const double peak = hardware.gpu.bf16_tflops.value * 1000 * (static_cast<double>(busy) / sms_of(hardware));
   const double compute_ns = cost.flops / (peak * efficiency);
-  return {.form = KernelTime::Form::elastic,
+  return {.kind = KernelTime::Kind::elastic,
           .alone_ns = overhead_ns(hardware) + std::max(compute_ns, hbm_ns(hardware, bytes_of(cost))),
           .fixed_ns = overhead_ns(hardware),
           .tiles = 0,
@@ -174,7 +174,7 @@ KernelTime CostModel::kernel(const Cost& cost, int layernorm_sm_margin) const {
 }
 
 KernelTime CostModel::copy_from_host(std::int64_t bytes) const {
-  return {.form = KernelTime::Form::copy,
+  return {.kind = KernelTime::Kind::copy,
           .alone_ns = overhead_ns(hardware_) + static_cast<double>(bytes) / hardware_.gpu.host_link_gb_per_s.value,
           .fixed_ns = overhead_ns(hardware_),
           .tiles = 0,

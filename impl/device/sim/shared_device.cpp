@@ -141,7 +141,7 @@ void SharedDevice::share_sms(Changes& changes) {
     Work& w = work_[id];
     if (w.is_transfers || is_copy(w) || !w.has_started) {
       if (w.has_started) free_sms_ -= w.held;
-    } else if (w.time.form == KernelTime::Form::elastic) {
+    } else if (w.time.kind == KernelTime::Kind::elastic) {
       w.held = 0;
     } else if (is_waves(w)) {
       if (w.held > 0) pass_waves(w);
@@ -165,12 +165,12 @@ void SharedDevice::share_sms(Changes& changes) {
 
 // Gives `w` what is free, and returns whether all its blocks are placed now.
 bool SharedDevice::grant(Work& w) {
-  const bool is_whole = w.is_transfers || w.time.form == KernelTime::Form::persistent;
+  const bool is_whole = w.is_transfers || w.time.kind == KernelTime::Kind::persistent;
   if (is_whole) {
     if (!w.has_started && w.time.sms <= free_sms_) w.held = w.time.sms;
     return w.has_started || w.held == w.time.sms;
   }
-  if (w.time.form == KernelTime::Form::elastic) {
+  if (w.time.kind == KernelTime::Kind::elastic) {
     w.held = free_sms_;
     return false;
   }
@@ -209,7 +209,7 @@ void SharedDevice::share_max_min(std::vector<Share>& shares, double capacity) {
 double SharedDevice::sm_speed(const Work& w) const {
   if (!w.has_started) return 0;
   if (is_waves(w)) return w.held > 0 ? 1 : 0;
-  if (w.time.form == KernelTime::Form::elastic)
+  if (w.time.kind == KernelTime::Kind::elastic)
     return std::min(1.0, static_cast<double>(w.held) / static_cast<double>(std::max(1, w.time.sms)));
   return 1;
 }

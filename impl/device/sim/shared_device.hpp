@@ -89,8 +89,8 @@ class SharedDevice {
   static constexpr std::size_t kResources = 5;  // memory, then two directions of two links
 
   Id add(Work work);
-  bool is_waves(const Work& w) const { return !w.is_transfers && w.time.form == KernelTime::Form::waves; }
-  bool is_copy(const Work& w) const { return !w.is_transfers && w.time.form == KernelTime::Form::copy; }
+  bool is_waves(const Work& w) const { return !w.is_transfers && w.time.kind == KernelTime::Kind::waves; }
+  bool is_copy(const Work& w) const { return !w.is_transfers && w.time.kind == KernelTime::Kind::copy; }
   double tile_ns(const Work& w) const;
   static double in_waves_ns(const Work& w);
   std::int64_t waves_done(const Work& w) const;

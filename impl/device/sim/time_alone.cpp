@@ -11,9 +11,9 @@ std::int64_t rounded_down(double ns) { return static_cast<std::int64_t>(ns); }
 
 // The share of the whole device that a kernel needs for its time alone.
 double device_share(const KernelTime& time, const DeviceLimits& limits) {
-  if (time.form == KernelTime::Form::copy) return 0;
+  if (time.kind == KernelTime::Kind::copy) return 0;
   double sms = time.sms;
-  if (time.form == KernelTime::Form::waves) {
+  if (time.kind == KernelTime::Kind::waves) {
     const std::int64_t at_once = std::min<std::int64_t>(time.tiles, time.sms);
     const std::int64_t waves = (time.tiles + at_once - 1) / at_once;
     sms = static_cast<double>(time.tiles) / static_cast<double>(waves);

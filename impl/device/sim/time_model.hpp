@@ -13,13 +13,13 @@ namespace underlap::sim {
 
 /// How a kernel or a copy runs on a device that it has to itself.
 struct KernelTime {
-  enum class Form : std::uint8_t {
+  enum class Kind : std::uint8_t {
     waves,       ///< `tiles` equal blocks, at most `sms` at once: the last wave may leave multiprocessors free
     elastic,     ///< many small blocks: slower in proportion once it has fewer than `sms` multiprocessors
     persistent,  ///< one block a multiprocessor: starts only when `sms` of them are free at once
     copy,        ///< a copy engine
   };
-  Form form = Form::elastic;
+  Kind kind = Kind::elastic;
   double alone_ns = 0;
   double fixed_ns = 0;     ///< of waves: the part of alone_ns before the first of them, which nothing stretches
   std::int64_t tiles = 1;  ///< of waves

@@ -46,13 +46,13 @@ class AttentionTimes final : public sim::TimeModel {
   sim::DeviceLimits limits() const override { return {.sms = kSms, .copy_engines = kSms}; }
   sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
-    using Form = sim::KernelTime::Form;
+    using Kind = sim::KernelTime::Kind;
     const double head_size = static_cast<double>(case_.head_size);
     if (cost.work == Work::attention_forward) return tile(cost.flops / (4 * head_size), case_.tile_ns);
     if (cost.work == Work::attention_backward) return tile(cost.flops / (10 * head_size), case_.backward_tile_ns);
-    return {.form = Form::copy, .alone_ns = cost.sms == kFree ? 0 : static_cast<double>(case_.other_ns)};
+    return {.kind = Kind::copy, .alone_ns = cost.sms == kFree ? 0 : static_cast<double>(case_.other_ns)};
   }
-  sim::KernelTime copy(std::int64_t) const override { return {.form = sim::KernelTime::Form::copy}; }
+  sim::KernelTime copy(std::int64_t) const override { return {.kind = sim::KernelTime::Kind::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints&) const override {
     sim::TransferTime time;
@@ -67,7 +67,7 @@ class AttentionTimes final : public sim::TimeModel {
 
  private:
   sim::KernelTime tile(double pairs, std::int64_t ns_of_tile) const {
-    return {.form = sim::KernelTime::Form::waves,
+    return {.kind = sim::KernelTime::Kind::waves,
             .alone_ns = pairs / case_.tile_pairs() * static_cast<double>(ns_of_tile),
             .tiles = kSms,
             .sms = kSms};

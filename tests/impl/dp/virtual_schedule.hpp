@@ -46,12 +46,12 @@ class ScheduleTimes final : public sim::TimeModel {
   }
   sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
-    using Form = sim::KernelTime::Form;
-    if (cost.sms == kOwn) return {.form = Form::persistent, .alone_ns = cost.flops, .sms = 1};
+    using Kind = sim::KernelTime::Kind;
+    if (cost.sms == kOwn) return {.kind = Kind::persistent, .alone_ns = cost.flops, .sms = 1};
     const double buckets = static_cast<double>(cost.bytes_written) / (kElements / kRanks * 4);
-    return {.form = Form::persistent, .alone_ns = buckets * static_cast<double>(case_.local_sum_ns), .sms = 1};
+    return {.kind = Kind::persistent, .alone_ns = buckets * static_cast<double>(case_.local_sum_ns), .sms = 1};
   }
-  sim::KernelTime copy(std::int64_t) const override { return {.form = sim::KernelTime::Form::copy}; }
+  sim::KernelTime copy(std::int64_t) const override { return {.kind = sim::KernelTime::Kind::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints&) const override {
     sim::TransferTime time;

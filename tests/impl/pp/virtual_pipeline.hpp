@@ -57,9 +57,9 @@ class PipelineTimes final : public sim::TimeModel {
   sim::DeviceLimits limits() const override { return {.sms = 100, .copy_engines = 100}; }
   sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
-    return {.form = sim::KernelTime::Form::persistent, .alone_ns = cost.flops, .sms = 1};
+    return {.kind = sim::KernelTime::Kind::persistent, .alone_ns = cost.flops, .sms = 1};
   }
-  sim::KernelTime copy(std::int64_t) const override { return {.form = sim::KernelTime::Form::copy}; }
+  sim::KernelTime copy(std::int64_t) const override { return {.kind = sim::KernelTime::Kind::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints&) const override {
     const Collective collective = group.front().collective;

@@ -20,12 +20,12 @@ class StepTimes final : public sim::TimeModel {
   }
   sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
-    return {.form = sim::KernelTime::Form::persistent,
+    return {.kind = sim::KernelTime::Kind::persistent,
             .alone_ns = static_cast<double>(cost.bytes_read + cost.bytes_written),
             .sms = 1};
   }
   sim::KernelTime copy(std::int64_t bytes) const override {
-    return {.form = sim::KernelTime::Form::copy, .alone_ns = static_cast<double>(bytes)};
+    return {.kind = sim::KernelTime::Kind::copy, .alone_ns = static_cast<double>(bytes)};
   }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t> members,
                               const CommunicatorHints&) const override {

@@ -69,18 +69,18 @@ class SlotTimes final : public sim::TimeModel {
   sim::DeviceLimits limits() const override { return {.sms = kSms, .copy_engines = kSms}; }
   sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
-    using Form = sim::KernelTime::Form;
+    using Kind = sim::KernelTime::Kind;
     if (cost.work == Work::gemm) return gemm(cost);
-    if (cost.sms == kOwn) return {.form = Form::persistent, .alone_ns = cost.flops, .sms = 1};
-    if (is_of_scales(cost.bytes_written)) return {.form = Form::copy};
+    if (cost.sms == kOwn) return {.kind = Kind::persistent, .alone_ns = cost.flops, .sms = 1};
+    if (is_of_scales(cost.bytes_written)) return {.kind = Kind::copy};
     const auto written = static_cast<double>(cost.bytes_written);
     if (case_.overlap.fp8_buf && cost.flops == written)  // a cast works once for each byte, a sum more
-      return {.form = Form::copy, .alone_ns = 2 * parts(cost.bytes_written) * static_cast<double>(case_.cast_ns)};
+      return {.kind = Kind::copy, .alone_ns = 2 * parts(cost.bytes_written) * static_cast<double>(case_.cast_ns)};
     const bool is_sum = cost.bytes_read > cost.bytes_written;
     const std::int64_t ns_of_part = is_sum ? case_.sum_ns : case_.copy_ns;
-    return {.form = Form::copy, .alone_ns = parts(cost.bytes_written) * static_cast<double>(ns_of_part)};
+    return {.kind = Kind::copy, .alone_ns = parts(cost.bytes_written) * static_cast<double>(ns_of_part)};
   }
-  sim::KernelTime copy(std::int64_t) const override { return {.form = sim::KernelTime::Form::copy}; }
+  sim::KernelTime copy(std::int64_t) const override { return {.kind = sim::KernelTime::Kind::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints& hints) const override {
     sim::TransferTime time{.sms = hints.copy_engine ? 0 : hints.sms};
@@ -105,7 +105,7 @@ class SlotTimes final : public sim::TimeModel {
     const double share = static_cast<double>(cost.extent[0] * cost.extent[1] * cost.extent[2]) / whole;
     const auto tiles = static_cast<std::int64_t>(share * kSms * (case_.gemm_ns / case_.gemm_wave_ns()) + 0.5);
     const int sms = kSms - cost.sm_margin;
-    return {.form = sim::KernelTime::Form::waves,
+    return {.kind = sim::KernelTime::Kind::waves,
             .alone_ns = static_cast<double>((tiles + sms - 1) / sms * case_.gemm_wave_ns()),
             .tiles = tiles,
             .sms = sms};

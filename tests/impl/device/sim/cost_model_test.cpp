@@ -10,7 +10,7 @@
 namespace underlap::sim {
 namespace {
 
-using Form = KernelTime::Form;
+using Kind = KernelTime::Kind;
 
 Cost gemm_cost(std::int64_t m, std::int64_t n, std::int64_t k, int bytes_per_element = 2) {
   return {.flops = 2.0 * static_cast<double>(m * n * k),
@@ -27,7 +27,7 @@ struct RoundModel : testing::Test {
 
 TEST_F(RoundModel, GemmOfOneWaveRunsAtThePeak) {
   const KernelTime time = model.kernel(gemm_cost(1000, 1000, 500));
-  EXPECT_EQ(time.form, Form::waves);
+  EXPECT_EQ(time.kind, Kind::waves);
   EXPECT_EQ(time.tiles, 100);
   EXPECT_EQ(time.sms, 100);
   EXPECT_EQ(time.alone_ns, 10000);
@@ -74,14 +74,14 @@ TEST_F(RoundModel, SmallGemmIsCutInSmallerTiles) {
 TEST_F(RoundModel, GemmOfFewRowsIsLimitedByItsBytes) {
   // 2 * (10 * 10000 + 10000 * 10000 + 10 * 10000) bytes at 1 TB/s; its tiles would take a tenth of that.
   const KernelTime time = model.kernel(gemm_cost(10, 10000, 10000));
-  EXPECT_EQ(time.form, Form::elastic);
+  EXPECT_EQ(time.kind, Kind::elastic);
   EXPECT_EQ(time.alone_ns, 200400);
   EXPECT_EQ(time.sms, 50);
 }
 
 TEST_F(RoundModel, MemoryBoundKernelTakesItsBytesOverTheBandwidth) {
   const KernelTime time = model.kernel({.bytes_read = 600'000, .bytes_written = 400'000});
-  EXPECT_EQ(time.form, Form::elastic);
+  EXPECT_EQ(time.kind, Kind::elastic);
   EXPECT_EQ(time.alone_ns, 1000);
   EXPECT_EQ(time.sms, 50);
   EXPECT_EQ(time.tiles, 0);
@@ -95,7 +95,7 @@ TEST_F(RoundModel, FewerSmsThanSaturateTheMemoryAreProportionallySlower) {
 
 TEST_F(RoundModel, NormNeedsAllSmsButTheMargin) {
   const Cost norm{.bytes_read = 1'000'000, .work = Work::norm};
-  EXPECT_EQ(model.kernel(norm).form, Form::persistent);
+  EXPECT_EQ(model.kernel(norm).kind, Kind::persistent);
   EXPECT_EQ(model.kernel(norm).sms, 100);
   const KernelTime with_margin = model.kernel(norm, 16);
   EXPECT_EQ(with_margin.sms, 84);
@@ -107,7 +107,7 @@ TEST_F(RoundModel, NormNeedsAllSmsButTheMargin) {
 
 TEST_F(RoundModel, AttentionRunsAtThePeakOnceItsBlocksFillTheDevice) {
   const Cost full{.flops = 1e9, .work = Work::attention_forward, .extent = {1000, 100, 100}};
-  EXPECT_EQ(model.kernel(full).form, Form::elastic);
+  EXPECT_EQ(model.kernel(full).kind, Kind::elastic);
   EXPECT_EQ(model.kernel(full).alone_ns, 10000);
   EXPECT_EQ(model.kernel(full).sms, 100);
   // 8 blocks of 128 rows for each of 5 heads: 40 SMs work.

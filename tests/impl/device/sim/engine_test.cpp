@@ -204,7 +204,7 @@ TEST(Multiprocessors, TheEndOfAWaveIsNeverAskedForAtThePresent) {
   for (int half = 1; half < 3000; ++half) {
     SharedDevice device({.sms = 100, .hbm_bytes_per_ns = 1000});
     const double alone_ns = (half + 0.5) * 0.4 * 11 / 3;  // 11 waves of which 3 end there, at 0.4 of full speed
-    device.add_kernel({.form = KernelTime::Form::waves,
+    device.add_kernel({.kind = KernelTime::Kind::waves,
                        .alone_ns = alone_ns,
                        .tiles = 1100,
                        .sms = 100,

@@ -25,10 +25,10 @@ class TestTimes : public TimeModel {
   KernelTime kernel(const Cost& cost) const override {
     KernelTime time{.alone_ns = cost.flops, .sms = cost.sms, .hbm_bytes = static_cast<double>(cost.bytes_read)};
     if (cost.sms < 0) {
-      time.form = KernelTime::Form::persistent;
+      time.kind = KernelTime::Kind::persistent;
       time.sms = -cost.sms;
     } else if (cost.bytes_written > 0) {
-      time.form = KernelTime::Form::waves;
+      time.kind = KernelTime::Kind::waves;
       time.tiles = cost.bytes_written;
       time.fixed_ns = fixed_ns_;
       time.sms = cost.sms > 0 ? cost.sms : limits_.sms;
@@ -36,7 +36,7 @@ class TestTimes : public TimeModel {
     return time;
   }
   KernelTime copy(std::int64_t bytes) const override {
-    return {.form = KernelTime::Form::copy, .alone_ns = static_cast<double>(bytes)};
+    return {.kind = KernelTime::Kind::copy, .alone_ns = static_cast<double>(bytes)};
   }
   TransferTime transfers(std::span<const TransferShape> group, std::span<const std::int32_t>,
                          const CommunicatorHints& hints) const override {
