@@ -6,7 +6,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "bench/ranks/parse_matrix.hpp"
+#include "impl/plan/plan.hpp"
 #include "platform/json.hpp"
 #include "platform/yaml_document.hpp"
 
@@ -29,7 +29,7 @@ plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Overri
   if (const std::string study = study_of(text); !study.empty())
     throw std::invalid_argument(
         fmt::format("{} is the study {} and no matrix: underlap-study {} {} -o DIR runs it", file, study, study, file));
-  return parse_matrix(text, file, overrides);
+  return plan::parse(text, file, overrides);
 }
 
 std::string plans_json(const plan::Matrix& matrix) {

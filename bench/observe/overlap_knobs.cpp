@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/step/groups.hpp"
 #include "impl/step/techniques.hpp"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "bench/ranks/parse_matrix.hpp"
 #include "bench/ranks/rank_messages.hpp"
+#include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 
@@ -40,7 +40,7 @@ class Rank {
  private:
   // The same text, read by the same program, gives the same plans; where it does not, nothing may run.
   void start(const StartOrder& order) {
-    matrix_ = parse_matrix(order.source.yaml, order.source.where, order.source.overrides);
+    matrix_ = plan::parse(order.source.yaml, order.source.where, order.source.overrides);
     if (matrix_.has_errors() || plans_hash(matrix_.cells) != order.plans_hash)
       throw MachineError(fmt::format(
           "rank {} reads other plans from {} than the run does: a file that the configuration names, or the "

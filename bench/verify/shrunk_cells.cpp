@@ -7,8 +7,8 @@
 #include <array>
 #include <numeric>
 
-#include "impl/model/fp8_weights.hpp"
-#include "impl/step/chunk_buckets.hpp"
+#include "impl/plan/layout/chunk_buckets.hpp"
+#include "impl/plan/layout/fp8_weights.hpp"
 #include "impl/step/groups.hpp"
 
 namespace underlap::bench {
@@ -78,7 +78,7 @@ void shrink_data_parallel_size(std::vector<ShrunkCell>& cells) {
 }
 
 // Whether a layer between the first and the last multiplies in fp8.
-bool has_fp8(const Config& c) { return model::multiplies_in_fp8(c, 1); }
+bool has_fp8(const Config& c) { return plan::multiplies_in_fp8(c, 1); }
 
 // The ranks of a layer cut tokens, twice each where context is parallel; in fp8 they multiply eight at least.
 void shrink_sequence(Config& c) {
@@ -101,7 +101,7 @@ void shrink_layers(std::vector<ShrunkCell>& cells) {
   for (ShrunkCell& cell : cells) {
     Config& c = cell.config;
     c.model.num_layers = std::min(c.model.num_layers, layers);
-    c.recompute.num_layers = std::min(c.recompute.num_layers, model::layers_of(c, 0, 0).num_layers);
+    c.recompute.num_layers = std::min(c.recompute.num_layers, plan::layers_of(c, 0, 0).num_layers);
   }
 }
 

@@ -20,7 +20,7 @@ void allocate_fp8(Device& device, Buffers& buffers, const Registration& gathered
 }
 
 Fp8Parameters::Fp8Parameters(const Context& context) : context_(context) {
-  const BucketLayout& layout = context.buffers->layout;
+  const plan::BucketLayout& layout = context.buffers->layout;
   while (num_buckets_ < layout.num_buckets() && layout.buckets[static_cast<std::size_t>(num_buckets_)].is_fp8)
     ++num_buckets_;
   if (num_buckets_ == 0) return;
@@ -34,7 +34,7 @@ void Fp8Parameters::launch(Tag tag, NameId purpose, const Operation& operation) 
 }
 
 Fp8Parameters::Range Fp8Parameters::range_of(std::int32_t b) const {
-  const BucketLayout& layout = context_.buffers->layout;
+  const plan::BucketLayout& layout = context_.buffers->layout;
   const std::vector<std::int32_t>& parameters = layout.buckets[static_cast<std::size_t>(b)].parameters;
   return {layout.fp8_index[static_cast<std::size_t>(parameters.front())], static_cast<std::int64_t>(parameters.size())};
 }
@@ -53,10 +53,10 @@ kernels::Segments Fp8Parameters::segments(std::int32_t b) const {
 void Fp8Parameters::initialise(const Tag& tag) {
   static const NameId kPurpose = intern("initialise");
   if (num_buckets_ == 0) return;
-  const BucketLayout& layout = context_.buffers->layout;
+  const plan::BucketLayout& layout = context_.buffers->layout;
   std::vector<std::int32_t> begins;
   for (std::int32_t b = 0; b < num_buckets_; ++b) {
-    const Bucket& bucket = layout.buckets[static_cast<std::size_t>(b)];
+    const plan::Bucket& bucket = layout.buckets[static_cast<std::size_t>(b)];
     for (const std::int32_t p : bucket.parameters)
       begins.push_back(static_cast<std::int32_t>((layout.offset_of[static_cast<std::size_t>(p)] - bucket.begin) /
                                                  kernels::kSegmentUnit));

@@ -21,7 +21,7 @@ void BucketReduction::begin_step(std::int32_t step) {
 
 std::vector<std::vector<std::int32_t>> BucketReduction::count(std::span<const std::int32_t> parameters) {
   has_new_gradients_ = true;
-  const BucketLayout& layout = context_.buffers->layout;
+  const plan::BucketLayout& layout = context_.buffers->layout;
   std::vector<std::vector<std::int32_t>> complete;
   for (const std::int32_t parameter : parameters) {
     const auto g = static_cast<std::size_t>(layout.group_of[static_cast<std::size_t>(parameter)]);

@@ -6,13 +6,13 @@
 namespace underlap::dp {
 
 View Buffers::bucket(const Tensor& buffer, std::int32_t b) const {
-  const Bucket& bucket = layout.buckets[static_cast<std::size_t>(b)];
+  const plan::Bucket& bucket = layout.buckets[static_cast<std::size_t>(b)];
   return flat(buffer, bucket.begin, bucket.elements());
 }
 
 View Buffers::shard(const Tensor& buffer, std::int32_t b) const {
   if (!is_sharded) return bucket(buffer, b);
-  const Bucket& whole = layout.buckets[static_cast<std::size_t>(b)];
+  const plan::Bucket& whole = layout.buckets[static_cast<std::size_t>(b)];
   const std::int64_t elements = whole.elements() / group.size();
   return flat(buffer, whole.begin + group.my_index * elements, elements);
 }

@@ -9,15 +9,15 @@
 
 #include "impl/device/scope.hpp"
 #include "impl/device/technique.hpp"
-#include "impl/dp/bucket_layout.hpp"
 #include "impl/plan/config.hpp"
+#include "impl/plan/layout/bucket_layout.hpp"
 
 namespace underlap::dp {
 
 /// The buffers that data parallelism works on, on one rank. Weights and gradients are views into them.
 struct Buffers {
-  std::vector<Parameter> parameters;  ///< in the order of the forward pass
-  BucketLayout layout;
+  std::vector<plan::Parameter> parameters;  ///< in the order of the forward pass
+  plan::BucketLayout layout;
   Group group;             ///< that the shards are spread over: one optimizer instance
   Tensor params;           ///< bf16 [layout.elements - layout.fp8_elements]
   Tensor fp8_params;       ///< f8e4m3 [layout.fp8_elements]; no tensor where that is 0

@@ -7,7 +7,7 @@
 namespace underlap::model {
 
 Chunk::Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config,
-             const LayerRange& range, const ModelParameters& parameters, const NumSlots& num_slots)
+             const plan::LayerRange& range, const plan::ModelParameters& parameters, const NumSlots& num_slots)
     : shape_(shared.shape), scratch_(shared.scratch), groups_(layer_groups(config.recompute, range.num_layers)) {
   Device& device = communicators.device();
   Keeping keeping{.num_slots = num_slots.activations, .num_gradient_slots = num_slots.gradients};

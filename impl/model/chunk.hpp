@@ -34,8 +34,8 @@ class Chunk {
   };
 
   /// Allocates on the device of `communicators`, whose group shares every layer. `shared` outlives this.
-  Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config, const LayerRange& range,
-        const ModelParameters& parameters, const NumSlots& num_slots);
+  Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config,
+        const plan::LayerRange& range, const plan::ModelParameters& parameters, const NumSlots& num_slots);
 
   /// What a forward pass takes and gives. Activations are [T/n, H] bf16.
   struct Pass {

@@ -9,7 +9,7 @@ kernels::VocabShard vocab_shard(const Shape& shape, std::int64_t vocab_size) {
 }
 
 Embedding::Embedding(tp::Communicators& communicators, const Shape& shape, const plan::Config& config,
-                     const ModelParameters& parameters)
+                     const plan::ModelParameters& parameters)
     : shape_(shape),
       vocab_size_(config.model.vocab_size),
       word_(parameters.word_embedding),

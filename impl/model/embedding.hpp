@@ -20,7 +20,7 @@ class Embedding {
  public:
   /// Allocates on the device of `communicators`. `shape` outlives this.
   Embedding(tp::Communicators& communicators, const Shape& shape, const plan::Config& config,
-            const ModelParameters& parameters);
+            const plan::ModelParameters& parameters);
 
   /// out [T/n, H] bf16.
   void forward(const Enqueue& enqueue, const Weights& weights, const kernels::EmbeddedTokens& tokens,

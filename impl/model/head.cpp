@@ -20,7 +20,7 @@ std::int64_t num_wgrads_put_off(const plan::Config& config) {
 }  // namespace
 
 Head::Head(tp::Communicators& communicators, const SharedLayers& shared, const plan::Config& config,
-           const ModelParameters& parameters, const Keeping& keeping)
+           const plan::ModelParameters& parameters, const Keeping& keeping)
     : shape_(shared.shape),
       scratch_(shared.scratch),
       vocab_size_(config.model.vocab_size),

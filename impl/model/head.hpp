@@ -20,7 +20,7 @@ class Head {
  public:
   /// Allocates on the device of `communicators`. `shared` outlives this.
   Head(tp::Communicators& communicators, const SharedLayers& shared, const plan::Config& config,
-       const ModelParameters& parameters, const Keeping& keeping);
+       const plan::ModelParameters& parameters, const Keeping& keeping);
 
   /// What must stay as it is until backward.
   struct Input {

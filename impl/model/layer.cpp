@@ -70,7 +70,7 @@ LayerActivations::LayerActivations(Device& device, const Shape& shape, cp::Atten
   activated = bf16_tensor(device, "activated", shape.tokens, shape.ffn);
 }
 
-Layer::Layer(Device& device, SharedLayers& shared, const LayerParameters& parameters, std::int32_t index,
+Layer::Layer(Device& device, SharedLayers& shared, const plan::LayerParameters& parameters, std::int32_t index,
              const Keeping& keeping)
     : shape_(shared.shape),
       scratch_(shared.scratch),

@@ -93,7 +93,7 @@ struct SharedLayers {
 class Layer {
  public:
   /// `shared` outlives this. Allocates activations unless they are shared.
-  Layer(Device& device, SharedLayers& shared, const LayerParameters& parameters, std::int32_t index,
+  Layer(Device& device, SharedLayers& shared, const plan::LayerParameters& parameters, std::int32_t index,
         const Keeping& keeping);
 
   /// x, out [T/n, H] bf16. x must stay as it is until backward.

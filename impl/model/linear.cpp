@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "impl/model/fp8_weights.hpp"
+#include "impl/plan/layout/fp8_weights.hpp"
 
 namespace underlap::model {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "impl/model/fp8_linear.hpp"
 #include "impl/model/layer_groups.hpp"
+#include "impl/model/shape.hpp"
 #include "impl/model/weights.hpp"
 #include "impl/tp/linear.hpp"
 

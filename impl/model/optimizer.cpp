@@ -7,7 +7,7 @@
 namespace underlap::model {
 
 Optimizer::Optimizer(Device& device, const plan::Config& config, std::span<const OptimizedChunk> chunks,
-                     TensorRank tensor, const std::optional<Communicator>& norm)
+                     plan::TensorRank tensor, const std::optional<Communicator>& norm)
     : device_(device),
       clip_grad_(config.optimizer.clip_grad),
       has_one_mode_(config.parallel.world_size() ==

@@ -14,7 +14,7 @@ class Optimizer {
  public:
   /// `norm` is the communicator of the gradient norm: of all ranks that hold another part of the gradients. It is used
   /// only with clip_grad > 0, and not where there is one such rank. Allocates on `device`.
-  Optimizer(Device& device, const plan::Config& config, std::span<const OptimizedChunk> chunks, TensorRank tensor,
+  Optimizer(Device& device, const plan::Config& config, std::span<const OptimizedChunk> chunks, plan::TensorRank tensor,
             const std::optional<Communicator>& norm);
 
   /// Enqueues the initial weights: parameters on every rank alike, main parameters of this rank's shards.

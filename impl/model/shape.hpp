@@ -2,15 +2,9 @@
 #pragma once
 
 #include "impl/plan/config.hpp"
+#include "impl/plan/layout/parameters.hpp"
 
 namespace underlap::model {
-
-/// This rank's place among those that share a layer: n of them, each with 1/n of the heads, of the feed-forward
-/// features, of the vocabulary, and under sequence parallelism between layers of the tokens.
-struct TensorRank {
-  std::int32_t size = 1;
-  std::int32_t index = 0;
-};
 
 /// Sizes of one microbatch on one rank. T tokens, H hidden, A heads, G key/value heads, D head size, F feed-forward, V
 /// vocabulary, S sequence length; A, G, F and V are this rank's part of the whole, and so are T and S of a
@@ -27,9 +21,9 @@ struct Shape {
   std::int64_t tokens = 0;       ///< T: of the microbatch, inside attention and the MLP
   std::int64_t tokens_here = 0;  ///< T/n: between layers; without sequence parallelism T is meant by that too
   plan::Activation activation = plan::Activation::swiglu;
-  TensorRank tensor;
+  plan::TensorRank tensor;
 
-  Shape(const plan::Config& config, TensorRank tensor_rank);
+  Shape(const plan::Config& config, plan::TensorRank tensor_rank);
 
   /// Whether the ranks of a group each hold other tokens between layers.
   bool cuts_tokens() const { return tokens_here < tokens; }

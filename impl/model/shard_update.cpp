@@ -14,15 +14,16 @@ namespace {
 
 constexpr double kInitialDeviation = 0.02;
 
-bool is_norm(const dp::Parameter& parameter) { return parameter.name.ends_with("norm"); }
+bool is_norm(const plan::Parameter& parameter) { return parameter.name.ends_with("norm"); }
 
-bool writes_to_residual(const dp::Parameter& parameter) {
+bool writes_to_residual(const plan::Parameter& parameter) {
   return parameter.name.ends_with(".proj") || parameter.name.ends_with(".fc2");
 }
 
 }  // namespace
 
-ShardUpdate::ShardUpdate(Device& device, const plan::Config& config, const OptimizedChunk& chunk, TensorRank tensor)
+ShardUpdate::ShardUpdate(Device& device, const plan::Config& config, const OptimizedChunk& chunk,
+                         plan::TensorRank tensor)
     : config_(config), chunk_(chunk), tensor_(tensor) {
   std::int64_t elements = 0;
   for (std::int32_t b = 0; b < buffers().layout.num_buckets(); ++b) {
@@ -40,13 +41,13 @@ View ShardUpdate::main_shard(const Tensor& buffer, std::int32_t b) const {
 }
 
 // Of weights that several ranks hold one counts: the first of a tensor-parallel group, and not the tied head's copy.
-bool ShardUpdate::is_counted(const dp::Parameter& parameter) const {
+bool ShardUpdate::is_counted(const plan::Parameter& parameter) const {
   return !parameter.is_copy && (tensor_.index == 0 || !parameter.is_replicated);
 }
 
 bool ShardUpdate::counts_some() const {
   const bool holds_shared = std::any_of(buffers().parameters.begin(), buffers().parameters.end(),
-                                        [](const dp::Parameter& p) { return p.is_replicated || p.is_copy; });
+                                        [](const plan::Parameter& p) { return p.is_replicated || p.is_copy; });
   return config_.optimizer.clip_grad > 0 && holds_shared;
 }
 
@@ -64,7 +65,7 @@ void ShardUpdate::initialise(const Enqueue& enqueue) {
 // Padding between parameters is sent and updated with them: it stays zero.
 void ShardUpdate::fill_padding(const Enqueue& enqueue, std::int32_t b) {
   const auto zero = [](const View& view, std::int64_t) { return kernels::fill(view, 0); };
-  const dp::Bucket& bucket = buffers().layout.buckets[static_cast<std::size_t>(b)];
+  const plan::Bucket& bucket = buffers().layout.buckets[static_cast<std::size_t>(b)];
   std::int64_t end_of_last = bucket.begin;
   for (const std::int32_t p : bucket.parameters) {
     const auto i = static_cast<std::size_t>(p);
@@ -75,12 +76,12 @@ void ShardUpdate::fill_padding(const Enqueue& enqueue, std::int32_t b) {
 }
 
 void ShardUpdate::fill_parameter(const Enqueue& enqueue, std::int32_t p) {
-  const dp::Parameter& parameter = buffers().parameters[static_cast<std::size_t>(p)];
+  const plan::Parameter& parameter = buffers().parameters[static_cast<std::size_t>(p)];
   const double residual_factor = std::sqrt(2.0 * static_cast<double>(config_.model.num_layers));
   const double deviation = writes_to_residual(parameter) ? kInitialDeviation / residual_factor : kInitialDeviation;
   const std::uint64_t seed = config_.run.seed * 1'000'003 + static_cast<std::uint64_t>(parameter.number);
   const std::int64_t offset = buffers().layout.offset_of[static_cast<std::size_t>(p)];
-  for (const WeightBlock& block : chunk_.parameters->blocks[static_cast<std::size_t>(p)]) {
+  for (const plan::WeightBlock& block : chunk_.parameters->blocks[static_cast<std::size_t>(p)]) {
     const std::int64_t begin = offset + block.row * parameter.cols;
     const kernels::MatrixBlock place{parameter.cols, block.whole_cols, block.first};
     fill_range(enqueue, buffers().layout.bucket_of[static_cast<std::size_t>(p)], begin,

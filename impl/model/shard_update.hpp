@@ -13,7 +13,7 @@ namespace underlap::model {
 struct OptimizedChunk {
   const dp::Buffers* buffers = nullptr;
   dp::Fp8Parameters* fp8 = nullptr;
-  const ModelParameters* parameters = nullptr;
+  const plan::ModelParameters* parameters = nullptr;
 };
 
 /// Adam on this rank's shards of one chunk: fp32 main parameters and moments, bf16 parameters out; fp8 ones through
@@ -21,7 +21,7 @@ struct OptimizedChunk {
 class ShardUpdate {
  public:
   /// Allocates on `device`.
-  ShardUpdate(Device& device, const plan::Config& config, const OptimizedChunk& chunk, TensorRank tensor);
+  ShardUpdate(Device& device, const plan::Config& config, const OptimizedChunk& chunk, plan::TensorRank tensor);
 
   /// Enqueues the initial weights: parameters on every rank alike, main parameters of this rank's shards.
   void initialise(const Enqueue& enqueue);
@@ -43,7 +43,7 @@ class ShardUpdate {
   using Fill = std::function<Operation(const View& view, std::int64_t first)>;
 
   const dp::Buffers& buffers() const { return *chunk_.buffers; }
-  bool is_counted(const dp::Parameter& parameter) const;
+  bool is_counted(const plan::Parameter& parameter) const;
   bool counts_some() const;
   void fill_padding(const Enqueue& enqueue, std::int32_t b);
   void fill_parameter(const Enqueue& enqueue, std::int32_t parameter);
@@ -54,7 +54,7 @@ class ShardUpdate {
 
   plan::Config config_;
   OptimizedChunk chunk_;
-  TensorRank tensor_;
+  plan::TensorRank tensor_;
   std::vector<std::int64_t> shard_offset_;  // by bucket: where its shard lies in the main buffers
   Tensor main_;                             // f32 [elements of all shards]
   Tensor m_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "impl/model/shape.hpp"
 #include "impl/model/weights.hpp"
 #include "impl/tp/communicators.hpp"
 

@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "impl/dp/technique.hpp"
-#include "impl/model/parameters.hpp"
+#include "impl/plan/layout/parameters.hpp"
 
 namespace underlap::model {
 

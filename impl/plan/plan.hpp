@@ -54,7 +54,7 @@ struct ChunkBuckets {
 struct Plan {
   Config config;
   PeakMemory peak_memory;
-  std::vector<ChunkBuckets> buckets;  ///< laid by whoever knows the model's weights; empty where nobody did
+  std::vector<ChunkBuckets> buckets;  ///< empty where there are errors, or a model of absurd size
   std::vector<Knob> knobs;
   std::vector<EnvironmentVariable> environment;
   std::vector<Message> errors;  ///< of the file as a whole, and this cell's own

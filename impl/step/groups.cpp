@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "impl/plan/layout/chunk_buckets.hpp"
+
 namespace underlap {
 namespace {
 
@@ -78,11 +80,6 @@ ParallelGroups parallel_groups(const plan::Config& config, std::int32_t rank) {
           .context = group_over(p, place, {context}),
           .pipeline = group_over(p, place, {stage}),
           .model = group_over(p, place, {stage, tensor})};
-}
-
-std::int32_t instance_size(const plan::Config& config) {
-  return config.parallel.data_parallel_size * config.parallel.context_parallel_size /
-         config.ddp.num_distributed_optimizer_instances;
 }
 
 Group optimizer_group(const plan::Config& config, std::int32_t rank) {

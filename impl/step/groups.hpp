@@ -35,9 +35,6 @@ struct ParallelGroups {
 /// The groups of global rank `rank`.
 ParallelGroups parallel_groups(const plan::Config& config, std::int32_t rank);
 
-/// Data- and context-parallel ranks of one optimizer instance.
-std::int32_t instance_size(const plan::Config& config);
-
 /// The ranks that hold the parts of one optimizer's state, each part once, rising: all stages and tensor-parallel ranks
 /// of an instance; without the distributed optimizer one copy of the model.
 Group optimizer_group(const plan::Config& config, std::int32_t rank);

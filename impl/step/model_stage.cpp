@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/pp/technique.hpp"
-#include "impl/step/chunk_buckets.hpp"
 #include "impl/step/sequence_part.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 
@@ -21,8 +21,8 @@ Registration user_buffer(const plan::Config& config, const Communicator& communi
 }  // namespace
 
 struct ModelStage::ChunkOfStage {
-  model::LayerRange range;
-  model::ModelParameters parameters;
+  plan::LayerRange range;
+  plan::ModelParameters parameters;
   dp::Buffers buffers;
   std::unique_ptr<dp::GradReduce> grad_reduce;
   std::unique_ptr<dp::ParamGather> param_gather;
@@ -71,7 +71,7 @@ ModelStage::ModelStage(const Rank& rank) : rank_(rank), shared_(*rank.tensor, *r
   const auto script = pp::script_of(config, stage);
   for (std::int32_t c = 0; c < config.parallel.virtual_pipeline_model_parallel_size; ++c) {
     ChunkOfStage& chunk = *chunks_.emplace_back(std::make_unique<ChunkOfStage>());
-    chunk.range = model::layers_of(config, stage, c);
+    chunk.range = plan::layers_of(config, stage, c);
     chunk.parameters = chunk_parameters(config, stage, c, shared_.shape.tensor);
     const auto [activations, gradients] = pp::count_in_flight(*script, c);
     chunk.num_slots = {static_cast<std::int32_t>(activations), static_cast<std::int32_t>(gradients)};

@@ -9,9 +9,9 @@
 #include <span>
 #include <stdexcept>
 
-#include "bench/ranks/parse_matrix.hpp"
 #include "bench/ranks/session.hpp"
-#include "impl/step/chunk_buckets.hpp"
+#include "impl/plan/layout/chunk_buckets.hpp"
+#include "impl/plan/plan.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/windows.hpp"
@@ -36,7 +36,7 @@ bool sets_cells_apart(const plan::Message& error, const plan::Matrix& matrix) {
 }
 
 plan::Matrix read_matrix(const std::string& file, bool runs) {
-  plan::Matrix matrix = parse_matrix(plan::read_config(file), file);
+  plan::Matrix matrix = plan::parse(plan::read_config(file), file);
   std::string errors;
   for (const plan::Message& error : matrix.errors)
     if (runs || !sets_cells_apart(error, matrix))
@@ -219,14 +219,14 @@ void run_cell(const plan::Cell& cell, ClaimCell& into) {
 }  // namespace
 
 LayerCut layer_cut(const plan::Config& config) {
-  const model::ModelParameters parameters = model::list_parameters(config.model);
-  const dp::BucketLayout layout = bucket_layout(config);
+  const plan::ModelParameters parameters = plan::list_parameters(config.model);
+  const plan::BucketLayout layout = bucket_layout(config);
   LayerCut cut;
-  for (const dp::Parameter& parameter : parameters.all)
+  for (const plan::Parameter& parameter : parameters.all)
     if (parameter.layer == 0) cut.layer_elements += parameter.elements();
   std::vector<std::int64_t> sizes;
   std::map<std::int32_t, int> buckets_of_layer;
-  for (const dp::Bucket& bucket : layout.buckets) {
+  for (const plan::Bucket& bucket : layout.buckets) {
     std::set<std::int32_t> layers;
     for (const std::int32_t p : bucket.parameters) layers.insert(parameters.all[static_cast<std::size_t>(p)].layer);
     layers.erase(-1);

@@ -9,11 +9,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/ranks/parse_matrix.hpp"
 #include "bench/ranks/session.hpp"
 #include "bench/studies/published/study.hpp"
 #include "impl/device/sim/machine.hpp"
-#include "impl/step/chunk_buckets.hpp"
+#include "impl/plan/layout/chunk_buckets.hpp"
+#include "impl/plan/plan.hpp"
 #include "impl/step/simulation.hpp"
 #include "profiler/report/samples.hpp"
 
@@ -27,7 +27,7 @@ constexpr double kFlopsPerTflop = 1e12;
 constexpr const char* kIteration = "iteration";  // the part of a matrix with whole steps
 
 plan::Matrix read_matrix(const std::string& file) {
-  plan::Matrix matrix = parse_matrix(plan::read_config(file), file);
+  plan::Matrix matrix = plan::parse(plan::read_config(file), file);
   std::string errors;
   for (const plan::Message& error : matrix.errors) errors += fmt::format("{}: {}\n", error.where, error.message);
   for (const plan::Cell& cell : matrix.cells) {
@@ -71,7 +71,7 @@ double num_parameters(const plan::Config& config) {
   for (std::int32_t stage = 0; stage < config.parallel.pipeline_model_parallel_size; ++stage) {
     std::int64_t elements = 0;
     for (std::int32_t chunk = 0; chunk < config.parallel.virtual_pipeline_model_parallel_size; ++chunk)
-      for (const dp::Parameter& p :
+      for (const plan::Parameter& p :
            chunk_parameters(config, stage, chunk, {config.parallel.tensor_model_parallel_size, 0}).all)
         elements += p.elements();
     most = std::max(most, elements);

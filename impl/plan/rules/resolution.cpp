@@ -131,6 +131,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
   find_what_does_not_run(resolution);
   plan_environment(resolution);
   predict_memory(resolution);
+  lay_out_buckets(resolution);
   report_knobs(resolution);
   return std::move(resolution.plan);
 }

@@ -70,5 +70,6 @@ void apply_run_rules(Resolution& resolution);
 void find_what_does_not_run(Resolution& resolution);
 void plan_environment(Resolution& resolution);
 void predict_memory(Resolution& resolution);
+void lay_out_buckets(Resolution& resolution);
 
 }  // namespace underlap::plan

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "impl/step/chunk_buckets.hpp"
+#include "impl/plan/layout/chunk_buckets.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
 
 namespace underlap::bench {

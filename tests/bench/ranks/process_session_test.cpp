@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "bench/ranks/parse_matrix.hpp"
+#include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap::bench {
@@ -18,9 +18,9 @@ using ::testing::AllOf, ::testing::ElementsAre, ::testing::HasSubstr, ::testing:
 /// Two cells on two ranks of tests/bench/ranks/rank_program.cpp.
 struct Processes {
   explicit Processes(const std::string& deed, const std::string& run = "peer_timeout_s: 20") {
-    matrix = parse_matrix("model: {preset: tiny}\ndata_parallel_size: 2\nrun: {rank_processes: true, blocks: 6, " +
-                              run + "}\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n",
-                          "config.yaml");
+    matrix = plan::parse("model: {preset: tiny}\ndata_parallel_size: 2\nrun: {rank_processes: true, blocks: 6, " + run +
+                             "}\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n",
+                         "config.yaml");
     options.ranks.program = UNDERLAP_TEST_RANK_PROGRAM;
     options.ranks.grace = std::chrono::milliseconds(100);
     options.ranks.sink = [this](const std::string& line) { lines.push_back(line); };
@@ -172,7 +172,7 @@ TEST(ProcessSession, TellsRanksWhichCellsAreTheirOwn) {
 /// Four cells in one launch environment: overlapped or not, traced or not.
 struct TracedAndNot : Processes {
   TracedAndNot() : Processes("-1 none") {
-    matrix = parse_matrix(
+    matrix = plan::parse(
         "model: {preset: tiny}\ndata_parallel_size: 2\nrun: {rank_processes: true, blocks: 6}\n"
         "matrix: {comm_overlap.overlap_grad_reduce: [false, true], run.trace: [true, false]}\n",
         "config.yaml");

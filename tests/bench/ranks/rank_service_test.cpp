@@ -9,8 +9,8 @@
 #include <future>
 #include <optional>
 
-#include "bench/ranks/parse_matrix.hpp"
 #include "bench/ranks/rank_messages.hpp"
+#include "impl/plan/plan.hpp"
 #include "platform/exit_code.hpp"
 
 namespace underlap::bench {
@@ -49,7 +49,7 @@ class ServedRank {
       return serve_rank(MessageChannel(FileDescriptor(socket), "the run"),
                         [this](const RankContext&) { return std::make_unique<RunnerThatTells>(end_); });
     });
-    const plan::Matrix matrix = parse_matrix("model: {preset: tiny}\n", "config.yaml");
+    const plan::Matrix matrix = plan::parse("model: {preset: tiny}\n", "config.yaml");
     order(RankMessage::start, encode(StartOrder{.rank = 0,
                                                 .world_size = 1,
                                                 .first_step = 0,

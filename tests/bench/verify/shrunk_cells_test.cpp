@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "impl/step/chunk_buckets.hpp"
+#include "impl/plan/layout/chunk_buckets.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -19,7 +19,7 @@ namespace {
 using testing::ElementsAre;
 
 /// Embedding, norm and head around two fp8 weights and one that stays bf16, in the order of the forward pass.
-std::vector<Parameter> small_model(bool with_fp8) {
+std::vector<plan::Parameter> small_model(bool with_fp8) {
   return {{.name = "embedding", .rows = 4, .cols = 64},
           {.name = "first", .rows = 2, .cols = 64},
           {.name = "middle.qkv", .rows = 3, .cols = 80, .is_fp8 = with_fp8},
@@ -28,13 +28,13 @@ std::vector<Parameter> small_model(bool with_fp8) {
           {.name = "head", .rows = 4, .cols = 64}};
 }
 
-BucketLayout layout_of(bool with_fp8, std::int32_t ranks, BucketOptions options = {.bucket_size = 100}) {
+plan::BucketLayout layout_of(bool with_fp8, std::int32_t ranks, plan::BucketOptions options = {.bucket_size = 100}) {
   options.num_shards = ranks;
   return lay_out(small_model(with_fp8), options);
 }
 
 TEST(Fp8Layout, PutsFp8FirstAndJoinsTheOthersToTheStartOfTheModel) {
-  const BucketLayout layout = layout_of(true, 2);
+  const plan::BucketLayout layout = layout_of(true, 2);
   // fc1 | qkv | head | norm and first | embedding, each a multiple of 128.
   EXPECT_EQ(layout.offset_of, (std::vector<std::int64_t>{1280, 1152, 512, 1024, 0, 768}));
   EXPECT_EQ(layout.fp8_elements, 768);
@@ -45,7 +45,7 @@ TEST(Fp8Layout, PutsFp8FirstAndJoinsTheOthersToTheStartOfTheModel) {
 
 TEST(Fp8Layout, MayKeepEveryBucketAGroupAndDoesSoWithoutFp8) {
   EXPECT_EQ(layout_of(true, 2, {.bucket_size = 100, .one_bucket_a_group = true}).num_groups(), 5);
-  const BucketLayout plain = layout_of(false, 2);
+  const plan::BucketLayout plain = layout_of(false, 2);
   EXPECT_EQ(plain.num_groups(), plain.num_buckets());
   EXPECT_EQ(plain.fp8_elements, 0);
 }
@@ -125,7 +125,7 @@ TEST_F(Fp8Schedule, GathersAndReducesWhatIsNotFp8WithTheStartOfTheModel) {
 TEST_F(Fp8Schedule, Fp8HalvesTheBytesOfFp8WeightsOnTheWireAndOnlyThose) {
   for (const bool overlaps : {true, false}) {
     const Program fp8 = record(true, overlaps), bf16 = record(false, overlaps);
-    const BucketLayout layout = layout_of(true, 2);
+    const plan::BucketLayout layout = layout_of(true, 2);
     const std::int64_t others = layout.elements - layout.fp8_elements;
     EXPECT_EQ(bytes_on_wire_of(fp8, "param_all_gather"), (layout.fp8_elements + 2 * others) / 2);
     EXPECT_EQ(bytes_on_wire_of(fp8, "grad_reduce_scatter"), 4 * layout.elements / 2);

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "impl/device/recording_device.hpp"
-#include "impl/model/fp8_weights.hpp"
+#include "impl/plan/layout/fp8_weights.hpp"
 #include "kernels/bf16.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/fp8.hpp"
@@ -311,10 +311,10 @@ TEST(Fp8Weights, AreThoseOfTheInnerLayersLinearLayersAlone) {
   config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed", .fp8_param_gather = true};
   config.ddp.use_distributed_optimizer = true;
   const auto marked = [&] {
-    ModelParameters parameters = list_parameters(config.model);
+    plan::ModelParameters parameters = list_parameters(config.model);
     mark_fp8_weights(parameters, config);
     std::vector<std::string> names;
-    for (const dp::Parameter& p : parameters.all)
+    for (const plan::Parameter& p : parameters.all)
       if (p.is_fp8) names.push_back(p.name);
     return names;
   };

@@ -30,10 +30,10 @@ plan::Config config_of() {
 // The rows of the whole weight that each rank's part is of.
 Columns rows_of_part(std::int32_t rank) {
   const plan::ModelConfig model = config_of().model;
-  const ModelParameters parameters = list_parameters(model, {kRanks, rank});
+  const plan::ModelParameters parameters = list_parameters(model, {kRanks, rank});
   const auto qkv = static_cast<std::size_t>(parameters.layers.front().qkv);
   Columns rows;
-  for (const WeightBlock& block : parameters.blocks[qkv])
+  for (const plan::WeightBlock& block : parameters.blocks[qkv])
     for (std::int64_t row = 0; row < block.rows; ++row) rows.push_back(block.first / model.hidden_size + row);
   EXPECT_EQ(std::ssize(rows), parameters.all[qkv].rows);
   return rows;

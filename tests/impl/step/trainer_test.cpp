@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "impl/plan/plan.hpp"
 #include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/training.hpp"
 
@@ -60,6 +61,30 @@ TEST_P(Overlap, LeavesLossesAndParametersBitIdentical) {
     const Training on = train(with_overlap(config, GetParam().grads, GetParam().params, GetParam().bucket_size), 6);
     EXPECT_THAT(on.losses, ElementsAreArray(off.losses)) << (fp32 ? "fp32" : "bf16");
   }
+}
+
+TEST(Trainer, CutsItsBuffersAsThePlanSays) {
+  const plan::Plan plan =
+      plan::parse(
+          "model: {preset: tiny, pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2}\n"
+          "data_parallel_size: 2\ntrain: {num_microbatches: 4}\n"
+          "comm_overlap: {bucket_size: 100000}\nextensions: {bucket_every_stage: true}\n",
+          "f")
+          .cells.at(0)
+          .plan;
+  ASSERT_EQ(plan.buckets.size(), 4U);
+  const auto data = model::TextData::open("", plan.config.model.seq_length, 1);
+  host::Ranks ranks(plan.config.parallel.world_size());
+  ranks.run([&](host::HostDevice& device, const Group& group) {
+    const Trainer trainer(device, plan.config, parallel_groups(plan.config, group.my_index), data);
+    for (const plan::ChunkBuckets& of : plan.buckets) {
+      if (of.stage != place_of(plan.config.parallel, group.my_index).stage) continue;
+      std::vector<std::int64_t> cut;
+      for (const plan::Bucket& bucket : trainer.buffers(of.chunk).layout.buckets) cut.push_back(bucket.elements());
+      EXPECT_THAT(cut, ElementsAreArray(of.elements)) << "stage " << of.stage << " chunk " << of.chunk;
+      EXPECT_GT(cut.size(), 1U);
+    }
+  });
 }
 
 TEST(Trainer, FourRanksTrainAsOneDoes) {

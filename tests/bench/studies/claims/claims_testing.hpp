@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "bench/ranks/parse_matrix.hpp"
 #include "bench/studies/claims/study.hpp"
+#include "impl/plan/plan.hpp"
 
 namespace underlap::bench::claims_testing {
 
@@ -24,7 +24,7 @@ inline const Claim& claim(std::string_view id) {
 // Cells of a matrix, planned and not run.
 inline Evidence planned(const std::string& yaml) {
   Evidence evidence{.link = {}, .cells = {}, .not_run = {}, .knobs = plan::known_knobs()};
-  const plan::Matrix matrix = parse_matrix("model: {preset: tiny}\nrun: {backend: sim}\n" + yaml, "a.yaml");
+  const plan::Matrix matrix = plan::parse("model: {preset: tiny}\nrun: {backend: sim}\n" + yaml, "a.yaml");
   EXPECT_THAT(matrix.errors, testing::IsEmpty());
   for (const plan::Cell& cell : matrix.cells) {
     ClaimCell& found = evidence.cells.emplace_back();

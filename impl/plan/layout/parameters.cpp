@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/model/parameters.hpp"
+#include "impl/plan/layout/parameters.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace underlap::model {
+namespace underlap::plan {
 namespace {
 
 /// Neighbouring rows of a whole weight.
@@ -87,7 +87,7 @@ std::vector<Rows> by_group(std::int64_t attention, std::int64_t keys, std::int64
   return order;
 }
 
-void add_layer(Parts& parts, const plan::ModelConfig& model, std::int32_t i, LayerParameters& layer) {
+void add_layer(Parts& parts, const ModelConfig& model, std::int32_t i, LayerParameters& layer) {
   const std::int64_t h = model.hidden_size;
   const std::int64_t f = model.ffn_hidden_size;
   const std::int64_t attention = model.num_attention_heads * model.head_size();
@@ -99,7 +99,7 @@ void add_layer(Parts& parts, const plan::ModelConfig& model, std::int32_t i, Lay
                   : parts.by_rows(prefix + "qkv", {attention, keys, keys}, h, i);
   layer.proj = parts.by_columns(prefix + "proj", h, attention, i);
   layer.mlp_norm = parts.whole(prefix + "mlp_norm", 1, h, i);
-  const bool gated = model.activation == plan::Activation::swiglu;
+  const bool gated = model.activation == Activation::swiglu;
   layer.fc1 = gated ? parts.by_rows(prefix + "fc1", {f, f}, h, i) : parts.by_rows(prefix + "fc1", {f}, h, i);
   layer.fc2 = parts.by_columns(prefix + "fc2", h, f, i);
 }
@@ -115,7 +115,7 @@ class Cut {
     return static_cast<std::int32_t>(result.all.size() - 1);
   }
 
-  dp::Parameter& at(std::int32_t index) { return result.all[static_cast<std::size_t>(index)]; }
+  Parameter& at(std::int32_t index) { return result.all[static_cast<std::size_t>(index)]; }
 
   ModelParameters result;
 
@@ -125,22 +125,7 @@ class Cut {
 
 }  // namespace
 
-Shape::Shape(const plan::Config& config, TensorRank tensor_rank)
-    : hidden(config.model.hidden_size),
-      heads(config.model.num_attention_heads / tensor_rank.size),
-      groups(std::max<std::int64_t>(1, config.model.num_query_groups / tensor_rank.size)),
-      group_ranks(
-          static_cast<std::int32_t>(std::max<std::int64_t>(1, tensor_rank.size / config.model.num_query_groups))),
-      head_size(config.model.head_size()),
-      ffn(config.model.ffn_hidden_size / tensor_rank.size),
-      vocab(config.model.vocab_size / tensor_rank.size),
-      seq_length(config.model.seq_length / config.parallel.context_parallel_size),
-      tokens(config.train.micro_batch_size * seq_length),
-      tokens_here(config.parallel.sequence_parallel ? tokens / tensor_rank.size : tokens),
-      activation(config.model.activation),
-      tensor(tensor_rank) {}
-
-ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor) {
+ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor) {
   ModelParameters result;
   Parts parts(result, tensor);
   const std::int64_t h = model.hidden_size;
@@ -153,13 +138,13 @@ ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tenso
     return result;
   }
   result.head = result.word_embedding;
-  dp::Parameter& tied = result.all[static_cast<std::size_t>(result.word_embedding)];
+  Parameter& tied = result.all[static_cast<std::size_t>(result.word_embedding)];
   tied.num_wgrads = 2;
   tied.shared_embedding = true;
   return result;
 }
 
-ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor, const LayerRange& range) {
+ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor, const LayerRange& range) {
   const ModelParameters whole = list_parameters(model, tensor);
   if (range.is_whole()) return whole;
   Cut cut(whole);
@@ -187,4 +172,4 @@ ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tenso
   return result;
 }
 
-}  // namespace underlap::model
+}  // namespace underlap::plan

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "impl/dp/parameter.hpp"
+#include "impl/plan/layout/parameter.hpp"
 
-namespace underlap::dp {
+namespace underlap::plan {
 
 /// A range of the parameter and gradient buffers that one collective moves.
 struct Bucket {
@@ -57,4 +57,4 @@ struct BucketLayout {
 /// Source: Megatron Core, distributed data parallel.
 BucketLayout lay_out(std::span<const Parameter> parameters, const BucketOptions& options);
 
-}  // namespace underlap::dp
+}  // namespace underlap::plan

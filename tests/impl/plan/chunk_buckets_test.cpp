@@ -1,53 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/step/chunk_buckets.hpp"
+#include "impl/plan/layout/chunk_buckets.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "impl/step/trainer.hpp"
-
-namespace underlap {
+namespace underlap::plan {
 namespace {
 
 using testing::ElementsAre;
 
-plan::Config config_of(const std::string& yaml) {
-  const plan::Matrix matrix = plan::parse(yaml, "f");
+Config config_of(const std::string& yaml) {
+  const Matrix matrix = parse(yaml, "f");
   EXPECT_TRUE(matrix.errors.empty()) << matrix.errors.front().message;
   return matrix.cells.at(0).plan.config;
 }
 
 /// Four layers of 128 hidden, 384 inside the MLP, four heads and two key/value heads; 256 tokens.
-plan::Config tiny(const std::string& model, const std::string& rest = "") {
+Config tiny(const std::string& model, const std::string& rest = "") {
   return config_of("model: {preset: tiny, " + model + "}\ndata_parallel_size: 2\ntrain: {num_microbatches: 4}\n" +
                    rest);
 }
 
-std::vector<dp::Parameter> weights_of(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
+std::vector<Parameter> weights_of(const Config& config, std::int32_t stage, std::int32_t chunk) {
   return chunk_parameters(config, stage, chunk, {config.parallel.tensor_model_parallel_size, 0}).all;
 }
 
-std::vector<std::string> names_of(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
+std::vector<std::string> names_of(const Config& config, std::int32_t stage, std::int32_t chunk) {
   std::vector<std::string> names;
-  for (const dp::Parameter& parameter : weights_of(config, stage, chunk)) names.push_back(parameter.name);
+  for (const Parameter& parameter : weights_of(config, stage, chunk)) names.push_back(parameter.name);
   return names;
 }
 
-std::int64_t elements_of(const plan::Config& config, std::int32_t stage, const std::string& name) {
-  for (const dp::Parameter& parameter : weights_of(config, stage, 0))
+std::int64_t elements_of(const Config& config, std::int32_t stage, const std::string& name) {
+  for (const Parameter& parameter : weights_of(config, stage, 0))
     if (parameter.name == name) return parameter.elements();
   return -1;
 }
 
 TEST(ChunkParameters, OneChunkIsTheWholeModel) {
-  const plan::Config config = tiny("");
+  const Config config = tiny("");
   std::vector<std::string> names;
-  for (const dp::Parameter& parameter : model::list_parameters(config.model).all) names.push_back(parameter.name);
+  for (const Parameter& parameter : list_parameters(config.model).all) names.push_back(parameter.name);
   EXPECT_EQ(names_of(config, 0, 0), names);
 }
 
 TEST(ChunkParameters, ChunksTakeTurnsOverTheStages) {
-  const plan::Config config = tiny("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2");
+  const Config config = tiny("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2");
   const auto has = [](std::string name) { return testing::Contains(std::move(name)); };
   EXPECT_THAT(names_of(config, 0, 0), testing::AllOf(has("word_embedding"), has("layer0.qkv"), testing::SizeIs(8)));
   EXPECT_THAT(names_of(config, 1, 0), testing::AllOf(has("layer1.qkv"), testing::SizeIs(6)));
@@ -65,7 +63,7 @@ TEST(ChunkParameters, ATiedHeadIsACopyOnItsOwnStage) {
 }
 
 TEST(ChunkParameters, TensorRanksSplitLinearWeightsAndTablesAlone) {
-  const plan::Config config = tiny("tensor_model_parallel_size: 2, sequence_parallel: true");
+  const Config config = tiny("tensor_model_parallel_size: 2, sequence_parallel: true");
   EXPECT_EQ(elements_of(config, 0, "layer0.qkv"), 128 * 128);
   EXPECT_EQ(elements_of(config, 0, "layer0.proj"), 128 * 64);
   EXPECT_EQ(elements_of(config, 0, "layer0.fc1"), 384 * 128);
@@ -73,27 +71,46 @@ TEST(ChunkParameters, TensorRanksSplitLinearWeightsAndTablesAlone) {
   EXPECT_EQ(elements_of(config, 0, "layer0.mlp_norm"), 128);
   EXPECT_EQ(elements_of(config, 0, "word_embedding"), 128 * 128);
   EXPECT_EQ(elements_of(config, 0, "head"), 128 * 128);
-  const plan::Config four = tiny("tensor_model_parallel_size: 4, sequence_parallel: true");
+  const Config four = tiny("tensor_model_parallel_size: 4, sequence_parallel: true");
   EXPECT_EQ(elements_of(four, 0, "layer0.qkv"), (4 + 2 * 2) * 32 / 4 * 128)
       << "two ranks share a key and value head, and its features";
 }
 
-TEST(ChunkBuckets, OfOneChunkAreThoseThatRun) {
-  const plan::Config config = tiny("", "comm_overlap: {bucket_size: 100000}\n");
-  const auto buckets = chunk_buckets(config);
-  ASSERT_EQ(buckets.size(), 1U);
-  std::vector<std::int64_t> run;
-  for (const dp::Bucket& bucket : bucket_layout(config).buckets) run.push_back(bucket.elements());
-  EXPECT_GT(run.size(), 2U);
-  EXPECT_EQ(buckets[0].elements, run);
+TEST(PlanBuckets, AreThoseOfEveryChunkOfEveryStage) {
+  const Plan plan = parse(
+                        "model: {preset: tiny, pipeline_model_parallel_size: 2, "
+                        "virtual_pipeline_model_parallel_size: 2}\n"
+                        "data_parallel_size: 2\ntrain: {num_microbatches: 4}\n"
+                        "comm_overlap: {bucket_size: 100000}\n",
+                        "f")
+                        .cells.at(0)
+                        .plan;
+  const std::vector<ChunkBuckets> laid_out = chunk_buckets(plan.config);
+  ASSERT_EQ(plan.buckets.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(plan.buckets[i].stage, i / 2);
+    EXPECT_EQ(plan.buckets[i].chunk, i % 2);
+    EXPECT_EQ(plan.buckets[i].elements, laid_out[i].elements);
+  }
+  const std::int64_t layer = (4 + 2 * 2) * 32 * 128 + 128 * 128 + 3 * 384 * 128 + 2 * 128;
+  EXPECT_THAT(plan.buckets[1].elements, ElementsAre(layer)) << "one layer, which is a multiple of 128 elements";
+}
+
+TEST(PlanBuckets, AreLeftOutWhereTheCellIsWrongOrNobodyHasSuchAModel) {
+  const auto num_buckets = [](const std::string& yaml) { return parse(yaml, "f").cells.at(0).plan.buckets.size(); };
+  EXPECT_EQ(num_buckets("model: {preset: tiny}\n"), 1U);
+  EXPECT_EQ(num_buckets("model: {preset: tiny}\nrun: {stepz: 3}\n"), 0U);
+  EXPECT_EQ(num_buckets("model: {preset: tiny, num_layers: 10000}\n"), 1U);
+  EXPECT_EQ(num_buckets("model: {preset: tiny, num_layers: 10001}\n"), 0U);
+  EXPECT_EQ(num_buckets("model: {preset: tiny, ffn_hidden_size: 1099511627776}\n"), 0U);
 }
 
 TEST(ChunkBuckets, OnlyTheFirstChunkOfTheFirstStageIsCut) {
-  plan::Config config = tiny("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2",
-                             "comm_overlap: {bucket_size: 100000}\n");
+  Config config = tiny("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2",
+                       "comm_overlap: {bucket_size: 100000}\n");
   const auto counts = [&] {
     std::vector<std::size_t> buckets;
-    for (const plan::ChunkBuckets& chunk : chunk_buckets(config)) buckets.push_back(chunk.elements.size());
+    for (const ChunkBuckets& chunk : chunk_buckets(config)) buckets.push_back(chunk.elements.size());
     return buckets;
   };
   EXPECT_THAT(counts(), ElementsAre(2, 1, 1, 1));
@@ -104,13 +121,13 @@ TEST(ChunkBuckets, OnlyTheFirstChunkOfTheFirstStageIsCut) {
 }
 
 TEST(ChunkBuckets, ArePaddedSoThatEveryShardIsWhole) {
-  const plan::Config config = tiny("pipeline_model_parallel_size: 2");
-  for (const plan::ChunkBuckets& chunk : chunk_buckets(config))
+  const Config config = tiny("pipeline_model_parallel_size: 2");
+  for (const ChunkBuckets& chunk : chunk_buckets(config))
     for (const std::int64_t elements : chunk.elements) EXPECT_EQ(elements % 128, 0);
 }
 
 TEST(ChunkBuckets, ArePaddedForTheShardsOfOneInstance) {
-  plan::Config config = tiny("");
+  Config config = tiny("");
   config.parallel.data_parallel_size = 21;
   const std::int64_t of_one_instance = chunk_buckets(config)[0].elements[0];
   config.ddp.num_distributed_optimizer_instances = 3;
@@ -121,4 +138,4 @@ TEST(ChunkBuckets, ArePaddedForTheShardsOfOneInstance) {
 }
 
 }  // namespace
-}  // namespace underlap
+}  // namespace underlap::plan

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "impl/model/parameters.hpp"
 #include "impl/plan/config.hpp"
+#include "impl/plan/layout/parameters.hpp"
 
-namespace underlap::model {
+namespace underlap::plan {
 
 /// Whether the linear layers of layer `layer` multiply in fp8: under the current-scaling recipe all but those of the
 /// first and the last layer. Embedding, norms and head never do. Source: Megatron-Bridge's
 /// bf16_with_fp8_current_scaling_mixed (first_last_layers_bf16, one at each end).
-bool multiplies_in_fp8(const plan::Config& config, std::int32_t layer);
+bool multiplies_in_fp8(const Config& config, std::int32_t layer);
 
 /// Whether such layers' weights are stored and gathered in fp8: fp8_param_gather, with the distributed optimizer.
-bool gathers_fp8_weights(const plan::Config& config);
+bool gathers_fp8_weights(const Config& config);
 
 /// Marks the weights that are stored and gathered in fp8.
-void mark_fp8_weights(ModelParameters& parameters, const plan::Config& config);
+void mark_fp8_weights(ModelParameters& parameters, const Config& config);
 
-}  // namespace underlap::model
+}  // namespace underlap::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/dp/bucket_layout.hpp"
+#include "impl/plan/layout/bucket_layout.hpp"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <stdexcept>
 
-namespace underlap::dp {
+namespace underlap::plan {
 namespace {
 
 using testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST(BucketLayout, HoldsEveryParameterOnceWithoutOverlap) {
 }
 
 }  // namespace
-}  // namespace underlap::dp
+}  // namespace underlap::plan

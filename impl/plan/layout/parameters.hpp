@@ -4,21 +4,28 @@
 #include <cstdint>
 #include <vector>
 
-#include "impl/dp/parameter.hpp"
-#include "impl/model/layer_range.hpp"
-#include "impl/model/shape.hpp"
+#include "impl/plan/layout/layer_range.hpp"
+#include "impl/plan/layout/parameter.hpp"
 
-namespace underlap::model {
+namespace underlap::plan {
 
-/// Indices of one layer's weights. Shapes [out features, in features] of this rank's part; see Shape for the letters.
+/// This rank's place among those that share a layer: n of them, each with 1/n of the heads, of the feed-forward
+/// features, of the vocabulary, and under sequence parallelism between layers of the tokens.
+struct TensorRank {
+  std::int32_t size = 1;
+  std::int32_t index = 0;
+};
+
+/// Indices of one layer's weights. Shapes [out features, in features] of this rank's part; model::Shape has the
+/// letters.
 struct LayerParameters {
   std::int32_t attention_norm = 0;  ///< [1, H]
-  std::int32_t qkv = 0;             ///< [(A + 2 G) D, H]: all queries, then keys, then values; see SharedGroups where
-                                    ///< several ranks share a key and value head
-  std::int32_t proj = 0;            ///< [H, A D]
-  std::int32_t mlp_norm = 0;        ///< [1, H]
-  std::int32_t fc1 = 0;             ///< [2 F, H] with SwiGLU (gate, then up), else [F, H]
-  std::int32_t fc2 = 0;             ///< [H, F]
+  std::int32_t qkv = 0;       ///< [(A + 2 G) D, H]: all queries, then keys, then values; see model::SharedGroups where
+                              ///< several ranks share a key and value head
+  std::int32_t proj = 0;      ///< [H, A D]
+  std::int32_t mlp_norm = 0;  ///< [1, H]
+  std::int32_t fc1 = 0;       ///< [2 F, H] with SwiGLU (gate, then up), else [F, H]
+  std::int32_t fc2 = 0;       ///< [H, F]
 };
 
 /// Rows of this rank's part of a weight, and where in the whole weight they come from.
@@ -32,7 +39,7 @@ struct WeightBlock {
 /// The weights of a range of a model on one rank, in the order of the forward pass. An index of what the range does
 /// not have is -1.
 struct ModelParameters {
-  std::vector<dp::Parameter> all;
+  std::vector<Parameter> all;
   std::vector<std::vector<WeightBlock>> blocks;  ///< by parameter: its rows from the first to the last
   std::int32_t word_embedding = -1;              ///< [V, H]
   std::int32_t position_embedding = -1;          ///< [S, H], on every rank alike
@@ -44,9 +51,9 @@ struct ModelParameters {
 /// Which part of each weight a rank of a tensor-parallel group holds: rows of qkv and fc1 (of each of their parts),
 /// columns of proj and fc2, rows of the embedding and the head; norms and positions whole.
 /// Source: Shoeybi et al. 2019, section 3.
-ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor = {});
+ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor = {});
 
 /// The same of a range alone. A tied head that lies apart from the embedding is a copy of it.
-ModelParameters list_parameters(const plan::ModelConfig& model, TensorRank tensor, const LayerRange& range);
+ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor, const LayerRange& range);
 
-}  // namespace underlap::model
+}  // namespace underlap::plan

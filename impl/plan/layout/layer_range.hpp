@@ -5,7 +5,7 @@
 
 #include "impl/plan/config.hpp"
 
-namespace underlap::model {
+namespace underlap::plan {
 
 /// Layers of a model that follow each other and lie on one pipeline stage, as one of its chunks.
 struct LayerRange {
@@ -19,12 +19,12 @@ struct LayerRange {
 
 /// Chunk c of stage s is the (c * stages + s)-th of equal ranges.
 /// Source: Narayanan et al. 2021, section 2.2; Megatron Core's layer assignment.
-inline LayerRange layers_of(const plan::Config& config, std::int32_t stage, std::int32_t chunk) {
-  const plan::ParallelConfig& p = config.parallel;
+inline LayerRange layers_of(const Config& config, std::int32_t stage, std::int32_t chunk) {
+  const ParallelConfig& p = config.parallel;
   const std::int32_t ranges = p.pipeline_model_parallel_size * p.virtual_pipeline_model_parallel_size;
   const std::int32_t index = chunk * p.pipeline_model_parallel_size + stage;
   const auto length = static_cast<std::int32_t>(config.model.num_layers) / ranges;
   return {index * length, length, index == 0, index == ranges - 1};
 }
 
-}  // namespace underlap::model
+}  // namespace underlap::plan

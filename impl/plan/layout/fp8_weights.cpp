@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/model/fp8_weights.hpp"
+#include "impl/plan/layout/fp8_weights.hpp"
 
-namespace underlap::model {
+namespace underlap::plan {
 
-bool multiplies_in_fp8(const plan::Config& config, std::int32_t layer) {
+bool multiplies_in_fp8(const Config& config, std::int32_t layer) {
   return config.mixed_precision.recipe == "bf16_with_fp8_current_scaling_mixed" && layer > 0 &&
          layer + 1 < config.model.num_layers;
 }
 
-bool gathers_fp8_weights(const plan::Config& config) {
+bool gathers_fp8_weights(const Config& config) {
   return config.mixed_precision.fp8_param_gather && config.ddp.use_distributed_optimizer;
 }
 
-void mark_fp8_weights(ModelParameters& parameters, const plan::Config& config) {
+void mark_fp8_weights(ModelParameters& parameters, const Config& config) {
   if (!gathers_fp8_weights(config)) return;
   for (const LayerParameters& layer : parameters.layers)
     for (const std::int32_t p : {layer.qkv, layer.proj, layer.fc1, layer.fc2}) {
-      dp::Parameter& weight = parameters.all[static_cast<std::size_t>(p)];
+      Parameter& weight = parameters.all[static_cast<std::size_t>(p)];
       weight.is_fp8 = multiplies_in_fp8(config, weight.layer);
     }
 }
 
-}  // namespace underlap::model
+}  // namespace underlap::plan

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace underlap::dp {
+namespace underlap::plan {
 
 /// A weight of the model as data parallelism sees it.
 struct Parameter {
@@ -22,4 +22,4 @@ struct Parameter {
   std::int64_t elements() const { return rows * cols; }
 };
 
-}  // namespace underlap::dp
+}  // namespace underlap::plan

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/dp/bucket_layout.hpp"
+#include "impl/plan/layout/bucket_layout.hpp"
 
 #include <fmt/format.h>
 
 #include <numeric>
 #include <stdexcept>
 
-namespace underlap::dp {
+namespace underlap::plan {
 namespace {
 
 constexpr std::int64_t kParameterAlignment = 64;
@@ -103,4 +103,4 @@ BucketLayout lay_out(std::span<const Parameter> parameters, const BucketOptions&
   return builder.finish();
 }
 
-}  // namespace underlap::dp
+}  // namespace underlap::plan

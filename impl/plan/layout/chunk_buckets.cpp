@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/layout/chunk_buckets.hpp"
+
+#include "impl/plan/layout/fp8_weights.hpp"
+#include "impl/plan/rules/resolution.hpp"
+
+namespace underlap::plan {
+namespace {
+
+bool is_cut(const Config& config, std::int32_t stage, std::int32_t chunk) {
+  // Without any overlap there is nothing to cut for: one bucket, one collective each way.
+  if (!config.ddp.overlap_grad_reduce && !config.ddp.overlap_param_gather) return false;
+  if (config.optimizer.overlap_param_gather_with_optimizer_step) return false;
+  return config.extensions.bucket_every_stage || (stage == 0 && chunk == 0);
+}
+
+// Each weight of a layer is looked at, and its elements are counted in 64 bits; nobody has more of either.
+constexpr std::int64_t kMostLayers = 10'000;
+constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
+
+bool is_absurd(const Plan& plan) {
+  return plan.config.model.num_layers > kMostLayers || plan.peak_memory.total() > kMostBytes;
+}
+
+}  // namespace
+
+std::int32_t instance_size(const Config& config) {
+  return config.parallel.data_parallel_size * config.parallel.context_parallel_size /
+         config.ddp.num_distributed_optimizer_instances;
+}
+
+ModelParameters chunk_parameters(const Config& config, std::int32_t stage, std::int32_t chunk, TensorRank tensor) {
+  const LayerRange range = layers_of(config, stage, chunk);
+  ModelParameters parameters = list_parameters(config.model, tensor, range);
+  mark_fp8_weights(parameters, config);
+  return parameters;
+}
+
+BucketLayout bucket_layout(const Config& config, std::int32_t stage, std::int32_t chunk) {
+  // Parts of a weight are equal, so every tensor-parallel rank has the same layout.
+  return lay_out(chunk_parameters(config, stage, chunk, {config.parallel.tensor_model_parallel_size, 0}).all,
+                 {.bucket_size = is_cut(config, stage, chunk) ? config.ddp.bucket_size : std::nullopt,
+                  .num_shards = instance_size(config),
+                  .pad_buckets_for_high_nccl_busbw = config.ddp.pad_buckets_for_high_nccl_busbw,
+                  .one_bucket_a_group = config.ddp.reduce_scatter_with_fp32_accumulation});
+}
+
+std::vector<ChunkBuckets> chunk_buckets(const Config& config) {
+  std::vector<ChunkBuckets> all;
+  for (std::int32_t stage = 0; stage < config.parallel.pipeline_model_parallel_size; ++stage)
+    for (std::int32_t chunk = 0; chunk < config.parallel.virtual_pipeline_model_parallel_size; ++chunk) {
+      ChunkBuckets& buckets = all.emplace_back(ChunkBuckets{stage, chunk, {}});
+      for (const Bucket& bucket : bucket_layout(config, stage, chunk).buckets)
+        buckets.elements.push_back(bucket.elements());
+    }
+  return all;
+}
+
+void lay_out_buckets(Resolution& r) {
+  if (r.problems.empty() && !is_absurd(r.plan)) r.plan.buckets = chunk_buckets(r.config());
+}
+
+}  // namespace underlap::plan
