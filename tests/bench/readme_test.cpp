@@ -95,12 +95,13 @@ struct Win {
   const char* off;
   const char* on;
 };
-constexpr std::array<Win, 7> kWins{{
+constexpr std::array<Win, 8> kWins{{
     {"tiny GPT, dp 2, link of 1 Gbit/s", "results/quick/paced", "off grad_reduce_in_fp32=true",
      "both grad_reduce_in_fp32=true"},
     {"gpt3-175b, 1 layer, tp 4", "results/tp_modelled", "off", "preset"},
     {"the same, recomputed", "results/tp_modelled", "recompute off", "recompute preset"},
     {"gpt3-20b, 8 layers, pp 4", "results/modes_modelled", "pp off", "pp on"},
+    {"the same by ZB-H1", "results/modes_modelled", "pp off", "pp zb_h1"},
     {"gpt3-20b, 8 layers, cp 4", "results/modes_modelled", "cp off", "cp on"},
     {"gpt3-20b, tp 2, pp 2, dp 2", "results/modes_modelled", "tp_pp_dp off", "tp_pp_dp on"},
     {"gpt3-20b, tp 2, cp 2, pp 2, dp 2", "results/modes_modelled", "tp_cp_pp_dp off", "tp_cp_pp_dp on"},
