@@ -4,17 +4,24 @@
 //
 //   fprop   y = x w^T     dgrad   dx = dy w     wgrad   dw += dy^T x     a transpose is a stride: nothing is copied
 //
-//   a, b (bf16, fp8) -> widened to fp32, padded to whole tiles -> sgemm by tiles, over k in parts -> rounded to c
+//   a, b (bf16, fp8) -> tiles of one shape, whole by zeros -> one tile of c at a time, over k in parts -> rounded to c
+//                       in bf16 where the processor multiplies it (AMX, AVX-512 BF16), elsewhere in fp32
 //
-// 2 M N K floating-point operations: bound by multiply-adds. Widening is exact; the scale of fp8 operands multiplies
-// each part's sum. AMX and AVX-512 BF16 are not used: oneDNN's bf16 matmul is faster with them, and adds up an element
-// in an order that depends on what is multiplied with it.
+//             k parts                b: k x 64
+//           +---+---+---+          +----+----+
+//   a: 64 x | 0 | 1 | 2 |    ...   |    |    |    c[i][j] = a[i][0] b[0][j], then + a[i][1] b[1][j], ...
+//           +---+---+---+          +----+----+
+//
+// 2 M N K floating-point operations: bound by multiply-adds, summed in fp32. Either type holds what it is given
+// exactly; the scale of fp8 operands multiplies the sum once.
 #include "kernels/gemm/gemm.hpp"
 
 #include <algorithm>
 #include <array>
 #include <dnnl.hpp>
+#include <map>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/fp8.hpp"
 #include "kernels/registry.hpp"
@@ -33,67 +40,188 @@ Extent extent_of(const GemmCall& call) {
   return {.m = call.c.rows, .n = call.c.cols, .k = call.transpose_a ? call.a.rows : call.a.cols};
 }
 
-/// A dense fp32 matrix in scratch memory.
-BoundView dense_fp32(std::int64_t rows, std::int64_t cols, Scratch& scratch) {
-  return {.data = reinterpret_cast<std::byte*>(scratch.take(rows * cols)),
-          .dtype = DataType::f32,
-          .rows = rows,
-          .cols = cols,
-          .leading_dimension = cols};
+/// The one shape that oneDNN is given: [rows, depth] times [depth, cols].
+///
+/// oneDNN adds up an element in an order that depends on the shape of the product and on the element's place in it. A
+/// technique that cuts a product by rows or by columns must move no bit. So shapes are multiples of what any kernel
+/// takes at once, whose elements it treats alike: of sgemm 48 with AVX-512, 6 by 16 with AVX2; of the bf16 product 16
+/// by
+/// 16. And the depth is a part of the inner dimension that no kernel cuts again.
+template <class T>
+struct Tile;
+template <>
+struct Tile<float> {
+  static constexpr std::int64_t kRows = 48, kCols = 96, kDepth = 256;
+};
+template <>
+struct Tile<bf16> {
+  static constexpr std::int64_t kRows = 64, kCols = 64, kDepth = 512;
+};
+
+std::int64_t num_tiles(std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; }
+
+/// A tile of a and one of b, dense: [rows, depth] or transposed, [depth, cols] or transposed.
+template <class T>
+struct TileShape {
+  std::int64_t depth = 0;
+  bool transpose_a = false, transpose_b = false;
+
+  friend auto operator<=>(const TileShape&, const TileShape&) = default;
+  std::int64_t lda() const { return transpose_a ? Tile<T>::kRows : depth; }
+  std::int64_t ldb() const { return transpose_b ? depth : Tile<T>::kCols; }
+};
+
+/// c [rows, cols] = a b, or c += a b.
+void multiply_tile(const TileShape<float>& shape, const float* a, const float* b, float* c, bool accumulate) {
+  constexpr std::int64_t kRows = Tile<float>::kRows, kCols = Tile<float>::kCols;
+  dnnl::sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', kRows, kCols, shape.depth, 1.0F, a,
+              shape.lda(), b, shape.ldb(), accumulate ? 1.0F : 0.0F, c, kCols);
+}
+
+/// oneDNN's bf16 product of one shape. Its memory objects are pointed at a tile's data each time.
+struct PreparedTile {
+  dnnl::matmul primitive;
+  dnnl::memory a, b, c;
+};
+
+/// What one thread prepares. oneDNN's primitives keep scratch memory, so threads do not share them.
+struct ThreadContext {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  std::map<std::pair<TileShape<bf16>, bool>, PreparedTile> prepared;
+};
+
+PreparedTile prepare(const TileShape<bf16>& shape, bool accumulate, const dnnl::engine& engine) {
+  dnnl::primitive_attr attributes;
+  if (accumulate) {
+    dnnl::post_ops add_to_c;
+    add_to_c.append_sum(1.0F);
+    attributes.set_post_ops(add_to_c);
+  }
+  using Type = dnnl::memory::data_type;
+  const auto describe = [](std::int64_t rows, std::int64_t cols, Type type, bool transposed, std::int64_t ld) {
+    const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{1, ld} : dnnl::memory::dims{ld, 1};
+    return dnnl::memory::desc({rows, cols}, type, strides);
+  };
+  const auto a = describe(Tile<bf16>::kRows, shape.depth, Type::bf16, shape.transpose_a, shape.lda());
+  const auto b = describe(shape.depth, Tile<bf16>::kCols, Type::bf16, shape.transpose_b, shape.ldb());
+  const auto c = describe(Tile<bf16>::kRows, Tile<bf16>::kCols, Type::f32, false, Tile<bf16>::kCols);
+  const dnnl::matmul::primitive_desc how(dnnl::matmul::desc(a, b, c), attributes, engine);
+  return {dnnl::matmul(how), dnnl::memory(a, engine, nullptr), dnnl::memory(b, engine, nullptr),
+          dnnl::memory(c, engine, nullptr)};
+}
+
+void multiply_tile(const TileShape<bf16>& shape, bf16* a, bf16* b, float* c, bool accumulate) {
+  thread_local ThreadContext context;
+  auto found = context.prepared.find({shape, accumulate});
+  if (found == context.prepared.end())
+    found = context.prepared.emplace(std::pair(shape, accumulate), prepare(shape, accumulate, context.engine)).first;
+  PreparedTile& tile = found->second;
+  tile.a.set_data_handle(a);
+  tile.b.set_data_handle(b);
+  tile.c.set_data_handle(c);
+  tile.primitive.execute(context.stream, {{DNNL_ARG_SRC, tile.a}, {DNNL_ARG_WEIGHTS, tile.b}, {DNNL_ARG_DST, tile.c}});
+  context.stream.wait();
+}
+
+template <class From>
+void convert(const From* from, float* to, std::int64_t count) {
+  widen(from, to, count);
+}
+
+template <class From>
+void convert(const From* from, bf16* to, std::int64_t count) {
+  if constexpr (std::is_same_v<From, bf16>)
+    std::copy_n(from, count, to);
+  else
+    std::transform(from, from + count, to, [](From x) { return bf16(static_cast<float>(x)); });
+}
+
+/// An operand of inner dimension k in tiles of `width` of its outer dimension, each cut in parts of the inner one.
+template <class T>
+struct Tiles {
+  T* data = nullptr;
+  std::int64_t width = 0, k = 0;
+
+  T* at(std::int64_t tile, std::int64_t depth) const { return data + (tile * k + depth) * width; }
+};
+
+/// `view` in tiles, with zeros where it ends. Its rows are the inner dimension, or else the outer.
+template <class T>
+Tiles<T> tiles_of(const BoundView& view, std::int64_t width, bool rows_are_inner, Scratch& scratch) {
+  const std::int64_t outer = rows_are_inner ? view.cols : view.rows, k = rows_are_inner ? view.rows : view.cols;
+  const std::int64_t bytes = num_tiles(outer, width) * width * k * static_cast<std::int64_t>(sizeof(T));
+  const Tiles<T> tiles{reinterpret_cast<T*>(scratch.take(num_tiles(bytes, sizeof(float)))), width, k};
+  const auto fill = [&]<class From>(From*) {
+    for (std::int64_t first = 0; first < outer; first += width)
+      for (std::int64_t depth = 0; depth < k; depth += Tile<T>::kDepth) {
+        const std::int64_t here = std::min(width, outer - first), deep = std::min(Tile<T>::kDepth, k - depth);
+        T* to = tiles.at(first / width, depth);
+        const std::int64_t rows = rows_are_inner ? deep : here, cols = rows_are_inner ? here : deep;
+        const std::int64_t row = rows_are_inner ? depth : first, col = rows_are_inner ? first : depth;
+        const std::int64_t stride = rows_are_inner ? width : deep;
+        for (std::int64_t r = 0; r < rows; ++r, to += stride) {
+          convert(view.row<const From>(row + r) + col, to, cols);
+          std::fill_n(to + cols, stride - cols, T{});
+        }
+        std::fill_n(to, width * deep - rows * stride, T{});
+      }
+  };
+  is_fp8(view.dtype) ? with_fp8_type(view.dtype, fill) : with_float_type(view.dtype, fill);
+  return tiles;
 }
 
 float inverse_scale(const GemmCall& call) {
   return is_fp8(call.a.dtype) ? *call.a_inverse_scale * *call.b_inverse_scale : 1.0F;
 }
 
-/// c = product, or c += product, rounded where c is bf16.
-void store(const BoundView& product, const GemmCall& call) {
-  for (std::int64_t r = 0; r < call.c.rows; ++r) {
-    const float* const from = product.row<const float>(r);
-    with_float_type(call.c.dtype, [&]<class T>(T*) {
-      T* const to = call.c.row<T>(r);
+/// c = sums, or c += sums, rounded where c is bf16: the tile that begins at that element.
+template <class T>
+void store(float* sums, const GemmCall& call, std::int64_t row, std::int64_t col) {
+  if (const float scale = inverse_scale(call); scale != 1)
+    std::transform(sums, sums + Tile<T>::kRows * Tile<T>::kCols, sums, [scale](float x) { return x * scale; });
+  const std::int64_t rows = std::min(Tile<T>::kRows, call.c.rows - row),
+                     cols = std::min(Tile<T>::kCols, call.c.cols - col);
+  with_float_type(call.c.dtype, [&]<class C>(C*) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float* const from = sums + r * Tile<T>::kCols;
+      C* const to = call.c.row<C>(row + r) + col;
       if (call.accumulate)
-        add_to(to, from, call.c.cols);
-      else if constexpr (std::is_same_v<T, float>)
-        std::copy_n(from, call.c.cols, to);
+        add_to(to, from, cols);
+      else if constexpr (std::is_same_v<C, float>)
+        std::copy_n(from, cols, to);
       else
-        narrow(from, to, call.c.cols);
-    });
-  }
-}
-
-// sgemm too adds up an element in an order that depends on the shape of the product and on the element's place in it. A
-// technique that cuts a product by rows or by columns must move no bit, so sgemm is given one shape alone: multiples of
-// what any of its kernels takes at once (48 with AVX-512, 6 by 16 with AVX2), whose elements it treats alike, and a
-// part of the inner dimension that it does not cut again.
-constexpr std::int64_t kTileRows = 48, kTileCols = 96, kTileDepth = 256;
-
-std::int64_t rounded_up(std::int64_t size, std::int64_t multiple) {
-  return (size + multiple - 1) / multiple * multiple;
-}
-
-/// `view` in fp32, with zeros up to `rows` and `cols`.
-BoundView widened(const BoundView& view, std::int64_t rows, std::int64_t cols, Scratch& scratch) {
-  const BoundView out = dense_fp32(rows, cols, scratch);
-  const auto widen_row = [](const auto* from, float* to, std::int64_t count) {
-    if constexpr (std::is_same_v<decltype(from), const float*>)
-      std::copy_n(from, count, to);
-    else
-      widen(from, to, count);
-  };
-  const auto widen_rows = [&]<class T>(T*) {
-    for (std::int64_t r = 0; r < view.rows; ++r) {
-      widen_row(view.row<const T>(r), out.row<float>(r), view.cols);
-      std::fill_n(out.row<float>(r) + view.cols, cols - view.cols, 0.0F);
+        narrow(from, to, cols);
     }
-  };
-  if (is_fp8(view.dtype)) {
-    with_fp8_type(view.dtype, widen_rows);
-  } else {
-    with_float_type(view.dtype, widen_rows);
-  }
-  std::fill_n(out.as<float>() + view.rows * cols, (rows - view.rows) * cols, 0.0F);
-  return out;
+  });
+}
+
+// Threads share the tiles of the product, and each tile has one.
+template <class T>
+void multiply(const GemmCall& call) {
+  constexpr std::int64_t kRows = Tile<T>::kRows, kCols = Tile<T>::kCols, kDepth = Tile<T>::kDepth;
+  Scratch scratch;
+  const Extent extent = extent_of(call);
+  const Tiles<T> a = tiles_of<T>(call.a, kRows, call.transpose_a, scratch);
+  const Tiles<T> b = tiles_of<T>(call.b, kCols, !call.transpose_b, scratch);
+#ifndef __SANITIZE_THREAD__  // it does not see libgomp's threads meet, and would call the loop a race
+#pragma omp parallel for collapse(2)
+#endif
+  for (std::int64_t i = 0; i < num_tiles(extent.m, kRows); ++i)
+    for (std::int64_t j = 0; j < num_tiles(extent.n, kCols); ++j) {
+      alignas(64) std::array<float, kRows * kCols> sums;
+      for (std::int64_t depth = 0; depth < extent.k; depth += kDepth)
+        multiply_tile(TileShape<T>{std::min(kDepth, extent.k - depth), call.transpose_a, call.transpose_b},
+                      a.at(i, depth), b.at(j, depth), sums.data(), depth > 0);
+      store<T>(sums.data(), call, i * kRows, j * kCols);
+    }
+}
+
+// oneDNN numbers an instruction set with one bit for each that it contains.
+bool multiplies_bf16() {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto bf16_isa = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (isa & bf16_isa) == bf16_isa;
 }
 
 void fprop_cpu(const Arguments& views) { run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_b = true}); }
@@ -116,33 +244,7 @@ Cost gemm_cost(const Extent& extent, std::int64_t bytes_read, std::int64_t bytes
 
 }  // namespace
 
-// Tile by tile of the product, each by sgemm of that one shape, over k in parts that are added to it in order. Threads
-// share the tiles, and each tile has one.
-void run_gemm(const GemmCall& call) {
-  Scratch scratch;
-  const Extent extent = extent_of(call);
-  const std::int64_t rows = rounded_up(extent.m, kTileRows), cols = rounded_up(extent.n, kTileCols);
-  const auto operand = [&](const BoundView& view, bool transposed, std::int64_t outer, std::int64_t inner) {
-    return transposed ? widened(view, inner, outer, scratch) : widened(view, outer, inner, scratch);
-  };
-  const BoundView a = operand(call.a, call.transpose_a, rows, extent.k);
-  const BoundView b = operand(call.b, call.transpose_b, extent.k, cols);
-  const BoundView product = dense_fp32(rows, cols, scratch);
-  const auto from = [](const BoundView& view, bool transposed, std::int64_t row, std::int64_t col) {
-    return transposed ? view.row<const float>(col) + row : view.row<const float>(row) + col;
-  };
-#ifndef __SANITIZE_THREAD__  // it does not see libgomp's threads meet, and would call the loop a race
-#pragma omp parallel for collapse(2)
-#endif
-  for (std::int64_t row = 0; row < rows; row += kTileRows)
-    for (std::int64_t col = 0; col < cols; col += kTileCols)
-      for (std::int64_t depth = 0; depth < extent.k; depth += kTileDepth)
-        dnnl::sgemm(call.transpose_a ? 'T' : 'N', call.transpose_b ? 'T' : 'N', kTileRows, kTileCols,
-                    std::min(kTileDepth, extent.k - depth), inverse_scale(call), from(a, call.transpose_a, row, depth),
-                    a.leading_dimension, from(b, call.transpose_b, depth, col), b.leading_dimension,
-                    depth == 0 ? 0.0F : 1.0F, product.row<float>(row) + col, cols);
-  store(product, call);
-}
+void run_gemm(const GemmCall& call) { multiplies_bf16() ? multiply<bf16>(call) : multiply<float>(call); }
 
 Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin) {
   constexpr auto kName = "gemm_fprop";

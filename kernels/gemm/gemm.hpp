@@ -48,7 +48,7 @@ struct GemmCall {
 
 /// Runs `call` on the calling thread and as many OpenMP threads as it has set.
 ///
-/// Operands are widened to fp32, which is exact. The terms of an element are added in one order, whatever rows and
+/// Sums are fp32. The terms of an element are added in one order, whatever rows and
 /// columns are multiplied with it: a technique that cuts a product moves no bit.
 void run_gemm(const GemmCall& call);
 
