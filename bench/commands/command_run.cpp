@@ -77,8 +77,7 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   const bool on_terminal = isatty(STDERR_FILENO) != 0;
   options.progress = {.stream = &std::cerr, .terminal = on_terminal, .width = terminal_width(STDERR_FILENO), .now = {}};
   const MeasureOutcome outcome = measure(matrix, options);
-  const TableFormat format = terminal_format(STDOUT_FILENO);
-  std::cout << report_table(outcome.results, format) << report_details(outcome.results, format);
+  std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO), report::Details::included);
   std::cout << "\nresults: " << (options.folder / "results.json").string()
             << "\nreport:  " << (options.folder / "report.md").string()
             << "\ntraces:  " << (options.folder / "traces").string() << "  (ui.perfetto.dev opens them)\n";

@@ -208,6 +208,10 @@ std::string report_table(const RunResults& results, int width, bool colour) {
   return report_table(results, TableFormat{.width = width, .colour = colour});
 }
 
+std::string run_text(const RunResults& results, const TableFormat& format, Details details) {
+  return report_table(results, format) + (details == Details::included ? report_details(results, format) : "");
+}
+
 std::string report_markdown(const RunResults& results) {
   const std::vector<CellSummary> summaries = summarise(results);
   std::string text =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -16,6 +17,13 @@ std::string report_table(const RunResults& results, int width, bool colour);
 /// What a run adds for a terminal, below report_table(): communication by mode, where each win went, and what a step
 /// takes beyond its bound.
 std::string report_details(const RunResults& results, const TableFormat& format);
+
+/// How much run_text() says.
+enum class Details : std::uint8_t { left_out, included };
+
+/// What `underlap run` prints of a run when it is over, and whoever shows that run again: report_table(), with details
+/// report_details() too. Ends in a line break.
+std::string run_text(const RunResults& results, const TableFormat& format, Details details);
 
 /// The whole report: what was run and where, the table, communication by mode and by purpose, where each win went, what
 /// steps take beyond their bounds, how to read it.

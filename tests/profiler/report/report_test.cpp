@@ -284,6 +284,13 @@ TEST(ReportDetails, ShowModesWinsAndExcessIn160Columns) {
   EXPECT_THAT(text, Not(HasSubstr("not shown")));
 }
 
+TEST(RunText, HasTheDetailsWhereTheyAreAskedFor) {
+  EXPECT_THAT(run_text(measured(), {.width = 160}, Details::included), HasSubstr("Communication by mode"));
+  const std::string text = run_text(measured(), {.width = 160}, Details::left_out);
+  EXPECT_THAT(text, HasSubstr("step ms"));
+  EXPECT_THAT(text, Not(HasSubstr("Communication by mode")));
+}
+
 TEST(ReportMarkdown, HasCommandCommitPurposesAndTheWayToTheDefinitions) {
   const std::string text = report_markdown(measured());
   EXPECT_THAT(text, HasSubstr("`underlap run a.yaml`"));
