@@ -43,8 +43,9 @@ std::vector<std::size_t> shuffled_cells(std::size_t count, std::uint64_t seed, s
 
 std::string trace_file_name(std::size_t index, const std::string& cell) {
   std::string name = fmt::format("{:02}-{}", index, cell);
+  constexpr std::string_view kNotInFileNames = "/\\:*?\"<>|";
   for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.' && c != '=') c = '_';
+    if (std::iscntrl(static_cast<unsigned char>(c)) != 0 || kNotInFileNames.find(c) != std::string_view::npos) c = '_';
   return "traces/" + name + ".pftrace";
 }
 

@@ -68,7 +68,7 @@ std::string outcome_text(const RunResults& results, const std::vector<CellSummar
   if (!shorter.empty()) {
     const auto ratio = [](const CellSummary* summary) { return summary->step_ratio_to_off->value; };
     const CellSummary& best = **std::ranges::min_element(shorter, {}, ratio);
-    text += fmt::format(", most in {}: {:.3f} of it", short_name(best.name), best.step_ratio_to_off->value);
+    text += fmt::format(", most in {}: {:.3f} of it", best.name, best.step_ratio_to_off->value);
   }
   if (const auto& longer = cells[Outcome::longer]; !longer.empty())
     text += fmt::format("; longer in {}", longer.size());
@@ -133,14 +133,13 @@ constexpr const char* kUnderTheTable = "step/bound in parentheses: against the b
 constexpr const char* kHowToRead = R"(## How to read it
 
 - A step's time is the median over blocks of each block's median step; the interval comes from resampling blocks.
-- `+knob` in a cell's name stands for `knob=true`, `-knob` for `knob=false`.
 - `step/off` is taken within each block against the cell with every overlap off and otherwise equal values, so drift
-  of the machine cancels. Below 1 overlap won; where the interval holds 1, nothing was shown.
+  of the machine cancels. Below 1 the step was shorter with overlap; where the interval holds 1, nothing was shown.
 - `exposed` is communication with no compute under it, mean over the ranks; `worst exposed` that of each step's worst.
 - `overlap %` is the share of communication that ran under compute. It says nothing about the step alone: communication
   that overlap made longer can be hidden and still cost time. The target is the step.
 - `E` is the share of what communication cost the step without overlap that overlap took away; negative means that it
-  lost. It is left out where there was too little to take.
+  added to it. It is left out where there was too little to take.
 - `wire MB` is what one rank sends in a step.
 - `step/bound` is the step against what the schedule forces if no operation slowed another down. The figure in
   parentheses adds the transfers' CPU time to the bound: over the loopback the transfers run on the cores that compute
@@ -159,13 +158,13 @@ bench/METRICS.md defines every word with formula and source.
 constexpr const char* kByMode =
     "Per step, mean over the ranks. Simultaneous modes each count in full, so rows may sum to more than the cell's "
     "communication.";
-constexpr const char* kWin =
+constexpr const char* kTimeChange =
     "Change of the mean rank's window from the cell with overlap off, mean over the steps of the blocks that both "
-    "have, "
-    "in microseconds. Each row adds up exactly, and compute = contention (the same kernels, longer) + decomposition "
+    "have, in milliseconds. Each row adds up exactly, and compute = contention (the same kernels, longer) + "
+    "decomposition "
     "(other kernels: chunks, sums, casts) - concurrency (kernels beside kernels).";
 constexpr const char* kExcess =
-    "Mean window less bound_schedule, in microseconds. Each row adds up exactly: kernels longer than alone, less those "
+    "Mean window less bound_schedule, in milliseconds. Each row adds up exactly: kernels longer than alone, less those "
     "beside each other, all that is not compute, less what the bound itself leaves without compute. The names are the "
     "largest parts before that: the bound does not say of which it forces how much.";
 
@@ -197,8 +196,8 @@ std::string report_details(const RunResults& results, const TableFormat& format)
     if (!table.rows.empty()) text += fmt::format("\n{}\n{}", title, render(table, format));
   };
   add("Communication by mode: per step, mean over the ranks", mode_table(summarise(results)));
-  add("Where a win went: the mean window against overlap off; compute = contention + decomposition - concurrency",
-      win_table(results));
+  add("Where the time went: the mean window against overlap off; compute = contention + decomposition - concurrency",
+      time_change_table(results));
   add("Excess over bound_schedule: kernels longer than alone, what else is not compute, less what the bound forces",
       excess_table(results));
   return text;
@@ -231,7 +230,7 @@ std::string report_markdown(const RunResults& results) {
               "Per step, mean over the ranks. Simultaneous purposes each count in full, so rows may sum to more than "
               "the cell's communication.",
               purpose_table(summaries));
-  text += section("Where a win went", kWin, win_table(results));
+  text += section("Where the time went", kTimeChange, time_change_table(results));
   text += section("Excess over bound_schedule", kExcess, excess_table(results));
   return text + notes_markdown(results) + "## Machine\n\n" + machine_markdown(results.info) + "\n" + kHowToRead;
 }

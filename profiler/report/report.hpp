@@ -14,7 +14,7 @@ namespace underlap::report {
 std::string report_table(const RunResults& results, const TableFormat& format);
 std::string report_table(const RunResults& results, int width, bool colour);
 
-/// What a run adds for a terminal, below report_table(): communication by mode, where each win went, and what a step
+/// What a run adds for a terminal, below report_table(): communication by mode, where the time went, and what a step
 /// takes beyond its bound.
 std::string report_details(const RunResults& results, const TableFormat& format);
 
@@ -25,7 +25,7 @@ enum class Details : std::uint8_t { left_out, included };
 /// report_details() too. Ends in a line break.
 std::string run_text(const RunResults& results, const TableFormat& format, Details details);
 
-/// The whole report: what was run and where, the table, communication by mode and by purpose, where each win went, what
+/// The whole report: what was run and where, the table, communication by mode and by purpose, where the time went, what
 /// steps take beyond their bounds, how to read it.
 std::string report_markdown(const RunResults& results);
 

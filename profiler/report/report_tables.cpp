@@ -69,11 +69,12 @@ std::string interval_text(const std::optional<Estimate>& estimate, int digits) {
   return fmt::format("[{:.{}f}, {:.{}f}]", estimate->interval->low, digits, estimate->interval->high, digits);
 }
 
-// Megabytes with at least three digits that count, so that a tiny model's do not round to nothing.
+// Megabytes with three digits that count or more, so that a tiny model's do not round to nothing.
 std::string megabytes_text(const std::optional<double>& bytes) {
   if (!bytes) return "-";
   const double megabytes = *bytes / 1e6;
-  return megabytes == 0 || megabytes >= 1 ? fmt::format("{:.2f}", megabytes) : fmt::format("{:.3g}", megabytes);
+  if (megabytes > 0 && megabytes < 1) return fmt::format("{:.3g}", megabytes);
+  return fmt::format("{:.{}f}", megabytes, megabytes >= 100 ? 0 : megabytes >= 10 ? 1 : 2);
 }
 
 // Digits behind the point that leave a column of times four that count.
@@ -84,9 +85,10 @@ int digits_of(const std::vector<CellSummary>& summaries) {
   return largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 10 ? 2 : 3;
 }
 
-std::string delta_us(std::int64_t ns) {
+// To the nanosecond, so that a row adds up.
+std::string delta_ms(std::int64_t ns) {
   const std::int64_t magnitude = std::abs(ns);
-  return fmt::format("{}{}.{:03}", ns < 0 ? '-' : '+', magnitude / 1000, magnitude % 1000);
+  return fmt::format("{}{}.{:06}", ns < 0 ? '-' : '+', magnitude / 1'000'000, magnitude % 1'000'000);
 }
 
 }  // namespace
@@ -96,30 +98,6 @@ std::string estimate_text(const std::optional<Estimate>& estimate, int digits) {
   if (!estimate->interval) return fmt::format("{:.{}f} [-]", estimate->value, digits);
   return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", estimate->value, digits, estimate->interval->low, digits,
                      estimate->interval->high, digits);
-}
-
-std::string bytes_text(double bytes) {
-  static constexpr std::array<const char*, 5> kUnits{"B", "kB", "MB", "GB", "TB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1000 && unit + 1 < kUnits.size(); ++unit) bytes /= 1000;
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, kUnits[unit]);
-}
-
-std::string short_name(std::string_view cell) {
-  std::string out;
-  while (!cell.empty()) {
-    const std::string_view word = cell.substr(0, cell.find(' '));
-    cell.remove_prefix(std::min(cell.size(), word.size() + 1));
-    const bool is_on = word.ends_with("=true");
-    const bool is_off = word.ends_with("=false");
-    const std::string_view axis = word.substr(0, word.rfind('='));
-    out += fmt::format("{}{}{}", out.empty() ? "" : " ",
-                       is_on    ? "+"
-                       : is_off ? "-"
-                                : "",
-                       is_on || is_off ? axis : word);
-  }
-  return out;
 }
 
 Table cell_table(const RunResults& results, const std::vector<CellSummary>& summaries) {
@@ -142,14 +120,13 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
   const int digits = digits_of(summaries);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const CellSummary& summary = summaries[i];
-    table.rows.push_back({short_name(summary.name), estimate_text(summary.step_ms, digits),
-                          ratio_cell(summary.step_ratio_to_off), value_text(summary.exposed_ms, digits),
-                          value_text(summary.comm_ms, digits), number_text(summary.overlap_pct, 1),
-                          value_text(summary.efficiency, 2), megabytes_text(summary.bytes_on_wire),
-                          number_text(summary.transfer_cpu_ms, digits), bound_text(summary),
-                          number_text(summary.step_ratio_to_bound_ideal, 2), numerics_cell(results.cells[i]),
-                          value_text(summary.exposed_worst_ms, digits), interval_text(summary.efficiency, 2),
-                          number_text(summary.final_loss, 4)});
+    table.rows.push_back({summary.name, estimate_text(summary.step_ms, digits), ratio_cell(summary.step_ratio_to_off),
+                          value_text(summary.exposed_ms, digits), value_text(summary.comm_ms, digits),
+                          number_text(summary.overlap_pct, 1), value_text(summary.efficiency, 2),
+                          megabytes_text(summary.bytes_on_wire), number_text(summary.transfer_cpu_ms, digits),
+                          bound_text(summary), number_text(summary.step_ratio_to_bound_ideal, 2),
+                          numerics_cell(results.cells[i]), value_text(summary.exposed_worst_ms, digits),
+                          interval_text(summary.efficiency, 2), number_text(summary.final_loss, 4)});
   }
   for (const std::string_view title : {kIdeal, kCpu, kLoss}) drop_if_empty(table, title);
   return table;
@@ -170,7 +147,7 @@ std::string name_without(const CellResult& cell, const std::string& axis) {
   std::string rest;
   for (std::string word; words >> word;)
     if (word != axis + "=" + value && word != value) rest += (rest.empty() ? "" : " ") + word;
-  return rest.empty() ? "all" : short_name(rest);
+  return rest.empty() ? "all" : rest;
 }
 
 AxisTable empty_axis_table(const RunResults& results, const AxisPair& pair) {
@@ -219,7 +196,7 @@ std::string dependency_text(const PurposeSummary& figures) {
 // What a row of communication says behind its name.
 std::vector<TableCell> communication_cells(const PurposeSummary& figures) {
   return {fmt::format("{:g}", figures.count),
-          bytes_text(figures.bytes_on_wire),
+          megabytes_text(figures.bytes_on_wire),
           number_text(figures.comm_ms, 3),
           number_text(figures.exposed_ms, 3),
           part_text(figures, figures.exposed_wait_ms),
@@ -232,7 +209,7 @@ Table communication_table(const std::vector<CellSummary>& summaries, const char*
   Table table{{{"cell", Align::left},
                {what, Align::left},
                {"count"},
-               {"wire / rank"},
+               {"wire MB"},
                {"comm ms"},
                {"exposed ms"},
                {"exposed wait ms"},
@@ -242,24 +219,24 @@ Table communication_table(const std::vector<CellSummary>& summaries, const char*
   for (const CellSummary& summary : summaries)
     for (const auto& [key, figures] : summary.*by) {
       std::vector<TableCell>& row = table.rows.emplace_back();
-      row = {short_name(summary.name), key};
+      row = {summary.name, key};
       std::ranges::move(communication_cells(figures), std::back_inserter(row));
     }
   drop_if_empty(table, kDependency);
   return table;
 }
 
-std::vector<TableCell> compute_cells(const std::optional<ComputeWin>& compute) {
+std::vector<TableCell> compute_cells(const std::optional<ComputeTimeChange>& compute) {
   if (!compute) return std::vector<TableCell>(kComputeParts.size(), TableCell("-"));
-  return {delta_us(compute->contention_ns), delta_us(compute->decomposition_ns), delta_us(compute->concurrency_ns)};
+  return {delta_ms(compute->contention_ns), delta_ms(compute->decomposition_ns), delta_ms(compute->concurrency_ns)};
 }
 
-// "exposed ring_hop 12.0, longer fc1_dgrad 3.1"
+// "exposed ring_hop 12.000, longer fc1_dgrad 3.100"
 std::string names_text(const std::vector<NamedTime>& names) {
   constexpr std::size_t kMost = 4;
   std::string text;
   for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i)
-    text += fmt::format("{}{} {:.1f}", i == 0 ? "" : ", ", names[i].name, static_cast<double>(names[i].ns) / 1e3);
+    text += fmt::format("{}{} {:.3f}", i == 0 ? "" : ", ", names[i].name, static_cast<double>(names[i].ns) / 1e6);
   return text.empty() ? "-" : text;
 }
 
@@ -273,10 +250,10 @@ Table purpose_table(const std::vector<CellSummary>& summaries) {
   return communication_table(summaries, "purpose", &CellSummary::purposes);
 }
 
-Table win_table(const RunResults& results) {
+Table time_change_table(const RunResults& results) {
   Table table{{{"from", Align::left},
                {"to", Align::left},
-               {"window us"},
+               {"window ms"},
                {"= compute"},
                {"+ exposed"},
                {"+ copy only"},
@@ -288,14 +265,14 @@ Table win_table(const RunResults& results) {
   for (std::size_t i = 0; i < results.cells.size(); ++i) {
     const References references = find_references(results.cells, i);
     if (!references.off || references.off == i || results.cells[i].no_comm) continue;
-    const auto win = where_a_win_went(results.cells[*references.off], results.cells[i]);
-    if (!win) continue;
-    table.rows.push_back({short_name(results.cells[*references.off].name), short_name(results.cells[i].name),
-                          delta_us(win->window_delta_ns()), delta_us(win->compute_delta_ns()),
-                          delta_us(win->to.exposed_ns - win->from.exposed_ns),
-                          delta_us(win->to.copy_only_ns - win->from.copy_only_ns),
-                          delta_us(win->to.idle_ns - win->from.idle_ns)});
-    std::ranges::move(compute_cells(win->compute), std::back_inserter(table.rows.back()));
+    const auto change = where_time_went(results.cells[*references.off], results.cells[i]);
+    if (!change) continue;
+    table.rows.push_back({results.cells[*references.off].name, results.cells[i].name,
+                          delta_ms(change->window_delta_ns()), delta_ms(change->compute_delta_ns()),
+                          delta_ms(change->to.exposed_ns - change->from.exposed_ns),
+                          delta_ms(change->to.copy_only_ns - change->from.copy_only_ns),
+                          delta_ms(change->to.idle_ns - change->from.idle_ns)});
+    std::ranges::move(compute_cells(change->compute), std::back_inserter(table.rows.back()));
   }
   for (const char* title : kComputeParts) drop_if_empty(table, title);
   return table;
@@ -303,21 +280,21 @@ Table win_table(const RunResults& results) {
 
 Table excess_table(const RunResults& results) {
   Table table{{{"cell", Align::left},
-               {"excess us"},
+               {"excess ms"},
                {"= longer"},
                {"- beside"},
                {"+ exposed"},
                {"+ copy only"},
                {"+ idle"},
                {"- forced"},
-               {"most of it, us", Align::left}},
+               {"most of it, ms", Align::left}},
               {}};
   for (const CellResult& cell : results.cells)
     if (const auto excess = excess_over_bound(cell))
-      table.rows.push_back({short_name(cell.name), delta_us(excess->excess_ns()), delta_us(excess->longer_ns()),
-                            delta_us(excess->concurrency_ns()), delta_us(excess->parts.exposed_ns),
-                            delta_us(excess->parts.copy_only_ns), delta_us(excess->parts.idle_ns),
-                            delta_us(excess->forced_ns()), names_text(excess->names)});
+      table.rows.push_back({cell.name, delta_ms(excess->excess_ns()), delta_ms(excess->longer_ns()),
+                            delta_ms(excess->concurrency_ns()), delta_ms(excess->parts.exposed_ns),
+                            delta_ms(excess->parts.copy_only_ns), delta_ms(excess->parts.idle_ns),
+                            delta_ms(excess->forced_ns()), names_text(excess->names)});
   return table;
 }
 

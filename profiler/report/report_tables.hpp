@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "platform/table.hpp"
@@ -30,20 +29,14 @@ Table mode_table(const std::vector<CellSummary>& summaries);
 Table purpose_table(const std::vector<CellSummary>& summaries);
 
 /// One row a cell that has an off cell: how the parts of the window changed from off to it, and what made compute
-/// change, in microseconds with all their digits, so that each row adds up.
-Table win_table(const RunResults& results);
+/// change, in milliseconds with all their digits, so that each row adds up.
+Table time_change_table(const RunResults& results);
 
-/// One row a cell that has a bound: what its window takes beyond it, in microseconds that add up, and the largest
+/// One row a cell that has a bound: what its window takes beyond it, in milliseconds that add up, and the largest
 /// names.
 Table excess_table(const RunResults& results);
 
-/// A cell's name with "+knob" for "knob=true" and "-knob" for "knob=false".
-std::string short_name(std::string_view cell);
-
 /// "12.34 [12.10, 12.61]"; "12.34 [-]" where one block gave no interval; "-" where there is no estimate.
 std::string estimate_text(const std::optional<Estimate>& estimate, int digits);
-
-/// "1.50 MB" in powers of 1000, as links are rated.
-std::string bytes_text(double bytes);
 
 }  // namespace underlap::report

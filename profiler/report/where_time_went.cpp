@@ -57,12 +57,12 @@ analysis::ComputeParts mean_parts(const analysis::ComputeParts& sum, std::int64_
           mean_ns(sum.concurrency_ns, windows)};
 }
 
-void explain_compute(WinBreakdown& win, const ComputeSinceOff& compute) {
+void explain_compute(TimeChange& change, const ComputeSinceOff& compute) {
   const analysis::ComputeChange mean{
       mean_parts(compute.change.from, compute.windows), mean_parts(compute.change.to, compute.windows), {}};
-  win.from.compute_ns = mean.from.compute_ns();
-  win.to.compute_ns = mean.to.compute_ns();
-  win.compute = {mean.contention_ns(), mean.decomposition_ns(), mean.concurrency_change_ns()};
+  change.from.compute_ns = mean.from.compute_ns();
+  change.to.compute_ns = mean.to.compute_ns();
+  change.compute = {mean.contention_ns(), mean.decomposition_ns(), mean.concurrency_change_ns()};
 }
 
 std::vector<NamedTime> named(const CellResult& cell, const WindowSum& sum, const WindowParts& parts) {
@@ -86,19 +86,19 @@ std::int64_t total(const std::map<std::string, std::int64_t>& by_purpose) {
 
 }  // namespace
 
-std::optional<WinBreakdown> where_a_win_went(const CellResult& from, const CellResult& to) {
+std::optional<TimeChange> where_time_went(const CellResult& from, const CellResult& to) {
   const std::set<std::int32_t> ours = traced_blocks(to);
   std::set<std::int32_t> common = traced_blocks(from);
   std::erase_if(common, [&](std::int32_t block) { return !ours.contains(block); });
   if (common.empty()) return std::nullopt;
   const WindowSum from_sum = sum_of(from, common);
   const WindowSum to_sum = sum_of(to, common);
-  WinBreakdown win{mean_parts(from_sum), mean_parts(to_sum), {}};
+  TimeChange change{mean_parts(from_sum), mean_parts(to_sum), {}};
   const auto& compute = to.compute_since_off;
   if (compute && compute->off_cell == from.name && compute->windows == to_sum.windows &&
       compute->windows == from_sum.windows)
-    explain_compute(win, *compute);
-  return win;
+    explain_compute(change, *compute);
+  return change;
 }
 
 std::optional<Excess> excess_over_bound(const CellResult& cell) {

@@ -21,17 +21,17 @@ struct WindowParts {
 };
 
 /// Why the mean window's compute changed: contention + decomposition - concurrency, exactly.
-struct ComputeWin {
+struct ComputeTimeChange {
   std::int64_t contention_ns = 0;     ///< the same kernels took longer
   std::int64_t decomposition_ns = 0;  ///< other kernels: chunks, sums, casts
   std::int64_t concurrency_ns = 0;    ///< more kernels ran beside each other
 };
 
 /// Where the time went from one cell to another: the parts' differences sum to the window's difference exactly.
-struct WinBreakdown {
+struct TimeChange {
   WindowParts from;
   WindowParts to;
-  std::optional<ComputeWin> compute;  ///< absent in results of before it was kept
+  std::optional<ComputeTimeChange> compute;  ///< absent in results of before it was kept
 
   std::int64_t window_delta_ns() const { return to.window_ns() - from.window_ns(); }
   std::int64_t compute_delta_ns() const { return to.compute_ns - from.compute_ns; }
@@ -39,7 +39,7 @@ struct WinBreakdown {
 
 /// Compares the steps of the blocks that both cells have. Returns nullopt where there is none with the recorder on in
 /// both.
-std::optional<WinBreakdown> where_a_win_went(const CellResult& from, const CellResult& to);
+std::optional<TimeChange> where_time_went(const CellResult& from, const CellResult& to);
 
 /// Time of one name in a step, mean over ranks and steps.
 struct NamedTime {

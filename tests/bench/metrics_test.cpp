@@ -89,8 +89,8 @@ TEST(Metrics, DefineEveryColumnOfTheTables) {
   expect_defined(titles_of(purpose_table(summaries)));
   expect_defined(titles_of(mode_table(summaries)));
   EXPECT_TRUE(titles_of(mode_table(summaries)).contains("dependency ms"));
-  expect_defined(titles_of(win_table(results)));
-  EXPECT_TRUE(titles_of(win_table(results)).contains("contention"));
+  expect_defined(titles_of(time_change_table(results)));
+  EXPECT_TRUE(titles_of(time_change_table(results)).contains("contention"));
   expect_defined(titles_of(excess_table(results)));
   ASSERT_EQ(axis_tables(results, summaries).size(), 1U);
   expect_defined(titles_of(axis_tables(results, summaries)[0].table));

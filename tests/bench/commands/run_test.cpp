@@ -61,5 +61,17 @@ TEST(Run, ModelsOfTwoSizesAreNotHeldAgainstEachOther) {
   EXPECT_EQ(underlap_program(folder.arguments()).exit_code, 0);
 }
 
+TEST(Run, NamesATraceAsItsCell) {
+  const RunFolder folder(
+      tiny_config("data_parallel_size: 2\nmatrix:\n  overlap: [{name: off, comm_overlap.overlap_grad_reduce: false}, "
+                  "{name: on, comm_overlap.overlap_grad_reduce: true}]\n  train.micro_batch_size: [1]\n"));
+  ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "1"})).exit_code, 0);
+  const report::RunResults results = report::read_results(folder.run());
+  ASSERT_EQ(results.cells.size(), 2U);
+  EXPECT_THAT(results.cells[1].name, ::testing::HasSubstr(" "));
+  EXPECT_EQ(results.cells[1].trace_file, "traces/01-" + results.cells[1].name + ".pftrace");
+  EXPECT_EQ(folder.traces()[1], folder.run() + "/" + results.cells[1].trace_file);
+}
+
 }  // namespace
 }  // namespace underlap::bench

@@ -189,7 +189,7 @@ TEST_F(ComposedSim, KeepsWhatItsKernelsTakeAloneBesideTheBound) {
 }
 
 TEST_F(ComposedSim, PrintsTheTablesWithinTheTerminal) {
-  for (const char* title : {"Communication by mode", "Where a win went", "Excess over bound_schedule"})
+  for (const char* title : {"Communication by mode", "Where the time went", "Excess over bound_schedule"})
     EXPECT_THAT(outcome_.out, HasSubstr(title));
   for (const char* column : {"exposed wait ms", "dependency ms", "exposed transfer ms", "+ decomposition", "- forced"})
     EXPECT_THAT(outcome_.out, HasSubstr(column));

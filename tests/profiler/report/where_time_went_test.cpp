@@ -18,7 +18,7 @@ CellResult steady(std::string name, const analysis::Split& split) {
   return cell_of(std::move(name), {}, std::move(samples));
 }
 
-TEST(WhereAWinWent, PartsSumToTheWindowsDifferenceToTheNanosecond) {
+TEST(WhereTimeWent, PartsSumToTheWindowsDifferenceToTheNanosecond) {
   auto off = steady("off", split_of(600, 0, 400, 5));
   auto on = steady("on", split_of(300, 350, 50, 7));
   // Odd figures whose means are no whole nanoseconds.
@@ -26,24 +26,24 @@ TEST(WhereAWinWent, PartsSumToTheWindowsDifferenceToTheNanosecond) {
   on.samples[0].ranks[0].window_ns += 1;
   on.samples[3].ranks[1].compute_only_ns += 7;
   on.samples[3].ranks[1].window_ns += 7;
-  const auto win = where_a_win_went(off, on);
-  ASSERT_TRUE(win);
-  EXPECT_EQ(win->to.compute_ns - win->from.compute_ns, 50'001);
-  EXPECT_EQ(win->to.exposed_ns - win->from.exposed_ns, -350'000);
-  EXPECT_EQ(win->to.idle_ns - win->from.idle_ns, 2'000);
-  EXPECT_EQ(win->window_delta_ns(), 50'001 - 350'000 + 2'000);
+  const auto change = where_time_went(off, on);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->to.compute_ns - change->from.compute_ns, 50'001);
+  EXPECT_EQ(change->to.exposed_ns - change->from.exposed_ns, -350'000);
+  EXPECT_EQ(change->to.idle_ns - change->from.idle_ns, 2'000);
+  EXPECT_EQ(change->window_delta_ns(), 50'001 - 350'000 + 2'000);
 }
 
-TEST(WhereAWinWent, ComparesOnlyBlocksThatBothRecorded) {
+TEST(WhereTimeWent, ComparesOnlyBlocksThatBothRecorded) {
   auto off = steady("off", split_of(600, 0, 400, 0));
   auto on = steady("on", split_of(300, 0, 50, 0));
   for (StepSample& sample : off.samples)
     if (sample.block == 1) sample.ranks = {split_of(1, 0, 0, 0)};
   for (StepSample& sample : on.samples)
     if (sample.block == 1) sample.ranks.clear();
-  EXPECT_EQ(where_a_win_went(off, on)->from.compute_ns, 600'000);
+  EXPECT_EQ(where_time_went(off, on)->from.compute_ns, 600'000);
   for (StepSample& sample : on.samples) sample.ranks.clear();
-  EXPECT_FALSE(where_a_win_went(off, on));
+  EXPECT_FALSE(where_time_went(off, on));
 }
 
 // Sums over the twelve windows of two steady cells: compute 600 -> 650 microseconds in each.
@@ -55,20 +55,20 @@ ComputeSinceOff compute_of_twelve_windows() {
   return compute;
 }
 
-TEST(WhereAWinWent, ComputeIsContentionAndDecompositionLessConcurrency) {
+TEST(WhereTimeWent, ComputeIsContentionAndDecompositionLessConcurrency) {
   auto off = steady("off", split_of(600, 0, 400, 0));
   auto on = steady("on", split_of(300, 350, 50, 0));
-  EXPECT_FALSE(where_a_win_went(off, on)->compute);
+  EXPECT_FALSE(where_time_went(off, on)->compute);
   on.compute_since_off = compute_of_twelve_windows();
-  const auto win = where_a_win_went(off, on);
-  ASSERT_TRUE(win->compute);
-  EXPECT_EQ(win->compute->contention_ns, 20'000);
-  EXPECT_EQ(win->compute->decomposition_ns, 60'000);
-  EXPECT_EQ(win->compute->concurrency_ns, 30'000);
-  EXPECT_EQ(win->compute_delta_ns(), 50'000);
+  const auto change = where_time_went(off, on);
+  ASSERT_TRUE(change->compute);
+  EXPECT_EQ(change->compute->contention_ns, 20'000);
+  EXPECT_EQ(change->compute->decomposition_ns, 60'000);
+  EXPECT_EQ(change->compute->concurrency_ns, 30'000);
+  EXPECT_EQ(change->compute_delta_ns(), 50'000);
 }
 
-TEST(WhereAWinWent, AddsUpWhereMeansAreNoWholeNanoseconds) {
+TEST(WhereTimeWent, AddsUpWhereMeansAreNoWholeNanoseconds) {
   std::mt19937 random(1);
   const auto off = steady("off", split_of(600, 0, 400, 0));
   auto on = steady("on", split_of(300, 350, 50, 0));
@@ -77,21 +77,21 @@ TEST(WhereAWinWent, AddsUpWhereMeansAreNoWholeNanoseconds) {
     analysis::ComputeParts& to = on.compute_since_off->change.to;
     for (std::int64_t* part : {&to.same_kernels_ns, &to.other_kernels_ns, &to.concurrency_ns})
       *part += static_cast<std::int64_t>(random() % 100);
-    const auto win = where_a_win_went(off, on);
-    EXPECT_EQ(win->compute_delta_ns(),
-              win->compute->contention_ns + win->compute->decomposition_ns - win->compute->concurrency_ns);
+    const auto change = where_time_went(off, on);
+    EXPECT_EQ(change->compute_delta_ns(),
+              change->compute->contention_ns + change->compute->decomposition_ns - change->compute->concurrency_ns);
   }
 }
 
-TEST(WhereAWinWent, DoesNotExplainOtherWindowsThanThoseOfTheCells) {
+TEST(WhereTimeWent, DoesNotExplainOtherWindowsThanThoseOfTheCells) {
   auto off = steady("off", split_of(600, 0, 400, 0));
   auto on = steady("on", split_of(300, 350, 50, 0));
   on.compute_since_off = compute_of_twelve_windows();
   on.compute_since_off->off_cell = "another";
-  EXPECT_FALSE(where_a_win_went(off, on)->compute);
+  EXPECT_FALSE(where_time_went(off, on)->compute);
   on.compute_since_off->off_cell = "off";
   on.compute_since_off->windows = 10;
-  EXPECT_FALSE(where_a_win_went(off, on)->compute);
+  EXPECT_FALSE(where_time_went(off, on)->compute);
 }
 
 // A window of 700 us, 650 of them compute; its kernels take 660, alone they would take 640; the bound is 655.
