@@ -4,26 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+
+#include "platform/suggestion.hpp"
 
 namespace underlap::yaml {
-namespace {
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
-
 std::string Problems::text(Place place) const {
   if (place.override_index >= 0) return flags_.at(static_cast<std::size_t>(place.override_index));
   return fmt::format("{}:{}:{}", file_, place.line, place.column);
@@ -51,18 +35,8 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  constexpr std::size_t kLongest = 80;  // longer than any key: not a slip, and the distance costs its square
-  if (word.size() > kLongest) return {};
-  std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1;
-  std::string_view found;
-  for (const std::string_view candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best && distance < candidate.size()) {
-      best = distance;
-      found = candidate;
-    }
-  }
-  return found;
+  const auto found = suggestions(word, candidates);
+  return found.empty() ? std::string_view() : found.front();
 }
 
 std::vector<std::string_view> split_words(std::string_view words) {

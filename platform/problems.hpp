@@ -55,7 +55,7 @@ class Problems {
 /// `text` in double quotes for an error message: control characters and quotes escaped, cut after 60 bytes.
 std::string in_quotes(std::string_view text);
 
-/// The candidate with the smallest edit distance to `word`; empty where none is near enough to be a slip of the pen.
+/// The first of what suggestions() of platform/suggestion.hpp finds; empty where it finds nothing.
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 /// The parts of `words` between blanks.

@@ -12,6 +12,7 @@
 #include "bench/studies/collective_times.hpp"
 #include "bench/studies/published/study.hpp"
 #include "bench/studies/reduction_error.hpp"
+#include "platform/suggestion.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -69,7 +70,8 @@ const Study& study_named(const std::string& name) {
   if (found != kStudies.end()) return *found;
   std::vector<std::string> names;
   for (const Study& study : kStudies) names.emplace_back(study.name);
-  throw std::invalid_argument(fmt::format("no study \"{}\"; there are {}", name, fmt::join(names, ", ")));
+  throw std::invalid_argument(
+      fmt::format("no study \"{}\"; there are {}{}", name, fmt::join(names, ", "), did_you_mean(name, names)));
 }
 
 }  // namespace underlap::bench

@@ -16,6 +16,7 @@
 #include "impl/device/sim/measured.hpp"
 #include "impl/device/sim/shipped_hardware.hpp"
 #include "impl/device/sim/yaml_section.hpp"
+#include "platform/suggestion.hpp"
 
 namespace underlap::sim {
 namespace {
@@ -69,9 +70,8 @@ class Reader {
     if (found != sources_.end()) return found->second;
     std::vector<std::string_view> names;
     for (const auto& [name, text] : sources_) names.push_back(name);
-    const std::string_view meant = yaml::nearest(node->text, names);
     problems_.add(node->place, fmt::format("source {} is not among the sources{}", yaml::describe(*node),
-                                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+                                           did_you_mean(node->text, names)));
     return {};
   }
 
@@ -371,11 +371,8 @@ std::string read_file(const std::filesystem::path& path) {
 
 [[noreturn]] void unknown_hardware(const std::string& name) {
   const std::vector<std::string> known = hardware_names();
-  const std::vector<std::string_view> views(known.begin(), known.end());
-  const std::string_view meant = yaml::nearest(name, views);
   throw std::invalid_argument(fmt::format("hardware {} is neither one of {} nor a file{}", yaml::in_quotes(name),
-                                          fmt::join(known, ", "),
-                                          meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+                                          fmt::join(known, ", "), did_you_mean(name, known)));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "impl/device/sim/yaml_section.hpp"
+#include "platform/suggestion.hpp"
 
 namespace underlap::sim {
 namespace {
@@ -101,11 +102,8 @@ class MeasuredReader {
   }
 
   void unknown(const yaml::Entry& entry, const char* what) {
-    std::vector<std::string> known = measurable_paths(hardware_);
-    const std::vector<std::string_view> views(known.begin(), known.end());
-    const std::string_view meant = yaml::nearest(entry.key, views);
     problems_.add(entry.place, fmt::format("{} is no {} that can be measured{}", yaml::in_quotes(entry.key), what,
-                                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+                                           did_you_mean(entry.key, measurable_paths(hardware_))));
   }
 
   void read_figures(const yaml::Node& node) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/yaml_section.hpp"
+#include "platform/suggestion.hpp"
 
 #include <fmt/format.h>
 
@@ -75,9 +76,8 @@ const yaml::Node* Section::get(std::string_view key) {
 void Section::finish() const {
   for (const yaml::Entry& entry : node_.entries) {
     if (std::find(asked_.begin(), asked_.end(), entry.key) != asked_.end()) continue;
-    const std::string_view meant = yaml::nearest(entry.key, asked_);
     problems_.add(entry.place, fmt::format("unknown key {} in {}{}", yaml::in_quotes(entry.key), what_,
-                                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+                                           did_you_mean(entry.key, asked_)));
   }
 }
 

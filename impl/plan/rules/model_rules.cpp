@@ -7,6 +7,7 @@
 
 #include "impl/plan/presets.hpp"
 #include "impl/plan/rules/resolution.hpp"
+#include "platform/suggestion.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -134,9 +135,8 @@ void resolve_model(Resolution& r) {
     return;
   }
   const auto names = preset_names();
-  const auto near = nearest(name, {names.begin(), names.end()});
   r.error({kPreset}, fmt::format("no model preset is named {}; use one of {}{}", in_quotes(name),
-                                 fmt::join(names, ", "), near.empty() ? "" : fmt::format(" (did you mean {}?)", near)));
+                                 fmt::join(names, ", "), did_you_mean(name, names)));
 }
 
 // Megatron is started with a number of ranks, and data parallelism is what the model leaves of them.

@@ -3,6 +3,7 @@
 // Engine's initialize_ub name their fields. An entry that names one of Bridge's classes in `_target_` has that class's
 // own defaults; any other is laid over Transformer Engine's.
 #include "impl/plan/rules/tensor_request.hpp"
+#include "platform/suggestion.hpp"
 
 #include <fmt/format.h>
 
@@ -55,11 +56,6 @@ std::vector<std::string_view> names_of(const auto& rows, auto name) {
   std::vector<std::string_view> names;
   for (const auto& row : rows) names.push_back(row.*name);
   return names;
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& names) {
-  const auto near = nearest(word, names);
-  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
 }
 
 /// Reads the entry of one slot.

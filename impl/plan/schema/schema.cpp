@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "platform/suggestion.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -173,6 +174,21 @@ bool is_section(std::string_view path) { return index().sections.contains(path);
 
 const std::vector<std::string_view>& all_paths() { return index().paths; }
 
+namespace {
+
+/// Of a key in the wrong section whose last word is not quite right either.
+std::string elsewhere_by_another_name(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const std::string_view path : all_paths()) names.push_back(last_component(path));
+  const auto near = suggestions(word, names);
+  if (near.empty()) return "";
+  const auto found = std::find_if(all_paths().begin(), all_paths().end(),
+                                  [&](std::string_view path) { return last_component(path) == near.front(); });
+  return fmt::format("; did you mean {}?", *found);
+}
+
+}  // namespace
+
 std::string suggestion(std::string_view path) {
   const std::string_view word = last_component(path);
   const std::string_view section = path.substr(0, path.size() - word.size());
@@ -185,11 +201,9 @@ std::string suggestion(std::string_view path) {
   if (section.empty())
     for (const std::string_view name : index().sections) siblings.push_back(name);
   if (!elsewhere.empty()) return fmt::format("; it belongs at {}", elsewhere);
-  std::sort(siblings.begin(), siblings.end());
-  if (const auto near = nearest(word, siblings); !near.empty())
-    return fmt::format("; did you mean {}{}?", section, near);
-  if (const auto near = nearest(path, all_paths()); !near.empty()) return fmt::format("; did you mean {}?", near);
-  return "";
+  if (std::string meant = did_you_mean(word, siblings, section); !meant.empty()) return meant;
+  if (std::string meant = did_you_mean(path, all_paths()); !meant.empty()) return meant;
+  return elsewhere_by_another_name(word);
 }
 
 std::string expectation(const Row& row) {
@@ -215,9 +229,7 @@ std::optional<Value> read_value(const Row& row, const Node& node, Problems& prob
   auto value = read_scalar(row, node);
   if (!value) {
     std::string hint;
-    if (row.type == Type::text && node.kind == Node::Kind::scalar)
-      if (const auto near = nearest(node.text, choices_of(row)); !near.empty())
-        hint = fmt::format("; did you mean {}?", near);
+    if (row.type == Type::text && node.kind == Node::Kind::scalar) hint = did_you_mean(node.text, choices_of(row));
     problems.add(node.place, fmt::format("{} must be {}, or null for the default, not {}{}", row.path, expectation(row),
                                          describe(node), hint));
   }

@@ -15,7 +15,7 @@
 namespace underlap::plan {
 
 using yaml::Document, yaml::Entry, yaml::Node, yaml::Place, yaml::Problems;
-using yaml::in_quotes, yaml::nearest, yaml::split_words;
+using yaml::in_quotes, yaml::split_words;
 
 enum class Type : std::uint8_t { boolean, integer, number, text, any };
 

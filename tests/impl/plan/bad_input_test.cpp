@@ -29,6 +29,12 @@ TEST(BadInput, KeyInTheWrongSectionNamesTheRightOne) {
               ElementsAre("f:2:7: unknown key \"run.lr\"; it belongs at optimizer.lr"));
 }
 
+TEST(BadInput, KeyThatIsWrongInSectionAndNameIsFoundElsewhere) {
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nrun: {tensor_parallel_size: 2}"),
+              ElementsAre("f:2:7: unknown key \"run.tensor_parallel_size\"; did you mean "
+                          "model.tensor_model_parallel_size?"));
+}
+
 TEST(BadInput, FarFetchedKeyGetsNoSuggestion) {
   EXPECT_THAT(errors_of("model: {preset: tiny}\nzzzzzzzzzz: 1"), ElementsAre("f:2:1: unknown key \"zzzzzzzzzz\""));
 }
