@@ -22,7 +22,7 @@ nlohmann-json3-dev|header:nlohmann/json.hpp|reads and writes results
 libprotozero-dev|header:protozero/pbf_writer.hpp|reads and writes traces
 libfmt-dev|header:fmt/format.h|formats text
 libzstd-dev|header:zstd.h|compresses traces
-zlib1g-dev|header:zlib.h|reads compressed traces of other tools
+zlib1g-dev|header:zlib.h|checksums of traces
 libgtest-dev|header:gtest/gtest.h|unit tests
 libgmock-dev|header:gmock/gmock.h|matchers of the unit tests
 libbenchmark-dev|header:benchmark/benchmark.h|micro-benchmarks

@@ -2,11 +2,14 @@
 #include "profiler/formats/file_bytes.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "platform/errors.hpp"
@@ -20,31 +23,84 @@ struct FreeStream {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
 };
 
-[[noreturn]] void fail(const std::filesystem::path& path) {
-  throw MachineError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
+struct FreeContext {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+};
+
+double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+
+// Length of the regular file at `path`. Anything else may hold the reader up for ever, or never end.
+std::uint64_t length_of(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw std::invalid_argument(errno == ENOENT
+                                    ? fmt::format("{}: no such file", path.string())
+                                    : fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
+  if (S_ISDIR(status.st_mode)) throw std::invalid_argument(path.string() + ": a directory, not a file");
+  if (!S_ISREG(status.st_mode))
+    throw std::invalid_argument(fmt::format(
+        "{}: a pipe, socket or device, not a file; write what it gives to a file, and name that", path.string()));
+  return static_cast<std::uint64_t>(status.st_size);
 }
+
+// What may be read into memory: a third of what is free, because a string that grows is there twice for a moment, and
+// the trace is then made beside it.
+class Budget {
+ public:
+  Budget(const std::filesystem::path& path, const ReadLimits& limits)
+      : path_(path), most_(limits.bytes), free_(static_cast<std::uint64_t>(limits.free_memory)) {}
+
+  /// Makes room for `more` bytes behind those that there are.
+  void reserve(std::string& bytes, std::uint64_t more) const {
+    const std::uint64_t wanted = std::min<std::uint64_t>(more, most_);
+    require(bytes.size() + wanted);
+    bytes.reserve(bytes.size() + wanted);
+  }
+
+  void require(std::uint64_t bytes) const {
+    if (bytes <= free_ / 3) return;
+    throw std::invalid_argument(
+        fmt::format("{}: unpacked it has {:.3g} GB or more, and reading it takes three times that; {:.3g} GB of memory "
+                    "are free. If "
+                    "it is a trace, read it where there is more",
+                    path_.string(), gigabytes(bytes), gigabytes(free_)));
+  }
+
+ private:
+  std::filesystem::path path_;
+  std::uint64_t most_;
+  std::uint64_t free_;
+};
 
 // Reads the file piece by piece, at most 1 MiB at a time.
 class Source {
  public:
   explicit Source(const std::filesystem::path& path) : path_(path), file_(std::fopen(path.c_str(), "rb")) {
-    if (!file_) fail(path);
+    if (!file_) throw std::invalid_argument(complaint());
   }
 
   /// The next piece; empty at the end.
   std::string_view next() {
     const std::size_t count = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
-    if (std::ferror(file_.get())) fail(path_);
+    if (std::ferror(file_.get())) throw MachineError(complaint());
     return {buffer_.data(), count};
   }
 
  private:
+  std::string complaint() const { return fmt::format("{}: cannot be read: {}", path_.string(), std::strerror(errno)); }
+
   std::filesystem::path path_;
   File file_;
   std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 20);
 };
 
-void decompress(Source& source, std::string_view piece, std::size_t limit, FileBytes& into) {
+// Makes room for the frame that begins in `in`, as far as its header says how much that takes.
+void reserve_frame(const ZSTD_inBuffer& in, const Budget& budget, std::string& bytes) {
+  const auto size = ZSTD_getFrameContentSize(static_cast<const char*>(in.src) + in.pos, in.size - in.pos);
+  if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR) budget.reserve(bytes, size);
+}
+
+void decompress(Source& source, std::string_view piece, std::size_t limit, const Budget& budget, FileBytes& into) {
   const std::unique_ptr<ZSTD_DStream, FreeStream> stream(ZSTD_createDStream());
   std::vector<char> buffer(ZSTD_DStreamOutSize());
   std::size_t rest = 0;  // 0 exactly between two frames
@@ -55,11 +111,13 @@ void decompress(Source& source, std::string_view piece, std::size_t limit, FileB
     for (bool more = true; more && into.bytes.size() < limit;
          more = in.pos < in.size || (out.pos == out.size && rest != 0)) {
       out.pos = 0;
+      if (rest == 0) reserve_frame(in, budget, into.bytes);
       rest = ZSTD_decompressStream(stream.get(), &out, &in);
       if (ZSTD_isError(rest)) {
         into.fault = "compressed data is corrupt";
         return;
       }
+      budget.require(into.bytes.size() + out.pos);
       into.bytes.append(buffer.data(), out.pos);
     }
   }
@@ -68,22 +126,29 @@ void decompress(Source& source, std::string_view piece, std::size_t limit, FileB
 
 }  // namespace
 
-FileBytes read_bytes(const std::filesystem::path& path, std::size_t limit) {
+FileBytes read_bytes(const std::filesystem::path& path, const ReadLimits& limits) {
+  const std::uint64_t length = length_of(path);
+  const Budget budget(path, limits);
   Source source(path);
   FileBytes result;
   std::string_view piece = source.next();
-  if (piece.starts_with(kZstdMagic))
-    decompress(source, piece, limit, result);
-  else
-    for (; !piece.empty() && result.bytes.size() < limit; piece = source.next()) result.bytes += piece;
-  result.bytes.resize(std::min(result.bytes.size(), limit));
+  if (piece.starts_with(kZstdMagic)) {
+    decompress(source, piece, limits.bytes, budget, result);
+  } else {
+    budget.reserve(result.bytes, length);
+    for (; !piece.empty() && result.bytes.size() < limits.bytes; piece = source.next()) result.bytes += piece;
+  }
+  result.bytes.resize(std::min(result.bytes.size(), limits.bytes));
   return result;
 }
 
 std::string zstd_frame(std::string_view bytes) {
   constexpr int kLevel = 3;
+  const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kLevel);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
-  const std::size_t size = ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), kLevel);
+  const std::size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
   if (ZSTD_isError(size)) throw MachineError(fmt::format("zstd: {}", ZSTD_getErrorName(size)));
   frame.resize(size);
   return frame;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -9,6 +10,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "platform/memory.hpp"
 
 namespace underlap::formats {
 
@@ -25,10 +28,19 @@ struct FileBytes {
   std::span<const std::byte> span() const { return std::as_bytes(std::span(bytes)); }
 };
 
-/// Reads a file, or its first `limit` (decompressed) bytes. Throws MachineError with the path and the system's reason.
-FileBytes read_bytes(const std::filesystem::path&, std::size_t limit = std::numeric_limits<std::size_t>::max());
+/// How much of a file is read.
+struct ReadLimits {
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();  ///< from its begin, decompressed; what follows is left
+  std::int64_t free_memory = available_memory_bytes();          ///< a file of more than a third of it is refused
+};
 
-/// One whole zstd frame of `bytes`, at level 3.
+/// Reads a file, or its first bytes.
+///
+/// Throws std::invalid_argument for what is no file, cannot be opened, or unpacks to more than memory holds (told from
+/// the frames' headers where they say it, else on the way); MachineError where reading fails.
+FileBytes read_bytes(const std::filesystem::path&, const ReadLimits& = {});
+
+/// One whole zstd frame of `bytes`, at level 3, with a checksum of its content.
 std::string zstd_frame(std::string_view bytes);
 
 }  // namespace underlap::formats

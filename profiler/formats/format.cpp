@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
+#include "platform/errors.hpp"
 #include "profiler/formats/file_bytes.hpp"
 
 namespace underlap::formats {
@@ -19,19 +22,31 @@ std::string known_formats() {
   return list;
 }
 
+Trace read_as(const Format& format, const std::filesystem::path& path) {
+  try {
+    return format.read(path);
+  } catch (const std::bad_alloc&) {
+    std::error_code ignored;
+    throw MachineError(fmt::format(
+        "{}: memory ran out while it was read; the file has {:.3g} GB, and its trace takes about three times what it "
+        "unpacks to",
+        path.string(), static_cast<double>(std::filesystem::file_size(path, ignored)) / 1e9));
+  }
+}
+
 }  // namespace
 
 Trace read_trace(const std::filesystem::path& path) {
-  const FileBytes head = read_bytes(path, kSniffBytes);
+  const FileBytes head = read_bytes(path, {.bytes = kSniffBytes});
   if (head.bytes.empty())
-    throw std::invalid_argument(
-        fmt::format("{}: {}", path.string(), head.fault.empty() ? "an empty file, no trace" : head.fault));
+    throw std::invalid_argument(fmt::format("{}: {}; give a trace that `underlap run` wrote", path.string(),
+                                            head.fault.empty() ? "an empty file, no trace" : head.fault));
   const auto fits = [&](const Format& format) { return format.sniff(head.span()); };
   const auto format = std::find_if(formats().begin(), formats().end(), fits);
   if (format == formats().end())
     throw std::invalid_argument(
         fmt::format("{}: a trace of no known format; known are {}", path.string(), known_formats()));
-  return format->read(path);
+  return read_as(*format, path);
 }
 
 void write_trace(const std::filesystem::path& path, const Trace& trace) {

@@ -20,8 +20,8 @@ struct Format {
   std::string_view description;  ///< one line
   /// Whether a file that begins with these bytes (up to kSniffBytes, decompressed) is of this format.
   bool (*sniff)(std::span<const std::byte>);
-  /// Reads a file. Throws MachineError where the file cannot be read, std::invalid_argument where nothing in it can be
-  /// used; bad records are counted in Trace::import.
+  /// Reads a file. Throws std::invalid_argument where it cannot be opened or nothing in it can be used, MachineError
+  /// where reading fails; bad records are counted in Trace::import.
   Trace (*read)(const std::filesystem::path&);
   /// Writes a file; nullptr: this format is only read. Throws MachineError.
   void (*write)(const std::filesystem::path&, const Trace&);
@@ -34,8 +34,9 @@ std::span<const Format> formats();
 
 /// Reads a trace of any format, told by its first bytes, compressed with zstd or not.
 ///
-/// Throws MachineError where the file cannot be read, std::invalid_argument for an empty file, for one of no known
-/// format (naming the known ones), and for a native trace of a newer schema.
+/// Throws std::invalid_argument for what is no file or cannot be opened, for an empty file, for one of no known format
+/// (naming the known ones), for one that memory does not hold, and for a native trace of a newer schema; MachineError
+/// where reading fails, or memory runs out all the same.
 Trace read_trace(const std::filesystem::path&);
 
 /// Writes a trace in the format that the file's extension names.

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "profiler/formats/checksum.hpp"
 #include "profiler/formats/perfetto_fields.hpp"
 
 namespace underlap::formats {
@@ -26,6 +27,14 @@ constexpr std::uint32_t number(std::uint32_t tag) { return protozero::tag_and_ty
 constexpr std::uint32_t bytes(std::uint32_t tag) {
   return protozero::tag_and_type(tag, pbf_wire_type::length_delimited);
 }
+constexpr std::uint32_t fixed32(std::uint32_t tag) { return protozero::tag_and_type(tag, pbf_wire_type::fixed32); }
+
+// 146 years from a clock's zero: no run comes there, and differences of two such times still fit.
+constexpr std::int64_t kLatest = std::int64_t{1} << 62;
+bool is_time(std::int64_t time_ns) { return -kLatest < time_ns && time_ns < kLatest; }
+
+// What one transfer can put on a wire: sums over a trace still fit.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 
 // The fields of one annotation that an event of ours can carry.
 struct Value {
@@ -70,6 +79,13 @@ Fields fields_of(data_view message) {
     }
   }
   return fields;
+}
+
+// Whether `value` fits into `number`, which takes it.
+template <class T>
+bool narrow(std::int64_t value, T& number) {
+  number = static_cast<T>(value);
+  return number == value;
 }
 
 std::int32_t zigzag32(std::uint64_t value) { return static_cast<std::int32_t>(protozero::decode_zigzag64(value)); }
@@ -136,7 +152,9 @@ struct PerfettoDecoder::Event {
 
 void PerfettoDecoder::skip(const std::string& reason, std::int64_t count) { trace_.import.skipped[reason] += count; }
 
-void PerfettoDecoder::add_packet(data_view message) {
+void PerfettoDecoder::add_packet(data_view message, const char* begin) {
+  packet_begin_ = begin;
+  packet_end_ = message.data() + message.size();
   try {
     apply(Packet(message));
   } catch (const protozero::exception&) {
@@ -185,11 +203,14 @@ void PerfettoDecoder::add_entry(std::uint32_t field, data_view message, Sequence
 }
 
 void PerfettoDecoder::add_ours(data_view message, Sequence& sequence) {
+  bool ends = false;
+  std::optional<std::uint32_t> checksum;
   pbf_reader reader(message);
   while (reader.next()) switch (reader.tag_and_type()) {
       case bytes(underlap_message::kSchema): check_schema(reader.get_string()); break;
       case bytes(underlap_message::kBlockBegin): begin_block(reader.get_view()); break;
-      case number(underlap_message::kBlockEnd): block_.open = reader.get_uint64() == 0; break;
+      case number(underlap_message::kBlockEnd): ends = reader.get_uint64() != 0; break;
+      case fixed32(underlap_message::kChecksum): checksum = reader.get_fixed32(); break;
       case bytes(underlap_message::kMetadata): add_metadata(reader.get_view()); break;
       case bytes(underlap_message::kGroup): add_group(reader.get_view(), sequence); break;
       case bytes(underlap_message::kTrack): add_track(reader.get_view()); break;
@@ -197,6 +218,7 @@ void PerfettoDecoder::add_ours(data_view message, Sequence& sequence) {
       case bytes(underlap_message::kClock): add_clock(reader.get_view()); break;
       default: reader.skip();
     }
+  if (ends) end_block(checksum);
 }
 
 void PerfettoDecoder::check_schema(const std::string& schema) {
@@ -215,20 +237,48 @@ void PerfettoDecoder::check_schema(const std::string& schema) {
 }
 
 void PerfettoDecoder::begin_block(data_view message) {
-  close_block();
+  cut_block();
   const Fields fields = fields_of(message);
-  const auto count = [&](std::size_t field) { return static_cast<std::int64_t>(fields.numbers[field]); };
-  block_ = {.open = true, .slices = count(1), .marks = count(2), .clocks = count(3)};
+  // A block holds at least a byte of each: more than the bytes from here on is no count of ours.
+  const auto count = [&](std::size_t field) {
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(fields.numbers[field], kMostBytes));
+  };
+  block_ = {.open = true,
+            .has_checksum = fields.numbers[4] != 0,
+            .begin = packet_begin_,
+            .slices = count(1),
+            .marks = count(2),
+            .clocks = count(3)};
 }
 
-// A block whose end was seen is whole; what of it could not be used is counted by its own reason already.
-void PerfettoDecoder::close_block() {
-  if (!block_.open) return;
-  block_.open = false;
-  skip("block cut short");
-  if (block_.slices > 0) skip("slices lost in a cut block", block_.slices);
-  if (block_.marks > 0) skip("marks lost in a cut block", block_.marks);
-  if (block_.clocks > 0) skip("clock readings lost in a cut block", block_.clocks);
+void PerfettoDecoder::end_block(std::optional<std::uint32_t> checksum) {
+  if (!block_.open) return skip("end of a block whose begin is lost");
+  const std::string_view checked(block_.begin, static_cast<std::size_t>(packet_end_ - block_.begin) - sizeof *checksum);
+  if (checksum && *checksum != checksum_of(checked)) skip("block whose checksum does not match");
+  if (!checksum && block_.has_checksum) skip("block whose checksum is lost");
+  count_missing("missing from a block");
+}
+
+// The end of a block that was not seen: a later one begins, or the file ends.
+void PerfettoDecoder::cut_block() {
+  if (block_.open) skip("block cut short");
+  count_missing("lost in a cut block");
+}
+
+// What the block announced and did not give. A slice that could not be used was given, and has its own reason.
+void PerfettoDecoder::count_missing(const std::string& where) {
+  std::int64_t num_open = 0;
+  for (const auto& [uuid, slices] : open_) num_open += static_cast<std::int64_t>(slices.size());
+  open_.clear();
+  if (num_open > 0) skip("slice begun and not ended", num_open);
+  const auto count = [&](const char* what, std::int64_t missing) {
+    if (missing > 0) skip(fmt::format("{} {}", what, where), missing);
+    if (missing < 0) skip(fmt::format("{} that their block did not announce", what), -missing);
+  };
+  count("slices", block_.slices - num_open);
+  count("marks", block_.marks);
+  count("clock readings", block_.clocks);
+  block_ = {};
 }
 
 void PerfettoDecoder::add_metadata(data_view message) {
@@ -261,10 +311,12 @@ void PerfettoDecoder::add_marks_track(data_view message) {
 
 void PerfettoDecoder::add_clock(data_view message) {
   const Fields fields = fields_of(message);
-  trace_.clocks.push_back({.rank = zigzag32(fields.numbers[1]),
-                           .device_ns = protozero::decode_zigzag64(fields.numbers[2]),
-                           .unix_ns = protozero::decode_zigzag64(fields.numbers[3])});
+  const ClockSnapshot clock{.rank = zigzag32(fields.numbers[1]),
+                            .device_ns = protozero::decode_zigzag64(fields.numbers[2]),
+                            .unix_ns = protozero::decode_zigzag64(fields.numbers[3])};
   --block_.clocks;
+  if (!is_time(clock.device_ns) || !is_time(clock.unix_ns)) return skip("clock reading whose time overflows");
+  trace_.clocks.push_back(clock);
 }
 
 void PerfettoDecoder::add_event(const Packet& packet, const Sequence& sequence) {
@@ -283,15 +335,18 @@ void PerfettoDecoder::add_event(const Packet& packet, const Sequence& sequence) 
 
 void PerfettoDecoder::add_mark(const Event& event, const Sequence& sequence, std::int64_t time_ns) {
   Mark mark{.rank = marks_tracks_[event.uuid], .block = 0, .step = 0, .time_ns = time_ns};
+  bool fits = true;
   for (const Value& value : event.values) {
     const auto name = sequence.annotations.find(value.name_iid);
     if (name == sequence.annotations.end()) continue;
-    if (name->second == Annotation::block) mark.block = static_cast<std::int32_t>(value.number);
-    if (name->second == Annotation::step) mark.step = static_cast<std::int32_t>(value.number);
+    if (name->second == Annotation::block) fits &= narrow(value.number, mark.block);
+    if (name->second == Annotation::step) fits &= narrow(value.number, mark.step);
   }
+  --block_.marks;
+  if (!fits) return skip("mark with a number out of range");
+  if (!is_time(time_ns)) return skip("mark whose time overflows");
   trace_.marks.push_back(mark);
   ++trace_.import.events;
-  --block_.marks;
 }
 
 // One slice as its begin event tells it.
@@ -310,19 +365,21 @@ class PerfettoDecoder::SliceBuilder {
   void add(const Value& value) {
     const auto name = sequence_.annotations.find(value.name_iid);
     if (name == sequence_.annotations.end()) return;
-    const auto number32 = static_cast<std::int32_t>(value.number);
+    const auto set_number = [&](auto& number) {
+      if (!narrow(value.number, number)) fault = "slice with a number out of range";
+    };
     Tag& tag = slice.tag;
     switch (name->second) {
       case Annotation::mode: set(tag.mode, mode_from(word(value))); break;
       case Annotation::purpose: tag.purpose = id_of(sequence_.strings, value.string_iid); break;
       case Annotation::direction: set(tag.direction, direction_from(word(value))); break;
-      case Annotation::layer: tag.layer = number32; break;
-      case Annotation::microbatch: tag.microbatch = number32; break;
-      case Annotation::bucket: tag.bucket = number32; break;
-      case Annotation::model_chunk: tag.chunk = number32; break;
-      case Annotation::chunk: bucket_or_chunk_ = number32; break;
-      case Annotation::step: tag.step = number32; break;
-      case Annotation::operation: slice.operation = static_cast<std::uint32_t>(value.number); break;
+      case Annotation::layer: set_number(tag.layer); break;
+      case Annotation::microbatch: set_number(tag.microbatch); break;
+      case Annotation::bucket: set_number(tag.bucket); break;
+      case Annotation::model_chunk: set_number(tag.chunk); break;
+      case Annotation::chunk: set_number(bucket_or_chunk_.emplace()); break;
+      case Annotation::step: set_number(tag.step); break;
+      case Annotation::operation: set_number(slice.operation); break;
       case Annotation::group: set_group(static_cast<std::uint64_t>(value.number)); break;
       case Annotation::sequence: record().sequence = static_cast<std::uint64_t>(value.number); break;
       case Annotation::last_arrival_ns: record().last_arrival_ns = value.number; break;
@@ -332,9 +389,11 @@ class PerfettoDecoder::SliceBuilder {
     }
   }
 
-  /// Call when all is added. Earlier traces have one number for both.
-  void tell_bucket_from_chunk() {
+  /// Call when all is added.
+  void finish() {
+    // Earlier traces have one number for both.
     if (bucket_or_chunk_) (slice.tag.mode == Mode::pp ? slice.tag.chunk : slice.tag.bucket) = *bucket_or_chunk_;
+    if (communication && !has_group_) fault = "communication without a group";
   }
 
   Slice slice;
@@ -363,6 +422,7 @@ class PerfettoDecoder::SliceBuilder {
       fault = "communication of an unknown group";
     else
       record().group = group->second;
+    has_group_ = true;
   }
 
   void add_transfers(const Value& list) {
@@ -378,14 +438,20 @@ class PerfettoDecoder::SliceBuilder {
     switch (name->second) {
       case Annotation::collective: set(transfer.collective, collective_from(word(value))); break;
       case Annotation::dtype: set(transfer.dtype, data_type_from(word(value))); break;
-      case Annotation::peer: transfer.peer = static_cast<std::int32_t>(value.number); break;
+      case Annotation::peer:
+        if (!narrow(value.number, transfer.peer)) fault = "slice with a number out of range";
+        break;
       case Annotation::bytes: transfer.bytes = value.number; break;
-      case Annotation::bytes_on_wire: transfer.bytes_on_wire = value.number; break;
+      case Annotation::bytes_on_wire:
+        transfer.bytes_on_wire = value.number;
+        if (value.number < 0 || value.number > kMostBytes) fault = "slice with a number out of range";
+        break;
       default: break;
     }
   }
 
   const Sequence& sequence_;
+  bool has_group_ = false;
   std::optional<std::int32_t> bucket_or_chunk_;
 };
 
@@ -396,7 +462,7 @@ void PerfettoDecoder::begin_slice(const Event& event, const Sequence& sequence, 
   builder.slice.name = id_of(sequence.names, event.name_iid);
   for (const std::uint64_t iid : event.categories) builder.add_category(iid);
   for (const Value& value : event.values) builder.add(value);
-  builder.tell_bucket_from_chunk();
+  builder.finish();
   open_[event.uuid].push_back({builder.slice, std::move(builder.communication), std::move(builder.fault)});
 }
 
@@ -407,8 +473,9 @@ void PerfettoDecoder::end_slice(std::uint64_t uuid, std::int64_t time_ns) {
   open.pop_back();
   --block_.slices;
   Slice& slice = ended.slice;
-  if (__builtin_sub_overflow(time_ns, slice.start_ns, &slice.duration_ns) || slice.duration_ns < 0)
-    return skip("slice that ends before it begins");
+  if (!is_time(slice.start_ns) || !is_time(time_ns)) return skip("slice whose time overflows");
+  slice.duration_ns = time_ns - slice.start_ns;
+  if (slice.duration_ns < 0) return skip("slice that ends before it begins");
   if (!ended.fault.empty()) return skip(ended.fault);
   if (ended.communication)
     trace_.add(slice, std::move(*ended.communication));
@@ -423,11 +490,7 @@ Trace PerfettoDecoder::finish() {
         "{}: a Perfetto trace, but not one that Underlap wrote: it has no Underlap packet; give a trace of `underlap "
         "run`",
         origin_));
-  std::int64_t num_open = 0;
-  for (const auto& [uuid, slices] : open_) num_open += static_cast<std::int64_t>(slices.size());
-  if (num_open > 0) skip("slice begun and not ended", num_open);
-  block_.slices -= num_open;
-  close_block();
+  cut_block();
   return std::move(trace_);
 }
 

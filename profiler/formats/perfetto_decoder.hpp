@@ -21,8 +21,10 @@ class PerfettoDecoder {
   /// `origin` names the file in messages.
   explicit PerfettoDecoder(std::string origin) : origin_(std::move(origin)) {}
 
+  /// `begin` is where the packet's tag and length begin, before it. The packets of a block lie in one piece of memory,
+  /// of which the checksum at its end is taken.
   /// Throws std::invalid_argument for a newer schema; a packet that is broken inside is counted.
-  void add_packet(protozero::data_view packet);
+  void add_packet(protozero::data_view packet, const char* begin);
   void skip(const std::string& reason, std::int64_t count = 1);
 
   /// The trace, with what is missing at its end counted. Throws std::invalid_argument where no packet was ours.
@@ -51,6 +53,8 @@ class PerfettoDecoder {
   // What the current block announced and has not come yet.
   struct Block {
     bool open = false;
+    bool has_checksum = false;
+    const char* begin = nullptr;  ///< of its first packet
     std::int64_t slices = 0, marks = 0, clocks = 0;
   };
   struct Packet;
@@ -61,7 +65,9 @@ class PerfettoDecoder {
   void add_ours(protozero::data_view, Sequence&);
   void check_schema(const std::string& schema);
   void begin_block(protozero::data_view);
-  void close_block();
+  void end_block(std::optional<std::uint32_t> checksum);
+  void cut_block();
+  void count_missing(const std::string& where);
   void add_metadata(protozero::data_view);
   void add_group(protozero::data_view, Sequence&);
   void add_track(protozero::data_view);
@@ -75,6 +81,8 @@ class PerfettoDecoder {
   std::string origin_;
   Trace trace_;
   bool ours_ = false;
+  const char* packet_begin_ = nullptr;  ///< of the packet that is read
+  const char* packet_end_ = nullptr;
   Block block_;
   std::unordered_map<std::uint64_t, Sequence> sequences_;
   std::unordered_map<std::uint64_t, std::uint32_t> tracks_;       ///< uuid -> index into Trace::tracks

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "profiler/formats/checksum.hpp"
 #include "profiler/formats/perfetto_fields.hpp"
 
 namespace underlap::formats {
@@ -114,14 +115,22 @@ void PerfettoEncoder::begin_block(const Trace& block) {
   counts.add_uint64(1, block.size());
   counts.add_uint64(2, block.marks.size());
   counts.add_uint64(3, block.clocks.size());
+  counts.add_uint32(4, 1);
 }
 
 void PerfettoEncoder::end_block() {
-  pbf_writer stream(out_);
-  pbf_writer packet(stream, kTracePacket);
-  packet.add_uint32(packet::kSequence, kSequenceId);
-  pbf_writer ours(packet, packet::kUnderlap);
-  ours.add_uint32(underlap_message::kBlockEnd, 1);
+  {
+    pbf_writer stream(out_);
+    pbf_writer packet(stream, kTracePacket);
+    packet.add_uint32(packet::kSequence, kSequenceId);
+    pbf_writer ours(packet, packet::kUnderlap);
+    ours.add_uint32(underlap_message::kBlockEnd, 1);
+    ours.add_fixed32(underlap_message::kChecksum, 0);
+  }
+  // Lengths are part of what is checked, and are known only now.
+  const std::size_t checked = out_.size() - sizeof(std::uint32_t);
+  const std::uint32_t checksum = checksum_of(std::string_view(out_).substr(0, checked));
+  for (std::size_t i = 0; i < sizeof checksum; ++i) out_[checked + i] = static_cast<char>(checksum >> (8 * i));
 }
 
 void PerfettoEncoder::write_metadata(const Trace& block) {

@@ -78,14 +78,18 @@ inline constexpr std::uint32_t kSequenceClock = 64;  ///< first clock id that be
 
 /// Our message: what Perfetto has no place for. Signed numbers are zigzag.
 namespace underlap_message {
-inline constexpr std::uint32_t kSchema = 1;      ///< string; in the first packet of each block
-inline constexpr std::uint32_t kBlockBegin = 2;  ///< {1: slices, 2: marks, 3: clocks} that follow in the block
+inline constexpr std::uint32_t kSchema = 1;  ///< string; in the first packet of each block
+/// {1: slices, 2: marks, 3: clocks} that follow in the block, {4: 1} where its end has a checksum
+inline constexpr std::uint32_t kBlockBegin = 2;
 inline constexpr std::uint32_t kBlockEnd = 3;    ///< uint, 1
 inline constexpr std::uint32_t kMetadata = 4;    ///< {1: key, 2: value}
 inline constexpr std::uint32_t kGroup = 5;       ///< {1: id, 2: purpose, 3: ranks}; ids are valid like interned data
 inline constexpr std::uint32_t kTrack = 6;       ///< {1: uuid, 2: rank, 3: stream, 4: name}; several uuids may be one
 inline constexpr std::uint32_t kMarksTrack = 7;  ///< {1: uuid, 2: rank}
 inline constexpr std::uint32_t kClock = 8;       ///< {1: rank, 2: device_ns, 3: unix_ns}
+/// fixed32, beside kBlockEnd: the last four bytes of a block, which are the CRC-32 of all before them, from the first
+/// byte of the packet with kBlockBegin on. Traces of earlier versions have none.
+inline constexpr std::uint32_t kChecksum = 9;
 }  // namespace underlap_message
 
 inline constexpr std::string_view kSchemaFamily = "underlap.trace/";

@@ -12,12 +12,15 @@ void decode(std::span<const std::byte> bytes, PerfettoDecoder& decoder) {
   const char* at = reinterpret_cast<const char*>(bytes.data());
   const char* const end = at + bytes.size();
   protozero::data_view packet;
-  while (at != end) switch (take_packet(at, end, packet)) {
-      case NextPacket::whole: decoder.add_packet(packet); break;
+  while (at != end) {
+    const char* const begin = at;
+    switch (take_packet(at, end, packet)) {
+      case NextPacket::whole: decoder.add_packet(packet, begin); break;
       case NextPacket::truncated: return decoder.skip("truncated packet");
       // The length of a broken packet is not known, so where the next one begins is not either.
       case NextPacket::broken: return decoder.skip("rest of the file behind a broken packet");
     }
+  }
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ class EarlierTrace : public testing::Test {
   Trace trace_ = read_trace(UNDERLAP_TRACES_FOLDER "/bucket_and_chunk_in_one_number.pftrace.zst");
 };
 
+TEST_F(EarlierTrace, IsReadWholeAlthoughItHasNoChecksum) { EXPECT_EQ(trace_.import.num_skipped(), 0); }
+
 TEST_F(EarlierTrace, HasBucketsOfDataParallelTransfersAndOfTheOptimizer) {
   EXPECT_THAT(values("grad_reduce_scatter", &Tag::bucket), ElementsAre(0, 1));
   EXPECT_THAT(values("grad_reduce_scatter", &Tag::chunk), ElementsAre(-1));
