@@ -26,9 +26,10 @@ struct RankSummary {
 /// A whole trace, by rank.
 struct Summary {
   std::vector<RankSummary> ranks;
-  std::vector<std::string> window_errors;  ///< from find_windows
-  bool has_steps = false;                  ///< windows come from marks; otherwise from the span of the slices
-  std::optional<std::int64_t> clock_residual_ns;
+  std::vector<std::string> window_errors;         ///< from find_windows
+  bool has_steps = false;                         ///< windows come from marks; otherwise from the span of the slices
+  std::optional<std::int64_t> clock_residual_ns;  ///< of align_clocks
+  std::optional<std::int64_t> lateness_ns;        ///< of align_clocks
 };
 
 /// Summarises a trace: over its measured steps where it has marks, else over each rank's span.

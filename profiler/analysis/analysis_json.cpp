@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "platform/json.hpp"
@@ -112,13 +113,13 @@ Json source_json(const Trace& trace) {
 std::string analysis_json(const Trace& trace, const Summary& summary) {
   Json ranks = Json::array();
   for (const RankSummary& rank : summary.ranks) ranks.push_back(rank_json(summary, rank));
-  Json residual = nullptr;
-  if (summary.clock_residual_ns) residual = us(*summary.clock_residual_ns);
+  const auto us_or_null = [](const std::optional<std::int64_t>& ns) { return ns ? Json(us(*ns)) : Json(nullptr); };
   Json json;
   json["schema"] = "underlap.analysis/1";
   json["ranks"] = std::move(ranks);
   json["import"] = {{"events", trace.import.events}, {"skipped", trace.import.skipped}};
-  json["clock"] = {{"residual_us", std::move(residual)}};
+  json["clock"] = {{"residual_us", us_or_null(summary.clock_residual_ns)},
+                   {"lateness_us", us_or_null(summary.lateness_ns)}};
   json["source"] = source_json(trace);
   json["window_errors"] = summary.window_errors;
   return json_text(json);

@@ -2,10 +2,12 @@
 #include "profiler/analysis/arrivals.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "profiler/trace/backend.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -49,20 +51,45 @@ std::vector<Members> complete_collectives(const Trace& trace, Wanted wanted) {
   return complete;
 }
 
+// A damaged trace may hold any time: sums stop at the ends of the integers instead of going past them.
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a < 0 ? -Limits::max() : Limits::max();
+}
+
+std::int64_t minus(std::int64_t a, std::int64_t b) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  std::int64_t difference = 0;
+  if (!__builtin_sub_overflow(a, b, &difference)) return difference;
+  return a < 0 ? -Limits::max() : Limits::max();
+}
+
 std::int64_t median(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  const std::int64_t low = values[(values.size() - 1) / 2];
+  return plus(low, minus(values[values.size() / 2], low) / 2);
+}
+
+bool is_virtual(const Trace& trace) {
+  const auto said = trace.metadata.find("backend");
+  if (said == trace.metadata.end()) return false;
+  const auto backend = backend_from(said->second);
+  return backend && !traits_of(*backend).measures_time;
 }
 
 // Whether the snapshots of all ranks tell of one clock: the first of each rank, against the wall clock.
 bool share_one_clock(const Trace& trace, const std::set<std::int32_t>& ranks) {
+  if (is_virtual(trace)) return true;
   std::map<std::int32_t, std::int64_t> behind_wall;
   for (const ClockSnapshot& clock : trace.clocks) behind_wall.emplace(clock.rank, clock.unix_ns - clock.device_ns);
   if (behind_wall.empty()) return false;
   return std::ranges::all_of(ranks, [&](std::int32_t rank) {
     const auto found = behind_wall.find(rank);
-    return found != behind_wall.end() && std::abs(found->second - behind_wall.begin()->second) <= kSameClockNs;
+    if (found == behind_wall.end()) return false;
+    const std::int64_t apart = minus(found->second, behind_wall.begin()->second);
+    return -kSameClockNs <= apart && apart <= kSameClockNs;
   });
 }
 
@@ -84,20 +111,20 @@ void align_reachable(const Differences& differences, std::map<std::int32_t, std:
     for (const auto& [pair, ends] : differences) {
       const auto from = offset_ns.find(pair.first);
       if (from == offset_ns.end() || offset_ns.contains(pair.second)) continue;
-      offset_ns[pair.second] = from->second + median(ends);
+      offset_ns[pair.second] = plus(from->second, median(ends));
       grew = true;
     }
   }
 }
 
-std::int64_t largest_error(const Trace& trace, const std::vector<Members>& collectives,
-                           const std::map<std::int32_t, std::int64_t>& offset_ns) {
+std::int64_t farthest_end(const Trace& trace, const std::vector<Members>& collectives,
+                          const std::map<std::int32_t, std::int64_t>& offset_ns) {
   std::int64_t largest = 0;
   for (const Members& members : collectives) {
     std::vector<std::int64_t> ends;
-    for (const auto& [rank, slice] : members) ends.push_back(trace.end_ns(slice) - offset_ns.at(rank));
+    for (const auto& [rank, slice] : members) ends.push_back(minus(trace.end_ns(slice), offset_ns.at(rank)));
     const std::int64_t common = median(ends);
-    for (const std::int64_t end : ends) largest = std::max(largest, std::abs(end - common));
+    for (const std::int64_t end : ends) largest = std::max({largest, minus(end, common), minus(common, end)});
   }
   return largest;
 }
@@ -110,7 +137,8 @@ ClockAlignment align_clocks(const Trace& trace) {
   const std::vector<Members> collectives = complete_collectives(trace, Wanted::ends_together);
   ClockAlignment alignment;
   alignment.num_collectives = static_cast<std::int64_t>(collectives.size());
-  if (!share_one_clock(trace, ranks)) {
+  const bool is_one_clock = share_one_clock(trace, ranks);
+  if (!is_one_clock) {
     const Differences differences = differences_of_ends(trace, collectives);
     for (const std::int32_t rank : ranks) {
       if (alignment.offset_ns.contains(rank)) continue;
@@ -119,19 +147,22 @@ ClockAlignment align_clocks(const Trace& trace) {
     }
   }
   for (const std::int32_t rank : ranks) alignment.offset_ns.emplace(rank, 0);
-  if (!collectives.empty()) alignment.residual_ns = largest_error(trace, collectives, alignment.offset_ns);
+  if (!collectives.empty())
+    (is_one_clock ? alignment.lateness_ns : alignment.residual_ns) =
+        farthest_end(trace, collectives, alignment.offset_ns);
+  if (is_one_clock) alignment.residual_ns = 0;
   return alignment;
 }
 
 std::int64_t find_arrivals(Trace& trace, const ClockAlignment& alignment) {
   std::int64_t found = 0;
   for (const Members& members : complete_collectives(trace, Wanted::synchronising)) {
-    std::int64_t last = trace.start_ns()[members.begin()->second] - alignment.offset_ns.at(members.begin()->first);
+    std::int64_t last = std::numeric_limits<std::int64_t>::min();
     for (const auto& [rank, slice] : members)
-      last = std::max(last, trace.start_ns()[slice] - alignment.offset_ns.at(rank));
+      last = std::max(last, minus(trace.start_ns()[slice], alignment.offset_ns.at(rank)));
     for (const auto& [rank, slice] : members) {
       if (trace.communication(slice)->last_arrival_ns != -1) continue;
-      trace.set_last_arrival(slice, last + alignment.offset_ns.at(rank));
+      trace.set_last_arrival(slice, plus(last, alignment.offset_ns.at(rank)));
       ++found;
     }
   }

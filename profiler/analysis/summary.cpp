@@ -72,7 +72,9 @@ Summary summarise(const Trace& trace) {
     add(rank.total, splits[i]);
   }
   count_kernels(trace, summary.ranks);
-  summary.clock_residual_ns = align_clocks(trace).residual_ns;
+  const ClockAlignment alignment = align_clocks(trace);
+  summary.clock_residual_ns = alignment.residual_ns;
+  summary.lateness_ns = alignment.lateness_ns;
   return summary;
 }
 

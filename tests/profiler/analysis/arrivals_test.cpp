@@ -51,6 +51,7 @@ TEST(AlignClocks, FindsTheDifferenceFromTheEndsOfCollectives) {
   EXPECT_EQ(alignment.offset_ns.at(1), 5'000'000);
   EXPECT_EQ(alignment.offset_ns.at(2), -7'000'000);
   EXPECT_EQ(alignment.residual_ns, 2);
+  EXPECT_EQ(alignment.lateness_ns, std::nullopt);
   EXPECT_EQ(alignment.num_collectives, 3);
 }
 
@@ -68,6 +69,28 @@ TEST(AlignClocks, LeavesOutACollectiveOfWhichAMemberIsMissing) {
   EXPECT_EQ(align_clocks(c.trace).num_collectives, 0);
 }
 
+TEST(AlignClocks, MeasuresFromTheMiddleOfTwoEnds) {
+  Trace trace;
+  for (std::int32_t rank = 0; rank < 2; ++rank) trace.add_track({rank, 0, "dp"});
+  trace.add_group({intern("grad_reduce_scatter"), {0, 1}});
+  const std::array<std::array<std::int64_t, 2>, 2> ends{{{100, 110}, {300, 330}}};
+  for (std::uint64_t i = 0; i < 2; ++i)
+    for (std::uint32_t rank = 0; rank < 2; ++rank)
+      trace.add({.track = rank, .start_ns = 0, .duration_ns = ends[i][rank], .tag = {.kind = Kind::communication}},
+                {.sequence = i, .transfers = {{.collective = Collective::all_reduce}}});
+  const ClockAlignment alignment = align_clocks(trace);
+  EXPECT_EQ(alignment.offset_ns.at(1), 20);
+  EXPECT_EQ(alignment.residual_ns, 5);
+}
+
+TEST(AlignClocks, LeavesVirtualTimeAlone) {
+  Collectives c({0, 0, 0});
+  c.add(Collective::all_reduce, {0, 0, 0}, {100, 140, 100});
+  c.trace.metadata["backend"] = "sim";
+  EXPECT_EQ(align_clocks(c.trace).offset_ns.at(1), 0);
+  EXPECT_EQ(align_clocks(c.trace).residual_ns, 0);
+}
+
 TEST(AlignClocks, KeepsAClockThatAllRanksRead) {
   Collectives c({0, 0, 0});
   c.add(Collective::all_reduce, {0, 0, 0}, {100, 140, 100});
@@ -75,7 +98,19 @@ TEST(AlignClocks, KeepsAClockThatAllRanksRead) {
     c.trace.clocks.push_back({rank, 1000 + rank, 9'000'000'000 + rank});
   const ClockAlignment alignment = align_clocks(c.trace);
   EXPECT_EQ(alignment.offset_ns.at(1), 0);
-  EXPECT_EQ(alignment.residual_ns, 40);
+  EXPECT_EQ(alignment.residual_ns, 0);
+  EXPECT_EQ(alignment.lateness_ns, 40);
+}
+
+TEST(AlignClocks, StopsAtTheEndsOfTheIntegers) {
+  constexpr std::int64_t kFar = (std::int64_t{1} << 62) - 1;
+  Collectives c({0, 0, 0});
+  c.add(Collective::all_reduce, {0, 0, 0}, {-kFar, kFar, -kFar});
+  const ClockAlignment alignment = align_clocks(c.trace);
+  EXPECT_EQ(alignment.offset_ns.at(1), 2 * kFar);
+  EXPECT_EQ(alignment.residual_ns, 0);
+  c.trace.clocks = {{0, -kFar, kFar}, {1, kFar, -kFar}, {2, 0, 0}};
+  EXPECT_EQ(align_clocks(c.trace).offset_ns.at(1), 2 * kFar);  // not one clock
 }
 
 TEST(FindArrivals, IsTheLatestStartOnEachRanksOwnClock) {
