@@ -39,7 +39,10 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
   while (width_of(text) > width) {
     const std::size_t fits = bytes_of(text, width);
-    const std::size_t space = text.rfind(' ', fits);
+    std::size_t space = text.rfind(' ', fits);
+    // A per cent sign stays with its figure.
+    if (space != std::string_view::npos && space > 0 && text.substr(space + 1).starts_with('%'))
+      space = text.rfind(' ', space - 1);
     const bool at_space = space != std::string_view::npos && space > 0;
     lines.emplace_back(text.substr(0, at_space ? space : fits));
     text.remove_prefix(at_space ? space + 1 : fits);
@@ -216,6 +219,18 @@ std::string markdown(const Table& table) {
     for (const TableCell& cell : row) cells.push_back(cell.text);
     out += markdown_row(cells);
   }
+  return out;
+}
+
+std::string wrap(std::string_view text, int width, std::string_view indent) {
+  const std::size_t least = indent.size() + kSmallestWrapWidth;
+  const std::size_t columns = std::max(least, static_cast<std::size_t>(std::max(width, 0)));
+  const std::string first = wrapped(text, columns).front();
+  std::string out = first + "\n";
+  text.remove_prefix(first.size());
+  if (text.empty()) return out;
+  if (text.front() == ' ') text.remove_prefix(1);
+  for (const std::string& line : wrapped(text, columns - indent.size())) out += std::string(indent) + line + "\n";
   return out;
 }
 

@@ -48,6 +48,10 @@ std::string render(const Table& table, const TableFormat& format);
 /// The same table in Markdown, all columns.
 std::string markdown(const Table& table);
 
+/// `text` in lines of at most `width` columns, broken at spaces where there are any; those after the first begin with
+/// `indent`. Each ends in a line break.
+std::string wrap(std::string_view text, int width, std::string_view indent = "");
+
 /// `text` in ASCII: known characters as their usual spelling ("µs" as "us"), others as "?".
 std::string ascii(std::string_view text);
 

@@ -27,6 +27,7 @@ struct RunArguments {
   std::string folder;
   bool resume = false;
   bool no_verify = false;
+  bool details = false;
   std::map<std::string, std::string> fields;  // by dotted path, as written on the command line
 };
 
@@ -77,9 +78,10 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   const bool on_terminal = isatty(STDERR_FILENO) != 0;
   options.progress = {.stream = &std::cerr, .terminal = on_terminal, .width = terminal_width(STDERR_FILENO), .now = {}};
   const MeasureOutcome outcome = measure(matrix, options);
-  std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO), report::Details::included);
+  std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
+                                arguments.details ? report::Details::included : report::Details::left_out);
   std::cout << "\nresults: " << (options.folder / "results.json").string()
-            << "\nreport:  " << (options.folder / "report.md").string()
+            << "\nreport:  " << (options.folder / "report.md").string() << "  (every table)"
             << "\ntraces:  " << (options.folder / "traces").string() << "  (ui.perfetto.dev opens them)\n";
   for (const std::string& mismatch : outcome.mismatches) fmt::print(stderr, "underlap: {}\n", mismatch);
   return outcome.mismatches.empty() ? kWell : kRunFailed;
@@ -94,6 +96,7 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   command->add_option("-o,--output", arguments->folder, "folder of the run (default: a new one under results/runs)");
   command->add_flag("--resume", arguments->resume, "go on after the last finished block of the folder");
   command->add_flag("--no-verify", arguments->no_verify, "do not compare the cells' losses");
+  command->add_flag("--details", arguments->details, "print every answer, column and table, as report.md has them");
   for (const auto& [field, what] : kRunFields) {
     std::string flag = std::string("--") + field;
     std::replace(flag.begin(), flag.end(), '_', '-');

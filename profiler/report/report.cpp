@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "platform/atomic_file.hpp"
+#include "profiler/report/answer.hpp"
 #include "profiler/report/report_tables.hpp"
 
 namespace underlap::report {
@@ -25,9 +29,10 @@ std::string link_text(const RunResults& results) {
 
 std::string progress_text(const RunResults& results) {
   std::string text = fmt::format("{} of {} blocks", results.blocks_done, results.blocks_planned);
-  if (results.blocks_done == 1)
+  const bool is_measured = traits_of(results.info.backend).measures_time;
+  if (is_measured && results.blocks_done == 1)
     text += "; one block gives no interval";
-  else if (results.blocks_done > 1 && best_coverage(results.blocks_done) < 0.95)
+  else if (is_measured && results.blocks_done > 1 && best_coverage(results.blocks_done) < 0.95)
     text += fmt::format("; intervals over so few hold the truth {:.1f} % of the time at best",
                         100 * best_coverage(results.blocks_done));
   if (!results.resumed_at_blocks.empty())
@@ -37,53 +42,33 @@ std::string progress_text(const RunResults& results) {
 
 // Where a rank stands for others, figures are its own; nobody is to take it for a run of all.
 std::string played_text(const RunResults& results) {
-  std::string text;
+  std::map<std::pair<std::int32_t, std::int32_t>, int> cells;  // by ranks played and ranks
   for (const CellResult& cell : results.cells)
     if (cell.num_ranks_played > 0 && cell.num_ranks_played < cell.num_ranks)
-      text += fmt::format("{}: {} of {} ranks simulated, each for {} that do the same\n", cell.name,
-                          cell.num_ranks_played, cell.num_ranks, cell.num_ranks / cell.num_ranks_played);
-  return text;
-}
-
-enum class Outcome : std::uint8_t { none, shorter, longer, not_shown };
-
-// What overlap did to a cell's step. A measured ratio without interval shows nothing; a modelled one has no noise.
-Outcome outcome_of(const CellSummary& summary, bool is_modelled) {
-  const auto& ratio = summary.step_ratio_to_off;
-  if (!ratio) return Outcome::none;
-  if (!ratio->interval && !is_modelled) return Outcome::not_shown;
-  const Interval range = ratio->interval.value_or(Interval{ratio->value, ratio->value});
-  return range.high < 1 ? Outcome::shorter : range.low > 1 ? Outcome::longer : Outcome::not_shown;
-}
-
-// The table in a sentence: "the step is shorter than off in 6 of 8 cells, most in both: 0.734 of it".
-std::string outcome_text(const RunResults& results, const std::vector<CellSummary>& summaries) {
-  std::map<Outcome, std::vector<const CellSummary*>> cells;
-  for (const CellSummary& summary : summaries)
-    cells[outcome_of(summary, !traits_of(results.info.backend).measures_time)].push_back(&summary);
-  const std::size_t all = summaries.size() - cells[Outcome::none].size();
-  if (all == 0) return "";
-  const auto& shorter = cells[Outcome::shorter];
-  std::string text = fmt::format("the step is shorter than off in {} of {} cells", shorter.size(), all);
-  if (!shorter.empty()) {
-    const auto ratio = [](const CellSummary* summary) { return summary->step_ratio_to_off->value; };
-    const CellSummary& best = **std::ranges::min_element(shorter, {}, ratio);
-    text += fmt::format(", most in {}: {:.3f} of it", best.name, best.step_ratio_to_off->value);
-  }
-  if (const auto& longer = cells[Outcome::longer]; !longer.empty())
-    text += fmt::format("; longer in {}", longer.size());
-  if (const auto& unclear = cells[Outcome::not_shown]; !unclear.empty())
-    text += fmt::format("; in {} the run shows neither", unclear.size());
-  return text + "\n";
-}
-
-std::string memory_text(const RunResults& results) {
+      ++cells[{cell.num_ranks_played, cell.num_ranks}];
   std::string text;
+  for (const auto& [ranks, count] : cells) {
+    text += fmt::format("{}{} of {} ranks", text.empty() ? "simulated: " : "; ", ranks.first, ranks.second);
+    if (std::cmp_less(count, results.cells.size())) text += fmt::format(" in {} of the cells", count);
+  }
+  return text.empty() ? text : text + ", each for those that do the same\n";
+}
+
+// Once for all cells that need the same.
+std::string memory_text(const RunResults& results) {
+  std::map<std::string, std::vector<std::string>> cells;  // by what there is to say of them
   for (const CellResult& cell : results.cells)
     if (!cell.memory_advice.empty())
-      text +=
-          fmt::format("DOES NOT FIT: {}: a rank needs {:.1f} GB as predicted, a GPU has {:.1f} GB ({})\n", cell.name,
-                      double(cell.peak_memory_bytes) / 1e9, double(cell.device_memory_bytes) / 1e9, cell.memory_advice);
+      cells[fmt::format("a rank needs {:.1f} GB as predicted, a GPU has {:.1f} GB ({})",
+                        double(cell.peak_memory_bytes) / 1e9, double(cell.device_memory_bytes) / 1e9,
+                        cell.memory_advice)]
+          .push_back(cell.name);
+  std::string text;
+  for (const auto& [words, names] : cells) {
+    text += fmt::format("DOES NOT FIT: {}", names.front());
+    if (names.size() > 1) text += fmt::format(" and {} more", names.size() - 1);
+    text += fmt::format(": {}\n", words);
+  }
   return text;
 }
 
@@ -128,7 +113,8 @@ std::string machine_markdown(const RunInfo& info) {
   return markdown(table);
 }
 
-constexpr const char* kUnderTheTable = "step/bound in parentheses: against the bound and the transfers' CPU time\n";
+constexpr const char* kUnderTheTable = "step/bound in parentheses: against the bound and the transfers' CPU time";
+constexpr std::string_view kIndent = "  ";
 
 constexpr const char* kHowToRead = R"(## How to read it
 
@@ -168,6 +154,76 @@ constexpr const char* kExcess =
     "beside each other, all that is not compute, less what the bound itself leaves without compute. The names are the "
     "largest parts before that: the bound does not say of which it forces how much.";
 
+// How many answers a terminal shows of a matrix with more of them.
+constexpr std::size_t kMostAnswers = 10;
+
+// What was run, and what stands against taking the figures below for what they seem.
+std::string warnings_text(const RunResults& results) {
+  return played_text(results) + memory_text(results) + mismatch_text(results);
+}
+
+std::string wrapped_lines(const std::string& text, const TableFormat& format) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out += wrap(line, format.width, kIndent);
+  return out;
+}
+
+std::string heading_text(const RunResults& results, const TableFormat& format) {
+  return wrapped_lines(fmt::format("backend {}; link {}\n{}\n", to_string(results.info.backend), link_text(results),
+                                   progress_text(results)) +
+                           warnings_text(results),
+                       format);
+}
+
+std::string answers_text(const std::vector<PairAnswer>& answers, std::size_t most, const TableFormat& format) {
+  if (answers.empty()) return "";
+  std::string text = "\n" + wrap(headline(answers), format.width, kIndent);
+  if (answers.size() == 1) return text;
+  for (const PairAnswer& answer : foremost(answers, most))
+    text += wrap("- " + answer_text(answer), format.width, kIndent);
+  return answers.size() <= most ? text : text + fmt::format("{} more pairs: --details\n", answers.size() - most);
+}
+
+std::string answers_markdown(const std::vector<PairAnswer>& answers) {
+  if (answers.empty()) return "";
+  std::string text = fmt::format("**Found: {}**\n\n", headline(answers));
+  if (answers.size() == 1) return text;
+  for (const PairAnswer& answer : answers) text += fmt::format("- {}\n", answer_text(answer));
+  return text + "\n";
+}
+
+// A table under its title, or nothing where it has no rows.
+std::string titled(const std::string& title, const Table& table, const TableFormat& format) {
+  return table.rows.empty() ? "" : fmt::format("\n{}{}", wrap(title, format.width), render(table, format));
+}
+
+std::string full_table(const RunResults& results, const std::vector<CellSummary>& summaries,
+                       const TableFormat& format) {
+  const std::string cells = render(cell_table(results, summaries), format);
+  const std::string titles = cells.substr(0, cells.find('\n'));
+  const bool has_cpu =
+      std::ranges::any_of(summaries, [](const CellSummary& s) { return s.transfer_cpu_ms.has_value(); });
+  const bool shows_bound = has_cpu && titles.find("step/bound") != std::string::npos;
+  std::string text = cells + (shows_bound ? wrap(kUnderTheTable, format.width) : "");
+  for (const AxisTable& along : axis_tables(results, summaries)) text += titled(along.title, along.table, format);
+  return text;
+}
+
+std::string detail_tables(const RunResults& results, const std::vector<CellSummary>& summaries,
+                          const TableFormat& format) {
+  return titled("Communication by mode: per step, mean over the ranks", mode_table(summaries), format) +
+         titled("Communication by purpose: per step, mean over the ranks", purpose_table(summaries), format) +
+         titled(
+             "Where the time went: the mean window against overlap off; compute = contention + decomposition - "
+             "concurrency",
+             time_change_table(results), format) +
+         titled(
+             "Excess over bound_schedule: kernels longer than alone, what else is not compute, less what the bound "
+             "forces",
+             excess_table(results), format);
+}
+
 std::string section(const std::string& title, const std::string& about, const Table& table) {
   if (table.rows.empty()) return "";
   return fmt::format("## {}\n\n{}\n\n{}\n", title, about, markdown(table));
@@ -176,39 +232,20 @@ std::string section(const std::string& title, const std::string& about, const Ta
 }  // namespace
 
 std::string report_table(const RunResults& results, const TableFormat& format) {
-  const std::string heading = fmt::format("backend {}; link {}\n{}\n", to_string(results.info.backend),
-                                          link_text(results), progress_text(results));
   const std::vector<CellSummary> summaries = summarise(results);
-  const std::string cells = render(cell_table(results, summaries), format);
-  const std::string titles = cells.substr(0, cells.find('\n'));
-  const bool has_cpu =
-      std::ranges::any_of(summaries, [](const CellSummary& s) { return s.transfer_cpu_ms.has_value(); });
-  const bool shows_bound = has_cpu && titles.find("step/bound") != std::string::npos;
-  std::string text = heading + cells + (shows_bound ? kUnderTheTable : "") + outcome_text(results, summaries);
-  for (const AxisTable& along : axis_tables(results, summaries))
-    text += fmt::format("\n{}\n{}", along.title, render(along.table, format));
-  return text + played_text(results) + memory_text(results) + mismatch_text(results);
-}
-
-std::string report_details(const RunResults& results, const TableFormat& format) {
-  std::string text;
-  const auto add = [&](const char* title, const Table& table) {
-    if (!table.rows.empty()) text += fmt::format("\n{}\n{}", title, render(table, format));
-  };
-  add("Communication by mode: per step, mean over the ranks", mode_table(summarise(results)));
-  add("Where the time went: the mean window against overlap off; compute = contention + decomposition - concurrency",
-      time_change_table(results));
-  add("Excess over bound_schedule: kernels longer than alone, what else is not compute, less what the bound forces",
-      excess_table(results));
-  return text;
-}
-
-std::string report_table(const RunResults& results, int width, bool colour) {
-  return report_table(results, TableFormat{.width = width, .colour = colour});
+  const std::string line = headline(answers_of(results, summaries));
+  return heading_text(results, format) + full_table(results, summaries, format) +
+         (line.empty() ? "" : wrap(line, format.width, kIndent));
 }
 
 std::string run_text(const RunResults& results, const TableFormat& format, Details details) {
-  return report_table(results, format) + (details == Details::included ? report_details(results, format) : "");
+  const std::vector<CellSummary> summaries = summarise(results);
+  const std::vector<PairAnswer> answers = answers_of(results, summaries);
+  const bool is_brief = details == Details::left_out;
+  std::string text =
+      heading_text(results, format) + answers_text(answers, is_brief ? kMostAnswers : answers.size(), format);
+  if (is_brief) return text + "\n" + render(brief_table(results, summaries), format);
+  return text + "\n" + full_table(results, summaries, format) + detail_tables(results, summaries, format);
 }
 
 std::string report_markdown(const RunResults& results) {
@@ -216,11 +253,10 @@ std::string report_markdown(const RunResults& results) {
   std::string text =
       fmt::format("# Underlap run: {} backend, {} cells\n\n", to_string(results.info.backend), results.cells.size());
   text += fmt::format("**Link: {}.** {}.\n\n", link_text(results), progress_text(results));
-  if (const std::string mismatches = mismatch_text(results); !mismatches.empty())
-    text += fmt::format("```\n{}```\n\n", mismatches);
+  if (const std::string warnings = warnings_text(results); !warnings.empty())
+    text += fmt::format("```\n{}```\n\n", warnings);
+  text += answers_markdown(answers_of(results, summaries));
   text += section("Cells", "Times are of one training step.", cell_table(results, summaries));
-  if (const std::string lines = played_text(results) + memory_text(results); !lines.empty())
-    text += fmt::format("```\n{}```\n\n", lines);
   for (const AxisTable& along : axis_tables(results, summaries))
     text += section(along.title, "Steps of cells that differ in this axis alone, as a ratio within each block.",
                     along.table);

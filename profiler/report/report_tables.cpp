@@ -22,12 +22,13 @@ std::string value_text(const std::optional<Estimate>& estimate, int digits) {
   return number_text(estimate ? std::optional(estimate->value) : std::nullopt, digits);
 }
 
-TableCell ratio_cell(const std::optional<Estimate>& ratio) {
-  Style style = Style::plain;
-  if (ratio && ratio->interval && ratio->interval->high < 1) style = Style::good;
-  if (ratio && ratio->interval && ratio->interval->low > 1) style = Style::bad;
-  return {estimate_text(ratio, 3), style};
+Style style_of(const std::optional<Estimate>& ratio) {
+  if (ratio && ratio->interval && ratio->interval->high < 1) return Style::good;
+  if (ratio && ratio->interval && ratio->interval->low > 1) return Style::bad;
+  return Style::plain;
 }
+
+TableCell ratio_cell(const std::optional<Estimate>& ratio) { return {estimate_text(ratio, 3), style_of(ratio)}; }
 
 // What a cell's losses show, with how far they are from the reference's where they are at all.
 TableCell numerics_cell(const CellResult& cell) {
@@ -46,6 +47,9 @@ std::string bound_text(const CellSummary& summary) {
 
 // Results of before there was an ideal bound have no figure to show in its column.
 constexpr const char* kIdeal = "step/ideal";
+constexpr const char* kInterval = "[95 %]";
+constexpr const char* kEfficiency = "E";
+constexpr const char* kEfficiencyInterval = "E [95 %]";
 constexpr const char* kCpu = "CPU ms";
 constexpr const char* kLoss = "loss";
 constexpr const char* kDependency = "dependency ms";
@@ -95,26 +99,28 @@ std::string delta_ms(std::int64_t ns) {
 
 std::string estimate_text(const std::optional<Estimate>& estimate, int digits) {
   if (!estimate) return "-";
-  if (!estimate->interval) return fmt::format("{:.{}f} [-]", estimate->value, digits);
+  if (!estimate->interval) return number_text(estimate->value, digits);
   return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", estimate->value, digits, estimate->interval->low, digits,
                      estimate->interval->high, digits);
 }
 
 Table cell_table(const RunResults& results, const std::vector<CellSummary>& summaries) {
+  const bool has_intervals =
+      std::ranges::any_of(summaries, [](const CellSummary& s) { return s.step_ms && s.step_ms->interval; });
   Table table{{{"cell", Align::left},
-               {"step ms [95 %]"},
-               {"step/off [95 %]", Align::right, 1},
+               {has_intervals ? "step ms [95 %]" : "step ms"},
+               {has_intervals ? "step/off [95 %]" : "step/off", Align::right, 1},
                {"exposed ms"},
                {"comm ms", Align::right, 2},
                {"overlap %"},
-               {"E", Align::right, 3},
+               {kEfficiency, Align::right, 3},
                {"wire MB", Align::right, 4},
                {kCpu, Align::right, 8},
                {"step/bound", Align::right, 6},
                {kIdeal, Align::right, 7},
                {"numerics", Align::left, 5},
                {"worst exposed ms", Align::right, 9},
-               {"E [95 %]", Align::right, 10},
+               {kEfficiencyInterval, Align::right, 10},
                {kLoss, Align::right, 11}},
               {}};
   const int digits = digits_of(summaries);
@@ -128,7 +134,31 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
                           numerics_cell(results.cells[i]), value_text(summary.exposed_worst_ms, digits),
                           interval_text(summary.efficiency, 2), number_text(summary.final_loss, 4)});
   }
-  for (const std::string_view title : {kIdeal, kCpu, kLoss}) drop_if_empty(table, title);
+  for (const std::string_view title : {kEfficiency, kEfficiencyInterval, kIdeal, kCpu, kLoss})
+    drop_if_empty(table, title);
+  return table;
+}
+
+Table brief_table(const RunResults& results, const std::vector<CellSummary>& summaries) {
+  Table table{{{"cell", Align::left},
+               {"step ms"},
+               {"step/off"},
+               {kInterval, Align::right, 1},
+               {"exposed ms"},
+               {"overlap %"},
+               {"comm ms", Align::right, 2},
+               {"numerics", Align::left, 3}},
+              {}};
+  const int digits = digits_of(summaries);
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    const CellSummary& summary = summaries[i];
+    table.rows.push_back({summary.name, value_text(summary.step_ms, digits),
+                          TableCell(value_text(summary.step_ratio_to_off, 3), style_of(summary.step_ratio_to_off)),
+                          interval_text(summary.step_ratio_to_off, 3), value_text(summary.exposed_ms, digits),
+                          number_text(summary.overlap_pct, 1), value_text(summary.comm_ms, digits),
+                          numerics_cell(results.cells[i])});
+  }
+  for (const char* title : {"step/off", kInterval}) drop_if_empty(table, title);
   return table;
 }
 

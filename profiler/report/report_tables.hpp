@@ -13,6 +13,9 @@ namespace underlap::report {
 /// One row a cell: step, exposure, efficiency, bound, numerics; the columns in the order in which they matter.
 Table cell_table(const RunResults& results, const std::vector<CellSummary>& summaries);
 
+/// One row a cell, of what a terminal of 80 columns holds.
+Table brief_table(const RunResults& results, const std::vector<CellSummary>& summaries);
+
 /// Ratios of steps along one axis of two values: a row for each pair of cells that differ in it alone, with whether
 /// 1 % of a step can be told apart and how many blocks that takes.
 struct AxisTable {
@@ -36,7 +39,7 @@ Table time_change_table(const RunResults& results);
 /// names.
 Table excess_table(const RunResults& results);
 
-/// "12.34 [12.10, 12.61]"; "12.34 [-]" where one block gave no interval; "-" where there is no estimate.
+/// "12.34 [12.10, 12.61]"; "12.34" without interval; "-" where there is no estimate.
 std::string estimate_text(const std::optional<Estimate>& estimate, int digits);
 
 }  // namespace underlap::report

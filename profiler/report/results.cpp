@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -36,6 +37,7 @@ Json encode(double value) {
 
 Json encode(NumericsLabel label) { return to_string(label); }
 Json encode(Backend backend) { return to_string(backend); }
+Json encode(Verdict verdict) { return to_string(verdict); }
 
 Json encode(const schema::JsonText<const std::string>& json) {
   if (json.text.empty()) return nullptr;
@@ -192,6 +194,16 @@ void check_blocks(const Cursor& root, const RunResults& results) {
   }
 }
 
+void add_statistics(Json& cells, const RunResults& results) {
+  const std::vector<CellSummary> summaries = summarise(results);
+  const std::vector<PairAnswer> answers = answers_of(results, summaries);
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    Json& statistics = cells[i]["statistics"] = encode(summaries[i]);
+    const auto answer = std::ranges::find(answers, summaries[i].name, &PairAnswer::cell);
+    statistics["answer"] = answer == answers.end() ? Json(nullptr) : encode(*answer);
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(NumericsLabel label) { return kLabels[label]; }
@@ -205,9 +217,7 @@ std::string numerics_text(NumericsLabel label, double max_loss_difference) {
 void write_results(const std::filesystem::path& folder, const RunResults& results, Statistics statistics) {
   Json document{{"schema", fmt::format("{}{}", kSchemaFamily, kSchemaVersion)}};
   document.update(encode(results));
-  std::vector<CellSummary> summaries;
-  if (statistics == Statistics::included) summaries = summarise(results);
-  for (std::size_t i = 0; i < summaries.size(); ++i) document["cells"][i]["statistics"] = encode(summaries[i]);
+  if (statistics == Statistics::included) add_statistics(document["cells"], results);
   write_file_atomically(file_in(folder), json_text(document, 1) + "\n");
 }
 

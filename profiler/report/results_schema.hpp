@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "profiler/report/answer.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/summary.hpp"
 
@@ -220,6 +221,24 @@ struct Fields<CellSummary> {
     field("final_loss", summary.final_loss);
     field("modes", summary.modes);
     field("purposes", summary.purposes);
+  }
+};
+
+template <>
+struct Fields<PairAnswer> {
+  static void visit(auto& answer, auto&& field) {
+    field("verdict", answer.verdict);
+    field("is_modelled", answer.is_modelled);
+    field("change", answer.change);
+    field("interval", answer.interval);
+    field("resolution", answer.resolution);
+    field("blocks_needed", answer.blocks_needed);
+    field("mode", answer.mode);
+    field("hidden", answer.hidden);
+    field("hidden_off", answer.hidden_off);
+    field("exposed_ms", answer.exposed_ms);
+    field("exposed_purpose", answer.exposed_purpose);
+    field("exposed_purpose_ms", answer.exposed_purpose_ms);
   }
 };
 

@@ -226,6 +226,31 @@ CellSummary summarise_alone(const CellResult& cell) {
   return summary;
 }
 
+// Blocks of virtual time are equal, unless durations are varied at random: an interval would claim that something was
+// found out by repeating them.
+void forget_if_pointlike(std::optional<Estimate>& estimate) {
+  constexpr double kRounding = 1e-9;  // of the interpolation between equal figures
+  if (estimate && estimate->interval && estimate->interval->half_width() <= kRounding * std::abs(estimate->value))
+    estimate->interval.reset();
+}
+
+void forget_pointlike_intervals(CellSummary& summary) {
+  for (const auto estimate :
+       {&CellSummary::step_ms, &CellSummary::comm_ms, &CellSummary::exposed_ms, &CellSummary::exposed_worst_ms,
+        &CellSummary::step_ratio_to_off, &CellSummary::efficiency})
+    forget_if_pointlike(summary.*estimate);
+  for (auto& [axis, along] : summary.ratios_along) {
+    std::optional<Estimate> ratio = along.step_ratio;
+    forget_if_pointlike(ratio);
+    if (ratio->interval) continue;
+    along = {.other_cell = along.other_cell,
+             .step_ratio = *ratio,
+             .half_width = {},
+             .is_resolved = false,
+             .blocks_needed = {}};
+  }
+}
+
 }  // namespace
 
 std::vector<CellSummary> summarise(const RunResults& results) {
@@ -233,6 +258,8 @@ std::vector<CellSummary> summarise(const RunResults& results) {
   for (std::size_t i = 0; i < results.cells.size(); ++i)
     compare(summaries.emplace_back(summarise_alone(results.cells[i])), results.cells, i);
   compare_along_axes(summaries, results.cells);
+  if (!traits_of(results.info.backend).measures_time)
+    for (CellSummary& summary : summaries) forget_pointlike_intervals(summary);
   return summaries;
 }
 

@@ -46,7 +46,7 @@ std::string run_table(std::istream& words) {
   const report::RunResults results = report::read_results(kRoot / run);
   const report::RunInfo& info = results.info;
   return fenced(fmt::format("{}\ncommand: {}\nmachine: {}, {} CPUs, {}; Underlap {}, commit {}\n",
-                            report_table(results, kTableWidth, false), info.command, info.cpu_model, info.num_cpus,
+                            report_table(results, {.width = kTableWidth}), info.command, info.cpu_model, info.num_cpus,
                             info.operating_system, info.version, info.commit));
 }
 

@@ -85,6 +85,14 @@ TEST(Table, NeverIsWiderThanTheTerminal) {
     ASSERT_LE(longest_line(render(table, {.width = width})), static_cast<std::size_t>(width)) << width;
 }
 
+TEST(Wrap, BreaksAtSpacesAndIndentsWhatFollows) {
+  EXPECT_EQ(wrap("one line", 8), "one line\n");
+  EXPECT_EQ(wrap("hides a third of it", 12, "  "), "hides a\n  third of\n  it\n");
+  EXPECT_EQ(wrap("abcdefghijklm no", 10, "  "), "abcdefghij\n  klm no\n");
+}
+
+TEST(Wrap, KeepsAPerCentSignBesideItsFigure) { EXPECT_EQ(wrap("it hides 12 % of it", 12), "it hides\n12 % of it\n"); }
+
 TEST(Table, ColoursOnlyWhenAsked) {
   EXPECT_THAT(render(sample(), {.width = 100}), Not(HasSubstr("\033")));
   EXPECT_THAT(render(sample(), {.width = 100, .colour = true}), HasSubstr("  \033[32m12.25\033[0m  "));

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "profiler/trace/enum_names.hpp"
+
+namespace underlap::report {
+namespace {
+
+constexpr EnumNames<Verdict, kNumVerdicts> kVerdicts{{"faster", "slower", "unclear", "equal", "not_valid"}};
+
+// What people would turn a knob for, and then what they would still like to know; as half-widths of an interval.
+constexpr std::array<double, 2> kResolutions{0.05, 0.01};
+
+bool is_valid(const CellResult& cell) { return cell.label != NumericsLabel::mismatch && cell.invalid_because.empty(); }
+
+// Two blocks agree by chance half of the time: whatever their interval holds, they show nothing.
+bool are_too_few(std::int32_t blocks, bool is_modelled) {
+  constexpr double kLeastCoverage = 0.9;
+  return !is_modelled && best_coverage(blocks) < kLeastCoverage;
+}
+
+Verdict verdict_of(const Estimate& ratio, bool is_modelled) {
+  if (is_modelled && !ratio.interval)
+    return ratio.value < 1 ? Verdict::faster : ratio.value > 1 ? Verdict::slower : Verdict::equal;
+  if (!ratio.interval || are_too_few(ratio.blocks, is_modelled)) return Verdict::unclear;
+  if (ratio.interval->high < 1) return Verdict::faster;
+  return ratio.interval->low > 1 ? Verdict::slower : Verdict::unclear;
+}
+
+// The first difference that the blocks do not yet tell from none.
+void say_what_would_tell(PairAnswer& answer, const Estimate& ratio) {
+  if (are_too_few(ratio.blocks, answer.is_modelled)) return;  // so is their spread
+  for (const double resolution : kResolutions) {
+    const std::optional<std::int64_t> blocks = blocks_to_resolve(ratio, resolution);
+    if (!blocks || *blocks <= ratio.blocks) continue;
+    answer.resolution = resolution;
+    answer.blocks_needed = blocks;
+    return;
+  }
+}
+
+// Of the modes that take time: groups of one rank have operations as well.
+std::string only_mode(const CellSummary& summary) {
+  std::string only;
+  for (const auto& [mode, figures] : summary.modes) {
+    if (!(figures.comm_ms > 0)) continue;
+    if (!only.empty() || mode == "unattributed") return "";
+    only = mode;
+  }
+  return only;
+}
+
+void describe_communication(PairAnswer& answer, const CellSummary& on, const CellSummary& off) {
+  if (!on.overlap_pct) return;
+  answer.hidden = *on.overlap_pct / 100;
+  if (off.overlap_pct) answer.hidden_off = *off.overlap_pct / 100;
+  answer.mode = only_mode(on);
+  if (on.exposed_ms) answer.exposed_ms = on.exposed_ms->value;
+  const auto exposed = [](const auto& of) { return of.second.exposed_ms; };
+  const auto most = std::ranges::max_element(on.purposes, {}, exposed);
+  if (most == on.purposes.end() || !(exposed(*most) > 0)) return;
+  answer.exposed_purpose = most->first;
+  answer.exposed_purpose_ms = exposed(*most);
+}
+
+// A percentage with one digit where the figure is sharp enough for it to mean something.
+int digits_of(const PairAnswer& answer) { return answer.interval && answer.interval->half_width() >= 0.02 ? 0 : 1; }
+
+std::string percent(double share, int digits) { return fmt::format("{:.{}f}", 100 * share, digits); }
+
+// "+3", and never "-0".
+std::string signed_percent(double share, int digits) {
+  const std::string text = fmt::format("{:+.{}f}", 100 * share, digits);
+  return text.find_first_of("123456789") == std::string::npos ? text.substr(1) : text;
+}
+
+// "18 % faster [10, 35]"
+std::string changed_text(const PairAnswer& answer) {
+  const int digits = digits_of(answer);
+  const double sign = answer.verdict == Verdict::faster ? -1 : 1;
+  std::string text = fmt::format("{}{} % {}", answer.is_modelled ? "modelled " : "",
+                                 percent(sign * answer.change, digits), to_string(answer.verdict));
+  if (!answer.interval) return text;
+  const auto [low, high] = std::minmax(sign * answer.interval->low, sign * answer.interval->high);
+  return fmt::format("{} [{}, {}]", text, percent(low, digits), percent(high, digits));
+}
+
+// Two figures that count: the spread that it comes from has no more.
+std::int64_t rounded_up(std::int64_t blocks) {
+  std::int64_t unit = 1;
+  while (blocks / unit >= 100) unit *= 10;
+  return (blocks + unit - 1) / unit * unit;
+}
+
+// "these 5 blocks cannot tell: step -3 % [-12, +9]; about 40 blocks would tell 5 %"
+std::string unclear_text(const PairAnswer& answer) {
+  const int digits = digits_of(answer);
+  if (!answer.interval) return fmt::format("one block cannot tell: step {} %", signed_percent(answer.change, digits));
+  const bool too_few = are_too_few(answer.blocks, answer.is_modelled);
+  std::string text = too_few ? fmt::format("{} blocks are too few to tell", answer.blocks)
+                             : fmt::format("these {} blocks cannot tell", answer.blocks);
+  text += fmt::format(": step {} % [{}, {}]", signed_percent(answer.change, digits),
+                      signed_percent(answer.interval->low, digits), signed_percent(answer.interval->high, digits));
+  if (answer.blocks_needed)
+    text += fmt::format("; about {} blocks would tell {:.0f} %", rounded_up(*answer.blocks_needed),
+                        100 * answer.resolution.value_or(0));
+  return text;
+}
+
+std::string verdict_text(const PairAnswer& answer) {
+  switch (answer.verdict) {
+    case Verdict::unclear: return unclear_text(answer);
+    case Verdict::equal: return "modelled as fast as without overlap";
+    case Verdict::not_valid: return "its times, or those without overlap, are not to be used";
+    case Verdict::faster:
+    case Verdict::slower: break;
+  }
+  return changed_text(answer);
+}
+
+std::string milliseconds(double ms) { return fmt::format("{:.{}f} ms", ms, ms >= 10 ? 0 : ms >= 1 ? 1 : 2); }
+
+// "hides 73 % of dp communication; 9.0 ms stay exposed, mostly grad_reduce_scatter"
+std::string communication_text(const PairAnswer& answer) {
+  constexpr double kWorthSaying = 0.005;  // what does not round to 0 %
+  std::string text = fmt::format("hides {} % of {} communication", percent(*answer.hidden, 0),
+                                 answer.mode.empty() ? "its" : answer.mode);
+  if (answer.hidden_off.value_or(0) >= kWorthSaying)
+    text += fmt::format(" (off: {} %)", percent(*answer.hidden_off, 0));
+  if (!answer.exposed_ms) return text;
+  if (answer.exposed_purpose.empty()) return text + "; nothing stays exposed";
+  const bool is_half = 2 * answer.exposed_purpose_ms >= *answer.exposed_ms;
+  return fmt::format("{}; {} stay exposed, {} {}", text, milliseconds(*answer.exposed_ms),
+                     is_half ? "mostly" : "the largest part", answer.exposed_purpose);
+}
+
+std::string count_text(const std::vector<PairAnswer>& answers, Verdict verdict, const char* words) {
+  const auto count = std::ranges::count(answers, verdict, &PairAnswer::verdict);
+  return count == 0 ? "" : fmt::format("{} {}", words, count);
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) { return kVerdicts[verdict]; }
+
+std::vector<PairAnswer> answers_of(const RunResults& results, const std::vector<CellSummary>& summaries) {
+  std::vector<PairAnswer> answers;
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    const std::optional<Estimate>& ratio = summaries[i].step_ratio_to_off;
+    const auto off = find_references(results.cells, i).off;
+    if (!ratio || !off) continue;
+    PairAnswer& answer = answers.emplace_back();
+    answer.cell = summaries[i].name;
+    answer.off_cell = summaries[i].off_cell;
+    answer.is_modelled = !traits_of(results.info.backend).measures_time;
+    answer.verdict = is_valid(results.cells[i]) && is_valid(results.cells[*off])
+                         ? verdict_of(*ratio, answer.is_modelled)
+                         : Verdict::not_valid;
+    answer.change = ratio->value - 1;
+    if (ratio->interval) answer.interval = Interval{ratio->interval->low - 1, ratio->interval->high - 1};
+    answer.blocks = ratio->blocks;
+    if (answer.verdict == Verdict::unclear) say_what_would_tell(answer, *ratio);
+    describe_communication(answer, summaries[i], summaries[*off]);
+  }
+  return answers;
+}
+
+std::string answer_text(const PairAnswer& answer) {
+  std::string text = fmt::format("{}: {}", answer.cell, verdict_text(answer));
+  if (answer.hidden && answer.verdict != Verdict::not_valid) text += "; " + communication_text(answer);
+  return text;
+}
+
+std::string headline(const std::vector<PairAnswer>& answers) {
+  if (answers.empty()) return "";
+  if (answers.size() == 1) return answer_text(answers.front());
+  std::string text = fmt::format("overlap on against off in {} pairs", answers.size());
+  const char* separator = ": ";
+  for (const auto& [verdict, words] : {std::pair{Verdict::faster, "faster in"},
+                                       {Verdict::slower, "slower in"},
+                                       {Verdict::equal, "equal in"},
+                                       {Verdict::unclear, "these blocks cannot tell in"},
+                                       {Verdict::not_valid, "not valid in"}}) {
+    const std::string count = count_text(answers, verdict, words);
+    if (!count.empty()) text += std::exchange(separator, ", ") + count;
+  }
+  const PairAnswer& first = *std::ranges::min_element(answers, {}, [](const PairAnswer& answer) {
+    return std::tuple(answer.verdict != Verdict::faster, answer.verdict != Verdict::slower, answer.change);
+  });
+  if (first.verdict == Verdict::faster || first.verdict == Verdict::slower)
+    text += fmt::format("; {}: {}, {}", first.verdict == Verdict::faster ? "best" : "least slow", first.cell,
+                        changed_text(first));
+  return text;
+}
+
+std::vector<PairAnswer> foremost(std::vector<PairAnswer> answers, std::size_t most) {
+  if (answers.size() <= most) return answers;
+  std::ranges::stable_sort(answers, {}, [](const PairAnswer& answer) {
+    const bool is_clear = answer.verdict == Verdict::faster || answer.verdict == Verdict::slower;
+    return std::pair(!is_clear, -std::abs(answer.change));
+  });
+  answers.resize(most);
+  return answers;
+}
+
+}  // namespace underlap::report

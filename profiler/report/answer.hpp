@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/report/summary.hpp"
+
+namespace underlap::report {
+
+/// What overlap did to a cell's step, as far as a run shows.
+enum class Verdict : std::uint8_t {
+  faster,     ///< all of the ratio's interval lies below 1; where modelled blocks give none, the ratio does
+  slower,     ///< above 1
+  unclear,    ///< the interval holds 1, or there is none, or it is of fewer than five blocks
+  equal,      ///< modelled, and not a nanosecond apart
+  not_valid,  ///< the times of one of the two cells are not to be used
+};
+inline constexpr int kNumVerdicts = static_cast<int>(Verdict::not_valid) + 1;
+
+/// "faster", "slower", "unclear", "equal", "not_valid".
+std::string_view to_string(Verdict);
+
+/// The answer that one pair of cells gives: a cell with some overlap on, and its off cell. Shares are of 1.
+struct PairAnswer {
+  std::string cell;
+  std::string off_cell;
+  Verdict verdict = Verdict::unclear;
+  bool is_modelled = false;          ///< no time of it was measured
+  double change = 0;                 ///< of the step: step / step_off - 1, so that -0.1 is 10 % less time
+  std::optional<Interval> interval;  ///< of the change; absent for one block, and where modelled blocks are equal
+  std::int32_t blocks = 0;           ///< that both cells have
+  /// Where the verdict is unclear: a difference that more blocks would tell from none, and how many blocks in all
+  std::optional<double> resolution;
+  std::optional<std::int64_t> blocks_needed;
+  /// Of the cell's communication, absent without recorder or without communication. `mode` is empty for several modes.
+  std::string mode;
+  std::optional<double> hidden;      ///< share that ran under compute
+  std::optional<double> hidden_off;  ///< the same in the off cell
+  std::optional<double> exposed_ms;
+  std::string exposed_purpose;  ///< the one with most of it; empty where nothing is exposed
+  double exposed_purpose_ms = 0;
+};
+
+/// The answers of a run, one for each cell that has another cell as its off cell, in the order of the cells.
+/// `summaries` are those of `results`.
+std::vector<PairAnswer> answers_of(const RunResults& results, const std::vector<CellSummary>& summaries);
+
+/// An answer as a sentence behind its cell's name: "both: 18 % faster [10, 35]; hides 73 % of dp communication; 9.0 ms
+/// stay exposed, mostly grad_reduce_scatter".
+std::string answer_text(const PairAnswer& answer);
+
+/// All answers in one line: in how many pairs the step is faster and slower with overlap, and where most; of a single
+/// pair its sentence. Empty where there is none.
+std::string headline(const std::vector<PairAnswer>& answers);
+
+/// The `most` answers that say most: those in which the step changed for certain first, by size. In their order where
+/// there are no more than that.
+std::vector<PairAnswer> foremost(std::vector<PairAnswer> answers, std::size_t most);
+
+}  // namespace underlap::report
