@@ -3,26 +3,38 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
+#include "bench/commands/trace_input.hpp"
 #include "bench/observe/observe.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/timeline_text.hpp"
 #include "profiler/analysis/windows.hpp"
-#include "profiler/formats/format.hpp"
 
 namespace underlap::bench {
 namespace {
+
+constexpr std::int32_t kNarrowest = 40;
+constexpr std::int32_t kWidest = 1000;
+
+bool is_directory(const std::string& path) {
+  std::error_code none_can_be_told;
+  return std::filesystem::is_directory(path, none_can_be_told);
+}
 
 struct AnalyzeArguments {
   std::vector<std::string> traces;
@@ -30,36 +42,50 @@ struct AnalyzeArguments {
   std::optional<std::string> cell;
   bool json = false;
   bool timeline = false;
-  std::int32_t step = -1;
-  std::int32_t width = 120;
+  std::optional<std::int32_t> step;
+  std::optional<std::int32_t> width;
+
+  bool is_of_folder() const { return traces.size() == 1 && is_directory(traces.front()); }
 };
+
+// Whatever was asked for and would not be done.
+void check_arguments(const AnalyzeArguments& arguments) {
+  if (arguments.step && *arguments.step < 0)
+    throw std::invalid_argument(fmt::format("--step is {}; steps are counted from 0", *arguments.step));
+  if (arguments.step && !arguments.timeline)
+    throw std::invalid_argument("--step chooses the step that --timeline draws; add --timeline or leave it out");
+  if (arguments.width && !arguments.timeline)
+    throw std::invalid_argument("--width is that of the drawing of --timeline; add --timeline or leave it out");
+  if (arguments.json && arguments.timeline)
+    throw std::invalid_argument("--json and --timeline: a drawing is no JSON; give one of them");
+  if (arguments.cell && arguments.config.empty() && !arguments.is_of_folder())
+    throw std::invalid_argument("--cell names a cell of --config, or of a run's folder, and neither is given");
+  if (arguments.traces.size() > 1)
+    for (const std::string& path : arguments.traces)
+      if (is_directory(path))
+        throw std::invalid_argument(path + ": a directory beside other traces; give one folder, or traces of one cell");
+}
+
+// As wide as the terminal, where there is one.
+std::int32_t timeline_width(const AnalyzeArguments& arguments) {
+  constexpr std::int32_t kInAPipe = 120;
+  const std::int32_t width = terminal_width(STDOUT_FILENO);
+  return arguments.width.value_or(width > kWidest ? kInAPipe : std::max(width, kNarrowest));
+}
 
 // The first measured step, unless one was asked for.
 analysis::TimelineRequest timeline_request(const AnalyzeArguments& arguments, const analysis::Summary& summary) {
+  std::set<std::int32_t> steps;
   for (const analysis::RankSummary& rank : summary.ranks)
-    for (const analysis::Window& window : rank.windows)
-      if (window.step >= 0 && (arguments.step < 0 || window.step == arguments.step))
-        return {.block = window.block, .step = window.step, .width = arguments.width};
-  throw std::invalid_argument(arguments.step < 0
-                                  ? "--timeline: the trace has no measured step"
-                                  : fmt::format("--step: the trace has no measured step {}", arguments.step));
-}
-
-// Two cells have the same ranks and steps, and adding them up would mean nothing.
-Trace read_traces(const std::vector<std::string>& paths) {
-  Trace all;
-  std::map<std::int32_t, std::string> file_of_rank;
-  for (const std::string& path : paths) {
-    if (!std::filesystem::exists(path)) throw std::invalid_argument(path + ": no such file");
-    if (std::filesystem::is_directory(path)) throw std::invalid_argument(path + ": a directory, not a trace");
-    const Trace trace = formats::read_trace(path);
-    for (const std::int32_t rank : analysis::ranks_of(trace))
-      if (const auto [entry, is_new] = file_of_rank.emplace(rank, path); !is_new)
-        throw std::invalid_argument(
-            fmt::format("{} and {} both hold rank {}; analyze one cell of a run at a time", entry->second, path, rank));
-    all.append(trace);
-  }
-  return all;
+    for (const analysis::Window& window : rank.windows) {
+      if (window.step < 0) continue;
+      steps.insert(window.step);
+      if (!arguments.step || window.step == *arguments.step)
+        return {.block = window.block, .step = window.step, .width = timeline_width(arguments)};
+    }
+  if (steps.empty()) throw std::invalid_argument("--timeline: the trace has no measured step");
+  throw std::invalid_argument(
+      fmt::format("--step: the trace has no measured step {}; it has {}", *arguments.step, fmt::join(steps, ", ")));
 }
 
 // The cell that the traces are of, and what they show of its knobs.
@@ -69,15 +95,27 @@ struct Observation {
   std::vector<report::ObservedKnob> knobs;
 };
 
-Observation observe_config(const plan::Matrix& matrix, const AnalyzeArguments& arguments, const Trace& trace,
-                           const analysis::Summary& summary) {
-  const plan::Cell& cell = cell_of_trace(matrix, trace, arguments.cell);
-  return {cell.name, other_cell_text(cell, trace), observe(cell.plan, trace, summary)};
+// One cell's trace, and all that is to be said of it.
+struct Analysis {
+  const CellTrace& traced;
+  analysis::Summary summary;
+  std::optional<Observation> observation;
+};
+
+Analysis analyse(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix,
+                 const CellTrace& traced) {
+  Analysis result{traced, analysis::summarise(traced.trace), std::nullopt};
+  if (!matrix) return result;
+  const plan::Cell& cell = cell_of_trace(*matrix, traced.trace, arguments.cell);
+  result.observation = {cell.name, other_cell_text(cell, traced.trace),
+                        observe(cell.plan, traced.trace, result.summary)};
+  if (const std::string& other = result.observation->other_cell; !other.empty()) fmt::print(stderr, "{}\n", other);
+  return result;
 }
 
-void print_json(const Trace& trace, const analysis::Summary& summary, const std::optional<Observation>& observation) {
-  const std::string json = analysis::analysis_json(trace, summary);
-  fmt::print("{}\n", observation ? with_observed(json, observation->cell, observation->knobs) : json);
+std::string json_of(const Analysis& analysis) {
+  const std::string json = analysis::analysis_json(analysis.traced.trace, analysis.summary, analysis.traced.files);
+  return analysis.observation ? with_observed(json, analysis.observation->cell, analysis.observation->knobs) : json;
 }
 
 void print_observation(const Observation& observation) {
@@ -85,27 +123,49 @@ void print_observation(const Observation& observation) {
              render(observed_table(observation.knobs), terminal_format(STDOUT_FILENO)));
 }
 
+void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
+  const CellTrace& traced = analysis.traced;
+  const std::string cell = traced.cell.empty() ? "" : fmt::format("cell {}, ", traced.cell);
+  fmt::print("{}{}\n\n{}", cell, fmt::join(traced.files, ", "),
+             analysis::analysis_table(traced.trace, analysis.summary, terminal_format(STDOUT_FILENO)));
+  if (analysis.observation) print_observation(*analysis.observation);
+  if (arguments.timeline)
+    fmt::print("\n{}", analysis::text_timeline(traced.trace, timeline_request(arguments, analysis.summary)));
+}
+
+void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix) {
+  std::string separator;
+  if (arguments.json) fmt::print("{{\"schema\":\"underlap.analyses/1\",\"cells\":[");
+  for_each_cell(arguments.traces.front(), arguments.cell, [&](const CellTrace& traced) {
+    const Analysis analysis = analyse(arguments, matrix, traced);
+    fmt::print("{}", separator);
+    separator = arguments.json ? "," : "\n\n";
+    if (arguments.json)
+      fmt::print("{}", json_of(analysis));
+    else
+      print(arguments, analysis);
+  });
+  if (arguments.json) fmt::print("]}}\n");
+}
+
 int run_analyze(const AnalyzeArguments& arguments) {
-  if (arguments.cell && arguments.config.empty())
-    throw std::invalid_argument("--cell names a cell of --config, which is not given");
+  check_arguments(arguments);
   std::optional<plan::Matrix> matrix;
   if (!arguments.config.empty()) matrix = read_matrix(arguments.config);
   if (matrix && matrix->has_errors()) {
     print_errors(*matrix);
     return kBadInput;
   }
-  const Trace trace = read_traces(arguments.traces);
-  const analysis::Summary summary = analysis::summarise(trace);
-  std::optional<Observation> observation;
-  if (matrix) observation = observe_config(*matrix, arguments, trace, summary);
-  if (observation && !observation->other_cell.empty()) fmt::print(stderr, "{}\n", observation->other_cell);
-  if (arguments.json) {
-    print_json(trace, summary, observation);
+  if (arguments.is_of_folder()) {
+    analyze_folder(arguments, matrix);
     return kWell;
   }
-  fmt::print("{}", analysis::analysis_table(trace, summary, terminal_format(STDOUT_FILENO)));
-  if (observation) print_observation(*observation);
-  if (arguments.timeline) fmt::print("\n{}", analysis::text_timeline(trace, timeline_request(arguments, summary)));
+  const CellTrace traced = read_cell(arguments.traces);
+  const Analysis analysis = analyse(arguments, matrix, traced);
+  if (arguments.json)
+    fmt::print("{}\n", json_of(analysis));
+  else
+    print(arguments, analysis);
   return kWell;
 }
 
@@ -115,17 +175,26 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<AnalyzeArguments>();
   CLI::App* command =
       app.add_subcommand("analyze", "Split the steps of traces into compute, hidden and exposed communication");
-  command->add_option("TRACE", arguments->traces, "traces of one cell; together they hold each rank once")->required();
+  command
+      ->add_option(
+          "TRACE", arguments->traces,
+          "a run's folder, whose cells come in turn; or traces of one cell, which together hold each rank once")
+      ->required();
   command->add_option("--config", arguments->config,
                       "the configuration that was run, YAML: also show what of each overlap knob was observed");
-  command->add_option("--cell", arguments->cell, "the cell of --config (default: the one that the traces name)");
-  command->add_flag("--json", arguments->json, "print JSON, schema underlap.analysis/1");
+  command->add_option("--cell", arguments->cell,
+                      "the cell: of a folder the only one to show; of --config the one that traces are held against "
+                      "(default: the one that they name)");
+  command->add_flag("--json", arguments->json,
+                    "print JSON, schema underlap.analysis/1; of a folder underlap.analyses/1");
   command->add_flag("--timeline", arguments->timeline, "draw one step as text");
   command->add_option("--step", arguments->step, "the step to draw (default: the first measured one)");
-  command->add_option("--width", arguments->width, "columns of the drawing")->check(CLI::Range(40, 1000));
+  command->add_option("--width", arguments->width, "columns of the drawing (default: the terminal's)")
+      ->check(CLI::Range(kNarrowest, kWidest));
   command->footer(
-      "Example: underlap analyze results/runs/paced/traces/03-*.pftrace --timeline\n"
-      "         underlap analyze DIR/traces/03-*.pftrace --config bench/matrices/quick.yaml");
+      "Example: underlap analyze DIR\n"
+      "         underlap analyze DIR --cell both --timeline\n"
+      "         underlap analyze DIR --config bench/matrices/quick.yaml");
   command->callback([arguments, &exit_code] { exit_code = run_analyze(*arguments); });
 }
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,10 +38,26 @@ struct Summary {
 /// Summarises a trace: over its measured steps where it has marks, else over each rank's span.
 Summary summarise(const Trace&);
 
-/// The summary as one line of JSON, schema underlap.analysis/1 (bench/METRICS.md defines its keys).
-std::string analysis_json(const Trace&, const Summary&);
+/// The median over `splits` of what `part` gives of each; 0 where there are none.
+double median_of(std::span<const Split> splits, const std::function<std::int64_t(const Split&)>& part);
 
-/// The same for a terminal: one table of the ranks, one of the modes and purposes, and what was wrong with the trace.
+/// The same of a part of one mode or purpose: `kind` is &Split::modes or &Split::purposes. A window without it counts
+/// as 0.
+double median_of(std::span<const Split> splits, const std::map<std::string, CommunicationSplit> Split::*kind,
+                 const std::string& key, std::int64_t CommunicationSplit::*part);
+
+/// Whether any of an exposed time could be split into wait and transfer: a wait of 0 where nothing could be would claim
+/// that nobody waited.
+constexpr bool is_split(std::int64_t unsplit_ns, std::int64_t exposed_ns) {
+  return unsplit_ns == 0 || unsplit_ns != exposed_ns;
+}
+
+/// The summary as one line of JSON, schema underlap.analysis/1 (bench/METRICS.md defines its keys). `files` are those
+/// that the trace was read from.
+std::string analysis_json(const Trace&, const Summary&, const std::vector<std::string>& files = {});
+
+/// A median step for a terminal: what was wrong with the trace, a table of the ranks, and of the mean rank's modes and
+/// purposes.
 std::string analysis_table(const Trace&, const Summary&, const TableFormat&);
 
 }  // namespace underlap::analysis

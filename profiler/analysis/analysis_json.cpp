@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "platform/json.hpp"
 #include "profiler/analysis/analysis.hpp"
@@ -23,13 +22,32 @@ Json overlap_pct(std::int64_t hidden_ns, std::int64_t comm_ns) {
 
 // Where nothing could be split, 0 would claim that nobody waited.
 Json part_us(std::int64_t part_ns, std::int64_t unsplit_ns, std::int64_t exposed_ns) {
-  if (unsplit_ns > 0 && unsplit_ns == exposed_ns) return nullptr;
-  return us(part_ns);
+  return is_split(unsplit_ns, exposed_ns) ? Json(us(part_ns)) : Json(nullptr);
 }
 
-Json communication_json(const std::map<std::string, CommunicationSplit>& splits) {
+using Communications = std::map<std::string, CommunicationSplit>;
+
+// What a median step has of one mode or purpose; `total` is the sum of it over the windows.
+Json communication_steps_json(const RankSummary& rank, const Communications Split::*kind, const std::string& key,
+                              const CommunicationSplit& total) {
+  const auto median = [&](auto CommunicationSplit::*part) { return median_of(rank.splits, kind, key, part); };
+  const auto median_us = [&](auto CommunicationSplit::*part) { return median(part) / 1e3; };
+  Json json{{"comm_us", median_us(&CommunicationSplit::comm_ns)},
+            {"exposed_us", median_us(&CommunicationSplit::exposed_ns)},
+            {"hidden_us", median_us(&CommunicationSplit::hidden_ns)},
+            {"exposed_wait_us", median_us(&CommunicationSplit::exposed_wait_ns)},
+            {"pipeline_dependency_us", median_us(&CommunicationSplit::pipeline_dependency_ns)},
+            {"exposed_transfer_us", median_us(&CommunicationSplit::exposed_transfer_ns)},
+            {"bytes_on_wire", median(&CommunicationSplit::bytes_on_wire)},
+            {"count", median(&CommunicationSplit::count)}};
+  if (!is_split(total.exposed_unsplit_ns, total.exposed_ns))
+    for (const char* part : {"exposed_wait_us", "pipeline_dependency_us", "exposed_transfer_us"}) json[part] = nullptr;
+  return json;
+}
+
+Json communication_json(const Summary& summary, const RankSummary& rank, Communications Split::*kind) {
   Json json = Json::object();
-  for (const auto& [key, split] : splits)
+  for (const auto& [key, split] : rank.total.*kind)
     json[key] = {
         {"comm_us", us(split.comm_ns)},
         {"exposed_us", us(split.exposed_ns)},
@@ -40,33 +58,46 @@ Json communication_json(const std::map<std::string, CommunicationSplit>& splits)
         {"exposed_transfer_us", part_us(split.exposed_transfer_ns, split.exposed_unsplit_ns, split.exposed_ns)},
         {"exposed_unsplit_us", us(split.exposed_unsplit_ns)},
         {"bytes_on_wire", split.bytes_on_wire},
-        {"count", split.count}};
+        {"count", split.count},
+        {"steps", summary.has_steps ? communication_steps_json(rank, kind, key, split) : Json(nullptr)}};
   return json;
 }
 
-double median_us(const std::vector<Split>& splits, const std::function<std::int64_t(const Split&)>& part) {
-  std::vector<std::int64_t> values;
-  for (const Split& split : splits) values.push_back(part(split));
-  std::sort(values.begin(), values.end());
-  const std::size_t upper = values.size() / 2;
-  const std::size_t lower = (values.size() - 1) / 2;
-  return (us(values[lower]) + us(values[upper])) / 2;
+// Each measured step by itself, for whoever looks for one that stood still.
+Json each_step_json(const RankSummary& rank) {
+  Json steps = Json::array();
+  for (std::size_t i = 0; i < rank.windows.size(); ++i) {
+    const Split& s = rank.splits[i];
+    steps.push_back({{"block", rank.windows[i].block},
+                     {"step", rank.windows[i].step},
+                     {"window_us", us(s.window_ns)},
+                     {"compute_only_us", us(s.compute_only_ns)},
+                     {"hidden_us", us(s.hidden_ns)},
+                     {"exposed_us", us(s.exposed_ns())},
+                     {"exposed_wait_us", part_us(s.exposed_wait_ns, s.exposed_unsplit_ns, s.exposed_ns())},
+                     {"copy_only_us", us(s.copy_only_ns)},
+                     {"idle_us", us(s.idle_ns)}});
+  }
+  return steps;
 }
 
 Json steps_json(const Summary& summary, const RankSummary& rank) {
   if (!summary.has_steps || rank.splits.empty()) return nullptr;
-  const auto median = [&](auto part) { return median_us(rank.splits, part); };
+  const auto median_us = [&](auto part) { return median_of(rank.splits, part) / 1e3; };
+  const Split& total = rank.total;
   return {{"count", rank.splits.size()},
-          {"window_us", median([](const Split& s) { return s.window_ns; })},
-          {"compute_only_us", median([](const Split& s) { return s.compute_only_ns; })},
-          {"hidden_us", median([](const Split& s) { return s.hidden_ns; })},
-          {"exposed_us", median([](const Split& s) { return s.exposed_ns(); })},
-          {"exposed_wait_us",
-           part_us(rank.total.exposed_wait_ns, rank.total.exposed_unsplit_ns, rank.total.exposed_ns()).is_null()
-               ? Json(nullptr)
-               : Json(median([](const Split& s) { return s.exposed_wait_ns; }))},
-          {"copy_only_us", median([](const Split& s) { return s.copy_only_ns; })},
-          {"idle_us", median([](const Split& s) { return s.idle_ns; })}};
+          {"window_us", median_us([](const Split& s) { return s.window_ns; })},
+          {"compute_us", median_us([](const Split& s) { return s.compute_ns(); })},
+          {"comm_us", median_us([](const Split& s) { return s.comm_ns(); })},
+          {"compute_only_us", median_us([](const Split& s) { return s.compute_only_ns; })},
+          {"hidden_us", median_us([](const Split& s) { return s.hidden_ns; })},
+          {"exposed_us", median_us([](const Split& s) { return s.exposed_ns(); })},
+          {"exposed_wait_us", is_split(total.exposed_unsplit_ns, total.exposed_ns())
+                                  ? Json(median_us([](const Split& s) { return s.exposed_wait_ns; }))
+                                  : Json(nullptr)},
+          {"copy_only_us", median_us([](const Split& s) { return s.copy_only_ns; })},
+          {"idle_us", median_us([](const Split& s) { return s.idle_ns; })},
+          {"each", each_step_json(rank)}};
 }
 
 Json exposed_by_modes_json(const Split& total) {
@@ -94,28 +125,33 @@ Json rank_json(const Summary& summary, const RankSummary& rank) {
           {"compute_only_us", us(total.compute_only_ns)},
           {"copy_only_us", us(total.copy_only_ns)},
           {"exposed_by_modes_us", exposed_by_modes_json(total)},
-          {"modes", communication_json(total.modes)},
-          {"purposes", communication_json(total.purposes)},
+          {"modes", communication_json(summary, rank, &Split::modes)},
+          {"purposes", communication_json(summary, rank, &Split::purposes)},
           {"steps", steps_json(summary, rank)}};
+}
+
+// What the trace says of itself under `key`; null: nothing.
+Json said(const Trace& trace, const char* key) {
+  const auto found = trace.metadata.find(key);
+  return found == trace.metadata.end() ? Json(nullptr) : Json(found->second);
 }
 
 Json source_json(const Trace& trace) {
   Json json = Json::object();
-  for (const char* key : {"backend", "link", "clock"}) {
-    const auto found = trace.metadata.find(key);
-    json[key] = found == trace.metadata.end() ? Json(nullptr) : Json(found->second);
-  }
+  for (const char* key : {"backend", "link", "clock"}) json[key] = said(trace, key);
   return json;
 }
 
 }  // namespace
 
-std::string analysis_json(const Trace& trace, const Summary& summary) {
+std::string analysis_json(const Trace& trace, const Summary& summary, const std::vector<std::string>& files) {
   Json ranks = Json::array();
   for (const RankSummary& rank : summary.ranks) ranks.push_back(rank_json(summary, rank));
   const auto us_or_null = [](const std::optional<std::int64_t>& ns) { return ns ? Json(us(*ns)) : Json(nullptr); };
   Json json;
   json["schema"] = "underlap.analysis/1";
+  json["cell"] = said(trace, "cell");
+  json["files"] = files;
   json["ranks"] = std::move(ranks);
   json["import"] = {{"events", trace.import.events}, {"skipped", trace.import.skipped}};
   json["clock"] = {{"residual_us", us_or_null(summary.clock_residual_ns)},

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/arrivals.hpp"
@@ -51,7 +55,28 @@ std::vector<Window> spans(const Trace& trace) {
   return windows;
 }
 
+double median(std::vector<std::int64_t> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const auto low = static_cast<double>(values[(values.size() - 1) / 2]);
+  return (low + static_cast<double>(values[values.size() / 2])) / 2;
+}
+
 }  // namespace
+
+double median_of(std::span<const Split> splits, const std::function<std::int64_t(const Split&)>& part) {
+  std::vector<std::int64_t> values;
+  for (const Split& split : splits) values.push_back(part(split));
+  return median(std::move(values));
+}
+
+double median_of(std::span<const Split> splits, const std::map<std::string, CommunicationSplit> Split::*kind,
+                 const std::string& key, std::int64_t CommunicationSplit::*part) {
+  return median_of(splits, [&](const Split& split) {
+    const auto found = (split.*kind).find(key);
+    return found == (split.*kind).end() ? 0 : found->second.*part;
+  });
+}
 
 Summary summarise(const Trace& trace) {
   Summary summary;

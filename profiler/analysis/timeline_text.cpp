@@ -66,17 +66,19 @@ Row row_of(const Trace& trace, std::uint32_t track, const Window& window, const 
           .copy = of_kind(Kind::copy)};
 }
 
-// Tracks that ran anything. Streams are declared for whatever may be enqueued; an empty row would say nothing.
-std::vector<bool> used_tracks(const Trace& trace) {
+// Tracks that ran anything in the window. Streams are declared for whatever may be enqueued; an empty row would say
+// nothing.
+std::vector<bool> used_tracks(const Trace& trace, const Window& window) {
   std::vector<bool> used(trace.tracks.size(), false);
-  for (std::size_t i = 0; i < trace.size(); ++i) used[trace.track(i)] = true;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.end_ns(i) > window.begin_ns && trace.start_ns()[i] < window.end_ns) used[trace.track(i)] = true;
   return used;
 }
 
 std::vector<Row> rows_of(const Trace& trace, const std::vector<Window>& windows) {
-  const std::vector<bool> used = used_tracks(trace);
   std::vector<Row> rows;
   for (const Window& window : windows) {
+    const std::vector<bool> used = used_tracks(trace, window);
     const IntervalSet compute(
         cut_slices(trace, window, [&](std::size_t i) { return trace.tag(i).kind == Kind::compute; }));
     std::vector<std::uint32_t> tracks;

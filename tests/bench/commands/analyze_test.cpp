@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Analyzing a trace gives the split that the run wrote, and a damaged trace is said to be damaged.
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <sstream>
 
 #include "platform/json.hpp"
 #include "tests/bench/commands/program.hpp"
@@ -97,8 +102,86 @@ TEST_F(Analyze, RefusesWhatIsNoTrace) {
   EXPECT_THAT(analyze(""), fails_with(2, "an empty file, no trace"));
   EXPECT_THAT(analyze("once upon a time"), fails_with(2, "a trace of no known format; known are perfetto (.pftrace)"));
   EXPECT_THAT(underlap_program({"analyze", "/no/such.pftrace"}), fails_with(2, "/no/such.pftrace: no such file"));
-  EXPECT_THAT(underlap_program({"analyze", folder_->run()}), fails_with(2, "a directory, not a trace"));
   EXPECT_THAT(underlap_program({"analyze"}), fails_with(2, "TRACE is required"));
+  const testing_support::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(underlap_program({"analyze", folder / "pipe"}), fails_with(2, "a pipe, socket or device, not a file"));
+  EXPECT_THAT(underlap_program({"analyze", "/dev/zero"}), fails_with(2, "a pipe, socket or device, not a file"));
+  EXPECT_THAT(underlap_program({"analyze", folder / ""}), fails_with(2, "a directory without traces"));
+}
+
+TEST_F(Analyze, RefusesATraceOfWhichNothingIsLeft) {
+  const std::string whole = bytes();
+  const std::size_t first_packet = whole.find("rank 0");  // the block's begin is read, no slice is
+  EXPECT_THAT(analyze(whole.substr(0, first_packet)), fails_with(2, "holds no slice that can be used"));
+}
+
+TEST_F(Analyze, SaysBeforeTheFiguresThatABitIsWrong) {
+  std::string content = bytes();
+  const std::size_t at = content.find("grad_reduce_scatter");
+  ASSERT_NE(at, std::string::npos);
+  content[at] = 'G';
+  const Outcome outcome = analyze(content);
+  EXPECT_EQ(outcome.exit_code, 0);
+  const std::size_t said = outcome.out.find("skipped 1: block whose checksum does not match");
+  EXPECT_LT(said, outcome.out.find("A step in milliseconds"));
+}
+
+TEST_F(Analyze, TakesTheCellsOfARunsFolderInTurn) {
+  const auto traces = folder_->traces();
+  const Outcome outcome = underlap_program({"analyze", folder_->run()});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::size_t at = 0;
+  for (const std::filesystem::path& file : traces) {
+    const Outcome alone = underlap_program({"analyze", file});
+    EXPECT_THAT(alone.out, HasSubstr(file.string() + "\n"));
+    EXPECT_EQ(alone.out.rfind("cell ", 0), 0U) << alone.out;
+    EXPECT_EQ(outcome.out.compare(at, alone.out.size(), alone.out), 0);
+    at += alone.out.size() + 2;
+  }
+  EXPECT_EQ(at, outcome.out.size() + 2);
+}
+
+TEST_F(Analyze, GivesTheCellsOfARunsFolderAsOneJson) {
+  const Outcome outcome = underlap_program({"analyze", "--json", folder_->run()});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = parse_json(outcome.out);
+  EXPECT_EQ(json["schema"], "underlap.analyses/1");
+  const auto traces = folder_->traces();
+  ASSERT_EQ(json["cells"].size(), traces.size());
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    EXPECT_EQ(json["cells"][i], parse_json(underlap_program({"analyze", "--json", traces[i]}).out));
+}
+
+TEST_F(Analyze, ShowsTheOneCellOfAFolderThatIsNamed) {
+  const std::string name = parse_json(underlap_program({"analyze", "--json", trace()}).out)["cell"];
+  EXPECT_EQ(underlap_program({"analyze", folder_->run(), "--cell", name}).out,
+            underlap_program({"analyze", trace()}).out);
+  EXPECT_THAT(underlap_program({"analyze", folder_->run(), "--cell", "neither"}),
+              fails_with(2, "it takes one of: " + name + ", "));
+  EXPECT_THAT(underlap_program({"analyze", folder_->run(), trace()}), fails_with(2, "a directory beside other traces"));
+}
+
+TEST_F(Analyze, FitsATerminalOfEightyColumns) {
+  ::setenv("COLUMNS", "80", 1);
+  const Outcome outcome = underlap_program({"analyze", trace(), "--timeline"});
+  ::unsetenv("COLUMNS");
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::getline(lines, line);  // names the file, however long that is
+  while (std::getline(lines, line)) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST_F(Analyze, RefusesFlagsThatWouldDoNothing) {
+  const auto refusal = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"analyze", trace()});
+    return underlap_program(flags);
+  };
+  EXPECT_THAT(refusal({"--timeline", "--step", "-7"}), fails_with(2, "--step is -7; steps are counted from 0"));
+  EXPECT_THAT(refusal({"--step", "1"}), fails_with(2, "add --timeline or leave it out"));
+  EXPECT_THAT(refusal({"--width", "60"}), fails_with(2, "add --timeline or leave it out"));
+  EXPECT_THAT(refusal({"--json", "--timeline"}), fails_with(2, "give one of them"));
+  EXPECT_THAT(refusal({"--cell", "off"}), fails_with(2, "--cell names a cell of --config"));
 }
 
 // In virtual time, where compute is there to hide a transfer on any machine.
@@ -218,7 +301,7 @@ TEST_F(Analyze, RefusesToAddUpTwoCells) {
 
 TEST_F(Analyze, RefusesAStepThatTheTraceDoesNotHave) {
   EXPECT_THAT(underlap_program({"analyze", trace(), "--timeline", "--step", "999"}),
-              fails_with(2, "no measured step 999"));
+              fails_with(2, "no measured step 999; it has 2, "));
   EXPECT_EQ(underlap_program({"analyze", trace(), "--timeline"}).exit_code, 0);
 }
 
