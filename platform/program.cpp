@@ -2,15 +2,19 @@
 #include "platform/program.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <stdexcept>
 
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/room.hpp"
 
 namespace underlap {
 namespace {
@@ -25,6 +29,12 @@ void keep_standard_streams_open() {
   }
 }
 
+// A thread's own heap takes 64 MiB of address space, used or not. Where that is limited, threads and tensors need it.
+void share_one_heap() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) ::mallopt(M_ARENA_MAX, 1);
+}
+
 void flush_output() {
   std::cout.flush();
   if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
@@ -34,10 +44,20 @@ void flush_output() {
 // fmt::print throws where stderr cannot be written, and nobody is left to catch that.
 void complain(const char* name, const std::exception& error) { std::fprintf(stderr, "%s: %s\n", name, error.what()); }
 
+// Words take memory too, and there may be none.
+void complain_of_memory(const char* name) {
+  try {
+    complain(name, MachineError(out_of_memory("it worked")));
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s: memory ran out\n", name);
+  }
+}
+
 }  // namespace
 
 int run_program(const char* name, const std::function<int()>& body) {
   keep_standard_streams_open();
+  share_one_heap();
   try {
     const int exit_code = body();
     flush_output();
@@ -45,6 +65,9 @@ int run_program(const char* name, const std::function<int()>& body) {
   } catch (const std::invalid_argument& error) {
     complain(name, error);
     return kBadInput;
+  } catch (const std::bad_alloc&) {
+    complain_of_memory(name);
+    return kRunFailed;
   } catch (const std::exception& error) {
     complain(name, error);
     return kRunFailed;

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <istream>
@@ -70,12 +69,6 @@ std::string compiler() {
 std::string cpu_model_from(std::istream& cpuinfo) { return or_unknown(value_of(cpuinfo, "model name", ':')); }
 
 std::string os_name_from(std::istream& os_release) { return or_unknown(value_of(os_release, "PRETTY_NAME", '=')); }
-
-std::int64_t available_memory_bytes() {
-  std::ifstream meminfo("/proc/meminfo");
-  const std::string kilobytes = value_of(meminfo, "MemAvailable", ':');
-  return std::strtoll(kilobytes.c_str(), nullptr, 10) * 1024;
-}
 
 std::string name_hash(const std::string& name) {
   std::uint64_t hash = 0xCBF29CE484222325U;

@@ -15,9 +15,6 @@ namespace underlap::bench {
 /// What cannot be found out stands as "unknown". Never throws for the machine.
 report::RunInfo machine_info();
 
-/// Memory that new allocations can have without swapping, in bytes; 0 where the system does not say.
-std::int64_t available_memory_bytes();
-
 /// The model in the text of /proc/cpuinfo; "unknown" where there is none.
 std::string cpu_model_from(std::istream& cpuinfo);
 

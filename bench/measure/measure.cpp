@@ -11,7 +11,6 @@
 #include <set>
 #include <tuple>
 
-#include "bench/machine/machine.hpp"
 #include "bench/measure/bound.hpp"
 #include "bench/measure/run_folder.hpp"
 #include "bench/ranks/session.hpp"
@@ -60,20 +59,6 @@ void check_blocks_are_shared(const plan::Matrix& matrix) {
           "cell {} differs in run.backend, steps, blocks, warmup, peer_timeout_s or rank_processes: all cells "
           "of a matrix share their blocks; measure such a difference in two runs",
           cell.name));
-}
-
-// All cells stay in memory side by side. Refused here, a matrix too large costs a message; later it costs the machine.
-void check_memory(const plan::Matrix& matrix) {
-  double wanted = 0;
-  for (const plan::Cell& cell : matrix.cells)
-    if (cell.plan.config.run.traits().runs_on_cores || cell.plan.config.run.numerics)
-      wanted += double(cell.plan.peak_memory.total()) * double(cell.plan.config.parallel.world_size());
-  const auto available = static_cast<double>(available_memory_bytes());
-  if (available == 0 || wanted <= available) return;
-  throw std::invalid_argument(fmt::format(
-      "the {} cells of this matrix need {:.1f} GiB together and {:.1f} GiB are free: fewer cells, fewer layers or "
-      "ranks fit",
-      matrix.cells.size(), wanted / (1 << 30), available / (1 << 30)));
 }
 
 // Virtual time plays what no GPU could hold.
@@ -177,7 +162,6 @@ class Measurement {
   // A run that cannot begin, for want of memory or for a file that is missing or wrong, leaves no folder behind.
   std::unique_ptr<Session> built_session() {
     try {
-      check_memory(matrix_);
       return make_session(matrix_.cells, first_step(), matrix_.source);
     } catch (...) {
       if (!options_.resume) forget_empty_run_folder(options_.folder);

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
+#include "bench/ranks/host_room.hpp"
 #include "impl/device/host/host_device.hpp"
 #include "impl/step/planned_trainer.hpp"
 #include "platform/errors.hpp"
@@ -19,11 +19,10 @@ namespace {
 constexpr std::size_t kSpareSlots = 256;
 
 host::HostOptions host_options(const plan::Config& config, std::int32_t rank) {
-  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   return {.rank = rank,
           .link = {.gbit_per_s = config.run.link_gbps,
                    .latency = std::chrono::nanoseconds(static_cast<std::int64_t>(config.run.link_latency_us * 1e3))},
-          .compute_threads = std::max(1, cores / config.parallel.world_size()),
+          .compute_threads = compute_threads(config),
           .record_slices = config.run.trace,
           .guard_views = false};
 }
@@ -95,8 +94,8 @@ namespace {
 class HostRankProcess final : public RankRunner {
  public:
   explicit HostRankProcess(const RankContext& context)
-      : number_(context.rank),
-        cells_(context.cells),
+      : cells_(checked(context, texts_)),
+        number_(context.rank),
         fabric_(context.world_size, peer_timeout(context.cells), context.meeting_folder),
         rank_(fabric_, texts_, context.rank, context.cells, context.first_step) {}
 
@@ -120,6 +119,12 @@ class HostRankProcess final : public RankRunner {
   void reserve(std::size_t cell, std::int64_t steps) override { rank_.reserve(cell, steps); }
 
  private:
+  // Before the fabric opens anything.
+  static std::span<const plan::Cell> checked(const RankContext& context, Texts& texts) {
+    check_host_process(context.cells, {&context.rank, 1}, texts);
+    return context.cells;
+  }
+
   // The first failure of any stream is the one to tell, not what it led to on this thread.
   void guarded(const auto& work) {
     try {
@@ -130,9 +135,9 @@ class HostRankProcess final : public RankRunner {
     fabric_.rethrow_failure();
   }
 
-  std::int32_t number_;
-  std::span<const plan::Cell> cells_;
   Texts texts_;
+  std::span<const plan::Cell> cells_;
+  std::int32_t number_;
   host::Fabric fabric_;
   HostRank rank_;
   std::int64_t transport_cpu_ns_ = 0;  // of the last run

@@ -5,12 +5,18 @@
 #include <fmt/format.h>
 #include <gloo/config.h>
 
+#include <numeric>
+#include <system_error>
 #include <thread>
+
+#include "bench/ranks/host_room.hpp"
+#include "platform/errors.hpp"
+#include "platform/room.hpp"
 
 namespace underlap::bench {
 
 HostSession::HostSession(std::span<const plan::Cell> cells, std::int32_t first_step)
-    : cells_(cells), fabric_(world_size(cells), peer_timeout(cells)) {
+    : cells_(checked(cells, texts_)), fabric_(world_size(cells), peer_timeout(cells)) {
   for (std::int32_t rank = 0; rank < fabric_.world_size(); ++rank)
     ranks_.push_back(std::make_unique<HostRank>(fabric_, texts_, rank, cells, first_step));
   for (std::size_t cell = 0; cell < cells.size(); ++cell) {
@@ -25,18 +31,34 @@ std::map<std::string, std::string> HostSession::library_versions() {
           {"Gloo", fmt::format("{}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH)}};
 }
 
+// Before the fabric opens anything.
+std::span<const plan::Cell> HostSession::checked(std::span<const plan::Cell> cells, Texts& texts) {
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(world_size(cells)));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  check_host_process(cells, ranks, texts);
+  return cells;
+}
+
 void HostSession::on_every_rank(std::size_t cell, const std::function<void(HostRank&)>& work) {
-  std::vector<std::thread> threads;
-  for (std::int32_t rank = 0; rank < num_ranks(cells_[cell]); ++rank) {
-    threads.emplace_back([&, rank] {
+  {
+    std::vector<std::jthread> threads;
+    for (std::int32_t rank = 0; rank < num_ranks(cells_[cell]); ++rank) {
+      const auto run = [&, rank] {
+        try {
+          work(*ranks_[static_cast<std::size_t>(rank)]);
+        } catch (...) {
+          fabric_.fail(rank, std::current_exception());
+        }
+      };
       try {
-        work(*ranks_[static_cast<std::size_t>(rank)]);
-      } catch (...) {
-        fabric_.fail(rank, std::current_exception());
+        threads.emplace_back(run);
+      } catch (const std::system_error& error) {  // those that wait for this rank give up
+        fabric_.fail(rank, std::make_exception_ptr(MachineError(
+                               fmt::format("rank {}: its thread could not be started: {}", rank, no_thread(error)))));
+        break;
       }
-    });
+    }
   }
-  for (std::thread& thread : threads) thread.join();
   fabric_.rethrow_failure();
 }
 

@@ -19,8 +19,8 @@ namespace underlap::bench {
 class HostSession final : public Session {
  public:
   /// Builds every cell on every rank; steps are counted from `first_step`. `cells` outlive this.
-  /// Throws std::invalid_argument for what a cell's data file is missing, MachineError where the ranks cannot be
-  /// joined.
+  /// Throws std::invalid_argument for what a cell's data file is missing and for more memory than there is,
+  /// MachineError where the ranks cannot have their threads or sockets, or cannot be joined.
   HostSession(std::span<const plan::Cell> cells, std::int32_t first_step);
 
   /// Versions of the libraries that compute and carry the bytes.
@@ -30,11 +30,12 @@ class HostSession final : public Session {
   void reserve(std::size_t cell, std::int64_t steps) override;
 
  private:
+  static std::span<const plan::Cell> checked(std::span<const plan::Cell> cells, Texts& texts);
   void on_every_rank(std::size_t cell, const std::function<void(HostRank&)>& work);
 
+  Texts texts_;
   std::span<const plan::Cell> cells_;
   host::Fabric fabric_;
-  Texts texts_;
   std::vector<std::unique_ptr<HostRank>> ranks_;  // last: they use the above
 };
 

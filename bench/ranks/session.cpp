@@ -7,6 +7,7 @@
 
 #include "bench/machine/gpu_libraries.hpp"
 #include "bench/ranks/cuda_backend.hpp"
+#include "bench/ranks/host_room.hpp"
 #include "bench/ranks/host_session.hpp"
 #include "bench/ranks/process_session.hpp"
 #include "bench/ranks/sim_session.hpp"
@@ -66,10 +67,15 @@ std::string link_text(const plan::RunConfig& run) {
 
 std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step,
                                       const plan::Source& source) {
+  check_planned_memory(cells);
   const plan::RunConfig& run = cells.front().plan.config.run;
   if (run.backend == Backend::sim) return std::make_unique<SimSession>(cells, first_step);
   if (run.backend == Backend::cuda) return make_cuda_session(cells, first_step, source);
-  if (run.rank_processes) return std::make_unique<ProcessSession>(cells, first_step, source);
+  if (run.rank_processes) {
+    Texts texts;
+    check_host_memory(cells, texts);
+    return std::make_unique<ProcessSession>(cells, first_step, source);
+  }
   return std::make_unique<HostSession>(cells, first_step);
 }
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/sim_session.hpp"
 
+#include <fmt/format.h>
 #include <omp.h>
+
+#include <new>
 
 #include "impl/device/sim/machine.hpp"
 #include "impl/step/simulation.hpp"
+#include "platform/errors.hpp"
+#include "platform/room.hpp"
 
 namespace underlap::bench {
 
@@ -19,9 +24,27 @@ struct SimSession::CellState {
   Simulation simulation;
 };
 
+namespace {
+
+// What `work` returns; memory that runs out is told with `what` went on.
+auto where_memory_may_run_out(const std::string& what, const auto& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    throw MachineError(out_of_memory(what));
+  }
+}
+
+}  // namespace
+
 SimSession::SimSession(std::span<const plan::Cell> cells, std::int32_t first_step) {
   omp_set_num_threads(1);  // one operation at a time, each summed in the order that a rank's own core would take
-  for (const plan::Cell& cell : cells) cells_.push_back(std::make_unique<CellState>(cell.plan.config, first_step));
+  for (const plan::Cell& cell : cells) {
+    names_.push_back(cell.name);
+    cells_.push_back(where_memory_may_run_out(fmt::format("the ranks of cell {} were set up", cell.name), [&] {
+      return std::make_unique<CellState>(cell.plan.config, first_step);
+    }));
+  }
 }
 
 SimSession::~SimSession() = default;
@@ -31,7 +54,8 @@ report::BlockRun SimSession::run(std::size_t cell, std::int32_t block, std::int6
   report::BlockRun result;
   result.first_step = simulation.next_step();
   result.num_steps = static_cast<std::int32_t>(steps);
-  result.trace = simulation.play(block, steps);
+  result.trace = where_memory_may_run_out(fmt::format("{} steps of cell {} were played", steps, names_[cell]),
+                                          [&] { return simulation.play(block, steps); });
   result.losses = simulation.take_losses();
   const std::string& unfolded = simulation.folding().reason;
   if (!unfolded.empty()) result.notes.push_back("run.fold: " + unfolded);

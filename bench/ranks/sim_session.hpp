@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "bench/ranks/session.hpp"
@@ -22,6 +23,7 @@ class SimSession final : public Session {
 
  private:
   struct CellState;
+  std::vector<std::string> names_;  // of the cells
   std::vector<std::unique_ptr<CellState>> cells_;
 };
 

@@ -84,6 +84,8 @@ struct Program {
     if (c.type == ProgramCommand::Type::communicate || all_uses.empty()) return {};
     return std::span(all_uses).subspan(c.first, c.count);
   }
+  /// Memory that it takes.
+  std::int64_t bytes() const;
   std::int32_t group_size(const ProgramCommand& c) const { return communicators[c.communicator].group.size(); }
 };
 

@@ -6,16 +6,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "platform/room.hpp"
+
 namespace underlap {
 namespace {
 
 using Type = ProgramCommand::Type;
 
-constexpr int kPositionBits = 40;  // an event's id: the stream above, its position below
+constexpr std::int64_t kWorthAsking = std::int64_t{32} << 20;  // bytes; asking the system takes a millisecond
+constexpr int kPositionBits = 40;                              // an event's id: the stream above, its position below
 
 }  // namespace
 
 ProgramCommand& RecordingDevice::add(Type type, Stream stream, const Tag& tag) {
+  if (program_.commands.size() == program_.commands.capacity()) refuse_to_outgrow_memory();
   ProgramCommand& command = program_.commands.emplace_back();
   command.type = type;
   command.stream = stream.id;
@@ -23,6 +27,15 @@ ProgramCommand& RecordingDevice::add(Type type, Stream stream, const Tag& tag) {
   command.first = static_cast<std::uint32_t>(program_.all_uses.size());
   if (command.is_on_stream()) ++num_on_stream_.at(stream.id);
   return command;
+}
+
+// The list of commands is about to double.
+void RecordingDevice::refuse_to_outgrow_memory() const {
+  const auto doubled = static_cast<std::int64_t>(2 * program_.commands.size() * sizeof(ProgramCommand));
+  if (doubled < kWorthAsking) return;
+  require_memory(doubled, fmt::format("a rank's step of {} commands so far, and more to come (fewer layers or "
+                                      "microbatches make it shorter)",
+                                      program_.commands.size()));
 }
 
 void RecordingDevice::add_use(ProgramCommand& command, const View& view, Access access) {
@@ -126,6 +139,15 @@ Program RecordingDevice::take_program() {
                .operations = {},
                .uploads = {}};
   return std::exchange(program_, std::move(rest));
+}
+
+std::int64_t Program::bytes() const {
+  const auto of = [](const auto& list) { return static_cast<std::int64_t>(list.size() * sizeof(list[0])); };
+  std::int64_t sum = of(streams) + of(tensors) + of(communicators) + of(commands) + of(all_transfers) + of(all_uses) +
+                     of(operations) + of(uploads);
+  for (const ProgramCommunicator& communicator : communicators) sum += of(communicator.group.members);
+  for (const std::vector<std::byte>& upload : uploads) sum += of(upload);
+  return sum;
 }
 
 namespace {

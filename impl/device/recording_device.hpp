@@ -36,6 +36,7 @@ class RecordingDevice : public Device {
 
  private:
   ProgramCommand& add(ProgramCommand::Type type, Stream stream, const Tag& tag);
+  void refuse_to_outgrow_memory() const;
   void add_use(ProgramCommand& command, const View& view, Access access);
   void add_wait(ProgramCommand::Type type, Stream stream, Event event);
 

@@ -6,11 +6,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "impl/model/shipped_text.hpp"
+#include "platform/room.hpp"
 
 namespace underlap::model {
 namespace {
@@ -21,6 +22,34 @@ std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
   return x ^ (x >> 31);
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, std::string_view why) {
+  throw std::invalid_argument(fmt::format("cannot read {}: {} (train.data)", path.string(), why));
+}
+
+// A pipe would hold the run up, and a device may never end.
+std::uintmax_t size_of_regular_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (error) refuse(path, error.message());
+  if (std::filesystem::is_directory(status)) refuse(path, "it is a directory; name a text file");
+  if (!std::filesystem::is_regular_file(status)) refuse(path, "it is a pipe, a socket or a device; name a text file");
+  return std::filesystem::file_size(path);
+}
+
+std::string read(const std::filesystem::path& path) {
+  const std::uintmax_t size = size_of_regular_file(path);
+  if (const Room room = memory_room(); std::cmp_greater(size, room.amount))
+    refuse(path, fmt::format("it has {} and {} of memory can be had ({})", in_bytes(static_cast<std::int64_t>(size)),
+                             in_bytes(room.amount), room.bound));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(path, std::strerror(errno));
+  std::string text(size, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(size));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad()) refuse(path, "reading it failed");
+  return text;
 }
 
 }  // namespace
@@ -35,12 +64,7 @@ TextData::TextData(std::string text, std::string source, std::int64_t seq_length
 
 TextData TextData::open(const std::filesystem::path& path, std::int64_t seq_length, std::uint64_t seed) {
   if (path.empty()) return {std::string(shipped_text()), "the text that ships with Underlap", seq_length, seed};
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path))
-    throw std::invalid_argument(
-        fmt::format("cannot read {}: {} (train.data)", path.string(),
-                    std::filesystem::is_directory(path) ? "it is a directory" : std::strerror(errno)));
-  return {std::string(std::istreambuf_iterator<char>(file), {}), path.string(), seq_length, seed};
+  return {read(path), path.string(), seq_length, seed};
 }
 
 void TextData::append_sample(std::int64_t id, std::vector<std::int32_t>& inputs,

@@ -2,6 +2,7 @@
 #include "impl/step/folding.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "impl/step/groups.hpp"
@@ -25,44 +26,80 @@ void append_distances(const Group& group, std::int32_t gpus_per_node, std::vecto
   }
 }
 
-// What a collective over a group whose members exchange no messages depends on: its nodes, and its members in mine.
-void append_spread(const Group& group, std::int32_t gpus_per_node, std::vector<std::int32_t>& distances) {
-  const std::int32_t mine = group.members[static_cast<std::size_t>(group.my_index)] / gpus_per_node;
-  std::int32_t num_nodes = 0, in_mine = 0, last = -1;
-  for (const std::int32_t member : group.members) {  // rising
-    const std::int32_t node = member / gpus_per_node;
-    num_nodes += node != last ? 1 : 0;
-    in_mine += node == mine ? 1 : 0;
-    last = node;
+// By rank what a collective over one kind of group depends on, where members exchange no messages: its nodes, its
+// members in this rank's, and their contexts. Context-parallel ranks have programs of their own: a collective of all
+// data-parallel ranks waits for the same ones only where instances are whole context-parallel groups, or parts that
+// divide them.
+//
+// Each group is looked at once, and not once for each of its members, which on a large machine are all ranks.
+class Spreads {
+ public:
+  Spreads(const plan::Config& config, std::int32_t gpus_per_node, std::int32_t GroupNumbers::*kind) {
+    std::map<std::int32_t, std::vector<std::int32_t>> groups;
+    for (std::int32_t rank = 0; rank < config.parallel.world_size(); ++rank)
+      groups[group_numbers(config, place_of(config.parallel, rank)).*kind].push_back(rank);
+    of_rank_.resize(static_cast<std::size_t>(config.parallel.world_size()));
+    for (const auto& [number, members] : groups) add(config.parallel, gpus_per_node, members);
   }
-  distances.insert(distances.end(), {num_nodes, in_mine});
-}
 
-// Context-parallel ranks have programs of their own. A collective of all data-parallel ranks waits for the same ones
-// only where instances are whole context-parallel groups, or parts that divide them.
-void append_contexts(const plan::Config& config, const Group& group, std::vector<std::int32_t>& distances) {
-  for (const std::int32_t member : group.members) distances.push_back(place_of(config.parallel, member).context);
-}
-
-// All that the times of a rank's transfers depend on, beside what it sends.
-std::vector<std::int32_t> distances_of(const plan::Config& config, std::int32_t rank, std::int32_t gpus_per_node) {
-  const ParallelGroups groups = parallel_groups(config, rank);
-  std::vector<std::int32_t> distances;
-  for (const Group* group : {&groups.tensor, &groups.context, &groups.pipeline})
-    append_distances(*group, gpus_per_node, distances);
-  for (const Group* group : {&groups.instance, &groups.across_instances, &groups.model})
-    append_spread(*group, gpus_per_node, distances);
-  if (groups.across_instances.size() > 1) {
-    for (const Group* group : {&groups.instance, &groups.across_instances}) append_contexts(config, *group, distances);
-    append_spread(optimizer_group(config, rank), gpus_per_node, distances);
+  void append_to(std::vector<std::int32_t>& distances, std::int32_t rank) const {
+    const Spread& spread = of_rank_[static_cast<std::size_t>(rank)];
+    distances.insert(distances.end(), {spread.num_nodes, spread.in_mine, spread.contexts});
   }
-  return distances;
-}
 
-bool are_as_far_apart(const plan::Config& config, std::int32_t gpus_per_node, const Folding& folding) {
+ private:
+  struct Spread {
+    std::int32_t num_nodes = 0;
+    std::int32_t in_mine = 0;
+    std::int32_t contexts = 0;  // number of the list
+  };
+
+  void add(const plan::ParallelConfig& parallel, std::int32_t gpus_per_node, const std::vector<std::int32_t>& members) {
+    std::map<std::int32_t, std::int32_t> in_node;
+    std::vector<std::int32_t> contexts;
+    for (const std::int32_t member : members) {
+      ++in_node[member / gpus_per_node];
+      contexts.push_back(place_of(parallel, member).context);
+    }
+    const auto list = lists_.try_emplace(std::move(contexts), static_cast<std::int32_t>(lists_.size())).first->second;
+    const auto num_nodes = static_cast<std::int32_t>(in_node.size());
+    for (const std::int32_t member : members)
+      of_rank_[static_cast<std::size_t>(member)] = {num_nodes, in_node[member / gpus_per_node], list};
+  }
+
+  std::vector<Spread> of_rank_;
+  std::map<std::vector<std::int32_t>, std::int32_t> lists_;  // of contexts, numbered
+};
+
+/// All that the times of a rank's transfers depend on, beside what it sends.
+class Distances {
+ public:
+  Distances(const plan::Config& config, std::int32_t gpus_per_node) : config_(config), gpus_per_node_(gpus_per_node) {
+    for (const auto kind : {&GroupNumbers::instance, &GroupNumbers::across_instances, &GroupNumbers::model})
+      spreads_.emplace_back(config, gpus_per_node, kind);
+    if (parallel_groups(config, 0).across_instances.size() > 1)
+      spreads_.emplace_back(config, gpus_per_node, &GroupNumbers::optimizer);
+  }
+
+  std::vector<std::int32_t> of(std::int32_t rank) const {
+    std::vector<std::int32_t> distances;
+    const Place place = place_of(config_.parallel, rank);
+    for (const auto group_of : {tensor_group, context_group, pipeline_group})
+      append_distances(group_of(config_.parallel, place), gpus_per_node_, distances);
+    for (const Spreads& spreads : spreads_) spreads.append_to(distances, rank);
+    return distances;
+  }
+
+ private:
+  const plan::Config& config_;
+  std::int32_t gpus_per_node_;
+  std::vector<Spreads> spreads_;  // by kind of group
+};
+
+bool are_as_far_apart(const plan::Config& config, const Distances& distances, const Folding& folding) {
   std::vector<std::vector<std::int32_t>> of_simulated(static_cast<std::size_t>(config.parallel.world_size()));
   for (std::int32_t rank = 0; rank < config.parallel.world_size(); ++rank) {
-    std::vector<std::int32_t> mine = distances_of(config, rank, gpus_per_node);
+    std::vector<std::int32_t> mine = distances.of(rank);
     const std::int32_t simulated = folding.simulated_for(config.parallel, rank);  // never above rank
     if (simulated == rank)
       of_simulated[static_cast<std::size_t>(rank)] = std::move(mine);
@@ -101,10 +138,11 @@ Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
   if (!config.run.fold || config.run.numerics || config.run.jitter_pct > 0) return with_simulated({}, parallel);
   std::string reason = tensor_asymmetry(config);
   const bool tensor = parallel.tensor_model_parallel_size > 1 && reason.empty(), data = parallel.data_parallel_size > 1;
+  const Distances distances(config, gpus_per_node);
   for (Folding folding :
        {Folding{tensor, data, {}, {}}, Folding{false, data, {}, {}}, Folding{tensor, false, {}, {}}}) {
     folding.reason = reason;
-    if (are_as_far_apart(config, gpus_per_node, folding)) return with_simulated(folding, parallel);
+    if (are_as_far_apart(config, distances, folding)) return with_simulated(folding, parallel);
     reason = "ranks that do the same have other peers: farther away, behind the network or of other contexts";
   }
   return with_simulated({.simulated = {}, .reason = reason}, parallel);

@@ -42,6 +42,11 @@ std::int32_t index_in_data_group(const plan::ParallelConfig& parallel, const Pla
   return place.data * parallel.context_parallel_size + place.context;
 }
 
+// Data- and context-parallel ranks that share one optimizer's state.
+std::int32_t size_of_optimizer(const plan::Config& config) {
+  return config.ddp.use_distributed_optimizer ? instance_size(config) : 1;
+}
+
 }  // namespace
 
 Place place_of(const plan::ParallelConfig& p, std::int32_t rank) {
@@ -64,28 +69,49 @@ std::int32_t rank_of(const plan::ParallelConfig& p, const Place& place) {
          place.tensor;
 }
 
+Group tensor_group(const plan::ParallelConfig& p, const Place& place) {
+  return group_over(p, place, {{&Place::tensor, p.tensor_model_parallel_size}});
+}
+
+Group context_group(const plan::ParallelConfig& p, const Place& place) {
+  return group_over(p, place, {{&Place::context, p.context_parallel_size}});
+}
+
+Group pipeline_group(const plan::ParallelConfig& p, const Place& place) {
+  return group_over(p, place, {{&Place::stage, p.pipeline_model_parallel_size}});
+}
+
+GroupNumbers group_numbers(const plan::Config& config, const Place& place) {
+  const plan::ParallelConfig& p = config.parallel;
+  const std::int32_t replicas = p.data_parallel_size * p.context_parallel_size;
+  const std::int32_t size = instance_size(config), mine = index_in_data_group(p, place);
+  const std::int32_t shard = place.stage * p.tensor_model_parallel_size + place.tensor;  // of the model
+  return {.instance = shard * (replicas / size) + mine / size,
+          .across_instances = shard * size + mine % size,
+          .model = mine,
+          .optimizer = mine / size_of_optimizer(config)};
+}
+
 ParallelGroups parallel_groups(const plan::Config& config, std::int32_t rank) {
   const plan::ParallelConfig& p = config.parallel;
   const Place place = place_of(p, rank);
-  const std::pair tensor{&Place::tensor, p.tensor_model_parallel_size};
-  const std::pair context{&Place::context, p.context_parallel_size};
-  const std::pair data{&Place::data, p.data_parallel_size};
-  const std::pair stage{&Place::stage, p.pipeline_model_parallel_size};
-  const Group replicas = group_over(p, place, {data, context});
+  const Group replicas =
+      group_over(p, place, {{&Place::data, p.data_parallel_size}, {&Place::context, p.context_parallel_size}});
   const std::int32_t of_instance = instance_size(config), in_instance = replicas.my_index % of_instance;
-  return {.place = place,
-          .instance = part_of(replicas, replicas.my_index - in_instance, 1, of_instance),
-          .across_instances = part_of(replicas, in_instance, of_instance, replicas.size() / of_instance),
-          .tensor = group_over(p, place, {tensor}),
-          .context = group_over(p, place, {context}),
-          .pipeline = group_over(p, place, {stage}),
-          .model = group_over(p, place, {stage, tensor})};
+  return {
+      .place = place,
+      .instance = part_of(replicas, replicas.my_index - in_instance, 1, of_instance),
+      .across_instances = part_of(replicas, in_instance, of_instance, replicas.size() / of_instance),
+      .tensor = tensor_group(p, place),
+      .context = context_group(p, place),
+      .pipeline = pipeline_group(p, place),
+      .model = group_over(
+          p, place, {{&Place::stage, p.pipeline_model_parallel_size}, {&Place::tensor, p.tensor_model_parallel_size}})};
 }
 
 Group optimizer_group(const plan::Config& config, std::int32_t rank) {
-  const std::int32_t of_optimizer = config.ddp.use_distributed_optimizer ? instance_size(config) : 1;
   const auto optimizer_of = [&](std::int32_t r) {
-    return index_in_data_group(config.parallel, place_of(config.parallel, r)) / of_optimizer;
+    return group_numbers(config, place_of(config.parallel, r)).optimizer;
   };
   Group group;
   for (std::int32_t r = 0; r < config.parallel.world_size(); ++r) {

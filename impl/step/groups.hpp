@@ -32,6 +32,21 @@ struct ParallelGroups {
   Group model;             ///< tensor-parallel ranks of all stages, stage by stage: together one copy of the model
 };
 
+/// The groups whose members exchange messages.
+Group tensor_group(const plan::ParallelConfig& parallel, const Place& place);
+Group context_group(const plan::ParallelConfig& parallel, const Place& place);
+Group pipeline_group(const plan::ParallelConfig& parallel, const Place& place);
+
+/// Which group of a kind a rank is in: ranks with one number share the group. Each is that of parallel_groups(), and of
+/// optimizer_group(), without a list of its members.
+struct GroupNumbers {
+  std::int32_t instance = 0;
+  std::int32_t across_instances = 0;
+  std::int32_t model = 0;
+  std::int32_t optimizer = 0;
+};
+GroupNumbers group_numbers(const plan::Config& config, const Place& place);
+
 /// The groups of global rank `rank`.
 ParallelGroups parallel_groups(const plan::Config& config, std::int32_t rank);
 

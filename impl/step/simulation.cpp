@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/step/simulation.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "impl/device/sim/sim_device.hpp"
 #include "impl/step/planned_trainer.hpp"
+#include "platform/room.hpp"
 
 namespace underlap {
+
+namespace {
+
+// A layer and microbatch launches four GEMMs forward, their dgrads and their wgrads, and more.
+double least_bytes_of_a_step(const plan::Config& config) {
+  constexpr double kOfLayer = 12 * sizeof(ProgramCommand);
+  const double layers = static_cast<double>(config.model.num_layers) / config.parallel.pipeline_model_parallel_size;
+  return kOfLayer * layers * static_cast<double>(config.train.num_microbatches);
+}
+
+}  // namespace
 
 struct Simulation::Rank {
   std::unique_ptr<sim::SimDevice> device;
@@ -32,7 +47,9 @@ Simulation::Simulation(const plan::Config& config, const model::TextData& data, 
   if (config.run.numerics) memory_ = std::make_unique<sim::VirtualMemory>(folding_.simulated.size());
   std::vector<sim::RankQueues::Source> sources;
   for (const std::int32_t r : folding_.simulated) {
+    if (ranks_.empty()) check_memory(config, 0);
     add_rank(config, data, r, first_step);
+    if (ranks_.size() == 1) check_memory(config, bytes_of_first_rank(config));
     sources.emplace_back([&rank = *ranks_.back()] { return rank.next(); });
   }
   const sim::EngineOptions options{.connections = config.environment.cuda_device_max_connections,
@@ -52,6 +69,29 @@ void Simulation::add_rank(const plan::Config& config, const model::TextData& dat
   Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>());
   rank.device = std::make_unique<sim::SimDevice>(r, memory_.get());
   rank.trainer.emplace(*rank.device, config, r, data, first_step);
+}
+
+// What each rank holds beside its steps.
+double Simulation::bytes_of_first_rank(const plan::Config& config) const {
+  const Program& program = ranks_.front()->device->program();
+  auto bytes = static_cast<double>(program.bytes());
+  if (config.run.numerics)
+    for (const ProgramTensor& tensor : program.tensors)
+      bytes += static_cast<double>(tensor.elements) * static_cast<double>(size_of(tensor.dtype));
+  return bytes;
+}
+
+// All ranks have one step in flight.
+void Simulation::check_memory(const plan::Config& config, double bytes_of_rank) const {
+  const auto ranks = static_cast<double>(folding_.simulated.size());
+  const double all = ranks * (bytes_of_rank + least_bytes_of_a_step(config));
+  const Room room = memory_room();
+  if (all <= static_cast<double>(room.amount)) return;
+  throw std::invalid_argument(fmt::format(
+      "ranks in virtual time: {}, which need at least {:.1f} GiB, and {} can be had ({}): fewer ranks, layers "
+      "or microbatches fit{}",
+      ranks, all / (1 << 30), in_bytes(room.amount), room.bound,
+      config.run.fold ? "" : ", or run.fold: true, where one rank stands for all that do the same"));
 }
 
 // What ranks begin with they compute each for its own shard, and so in times of their own; steps begin on idle devices,

@@ -17,6 +17,7 @@ namespace underlap {
 class Simulation {
  public:
   /// `data` and `time` outlive this; steps are counted from `first_step`.
+  /// Throws std::invalid_argument where the ranks need more memory than there is.
   Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
              std::int32_t first_step = 0);
   ~Simulation();
@@ -39,6 +40,8 @@ class Simulation {
  private:
   struct Rank;
   void add_rank(const plan::Config& config, const model::TextData& data, std::int32_t rank, std::int32_t first_step);
+  void check_memory(const plan::Config& config, double bytes_of_rank) const;
+  double bytes_of_first_rank(const plan::Config& config) const;
   void begin();
 
   Folding folding_;

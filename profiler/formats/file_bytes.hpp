@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "platform/memory.hpp"
+#include "platform/room.hpp"
 
 namespace underlap::formats {
 
@@ -31,7 +31,7 @@ struct FileBytes {
 /// How much of a file is read.
 struct ReadLimits {
   std::size_t bytes = std::numeric_limits<std::size_t>::max();  ///< from its begin, decompressed; what follows is left
-  std::int64_t free_memory = available_memory_bytes();          ///< a file of more than a third of it is refused
+  std::int64_t free_memory = memory_room().amount;              ///< a file of more than a third of it is refused
 };
 
 /// Reads a file, or its first bytes.

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include <fstream>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "impl/device/host/connection.hpp"
 #include "impl/device/host/thread_priority.hpp"
 #include "platform/errors.hpp"
+#include "platform/room.hpp"
 
 namespace underlap::host {
 namespace {
@@ -150,6 +152,9 @@ void Fabric::fail(std::int32_t rank, const std::exception_ptr& error) noexcept {
     first_failure_ = error;
   } catch (const std::invalid_argument& wrong) {
     first_failure_ = std::make_exception_ptr(std::invalid_argument(fmt::format("rank {}: {}", rank, wrong.what())));
+  } catch (const std::bad_alloc&) {
+    first_failure_ =
+        std::make_exception_ptr(MachineError(fmt::format("rank {}: {}", rank, out_of_memory("it worked"))));
   } catch (const std::exception& other) {
     first_failure_ = std::make_exception_ptr(MachineError(fmt::format("rank {}: {}", rank, other.what())));
   } catch (...) {

@@ -10,14 +10,16 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "impl/device/host/collectives.hpp"
 #include "impl/device/host/connection.hpp"
 #include "impl/device/host/thread_priority.hpp"
 #include "impl/device/private_copy.hpp"
+#include "platform/errors.hpp"
+#include "platform/room.hpp"
 
 namespace underlap::host {
 namespace {
@@ -85,12 +87,19 @@ Stream HostDevice::create_stream(std::string_view name, Priority) {
   refuse_after_begin("a stream", name);
   const std::lock_guard lock(streams_mutex_);
   const auto id = static_cast<std::uint32_t>(streams_.size());
-  auto& stream = *streams_.emplace_back(std::make_unique<StreamState>());
+  auto made = std::make_unique<StreamState>();  // among the others once its thread runs: each of them can be stopped
+  StreamState& stream = *made;
   stream.recorder = &recorder_.add_stream(id, name);
-  stream.worker = std::make_unique<StreamWorker>(
-      id, [this, &stream](Command& command) { execute(stream, command); },
-      [this](const std::exception_ptr& error) { fabric_.fail(options_.rank, error); });
+  try {
+    stream.worker = std::make_unique<StreamWorker>(
+        id, [this, &stream](Command& command) { execute(stream, command); },
+        [this](const std::exception_ptr& error) { fabric_.fail(options_.rank, error); });
+  } catch (const std::system_error& error) {
+    throw MachineError(fmt::format("rank {}: the thread of stream {} could not be started: {}", options_.rank, name,
+                                   no_thread(error)));
+  }
   if (is_stopped_) stream.worker->stop();
+  streams_.push_back(std::move(made));
   return {id};
 }
 
@@ -99,7 +108,10 @@ Tensor HostDevice::allocate(std::string_view name, DataType dtype, std::int64_t 
   const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(elements, 0) * size_of(dtype));
   const std::size_t bytes = (wanted / kAlignment + 1) * kAlignment;
   Bytes data(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)));
-  if (data == nullptr) throw std::bad_alloc();
+  if (data == nullptr)
+    throw MachineError(fmt::format(
+        "rank {}: {}", options_.rank,
+        out_of_memory(fmt::format("{} were allocated for {}", in_bytes(static_cast<std::int64_t>(bytes)), name))));
   std::memset(data.get(), kNaNByte, bytes);
   const Tensor tensor = tensors_.add(name, dtype, elements, data.get());
   memory_.push_back(std::move(data));
@@ -159,7 +171,24 @@ void HostDevice::communicate(const Communicator& handle, const Tag& tag, std::sp
                                         .bytes = message_bytes(transfer),
                                         .bytes_on_wire = 0});
   }
+  if (link_.options().is_paced()) refuse_too_slow(command, communicator.group.size());
   streams_.at(handle.stream.id)->worker->enqueue(std::move(command));
+}
+
+// Peers would give up before such a transfer is over, and so would whoever waits for them.
+void HostDevice::refuse_too_slow(const CommunicateCommand& command, std::int32_t group_size) const {
+  std::int64_t sent = 0, received = 0;
+  for (const BoundTransfer& bound : command.transfers)
+    (bound.transfer.collective == Collective::receive ? received : sent) += bytes_on_wire(bound.transfer, group_size);
+  const double seconds = link_.seconds_for(std::max(sent, received));
+  const std::chrono::duration<double> limit = fabric_.peer_timeout();
+  if (seconds <= limit.count()) return;
+  throw std::invalid_argument(fmt::format(
+      "{} ({}) of {} would take {:.3g} s on a link of run.link_gbps {:g} and run.link_latency_us {:g}, longer than "
+      "run.peer_timeout_s {:g}: give a faster link or more time",
+      name_of(command.tag.purpose), to_string(command.transfers.front().transfer.collective),
+      in_bytes(std::max(sent, received)), seconds, link_.options().gbit_per_s,
+      std::chrono::duration<double, std::micro>(link_.options().latency).count(), limit.count()));
 }
 
 Event HostDevice::record(Stream stream) {
@@ -228,7 +257,7 @@ void HostDevice::run(StreamState& stream, CommunicateCommand& command) {
   const std::int64_t cpu_before = thread_cpu_ns();
   const CommunicationOutcome outcome = run_transfers(*communicator.connection, command.tag.purpose,
                                                      command.record.sequence, command.transfers, stream.scratch);
-  link_.pace(outcome.total_sent, outcome.total_received, outcome.last_arrival);
+  link_.pace(outcome.total_sent, outcome.total_received, outcome.last_arrival, [this] { return fabric_.has_failed(); });
   const std::int64_t cpu = thread_cpu_ns() - cpu_before;
   communication_cpu_ns_.fetch_add(cpu, std::memory_order_relaxed);
   if (!options_.record_slices) return;

@@ -73,6 +73,7 @@ class HostDevice final : public Device {
   void run(StreamState& stream, MarkCommand& command);
   StreamState& state(Stream stream);
   void stop() noexcept;
+  void refuse_too_slow(const CommunicateCommand& command, std::int32_t group_size) const;
   void refuse_after_begin(std::string_view what, std::string_view name) const;
 
   Fabric& fabric_;

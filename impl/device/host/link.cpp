@@ -10,6 +10,18 @@ namespace {
 // How long one piece occupies the link: short beside any transfer worth pacing, long beside a thread's wake-up.
 constexpr double kPieceSeconds = 500e-6;
 
+constexpr std::chrono::milliseconds kLook{100};  // between two looks at whether all is given up
+
+// Whether nobody gave up before.
+bool sleep_until(TimePoint wanted, const std::function<bool()>& is_given_up) {
+  for (TimePoint now = std::chrono::steady_clock::now(); now + kLook < wanted; now = std::chrono::steady_clock::now()) {
+    if (is_given_up()) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  std::this_thread::sleep_until(wanted);
+  return !is_given_up();
+}
+
 }  // namespace
 
 TimePoint TokenBucket::take(std::int64_t bytes, TimePoint earliest) {
@@ -19,7 +31,13 @@ TimePoint TokenBucket::take(std::int64_t bytes, TimePoint earliest) {
   return next_free_;
 }
 
-void Link::pace(std::int64_t bytes_sent, std::int64_t bytes_received, TimePoint last_arrival) {
+double Link::seconds_for(std::int64_t bytes) const {
+  const double latency = std::chrono::duration<double>(options_.latency).count();
+  return options_.gbit_per_s > 0 ? latency + static_cast<double>(bytes) * 8e-9 / options_.gbit_per_s : latency;
+}
+
+void Link::pace(std::int64_t bytes_sent, std::int64_t bytes_received, TimePoint last_arrival,
+                const std::function<bool()>& is_given_up) {
   if (!options_.is_paced() || bytes_sent + bytes_received == 0) return;
   TimePoint passed = last_arrival;
   if (options_.gbit_per_s > 0) {
@@ -32,10 +50,10 @@ void Link::pace(std::int64_t bytes_sent, std::int64_t bytes_received, TimePoint 
       if (in > 0) passed = std::max(passed, in_.take(in, last_arrival));
       bytes_sent -= out;
       bytes_received -= in;
-      std::this_thread::sleep_until(passed);
+      if (!sleep_until(passed, is_given_up)) return;
     }
   }
-  std::this_thread::sleep_until(passed + options_.latency);
+  sleep_until(passed + options_.latency, is_given_up);
 }
 
 }  // namespace underlap::host

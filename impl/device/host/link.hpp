@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 
 namespace underlap::host {
@@ -40,10 +41,15 @@ class Link {
 
   const LinkOptions& options() const { return options_; }
 
+  /// Seconds that `bytes` in one direction take with the link to themselves.
+  double seconds_for(std::int64_t bytes) const;
+
   /// Blocks the calling thread until a link of this rate would have carried the bytes of a transfer whose last member
-  /// arrived at `last_arrival`. Returns at once where the real transfer
-  /// took longer, and where nothing crossed the link.
-  void pace(std::int64_t bytes_sent, std::int64_t bytes_received, TimePoint last_arrival);
+  /// arrived at `last_arrival`. Returns at once where the real transfer took longer, and where nothing crossed the
+  /// link; soon where `is_given_up` turns true.
+  void pace(
+      std::int64_t bytes_sent, std::int64_t bytes_received, TimePoint last_arrival,
+      const std::function<bool()>& is_given_up = [] { return false; });
 
  private:
   LinkOptions options_;

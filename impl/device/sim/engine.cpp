@@ -7,9 +7,17 @@
 #include <stdexcept>
 #include <utility>
 
+#include "impl/device/recording_device.hpp"
 #include "impl/device/sim/engine_state.hpp"
 
 namespace underlap::sim {
+namespace {
+
+constexpr std::string_view kEndOfTimeInWords = "2^53 ns (104 days)";
+constexpr std::string_view kFasterMachine =
+    "look for a rate that is too low in the machine (run.hardware), or play fewer steps or a smaller model";
+
+}  // namespace
 
 Engine::Engine(const TimeModel& time, const EngineOptions& options, std::vector<RankQueues::Source> sources)
     : time_(time), options_(options), host_(time.host()), rendezvous_(options.simulated) {
@@ -50,6 +58,9 @@ void Engine::play() {
     events_.pop();
     if (event.rank < 0 && flows_[event.flow].version != event.version) continue;
     if (event.rank >= 0 && ranks_[static_cast<std::size_t>(event.rank)]->scheduled_ns != event.ns) continue;
+    if (event.ns > kEndOfTime)
+      throw std::invalid_argument(
+          fmt::format("these steps take longer than virtual time counts, {}; {}", kEndOfTimeInWords, kFasterMachine));
     now_ = event.ns;
     if (event.rank < 0) {
       end_flow(event.flow);
@@ -151,10 +162,18 @@ void Engine::hand_over(std::int32_t r, InFlight& item) {
     KernelTime time =
         command.type == ProgramCommand::Type::upload ? time_.copy(command.bytes) : time_.kernel(command.cost);
     time.alone_ns = stretched(time.alone_ns, r, item);
+    refuse_endless(r, item, time.alone_ns);
     id = rank.device.add_kernel(time, priority);
   }
   if (rank.running.size() <= id) rank.running.resize(id + 1);
   rank.running[id] = std::move(running);
+}
+
+void Engine::refuse_endless(std::int32_t r, const InFlight& item, double ns) const {
+  if (ns <= static_cast<double>(kEndOfTime)) return;
+  throw std::invalid_argument(fmt::format("rank {}: {} takes {:g} ns, longer than virtual time counts, {}; {}",
+                                          number_of(r), describe(item.program(), item.command()), ns, kEndOfTimeInWords,
+                                          kFasterMachine));
 }
 
 void Engine::enter(std::int32_t r, Running& running) {
@@ -168,8 +187,10 @@ void Engine::enter(std::int32_t r, Running& running) {
   running.sequence = rank.sequences[call.communicator]++;
   running.entries = rendezvous_.enter(rank.number, program, call);
   running.num_flows_left = running.entries.size();
-  for (const Rendezvous::Entry& entry : running.entries)
+  for (const Rendezvous::Entry& entry : running.entries) {
     running.times.push_back(time_of(time_, program, call, entry.part));
+    refuse_endless(r, *running.item, running.times.back().alone_ns);
+  }
 }
 
 void Engine::start(std::int32_t r, SharedDevice::Id id) {

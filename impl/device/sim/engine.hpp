@@ -81,6 +81,8 @@ class Engine {
   void name_tracks(std::int32_t rank, const Program& program);
   std::int32_t number_of(std::int32_t rank) const;
   double stretched(double ns, std::int32_t rank, const InFlight& item) const;
+  /// Throws std::invalid_argument where an operation takes longer than virtual time counts.
+  void refuse_endless(std::int32_t rank, const InFlight& item, double ns) const;
   [[noreturn]] void report_deadlock() const;
   std::string explain(std::int32_t rank, const InFlight& front) const;
 

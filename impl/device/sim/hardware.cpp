@@ -109,15 +109,15 @@ class Reader {
     Section section(node, "gpu", problems_);
     Gpu& gpu = hardware_.gpu;
     read(section, "gpu", "sms", {.low = 1, .high = 4096, .whole = true}, gpu.sms);
-    read(section, "gpu", "bf16_tflops", kPositive, gpu.bf16_tflops);
-    read(section, "gpu", "fp8_tflops", kPositive, gpu.fp8_tflops);
-    read(section, "gpu", "hbm_gb_per_s", kPositive, gpu.hbm_gb_per_s);
-    read(section, "gpu", "hbm_gb", kPositive, gpu.hbm_gb);
-    read(section, "gpu", "l2_mb", kPositive, gpu.l2_mb);
+    read(section, "gpu", "bf16_tflops", kRate, gpu.bf16_tflops);
+    read(section, "gpu", "fp8_tflops", kRate, gpu.fp8_tflops);
+    read(section, "gpu", "hbm_gb_per_s", kRate, gpu.hbm_gb_per_s);
+    read(section, "gpu", "hbm_gb", kRate, gpu.hbm_gb);
+    read(section, "gpu", "l2_mb", kRate, gpu.l2_mb);
     read(section, "gpu", "copy_engines", {.low = 0, .high = 64, .whole = true}, gpu.copy_engines);
-    read(section, "gpu", "host_link_gb_per_s", kPositive, gpu.host_link_gb_per_s);
+    read(section, "gpu", "host_link_gb_per_s", kRate, gpu.host_link_gb_per_s);
     read(section, "gpu", "memory_saturation_sms", {.low = 1, .high = 4096, .whole = true}, gpu.memory_saturation_sms);
-    read(section, "gpu", "kernel_overhead_us", kNotNegative, gpu.kernel_overhead_us);
+    read(section, "gpu", "kernel_overhead_us", kMicroseconds, gpu.kernel_overhead_us);
     section.finish();
     if (gpu.memory_saturation_sms.value > gpu.sms.value)
       problems_.add(node.place, fmt::format("gpu.memory_saturation_sms is {:g}, more than the {:g} SMs of the GPU",
@@ -128,12 +128,12 @@ class Reader {
     Section section(yaml, "node", problems_);
     Node& node = hardware_.node;
     read(section, "node", "gpus", {.low = 1, .high = 4096, .whole = true}, node.gpus);
-    read(section, "node", "nvlink_gb_per_s", kPositive, node.nvlink_gb_per_s);
-    read(section, "node", "network_gb_per_s", kPositive, node.network_gb_per_s);
-    read(section, "node", "p2p_nvlink_gb_per_s", kPositive, node.p2p_nvlink_gb_per_s);
-    read(section, "node", "p2p_network_gb_per_s", kPositive, node.p2p_network_gb_per_s);
-    read(section, "node", "p2p_nvlink_latency_us", kNotNegative, node.p2p_nvlink_latency_us);
-    read(section, "node", "p2p_network_latency_us", kNotNegative, node.p2p_network_latency_us);
+    read(section, "node", "nvlink_gb_per_s", kRate, node.nvlink_gb_per_s);
+    read(section, "node", "network_gb_per_s", kRate, node.network_gb_per_s);
+    read(section, "node", "p2p_nvlink_gb_per_s", kRate, node.p2p_nvlink_gb_per_s);
+    read(section, "node", "p2p_network_gb_per_s", kRate, node.p2p_network_gb_per_s);
+    read(section, "node", "p2p_nvlink_latency_us", kMicroseconds, node.p2p_nvlink_latency_us);
+    read(section, "node", "p2p_network_latency_us", kMicroseconds, node.p2p_network_latency_us);
     read(section, "node", "p2p_sms", {.low = 0, .high = 4096, .whole = true}, node.p2p_sms);
     section.finish();
   }
@@ -141,11 +141,11 @@ class Reader {
   void read_host(const yaml::Node& node) {
     Section section(node, "host", problems_);
     HostFigures& host = hardware_.host;
-    read(section, "host", "kernel_launch_us", kNotNegative, host.kernel_launch_us);
-    read(section, "host", "collective_launch_us", kNotNegative, host.collective_launch_us);
-    read(section, "host", "copy_launch_us", kNotNegative, host.copy_launch_us);
-    read(section, "host", "event_record_us", kNotNegative, host.event_record_us);
-    read(section, "host", "event_wait_us", kNotNegative, host.event_wait_us);
+    read(section, "host", "kernel_launch_us", kMicroseconds, host.kernel_launch_us);
+    read(section, "host", "collective_launch_us", kMicroseconds, host.collective_launch_us);
+    read(section, "host", "copy_launch_us", kMicroseconds, host.copy_launch_us);
+    read(section, "host", "event_record_us", kMicroseconds, host.event_record_us);
+    read(section, "host", "event_wait_us", kMicroseconds, host.event_wait_us);
     read(section, "host", "launch_queue_depth", kCount, host.launch_queue_depth);
     section.finish();
   }
@@ -255,13 +255,13 @@ class Reader {
     if (const auto* n = section.get("protocols")) read_protocols(*n);
     const Range channels{.low = 1, .high = 64, .whole = true};
     read(section, "nccl", "ring_channels", channels, nccl.ring_channels);
-    read(section, "nccl", "ring_channel_gb_per_s", kPositive, nccl.ring_channel_gb_per_s);
+    read(section, "nccl", "ring_channel_gb_per_s", kRate, nccl.ring_channel_gb_per_s);
     read(section, "nccl", "network_channels", channels, nccl.network_channels);
-    read(section, "nccl", "network_channel_gb_per_s", kPositive, nccl.network_channel_gb_per_s);
-    read(section, "nccl", "network_latency_us", kNotNegative, nccl.network_latency_us);
+    read(section, "nccl", "network_channel_gb_per_s", kRate, nccl.network_channel_gb_per_s);
+    read(section, "nccl", "network_latency_us", kMicroseconds, nccl.network_latency_us);
     read(section, "nccl", "nvls_channels", {.low = 2, .high = 64, .whole = true}, nccl.nvls_channels);
-    read(section, "nccl", "nvls_channel_gb_per_s", kPositive, nccl.nvls_channel_gb_per_s);
-    read(section, "nccl", "sm_gb_per_s", kPositive, nccl.sm_gb_per_s);
+    read(section, "nccl", "nvls_channel_gb_per_s", kRate, nccl.nvls_channel_gb_per_s);
+    read(section, "nccl", "sm_gb_per_s", kRate, nccl.sm_gb_per_s);
     section.finish();
     check_algorithms(node);
   }
@@ -287,9 +287,9 @@ class Reader {
       if (const auto* n = section.get("up_to_bytes"))
         next.up_to_bytes = static_cast<std::int64_t>(read_number(*n, "up_to_bytes", kCount64, problems_).value_or(1));
       if (const auto* n = section.get("latency_us"))
-        next.latency_us = read_number(*n, "latency_us", kNotNegative, problems_).value_or(0);
+        next.latency_us = read_number(*n, "latency_us", kMicroseconds, problems_).value_or(0);
       if (const auto* n = section.get("busbw_gb_per_s"))
-        next.busbw_gb_per_s = read_number(*n, "busbw_gb_per_s", kPositive, problems_).value_or(1);
+        next.busbw_gb_per_s = read_number(*n, "busbw_gb_per_s", kRate, problems_).value_or(1);
       section.finish();
       if (!out.empty() && next.up_to_bytes <= out.back().up_to_bytes)
         problems_.add(item->place,

@@ -48,6 +48,8 @@ TransferTime time_of(const TimeModel& time, const Program& program, const Progra
   return time.transfers(shapes, part.members, program.communicators[call.communicator].hints);
 }
 
-std::int64_t whole_ns(double ns) { return static_cast<std::int64_t>(ns + 0.5); }
+std::int64_t whole_ns(double ns) {
+  return ns <= static_cast<double>(kEndOfTime) ? static_cast<std::int64_t>(ns + 0.5) : 2 * kEndOfTime;
+}
 
 }  // namespace underlap::sim

@@ -99,7 +99,10 @@ class TimeModel {
 /// The time of one part of `call`.
 TransferTime time_of(const TimeModel& time, const Program& program, const ProgramCommand& call, const CallPart& part);
 
-/// Whole nanoseconds, to the nearest.
+/// Where virtual time ends: 104 days. Up to here a double holds every nanosecond.
+inline constexpr std::int64_t kEndOfTime = std::int64_t{1} << 53;
+
+/// Whole nanoseconds, to the nearest; of what is beyond the end of time, or no number, twice that.
 std::int64_t whole_ns(double ns);
 
 }  // namespace underlap::sim

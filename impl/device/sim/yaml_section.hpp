@@ -20,6 +20,10 @@ struct Range {
 
 inline constexpr Range kPositive{.low = 0, .above_low = true};
 inline constexpr Range kNotNegative{};
+/// Of GB/s, Tflop/s or GB, and of microseconds: a million times beyond any machine, and near enough that no time of an
+/// operation overflows or vanishes.
+inline constexpr Range kRate{.low = 1e-6, .high = 1e9};
+inline constexpr Range kMicroseconds{.low = 0, .high = 1e9};
 inline constexpr Range kCount{.low = 1, .high = 1e9, .whole = true};
 
 /// A number in `range`; anything else is added to `problems`. `what` names it: "a bandwidth".

@@ -95,7 +95,7 @@ TEST(BadInput, DataFileThatHoldsNoSampleIsRefused) {
   testing_support::write_text(folder / "empty", "");
   testing_support::write_text(folder / "short", "0123456789abcdef");
   EXPECT_THAT(run_with(folder / "none"), fails_with(2, "No such file or directory (train.data)"));
-  EXPECT_THAT(run_with(folder / ""), fails_with(2, "it is a directory (train.data)"));
+  EXPECT_THAT(run_with(folder / ""), fails_with(2, "it is a directory; name a text file (train.data)"));
   EXPECT_THAT(run_with(folder / "empty"), fails_with(2, "is empty (train.data)"));
   EXPECT_THAT(run_with(folder / "short"), fails_with(2, "has 16 bytes; seq_length 16 needs at least 17 (train.data)"));
 }
@@ -130,7 +130,7 @@ TEST(BadInput, MatrixThatNoMemoryHoldsIsRefusedHoweverLarge) {
   const RunFolder folder(
       "model: {preset: tiny, hidden_size: 1000000000, num_layers: 1000000000}\n"
       "data_parallel_size: 8\n");  // more bytes than 64 bits count
-  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "are free: fewer cells, fewer layers or ranks fit"));
+  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "): fewer cells, fewer layers or ranks fit"));
   EXPECT_FALSE(std::filesystem::exists(folder.run()));
 }
 

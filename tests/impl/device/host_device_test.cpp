@@ -255,6 +255,32 @@ TEST(HostDevice, APacedTransferTakesTheTimeOfItsLinkOnTheVirtualLedger) {
   EXPECT_EQ(bucket.take(100, start + 5000ns), start + 5100ns) << "an idle link starts at the arrival";
 }
 
+TEST(HostDevice, RefusesATransferThatItsLinkCannotCarryBeforeTheDeadline) {
+  Ranks ranks(2, {.link = {.gbit_per_s = 1e-6}}, 2s);
+  const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
+    const Tensor x = device.allocate("x", DataType::f32, 1 << 20);
+    const Communicator dp = device.declare("dp", group);
+    device.begin();
+    const Transfer t{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
+    device.communicate(dp, {.purpose = intern("sum")}, {&t, 1});
+    device.synchronize();
+  });
+  EXPECT_THAT(error, AllOf(HasSubstr("sum (all_reduce) of 4.0 MiB would take 3.36e+04 s"),
+                           HasSubstr("run.link_gbps 1e-06"), HasSubstr("run.peer_timeout_s 2")));
+}
+
+TEST(Link, StopsPacingWhereAllIsGivenUp) {
+  Link link({.gbit_per_s = 1e-6, .latency = 24h});
+  int asked = 0;
+  link.pace(1 << 30, 1 << 30, std::chrono::steady_clock::now() - 1h, [&] { return ++asked > 1; });
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(Link, SaysHowLongATransferTakes) {
+  EXPECT_DOUBLE_EQ(Link({.gbit_per_s = 8, .latency = 500ms}).seconds_for(2'000'000'000), 2.5);
+  EXPECT_DOUBLE_EQ(Link({.gbit_per_s = 0, .latency = 500ms}).seconds_for(2'000'000'000), 0.5);
+}
+
 TEST(HostDevice, ARankThatThrowsIsNamedFirstAndTakesItsPeersDown) {
   Ranks ranks(3, {}, 20s);
   const auto started = std::chrono::steady_clock::now();

@@ -2,6 +2,7 @@
 #include "impl/model/text_data.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -56,6 +57,22 @@ TEST(TextData, NamesTheFileThatIsMissingEmptyOrTooShort) {
   EXPECT_THAT(error_of(folder / "short.txt", 8), AllOf(HasSubstr("8 bytes"), HasSubstr("at least 9")));
   EXPECT_EQ(error_of(folder / "short.txt", 7), "");
   EXPECT_EQ(error_of({}, 128), "") << "the shipped text";
+}
+
+TEST(TextData, RefusesAPipeAndADeviceWithoutOpeningThem) {
+  const std::filesystem::path pipe = std::filesystem::path(testing::TempDir()) / "pipe of a text";
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(error_of(pipe, 8), AllOf(HasSubstr("it is a pipe"), HasSubstr("train.data")));
+  EXPECT_THAT(error_of("/dev/zero", 8), AllOf(HasSubstr("a device"), HasSubstr("name a text file")));
+}
+
+TEST(TextData, RefusesAFileThatIsLargerThanMemory) {
+  const std::filesystem::path large = std::filesystem::path(testing::TempDir()) / "large text";
+  std::ofstream(large) << "a";
+  std::filesystem::resize_file(large, std::uintmax_t{1} << 42);  // holds next to nothing on the disk
+  EXPECT_THAT(error_of(large, 8), AllOf(HasSubstr("4096.0 GiB"), HasSubstr("can be had")));
+  std::filesystem::remove(large);
 }
 
 }  // namespace

@@ -248,5 +248,12 @@ TEST(Folding, PlaysSixteenOf16384) {
   EXPECT_EQ(folding.num_alike(config.parallel), 1024);
 }
 
+// Where each rank's groups are written out rank by rank, this does not end.
+TEST(Folding, PlaysOneOfAMillion) {
+  plan::Config config;
+  config.parallel.data_parallel_size = 1 << 20;
+  EXPECT_THAT(fold_ranks(config, 8).simulated, testing::ElementsAre(0));
+}
+
 }  // namespace
 }  // namespace underlap

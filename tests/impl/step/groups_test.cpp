@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <tuple>
+
 #include "impl/step/sequence_part.hpp"
 
 namespace underlap {
@@ -64,6 +66,30 @@ TEST(OptimizerGroup, HoldsEveryPartOfOneOptimizerOnce) {
   config.ddp.use_distributed_optimizer = false;
   EXPECT_EQ(optimizer_group(config, 13).members, parallel_groups(config, 13).model.members);
   EXPECT_EQ(optimizer_group(config, 13).my_index, parallel_groups(config, 13).model.my_index);
+}
+
+class GroupNumbersOf : public testing::TestWithParam<std::tuple<std::int32_t, bool>> {};
+INSTANTIATE_TEST_SUITE_P(Instances, GroupNumbersOf,
+                         testing::Combine(testing::Values(1, 2, 4), testing::Values(false, true)));
+
+TEST_P(GroupNumbersOf, AreSharedByTheMembersOfAGroupAndByNoOthers) {
+  plan::Config config = two_of_each();
+  config.ddp.num_distributed_optimizer_instances = std::get<0>(GetParam());
+  config.ddp.use_distributed_optimizer = std::get<1>(GetParam());
+  const auto members = [&](std::int32_t GroupNumbers::*kind, std::int32_t rank) {
+    const auto number = [&](std::int32_t r) { return group_numbers(config, place_of(config.parallel, r)).*kind; };
+    std::vector<std::int32_t> same;
+    for (std::int32_t r = 0; r < config.parallel.world_size(); ++r)
+      if (number(r) == number(rank)) same.push_back(r);
+    return same;
+  };
+  for (std::int32_t rank = 0; rank < config.parallel.world_size(); ++rank) {
+    const ParallelGroups groups = parallel_groups(config, rank);
+    EXPECT_EQ(members(&GroupNumbers::instance, rank), groups.instance.members);
+    EXPECT_EQ(members(&GroupNumbers::across_instances, rank), groups.across_instances.members);
+    EXPECT_EQ(members(&GroupNumbers::model, rank), groups.model.members);
+    EXPECT_EQ(members(&GroupNumbers::optimizer, rank), optimizer_group(config, rank).members);
+  }
 }
 
 TEST(ParallelGroups, PlacesAndRanksAreEachOthersReverse) {

@@ -35,6 +35,30 @@ TEST(Engine, AStreamIsFifoAndAnEventOrdersTwo) {
   EXPECT_EQ(world.trace.marks[0].time_ns, times.at("0 b three").end);
 }
 
+TEST(Engine, RefusesAnOperationThatVirtualTimeCannotCount) {
+  World world(1);
+  const Stream a = world[0].create_stream("a");
+  world[0].launch(a, named("long"), kernel(1e16));
+  EXPECT_THAT([&] { world.play(); }, testing::ThrowsMessage<std::invalid_argument>(AllOf(
+                                         HasSubstr("rank 0: a: long takes 1e+16 ns"), HasSubstr("run.hardware"))));
+}
+
+TEST(Engine, RefusesATransferThatVirtualTimeCannotCount) {
+  World world(1);
+  const Communicator dp = world[0].declare("dp", world.group(0));
+  const Transfer t = all_reduce(world[0].allocate("x", DataType::f32, std::int64_t{1} << 52));
+  world[0].communicate(dp, named("sum"), {&t, 1});
+  EXPECT_THAT([&] { world.play(); }, testing::ThrowsMessage<std::invalid_argument>(HasSubstr("rank 0: dp: sum takes")));
+}
+
+TEST(Engine, RefusesStepsThatEndAfterVirtualTime) {
+  World world(1);
+  const Stream a = world[0].create_stream("a");
+  for (int i = 0; i < 3; ++i) world[0].launch(a, named("long"), kernel(4e15));
+  EXPECT_THAT([&] { world.play(); }, testing::ThrowsMessage<std::invalid_argument>(
+                                         AllOf(HasSubstr("longer than virtual time counts"), HasSubstr("104 days"))));
+}
+
 TEST(Engine, ACollectiveMovesOnceItsLastMemberIsThere) {
   World world(3);
   for (std::int32_t r = 0; r < 3; ++r) {

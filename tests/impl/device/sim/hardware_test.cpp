@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/hardware.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <stdexcept>
@@ -58,11 +59,14 @@ TEST(HardwareFile, EveryErrorHasItsPlace) {
   EXPECT_EQ(complaint("sms: {value: 100", "sms: {value: 0"),
             "a.yaml:10:16: gpu.sms is \"0\", must be a whole number from 1 to 4096");
   EXPECT_THAT(complaint("hbm_gb_per_s: {value: 1000", "hbm_gb_per_s: {value: -3"),
-              HasSubstr("a.yaml:13:25: gpu.hbm_gb_per_s is \"-3\", must be a number above 0"));
+              HasSubstr("a.yaml:13:25: gpu.hbm_gb_per_s is \"-3\", must be a number from 1e-06 to 1e+09"));
   EXPECT_THAT(complaint("hbm_gb_per_s: {value: 1000", "hbm_gb_per_s: {value: nan"),
-              HasSubstr("must be a number above 0"));
+              HasSubstr("must be a number from 1e-06 to 1e+09"));
   EXPECT_THAT(complaint("hbm_gb_per_s: {value: 1000", "hbm_gb_per_s: {value: inf"),
-              HasSubstr("must be a number above 0"));
+              HasSubstr("must be a number from 1e-06 to 1e+09"));
+  for (const std::string rate : {"1e-30", "1e300", "1e-7", "1e10"})
+    EXPECT_THAT(complaint("hbm_gb_per_s: {value: 1000", "hbm_gb_per_s: {value: " + rate),
+                HasSubstr(fmt::format("gpu.hbm_gb_per_s is \"{}\", must be a number from 1e-06 to 1e+09", rate)));
   EXPECT_THAT(complaint("hbm_gb_per_s: {value: 1000", "hbm_gb_per_s: {value: fast"), HasSubstr("is \"fast\""));
   EXPECT_THAT(complaint("hbm_gb_per_s: {value: 1000", "hbm_gb_per_s: {value: \"1000\""), HasSubstr("the text"));
 }
@@ -74,7 +78,7 @@ TEST(HardwareFile, TellsEveryErrorAtOnce) {
   const std::string all = complaint(yaml);
   EXPECT_THAT(all, HasSubstr("a.yaml:10:3: gpu has no l2_mb"));
   EXPECT_THAT(all, HasSubstr("unknown key \"l2_mbs\" in gpu; did you mean l2_mb?"));
-  EXPECT_THAT(all, HasSubstr("latency_us is \"-1\", must be a number of 0 or more"));
+  EXPECT_THAT(all, HasSubstr("latency_us is \"-1\", must be a number from 0 to 1e+09"));
   EXPECT_THAT(all, HasSubstr("nccl.generation is \"turing\""));
   EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 3) << all;
 }

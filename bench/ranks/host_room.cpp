@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/host_room.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "impl/device/recording_device.hpp"
+#include "impl/step/planned_trainer.hpp"
+#include "platform/room.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// Of the program and its libraries, beside threads and sockets of ranks.
+constexpr std::int64_t kSpareFiles = 64;
+
+/// What one rank of one cell takes, as it asks a device for it when it is built.
+struct Needs {
+  std::int64_t bytes = 0;  // of tensors
+  std::int64_t threads = 0;
+  std::int64_t sockets = 0;
+};
+
+Needs needs_of(const plan::Config& config, std::int32_t rank, const model::TextData& text) {
+  RecordingDevice device(Detail::costs);
+  const PlannedTrainer trainer(device, config, rank, text);
+  const Program& program = device.program();
+  Needs needs;
+  for (const ProgramTensor& tensor : program.tensors) needs.bytes += tensor.elements * size_of(tensor.dtype);
+  const auto streams = static_cast<std::int64_t>(program.streams.size());
+  const auto communicators = static_cast<std::int64_t>(program.communicators.size());
+  needs.threads = streams + (streams - communicators) * (compute_threads(config) - 1);
+  for (const ProgramCommunicator& communicator : program.communicators) needs.sockets += communicator.group.size() - 1;
+  return needs;
+}
+
+/// The needs of ranks of a cell. Those of one pipeline stage need the same.
+class CellNeeds {
+ public:
+  CellNeeds(const plan::Config& config, Texts& texts) : config_(config), text_(texts.of(config)) {}
+
+  const Needs& of(std::int32_t rank) {
+    const plan::ParallelConfig& parallel = config_.parallel;
+    const std::int32_t stage = rank / (parallel.world_size() / parallel.pipeline_model_parallel_size);
+    const auto [entry, is_new] = by_stage_.try_emplace(stage);
+    if (is_new) entry->second = needs_of(config_, rank, text_);
+    return entry->second;
+  }
+
+ private:
+  const plan::Config& config_;
+  const model::TextData& text_;
+  std::map<std::int32_t, Needs> by_stage_;
+};
+
+// Cells stay in memory side by side, and share their connections.
+Needs needs_of(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts) {
+  Needs all;
+  for (const plan::Cell& cell : cells) {
+    CellNeeds of_cell(cell.plan.config, texts);
+    std::int64_t sockets = 0;
+    for (const std::int32_t rank : ranks) {
+      if (rank >= cell.plan.config.parallel.world_size()) continue;
+      const Needs& needs = of_cell.of(rank);
+      all.bytes += needs.bytes;
+      all.threads += needs.threads;
+      sockets += needs.sockets;
+    }
+    all.sockets = std::max(all.sockets, sockets);
+  }
+  return all;
+}
+
+std::int32_t most_ranks(std::span<const plan::Cell> cells) {
+  std::int32_t most = 1;
+  for (const plan::Cell& cell : cells) most = std::max(most, cell.plan.config.parallel.world_size());
+  return most;
+}
+
+std::string in_words(std::span<const plan::Cell> cells, std::size_t ranks) {
+  return fmt::format("{} rank{} of {} cell{}", ranks, ranks == 1 ? "" : "s", cells.size(),
+                     cells.size() == 1 ? "" : "s");
+}
+
+[[noreturn]] void refuse_memory(const std::string& what, double bytes, const Room& room) {
+  throw std::invalid_argument(
+      fmt::format("{} need {:.1f} MiB together and {} can be had ({}): fewer cells, fewer layers or ranks fit", what,
+                  bytes / (1 << 20), in_bytes(room.amount), room.bound));
+}
+
+void check_memory(const Needs& needs, const std::string& what) {
+  const Room room = memory_room();
+  if (needs.bytes > room.amount) refuse_memory("the tensors of " + what, static_cast<double>(needs.bytes), room);
+}
+
+}  // namespace
+
+int compute_threads(const plan::Config& config) {
+  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return std::max(1, cores / config.parallel.world_size());
+}
+
+void check_planned_memory(std::span<const plan::Cell> cells) {
+  double wanted = 0;  // more bytes than 64 bits count, where a shape is absurd
+  for (const plan::Cell& cell : cells)
+    if (cell.plan.config.run.traits().runs_on_cores || cell.plan.config.run.numerics)
+      wanted += double(cell.plan.peak_memory.total()) * double(cell.plan.config.parallel.world_size());
+  const Room room = memory_room();
+  if (wanted > static_cast<double>(room.amount))
+    refuse_memory(in_words(cells, static_cast<std::size_t>(most_ranks(cells))), wanted, room);
+}
+
+void check_host_memory(std::span<const plan::Cell> cells, Texts& texts) {
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(most_ranks(cells)));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  check_memory(needs_of(cells, ranks, texts), in_words(cells, ranks.size()));
+}
+
+void check_host_process(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts) {
+  const Needs needs = needs_of(cells, ranks, texts);
+  const std::string what = in_words(cells, ranks.size());
+  require_open_files(needs.sockets + kSpareFiles, what);
+  // One more for each rank, which enqueues. While they are there, their stacks are no memory that can be had.
+  const TrialThreads threads(needs.threads + static_cast<std::int64_t>(ranks.size()), what);
+  check_memory(needs, what);
+}
+
+}  // namespace underlap::bench
