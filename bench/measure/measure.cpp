@@ -23,6 +23,7 @@
 #include "profiler/formats/perfetto_writer.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/samples.hpp"
+#include "profiler/report/stalls.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
@@ -248,12 +249,29 @@ class Measurement {
     for (std::size_t i = 0; i < results_.cells.size(); ++i) {
       if (compute_[i].windows() == 0) continue;
       CellResult& cell = results_.cells[i];
-      cell.kernel_ns = compute_[i].kernels_ns_by_purpose();
+      const analysis::ComputeTimes own = compute_without(i, stalled_steps(cell));
+      cell.kernel_ns = own.kernels_ns_by_purpose();
+      cell.kernel_windows = own.windows();
       const std::optional<std::size_t> off = find_references(results_.cells, i).off;
-      if (!off || *off == i || cell.no_comm || compute_[*off].windows() != compute_[i].windows()) continue;
-      cell.compute_since_off = report::ComputeSinceOff{results_.cells[*off].name, compute_[i].windows(),
-                                                       analysis::compute_change(compute_[*off], compute_[i])};
+      if (!off || *off == i || cell.no_comm) continue;
+      const report::Steps stalled = stalled_steps(results_.cells[*off], cell);
+      const analysis::ComputeTimes from = compute_without(*off, stalled);
+      const analysis::ComputeTimes to = compute_without(i, stalled);
+      if (from.windows() != to.windows()) continue;
+      cell.compute_since_off =
+          report::ComputeSinceOff{results_.cells[*off].name, to.windows(), analysis::compute_change(from, to)};
     }
+  }
+
+  // Which steps stood still is known at the end alone, so their cell's trace is read again.
+  analysis::ComputeTimes compute_without(std::size_t cell, const report::Steps& steps) const {
+    if (steps.empty() || results_.cells[cell].trace_file.empty()) return compute_[cell];
+    const Trace trace = formats::read_trace(options_.folder / results_.cells[cell].trace_file);
+    std::vector<analysis::Window> windows = analysis::find_windows(trace).windows;
+    std::erase_if(windows, [&](const analysis::Window& window) { return steps.contains({window.block, window.step}); });
+    analysis::ComputeTimes times;
+    times.add(trace, windows);
+    return times;
   }
 
   std::vector<std::string> finish() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
@@ -15,6 +16,7 @@
 #include "platform/atomic_file.hpp"
 #include "profiler/report/answer.hpp"
 #include "profiler/report/report_tables.hpp"
+#include "profiler/report/stalls.hpp"
 
 namespace underlap::report {
 namespace {
@@ -156,10 +158,23 @@ constexpr const char* kExcess =
 
 // How many answers a terminal shows of a matrix with more of them.
 constexpr std::size_t kMostAnswers = 10;
+constexpr std::size_t kMostStalls = 3;
+constexpr std::size_t kAllStalls = std::numeric_limits<std::size_t>::max();
+
+std::string stalls_text(const RunResults& results, std::size_t most) {
+  std::vector<std::string> lines;
+  for (const CellResult& cell : results.cells)
+    for (const Stall& stall : stalls_of(cell))
+      lines.push_back(fmt::format("STOOD STILL: {}: {}; no mean counts it\n", cell.name, stall_text(stall)));
+  const std::size_t more = lines.size() - std::min(most, lines.size());
+  lines.resize(lines.size() - more);
+  return fmt::format("{}{}", fmt::join(lines, ""),
+                     more == 0 ? "" : fmt::format("STOOD STILL: {} more steps; report.md names them\n", more));
+}
 
 // What was run, and what stands against taking the figures below for what they seem.
-std::string warnings_text(const RunResults& results) {
-  return played_text(results) + memory_text(results) + mismatch_text(results);
+std::string warnings_text(const RunResults& results, std::size_t most_stalls) {
+  return played_text(results) + memory_text(results) + mismatch_text(results) + stalls_text(results, most_stalls);
 }
 
 std::string wrapped_lines(const std::string& text, const TableFormat& format) {
@@ -172,7 +187,7 @@ std::string wrapped_lines(const std::string& text, const TableFormat& format) {
 std::string heading_text(const RunResults& results, const TableFormat& format) {
   return wrapped_lines(fmt::format("backend {}; link {}\n{}\n", to_string(results.info.backend), link_text(results),
                                    progress_text(results)) +
-                           warnings_text(results),
+                           warnings_text(results, kMostStalls),
                        format);
 }
 
@@ -253,7 +268,7 @@ std::string report_markdown(const RunResults& results) {
   std::string text =
       fmt::format("# Underlap run: {} backend, {} cells\n\n", to_string(results.info.backend), results.cells.size());
   text += fmt::format("**Link: {}.** {}.\n\n", link_text(results), progress_text(results));
-  if (const std::string warnings = warnings_text(results); !warnings.empty())
+  if (const std::string warnings = warnings_text(results, kAllStalls); !warnings.empty())
     text += fmt::format("```\n{}```\n\n", warnings);
   text += answers_markdown(answers_of(results, summaries));
   text += section("Cells", "Times are of one training step.", cell_table(results, summaries));

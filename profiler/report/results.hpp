@@ -65,8 +65,10 @@ struct CellResult {
   /// What one step's kernels take alone, by purpose, as the bounds have it, mean over the ranks of a pipeline; empty
   /// where there are no bounds
   std::map<std::string, std::int64_t> bound_kernel_ns;
-  /// What the measured windows' kernels took, by purpose, sum over ranks and steps; empty without recorder
+  /// What the measured windows' kernels took, by purpose, sum over ranks and steps that did not stand still; empty
+  /// without recorder
   std::map<std::string, std::int64_t> kernel_ns;
+  std::int64_t kernel_windows = 0;  ///< that kernel_ns sums over; 0 in results of before stalled steps were left out
   std::optional<ComputeSinceOff> compute_since_off;  ///< absent for a cell without off cell or recorder
   std::string bound_source;                          ///< which cells the bounds' durations come from
   std::string trace_file;                            ///< relative to the run folder; empty without recorder

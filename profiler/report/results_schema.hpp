@@ -115,6 +115,7 @@ struct Fields<CellResult> {
     field("bound_kernel_ns", NewerField{cell.bound_kernel_ns});
     field("bound_source", cell.bound_source);
     field("kernel_ns", NewerField{cell.kernel_ns});
+    field("kernel_windows", NewerField{cell.kernel_windows});
     field("compute_since_off", NewerField{cell.compute_since_off});
     field("trace_file", cell.trace_file);
     field("trace_bytes", cell.trace_bytes);
@@ -200,6 +201,19 @@ struct Fields<AxisRatio> {
 };
 
 template <>
+struct Fields<Stall> {
+  static void visit(auto& stall, auto&& field) {
+    field("block", stall.block);
+    field("step", stall.step);
+    field("took_ns", stall.took_ns);
+    field("usual_ns", stall.usual_ns);
+    field("rank", stall.rank);
+    field("part", stall.part);
+    field("longer_ns", stall.longer_ns);
+  }
+};
+
+template <>
 struct Fields<CellSummary> {
   static void visit(auto& summary, auto&& field) {
     field("off_cell", summary.off_cell);
@@ -219,6 +233,7 @@ struct Fields<CellSummary> {
     field("step_ratio_to_bound_ideal", summary.step_ratio_to_bound_ideal);
     field("ratios_along", summary.ratios_along);
     field("final_loss", summary.final_loss);
+    field("stalls", summary.stalls);
     field("modes", summary.modes);
     field("purposes", summary.purposes);
   }

@@ -220,6 +220,7 @@ CellSummary summarise_alone(const CellResult& cell) {
   summary.bytes_on_wire = value_of(cell, mean_rank(bytes_on_wire));
   summary.transfer_cpu_ms = value_of(cell, transfer_cpu_ms);
   summary.final_loss = final_loss(cell);
+  summary.stalls = stalls_of(cell);
   summary.modes = communications_of(cell, &analysis::Split::modes);
   summary.purposes = communications_of(cell, &analysis::Split::purposes);
   hold_against_bound(summary, cell);

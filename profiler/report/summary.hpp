@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiler/report/results.hpp"
+#include "profiler/report/stalls.hpp"
 #include "profiler/report/statistics.hpp"
 
 namespace underlap::report {
@@ -57,6 +58,7 @@ struct CellSummary {
   /// By axis of two values that toggles neither overlap nor transfers; in the cells with the first of the values.
   std::map<std::string, AxisRatio> ratios_along;
   std::optional<double> final_loss;  ///< of the last measured step; absent where nothing was sent between ranks
+  std::vector<Stall> stalls;         ///< measured steps that stood still: in medians, and in no mean
   std::map<std::string, PurposeSummary> modes;
   std::map<std::string, PurposeSummary> purposes;
 };

@@ -8,31 +8,47 @@
 #include <set>
 #include <utility>
 
+#include "profiler/report/stalls.hpp"
+
 namespace underlap::report {
 namespace {
 
-std::set<std::int32_t> traced_blocks(const CellResult& cell) {
-  std::set<std::int32_t> blocks;
+// The steps that a mean over a cell counts: those that were recorded.
+Steps traced_steps(const CellResult& cell) {
+  Steps steps;
   for (const StepSample& sample : cell.samples)
-    if (!sample.ranks.empty()) blocks.insert(sample.block);
-  return blocks;
+    if (!sample.ranks.empty()) steps.emplace(sample.block, sample.step);
+  return steps;
+}
+
+Steps without(Steps steps, const Steps& others) {
+  std::erase_if(steps, [&](const auto& step) { return others.contains(step); });
+  return steps;
+}
+
+// Those of the blocks that `other` has too.
+Steps in_blocks_of(Steps steps, const Steps& other) {
+  std::set<std::int32_t> blocks;
+  for (const auto& [block, step] : other) blocks.insert(block);
+  std::erase_if(steps, [&](const auto& step) { return !blocks.contains(step.first); });
+  return steps;
 }
 
 std::int64_t mean_ns(std::int64_t sum_ns, std::int64_t windows) {
   return std::llround(static_cast<double>(sum_ns) / static_cast<double>(windows));
 }
 
-// The windows of some blocks, summed.
+// The windows of some steps, summed.
 struct WindowSum {
   WindowParts parts;
   std::int64_t windows = 0;
   std::map<std::string, std::int64_t> exposed_ns;  ///< by purpose
 };
 
-WindowSum sum_of(const CellResult& cell, const std::set<std::int32_t>& blocks) {
+WindowSum sum_of(const CellResult& cell, const Steps& steps) {
   WindowSum sum;
   for (const StepSample& sample : cell.samples) {
-    if (!blocks.contains(sample.block)) continue;
+    if (!steps.contains({sample.block, sample.step})) continue;
     for (const analysis::Split& split : sample.ranks) {
       sum.parts.compute_ns += split.compute_ns();
       sum.parts.exposed_ns += split.exposed_ns();
@@ -78,6 +94,13 @@ std::vector<NamedTime> named(const CellResult& cell, const WindowSum& sum, const
   return names;
 }
 
+// Those that kernel_ns sums over: in results of before steps were left out, all of them.
+WindowSum windows_of_kernels(const CellResult& cell) {
+  const Steps all = traced_steps(cell);
+  const WindowSum sum = sum_of(cell, without(all, stalled_steps(cell)));
+  return cell.kernel_windows == sum.windows ? sum : sum_of(cell, all);
+}
+
 std::int64_t total(const std::map<std::string, std::int64_t>& by_purpose) {
   std::int64_t sum = 0;
   for (const auto& [purpose, ns] : by_purpose) sum += ns;
@@ -87,12 +110,12 @@ std::int64_t total(const std::map<std::string, std::int64_t>& by_purpose) {
 }  // namespace
 
 std::optional<TimeChange> where_time_went(const CellResult& from, const CellResult& to) {
-  const std::set<std::int32_t> ours = traced_blocks(to);
-  std::set<std::int32_t> common = traced_blocks(from);
-  std::erase_if(common, [&](std::int32_t block) { return !ours.contains(block); });
-  if (common.empty()) return std::nullopt;
-  const WindowSum from_sum = sum_of(from, common);
-  const WindowSum to_sum = sum_of(to, common);
+  const Steps stalled = stalled_steps(from, to);
+  const Steps from_steps = without(traced_steps(from), stalled);
+  const Steps to_steps = without(traced_steps(to), stalled);
+  const WindowSum from_sum = sum_of(from, in_blocks_of(from_steps, to_steps));
+  const WindowSum to_sum = sum_of(to, in_blocks_of(to_steps, from_steps));
+  if (from_sum.windows == 0 || to_sum.windows == 0) return std::nullopt;
   TimeChange change{mean_parts(from_sum), mean_parts(to_sum), {}};
   const auto& compute = to.compute_since_off;
   if (compute && compute->off_cell == from.name && compute->windows == to_sum.windows &&
@@ -102,7 +125,7 @@ std::optional<TimeChange> where_time_went(const CellResult& from, const CellResu
 }
 
 std::optional<Excess> excess_over_bound(const CellResult& cell) {
-  const WindowSum sum = sum_of(cell, traced_blocks(cell));
+  const WindowSum sum = windows_of_kernels(cell);
   if (!cell.bound_ns || cell.kernel_ns.empty() || cell.bound_kernel_ns.empty() || sum.windows == 0) return std::nullopt;
   const WindowParts parts = mean_parts(sum);
   return Excess{.bound_ns = *cell.bound_ns,

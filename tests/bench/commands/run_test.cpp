@@ -2,6 +2,7 @@
 // Every size and choice that a first configuration may hold runs, and its cells agree.
 #include <ostream>
 
+#include "profiler/report/stalls.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
@@ -71,6 +72,30 @@ TEST(Run, NamesATraceAsItsCell) {
   EXPECT_THAT(results.cells[1].name, ::testing::HasSubstr(" "));
   EXPECT_EQ(results.cells[1].trace_file, "traces/01-" + results.cells[1].name + ".pftrace");
   EXPECT_EQ(folder.traces()[1], folder.run() + "/" + results.cells[1].trace_file);
+}
+
+// No step of a test is to take seconds, so a finished block is told that one of its steps did.
+TEST(Run, LeavesAStepThatStoodStillOutOfTheSumsOfKernels) {
+  const RunFolder folder(
+      tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n"));
+  ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "2"})).exit_code, 0);
+  report::RunResults results = report::read_results(folder.run());
+  results.cells[1].samples[0].step_ns = 3'600'000'000'000;
+  write_results(folder.run(), results);
+  const Outcome outcome = underlap_program(folder.arguments({"--blocks", "3", "--resume"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, ::testing::HasSubstr("took 3600000 ms and not"));
+  results = report::read_results(folder.run());
+  for (std::size_t i = 0; i < 2; ++i) {
+    const report::CellResult& cell = results.cells[i];
+    const std::size_t left = cell.samples.size() - report::stalled_steps(cell).size();
+    EXPECT_EQ(cell.kernel_windows, static_cast<std::int64_t>(2 * left));
+  }
+  const report::Steps stalled = report::stalled_steps(results.cells[0], results.cells[1]);
+  EXPECT_TRUE(stalled.contains({0, results.cells[1].samples[0].step}));
+  ASSERT_TRUE(results.cells[1].compute_since_off);
+  EXPECT_EQ(results.cells[1].compute_since_off->windows,
+            static_cast<std::int64_t>(2 * (results.cells[1].samples.size() - stalled.size())));
 }
 
 }  // namespace

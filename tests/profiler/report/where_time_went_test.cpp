@@ -46,12 +46,11 @@ TEST(WhereTimeWent, ComparesOnlyBlocksThatBothRecorded) {
   EXPECT_FALSE(where_time_went(off, on));
 }
 
-// Sums over the twelve windows of two steady cells: compute 600 -> 650 microseconds in each.
-ComputeSinceOff compute_of_twelve_windows() {
-  ComputeSinceOff compute{.off_cell = "off", .windows = 12, .change = {}};
-  compute.change.from = {.same_kernels_ns = 12 * 500'000, .other_kernels_ns = 12 * 100'000, .concurrency_ns = 0};
-  compute.change.to = {
-      .same_kernels_ns = 12 * 520'000, .other_kernels_ns = 12 * 160'000, .concurrency_ns = 12 * 30'000};
+// Sums over windows of two steady cells: compute 600 -> 650 microseconds in each.
+ComputeSinceOff compute_of_windows(std::int64_t n) {
+  ComputeSinceOff compute{.off_cell = "off", .windows = n, .change = {}};
+  compute.change.from = {.same_kernels_ns = n * 500'000, .other_kernels_ns = n * 100'000, .concurrency_ns = 0};
+  compute.change.to = {.same_kernels_ns = n * 520'000, .other_kernels_ns = n * 160'000, .concurrency_ns = n * 30'000};
   return compute;
 }
 
@@ -59,7 +58,7 @@ TEST(WhereTimeWent, ComputeIsContentionAndDecompositionLessConcurrency) {
   auto off = steady("off", split_of(600, 0, 400, 0));
   auto on = steady("on", split_of(300, 350, 50, 0));
   EXPECT_FALSE(where_time_went(off, on)->compute);
-  on.compute_since_off = compute_of_twelve_windows();
+  on.compute_since_off = compute_of_windows(12);
   const auto change = where_time_went(off, on);
   ASSERT_TRUE(change->compute);
   EXPECT_EQ(change->compute->contention_ns, 20'000);
@@ -73,7 +72,7 @@ TEST(WhereTimeWent, AddsUpWhereMeansAreNoWholeNanoseconds) {
   const auto off = steady("off", split_of(600, 0, 400, 0));
   auto on = steady("on", split_of(300, 350, 50, 0));
   for (int i = 0; i < 50; ++i) {
-    on.compute_since_off = compute_of_twelve_windows();
+    on.compute_since_off = compute_of_windows(12);
     analysis::ComputeParts& to = on.compute_since_off->change.to;
     for (std::int64_t* part : {&to.same_kernels_ns, &to.other_kernels_ns, &to.concurrency_ns})
       *part += static_cast<std::int64_t>(random() % 100);
@@ -86,12 +85,30 @@ TEST(WhereTimeWent, AddsUpWhereMeansAreNoWholeNanoseconds) {
 TEST(WhereTimeWent, DoesNotExplainOtherWindowsThanThoseOfTheCells) {
   auto off = steady("off", split_of(600, 0, 400, 0));
   auto on = steady("on", split_of(300, 350, 50, 0));
-  on.compute_since_off = compute_of_twelve_windows();
+  on.compute_since_off = compute_of_windows(12);
   on.compute_since_off->off_cell = "another";
   EXPECT_FALSE(where_time_went(off, on)->compute);
   on.compute_since_off->off_cell = "off";
   on.compute_since_off->windows = 10;
   EXPECT_FALSE(where_time_went(off, on)->compute);
+}
+
+TEST(WhereTimeWent, LeavesAStepThatStoodStillOutOfBothCells) {
+  auto off = steady("off", split_of(600, 0, 400, 0));
+  auto on = steady("on", split_of(300, 350, 50, 0));
+  // In the same step the other cell is in no hurry either: to pair steps, both leave it out.
+  on.samples[3] =
+      step_of(on.samples[3].block, on.samples[3].step, {split_of(9000, 350, 50, 0), split_of(300, 350, 8750, 0)});
+  off.samples[3].ranks[0] = split_of(900, 0, 400, 0);
+  on.compute_since_off = compute_of_windows(10);
+  const auto change = where_time_went(off, on);
+  EXPECT_EQ(change->from.exposed_ns, 400'000);
+  EXPECT_EQ(change->to.exposed_ns, 50'000);
+  EXPECT_EQ(change->compute_delta_ns(), 50'000);
+  ASSERT_TRUE(change->compute) << "its sums are of the ten windows that are left";
+  EXPECT_EQ(change->window_delta_ns(), 50'000 - 350'000);
+  on.compute_since_off = compute_of_windows(12);
+  EXPECT_FALSE(where_time_went(off, on)->compute) << "its sums hold what stood still";
 }
 
 // A window of 700 us, 650 of them compute; its kernels take 660, alone they would take 640; the bound is 655.
@@ -113,6 +130,22 @@ TEST(ExcessOverBound, IsTheSumOfItsParts) {
   EXPECT_EQ(excess->parts.exposed_ns, 45'000);
   EXPECT_EQ(excess->excess_ns(), excess->longer_ns() - excess->concurrency_ns() + excess->parts.exposed_ns +
                                      excess->parts.copy_only_ns + excess->parts.idle_ns - excess->forced_ns());
+}
+
+TEST(ExcessOverBound, LeavesAStepThatStoodStillOut) {
+  CellResult cell = bounded();
+  cell.samples[2] = step_of(1, cell.samples[2].step, {split_of(9000, 350, 45, 5), split_of(300, 350, 8745, 5)});
+  for (auto& [purpose, ns] : cell.kernel_ns) ns = ns / 12 * 10;
+  cell.kernel_windows = 10;
+  EXPECT_EQ(excess_over_bound(cell)->excess_ns(), 45'000);
+  EXPECT_EQ(excess_over_bound(cell)->longer_ns(), 20'000);
+}
+
+TEST(ExcessOverBound, OfResultsOfBeforeHasAllWindowsThatItsKernelsHave) {
+  CellResult cell = bounded();
+  cell.samples[2] = step_of(1, cell.samples[2].step, {split_of(1500, 350, 45, 5), split_of(300, 350, 1245, 5)});
+  EXPECT_EQ(excess_over_bound(cell)->longer_ns(), 20'000);
+  EXPECT_EQ(excess_over_bound(cell)->excess_ns(), 45'000 + 2 * 1'200'000 / 12);
 }
 
 TEST(ExcessOverBound, NamesTheLargestPartsFirst) {
