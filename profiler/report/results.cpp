@@ -52,11 +52,6 @@ Json encode(const std::optional<T>& value) {
 }
 
 template <class T>
-Json encode(const schema::NewerField<const T>& field) {
-  return encode(field.value);
-}
-
-template <class T>
 Json encode(const std::vector<T>& values) {
   Json array = Json::array();
   for (const T& value : values) array.push_back(encode(value));
@@ -77,6 +72,11 @@ Json encode(const std::vector<std::pair<std::string, std::string>>& values) {
     object[axis] = value;
   }
   return object;
+}
+
+template <class T>
+Json encode(const schema::NewerField<const T>& field) {
+  return encode(field.value);
 }
 
 template <class T>
