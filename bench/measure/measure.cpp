@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "bench/machine/cpu_load.hpp"
 #include "bench/measure/bound.hpp"
 #include "bench/measure/run_folder.hpp"
 #include "bench/ranks/session.hpp"
@@ -223,7 +224,9 @@ class Measurement {
 
   void run_cell(Session& session, std::size_t index, std::int32_t block) {
     CellResult& cell = results_.cells[index];
+    const CpuTimes before = cpu_times();
     report::BlockRun run = session.run(index, block, run_.steps + 1);
+    if (run_.traits().measures_time) add_load(load_of(block), before, cpu_times());
     cell.num_ranks_played = num_ranks_of(run);
     for (report::StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
       cell.samples.push_back(std::move(sample));
@@ -238,6 +241,12 @@ class Measurement {
     add_compute(index, run.trace);
     writers_[index]->append(run.trace);
     cell.trace_bytes = writers_[index]->bytes();
+  }
+
+  report::BlockLoad& load_of(std::int32_t block) {
+    std::vector<report::BlockLoad>& load = results_.load;
+    if (load.empty() || load.back().block != block) load.push_back({.block = block});
+    return load.back();
   }
 
   void add_compute(std::size_t cell, const Trace& trace) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -172,9 +173,40 @@ std::string stalls_text(const RunResults& results, std::size_t most) {
                      more == 0 ? "" : fmt::format("STOOD STILL: {} more steps; report.md names them\n", more));
 }
 
+// The share that `part` took of the processors in some blocks.
+double share_of(std::span<const BlockLoad> blocks, std::int64_t BlockLoad::*part) {
+  double taken = 0, all = 0;
+  for (const BlockLoad& load : blocks) {
+    taken += static_cast<double>(load.*part);
+    all += static_cast<double>(load.wall_ns) * load.cpus;
+  }
+  return all > 0 ? taken / all : 0;
+}
+
+// Pairs within a block meet the same load only where it lasts that long.
+std::string load_text(const RunResults& results) {
+  constexpr double kBusy = 0.1;
+  constexpr double kStolen = 0.02;
+  const double others = share_of(results.load, &BlockLoad::other_cpu_ns);
+  const double stolen = share_of(results.load, &BlockLoad::stolen_cpu_ns);
+  std::string text;
+  if (others >= kBusy) {
+    const auto share = [](const BlockLoad& load) { return share_of({&load, 1}, &BlockLoad::other_cpu_ns); };
+    const BlockLoad& most = *std::ranges::max_element(results.load, {}, share);
+    text += fmt::format(
+        "BUSY MACHINE: other processes took {:.0f} % of its {} CPUs while steps were measured, {:.0f} % in block {}\n",
+        100 * others, most.cpus, 100 * share(most), most.block);
+  }
+  if (stolen >= kStolen)
+    text += fmt::format("BUSY MACHINE: its hypervisor gave {:.0f} % of the CPUs to others while steps were measured\n",
+                        100 * stolen);
+  return text;
+}
+
 // What was run, and what stands against taking the figures below for what they seem.
 std::string warnings_text(const RunResults& results, std::size_t most_stalls) {
-  return played_text(results) + memory_text(results) + mismatch_text(results) + stalls_text(results, most_stalls);
+  return played_text(results) + memory_text(results) + mismatch_text(results) + load_text(results) +
+         stalls_text(results, most_stalls);
 }
 
 std::string wrapped_lines(const std::string& text, const TableFormat& format) {

@@ -96,13 +96,24 @@ struct RunInfo {
   std::string config_hash;  ///< of the resolved matrix; --resume refuses another one
 };
 
+/// What the machine's processors did while the steps of a block were measured, in processor time.
+struct BlockLoad {
+  std::int32_t block = 0;
+  std::int32_t cpus = 0;           ///< that the run may use
+  std::int64_t wall_ns = 0;        ///< of all cells, settling steps included
+  std::int64_t own_cpu_ns = 0;     ///< of the run and its ranks
+  std::int64_t other_cpu_ns = 0;   ///< of other processes, on the same CPUs
+  std::int64_t stolen_cpu_ns = 0;  ///< that a hypervisor gave to others
+};
+
 /// A whole run: results.json, schema underlap.results/1.
 struct RunResults {
   RunInfo info;
   std::int32_t blocks_planned = 0;
   std::int32_t blocks_done = 0;
   std::vector<std::int32_t>
-      resumed_at_blocks;  ///< blocks before which --resume, or ranks started anew, began with fresh weights
+      resumed_at_blocks;        ///< blocks before which --resume, or ranks started anew, began with fresh weights
+  std::vector<BlockLoad> load;  ///< by block; empty in virtual time, and in results of before it was kept
   std::vector<CellResult> cells;
 };
 

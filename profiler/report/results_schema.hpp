@@ -148,12 +148,25 @@ struct Fields<RunInfo> {
 };
 
 template <>
+struct Fields<BlockLoad> {
+  static void visit(auto& load, auto&& field) {
+    field("block", load.block);
+    field("cpus", load.cpus);
+    field("wall_ns", load.wall_ns);
+    field("own_cpu_ns", load.own_cpu_ns);
+    field("other_cpu_ns", load.other_cpu_ns);
+    field("stolen_cpu_ns", load.stolen_cpu_ns);
+  }
+};
+
+template <>
 struct Fields<RunResults> {
   static void visit(auto& results, auto&& field) {
     field("run", results.info);
     field("blocks_planned", results.blocks_planned);
     field("blocks_done", results.blocks_done);
     field("resumed_at_blocks", results.resumed_at_blocks);
+    field("load", NewerField{results.load});
     field("cells", results.cells);
   }
 };

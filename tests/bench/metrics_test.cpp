@@ -54,6 +54,7 @@ report::RunResults complete_results() {
   report::RunResults results;
   results.blocks_planned = results.blocks_done = 2;
   results.info.library_versions["Gloo"] = "0.5";
+  results.load = {{.block = 0}};
   const auto add = [&](const std::string& overlap, const std::string& fp32, const analysis::Split& split) {
     results.cells.push_back(report::cell_of(overlap + fp32, {{"overlap", overlap}, {"fp32", fp32}},
                                             {report::step_of(0, 0, {split}), report::step_of(1, 1, {split})}));

@@ -304,6 +304,23 @@ TEST(RunText, AnswersBeforeItShowsATable) {
   EXPECT_THAT(run_text(traced_and_not(), {.width = 160}, Details::left_out), Not(HasSubstr("faster")));
 }
 
+TEST(RunText, WarnsOfAMachineThatWasBusyWithOthers) {
+  RunResults results = measured();
+  // Of two CPUs, in seconds of processor time.
+  const auto load = [](std::int32_t block, std::int64_t own, std::int64_t other, std::int64_t stolen) {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    return BlockLoad{block, 2, 10 * kSecond, own * kSecond, other * kSecond, stolen * kSecond};
+  };
+  results.load = {load(0, 15, 1, 0), load(1, 14, 2, 0)};
+  EXPECT_THAT(run_text(results, {.width = 200}, Details::left_out), Not(HasSubstr("BUSY")));
+  results.load = {load(0, 15, 1, 0), load(1, 8, 8, 2)};
+  for (const std::string& text : {run_text(results, {.width = 200}, Details::left_out), report_markdown(results)}) {
+    EXPECT_THAT(text, HasSubstr("BUSY MACHINE: other processes took 22 % of its 2 CPUs while steps were measured, 40 % "
+                                "in block 1\n"));
+    EXPECT_THAT(text, HasSubstr("its hypervisor gave 5 % of the CPUs to others"));
+  }
+}
+
 TEST(RunText, KeepsWhatACellIsJudgedByInEightyColumns) {
   const std::string text = run_text(wide(), {.width = 80}, Details::left_out);
   const std::string titles = line_with(text, "step ms");
