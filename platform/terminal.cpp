@@ -6,8 +6,18 @@
 
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 
 namespace underlap {
+namespace {
+
+// "" where it is not set.
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
 
 int terminal_width(int file) {
   winsize size{};
@@ -16,8 +26,11 @@ int terminal_width(int file) {
   return columns != nullptr && std::atoi(columns) > 0 ? std::atoi(columns) : std::numeric_limits<int>::max();
 }
 
+bool rewrites_lines(int file) { return isatty(file) != 0 && variable("TERM") != "dumb"; }
+
 TableFormat terminal_format(int file) {
-  return {.width = terminal_width(file), .colour = isatty(file) != 0, .unicode = false};
+  return {
+      .width = terminal_width(file), .colour = rewrites_lines(file) && variable("NO_COLOR").empty(), .unicode = false};
 }
 
 }  // namespace underlap

@@ -75,7 +75,7 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   options.verify = !arguments.no_verify;
   options.info = machine_info();
   options.info.command = command_line;
-  const bool on_terminal = isatty(STDERR_FILENO) != 0;
+  const bool on_terminal = rewrites_lines(STDERR_FILENO);
   options.progress = {.stream = &std::cerr, .terminal = on_terminal, .width = terminal_width(STDERR_FILENO), .now = {}};
   const MeasureOutcome outcome = measure(matrix, options);
   std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
