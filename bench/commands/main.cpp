@@ -44,6 +44,7 @@ int run_main(int argc, char** argv) {
   add_check_command(app, exit_code);
   add_run_command(app, exit_code, command_line(argc, argv));
   add_rank_command(app, exit_code);
+  add_show_command(app, exit_code);
   add_analyze_command(app, exit_code);
   add_list_command(app, exit_code);
   try {

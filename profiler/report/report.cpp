@@ -271,12 +271,26 @@ std::string detail_tables(const RunResults& results, const std::vector<CellSumma
              excess_table(results), format);
 }
 
-std::string section(const std::string& title, const std::string& about, const Table& table) {
-  if (table.rows.empty()) return "";
-  return fmt::format("## {}\n\n{}\n\n{}\n", title, about, markdown(table));
-}
-
 }  // namespace
+
+std::string report_warnings(const RunResults& results) { return warnings_text(results, kAllStalls); }
+
+std::vector<ReportSection> report_sections(const RunResults& results, const std::vector<CellSummary>& summaries) {
+  std::vector<ReportSection> sections{{"Cells", "Times are of one training step.", cell_table(results, summaries)}};
+  for (AxisTable& along : axis_tables(results, summaries))
+    sections.push_back({std::move(along.title),
+                        "Steps of cells that differ in this axis alone, as a ratio within each block.",
+                        std::move(along.table)});
+  sections.push_back({"Communication by mode", kByMode, mode_table(summaries)});
+  sections.push_back({"Communication by purpose",
+                      "Per step, mean over the ranks. Simultaneous purposes each count in full, so rows may sum to "
+                      "more than the cell's communication.",
+                      purpose_table(summaries)});
+  sections.push_back({"Where the time went", kTimeChange, time_change_table(results)});
+  sections.push_back({"Excess over bound_schedule", kExcess, excess_table(results)});
+  std::erase_if(sections, [](const ReportSection& section) { return section.table.rows.empty(); });
+  return sections;
+}
 
 std::string report_table(const RunResults& results, const TableFormat& format) {
   const std::vector<CellSummary> summaries = summarise(results);
@@ -300,21 +314,11 @@ std::string report_markdown(const RunResults& results) {
   std::string text =
       fmt::format("# Underlap run: {} backend, {} cells\n\n", to_string(results.info.backend), results.cells.size());
   text += fmt::format("**Link: {}.** {}.\n\n", link_text(results), progress_text(results));
-  if (const std::string warnings = warnings_text(results, kAllStalls); !warnings.empty())
+  if (const std::string warnings = report_warnings(results); !warnings.empty())
     text += fmt::format("```\n{}```\n\n", warnings);
   text += answers_markdown(answers_of(results, summaries));
-  text += section("Cells", "Times are of one training step.", cell_table(results, summaries));
-  for (const AxisTable& along : axis_tables(results, summaries))
-    text += section(along.title, "Steps of cells that differ in this axis alone, as a ratio within each block.",
-                    along.table);
-  text += section("Communication by mode", kByMode, mode_table(summaries));
-  text +=
-      section("Communication by purpose",
-              "Per step, mean over the ranks. Simultaneous purposes each count in full, so rows may sum to more than "
-              "the cell's communication.",
-              purpose_table(summaries));
-  text += section("Where the time went", kTimeChange, time_change_table(results));
-  text += section("Excess over bound_schedule", kExcess, excess_table(results));
+  for (const ReportSection& section : report_sections(results, summaries))
+    text += fmt::format("## {}\n\n{}\n\n{}\n", section.title, section.about, markdown(section.table));
   return text + notes_markdown(results) + "## Machine\n\n" + machine_markdown(results.info) + "\n" + kHowToRead;
 }
 

@@ -4,11 +4,27 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "platform/table.hpp"
 #include "profiler/report/results.hpp"
+#include "profiler/report/summary.hpp"
 
 namespace underlap::report {
+
+/// What speaks against taking a run's figures for what they seem: ranks that stand for others, cells that fit no GPU,
+/// times and losses that are not valid. A line each; often none.
+std::string report_warnings(const RunResults& results);
+
+/// One table of a run, and how to read it.
+struct ReportSection {
+  std::string title;
+  std::string about;
+  Table table;
+};
+
+/// All tables of a run that have rows, every column.
+std::vector<ReportSection> report_sections(const RunResults& results, const std::vector<CellSummary>& summaries);
 
 /// How much run_text() says.
 enum class Details : std::uint8_t { left_out, included };

@@ -214,11 +214,15 @@ std::string numerics_text(NumericsLabel label, double max_loss_difference) {
   return differs ? fmt::format("{} {:.1e}", to_string(label), max_loss_difference) : std::string(to_string(label));
 }
 
-void write_results(const std::filesystem::path& folder, const RunResults& results, Statistics statistics) {
+std::string results_text(const RunResults& results, Statistics statistics) {
   Json document{{"schema", fmt::format("{}{}", kSchemaFamily, kSchemaVersion)}};
   document.update(encode(results));
   if (statistics == Statistics::included) add_statistics(document["cells"], results);
-  write_file_atomically(file_in(folder), json_text(document, 1) + "\n");
+  return json_text(document, 1) + "\n";
+}
+
+void write_results(const std::filesystem::path& folder, const RunResults& results, Statistics statistics) {
+  write_file_atomically(file_in(folder), results_text(results, statistics));
 }
 
 RunResults read_results(const std::filesystem::path& folder) {

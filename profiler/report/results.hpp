@@ -120,10 +120,14 @@ struct RunResults {
 /// Whether a results file holds the cells' summaries.
 enum class Statistics : std::uint8_t { included, left_out };
 
-/// Writes `results` to `folder`/results.json: whole or not at all (temporary file, fsync, rename). Beside the fields
+/// `results` as JSON text, schema underlap.results/1. Beside the fields
 /// above every cell has `statistics`, its summary (profiler/report/summary.hpp), which reading ignores; leave it out
-/// where the run goes on: its bootstrap costs more with every block. Throws MachineError with the path and the system's
-/// reason; std::invalid_argument where a cell's plan is not JSON or an axis stands twice.
+/// where the run goes on: its bootstrap costs more with every block. Throws std::invalid_argument where a cell's plan
+/// is not JSON or an axis stands twice.
+std::string results_text(const RunResults& results, Statistics statistics = Statistics::included);
+
+/// Writes results_text() to `folder`/results.json: whole or not at all (temporary file, fsync, rename). Throws as that
+/// does, and MachineError with the path and the system's reason.
 void write_results(const std::filesystem::path& folder, const RunResults& results,
                    Statistics statistics = Statistics::included);
 

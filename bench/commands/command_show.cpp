@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "bench/commands/commands.hpp"
+#include "platform/atomic_file.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/terminal.hpp"
+#include "profiler/report/csv.hpp"
+#include "profiler/report/html.hpp"
+#include "profiler/report/report.hpp"
+#include "profiler/report/results.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct ShowArguments {
+  std::string folder;
+  report::Details details = report::Details::left_out;
+  bool csv = false;
+  bool json = false;
+  std::string html;
+};
+
+// Whoever names what a run left, and not its folder, means the run.
+std::filesystem::path run_folder(const std::filesystem::path& path) {
+  const std::string file = path.filename().string();
+  const bool is_within = file == "results.json" || file == "report.md";
+  const std::filesystem::path folder = is_within ? path.parent_path() : path;
+  if (!is_within && std::filesystem::is_regular_file(folder))
+    throw std::invalid_argument(
+        fmt::format("{}: a file, not the folder of a run\n  name the folder that `underlap run CONFIG -o DIR` wrote",
+                    path.string()));
+  if (!folder.empty() && !std::filesystem::exists(folder))
+    throw std::invalid_argument(
+        fmt::format("{}: no such folder\n  name the folder that `underlap run CONFIG -o DIR` wrote", folder.string()));
+  if (std::filesystem::exists(folder / "results.json")) return folder;
+  throw std::invalid_argument(
+      fmt::format("{}: no run that can be shown, since it holds no results.json\n  `underlap run CONFIG -o DIR` writes "
+                  "one when its first block is finished; --resume goes on with a run",
+                  folder.string()));
+}
+
+void write_html(const report::RunResults& results, const std::string& file) {
+  const std::string page = report::report_html(results);
+  if (file == "-")
+    fmt::print("{}", page);
+  else
+    write_file_atomically(file, page);
+}
+
+int run_show(const ShowArguments& arguments) {
+  if (arguments.csv + arguments.json + !arguments.html.empty() > 1)
+    throw std::invalid_argument("--csv, --json and --html are different outputs; ask for one of them");
+  if (arguments.details == report::Details::included && (arguments.csv || arguments.json || !arguments.html.empty()))
+    throw std::invalid_argument(
+        "--details is for the tables of a terminal; --csv, --json and --html hold all there is");
+  const report::RunResults results = report::read_results(run_folder(arguments.folder));
+  if (arguments.csv)
+    fmt::print("{}", report::report_csv(results));
+  else if (arguments.json)
+    fmt::print("{}", report::results_text(results));
+  else if (!arguments.html.empty())
+    write_html(results, arguments.html);
+  else
+    fmt::print("{}", report::run_text(results, terminal_format(STDOUT_FILENO), arguments.details));
+  return kWell;
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ShowArguments>();
+  CLI::App* command = app.add_subcommand("show", "Print the tables of a finished or half-finished run again");
+  command->add_option("DIR", arguments->folder, "the folder of the run")->required();
+  command->add_flag_callback(
+      "--details", [arguments] { arguments->details = report::Details::included; },
+      "also communication by mode, where the time went, and the excess over the bound");
+  command->add_flag("--csv", arguments->csv,
+                    "print one table instead: a row a cell, a column a figure with its unit in the name (step_ms, "
+                    "step_ms_low and step_ms_high for its interval, mode.dp.exposed_ms, ...)");
+  command->add_flag("--json", arguments->json, "print the results with their statistics, schema underlap.results/1");
+  command->add_option("--html", arguments->html,
+                      "write a page with pictures and all tables to this file, or - for standard output; it needs "
+                      "nothing beside itself, so it can be sent to somebody");
+  command->footer(
+      "Example: underlap show results/quick/paced\n"
+      "         underlap show results/quick/paced --html quick.html\n"
+      "         underlap show results/quick/paced --csv | cut -d, -f1,10-12");
+  command->callback([arguments, &exit_code] { exit_code = run_show(*arguments); });
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/report/results.hpp"
+#include "profiler/report/summary.hpp"
+
+namespace underlap::report {
+
+/// The pictures of a run's page: for each cell with overlap off and those held against it, steps with their intervals,
+/// and communication by mode, hidden and exposed. A row is a line of HTML with a small SVG, so that a name of any
+/// length and any number of cells find their place.
+std::string pictures(const RunResults& results, const std::vector<CellSummary>& summaries);
+
+}  // namespace underlap::report

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as others are sent it: as a page and as a table of a spreadsheet.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <sstream>
+
+#include "profiler/report/csv.hpp"
+#include "profiler/report/html.hpp"
+#include "tests/profiler/report/sample_results.hpp"
+
+namespace underlap::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RunResults run_of(std::vector<CellResult> cells) {
+  RunResults results;
+  results.info.command = "underlap run a.yaml";
+  results.info.commit = "abc123";
+  results.info.link = "paced to 4 Gbit/s";
+  results.blocks_planned = 2;
+  results.blocks_done = 2;
+  results.cells = std::move(cells);
+  return results;
+}
+
+CellResult two_blocks(const std::string& name, const std::string& value, const analysis::Split& split) {
+  return cell_of(name, {{"overlap", value}}, {step_of(0, 0, {split}), step_of(1, 1, {split})});
+}
+
+RunResults off_and_on() {
+  return run_of(
+      {two_blocks("off", "off", split_of(6000, 0, 4000, 0)), two_blocks("on", "on", split_of(3000, 3000, 1000, 0))});
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+// The first element that is not closed by its own end, or an end that closes nothing; empty where all are in order.
+std::string unbalanced(const std::string& page) {
+  static const std::vector<std::string> kEmpty{"meta", "!DOCTYPE"};
+  std::vector<std::string> open;
+  for (std::size_t at = page.find('<'); at != std::string::npos; at = page.find('<', at + 1)) {
+    const std::size_t end = page.find('>', at);
+    const std::string tag = page.substr(at + 1, end - at - 1);
+    const std::string name = tag.substr(0, tag.find_first_of(" /\n", 1));
+    if (tag.ends_with("/") || std::ranges::find(kEmpty, name) != kEmpty.end()) continue;
+    if (!name.starts_with("/")) {
+      open.push_back(name);
+    } else {
+      if (open.empty() || "/" + open.back() != name) return name;
+      open.pop_back();
+    }
+  }
+  return open.empty() ? "" : open.back();
+}
+
+TEST(ReportPage, StacksHiddenOnExposedCommunicationOfOffAndOn) {
+  const std::string page = report_html(off_and_on());
+  EXPECT_THAT(page, HasSubstr("0.000 hidden, 4.000 exposed"));
+  EXPECT_THAT(page, HasSubstr("3.000 hidden, 1.000 exposed"));
+  // 4 ms are all but a fiftieth of the picture's width, and the exposed part begins where the hidden one ends.
+  EXPECT_THAT(page, HasSubstr("class=\"hidden\" x=\"0.000%\" width=\"73.529%\""));
+  EXPECT_THAT(page, HasSubstr("class=\"exposed\" x=\"73.529%\" width=\"24.510%\""));
+}
+
+TEST(ReportPage, SaysWhetherItsTimesAreMeasuredOrModelled) {
+  RunResults results = off_and_on();
+  EXPECT_THAT(report_html(results), HasSubstr("<strong>Measured</strong> on the CPUs"));
+  results.info.backend = Backend::sim;
+  const std::string page = report_html(results);
+  EXPECT_THAT(page, HasSubstr("<strong>Modelled:</strong> nothing ran"));
+  EXPECT_THAT(page, Not(HasSubstr("<strong>Measured")));
+}
+
+TEST(ReportPage, NamesCommandMachineAndCommit) {
+  RunResults results = off_and_on();
+  results.info.cpu_model = "Example CPU";
+  for (const char* words : {"underlap run a.yaml", "commit abc123", "Example CPU", "paced to 4 Gbit/s"})
+    EXPECT_THAT(report_html(results), HasSubstr(words));
+}
+
+TEST(ReportPage, NeedsNothingBesideItself) {
+  const std::string page = report_html(off_and_on());
+  for (const char* words : {"http", "src=", "<link", "@import", "<script"}) EXPECT_THAT(page, Not(HasSubstr(words)));
+  EXPECT_EQ(count_of(page, "url("), count_of(page, "url(#"));
+  EXPECT_THAT(page, HasSubstr("prefers-color-scheme: dark"));
+}
+
+TEST(ReportPage, ShowsEveryTextLetterByLetter) {
+  const std::string evil = "</pre><script>\"&'\x01";
+  RunResults results = run_of({two_blocks(evil, evil, split_of(6000, 0, 4000, 0))});
+  results.info.command = results.info.commit = results.info.link = results.info.cpu_model = evil;
+  results.info.started_utc = results.info.operating_system = results.info.config_hash = evil;
+  results.cells[0].notes = results.cells[0].invalid_because = {evil};
+  results.cells[0].memory_advice = evil;
+  const std::string page = report_html(results);
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, HasSubstr("&lt;/pre&gt;&lt;script&gt;&quot;&amp;&#39;&#xFFFD;"));
+  EXPECT_EQ(unbalanced(page), "");
+}
+
+TEST(ReportPage, HoldsOneCellAndAHundred) {
+  EXPECT_EQ(unbalanced(report_html(run_of({}))), "");
+  EXPECT_EQ(unbalanced(report_html(run_of({two_blocks("a", "off", split_of(6000, 0, 4000, 0))}))), "");
+  std::vector<CellResult> cells;
+  for (int i = 0; i < 100; ++i) {
+    cells.push_back(two_blocks(fmt::format("cell{}", i), i % 2 == 0 ? "off" : "on", split_of(6000, i, 4000, 0)));
+    cells.back().values.emplace_back("size", fmt::format("{}", i / 2));
+  }
+  const std::string page = report_html(run_of(std::move(cells)));
+  EXPECT_EQ(unbalanced(page), "");
+  EXPECT_EQ(count_of(page, "<h3>"), 50U);
+  EXPECT_EQ(count_of(page, "class=\"hidden\" x="), 100U + 1);  // and the key
+}
+
+TEST(ReportPage, CellWithoutAMeasuredStepSaysSo) {
+  EXPECT_THAT(report_html(run_of({cell_of("off", {{"overlap", "off"}}, {})})), HasSubstr("no step was measured"));
+}
+
+using Row = std::map<std::string, std::string>;
+
+// By column; no field of these holds a comma.
+std::vector<Row> rows_of(const std::string& csv) {
+  const auto fields_of = [](const std::string& line) {
+    std::vector<std::string> fields;
+    std::istringstream stream(line + ",");
+    for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+    return fields;
+  };
+  std::istringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  const std::vector<std::string> columns = fields_of(line);
+  std::vector<Row> rows;
+  while (std::getline(lines, line)) {
+    const std::vector<std::string> fields = fields_of(line);
+    EXPECT_EQ(fields.size(), columns.size());
+    for (std::size_t i = 0; i < std::min(fields.size(), columns.size()); ++i)
+      (i == 0 ? rows.emplace_back() : rows.back())[columns[i]] = fields[i];
+  }
+  return rows;
+}
+
+TEST(ReportCsv, HasOneRowACellWithUnitsInTheColumnsNames) {
+  const std::vector<Row> rows = rows_of(report_csv(off_and_on()));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[1].at("cell"), "on");
+  EXPECT_EQ(rows[1].at("off_cell"), "off");
+  EXPECT_EQ(rows[1].at("axis.overlap"), "on");
+  EXPECT_EQ(rows[1].at("times_are"), "measured");
+  EXPECT_EQ(rows[1].at("step_ms"), "7");
+  EXPECT_EQ(rows[1].at("step_ms_low"), "7");
+  EXPECT_EQ(rows[1].at("step_to_off_ratio"), "0.7");
+  EXPECT_EQ(rows[1].at("exposed_ms"), "1");
+  EXPECT_EQ(rows[1].at("overlap_percent"), "75");
+  EXPECT_EQ(rows[1].at("mode.dp.exposed_ms"), "1");
+  EXPECT_EQ(rows[1].at("purpose.grad_reduce_scatter.wire_per_rank_bytes"), "4096");
+}
+
+TEST(ReportCsv, LeavesEmptyWhatCouldNotBeFormed) {
+  RunResults results = off_and_on();
+  results.cells.push_back(cell_of("bare", {{"run.no_comm", "true"}}, {}));
+  const std::vector<Row> rows = rows_of(report_csv(results));
+  EXPECT_EQ(rows[0].at("step_to_ideal_bound_ratio"), "");
+  EXPECT_EQ(rows[2].at("step_ms"), "");
+  EXPECT_EQ(rows[2].at("mode.dp.comm_ms"), "");
+  EXPECT_EQ(rows[2].at("axis.overlap"), "");
+}
+
+TEST(ReportCsv, QuotesFieldsThatHoldCommasQuotesAndLines) {
+  const std::string csv = report_csv(run_of({two_blocks("a,\"b\"\nc", "off", split_of(6000, 0, 4000, 0))}));
+  EXPECT_THAT(csv, HasSubstr("\n\"a,\"\"b\"\"\nc\",host,measured,"));
+}
+
+}  // namespace
+}  // namespace underlap::report
