@@ -11,6 +11,7 @@ namespace underlap::bench {
 
 // Each adds one sub-command to `app`; running it sets `exit_code`. `command_line` is what results name as their
 // command.
+void add_init_command(CLI::App& app, int& exit_code);
 void add_plan_command(CLI::App& app, int& exit_code);
 void add_check_command(CLI::App& app, int& exit_code);
 void add_run_command(CLI::App& app, int& exit_code, const std::string& command_line);

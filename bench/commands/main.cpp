@@ -40,6 +40,7 @@ int run_main(int argc, char** argv) {
       "Exit codes: 0 well, 1 something was found, 2 bad input, 3 the run failed. `underlap COMMAND --help` shows an "
       "example of each.");
   int exit_code = kWell;
+  add_init_command(app, exit_code);
   add_plan_command(app, exit_code);
   add_check_command(app, exit_code);
   add_run_command(app, exit_code, command_line(argc, argv));
