@@ -12,4 +12,9 @@ enum ExitCode : int {
   kInconclusive = 4,
 };
 
+/// All of them, for who reads --help.
+inline constexpr const char* kExitCodesText =
+    "Exit codes: 0 well, 1 something was found (a race, a mismatch, a regression), 2 bad input, 3 the run failed, "
+    "4 inconclusive.";
+
 }  // namespace underlap

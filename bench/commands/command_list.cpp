@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "bench/commands/commands.hpp"
 #include "bench/machine/gpu_libraries.hpp"
 #include "impl/device/sim/hardware.hpp"
+#include "impl/plan/layout/parameters.hpp"
 #include "impl/plan/plan.hpp"
+#include "impl/plan/presets.hpp"
 #include "impl/plan/userbuffers.hpp"
 #include "impl/step/techniques.hpp"
 #include "kernels/registry.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/problems.hpp"
+#include "platform/suggestion.hpp"
 #include "platform/table.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/formats/format.hpp"
@@ -56,14 +65,78 @@ void list_formats() {
   print(table);
 }
 
-void list_presets() {
-  for (const std::string& name : plan::preset_names()) fmt::print("{}\n", name);
-  for (const std::string_view name : plan::userbuffers_preset_names()) fmt::print("{}\n", name);
+std::string billions(std::int64_t parameters) {
+  return parameters < 100'000'000 ? fmt::format("{:.1f} M", double(parameters) / 1e6)
+                                  : fmt::format("{:.1f} B", double(parameters) / 1e9);
 }
 
-void list_knobs() {
-  for (const plan::KnobInfo& knob : plan::known_knobs())
-    fmt::print("{}\n    {} ({}); default: {}; {}\n", knob.name, knob.about, knob.type, knob.default_rule, knob.status);
+std::int64_t num_parameters(const plan::ModelConfig& model) {
+  std::int64_t elements = 0;
+  for (const plan::Parameter& parameter : plan::list_parameters(model).all) elements += parameter.elements();
+  return elements;
+}
+
+void list_presets() {
+  Table models{{{"model.preset", Align::left},
+                {"layers"},
+                {"hidden"},
+                {"ffn"},
+                {"heads"},
+                {"groups"},
+                {"vocab"},
+                {"seq"},
+                {"parameters"}},
+               {}};
+  for (const plan::Preset& preset : plan::presets())
+    models.rows.push_back({{std::string(preset.name)},
+                           {std::to_string(preset.num_layers)},
+                           {std::to_string(preset.hidden_size)},
+                           {std::to_string(preset.ffn_hidden_size)},
+                           {std::to_string(preset.num_attention_heads)},
+                           {std::to_string(preset.num_query_groups)},
+                           {std::to_string(preset.vocab_size)},
+                           {std::to_string(preset.seq_length)},
+                           {billions(num_parameters(*plan::find_preset(preset.name)))}});
+  print(models);
+  Table userbuffers{{{"comm_overlap.tp_comm_overlap_cfg", Align::left}}, {}};
+  for (const std::string_view name : plan::userbuffers_preset_names()) userbuffers.rows.push_back({std::string(name)});
+  fmt::print("\n");
+  print(userbuffers);
+}
+
+// A word is looked for anywhere in a name, a pattern of the shell is the whole name.
+bool matches(const std::string& name, const std::string& pattern) {
+  const bool is_glob = pattern.find_first_of("*?[") != std::string::npos;
+  return ::fnmatch((is_glob ? pattern : "*" + pattern + "*").c_str(), name.c_str(), FNM_CASEFOLD) == 0;
+}
+
+bool matches(const plan::KnobInfo& knob, const std::string& pattern) {
+  return matches(knob.name, pattern) ||
+         std::ranges::any_of(knob.spellings, [&](const std::string& other) { return matches(other, pattern); });
+}
+
+// The knobs whose names are most like `pattern`; a person who writes no dot means the last part of a name.
+std::string similar_knobs(const std::string& pattern, const std::vector<plan::KnobInfo>& knobs) {
+  const bool is_path = pattern.find('.') != std::string::npos;
+  std::vector<std::string_view> names;
+  for (const plan::KnobInfo& knob : knobs)
+    names.push_back(std::string_view(knob.name).substr(is_path ? 0 : knob.name.rfind('.') + 1));
+  return did_you_mean(pattern, names);
+}
+
+void list_knobs(const std::string& pattern) {
+  const std::vector<plan::KnobInfo> knobs = plan::known_knobs();
+  bool is_any = false;
+  for (const plan::KnobInfo& knob : knobs) {
+    if (!matches(knob, pattern)) continue;
+    is_any = true;
+    const std::string text =
+        fmt::format("    {} ({}); default: {}; {}", knob.about, knob.type, knob.default_rule, knob.status);
+    fmt::print("{}\n{}", knob.name, wrap(text, terminal_width(STDOUT_FILENO), "    "));
+  }
+  if (!is_any)
+    throw std::invalid_argument(fmt::format("no knob's name holds {}{}\n  underlap list knobs shows all of them",
+                                            yaml::in_quotes(pattern), similar_knobs(pattern, knobs)));
 }
 
 /// What a measured file says beyond a description; "" for a description.
@@ -95,10 +168,6 @@ void print_hardware(const std::string& name) {
       "", hardware.unverified.size(), hardware.num_figures, measured_text(hardware));
 }
 
-void list_hardware() {
-  for (const std::string& name : sim::hardware_names()) print_hardware(name);
-}
-
 void list_libraries() {
   Table table{{{"library", Align::left}, {"version", Align::left}, {"where", Align::left}}, {}};
   for (const GpuLibrary& library : find_gpu_libraries())
@@ -106,39 +175,57 @@ void list_libraries() {
   print(table);
 }
 
-struct List {
-  const char* what;
-  const char* about;
-  void (*print)();
-};
-constexpr std::array<List, 7> kLists{{
-    {"techniques", "overlap techniques, and what each leaves exposed", list_techniques},
-    {"kernels", "operations and what they cost", list_kernels},
-    {"formats", "trace formats", list_formats},
-    {"presets", "presets: models, and userbuffers of tp_comm_overlap_cfg", list_presets},
-    {"hardware", "machines that the virtual-time backend knows", list_hardware},
-    {"libraries", "the GPU driver and libraries that this machine has, and where", list_libraries},
-    {"knobs", "every key that a configuration may hold", list_knobs},
-}};
+// A list that takes no words.
+void add_list(CLI::App& lists, int& exit_code, const char* what, const char* about, void (*print_list)()) {
+  lists.add_subcommand(what, about)->callback([&exit_code, print_list] {
+    print_list();
+    exit_code = kWell;
+  });
+}
+
+void add_hardware_list(CLI::App& lists, int& exit_code) {
+  auto files = std::make_shared<std::vector<std::string>>();
+  CLI::App* list = lists.add_subcommand("hardware", "machines that the virtual-time backend knows");
+  list->add_option("FILE", *files, "descriptions or measured files, in place of those in the program");
+  list->callback([&exit_code, files] {
+    for (const std::string& name : files->empty() ? sim::hardware_names() : *files) print_hardware(name);
+    exit_code = kWell;
+  });
+}
+
+void add_knob_list(CLI::App& lists, int& exit_code) {
+  auto pattern = std::make_shared<std::string>();
+  CLI::App* list = lists.add_subcommand("knobs", "every key that a configuration may hold");
+  list->add_option("PATTERN", *pattern, "a part of a name, or a pattern as of the shell, in any case (default: all)");
+  list->footer(
+      "Behind the name: what it does (what may be written); what decides without it; and\n"
+      "whether `run` does it (honoured), the plan alone resolves it (planned), or only\n"
+      "its name is known (known).\n\n"
+      "Example: underlap list knobs overlap\n"
+      "         underlap list knobs 'ddp.*'");
+  list->callback([&exit_code, pattern] {
+    list_knobs(*pattern);
+    exit_code = kWell;
+  });
+}
 
 }  // namespace
 
 void add_list_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("list", "List what this build has");
   command->require_subcommand(1);
-  command->footer("Example: underlap list techniques");
-  auto files = std::make_shared<std::vector<std::string>>();
-  for (const List& list : kLists) {
-    CLI::App* const what = command->add_subcommand(list.what, list.about);
-    const bool takes_files = list.print == list_hardware;
-    if (takes_files)
-      what->add_option("FILE", *files, "descriptions or measured files, in place of those in the program");
-    what->callback([&exit_code, files, print = list.print] {
-      for (const std::string& file : *files) print_hardware(file);
-      if (files->empty()) print();
-      exit_code = kWell;
-    });
-  }
+  command->footer(
+      "Example: underlap list techniques\n"
+      "         underlap list knobs grad_reduce");
+  add_list(*command, exit_code, "techniques", "overlap techniques, and what each leaves exposed", list_techniques);
+  add_list(*command, exit_code, "kernels", "operations and what they cost", list_kernels);
+  add_list(*command, exit_code, "formats", "trace formats", list_formats);
+  add_list(*command, exit_code, "presets", "models with their shapes, and userbuffers of tp_comm_overlap_cfg",
+           list_presets);
+  add_hardware_list(*command, exit_code);
+  add_list(*command, exit_code, "libraries", "the GPU driver and libraries that this machine has, and where",
+           list_libraries);
+  add_knob_list(*command, exit_code);
 }
 
 }  // namespace underlap::bench

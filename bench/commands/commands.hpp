@@ -19,5 +19,10 @@ void add_rank_command(CLI::App& app, int& exit_code);
 void add_show_command(CLI::App& app, int& exit_code);
 void add_analyze_command(CLI::App& app, int& exit_code);
 void add_list_command(CLI::App& app, int& exit_code);
+/// help, version and completion, which speak of all commands that `app` has when they run.
+void add_help_commands(CLI::App& app, int& exit_code);
+
+/// Version, commit, compiler, backends and libraries: what --version prints.
+std::string version_text();
 
 }  // namespace underlap::bench

@@ -5,8 +5,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "bench/commands/command_tree.hpp"
 #include "bench/commands/commands.hpp"
-#include "bench/machine/machine.hpp"
+#include "bench/commands/help_text.hpp"
+#include "bench/commands/usage_errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/program.hpp"
 
@@ -19,41 +21,43 @@ std::string command_line(int argc, char** argv) {
   return text;
 }
 
-// What to say about a word that stands where a command should; empty where none does.
-std::string unknown_command(const CLI::App& app) {
-  const auto words = app.remaining();
-  const auto chosen = app.get_subcommands();
-  if (!chosen.empty()) return unknown_command(*chosen.front());
-  const auto known = app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
-  if (words.empty() || known.empty()) return {};
-  std::string names;
-  for (const CLI::App* command : known) names += (names.empty() ? "" : ", ") + command->get_name();
-  return fmt::format("{} has no command \"{}\"; use one of {}", app.get_name(), words.front(), names);
+// In the order in which a newcomer needs them.
+void add_commands(CLI::App& app, int& exit_code, const std::string& command_line) {
+  add_init_command(app, exit_code);
+  add_plan_command(app, exit_code);
+  add_check_command(app, exit_code);
+  add_run_command(app, exit_code, command_line);
+  add_rank_command(app, exit_code);
+  add_show_command(app, exit_code);
+  add_analyze_command(app, exit_code);
+  add_list_command(app, exit_code);
+  add_help_commands(app, exit_code);
+}
+
+// Nothing was asked: what could be is the answer, and no success.
+int tell_commands(const CLI::App& command) {
+  const bool is_program = command.get_parent() == nullptr;
+  fmt::print(stderr, "{}", is_program ? first_page() : help_text(command_tree(command), help_width()));
+  return kBadInput;
 }
 
 int run_main(int argc, char** argv) {
   CLI::App app("Measures how much of a training step's communication is hidden under compute, and how much is exposed.",
                "underlap");
-  app.set_version_flag("--version", "underlap " + machine_info().version);
+  app.formatter_fn([](const CLI::App* command, std::string, CLI::AppFormatMode) {
+    return help_text(command_tree(*command), help_width());
+  });
+  app.set_version_flag("--version", version_text, "print version, commit, compiler, backends and libraries");
   app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 well, 1 something was found, 2 bad input, 3 the run failed. `underlap COMMAND --help` shows an "
-      "example of each.");
+  app.footer("`underlap help COMMAND` shows the options of a command and an example.");
   int exit_code = kWell;
-  add_init_command(app, exit_code);
-  add_plan_command(app, exit_code);
-  add_check_command(app, exit_code);
-  add_run_command(app, exit_code, command_line(argc, argv));
-  add_rank_command(app, exit_code);
-  add_show_command(app, exit_code);
-  add_analyze_command(app, exit_code);
-  add_list_command(app, exit_code);
+  add_commands(app, exit_code, command_line(argc, argv));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (const std::string unknown = unknown_command(app); error.get_exit_code() != 0 && !unknown.empty())
-      throw std::invalid_argument(unknown);
-    return app.exit(error) == 0 ? kWell : kBadInput;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    if (const CLI::App& chosen = chosen_command(app); lacks_command(chosen)) return tell_commands(chosen);
+    throw std::invalid_argument(usage_error(app, error));
   }
   return exit_code;
 }

@@ -1,10 +1,14 @@
 # Writes build_info.hpp at every build; configure_file leaves it alone unless something in it changed, so only a new
 # commit recompiles the one file that includes it. Without git or a checkout the commit stays empty.
 set(UNDERLAP_COMMIT "")
+set(UNDERLAP_DATE "")
 find_program(UNDERLAP_GIT git)
 if(UNDERLAP_GIT)
   execute_process(COMMAND ${UNDERLAP_GIT} rev-parse --short=12 HEAD
                   WORKING_DIRECTORY ${UNDERLAP_SOURCE_DIR} OUTPUT_VARIABLE UNDERLAP_COMMIT
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${UNDERLAP_GIT} log -1 --format=%cs
+                  WORKING_DIRECTORY ${UNDERLAP_SOURCE_DIR} OUTPUT_VARIABLE UNDERLAP_DATE
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   # What was measured is no part of what measured it; the descriptions of machines in results/hardware are.
   execute_process(COMMAND ${UNDERLAP_GIT} diff --quiet HEAD -- . ":(exclude)results/*.json" ":(exclude)results/*.md"

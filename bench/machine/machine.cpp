@@ -70,6 +70,8 @@ std::string cpu_model_from(std::istream& cpuinfo) { return or_unknown(value_of(c
 
 std::string os_name_from(std::istream& os_release) { return or_unknown(value_of(os_release, "PRETTY_NAME", '=')); }
 
+std::string build_date() { return kBuildDate; }
+
 std::string name_hash(const std::string& name) {
   std::uint64_t hash = 0xCBF29CE484222325U;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;

@@ -15,6 +15,9 @@ namespace underlap::bench {
 /// What cannot be found out stands as "unknown". Never throws for the machine.
 report::RunInfo machine_info();
 
+/// The day of the commit that this program was built from, YYYY-MM-DD; empty where it was not built from a checkout.
+std::string build_date();
+
 /// The model in the text of /proc/cpuinfo; "unknown" where there is none.
 std::string cpu_model_from(std::istream& cpuinfo);
 

@@ -21,6 +21,8 @@
 
 namespace underlap::bench {
 
+bool has_cuda_backend() { return true; }
+
 std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
                                            const plan::Source& source) {
   check_caller_environment(cells);

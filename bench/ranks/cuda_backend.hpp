@@ -12,6 +12,9 @@ namespace underlap::bench {
 
 // The CUDA backend of this build. A build without it has these as well: they say how to get one.
 
+/// Whether this build has one.
+bool has_cuda_backend();
+
 /// See make_session(). Before any rank starts: the caller's environment is compared with the plan's, and the driver and
 /// the number of GPUs with what the cells need.
 /// Throws std::invalid_argument where this build has no CUDA backend, where the environment is set to something else,

@@ -15,6 +15,8 @@ namespace {
 
 }  // namespace
 
+bool has_cuda_backend() { return false; }
+
 std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell>, std::int32_t, const plan::Source&) { refuse(); }
 
 std::unique_ptr<RankRunner> make_cuda_rank(const RankContext&) { refuse(); }

@@ -110,6 +110,7 @@ struct KnobInfo {
   std::string name;                    ///< dotted path
   std::vector<std::string> spellings;  ///< other paths of the same knob
   std::string type;                    ///< "true or false", "a whole number of at least 1", ...
+  std::vector<std::string> words;      ///< that may be written, where they can be counted
   std::string default_rule;
   std::string about;
   std::string status;  ///< honoured: `run` does it; planned: the plan resolves it; known: by name only

@@ -237,6 +237,11 @@ std::optional<Value> read_value(const Row& row, const Node& node, Problems& prob
 }
 
 std::vector<KnobInfo> known_knobs() {
+  const auto words_of = [](const Row& row) -> std::vector<std::string> {
+    if (row.type == Type::boolean) return {"true", "false"};
+    const auto choices = choices_of(row);
+    return {choices.begin(), choices.end()};
+  };
   constexpr EnumNames<Status, 3> kStatusNames{{"honoured", "planned", "known"}};
   std::vector<KnobInfo> knobs;
   for (const Row& row : rows()) {
@@ -244,6 +249,7 @@ std::vector<KnobInfo> known_knobs() {
     knobs.push_back({std::string(row.path),
                      {spellings.begin(), spellings.end()},
                      expectation(row),
+                     words_of(row),
                      std::string(row.rule),
                      std::string(row.about),
                      std::string(kStatusNames[row.status])});

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/commands/command_tree.hpp"
+#include "bench/commands/commands.hpp"
+#include "bench/commands/completion.hpp"
+#include "bench/commands/help_text.hpp"
+#include "bench/commands/manual.hpp"
+#include "bench/machine/machine.hpp"
+#include "bench/ranks/cuda_backend.hpp"
+#include "bench/ranks/session.hpp"
+#include "platform/exit_code.hpp"
+#include "profiler/trace/backend.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// The command that `words` lead to, each a command of the one before.
+const Command& command_at(const Command& program, const std::vector<std::string>& words) {
+  const Command* command = &program;
+  for (const std::string& word : words) {
+    const auto child = std::ranges::find(command->commands, word, &Command::name);
+    if (child == command->commands.end())
+      throw std::invalid_argument(
+          fmt::format("{} has no command \"{}\"; `underlap help` lists all", command->path, word));
+    command = &*child;
+  }
+  return *command;
+}
+
+std::string backends_text() {
+  std::vector<std::string> backends;
+  for (const BackendTraits& backend : kBackends)
+    if (!backend.runs_on_gpus || has_cuda_backend()) backends.emplace_back(backend.name);
+  return fmt::format("{}{}", fmt::join(backends, ", "), has_cuda_backend() ? "" : " (built without cuda)");
+}
+
+void add_help(CLI::App& app, int& exit_code) {
+  struct Arguments {
+    std::vector<std::string> words;
+    bool manual = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("help", "Explain a command, with an example");
+  command->add_option("COMMAND", arguments->words, "the command, e.g. run, or list knobs (default: all)");
+  command->add_flag("--man", arguments->manual, "print the manual page of all commands, for man -l");
+  command->footer("Example: underlap help run");
+  command->callback([&app, &exit_code, arguments] {
+    const Command program = command_tree(app);
+    if (arguments->manual)
+      fmt::print("{}", manual_page(program, machine_info().version, build_date()));
+    else
+      fmt::print("{}", help_text(command_at(program, arguments->words), help_width()));
+    exit_code = kWell;
+  });
+}
+
+void add_version(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("version", "Print version, commit, compiler, backends and libraries");
+  command->footer("Example: underlap version");
+  command->callback([&exit_code] {
+    fmt::print("{}\n", version_text());
+    exit_code = kWell;
+  });
+}
+
+void add_completion(CLI::App& app, int& exit_code) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("completion", "Print a script that completes commands in a shell");
+  command->add_option("SHELL", *shell, "the shell")->required()->check(CLI::IsMember(completion_shells()));
+  command->footer(
+      "Example: source <(underlap completion bash)    # in ~/.bashrc; zsh likewise\n"
+      "         underlap completion fish | source      # in config.fish");
+  command->callback([&app, &exit_code, shell] {
+    fmt::print("{}", completion_script(command_tree(app), *shell));
+    exit_code = kWell;
+  });
+}
+
+}  // namespace
+
+std::string version_text() {
+  const report::RunInfo info = machine_info();
+  auto libraries = info.library_versions;
+  for (const BackendTraits& backend : kBackends)
+    libraries.merge(backend_info(*backend_from(backend.name)).library_versions);
+  std::vector<std::string> versions;
+  for (const auto& [name, version] : libraries) versions.push_back(name + " " + version);
+  return fmt::format("underlap {}\ncommit    {}\ncompiler  {}\nbackends  {}\nlibraries {}", info.version, info.commit,
+                     info.compiler, backends_text(), fmt::join(versions, ", "));
+}
+
+void add_help_commands(CLI::App& app, int& exit_code) {
+  add_help(app, exit_code);
+  add_version(app, exit_code);
+  add_completion(app, exit_code);
+}
+
+}  // namespace underlap::bench
