@@ -2,14 +2,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <memory>
+#include <optional>
+#include <ranges>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
+#include "bench/measure/forecast.hpp"
+#include "bench/measure/refusals.hpp"
 #include "bench/verify/check_report.hpp"
 #include "impl/step/record_programs.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/problems.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -17,23 +26,49 @@ namespace {
 struct CheckArguments {
   std::string config;
   bool json = false;
+  bool dry_run = false;
   std::int32_t steps = 2;  // a second step shows what the first leaves behind
   bool no_numerics = false;
   std::int32_t numerics_steps = 5;
+  std::optional<std::string> connections;
   check::CheckOptions options;
 };
 
+// CLI11 leaves out what is empty between two commas.
+std::vector<std::uint32_t> read_connections(const std::string& text) {
+  constexpr std::int32_t kMost = 1'000'000;
+  std::vector<std::uint32_t> numbers;
+  for (const auto part : std::views::split(text, ',')) {
+    std::int32_t number = -1;
+    const char* const end = part.data() + part.size();
+    const auto read = std::from_chars(part.data(), end, number);
+    if (read.ec != std::errc{} || read.ptr != end || number < 0 || number > kMost)
+      throw std::invalid_argument(
+          fmt::format("--connections: {} must be whole numbers from 0 to {} with a comma between "
+                      "two, such as 0,32,8,1",
+                      yaml::in_quotes(text), kMost));
+    numbers.push_back(static_cast<std::uint32_t>(number));
+  }
+  if (numbers.empty()) throw std::invalid_argument("--connections is empty; write numbers such as 0,32,8,1");
+  return numbers;
+}
+
 int run_check(const CheckArguments& arguments) {
+  check::CheckOptions options = arguments.options;
+  if (arguments.connections) options.connections = read_connections(*arguments.connections);
   // Whatever backend would run it: the schedule is the same.
-  const plan::Matrix matrix = read_matrix(arguments.config, {{"run.backend", "host"}});
-  print_errors(matrix);
-  if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
+  plan::Matrix matrix = read_matrix(arguments.config, {{"run.backend", "host"}});
+  find_unreadable_data(matrix);
+  if (refuse(matrix, arguments.json)) return kBadInput;
+  if (arguments.dry_run) {
+    fmt::print("{}", check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps));
+    return kWell;
+  }
   CheckedMatrix checked;
   std::vector<bool> is_sound;
   for (const plan::Cell& cell : matrix.cells) {
-    checked.cells.push_back(
-        {cell.name, arguments.steps,
-         check::check_programs(record_programs(cell.plan.config, arguments.steps), arguments.options)});
+    checked.cells.push_back({cell.name, arguments.steps,
+                             check::check_programs(record_programs(cell.plan.config, arguments.steps), options)});
     is_sound.push_back(checked.cells.back().report.findings.empty());
   }
   if (!arguments.no_numerics) checked.numerics = check_numerics(matrix.cells, is_sound, arguments.numerics_steps);
@@ -48,23 +83,24 @@ void add_check_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "check", "Prove a schedule free of races and deadlocks, and label its numerics, without a GPU");
   command->add_option("CONFIG", arguments->config, "configuration, YAML")->required();
-  command->add_flag("--json", arguments->json, "print JSON, schema underlap.check/1");
+  CLI::Option* json = command->add_flag("--json", arguments->json,
+                                        "print JSON, schema underlap.check/1; what is wrong too, as underlap.errors/1");
+  command->add_flag("--dry-run", arguments->dry_run, "say what would be checked, and check nothing")->excludes(json);
   command->add_option("--steps", arguments->steps, "steps of each rank (default: 2)")->check(CLI::Range(1, 1000));
-  command->add_flag("--no-numerics", arguments->no_numerics, "compute no losses");
+  CLI::Option* no_numerics = command->add_flag("--no-numerics", arguments->no_numerics, "compute no losses");
   command->add_option("--numerics-steps", arguments->numerics_steps, "steps whose losses are compared (default: 5)")
-      ->check(CLI::Range(2, 1000));
-  command
-      ->add_option("--connections", arguments->options.connections,
-                   "numbers of hardware queues to look for deadlocks with; 0: one a stream (default: 0,32,8,1)")
-      ->delimiter(',')
-      ->allow_extra_args(false)  // what follows is the configuration
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(CLI::Range(2, 1000))
+      ->excludes(no_numerics);
+  command->add_option("--connections", arguments->connections,
+                      "numbers of hardware queues to look for deadlocks with; 0: one a stream (default: 0,32,8,1)");
   command
       ->add_option("--launch-queue-depth", arguments->options.launch_queue_depth,
                    "commands that a hardware queue holds before the host waits (default: 1024)")
       ->check(CLI::Range(1, 1'000'000'000));
   command->footer("Example: underlap check bench/matrices/quick.yaml --connections 1,8");
-  command->callback([arguments, &exit_code] { exit_code = run_check(*arguments); });
+  command->callback([arguments, &exit_code] {
+    exit_code = with_errors_as(arguments->json, arguments->config, [&] { return run_check(*arguments); });
+  });
 }
 
 }  // namespace underlap::bench

@@ -14,8 +14,12 @@
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
 #include "bench/machine/machine.hpp"
+#include "bench/measure/forecast.hpp"
 #include "bench/measure/measure.hpp"
+#include "bench/measure/refusals.hpp"
+#include "impl/plan/plan_summary.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/report/report.hpp"
 
@@ -28,6 +32,7 @@ struct RunArguments {
   bool resume = false;
   bool no_verify = false;
   bool details = false;
+  bool dry_run = false;
   std::map<std::string, std::string> fields;  // by dotted path, as written on the command line
 };
 
@@ -38,18 +43,18 @@ constexpr std::array<std::pair<const char*, const char*>, 17> kRunFields{{
     {"blocks", "blocks, each with every cell"},
     {"warmup", "steps of a cell before its first block"},
     {"seed", "of weights, data and the order of cells"},
-    {"link", "cuda on one GPU: emulated:450GB/s,sms=16 or emulated:450GB/s,copy_engine; latency=5us where wanted"},
-    {"link_gbps", "host: pace each rank and direction to this many Gbit/s"},
-    {"link_latency_us", "host: latency of a transfer over the paced link, microseconds"},
+    {"link", "on one GPU emulated:450GB/s,sms=16 or emulated:450GB/s,copy_engine; latency=5us where wanted"},
+    {"link_gbps", "pace each rank and direction to this many Gbit/s"},
+    {"link_latency_us", "latency of a transfer over the paced link, microseconds"},
     {"peer_timeout_s", "how long a rank waits for a peer, seconds"},
-    {"rank_processes", "host: true makes every rank a process of its own; with cuda it is one"},
+    {"rank_processes", "true makes every rank a process of its own; with cuda it is one"},
     {"trace", "false: no slices, windows from marks alone"},
     {"no_comm", "remove every transfer"},
-    {"hardware", "sim: name or file of the machine that virtual time is for"},
-    {"gpus_per_node", "sim: GPUs of a node, in place of the hardware file's"},
-    {"numerics", "sim: compute values in virtual time, and losses with them"},
-    {"jitter_pct", "sim: vary durations at random by up to this many percent"},
-    {"fold", "sim: false plays every rank, and not one for all that do the same"},
+    {"hardware", "name or file of the machine that virtual time is for"},
+    {"gpus_per_node", "GPUs of a node, in place of the hardware file's"},
+    {"numerics", "compute values in virtual time, and losses with them"},
+    {"jitter_pct", "vary durations at random by up to this many percent"},
+    {"fold", "false plays every rank, and not one for all that do the same"},
 }};
 
 std::string default_folder(const std::string& config) {
@@ -64,11 +69,17 @@ std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
 }
 
 int run_run(const RunArguments& arguments, const std::string& command_line) {
-  const plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments));
-  print_errors(matrix);
-  if (matrix.has_errors() || refuse_not_run(matrix)) return kBadInput;
+  plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments));
+  find_refusals(matrix);
+  if (refuse(matrix)) return kBadInput;
+  for (const plan::Message& notice : plan::common_notices(matrix))
+    fmt::print(stderr, "note: {}: {}\n", notice.where, notice.message);
   if (arguments.resume && arguments.folder.empty())
     throw std::invalid_argument("--resume needs -o DIR, the folder of the run to go on with");
+  if (arguments.dry_run) {
+    fmt::print("{}", run_forecast(matrix, arguments.resume ? arguments.folder : ""));
+    return kWell;
+  }
   MeasureOptions options;
   options.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
   options.resume = arguments.resume;
@@ -93,16 +104,24 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand("run", "Run a matrix of configurations, measure and trace it");
   command->add_option("CONFIG", arguments->config, "configuration, YAML")->required();
-  command->add_option("-o,--output", arguments->folder, "folder of the run (default: a new one under results/runs)");
+  command->add_option("-o,--output", arguments->folder, "folder of the run (default: a new one under results/runs)")
+      ->check(not_empty());
   command->add_flag("--resume", arguments->resume, "go on after the last finished block of the folder");
   command->add_flag("--no-verify", arguments->no_verify, "do not compare the cells' losses");
   command->add_flag("--details", arguments->details, "print every answer, column and table, as report.md has them");
+  command->add_flag("--dry-run", arguments->dry_run,
+                    "say what would be run, with its memory and disk, and run nothing");
+  const std::vector<plan::KnobInfo> knobs = plan::known_knobs();
   for (const auto& [field, what] : kRunFields) {
+    const std::string path = std::string("run.") + field;
     std::string flag = std::string("--") + field;
     std::replace(flag.begin(), flag.end(), '_', '-');
-    command->add_option(flag, arguments->fields[std::string("run.") + field], what);
+    const auto knob = std::ranges::find_if(knobs, [&](const plan::KnobInfo& known) { return known.name == path; });
+    const std::string users = fmt::format("{}", fmt::join(knob->backends, " and "));
+    command->add_option(flag, arguments->fields[path], users.empty() ? what : users + ": " + what)->check(not_empty());
   }
-  command->add_option("--layers", arguments->fields["model.num_layers"], "shorten the model to this many layers");
+  command->add_option("--layers", arguments->fields["model.num_layers"], "shorten the model to this many layers")
+      ->check(not_empty());
   command->footer("Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced");
   command->callback([arguments, &exit_code, command_line] { exit_code = run_run(*arguments, command_line); });
 }

@@ -5,8 +5,10 @@
 
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "impl/plan/plan.hpp"
+#include "platform/exit_code.hpp"
 #include "platform/json.hpp"
 #include "platform/yaml_document.hpp"
 
@@ -40,16 +42,51 @@ std::string plans_json(const plan::Matrix& matrix) {
   return json_text(json, 2);
 }
 
+std::string errors_json(const std::vector<plan::Message>& errors) {
+  nlohmann::ordered_json json{{"schema", "underlap.errors/1"}, {"errors", nlohmann::ordered_json::array()}};
+  for (const plan::Message& error : errors)
+    json["errors"].push_back(
+        {{"where", error.where}, {"message", error.message}, {"hint", std::string(yaml::hint_of(error.message))}});
+  return json_text(json, 2);
+}
+
 void print_errors(const plan::Matrix& matrix) {
   for (const plan::Message& error : matrix.errors) fmt::print(stderr, "{}: {}\n", error.where, error.message);
 }
 
-bool refuse_not_run(const plan::Matrix& matrix) {
-  std::set<std::string> messages;
+std::vector<plan::Message> all_not_run(const plan::Matrix& matrix) {
+  std::set<std::pair<std::string, std::string>> seen;
+  std::vector<plan::Message> all;
   for (const plan::Cell& cell : matrix.cells)
-    for (const plan::Message& message : cell.plan.not_run) messages.insert(message.where + ": " + message.message);
-  for (const std::string& message : messages) fmt::print(stderr, "{}\n", message);
-  return !messages.empty();
+    for (const plan::Message& message : cell.plan.not_run)
+      if (seen.emplace(message.where, message.message).second) all.push_back(message);
+  return all;
+}
+
+bool refuse_not_run(const plan::Matrix& matrix) {
+  const std::vector<plan::Message> all = all_not_run(matrix);
+  for (const plan::Message& message : all) fmt::print(stderr, "{}: {}\n", message.where, message.message);
+  return !all.empty();
+}
+
+bool refuse(const plan::Matrix& matrix, bool json) {
+  const std::vector<plan::Message> errors = matrix.has_errors() ? matrix.errors : all_not_run(matrix);
+  if (json && !errors.empty()) fmt::print("{}\n", errors_json(errors));
+  if (!json)
+    for (const plan::Message& error : errors) fmt::print(stderr, "{}: {}\n", error.where, error.message);
+  return !errors.empty();
+}
+
+int with_errors_as(bool json, const std::string& file, const std::function<int()>& command) {
+  if (!json) return command();
+  try {
+    return command();
+  } catch (const std::invalid_argument& error) {
+    std::string message = error.what();
+    if (message.starts_with(file + ": ")) message.erase(0, file.size() + 2);
+    fmt::print("{}\n", errors_json({{file, message}}));
+    return kBadInput;
+  }
 }
 
 }  // namespace underlap::bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,19 +9,32 @@
 
 namespace underlap::bench {
 
-/// Reads the matrix of `file`, which may be a pipe. Throws as plan::read_config() does, and std::invalid_argument for
-/// the file of a study, naming the command that runs it.
+/// Reads the matrix of `file`, which may be a pipe that the process was given. Throws as plan::read_config() does, and
+/// std::invalid_argument for the file of a study, naming the command that runs it.
 plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Override>& overrides = {});
 
 /// The plans of a matrix as JSON: one plan for a single cell, else an object with `cells`: name and plan of each.
 /// Errors of the file as a whole stand in the plans.
 std::string plans_json(const plan::Matrix& matrix);
 
+/// What is wrong as JSON, schema underlap.errors/1: `errors`, each once, with `where`, `message` and `hint`.
+std::string errors_json(const std::vector<plan::Message>& errors);
+
 /// Prints a matrix's errors on stderr, one line each.
 void print_errors(const plan::Matrix& matrix);
 
-/// Prints on stderr what the matrix plans and this version does not run, one line for each thing and not for each cell.
-/// Returns whether there is any.
+/// What the matrix plans and neither this version nor this machine runs, each thing once and not for each cell.
+std::vector<plan::Message> all_not_run(const plan::Matrix& matrix);
+
+/// Prints that on stderr, one line each. Returns whether there is any.
 bool refuse_not_run(const plan::Matrix& matrix);
+
+/// Tells why nothing is run: errors, and where there are none what is not run. On stderr a line each, or with `json` on
+/// stdout as errors_json(). Returns whether there is any.
+bool refuse(const plan::Matrix& matrix, bool json = false);
+
+/// The exit code of `command`, which reads `file`. With `json`, std::invalid_argument that it throws is printed on
+/// stdout as errors_json(), and the code is that of bad input.
+int with_errors_as(bool json, const std::string& file, const std::function<int()>& command);
 
 }  // namespace underlap::bench

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <random>
 #include <set>
-#include <tuple>
 
 #include "bench/machine/cpu_load.hpp"
 #include "bench/measure/bound.hpp"
@@ -50,19 +49,6 @@ std::string trace_file_name(std::size_t index, const std::string& cell) {
   return "traces/" + name + ".pftrace";
 }
 
-// Blocks are shared by all cells, so what shapes a block cannot differ between them.
-void check_blocks_are_shared(const plan::Matrix& matrix) {
-  const auto shape = [](const plan::RunConfig& r) {
-    return std::tuple(r.backend, r.steps, r.blocks, r.warmup, r.peer_timeout_s, r.rank_processes);
-  };
-  for (const plan::Cell& cell : matrix.cells)
-    if (shape(cell.plan.config.run) != shape(matrix.cells.front().plan.config.run))
-      throw std::invalid_argument(fmt::format(
-          "cell {} differs in run.backend, steps, blocks, warmup, peer_timeout_s or rank_processes: all cells "
-          "of a matrix share their blocks; measure such a difference in two runs",
-          cell.name));
-}
-
 // Virtual time plays what no GPU could hold.
 void hold_to_modelled_gpu(const plan::Cell& cell, CellResult& result) {
   result.device_memory_bytes = sim::gpu_memory_bytes(cell.plan.config);
@@ -74,7 +60,6 @@ class Measurement {
  public:
   Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
       : matrix_(matrix), options_(options), run_(matrix.cells.front().plan.config.run) {
-    check_blocks_are_shared(matrix);
     results_ = options.resume ? resumed() : fresh();
     compute_.resize(matrix.cells.size());
   }

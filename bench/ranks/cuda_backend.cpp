@@ -23,10 +23,14 @@ namespace underlap::bench {
 
 bool has_cuda_backend() { return true; }
 
-std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
-                                           const plan::Source& source) {
+void check_cuda_backend(std::span<const plan::Cell> cells) {
   check_caller_environment(cells);
   cuda::check_cuda_machine(world_size(cells));
+}
+
+std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
+                                           const plan::Source& source) {
+  check_cuda_backend(cells);
   return std::make_unique<ProcessSession>(cells, first_step, source, options_of_gpu_ranks());
 }
 

@@ -15,10 +15,12 @@ namespace underlap::bench {
 /// Whether this build has one.
 bool has_cuda_backend();
 
-/// See make_session(). Before any rank starts: the caller's environment is compared with the plan's, and the driver and
-/// the number of GPUs with what the cells need.
+/// Compares the caller's environment with the plan's, and the driver and the number of GPUs with what the cells need.
 /// Throws std::invalid_argument where this build has no CUDA backend, where the environment is set to something else,
 /// and where fewer GPUs are there than the layout needs; MachineError where the machine cannot run CUDA at all.
+void check_cuda_backend(std::span<const plan::Cell> cells);
+
+/// See make_session(). Throws as check_cuda_backend() does, before any rank starts.
 std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
                                            const plan::Source& source);
 

@@ -13,6 +13,7 @@
 #include "impl/plan/plan.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/flag_values.hpp"
 #include "platform/program.hpp"
 #include "platform/terminal.hpp"
 
@@ -55,7 +56,8 @@ int run_main(int argc, char** argv) {
   CLI::App app("Runs a study: a comparison or a calculation that measures nothing on this machine.", "underlap-study");
   app.add_option("NAME", arguments.name, "study; without it they are listed");
   app.add_option("FILE", arguments.file, "what it reads, YAML with `study: NAME`");
-  app.add_option("-o,--output", arguments.folder, "folder for its results and report (default: print the table alone)");
+  app.add_option("-o,--output", arguments.folder, "folder for its results and report (default: print the table alone)")
+      ->check(not_empty());
   app.footer("Exit codes: 0 well, 2 bad input, 3 the study failed.\n\n" + list_text());
   try {
     app.parse(argc, argv);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/measure/refusals.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <vector>
+
+#include "bench/ranks/cuda_backend.hpp"
+#include "bench/ranks/host_room.hpp"
+#include "impl/device/sim/machine.hpp"
+#include "impl/model/text_data.hpp"
+
+namespace underlap::bench {
+namespace {
+
+/// Where the request for `knob` stands, or the file where nobody asked for it.
+std::string place_of(const plan::Matrix& matrix, const plan::Cell& cell, std::string_view knob) {
+  for (const plan::Knob& each : cell.plan.knobs)
+    if (each.name == knob && !each.where.empty()) return each.where;
+  return matrix.source.where;
+}
+
+void add_once(std::vector<plan::Message>& messages, plan::Message message) {
+  const auto is_known = [&](const plan::Message& m) {
+    return m.where == message.where && m.message == message.message;
+  };
+  if (std::ranges::none_of(messages, is_known)) messages.push_back(std::move(message));
+}
+
+/// What `attempt` says of bad input; empty where it is well. A file that is wrong says so in lines of its own.
+std::string complaint_of(const auto& attempt) {
+  try {
+    attempt();
+    return "";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
+void add_error(plan::Matrix& matrix, plan::Cell& cell, std::string_view knob, const std::string& complaint) {
+  if (complaint.empty()) return;
+  const plan::Message message{place_of(matrix, cell, knob), complaint};
+  add_once(cell.plan.errors, message);
+  add_once(matrix.errors, message);
+}
+
+void check_data_files(plan::Matrix& matrix) {
+  std::map<std::pair<std::string, std::int64_t>, std::string> known;
+  for (plan::Cell& cell : matrix.cells) {
+    const plan::Config& c = cell.plan.config;
+    const auto [entry, is_new] = known.try_emplace({c.train.data, c.model.seq_length});
+    if (is_new)
+      entry->second = complaint_of([&] { model::TextData::open(c.train.data, c.model.seq_length, c.run.seed); });
+    add_error(matrix, cell, c.train.data.empty() ? "model.seq_length" : "train.data", entry->second);
+  }
+}
+
+void check_hardware(plan::Matrix& matrix) {
+  std::map<std::tuple<std::string, std::int64_t, int>, std::string> known;
+  for (plan::Cell& cell : matrix.cells) {
+    const plan::Config& c = cell.plan.config;
+    if (c.run.backend != Backend::sim) continue;
+    const auto [entry, is_new] =
+        known.try_emplace({c.run.hardware, c.run.gpus_per_node.value_or(0), c.environment.layernorm_sm_margin});
+    if (is_new) entry->second = complaint_of([&] { sim::make_time_model(c); });
+    add_error(matrix, cell, "run.hardware", entry->second);
+  }
+}
+
+// Blocks are shared by all cells, so what shapes a block cannot differ between them.
+void check_blocks_are_shared(plan::Matrix& matrix) {
+  const auto shape = [](const plan::RunConfig& r) {
+    return std::tuple(r.backend, r.steps, r.blocks, r.warmup, r.peer_timeout_s, r.rank_processes);
+  };
+  for (const plan::Cell& cell : matrix.cells)
+    if (shape(cell.plan.config.run) != shape(matrix.cells.front().plan.config.run))
+      return add_once(
+          matrix.errors,
+          {matrix.source.where,
+           fmt::format("cell {} differs in run.backend, steps, blocks, warmup, peer_timeout_s or "
+                       "rank_processes: all cells of a matrix share their blocks; measure such a difference "
+                       "in two runs",
+                       cell.name)});
+}
+
+void add_not_run(plan::Matrix& matrix, std::string_view knob, const std::string& complaint) {
+  if (complaint.empty()) return;
+  for (plan::Cell& cell : matrix.cells)
+    add_once(cell.plan.not_run, {place_of(matrix, matrix.cells.front(), knob), complaint});
+}
+
+}  // namespace
+
+void find_unreadable_data(plan::Matrix& matrix) {
+  if (!matrix.has_errors()) check_data_files(matrix);
+}
+
+void find_refusals(plan::Matrix& matrix) {
+  if (matrix.has_errors()) return;
+  check_blocks_are_shared(matrix);
+  find_unreadable_data(matrix);
+  check_hardware(matrix);
+  if (matrix.has_errors()) return;
+  if (matrix.cells.front().plan.config.run.backend == Backend::cuda)
+    add_not_run(matrix, "run.backend", complaint_of([&] { check_cuda_backend(matrix.cells); }));
+  add_not_run(matrix, "", complaint_of([&] { check_planned_memory(matrix.cells); }));
+}
+
+}  // namespace underlap::bench

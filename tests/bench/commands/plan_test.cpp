@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// `underlap plan`: what it shows, and that it finds what `run` refuses.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "platform/json.hpp"
+#include "tests/bench/commands/program.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const std::string kTwoCells = "matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\ndata_parallel_size: 2\n";
+
+struct Refusal {
+  std::string yaml;
+  std::string words;
+};
+
+void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.words; }
+
+class Refusals : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(Refusals, OfRunAreFoundByPlanWithTheirPlace) {
+  const RunFolder folder(tiny_config(GetParam().yaml));
+  const std::string place = folder.config() + ":";
+  const Outcome planned = underlap_program({"plan", folder.config()});
+  EXPECT_THAT(planned, fails_with(2, GetParam().words));
+  EXPECT_THAT(planned.err, ::testing::StartsWith(place));
+  EXPECT_THAT(planned.out, IsEmpty());
+  const Outcome run = underlap_program(folder.arguments());
+  EXPECT_EQ(run.err, planned.err);
+  EXPECT_FALSE(std::filesystem::exists(folder.run()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Plan, Refusals,
+    ::testing::Values(Refusal{"train: {data: /no/such/text}\n", "cannot read /no/such/text: No such file or directory"},
+                      Refusal{"train: {data: /dev/zero}\n", "it is a pipe, a socket or a device; name a text file"},
+                      Refusal{"matrix: {run.blocks: [1, 2]}\n", "all cells of a matrix share their blocks"}));
+
+TEST(Plan, FindsHardwareThatNobodyHas) {
+  const RunFolder folder("model: {preset: tiny}\nrun: {backend: sim, hardware: h100}\n");
+  EXPECT_THAT(underlap_program({"plan", folder.config()}), fails_with(2, ":2:21: hardware \"h100\" is neither"));
+  EXPECT_THAT(underlap_program({"plan", folder.config()}), fails_with(2, "did you mean h100-sxm?"));
+}
+
+TEST(Plan, SaysWhatThisMachineCannotHoldAndIsWellAllTheSame) {
+  const RunFolder folder("model: {preset: gpt3-175b}\ndata_parallel_size: 8\n");
+  const Outcome outcome = underlap_program({"plan", folder.config()});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("run refuses this here"));
+  EXPECT_THAT(outcome.out, HasSubstr("): fewer cells"));
+}
+
+TEST(Plan, TellsErrorsAsJsonOnceAndOnStandardOutputAlone) {
+  const RunFolder folder(tiny_config(kTwoCells + "run_: {}\nmodle: {}\n"));
+  const Outcome outcome = underlap_program({"plan", folder.config(), "--json"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  const auto json = parse_json(outcome.out);
+  EXPECT_EQ(json["schema"], "underlap.errors/1");
+  ASSERT_EQ(json["errors"].size(), 2U);
+  EXPECT_THAT(json["errors"][1]["where"].get<std::string>(), HasSubstr("config.yaml:"));
+  EXPECT_THAT(json["errors"][1]["message"].get<std::string>(), HasSubstr("unknown key \"modle\""));
+  EXPECT_EQ(json["errors"][1]["hint"], "did you mean model?");
+}
+
+TEST(Plan, TellsOfAFileThatCannotBeReadAsJsonToo) {
+  const testing_support::TemporaryFolder folder;
+  for (const std::string command : {"plan", "check"}) {
+    const Outcome outcome = underlap_program({command, folder / "none.yaml", "--json"});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, IsEmpty());
+    const auto json = parse_json(outcome.out);
+    EXPECT_EQ(json["errors"][0]["where"].get<std::string>(), std::string(folder / "none.yaml"));
+    EXPECT_THAT(json["errors"][0]["message"].get<std::string>(), ::testing::StartsWith("no such file"));
+  }
+}
+
+TEST(Plan, HoldsTheErrorsOfOneConfiguration) {
+  const RunFolder folder("model: {preset: tiny}\nrun: {stepz: 1}\n");
+  const Outcome outcome = underlap_program({"plan", folder.config(), "--json"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  const auto json = parse_json(outcome.out);
+  EXPECT_EQ(json["schema"], "underlap.plan/1");
+  EXPECT_EQ(json["errors"][0]["hint"], "did you mean run.steps?");
+}
+
+TEST(Plan, ShowsOneCellByItsName) {
+  const RunFolder folder(tiny_config(kTwoCells));
+  const Outcome one = underlap_program({"plan", folder.config(), "--cell", "overlap_grad_reduce=true"});
+  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_THAT(one.out, HasSubstr("overlap_grad_reduce   true       line 3"));
+  EXPECT_THAT(underlap_program({"plan", folder.config(), "--cell", "overlap_grad_reduce=treu"}),
+              fails_with(2, "did you mean overlap_grad_reduce=true?"));
+  EXPECT_THAT(underlap_program({"plan", folder.config(), "--cell", ""}), fails_with(2, "--cell"));
+  EXPECT_EQ(
+      parse_json(
+          underlap_program({"plan", folder.config(), "--cell", "overlap_grad_reduce=true", "--json"}).out)["schema"],
+      "underlap.plan/1");
+}
+
+TEST(Plan, ShowsEveryKnobOnRequest) {
+  const RunFolder folder(tiny_config(kTwoCells));
+  EXPECT_THAT(underlap_program({"plan", folder.config()}).out, Not(HasSubstr("left at their defaults")));
+  EXPECT_THAT(underlap_program({"plan", folder.config(), "--all"}).out, HasSubstr("left at their defaults"));
+}
+
+TEST(Plan, RefusesAPipeThatNobodyWritesTo) {
+  const testing_support::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const std::string command : {"plan", "check", "run"})
+    EXPECT_THAT(underlap_program({command, folder / "pipe"}), fails_with(2, "a named pipe, not a file"));
+}
+
+TEST(DryRun, SaysWhatWouldBeRunAndWritesNothing) {
+  const RunFolder folder(tiny_config(kTwoCells));
+  const Outcome outcome = underlap_program(folder.arguments({"--dry-run"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("cells   2 of 2 ranks, threads of this process (backend host)"));
+  EXPECT_THAT(outcome.out, HasSubstr("2 blocks x 2 cells x (2 measured + 1 that settles), and 1 of warm-up"));
+  EXPECT_THAT(outcome.out, HasSubstr("14 in all"));
+  EXPECT_THAT(outcome.out, HasSubstr("not known before the first block"));
+  EXPECT_FALSE(std::filesystem::exists(folder.run()));
+  EXPECT_THAT(underlap_program({"check", folder.config(), "--dry-run"}).out, HasSubstr("Nothing was checked"));
+}
+
+TEST(DryRun, KnowsTheTimeFromTheBlocksOfTheFolder) {
+  const RunFolder folder(tiny_config());
+  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
+  const std::string results = testing_support::read_text(folder.folder / "run/results.json");
+  const Outcome outcome = underlap_program(folder.arguments({"--resume", "--blocks", "5", "--dry-run"}));
+  EXPECT_THAT(outcome.out, HasSubstr("steps   3 blocks"));
+  EXPECT_THAT(outcome.out, HasSubstr("by the steps of the 2 blocks that the folder holds"));
+  EXPECT_EQ(testing_support::read_text(folder.folder / "run/results.json"), results);
+}
+
+struct IdleFlag {
+  std::vector<std::string> words;
+  std::string message;
+};
+
+void PrintTo(const IdleFlag& flag, std::ostream* out) { *out << ::testing::PrintToString(flag.words); }
+
+class IdleFlags : public ::testing::TestWithParam<IdleFlag> {};
+
+TEST_P(IdleFlags, AreRefused) {
+  const RunFolder folder(tiny_config());
+  std::vector<std::string> words = GetParam().words;
+  words.insert(words.begin() + 1, folder.config());
+  EXPECT_THAT(underlap_program(words), fails_with(2, GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Plan, IdleFlags,
+    ::testing::Values(IdleFlag{{"run", "--hardware", "h100-sxm"}, "--hardware: run.hardware does nothing"},
+                      IdleFlag{{"run", "--rank-processes", "true", "--backend", "sim"}, "run.backend is sim"},
+                      IdleFlag{{"run", "--steps", ""}, "--steps"}, IdleFlag{{"run", "-o", ""}, "is empty"},
+                      IdleFlag{{"check", "--connections", "1,,8"}, "--connections"},
+                      IdleFlag{{"check", "--no-numerics", "--numerics-steps", "3"}, "excludes"},
+                      IdleFlag{{"plan", "--json", "--all"}, "excludes"}));
+
+TEST(Run, NotesWhatDoesNothingInAnyCell) {
+  const RunFolder folder("model: {preset: tiny}\ndata_parallel_size: 2\nrun: {backend: host, hardware: h100-sxm}\n");
+  const Outcome outcome = underlap_program(folder.arguments({"--dry-run"}));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("run.hardware has no effect: run.backend is host, and it is for sim"));
+}
+
+}  // namespace
+}  // namespace underlap::bench
