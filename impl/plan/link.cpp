@@ -76,7 +76,7 @@ class Parser {
     const std::string_view key = text.substr(0, text.find('='));
     const std::string_view value = key.size() == text.size() ? std::string_view() : text.substr(key.size() + 1);
     if (std::find(seen_.begin(), seen_.end(), key) != seen_.end())
-      return fail(fmt::format("run.link says {} twice", yaml::in_quotes(key)));
+      return fail(fmt::format("run.link says {} twice; keep one of them", yaml::in_quotes(key)));
     seen_.push_back(key);
     if (text == "copy_engine")
       link_.copy_engine = true;

@@ -96,7 +96,8 @@ class AxisReader {
       problems_.add(entry.place, fmt::format("{} is a section; write its settings with dots: {}.some_setting: ...",
                                              in_quotes(path), path));
     else
-      problems_.add(entry.place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
+      problems_.add(entry.place,
+                    fmt::format("unknown key {}{}", in_quotes(path), problems_.is_full() ? "" : suggestion(path)));
   }
 
   void read_name(const Entry& entry, Choice& choice) {

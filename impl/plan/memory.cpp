@@ -49,7 +49,8 @@
 namespace underlap::plan {
 namespace {
 
-/// Doubles: products of absurd but permitted sizes leave 64 bits. A limit that the sum of all members stays within.
+/// Doubles: products of absurd but permitted sizes leave 64 bits, and predict_memory() refuses them. The sum of all
+/// members stays within this limit.
 std::int64_t to_bytes(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 1e18)); }
 
 struct Shape {
@@ -273,8 +274,48 @@ std::string advice_on_memory(const Config& config, std::int64_t bytes) {
   return fmt::format("--layers {} fits as predicted", *layers);
 }
 
+namespace {
+
+/// Sizes that each may have are too much together: beyond this, counts of bytes and elements leave 64 bits.
+constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
+
+/// A size that memory grows with, and its value for a message.
+struct Factor {
+  std::string_view path;
+  std::int64_t value;
+};
+
+void check_memory_is_counted(Resolution& r) {
+  const PeakMemory& peak = r.plan.peak_memory;
+  if (peak.total() <= kMostBytes) return;
+  const ModelConfig& m = r.config().model;
+  const std::int64_t of_weights = peak.parameters + peak.gradients + peak.optimizer;
+  const bool by_weights = of_weights > kMostBytes / 2;
+  const std::array<Factor, 4> weights{{{"model.hidden_size", m.hidden_size},
+                                       {"model.ffn_hidden_size", m.ffn_hidden_size},
+                                       {"model.vocab_size", m.vocab_size},
+                                       {"model.num_layers", m.num_layers}}};
+  const std::array<Factor, 4> tokens{{{"train.micro_batch_size", r.config().train.micro_batch_size},
+                                      {"model.seq_length", m.seq_length},
+                                      {"model.hidden_size", m.hidden_size},
+                                      {"model.vocab_size", m.vocab_size}}};
+  const auto& factors = by_weights ? weights : tokens;
+  std::string words;
+  for (const Factor& factor : factors)
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", factor.path, factor.value);
+  const std::int64_t bytes = by_weights ? of_weights : peak.total() - of_weights;
+  r.error({factors[0].path, factors[1].path, factors[2].path, factors[3].path},
+          fmt::format("a rank would need {}{:.1e} bytes for {}, and at most {:.0e} are planned for; lower one of {}",
+                      bytes >= to_bytes(1e18) ? "at least " : "", double(bytes),
+                      by_weights ? "weights, gradients and the optimizer" : "activations", double(kMostBytes), words));
+}
+
+}  // namespace
+
 void predict_memory(Resolution& r) {
-  if (r.config().model.num_attention_heads > 0) r.plan.peak_memory = predicted_memory(r.config());
+  if (r.config().model.num_attention_heads < 1) return;
+  r.plan.peak_memory = predicted_memory(r.config());
+  check_memory_is_counted(r);
 }
 
 }  // namespace underlap::plan

@@ -10,7 +10,10 @@ using Tree = nlohmann::ordered_json;
 
 Tree to_tree(const std::vector<Message>& messages) {
   Tree list = Tree::array();
-  for (const Message& message : messages) list.push_back({{"where", message.where}, {"message", message.message}});
+  for (const Message& message : messages)
+    list.push_back({{"where", message.where},
+                    {"message", message.message},
+                    {"hint", std::string(yaml::hint_of(message.message))}});
   return list;
 }
 

@@ -14,14 +14,6 @@ bool is_cut(const Config& config, std::int32_t stage, std::int32_t chunk) {
   return config.extensions.bucket_every_stage || (stage == 0 && chunk == 0);
 }
 
-// Each weight of a layer is looked at, and its elements are counted in 64 bits; nobody has more of either.
-constexpr std::int64_t kMostLayers = 10'000;
-constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
-
-bool is_absurd(const Plan& plan) {
-  return plan.config.model.num_layers > kMostLayers || plan.peak_memory.total() > kMostBytes;
-}
-
 }  // namespace
 
 std::int32_t instance_size(const Config& config) {
@@ -57,7 +49,7 @@ std::vector<ChunkBuckets> chunk_buckets(const Config& config) {
 }
 
 void lay_out_buckets(Resolution& r) {
-  if (r.problems.empty() && !is_absurd(r.plan)) r.plan.buckets = chunk_buckets(r.config());
+  if (r.problems.empty()) r.plan.buckets = chunk_buckets(r.config());
 }
 
 }  // namespace underlap::plan

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <vector>
 
 #include "impl/plan/rules/resolution.hpp"
+#include "platform/suggestion.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -32,8 +35,12 @@ void read_types(Resolution& r) {
     if (const auto found = kTypeNames.find(word != nullptr ? *word : ""))
       known.push_back(*found);
     else
-      r.error({kType}, fmt::format("cp_comm_type must be one of {}, or a list of them with one for each layer",
-                                   fmt::join(kTypeNames.names, ", ")));
+      r.error(
+          {kType},
+          fmt::format("cp_comm_type must be one of {}, or a list of them with one for each layer, not {}{}",
+                      fmt::join(kTypeNames.names, ", "), to_json_text(type),
+                      did_you_mean(word != nullptr ? *word : "",
+                                   std::vector<std::string_view>(kTypeNames.names.begin(), kTypeNames.names.end()))));
   }
   if (!known.empty()) r.config().context.cp_comm_type = std::move(known);
 }
@@ -62,8 +69,8 @@ void read_groups(Resolution& r) {
   const std::int64_t cp = r.config().parallel.context_parallel_size;
   const auto sizes = group_sizes(r.settings[kGroups].value, cp);
   if ((needed || r.settings.given(kGroups)) && !sizes)
-    r.error({kGroups, kType}, fmt::format("{} needs hierarchical_context_parallel_sizes: two sizes whose product is "
-                                          "context_parallel_size ({})",
+    r.error({kGroups, kType}, fmt::format("{} needs hierarchical_context_parallel_sizes; write two sizes whose product "
+                                          "is context_parallel_size ({})",
                                           kTypeNames[CpCommType::a2a_p2p], cp));
   else if (needed)
     r.config().context.hierarchical_context_parallel_sizes = sizes;

@@ -95,7 +95,8 @@ void check_contradictions(Resolution& r) {
   const DdpConfig& ddp = r.config().ddp;
   if (ddp.overlap_param_gather && !ddp.use_distributed_optimizer)
     r.error({kParams},
-            "overlap_param_gather needs ddp.use_distributed_optimizer: without it parameters are not gathered");
+            "overlap_param_gather needs ddp.use_distributed_optimizer: without it parameters are not gathered; "
+            "set one of them to the other's value");
   if (r.settings.given("ddp.num_buckets") && r.settings.given(kBucket))
     r.error({"ddp.num_buckets"}, "ddp.num_buckets and bucket_size exclude each other; keep one of them");
 }
@@ -123,7 +124,10 @@ void check_instances(Resolution& r) {
     r.error({kPath}, fmt::format("{} is {}, which does not divide data_parallel_size * context_parallel_size ({}); set "
                                  "it to a divisor",
                                  kPath, instances, ranks));
-  if (!ddp.use_distributed_optimizer) r.error({kPath}, fmt::format("{} needs ddp.use_distributed_optimizer", kPath));
+  if (!ddp.use_distributed_optimizer)
+    r.error({kPath},
+            fmt::format("{} is {} and needs ddp.use_distributed_optimizer; set that to true, or leave this out", kPath,
+                        instances));
   if (ddp.reduce_scatter_with_fp32_accumulation)
     r.error({kPath}, fmt::format("{} above 1 and ddp.reduce_scatter_with_fp32_accumulation exclude each other; keep "
                                  "one of them",

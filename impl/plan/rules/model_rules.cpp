@@ -105,7 +105,6 @@ void check_pipeline(Resolution& r) {
 }
 
 void check_world(Resolution& r) {
-  constexpr std::int64_t kMostRanks = 1'048'576;
   const ParallelConfig& p = r.config().parallel;
   std::int64_t world = 1;
   for (const std::int64_t size :
@@ -186,6 +185,12 @@ void resolve_batch(Resolution& r) {
     check_divides(r, {kGlobal, global}, {kGlobal, per_microbatch}, "micro_batch_size * data_parallel_size");
     train.num_microbatches = std::max<std::int64_t>(1, global / per_microbatch);
     r.decide(kMicrobatches, {train.num_microbatches, "auto", "from train.global_batch_size"});
+    const double most = rows()[row_index(kMicrobatches)].range.most;
+    if (double(train.num_microbatches) > most)
+      r.error({kGlobal},
+              fmt::format("{} is {}, which makes {} microbatches of a step on each rank, and at most {:g} are "
+                          "planned for; lower it, or raise train.micro_batch_size or data_parallel_size",
+                          kGlobal, global, train.num_microbatches, most));
   }
 }
 

@@ -47,7 +47,7 @@ void refuse_choices(Resolution& r) {
   // The one architecture of a plan below compute capability 8.9.
   if (c.environment.gpu_arch == "a100" && recipe.find("fp8") != std::string::npos)
     r.not_run({"mixed_precision.recipe", "environment.gpu_arch"},
-              fmt::format("recipe {} multiplies in fp8, and environment.gpu_arch a100 has no fp8: set one of them to "
+              fmt::format("recipe {} multiplies in fp8, and environment.gpu_arch a100 has no fp8; set one of them to "
                           "another",
                           recipe));
   if (is_fp8) refuse_fp8_sizes(r);

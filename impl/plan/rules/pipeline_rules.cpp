@@ -109,9 +109,13 @@ void check_schedule(Resolution& r) {
             "overlap_p2p_comm and batch_p2p_comm exclude each other: a batched exchange is waited "
             "for at once; set one of them to false");
   if (!pipeline.overlap_p2p_comm && is_interleaved(r) && r.config().parallel.pipeline_model_parallel_size == 2)
-    r.error({kOverlap, kVpp}, "virtual stages without overlap_p2p_comm need pipeline_model_parallel_size above 2");
+    r.error({kOverlap, kVpp},
+            "virtual stages without overlap_p2p_comm need pipeline_model_parallel_size above 2, and it is 2; "
+            "raise it, or set overlap_p2p_comm to true");
   if (pipeline.overlap_p2p_comm_warmup_flush && (!pipeline.overlap_p2p_comm || pipeline.batch_p2p_comm))
-    r.error({kFlush}, "overlap_p2p_comm_warmup_flush needs overlap_p2p_comm, and batch_p2p_comm false");
+    r.error({kFlush},
+            "overlap_p2p_comm_warmup_flush needs overlap_p2p_comm, and batch_p2p_comm false; set "
+            "them so, or leave it out");
 }
 
 void decide_schedule(Resolution& r) {
@@ -139,7 +143,7 @@ void check_group_size(Resolution& r) {
   else
     r.error({kMicrobatches, "train.global_batch_size", kPp},
             fmt::format("num_microbatches is {}, but virtual stages need a multiple of pipeline_model_parallel_size "
-                        "({}), or a {} that leaves a remainder of 0 or at least {}",
+                        "({}); make it one, or set {} so that it leaves a remainder of 0 or at least {}",
                         microbatches, stages, kGroup, stages));
 }
 
@@ -151,10 +155,11 @@ void check_step_gather(Resolution& r) {
   if (!c.ddp.overlap_param_gather) missing.push_back("comm_overlap.overlap_param_gather");
   if (!is_interleaved(r)) missing.push_back("virtual_pipeline_model_parallel_size above 1");
   if (missing.empty()) return;
-  r.error({kWithStep},
-          fmt::format("overlap_param_gather_with_optimizer_step needs {}: it gathers the first chunk while the "
-                      "optimizer updates the others",
-                      fmt::join(missing, " and ")));
+  r.error(
+      {kWithStep},
+      fmt::format("overlap_param_gather_with_optimizer_step needs {}; set what is missing, or leave it out: the first "
+                  "chunk is gathered while the optimizer updates the others",
+                  fmt::join(missing, " and ")));
 }
 
 /// Bridge's automatic limit is -1, which Megatron Core then refuses.
@@ -167,9 +172,11 @@ void decide_deferral(Resolution& r) {
   }
   pipeline.wgrad_deferral_limit = std::max<std::int64_t>(limit, 0);
   if (!is_pipeline(r))
-    r.error({kDefer}, "defer_embedding_wgrad_compute needs pipeline_model_parallel_size of at least 2");
+    r.error({kDefer},
+            "defer_embedding_wgrad_compute needs pipeline_model_parallel_size of at least 2, and it is 1; "
+            "leave it out");
   if (!r.settings.flag("model.gradient_accumulation_fusion", true))
-    r.error({kDefer}, "defer_embedding_wgrad_compute needs model.gradient_accumulation_fusion");
+    r.error({kDefer}, "defer_embedding_wgrad_compute needs model.gradient_accumulation_fusion; leave that at true");
   if (limit < 0)
     r.error({kLimit, kDefer},
             "defer_embedding_wgrad_compute needs wgrad_deferral_limit of at least 0; -1, its "
@@ -257,7 +264,9 @@ void apply_pp_rules(Resolution& r) {
 void apply_expert_rules(Resolution& r) {
   constexpr std::string_view kExperts = "model.expert_model_parallel_size";
   if (r.settings.integer(kExperts, 1) > 1)
-    r.error({kExperts}, "expert_model_parallel_size must be 1: Underlap's models have no experts");
+    r.error({kExperts},
+            fmt::format("expert_model_parallel_size is {}, and Underlap's models have no experts; leave it out",
+                        r.settings.integer(kExperts, 1)));
   for (const std::string_view path :
        {"comm_overlap.overlap_moe_expert_parallel_comm", "comm_overlap.delay_wgrad_compute"})
     if (r.settings.flag(path, false))

@@ -88,7 +88,7 @@ void decide_edge_layers(Resolution& r, const std::string& recipe) {
     const Value by_recipe = field.starts_with("first") ? Value(true) : Value(count);
     if (r.settings.given(path) && r.settings[path].value != by_recipe)
       r.not_run({path}, fmt::format("{} is planned but not run by this version with another value than {}, the "
-                                    "recipe's",
+                                    "recipe's; leave it out",
                                     path, to_json_text(by_recipe)));
   }
 }

@@ -38,7 +38,7 @@ void decide_num_layers(Resolution& r) {
   const std::int64_t layers = r.settings.integer(kLayers, 0);
   const std::string range = fmt::format("from 1 to {}, the layers of a model chunk", of_chunk);
   if (layers == 0)
-    r.error({kGranularity}, fmt::format("recompute_granularity full needs recompute_num_layers: {}", range));
+    r.error({kGranularity}, fmt::format("recompute_granularity full needs recompute_num_layers; write it, {}", range));
   else if (layers > of_chunk)
     r.error({kLayers}, fmt::format("recompute_num_layers is {}; it must be {}", layers, range));
   else
@@ -50,7 +50,7 @@ void recompute_whole_layers(Resolution& r) {
   r.tell_no_effect(kModules, "recompute_granularity is full");
   decide_num_layers(r);
   if (!r.settings.given(kMethod) && !r.settings.invalid(kMethod))
-    r.error({kGranularity}, "recompute_granularity full needs recompute_method: uniform or block");
+    r.error({kGranularity}, "recompute_granularity full needs recompute_method; write uniform or block");
   if (!r.settings.given(kMethod) || recompute.num_layers == 0) return;
   const bool is_uniform = r.settings.text(kMethod, "") == "uniform";
   recompute.method = is_uniform ? RecomputeMethod::uniform : RecomputeMethod::block;
@@ -85,11 +85,17 @@ void read_module(Resolution& r, const Value& module) {
 void recompute_modules(Resolution& r) {
   r.tell_no_effect(kMethod, "recompute_granularity is selective");
   if (r.settings.given(kLayers))
-    r.error({kLayers}, "recompute_num_layers must be left out with recompute_granularity selective");
+    r.error({kLayers},
+            fmt::format(
+                "recompute_num_layers is {}, and recompute_granularity selective recomputes modules, not layers; leave "
+                "it out",
+                r.settings.integer(kLayers, 0)));
   if (r.settings.invalid(kModules)) return;
   const Value written = r.settings.given(kModules) ? r.settings[kModules].value : fallback(row_index(kModules));
   const auto* modules = std::get_if<ValueList>(&written);
-  if (modules == nullptr) return r.error({kModules}, "recompute_modules must be a list of modules");
+  if (modules == nullptr)
+    return r.error({kModules}, fmt::format("recompute_modules must be a list of modules such as [core_attn], not {}",
+                                           to_json_text(written)));
   for (const Value& module : *modules) read_module(r, module);
   const bool has_attention = std::find(modules->begin(), modules->end(), Value("core_attn")) != modules->end();
   if (has_attention)

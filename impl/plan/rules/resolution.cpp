@@ -23,7 +23,6 @@ std::string_view scope_words(Scope scope) {
     case Scope::fp8: return "the precision recipe has no fp8";
     case Scope::moe: return "the model has no experts";
     case Scope::fsdp: return "ddp.use_megatron_fsdp is not set";
-    case Scope::sim: return "run.backend is not sim";
     case Scope::always: break;
   }
   return "";
@@ -49,7 +48,7 @@ Decision without_rule(Resolution& r, std::size_t i) {
 
 /// Every knob of a kind of parallelism is listed where that kind is in use.
 bool is_listed(const Row& row, const Resolution& r) {
-  return row.listed || (row.scope != Scope::always && row.scope != Scope::sim && in_scope(row.scope, r));
+  return row.listed || (row.scope != Scope::always && in_scope(row.scope, r));
 }
 
 /// A part of a preset was requested where the preset was.
@@ -104,7 +103,6 @@ bool in_scope(Scope scope, const Resolution& r) {
     case Scope::fp8: return r.plan.config.mixed_precision.recipe.find("fp8") != std::string::npos;
     case Scope::moe: return false;
     case Scope::fsdp: return r.settings.flag("ddp.use_megatron_fsdp", false);
-    case Scope::sim: return !r.plan.config.run.traits().measures_time;
     case Scope::always: break;
   }
   return true;

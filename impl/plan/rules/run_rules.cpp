@@ -79,14 +79,19 @@ constexpr std::string_view kUserBuffers = "ddp.nccl_ub";
 constexpr std::string_view kWithoutWindows = "ddp.disable_symmetric_registration";
 constexpr std::string_view kLink = "run.link";
 
-/// The host backend's ways to shape and to watch a link, which is another on the plan's.
-void refuse_host_links(Resolution& r, std::string_view instead) {
-  const BackendTraits& backend = r.config().run.traits();
-  for (const std::string_view path : {"run.link_gbps", "run.link_latency_us"})
-    if (r.settings.given(path))
-      r.error({path},
-              fmt::format("{} is for {}; with backend {} {}", path,
-                          backend.measures_time ? "the sockets of backend host" : "real links", backend.name, instead));
+/// A flag is meant for this run, and must do something. A file may be shared between backends.
+void tell_of_other_backends(Resolution& r) {
+  const std::string_view backend = r.config().run.traits().name;
+  for (const Row& row : rows()) {
+    if (!r.settings.given(row.path) || is_used_by(row, r.config().run.backend)) continue;
+    const std::string users = fmt::format("{}", fmt::join(split_words(row.backends), " and "));
+    if (r.settings[row.path].place.override_index >= 0)
+      r.error({row.path}, fmt::format("{} does nothing: run.backend is {}, and it is for {}; leave it out, or add "
+                                      "--backend {}",
+                                      row.path, backend, users, split_words(row.backends).front()));
+    else
+      r.tell_no_effect(row.path, fmt::format("run.backend is {}, and it is for {}", backend, users));
+  }
 }
 
 void apply_sim_rules(Resolution& r) {
@@ -94,23 +99,16 @@ void apply_sim_rules(Resolution& r) {
   check_tensor_nodes(r, gpus_per_node(r.config().run));
   decide_repetitions(r);
   decide_folding(r);
-  refuse_host_links(r,
-                    "the hardware file says what a link does: leave it out, or give run.hardware a file with other "
-                    "figures");
-  for (const std::string_view path : {"run.link", "run.peer_timeout_s"})
-    if (r.settings.given(path)) r.notice({path}, fmt::format("{} has no effect: run.backend is sim", path));
 }
 
 /// Launch environment, the driver's locks and CUPTI are per process: a rank that owns a GPU is one.
 void decide_rank_processes(Resolution& r) {
   constexpr std::string_view kPath = "run.rank_processes";
   RunConfig& run = r.config().run;
-  if (!run.traits().measures_time && r.settings.given(kPath))
-    r.notice({kPath}, fmt::format("{} has no effect: run.backend is sim", kPath));
   if (!run.traits().runs_on_gpus) return;
   if (r.settings.given(kPath) && !run.rank_processes)
     r.error({kPath},
-            fmt::format("{} is false, but with backend cuda every rank is a process of its own: leave it out", kPath));
+            fmt::format("{} is false, but with backend cuda every rank is a process of its own; leave it out", kPath));
   run.rank_processes = true;
   if (!r.settings.given(kPath)) r.decide(kPath, {true, "auto", "run.backend is cuda: one process for each GPU"});
 }
@@ -126,14 +124,15 @@ void read_link(Resolution& r) {
 void check_emulated_link(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (!run.emulated_link) return;
-  if (!run.traits().runs_on_gpus)
+  const bool is_refused_as_flag = r.settings[kLink].place.override_index >= 0;
+  if (!run.traits().runs_on_gpus && !is_refused_as_flag)
     r.error({kLink}, fmt::format("an emulated link needs run.backend cuda; run.backend is {}: {}", run.traits().name,
                                  run.traits().measures_time ? "it paces its real link with run.link_gbps"
                                                             : "its links are those of run.hardware"));
   if (const std::int32_t stages = r.config().parallel.pipeline_model_parallel_size; stages > 1)
     r.error({kLink}, fmt::format("an emulated link stands for a rank of a symmetric group, and "
                                  "model.pipeline_model_parallel_size is {}: the stages of a pipeline work at other "
-                                 "times than this one, and their times do not exist on one GPU",
+                                 "times than this one, and their times do not exist on one GPU; leave one of them out",
                                  stages));
 }
 
@@ -205,10 +204,8 @@ void tell_of_deterministic_mode(Resolution& r) {
 
 void apply_run_rules(Resolution& r) {
   decide_rank_processes(r);
-  const BackendTraits& backend = r.config().run.traits();
-  if (!backend.measures_time) apply_sim_rules(r);
-  if (backend.runs_on_gpus)
-    refuse_host_links(r, "the link is NCCL's, or run.link emulates one with its rate and latency");
+  tell_of_other_backends(r);
+  if (!r.config().run.traits().measures_time) apply_sim_rules(r);
   read_link(r);
   check_emulated_link(r);
   check_peer_copies(r);

@@ -191,8 +191,10 @@ std::optional<UserbuffersPreset> read_preset(Resolution& r) {
   const Node& node = *r.settings[kConfig].node;
   if (node.kind != Node::Kind::scalar) {
     r.error({kConfig},
-            "tp_comm_overlap_cfg must be the name of a userbuffers preset, or a mapping from GEMMs to "
-            "settings");
+            fmt::format(
+                "tp_comm_overlap_cfg must be the name of a userbuffers preset, or a mapping from GEMMs to settings, "
+                "not {}; underlap list presets names them",
+                describe(node)));
     return std::nullopt;
   }
   auto preset = find_userbuffers_preset(node.text);

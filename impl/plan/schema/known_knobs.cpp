@@ -17,7 +17,7 @@ namespace underlap::plan {
 namespace {
 
 constexpr EnumNames<Type, 5> kTypes{{"boolean", "integer", "number", "text", "any"}};
-constexpr EnumNames<Scope, 9> kScopes{{"always", "dp", "tp", "pp", "cp", "fp8", "moe", "fsdp", "sim"}};
+constexpr EnumNames<Scope, 8> kScopes{{"always", "dp", "tp", "pp", "cp", "fp8", "moe", "fsdp"}};
 
 /// The table is the program's own: what is wrong with it is our own bug.
 [[noreturn]] void fail(const Node& node, std::string_view why) {

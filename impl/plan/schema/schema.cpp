@@ -181,7 +181,7 @@ std::string elsewhere_by_another_name(std::string_view word) {
   std::vector<std::string_view> names;
   for (const std::string_view path : all_paths()) names.push_back(last_component(path));
   const auto near = suggestions(word, names);
-  if (near.empty()) return "";
+  if (near.empty()) return "; underlap list knobs shows every key";
   const auto found = std::find_if(all_paths().begin(), all_paths().end(),
                                   [&](std::string_view path) { return last_component(path) == near.front(); });
   return fmt::format("; did you mean {}?", *found);
@@ -204,6 +204,11 @@ std::string suggestion(std::string_view path) {
   if (std::string meant = did_you_mean(word, siblings, section); !meant.empty()) return meant;
   if (std::string meant = did_you_mean(path, all_paths()); !meant.empty()) return meant;
   return elsewhere_by_another_name(word);
+}
+
+bool is_used_by(const Row& row, Backend backend) {
+  const auto backends = split_words(row.backends);
+  return backends.empty() || std::find(backends.begin(), backends.end(), to_string(backend)) != backends.end();
 }
 
 std::string expectation(const Row& row) {
@@ -246,13 +251,15 @@ std::vector<KnobInfo> known_knobs() {
   std::vector<KnobInfo> knobs;
   for (const Row& row : rows()) {
     const auto spellings = split_words(row.spellings);
+    const auto backends = split_words(row.backends);
     knobs.push_back({std::string(row.path),
                      {spellings.begin(), spellings.end()},
                      expectation(row),
                      words_of(row),
                      std::string(row.rule),
                      std::string(row.about),
-                     std::string(kStatusNames[row.status])});
+                     std::string(kStatusNames[row.status]),
+                     {backends.begin(), backends.end()}});
   }
   return knobs;
 }

@@ -26,14 +26,17 @@ enum class Status : std::uint8_t {
   known,     ///< the name is known; `run` refuses a value other than the fallback where it would matter
 };
 
-/// The kind of parallelism, precision or backend without which a key has no effect.
-enum class Scope : std::uint8_t { always, dp, tp, pp, cp, fp8, moe, fsdp, sim };
+/// The kind of parallelism or precision without which a key has no effect.
+enum class Scope : std::uint8_t { always, dp, tp, pp, cp, fp8, moe, fsdp };
 
 struct Range {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool open = false;  ///< `least` itself is excluded
 };
+
+/// The most ranks that the sizes of all kinds of parallelism may make together.
+inline constexpr std::int64_t kMostRanks = 1'048'576;
 
 /// How a key's value gets into Config and back out.
 struct Slot {
@@ -49,7 +52,8 @@ struct Row {
   Type type = Type::boolean;
   Status status = Status::known;
   Scope scope = Scope::always;
-  bool listed = false;  ///< in every plan, not only where the user wrote it
+  std::string_view backends = {};  ///< those that use it, between blanks; empty: all
+  bool listed = false;             ///< in every plan, not only where the user wrote it
   std::string_view fallback =
       {};                       ///< what is in effect without a request, as a user writes it; for rows without a slot
   std::string_view rule = {};   ///< what decides without a request, in words
@@ -88,6 +92,9 @@ const std::vector<std::string_view>& all_paths();
 
 /// The paths that a person who wrote `path` may have meant, for an error message: "", or "; did you mean ...?".
 std::string suggestion(std::string_view path);
+
+/// Whether a run on `backend` does anything with the row's key.
+bool is_used_by(const Row& row, Backend backend);
 
 /// What may be written for `row`, in words: "a whole number from 1 to 32, or null".
 std::string expectation(const Row& row);

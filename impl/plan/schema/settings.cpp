@@ -60,7 +60,8 @@ class Reader {
       problems_.add(entry.value->place,
                     fmt::format("{} must be a mapping of settings, not {}", path, describe(*entry.value)));
     else if (!section)
-      problems_.add(entry.place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
+      problems_.add(entry.place,
+                    fmt::format("unknown key {}{}", in_quotes(path), problems_.is_full() ? "" : suggestion(path)));
   }
 
   void read_knob(std::size_t row, std::string_view path, const Entry& entry) {

@@ -36,7 +36,8 @@ TEST(BadInput, KeyThatIsWrongInSectionAndNameIsFoundElsewhere) {
 }
 
 TEST(BadInput, FarFetchedKeyGetsNoSuggestion) {
-  EXPECT_THAT(errors_of("model: {preset: tiny}\nzzzzzzzzzz: 1"), ElementsAre("f:2:1: unknown key \"zzzzzzzzzz\""));
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nzzzzzzzzzz: 1"),
+              ElementsAre("f:2:1: unknown key \"zzzzzzzzzz\"; underlap list knobs shows every key"));
 }
 
 TEST(BadInput, AllErrorsAreReportedAtOnceInOrder) {
@@ -78,11 +79,11 @@ INSTANTIATE_TEST_SUITE_P(
         WrongValue{"run.steps: 99999999999999999999", "a whole number"},
         WrongValue{"run.steps: 0x10", "a whole number"}, WrongValue{"run.steps: true", "a whole number"},
         WrongValue{"run.blocks: 0", "from 1"}, WrongValue{"run.warmup: 0", "from 1"},
-        WrongValue{"run.link_gbps: 0", "above 0"}, WrongValue{"run.link_gbps: -4", "above 0"},
+        WrongValue{"run.link_gbps: 0", "from 1e-06"}, WrongValue{"run.link_gbps: 1e-30", "from 1e-06"},
         WrongValue{"run.link_gbps: .nan", "finite"}, WrongValue{"run.link_gbps: nan", "finite"},
         WrongValue{"run.link_gbps: .inf", "finite"}, WrongValue{"run.link_gbps: inf", "finite"},
         WrongValue{"run.link_gbps: 1e999", "finite"}, WrongValue{"run.link_latency_us: -1", "from 0"},
-        WrongValue{"run.peer_timeout_s: 0", "above 0"}, WrongValue{"run.trace: 1", "true or false"},
+        WrongValue{"run.peer_timeout_s: 0", "from 0.001"}, WrongValue{"run.trace: 1", "true or false"},
         WrongValue{"run.trace: \"true\"", "not the text"}, WrongValue{"run.backend: gpu", "host, cuda, sim"},
         WrongValue{"run.backend: hots", "did you mean host?"}, WrongValue{"run.seed: -1", "from 0"},
         WrongValue{"run.link: fast", "real or emulated:RATE"}, WrongValue{"run.gpus_per_node: 0", "from 1"},
@@ -91,8 +92,10 @@ INSTANTIATE_TEST_SUITE_P(
         WrongValue{"environment.torch_nccl_high_priority: 1", "true or false"},
         WrongValue{"environment.moe_flex_dispatcher_backend: deep", "deepep, hybridep"},
         WrongValue{"model.hidden_size: 0", "from 1"}, WrongValue{"model.hidden_size: -128", "from 1"},
-        WrongValue{"model.num_layers: two", "not \"two\""}, WrongValue{"model.vocab_size: 255", "from 256"},
-        WrongValue{"model.activation: relu", "swiglu"}, WrongValue{"model.hidden_size: 130", "does not divide"},
+        WrongValue{"model.num_layers: two", "not \"two\""}, WrongValue{"model.num_layers: 1000000", "from 1 to 10000"},
+        WrongValue{"train.num_microbatches: 1000000000", "from 1 to 1000000"},
+        WrongValue{"model.vocab_size: 255", "from 256"}, WrongValue{"model.activation: relu", "swiglu"},
+        WrongValue{"model.hidden_size: 130", "does not divide"},
         WrongValue{"model.num_query_groups: 3", "does not divide"},
         WrongValue{"model.tensor_model_parallel_size: 0", "from 1"}, WrongValue{"train.micro_batch_size: 0", "from 1"},
         WrongValue{"optimizer.lr: 0", "above 0"}, WrongValue{"optimizer.adam_beta1: 1.5", "to 1"},
@@ -138,11 +141,34 @@ TEST(BadInput, ExponentialAliasesAreRefused) {
               ElementsAre(HasSubstr("holds more than 1000 values")));
 }
 
+TEST(BadInput, SizesThatLeaveSixtyFourBitsTogetherAreRefusedWithThem) {
+  EXPECT_THAT(
+      errors_of("model: {preset: tiny, hidden_size: 1000000000, ffn_hidden_size: 1000000000, num_layers: 10000}"),
+      ElementsAre(AllOf(StartsWith("f:1:23: a rank would need at least 3.0e+18 bytes for weights"),
+                        HasSubstr("at most 1e+15"), HasSubstr("model.ffn_hidden_size 1000000000"))));
+  EXPECT_THAT(errors_of("model: {preset: tiny, seq_length: 1000000000}\ntrain: {micro_batch_size: 1000000}"),
+              ElementsAre(AllOf(StartsWith("f:2:9: a rank would need"), HasSubstr("bytes for activations"),
+                                HasSubstr("lower one of train.micro_batch_size 1000000"))));
+  EXPECT_THAT(errors_of("model: {preset: tiny}\ntrain: {global_batch_size: 1000000000}"),
+              ElementsAre(HasSubstr("makes 1000000000 microbatches of a step on each rank, and at most 1e+06")));
+}
+
+TEST(BadInput, ManyErrorsAreCountedAndTheFirstOfThemTold) {
+  std::string yaml = "model: {preset: tiny}\n";
+  for (int i = 0; i < 50'000; ++i) yaml += "no_such_key_" + std::to_string(i) + ": 1\n";
+  const auto errors = errors_of(yaml);
+  ASSERT_EQ(errors.size(), 101U);
+  EXPECT_THAT(errors.back(), HasSubstr("more errors follow, 49900 at least"));
+}
+
 TEST(BadInput, MissingFileAndDirectoryAreNamed) {
   const auto folder = std::filesystem::temp_directory_path();
   EXPECT_THAT([&] { load(folder / "underlap_no_such_file.yaml"); },
               testing::ThrowsMessage<std::invalid_argument>(HasSubstr("underlap_no_such_file.yaml: no such file")));
   EXPECT_THAT([&] { load(folder); }, testing::ThrowsMessage<std::invalid_argument>(HasSubstr("a directory")));
+  for (const char* device : {"/dev/zero", "/dev/null", "/dev/full"})
+    EXPECT_THAT([&] { load(device); },
+                testing::ThrowsMessage<std::invalid_argument>(HasSubstr("a device, not a file")));
 }
 
 TEST(BadInput, ErrorsAreEachReportedOnce) {

@@ -96,7 +96,7 @@ TEST(PlanBuckets, AreThoseOfEveryChunkOfEveryStage) {
   EXPECT_THAT(plan.buckets[1].elements, ElementsAre(layer)) << "one layer, which is a multiple of 128 elements";
 }
 
-TEST(PlanBuckets, AreLeftOutWhereTheCellIsWrongOrNobodyHasSuchAModel) {
+TEST(PlanBuckets, AreLeftOutWhereTheCellIsWrong) {
   const auto num_buckets = [](const std::string& yaml) { return parse(yaml, "f").cells.at(0).plan.buckets.size(); };
   EXPECT_EQ(num_buckets("model: {preset: tiny}\n"), 1U);
   EXPECT_EQ(num_buckets("model: {preset: tiny}\nrun: {stepz: 3}\n"), 0U);

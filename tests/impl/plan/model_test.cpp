@@ -248,8 +248,9 @@ TEST(Memory, CountsTheCopiesOfFp8WeightsAndInputs) {
 }
 
 TEST(Memory, AbsurdSizesDoNotOverflow) {
-  const Plan plan = plan_of("model: {preset: tiny, hidden_size: 1000000000, num_layers: 1000000000}");
-  EXPECT_GT(plan.peak_memory.parameters, 0);
+  const Matrix matrix = parse("model: {preset: tiny, hidden_size: 1000000000, num_layers: 10000}", "f");
+  EXPECT_GT(matrix.cells.at(0).plan.peak_memory.parameters, 0);
+  EXPECT_THAT(error_lines(matrix), testing::ElementsAre(testing::HasSubstr("bytes for weights")));
 }
 
 }  // namespace

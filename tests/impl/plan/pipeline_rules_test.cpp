@@ -215,11 +215,11 @@ const std::string kWithStep = "comm_overlap: {overlap_param_gather_with_optimize
 TEST(GatherWithOptimizerStep, NamesEachThingItLacks) {
   EXPECT_TRUE(plan_of(pipeline_of(2, 2, kWithStep)).config.optimizer.overlap_param_gather_with_optimizer_step);
   EXPECT_THAT(errors_of(pipeline_of(2, 1, kWithStep)),
-              ElementsAre(HasSubstr("needs virtual_pipeline_model_parallel_size above 1:")));
+              ElementsAre(HasSubstr("needs virtual_pipeline_model_parallel_size above 1;")));
   EXPECT_THAT(errors_of(pipeline_of(2, 2, kWithStep + "ddp: {overlap_param_gather: false}")),
-              ElementsAre(HasSubstr("needs comm_overlap.overlap_param_gather:")));
+              ElementsAre(HasSubstr("needs comm_overlap.overlap_param_gather;")));
   EXPECT_THAT(errors_of(pipeline_of(2, 2, kWithStep + "ddp: {use_distributed_optimizer: false}")),
-              ElementsAre(HasSubstr("needs ddp.use_distributed_optimizer and comm_overlap.overlap_param_gather:")));
+              ElementsAre(HasSubstr("needs ddp.use_distributed_optimizer and comm_overlap.overlap_param_gather;")));
 }
 
 TEST(GatherWithOptimizerStep, LeavesOneBucketAChunk) {

@@ -40,9 +40,10 @@ TEST(Recompute, FullTakesGroupsOfAllLayersOrTheFirstOnes) {
 }
 
 TEST(Recompute, FullNeedsAMethodAndLayersThatAChunkHas) {
-  EXPECT_THAT(errors_of(recompute("recompute_granularity: full")),
-              ElementsAre(AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_method: uniform or block")),
-                          AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_num_layers: from 1 to 2"))));
+  EXPECT_THAT(
+      errors_of(recompute("recompute_granularity: full")),
+      ElementsAre(AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_method; write uniform or block")),
+                  AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_num_layers; write it, from 1 to 2"))));
   EXPECT_THAT(errors_of(recompute("recompute_granularity: full, recompute_method: block, recompute_num_layers: 3")),
               ElementsAre(AllOf(HasSubstr("recompute_num_layers is 3"), HasSubstr("from 1 to 2"))));
   EXPECT_THAT(errors_of(recompute("recompute_granularity: full, recompute_method: some, recompute_num_layers: 2")),
@@ -79,7 +80,7 @@ TEST(Recompute, OtherModulesAreNotRun) {
 
 TEST(Recompute, SelectiveTakesNamesAndNoLayers) {
   EXPECT_THAT(errors_of(recompute("recompute_granularity: selective, recompute_num_layers: 1")),
-              ElementsAre(HasSubstr("recompute_num_layers must be left out")));
+              ElementsAre(HasSubstr("recompute_num_layers is 1, and")));
   EXPECT_THAT(errors_of(recompute("recompute_granularity: selective, recompute_modules: [attention]")),
               ElementsAre(AllOf(HasSubstr("\"attention\""), HasSubstr("core_attn, layernorm"))));
   EXPECT_THAT(errors_of(recompute("recompute_granularity: selective, recompute_modules: [3]")),

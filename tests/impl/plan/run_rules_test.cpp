@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
+
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
@@ -104,18 +106,47 @@ TEST(RunRules, KeysOfSimAreANoticeOnOtherBackends) {
   const Plan plan = plan_of(run_with("hardware: h100-sxm, gpus_per_node: 8, numerics: false, jitter_pct: 0"));
   ASSERT_EQ(plan.notices.size(), 4U);
   for (const Message& notice : plan.notices)
-    EXPECT_THAT(notice.message, HasSubstr("no effect: run.backend is not sim"));
+    EXPECT_THAT(notice.message, HasSubstr("no effect: run.backend is host, and it is for sim"));
   EXPECT_THAT(plan.not_run, IsEmpty());
 }
 
-TEST(RunRules, ALinkOfTheHostBackendIsAnErrorWithSim) {
-  EXPECT_THAT(errors_of(run_with("backend: sim, link_gbps: 4, link_latency_us: 0")),
-              ElementsAre(HasSubstr("run.link_gbps is for real links; with backend sim the hardware file says what a "
-                                    "link does"),
-                          HasSubstr("run.link_latency_us is for real links")));
-  const Plan plan = plan_of(run_with("backend: sim, link: real, peer_timeout_s: 3"));
-  ASSERT_EQ(plan.notices.size(), 2U);
-  EXPECT_THAT(plan.notices[1].message, HasSubstr("run.peer_timeout_s has no effect: run.backend is sim"));
+struct UnusedField {
+  std::string field, value, backend;
+};
+
+void PrintTo(const UnusedField& unused, std::ostream* out) { *out << unused.field << " with " << unused.backend; }
+
+class UnusedFields : public testing::TestWithParam<UnusedField> {};
+
+TEST_P(UnusedFields, AreANoticeInAFileAndRefusedAsAFlag) {
+  const auto& [field, value, backend] = GetParam();
+  const std::string told = "run." + field + " has no effect: run.backend is " + backend;
+  std::vector<std::string> notices;
+  for (const Message& notice : plan_of(run_with(field + ": " + value + ", backend: " + backend)).notices)
+    notices.push_back(notice.message);
+  EXPECT_THAT(notices, Contains(HasSubstr(told)));
+  EXPECT_THAT(error_lines(parse(run_with("backend: " + backend), "f", {{"run." + field, value}})),
+              ElementsAre(testing::AllOf(testing::StartsWith("--"),
+                                         HasSubstr(": run." + field + " does nothing: run.backend is " + backend),
+                                         HasSubstr("leave it out, or add --backend "))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    RunRules, UnusedFields,
+    testing::Values(UnusedField{"hardware", "h100-sxm", "host"}, UnusedField{"hardware", "h100-sxm", "cuda"},
+                    UnusedField{"gpus_per_node", "8", "host"}, UnusedField{"numerics", "true", "host"},
+                    UnusedField{"jitter_pct", "2", "host"}, UnusedField{"fold", "true", "host"},
+                    UnusedField{"link", "real", "host"}, UnusedField{"link", "real", "sim"},
+                    UnusedField{"link_gbps", "4", "sim"}, UnusedField{"link_gbps", "4", "cuda"},
+                    UnusedField{"link_latency_us", "0", "sim"}, UnusedField{"peer_timeout_s", "3", "sim"},
+                    UnusedField{"rank_processes", "true", "sim"}));
+
+TEST(RunRules, KnobsSayWhichBackendsUseThem) {
+  std::map<std::string, std::vector<std::string>> backends;
+  for (const KnobInfo& knob : known_knobs()) backends[knob.name] = knob.backends;
+  EXPECT_THAT(backends.at("run.hardware"), ElementsAre("sim"));
+  EXPECT_THAT(backends.at("run.peer_timeout_s"), ElementsAre("host", "cuda"));
+  EXPECT_THAT(backends.at("run.steps"), IsEmpty());
 }
 
 TEST(RunRules, RanksAreProcessesWithCudaAndOnRequest) {
@@ -184,12 +215,6 @@ TEST(RunRules, PeerCopiesNeedPeersInOneNode) {
               ElementsAre(HasSubstr("f:3:14: extensions.tp_ring_transport is copy_engine, and "
                                     "model.tensor_model_parallel_size is 16")));
   EXPECT_THAT(errors_of(rings_on_cuda(16, "nccl")), IsEmpty());
-}
-
-TEST(RunRules, BackendCudaPacesNoSockets) {
-  EXPECT_THAT(errors_of(run_with("backend: cuda, link_gbps: 4, link_latency_us: 1")),
-              ElementsAre(HasSubstr("run.link_gbps is for the sockets of backend host"),
-                          HasSubstr("run.link_latency_us is for the sockets")));
 }
 
 TEST(RunRules, UserBuffersAreNcclsAndDoNothingElsewhere) {

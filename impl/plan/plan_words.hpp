@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "impl/plan/plan.hpp"
+
+namespace underlap::plan {
+
+/// What the slots of tensor-parallel overlap are named behind.
+inline constexpr std::string_view kSlotSection = "comm_overlap.tp_comm_overlap_cfg.";
+
+/// A slot of tp_comm_overlap_cfg that something is in effect for.
+bool is_slot(const Knob& knob);
+
+/// Nobody wrote it and no rule decided.
+bool is_left_alone(const Knob& knob);
+
+/// A slot in a few words: "ring_exchange sm1 cga1 margin +aggregate"; what is no slot as JSON text.
+std::string slot_text(const Value& slot);
+
+/// A value as a person writes it: text without quotes, a slot in a few words.
+std::string value_text(const Value& value);
+
+/// "27.3 MiB", and from 1024 of them on "70.2 GiB".
+std::string memory_text(std::int64_t bytes);
+
+/// The total and what it is made of.
+std::string memory_text(const PeakMemory& peak);
+
+}  // namespace underlap::plan
