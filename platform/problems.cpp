@@ -8,6 +8,18 @@
 #include "platform/suggestion.hpp"
 
 namespace underlap::yaml {
+void Problems::add(Place place, std::string message) {
+  if (!is_full())
+    found_.emplace(place, std::move(message));
+  else if (!found_.contains({place, message}))
+    ++num_more_;
+}
+
+void Problems::merge(const Problems& other) {
+  for (const auto& [place, message] : other.found_) add(place, message);
+  num_more_ = std::max(num_more_, other.num_more_);
+}
+
 std::string Problems::text(Place place) const {
   if (place.override_index >= 0) return flags_.at(static_cast<std::size_t>(place.override_index));
   return fmt::format("{}:{}:{}", file_, place.line, place.column);
@@ -17,7 +29,18 @@ std::vector<Message> Problems::messages() const {
   std::vector<Message> messages;
   messages.reserve(found_.size());
   for (const auto& [place, message] : found_) messages.push_back({text(place), message});
+  if (num_more_ > 0)
+    messages.push_back({file_, fmt::format("more errors follow, {} at least; mend these {} first", num_more_, kMost)});
   return messages;
+}
+
+std::string_view hint_of(std::string_view message) {
+  const std::size_t behind = message.find("; ");
+  if (behind != std::string_view::npos) return message.substr(behind + 2);
+  const std::size_t demand = message.find("must be ");
+  if (demand == std::string_view::npos) return {};
+  message.remove_prefix(demand);
+  return message.substr(0, message.rfind(", not "));
 }
 
 std::string in_quotes(std::string_view text) {

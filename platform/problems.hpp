@@ -26,14 +26,23 @@ struct Message {
   std::string message;
 };
 
-/// Collects every error of one reading, each once.
+/// How to mend what `message` says is wrong: what stands behind its first "; ", where every message that knows a way
+/// has it; or else what a value must be.
+std::string_view hint_of(std::string_view message);
+
+/// Collects every error of one reading, each once. Of those that are more than anybody reads it keeps the count.
 class Problems {
  public:
+  static constexpr std::size_t kMost = 100;
+
   /// `flags` names the override of each index.
   Problems(std::string file, std::vector<std::string> flags) : file_(std::move(file)), flags_(std::move(flags)) {}
 
-  void add(Place place, std::string message) { found_.emplace(place, std::move(message)); }
-  void merge(const Problems& other) { found_.insert(other.found_.begin(), other.found_.end()); }
+  void add(Place place, std::string message);
+  void merge(const Problems& other);
+
+  /// Whether more would only be counted: what is costly to say of an error need not be found out.
+  bool is_full() const { return found_.size() >= kMost; }
 
   bool empty() const { return found_.empty(); }
 
@@ -43,13 +52,14 @@ class Problems {
   /// A collector without errors for the same file and flags.
   Problems fresh() const { return {file_, flags_}; }
 
-  /// All errors, sorted by place.
+  /// All errors, sorted by place; at last how many more there are.
   std::vector<Message> messages() const;
 
  private:
   std::string file_;
   std::vector<std::string> flags_;
   std::set<std::pair<Place, std::string>> found_;
+  std::size_t num_more_ = 0;
 };
 
 /// `text` in double quotes for an error message: control characters and quotes escaped, cut after 60 bytes.

@@ -16,6 +16,7 @@ namespace underlap::yaml {
 namespace {
 
 constexpr std::size_t kDeepest = 32;
+constexpr std::size_t kMostMerged = 100'000;  // keys; far fewer bytes can ask for any number
 
 /// Reading cannot go on; the reason is already among the problems.
 struct Stop {};
@@ -93,6 +94,7 @@ class Builder : public YAML::EventHandler {
   int override_index_;
   std::vector<Frame> open_;
   std::map<YAML::anchor_t, const Node*> anchors_;
+  std::size_t num_merged_ = 0;
 };
 
 void Builder::open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
@@ -126,7 +128,7 @@ void Builder::attach(const Node& node) {
 void Builder::add_entry(Frame& frame, const Node& value) {
   const Node& key = *std::exchange(frame.key, nullptr);
   if (key.kind != Node::Kind::scalar) {
-    problems_.add(key.place, fmt::format("a key must be a word, not {}", describe(key)));
+    problems_.add(key.place, fmt::format("a key must be a word, not {}; put it in quotes", describe(key)));
     return;
   }
   const auto [first, is_new] = frame.keys.emplace(key.text, key.place);
@@ -151,8 +153,14 @@ void Builder::merge(Node& mapping) {
 
 void Builder::merge_from(Node& mapping, const Node& source) {
   if (source.kind != Node::Kind::mapping) {
-    problems_.add(source.place, fmt::format("<< merges mappings, not {}", describe(source)));
+    problems_.add(source.place, fmt::format("<< merges mappings, not {}; name the anchor of one", describe(source)));
     return;
+  }
+  num_merged_ += source.entries.size();
+  if (num_merged_ > kMostMerged) {
+    problems_.add(source.place,
+                  fmt::format("<< merges more than {} keys in this file; write the settings out", kMostMerged));
+    throw Stop{};
   }
   auto& keys = open_.back().keys;
   for (const Entry& entry : source.entries)
@@ -179,7 +187,7 @@ Document read_document(const std::string& yaml, Problems& problems, int override
     document.root = nullptr;
   } catch (const YAML::Exception& error) {
     const Place place{override_index, std::max(error.mark.line, 0) + 1, std::max(error.mark.column, 0) + 1};
-    problems.add(place, fmt::format("not YAML: {}", error.msg));
+    problems.add(place, fmt::format("not YAML: {}; mend the line, or put text with : # [ or {{ in quotes", error.msg));
     document.root = nullptr;
   }
   return document;

@@ -39,8 +39,8 @@ struct Document {
   const Node* root = nullptr;  ///< null where nothing could be read
 };
 
-/// Reads one YAML document. Syntax errors, duplicate keys, aliases to themselves, nesting deeper than 32 levels and a
-/// second document are added to `problems`; places carry `override_index`.
+/// Reads one YAML document. Syntax errors, duplicate keys, aliases to themselves, nesting deeper than 32 levels,
+/// merges of more than 100,000 keys and a second document are added to `problems`; places carry `override_index`.
 Document read_document(const std::string& yaml, Problems& problems, int override_index = -1);
 
 /// What a node is, in words: "a list", "text \"abc\"", "nothing".

@@ -2,13 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
-#include <stdexcept>
-#include <system_error>
 
 #include "impl/plan/matrix.hpp"
 #include "impl/plan/rules/resolution.hpp"
+#include "platform/input_file.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -57,7 +55,8 @@ void check_root(const Node* root, Problems& problems) {
   if (root == nullptr ? problems.empty() : root->kind == Node::Kind::null)
     problems.add({}, "the file is empty; write at least model: {preset: tiny}");
   else if (root != nullptr && root->kind != Node::Kind::mapping)
-    problems.add(root->place, fmt::format("a configuration is a mapping of sections such as model: and run:, not {}",
+    problems.add(root->place, fmt::format("a configuration is a mapping of sections such as model: and run:, not {}; "
+                                          "write at least model: {{preset: tiny}}",
                                           describe(*root)));
 }
 
@@ -86,7 +85,7 @@ Matrix resolve_cells(std::vector<CellRequest> requests, const Problems& of_file)
 Matrix parse_text(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
   Problems problems(where, flag_names(overrides));
   if (yaml.size() > kLargestFile) {
-    problems.add({}, "larger than 1 MiB; this is no configuration");
+    problems.add({}, "larger than 1 MiB; this is no configuration: name one");
     return without_plan(problems);
   }
   const Document document = read_document(yaml, problems);
@@ -102,20 +101,7 @@ Matrix parse_text(const std::string& yaml, const std::string& where, const std::
 
 }  // namespace
 
-std::string read_config(const std::filesystem::path& file) {
-  const std::string name = file.string();
-  std::error_code error;
-  const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) throw std::invalid_argument(name + ": no such file");
-  if (std::filesystem::is_directory(status)) throw std::invalid_argument(name + ": a directory, not a file");
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw std::invalid_argument(name + ": cannot be opened for reading");
-  std::string text(kLargestFile + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (in.bad()) throw std::invalid_argument(name + ": cannot be read");
-  return text;
-}
+std::string read_config(const std::filesystem::path& file) { return read_input_file(file, kLargestFile + 1); }
 
 Matrix parse(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
   Matrix matrix = parse_text(yaml, where, overrides);

@@ -54,7 +54,7 @@ struct ChunkBuckets {
 struct Plan {
   Config config;
   PeakMemory peak_memory;
-  std::vector<ChunkBuckets> buckets;  ///< empty where there are errors, or a model of absurd size
+  std::vector<ChunkBuckets> buckets;  ///< empty where there are errors
   std::vector<Knob> knobs;
   std::vector<EnvironmentVariable> environment;
   std::vector<Message> errors;  ///< of the file as a whole, and this cell's own
@@ -92,8 +92,8 @@ struct Matrix {
 /// Throws std::invalid_argument naming the file where it cannot be read.
 Matrix load(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
-/// The text of a configuration file, or its first MiB and a byte: more than parse() takes. A pipe is read as well.
-/// Throws std::invalid_argument naming the file where it cannot be read.
+/// The text of a configuration file, or its first MiB and a byte: more than parse() takes. Throws as read_input_file()
+/// does.
 std::string read_config(const std::filesystem::path& file);
 
 /// Reads and resolves YAML text as load() does; `where` stands for the file's name in messages.
@@ -114,6 +114,7 @@ struct KnobInfo {
   std::string default_rule;
   std::string about;
   std::string status;  ///< honoured: `run` does it; planned: the plan resolves it; known: by name only
+  std::vector<std::string> backends = {};  ///< of run, those that use it; empty: all
 };
 
 /// Every key that a configuration may hold, section by section.

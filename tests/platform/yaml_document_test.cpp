@@ -85,5 +85,15 @@ TEST(YamlDocument, TellsQuotedTextFromPlain) {
   EXPECT_TRUE(read.document.root->entries.at(2).value->is_quoted);
 }
 
+TEST(YamlDocument, RefusesMergesThatAFewBytesMultiply) {
+  std::string yaml = "a: &a {";
+  for (int i = 0; i < 1000; ++i) yaml += "k" + std::to_string(i) + ": 1, ";
+  yaml += "}\nb: [";
+  for (int i = 0; i < 1000; ++i) yaml += "{<<: *a}, ";
+  const Read read(yaml + "]\n");
+  EXPECT_THAT(read.errors(), ElementsAre(HasSubstr("<< merges more than 100000 keys in this file")));
+  EXPECT_EQ(read.document.root, nullptr);
+}
+
 }  // namespace
 }  // namespace underlap::yaml
