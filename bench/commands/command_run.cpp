@@ -92,7 +92,8 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
                                 arguments.details ? report::Details::included : report::Details::left_out);
   std::cout << "\nresults: " << (options.folder / "results.json").string()
-            << "\nreport:  " << (options.folder / "report.md").string() << "  (every table)"
+            << "\nreport:  " << (options.folder / "report.md").string()
+            << "  (every table; underlap show DIR --details prints them)"
             << "\ntraces:  " << (options.folder / "traces").string() << "  (ui.perfetto.dev opens them)\n";
   for (const std::string& mismatch : outcome.mismatches) fmt::print(stderr, "underlap: {}\n", mismatch);
   return outcome.mismatches.empty() ? kWell : kRunFailed;

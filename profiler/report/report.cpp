@@ -149,9 +149,8 @@ constexpr const char* kByMode =
     "communication.";
 constexpr const char* kTimeChange =
     "Change of the mean rank's window from the cell with overlap off, mean over the steps of the blocks that both "
-    "have, in milliseconds. Each row adds up exactly, and compute = contention (the same kernels, longer) + "
-    "decomposition "
-    "(other kernels: chunks, sums, casts) - concurrency (kernels beside kernels).";
+    "have, but those that stood still, in milliseconds. Each row adds up exactly, and compute = contention (the same "
+    "kernels, longer) + decomposition (other kernels: chunks, sums, casts) - concurrency (kernels beside kernels).";
 constexpr const char* kExcess =
     "Mean window less bound_schedule, in milliseconds. Each row adds up exactly: kernels longer than alone, less those "
     "beside each other, all that is not compute, less what the bound itself leaves without compute. The names are the "
