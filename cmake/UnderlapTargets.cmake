@@ -30,6 +30,9 @@ foreach(sanitizer IN LISTS UNDERLAP_SANITIZE)
                          $<${sanitized}:-fsanitize=${sanitizer};-fno-omit-frame-pointer;-fno-sanitize-recover=all>)
   target_link_options(underlap_flags INTERFACE -fsanitize=${sanitizer})
 endforeach()
+if(UNDERLAP_FUZZ)
+  target_compile_options(underlap_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+endif()
 
 # What sources include most of the standard library and fmt, compiled once: a library's own includes are half of the time
 # that a source takes to compile. fmt and OpenMP for every target, as precompiled headers want the same flags everywhere.

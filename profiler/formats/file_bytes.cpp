@@ -48,7 +48,12 @@ std::uint64_t length_of(const std::filesystem::path& path) {
 class Budget {
  public:
   Budget(const std::filesystem::path& path, const ReadLimits& limits)
-      : path_(path), most_(limits.bytes), free_(static_cast<std::uint64_t>(limits.free_memory)) {}
+      : path_(path),
+        file_length_(length_of(path)),
+        most_(limits.bytes),
+        free_(static_cast<std::uint64_t>(limits.free_memory)) {}
+
+  std::uint64_t file_length() const { return file_length_; }
 
   /// Makes room for `more` bytes behind those that there are.
   void reserve(std::string& bytes, std::uint64_t more) const {
@@ -68,6 +73,7 @@ class Budget {
 
  private:
   std::filesystem::path path_;
+  std::uint64_t file_length_;
   std::uint64_t most_;
   std::uint64_t free_;
 };
@@ -94,10 +100,12 @@ class Source {
   std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 20);
 };
 
-// Makes room for the frame that begins in `in`, as far as its header says how much that takes.
+// Makes room for the frame that begins in `in`, where its header says how much that takes. Four bytes unpack to 128 KiB
+// at most: a header that says more than the file can hold is wrong, and unpacking finds that out.
 void reserve_frame(const ZSTD_inBuffer& in, const Budget& budget, std::string& bytes) {
   const auto size = ZSTD_getFrameContentSize(static_cast<const char*>(in.src) + in.pos, in.size - in.pos);
-  if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR) budget.reserve(bytes, size);
+  if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR) return;
+  if (size >> 15 <= budget.file_length()) budget.reserve(bytes, size);
 }
 
 void decompress(Source& source, std::string_view piece, std::size_t limit, const Budget& budget, FileBytes& into) {
@@ -127,7 +135,6 @@ void decompress(Source& source, std::string_view piece, std::size_t limit, const
 }  // namespace
 
 FileBytes read_bytes(const std::filesystem::path& path, const ReadLimits& limits) {
-  const std::uint64_t length = length_of(path);
   const Budget budget(path, limits);
   Source source(path);
   FileBytes result;
@@ -135,7 +142,7 @@ FileBytes read_bytes(const std::filesystem::path& path, const ReadLimits& limits
   if (piece.starts_with(kZstdMagic)) {
     decompress(source, piece, limits.bytes, budget, result);
   } else {
-    budget.reserve(result.bytes, length);
+    budget.reserve(result.bytes, budget.file_length());
     for (; !piece.empty() && result.bytes.size() < limits.bytes; piece = source.next()) result.bytes += piece;
   }
   result.bytes.resize(std::min(result.bytes.size(), limits.bytes));

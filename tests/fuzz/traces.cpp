@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trace readers, and what `underlap analyze` does with whatever they make of a file.
+#include <stdexcept>
+#include <string_view>
+
+#include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/arrivals.hpp"
+#include "profiler/analysis/timeline_text.hpp"
+#include "profiler/formats/format.hpp"
+#include "tests/fuzz/harness.hpp"
+#include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::fuzz {
+namespace {
+
+void analyse(Trace trace) {
+  const analysis::Summary summary = analysis::summarise(trace);
+  analysis::analysis_json(trace, summary);
+  analysis::analysis_table(trace, summary, {.width = 80});
+  for (const analysis::RankSummary& rank : summary.ranks)
+    if (!rank.windows.empty() && summary.has_steps)
+      analysis::text_timeline(trace, {.block = rank.windows[0].block, .step = rank.windows[0].step, .width = 60});
+  analysis::find_arrivals(trace, analysis::align_clocks(trace));
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  const testing_support::TemporaryFolder folder;
+  std::vector<std::string> inputs{
+      testing_support::read_text(UNDERLAP_SOURCE_DIR "/tests/data/traces/bucket_and_chunk_in_one_number.pftrace.zst")};
+  std::mt19937 random(1);
+  for (const char* file : {"t.pftrace", "t.pftrace.zst"})
+    for (const std::int32_t slices : {3, 12}) {
+      formats::write_trace(folder / file, testing_support::random_trace(random, {.num_slices = slices}));
+      inputs.push_back(testing_support::read_text(folder / file));
+    }
+  return inputs;
+}
+
+}  // namespace underlap::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const underlap::testing_support::TemporaryFolder folder;
+  underlap::testing_support::write_text(folder / "trace", std::string_view(reinterpret_cast<const char*>(data), size));
+  try {
+    underlap::fuzz::analyse(underlap::formats::read_trace(folder / "trace"));
+  } catch (const std::invalid_argument&) {
+    return 0;  // refused, in words
+  }
+  return 0;
+}
