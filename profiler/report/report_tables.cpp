@@ -238,13 +238,13 @@ Table communication_table(const std::vector<CellSummary>& summaries, const char*
                           std::map<std::string, PurposeSummary> CellSummary::*by) {
   Table table{{{"cell", Align::left},
                {what, Align::left},
-               {"count"},
-               {"wire MB"},
+               {"count", Align::right, 5},
+               {"wire MB", Align::right, 4},
                {"comm ms"},
                {"exposed ms"},
-               {"exposed wait ms"},
-               {kDependency},
-               {"exposed transfer ms"}},
+               {"exposed wait ms", Align::right, 2},
+               {kDependency, Align::right, 3},
+               {"exposed transfer ms", Align::right, 1}},
               {}};
   for (const CellSummary& summary : summaries)
     for (const auto& [key, figures] : summary.*by) {
@@ -281,12 +281,12 @@ Table purpose_table(const std::vector<CellSummary>& summaries) {
 }
 
 Table time_change_table(const RunResults& results) {
-  Table table{{{"from", Align::left},
+  Table table{{{"from", Align::left, 3},
                {"to", Align::left},
                {"window ms"},
                {"= compute"},
                {"+ exposed"},
-               {"+ copy only"},
+               {"+ copy only", Align::right, 2},
                {"+ idle"},
                {kComputeParts[0], Align::right, 1},
                {kComputeParts[1], Align::right, 1},
@@ -311,12 +311,12 @@ Table time_change_table(const RunResults& results) {
 Table excess_table(const RunResults& results) {
   Table table{{{"cell", Align::left},
                {"excess ms"},
-               {"= longer"},
-               {"- beside"},
+               {"= longer", Align::right, 3},
+               {"- beside", Align::right, 2},
                {"+ exposed"},
-               {"+ copy only"},
-               {"+ idle"},
-               {"- forced"},
+               {"+ copy only", Align::right, 4},
+               {"+ idle", Align::right, 1},
+               {"- forced", Align::right, 1},
                {"most of it, ms", Align::left}},
               {}};
   for (const CellResult& cell : results.cells)

@@ -286,6 +286,27 @@ TEST(ReportDetails, ShowModesChangesAndExcessIn160Columns) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 160U) << line;
 }
 
+TEST(ReportDetails, FitEightyColumnsWithoutCuttingNames) {
+  RunResults results = wide();
+  results.cells[1].name = "params grad_reduce_in_fp32=true";
+  for (CellResult& cell : results.cells) {
+    cell.bound_kernel_ns["fc1"] = 3'000'000;
+    cell.kernel_ns["fc1"] = 2 * 6'500'000;
+  }
+  const std::string text = run_text(results, {.width = 80}, Details::included);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  const std::string tables = text.substr(text.find("Communication by mode"));
+  EXPECT_THAT(tables, HasSubstr("Excess over bound_schedule"));
+  std::istringstream words(tables);
+  int whole = 0;
+  for (std::string word; words >> word;) {
+    EXPECT_FALSE(word.starts_with("grad_red") && word.size() < 16) << word << " is cut";
+    whole += word == "grad_reduce_in_fp32=true" ? 1 : 0;
+  }
+  EXPECT_GE(whole, 3);
+}
+
 TEST(RunText, HasTheDetailsWhereTheyAreAskedFor) {
   const std::string all = run_text(measured(), {.width = 160}, Details::included);
   const std::string brief = run_text(measured(), {.width = 160}, Details::left_out);
