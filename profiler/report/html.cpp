@@ -47,7 +47,7 @@ svg { display: block; width: 100%; overflow: visible; } svg text { fill: var(--s
 .grid { fill: var(--line); } .hidden { fill: var(--hidden); } .exposed { fill: var(--exposed); }
 .stripes { fill: url(#stripes); } .stripe { stroke: var(--stripe); stroke-width: 1.6; }
 .step { fill: var(--step); } .range { fill: var(--step); opacity: .38; } .off { fill: var(--exposed); }
-.key { display: inline-block; width: 1.6rem; vertical-align: -2px; margin: 0 .3rem 0 1rem; }
+.entry { white-space: nowrap; margin-right: 1rem; } .key { display: inline-block; width: 1.6rem; vertical-align: -2px; margin-right: .4rem; }
 )";
 
 // What the pictures of one page share.

@@ -206,7 +206,8 @@ std::string picture(const RunResults& results, const std::vector<CellSummary>& s
 }
 
 std::string key(const std::string& drawing, const char* what) {
-  return fmt::format("<svg class=\"key\" height=\"14\" aria-hidden=\"true\">{}</svg>{}", drawing, what);
+  return fmt::format("<span class=\"entry\"><svg class=\"key\" height=\"14\" aria-hidden=\"true\">{}</svg>{}</span>\n",
+                     drawing, what);
 }
 
 }  // namespace

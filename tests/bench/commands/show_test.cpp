@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who looks at a run again, or sends it to somebody.
+#include <algorithm>
+
 #include "platform/json.hpp"
 #include "profiler/report/results.hpp"
 #include "tests/bench/commands/program.hpp"

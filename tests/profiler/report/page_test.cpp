@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run as others are sent it: as a page and as a table of a spreadsheet.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
