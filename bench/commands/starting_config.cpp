@@ -91,6 +91,8 @@ std::string model_keys(const plan::Preset& preset, const Layout& layout) {
 
 std::string modelled_config(const plan::Preset& preset, const Layout& layout) {
   constexpr std::int64_t kReplicas = 2;
+  // A multiple of the stages, as virtual ones need; more would only take longer to play.
+  const std::int64_t microbatches = layout.pipeline == 1 ? 4 : 2 * layout.pipeline;
   return fmt::format(
       R"(# {0} with communication overlap off and on, in virtual time on {1} GPUs that you need not have:
 # the fewest whose memory holds two replicas as predicted.
@@ -117,7 +119,7 @@ matrix:
 {7}    - name: no_comm            # what the step would take if transfers took no time
 {6}      no_comm: true
 )",
-      preset.name, kReplicas * layout.gpus(), model_keys(preset, layout), kReplicas, 4 * layout.pipeline, kHardware,
+      preset.name, kReplicas * layout.gpus(), model_keys(preset, layout), kReplicas, microbatches, kHardware,
       overlap_keys(layout, false), overlap_keys(layout, true));
 }
 
