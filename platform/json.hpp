@@ -14,10 +14,11 @@ namespace underlap {
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
-/// The value that `text` is, its keys in the order of the text. Throws nlohmann::ordered_json::parse_error.
+/// The value that `text` is, its keys in the order of the text. Throws nlohmann::ordered_json::parse_error, also where
+/// it is nested deeper than 100 levels.
 nlohmann::ordered_json parse_json(std::string_view text);
 
-/// The same, discarded (is_discarded()) where `text` is not JSON.
+/// The same, discarded (is_discarded()) where `text` is not JSON, or nested so deep.
 nlohmann::ordered_json parse_json_or_discard(std::string_view text);
 
 }  // namespace underlap

@@ -287,6 +287,25 @@ TEST_F(ResultsFile, RefusesAFileThatIsMissingOrCutShort) {
   }
 }
 
+TEST_F(ResultsFile, RefusesNestingThatNoResultHas) {
+  write_results(folder_, full_results());
+  const std::string whole = text();
+  const std::size_t plan = whole.find("\"plan\": ") + 8;
+  // Brackets in a string are no levels.
+  for (const std::string& nested : {std::string(200'000, '[') + std::string(200'000, ']'), std::string(200'000, '{')}) {
+    set_text(whole.substr(0, plan) + "{\"x [[\\\"\": " + nested + "}" + whole.substr(whole.find('}', plan) + 1));
+    try {
+      read_results(folder_);
+      FAIL() << "a plan of 200,000 levels was read";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_THAT(error.what(), HasSubstr("nested deeper than 100 levels"));
+    }
+  }
+  set_text(whole.substr(0, plan) + "{\"x" + std::string(200, '[') + "\": " + std::string(90, '[') +
+           std::string(90, ']') + "}" + whole.substr(whole.find('}', plan) + 1));
+  EXPECT_EQ(read_results(folder_).cells.size(), full_results().cells.size());
+}
+
 std::string machine_complaint(const fs::path& folder, const RunResults& results) {
   try {
     write_results(folder, results);
