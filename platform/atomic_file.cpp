@@ -3,11 +3,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
-#include <cstring>
+#include <exception>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "platform/errors.hpp"
@@ -16,7 +21,7 @@ namespace underlap {
 namespace {
 
 [[noreturn]] void fail(const char* what, const std::filesystem::path& path, int code) {
-  throw MachineError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(code)));
+  throw MachineError(fmt::format("cannot {} {}: {}", what, path.string(), system_reason(code)));
 }
 
 class Descriptor {
@@ -60,6 +65,16 @@ void sync_folder(const std::filesystem::path& folder) {
   if (::fsync(descriptor.get()) != 0 && errno != EINVAL) fail("sync folder", folder, errno);
 }
 
+// NAME.PID.tmp: of which process it is.
+std::optional<pid_t> writer_of(const std::filesystem::path& file) {
+  if (file.extension() != ".tmp" || !file.stem().has_extension()) return std::nullopt;
+  const std::string digits = file.stem().extension().string().substr(1);
+  pid_t writer = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), writer);
+  const bool is_number = error == std::errc() && end == digits.data() + digits.size() && writer > 0;
+  return is_number ? std::optional(writer) : std::nullopt;
+}
+
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
@@ -73,6 +88,17 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
     throw;
   }
   sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+void remove_temporary_files(const std::filesystem::path& folder, bool own) noexcept try {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::optional<pid_t> writer = writer_of(entry.path());
+    if (!writer || !entry.is_regular_file(ignored)) continue;
+    const bool is_left = *writer == ::getpid() ? own : ::kill(*writer, 0) != 0 && errno == ESRCH;
+    if (is_left) std::filesystem::remove(entry.path(), ignored);
+  }
+} catch (const std::exception&) {  // a folder that is changed meanwhile, or no memory: they stay
 }
 
 }  // namespace underlap

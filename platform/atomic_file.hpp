@@ -11,4 +11,8 @@ namespace underlap {
 /// Throws MachineError with the path and the system's reason; then `path` is as it was, and no temporary file is left.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
+/// Removes from `folder` the temporary files that writers left who were killed: those of processes that are no more,
+/// and with `own` those of this process. What cannot be removed stays.
+void remove_temporary_files(const std::filesystem::path& folder, bool own = false) noexcept;
+
 }  // namespace underlap

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -58,6 +59,7 @@ void complain_of_memory(const char* name) {
 int run_program(const char* name, const std::function<int()>& body) {
   keep_standard_streams_open();
   share_one_heap();
+  ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow any more is then an error of the write, which names it
   try {
     const int exit_code = body();
     flush_output();

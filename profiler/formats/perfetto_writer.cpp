@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,7 +20,7 @@ namespace underlap::formats {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
-  throw MachineError(fmt::format("{}: cannot {}: {}", path.string(), what, std::strerror(errno)));
+  throw MachineError(fmt::format("{}: cannot {}: {}", path.string(), what, system_reason(errno)));
 }
 
 }  // namespace
