@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
@@ -20,6 +24,7 @@
 #include "impl/plan/plan_summary.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
+#include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/report/report.hpp"
 
@@ -68,6 +73,28 @@ std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
   return overrides;
 }
 
+// As a shell takes it.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+// The command that this process was started as, with what makes it go on.
+std::string resume_command(const RunArguments& arguments, const std::filesystem::path& folder) {
+  std::ifstream words("/proc/self/cmdline", std::ios::binary);
+  std::string text, added;
+  if (arguments.folder.empty()) added += " -o " + shell_word(folder.string());
+  if (!arguments.resume) added += " --resume";
+  for (std::string word; std::getline(words, word, '\0');) {
+    if (word == "--") text += std::exchange(added, {});  // behind it nothing is a flag
+    text += (text.empty() ? "" : " ") + shell_word(word);
+  }
+  return text + added;
+}
+
 int run_run(const RunArguments& arguments, const std::string& command_line) {
   plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments));
   find_refusals(matrix);
@@ -86,8 +113,8 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   options.verify = !arguments.no_verify;
   options.info = machine_info();
   options.info.command = command_line;
-  const bool on_terminal = rewrites_lines(STDERR_FILENO);
-  options.progress = {.stream = &std::cerr, .terminal = on_terminal, .width = terminal_width(STDERR_FILENO), .now = {}};
+  options.progress = status_on_stderr();
+  options.resume_command = resume_command(arguments, options.folder);
   const MeasureOutcome outcome = measure(matrix, options);
   std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
                                 arguments.details ? report::Details::included : report::Details::left_out);
@@ -95,8 +122,10 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
             << "\nreport:  " << (options.folder / "report.md").string()
             << "  (every table; underlap show DIR --details prints them)"
             << "\ntraces:  " << (options.folder / "traces").string() << "  (ui.perfetto.dev opens them)\n";
-  for (const std::string& mismatch : outcome.mismatches) fmt::print(stderr, "underlap: {}\n", mismatch);
-  return outcome.mismatches.empty() ? kWell : kRunFailed;
+  for (const auto* complaints : {&outcome.mismatches, &outcome.invalid})
+    for (const std::string& complaint : *complaints) fmt::print(stderr, "underlap: {}\n", complaint);
+  if (!outcome.invalid.empty()) return kRunFailed;
+  return outcome.mismatches.empty() ? kWell : kFound;
 }
 
 }  // namespace
@@ -107,7 +136,7 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   command->add_option("CONFIG", arguments->config, "configuration, YAML")->required();
   command->add_option("-o,--output", arguments->folder, "folder of the run (default: a new one under results/runs)")
       ->check(not_empty());
-  command->add_flag("--resume", arguments->resume, "go on after the last finished block of the folder");
+  command->add_flag("--resume", arguments->resume, "go on after the last finished block of the folder, or begin");
   command->add_flag("--no-verify", arguments->no_verify, "do not compare the cells' losses");
   command->add_flag("--details", arguments->details, "print every answer, column and table, as report.md has them");
   command->add_flag("--dry-run", arguments->dry_run,
@@ -123,7 +152,11 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   }
   command->add_option("--layers", arguments->fields["model.num_layers"], "shorten the model to this many layers")
       ->check(not_empty());
-  command->footer("Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced");
+  command->footer(
+      "SIGINT, SIGTERM and SIGHUP end it as that signal (130, 143, 129 in a shell), after a line that says what is "
+      "kept "
+      "and the command that goes on.\n\n"
+      "Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced");
   command->callback([arguments, &exit_code, command_line] { exit_code = run_run(*arguments, command_line); });
 }
 

@@ -2,22 +2,32 @@
 #include "bench/measure/measure.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
+#include <atomic>
+#include <chrono>
+#include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 
 #include "bench/machine/cpu_load.hpp"
 #include "bench/measure/bound.hpp"
+#include "bench/measure/progress.hpp"
+#include "bench/measure/resume.hpp"
 #include "bench/measure/run_folder.hpp"
 #include "bench/ranks/session.hpp"
 #include "bench/verify/numerics_labels.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "impl/plan/memory.hpp"
+#include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
+#include "platform/signal_watch.hpp"
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
@@ -41,14 +51,6 @@ std::vector<std::size_t> shuffled_cells(std::size_t count, std::uint64_t seed, s
   return order;
 }
 
-std::string trace_file_name(std::size_t index, const std::string& cell) {
-  std::string name = fmt::format("{:02}-{}", index, cell);
-  constexpr std::string_view kNotInFileNames = "/\\:*?\"<>|";
-  for (char& c : name)
-    if (std::iscntrl(static_cast<unsigned char>(c)) != 0 || kNotInFileNames.find(c) != std::string_view::npos) c = '_';
-  return "traces/" + name + ".pftrace";
-}
-
 // Virtual time plays what no GPU could hold.
 void hold_to_modelled_gpu(const plan::Cell& cell, CellResult& result) {
   result.device_memory_bytes = sim::gpu_memory_bytes(cell.plan.config);
@@ -56,24 +58,77 @@ void hold_to_modelled_gpu(const plan::Cell& cell, CellResult& result) {
     result.memory_advice = plan::advice_on_memory(cell.plan.config, result.device_memory_bytes);
 }
 
-class Measurement {
+std::string seconds_text(std::chrono::nanoseconds time) {
+  return fmt::format("{:.1f} s", static_cast<double>(time.count()) / 1e9);
+}
+
+/// What an end before time leaves behind, in words: a run's own counts, read on the thread that watches for signals.
+class Kept {
  public:
-  Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
-      : matrix_(matrix), options_(options), run_(matrix.cells.front().plan.config.run) {
-    results_ = options.resume ? resumed() : fresh();
-    compute_.resize(matrix.cells.size());
+  explicit Kept(const MeasureOptions& options) : options_(options) {}
+
+  void set(std::int32_t done, std::int32_t planned) { done_ = done, planned_ = planned; }
+  bool is_something() const { return done_ > 0; }
+
+  std::string text() const {
+    const std::string kept = is_something() ? fmt::format("{} of {} blocks are kept in {}", done_.load(),
+                                                          planned_.load(), options_.folder.string())
+                                            : "no block was finished";
+    return options_.resume_command.empty() ? kept : fmt::format("{}; go on with: {}", kept, options_.resume_command);
   }
 
-  MeasureOutcome run() {
-    if (results_.blocks_done < results_.blocks_planned) run_blocks();
-    MeasureOutcome outcome;
-    outcome.mismatches = finish();
-    outcome.results = std::move(results_);
-    return outcome;
+  // On the thread that ends the process: whoever holds a stream's lock, or does not read, must not keep it.
+  void say_last_words(int signal) const {
+    remove_temporary_files(options_.folder, true);
+    const char* const begin = options_.progress.terminal ? "\r\033[K" : "";
+    const std::string words = fmt::format("{}underlap: stopped by {}; {}\n", begin, signal_name(signal), text());
+    pollfd file{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&file, 1, 1000) > 0) [[maybe_unused]]
+      const auto written = ::write(STDERR_FILENO, words.data(), words.size());
   }
 
  private:
-  RunResults fresh() {
+  const MeasureOptions& options_;
+  std::atomic<std::int32_t> done_{0}, planned_{0};
+};
+
+class Measurement {
+ public:
+  Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
+      : matrix_(matrix),
+        options_(options),
+        run_(matrix.cells.front().plan.config.run),
+        kept_(options),
+        watch_([this](int signal) { kept_.say_last_words(signal); }),
+        status_(options.progress) {
+    status_.say("reading what the cells name");
+    results_ = described();
+    folder_.emplace(options.folder);
+    if (!folder_->why_not_locked().empty())
+      status_.print(fmt::format("{} cannot be locked ({}): nothing keeps a second run out of it",
+                                options.folder.string(), folder_->why_not_locked()));
+    if (std::filesystem::exists(options.folder / "results.json")) take_up_what_is_there();
+    if (options.resume && results_.blocks_done == 0)
+      status_.print(fmt::format("{} holds no finished block: the run begins", options.folder.string()));
+    kept_.set(results_.blocks_done, results_.blocks_planned);
+    compute_.resize(matrix.cells.size());
+    delays_ns_.resize(matrix.cells.size());
+  }
+
+  MeasureOutcome run() {
+    try {
+      if (results_.blocks_done < results_.blocks_planned) run_blocks();
+      MeasureOutcome outcome = finish();
+      outcome.results = std::move(results_);
+      return outcome;
+    } catch (const MachineError& error) {
+      if (!kept_.is_something()) throw;
+      throw MachineError(fmt::format("{}\n{}", error.what(), kept_.text()));
+    }
+  }
+
+ private:
+  RunResults described() const {
     RunResults results;
     results.info = options_.info;
     results.info.backend = run_.backend;
@@ -81,7 +136,8 @@ class Measurement {
     results.info.library_versions.merge(backend.library_versions);
     results.info.clock = backend.clock;
     results.info.seed = run_.seed;
-    results.info.config_hash = matrix_hash(matrix_);
+    results.info.input_hashes = hash_inputs(matrix_);
+    results.info.config_hash = matrix_hash(matrix_, results.info.input_hashes);
     results.blocks_planned = static_cast<std::int32_t>(run_.blocks);
     std::set<std::string> links;
     for (std::size_t i = 0; i < matrix_.cells.size(); ++i) {
@@ -99,78 +155,49 @@ class Measurement {
       links.insert(link_text(cell.plan.config.run));
     }
     results.info.link = fmt::format("{}", fmt::join(links, "; "));
-    prepare_run_folder(options_.folder);
     return results;
   }
 
-  RunResults resumed() const {
-    if (!std::filesystem::exists(options_.folder / "results.json"))
-      throw std::invalid_argument(
-          fmt::format("{} holds no finished block to go on after (no results.json); leave "
-                      "--resume out to start there",
-                      options_.folder.string()));
-    RunResults results = report::read_results(options_.folder);
-    if (results.info.config_hash != matrix_hash(matrix_))
-      throw std::invalid_argument(
-          fmt::format("{} was measured with another configuration; without --resume, into another "
-                      "folder, this one can be measured",
-                      options_.folder.string()));
-    if (run_.blocks < results.blocks_done)
-      throw std::invalid_argument(
-          fmt::format("run.blocks is {}, but {} holds {} finished blocks; ask for at least those", run_.blocks,
-                      options_.folder.string(), results.blocks_done));
-    check_same_machine(results.info);
-    results.blocks_planned = static_cast<std::int32_t>(run_.blocks);
-    return results;
+  void take_up_what_is_there() {
+    if (!options_.resume)
+      throw std::invalid_argument(fmt::format(
+          "{} holds a run already: --resume goes on with it, -o DIR takes another folder", options_.folder.string()));
+    results_ = take_up(options_.folder, results_, run_.steps);
   }
 
-  // Blocks of two builds or machines are no pairs.
-  void check_same_machine(const report::RunInfo& before) const {
-    const auto check = [this](const char* what, const std::string& then, const std::string& now) {
-      if (then != now)
-        throw std::invalid_argument(
-            fmt::format("{} was measured with another {} ({}; now {}): its blocks and new ones "
-                        "cannot be compared. Measure into another folder",
-                        options_.folder.string(), what, then, now));
-    };
-    check("machine", before.host_name_hash, options_.info.host_name_hash);
-    check("processor", before.cpu_model, options_.info.cpu_model);
-    check("commit", before.commit, options_.info.commit);
-    check("compiler", before.compiler, options_.info.compiler);
-  }
-
+  // Of all ranks and cells; the steps that will follow have their numbers too.
   std::int32_t first_step() const {
-    std::int32_t next = 0;
+    std::int64_t next = 0;
     for (const CellResult& cell : results_.cells)
-      for (const report::StepSample& sample : cell.samples) next = std::max(next, sample.step + 1);
-    return next;
+      for (const report::StepSample& sample : cell.samples) next = std::max(next, std::int64_t{sample.step} + 1);
+    const std::int64_t steps = run_.warmup + (results_.blocks_planned - results_.blocks_done) * (run_.steps + 1);
+    if (next + steps > std::numeric_limits<std::int32_t>::max())
+      throw std::invalid_argument(fmt::format("steps would be counted beyond 2^31: {} holds step {}, and {} follow",
+                                              options_.folder.string(), next - 1, steps));
+    return static_cast<std::int32_t>(next);
   }
 
-  // A run that cannot begin, for want of memory or for a file that is missing or wrong, leaves no folder behind.
   std::unique_ptr<Session> built_session() {
-    try {
-      return make_session(matrix_.cells, first_step(), matrix_.source);
-    } catch (...) {
-      if (!options_.resume) forget_empty_run_folder(options_.folder);
-      throw;
-    }
+    status_.say(fmt::format("building {} cells", matrix_.cells.size()));
+    return make_session(matrix_.cells, first_step(), matrix_.source);
   }
 
   void run_blocks() {
     if (results_.blocks_done > 0) results_.resumed_at_blocks.push_back(results_.blocks_done);
-    Progress progress(results_.blocks_done, results_.blocks_planned, options_.progress);
     const std::unique_ptr<Session> session = built_session();
     open_traces();
     warm_up(*session);
+    Progress progress(results_.blocks_done, results_.blocks_planned, status_);
     for (std::int32_t block = results_.blocks_done; block < results_.blocks_planned; ++block) {
       begin_block(*session, block);
-      std::int32_t position = 0;
+      std::size_t position = 0;
       for (const std::size_t cell : shuffled_cells(matrix_.cells.size(), run_.seed, block)) {
-        progress.start_cell(matrix_.cells[cell].name, position++, static_cast<std::int32_t>(matrix_.cells.size()));
+        progress.start_cell(matrix_.cells[cell].name, position++, matrix_.cells.size());
         run_cell(*session, cell, block);
       }
       ++results_.blocks_done;
       write_results(options_.folder, results_, report::Statistics::left_out);
+      kept_.set(results_.blocks_done, results_.blocks_planned);
       progress.finish_block();
     }
   }
@@ -182,7 +209,8 @@ class Measurement {
   }
 
   // What a killed run wrote after its last finished block is cut off: those cells are measured again. What it finished
-  // is read again for its kernels.
+  // is read again for its kernels, and for where its time ends: virtual time begins at 0 anew, and the clock of a
+  // machine when it starts.
   void open_traces() {
     for (std::size_t i = 0; i < results_.cells.size(); ++i) {
       const CellResult& cell = results_.cells[i];
@@ -193,14 +221,56 @@ class Measurement {
       const auto where =
           cell.trace_bytes > 0 ? formats::WriteAt::append_at(cell.trace_bytes) : formats::WriteAt::create();
       writers_.push_back(std::make_unique<formats::PerfettoWriter>(options_.folder / cell.trace_file, where));
-      if (cell.trace_bytes > 0) add_compute(i, formats::read_trace(options_.folder / cell.trace_file));
+      if (cell.trace_bytes > 0) continue_trace(i);
+    }
+  }
+
+  void continue_trace(std::size_t cell) {
+    status_.say(fmt::format("reading the trace of {}", cell_text(cell)));
+    const Trace earlier = formats::read_trace(options_.folder / results_.cells[cell].trace_file);
+    add_compute(cell, earlier);
+    delays_ns_[cell] = Delay{.earlier_end_ns = earlier.last_ns(), .ns = {}};
+  }
+
+  // Puts a block behind those of an earlier process.
+  void follow_earlier(std::size_t cell, Trace& trace) {
+    std::optional<Delay>& delay = delays_ns_[cell];
+    if (!delay) return;
+    if (!delay->ns) delay->ns = std::max<std::int64_t>(0, delay->earlier_end_ns - trace.first_ns());
+    trace.shift(*delay->ns);
+    if (run_.traits().measures_time) return;
+    for (ClockSnapshot& clock : trace.clocks) clock.unix_ns += *delay->ns;  // a made-up wall clock, from 0 as well
+  }
+
+  std::string cell_text(std::size_t cell) const {
+    return bench::cell_text(matrix_.cells[cell].name, cell, matrix_.cells.size());
+  }
+
+  // Steps of a process that stood still are no others', but for whoever reads their times; and a peer's deadline may
+  // have passed meanwhile.
+  report::BlockRun run_steps(Session& session, std::size_t cell, std::int32_t block, std::int64_t steps) {
+    watch_.take_pause();
+    const auto pause_text = [this]() -> std::string {
+      const auto pause = watch_.take_pause();
+      return pause ? fmt::format("this process was stopped (SIGSTOP, or a debugger) for about {}", seconds_text(*pause))
+                   : "";
+    };
+    try {
+      report::BlockRun run = session.run(cell, block, steps);
+      if (std::string pause = pause_text(); !pause.empty()) run.notes.push_back(std::move(pause));
+      return run;
+    } catch (const MachineError& error) {
+      const std::string pause = pause_text();
+      if (pause.empty()) throw;
+      throw MachineError(fmt::format("{}; then: {}", pause, error.what()));
     }
   }
 
   void warm_up(Session& session) {
     for (std::size_t cell = 0; cell < matrix_.cells.size(); ++cell) {
+      status_.say("warming up " + cell_text(cell));
       results_.cells[cell].warmup_losses.clear();  // of earlier ranks: weights begin anew
-      const report::BlockRun run = session.run(cell, -1, run_.warmup);
+      const report::BlockRun run = run_steps(session, cell, -1, run_.warmup);
       for (std::size_t i = 0; !run.losses.empty() && i < run.losses.front().size(); ++i)
         results_.cells[cell].warmup_losses.push_back(mean_loss(run, i).value());
       session.reserve(cell, run_.steps + 1);
@@ -210,7 +280,7 @@ class Measurement {
   void run_cell(Session& session, std::size_t index, std::int32_t block) {
     CellResult& cell = results_.cells[index];
     const CpuTimes before = cpu_times();
-    report::BlockRun run = session.run(index, block, run_.steps + 1);
+    report::BlockRun run = run_steps(session, index, block, run_.steps + 1);
     if (run_.traits().measures_time) add_load(load_of(block), before, cpu_times());
     cell.num_ranks_played = num_ranks_of(run);
     for (report::StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
@@ -223,6 +293,7 @@ class Measurement {
                           {"backend", std::string(to_string(results_.info.backend))},
                           {"link", link_text(matrix_.cells[index].plan.config.run)},
                           {"clock", results_.info.clock}};
+    follow_earlier(index, run.trace);
     add_compute(index, run.trace);
     writers_[index]->append(run.trace);
     cell.trace_bytes = writers_[index]->bytes();
@@ -268,17 +339,19 @@ class Measurement {
     return times;
   }
 
-  std::vector<std::string> finish() {
-    std::vector<std::string> mismatches;
-    if (options_.verify) mismatches = label_numerics(matrix_.cells, results_.cells);
+  MeasureOutcome finish() {
+    MeasureOutcome outcome;
+    status_.say("comparing losses");
+    if (options_.verify) outcome.mismatches = label_numerics(matrix_.cells, results_.cells);
     for (const CellResult& cell : results_.cells)
       if (!cell.invalid_because.empty())
-        mismatches.push_back(fmt::format("cell {} is not valid: {}", cell.name, cell.invalid_because.front()));
+        outcome.invalid.push_back(fmt::format("cell {} is not valid: {}", cell.name, cell.invalid_because.front()));
     lay_bounds();
     attribute_compute();
+    status_.say("writing results.json and report.md");
     write_results(options_.folder, results_);
     write_report(options_.folder, results_);
-    return mismatches;
+    return outcome;
   }
 
   // The trace of a cell as its file holds it, or null without recorder. Read once.
@@ -291,6 +364,7 @@ class Measurement {
 
   void lay_bounds() {
     for (std::size_t i = 0; i < results_.cells.size(); ++i) {
+      status_.say("computing the bounds of " + cell_text(i));
       const StepBound bound = find_bound(i);
       CellResult& cell = results_.cells[i];
       if (bound.ns) cell.bound_ns = bound.ns->schedule_ns, cell.bound_ideal_ns = bound.ns->ideal_ns;
@@ -320,8 +394,18 @@ class Measurement {
   const plan::Matrix& matrix_;
   const MeasureOptions& options_;
   plan::RunConfig run_;
+  Kept kept_;
+  SignalWatch watch_;  // before any other thread
+  StatusLine status_;
+  std::optional<HeldRunFolder> folder_;
   RunResults results_;
-  std::vector<analysis::ComputeTimes> compute_;                    // by cell, of all finished blocks
+  std::vector<analysis::ComputeTimes> compute_;  // by cell, of all finished blocks
+  /// By how much the blocks of this process are put later, to come after those of an earlier one.
+  struct Delay {
+    std::int64_t earlier_end_ns = 0;
+    std::optional<std::int64_t> ns;  // known with the first block
+  };
+  std::vector<std::optional<Delay>> delays_ns_;                    // by cell
   std::map<std::size_t, Trace> traces_;                            // of the cells that bounds are taken from
   std::vector<std::unique_ptr<formats::PerfettoWriter>> writers_;  // by cell; null without recorder
 };

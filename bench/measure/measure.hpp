@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
-#include "bench/measure/progress.hpp"
 #include "impl/plan/plan.hpp"
+#include "platform/status_line.hpp"
 #include "profiler/report/results.hpp"
 
 namespace underlap::bench {
@@ -14,13 +16,15 @@ struct MeasureOptions {
   bool resume = false;           ///< go on after the last finished block of what is in the folder
   bool verify = true;            ///< compare losses
   report::RunInfo info;          ///< machine, command and build; measure() adds what the matrix says
-  ProgressOptions progress;
+  StatusOptions progress;
+  std::string resume_command;  ///< what a shell goes on with after this run has ended early, said then; empty: nothing
 };
 
 /// What a finished run has to say.
 struct MeasureOutcome {
   report::RunResults results;
   std::vector<std::string> mismatches;  ///< cells whose losses are not what they must be
+  std::vector<std::string> invalid;     ///< cells whose times are not to be used, and why
 };
 
 /// Runs every cell of `matrix` in blocks and writes the folder after each of them.
@@ -28,9 +32,10 @@ struct MeasureOutcome {
 /// A block holds every cell once, in an order shuffled from the seed: one settling step, then run.steps measured ones,
 /// then the recorder is drained. So cells that differ only in toggles meet the same drift, and ratios are taken within
 /// a block. Killed at any time, the folder holds what was finished, and resume goes on with the next block: from fresh
-/// weights, with steps counted on.
-/// Throws std::invalid_argument for a folder that holds another run or, with resume, none; MachineError where the
-/// folder cannot be written or a rank fails.
+/// weights, with steps and the traces' clocks counted on; where no block was finished, with the first. SIGINT, SIGTERM
+/// and SIGHUP end the process at once, after a line that says what is kept: call it before there are other threads.
+/// Throws std::invalid_argument for a folder that another process is at, that holds a run, or with resume another one
+/// than this, with what differs; MachineError where the folder cannot be written or a rank fails.
 MeasureOutcome measure(const plan::Matrix& matrix, const MeasureOptions& options);
 
 }  // namespace underlap::bench

@@ -3,32 +3,22 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <iosfwd>
 #include <optional>
 #include <string>
 
+#include "platform/status_line.hpp"
+
 namespace underlap::bench {
 
-/// Where progress is shown, and what it is paced by. A test gives its own clock and stream.
-struct ProgressOptions {
-  std::ostream* stream = nullptr;  ///< usually std::cerr; must outlive the Progress
-  bool terminal = false;           ///< a line that is rewritten, at most 5 times a second; else a line per block
-  int width = 80;                  ///< columns of the terminal
-  std::function<std::chrono::nanoseconds()> now;  ///< empty: the steady clock
-};
-
-/// Progress of a run through its blocks, with the time left as estimated from the blocks finished by this process.
+/// Progress of a run through its blocks, with the time left as estimated from the blocks finished by this process: on
+/// the status line of a terminal, else a line a block.
 class Progress {
  public:
-  /// `blocks_done` of `blocks_planned` were finished earlier, by the run that --resume continues.
-  Progress(std::int32_t blocks_done, std::int32_t blocks_planned, ProgressOptions options);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  /// `blocks_done` of `blocks_planned` were finished earlier, by the run that --resume continues. `line` outlives this.
+  Progress(std::int32_t blocks_done, std::int32_t blocks_planned, StatusLine& line);
 
-  /// Cell `index` of `count` begins in the block after the last finished one. Shown on a terminal only.
-  void start_cell(const std::string& name, std::int32_t index, std::int32_t count);
+  /// Cell `index` of `count` begins in the block after the last finished one.
+  void start_cell(const std::string& name, std::size_t index, std::size_t count);
 
   void finish_block();
 
@@ -36,20 +26,17 @@ class Progress {
   std::optional<std::chrono::nanoseconds> time_left() const;
 
  private:
-  void show(const std::string& line, bool always);
   std::string left_text() const;
 
-  ProgressOptions options_;
+  StatusLine& line_;
   std::int32_t first_block_;
   std::int32_t done_;
   std::int32_t planned_;
   std::chrono::nanoseconds begin_;
   std::chrono::nanoseconds last_finished_;
-  std::optional<std::chrono::nanoseconds> last_shown_;
-  bool line_is_open_ = false;
 };
 
-/// "45 s", "3 min 05 s", "2 h 10 min".
-std::string duration_text(std::chrono::nanoseconds duration);
+/// "cell 2 of 8: NAME", for a status line.
+std::string cell_text(const std::string& name, std::size_t index, std::size_t count);
 
 }  // namespace underlap::bench

@@ -3,45 +3,104 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
+#include <cctype>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "bench/machine/machine.hpp"
+#include "impl/device/sim/hardware.hpp"
+#include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap::bench {
+namespace {
 
-void prepare_run_folder(const std::filesystem::path& folder) {
-  if (std::filesystem::exists(folder / "results.json"))
-    throw std::invalid_argument(
-        fmt::format("{} holds a run already: --resume goes on with it, -o DIR takes another folder", folder.string()));
+// Of a file's name beside number and ending, well within the 255 bytes that file systems take.
+constexpr std::size_t kLongestName = 120;
+
+std::vector<std::string> files_of(const plan::Config& config) {
+  std::vector<std::string> files;
+  if (!config.train.data.empty()) files.push_back(config.train.data);
+  const std::vector<std::string> shipped = sim::hardware_names();
+  const std::string& hardware = config.run.hardware;
+  const bool is_carried = std::find(shipped.begin(), shipped.end(), hardware) != shipped.end();
+  if (config.run.backend == Backend::sim && !is_carried) files.push_back(hardware);
+  return files;
+}
+
+// At most so many bytes, and no part of a letter of several.
+std::string first_letters(const std::string& text, std::size_t bytes) {
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
+void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
-  std::filesystem::create_directories(folder / "traces", error);
-  if (error)
-    throw MachineError(fmt::format("cannot make the folder {}: {}", (folder / "traces").string(), error.message()));
-  const std::filesystem::path probe = folder / ".writable";
-  if (!std::ofstream(probe))
-    throw MachineError(fmt::format("cannot write into {}: {}", folder.string(), std::strerror(errno)));
-  std::filesystem::remove(probe, error);
+  std::filesystem::create_directories(folder, error);
+  if (error) throw MachineError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
 }
 
-void forget_empty_run_folder(const std::filesystem::path& folder) noexcept {
+}  // namespace
+
+HeldRunFolder::HeldRunFolder(std::filesystem::path folder) : folder_(std::move(folder)) {
+  make_folder(folder_);
+  try {
+    lock_ = std::make_unique<FileLock>(folder_ / "run.lock");
+  } catch (const FileIsHeld& held) {
+    throw std::invalid_argument(
+        fmt::format("{} is in use: {} runs into it; wait for its end, or measure into another "
+                    "folder (-o DIR)",
+                    folder_.string(), held.what()));
+  }
+  make_folder(folder_ / "traces");
+  remove_temporary_files(folder_);
+}
+
+HeldRunFolder::~HeldRunFolder() {
   std::error_code ignored;  // what is not empty stays
-  std::filesystem::remove(folder / "traces", ignored);
-  std::filesystem::remove(folder, ignored);
+  const bool holds_results = std::filesystem::exists(folder_ / "results.json", ignored);
+  if (!holds_results) std::filesystem::remove(folder_ / "traces", ignored);
+  lock_.reset();
+  if (!holds_results) std::filesystem::remove(folder_, ignored);
 }
 
-std::string matrix_hash(const plan::Matrix& matrix) {
+std::map<std::string, std::string> hash_inputs(const plan::Matrix& matrix) {
+  std::map<std::string, std::string> hashes;
+  for (const plan::Cell& cell : matrix.cells) {
+    for (const std::string& path : files_of(cell.plan.config)) {
+      std::error_code ignored;
+      if (hashes.contains(path) || !std::filesystem::is_regular_file(path, ignored)) continue;
+      std::ifstream file(path, std::ios::binary);
+      if (file) hashes[path] = name_hash({std::istreambuf_iterator<char>(file), {}});
+    }
+  }
+  return hashes;
+}
+
+std::string matrix_hash(const plan::Matrix& matrix, const std::map<std::string, std::string>& input_hashes) {
   std::string text;
   for (const plan::Cell& cell : matrix.cells) {
     text += cell.name + "\n";
     for (const plan::Knob& knob : cell.plan.knobs)
       if (knob.name != "run.blocks") text += knob.name + "=" + to_json_text(knob.effective) + "\n";
   }
+  for (const auto& [path, hash] : input_hashes) text += path + "=" + hash + "\n";
   return name_hash(text);
+}
+
+std::string trace_file_name(std::size_t index, const std::string& cell) {
+  constexpr std::string_view kNotInFileNames = "/\\:*?\"<>|";
+  std::string name = cell;
+  for (char& c : name)
+    if (std::iscntrl(static_cast<unsigned char>(c)) != 0 || kNotInFileNames.find(c) != std::string_view::npos) c = '_';
+  if (name.size() > kLongestName) name = fmt::format("{}-{}", first_letters(name, kLongestName), name_hash(cell));
+  return fmt::format("traces/{:02}-{}.pftrace", index, name);
 }
 
 }  // namespace underlap::bench

@@ -84,6 +84,9 @@ report::BlockRun ProcessSession::run(std::size_t cell, std::int32_t block, std::
   for (const std::string& answer : ask(cell, RankMessage::take, order, "hand over " + what))
     runs.push_back(decode_run(answer, fmt::format("rank {}", runs.size())));
   report::BlockRun result = joined(std::move(runs), steps);
+  for (const auto& [rank, pause] : set_of(cell).ranks->take_pauses())
+    result.notes.push_back(fmt::format("rank {} was stopped (SIGSTOP, or a debugger) for about {:.1f} s", rank,
+                                       static_cast<double>(pause.count()) / 1e3));
   next_step_ = std::max(next_step_, result.first_step + result.num_steps);
   return result;
 }

@@ -171,7 +171,7 @@ void RankGroup::look_for_silence(const Waiting& waiting) {
   for (const auto& rank : ranks_) {
     std::optional<Deadline>& since = stopped_since_[static_cast<std::size_t>(rank->rank())];
     if (!rank->is_waited_for() || !rank->child().is_stopped()) {
-      since.reset();
+      if (since) goes_on(rank->rank());
     } else if (!since) {
       since = now();
     } else if (now() - *since > options_.peer_timeout) {
@@ -179,6 +179,12 @@ void RankGroup::look_for_silence(const Waiting& waiting) {
     }
   }
   if (num_waited_for() > 0 && now() > deadline_of(waiting)) blame_the_silent(waiting);
+}
+
+void RankGroup::goes_on(std::int32_t rank) {
+  std::optional<Deadline>& since = stopped_since_[static_cast<std::size_t>(rank)];
+  pauses_[rank] += std::chrono::duration_cast<milliseconds>(now() - *since);
+  since.reset();
 }
 
 // Who is stopped, else the first that owes an answer.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,9 @@ class RankGroup {
   std::vector<std::string> ask(RankMessage order, const std::vector<std::string>& payloads, const std::string& told,
                                std::optional<std::chrono::milliseconds> limit = {});
 
+  /// Which ranks were stopped and went on since the last call, and for about how long.
+  std::map<std::int32_t, std::chrono::milliseconds> take_pauses() { return std::exchange(pauses_, {}); }
+
   /// Process ids by rank.
   std::vector<pid_t> pids() const;
 
@@ -65,6 +69,7 @@ class RankGroup {
   void watch_once(Waiting& waiting);
   void listen(RankProcess& rank, Waiting& waiting);
   void look_for_silence(const Waiting& waiting);
+  void goes_on(std::int32_t rank);
   Deadline deadline_of(const Waiting& waiting) const;
   std::string death_of(RankProcess& rank);
   void add_failure(RankProcess& rank, RankFailure::Kind kind, const std::string& what);
@@ -79,6 +84,7 @@ class RankGroup {
   RankGroupOptions options_;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   std::vector<std::optional<Deadline>> stopped_since_;
+  std::map<std::int32_t, std::chrono::milliseconds> pauses_;
   std::vector<Failure> failures_;
   bool has_ended_ = false;
 };

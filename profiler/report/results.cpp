@@ -7,7 +7,9 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
+#include <system_error>
 
 #include "platform/atomic_file.hpp"
 #include "platform/json.hpp"
@@ -132,12 +134,63 @@ void decode(const Cursor& from, std::vector<std::pair<std::string, std::string>>
   for (const auto& [key, member] : from.members()) values.emplace_back(key, member.string());
 }
 
+// Longer than any step: sums of such times stay in their 64 bits.
+constexpr std::int64_t kLongestNs = std::int64_t{1} << 53;
+
+/// Refuses counts and times below 0, wherever a field holds them.
+struct NotNegative {
+  const Cursor& from;
+
+  void operator()(const char* key, std::int64_t value) const {
+    if (value < 0) from.at(key).fail(fmt::format("is {}, must not be negative", value));
+  }
+  void operator()(const char* key, std::int32_t value) const { (*this)(key, std::int64_t{value}); }
+  void operator()(const char* key, const std::optional<std::int64_t>& value) const { (*this)(key, value.value_or(0)); }
+  void operator()(const char* key, const std::map<std::string, std::int64_t>& values) const {
+    for (const auto& [name, value] : values) (*this)(key, value);
+  }
+  template <class T>
+  void operator()(const char* key, const schema::NewerField<T>& field) const {
+    (*this)(key, field.value);
+  }
+  template <class T>
+  void operator()(const char*, const T&) const {}
+};
+
+template <class T>
+void check_not_negative(const Cursor& from, const T& value) {
+  schema::Fields<T>::visit(value, NotNegative{from});
+}
+
+void check(const Cursor& from, const analysis::CommunicationSplit& split) { check_not_negative(from, split); }
+
 void check(const Cursor& from, const analysis::Split& split) {
+  check_not_negative(from, split);
+  if (split.window_ns > kLongestNs) from.at("window_ns").fail(fmt::format("is {}, longer than any", split.window_ns));
+  for (const std::int64_t part : {split.compute_only_ns, split.hidden_ns, split.copy_only_ns, split.idle_ns})
+    if (part > split.window_ns) from.fail(fmt::format("has a part of {} ns in {} ns", part, split.window_ns));
   const std::int64_t sum =
       split.compute_only_ns + split.hidden_ns + split.exposed_ns() + split.copy_only_ns + split.idle_ns;
   if (sum != split.window_ns)
     from.fail(fmt::format("is a split whose parts sum to {} ns, its window is {} ns", sum, split.window_ns));
 }
+
+void check(const Cursor& from, const StepSample& sample) {
+  check_not_negative(from, sample);
+  if (sample.step_ns > kLongestNs) from.at("step_ns").fail(fmt::format("is {}, longer than any", sample.step_ns));
+}
+
+// What is read and cut beside the results must be a file of theirs.
+void check(const Cursor& from, const CellResult& cell) {
+  check_not_negative(from, cell);
+  const std::filesystem::path file = cell.trace_file;
+  const bool is_within = file.is_relative() && std::find(file.begin(), file.end(), "..") == file.end();
+  if (!is_within) from.at("trace_file").fail(fmt::format("is \"{}\", outside the folder of the run", cell.trace_file));
+}
+
+void check(const Cursor& from, const RunInfo& info) { check_not_negative(from, info); }
+
+void check(const Cursor& from, const ComputeSinceOff& compute) { check_not_negative(from, compute); }
 
 template <class T>
 void check(const Cursor&, const T&) {}
@@ -161,6 +214,9 @@ void decode(const Cursor& from, T& value) {
 std::filesystem::path file_in(const std::filesystem::path& folder) { return folder / "results.json"; }
 
 Json parse(const std::filesystem::path& file) {
+  std::error_code none;
+  if (std::filesystem::exists(file, none) && !std::filesystem::is_regular_file(file, none))
+    throw std::invalid_argument(file.string() + ": is no file, but a folder, a pipe or a device");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw std::invalid_argument(file.string() + ": cannot be read");
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
@@ -184,6 +240,10 @@ void check_blocks(const Cursor& root, const RunResults& results) {
   if (results.blocks_done < 0 || results.blocks_done > results.blocks_planned)
     root.at("blocks_done").fail(fmt::format("is {}, outside 0 to blocks_planned", results.blocks_done));
   const auto cells = root.at("cells").elements();
+  if (cells.empty()) root.at("cells").fail("is empty: a run has one cell at least");
+  for (const std::int32_t block : results.resumed_at_blocks)
+    if (block < 0 || block > results.blocks_planned)
+      root.at("resumed_at_blocks").fail(fmt::format("holds {}, outside 0 to blocks_planned", block));
   for (std::size_t c = 0; c < cells.size(); ++c) {
     const auto samples = cells[c].at("samples").elements();
     for (std::size_t s = 0; s < samples.size(); ++s) {

@@ -93,7 +93,9 @@ struct RunInfo {
   std::string link;   ///< real, "paced to 4 Gbit/s", emulated, modelled
   std::string clock;  ///< which clock the times come from
   std::uint64_t seed = 0;
-  std::string config_hash;  ///< of the resolved matrix; --resume refuses another one
+  std::string config_hash;  ///< of the resolved matrix and the files that it names; --resume refuses another one
+  /// Hashes of what the files that the matrix names held, by path (train.data, run.hardware); results before it lack it
+  std::map<std::string, std::string> input_hashes = {};
 };
 
 /// What the machine's processors did while the steps of a block were measured, in processor time.

@@ -144,6 +144,7 @@ struct Fields<RunInfo> {
     field("clock", info.clock);
     field("seed", info.seed);
     field("config_hash", info.config_hash);
+    field("input_hashes", NewerField{info.input_hashes});
   }
 };
 

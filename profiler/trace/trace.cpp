@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 #include <utility>
 
 namespace underlap {
@@ -66,6 +67,28 @@ const CommunicationRecord* Trace::communication(std::size_t i) const {
 void Trace::set_last_arrival(std::size_t i, std::int64_t last_arrival_ns) {
   assert(communication_[i] != kNoCommunication);
   communications_[communication_[i]].last_arrival_ns = last_arrival_ns;
+}
+
+std::int64_t Trace::last_ns() const {
+  std::optional<std::int64_t> last;
+  for (std::size_t i = 0; i < size(); ++i) last = std::max(last.value_or(end_ns(i)), end_ns(i));
+  for (const Mark& mark : marks) last = std::max(last.value_or(mark.time_ns), mark.time_ns);
+  return last.value_or(0);
+}
+
+std::int64_t Trace::first_ns() const {
+  std::optional<std::int64_t> first;
+  for (const std::int64_t start : start_ns_) first = std::min(first.value_or(start), start);
+  for (const Mark& mark : marks) first = std::min(first.value_or(mark.time_ns), mark.time_ns);
+  return first.value_or(0);
+}
+
+void Trace::shift(std::int64_t ns) {
+  for (std::int64_t& start : start_ns_) start += ns;
+  for (Mark& mark : marks) mark.time_ns += ns;
+  for (ClockSnapshot& clock : clocks) clock.device_ns += ns;
+  for (CommunicationRecord& record : communications_)
+    if (record.last_arrival_ns >= 0) record.last_arrival_ns += ns;
 }
 
 void Trace::append(const Trace& other) {

@@ -100,6 +100,13 @@ class Trace {
   NameId name(std::size_t i) const { return name_[i]; }
   const Tag& tag(std::size_t i) const { return tags_[tag_[i]]; }
 
+  /// The end of the last slice or mark; 0 where there is none.
+  std::int64_t last_ns() const;
+  /// The start of the first slice or mark; 0 where there is none.
+  std::int64_t first_ns() const;
+  /// Puts everything later by `ns`, on the ranks' clocks.
+  void shift(std::int64_t ns);
+
   /// Appends all of `other`; equal tracks and groups become one.
   void append(const Trace& other);
 

@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "platform/json.hpp"
+
 namespace underlap::bench {
 namespace {
 
@@ -32,15 +34,30 @@ void close_reader_of_output() {
 
 // Between fork and exec.
 void surround(const Surroundings& surroundings, const std::string& out, const std::string& err) {
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) ::signal(signal, SIG_DFL);
+  for (const auto& [name, value] : surroundings.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_DFL);
   redirect(STDERR_FILENO, err);
   surroundings.closed_pipe ? close_reader_of_output() : redirect(STDOUT_FILENO, out);
   if (surroundings.closed_streams) ::close(STDOUT_FILENO), ::close(STDERR_FILENO);
   if (!surroundings.file_bytes) return;
   const auto bytes = static_cast<rlim_t>(*surroundings.file_bytes);
   const rlimit limit{bytes, bytes};
-  ::signal(SIGXFSZ, SIG_IGN);  // a write fails instead, as on a full disk
   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(127);
+}
+
+std::string text_of(const report::StepSample& sample) {
+  std::string text = std::to_string(sample.block) + " " + std::to_string(sample.step) + " " +
+                     std::to_string(sample.step_ns) + " " + std::to_string(sample.loss.value_or(0));
+  for (const analysis::Split& rank : sample.ranks)
+    text += " " + std::to_string(rank.window_ns) + " " + std::to_string(rank.hidden_ns) + " " +
+            std::to_string(rank.exposed_ns());
+  return text;
+}
+
+std::int64_t num_windows(const std::filesystem::path& trace) {
+  const Outcome outcome = underlap_program({"analyze", "--json", trace});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return parse_json(outcome.out)["ranks"][0]["steps"]["count"];
 }
 
 }  // namespace
@@ -52,7 +69,7 @@ Program::Program(const std::vector<std::string>& arguments, const Surroundings& 
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   const std::string out = surroundings.out_path.empty() ? (captured_ / "out").string() : surroundings.out_path;
-  const std::string err = captured_ / "err";
+  const std::string err = surroundings.err_path.empty() ? (captured_ / "err").string() : surroundings.err_path;
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("fork failed");
   if (pid_ > 0) return;
@@ -82,6 +99,13 @@ bool Program::wait_until(const std::function<bool()>& done) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return true;
+}
+
+bool Program::ends_within(std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!reap(false) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  return status_.has_value();
 }
 
 Outcome Program::wait() {
@@ -117,6 +141,33 @@ std::vector<std::filesystem::path> RunFolder::traces() const {
   for (const auto& entry : std::filesystem::directory_iterator(folder / "run/traces")) paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+std::vector<std::string> texts_of(const report::CellResult& cell) {
+  std::vector<std::string> texts;
+  for (const report::StepSample& sample : cell.samples) texts.push_back(text_of(sample));
+  return texts;
+}
+
+void expect_resumes(const RunFolder& folder, const std::vector<std::string>& arguments,
+                    const Surroundings& surroundings) {
+  report::RunResults before;
+  if (std::filesystem::exists(folder.folder / "run/results.json")) before = report::read_results(folder.run());
+  const std::int32_t blocks = before.blocks_done + 2;
+  std::vector<std::string> words = folder.arguments({"--resume", "--blocks", std::to_string(blocks)});
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const Outcome outcome = underlap_program(words, surroundings);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const report::RunResults after = report::read_results(folder.run());
+  EXPECT_EQ(after.blocks_done, blocks);
+  for (std::size_t c = 0; c < after.cells.size(); ++c) {
+    std::vector<std::string> kept = texts_of(after.cells[c]);
+    ASSERT_EQ(kept.size(), static_cast<std::size_t>(blocks) * 2);
+    if (before.blocks_done == 0) before.cells.emplace_back();
+    kept.resize(before.cells[c].samples.size());
+    EXPECT_EQ(kept, texts_of(before.cells[c]));
+    EXPECT_EQ(num_windows(folder.folder / "run" / after.cells[c].trace_file), blocks * 2);
+  }
 }
 
 ::testing::Matcher<const Outcome&> fails_with(int exit_code, const std::string& words) {

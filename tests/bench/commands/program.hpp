@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/report/results.hpp"
@@ -28,8 +30,10 @@ struct Outcome {
 struct Surroundings {
   std::optional<std::int64_t> file_bytes = {};  ///< no file may grow beyond this: what a full disk is like
   std::string out_path = {};                    ///< standard output goes here; empty: it is captured
+  std::string err_path = {};                    ///< the same of standard error; a terminal it may be
   bool closed_streams = false;                  ///< started without standard output and standard error
   bool closed_pipe = false;                     ///< standard output is a pipe that nobody reads
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< set on top of what the test has
 };
 
 /// The program that UNDERLAP_PROGRAM names, started as its own process. Ended by SIGKILL when a test does not wait for
@@ -47,6 +51,7 @@ class Program {
 
   /// Waits until `done` holds, at most four minutes. False where the program ended or the time was up before.
   bool wait_until(const std::function<bool()>& done);
+  bool ends_within(std::chrono::milliseconds patience);
 
  private:
   bool reap(bool block);
@@ -73,6 +78,14 @@ struct RunFolder {
 
   testing_support::TemporaryFolder folder;
 };
+
+/// The measured steps of a cell, a text each, with all that a block may not change of an earlier one.
+std::vector<std::string> texts_of(const report::CellResult& cell);
+
+/// Runs `arguments` on what is in `folder` for two more blocks: nothing that was finished may change, and every trace
+/// holds every block. Where no block was finished the run begins.
+void expect_resumes(const RunFolder& folder, const std::vector<std::string>& arguments = {},
+                    const Surroundings& surroundings = {});
 
 /// Matches what any bad input must come to: `exit_code`, a message that holds `words`, nothing that looks like a crash.
 ::testing::Matcher<const Outcome&> fails_with(int exit_code, const std::string& words);

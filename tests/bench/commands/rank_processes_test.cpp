@@ -86,6 +86,21 @@ TEST(RankProcesses, AStoppedRankIsFoundAtTheDeadline) {
   EXPECT_TRUE(end_soon(ranks));
 }
 
+TEST(RankProcesses, ARankThatWasStoppedForAWhileIsNoted) {
+  LongRun run;
+  ASSERT_TRUE(run.begun);
+  ASSERT_EQ(run.ranks.size(), 2U);
+  ::kill(run.ranks[1], SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  ::kill(run.ranks[1], SIGCONT);
+  EXPECT_TRUE(run.program.wait_until([&] {
+    for (const report::CellResult& cell : report::read_results(run.folder.run()).cells)
+      for (const std::string& note : cell.notes)
+        if (note.find("rank 1 was stopped (SIGSTOP, or a debugger) for about ") != std::string::npos) return true;
+    return false;
+  }));
+}
+
 TEST(RankProcesses, WhatIsWrongWithAFileIsSaidOnce) {
   const RunFolder folder(tiny_config("data_parallel_size: 2\ntrain: {data: /no/such/text}\n"));
   const Outcome threads = underlap_program(folder.arguments());

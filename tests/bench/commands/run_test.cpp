@@ -52,6 +52,15 @@ TEST(Run, InfiniteGradientsFailTheRunAndKeepTheFinishedBlocks) {
   EXPECT_EQ(underlap_program({"analyze", folder.traces().front()}).exit_code, 0);
 }
 
+// An axis named overlap that moves more than overlap: what a schedule that loses a gradient looks like.
+TEST(Run, LossesThatOverlapMovedAreFound) {
+  const RunFolder folder(
+      tiny_config("data_parallel_size: 2\nmatrix:\n  overlap:\n    - {name: off, comm_overlap.overlap_grad_reduce: "
+                  "false}\n    - {name: both, comm_overlap.overlap_grad_reduce: true, optimizer.lr: 0.002}\n"));
+  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(1, "loss differs from that of off by "));
+  EXPECT_EQ(underlap_program(folder.arguments({"--resume", "--no-verify"})).exit_code, 0);
+}
+
 TEST(Run, RefusesCellsThatCannotShareTheirBlocks) {
   const RunFolder folder(tiny_config("matrix: {run.steps: [2, 3]}\n"));
   EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "share their blocks"));

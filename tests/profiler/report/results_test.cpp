@@ -71,15 +71,15 @@ RunResults full_results() {
   split.exposed_ns_by_modes["dp+tp"] = 7;
   split.window_ns += 7;
   CellResult cell = cell_of("grad_reduce=on", {{"z", "1"}, {"a", "2"}}, {step_of(0, 2, {split, split_of(1, 2, 3, 4)})});
-  cell.samples.push_back({1, 3, std::numeric_limits<std::int64_t>::max(), 0.1 + 0.2, -1, {}});
+  cell.samples.push_back({1, 3, 9007199254740991, 0.1 + 0.2, 0, {}});
   cell.warmup_losses = {1.0 / 3.0, 5e-324, 1.7976931348623157e308, -0.0};
   cell.label = NumericsLabel::reordered;
   cell.max_loss_difference = 1e-17;
-  cell.bound_ns = std::numeric_limits<std::int64_t>::min();
-  cell.bound_ideal_ns = -1;
+  cell.bound_ns = std::numeric_limits<std::int64_t>::max();
+  cell.bound_ideal_ns = 1;
   cell.bound_source = "no_comm";
   cell.bound_kernel_ns = {{"fc1", 7}};
-  cell.kernel_ns = {{"fc1", 9007199254740993}, {"unattributed", -1}};
+  cell.kernel_ns = {{"fc1", 9007199254740993}, {"unattributed", 1}};
   cell.compute_since_off = ComputeSinceOff{
       .off_cell = "off", .windows = 4, .change = {.from = {1, 2, 3}, .to = {4, 5, 6}, .purposes = {{"fc1", {3, -3}}}}};
   cell.samples[0].ranks[0].modes["dp"].pipeline_dependency_ns = 5;
@@ -191,7 +191,7 @@ TEST_F(ResultsFile, StandsAsReadableJsonWithPlanAndSchema) {
 TEST_F(ResultsFile, ReadsFilesOfBeforeTheIdealBound) {
   write_results(folder_, full_results());
   Json document = parse_json(text());
-  ASSERT_EQ(document["cells"][0]["bound_ideal_ns"], -1);
+  ASSERT_EQ(document["cells"][0]["bound_ideal_ns"], 1);
   for (Json& cell : document["cells"]) cell.erase("bound_ideal_ns");
   set_text(json_text(document));
   const RunResults results = read_results(folder_);
