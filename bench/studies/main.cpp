@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -13,8 +15,11 @@
 #include "impl/plan/plan.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/file_lock.hpp"
 #include "platform/flag_values.hpp"
+#include "platform/json.hpp"
 #include "platform/program.hpp"
+#include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 
 namespace underlap::bench {
@@ -33,6 +38,38 @@ std::string list_text() {
   return text;
 }
 
+// A study made anew replaces what it left; what was measured once is not there twice.
+void refuse_run(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "results.json", std::ios::binary);
+  if (!file) return;
+  const auto json = parse_json_or_discard(std::string(std::istreambuf_iterator<char>(file), {}));
+  const bool is_study = json.is_object() && json.contains("schema") && json["schema"].is_string() &&
+                        !json["schema"].get<std::string>().starts_with("underlap.results/");
+  if (!is_study)
+    throw std::invalid_argument(fmt::format(
+        "{} holds a run already, which the study would overwrite: -o DIR takes another folder", folder.string()));
+}
+
+StudyOutput run_shown(const Study& study, const std::string& text, const std::string& file) {
+  StatusLine status(status_on_stderr());
+  status.say(fmt::format("running the study {}", study.name));
+  return study.run(text, file);
+}
+
+void write(const StudyOutput& output, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  try {
+    const FileLock lock(folder / "run.lock");
+    refuse_run(folder);
+    remove_temporary_files(folder);
+    write_file_atomically(folder / output.json_name, output.json);
+    write_file_atomically(folder / output.report_name, output.report);
+  } catch (const FileIsHeld& held) {
+    throw std::invalid_argument(fmt::format("{} is in use: {} runs into it", folder.string(), held.what()));
+  }
+  std::cout << "results: " << (folder / output.json_name).string() << "\n";
+}
+
 int run_study(const StudyArguments& arguments) {
   if (arguments.name.empty()) {
     std::cout << list_text();
@@ -40,14 +77,11 @@ int run_study(const StudyArguments& arguments) {
   }
   const Study& study = study_named(arguments.name);
   if (arguments.file.empty()) throw std::invalid_argument(fmt::format("{} needs FILE", study.name));
-  const StudyOutput output = study.run(plan::read_config(arguments.file), arguments.file);
+  const std::string text = plan::read_config(arguments.file);
+  if (!arguments.folder.empty()) refuse_run(arguments.folder);
+  const StudyOutput output = run_shown(study, text, arguments.file);
   std::cout << render(output.table, terminal_format(STDOUT_FILENO));
-  if (arguments.folder.empty()) return kWell;
-  const std::filesystem::path folder = arguments.folder;
-  std::filesystem::create_directories(folder);
-  write_file_atomically(folder / output.json_name, output.json);
-  write_file_atomically(folder / output.report_name, output.report);
-  std::cout << "results: " << (folder / output.json_name).string() << "\n";
+  if (!arguments.folder.empty()) write(output, arguments.folder);
   return kWell;
 }
 

@@ -51,6 +51,17 @@ TEST(StudyProgram, WritesResultsAndReportWhereItIsTold) {
   EXPECT_THAT(testing_support::read_text(study.folder / "a/b/report.md"), HasSubstr("| bf16_wire_fp32_sum |"));
 }
 
+TEST(StudyProgram, ReplacesWhatItLeftAndNoRun) {
+  const SmallStudy study;
+  const std::vector<std::string> arguments{"dp_reduction_error", study.file(), "-o", study.folder / "run"};
+  EXPECT_EQ(underlap_program(arguments).exit_code, 0);
+  EXPECT_EQ(underlap_program(arguments).exit_code, 0);
+  const std::string run = "{\"schema\": \"underlap.results/1\"}";
+  testing_support::write_text(study.folder / "run/results.json", run);
+  EXPECT_THAT(underlap_program(arguments), fails_with(2, "holds a run already"));
+  EXPECT_EQ(testing_support::read_text(study.folder / "run/results.json"), run);
+}
+
 TEST(StudyProgram, PrintsTheTableAloneWithoutAFolder) {
   const SmallStudy study;
   const Outcome run = underlap_program({"dp_reduction_error", study.file()});
