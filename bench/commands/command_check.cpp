@@ -14,11 +14,13 @@
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
 #include "bench/measure/forecast.hpp"
+#include "bench/measure/progress.hpp"
 #include "bench/measure/refusals.hpp"
 #include "bench/verify/check_report.hpp"
 #include "impl/step/record_programs.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/problems.hpp"
+#include "platform/status_line.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -53,6 +55,22 @@ std::vector<std::uint32_t> read_connections(const std::string& text) {
   return numbers;
 }
 
+CheckedMatrix checked_matrix(const plan::Matrix& matrix, const CheckArguments& arguments,
+                             const check::CheckOptions& options) {
+  StatusLine status(status_on_stderr());
+  CheckedMatrix checked;
+  std::vector<bool> is_sound;
+  for (const plan::Cell& cell : matrix.cells) {
+    status.say("checking " + cell_text(cell.name, checked.cells.size(), matrix.cells.size()));
+    checked.cells.push_back({cell.name, arguments.steps,
+                             check::check_programs(record_programs(cell.plan.config, arguments.steps), options)});
+    is_sound.push_back(checked.cells.back().report.findings.empty());
+  }
+  status.say(fmt::format("computing losses of {} cells", matrix.cells.size()));
+  if (!arguments.no_numerics) checked.numerics = check_numerics(matrix.cells, is_sound, arguments.numerics_steps);
+  return checked;
+}
+
 int run_check(const CheckArguments& arguments) {
   check::CheckOptions options = arguments.options;
   if (arguments.connections) options.connections = read_connections(*arguments.connections);
@@ -64,14 +82,7 @@ int run_check(const CheckArguments& arguments) {
     fmt::print("{}", check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps));
     return kWell;
   }
-  CheckedMatrix checked;
-  std::vector<bool> is_sound;
-  for (const plan::Cell& cell : matrix.cells) {
-    checked.cells.push_back({cell.name, arguments.steps,
-                             check::check_programs(record_programs(cell.plan.config, arguments.steps), options)});
-    is_sound.push_back(checked.cells.back().report.findings.empty());
-  }
-  if (!arguments.no_numerics) checked.numerics = check_numerics(matrix.cells, is_sound, arguments.numerics_steps);
+  const CheckedMatrix checked = checked_matrix(matrix, arguments, options);
   fmt::print("{}", arguments.json ? check_json(checked) : check_text(checked));
   return is_well(checked) ? kWell : kFound;
 }

@@ -10,6 +10,7 @@
 #include "impl/plan/plan.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/json.hpp"
+#include "platform/status_line.hpp"
 #include "platform/yaml_document.hpp"
 
 namespace underlap::bench {
@@ -27,6 +28,8 @@ std::string study_of(const std::string& text) {
 }  // namespace
 
 plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Override>& overrides) {
+  StatusLine status(status_on_stderr());
+  status.say("reading " + file);
   const std::string text = plan::read_config(file);
   if (const std::string study = study_of(text); !study.empty())
     throw std::invalid_argument(

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "platform/status_line.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
 
@@ -63,8 +64,10 @@ std::vector<std::string> traces_in(const fs::path& folder) {
 // Two cells have the same ranks and steps, and adding them up would mean nothing.
 CellTrace read_cell(const std::vector<std::string>& files) {
   CellTrace cell{.cell = {}, .files = files, .trace = {}};
+  StatusLine status(status_on_stderr());
   std::map<std::int32_t, std::string> file_of_rank;
   for (const std::string& file : files) {
+    status.say("reading " + file);
     const Trace trace = formats::read_trace(file);
     for (const std::int32_t rank : analysis::ranks_of(trace))
       if (const auto [entry, is_new] = file_of_rank.emplace(rank, file); !is_new)
