@@ -36,10 +36,11 @@ void share_one_heap() {
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) ::mallopt(M_ARENA_MAX, 1);
 }
 
+constexpr const char* kNoOutput = "standard output cannot be written";
+
 void flush_output() {
   std::cout.flush();
-  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw MachineError("standard output cannot be written");
+  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw MachineError(kNoOutput);
 }
 
 // fmt::print throws where stderr cannot be written, and nobody is left to catch that.
@@ -71,7 +72,8 @@ int run_program(const char* name, const std::function<int()>& body) {
     complain_of_memory(name);
     return kRunFailed;
   } catch (const std::exception& error) {
-    complain(name, error);
+    // Who printed says that a file cannot be written, and not which.
+    std::ferror(stdout) != 0 ? complain(name, MachineError(kNoOutput)) : complain(name, error);
     return kRunFailed;
   }
 }

@@ -17,8 +17,11 @@
 namespace underlap::bench {
 namespace {
 
-// Of the program and its libraries, beside threads and sockets of ranks.
+// Of the program and its libraries, beside those of ranks. The matrix library compiles its kernels when they are first
+// called, and does not survive where it gets no memory for that.
 constexpr std::int64_t kSpareFiles = 64;
+constexpr std::int64_t kSpareBytes = std::int64_t{24} << 20;
+constexpr std::int64_t kTransportThreads = 1;
 
 /// What one rank of one cell takes, as it asks a device for it when it is built.
 struct Needs {
@@ -96,7 +99,9 @@ std::string in_words(std::span<const plan::Cell> cells, std::size_t ranks) {
 
 void check_memory(const Needs& needs, const std::string& what) {
   const Room room = memory_room();
-  if (needs.bytes > room.amount) refuse_memory("the tensors of " + what, static_cast<double>(needs.bytes), room);
+  const std::int64_t wanted = needs.bytes + kSpareBytes;
+  if (wanted > room.amount)
+    refuse_memory("the tensors of " + what + " and the libraries that work on them", static_cast<double>(wanted), room);
 }
 
 }  // namespace
@@ -127,7 +132,7 @@ void check_host_process(std::span<const plan::Cell> cells, std::span<const std::
   const std::string what = in_words(cells, ranks.size());
   require_open_files(needs.sockets + kSpareFiles, what);
   // One more for each rank, which enqueues. While they are there, their stacks are no memory that can be had.
-  const TrialThreads threads(needs.threads + static_cast<std::int64_t>(ranks.size()), what);
+  const TrialThreads threads(needs.threads + static_cast<std::int64_t>(ranks.size()) + kTransportThreads, what);
   check_memory(needs, what);
 }
 

@@ -33,10 +33,11 @@ double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9;
 std::uint64_t length_of(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
-    throw std::invalid_argument(errno == ENOENT
-                                    ? fmt::format("{}: no such file", path.string())
-                                    : fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
-  if (S_ISDIR(status.st_mode)) throw std::invalid_argument(path.string() + ": a directory, not a file");
+    throw std::invalid_argument(
+        errno == ENOENT ? fmt::format("{}: no such file; name one that is there", path.string())
+                        : fmt::format("{}: cannot be read: {}; name a file", path.string(), std::strerror(errno)));
+  if (S_ISDIR(status.st_mode))
+    throw std::invalid_argument(path.string() + ": a directory, not a file; name a file in it");
   if (!S_ISREG(status.st_mode))
     throw std::invalid_argument(fmt::format(
         "{}: a pipe, socket or device, not a file; write what it gives to a file, and name that", path.string()));

@@ -223,7 +223,9 @@ Json parse(const std::filesystem::path& file) {
   try {
     return parse_json(text);
   } catch (const Json::exception& error) {
-    throw std::invalid_argument(fmt::format("{}: not valid JSON: {}", file.string(), error.what()));
+    const std::string what = error.what();  // "[json.exception...] parse error at line 3, ..."
+    throw std::invalid_argument(fmt::format("{}: not valid JSON:{}; measure into another folder, or mend the file",
+                                            file.string(), what.substr(what.find(']') + 1)));
   }
 }
 

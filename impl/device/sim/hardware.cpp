@@ -393,7 +393,9 @@ Hardware load_hardware(const std::string& name_or_path) {
 }
 
 Hardware parse_hardware(const std::string& yaml, const std::string& where) {
-  if (yaml.size() > kMostBytes) throw std::invalid_argument(fmt::format("{}: longer than {} bytes", where, kMostBytes));
+  if (yaml.size() > kMostBytes)
+    throw std::invalid_argument(
+        fmt::format("{}: longer than {} bytes; this is no machine's description: name one", where, kMostBytes));
   yaml::Problems problems(where, {});
   const yaml::Document document = yaml::read_document(yaml, problems);
   Hardware hardware;
@@ -401,7 +403,7 @@ Hardware parse_hardware(const std::string& yaml, const std::string& where) {
     hardware =
         is_measured(*document.root) ? read_measured(*document.root, problems) : Reader(problems).read(*document.root);
   else if (problems.empty())
-    problems.add({}, "the file is empty");
+    problems.add({}, "the file is empty; write a description, as results/hardware/h100-sxm.yaml is one");
   if (problems.empty()) return hardware;
   std::vector<std::string> lines;
   for (const yaml::Message& message : problems.messages())
