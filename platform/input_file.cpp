@@ -30,7 +30,7 @@ bool is_given_pipe(const std::filesystem::path& file) {
   return name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/");
 }
 
-/// The name in the file's folder that may have been meant; "" where none is near.
+/// The name in the file's folder that may have been meant, or that one is wanted.
 std::string name_beside(const std::filesystem::path& file) {
   constexpr std::size_t kMost = 1000;
   std::vector<std::string> names;
@@ -40,14 +40,15 @@ std::string name_beside(const std::filesystem::path& file) {
        at.increment(error))
     names.push_back(at->path().filename().string());
   const std::filesystem::path before = file.has_parent_path() ? folder / "" : "";
-  return did_you_mean(file.filename().string(), names, before.string());
+  const std::string meant = did_you_mean(file.filename().string(), names, before.string());
+  return meant.empty() ? "; name one that is there" : meant;
 }
 
 void check_kind(const std::filesystem::path& file, mode_t mode) {
   if (S_ISREG(mode) || (S_ISFIFO(mode) && is_given_pipe(file))) return;
-  if (S_ISDIR(mode)) refuse(file, "a directory, not a file");
+  if (S_ISDIR(mode)) refuse(file, "a directory, not a file; name a file in it");
   if (S_ISFIFO(mode)) refuse(file, "a named pipe, not a file: nobody may ever write to it; name a file");
-  if (S_ISSOCK(mode)) refuse(file, "a socket, not a file");
+  if (S_ISSOCK(mode)) refuse(file, "a socket, not a file; name a file");
   refuse(file, "a device, not a file; name a file");
 }
 
@@ -59,7 +60,7 @@ std::string read_input_file(const std::filesystem::path& file, std::size_t most)
   if (open_file.get() < 0)
     refuse(file, errno == ENOENT || errno == ENOTDIR
                      ? "no such file" + name_beside(file)
-                     : fmt::format("cannot be opened for reading: {}", std::strerror(errno)));
+                     : fmt::format("cannot be opened for reading: {}; name another", std::strerror(errno)));
   struct stat status {};
   if (::fstat(open_file.get(), &status) != 0) refuse(file, std::strerror(errno));
   check_kind(file, status.st_mode);
@@ -71,7 +72,8 @@ std::string read_input_file(const std::filesystem::path& file, std::size_t most)
     text.resize(begin + std::min(kPart, most - begin));
     const ssize_t count = ::read(open_file.get(), text.data() + begin, text.size() - begin);
     text.resize(begin + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-    if (count < 0 && errno != EINTR) refuse(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (count < 0 && errno != EINTR)
+      refuse(file, fmt::format("cannot be read: {}; name another", std::strerror(errno)));
     if (count == 0) break;
   }
   return text;

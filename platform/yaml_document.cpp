@@ -99,7 +99,8 @@ class Builder : public YAML::EventHandler {
 
 void Builder::open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
   if (open_.size() >= kDeepest) {
-    problems_.add(place(mark), fmt::format("nested deeper than {} levels; no setting is that deep", kDeepest));
+    problems_.add(place(mark),
+                  fmt::format("nested deeper than {} levels, which no setting is; leave some out", kDeepest));
     throw Stop{};
   }
   open_.push_back({&make(kind, mark), anchor, nullptr, {}});

@@ -20,6 +20,7 @@
 #include "bench/commands/trace_input.hpp"
 #include "bench/observe/observe.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/timeline_text.hpp"
@@ -188,7 +189,8 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
   command->add_flag("--json", arguments->json,
                     "print JSON, schema underlap.analysis/1; of a folder underlap.analyses/1");
   command->add_flag("--timeline", arguments->timeline, "draw one step as text");
-  command->add_option("--step", arguments->step, "the step to draw (default: the first measured one)");
+  command->add_option("--step", arguments->step, "the step to draw (default: the first measured one)")
+      ->check(not_empty());
   command->add_option("--width", arguments->width, "columns of the drawing (default: the terminal's)")
       ->check(CLI::Range(kNarrowest, kWidest));
   command->footer(

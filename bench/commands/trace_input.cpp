@@ -51,7 +51,8 @@ std::vector<std::string> traces_in(const fs::path& folder) {
   const fs::directory_iterator entries(where, error);
   if (error) throw std::invalid_argument(fmt::format("{}: cannot be read: {}", where.string(), error.message()));
   for (const auto& entry : entries)
-    if (entry.is_regular_file() && is_trace(entry.path())) files.push_back(entry.path().string());
+    if (std::error_code none; entry.is_regular_file(none) && is_trace(entry.path()))
+      files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   if (files.empty())
     throw std::invalid_argument(fmt::format(

@@ -32,7 +32,7 @@ std::uint64_t mix(std::uint64_t x) {
 std::uintmax_t size_of_regular_file(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (error) refuse(path, error.message());
+  if (error) refuse(path, error.message() + "; name a text file");
   if (std::filesystem::is_directory(status)) refuse(path, "it is a directory; name a text file");
   if (!std::filesystem::is_regular_file(status)) refuse(path, "it is a pipe, a socket or a device; name a text file");
   return std::filesystem::file_size(path);
@@ -41,10 +41,10 @@ std::uintmax_t size_of_regular_file(const std::filesystem::path& path) {
 std::string read(const std::filesystem::path& path) {
   const std::uintmax_t size = size_of_regular_file(path);
   if (const Room room = memory_room(); std::cmp_greater(size, room.amount))
-    refuse(path, fmt::format("it has {} and {} of memory can be had ({})", in_bytes(static_cast<std::int64_t>(size)),
-                             in_bytes(room.amount), room.bound));
+    refuse(path, fmt::format("it has {} and {} of memory can be had ({}); name a smaller file",
+                             in_bytes(static_cast<std::int64_t>(size)), in_bytes(room.amount), room.bound));
   std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path, std::strerror(errno));
+  if (!file) refuse(path, fmt::format("{}; name a text file", std::strerror(errno)));
   std::string text(size, '\0');
   file.read(text.data(), static_cast<std::streamsize>(size));
   text.resize(static_cast<std::size_t>(file.gcount()));
@@ -56,7 +56,9 @@ std::string read(const std::filesystem::path& path) {
 
 TextData::TextData(std::string text, std::string source, std::int64_t seq_length, std::uint64_t seed)
     : text_(std::move(text)), seq_length_(seq_length), seed_(seed) {
-  if (text_.empty()) throw std::invalid_argument(fmt::format("{} is empty (train.data)", source));
+  if (text_.empty())
+    throw std::invalid_argument(
+        fmt::format("{} is empty; name a text of at least {} bytes (train.data)", source, seq_length + 1));
   if (static_cast<std::int64_t>(text_.size()) < seq_length + 1)
     throw std::invalid_argument(fmt::format("{} has {} bytes; seq_length {} needs at least {} (train.data)", source,
                                             text_.size(), seq_length, seq_length + 1));

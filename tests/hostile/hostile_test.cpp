@@ -47,7 +47,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 // A file with line and column, a flag, a field of a configuration, a file, or the word itself in quotes.
 bool names_place(const std::string& message) {
   static const std::regex kPlace(
-      R"(^underlap: [^ ]+: |\.ya?ml:\d+:\d+|(^|[\s(`,])--?[a-z][a-z-]*|\b[a-z_]+\.[a-z_]+|/|"[^"]*"|[\w-]+\.(yaml|json|pftrace|zst|txt))");
+      R"(^underlap: [^:]*: |\.ya?ml:\d+:\d+|(^|[\s(`,])--?[a-z][a-z-]*|\b[a-z_]+\.[a-z_]+|/|"[^"]*"|[\w-]+\.(yaml|json|pftrace|zst|txt))");
   return std::regex_search(message, kPlace);
 }
 
@@ -64,7 +64,7 @@ std::string verdict(const Case& tried, const Ended& ended) {
   if (ended.signal != 0 || ended.exit_code > 125) return fmt::format("was ended by a signal ({})", ended.signal);
   if (!tried.section->exit_codes.contains(ended.exit_code)) return fmt::format("exited with {}", ended.exit_code);
   const std::string all = ended.err + ended.out;
-  if (ended.exit_code != 0 && lines_of(ended.err).empty() && tried.says.empty()) return "said nothing";
+  if (ended.exit_code != 0 && lines_of(all).empty() && tried.says.empty()) return "said nothing";
   if (ended.exit_code == 0 && tried.says.empty()) return "was taken without a word";
   for (const std::string& words : tried.says)
     if (all.find(words) == std::string::npos) return fmt::format("did not say \"{}\"", words);
