@@ -74,7 +74,7 @@ std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
 }
 
 // As a shell takes it.
-std::string shell_word(const std::string& word) {
+std::string as_typed(const std::string& word) {
   constexpr std::string_view kPlain = "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
   std::string text = "'";
@@ -86,11 +86,11 @@ std::string shell_word(const std::string& word) {
 std::string resume_command(const RunArguments& arguments, const std::filesystem::path& folder) {
   std::ifstream words("/proc/self/cmdline", std::ios::binary);
   std::string text, added;
-  if (arguments.folder.empty()) added += " -o " + shell_word(folder.string());
+  if (arguments.folder.empty()) added += " -o " + as_typed(folder.string());
   if (!arguments.resume) added += " --resume";
   for (std::string word; std::getline(words, word, '\0');) {
     if (word == "--") text += std::exchange(added, {});  // behind it nothing is a flag
-    text += (text.empty() ? "" : " ") + shell_word(word);
+    text += (text.empty() ? "" : " ") + as_typed(word);
   }
   return text + added;
 }
