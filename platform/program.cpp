@@ -12,6 +12,8 @@
 #include <iostream>
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
@@ -71,9 +73,15 @@ int run_program(const char* name, const std::function<int()>& body) {
   } catch (const std::bad_alloc&) {
     complain_of_memory(name);
     return kRunFailed;
-  } catch (const std::exception& error) {
+  } catch (const std::system_error& error) {
     // Who printed says that a file cannot be written, and not which.
-    std::ferror(stdout) != 0 ? complain(name, MachineError(kNoOutput)) : complain(name, error);
+    if (std::ferror(stdout) == 0)
+      complain(name, error);
+    else
+      complain(name, MachineError(std::string(kNoOutput) + ": " + error.code().message()));
+    return kRunFailed;
+  } catch (const std::exception& error) {
+    complain(name, error);
     return kRunFailed;
   }
 }

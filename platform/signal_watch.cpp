@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "platform/errors.hpp"
+#include "platform/room.hpp"
 
 namespace underlap {
 namespace {
@@ -63,7 +64,7 @@ SignalWatch::SignalWatch(std::function<void(int)> last_words)
     thread_ = std::thread([this] { watch(); });
   } catch (const std::system_error& error) {
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    throw MachineError(fmt::format("cannot start the thread that watches for signals: {}", error.what()));
+    throw MachineError(fmt::format("cannot start the thread that watches for signals: {}", no_thread(error)));
   }
 }
 

@@ -153,9 +153,8 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   command->add_option("--layers", arguments->fields["model.num_layers"], "shorten the model to this many layers")
       ->check(not_empty());
   command->footer(
-      "SIGINT, SIGTERM and SIGHUP end it as that signal (130, 143, 129 in a shell), after a line that says what is "
-      "kept "
-      "and the command that goes on.\n\n"
+      "SIGINT, SIGTERM and SIGHUP end it as that signal (130, 143, 129 in a shell),\n"
+      "after a line that says what is kept and the command that goes on.\n\n"
       "Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced");
   command->callback([arguments, &exit_code, command_line] { exit_code = run_run(*arguments, command_line); });
 }

@@ -107,7 +107,8 @@ class Measurement {
     if (!folder_->why_not_locked().empty())
       status_.print(fmt::format("{} cannot be locked ({}): nothing keeps a second run out of it",
                                 options.folder.string(), folder_->why_not_locked()));
-    if (std::filesystem::exists(options.folder / "results.json")) take_up_what_is_there();
+    if (std::filesystem::exists(std::filesystem::symlink_status(options.folder / "results.json")))
+      take_up_what_is_there();
     if (options.resume && results_.blocks_done == 0)
       status_.print(fmt::format("{} holds no finished block: the run begins", options.folder.string()));
     kept_.set(results_.blocks_done, results_.blocks_planned);

@@ -105,6 +105,7 @@ void find_refusals(plan::Matrix& matrix) {
   find_unreadable_data(matrix);
   check_hardware(matrix);
   if (matrix.has_errors()) return;
+  if (std::ranges::any_of(matrix.cells, [](const plan::Cell& cell) { return !cell.plan.not_run.empty(); })) return;
   if (matrix.cells.front().plan.config.run.backend == Backend::cuda)
     add_not_run(matrix, "run.backend", complaint_of([&] { check_cuda_backend(matrix.cells); }));
   add_not_run(matrix, "", complaint_of([&] { check_planned_memory(matrix.cells); }));

@@ -119,14 +119,14 @@ void check_samples(const std::filesystem::path& folder, const RunResults& result
 void check_trace(const std::filesystem::path& folder, const CellResult& cell) {
   std::error_code error;
   const std::filesystem::path file = folder / cell.trace_file;
-  if (!std::filesystem::exists(file, error)) refuse(folder, fmt::format("its {} is missing", cell.trace_file));
+  if (!std::filesystem::exists(file, error)) refuse(folder, fmt::format("{} is missing", file.string()));
   const auto inside = std::filesystem::canonical(folder, error) / cell.trace_file;
   if (std::filesystem::canonical(file, error) != inside || !std::filesystem::is_regular_file(file, error))
-    refuse(folder, fmt::format("its {} is a link or no file", cell.trace_file));
+    refuse(folder, fmt::format("{} is a link or no file", file.string()));
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(file, error));
   if (bytes < cell.trace_bytes || cell.trace_bytes == 0)
-    refuse(folder, fmt::format("its {} has {} bytes, and its finished blocks took {}", cell.trace_file, bytes,
-                               cell.trace_bytes));
+    refuse(folder,
+           fmt::format("{} has {} bytes, and its finished blocks took {}", file.string(), bytes, cell.trace_bytes));
 }
 
 void check_traces(const std::filesystem::path& folder, const RunResults& before, const RunResults& now) {

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
 
 #include "platform/atomic_file.hpp"
+#include "platform/input_file.hpp"
 #include "platform/json.hpp"
+#include "platform/room.hpp"
 #include "profiler/report/results_reader.hpp"
 #include "profiler/report/results_schema.hpp"
 #include "profiler/trace/enum_names.hpp"
@@ -213,19 +213,26 @@ void decode(const Cursor& from, T& value) {
 
 std::filesystem::path file_in(const std::filesystem::path& folder) { return folder / "results.json"; }
 
-Json parse(const std::filesystem::path& file) {
+// A document takes several times its text.
+std::string read_text(const std::filesystem::path& file) {
+  constexpr std::int64_t kTimesItsText = 16;
+  const auto most = static_cast<std::uintmax_t>(memory_room().amount / kTimesItsText);
   std::error_code none;
-  if (std::filesystem::exists(file, none) && !std::filesystem::is_regular_file(file, none))
-    throw std::invalid_argument(file.string() + ": is no file, but a folder, a pipe or a device");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw std::invalid_argument(file.string() + ": cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const std::uintmax_t bytes = std::filesystem::file_size(file, none);
+  if (!none && bytes > most)
+    throw std::invalid_argument(fmt::format("{}: has {}, and memory here allows {} at most", file.string(),
+                                            in_bytes(static_cast<std::int64_t>(bytes)),
+                                            in_bytes(static_cast<std::int64_t>(most))));
+  return read_input_file(file, most);
+}
+
+Json parse(const std::filesystem::path& file) {
+  const std::string text = read_text(file);
   try {
     return parse_json(text);
   } catch (const Json::exception& error) {
     const std::string what = error.what();  // "[json.exception...] parse error at line 3, ..."
-    throw std::invalid_argument(fmt::format("{}: not valid JSON:{}; measure into another folder, or mend the file",
-                                            file.string(), what.substr(what.find(']') + 1)));
+    throw std::invalid_argument(fmt::format("{}: not valid JSON:{}", file.string(), what.substr(what.find(']') + 1)));
   }
 }
 
@@ -287,7 +294,7 @@ void write_results(const std::filesystem::path& folder, const RunResults& result
   write_file_atomically(file_in(folder), results_text(results, statistics));
 }
 
-RunResults read_results(const std::filesystem::path& folder) {
+RunResults read_results(const std::filesystem::path& folder) try {
   const Json document = parse(file_in(folder));
   const Cursor root(document, file_in(folder).string());
   check_schema(root.at("schema"));
@@ -295,6 +302,8 @@ RunResults read_results(const std::filesystem::path& folder) {
   decode(root, results);
   check_blocks(root, results);
   return results;
+} catch (const std::invalid_argument& error) {
+  throw std::invalid_argument(fmt::format("{}; mend the file, or measure into another folder", error.what()));
 }
 
 }  // namespace underlap::report

@@ -113,7 +113,7 @@ TEST(RankProcesses, WhatIsWrongWithAFileIsSaidOnce) {
 TEST(RankProcesses, TheirCommandIsNotForPeople) {
   EXPECT_THAT(underlap_program({"rank"}), fails_with(2, "`underlap run` starts it"));
   EXPECT_THAT(underlap_program({"--help"}).out, ::testing::Not(::testing::HasSubstr("rank ")));
-  EXPECT_THAT(underlap_program({"rnk"}), fails_with(2, "use one of plan, check, run, analyze, list"));
+  EXPECT_THAT(underlap_program({"rnk"}), fails_with(2, "did you mean run?"));
 }
 
 TEST(RankProcesses, CellsOfOneMatrixAgreeOnThem) {

@@ -184,7 +184,7 @@ TEST(Resume, WaitsForNoPipeInPlaceOfResults) {
   const FinishedRun run;
   fs::remove(run.results());
   ASSERT_EQ(::mkfifo(run.results().c_str(), 0644), 0);
-  EXPECT_THAT(run.resume(), fails_with(2, "results.json: is no file, but a folder, a pipe or a device"));
+  EXPECT_THAT(run.resume(), fails_with(2, "results.json: a named pipe, not a file"));
 }
 
 TEST(Resume, WritesThroughNoLink) {
