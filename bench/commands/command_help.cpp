@@ -17,10 +17,19 @@
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/session.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/suggestion.hpp"
 #include "profiler/trace/backend.hpp"
 
 namespace underlap::bench {
 namespace {
+
+// What may have been meant, or where to look.
+std::string other_command(const Command& command, const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command& child : command.commands) names.push_back(child.name());
+  const std::string meant = did_you_mean(word, names);
+  return meant.empty() ? "; `underlap help` lists all" : meant;
+}
 
 // The command that `words` lead to, each a command of the one before.
 const Command& command_at(const Command& program, const std::vector<std::string>& words) {
@@ -29,7 +38,7 @@ const Command& command_at(const Command& program, const std::vector<std::string>
     const auto child = std::ranges::find(command->commands, word, &Command::name);
     if (child == command->commands.end())
       throw std::invalid_argument(
-          fmt::format("{} has no command \"{}\"; `underlap help` lists all", command->path, word));
+          fmt::format("{} has no command \"{}\"{}", command->path, word, other_command(*command, word)));
     command = &*child;
   }
   return *command;
@@ -74,7 +83,7 @@ void add_version(CLI::App& app, int& exit_code) {
 void add_completion(CLI::App& app, int& exit_code) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "Print a script that completes commands in a shell");
-  command->add_option("SHELL", *shell, "the shell")->required()->check(CLI::IsMember(completion_shells()));
+  command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember(completion_shells()));
   command->footer(
       "Example: source <(underlap completion bash)    # in ~/.bashrc; zsh likewise\n"
       "         underlap completion fish | source      # in config.fish");

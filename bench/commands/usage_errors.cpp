@@ -35,6 +35,13 @@ std::string unexpected(const Command& command, const std::string& word) {
   return fmt::format("{} does not expect \"{}\"", command.path, word);
 }
 
+// CLI11 says "CONFIG is required", and not what that is.
+std::string about_missing(const Command& command, const std::string& what) {
+  for (const CommandOption& positional : command.positionals)
+    if (what.starts_with(positional.names.front() + " ")) return ": " + positional.about;
+  return "";
+}
+
 }  // namespace
 
 const CLI::App& chosen_command(const CLI::App& app) {
@@ -53,8 +60,11 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   // A word that nobody expects is why another that is needed is missing.
   const bool is_missing = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
   const bool is_unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-  const std::string what =
-      (is_missing || is_unexpected) && !words.empty() ? unexpected(command, words.front()) : error.what();
+  std::string what = error.what();
+  if ((is_missing || is_unexpected) && !words.empty())
+    what = unexpected(command, words.front());
+  else if (is_missing)
+    what += about_missing(command, what);
   return fmt::format("{}\n  {} --help says more", what, command.path);
 }
 

@@ -149,14 +149,18 @@ Column name_column(const std::string& title) {
 }
 
 Table rank_table(const std::vector<Row>& rows) {
+  const bool communicates = std::ranges::any_of(rows, [](const Row& row) { return row.comm_ns > 0; });
+  const auto of_communication = [&](double Row::*figure) {
+    return communicates ? time_of(figure, rows) : [](const Row&) { return std::string("-"); };
+  };
   return table_of({name_column("rank"),
                    {{"step"}, time_of(&Row::window_ns, rows)},
                    {{"compute"}, time_of(&Row::compute_ns, rows)},
-                   {{"comm"}, time_of(&Row::comm_ns, rows)},
-                   {{"exposed"}, time_of(&Row::exposed_ns, rows)},
+                   {{"comm"}, of_communication(&Row::comm_ns)},
+                   {{"exposed"}, of_communication(&Row::exposed_ns)},
                    {{"overlap"}, percent},
-                   {{"exp. wait"}, time_of(&Row::wait_ns, rows)},
-                   {{"exp. xfer"}, time_of(&Row::transfer_ns, rows)},
+                   {{"exp. wait"}, of_communication(&Row::wait_ns)},
+                   {{"exp. xfer"}, of_communication(&Row::transfer_ns)},
                    {{"copy only", Align::right, 1}, time_or_dash(&Row::copy_ns, rows)},
                    {{"idle"}, time_of(&Row::idle_ns, rows)}},
                   rows);

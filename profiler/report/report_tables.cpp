@@ -309,6 +309,8 @@ Table time_change_table(const RunResults& results) {
 }
 
 Table excess_table(const RunResults& results) {
+  constexpr int kWidestNames = 44;  // on more lines, they leave room for the parts that add up
+
   Table table{{{"cell", Align::left},
                {"excess ms"},
                {"= longer", Align::right, 3},
@@ -317,7 +319,7 @@ Table excess_table(const RunResults& results) {
                {"+ copy only", Align::right, 4},
                {"+ idle", Align::right, 1},
                {"- forced", Align::right, 1},
-               {"most of it, ms", Align::left}},
+               {"most of it, ms", Align::left, 0, kWidestNames}},
               {}};
   for (const CellResult& cell : results.cells)
     if (const auto excess = excess_over_bound(cell))

@@ -61,7 +61,8 @@ TEST(Help, FitsATerminalOfEightyColumns) {
 TEST(Help, ExplainsAListAndNamesAnUnknownCommand) {
   EXPECT_THAT(underlap_program({"help", "list", "knobs"}).out,
               HasSubstr("Usage: underlap list knobs [OPTIONS] [PATTERN]"));
-  EXPECT_THAT(underlap_program({"help", "runn"}), fails_with(2, "underlap has no command \"runn\""));
+  EXPECT_THAT(underlap_program({"help", "runn"}), fails_with(2, "underlap has no command \"runn\"; did you mean run?"));
+  EXPECT_THAT(underlap_program({"completion"}), fails_with(2, "SHELL is required: bash, zsh or fish"));
 }
 
 TEST(Help, NothingAskedIsAnsweredByWhereToBegin) {
@@ -89,7 +90,8 @@ TEST(Help, WordsThatNoCommandExpectsAreNamedWithWhatWasMeant) {
               fails_with(2, "underlap run has no option --bloks; did you mean --blocks?"));
   EXPECT_THAT(underlap_program({"plan", "a.yaml", "b.yaml"}),
               fails_with(2, "underlap plan does not expect \"b.yaml\""));
-  EXPECT_THAT(underlap_program({"plan"}), fails_with(2, "CONFIG is required\n  underlap plan --help says more"));
+  EXPECT_THAT(underlap_program({"plan"}),
+              fails_with(2, "CONFIG is required: configuration, YAML\n  underlap plan --help says more"));
 }
 
 TEST(ListKnobs, AreThoseWhoseNamesHoldTheWordInAnyCase) {
