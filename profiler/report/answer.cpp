@@ -89,7 +89,7 @@ std::string changed_text(const PairAnswer& answer) {
   std::string text = fmt::format("{}{} % {}", answer.is_modelled ? "modelled " : "",
                                  percent(sign * answer.change, digits), to_string(answer.verdict));
   if (!answer.interval) return text;
-  const auto [low, high] = std::minmax(sign * answer.interval->low, sign * answer.interval->high);
+  const auto [low, high] = std::minmax({sign * answer.interval->low, sign * answer.interval->high});
   return fmt::format("{} [{}, {}]", text, percent(low, digits), percent(high, digits));
 }
 
