@@ -1,16 +1,4 @@
-# Libraries without a usable CMake package of their own: found by header and library, one imported target each.
-function(underlap_find name target header)
-  find_path(UNDERLAP_${name}_INCLUDE ${header} REQUIRED)
-  add_library(${target} INTERFACE IMPORTED)
-  target_include_directories(${target} INTERFACE ${UNDERLAP_${name}_INCLUDE})
-  foreach(library IN LISTS ARGN)
-    find_library(UNDERLAP_LIB_${library} ${library} REQUIRED)
-    target_link_libraries(${target} INTERFACE ${UNDERLAP_LIB_${library}})
-  endforeach()
-endfunction()
-
+# Libraries found by header and library: those of the profiler, and those of backends.
+include(UnderlapFind)
 underlap_find(DNNL underlap::dnnl dnnl.hpp dnnl)
 underlap_find(GLOO underlap::gloo gloo/config.h gloo)
-underlap_find(PROTOZERO underlap::protozero protozero/pbf_writer.hpp)
-underlap_find(ZSTD underlap::zstd zstd.h zstd)
-underlap_find(ZLIB underlap::zlib zlib.h z)

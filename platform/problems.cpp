@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "platform/suggestion.hpp"
-
 namespace underlap::yaml {
 void Problems::add(Place place, std::string message) {
   if (!is_full())
@@ -55,11 +53,6 @@ std::string in_quotes(std::string_view text) {
       out += c;
   }
   return out + (text.size() > kLongest ? "...\"" : "\"");
-}
-
-std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  const auto found = suggestions(word, candidates);
-  return found.empty() ? std::string_view() : found.front();
 }
 
 std::vector<std::string_view> split_words(std::string_view words) {

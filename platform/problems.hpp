@@ -65,9 +65,6 @@ class Problems {
 /// `text` in double quotes for an error message: control characters and quotes escaped, cut after 60 bytes.
 std::string in_quotes(std::string_view text);
 
-/// The first of what suggestions() of platform/suggestion.hpp finds; empty where it finds nothing.
-std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
-
 /// The parts of `words` between blanks.
 std::vector<std::string_view> split_words(std::string_view words);
 

@@ -112,7 +112,7 @@ std::string bounds_of_threads() {
 
 std::string in_bytes(std::int64_t bytes) {
   constexpr std::int64_t kMega = 1 << 20, kGiga = 1 << 30;
-  if (bytes < kMega) return fmt::format("{} bytes", bytes);
+  if (bytes < kMega / 10) return fmt::format("{} bytes", bytes);
   if (bytes < kGiga) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / kMega);
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / kGiga);
 }

@@ -58,7 +58,7 @@ std::string no_thread(const std::exception& error);
 /// for.
 void require_open_files(std::int64_t count, std::string_view what);
 
-/// "1.5 GiB"
+/// "1.5 GiB", "27.3 MiB", "0.2 MiB", "512 bytes"
 std::string in_bytes(std::int64_t bytes);
 
 }  // namespace underlap

@@ -20,7 +20,9 @@ libcli11-dev|header:CLI/CLI.hpp|command line
 libyaml-cpp-dev|header:yaml-cpp/yaml.h|reads configurations
 nlohmann-json3-dev|header:nlohmann/json.hpp|reads and writes results
 libprotozero-dev|header:protozero/pbf_writer.hpp|reads and writes traces
+libsimdjson-dev|header:simdjson.h|reads JSON traces
 libfmt-dev|header:fmt/format.h|formats text
+libsqlite3-dev|header:sqlite3.h|reads exports of Nsight Systems
 libzstd-dev|header:zstd.h|compresses traces
 zlib1g-dev|header:zlib.h|checksums of traces
 libgtest-dev|header:gtest/gtest.h|unit tests

@@ -17,14 +17,19 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
+#include "bench/commands/trace_files.hpp"
 #include "bench/commands/trace_input.hpp"
 #include "bench/observe/observe.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/breakdown.hpp"
+#include "profiler/analysis/details/details.hpp"
 #include "profiler/analysis/timeline_text.hpp"
 #include "profiler/analysis/windows.hpp"
+#include "profiler/attribution/attribution_text.hpp"
+#include "profiler/attribution/mode_map.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -41,12 +46,22 @@ struct AnalyzeArguments {
   std::vector<std::string> traces;
   std::string config;
   std::optional<std::string> cell;
+  std::string mode_map;
   bool json = false;
+  bool csv = false;
+  bool details = false;
+  std::vector<std::string> by;
   bool timeline = false;
   std::optional<std::int32_t> step;
   std::optional<std::int32_t> width;
 
-  bool is_of_folder() const { return traces.size() == 1 && is_directory(traces.front()); }
+  bool is_of_folder() const { return traces.size() == 1 && is_run_folder(traces.front()); }
+
+  std::vector<analysis::Breakdown> breakdowns() const {
+    std::vector<analysis::Breakdown> list;
+    for (const std::string& name : by) list.push_back(*analysis::breakdown_from(name));
+    return list;
+  }
 };
 
 // Whatever was asked for and would not be done.
@@ -59,6 +74,11 @@ void check_arguments(const AnalyzeArguments& arguments) {
     throw std::invalid_argument("--width is that of the drawing of --timeline; add --timeline or leave it out");
   if (arguments.json && arguments.timeline)
     throw std::invalid_argument("--json and --timeline: a drawing is no JSON; give one of them");
+  if (arguments.csv && (arguments.json || arguments.timeline || arguments.details))
+    throw std::invalid_argument("--csv is one table alone; leave --json, --timeline and --details out, or --csv");
+  if (arguments.csv && arguments.by.size() > 1) throw std::invalid_argument("--csv is one table; give --by one word");
+  if (arguments.csv && arguments.is_of_folder() && !arguments.cell)
+    throw std::invalid_argument("--csv is one table, and a run's folder holds several cells; choose one with --cell");
   if (arguments.cell && arguments.config.empty() && !arguments.is_of_folder())
     throw std::invalid_argument("--cell names a cell of --config, or of a run's folder, and neither is given");
   if (arguments.traces.size() > 1)
@@ -77,16 +97,36 @@ std::int32_t timeline_width(const AnalyzeArguments& arguments) {
 // The first measured step, unless one was asked for.
 analysis::TimelineRequest timeline_request(const AnalyzeArguments& arguments, const analysis::Summary& summary) {
   std::set<std::int32_t> steps;
-  for (const analysis::RankSummary& rank : summary.ranks)
-    for (const analysis::Window& window : rank.windows) {
-      if (window.step < 0) continue;
-      steps.insert(window.step);
-      if (!arguments.step || window.step == *arguments.step)
-        return {.block = window.block, .step = window.step, .width = timeline_width(arguments)};
-    }
+  const std::vector<analysis::Window> windows = summary.shown_windows();
+  for (const analysis::Window& window : windows) {
+    if (window.step < 0) continue;
+    steps.insert(window.step);
+    if (!arguments.step || window.step == *arguments.step)
+      return {.block = window.block, .step = window.step, .width = timeline_width(arguments), .steps = windows};
+  }
   if (steps.empty()) throw std::invalid_argument("--timeline: the trace has no measured step");
   throw std::invalid_argument(
       fmt::format("--step: the trace has no measured step {}; it has {}", *arguments.step, fmt::join(steps, ", ")));
+}
+
+// What a configuration says of the groups of ranks: of the cell that a trace names, or of the only one.
+attribution::ParallelSizes sizes_of(const AnalyzeArguments& arguments, const plan::Matrix& matrix, const Trace& trace) {
+  const plan::ParallelConfig& parallel = cell_of_trace(matrix, trace, arguments.cell).plan.config.parallel;
+  return {.tp = parallel.tensor_model_parallel_size,
+          .cp = parallel.context_parallel_size,
+          .ep = 1,
+          .dp = parallel.data_parallel_size,
+          .pp = parallel.pipeline_model_parallel_size};
+}
+
+AttributionOptionsOf attribution_options(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix) {
+  attribution::AttributionOptions options;
+  if (!arguments.mode_map.empty()) options.mode_map = attribution::read_mode_map(arguments.mode_map);
+  return [&arguments, &matrix, options](const Trace& trace) {
+    attribution::AttributionOptions of_trace = options;
+    if (matrix) of_trace.sizes = sizes_of(arguments, *matrix, trace);
+    return of_trace;
+  };
 }
 
 // The cell that the traces are of, and what they show of its knobs.
@@ -99,13 +139,16 @@ struct Observation {
 // One cell's trace, and all that is to be said of it.
 struct Analysis {
   const CellTrace& traced;
-  analysis::Summary summary;
+  const analysis::Summary& summary;
+  std::optional<analysis::Details> details;
   std::optional<Observation> observation;
 };
 
 Analysis analyse(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix,
                  const CellTrace& traced) {
-  Analysis result{traced, analysis::summarise(traced.trace), std::nullopt};
+  Analysis result{traced, traced.summary, std::nullopt, std::nullopt};
+  if (arguments.details)
+    result.details = find_details(traced.trace, *traced.summary.communications, traced.summary.shown_windows());
   if (!matrix) return result;
   const plan::Cell& cell = cell_of_trace(*matrix, traced.trace, arguments.cell);
   result.observation = {cell.name, other_cell_text(cell, traced.trace),
@@ -114,9 +157,20 @@ Analysis analyse(const AnalyzeArguments& arguments, const std::optional<plan::Ma
   return result;
 }
 
-std::string json_of(const Analysis& analysis) {
-  const std::string json = analysis::analysis_json(analysis.traced.trace, analysis.summary, analysis.traced.files);
+std::string json_of(const AnalyzeArguments& arguments, const Analysis& analysis) {
+  const CellTrace& traced = analysis.traced;
+  std::string json =
+      with_attribution(analysis::analysis_json(traced.trace, analysis.summary, traced.files, arguments.breakdowns()),
+                       traced.attribution);
+  if (analysis.details) json = with_details(json, traced.trace, *analysis.summary.communications, *analysis.details);
   return analysis.observation ? with_observed(json, analysis.observation->cell, analysis.observation->knobs) : json;
+}
+
+// A few files by name, many by their first and last.
+std::string names_of(const std::vector<std::string>& files) {
+  constexpr std::size_t kNamed = 3;
+  if (files.size() <= kNamed) return fmt::format("{}", fmt::join(files, ", "));
+  return fmt::format("{} to {}, {} files", files.front(), files.back(), files.size());
 }
 
 void print_observation(const Observation& observation) {
@@ -126,9 +180,20 @@ void print_observation(const Observation& observation) {
 
 void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
   const CellTrace& traced = analysis.traced;
+  if (arguments.csv) {
+    const analysis::Breakdown by = arguments.by.empty() ? analysis::Breakdown::rank : arguments.breakdowns().front();
+    fmt::print("{}", analysis::csv(analysis::breakdown(traced.trace, analysis.summary, by)));
+    return;
+  }
   const std::string cell = traced.cell.empty() ? "" : fmt::format("cell {}, ", traced.cell);
-  fmt::print("{}{}\n\n{}", cell, fmt::join(traced.files, ", "),
-             analysis::analysis_table(traced.trace, analysis.summary, terminal_format(STDOUT_FILENO)));
+  fmt::print(
+      "{}{}\n\n{}", cell, names_of(traced.files),
+      analysis::analysis_table(traced.trace, analysis.summary, terminal_format(STDOUT_FILENO), arguments.breakdowns()));
+  if (const std::string text = attribution_text(traced.attribution, terminal_format(STDOUT_FILENO)); !text.empty())
+    fmt::print("\n{}", text);
+  if (analysis.details)
+    fmt::print("\n{}",
+               details_text(*analysis.summary.communications, *analysis.details, terminal_format(STDOUT_FILENO)));
   if (analysis.observation) print_observation(*analysis.observation);
   if (arguments.timeline)
     fmt::print("\n{}", analysis::text_timeline(traced.trace, timeline_request(arguments, analysis.summary)));
@@ -137,15 +202,16 @@ void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
 void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix) {
   std::string separator;
   if (arguments.json) fmt::print("{{\"schema\":\"underlap.analyses/1\",\"cells\":[");
-  for_each_cell(arguments.traces.front(), arguments.cell, [&](const CellTrace& traced) {
-    const Analysis analysis = analyse(arguments, matrix, traced);
-    fmt::print("{}", separator);
-    separator = arguments.json ? "," : "\n\n";
-    if (arguments.json)
-      fmt::print("{}", json_of(analysis));
-    else
-      print(arguments, analysis);
-  });
+  for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix),
+                [&](const CellTrace& traced) {
+                  const Analysis analysis = analyse(arguments, matrix, traced);
+                  fmt::print("{}", separator);
+                  separator = arguments.json ? "," : "\n\n";
+                  if (arguments.json)
+                    fmt::print("{}", json_of(arguments, analysis));
+                  else
+                    print(arguments, analysis);
+                });
   if (arguments.json) fmt::print("]}}\n");
 }
 
@@ -161,13 +227,20 @@ int run_analyze(const AnalyzeArguments& arguments) {
     analyze_folder(arguments, matrix);
     return kWell;
   }
-  const CellTrace traced = read_cell(arguments.traces);
+  const CellTrace traced = read_cell(trace_files(arguments.traces), attribution_options(arguments, matrix),
+                                     arguments.config.empty() && !arguments.details ? Keep::by_size : Keep::everything);
   const Analysis analysis = analyse(arguments, matrix, traced);
   if (arguments.json)
-    fmt::print("{}\n", json_of(analysis));
+    fmt::print("{}\n", json_of(arguments, analysis));
   else
     print(arguments, analysis);
   return kWell;
+}
+
+std::vector<std::string> breakdown_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i < analysis::kNumBreakdowns; ++i) names.emplace_back(to_string(static_cast<analysis::Breakdown>(i)));
+  return names;
 }
 
 }  // namespace
@@ -179,15 +252,30 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
   command
       ->add_option(
           "TRACE", arguments->traces,
-          "a run's folder, whose cells come in turn; or traces of one cell, which together hold each rank once")
+          "a run's folder, whose cells come in turn; or traces of one job, by any tool (underlap list formats): files, "
+          "a folder or a pattern in quotes, which together hold each rank once")
       ->required();
   command->add_option("--config", arguments->config,
                       "the configuration that was run, YAML: also show what of each overlap knob was observed");
   command->add_option("--cell", arguments->cell,
                       "the cell: of a folder the only one to show; of --config the one that traces are held against "
                       "(default: the one that they name)");
+  command
+      ->add_option("--mode-map", arguments->mode_map,
+                   "YAML: rules that say of groups, kernels, streams and ranks which mode of parallelism they serve")
+      ->check(not_empty());
   command->add_flag("--json", arguments->json,
                     "print JSON, schema underlap.analysis/1; of a folder underlap.analyses/1");
+  command
+      ->add_option("--by", arguments->by,
+                   "more tables, each with a row for each of: mode, purpose, stream, rank, step, kernel; several with "
+                   "commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(breakdown_names()));
+  command->add_flag("--csv", arguments->csv, "print the table of --by (default: rank) as CSV, and nothing else");
+  command->add_flag("--details", arguments->details,
+                    "also what communication cost beside its exposure: who waited for whom and why, rates, slowed "
+                    "compute, idle time, the critical path, and the step without each of them");
   command->add_flag("--timeline", arguments->timeline, "draw one step as text");
   command->add_option("--step", arguments->step, "the step to draw (default: the first measured one)")
       ->check(not_empty());
@@ -195,6 +283,7 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(kNarrowest, kWidest));
   command->footer(
       "Example: underlap analyze DIR\n"
+      "         underlap analyze 'traces/rank*.json.gz' --by mode,kernel\n"
       "         underlap analyze DIR --cell both --timeline\n"
       "         underlap analyze DIR --config bench/matrices/quick.yaml");
   command->callback([arguments, &exit_code] { exit_code = run_analyze(*arguments); });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -21,6 +22,7 @@
 #include "platform/exit_code.hpp"
 #include "platform/problems.hpp"
 #include "platform/status_line.hpp"
+#include "platform/terminal.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -60,6 +62,7 @@ CheckedMatrix checked_matrix(const plan::Matrix& matrix, const CheckArguments& a
   StatusLine status(status_on_stderr());
   CheckedMatrix checked;
   std::vector<bool> is_sound;
+  for (const plan::Cell& cell : matrix.cells) require_memory_of_check(cell, arguments.steps);
   for (const plan::Cell& cell : matrix.cells) {
     status.say("checking " + cell_text(cell.name, checked.cells.size(), matrix.cells.size()));
     checked.cells.push_back({cell.name, arguments.steps,
@@ -79,7 +82,8 @@ int run_check(const CheckArguments& arguments) {
   find_unreadable_data(matrix);
   if (refuse(matrix, arguments.json)) return kBadInput;
   if (arguments.dry_run) {
-    fmt::print("{}", check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps));
+    fmt::print("{}", check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps,
+                                    terminal_width(STDOUT_FILENO)));
     return kWell;
   }
   const CheckedMatrix checked = checked_matrix(matrix, arguments, options);

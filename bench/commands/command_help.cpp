@@ -13,32 +13,22 @@
 #include "bench/commands/completion.hpp"
 #include "bench/commands/help_text.hpp"
 #include "bench/commands/manual.hpp"
+#include "bench/commands/usage_errors.hpp"
 #include "bench/machine/machine.hpp"
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/session.hpp"
 #include "platform/exit_code.hpp"
-#include "platform/suggestion.hpp"
 #include "profiler/trace/backend.hpp"
 
 namespace underlap::bench {
 namespace {
-
-// What may have been meant, or where to look.
-std::string other_command(const Command& command, const std::string& word) {
-  std::vector<std::string> names;
-  for (const Command& child : command.commands) names.push_back(child.name());
-  const std::string meant = did_you_mean(word, names);
-  return meant.empty() ? "; `underlap help` lists all" : meant;
-}
 
 // The command that `words` lead to, each a command of the one before.
 const Command& command_at(const Command& program, const std::vector<std::string>& words) {
   const Command* command = &program;
   for (const std::string& word : words) {
     const auto child = std::ranges::find(command->commands, word, &Command::name);
-    if (child == command->commands.end())
-      throw std::invalid_argument(
-          fmt::format("{} has no command \"{}\"{}", command->path, word, other_command(*command, word)));
+    if (child == command->commands.end()) throw std::invalid_argument(unknown_command(*command, word));
     command = &*child;
   }
   return *command;

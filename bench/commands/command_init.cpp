@@ -38,7 +38,8 @@ int run_init(const InitArguments& arguments) {
     throw std::invalid_argument(
         fmt::format("{} is there already: name another file, or --force to overwrite it", arguments.file));
   write_file_atomically(arguments.file, naming(config, arguments.file));
-  fmt::print("wrote {0}; underlap plan {0} shows what it puts in effect, underlap run {0} runs it\n", arguments.file);
+  fmt::print("wrote {0}\n  underlap plan {0}    shows what it puts in effect\n  underlap run {0}     runs it\n",
+             arguments.file);
   return kWell;
 }
 

@@ -104,7 +104,7 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   if (arguments.resume && arguments.folder.empty())
     throw std::invalid_argument("--resume needs -o DIR, the folder of the run to go on with");
   if (arguments.dry_run) {
-    fmt::print("{}", run_forecast(matrix, arguments.resume ? arguments.folder : ""));
+    fmt::print("{}", run_forecast(matrix, arguments.resume ? arguments.folder : "", terminal_width(STDOUT_FILENO)));
     return kWell;
   }
   MeasureOptions options;

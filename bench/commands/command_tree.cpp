@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <sstream>
@@ -113,6 +114,9 @@ Command command_tree(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options())
     if (!option->get_group().empty())
       (option->get_positional() ? command.positionals : command.options).push_back(option_of(*option, app));
+  // Behind one that takes any number of words there is no way for the parser to require another: its command does.
+  for (std::size_t i = 1; i < command.positionals.size(); ++i)
+    command.positionals[i].is_required |= command.positionals[i - 1].is_repeated;
   for (const CLI::App* child : commands_of(app)) command.commands.push_back(command_tree(*child));
   return command;
 }

@@ -18,6 +18,7 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
 void add_rank_command(CLI::App& app, int& exit_code);
 void add_show_command(CLI::App& app, int& exit_code);
 void add_analyze_command(CLI::App& app, int& exit_code);
+void add_convert_command(CLI::App& app, int& exit_code);
 void add_list_command(CLI::App& app, int& exit_code);
 /// help, version and completion, which speak of all commands that `app` has when they run.
 void add_help_commands(CLI::App& app, int& exit_code);

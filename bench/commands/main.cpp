@@ -30,6 +30,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
   add_rank_command(app, exit_code);
   add_show_command(app, exit_code);
   add_analyze_command(app, exit_code);
+  add_convert_command(app, exit_code);
   add_list_command(app, exit_code);
   add_help_commands(app, exit_code);
 }

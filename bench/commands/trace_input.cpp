@@ -6,12 +6,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <map>
+#include <functional>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
+#include "bench/commands/one_job.hpp"
+#include "bench/commands/trace_files.hpp"
 #include "platform/status_line.hpp"
+#include "profiler/analysis/steps.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
 
@@ -20,6 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uintmax_t kKeptWhole = 256'000'000;  ///< bytes of files
+constexpr std::uintmax_t kUnpacked = 8;             ///< what a compressed trace unpacks to, of its own size
+
 std::string cell_of(const Trace& trace) {
   const auto said = trace.metadata.find("cell");
   return said == trace.metadata.end() ? "" : said->second;
@@ -27,68 +36,178 @@ std::string cell_of(const Trace& trace) {
 
 // A trace of which nothing is left, as one cut in its first lines is.
 void check_holds_something(const CellTrace& cell) {
-  if (cell.trace.size() > 0 || !cell.trace.marks.empty()) return;
+  const Trace& trace = cell.trace;
+  bool has_work = !trace.marks.empty();
+  for (std::size_t i = 0; i < trace.size() && !has_work; ++i) has_work = trace.is_work(i);
+  if (has_work) return;
   std::string skipped;
   for (const auto& [reason, count] : cell.trace.import.skipped)
     skipped += fmt::format("; skipped {}: {}", count, reason);
   throw std::invalid_argument(
       fmt::format("{}: holds no slice that can be used, so there is nothing to analyse{}; give a "
-                  "trace of a run that finished a block",
+                  "trace of a run that finished a block, or of a program that used a GPU",
                   fmt::join(cell.files, ", "), skipped));
 }
 
-bool is_trace(const fs::path& file) {
-  fs::path name = file.filename();
-  if (name.extension() == ".zst") name = name.stem();
-  return std::ranges::any_of(formats::formats(),
-                             [&](const formats::Format& format) { return name.extension() == format.extension; });
+bool keeps_everything(const std::vector<std::string>& files, Keep keep) {
+  if (keep != Keep::by_size) return keep == Keep::everything;
+  std::uintmax_t bytes = 0;
+  for (const fs::path file : files) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(file, error);
+    const bool is_packed = file.extension() == ".gz" || file.extension() == ".zst";
+    if (!error) bytes += is_packed ? kUnpacked * size : size;
+  }
+  return bytes <= kKeptWhole;
 }
 
-std::vector<std::string> traces_in(const fs::path& folder) {
-  std::error_code error;
-  const fs::path where = fs::is_directory(folder / "traces", error) ? folder / "traces" : folder;
-  std::vector<std::string> files;
-  const fs::directory_iterator entries(where, error);
-  if (error) throw std::invalid_argument(fmt::format("{}: cannot be read: {}", where.string(), error.message()));
-  for (const auto& entry : entries)
-    if (std::error_code none; entry.is_regular_file(none) && is_trace(entry.path()))
-      files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
-  if (files.empty())
-    throw std::invalid_argument(fmt::format(
-        "{}: a directory without traces; give the folder of a run that recorded some, or a trace", where.string()));
-  return files;
+// The work of devices, and the calls that launched communication, which tell why a rank came late to one.
+std::vector<bool> kept_slices(const Trace& trace) {
+  std::vector<bool> kept(trace.size());
+  for (std::size_t i = 0; i < trace.size(); ++i) kept[i] = trace.is_work(i);
+  for (const Flow& flow : trace.flows)
+    if (flow.kind == FlowKind::launch && trace.tag(flow.to).kind == Kind::communication) kept[flow.from] = true;
+  return kept;
 }
+
+// Appends what is kept of a file, and what tells of the whole.
+void append_kept(Trace& all, const Trace& file) {
+  constexpr std::uint32_t kDropped = ~std::uint32_t{0};
+  Trace part;
+  part.metadata = file.metadata;
+  part.import = file.import;
+  part.groups = file.groups;
+  part.marks = file.marks;
+  part.clocks = file.clocks;
+  const std::vector<bool> kept = kept_slices(file);
+  std::vector<std::uint32_t> place(file.size(), kDropped);
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    if (!kept[i]) continue;
+    place[i] = static_cast<std::uint32_t>(part.size());
+    Slice slice = file.slice(i);
+    slice.track = part.add_track(file.track_of(i));
+    if (const CommunicationRecord* record = file.communication(i))
+      part.add(slice, *record);
+    else
+      part.add(slice);
+  }
+  for (const Flow& flow : file.flows)
+    if (place[flow.from] != kDropped && place[flow.to] != kDropped)
+      part.flows.push_back({place[flow.from], place[flow.to], flow.kind});
+  all.append(part);
+}
+
+bool is_assumed(const Trace& trace) {
+  const auto rank = trace.metadata.find("rank");
+  return rank != trace.metadata.end() && rank->second == "assumed";
+}
+
+void renumber(Trace& trace, std::int32_t first_rank) {
+  for (Track& track : trace.tracks) track.rank += first_rank;
+  for (Mark& mark : trace.marks) mark.rank += first_rank;
+  for (ClockSnapshot& clock : trace.clocks) clock.rank += first_rank;
+}
+
+// Adds what was told of one file to what was told of others.
+void add(attribution::AttributionReport& all, const attribution::AttributionReport& file) {
+  for (const attribution::AttributedBy& told : file.attributed) {
+    const auto same = std::ranges::find_if(all.attributed, [&](const attribution::AttributedBy& other) {
+      return std::tie(other.source, other.mode, other.confidence_pct, other.reason) ==
+             std::tie(told.source, told.mode, told.confidence_pct, told.reason);
+    });
+    if (same == all.attributed.end()) {
+      all.attributed.push_back(told);
+      continue;
+    }
+    same->count += told.count;
+    same->time_ns += told.time_ns;
+  }
+  for (const attribution::NotTaken& left : file.not_taken) {
+    const auto same = std::ranges::find(all.not_taken, left.name, &attribution::NotTaken::name);
+    if (same == all.not_taken.end()) {
+      all.not_taken.push_back(left);
+      continue;
+    }
+    same->count += left.count;
+    same->time_ns += left.time_ns;
+  }
+  std::ranges::stable_sort(all.attributed, std::greater(), &attribution::AttributedBy::time_ns);
+  std::ranges::stable_sort(all.not_taken, std::greater(), &attribution::NotTaken::time_ns);
+}
+
+// Reads the files of one job one after the other.
+class JobReader {
+ public:
+  JobReader(const std::vector<std::string>& files, const AttributionOptionsOf& options, Keep keep)
+      : options_(options), assumed_(assumed_ranks(files)), keeps_everything_(keeps_everything(files, keep)) {
+    cell_.files = files;
+  }
+
+  CellTrace read() {
+    StatusLine status(status_on_stderr());
+    for (std::size_t i = 0; i < cell_.files.size(); ++i) {
+      const std::string of_all = cell_.files.size() > 1 ? fmt::format(" ({} of {})", i + 1, cell_.files.size()) : "";
+      status.say("reading " + cell_.files[i] + of_all);
+      add_file(cell_.files[i], formats::read_trace(cell_.files[i]));
+    }
+    status.say(fmt::format("splitting {} slices", cell_.trace.size()));
+    job_.check_times();
+    cell_.cell = cell_of(cell_.trace);
+    check_holds_something(cell_);
+    if (keeps_everything_) {
+      cell_.attribution = attribution::attribute(cell_.trace, options_(cell_.trace));
+      steps_ = analysis::find_steps(cell_.trace);
+    }
+    cell_.summary = analysis::match_and_summarise(cell_.trace, std::move(steps_));
+    return std::move(cell_);
+  }
+
+ private:
+  void add_file(const std::string& file, Trace trace) {
+    if (is_assumed(trace)) {
+      const bool has_several = analysis::ranks_of(trace).size() > 1;
+      const auto named = assumed_.by_file.find(file);
+      renumber(trace, has_several || named == assumed_.by_file.end() ? next_rank_ : named->second);
+      trace.metadata["ranks"] =
+          has_several ? "counted by device, file by file, since the traces do not say them" : assumed_.how;
+    }
+    const std::vector<std::int32_t> ranks = analysis::ranks_of(trace);
+    if (!ranks.empty()) next_rank_ = std::max(next_rank_, ranks.back() + 1);
+    job_.add(file, trace);
+    if (keeps_everything_) {
+      if (cell_.files.size() == 1)
+        cell_.trace = std::move(trace);
+      else
+        cell_.trace.append(trace);
+      return;
+    }
+    add(cell_.attribution, attribution::attribute(trace, options_(trace)));
+    std::ranges::move(analysis::find_steps(trace).ranks, std::back_inserter(steps_.ranks));
+    append_kept(cell_.trace, trace);
+  }
+
+  const AttributionOptionsOf& options_;
+  CellTrace cell_;
+  OneJob job_;
+  AssumedRanks assumed_;
+  analysis::StepList steps_;
+  bool keeps_everything_;
+  std::int32_t next_rank_ = 0;
+};
 
 }  // namespace
 
 // Two cells have the same ranks and steps, and adding them up would mean nothing.
-CellTrace read_cell(const std::vector<std::string>& files) {
-  CellTrace cell{.cell = {}, .files = files, .trace = {}};
-  StatusLine status(status_on_stderr());
-  std::map<std::int32_t, std::string> file_of_rank;
-  for (const std::string& file : files) {
-    status.say("reading " + file);
-    const Trace trace = formats::read_trace(file);
-    for (const std::int32_t rank : analysis::ranks_of(trace))
-      if (const auto [entry, is_new] = file_of_rank.emplace(rank, file); !is_new)
-        throw std::invalid_argument(fmt::format(
-            "{} and {} both hold rank {}; give the traces of one cell, or the run's folder for all cells in "
-            "turn",
-            entry->second, file, rank));
-    cell.trace.append(trace);
-  }
-  cell.cell = cell_of(cell.trace);
-  check_holds_something(cell);
-  return cell;
+CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options, Keep keep) {
+  return JobReader(files, options, keep).read();
 }
 
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
-                   const std::function<void(const CellTrace&)>& take) {
+                   const AttributionOptionsOf& options, const std::function<void(const CellTrace&)>& take) {
   std::set<std::string> names;
   bool is_found = false;
-  for (const std::string& file : traces_in(folder)) {
-    const CellTrace cell = read_cell({file});
+  for (const std::string& file : traces_of_run(folder)) {
+    const CellTrace cell = read_cell({file}, options);
     names.insert(cell.cell);
     if (wanted && cell.cell != *wanted) continue;
     is_found = true;

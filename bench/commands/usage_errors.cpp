@@ -12,14 +12,6 @@
 namespace underlap::bench {
 namespace {
 
-std::string unknown_command(const Command& command, const std::string& word) {
-  std::vector<std::string> names;
-  for (const Command& child : command.commands) names.push_back(child.name());
-  const std::string meant = did_you_mean(word, names);
-  return fmt::format("{} has no command \"{}\"{}", command.path, word,
-                     meant.empty() ? fmt::format("; use one of {}", fmt::join(names, ", ")) : meant);
-}
-
 std::string unknown_option(const Command& command, const std::string& word) {
   const std::string flag = word.substr(0, word.find('='));
   std::vector<std::string> names;
@@ -43,6 +35,14 @@ std::string about_missing(const Command& command, const std::string& what) {
 }
 
 }  // namespace
+
+std::string unknown_command(const Command& command, const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command& child : command.commands) names.push_back(child.name());
+  const std::string meant = did_you_mean(word, names);
+  return fmt::format("{} has no command \"{}\"{}", command.path, word,
+                     meant.empty() ? fmt::format("; use one of {}", fmt::join(names, ", ")) : meant);
+}
 
 const CLI::App& chosen_command(const CLI::App& app) {
   const auto chosen = app.get_subcommands();

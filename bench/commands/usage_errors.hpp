@@ -10,6 +10,11 @@ class ParseError;
 
 namespace underlap::bench {
 
+struct Command;
+
+/// That `command` has none called `word`, and what may have been meant, or those that it has.
+std::string unknown_command(const Command& command, const std::string& word);
+
 /// What is wrong with the words that `app` was given and could not parse: the command, the word, what it may have been
 /// meant to be, and where to read on.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);

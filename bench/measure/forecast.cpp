@@ -4,14 +4,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "bench/measure/time_estimate.hpp"
 #include "bench/ranks/rank_runner.hpp"
 #include "impl/device/sim/machine.hpp"
-#include "impl/plan/plan_words.hpp"
 #include "impl/step/folding.hpp"
 #include "impl/step/record_programs.hpp"
 #include "platform/room.hpp"
+#include "platform/status_line.hpp"
+#include "platform/table.hpp"
 #include "profiler/report/results.hpp"
 
 namespace underlap::bench {
@@ -64,24 +72,56 @@ std::string steps_text(const plan::Matrix& matrix, const Work& work) {
       cells, run.steps, run.warmup, cells * work.steps_of_a_cell);
 }
 
-std::string duration_words(double seconds) {
-  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
+std::string time_of(double seconds) {
+  if (seconds < 1) return "a second or less";
+  return duration_text(std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, 1e9) * 1e9)));
 }
 
-/// Only finished blocks of the same run say how long one takes.
-std::string time_text(const report::RunResults* before, const Work& work) {
-  if (before == nullptr || before->blocks_done < 1 || !traits_of(before->info.backend).measures_time)
-    return "not known before the first block; the progress line says then what is left";
+/// Seconds that the matrix takes by the steps that the folder holds; 0 where there are none that were measured.
+double seconds_by_blocks(const report::RunResults& before, const Work& work) {
+  if (before.blocks_done < 1 || !traits_of(before.info.backend).measures_time) return 0;
   double step_ns = 0;
-  for (const report::CellResult& cell : before->cells) {
+  for (const report::CellResult& cell : before.cells) {
     double sum = 0;
     for (const report::StepSample& sample : cell.samples) sum += double(sample.step_ns);
     step_ns += cell.samples.empty() ? 0 : sum / double(cell.samples.size());
   }
-  return fmt::format("about {}, by the steps of the {} blocks that the folder holds; building the cells comes to that",
-                     duration_words(step_ns * double(work.steps_of_a_cell) / 1e9), before->blocks_done);
+  return step_ns * double(work.steps_of_a_cell) / 1e9;
+}
+
+/// To play a step of a rank takes so many times what recording it takes, as in bench/matrices/modes_modelled.yaml and
+/// llama405b_16k.yaml.
+constexpr double kPlayedByRecorded = 8;
+
+/// A guess before the first block, by what can be tried in a moment; 0 where nothing can.
+double guessed_seconds(const plan::Matrix& matrix, const Work& work) {
+  double seconds = 0;
+  for (const plan::Cell& cell : matrix.cells) {
+    const plan::Config& config = cell.plan.config;
+    if (config.run.traits().runs_on_gpus) return 0;
+    const bool is_played = !config.run.traits().measures_time;
+    const double step = is_played ? recording_cost(config).seconds * double(num_played(cell)) * kPlayedByRecorded
+                                  : host_step_seconds(config);
+    seconds += step * double(work.steps_of_a_cell);
+  }
+  return seconds;
+}
+
+std::string time_text(const plan::Matrix& matrix, const report::RunResults& before, const Work& work) {
+  if (const double seconds = seconds_by_blocks(before, work); seconds > 0)
+    return fmt::format(
+        "about {}, by the steps of the {} blocks that the folder holds; building the cells comes to that",
+        time_of(seconds), before.blocks_done);
+  const double seconds = guessed_seconds(matrix, work);
+  if (seconds == 0) return "not known before the first block; the progress line says then what is left";
+  return fmt::format(
+      "roughly {}: a guess, by {}; building the cells and comparing their losses come to that, and after the first "
+      "block "
+      "the progress line knows better",
+      time_of(seconds),
+      matrix.cells.front().plan.config.run.traits().measures_time
+          ? "operations that were run alone just now, one of each kind"
+          : "what recording a step of rank 0 took just now");
 }
 
 bool takes_slices(const ProgramCommand& command) {
@@ -100,7 +140,7 @@ std::string disk_text(const plan::Matrix& matrix, const Work& work) {
   double bytes = 0;
   for (const plan::Cell& cell : matrix.cells) bytes += trace_bytes(cell, in_traces);
   return fmt::format("about {} of traces: a step of rank 0, times ranks and steps, at {:g} bytes a slice",
-                     plan::memory_text(static_cast<std::int64_t>(bytes)), kBytesOfASlice);
+                     in_bytes(static_cast<std::int64_t>(bytes)), kBytesOfASlice);
 }
 
 std::string memory_text(const plan::Matrix& matrix) {
@@ -113,46 +153,101 @@ std::string memory_text(const plan::Matrix& matrix) {
     if (run.traits().runs_on_cores || run.numerics) held += double(peak) * double(num_ranks(cell));
   }
   const plan::RunConfig& run = matrix.cells.front().plan.config.run;
-  std::string text = fmt::format("{} are predicted for the rank of most need", plan::memory_text(most));
+  std::string text = fmt::format("{} are predicted for the rank of most need", in_bytes(most));
   const Room room = memory_room();
   if (held > 0)
     return text + fmt::format(", {} for all ranks of all cells together; {} can be had ({})",
-                              plan::memory_text(static_cast<std::int64_t>(held)), plan::memory_text(room.amount),
-                              room.bound);
+                              in_bytes(static_cast<std::int64_t>(held)), in_bytes(room.amount), room.bound);
   if (run.traits().runs_on_gpus) return text + ", on its GPU";
   return text + fmt::format(
                     ", of the {} of the GPU that is modelled; this process holds no values, but a program for "
                     "each rank that is played, and how large those are is not predicted",
-                    plan::memory_text(sim::gpu_memory_bytes(matrix.cells.front().plan.config)));
+                    in_bytes(sim::gpu_memory_bytes(matrix.cells.front().plan.config)));
+}
+
+/// What a proof takes, in what recording takes: of presets from 64 to 576 ranks as `underlap init --like` lays them
+/// out.
+constexpr double kProvedByRecorded = 5;
+constexpr double kProofByProgram = 2;
+
+/// Of all ranks of a cell.
+struct CheckCost {
+  double seconds = 0;
+  double bytes = 0;
+};
+
+double bytes_of_check(const plan::Cell& cell, std::int32_t steps, std::int64_t bytes_of_step) {
+  return double(bytes_of_step) * double(cell.plan.config.parallel.world_size()) * steps * kProofByProgram;
+}
+
+CheckCost check_cost(const plan::Cell& cell, std::int32_t steps) {
+  const RecordingCost step = recording_cost(cell.plan.config);
+  const double of_all = double(cell.plan.config.parallel.world_size()) * steps;
+  return {step.seconds * of_all * kProvedByRecorded, bytes_of_check(cell, steps, step.bytes)};
+}
+
+// One line for each word, its text beside it.
+std::string lines(int width, const std::vector<std::pair<std::string, std::string>>& texts) {
+  std::size_t longest = 0;
+  for (const auto& [word, text] : texts) longest = std::max(longest, word.size());
+  std::string all;
+  for (const auto& [word, text] : texts)
+    all += wrap(fmt::format("{:<{}}  {}", word, longest, text), width, std::string(longest + 2, ' '));
+  return all;
 }
 
 }  // namespace
 
-std::string run_forecast(const plan::Matrix& matrix, const std::filesystem::path& resumed) {
+std::string run_forecast(const plan::Matrix& matrix, const std::filesystem::path& resumed, int width) {
   const plan::RunConfig& run = matrix.cells.front().plan.config.run;
   report::RunResults before;
   if (!resumed.empty()) before = report::read_results(resumed);
   const Work work = work_of(run, before.blocks_done);
-  return fmt::format(
-      "cells   {} of {}, {}\nsteps   {}\ntime    {}\ndisk    {}\nmemory  {}\nNothing was run and nothing written.\n",
-      matrix.cells.size(), ranks_text(matrix), where_text(run), steps_text(matrix, work),
-      time_text(resumed.empty() ? nullptr : &before, work), disk_text(matrix, work), memory_text(matrix));
+  return lines(width, {{"cells", fmt::format("{} of {}, {}", matrix.cells.size(), ranks_text(matrix), where_text(run))},
+                       {"steps", steps_text(matrix, work)},
+                       {"time", time_text(matrix, before, work)},
+                       {"disk", disk_text(matrix, work)},
+                       {"memory", memory_text(matrix)}}) +
+         "Nothing was run and nothing written.\n";
 }
 
-std::string check_forecast(const plan::Matrix& matrix, std::int32_t steps, std::int32_t numerics_steps) {
+std::string check_forecast(const plan::Matrix& matrix, std::int32_t steps, std::int32_t numerics_steps, int width) {
   std::int64_t ranks = 0;
-  for (const plan::Cell& cell : matrix.cells) ranks += cell.plan.config.parallel.world_size();
-  const std::string numerics = numerics_steps == 0
-                                   ? "none: no losses are computed"
-                                   : fmt::format(
-                                         "losses of {} steps of each cell, on a model that is shrunk where it is too "
-                                         "large",
-                                         numerics_steps);
-  return fmt::format(
-      "cells     {}, {} ranks together\nprograms  {} steps of each rank are recorded and proved; none is run\nnumerics "
-      " "
-      "{}\ntime      not known before\ndisk      nothing is written\nNothing was checked.\n",
-      matrix.cells.size(), ranks, steps, numerics);
+  double seconds = 0, bytes = 0;
+  for (const plan::Cell& cell : matrix.cells) {
+    const CheckCost cost = check_cost(cell, steps);
+    ranks += cell.plan.config.parallel.world_size();
+    seconds += cost.seconds;
+    bytes = std::max(bytes, cost.bytes);
+  }
+  const std::string numerics =
+      numerics_steps == 0
+          ? "none: no losses are computed"
+          : fmt::format("losses of {} steps of each cell, on a model that is shrunk where it is too large",
+                        numerics_steps);
+  const Room room = memory_room();
+  return lines(
+             width,
+             {{"cells", fmt::format("{}, {} ranks together", matrix.cells.size(), ranks)},
+              {"programs", fmt::format("{} steps of each rank are recorded and proved; none is run", steps)},
+              {"numerics", numerics},
+              {"time",
+               fmt::format("roughly {} for the proofs: a guess, by what recording a step of rank 0 took just now",
+                           time_of(seconds))},
+              {"disk", "nothing is written"},
+              {"memory", fmt::format("roughly {} for the largest cell; {} can be had ({})",
+                                     in_bytes(static_cast<std::int64_t>(bytes)), in_bytes(room.amount), room.bound)}}) +
+         "Nothing was checked.\n";
+}
+
+void require_memory_of_check(const plan::Cell& cell, std::int32_t steps) {
+  const double bytes = bytes_of_check(cell, steps, record_step(cell.plan.config, Detail::uses).bytes());
+  const Room room = memory_room();
+  if (bytes <= double(room.amount)) return;
+  throw std::invalid_argument(fmt::format(
+      "to check cell {}, {} ranks, takes roughly {:.0f} GiB of memory and {} can be had ({}): fewer --steps, ranks, "
+      "layers or microbatches fit",
+      cell.name, cell.plan.config.parallel.world_size(), bytes / (1 << 30), in_bytes(room.amount), room.bound));
 }
 
 }  // namespace underlap::bench

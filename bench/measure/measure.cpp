@@ -28,6 +28,7 @@
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 #include "platform/signal_watch.hpp"
+#include "platform/status_line.hpp"
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
@@ -56,10 +57,6 @@ void hold_to_modelled_gpu(const plan::Cell& cell, CellResult& result) {
   result.device_memory_bytes = sim::gpu_memory_bytes(cell.plan.config);
   if (result.peak_memory_bytes > result.device_memory_bytes)
     result.memory_advice = plan::advice_on_memory(cell.plan.config, result.device_memory_bytes);
-}
-
-std::string seconds_text(std::chrono::nanoseconds time) {
-  return fmt::format("{:.1f} s", static_cast<double>(time.count()) / 1e9);
 }
 
 /// What an end before time leaves behind, in words: a run's own counts, read on the thread that watches for signals.
@@ -253,8 +250,9 @@ class Measurement {
     watch_.take_pause();
     const auto pause_text = [this]() -> std::string {
       const auto pause = watch_.take_pause();
-      return pause ? fmt::format("this process was stopped (SIGSTOP, or a debugger) for about {}", seconds_text(*pause))
-                   : "";
+      return pause
+                 ? fmt::format("this process was stopped (SIGSTOP, or a debugger) for about {}", duration_text(*pause))
+                 : "";
     };
     try {
       report::BlockRun run = session.run(cell, block, steps);

@@ -10,11 +10,14 @@
 namespace underlap::bench {
 namespace {
 
-// A backend without hardware queues has a thread for each stream, whatever the plan says of CUDA.
+bool is_foreign(const Trace& trace) { return trace.metadata.contains("format") && !trace.metadata.contains("backend"); }
+
+// A backend without hardware queues has a thread for each stream, whatever the plan says of CUDA. What was made
+// elsewhere ran on GPUs.
 bool has_one_connection(const plan::Config& config, const Trace& trace) {
   const auto said = trace.metadata.find("backend");
   const auto named = said == trace.metadata.end() ? std::nullopt : backend_from(said->second);
-  return traits_of(named.value_or(config.run.backend)).has_hardware_queues &&
+  return (is_foreign(trace) || traits_of(named.value_or(config.run.backend)).has_hardware_queues) &&
          config.environment.cuda_device_max_connections == 1;
 }
 
@@ -24,7 +27,7 @@ std::vector<report::ObservedKnob> observe(const plan::Plan& plan, const Trace& t
                                           const analysis::Summary& summary) {
   const report::TracedRun run{.has_transfers = !plan.config.run.no_comm,
                               .one_connection = has_one_connection(plan.config, trace)};
-  return report::observe(overlap_knobs(plan), run, trace, summary);
+  return report::observe(is_foreign(trace) ? foreign_overlap_knobs(plan) : overlap_knobs(plan), run, trace, summary);
 }
 
 const plan::Cell& cell_of_trace(const plan::Matrix& matrix, const Trace& trace,

@@ -43,18 +43,38 @@ std::int64_t tensor_ranks(const plan::Config& c) { return c.parallel.tensor_mode
 
 std::int64_t stages(const plan::Config& c) { return c.parallel.pipeline_model_parallel_size; }
 
+// Of a trace that was made elsewhere the mode and the collective alone are known, and the purpose is what the
+// collective is called.
+bool is_foreign_grad_reduce(const plan::Config& c, const Tag& tag) {
+  const std::string_view collective = name_of(tag.purpose);
+  if (tag.mode != Mode::dp) return false;
+  if (!c.ddp.use_distributed_optimizer) return collective == "all_reduce";
+  return collective == "reduce_scatter" || (c.ddp.reduce_scatter_with_fp32_accumulation && collective == "all_to_all");
+}
+
+bool is_foreign_param_gather(const plan::Config&, const Tag& tag) {
+  return tag.mode == Mode::dp && name_of(tag.purpose) == "all_gather";
+}
+
+template <Mode kMode>
+bool is_of_mode(const plan::Config&, const Tag& tag) {
+  return tag.mode == kMode;
+}
+
 // A switch is on or off. The communication that it moves is that of the techniques whose overlap hangs on it.
 struct Switch {
   std::string_view name;
   std::int64_t (*group_size)(const plan::Config&);
+  bool (*is_foreign)(const plan::Config&,
+                     const Tag&);  // which it is in a trace made elsewhere; null: it cannot be told
   bool waits_are_the_schedules = false;
 };
 constexpr std::string_view kTensorSwitch = "comm_overlap.tp_comm_overlap";
-constexpr std::array kSwitches{Switch{"comm_overlap.overlap_grad_reduce", data_ranks},
-                               Switch{"comm_overlap.overlap_param_gather", gathering_ranks},
-                               Switch{kTensorSwitch, tensor_ranks},
-                               Switch{"comm_overlap.overlap_p2p_comm", stages, true},
-                               Switch{"comm_overlap.defer_embedding_wgrad_compute", tensor_ranks}};
+constexpr std::array kSwitches{Switch{"comm_overlap.overlap_grad_reduce", data_ranks, is_foreign_grad_reduce},
+                               Switch{"comm_overlap.overlap_param_gather", gathering_ranks, is_foreign_param_gather},
+                               Switch{kTensorSwitch, tensor_ranks, is_of_mode<Mode::tp>},
+                               Switch{"comm_overlap.overlap_p2p_comm", stages, is_of_mode<Mode::pp>, true},
+                               Switch{"comm_overlap.defer_embedding_wgrad_compute", tensor_ranks, nullptr}};
 
 const plan::Knob* find(const plan::Plan& plan, std::string_view name) {
   const auto found = std::find_if(plan.knobs.begin(), plan.knobs.end(), [&](const auto& k) { return k.name == name; });
@@ -120,6 +140,19 @@ OverlapKnob row_of(TensorSlot slot, const plan::Plan& plan) {
 }
 
 }  // namespace
+
+std::vector<OverlapKnob> foreign_overlap_knobs(const plan::Plan& plan) {
+  std::vector<OverlapKnob> rows;
+  for (const Switch& a_switch : kSwitches) {
+    if (a_switch.is_foreign == nullptr) continue;
+    rows.push_back(row_of(a_switch, plan));
+    rows.back().is_its_own = [&config = plan.config, is_foreign = a_switch.is_foreign](const Tag& tag) {
+      return is_foreign(config, tag);
+    };
+  }
+  rows.push_back(context_row(plan));
+  return rows;
+}
 
 std::vector<OverlapKnob> overlap_knobs(const plan::Plan& plan) {
   std::vector<OverlapKnob> rows;

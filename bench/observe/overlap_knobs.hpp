@@ -13,4 +13,9 @@ namespace underlap::bench {
 /// the table in the source.
 std::vector<report::OverlapKnob> overlap_knobs(const plan::Plan& plan);
 
+/// Those whose communication can be told in a trace that was made elsewhere, by mode and collective: the switches of
+/// data, tensor, pipeline and context parallelism. Of gradients and of parameters, norms and scales count with them
+/// where their collective is the same. `plan` must outlive the rows.
+std::vector<report::OverlapKnob> foreign_overlap_knobs(const plan::Plan& plan);
+
 }  // namespace underlap::bench

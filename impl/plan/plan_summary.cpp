@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "impl/plan/plan_words.hpp"
+#include "platform/room.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -73,7 +74,7 @@ Table cell_table(const Matrix& matrix) {
   for (const Cell& cell : matrix.cells)
     table.rows.push_back({{cell.name},
                           {std::to_string(cell.plan.config.parallel.world_size())},
-                          {memory_text(cell.plan.peak_memory.total())},
+                          {in_bytes(cell.plan.peak_memory.total())},
                           {in_effect(cell.plan, names)}});
   return table;
 }

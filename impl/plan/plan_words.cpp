@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "platform/room.hpp"
+
 namespace underlap::plan {
 namespace {
 
@@ -56,18 +58,13 @@ std::string value_text(const Value& value) {
   return slot_text(value);
 }
 
-std::string memory_text(std::int64_t bytes) {
-  const double mebibytes = double(bytes) / (1 << 20);
-  return mebibytes < 1024 ? fmt::format("{:.1f} MiB", mebibytes) : fmt::format("{:.1f} GiB", mebibytes / 1024);
-}
-
 std::string memory_text(const PeakMemory& peak) {
   const auto also = [](const char* what, std::int64_t bytes) {
-    return bytes > 0 ? fmt::format(" + {} {}", what, memory_text(bytes)) : "";
+    return bytes > 0 ? fmt::format(" + {} {}", what, in_bytes(bytes)) : "";
   };
-  return fmt::format("{} = parameters {} + gradients {} + optimizer {} + activations {}{}{}", memory_text(peak.total()),
-                     memory_text(peak.parameters), memory_text(peak.gradients), memory_text(peak.optimizer),
-                     memory_text(peak.activations), also("userbuffers", peak.userbuffers),
+  return fmt::format("{} = parameters {} + gradients {} + optimizer {} + activations {}{}{}", in_bytes(peak.total()),
+                     in_bytes(peak.parameters), in_bytes(peak.gradients), in_bytes(peak.optimizer),
+                     in_bytes(peak.activations), also("userbuffers", peak.userbuffers),
                      also("exchange", peak.exchange));
 }
 

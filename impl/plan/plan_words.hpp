@@ -24,9 +24,6 @@ std::string slot_text(const Value& slot);
 /// A value as a person writes it: text without quotes, a slot in a few words.
 std::string value_text(const Value& value);
 
-/// "27.3 MiB", and from 1024 of them on "70.2 GiB".
-std::string memory_text(std::int64_t bytes);
-
 /// The total and what it is made of.
 std::string memory_text(const PeakMemory& peak);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -7,6 +8,7 @@
 
 #include "platform/json.hpp"
 #include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/headline.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -45,9 +47,16 @@ Json communication_steps_json(const RankSummary& rank, const Communications Spli
   return json;
 }
 
-Json communication_json(const Summary& summary, const RankSummary& rank, Communications Split::*kind) {
+// `steps`: the rank over its steps, nullptr where none are known.
+Json communication_json(const RankSummary& rank, const RankSummary* steps, Communications Split::*kind) {
   Json json = Json::object();
-  for (const auto& [key, split] : rank.total.*kind)
+  for (const auto& [key, split] : rank.total.*kind) {
+    const auto of_steps = [&]() -> Json {
+      if (steps == nullptr) return nullptr;
+      const auto total = (steps->total.*kind).find(key);
+      return communication_steps_json(*steps, kind, key,
+                                      total == (steps->total.*kind).end() ? CommunicationSplit{} : total->second);
+    };
     json[key] = {
         {"comm_us", us(split.comm_ns)},
         {"exposed_us", us(split.exposed_ns)},
@@ -59,7 +68,8 @@ Json communication_json(const Summary& summary, const RankSummary& rank, Communi
         {"exposed_unsplit_us", us(split.exposed_unsplit_ns)},
         {"bytes_on_wire", split.bytes_on_wire},
         {"count", split.count},
-        {"steps", summary.has_steps ? communication_steps_json(rank, kind, key, split) : Json(nullptr)}};
+        {"steps", of_steps()}};
+  }
   return json;
 }
 
@@ -81,8 +91,9 @@ Json each_step_json(const RankSummary& rank) {
   return steps;
 }
 
-Json steps_json(const Summary& summary, const RankSummary& rank) {
-  if (!summary.has_steps || rank.splits.empty()) return nullptr;
+Json steps_json(const RankSummary* steps) {
+  if (steps == nullptr || steps->splits.empty()) return nullptr;
+  const RankSummary& rank = *steps;
   const auto median_us = [&](auto part) { return median_of(rank.splits, part) / 1e3; };
   const Split& total = rank.total;
   return {{"count", rank.splits.size()},
@@ -106,10 +117,25 @@ Json exposed_by_modes_json(const Split& total) {
   return json;
 }
 
-Json rank_json(const Summary& summary, const RankSummary& rank) {
+// The rank over its steps; nullptr where none are known.
+const RankSummary* steps_of(const Summary& summary, const RankSummary& rank) {
+  if (summary.has_steps) return &rank;
+  const auto found = std::ranges::find(summary.steps_of_ranks, rank.rank, &RankSummary::rank);
+  return found == summary.steps_of_ranks.end() ? nullptr : &*found;
+}
+
+// A rank drives one device; the first that it sees where the trace does not say.
+std::int32_t device_of(const Trace& trace, std::int32_t rank) {
+  for (const Track& track : trace.tracks)
+    if (track.rank == rank && track.device >= 0) return track.device;
+  return 0;
+}
+
+Json rank_json(const Trace& trace, const Summary& summary, const RankSummary& rank) {
   const Split& total = rank.total;
+  const RankSummary* steps = steps_of(summary, rank);
   return {{"rank", rank.rank},
-          {"device", 0},  // a rank drives one device, the first that it sees
+          {"device", device_of(trace, rank.rank)},
           {"comm_us", us(total.comm_ns())},
           {"exposed_us", us(total.exposed_ns())},
           {"compute_us", us(total.compute_ns())},
@@ -125,9 +151,9 @@ Json rank_json(const Summary& summary, const RankSummary& rank) {
           {"compute_only_us", us(total.compute_only_ns)},
           {"copy_only_us", us(total.copy_only_ns)},
           {"exposed_by_modes_us", exposed_by_modes_json(total)},
-          {"modes", communication_json(summary, rank, &Split::modes)},
-          {"purposes", communication_json(summary, rank, &Split::purposes)},
-          {"steps", steps_json(summary, rank)}};
+          {"modes", communication_json(rank, steps, &Split::modes)},
+          {"purposes", communication_json(rank, steps, &Split::purposes)},
+          {"steps", steps_json(steps)}};
 }
 
 // What the trace says of itself under `key`; null: nothing.
@@ -138,15 +164,47 @@ Json said(const Trace& trace, const char* key) {
 
 Json source_json(const Trace& trace) {
   Json json = Json::object();
-  for (const char* key : {"backend", "link", "clock"}) json[key] = said(trace, key);
+  for (const char* key : {"backend", "link", "clock", "format", "ranks", "work_before_its_launch"})
+    json[key] = said(trace, key);
   return json;
+}
+
+// What told the steps, in a word and in a sentence.
+Json steps_source_json(const Summary& summary) {
+  if (summary.has_steps) return {{"source", to_string(StepSource::marks)}, {"text", "the trace's own marks"}};
+  StepSource source = StepSource::none;
+  for (const RankSteps& rank : summary.steps.ranks) source = std::min(source, rank.source);
+  return {{"source", to_string(source)}, {"text", steps_text(summary.steps)}};
+}
+
+// The rank that the others waited for.
+Json late_rank_json(const Summary& summary) {
+  const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
+  if (!late) return nullptr;
+  return {
+      {"rank", late->rank}, {"wait_us", us(late->wait_ns)}, {"share", late->share}, {"cause", to_string(late->cause)}};
+}
+
+// Rows as objects, under the names that the columns have in CSV.
+Json table_json(const FigureTable& table) {
+  Json rows = Json::array();
+  for (const FigureRow& row : table.rows) {
+    Json json = Json::object();
+    for (std::size_t i = 0; i < row.names.size(); ++i) json[table.names[i].key] = row.names[i];
+    for (std::size_t i = 0; i < row.figures.size(); ++i)
+      json[csv_key(table.columns[i])] =
+          row.figures[i] ? Json(csv_value(table.columns[i], *row.figures[i])) : Json(nullptr);
+    rows.push_back(std::move(json));
+  }
+  return rows;
 }
 
 }  // namespace
 
-std::string analysis_json(const Trace& trace, const Summary& summary, const std::vector<std::string>& files) {
+std::string analysis_json(const Trace& trace, const Summary& summary, const std::vector<std::string>& files,
+                          std::span<const Breakdown> asked) {
   Json ranks = Json::array();
-  for (const RankSummary& rank : summary.ranks) ranks.push_back(rank_json(summary, rank));
+  for (const RankSummary& rank : summary.ranks) ranks.push_back(rank_json(trace, summary, rank));
   const auto us_or_null = [](const std::optional<std::int64_t>& ns) { return ns ? Json(us(*ns)) : Json(nullptr); };
   Json json;
   json["schema"] = "underlap.analysis/1";
@@ -158,6 +216,11 @@ std::string analysis_json(const Trace& trace, const Summary& summary, const std:
                    {"lateness_us", us_or_null(summary.lateness_ns)}};
   json["source"] = source_json(trace);
   json["window_errors"] = summary.window_errors;
+  json["steps"] = steps_source_json(summary);
+  json["late_rank"] = late_rank_json(summary);
+  json["headline"] = headline(trace, summary);
+  json["advice"] = said(trace, "advice");
+  for (const Breakdown by : asked) json["by"][std::string(to_string(by))] = table_json(breakdown(trace, summary, by));
   return json_text(json);
 }
 

@@ -2,18 +2,23 @@
 #include "profiler/analysis/arrivals.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "profiler/trace/backend.hpp"
+#include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {
 namespace {
 
 // One clock, read at two moments beside the wall clock, differs by what the wall clock was corrected in between.
 constexpr std::int64_t kSameClockNs = 100'000;
+
+// Members of a larger collective are compared with its first one only: pairs grow with the square.
+constexpr std::size_t kMostRanksInPairs = 8;
 
 // One collective: the slice of each member.
 using Members = std::map<std::int32_t, std::size_t>;
@@ -46,30 +51,15 @@ std::vector<Members> complete_collectives(const Trace& trace, Wanted wanted) {
   }
   std::vector<Members> complete;
   for (auto& [key, members] : found)
-    if (members.size() > 1 && members.size() == trace.groups[key.first].ranks.size() && !ambiguous.contains(key))
+    if (members.size() > 1 && members.size() == trace.groups[key.first].size() && !ambiguous.contains(key))
       complete.push_back(std::move(members));
   return complete;
-}
-
-// A damaged trace may hold any time: sums stop at the ends of the integers instead of going past them.
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-  using Limits = std::numeric_limits<std::int64_t>;
-  std::int64_t sum = 0;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return a < 0 ? -Limits::max() : Limits::max();
-}
-
-std::int64_t minus(std::int64_t a, std::int64_t b) {
-  using Limits = std::numeric_limits<std::int64_t>;
-  std::int64_t difference = 0;
-  if (!__builtin_sub_overflow(a, b, &difference)) return difference;
-  return a < 0 ? -Limits::max() : Limits::max();
 }
 
 std::int64_t median(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   const std::int64_t low = values[(values.size() - 1) / 2];
-  return plus(low, minus(values[values.size() / 2], low) / 2);
+  return saturating_add(low, saturating_subtract(values[values.size() / 2], low) / 2);
 }
 
 bool is_virtual(const Trace& trace) {
@@ -88,7 +78,7 @@ bool share_one_clock(const Trace& trace, const std::set<std::int32_t>& ranks) {
   return std::ranges::all_of(ranks, [&](std::int32_t rank) {
     const auto found = behind_wall.find(rank);
     if (found == behind_wall.end()) return false;
-    const std::int64_t apart = minus(found->second, behind_wall.begin()->second);
+    const std::int64_t apart = saturating_subtract(found->second, behind_wall.begin()->second);
     return -kSameClockNs <= apart && apart <= kSameClockNs;
   });
 }
@@ -98,10 +88,21 @@ using Differences = std::map<std::pair<std::int32_t, std::int32_t>, std::vector<
 
 Differences differences_of_ends(const Trace& trace, const std::vector<Members>& collectives) {
   Differences differences;
-  for (const Members& members : collectives)
-    for (const auto& [rank, slice] : members)
-      for (const auto& [other, other_slice] : members)
-        if (rank != other) differences[{rank, other}].push_back(trace.end_ns(other_slice) - trace.end_ns(slice));
+  const auto add = [&](const auto& a, const auto& b) {
+    differences[{a.first, b.first}].push_back(saturating_subtract(trace.end_ns(b.second), trace.end_ns(a.second)));
+  };
+  for (const Members& members : collectives) {
+    if (members.size() > kMostRanksInPairs) {
+      for (auto other = std::next(members.begin()); other != members.end(); ++other) {
+        add(*members.begin(), *other);
+        add(*other, *members.begin());
+      }
+      continue;
+    }
+    for (const auto& a : members)
+      for (const auto& b : members)
+        if (a.first != b.first) add(a, b);
+  }
   return differences;
 }
 
@@ -111,22 +112,43 @@ void align_reachable(const Differences& differences, std::map<std::int32_t, std:
     for (const auto& [pair, ends] : differences) {
       const auto from = offset_ns.find(pair.first);
       if (from == offset_ns.end() || offset_ns.contains(pair.second)) continue;
-      offset_ns[pair.second] = plus(from->second, median(ends));
+      offset_ns[pair.second] = saturating_add(from->second, median(ends));
       grew = true;
     }
   }
 }
 
-std::int64_t farthest_end(const Trace& trace, const std::vector<Members>& collectives,
-                          const std::map<std::int32_t, std::int64_t>& offset_ns) {
-  std::int64_t largest = 0;
+// How far the ends lie from the median end of their collective.
+struct EndSpread {
+  std::int64_t largest_ns = 0;
+  double sum_ns = 0;
+};
+
+EndSpread spread_of_ends(const Trace& trace, const std::vector<Members>& collectives,
+                         const std::map<std::int32_t, std::int64_t>& offset_ns) {
+  EndSpread spread;
   for (const Members& members : collectives) {
     std::vector<std::int64_t> ends;
-    for (const auto& [rank, slice] : members) ends.push_back(minus(trace.end_ns(slice), offset_ns.at(rank)));
+    for (const auto& [rank, slice] : members)
+      ends.push_back(saturating_subtract(trace.end_ns(slice), offset_ns.at(rank)));
     const std::int64_t common = median(ends);
-    for (const std::int64_t end : ends) largest = std::max({largest, minus(end, common), minus(common, end)});
+    for (const std::int64_t end : ends) {
+      const std::int64_t apart = std::max(saturating_subtract(end, common), saturating_subtract(common, end));
+      spread.largest_ns = std::max(spread.largest_ns, apart);
+      spread.sum_ns += static_cast<double>(apart);
+    }
   }
-  return largest;
+  return spread;
+}
+
+// Whether ends are as read less than twice as far apart as after correction: then what the correction removes is no
+// more than the noise that it leaves, and the clocks may as well be one. Of all ends, since one late thread moves the
+// largest.
+bool agree_as_read(const Trace& trace, const std::vector<Members>& collectives,
+                   const std::map<std::int32_t, std::int64_t>& offset_ns) {
+  std::map<std::int32_t, std::int64_t> none;
+  for (const auto& [rank, offset] : offset_ns) none.emplace(rank, 0);
+  return spread_of_ends(trace, collectives, none).sum_ns < 2 * spread_of_ends(trace, collectives, offset_ns).sum_ns;
 }
 
 }  // namespace
@@ -147,9 +169,11 @@ ClockAlignment align_clocks(const Trace& trace) {
     }
   }
   for (const std::int32_t rank : ranks) alignment.offset_ns.emplace(rank, 0);
+  if (!is_one_clock && agree_as_read(trace, collectives, alignment.offset_ns))
+    for (auto& [rank, offset] : alignment.offset_ns) offset = 0;
   if (!collectives.empty())
     (is_one_clock ? alignment.lateness_ns : alignment.residual_ns) =
-        farthest_end(trace, collectives, alignment.offset_ns);
+        spread_of_ends(trace, collectives, alignment.offset_ns).largest_ns;
   if (is_one_clock) alignment.residual_ns = 0;
   return alignment;
 }
@@ -159,10 +183,10 @@ std::int64_t find_arrivals(Trace& trace, const ClockAlignment& alignment) {
   for (const Members& members : complete_collectives(trace, Wanted::synchronising)) {
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
     for (const auto& [rank, slice] : members)
-      last = std::max(last, minus(trace.start_ns()[slice], alignment.offset_ns.at(rank)));
+      last = std::max(last, saturating_subtract(trace.start_ns()[slice], alignment.offset_ns.at(rank)));
     for (const auto& [rank, slice] : members) {
       if (trace.communication(slice)->last_arrival_ns != -1) continue;
-      trace.set_last_arrival(slice, plus(last, alignment.offset_ns.at(rank)));
+      trace.set_last_arrival(slice, saturating_add(last, alignment.offset_ns.at(rank)));
       ++found;
     }
   }

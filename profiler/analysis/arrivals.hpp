@@ -25,7 +25,8 @@ struct ClockAlignment {
 ///
 /// Ranks that read one clock keep it (offsets of 0): those whose clock snapshots say so, and those of a backend whose
 /// time is virtual. Other ranks get the median difference of ends to a rank that is aligned already, beginning with the
-/// lowest; without such a collective their offsets are 0.
+/// lowest; without such a collective their offsets are 0. Offsets are 0 too where that brings the ends less than twice
+/// as close as they are as read: such a correction is within its own residual.
 ClockAlignment align_clocks(const Trace&);
 
 /// Sets the last arrival of collectives that have none: the latest start among the members, on each rank's own clock.

@@ -102,6 +102,7 @@ void add_slice(const Trace& trace, std::size_t slice, const Window& window, Wind
   switch (tag.kind) {
     case Kind::compute: content.compute.push_back(active); break;
     case Kind::copy: content.copy.push_back(active); break;
+    case Kind::none: break;
     case Kind::communication:
       add_communication(trace, slice, window, content.by_mode[static_cast<std::size_t>(tag.mode)]);
       add_communication(trace, slice, window, content.by_purpose[tag.purpose]);
@@ -211,7 +212,8 @@ void check_window(const Window& window) {
 // The slices of every rank by start.
 std::map<std::int32_t, std::vector<std::size_t>> slices_by_rank(const Trace& trace) {
   std::map<std::int32_t, std::vector<std::size_t>> ranks;
-  for (std::size_t i = 0; i < trace.size(); ++i) ranks[trace.tracks[trace.track(i)].rank].push_back(i);
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.is_work(i)) ranks[trace.track_of(i).rank].push_back(i);
   for (auto& [rank, slices] : ranks)
     std::stable_sort(slices.begin(), slices.end(),
                      [&](std::size_t a, std::size_t b) { return trace.start_ns()[a] < trace.start_ns()[b]; });

@@ -88,10 +88,14 @@ std::string_view to_string(ExposedCause cause) { return kCauses[cause]; }
 // All slices of one rank, in every order that the search needs.
 class EvidenceFinder::Rank {
  public:
-  Rank(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows)
+  Rank(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows,
+       const std::vector<std::uint32_t>& place_of_launch)
       : trace_(trace), windows_(std::move(windows)) {
     std::sort(windows_.begin(), windows_.end(), [](const Window& a, const Window& b) { return a.end_ns < b.end_ns; });
-    for (const std::size_t slice : slices) add_piece(slice);
+    for (const std::size_t slice : slices) {
+      add_piece(slice);
+      if (place_of_launch[slice] != 0) pieces_.back().operation = place_of_launch[slice];
+    }
     std::stable_sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) { return a.start < b.start; });
     order_by_stream_and_start();
     order_by_enqueueing();
@@ -280,13 +284,33 @@ class EvidenceFinder::Rank {
   Coverage compute_{{}};
 };
 
+namespace {
+
+// By slice: its place in the order of the calls that launched work, from 1; 0: none is known, or it has a number of its
+// own.
+std::vector<std::uint32_t> places_of_launches(const Trace& trace) {
+  std::vector<std::pair<std::int64_t, std::uint32_t>> launches;
+  for (const Flow& flow : trace.flows)
+    if (flow.kind == FlowKind::launch) launches.emplace_back(trace.start_ns()[flow.from], flow.to);
+  std::sort(launches.begin(), launches.end());
+  std::vector<std::uint32_t> places(trace.size());
+  std::uint32_t place = 0;
+  for (const auto& [time, slice] : launches)
+    if (trace.slice(slice).operation == 0 && places[slice] == 0) places[slice] = ++place;
+  return places;
+}
+
+}  // namespace
+
 EvidenceFinder::EvidenceFinder(const Trace& trace, std::span<const Window> windows) : trace_(trace) {
   std::map<std::int32_t, std::vector<std::size_t>> slices;
-  for (std::size_t i = 0; i < trace.size(); ++i) slices[trace.tracks[trace.track(i)].rank].push_back(i);
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.is_work(i)) slices[trace.track_of(i).rank].push_back(i);
+  const std::vector<std::uint32_t> places = places_of_launches(trace);
   std::map<std::int32_t, std::vector<Window>> windows_of;
   for (const Window& window : windows) windows_of[window.rank].push_back(window);
   for (const auto& [rank, of_rank] : slices)
-    ranks_[rank] = std::make_unique<Rank>(trace, of_rank, std::move(windows_of[rank]));
+    ranks_[rank] = std::make_unique<Rank>(trace, of_rank, std::move(windows_of[rank]), places);
 }
 
 EvidenceFinder::~EvidenceFinder() = default;

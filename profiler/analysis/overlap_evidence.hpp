@@ -62,8 +62,9 @@ struct EvidenceRequest {
 
 /// Finds what ran under compute, and why what did not did not, in many questions about one trace.
 ///
-/// What was enqueued after what is known where slices carry their operation's number in the step; elsewhere what begins
-/// later counts as enqueued later, and held_by_stream and one_connection are never found.
+/// What was enqueued after what is known where slices carry their operation's number in the step, or where flows lead
+/// to them from the calls that launched them; elsewhere what begins later counts as enqueued later, and held_by_stream
+/// and one_connection are never found.
 class EvidenceFinder {
  public:
   /// `trace` outlives this. `windows`: as find_windows gives them, of any ranks; those of one rank do not overlap.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/summary.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -7,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/arrivals.hpp"
+#include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/exposure.hpp"
 
 namespace underlap::analysis {
@@ -43,16 +45,51 @@ void count_kernels(const Trace& trace, std::vector<RankSummary>& ranks) {
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const std::int32_t rank = trace.tracks[trace.track(i)].rank;
     const Kind kind = trace.tag(i).kind;
-    if (kind == Kind::copy || !ends_in_any(trace.end_ns(i), windows[rank])) continue;
+    if (kind == Kind::copy || kind == Kind::none || !by_rank.contains(rank)) continue;
+    if (!ends_in_any(trace.end_ns(i), windows[rank])) continue;
     ++(kind == Kind::compute ? by_rank[rank]->compute_kernels : by_rank[rank]->comm_kernels);
   }
 }
 
 std::vector<Window> spans(const Trace& trace) {
+  std::map<std::int32_t, Window> ranks;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    if (!trace.is_work(i)) continue;
+    const std::int32_t rank = trace.track_of(i).rank;
+    const Window slice{rank, -1, -1, trace.start_ns()[i], trace.end_ns(i)};
+    Window& span = ranks.try_emplace(rank, slice).first->second;
+    span.begin_ns = std::min(span.begin_ns, slice.begin_ns);
+    span.end_ns = std::max(span.end_ns, slice.end_ns);
+  }
   std::vector<Window> windows;
-  for (const std::int32_t rank : ranks_of(trace))
-    if (const auto span = span_of_rank(trace, rank)) windows.push_back(*span);
+  for (const auto& [rank, span] : ranks) windows.push_back(span);
   return windows;
+}
+
+std::vector<Window> windows_of(const StepList& steps) {
+  std::vector<Window> windows;
+  for (const RankSteps& rank : steps.ranks) windows.insert(windows.end(), rank.windows.begin(), rank.windows.end());
+  return windows;
+}
+
+// Of each of `ranks`, what its windows hold.
+std::vector<RankSummary> over_windows(const Trace& trace, const std::vector<std::int32_t>& ranks,
+                                      const std::vector<Window>& windows) {
+  std::vector<RankSummary> list;
+  std::map<std::int32_t, std::size_t> index;
+  for (const std::int32_t rank : ranks) {
+    index[rank] = list.size();
+    list.push_back({.rank = rank, .total = {}, .windows = {}, .splits = {}});
+  }
+  const std::vector<Split> splits = split_windows(trace, windows);
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    RankSummary& rank = list[index[windows[i].rank]];
+    rank.windows.push_back(windows[i]);
+    rank.splits.push_back(splits[i]);
+    add(rank.total, splits[i]);
+  }
+  count_kernels(trace, list);
+  return list;
 }
 
 double median(std::vector<std::int64_t> values) {
@@ -60,6 +97,29 @@ double median(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   const auto low = static_cast<double>(values[(values.size() - 1) / 2]);
   return (low + static_cast<double>(values[values.size() / 2])) / 2;
+}
+
+Summary over_steps(const Trace& trace, StepList steps) {
+  Summary summary;
+  summary.has_steps = !trace.marks.empty();
+  if (summary.has_steps) {
+    WindowList found = find_windows(trace);
+    summary.window_errors = std::move(found.errors);
+    summary.ranks = over_windows(trace, ranks_of(trace), found.windows);
+    return summary;
+  }
+  summary.ranks = over_windows(trace, ranks_of(trace), spans(trace));
+  summary.steps = std::move(steps);
+  std::vector<std::int32_t> ranks;
+  for (const RankSteps& rank : summary.steps.ranks)
+    if (!rank.windows.empty()) ranks.push_back(rank.rank);
+  if (!ranks.empty()) summary.steps_of_ranks = over_windows(trace, ranks, windows_of(summary.steps));
+  return summary;
+}
+
+void set_clock(Summary& summary, const ClockAlignment& alignment) {
+  summary.clock_residual_ns = alignment.residual_ns;
+  summary.lateness_ns = alignment.lateness_ns;
 }
 
 }  // namespace
@@ -78,29 +138,28 @@ double median_of(std::span<const Split> splits, const std::map<std::string, Comm
   });
 }
 
-Summary summarise(const Trace& trace) {
-  Summary summary;
-  WindowList found = find_windows(trace);
-  summary.window_errors = std::move(found.errors);
-  summary.has_steps = !trace.marks.empty();
-  const std::vector<Window> windows = summary.has_steps ? std::move(found.windows) : spans(trace);
-  const std::vector<Split> splits = split_windows(trace, windows);
-  std::map<std::int32_t, std::size_t> index;
-  for (const std::int32_t rank : ranks_of(trace)) {
-    index[rank] = summary.ranks.size();
-    summary.ranks.push_back({.rank = rank, .total = {}, .windows = {}, .splits = {}});
-  }
-  for (std::size_t i = 0; i < windows.size(); ++i) {
-    RankSummary& rank = summary.ranks[index[windows[i].rank]];
-    rank.windows.push_back(windows[i]);
-    rank.splits.push_back(splits[i]);
-    add(rank.total, splits[i]);
-  }
-  count_kernels(trace, summary.ranks);
-  const ClockAlignment alignment = align_clocks(trace);
-  summary.clock_residual_ns = alignment.residual_ns;
-  summary.lateness_ns = alignment.lateness_ns;
+Summary summarise(const Trace& trace) { return summarise(trace, trace.marks.empty() ? find_steps(trace) : StepList{}); }
+
+Summary summarise(const Trace& trace, StepList steps) {
+  Summary summary = over_steps(trace, std::move(steps));
+  set_clock(summary, align_clocks(trace));
   return summary;
+}
+
+Summary match_and_summarise(Trace& trace, StepList steps) {
+  Communications communications =
+      trace.marks.empty() ? match_and_align(trace) : Communications{match_communications(trace), align_clocks(trace)};
+  Summary summary = over_steps(trace, std::move(steps));
+  set_clock(summary, communications.alignment);
+  summary.waits = find_waits(trace, communications, windows_of(summary.steps));
+  summary.communications = std::move(communications);
+  return summary;
+}
+
+std::vector<Window> Summary::shown_windows() const {
+  std::vector<Window> windows;
+  for (const RankSummary& rank : shown()) windows.insert(windows.end(), rank.windows.begin(), rank.windows.end());
+  return windows;
 }
 
 }  // namespace underlap::analysis

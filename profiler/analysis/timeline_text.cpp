@@ -31,10 +31,10 @@ struct Row {
 };
 
 std::vector<Window> windows_of_step(const Trace& trace, const TimelineRequest& request) {
-  const WindowList found = find_windows(trace);
+  const std::vector<Window> found = request.steps.empty() ? find_windows(trace).windows : request.steps;
   std::vector<Window> windows;
   std::set<std::pair<std::int32_t, std::int32_t>> known;
-  for (const Window& w : found.windows) {
+  for (const Window& w : found) {
     known.emplace(w.block, w.step);
     if (w.block == request.block && w.step == request.step) windows.push_back(w);
   }
@@ -71,7 +71,8 @@ Row row_of(const Trace& trace, std::uint32_t track, const Window& window, const 
 std::vector<bool> used_tracks(const Trace& trace, const Window& window) {
   std::vector<bool> used(trace.tracks.size(), false);
   for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.end_ns(i) > window.begin_ns && trace.start_ns()[i] < window.end_ns) used[trace.track(i)] = true;
+    if (trace.is_work(i) && trace.end_ns(i) > window.begin_ns && trace.start_ns()[i] < window.end_ns)
+      used[trace.track(i)] = true;
   return used;
 }
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "profiler/analysis/windows.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::analysis {
@@ -12,7 +14,8 @@ namespace underlap::analysis {
 struct TimelineRequest {
   std::int32_t block = 0;
   std::int32_t step = 0;
-  std::int32_t width = 100;  ///< columns of a whole line, at least 40
+  std::int32_t width = 100;        ///< columns of a whole line, at least 40
+  std::vector<Window> steps = {};  ///< of a trace without marks
 };
 
 /// Draws one step as text: one row per rank and stream, a time axis in milliseconds, a legend.

@@ -51,7 +51,7 @@ WindowList find_windows(const Trace& trace) {
 std::optional<Window> span_of_rank(const Trace& trace, std::int32_t rank) {
   std::optional<Window> span;
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    if (trace.tracks[trace.track(i)].rank != rank) continue;
+    if (!trace.is_work(i) || trace.track_of(i).rank != rank) continue;
     const std::int64_t begin = trace.start_ns()[i];
     const std::int64_t end = trace.end_ns(i);
     if (!span) span = Window{rank, -1, -1, begin, end};

@@ -2,7 +2,6 @@
 #include "profiler/formats/file_bytes.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "platform/errors.hpp"
+#include "profiler/formats/byte_stream.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -29,28 +29,13 @@ struct FreeContext {
 
 double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
-// Length of the regular file at `path`. Anything else may hold the reader up for ever, or never end.
-std::uint64_t length_of(const std::filesystem::path& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
-    throw std::invalid_argument(
-        errno == ENOENT ? fmt::format("{}: no such file; name one that is there", path.string())
-                        : fmt::format("{}: cannot be read: {}; name a file", path.string(), std::strerror(errno)));
-  if (S_ISDIR(status.st_mode))
-    throw std::invalid_argument(path.string() + ": a directory, not a file; name a file in it");
-  if (!S_ISREG(status.st_mode))
-    throw std::invalid_argument(fmt::format(
-        "{}: a pipe, socket or device, not a file; write what it gives to a file, and name that", path.string()));
-  return static_cast<std::uint64_t>(status.st_size);
-}
-
 // What may be read into memory: a third of what is free, because a string that grows is there twice for a moment, and
 // the trace is then made beside it.
 class Budget {
  public:
   Budget(const std::filesystem::path& path, const ReadLimits& limits)
       : path_(path),
-        file_length_(length_of(path)),
+        file_length_(length_of_file(path)),
         most_(limits.bytes),
         free_(static_cast<std::uint64_t>(limits.free_memory)) {}
 
@@ -133,6 +118,17 @@ void decompress(Source& source, std::string_view piece, std::size_t limit, const
   if (rest != 0 && into.bytes.size() < limit) into.fault = "compressed data is cut short";
 }
 
+void inflate(const std::filesystem::path& path, std::size_t limit, const Budget& budget, FileBytes& into) {
+  ByteStream stream(path);
+  std::vector<char> buffer(std::size_t{1} << 18);
+  for (std::size_t count = buffer.size(); count == buffer.size() && into.bytes.size() < limit;) {
+    count = stream.read(std::span(buffer).first(std::min(buffer.size(), limit - into.bytes.size())));
+    budget.require(into.bytes.size() + count);
+    into.bytes.append(buffer.data(), count);
+  }
+  into.fault = stream.fault();
+}
+
 }  // namespace
 
 FileBytes read_bytes(const std::filesystem::path& path, const ReadLimits& limits) {
@@ -140,7 +136,9 @@ FileBytes read_bytes(const std::filesystem::path& path, const ReadLimits& limits
   Source source(path);
   FileBytes result;
   std::string_view piece = source.next();
-  if (piece.starts_with(kZstdMagic)) {
+  if (is_gzip(piece)) {
+    inflate(path, limits.bytes, budget, result);
+  } else if (piece.starts_with(kZstdMagic)) {
     decompress(source, piece, limits.bytes, budget, result);
   } else {
     budget.reserve(result.bytes, budget.file_length());

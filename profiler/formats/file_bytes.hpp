@@ -20,7 +20,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-/// The bytes of a file, decompressed where they begin as a zstd frame does.
+/// The bytes of a file, decompressed where they begin as gzip or a zstd frame does.
 struct FileBytes {
   std::string bytes;
   std::string fault;  ///< why the compressed data ends early ("" where it does not); what came before is in `bytes`

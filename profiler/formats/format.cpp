@@ -15,11 +15,32 @@
 namespace underlap::formats {
 namespace {
 
+std::string written_extensions() {
+  std::string list;
+  for (const Format& format : formats()) {
+    if (format.write == nullptr) continue;
+    list += fmt::format("{}{}, {}.zst", list.empty() ? "" : ", ", format.extension, format.extension);
+    if (format.gzip) list += fmt::format(", {}.gz", format.extension);
+  }
+  return list;
+}
+
 std::string known_formats() {
   std::string list;
   for (const Format& format : formats())
     list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", format.name, format.extension);
   return list;
+}
+
+// The format that a file's extension names, before what says how it is compressed.
+const Format& format_of(const std::filesystem::path& path) {
+  std::filesystem::path name = path.filename();
+  const bool is_gzip = name.extension() == ".gz";
+  if (is_gzip || name.extension() == ".zst") name = name.stem();
+  for (const Format& format : formats())
+    if (format.write != nullptr && name.extension() == format.extension && (!is_gzip || format.gzip)) return format;
+  throw std::invalid_argument(
+      fmt::format("{}: no format is written with this extension; known are {}", path.string(), written_extensions()));
 }
 
 Trace read_as(const Format& format, const std::filesystem::path& path) {
@@ -49,13 +70,14 @@ Trace read_trace(const std::filesystem::path& path) {
   return read_as(*format, path);
 }
 
-void write_trace(const std::filesystem::path& path, const Trace& trace) {
-  std::filesystem::path name = path.filename();
-  if (name.extension() == ".zst") name = name.stem();
-  for (const Format& format : formats())
-    if (format.write != nullptr && name.extension() == format.extension) return format.write(path, trace);
-  throw std::invalid_argument(
-      fmt::format("{}: no format is written with this extension; known are {}", path.string(), known_formats()));
+void check_extension(const std::filesystem::path& path) { format_of(path); }
+
+std::vector<std::filesystem::path> written_files(const std::filesystem::path& path, const Trace& trace) {
+  const Format& format = format_of(path);
+  if (format.files == nullptr) return {path};
+  return format.files(path, trace);
 }
+
+void write_trace(const std::filesystem::path& path, const Trace& trace) { format_of(path).write(path, trace); }
 
 }  // namespace underlap::formats

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "profiler/trace/trace.hpp"
 
@@ -23,8 +24,12 @@ struct Format {
   /// Reads a file. Throws std::invalid_argument where it cannot be opened or nothing in it can be used, MachineError
   /// where reading fails; bad records are counted in Trace::import.
   Trace (*read)(const std::filesystem::path&);
-  /// Writes a file; nullptr: this format is only read. Throws MachineError.
+  /// Writes a file, whole or not at all; nullptr: this format is only read. Throws MachineError, and
+  /// std::invalid_argument for a trace that no file can hold.
   void (*write)(const std::filesystem::path&, const Trace&);
+  /// The files that `write` writes, where they are others than the one that it is given; nullptr: that one.
+  std::vector<std::filesystem::path> (*files)(const std::filesystem::path&, const Trace&) = nullptr;
+  bool gzip = false;  ///< written compressed where `.gz` follows the extension
 };
 
 inline constexpr std::size_t kSniffBytes = 4096;
@@ -39,10 +44,16 @@ std::span<const Format> formats();
 /// where reading fails, or memory runs out all the same.
 Trace read_trace(const std::filesystem::path&);
 
-/// Writes a trace in the format that the file's extension names.
+/// Throws std::invalid_argument for a file whose extension no format writes, naming those that exist.
+void check_extension(const std::filesystem::path&);
+
+/// The files that write_trace() writes: the one that it is given, or one a rank. Throws as check_extension().
+std::vector<std::filesystem::path> written_files(const std::filesystem::path&, const Trace&);
+
+/// Writes a trace in the format that the file's extension names, `.zst` (and of JSON `.gz`) behind it compresses.
 ///
-/// Throws std::invalid_argument for an extension that no format writes (naming those that exist), MachineError where
-/// the file cannot be written.
+/// Throws as check_extension(); MachineError where a file cannot be written; std::invalid_argument for a trace that no
+/// file can hold (a negative duration, a track that it does not have).
 void write_trace(const std::filesystem::path&, const Trace&);
 
 }  // namespace underlap::formats

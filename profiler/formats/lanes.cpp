@@ -8,15 +8,17 @@
 namespace underlap::formats {
 
 std::uint32_t Lanes::place(std::int64_t start_ns, std::int64_t end_ns, std::uint64_t index) {
-  const auto fits = [&](const Lane& lane) {
-    return lane.end_ns < start_ns || (lane.end_ns == start_ns && lane.index < index);
+  const auto is_over = [&](const Open& slice) {
+    return slice.end_ns < start_ns || (slice.end_ns == start_ns && slice.index < index);
   };
-  const auto lane = std::find_if(lanes_.begin(), lanes_.end(), fits);
+  const auto fits = [&](Lane& lane) {
+    while (!lane.empty() && is_over(lane.back())) lane.pop_back();
+    return lane.empty() || (nests_ && end_ns <= lane.back().end_ns);
+  };
+  auto lane = std::find_if(lanes_.begin(), lanes_.end(), fits);
   const auto number = static_cast<std::uint32_t>(lane - lanes_.begin());
-  if (lane == lanes_.end())
-    lanes_.push_back({end_ns, index});
-  else
-    *lane = {end_ns, index};
+  if (lane == lanes_.end()) lane = lanes_.emplace(lane);
+  lane->push_back({end_ns, index});
   return number;
 }
 
@@ -25,7 +27,8 @@ std::vector<std::uint32_t> Lanes::assign(const Trace& trace, std::span<const std
   std::vector<std::size_t> order(slices.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto key = [&](std::size_t i) {
-    return std::tuple(trace.start_ns()[slices[i]], trace.end_ns(slices[i]), slices[i]);
+    // One that begins with another and comes behind it in the file can only be within it.
+    return std::tuple(trace.start_ns()[slices[i]], nests_ ? 0 : trace.end_ns(slices[i]), slices[i]);
   };
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   std::vector<std::uint32_t> result(slices.size());

@@ -14,6 +14,7 @@
 
 #include "profiler/formats/checksum.hpp"
 #include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/perfetto_values.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -23,45 +24,16 @@ using protozero::data_view;
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-constexpr std::uint32_t number(std::uint32_t tag) { return protozero::tag_and_type(tag, pbf_wire_type::varint); }
-constexpr std::uint32_t bytes(std::uint32_t tag) {
-  return protozero::tag_and_type(tag, pbf_wire_type::length_delimited);
-}
-constexpr std::uint32_t fixed32(std::uint32_t tag) { return protozero::tag_and_type(tag, pbf_wire_type::fixed32); }
-
 // 146 years from a clock's zero: no run comes there, and differences of two such times still fit.
 constexpr std::int64_t kLatest = std::int64_t{1} << 62;
+constexpr std::uint32_t kNoSlice = ~std::uint32_t{0};  // in the place of one that was skipped
 bool is_time(std::int64_t time_ns) { return -kLatest < time_ns && time_ns < kLatest; }
-
-// What one transfer can put on a wire: sums over a trace still fit.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-
-// The fields of one annotation that an event of ours can carry.
-struct Value {
-  std::uint64_t name_iid = 0;
-  std::int64_t number = 0;
-  std::uint64_t string_iid = 0;
-  std::vector<data_view> items;
-};
-
-Value value_of(data_view message) {
-  Value value;
-  pbf_reader reader(message);
-  while (reader.next()) switch (reader.tag_and_type()) {
-      case number(annotation::kNameIid): value.name_iid = reader.get_uint64(); break;
-      case number(annotation::kInt): value.number = reader.get_int64(); break;
-      case number(annotation::kStringIid): value.string_iid = reader.get_uint64(); break;
-      case bytes(annotation::kArrayValues):
-      case bytes(annotation::kDictEntries): value.items.push_back(reader.get_view()); break;
-      default: reader.skip();
-    }
-  return value;
-}
 
 // Numbers and texts of a small message of ours, by field.
 struct Fields {
-  std::array<std::uint64_t, 5> numbers{};
-  std::array<std::string_view, 5> texts{};
+  std::array<bool, 8> has_number{};
+  std::array<std::uint64_t, 8> numbers{};
+  std::array<std::string_view, 8> texts{};
 };
 
 Fields fields_of(data_view message) {
@@ -71,6 +43,7 @@ Fields fields_of(data_view message) {
     const std::uint32_t tag = reader.tag();
     if (tag < fields.numbers.size() && reader.wire_type() == pbf_wire_type::varint) {
       fields.numbers[tag] = reader.get_uint64();
+      fields.has_number[tag] = true;
     } else if (tag < fields.texts.size() && reader.wire_type() == pbf_wire_type::length_delimited) {
       const data_view text = reader.get_view();
       fields.texts[tag] = {text.data(), text.size()};
@@ -81,25 +54,7 @@ Fields fields_of(data_view message) {
   return fields;
 }
 
-// Whether `value` fits into `number`, which takes it.
-template <class T>
-bool narrow(std::int64_t value, T& number) {
-  number = static_cast<T>(value);
-  return number == value;
-}
-
 std::int32_t zigzag32(std::uint64_t value) { return static_cast<std::int32_t>(protozero::decode_zigzag64(value)); }
-
-const std::string& text_of(const auto& words, std::uint64_t iid) {
-  static const std::string kNone;
-  const auto found = words.find(iid);
-  return found == words.end() ? kNone : found->second.text;
-}
-
-NameId id_of(const auto& words, std::uint64_t iid) {
-  const auto found = words.find(iid);
-  return found == words.end() ? kNoName : found->second.id;
-}
 
 }  // namespace
 
@@ -134,6 +89,7 @@ struct PerfettoDecoder::Event {
   std::uint64_t type = 0;
   std::uint64_t uuid = 0;
   std::uint64_t name_iid = 0;
+  double counter_value = 0;
   std::vector<std::uint64_t> categories;
   std::vector<Value> values;
 
@@ -144,6 +100,7 @@ struct PerfettoDecoder::Event {
         case number(event::kTrackUuid): uuid = reader.get_uint64(); break;
         case number(event::kNameIid): name_iid = reader.get_uint64(); break;
         case number(event::kCategoryIids): categories.push_back(reader.get_uint64()); break;
+        case fixed64(event::kCounterValue): counter_value = reader.get_double(); break;
         case bytes(event::kAnnotations): values.push_back(value_of(reader.get_view())); break;
         default: reader.skip();
       }
@@ -163,19 +120,25 @@ void PerfettoDecoder::add_packet(data_view message, const char* begin) {
 }
 
 void PerfettoDecoder::apply(const Packet& packet) {
-  Sequence& sequence = sequences_[packet.sequence];
+  PerfettoSequence& sequence = sequences_[packet.sequence];
   if (packet.flags & kStateCleared) {
-    sequence = Sequence();
+    sequence = PerfettoSequence();
     sequence.valid = true;
   }
   if ((packet.flags & kNeedsState) && !sequence.valid) return skip("packet without its interned data");
   if (packet.interned) add_interned(*packet.interned, sequence);
+  if (packet.event && packet.ours && is_for_viewers(*packet.ours)) return;
   if (packet.ours) add_ours(*packet.ours, sequence);
   if (packet.event) add_event(packet, sequence);
   if (!packet.interned && !packet.ours && !packet.event && !packet.is_descriptor) skip("packet that is not ours");
 }
 
-void PerfettoDecoder::add_interned(data_view message, Sequence& sequence) {
+bool PerfettoDecoder::is_for_viewers(data_view message) {
+  pbf_reader reader(message);
+  return reader.next(underlap_message::kShown, pbf_wire_type::varint) && reader.get_uint64() != 0;
+}
+
+void PerfettoDecoder::add_interned(data_view message, PerfettoSequence& sequence) {
   pbf_reader reader(message);
   while (reader.next()) switch (reader.tag_and_type()) {
       case bytes(interned::kCategories):
@@ -190,11 +153,11 @@ void PerfettoDecoder::add_interned(data_view message, Sequence& sequence) {
     }
 }
 
-void PerfettoDecoder::add_entry(std::uint32_t field, data_view message, Sequence& sequence) {
+void PerfettoDecoder::add_entry(std::uint32_t field, data_view message, PerfettoSequence& sequence) {
   const Fields fields = fields_of(message);
   const std::uint64_t iid = fields.numbers[interned::kIid];
   const std::string_view text = fields.texts[interned::kText];
-  const auto word = [&] { return Word{intern(text), std::string(text)}; };
+  const auto word = [&] { return PerfettoSequence::Word{intern(text), std::string(text)}; };
   if (field == interned::kCategories) sequence.categories[iid] = word();
   if (field == interned::kEventNames) sequence.names[iid] = word();
   if (field == interned::kStringValues) sequence.strings[iid] = word();
@@ -202,7 +165,7 @@ void PerfettoDecoder::add_entry(std::uint32_t field, data_view message, Sequence
   if (const auto annotation = kAnnotations.find(text)) sequence.annotations[iid] = *annotation;
 }
 
-void PerfettoDecoder::add_ours(data_view message, Sequence& sequence) {
+void PerfettoDecoder::add_ours(data_view message, PerfettoSequence& sequence) {
   bool ends = false;
   std::optional<std::uint32_t> checksum;
   pbf_reader reader(message);
@@ -215,6 +178,7 @@ void PerfettoDecoder::add_ours(data_view message, Sequence& sequence) {
       case bytes(underlap_message::kGroup): add_group(reader.get_view(), sequence); break;
       case bytes(underlap_message::kTrack): add_track(reader.get_view()); break;
       case bytes(underlap_message::kMarksTrack): add_marks_track(reader.get_view()); break;
+      case bytes(underlap_message::kFlows): add_flows(reader.get_view()); break;
       case bytes(underlap_message::kClock): add_clock(reader.get_view()); break;
       default: reader.skip();
     }
@@ -248,7 +212,10 @@ void PerfettoDecoder::begin_block(data_view message) {
             .begin = packet_begin_,
             .slices = count(1),
             .marks = count(2),
-            .clocks = count(3)};
+            .clocks = count(3),
+            .counters = count(5),
+            .flows = count(6),
+            .slice_indices = {}};
 }
 
 void PerfettoDecoder::end_block(std::optional<std::uint32_t> checksum) {
@@ -278,6 +245,8 @@ void PerfettoDecoder::count_missing(const std::string& where) {
   count("slices", block_.slices - num_open);
   count("marks", block_.marks);
   count("clock readings", block_.clocks);
+  count("counter samples", block_.counters);
+  count("flows", block_.flows);
   block_ = {};
 }
 
@@ -286,10 +255,13 @@ void PerfettoDecoder::add_metadata(data_view message) {
   trace_.metadata.insert_or_assign(std::string(fields.texts[1]), std::string(fields.texts[2]));
 }
 
-void PerfettoDecoder::add_group(data_view message, Sequence& sequence) {
+void PerfettoDecoder::add_group(data_view message, PerfettoSequence& sequence) {
   const Fields fields = fields_of(message);
-  GroupRecord group;
-  group.purpose = intern(fields.texts[2]);
+  GroupRecord group{.purpose = intern(fields.texts[2]),
+                    .ranks = {},
+                    .name = intern(fields.texts[4]),
+                    .description = intern(fields.texts[5]),
+                    .num_ranks = zigzag32(fields.numbers[6])};
   pbf_reader reader(message);
   while (reader.next(3, pbf_wire_type::length_delimited)) {
     const auto ranks = reader.get_packed_sint32();
@@ -300,7 +272,14 @@ void PerfettoDecoder::add_group(data_view message, Sequence& sequence) {
 
 void PerfettoDecoder::add_track(data_view message) {
   const Fields fields = fields_of(message);
-  const Track track{zigzag32(fields.numbers[2]), zigzag32(fields.numbers[3]), std::string(fields.texts[4])};
+  const std::string_view word = fields.texts[5];
+  const std::optional<TrackKind> kind = word.empty() ? TrackKind::stream : track_kind_from(word);
+  if (!kind) return skip("track of an unknown kind");
+  const Track track{.rank = zigzag32(fields.numbers[2]),
+                    .stream = zigzag32(fields.numbers[3]),
+                    .name = std::string(fields.texts[4]),
+                    .kind = *kind,
+                    .device = fields.has_number[6] ? zigzag32(fields.numbers[6]) : -1};
   tracks_[fields.numbers[1]] = trace_.add_track(track);
 }
 
@@ -319,7 +298,7 @@ void PerfettoDecoder::add_clock(data_view message) {
   trace_.clocks.push_back(clock);
 }
 
-void PerfettoDecoder::add_event(const Packet& packet, const Sequence& sequence) {
+void PerfettoDecoder::add_event(const Packet& packet, const PerfettoSequence& sequence) {
   const Event event(*packet.event);
   if (marks_tracks_.contains(event.uuid) && event.type == event::kInstant)
     add_mark(event, sequence, packet.time_ns);
@@ -329,11 +308,13 @@ void PerfettoDecoder::add_event(const Packet& packet, const Sequence& sequence) 
     begin_slice(event, sequence, packet.time_ns);
   else if (event.type == event::kSliceEnd)
     end_slice(event.uuid, packet.time_ns);
+  else if (event.type == event::kCounter)
+    add_counter(event, packet.time_ns);
   else
     skip("event that is no slice");
 }
 
-void PerfettoDecoder::add_mark(const Event& event, const Sequence& sequence, std::int64_t time_ns) {
+void PerfettoDecoder::add_mark(const Event& event, const PerfettoSequence& sequence, std::int64_t time_ns) {
   Mark mark{.rank = marks_tracks_[event.uuid], .block = 0, .step = 0, .time_ns = time_ns};
   bool fits = true;
   for (const Value& value : event.values) {
@@ -349,117 +330,41 @@ void PerfettoDecoder::add_mark(const Event& event, const Sequence& sequence, std
   ++trace_.import.events;
 }
 
-// One slice as its begin event tells it.
-class PerfettoDecoder::SliceBuilder {
- public:
-  explicit SliceBuilder(const Sequence& sequence) : sequence_(sequence) {}
+void PerfettoDecoder::add_counter(const Event& event, std::int64_t time_ns) {
+  --block_.counters;
+  if (!is_time(time_ns)) return skip("counter sample whose time overflows");
+  trace_.counters.push_back({.track = tracks_[event.uuid], .time_ns = time_ns, .value = event.counter_value});
+  ++trace_.import.events;
+}
 
-  void add_category(std::uint64_t iid) {
-    const std::string& text = text_of(sequence_.categories, iid);
-    if (const auto kind = kind_from(text))
-      slice.tag.kind = *kind;
-    else if (!mode_from(text))
-      fault = "slice of an unknown category";
-  }
-
-  void add(const Value& value) {
-    const auto name = sequence_.annotations.find(value.name_iid);
-    if (name == sequence_.annotations.end()) return;
-    const auto set_number = [&](auto& number) {
-      if (!narrow(value.number, number)) fault = "slice with a number out of range";
-    };
-    Tag& tag = slice.tag;
-    switch (name->second) {
-      case Annotation::mode: set(tag.mode, mode_from(word(value))); break;
-      case Annotation::purpose: tag.purpose = id_of(sequence_.strings, value.string_iid); break;
-      case Annotation::direction: set(tag.direction, direction_from(word(value))); break;
-      case Annotation::layer: set_number(tag.layer); break;
-      case Annotation::microbatch: set_number(tag.microbatch); break;
-      case Annotation::bucket: set_number(tag.bucket); break;
-      case Annotation::model_chunk: set_number(tag.chunk); break;
-      case Annotation::chunk: set_number(bucket_or_chunk_.emplace()); break;
-      case Annotation::step: set_number(tag.step); break;
-      case Annotation::operation: set_number(slice.operation); break;
-      case Annotation::group: set_group(static_cast<std::uint64_t>(value.number)); break;
-      case Annotation::sequence: record().sequence = static_cast<std::uint64_t>(value.number); break;
-      case Annotation::last_arrival_ns: record().last_arrival_ns = value.number; break;
-      case Annotation::cpu_ns: record().cpu_ns = value.number; break;
-      case Annotation::transfers: add_transfers(value); break;
-      default: break;
+// Flows name slices by their places in the block, which are known only where none is missing before.
+void PerfettoDecoder::add_flows(data_view message) {
+  const std::optional<FlowKind> kind = flow_kind_from(fields_of(message).texts[1]);
+  pbf_reader reader(message);
+  while (reader.next(2, pbf_wire_type::length_delimited)) {
+    const auto places = reader.get_packed_uint32();
+    for (auto place = places.begin(); place != places.end(); ++place) {
+      const std::uint32_t from = *place;
+      if (++place == places.end()) return skip("flow that leads nowhere");
+      --block_.flows;
+      const std::uint32_t to = *place;
+      if (!kind)
+        skip("flow of an unknown kind");
+      else if (block_.slices != 0 || from >= block_.slice_indices.size() || to >= block_.slice_indices.size())
+        skip("flow in a block whose slices are not all there");
+      else if (block_.slice_indices[from] == kNoSlice || block_.slice_indices[to] == kNoSlice)
+        skip("flow of a slice that cannot be used");
+      else
+        trace_.flows.push_back({block_.slice_indices[from], block_.slice_indices[to], *kind});
     }
   }
+}
 
-  /// Call when all is added.
-  void finish() {
-    // Earlier traces have one number for both.
-    if (bucket_or_chunk_) (slice.tag.mode == Mode::pp ? slice.tag.chunk : slice.tag.bucket) = *bucket_or_chunk_;
-    if (communication && !has_group_) fault = "communication without a group";
-  }
-
-  Slice slice;
-  std::optional<CommunicationRecord> communication;
-  std::string fault;  ///< why the slice cannot be used; empty where it can
-
- private:
-  const std::string& word(const Value& value) const { return text_of(sequence_.strings, value.string_iid); }
-
-  CommunicationRecord& record() {
-    if (!communication) communication.emplace();
-    return *communication;
-  }
-
-  template <class T>
-  void set(T& field, std::optional<T> value) {
-    if (value)
-      field = *value;
-    else
-      fault = "slice with an unknown word";
-  }
-
-  void set_group(std::uint64_t id) {
-    const auto group = sequence_.groups.find(id);
-    if (group == sequence_.groups.end())
-      fault = "communication of an unknown group";
-    else
-      record().group = group->second;
-    has_group_ = true;
-  }
-
-  void add_transfers(const Value& list) {
-    for (const data_view item : list.items) {
-      TransferRecord& transfer = record().transfers.emplace_back();
-      for (const data_view entry : value_of(item).items) add_to_transfer(value_of(entry), transfer);
-    }
-  }
-
-  void add_to_transfer(const Value& value, TransferRecord& transfer) {
-    const auto name = sequence_.annotations.find(value.name_iid);
-    if (name == sequence_.annotations.end()) return;
-    switch (name->second) {
-      case Annotation::collective: set(transfer.collective, collective_from(word(value))); break;
-      case Annotation::dtype: set(transfer.dtype, data_type_from(word(value))); break;
-      case Annotation::peer:
-        if (!narrow(value.number, transfer.peer)) fault = "slice with a number out of range";
-        break;
-      case Annotation::bytes: transfer.bytes = value.number; break;
-      case Annotation::bytes_on_wire:
-        transfer.bytes_on_wire = value.number;
-        if (value.number < 0 || value.number > kMostBytes) fault = "slice with a number out of range";
-        break;
-      default: break;
-    }
-  }
-
-  const Sequence& sequence_;
-  bool has_group_ = false;
-  std::optional<std::int32_t> bucket_or_chunk_;
-};
-
-void PerfettoDecoder::begin_slice(const Event& event, const Sequence& sequence, std::int64_t time_ns) {
-  SliceBuilder builder(sequence);
+void PerfettoDecoder::begin_slice(const Event& event, const PerfettoSequence& sequence, std::int64_t time_ns) {
+  PerfettoSlice builder(sequence);
   builder.slice.track = tracks_[event.uuid];
   builder.slice.start_ns = time_ns;
-  builder.slice.name = id_of(sequence.names, event.name_iid);
+  builder.slice.name = sequence.name(event.name_iid);
   for (const std::uint64_t iid : event.categories) builder.add_category(iid);
   for (const Value& value : event.values) builder.add(value);
   builder.finish();
@@ -472,6 +377,7 @@ void PerfettoDecoder::end_slice(std::uint64_t uuid, std::int64_t time_ns) {
   OpenSlice ended = std::move(open.back());
   open.pop_back();
   --block_.slices;
+  if (block_.flows > 0) block_.slice_indices.push_back(kNoSlice);
   Slice& slice = ended.slice;
   if (!is_time(slice.start_ns) || !is_time(time_ns)) return skip("slice whose time overflows");
   slice.duration_ns = time_ns - slice.start_ns;
@@ -481,6 +387,7 @@ void PerfettoDecoder::end_slice(std::uint64_t uuid, std::int64_t time_ns) {
     trace_.add(slice, std::move(*ended.communication));
   else
     trace_.add(slice);
+  if (block_.flows > 0) block_.slice_indices.back() = static_cast<std::uint32_t>(trace_.size() - 1);
   ++trace_.import.events;
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/perfetto_slice.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {
@@ -31,52 +31,43 @@ class PerfettoDecoder {
   Trace finish();
 
  private:
-  struct Word {
-    NameId id = kNoName;
-    std::string text;
-  };
-  using Words = std::unordered_map<std::uint64_t, Word>;
-  // What interning ids of one packet sequence mean.
-  struct Sequence {
-    bool valid = false;
-    Words categories, names, strings;
-    std::unordered_map<std::uint64_t, perfetto::Annotation> annotations;
-    std::unordered_map<std::uint64_t, std::uint32_t> groups;  ///< id -> index into Trace::groups
-  };
   struct Event;
   struct OpenSlice {
     Slice slice;
     std::optional<CommunicationRecord> communication;
     std::string fault;
   };
-  class SliceBuilder;
   // What the current block announced and has not come yet.
   struct Block {
     bool open = false;
     bool has_checksum = false;
     const char* begin = nullptr;  ///< of its first packet
-    std::int64_t slices = 0, marks = 0, clocks = 0;
+    std::int64_t slices = 0, marks = 0, clocks = 0, counters = 0, flows = 0;
+    std::vector<std::uint32_t> slice_indices;  ///< of those that came, where flows will name them
   };
   struct Packet;
 
   void apply(const Packet&);
-  void add_interned(protozero::data_view, Sequence&);
-  void add_entry(std::uint32_t field, protozero::data_view, Sequence&);
-  void add_ours(protozero::data_view, Sequence&);
+  static bool is_for_viewers(protozero::data_view ours);
+  void add_interned(protozero::data_view, PerfettoSequence&);
+  void add_entry(std::uint32_t field, protozero::data_view, PerfettoSequence&);
+  void add_ours(protozero::data_view, PerfettoSequence&);
   void check_schema(const std::string& schema);
   void begin_block(protozero::data_view);
   void end_block(std::optional<std::uint32_t> checksum);
   void cut_block();
   void count_missing(const std::string& where);
   void add_metadata(protozero::data_view);
-  void add_group(protozero::data_view, Sequence&);
+  void add_group(protozero::data_view, PerfettoSequence&);
   void add_track(protozero::data_view);
   void add_marks_track(protozero::data_view);
   void add_clock(protozero::data_view);
-  void add_event(const Packet&, const Sequence&);
-  void begin_slice(const Event&, const Sequence&, std::int64_t time_ns);
+  void add_event(const Packet&, const PerfettoSequence&);
+  void begin_slice(const Event&, const PerfettoSequence&, std::int64_t time_ns);
   void end_slice(std::uint64_t uuid, std::int64_t time_ns);
-  void add_mark(const Event&, const Sequence&, std::int64_t time_ns);
+  void add_counter(const Event&, std::int64_t time_ns);
+  void add_flows(protozero::data_view);
+  void add_mark(const Event&, const PerfettoSequence&, std::int64_t time_ns);
 
   std::string origin_;
   Trace trace_;
@@ -84,7 +75,7 @@ class PerfettoDecoder {
   const char* packet_begin_ = nullptr;  ///< of the packet that is read
   const char* packet_end_ = nullptr;
   Block block_;
-  std::unordered_map<std::uint64_t, Sequence> sequences_;
+  std::unordered_map<std::uint64_t, PerfettoSequence> sequences_;
   std::unordered_map<std::uint64_t, std::uint32_t> tracks_;       ///< uuid -> index into Trace::tracks
   std::unordered_map<std::uint64_t, std::int32_t> marks_tracks_;  ///< uuid -> rank
   std::unordered_map<std::uint64_t, std::vector<OpenSlice>> open_;

@@ -2,6 +2,7 @@
 #include "profiler/formats/perfetto_encoder.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 
 #include "profiler/formats/checksum.hpp"
 #include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/writable.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -21,25 +23,7 @@ using namespace perfetto;
 using protozero::pbf_writer;
 
 constexpr std::uint32_t kSequenceId = 1;
-constexpr std::uint64_t kNumKinds = 3;
 constexpr std::uint64_t kNumModes = 8;
-
-// Category ids: kinds, then modes.
-std::uint64_t category_iid(Kind kind) { return 1 + static_cast<std::uint64_t>(kind); }
-std::uint64_t category_iid(Mode mode) { return 1 + kNumKinds + static_cast<std::uint64_t>(mode); }
-
-void check_slice(const Trace& block, std::size_t i) {
-  std::int64_t end = 0;
-  if (block.track(i) >= block.tracks.size())
-    throw std::invalid_argument(fmt::format("slice {}: track {} of {}", i, block.track(i), block.tracks.size()));
-  if (block.duration_ns()[i] < 0 || __builtin_add_overflow(block.start_ns()[i], block.duration_ns()[i], &end))
-    throw std::invalid_argument(fmt::format("slice {} ({}): starts at {} ns and lasts {} ns", i, name_of(block.name(i)),
-                                            block.start_ns()[i], block.duration_ns()[i]));
-  const CommunicationRecord* record = block.communication(i);
-  if (record != nullptr && record->group >= block.groups.size())
-    throw std::invalid_argument(
-        fmt::format("slice {} ({}): group {} of {}", i, name_of(block.name(i)), record->group, block.groups.size()));
-}
 
 void add_entry(std::string& interned, std::uint32_t field, std::uint64_t iid, std::string_view text) {
   pbf_writer data(interned);
@@ -53,9 +37,11 @@ void add_fixed_entries(std::string& interned) {
   for (std::size_t i = 0; i < kAnnotations.names.size(); ++i)
     add_entry(interned, interned::kAnnotationNames, i + 1, kAnnotations.names[i]);
   for (std::uint64_t kind = 0; kind < kNumKinds; ++kind)
-    add_entry(interned, interned::kCategories, 1 + kind, to_string(static_cast<Kind>(kind)));
-  for (std::uint64_t mode = 0; mode < kNumModes; ++mode)
-    add_entry(interned, interned::kCategories, 1 + kNumKinds + mode, to_string(static_cast<Mode>(mode)));
+    add_entry(interned, interned::kCategories, category_iid(static_cast<Kind>(kind)),
+              to_string(static_cast<Kind>(kind)));
+  for (std::uint64_t mode = 1; mode < kNumModes; ++mode)
+    add_entry(interned, interned::kCategories, category_iid(static_cast<Mode>(mode)),
+              to_string(static_cast<Mode>(mode)));
 }
 
 std::uint64_t fnv1a(std::string_view text) {
@@ -64,11 +50,45 @@ std::uint64_t fnv1a(std::string_view text) {
   return hash;
 }
 
-std::uint64_t iid_of(Annotation name) { return 1 + static_cast<std::uint64_t>(name); }
+Lanes lanes_of(TrackKind kind) { return Lanes(kind == TrackKind::thread || kind == TrackKind::range); }
 
-template <class Enum>
-NameId word(Enum value) {
-  return intern(to_string(value));
+// Streams by their numbers, and below them ranges, threads and counters.
+std::int32_t order_of(const Track& track) {
+  constexpr std::int32_t kMost = 100'000'000;
+  const std::int32_t number = std::clamp(track.stream, 0, kMost - 1);
+  switch (track.kind) {
+    case TrackKind::stream: return number;
+    case TrackKind::range: return kMost + number;
+    case TrackKind::thread: return 2 * kMost + number;
+    case TrackKind::counter: return 3 * kMost + number;
+  }
+  return 0;
+}
+
+std::string text_of(const Track& track) {
+  std::string text = fmt::format("{} of rank {}: {}", track.stream, track.rank, track.name);
+  if (track.kind != TrackKind::stream) text += fmt::format(" ({})", to_string(track.kind));
+  if (track.device >= 0) text += fmt::format(" of device {}", track.device);
+  return text;
+}
+
+// The clock that times of this file are on, and its wall clock: the one of the first rank that says it. A rank whose
+// clock is another has its own reading, for readers of ours.
+void write_clock_of_trace(pbf_writer& packet, const Trace& block) {
+  if (block.clocks.empty() || block.clocks.front().device_ns < 0 || block.clocks.front().unix_ns < 0) return;
+  {
+    pbf_writer usual(packet, packet::kDefaults);
+    usual.add_uint32(defaults::kTimestampClock, clock_snapshot::kMonotonic);
+  }
+  pbf_writer snapshot(packet, packet::kClockSnapshot);
+  const auto add = [&](std::uint32_t id, std::int64_t time_ns) {
+    pbf_writer reading(snapshot, clock_snapshot::kClocks);
+    reading.add_uint32(clock_snapshot::kClockId, id);
+    reading.add_uint64(clock_snapshot::kTimestamp, static_cast<std::uint64_t>(time_ns));
+  };
+  add(clock_snapshot::kMonotonic, block.clocks.front().device_ns);
+  add(clock_snapshot::kRealtime, block.clocks.front().unix_ns);
+  snapshot.add_enum(clock_snapshot::kPrimary, clock_snapshot::kMonotonic);
 }
 
 // A packet with our message, whose one field is a message filled by `fill`.
@@ -82,15 +102,18 @@ void add_message(pbf_writer& packet, std::uint32_t field, Fill&& fill) {
 }  // namespace
 
 std::string PerfettoEncoder::encode(const Trace& block) {
-  for (std::size_t i = 0; i < block.size(); ++i) check_slice(block, i);
+  check_writable(block);
   out_.clear();
   begin_block(block);
+  for (const ClockSnapshot& clock : block.clocks) write_clock(clock);
   write_metadata(block);
   write_groups(block);
   write_tracks(block);
+  find_arrows(block);
   for (std::size_t i = 0; i < block.size(); ++i) write_slice(block, i, slice_uuids_[i]);
   for (const Mark& mark : block.marks) write_mark(mark);
-  for (const ClockSnapshot& clock : block.clocks) write_clock(clock);
+  for (const CounterSample& sample : block.counters) write_counter(block, sample);
+  write_flows(block);
   end_block();
   num_written_ += block.size();
   return std::move(out_);
@@ -107,6 +130,7 @@ void PerfettoEncoder::begin_block(const Trace& block) {
     std::string fixed;
     add_fixed_entries(fixed);
     packet.add_message(packet::kInternedData, fixed);
+    write_clock_of_trace(packet, block);
     state_cleared_ = true;
   }
   pbf_writer ours(packet, packet::kUnderlap);
@@ -116,6 +140,8 @@ void PerfettoEncoder::begin_block(const Trace& block) {
   counts.add_uint64(2, block.marks.size());
   counts.add_uint64(3, block.clocks.size());
   counts.add_uint32(4, 1);
+  if (!block.counters.empty()) counts.add_uint64(5, block.counters.size());
+  if (!block.flows.empty()) counts.add_uint64(6, block.flows.size());
 }
 
 void PerfettoEncoder::end_block() {
@@ -151,10 +177,12 @@ void PerfettoEncoder::write_metadata(const Trace& block) {
 void PerfettoEncoder::write_groups(const Trace& block) {
   pbf_writer stream(out_);
   group_ids_.clear();
+  group_members_.clear();
   for (const GroupRecord& group : block.groups) {
     const auto said = std::find(groups_.begin(), groups_.end(), group);
     const auto id = static_cast<std::uint64_t>(said - groups_.begin());
     group_ids_.push_back(id);
+    group_members_.push_back(intern(fmt::format("{}", fmt::join(group.ranks, " "))));
     if (said != groups_.end()) continue;
     groups_.push_back(group);
     pbf_writer packet(stream, kTracePacket);
@@ -165,6 +193,9 @@ void PerfettoEncoder::write_groups(const Trace& block) {
       message.add_uint64(1, id);
       message.add_string(2, purpose.data(), purpose.size());
       message.add_packed_sint32(3, group.ranks.begin(), group.ranks.end());
+      if (group.name != kNoName) message.add_string(4, std::string(name_of(group.name)));
+      if (group.description != kNoName) message.add_string(5, std::string(name_of(group.description)));
+      if (group.num_ranks != 0) message.add_sint32(6, group.num_ranks);
     });
   }
 }
@@ -177,8 +208,22 @@ std::uint64_t PerfettoEncoder::unique_uuid(const std::string& key) {
   return uuid;
 }
 
+// Viewers sort tracks that have no parent by name, which puts rank 10 before rank 2.
+void PerfettoEncoder::write_ranks() {
+  if (ranks_uuid_ != 0) return;
+  ranks_uuid_ = unique_uuid("ranks");
+  pbf_writer stream(out_);
+  pbf_writer packet(stream, kTracePacket);
+  packet.add_uint32(packet::kSequence, kSequenceId);
+  pbf_writer track(packet, packet::kTrackDescriptor);
+  track.add_uint64(descriptor::kUuid, ranks_uuid_);
+  track.add_string(descriptor::kName, "ranks");
+  track.add_enum(descriptor::kChildOrdering, descriptor::kOrderExplicit);
+}
+
 void PerfettoEncoder::write_rank(std::int32_t rank) {
   if (rank_uuids_.contains(rank)) return;
+  write_ranks();
   const std::uint64_t uuid = unique_uuid(fmt::format("rank {}", rank));
   rank_uuids_[rank] = uuid;
   pbf_writer stream(out_);
@@ -186,17 +231,17 @@ void PerfettoEncoder::write_rank(std::int32_t rank) {
   packet.add_uint32(packet::kSequence, kSequenceId);
   pbf_writer track(packet, packet::kTrackDescriptor);
   track.add_uint64(descriptor::kUuid, uuid);
+  track.add_uint64(descriptor::kParentUuid, ranks_uuid_);
   track.add_string(descriptor::kName, fmt::format("rank {}", rank));
   track.add_int32(descriptor::kSiblingOrderRank, rank);
   track.add_enum(descriptor::kChildOrdering, descriptor::kOrderExplicit);
   track.add_enum(descriptor::kSiblingMergeBehavior, descriptor::kMergeNone);
 }
 
-void PerfettoEncoder::write_lane(const Track& track, StreamState& state) {
+void PerfettoEncoder::write_lane(const Track& track, TrackState& state) {
   write_rank(track.rank);
   const std::size_t lane = state.uuids.size();
-  const std::uint64_t uuid =
-      unique_uuid(fmt::format("lane {} of stream {} of rank {}: {}", lane, track.stream, track.rank, track.name));
+  const std::uint64_t uuid = unique_uuid(fmt::format("lane {} of stream {}", lane, text_of(track)));
   pbf_writer stream(out_);
   pbf_writer packet(stream, kTracePacket);
   packet.add_uint32(packet::kSequence, kSequenceId);
@@ -205,15 +250,18 @@ void PerfettoEncoder::write_lane(const Track& track, StreamState& state) {
     row.add_uint64(descriptor::kUuid, uuid);
     row.add_uint64(descriptor::kParentUuid, lane == 0 ? rank_uuids_[track.rank] : state.uuids[0]);
     row.add_string(descriptor::kName, lane == 0 ? track.name : fmt::format("{} lane {}", track.name, lane));
-    row.add_int32(descriptor::kSiblingOrderRank, lane == 0 ? track.stream : static_cast<std::int32_t>(lane));
+    row.add_int32(descriptor::kSiblingOrderRank, lane == 0 ? order_of(track) : static_cast<std::int32_t>(lane));
     row.add_enum(descriptor::kChildOrdering, descriptor::kOrderExplicit);
     row.add_enum(descriptor::kSiblingMergeBehavior, descriptor::kMergeNone);
+    if (track.kind == TrackKind::counter) row.add_message(descriptor::kCounter, std::string());
   }
   add_message(packet, underlap_message::kTrack, [&](pbf_writer& message) {
     message.add_uint64(1, uuid);
     message.add_sint32(2, track.rank);
     message.add_sint32(3, track.stream);
     message.add_string(4, track.name);
+    if (track.kind != TrackKind::stream) message.add_string(5, std::string(to_string(track.kind)));
+    if (track.device != -1) message.add_sint32(6, track.device);
   });
   state.uuids.push_back(uuid);
 }
@@ -224,7 +272,8 @@ void PerfettoEncoder::write_tracks(const Trace& block) {
   slice_uuids_.assign(block.size(), 0);
   for (std::size_t t = 0; t < block.tracks.size(); ++t) {
     const Track& track = block.tracks[t];
-    StreamState& state = streams_[{track.rank, track.stream, track.name}];
+    const TrackKey key{track.rank, track.stream, track.name, track.kind, track.device};
+    TrackState& state = tracks_.try_emplace(key, TrackState{lanes_of(track.kind), {}}).first->second;
     const std::vector<std::uint32_t> lanes = state.lanes.assign(block, by_track[t], num_written_);
     while (state.uuids.size() < std::max<std::size_t>(1, state.lanes.count())) write_lane(track, state);
     for (std::size_t i = 0; i < lanes.size(); ++i) slice_uuids_[by_track[t][i]] = state.uuids[lanes[i]];
@@ -243,63 +292,7 @@ std::uint64_t PerfettoEncoder::string_iid(NameId text) {
   return entry->second;
 }
 
-void PerfettoEncoder::annotate(std::size_t annotation, std::int64_t value) {
-  pbf_writer event(event_);
-  pbf_writer entry(event, event::kAnnotations);
-  entry.add_uint64(annotation::kNameIid, annotation + 1);
-  entry.add_int64(annotation::kInt, value);
-}
-
-void PerfettoEncoder::write_tag(const Slice& slice) {
-  const Tag& tag = slice.tag;
-  pbf_writer event(event_);
-  event.add_uint64(event::kCategoryIids, category_iid(tag.kind));
-  if (tag.mode != Mode::none) event.add_uint64(event::kCategoryIids, category_iid(tag.mode));
-  const auto annotate_word = [&](Annotation name, NameId text) {
-    pbf_writer entry(event, event::kAnnotations);
-    entry.add_uint64(annotation::kNameIid, iid_of(name));
-    entry.add_uint64(annotation::kStringIid, string_iid(text));
-  };
-  if (tag.mode != Mode::none) annotate_word(Annotation::mode, word(tag.mode));
-  if (tag.purpose != kNoName) annotate_word(Annotation::purpose, tag.purpose);
-  if (tag.direction != Direction::none) annotate_word(Annotation::direction, word(tag.direction));
-  const std::array<std::pair<Annotation, std::int32_t>, 5> numbers{{{Annotation::layer, tag.layer},
-                                                                    {Annotation::microbatch, tag.microbatch},
-                                                                    {Annotation::bucket, tag.bucket},
-                                                                    {Annotation::model_chunk, tag.chunk},
-                                                                    {Annotation::step, tag.step}}};
-  for (const auto& [name, number] : numbers)
-    if (number != -1) annotate(static_cast<std::size_t>(name), number);
-  if (slice.operation != 0) annotate(static_cast<std::size_t>(Annotation::operation), slice.operation);
-}
-
-void PerfettoEncoder::write_communication(const CommunicationRecord& record) {
-  annotate(static_cast<std::size_t>(Annotation::group), static_cast<std::int64_t>(group_ids_[record.group]));
-  annotate(static_cast<std::size_t>(Annotation::sequence), static_cast<std::int64_t>(record.sequence));
-  if (record.last_arrival_ns != -1)
-    annotate(static_cast<std::size_t>(Annotation::last_arrival_ns), record.last_arrival_ns);
-  if (record.cpu_ns != -1) annotate(static_cast<std::size_t>(Annotation::cpu_ns), record.cpu_ns);
-  if (record.transfers.empty()) return;
-  pbf_writer event(event_);
-  pbf_writer list(event, event::kAnnotations);
-  list.add_uint64(annotation::kNameIid, iid_of(Annotation::transfers));
-  for (const TransferRecord& transfer : record.transfers) {
-    pbf_writer item(list, annotation::kArrayValues);
-    const auto add = [&](Annotation name, std::uint32_t field, std::int64_t value) {
-      pbf_writer entry(item, annotation::kDictEntries);
-      entry.add_uint64(annotation::kNameIid, iid_of(name));
-      entry.add_int64(field, value);
-    };
-    const auto iid = [&](NameId text) { return static_cast<std::int64_t>(string_iid(text)); };
-    add(Annotation::collective, annotation::kStringIid, iid(word(transfer.collective)));
-    add(Annotation::dtype, annotation::kStringIid, iid(word(transfer.dtype)));
-    add(Annotation::peer, annotation::kInt, transfer.peer);
-    add(Annotation::bytes, annotation::kInt, transfer.bytes);
-    add(Annotation::bytes_on_wire, annotation::kInt, transfer.bytes_on_wire);
-  }
-}
-
-void PerfettoEncoder::flush_event(std::int64_t time_ns) {
+void PerfettoEncoder::flush_event(std::int64_t time_ns, Shown shown) {
   pbf_writer stream(out_);
   pbf_writer packet(stream, kTracePacket);
   packet.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(time_ns));
@@ -307,76 +300,157 @@ void PerfettoEncoder::flush_event(std::int64_t time_ns) {
   packet.add_uint32(packet::kSequenceFlags, kNeedsState);
   if (!interned_.empty()) packet.add_message(packet::kInternedData, interned_);
   packet.add_message(packet::kTrackEvent, event_);
+  if (shown == Shown::to_viewers) {
+    pbf_writer ours(packet, packet::kUnderlap);
+    ours.add_uint32(underlap_message::kShown, 1);
+  }
   interned_.clear();
   event_.clear();
 }
 
-// The end stands right behind its begin: a reader pairs them without search and keeps the order of the slices.
+void PerfettoEncoder::show_slice(std::uint64_t uuid, NameId name, std::int64_t start_ns, std::int64_t end_ns) {
+  pbf_writer event(event_);
+  event.add_enum(event::kType, event::kSliceBegin);
+  event.add_uint64(event::kTrackUuid, uuid);
+  event.add_uint64(event::kNameIid, name_iid(name));
+  flush_event(start_ns, Shown::to_viewers);
+  event.add_enum(event::kType, event::kSliceEnd);
+  event.add_uint64(event::kTrackUuid, uuid);
+  flush_event(end_ns, Shown::to_viewers);
+}
+
+// Arrows go forward in time, whichever end of a flow comes first.
+void PerfettoEncoder::find_arrows(const Trace& block) {
+  arrows_.clear();
+  for (std::size_t i = 0; i < block.flows.size(); ++i) {
+    const Flow& flow = block.flows[i];
+    const std::uint64_t id = fnv1a(fmt::format("{} {} {}", block.start_ns()[flow.from], num_written_, i));
+    const bool is_forward =
+        std::pair(block.start_ns()[flow.from], flow.from) <= std::pair(block.start_ns()[flow.to], flow.to);
+    arrows_[flow.from].push_back({.id = id, .is_last = !is_forward});
+    arrows_[flow.to].push_back({.id = id, .is_last = is_forward});
+  }
+}
+
+void PerfettoEncoder::write_arrows(std::size_t slice) {
+  const auto arrows = arrows_.find(slice);
+  if (arrows == arrows_.end()) return;
+  pbf_writer event(event_);
+  for (const FlowEnd& end : arrows->second)
+    event.add_fixed64(end.is_last ? event::kTerminatingFlowIds : event::kFlowIds, end.id);
+}
+
+void PerfettoEncoder::show_wait(const Trace& block, std::size_t i, std::uint64_t uuid) {
+  static const NameId kWait = intern("wait");
+  static const NameId kTransfer = intern("transfer");
+  const std::int64_t last_arrival_ns = block.communication(i)->last_arrival_ns;
+  if (last_arrival_ns <= block.start_ns()[i] || last_arrival_ns >= block.end_ns(i)) return;
+  show_slice(uuid, kWait, block.start_ns()[i], last_arrival_ns);
+  show_slice(uuid, kTransfer, last_arrival_ns, block.end_ns(i));
+}
+
+// The end stands right behind its begin, but for what only viewers are shown: a reader pairs them without search and
+// keeps the order of the slices.
 void PerfettoEncoder::write_slice(const Trace& block, std::size_t i, std::uint64_t uuid) {
   const Slice slice = block.slice(i);
+  const CommunicationRecord* record = block.communication(i);
   pbf_writer event(event_);
   event.add_enum(event::kType, event::kSliceBegin);
   event.add_uint64(event::kTrackUuid, uuid);
   if (slice.name != kNoName) event.add_uint64(event::kNameIid, name_iid(slice.name));
   write_tag(slice);
-  if (const CommunicationRecord* record = block.communication(i)) write_communication(*record);
+  write_attribution(slice.attribution);
+  write_shape(slice.shape);
+  if (record != nullptr) write_communication(*record);
+  write_arrows(i);
   flush_event(slice.start_ns);
 
+  if (record != nullptr && block.track_of(i).kind == TrackKind::stream) show_wait(block, i, uuid);
   event.add_enum(event::kType, event::kSliceEnd);
   event.add_uint64(event::kTrackUuid, uuid);
   flush_event(block.end_ns(i));
 }
 
-void PerfettoEncoder::write_mark(const Mark& mark) {
-  write_rank(mark.rank);
-  std::uint64_t& uuid = marks_uuids_[mark.rank];
-  if (uuid == 0) {
-    uuid = unique_uuid(fmt::format("marks of rank {}", mark.rank));
-    pbf_writer stream(out_);
-    pbf_writer packet(stream, kTracePacket);
-    packet.add_uint32(packet::kSequence, kSequenceId);
-    {
-      pbf_writer row(packet, packet::kTrackDescriptor);
-      row.add_uint64(descriptor::kUuid, uuid);
-      row.add_uint64(descriptor::kParentUuid, rank_uuids_[mark.rank]);
-      row.add_string(descriptor::kName, "steps");
-      row.add_int32(descriptor::kSiblingOrderRank, -1);  // above the streams
-      row.add_enum(descriptor::kSiblingMergeBehavior, descriptor::kMergeNone);
-    }
-    add_message(packet, underlap_message::kMarksTrack, [&](pbf_writer& message) {
-      message.add_uint64(1, uuid);
-      message.add_sint32(2, mark.rank);
-    });
+void PerfettoEncoder::write_marks_track(std::int32_t rank) {
+  write_rank(rank);
+  std::uint64_t& uuid = marks_uuids_[rank];
+  if (uuid != 0) return;
+  uuid = unique_uuid(fmt::format("marks of rank {}", rank));
+  pbf_writer stream(out_);
+  pbf_writer packet(stream, kTracePacket);
+  packet.add_uint32(packet::kSequence, kSequenceId);
+  {
+    pbf_writer row(packet, packet::kTrackDescriptor);
+    row.add_uint64(descriptor::kUuid, uuid);
+    row.add_uint64(descriptor::kParentUuid, rank_uuids_[rank]);
+    row.add_string(descriptor::kName, "steps");
+    row.add_int32(descriptor::kSiblingOrderRank, -1);  // above the streams
+    row.add_enum(descriptor::kSiblingMergeBehavior, descriptor::kMergeNone);
   }
+  add_message(packet, underlap_message::kMarksTrack, [&](pbf_writer& message) {
+    message.add_uint64(1, uuid);
+    message.add_sint32(2, rank);
+  });
+}
+
+// A mark is told to readers; viewers see the step between two of them.
+void PerfettoEncoder::write_mark(const Mark& mark) {
+  write_marks_track(mark.rank);
+  const std::uint64_t uuid = marks_uuids_[mark.rank];
+  const auto last = last_marks_.find(mark.rank);
+  if (last != last_marks_.end() && last->second.block == mark.block && last->second.time_ns <= mark.time_ns)
+    show_slice(uuid, intern(fmt::format("step {}", mark.step)), last->second.time_ns, mark.time_ns);
+  last_marks_[mark.rank] = mark;
   pbf_writer event(event_);
   event.add_enum(event::kType, event::kInstant);
   event.add_uint64(event::kTrackUuid, uuid);
   event.add_string(event::kName, fmt::format("end of step {}", mark.step));
-  annotate(static_cast<std::size_t>(Annotation::block), mark.block);
-  annotate(static_cast<std::size_t>(Annotation::step), mark.step);
+  annotate(Annotation::block, mark.block);
+  annotate(Annotation::step, mark.step);
   flush_event(mark.time_ns);
 }
 
 void PerfettoEncoder::write_clock(const ClockSnapshot& clock) {
   pbf_writer stream(out_);
   pbf_writer packet(stream, kTracePacket);
-  // A clock of its own belongs to one sequence, so each rank's clock has a sequence.
-  packet.add_uint32(packet::kSequence, kSequenceId + 1 + static_cast<std::uint32_t>(clock.rank));
-  {
-    pbf_writer snapshot(packet, packet::kClockSnapshot);
-    const auto add = [&](std::uint32_t id, std::int64_t time_ns) {
-      pbf_writer reading(snapshot, clock_snapshot::kClocks);
-      reading.add_uint32(clock_snapshot::kClockId, id);
-      reading.add_uint64(clock_snapshot::kTimestamp, static_cast<std::uint64_t>(time_ns));
-    };
-    add(clock_snapshot::kSequenceClock, clock.device_ns);
-    add(clock_snapshot::kRealtime, clock.unix_ns);
-  }
+  packet.add_uint32(packet::kSequence, kSequenceId);
   add_message(packet, underlap_message::kClock, [&](pbf_writer& message) {
     message.add_sint32(1, clock.rank);
     message.add_sint64(2, clock.device_ns);
     message.add_sint64(3, clock.unix_ns);
   });
+}
+
+std::uint64_t PerfettoEncoder::track_uuid(const Track& track) {
+  return tracks_.at({track.rank, track.stream, track.name, track.kind, track.device}).uuids.front();
+}
+
+void PerfettoEncoder::write_counter(const Trace& block, const CounterSample& sample) {
+  pbf_writer event(event_);
+  event.add_enum(event::kType, event::kCounter);
+  event.add_uint64(event::kTrackUuid, track_uuid(block.tracks[sample.track]));
+  event.add_double(event::kCounterValue, sample.value);
+  flush_event(sample.time_ns);
+}
+
+// Flows of one kind that follow each other stand in one message.
+void PerfettoEncoder::write_flows(const Trace& block) {
+  pbf_writer stream(out_);
+  for (auto first = block.flows.begin(); first != block.flows.end();) {
+    const auto last =
+        std::find_if(first, block.flows.end(), [&](const Flow& flow) { return flow.kind != first->kind; });
+    pbf_writer packet(stream, kTracePacket);
+    packet.add_uint32(packet::kSequence, kSequenceId);
+    add_message(packet, underlap_message::kFlows, [&](pbf_writer& message) {
+      message.add_string(1, std::string(to_string(first->kind)));
+      protozero::packed_field_uint32 slices(message, 2);
+      for (auto flow = first; flow != last; ++flow) {
+        slices.add_element(flow->from);
+        slices.add_element(flow->to);
+      }
+    });
+    first = last;
+  }
 }
 
 }  // namespace underlap::formats

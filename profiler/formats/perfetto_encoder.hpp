@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "profiler/formats/lanes.hpp"
+#include "profiler/formats/perfetto_fields.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {
@@ -27,11 +28,17 @@ class PerfettoEncoder {
   void forget();
 
  private:
-  struct StreamState {
+  struct TrackState {
     Lanes lanes;
     std::vector<std::uint64_t> uuids;  ///< by lane
   };
-  using TrackKey = std::tuple<std::int32_t, std::int32_t, std::string>;
+  using TrackKey = std::tuple<std::int32_t, std::int32_t, std::string, TrackKind, std::int32_t>;
+  // An arrow of a viewer, as one of its two slices has it.
+  struct FlowEnd {
+    std::uint64_t id = 0;
+    bool is_last = false;
+  };
+  enum class Shown : bool { to_readers, to_viewers };
 
   void begin_block(const Trace&);
   void end_block();
@@ -41,17 +48,32 @@ class PerfettoEncoder {
   void write_slice(const Trace&, std::size_t slice, std::uint64_t uuid);
   void write_mark(const Mark&);
   void write_clock(const ClockSnapshot&);
+  void write_counter(const Trace&, const CounterSample&);
+  void write_flows(const Trace&);
 
+  void write_ranks();
   void write_rank(std::int32_t rank);
-  void write_lane(const Track&, StreamState&);
+  void write_lane(const Track&, TrackState&);
+  void write_marks_track(std::int32_t rank);
+  std::uint64_t track_uuid(const Track&);
+  void find_arrows(const Trace&);
+  void write_arrows(std::size_t slice);
+  void show_wait(const Trace&, std::size_t slice, std::uint64_t uuid);
+  /// A slice that viewers see, and readers pass over.
+  void show_slice(std::uint64_t uuid, NameId name, std::int64_t start_ns, std::int64_t end_ns);
+
   void write_tag(const Slice&);
+  void write_attribution(const Attribution&);
+  void write_shape(const LaunchShape&);
   void write_communication(const CommunicationRecord&);
-  void annotate(std::size_t annotation, std::int64_t value);
+  void write_transfers(const std::vector<TransferRecord>&);
+  void annotate(perfetto::Annotation, std::int64_t value);
+  void annotate_word(perfetto::Annotation, NameId text);
   std::uint64_t name_iid(NameId);
   std::uint64_t string_iid(NameId);
   std::uint64_t unique_uuid(const std::string& key);
   /// Closes the event in `event_` into a packet.
-  void flush_event(std::int64_t time_ns);
+  void flush_event(std::int64_t time_ns, Shown = Shown::to_readers);
 
   std::string out_;       ///< packets of the block
   std::string event_;     ///< the TrackEvent being built
@@ -63,8 +85,12 @@ class PerfettoEncoder {
   std::map<std::string, std::string> metadata_;
   std::vector<GroupRecord> groups_;
   std::vector<std::uint64_t> group_ids_;  ///< of the block's groups
-  std::map<TrackKey, StreamState> streams_;
-  std::vector<std::uint64_t> slice_uuids_;  ///< of the block's slices
+  std::vector<NameId> group_members_;     ///< of the block's groups, as text
+  std::map<TrackKey, TrackState> tracks_;
+  std::vector<std::uint64_t> slice_uuids_;                        ///< of the block's slices
+  std::unordered_map<std::size_t, std::vector<FlowEnd>> arrows_;  ///< of the block's slices
+  std::uint64_t ranks_uuid_ = 0;
+  std::map<std::int32_t, Mark> last_marks_;  ///< by rank
   std::map<std::int32_t, std::uint64_t> marks_uuids_;
   std::map<std::int32_t, std::uint64_t> rank_uuids_;
   std::map<std::uint64_t, std::string> uuids_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/formats/format.hpp"
+#include "profiler/formats/output_file.hpp"
+#include "profiler/formats/perfetto_encoder.hpp"
 #include "profiler/formats/perfetto_packets.hpp"
 #include "profiler/formats/perfetto_reader.hpp"
-#include "profiler/formats/perfetto_writer.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -23,7 +24,9 @@ bool sniff(std::span<const std::byte> bytes) {
 }
 
 void write(const std::filesystem::path& path, const Trace& trace) {
-  PerfettoWriter(path, WriteAt::create()).append(trace);
+  OutputFile file(path);
+  file.write(PerfettoEncoder().encode(trace));
+  file.close();
 }
 
 }  // namespace

@@ -23,13 +23,6 @@ constexpr EnumNames<ObservedStatus, kNumObservedStatuses> kStatuses{
 
 double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
-std::vector<analysis::Window> windows_of(const analysis::Summary& summary) {
-  std::vector<analysis::Window> windows;
-  for (const analysis::RankSummary& rank : summary.ranks)
-    windows.insert(windows.end(), rank.windows.begin(), rank.windows.end());
-  return windows;
-}
-
 std::string cause_text(ExposedCause cause, const std::string& other) {
   switch (cause) {
     case ExposedCause::same_stream: return "on the same stream as the compute that follows it";
@@ -153,7 +146,7 @@ std::string_view to_string(ObservedStatus status) { return kStatuses[status]; }
 
 std::vector<ObservedKnob> observe(const std::vector<OverlapKnob>& knobs, const TracedRun& run, const Trace& trace,
                                   const analysis::Summary& summary) {
-  const std::vector<analysis::Window> windows = windows_of(summary);
+  const std::vector<analysis::Window> windows = summary.shown_windows();
   const analysis::EvidenceFinder finder(trace, windows);
   std::vector<ObservedKnob> observed;
   for (const OverlapKnob& knob : knobs) {

@@ -47,8 +47,12 @@ struct CommunicationRecord {
 /// A communicator as the trace names it.
 struct GroupRecord {
   NameId purpose = kNoName;
-  std::vector<std::int32_t> ranks;  ///< global ranks in group order
+  std::vector<std::int32_t> ranks;  ///< global ranks in group order; empty: the trace does not say which
+  NameId name = kNoName;            ///< the communicator's own, as a process group's number
+  NameId description = kNoName;     ///< what its maker says that it is for, as "TENSOR_MODEL_PARALLEL_GROUP"
+  std::int32_t num_ranks = 0;       ///< that it has in all; 0: those of `ranks`
 
+  std::size_t size() const { return num_ranks > 0 ? static_cast<std::size_t>(num_ranks) : ranks.size(); }
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

@@ -7,7 +7,7 @@ namespace underlap {
 namespace {
 
 constexpr EnumNames<Mode, 8> kModes{{"none", "dp", "tp", "pp", "cp", "ep", "fsdp", "other"}};
-constexpr EnumNames<Kind, 3> kKinds{{"compute", "communication", "copy"}};
+constexpr EnumNames<Kind, 4> kKinds{{"compute", "communication", "copy", "none"}};
 constexpr EnumNames<Direction, 4> kDirections{{"none", "forward", "backward", "optimizer"}};
 
 }  // namespace

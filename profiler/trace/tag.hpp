@@ -12,8 +12,9 @@ namespace underlap {
 /// The kind of parallelism that a communication serves.
 enum class Mode : std::uint8_t { none, dp, tp, pp, cp, ep, fsdp, other };
 
-/// What a slice does, whatever its CUDA activity kind: a tagged peer copy is communication.
-enum class Kind : std::uint8_t { compute, communication, copy };
+/// What a slice does, whatever its CUDA activity kind: a tagged peer copy is communication. none: nothing on a device,
+/// as a call, a range or a wait.
+enum class Kind : std::uint8_t { compute, communication, copy, none };
 
 /// Which pass of the training step an operation belongs to.
 enum class Direction : std::uint8_t { none, forward, backward, optimizer };

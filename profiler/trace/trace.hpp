@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "profiler/trace/attribution.hpp"
 #include "profiler/trace/communication.hpp"
+#include "profiler/trace/flow.hpp"
 #include "profiler/trace/name.hpp"
 #include "profiler/trace/tag.hpp"
+#include "profiler/trace/track.hpp"
 
 namespace underlap {
-
-/// One stream of one rank.
-struct Track {
-  std::int32_t rank = 0;
-  std::int32_t stream = 0;  ///< the stream's number on its rank
-  std::string name;
-
-  friend bool operator==(const Track&, const Track&) = default;
-};
 
 /// The end of a step on one rank: the end of its last operation on the compute stream.
 ///
@@ -44,6 +40,24 @@ struct ClockSnapshot {
   friend bool operator==(const ClockSnapshot&, const ClockSnapshot&) = default;
 };
 
+/// How large the work of a slice is: two launches of one kernel are alike where these agree.
+struct LaunchShape {
+  std::array<std::uint32_t, 3> grid{};   ///< blocks of a kernel; 0: not known
+  std::array<std::uint32_t, 3> block{};  ///< threads of a block
+  std::int64_t bytes = 0;                ///< that a copy or a memset moves
+
+  friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
+};
+
+/// One reading of a counter.
+struct CounterSample {
+  std::uint32_t track = 0;  ///< of kind counter
+  std::int64_t time_ns = 0;
+  double value = 0;
+
+  friend bool operator==(const CounterSample&, const CounterSample&) = default;
+};
+
 /// One slice as a row; the trace itself holds columns.
 struct Slice {
   std::uint32_t track = 0;
@@ -52,6 +66,8 @@ struct Slice {
   NameId name = kNoName;
   std::uint32_t operation = 0;  ///< number of the operation in its rank's program of the step; 0: not known
   Tag tag;
+  Attribution attribution{};  ///< of tag.mode
+  LaunchShape shape{};
 };
 
 /// What a reader could not use, by reason.
@@ -66,7 +82,8 @@ struct ImportReport {
   }
 };
 
-/// Slices in columns, with the tables that they index. 40 bytes a slice, tags and communication records apart.
+/// Slices in columns, with the tables that they index. 40 bytes a slice, 12 a flow; tags, launch shapes and
+/// communication records apart.
 class Trace {
  public:
   static constexpr std::uint32_t kNoCommunication = ~std::uint32_t{0};
@@ -75,6 +92,8 @@ class Trace {
   std::vector<GroupRecord> groups;
   std::vector<Mark> marks;
   std::vector<ClockSnapshot> clocks;
+  std::vector<CounterSample> counters;
+  std::vector<Flow> flows;
   std::map<std::string, std::string> metadata;  ///< backend, link, clock, config, schema, ...
   ImportReport import;
 
@@ -84,6 +103,8 @@ class Trace {
   std::uint32_t add_group(const GroupRecord&);
   void add(const Slice&);
   void add(const Slice&, CommunicationRecord);
+  /// Makes room for `num_slices` in all.
+  void reserve(std::size_t num_slices);
 
   std::size_t size() const { return start_ns_.size(); }
   Slice slice(std::size_t) const;
@@ -92,13 +113,22 @@ class Trace {
 
   /// Sets when the last member of a communication slice arrived. The slice has a communication record.
   void set_last_arrival(std::size_t, std::int64_t last_arrival_ns);
+  /// Sets what a slice is and how that is known.
+  void set_tag(std::size_t, const Tag&, const Attribution&);
+  /// Sets the communication record of a slice.
+  void set_communication(std::size_t, CommunicationRecord);
 
   const std::vector<std::int64_t>& start_ns() const { return start_ns_; }
   const std::vector<std::int64_t>& duration_ns() const { return duration_ns_; }
   std::int64_t end_ns(std::size_t i) const { return start_ns_[i] + duration_ns_[i]; }
   std::uint32_t track(std::size_t i) const { return track_[i]; }
   NameId name(std::size_t i) const { return name_[i]; }
-  const Tag& tag(std::size_t i) const { return tags_[tag_[i]]; }
+  const Tag& tag(std::size_t i) const { return tags_[tag_[i]].tag; }
+  const Attribution& attribution(std::size_t i) const { return tags_[tag_[i]].attribution; }
+  const LaunchShape& shape(std::size_t i) const { return shapes_[shape_[i]]; }
+  const Track& track_of(std::size_t i) const { return tracks[track_[i]]; }
+  /// Whether a slice is work of a device: calls, ranges and waits are none, and take no part in exposure.
+  bool is_work(std::size_t i) const { return tag(i).kind != Kind::none; }
 
   /// The end of the last slice or mark; 0 where there is none.
   std::int64_t last_ns() const;
@@ -111,20 +141,33 @@ class Trace {
   void append(const Trace& other);
 
  private:
+  struct TagEntry {
+    Tag tag;
+    Attribution attribution;
+
+    friend bool operator==(const TagEntry&, const TagEntry&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const TagEntry&) const;
+    std::size_t operator()(const LaunchShape&) const;
+  };
+
+  std::uint32_t index_of(const TagEntry&);
+  std::uint32_t index_of(const LaunchShape&);
+
   std::vector<std::int64_t> start_ns_;
   std::vector<std::int64_t> duration_ns_;
   std::vector<NameId> name_;
   std::vector<std::uint32_t> track_;
   std::vector<std::uint32_t> operation_;
   std::vector<std::uint32_t> tag_;
+  std::vector<std::uint32_t> shape_;
   std::vector<std::uint32_t> communication_;
-  std::vector<Tag> tags_;
+  std::vector<TagEntry> tags_;
+  std::vector<LaunchShape> shapes_;
   std::vector<CommunicationRecord> communications_;
-
-  struct TagHash {
-    std::size_t operator()(const Tag&) const;
-  };
-  std::unordered_map<Tag, std::uint32_t, TagHash> tag_index_;
+  std::unordered_map<TagEntry, std::uint32_t, Hash> tag_index_;
+  std::unordered_map<LaunchShape, std::uint32_t, Hash> shape_index_;
 };
 
 }  // namespace underlap

@@ -3,17 +3,22 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "bench/verify/check_report.hpp"
 #include "platform/json.hpp"
 #include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/communications.hpp"
+#include "profiler/analysis/details/details.hpp"
 #include "profiler/report/observed.hpp"
 #include "profiler/report/report_tables.hpp"
+#include "tests/profiler/analysis/job_trace.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
 namespace underlap::bench {
@@ -35,9 +40,22 @@ void expect_defined(const std::set<std::string>& words) {
 }
 
 // Keys of these are names of modes, purposes, axes and libraries, not words of ours; a plan has a schema of its own.
-const std::set<std::string> kNamed{
-    "kernel_ns", "bound_kernel_ns",  "modes",        "purposes", "exposed_ns_by_modes", "exposed_by_modes_us",
-    "values",    "library_versions", "ratios_along", "skipped"};
+const std::set<std::string> kNamed{"kernel_ns",
+                                   "bound_kernel_ns",
+                                   "modes",
+                                   "purposes",
+                                   "exposed_ns_by_modes",
+                                   "exposed_by_modes_us",
+                                   "matches",
+                                   "unmatched",
+                                   "kinds",
+                                   "wait_by_last_rank_us",
+                                   "wait_by_blamed_rank_us",
+                                   "wait_by_cause_us",
+                                   "values",
+                                   "library_versions",
+                                   "ratios_along",
+                                   "skipped"};
 
 void collect_keys(const Json& json, bool is_named, std::set<std::string>& keys) {
   if (json.is_array())
@@ -111,6 +129,34 @@ TEST(Metrics, DefineEveryKeyOfTheResults) {
   expect_defined(keys);
 }
 
+// A trace of two ranks that has some of everything: messages of a step that wait, bytes, compute beside them and alone.
+std::string details_json() {
+  JobTrace job(2);
+  const std::uint32_t group = job.group({0, 1});
+  for (const std::int32_t rank : {0, 1}) {
+    job.kernel(rank, 0, 100 + 10 * rank);
+    job.nccl(rank, 100 + 10 * rank, 200,
+             {.group = group, .sequence = 3, .transfers = {{.collective = Collective::all_reduce, .bytes = 100}}});
+    job.kernel(rank, 110, 200);
+  }
+  const analysis::Communications communications = analysis::match_and_align(job.trace);
+  const std::vector<analysis::Window> windows{{0, -1, -1, 0, 200}, {1, -1, -1, 0, 200}};
+  return with_details("{}", job.trace, communications, find_details(job.trace, communications, windows));
+}
+
+TEST(Metrics, DefineEveryKeyOfTheDetails) {
+  std::set<std::string> keys;
+  const Json details = parse_json(details_json());
+  for (const auto& [key, value] : details.items()) {
+    keys.insert(key);
+    collect_keys(value, false, keys);
+  }
+  std::erase_if(keys, [](const std::string& key) { return key.find_first_not_of("0123456789") == std::string::npos; });
+  for (const char* key : {"arrivals", "transfer_busbw_gb_per_s", "median_alone_us", "rank_changes", "saved_us"})
+    EXPECT_TRUE(keys.contains(key)) << "the sample does not reach " << key;
+  expect_defined(keys);
+}
+
 TEST(Metrics, DefineEveryKeyOfTheClaims) {
   std::set<std::string> keys;
   const std::string text = text_of(std::filesystem::path(UNDERLAP_SOURCE_DIR) / "results/claims.json");
@@ -132,6 +178,31 @@ TEST(Metrics, DefineEveryKeyOfAnAnalysis) {
   std::set<std::string> keys;
   collect_keys(parse_json(analysis::analysis_json(trace, analysis::summarise(trace))), false, keys);
   EXPECT_TRUE(keys.contains("window_us") && keys.contains("bytes_on_wire"));
+  expect_defined(keys);
+}
+
+TEST(Metrics, DefineEveryKeyOfAnAnalysisOfAForeignTrace) {
+  Trace trace;
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    const std::uint32_t range = trace.add_track({rank, 9, "main", TrackKind::range});
+    const std::uint32_t stream = trace.add_track({rank, 7, "stream 7"});
+    const std::uint32_t comm = trace.add_track({rank, 8, "stream 8"});
+    trace.add({.track = range, .duration_ns = 100, .name = intern("ProfilerStep#1"), .tag = {.kind = Kind::none}});
+    trace.add({.track = stream, .duration_ns = 40 * (rank + 1), .name = intern("gemm"), .tag = {}});
+    trace.add({.track = comm,
+               .start_ns = 40 * (rank + 1),
+               .duration_ns = 90 - 40 * (rank + 1),
+               .name = intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+               .tag = {.kind = Kind::communication}});
+  }
+  const analysis::Summary summary = analysis::match_and_summarise(trace, analysis::find_steps(trace));
+  std::vector<analysis::Breakdown> all;
+  for (int by = 0; by < analysis::kNumBreakdowns; ++by) all.push_back(static_cast<analysis::Breakdown>(by));
+  std::set<std::string> keys;
+  collect_keys(parse_json(analysis::analysis_json(trace, summary, {}, all)), false, keys);
+  EXPECT_TRUE(keys.contains("late_rank") && keys.contains("worst_rank") && keys.contains("longest_us"));
+  for (int source = 0; source <= static_cast<int>(analysis::StepSource::none); ++source)
+    keys.emplace(to_string(static_cast<analysis::StepSource>(source)));
   expect_defined(keys);
 }
 

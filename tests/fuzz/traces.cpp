@@ -2,6 +2,7 @@
 // Trace readers, and what `underlap analyze` does with whatever they make of a file.
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/arrivals.hpp"
@@ -22,6 +23,13 @@ void analyse(Trace trace) {
     if (!rank.windows.empty() && summary.has_steps)
       analysis::text_timeline(trace, {.block = rank.windows[0].block, .step = rank.windows[0].step, .width = 60});
   analysis::find_arrivals(trace, analysis::align_clocks(trace));
+  trace.marks.clear();
+  const analysis::Summary unmarked = analysis::match_and_summarise(trace, analysis::find_steps(trace));
+  std::vector<analysis::Breakdown> all;
+  for (int by = 0; by < analysis::kNumBreakdowns; ++by) all.push_back(static_cast<analysis::Breakdown>(by));
+  analysis::analysis_json(trace, unmarked, {}, all);
+  analysis::analysis_table(trace, unmarked, {.width = 80}, all);
+  for (const analysis::Breakdown by : all) analysis::csv(analysis::breakdown(trace, unmarked, by));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 // A file with line and column, a flag, a field of a configuration, a file, or the word itself in quotes.
 bool names_place(const std::string& message) {
   static const std::regex kPlace(
-      R"(^underlap: [^:]*: |\.ya?ml:\d+:\d+|(^|[\s(`,])--?[a-z][a-z-]*|\b[a-z_]+\.[a-z_]+|/|"[^"]*"|[\w-]+\.(yaml|json|pftrace|zst|txt))");
+      R"(^underlap: [^:]*: |\.ya?ml:\d+:\d+|(^|[\s(`,])--?[a-z][a-z-]*|\b[a-z_]+\.[a-z_]+|/|"[^"]*"|[\w-]+\.(yaml|json|pftrace|zst|txt|sqlite|gz))");
   return std::regex_search(message, kPlace);
 }
 

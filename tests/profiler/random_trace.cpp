@@ -45,6 +45,35 @@ CommunicationRecord random_record(std::mt19937& random, const Slice& slice, std:
   return record;
 }
 
+void make_foreign(std::mt19937& random, Slice& slice) {
+  slice.tag.kind = static_cast<Kind>(between(random, 0, 3));
+  slice.attribution = {.source = static_cast<AttributionSource>(between(random, 0, 5)),
+                       .confidence_pct = static_cast<std::uint8_t>(between(random, 0, 4) * 25),
+                       .reason = between(random, 0, 1) == 0 ? kNoName : intern("called \"dp\"")};
+  const auto size = [&] { return static_cast<std::uint32_t>(between(random, 0, 2) * 2'000'000'000); };
+  if (between(random, 0, 1) == 0) slice.shape = {.grid = {size(), 1, 1}, .block = {0, size(), 0}, .bytes = 0};
+  if (between(random, 0, 3) == 0) slice.shape.bytes = between(random, 0, std::numeric_limits<std::int64_t>::max());
+}
+
+void add_foreign(std::mt19937& random, const RandomTraceShape& shape, Trace& trace) {
+  trace.add_group({kNoName, {}, intern("7"), intern("TENSOR_MODEL_PARALLEL_GROUP"), 8});
+  for (std::int32_t rank = 0; rank < shape.num_ranks; ++rank) {
+    trace.add_track({rank, 0, "compute", TrackKind::stream, 0});
+    trace.add_track({rank, 4711, "main", TrackKind::thread, -1});
+    trace.add_track({rank, 4711, "main", TrackKind::range, -1});
+    trace.add_track({rank, 0, "compute", TrackKind::range, 3});
+    const std::uint32_t counter = trace.add_track({rank, 0, "power in W", TrackKind::counter, 3});
+    for (const double value : {0.1, -1e300, 312.5})
+      trace.counters.push_back({counter, between(random, shape.begin_ns, shape.end_ns), value});
+  }
+}
+
+void add_flows(std::mt19937& random, Trace& trace) {
+  const auto any = [&] { return static_cast<std::uint32_t>(between(random, 0, std::int64_t(trace.size()) - 1)); };
+  for (std::size_t i = 0; i < trace.size() / 2; ++i)
+    trace.flows.push_back({any(), any(), static_cast<FlowKind>(between(random, 0, 3))});
+}
+
 void add_slices(std::mt19937& random, const RandomTraceShape& shape, Trace& trace) {
   for (std::int32_t i = 0; i < shape.num_slices; ++i) {
     Slice slice{.track = static_cast<std::uint32_t>(between(random, 0, std::int64_t(trace.tracks.size()) - 1)),
@@ -53,6 +82,7 @@ void add_slices(std::mt19937& random, const RandomTraceShape& shape, Trace& trac
                 .name = between(random, 0, 9) == 0 ? kNoName : intern(fmt::format("op {}", between(random, 0, 9))),
                 .operation = static_cast<std::uint32_t>(between(random, 0, 5) * 1'000'000'000),
                 .tag = random_tag(random)};
+    if (shape.is_foreign) make_foreign(random, slice);
     if (between(random, 0, 1) == 0)
       trace.add(slice);
     else
@@ -80,7 +110,9 @@ Trace random_trace(std::mt19937& random, const RandomTraceShape& shape) {
   trace.add_group({intern("param_all_gather"), {0, 1}});
   trace.add_group({intern("grad_reduce_scatter"), {1, 0, -3}});
   trace.add_group({kNoName, {}});
+  if (shape.is_foreign) add_foreign(random, shape, trace);
   add_slices(random, shape, trace);
+  if (shape.is_foreign) add_flows(random, trace);
   add_marks(random, shape, trace);
   for (std::int32_t rank = 0; rank < shape.num_ranks; ++rank)
     trace.clocks.push_back({rank, between(random, -1000, 1000), 1'700'000'000'000'000'000 + rank});
@@ -94,10 +126,15 @@ std::string everything(const Trace& trace) {
     fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
     text += '\n';
   };
-  for (const Track& t : trace.tracks) line("track {} {} {}", t.rank, t.stream, t.name);
-  for (const GroupRecord& g : trace.groups) line("group {} [{}]", name_of(g.purpose), fmt::join(g.ranks, " "));
+  for (const Track& t : trace.tracks)
+    line("track {} {} {} {} {}", t.rank, t.stream, t.name, to_string(t.kind), t.device);
+  for (const GroupRecord& g : trace.groups)
+    line("group {} [{}] '{}' '{}' {}", name_of(g.purpose), fmt::join(g.ranks, " "), name_of(g.name),
+         name_of(g.description), g.num_ranks);
   for (const Mark& m : trace.marks) line("mark {} {} {} {}", m.rank, m.block, m.step, m.time_ns);
   for (const ClockSnapshot& c : trace.clocks) line("clock {} {} {}", c.rank, c.device_ns, c.unix_ns);
+  for (const CounterSample& c : trace.counters) line("counter {} {} {}", c.track, c.time_ns, c.value);
+  for (const Flow& f : trace.flows) line("flow {} {} {}", f.from, f.to, to_string(f.kind));
   for (const auto& [key, value] : trace.metadata) line("metadata {} = {}", key, value);
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const Slice s = trace.slice(i);
@@ -105,6 +142,8 @@ std::string everything(const Trace& trace) {
     line("slice {} {}+{} '{}' op {} {} {} {} '{}' {} {} {} {} {}", s.track, s.start_ns, s.duration_ns, name_of(s.name),
          s.operation, to_string(t.kind), to_string(t.mode), to_string(t.direction), name_of(t.purpose), t.layer,
          t.microbatch, t.bucket, t.chunk, t.step);
+    line("  {} {} '{}' [{}] [{}] {}", to_string(s.attribution.source), s.attribution.confidence_pct,
+         name_of(s.attribution.reason), fmt::join(s.shape.grid, " "), fmt::join(s.shape.block, " "), s.shape.bytes);
     const CommunicationRecord* r = trace.communication(i);
     if (r == nullptr) continue;
     line("  group {} sequence {} arrival {} cpu {}", r->group, r->sequence, r->last_arrival_ns, r->cpu_ns);

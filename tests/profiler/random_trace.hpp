@@ -18,6 +18,7 @@ struct RandomTraceShape {
   std::int64_t end_ns = 400;     ///< to here
   std::int64_t longest_ns = 60;
   std::int32_t num_steps = 3;  ///< marks of each rank, 0: none
+  bool is_foreign = false;     ///< also what traces of other profilers hold: calls, ranges, counters, flows, shapes
 };
 
 /// Slices anywhere, overlapping or touching, of all kinds and tags, in no order; marks, clocks and metadata.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/yaml_section.hpp"
-#include "platform/suggestion.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <system_error>
+
+#include "platform/suggestion.hpp"
 
 namespace underlap::sim {
 namespace {

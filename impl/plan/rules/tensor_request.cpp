@@ -3,12 +3,13 @@
 // Engine's initialize_ub name their fields. An entry that names one of Bridge's classes in `_target_` has that class's
 // own defaults; any other is laid over Transformer Engine's.
 #include "impl/plan/rules/tensor_request.hpp"
-#include "platform/suggestion.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "platform/suggestion.hpp"
 
 namespace underlap::plan {
 namespace {

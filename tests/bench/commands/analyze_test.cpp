@@ -286,7 +286,7 @@ TEST_F(Analyze, OfTheHostBackendSeesThatNothingOverlappedWhereOverlapIsOff) {
 }
 
 TEST_F(Analyze, RefusesATraceOfANewerSchema) {
-  const std::string ours = "underlap.trace/1";
+  const std::string ours = "underlap.trace/2";
   std::string content = bytes();
   ASSERT_NE(content.find(ours), std::string::npos);
   for (std::size_t at = content.find(ours); at != std::string::npos; at = content.find(ours, at))

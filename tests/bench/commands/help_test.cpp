@@ -15,8 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kCommands{"init",    "plan", "check", "run",     "show",
-                                         "analyze", "list", "help",  "version", "completion"};
+const std::vector<std::string> kCommands{"init",    "plan", "check", "run",     "show",      "analyze",
+                                         "convert", "list", "help",  "version", "completion"};
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);

@@ -125,9 +125,27 @@ TEST(DryRun, SaysWhatWouldBeRunAndWritesNothing) {
   EXPECT_THAT(outcome.out, HasSubstr("cells   2 of 2 ranks, threads of this process (backend host)"));
   EXPECT_THAT(outcome.out, HasSubstr("2 blocks x 2 cells x (2 measured + 1 that settles), and 1 of warm-up"));
   EXPECT_THAT(outcome.out, HasSubstr("14 in all"));
-  EXPECT_THAT(outcome.out, HasSubstr("not known before the first block"));
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("roughly .* s.*: a guess, by operations that were run alone"));
   EXPECT_FALSE(std::filesystem::exists(folder.run()));
-  EXPECT_THAT(underlap_program({"check", folder.config(), "--dry-run"}).out, HasSubstr("Nothing was checked"));
+  EXPECT_THAT(underlap_program(folder.arguments({"--dry-run", "--backend", "sim"})).out,
+              ::testing::ContainsRegex("roughly .* s.*: a guess, by what recording a step of rank 0 took"));
+}
+
+TEST(DryRun, OfACheckGuessesTimeAndMemory) {
+  const RunFolder folder(tiny_config(kTwoCells));
+  const Outcome outcome = underlap_program({"check", folder.config(), "--dry-run"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("roughly .* s.* for the proofs"));
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("roughly [0-9.]+ MiB for the largest cell; .* can be had"));
+  EXPECT_THAT(outcome.out, HasSubstr("Nothing was checked"));
+}
+
+TEST(Check, RefusesWhatTakesMoreMemoryThanThereIs) {
+  const RunFolder folder(
+      "model: {preset: llama3-8b, tensor_model_parallel_size: 8, sequence_parallel: true}\n"
+      "data_parallel_size: 16\ntrain: {num_microbatches: 512}\n");
+  EXPECT_THAT(underlap_program({"check", folder.config(), "--steps", "1000", "--no-numerics"}),
+              fails_with(2, "GiB of memory and"));
 }
 
 TEST(DryRun, KnowsTheTimeFromTheBlocksOfTheFolder) {

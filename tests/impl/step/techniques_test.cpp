@@ -64,7 +64,7 @@ std::vector<Case> cases() {
 
 class TechniqueFactsTest : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Cases, TechniqueFactsTest, testing::ValuesIn(cases()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& technique) { return technique.param.name; });
 
 /// The purposes of a mode's communication on rank 0.
 std::set<std::string> purposes_of(const plan::Config& config, Mode mode) {

@@ -144,21 +144,34 @@ TEST(AnalysisTable, ShowsAMedianStep) {
   const Trace trace = two_steps();
   const std::string table = analysis_table(trace, summarise(trace), {.width = 80});
   EXPECT_EQ(table,
+            "A step takes 10.00 ms (median of 2).\n"
+            "1.500 ms of it (15 %) is exposed communication, all of it dp.\n"
+            "All of that is param_all_gather; 33 % of the exposed time is waiting.\n"
+            "\n"
             "A step in milliseconds: medians over 2 measured steps of a rank\n"
             "\n"
             "rank    step  compute   comm  exposed  overlap  exp. wait  exp. xfer   idle\n"
             "---------------------------------------------------------------------------\n"
-            "0     10.000    8.500  3.500    1.500   57.1 %      0.500      1.000  0.000\n"
-            "\n"
-            "Communication of rank 0\n"
-            "\n"
-            "mode  count   comm  exposed  overlap  exp. wait  exp. xfer  wire MB\n"
-            "-------------------------------------------------------------------\n"
-            "dp        1  3.500    1.500   57.1 %      0.500      1.000    0.001\n"
-            "\n"
-            "purpose           count   comm  exposed  overlap  exp. wait  exp. xfer  wire MB\n"
-            "-------------------------------------------------------------------------------\n"
-            "param_all_gather      1  3.500    1.500   57.1 %      0.500      1.000    0.001\n");
+            "0     10.000    8.500  3.500    1.500   57.1 %      0.500      1.000  0.000\n");
+}
+
+TEST(AnalysisTable, ShowsTheRestWhereItIsAskedFor) {
+  const Trace trace = two_steps();
+  const std::vector<Breakdown> asked{Breakdown::mode, Breakdown::purpose};
+  const std::string table = analysis_table(trace, summarise(trace), {.width = 80}, asked);
+  EXPECT_THAT(table,
+              ::testing::EndsWith("\nCommunication of rank 0, in milliseconds\n"
+                                  "\n"
+                                  "mode          count   comm  exposed  overlap  exp. wait  exp. xfer  wire MB\n"
+                                  "---------------------------------------------------------------------------\n"
+                                  "dp                1  3.500    1.500   57.1 %      0.500      1.000    0.001\n"
+                                  "unattributed      0  0.000    0.000        -      0.000      0.000        -\n"
+                                  "\nCommunication of rank 0, in milliseconds\n"
+                                  "\n"
+                                  "purpose           count   comm  exposed  overlap  exp. wait  exp. xfer  wire MB\n"
+                                  "-------------------------------------------------------------------------------\n"
+                                  "param_all_gather      1  3.500    1.500   57.1 %      0.500      1.000    0.001\n"
+                                  "unattributed          0  0.000    0.000        -      0.000      0.000        -\n"));
 }
 
 TEST(AnalysisTable, ShowsOfManyRanksTheirMeanAndBothEnds) {
@@ -173,7 +186,7 @@ TEST(AnalysisTable, ShowsOfManyRanksTheirMeanAndBothEnds) {
   EXPECT_THAT(table, HasSubstr("\n19    20.000"));
   EXPECT_THAT(table, HasSubstr("\nmean  20.000    0.000   9.500"));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("\n7 ")));
-  EXPECT_THAT(table, HasSubstr("Of 20 ranks, those with the least and the most exposed time; --json has all."));
+  EXPECT_THAT(table, HasSubstr("Of 20 ranks, those with the least and the most exposed time; --by rank has all."));
 }
 
 TEST(AnalysisTable, SaysWhereNothingCommunicatesOrNothingIsMeasured) {
@@ -181,7 +194,7 @@ TEST(AnalysisTable, SaysWhereNothingCommunicatesOrNothingIsMeasured) {
   trace.add_track({0, 0, "compute"});
   trace.add({.track = 0, .start_ns = 0, .duration_ns = 10, .tag = {}});
   const std::string table = analysis_table(trace, summarise(trace), {});
-  EXPECT_THAT(table, HasSubstr("\nNo communication.\n"));
+  EXPECT_THAT(table, HasSubstr("\nNo communication was seen in it.\n"));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("exposed"))) << "no column of zeros";
   trace.marks = {{0, 0, 1, 5}};
   EXPECT_THAT(analysis_table(trace, summarise(trace), {}), HasSubstr("no measured step"));

@@ -43,6 +43,7 @@ class Evidence : public ::testing::Test {
 
   Trace trace_;
   bool is_numbered_ = true;
+  bool has_calls_ = false;
 
  private:
   void add(std::int64_t start, std::int64_t end, const std::string& stream, Tag tag, std::int64_t last_arrival = -1) {
@@ -53,9 +54,24 @@ class Evidence : public ::testing::Test {
                       .name = intern("operation"),
                       .operation = is_numbered_ ? ++num_operations_ : 0,
                       .tag = tag};
-    if (tag.kind != Kind::communication) return trace_.add(slice);
-    trace_.add_group({intern("dp"), {0, 1}});
-    trace_.add(slice, {.last_arrival_ns = last_arrival, .transfers = {}});
+    if (tag.kind == Kind::communication) {
+      trace_.add_group({intern("dp"), {0, 1}});
+      trace_.add(slice, {.last_arrival_ns = last_arrival, .transfers = {}});
+    } else {
+      trace_.add(slice);
+    }
+    if (has_calls_) add_call();
+  }
+
+  // Calls follow each other, whatever they launch.
+  void add_call() {
+    const auto launched = static_cast<std::uint32_t>(trace_.size() - 1);
+    trace_.add({.track = trace_.add_track({0, 1, "main", TrackKind::thread}),
+                .start_ns = static_cast<std::int64_t>(launched) - 1000,
+                .duration_ns = 1,
+                .name = intern("cudaLaunchKernel"),
+                .tag = {.kind = Kind::none}});
+    trace_.flows.push_back({launched + 1, launched, FlowKind::launch});
   }
 
   std::uint32_t num_operations_ = 0;
@@ -225,6 +241,17 @@ TEST_F(Evidence, AStreamThatWasHeldWhileNothingRanCostNoOverlap) {
 }
 
 TEST_F(Evidence, OneConnection) {
+  comm(100, 200);
+  comm(200, 300, -1, 4);
+  compute(200, 300);  // needs neither, but stood behind the second in the only queue
+  EXPECT_THAT(causes(true), ElementsAre(Pair(ExposedCause::one_connection, 100)));
+  EXPECT_EQ(find(true).causes.at(ExposedCause::one_connection).other, "grad_reduce (bucket 4)");
+  EXPECT_THAT(causes(false), ElementsAre(Pair(ExposedCause::waited_at_once, 100)));
+}
+
+TEST_F(Evidence, OneConnectionIsToldByTheOrderOfCallsToo) {
+  is_numbered_ = false;
+  has_calls_ = true;
   comm(100, 200);
   comm(200, 300, -1, 4);
   compute(200, 300);  // needs neither, but stood behind the second in the only queue

@@ -60,11 +60,10 @@ TEST(Formats, EachFormatThatWritesRecognisesAndReadsWhatItWrote) {
 TEST(ReadTrace, SaysThatAFileIsEmpty) { EXPECT_THAT(error_of("t.pftrace", ""), HasSubstr("empty")); }
 
 TEST(ReadTrace, NamesTheKnownFormatsForAnUnknownOne) {
-  for (const char* text :
-       {"hello", "{\"traceEvents\": []}", "\n{\"traceEvents\": [", "\n\n\n", "\x28\xB5\x2F\xFD junk"})
+  for (const char* text : {"hello", "{\"results\": []}", "\n[{\"results\": [", "\n\n\n", "\x28\xB5\x2F\xFD junk"})
     EXPECT_THAT(error_of("t.pftrace", text), ::testing::AnyOf(HasSubstr("known are perfetto"), HasSubstr("corrupt")))
         << text;
-  const std::string long_text = "\n{\"traceEvents\": [" + std::string(300, ' ') + "]}";
+  const std::string long_text = "\n{\"results\": [" + std::string(300, ' ') + "]}";
   EXPECT_THAT(error_of("t.json", long_text), HasSubstr("known are perfetto"));
 }
 

@@ -34,12 +34,14 @@ INSTANTIATE_TEST_SUITE_P(Files, PerfettoRoundTrip, ::testing::Values("t.pftrace"
 TEST_P(PerfettoRoundTrip, KeepsEverythingOfRandomTraces) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
-    const Trace written = random_trace(random, {.num_slices = static_cast<std::int32_t>(seed * 2)});
+    const Trace written =
+        random_trace(random, {.num_slices = static_cast<std::int32_t>(seed * 2), .is_foreign = seed % 3 != 0});
     write_trace(path_, written);
     const Trace read = read_trace(path_);
     ASSERT_EQ(everything(read), everything(written)) << "seed " << seed;
     EXPECT_EQ(read.import.num_skipped(), 0);
-    EXPECT_EQ(read.import.events, static_cast<std::int64_t>(written.size() + written.marks.size()));
+    EXPECT_EQ(read.import.events,
+              static_cast<std::int64_t>(written.size() + written.marks.size() + written.counters.size()));
   }
 }
 
@@ -48,7 +50,7 @@ TEST_P(PerfettoRoundTrip, SeveralBlocksReadAsOneTrace) {
   Trace sum;
   PerfettoWriter writer(path_, WriteAt::create());
   for (int block = 0; block < 5; ++block) {
-    const Trace trace = random_trace(random, {.num_streams = 1 + block % 3});
+    const Trace trace = random_trace(random, {.num_streams = 1 + block % 3, .is_foreign = block % 2 == 1});
     writer.append(trace);
     sum.append(trace);
     EXPECT_EQ(everything(read_trace(path_)), everything(sum)) << "block " << block;

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/profiler/random_trace.hpp"
@@ -40,6 +41,57 @@ TEST(Trace, AppendToEmptyGivesTheSameTrace) {
   Trace copy;
   copy.append(original);
   EXPECT_EQ(testing_support::everything(copy), testing_support::everything(original));
+}
+
+TEST(Trace, AppendKeepsWhereFlowsAndCountersPoint) {
+  const auto trace_of = [](std::int32_t rank) {
+    Trace trace;
+    trace.add_track({rank, 7, "main", TrackKind::thread});
+    trace.add_track({rank, 0, "compute", TrackKind::stream, 3});
+    trace.add_track({rank, 0, "memory", TrackKind::counter});
+    trace.add(slice_on(0, {.kind = Kind::none}));
+    trace.add(slice_on(1, {}));
+    trace.flows.push_back({0, 1, FlowKind::launch});
+    trace.counters.push_back({2, 5, 0.5});
+    return trace;
+  };
+  Trace both = trace_of(0);
+  both.append(trace_of(1));
+  ASSERT_EQ(both.flows.size(), 2U);
+  EXPECT_EQ(both.flows[1], (Flow{2, 3, FlowKind::launch}));
+  EXPECT_EQ(both.track_of(both.flows[1].to), (Track{1, 0, "compute", TrackKind::stream, 3}));
+  ASSERT_EQ(both.counters.size(), 2U);
+  EXPECT_EQ(both.tracks[both.counters[1].track], (Track{1, 0, "memory", TrackKind::counter}));
+  EXPECT_FALSE(both.is_work(0));
+  EXPECT_TRUE(both.is_work(1));
+}
+
+TEST(Trace, ASliceTakesTheTagThatItIsGivenAndNoOtherDoes) {
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  for (int i = 0; i < 3; ++i) trace.add(slice_on(0, {.layer = 4}));
+  const Attribution by_name{AttributionSource::group_name, 99, intern("it is called DATA_PARALLEL_GROUP")};
+  trace.set_tag(1, {.kind = Kind::communication, .mode = Mode::dp}, by_name);
+  EXPECT_EQ(trace.tag(1).mode, Mode::dp);
+  EXPECT_EQ(trace.attribution(1), by_name);
+  for (const std::size_t other : {0U, 2U}) {
+    EXPECT_EQ(trace.tag(other), (Tag{.layer = 4}));
+    EXPECT_EQ(trace.attribution(other), Attribution{});
+  }
+}
+
+TEST(Trace, EachSliceKeepsItsShape) {
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  Slice slice = slice_on(0, {});
+  for (const std::uint32_t blocks : {132U, 132U, 64U, 132U}) {
+    slice.shape = {.grid = {blocks, 1, 1}, .block = {256, 1, 1}, .bytes = blocks * 16};
+    trace.add(slice);
+  }
+  for (const auto& [i, blocks] : {std::pair{0U, 132U}, {1U, 132U}, {2U, 64U}, {3U, 132U}}) {
+    EXPECT_EQ(trace.shape(i).grid[0], blocks);
+    EXPECT_EQ(trace.slice(i).shape.bytes, blocks * 16);
+  }
 }
 
 TEST(Trace, AppendAddsUpTheImportReports) {

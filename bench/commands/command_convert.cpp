@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "bench/commands/commands.hpp"
+#include "bench/commands/trace_files.hpp"
+#include "bench/commands/trace_input.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/status_line.hpp"
+#include "profiler/analysis/matching.hpp"
+#include "profiler/formats/format.hpp"
+
+namespace underlap::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ConvertArguments {
+  std::vector<std::string> traces;
+  std::string file;
+  std::optional<std::string> cell;
+  bool force = false;
+};
+
+attribution::AttributionOptions usual_attribution(const Trace&) { return {}; }
+
+// A file holds one cell, and a run's folder may have several.
+CellTrace cell_of_folder(const ConvertArguments& arguments) {
+  std::optional<CellTrace> found;
+  for_each_cell(arguments.traces.front(), arguments.cell, usual_attribution, [&](const CellTrace& cell) {
+    if (found)
+      throw std::invalid_argument(
+          fmt::format("{} holds the traces {} and {}, and more than one cell is no trace; --cell {} takes the first",
+                      arguments.traces.front(), found->files.front(), cell.files.front(), found->cell));
+    found = cell;
+  });
+  return std::move(*found);
+}
+
+CellTrace read_input(const ConvertArguments& arguments) {
+  if (arguments.traces.size() == 1 && is_run_folder(arguments.traces.front())) return cell_of_folder(arguments);
+  if (arguments.cell)
+    throw std::invalid_argument("--cell names a cell of a run's folder, and none is given; leave it out");
+  return read_cell(trace_files(arguments.traces), usual_attribution);
+}
+
+void check_free(const std::vector<fs::path>& files, bool force) {
+  if (force) return;
+  for (const fs::path& file : files)
+    if (std::error_code unknown; fs::exists(fs::symlink_status(file, unknown)))
+      throw std::invalid_argument(
+          fmt::format("{} is there already: name another file, or --force to overwrite it", file.string()));
+}
+
+void print_skipped(const Trace& trace) {
+  for (const auto& [reason, count] : trace.import.skipped) fmt::print(stderr, "skipped {}: {}\n", count, reason);
+}
+
+// The parser cannot tell the last of several words from those before it.
+void take_last_as_file(ConvertArguments& arguments) {
+  if (!arguments.file.empty()) return;
+  if (arguments.traces.size() < 2)
+    throw std::invalid_argument(
+        "FILE is required: the file to write, as out.pftrace or out.json.gz\n  underlap convert --help says more");
+  arguments.file = std::move(arguments.traces.back());
+  arguments.traces.pop_back();
+}
+
+int run_convert(ConvertArguments& arguments) {
+  take_last_as_file(arguments);
+  formats::check_extension(arguments.file);
+  CellTrace input = read_input(arguments);
+  analysis::add_flows(input.trace, analysis::match_communications(input.trace));
+  const std::vector<fs::path> files = formats::written_files(arguments.file, input.trace);
+  check_free(files, arguments.force);
+  {
+    StatusLine status(status_on_stderr());
+    status.say("writing " + arguments.file);
+    formats::write_trace(arguments.file, input.trace);
+  }
+  print_skipped(input.trace);
+  for (const fs::path& file : files) fmt::print("wrote {}\n", file.string());
+  return kWell;
+}
+
+}  // namespace
+
+void add_convert_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ConvertArguments>();
+  CLI::App* command = app.add_subcommand("convert", "Write traces in another format, as other tools read them");
+  command
+      ->add_option(
+          "TRACE", arguments->traces,
+          "traces of one job, which together hold each rank once: files, a folder or a pattern; or a run's folder")
+      ->required();
+  command->add_option(
+      "FILE", arguments->file,
+      "the file to write, whose extension names the format: .pftrace (all ranks, for Underlap and "
+      "ui.perfetto.dev) or .json (a file a rank, NAME.rank0.json, for HTA, TraceLens and Perfetto); .zst "
+      "behind it compresses, and so does .gz behind .json");
+  command->add_option("--cell", arguments->cell, "of a run's folder the cell to write");
+  command->add_flag("--force", arguments->force, "overwrite files that are there");
+  command->footer(
+      "Example: underlap convert DIR --cell both both.json.gz\n"
+      "         underlap convert rank0.json.gz rank1.json.gz both.pftrace.zst");
+  command->callback([arguments, &exit_code] { exit_code = run_convert(*arguments); });
+}
+
+}  // namespace underlap::bench

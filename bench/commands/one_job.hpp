@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::bench {
+
+/// Sees to it that files are ranks of one job, each rank once.
+class OneJob {
+ public:
+  /// Takes the next file's trace. Throws std::invalid_argument, naming both files, where it holds a rank that another
+  /// file holds, or says another number of ranks or another kind of device.
+  void add(const std::string& file, const Trace& trace);
+
+  /// Throws std::invalid_argument where the times of some files do not meet those of the others at all. Only traces of
+  /// other tools are asked: ours may be on clocks of their own.
+  void check_times() const;
+
+ private:
+  struct Said {
+    std::string value;
+    std::string file;
+  };
+  struct Span {
+    std::int64_t begin_ns;
+    std::int64_t end_ns;
+    std::string file;
+  };
+
+  void check_said(const std::string& file, const Trace& trace, const char* key, const char* what);
+
+  std::map<std::int32_t, std::string> file_of_rank_;
+  std::map<std::string, Said> said_;
+  std::vector<Span> spans_;
+};
+
+}  // namespace underlap::bench

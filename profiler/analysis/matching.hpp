@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::analysis {
+
+/// What says that slices of several ranks are one communication; the surest first.
+enum class MatchBasis : std::uint8_t {
+  sequence,  ///< the trace gives communicator and position
+  order,     ///< the trace gives the communicator; every member has as many communications of the same kinds on it
+  assumed    ///< the trace gives neither; all ranks run the same kernels in the same order, at one time
+};
+
+/// "sequence", ...
+std::string_view to_string(MatchBasis);
+
+/// One rank's part in a communication.
+struct MatchMember {
+  std::int32_t rank = 0;
+  std::uint32_t slice = 0;
+
+  friend bool operator==(const MatchMember&, const MatchMember&) = default;
+};
+
+/// A collective with all of its members, or a message with its sender and its receiver.
+struct Match {
+  Collective collective = Collective::all_reduce;  ///< send: a message
+  MatchBasis basis = MatchBasis::sequence;
+  std::uint32_t group = 0;           ///< index into Trace::groups; into Matching::assumed_groups where that holds any
+  std::uint64_t sequence = 0;        ///< of a collective, among those of its group
+  std::vector<MatchMember> members;  ///< of a collective by rank; of a message the sender and then the receiver
+
+  bool is_message() const { return collective == Collective::send; }
+};
+
+/// What of a trace's communication belongs together, and what could not be brought together.
+struct Matching {
+  std::vector<Match> matches;
+  std::vector<GroupRecord> assumed_groups;        ///< that record_matches adds to the trace
+  std::map<std::string, std::int64_t> unmatched;  ///< communication slices by reason, one clause each
+  std::int64_t slices = 0;                        ///< of communication in all
+  std::int64_t matched_slices = 0;                ///< that are in a match; one may be in several messages
+
+  bool is_assumed() const {
+    return std::ranges::any_of(matches, [](const Match& match) { return match.basis == MatchBasis::assumed; });
+  }
+};
+
+/// Finds which slices of several ranks are one collective, and which sends and receives are one message.
+///
+/// By communicator and sequence where the trace has them; else by communicator and order, where every member has as
+/// many; where no slice names a communicator, by order and kernel name over all ranks, where all hold the same sequence
+/// and each collective has a moment at which all of its members run. What is ambiguous or lacks a member is not
+/// matched. Records of two ranks are of one communicator where name, purpose and size agree, and the ranks where both
+/// list them. In about the time of sorting the communication slices.
+Matching match_communications(const Trace&);
+
+/// Writes into the records of a trace what was found, so that members of a collective have one group and sequence:
+/// align_clocks and find_arrivals then see them. Slices that were matched on an assumption get a record, and their
+/// group a description by which match_communications knows the assumption again.
+void record_matches(Trace&, const Matching&);
+
+/// Adds to Trace::flows an arrow from each send to its receive, and from the member of each collective that came last,
+/// by `start_ns` less its rank's `offset_ns`, to every other one. Flows that are there already are not added again.
+void add_flows(Trace&, const Matching&, const std::map<std::int32_t, std::int64_t>& offset_ns = {});
+
+/// What a kernel of communication does by its name, as "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)": `all_to_all` for
+/// SendRecv. all_reduce where the name does not say.
+Collective collective_of_kernel(std::string_view name);
+
+}  // namespace underlap::analysis

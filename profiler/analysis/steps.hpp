@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/analysis/windows.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::analysis {
+
+/// What told where the steps of a rank begin and end, the surest first.
+enum class StepSource : std::uint8_t {
+  marks,          ///< the ends of steps that the trace itself holds
+  profiler_step,  ///< ranges of PyTorch's profiler, "ProfilerStep#12"
+  range,          ///< other ranges whose name says that they are a step, as "iteration 12"
+  repetition,     ///< the kernels of the busiest stream, which run in the same order again and again
+  none
+};
+
+/// "marks", "profiler_step", "range", "repetition", "none".
+std::string_view to_string(StepSource);
+
+/// The steps of one rank.
+struct RankSteps {
+  std::int32_t rank = 0;
+  StepSource source = StepSource::none;
+  std::string range{};            ///< what the ranges are called, without their number
+  std::vector<Window> windows{};  ///< in order of time; of block 0, unless they come from marks
+  bool is_first_cut = false;      ///< the first step was not recorded whole, and is left out
+  bool is_last_cut = false;       ///< likewise the last
+  std::int64_t num_without = 0;   ///< steps left out because they have no work on the device
+};
+
+/// The steps of every rank that has work, by rank.
+struct StepList {
+  std::vector<RankSteps> ranks;
+
+  bool has_any() const;
+};
+
+/// Finds the steps of a trace, for each rank by the surest source that it has.
+///
+/// A step of ranges is the device's: the work that was launched inside the range, on whatever thread (work whose launch
+/// is not known goes with the work before it on its stream; where no launch is known at all, its own start decides). It
+/// lasts from the end of the last work of the step before it to the end of its own last work; the first step of a rank
+/// from the later of its range's begin and the end of the work launched before it. Of repeated kernels, a step lasts
+/// from the end of the kernel before the first of its own to the end of its last one.
+///
+/// The first or last step is cut where it holds less than four fifths of the work of the median step, and is left out.
+StepList find_steps(const Trace&);
+
+/// "ProfilerStep, 5 of them, the last one cut off and left out"; where ranks differ, one part for each kind, after the
+/// number of its ranks. Where there are none, why.
+std::string steps_text(const StepList&);
+
+}  // namespace underlap::analysis

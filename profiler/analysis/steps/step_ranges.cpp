@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/steps/step_ranges.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+namespace underlap::analysis {
+namespace {
+
+constexpr double kWhole = 0.8;  ///< of the work of a median step: a step at either end with less is cut
+
+bool is_separator(char c) { return std::string_view(" _#:=-.").find(c) != std::string_view::npos; }
+bool is_digit(char c) { return '0' <= c && c <= '9'; }
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+bool take(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
+void take_separators(std::string_view& text) {
+  while (!text.empty() && is_separator(text.front())) text.remove_prefix(1);
+}
+
+// "12", "[12,16)", "12/100", "12 - overlap" and "" may follow the word; "12.forward" may not.
+bool is_number_and_remark(std::string_view text, std::optional<std::int32_t>& number) {
+  if (!text.empty() && (text.front() == '[' || text.front() == '(')) text.remove_prefix(1);
+  if (text.empty()) return true;
+  std::int32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value < 0) return false;
+  number = value;
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  return rest.empty() || std::string_view("/,]) ").find(rest.front()) != std::string_view::npos;
+}
+
+// The ranges that count: of the family that lasts longest in all, and none inside another of it.
+struct ChosenRanges {
+  std::string family;
+  std::vector<std::pair<std::size_t, std::optional<std::int32_t>>> slices;
+};
+
+ChosenRanges choose(const Trace& trace, const RankSlices& rank) {
+  struct Family {
+    ChosenRanges ranges;
+    std::int64_t end_ns = INT64_MIN;
+    double total_ns = 0;
+  };
+  std::map<std::pair<bool, std::string>, Family> families;  // annotations of threads before those of devices
+  for (const std::size_t slice : rank.ranges) {
+    auto name = step_name(name_of(trace.name(slice)));
+    if (!name) continue;
+    Family& family = families[{trace.track_of(slice).device >= 0, name->family}];
+    if (trace.start_ns()[slice] < family.end_ns) continue;
+    family.end_ns = trace.end_ns(slice);
+    family.total_ns += static_cast<double>(trace.duration_ns()[slice]);
+    family.ranges.family = name->family;
+    family.ranges.slices.emplace_back(slice, name->number);
+  }
+  const auto better = [](const auto& a, const auto& b) {
+    const bool is_profilers[] = {a.first.second == "ProfilerStep", b.first.second == "ProfilerStep"};
+    if (a.first.first != b.first.first) return a.first.first;  // a is of a device
+    if (is_profilers[0] != is_profilers[1]) return is_profilers[1];
+    return a.second.total_ns < b.second.total_ns;
+  };
+  const auto best = std::max_element(families.begin(), families.end(), better);
+  return best == families.end() ? ChosenRanges{} : std::move(best->second.ranges);
+}
+
+// What was launched inside one range.
+struct StepWork {
+  std::int64_t count = 0;
+  std::int64_t end_ns = INT64_MIN;
+};
+
+// When each work of a rank was asked for, in the order of rank.work.
+std::vector<std::int64_t> asked_times(const Trace& trace, const RankSlices& rank,
+                                      std::span<const std::int64_t> launched_ns) {
+  const bool any_known =
+      std::ranges::any_of(rank.work, [&](std::size_t slice) { return launched_ns[slice] != kNotLaunched; });
+  std::unordered_map<std::uint32_t, std::int64_t> last_of_track;
+  std::vector<std::int64_t> asked;
+  asked.reserve(rank.work.size());
+  for (const std::size_t slice : rank.work) {
+    std::int64_t time = any_known ? launched_ns[slice] : trace.start_ns()[slice];
+    std::int64_t& last = last_of_track.try_emplace(trace.track(slice), kNotLaunched).first->second;
+    if (time == kNotLaunched) time = last;
+    last = time;
+    asked.push_back(time);
+  }
+  return asked;
+}
+
+}  // namespace
+
+std::optional<StepName> step_name(std::string_view name) {
+  const std::string small = lower(name);
+  std::string_view rest = small;
+  if (!take(rest, "profiler"))
+    for (const std::string_view before : {"training", "train", "global"})
+      if (take(rest, before)) break;
+  take_separators(rest);
+  if (!take(rest, "iteration") && !take(rest, "iter") && !take(rest, "steps") && !take(rest, "step"))
+    return std::nullopt;
+  const std::size_t word_end = small.size() - rest.size();
+  if (!rest.empty() && !is_separator(rest.front()) && !is_digit(rest.front()) && rest.front() != '[')
+    return std::nullopt;
+  take_separators(rest);
+  StepName step{.family = std::string(name.substr(0, word_end)), .number = std::nullopt};
+  if (!is_number_and_remark(rest, step.number)) return std::nullopt;
+  return step;
+}
+
+std::vector<std::int64_t> launch_times(const Trace& trace) {
+  std::vector<std::int64_t> launched(trace.size(), kNotLaunched);
+  for (const Flow& flow : trace.flows)
+    if (flow.kind == FlowKind::launch && flow.to < trace.size() && flow.from < trace.size())
+      launched[flow.to] = trace.start_ns()[flow.from];
+  return launched;
+}
+
+void leave_out_cut_steps(RankSteps& steps, std::vector<std::int64_t> work) {
+  if (steps.windows.size() < 2) return;
+  std::vector<std::int64_t> sorted = work;
+  std::sort(sorted.begin(), sorted.end());
+  const auto median = static_cast<double>(sorted[sorted.size() / 2]);
+  const auto is_cut = [&](std::int64_t count) { return static_cast<double>(count) < kWhole * median; };
+  if (is_cut(work.back())) {
+    steps.is_last_cut = true;
+    steps.windows.pop_back();
+  }
+  if (is_cut(work.front()) && !steps.windows.empty()) {
+    steps.is_first_cut = true;
+    steps.windows.erase(steps.windows.begin());
+  }
+}
+
+RankSteps steps_of_ranges(const Trace& trace, const RankSlices& rank, std::span<const std::int64_t> launched_ns) {
+  const ChosenRanges chosen = choose(trace, rank);
+  RankSteps steps{.rank = rank.rank, .range = chosen.family};
+  if (chosen.slices.empty()) return steps;
+  steps.source = chosen.family == "ProfilerStep" ? StepSource::profiler_step : StepSource::range;
+
+  std::vector<StepWork> work(chosen.slices.size());
+  std::int64_t begin = trace.start_ns()[chosen.slices.front().first];
+  const std::vector<std::int64_t> asked = asked_times(trace, rank, launched_ns);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const auto after = std::ranges::upper_bound(chosen.slices, asked[i], {},
+                                                [&](const auto& range) { return trace.start_ns()[range.first]; });
+    const std::int64_t end = trace.end_ns(rank.work[i]);
+    if (after == chosen.slices.begin()) {
+      begin = std::max(begin, end);
+      continue;
+    }
+    const auto range = static_cast<std::size_t>(after - chosen.slices.begin() - 1);
+    if (asked[i] >= trace.end_ns(chosen.slices[range].first)) continue;  // between two steps
+    ++work[range].count;
+    work[range].end_ns = std::max(work[range].end_ns, end);
+  }
+
+  std::vector<std::int64_t> counts;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    if (work[i].count == 0 || work[i].end_ns <= begin) {
+      ++steps.num_without;
+      continue;
+    }
+    const std::int32_t number = chosen.slices[i].second.value_or(static_cast<std::int32_t>(i));
+    steps.windows.push_back({rank.rank, 0, number, begin, work[i].end_ns});
+    counts.push_back(work[i].count);
+    begin = work[i].end_ns;
+  }
+  leave_out_cut_steps(steps, std::move(counts));
+  return steps;
+}
+
+}  // namespace underlap::analysis

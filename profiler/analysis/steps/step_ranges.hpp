@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/analysis/steps.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::analysis {
+
+/// A range's name that says that it is a step.
+struct StepName {
+  std::string family;                  ///< the name without its number
+  std::optional<std::int32_t> number;  ///< of the step
+};
+
+/// What `name` says: "ProfilerStep#12", "step_12", "Iteration 12", "train_step", "iteration[12, 16)"; nullopt where it
+/// is not the name of a whole step, as "Optimizer.step#Adam.step" is not.
+std::optional<StepName> step_name(std::string_view name);
+
+/// One rank's slices, by their indices into its trace.
+struct RankSlices {
+  std::int32_t rank = 0;
+  std::vector<std::size_t> work;    ///< of the device, by start
+  std::vector<std::size_t> ranges;  ///< whose names are those of steps, by start
+};
+
+/// When the work of each slice was launched, by slice; kNotLaunched where the trace does not tell.
+inline constexpr std::int64_t kNotLaunched = INT64_MIN;
+std::vector<std::int64_t> launch_times(const Trace&);
+
+/// The steps of one rank by its ranges; of source none where there are no ranges of steps.
+RankSteps steps_of_ranges(const Trace&, const RankSlices&, std::span<const std::int64_t> launched_ns);
+
+/// Leaves out the first and the last of `steps`, each with the number of its work, where they were not recorded whole.
+void leave_out_cut_steps(RankSteps& steps, std::vector<std::int64_t> work);
+
+}  // namespace underlap::analysis

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/communications.hpp"
+#include "profiler/analysis/split.hpp"
+#include "profiler/analysis/steps.hpp"
+#include "profiler/analysis/waits.hpp"
+#include "profiler/analysis/windows.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::analysis {
+
+/// What one rank did over all its windows.
+struct RankSummary {
+  std::int32_t rank = 0;
+  Split total;                       ///< every part summed over the windows
+  std::int64_t comm_kernels = 0;     ///< communication slices that end in a window
+  std::int64_t compute_kernels = 0;  ///< compute slices that end in a window
+  std::vector<Window> windows;       ///< measured steps; one of step -1 where the trace has no marks
+  std::vector<Split> splits;         ///< by window
+};
+
+/// A whole trace, by rank.
+struct Summary {
+  std::vector<RankSummary> ranks;           ///< over the measured steps of the marks, else over the whole trace
+  std::vector<RankSummary> steps_of_ranks;  ///< over steps that were found without marks, of the ranks that have some
+  StepList steps;                           ///< and what told them
+  std::optional<Communications> communications;   ///< over all ranks, where match_and_summarise() looked
+  std::optional<WaitReport> waits;                ///< where match_and_summarise() looked for them
+  std::vector<std::string> window_errors;         ///< from find_windows
+  bool has_steps = false;                         ///< windows come from marks; otherwise from the span of the slices
+  std::optional<std::int64_t> clock_residual_ns;  ///< of align_clocks
+  std::optional<std::int64_t> lateness_ns;        ///< of align_clocks
+
+  /// The ranks over their steps where any are known, else over the whole trace.
+  const std::vector<RankSummary>& shown() const { return steps_of_ranks.empty() ? ranks : steps_of_ranks; }
+  /// The windows of what is shown, rank by rank.
+  std::vector<Window> shown_windows() const;
+  /// Whether what is shown are steps.
+  bool shows_steps() const { return has_steps || !steps_of_ranks.empty(); }
+};
+
+/// Summarises a trace: over its measured steps where it has marks, else over each rank's span, and over the steps that
+/// find_steps() finds. `steps`: those that were found already, when the trace held more than it does now.
+Summary summarise(const Trace&);
+Summary summarise(const Trace&, StepList steps);
+
+/// The same, after the communications of the ranks were matched: slices of a trace without marks then have wait and
+/// transfer, and the summary knows who came late. Marked traces have theirs from whoever recorded them.
+Summary match_and_summarise(Trace&, StepList steps);
+
+/// The median over `splits` of what `part` gives of each; 0 where there are none.
+double median_of(std::span<const Split> splits, const std::function<std::int64_t(const Split&)>& part);
+
+/// The same of a part of one mode or purpose: `kind` is &Split::modes or &Split::purposes. A window without it counts
+/// as 0.
+double median_of(std::span<const Split> splits, const std::map<std::string, CommunicationSplit> Split::*kind,
+                 const std::string& key, std::int64_t CommunicationSplit::*part);
+
+/// Whether any of an exposed time could be split into wait and transfer: a wait of 0 where nothing could be would claim
+/// that nobody waited.
+constexpr bool is_split(std::int64_t unsplit_ns, std::int64_t exposed_ns) {
+  return unsplit_ns == 0 || unsplit_ns != exposed_ns;
+}
+
+}  // namespace underlap::analysis

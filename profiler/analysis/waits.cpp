@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/waits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "profiler/analysis/waits/covered_time.hpp"
+#include "profiler/analysis/waits/late_cause.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+std::string mode_name(Mode mode) { return mode == Mode::none ? "unattributed" : std::string(to_string(mode)); }
+
+// The step in which a moment of a rank lies: that of the window that holds it.
+class StepFinder {
+ public:
+  explicit StepFinder(std::span<const Window> windows) {
+    for (const Window& window : windows) windows_[window.rank].emplace(window.end_ns, window);
+  }
+
+  std::int32_t step_of(const Trace& trace, std::uint32_t slice) const {
+    if (trace.tag(slice).step >= 0) return trace.tag(slice).step;
+    const auto rank = windows_.find(trace.track_of(slice).rank);
+    if (rank == windows_.end()) return -1;
+    const auto window = rank->second.upper_bound(trace.start_ns()[slice]);
+    return window == rank->second.end() || window->second.begin_ns > trace.start_ns()[slice] ? -1 : window->second.step;
+  }
+
+ private:
+  std::map<std::int32_t, std::map<std::int64_t, Window>> windows_;
+};
+
+LateArrival arrival_of(const Trace& trace, const Communications& communications, std::size_t index) {
+  const Match& match = communications.matching.matches[index];
+  LateArrival arrival{.match = index};
+  std::int64_t first_end = 0;
+  for (const MatchMember& member : match.members) {
+    const std::int64_t start = communications.common_ns(member.rank, trace.start_ns()[member.slice]);
+    const std::int64_t end = communications.common_ns(member.rank, trace.end_ns(member.slice));
+    const bool is_first = &member == &match.members.front();
+    if (is_first || start > arrival.last_ns) arrival.last_rank = member.rank, arrival.last_ns = start;
+    arrival.first_ns = is_first ? start : std::min(arrival.first_ns, start);
+    first_end = is_first ? end : std::min(first_end, end);
+  }
+  arrival.transfer_ns = std::max<std::int64_t>(first_end - arrival.last_ns, 0);
+  return arrival;
+}
+
+// What one member waited and transferred.
+struct MemberTime {
+  std::int64_t wait_ns = 0, exposed_wait_ns = 0, transfer_ns = 0, exposed_transfer_ns = 0;
+};
+
+MemberTime time_of(std::int64_t start, std::int64_t arrival, std::int64_t end, const RankTime& rank) {
+  const std::int64_t split = std::clamp(arrival, start, std::max(start, end));
+  return {.wait_ns = split - start,
+          .exposed_wait_ns = split - start - rank.compute_within(start, split),
+          .transfer_ns = std::max(start, end) - split,
+          .exposed_transfer_ns = std::max(start, end) - split - rank.compute_within(split, end)};
+}
+
+void add(WaitTotals& totals, const MemberTime& time, const LateArrival& arrival) {
+  ++totals.count;
+  totals.wait_ns += time.wait_ns;
+  totals.exposed_wait_ns += time.exposed_wait_ns;
+  totals.transfer_ns += time.transfer_ns;
+  totals.exposed_transfer_ns += time.exposed_transfer_ns;
+  if (time.wait_ns == 0) return;
+  if (arrival.cause == LateCause::unresolved) {
+    totals.unresolved_ns += time.wait_ns;
+    return;
+  }
+  totals.wait_ns_by_last_rank[arrival.last_rank] += time.wait_ns;
+  totals.wait_ns_by_blamed_rank[arrival.blamed_rank] += time.wait_ns;
+  totals.wait_ns_by_cause[arrival.cause] += time.wait_ns;
+}
+
+}  // namespace
+
+std::string_view to_string(LateCause cause) {
+  constexpr std::array<std::string_view, 9> kNames{"longer_kernels", "more_kernels", "longer_communication",
+                                                   "longer_copies",  "late_launch",  "longer_idle",
+                                                   "longer_wait",    "pipeline",     "unresolved"};
+  return kNames.at(static_cast<std::size_t>(cause));
+}
+
+std::optional<LateRank> WaitReport::late_rank() const {
+  std::map<std::int32_t, std::map<LateCause, std::int64_t>> blamed;
+  std::int64_t sum = 0;
+  for (const LateArrival& arrival : arrivals) {
+    if (arrival.cause == LateCause::unresolved || arrival.cause == LateCause::pipeline) continue;
+    blamed[arrival.blamed_rank][arrival.cause] += arrival.waited_ns;
+    sum += arrival.waited_ns;
+  }
+  LateRank worst;
+  for (const auto& [rank, causes] : blamed) {
+    std::int64_t wait_ns = 0;
+    for (const auto& [cause, ns] : causes) wait_ns += ns;
+    if (wait_ns <= worst.wait_ns) continue;
+    const auto most = std::ranges::max_element(causes, {}, [](const auto& cause) { return cause.second; });
+    worst = {.rank = rank, .wait_ns = wait_ns, .share = 0, .cause = most->first};
+  }
+  if (worst.wait_ns == 0) return std::nullopt;
+  worst.share = static_cast<double>(worst.wait_ns) / static_cast<double>(sum);
+  return worst;
+}
+
+WaitReport find_waits(const Trace& trace, const Communications& communications, std::span<const Window> steps) {
+  WaitReport report;
+  report.residual_ns = communications.alignment.residual_ns;
+  std::map<std::int32_t, RankTime> times;
+  for (const auto& [rank, slices] : work_by_rank(trace)) times.emplace(rank, RankTime(trace, communications, slices));
+  for (std::size_t i = 0; i < communications.matching.matches.size(); ++i)
+    report.arrivals.push_back(arrival_of(trace, communications, i));
+  std::ranges::stable_sort(report.arrivals, {}, &LateArrival::last_ns);
+  find_late_causes(trace, communications, times, report.arrivals);
+
+  const WindowList marked = steps.empty() ? find_windows(trace) : WindowList{};
+  const StepFinder finder(steps.empty() ? std::span(marked.windows) : steps);
+  for (LateArrival& arrival : report.arrivals) {
+    const Match& match = communications.matching.matches[arrival.match];
+    arrival.step = finder.step_of(trace, match.members.front().slice);
+    report.least_transfer_ns += arrival.transfer_ns;
+    for (const MatchMember& member : match.members) {
+      const MemberTime time =
+          time_of(communications.common_ns(member.rank, trace.start_ns()[member.slice]), arrival.last_ns,
+                  communications.common_ns(member.rank, trace.end_ns(member.slice)), times.at(member.rank));
+      arrival.waited_ns += time.wait_ns;
+      for (WaitTotals* totals : {&report.total, &report.ranks[member.rank],
+                                 &report.modes[mode_name(trace.tag(member.slice).mode)], &report.steps[arrival.step]})
+        add(*totals, time, arrival);
+    }
+  }
+  return report;
+}
+
+}  // namespace underlap::analysis

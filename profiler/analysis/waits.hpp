@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/analysis/communications.hpp"
+#include "profiler/analysis/windows.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::analysis {
+
+/// Why a rank came late to a communication, against a peer that came in time; since both last met.
+enum class LateCause : std::uint8_t {
+  longer_kernels,        ///< the same kernels took longer
+  more_kernels,          ///< it ran kernels that its peer did not
+  longer_communication,  ///< its own communication transferred for longer
+  longer_copies,         ///< copies and memsets
+  late_launch,           ///< its device idled, and the call that launched the communication came after the peer's start
+  longer_idle,           ///< its device idled; why is not known
+  longer_wait,           ///< it waited for a peer in a communication whose own cause is not known
+  pipeline,              ///< the other stage of a pipeline had not come so far: its schedule, and no fault
+  unresolved             ///< it came later by less than the clocks can tell
+};
+
+/// "longer_kernels", ...
+std::string_view to_string(LateCause);
+
+/// Who came last to one communication, by how much, and what that goes back to.
+struct LateArrival {
+  std::size_t match = 0;         ///< index into Matching::matches
+  std::int32_t last_rank = 0;    ///< that came last
+  std::int64_t last_ns = 0;      ///< when, on the clock of all ranks
+  std::int64_t first_ns = 0;     ///< when the first one came
+  std::int64_t transfer_ns = 0;  ///< from the last arrival to the first end: the least that the transfer took
+  std::int64_t waited_ns = 0;    ///< by all members together
+  std::int32_t step = -1;        ///< -1: none
+  LateCause cause = LateCause::unresolved;
+  std::int32_t blamed_rank = -1;  ///< whose time the cause was; -1 where unresolved
+  std::int64_t cause_ns = 0;      ///< by how much that part of its time was longer
+  NameId kernel = kNoName;        ///< that differed most, of longer_kernels and more_kernels
+  std::int32_t hops = 0;          ///< waits between: 0: the rank that came last is itself the cause
+};
+
+/// Wait and transfer of some communications, summed over their members. Nanoseconds.
+struct WaitTotals {
+  std::int64_t count = 0;                ///< members' slices of which the last arrival is known
+  std::int64_t wait_ns = 0;              ///< before the last arrival
+  std::int64_t exposed_wait_ns = 0;      ///< of it under no compute
+  std::int64_t transfer_ns = 0;          ///< after it
+  std::int64_t exposed_transfer_ns = 0;  ///< of it under no compute
+  std::int64_t unresolved_ns = 0;        ///< part of wait_ns in waits that the clocks cannot tell from none
+  std::map<std::int32_t, std::int64_t> wait_ns_by_last_rank;    ///< resolved wait by the rank that came last
+  std::map<std::int32_t, std::int64_t> wait_ns_by_blamed_rank;  ///< by the rank at which the chain begins
+  std::map<LateCause, std::int64_t> wait_ns_by_cause;
+
+  friend bool operator==(const WaitTotals&, const WaitTotals&) = default;
+};
+
+/// A rank for which others waited.
+struct LateRank {
+  std::int32_t rank = 0;
+  std::int64_t wait_ns = 0;                 ///< that is blamed on it
+  double share = 0;                         ///< of all such wait of all ranks, 0 to 1
+  LateCause cause = LateCause::unresolved;  ///< of most of it
+};
+
+/// Wait and transfer of a trace.
+struct WaitReport {
+  std::vector<LateArrival> arrivals;  ///< of every match, by last_ns
+  WaitTotals total;
+  std::map<std::int32_t, WaitTotals> ranks;  ///< by the rank that waits
+  std::map<std::string, WaitTotals> modes;   ///< "dp", ..., "unattributed"
+  std::map<std::int32_t, WaitTotals> steps;  ///< -1: outside any
+  std::int64_t least_transfer_ns = 0;        ///< sum of LateArrival::transfer_ns
+  std::optional<std::int64_t> residual_ns;   ///< a wait up to it is unresolved
+
+  /// The rank on which most of the waiting is blamed that is not the schedule of a pipeline; nullopt where there is
+  /// none.
+  std::optional<LateRank> late_rank() const;
+};
+
+/// Finds who came last to each matched communication, and follows the chain back to the first cause: a rank that came
+/// late because it waited itself hands the blame on to whoever it waited for.
+///
+/// The rank that came last is held against the median of the other members, since the end of the last communication
+/// that both were in (or since the first work of either): the part of its time that is longer by most is the cause.
+/// These parts are compute, wait, other communication, copies and idle; their differences sum to the lateness.
+/// The trace comes from match_and_align. `steps`: windows of its ranks, by which waits are summed up where tags name no
+/// step; where there are none, those of its marks.
+WaitReport find_waits(const Trace&, const Communications&, std::span<const Window> steps = {});
+
+}  // namespace underlap::analysis

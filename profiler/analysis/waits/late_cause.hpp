@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "profiler/analysis/communications.hpp"
+#include "profiler/analysis/waits.hpp"
+#include "profiler/analysis/waits/covered_time.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::analysis {
+
+/// Sets cause, blamed_rank, cause_ns, kernel and hops of `arrivals`, which are in order of last_ns, of all matches.
+/// `times` holds every rank with work.
+void find_late_causes(const Trace&, const Communications&, const std::map<std::int32_t, RankTime>& times,
+                      std::span<LateArrival> arrivals);
+
+}  // namespace underlap::analysis

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/attribution/attribution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "profiler/attribution/annotations.hpp"
+#include "profiler/attribution/by_name.hpp"
+#include "profiler/attribution/channels.hpp"
+#include "profiler/attribution/communication_rules.hpp"
+#include "profiler/attribution/group_names.hpp"
+#include "profiler/attribution/inference.hpp"
+#include "profiler/attribution/kernel_name.hpp"
+
+namespace underlap::attribution {
+namespace {
+
+using Says = NameMeaning::Says;
+
+struct Found {
+  Mode mode = Mode::none;
+  Attribution attribution{AttributionSource::none, 0, kNoName};
+};
+
+NameMeaning meaning_of_launch(std::string_view annotation) {
+  return {.says = Says::communication, .purpose = collective_of_annotation(annotation).value_or("")};
+}
+
+class Names {
+ public:
+  const NameMeaning& kernel(NameId name) { return kernels_.of(name, meaning_of_kernel); }
+  const NameMeaning& copy(NameId name) { return copies_.of(name, meaning_of_copy); }
+  /// Of what is launched in the annotation of that name.
+  const NameMeaning& launch(NameId annotation) { return launches_.of(annotation, meaning_of_launch); }
+
+ private:
+  ByName<NameMeaning> kernels_;
+  ByName<NameMeaning> copies_;
+  ByName<NameMeaning> launches_;
+};
+
+Found by_group_name(const GroupRecord& group) {
+  for (const NameId name : {group.description, group.name}) {
+    const std::optional<GroupMeaning> meaning = meaning_of_group(name_of(name));
+    if (!meaning) continue;
+    const std::string reason = fmt::format("its group is called {}, a name of {}", name_of(name), meaning->maker);
+    return {meaning->mode, {AttributionSource::group_name, meaning->confidence_pct, intern(reason)}};
+  }
+  return {};
+}
+
+// Streams may be shared, if seldom.
+constexpr std::uint8_t kByStream = 85;
+
+Found by_group_of_stream(const GroupRecord& group, Found found) {
+  const NameId name = group.description != kNoName ? group.description : group.name;
+  found.attribution.confidence_pct = std::min(found.attribution.confidence_pct, kByStream);
+  found.attribution.reason =
+      intern(fmt::format("all that says its group on this stream is of {}, and it says none", name_of(name)));
+  return found;
+}
+
+// Which rule of the mode map a slice falls under. Names are held against a rule once.
+class MapLookup {
+ public:
+  explicit MapLookup(const ModeMap& map) : rules_(map.rules), fits_(map.rules.size()) {}
+
+  const ModeRule* rule_of(const Trace& trace, std::size_t i) {
+    for (std::size_t r = 0; r < rules_.size(); ++r)
+      if (fits(r, trace, i)) return &rules_[r];
+    return nullptr;
+  }
+
+ private:
+  bool fits(std::size_t r, const Trace& trace, std::size_t i) {
+    const ModeRule& rule = rules_[r];
+    const Track& track = trace.track_of(i);
+    const auto holds = [](const std::vector<std::int32_t>& all, std::int32_t one) {
+      return all.empty() || std::ranges::find(all, one) != all.end();
+    };
+    if (!holds(rule.streams, track.stream) || !holds(rule.ranks, track.rank)) return false;
+    if (rule.kernel && !fits_kernel(r, trace.name(i))) return false;
+    if (!rule.group) return true;
+    const CommunicationRecord* record = trace.communication(i);
+    if (record == nullptr || record->group >= trace.groups.size()) return false;
+    const GroupRecord& group = trace.groups[record->group];
+    return matches(*rule.group, name_of(group.name)) || matches(*rule.group, name_of(group.description));
+  }
+
+  bool fits_kernel(std::size_t r, NameId name) {
+    const std::string& pattern = *rules_[r].kernel;
+    return fits_[r].of(name, [&](std::string_view kernel) {
+      return matches(pattern, kernel) || matches(pattern, qualified_name(kernel));
+    });
+  }
+
+  const std::vector<ModeRule>& rules_;
+  std::vector<ByName<bool>> fits_;
+};
+
+// A library may be used for something else than what it was made for.
+constexpr std::uint8_t kByLibrary = 90;
+// A group may serve several modes, of which only one is annotated.
+constexpr std::uint8_t kByOthers = 75;
+
+Found by_annotation(NameId name) {
+  const std::optional<AnnotationMeaning> meaning = meaning_of_annotation(name_of(name));
+  const std::string reason = fmt::format("it was launched in {}", name_of(name));
+  return {meaning->mode, {AttributionSource::annotation, meaning->confidence_pct, intern(reason)}};
+}
+
+Found by_launch_of_others(NameId name) {
+  const std::optional<AnnotationMeaning> meaning = meaning_of_annotation(name_of(name));
+  const std::string reason = fmt::format("others of its group were launched in {}", name_of(name));
+  return {meaning->mode, {AttributionSource::annotation, kByOthers, intern(reason)}};
+}
+
+Found by_library(const NameMeaning& meaning) {
+  if (meaning.mode == Mode::none) return {};
+  const std::string reason = fmt::format("a kernel of {}, which serves this mode alone", meaning.library);
+  return {meaning.mode, {AttributionSource::kernel_name, kByLibrary, intern(reason)}};
+}
+
+class Attributor {
+ public:
+  Attributor(Trace& trace, const AttributionOptions& options)
+      : trace_(trace),
+        map_(options.mode_map),
+        sizes_(options.sizes),
+        groups_(trace),
+        is_ours_(trace.metadata.contains("backend")) {
+    for (const GroupRecord& group : trace.groups) group_modes_.push_back(by_group_name(group));
+  }
+
+  AttributionReport run() {
+    for (std::size_t i = 0; i < trace_.size(); ++i) visit(i);
+    if (!waiting_.empty() || !doubtful_.empty()) annotations_.emplace(trace_);
+    settle_doubtful();
+    settle_waiting();
+    return report();
+  }
+
+ private:
+  // A slice of which is not known yet what it is, or of which mode.
+  struct Open {
+    std::size_t slice = 0;
+    const NameMeaning* meaning = nullptr;
+  };
+
+  void visit(std::size_t i) {
+    const Tag& tag = trace_.tag(i);
+    if (is_tagged(i)) {
+      if (tag.kind == Kind::communication) count(i);
+      return;
+    }
+    if (tag.kind == Kind::none || trace_.track_of(i).kind != TrackKind::stream) return;
+    const NameMeaning& meaning = tag.kind == Kind::copy ? names_.copy(trace_.name(i)) : names_.kernel(trace_.name(i));
+    const bool is_communication = trace_.communication(i) != nullptr || meaning.says == Says::communication;
+    if (const ModeRule* rule = map_.rule_of(trace_, i); rule && (rule->names_kernels() || is_communication))
+      obey(i, meaning, *rule);
+    else if (is_communication)
+      take(i, meaning);
+    else if (meaning.says == Says::looks_like_comm)
+      doubtful_.push_back({i, &meaning});
+    else if (!meaning.why_not.empty())
+      leave(i, meaning.why_not);
+  }
+
+  bool is_tagged(std::size_t i) const {
+    return trace_.attribution(i).source == AttributionSource::tag && (is_ours_ || trace_.tag(i).mode != Mode::none);
+  }
+
+  // Communication, of a mode that the group's name says, or that has to wait until all of it is known.
+  void take(std::size_t i, const NameMeaning& meaning) {
+    const Found found = by_name_of_group(i);
+    set(i, meaning.purpose, found);
+    if (found.mode == Mode::none)
+      waiting_.push_back({i, &meaning});
+    else
+      count(i);
+  }
+
+  Found by_name_of_group(std::size_t i) const {
+    const std::optional<std::uint32_t> group = groups_.group_of(i);
+    if (!group || group_modes_[*group].mode == Mode::none || !groups_.is_by_track(i))
+      return group ? group_modes_[*group] : Found{};
+    return by_group_of_stream(trace_.groups[*group], group_modes_[*group]);
+  }
+
+  void set(std::size_t i, std::string_view purpose, const Found& found) {
+    Tag tag = trace_.tag(i);
+    tag.kind = Kind::communication;
+    if (tag.purpose == kNoName && !purpose.empty()) tag.purpose = intern(purpose);
+    tag.mode = found.mode;
+    trace_.set_tag(i, tag, found.attribution);
+  }
+
+  void obey(std::size_t i, const NameMeaning& meaning, const ModeRule& rule) {
+    const Attribution by_map{AttributionSource::mode_map, 100, rule.reason};
+    if (!rule.is_communication) {
+      trace_.set_tag(i, trace_.tag(i), by_map);
+      return;
+    }
+    set(i, meaning.purpose, {rule.mode, by_map});
+    if (rule.purpose != kNoName) {
+      Tag tag = trace_.tag(i);
+      tag.purpose = rule.purpose;
+      trace_.set_tag(i, tag, by_map);
+    }
+    count(i);
+  }
+
+  // A name that looks like communication is taken where a second thing speaks for it.
+  void settle_doubtful() {
+    if (doubtful_.empty()) return;
+    const std::vector<bool> only_communicates = tracks_that_only_communicate();
+    for (const Open& open : doubtful_) {
+      const auto annotation = annotations_->with_collective(open.slice);
+      if (annotation)
+        take(open.slice, names_.launch(trace_.name(*annotation)));
+      else if (only_communicates[trace_.track(open.slice)])
+        take(open.slice, kByItsStream);
+      else
+        leave(open.slice, "no rule names it, no annotation launches it as a collective, and its stream computes too");
+    }
+  }
+
+  // By track: whether it has communication, and besides only kernels that look like it.
+  std::vector<bool> tracks_that_only_communicate() const {
+    std::vector<std::size_t> communications(trace_.tracks.size());
+    std::vector<std::size_t> others(trace_.tracks.size());
+    for (std::size_t i = 0; i < trace_.size(); ++i)
+      if (trace_.is_work(i)) ++(trace_.tag(i).kind == Kind::communication ? communications : others)[trace_.track(i)];
+    for (const Open& open : doubtful_) --others[trace_.track(open.slice)];
+    std::vector<bool> only(trace_.tracks.size());
+    for (std::size_t t = 0; t < only.size(); ++t) only[t] = communications[t] > 0 && others[t] == 0;
+    return only;
+  }
+
+  void settle_waiting() {
+    std::vector<std::size_t> slices;
+    std::unordered_map<std::size_t, const NameMeaning*> meanings;
+    for (const Open& open : waiting_) {
+      name_purpose(open.slice);
+      slices.push_back(open.slice);
+      meanings.emplace(open.slice, open.meaning);
+    }
+    const std::vector<Channel> channels = channels_of(trace_, slices, groups_);
+    const std::vector<Inference> inferences = infer(trace_, channels, sizes_);
+    find_launches_of_groups(channels);
+    for (std::size_t c = 0; c < channels.size(); ++c)
+      for (const std::size_t i : channels[c].slices) {
+        set(i, "", mode_of(i, *meanings.at(i), inferences[c]));
+        count(i);
+      }
+  }
+
+  // A kernel may be called SendRecv for whatever is sent; what launched it knows more.
+  void name_purpose(std::size_t i) {
+    if (trace_.tag(i).purpose != kNoName) return;
+    const CommunicationRecord* record = trace_.communication(i);
+    if (record != nullptr && !record->transfers.empty()) return;
+    if (const auto annotation = annotations_->with_collective(i))
+      set(i, names_.launch(trace_.name(*annotation)).purpose, {});
+  }
+
+  Found mode_of(std::size_t i, const NameMeaning& meaning, const Inference& inference) {
+    const Found inferred{inference.mode, {inference.source, inference.confidence_pct, intern(inference.reason)}};
+    if (inference.is_certain()) return inferred;
+    if (const auto annotation = annotations_->with_mode(i)) return annotated(trace_.name(*annotation));
+    if (meaning.mode != Mode::none) return by_library(meaning);
+    if (const Found* found = by_others_of_group(i)) return *found;
+    return inference.mode == Mode::none ? Found{} : inferred;
+  }
+
+  const Found& annotated(NameId annotation) {
+    const auto [entry, is_new] = annotated_.try_emplace(annotation);
+    if (is_new) entry->second = by_annotation(annotation);
+    return entry->second;
+  }
+
+  // Of groups that communicate in annotations of one mode alone, the rest is of that mode, too.
+  void find_launches_of_groups(const std::vector<Channel>& channels) {
+    for (const Channel& channel : channels)
+      for (const std::size_t i : channel.slices) {
+        const auto annotation = channel.group ? annotations_->with_mode(i) : std::nullopt;
+        if (!annotation) continue;
+        const auto [entry, is_new] = launches_of_groups_.try_emplace(*channel.group);
+        if (is_new) entry->second = by_launch_of_others(trace_.name(*annotation));
+        if (entry->second.mode != annotated(trace_.name(*annotation)).mode) entry->second.mode = Mode::none;
+      }
+  }
+
+  const Found* by_others_of_group(std::size_t i) const {
+    const std::optional<std::uint32_t> group = groups_.group_of(i);
+    const auto found = group ? launches_of_groups_.find(*group) : launches_of_groups_.end();
+    return found == launches_of_groups_.end() || found->second.mode == Mode::none ? nullptr : &found->second;
+  }
+
+  void count(std::size_t i) {
+    const Attribution& attribution = trace_.attribution(i);
+    const auto key = std::tuple{attribution.source, trace_.tag(i).mode, attribution.confidence_pct, attribution.reason};
+    add(i, counts_[key]);
+  }
+
+  void leave(std::size_t i, std::string_view why_not) {
+    const auto [entry, is_new] = not_taken_.try_emplace(trace_.name(i));
+    if (is_new) entry->second.why = why_not;
+    add(i, entry->second.sum);
+  }
+
+  struct Sum {
+    std::int64_t count = 0;
+    std::int64_t time_ns = 0;
+  };
+  struct Left {
+    std::string why;
+    Sum sum;
+  };
+
+  void add(std::size_t i, Sum& sum) const {
+    ++sum.count;
+    sum.time_ns += std::max<std::int64_t>(trace_.duration_ns()[i], 0);
+  }
+
+  AttributionReport report() const {
+    AttributionReport result;
+    for (const auto& [key, sum] : counts_) {
+      const auto& [source, mode, confidence, reason] = key;
+      result.attributed.push_back({source, mode, confidence, std::string(name_of(reason)), sum.count, sum.time_ns});
+    }
+    for (const auto& [name, left] : not_taken_)
+      result.not_taken.push_back({std::string(name_of(name)), left.why, left.sum.count, left.sum.time_ns});
+    std::ranges::stable_sort(result.attributed, [](const AttributedBy& a, const AttributedBy& b) {
+      return std::tie(b.time_ns, a.reason) < std::tie(a.time_ns, b.reason);
+    });
+    std::ranges::stable_sort(result.not_taken, [](const NotTaken& a, const NotTaken& b) {
+      return std::tie(b.time_ns, a.name) < std::tie(a.time_ns, b.name);
+    });
+    return result;
+  }
+
+  static constexpr NameMeaning kByItsStream{.says = Says::communication};
+
+  Trace& trace_;
+  MapLookup map_;
+  ParallelSizes sizes_;
+  GroupsOfSlices groups_;
+  bool is_ours_;
+  Names names_;
+  std::vector<Found> group_modes_;
+  std::vector<Open> doubtful_;
+  std::vector<Open> waiting_;
+  std::optional<Annotations> annotations_;
+  std::unordered_map<NameId, Found> annotated_;
+  std::unordered_map<std::uint32_t, Found> launches_of_groups_;
+  std::map<std::tuple<AttributionSource, Mode, std::uint8_t, NameId>, Sum> counts_;
+  std::map<NameId, Left> not_taken_;
+};
+
+std::int64_t sum_of(const std::vector<AttributedBy>& rows, std::int64_t AttributedBy::*field, bool only_without_mode) {
+  std::int64_t sum = 0;
+  for (const AttributedBy& row : rows)
+    if (!only_without_mode || row.mode == Mode::none) sum += row.*field;
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t AttributionReport::communications() const { return sum_of(attributed, &AttributedBy::count, false); }
+std::int64_t AttributionReport::communication_ns() const { return sum_of(attributed, &AttributedBy::time_ns, false); }
+std::int64_t AttributionReport::unattributed() const { return sum_of(attributed, &AttributedBy::count, true); }
+std::int64_t AttributionReport::unattributed_ns() const { return sum_of(attributed, &AttributedBy::time_ns, true); }
+
+AttributionReport attribute(Trace& trace, const AttributionOptions& options) {
+  return Attributor(trace, options).run();
+}
+
+}  // namespace underlap::attribution

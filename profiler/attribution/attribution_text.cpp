@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/attribution/attribution_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "platform/json.hpp"
+
+namespace underlap::attribution {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
+double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+std::string mode_text(Mode mode) { return mode == Mode::none ? "unattributed" : std::string(to_string(mode)); }
+
+bool is_ours(const AttributionReport& report) {
+  return report.not_taken.empty() && std::ranges::all_of(report.attributed, [](const AttributedBy& row) {
+           return row.source == AttributionSource::tag;
+         });
+}
+
+std::string sources_table(const AttributionReport& report, const TableFormat& format) {
+  Table table{.columns = {{.title = "mode", .align = Align::left},
+                          {.title = "told by", .align = Align::left},
+                          {.title = "sure %"},
+                          {.title = "slices"},
+                          {.title = "time ms"},
+                          {.title = "because", .align = Align::left, .widest = 60}},
+              .rows = {}};
+  for (const AttributedBy& row : report.attributed)
+    table.rows.push_back({mode_text(row.mode), row.mode == Mode::none ? "-" : std::string(to_string(row.source)),
+                          row.mode == Mode::none ? "-" : std::to_string(row.confidence_pct), std::to_string(row.count),
+                          fmt::format("{:.3f}", ms(row.time_ns)), row.reason.empty() ? "-" : row.reason});
+  return render(table, format);
+}
+
+std::string not_taken_table(const AttributionReport& report, const TableFormat& format) {
+  Table table{.columns = {{.title = "kernel", .align = Align::left, .widest = 60},
+                          {.title = "slices"},
+                          {.title = "time ms"},
+                          {.title = "why not", .align = Align::left, .widest = 50}},
+              .rows = {}};
+  for (const NotTaken& row : report.not_taken)
+    table.rows.push_back({row.name, std::to_string(row.count), fmt::format("{:.3f}", ms(row.time_ns)), row.why});
+  return render(table, format);
+}
+
+Json to_json(const AttributionReport& report) {
+  Json json{{"sources", Json::array()},
+            {"unattributed", {{"count", report.unattributed()}, {"comm_us", us(report.unattributed_ns())}}},
+            {"not_taken", Json::array()}};
+  for (const AttributedBy& row : report.attributed)
+    json["sources"].push_back({{"mode", mode_text(row.mode)},
+                               {"source", to_string(row.source)},
+                               {"confidence_pct", row.confidence_pct},
+                               {"reason", row.reason},
+                               {"count", row.count},
+                               {"comm_us", us(row.time_ns)}});
+  for (const NotTaken& row : report.not_taken)
+    json["not_taken"].push_back(
+        {{"kernel", row.name}, {"why", row.why}, {"count", row.count}, {"time_us", us(row.time_ns)}});
+  return json;
+}
+
+}  // namespace
+
+std::string with_attribution(const std::string& analysis_json, const AttributionReport& report) {
+  if (is_ours(report)) return analysis_json;
+  Json json = parse_json(analysis_json);
+  json["attribution"] = to_json(report);
+  return json_text(json);
+}
+
+std::string attribution_text(const AttributionReport& report, const TableFormat& format) {
+  if (is_ours(report)) return {};
+  std::string text;
+  if (!report.attributed.empty()) text += "How the mode of communication was told\n\n" + sources_table(report, format);
+  if (!report.not_taken.empty())
+    text += fmt::format("{}Looks like communication and was counted as compute; --mode-map takes or settles it\n\n{}",
+                        text.empty() ? "" : "\n", not_taken_table(report, format));
+  return text;
+}
+
+}  // namespace underlap::attribution

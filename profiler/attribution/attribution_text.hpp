@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "platform/table.hpp"
+#include "profiler/attribution/attribution.hpp"
+
+namespace underlap::attribution {
+
+/// Adds to the JSON of an analysis (underlap.analysis/1) the key `attribution`, with `sources`, `unattributed` and
+/// `not_taken`. Nothing where every slice had a tag of ours.
+std::string with_attribution(const std::string& analysis_json, const AttributionReport&);
+
+/// What a person should know: how the modes were told, and what looks like communication and was not taken. Empty where
+/// every slice had a tag of ours.
+std::string attribution_text(const AttributionReport&, const TableFormat&);
+
+}  // namespace underlap::attribution

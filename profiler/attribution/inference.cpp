@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/attribution/inference.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string_view>
+
+namespace underlap::attribution {
+namespace {
+
+// Of the communication of hidden-tags runs that was told so, at least this part was right (tests/bench/attribution).
+constexpr std::uint8_t kRanksOfConfig = 97;
+constexpr std::uint8_t kSizesOfConfig = 90;
+constexpr std::uint8_t kRhythmOfConfig = 85;
+constexpr std::uint8_t kRhythm = 75;
+
+constexpr double kBesideAttention = 0.7;
+// A layer of a transformer has some 15 to 40 kernels in both passes together: what comes once in more than this many
+// comes not for each layer.
+constexpr double kKernelsOfManyLayers = 200;
+// Tensor parallelism gathers or reduces around each GEMM or two. What gathers the parameters of a layer (FSDP) comes
+// more seldom, and what comes once in more than this many is not told apart from it without a configuration.
+constexpr double kKernelsOfAGemm = 15;
+// A ring sends and receives at once; a pipeline does so at times.
+constexpr double kSometimes = 0.02;
+constexpr double kLongRun = 4;
+constexpr double kFarMoreFrequent = 5;
+
+bool holds(const std::vector<Mode>& modes, Mode mode) { return std::ranges::find(modes, mode) != modes.end(); }
+
+// What may be, and how that is known.
+struct Candidates {
+  std::vector<Mode> modes;
+  std::uint8_t confidence_pct = 0;  // where it is only one
+  std::string_view by = {};
+};
+
+class Inferrer {
+ public:
+  Inferrer(const Trace& trace, std::span<const Channel> channels, const ParallelSizes& sizes)
+      : trace_(trace), channels_(channels), sizes_(sizes) {}
+
+  std::vector<Inference> run() {
+    std::vector<Inference> all;
+    for (const Channel& channel : channels_) all.push_back(of(channel));
+    return all;
+  }
+
+ private:
+  const GroupRecord* group_of(const Channel& channel) const {
+    return channel.group ? &trace_.groups[*channel.group] : nullptr;
+  }
+
+  Candidates candidates_of(const Channel& channel) const {
+    const GroupRecord* group = group_of(channel);
+    if (!sizes_.are_known()) return {{Mode::tp, Mode::cp, Mode::ep, Mode::dp, Mode::pp}, 0, ""};
+    if (group != nullptr && !group->ranks.empty())
+      return {modes_of_ranks(group->ranks, sizes_), kRanksOfConfig,
+              "its group has the ranks that the configuration gives"};
+    if (group != nullptr && group->size() > 0)
+      return {modes_of_size(group->num_ranks, sizes_), kSizesOfConfig,
+              "by the configuration only it has groups of this size:"};
+    return {modes_in_use(sizes_), kSizesOfConfig, "the configuration has no other mode of more than one rank than"};
+  }
+
+  Inference of(const Channel& channel) const {
+    if (const GroupRecord* group = group_of(channel); group != nullptr && group->size() == 1) return {};
+    const Candidates candidates = candidates_of(channel);
+    if (candidates.modes.size() == 1) {
+      const Mode mode = candidates.modes.front();
+      return {mode, AttributionSource::group_geometry, candidates.confidence_pct,
+              fmt::format("{} {}", candidates.by, to_string(mode))};
+    }
+    switch (channel.traffic) {
+      case Traffic::point_to_point: return of_exchange(channel, candidates.modes);
+      case Traffic::all_to_all: return of_all_to_all(channel, candidates.modes);
+      case Traffic::collective: return of_collective(channel, candidates.modes);
+    }
+    return {};
+  }
+
+  Inference by_rhythm(Mode mode, std::string_view reason) const {
+    return {mode, AttributionSource::rhythm, sizes_.are_known() ? kRhythmOfConfig : kRhythm, std::string(reason)};
+  }
+
+  Inference of_exchange(const Channel& channel, const std::vector<Mode>& modes) const {
+    if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
+      return by_rhythm(Mode::cp, "sends and receives beside attention");
+    if (holds(modes, Mode::pp) && channel.one_way >= kSometimes)
+      return by_rhythm(Mode::pp, "sends without receiving, or receives without sending");
+    if (!sizes_.are_known())
+      return is_ring_of_a_layer(channel) ? by_rhythm(Mode::tp, "rings for each layer") : Inference{};
+    if (holds(modes, Mode::tp) && (!holds(modes, Mode::pp) || is_far_more_frequent(channel)))
+      return by_rhythm(Mode::tp, "sends and receives far more often than other exchanges");
+    if (holds(modes, Mode::pp)) return by_rhythm(Mode::pp, "sends and receives, and not beside attention");
+    return holds(modes, Mode::cp) ? by_rhythm(Mode::cp, "sends and receives") : Inference{};
+  }
+
+  // Without a configuration a SendRecv may be an all-to-all, unless the trace says that it is none.
+  bool is_ring_of_a_layer(const Channel& channel) const {
+    return channel.stated_both_ways == 1 && is_contiguous(channel) && is_for_each_layer(channel);
+  }
+
+  bool is_far_more_frequent(const Channel& channel) const {
+    return std::ranges::any_of(channels_, [&](const Channel& other) {
+      return other.rank == channel.rank && other.traffic == Traffic::point_to_point &&
+             other.compute_per_slice > kFarMoreFrequent * channel.compute_per_slice;
+    });
+  }
+
+  Inference of_all_to_all(const Channel& channel, const std::vector<Mode>& modes) const {
+    if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
+      return by_rhythm(Mode::cp, "all-to-all beside attention");
+    if (!sizes_.are_known()) return {};
+    if (holds(modes, Mode::ep)) return by_rhythm(Mode::ep, "all-to-all, and not beside attention");
+    return holds(modes, Mode::cp) ? by_rhythm(Mode::cp, "all-to-all") : Inference{};
+  }
+
+  static bool is_once_a_step(const Channel& channel) {
+    const bool is_rare = channel.compute_per_slice >= kKernelsOfManyLayers;
+    return channel.has_both && (is_rare || channel.slices_per_run >= kLongRun);
+  }
+
+  Inference of_collective(const Channel& channel, const std::vector<Mode>& modes) const {
+    if (channel.only_reduces && channel.compute_per_slice >= kKernelsOfManyLayers)
+      return of_rare_reduces(channel, modes);
+    if (holds(modes, Mode::dp) && is_once_a_step(channel))
+      return by_rhythm(Mode::dp, "gathers and reduces in long runs, or once in the compute of many layers");
+    if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
+      return by_rhythm(Mode::cp, "gathers beside attention");
+    if (holds(modes, Mode::tp) && (sizes_.are_known() || (is_contiguous(channel) && is_for_each_layer(channel))))
+      return by_rhythm(Mode::tp, "gathers and reduces between few kernels");
+    if (sizes_.are_known() && holds(modes, Mode::dp)) return by_rhythm(Mode::dp, "no other mode gathers or reduces");
+    return {};
+  }
+
+  // Tensor parallelism is between neighbours. Where the ranks are not known, they may be.
+  bool is_contiguous(const Channel& channel) const {
+    const GroupRecord* group = group_of(channel);
+    if (group == nullptr || group->ranks.empty()) return true;
+    const auto [first, last] = std::ranges::minmax_element(group->ranks);
+    return *last - *first + 1 == static_cast<std::int32_t>(group->ranks.size());
+  }
+
+  // Several communicators may have the same ranks, as userbuffers have one for each GEMM.
+  bool is_for_each_layer(const Channel& channel) const {
+    const GroupRecord* group = group_of(channel);
+    double slices_per_kernel = 0;
+    for (const Channel& other : channels_) {
+      const GroupRecord* theirs = group_of(other);
+      const bool has_same_ranks = group != nullptr && theirs != nullptr && !group->ranks.empty() &&
+                                  theirs->ranks == group->ranks && other.rank == channel.rank;
+      if ((&other == &channel || has_same_ranks) && other.compute_per_slice > 0)
+        slices_per_kernel += 1 / other.compute_per_slice;
+    }
+    return slices_per_kernel * kKernelsOfAGemm >= 1;
+  }
+
+  // All-reduces once a step are either of all gradients, or of an embedding that two stages share. The latter come
+  // beside gradients that are gathered and scattered, or among ranks that exchange as stages do.
+  Inference of_rare_reduces(const Channel& channel, const std::vector<Mode>& modes) const {
+    if (holds(modes, Mode::pp) && (has_neighbour(channel, is_of_sharded_gradients) || is_among_stages(channel)))
+      return by_rhythm(Mode::pp, "all-reduces once a step, beside gradients that are gathered and scattered");
+    if (!sizes_.are_known() && has_neighbour(channel, is_exchange)) return {};
+    if (holds(modes, Mode::dp)) return by_rhythm(Mode::dp, "all-reduces once in the compute of many layers");
+    return holds(modes, Mode::pp) ? by_rhythm(Mode::pp, "all-reduces once in the compute of many layers") : Inference{};
+  }
+
+  static bool is_of_sharded_gradients(const Channel& channel) { return channel.has_both && is_once_a_step(channel); }
+  static bool is_exchange(const Channel& channel) { return channel.traffic == Traffic::point_to_point; }
+
+  bool has_neighbour(const Channel& channel, bool (*is_wanted)(const Channel&)) const {
+    return std::ranges::any_of(channels_, [&](const Channel& other) {
+      return &other != &channel && other.rank == channel.rank && is_wanted(other);
+    });
+  }
+
+  bool is_among_stages(const Channel& channel) const {
+    const GroupRecord* group = group_of(channel);
+    if (group == nullptr || group->ranks.empty()) return false;
+    std::set<std::int32_t> stages;
+    for (const Channel& other : channels_)
+      if (const GroupRecord* theirs = group_of(other); theirs && is_exchange(other) && other.one_way >= kSometimes)
+        stages.insert(theirs->ranks.begin(), theirs->ranks.end());
+    return std::ranges::all_of(group->ranks, [&](std::int32_t rank) { return stages.contains(rank); });
+  }
+
+  const Trace& trace_;
+  std::span<const Channel> channels_;
+  const ParallelSizes& sizes_;
+};
+
+}  // namespace
+
+std::vector<Inference> infer(const Trace& trace, std::span<const Channel> channels, const ParallelSizes& sizes) {
+  return Inferrer(trace, channels, sizes).run();
+}
+
+}  // namespace underlap::attribution

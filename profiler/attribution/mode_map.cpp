@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/attribution/mode_map.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+#include "platform/input_file.hpp"
+#include "platform/suggestion.hpp"
+#include "platform/yaml_document.hpp"
+
+namespace underlap::attribution {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::string_view kExample = "as {group: \"dp_*\", mode: dp}";
+constexpr std::array<std::string_view, 8> kModes{"dp", "tp", "pp", "cp", "ep", "fsdp", "other", "compute"};
+constexpr std::array<std::string_view, 6> kKeys{"group", "kernel", "stream", "ranks", "mode", "purpose"};
+
+class Reader {
+ public:
+  explicit Reader(yaml::Problems& problems) : problems_(problems) {}
+
+  ModeMap read(const yaml::Node& root) {
+    ModeMap map;
+    const yaml::Entry* rules = yaml::find_entry(root, "rules");
+    if (rules == nullptr) {
+      problems_.add(root.place,
+                    fmt::format("a mode map has no rules; write \"rules:\" and below it a list, {}", kExample));
+      return map;
+    }
+    for (const yaml::Entry& entry : root.entries)
+      if (entry.key != "rules")
+        problems_.add(entry.place,
+                      fmt::format("unknown key {}; a mode map has rules alone", yaml::in_quotes(entry.key)));
+    if (rules->value->kind != yaml::Node::Kind::sequence || rules->value->items.empty())
+      problems_.add(rules->value->place,
+                    fmt::format("rules is {}, must be a list; write one, {}", yaml::describe(*rules->value), kExample));
+    for (const yaml::Node* item : rules->value->items) map.rules.push_back(read_rule(*item));
+    return map;
+  }
+
+ private:
+  ModeRule read_rule(const yaml::Node& node) {
+    ModeRule rule;
+    if (node.kind != yaml::Node::Kind::mapping) {
+      problems_.add(node.place, fmt::format("a rule is {}; write a mapping, {}", yaml::describe(node), kExample));
+      return rule;
+    }
+    rule.reason = intern(problems_.text(node.place) + " says so");
+    bool has_mode = false;
+    for (const yaml::Entry& entry : node.entries) {
+      has_mode = has_mode || entry.key == "mode";
+      read_key(entry, rule);
+    }
+    if (!has_mode)
+      problems_.add(node.place, fmt::format("a rule has no mode; give it one of: {}", fmt::join(kModes, ", ")));
+    if (!rule.group && !rule.kernel && rule.streams.empty() && rule.ranks.empty())
+      problems_.add(node.place, "a rule fits everything; give it a group, kernel, stream or ranks");
+    return rule;
+  }
+
+  void read_key(const yaml::Entry& entry, ModeRule& rule) {
+    if (entry.key == "group")
+      rule.group = text(entry);
+    else if (entry.key == "kernel")
+      rule.kernel = text(entry);
+    else if (entry.key == "stream")
+      rule.streams = numbers(entry);
+    else if (entry.key == "ranks")
+      rule.ranks = numbers(entry);
+    else if (entry.key == "purpose")
+      rule.purpose = intern(text(entry));
+    else if (entry.key == "mode")
+      read_mode(entry, rule);
+    else
+      problems_.add(entry.place,
+                    fmt::format("unknown key {} in a rule{}", yaml::in_quotes(entry.key),
+                                did_you_mean(entry.key, std::vector<std::string_view>(kKeys.begin(), kKeys.end()))));
+  }
+
+  void read_mode(const yaml::Entry& entry, ModeRule& rule) {
+    const std::string mode = text(entry);
+    if (mode.empty()) return;
+    if (std::ranges::find(kModes, mode) == kModes.end()) {
+      problems_.add(entry.value->place,
+                    fmt::format("mode is {}; it takes one of: {}", yaml::in_quotes(mode), fmt::join(kModes, ", ")));
+      return;
+    }
+    rule.is_communication = mode != "compute";
+    rule.mode = mode_from(mode).value_or(Mode::none);
+  }
+
+  std::string text(const yaml::Entry& entry) {
+    if (entry.value->kind == yaml::Node::Kind::scalar && !entry.value->text.empty()) return entry.value->text;
+    problems_.add(entry.value->place, fmt::format("{} is {}, must be text", entry.key, yaml::describe(*entry.value)));
+    return {};
+  }
+
+  std::vector<std::int32_t> numbers(const yaml::Entry& entry) {
+    const yaml::Node& node = *entry.value;
+    std::vector<std::int32_t> all;
+    if (node.kind == yaml::Node::Kind::sequence && !node.items.empty())
+      for (const yaml::Node* item : node.items) add_number(entry, *item, all);
+    else
+      add_number(entry, node, all);
+    return all;
+  }
+
+  void add_number(const yaml::Entry& entry, const yaml::Node& node, std::vector<std::int32_t>& all) {
+    std::int32_t value = 0;
+    const char* end = node.text.data() + node.text.size();
+    const auto [stop, error] = std::from_chars(node.text.data(), end, value);
+    if (node.kind == yaml::Node::Kind::scalar && error == std::errc() && stop == end && value >= 0)
+      all.push_back(value);
+    else
+      problems_.add(node.place, fmt::format("{} is {}, must be a whole number of 0 or more, or a list of them",
+                                            entry.key, yaml::describe(node)));
+  }
+
+  yaml::Problems& problems_;
+};
+
+}  // namespace
+
+ModeMap parse_mode_map(const std::string& yaml, const std::string& name) {
+  yaml::Problems problems(name, {});
+  const yaml::Document document = yaml::read_document(yaml, problems);
+  ModeMap map;
+  if (document.root != nullptr) map = Reader(problems).read(*document.root);
+  if (problems.empty() && map.rules.empty()) problems.add({}, fmt::format("holds no rules; write one, {}", kExample));
+  if (problems.empty()) return map;
+  std::string text;
+  for (const yaml::Message& message : problems.messages())
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", message.where, message.message);
+  throw std::invalid_argument(text);
+}
+
+ModeMap read_mode_map(const std::string& file) {
+  const std::string yaml = read_input_file(file, kMostBytes + 1);
+  if (yaml.size() > kMostBytes)
+    throw std::invalid_argument(file + ": is larger than 1 MiB; give a mode map, some rules in YAML");
+  return parse_mode_map(yaml, file);
+}
+
+}  // namespace underlap::attribution

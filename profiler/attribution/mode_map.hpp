@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::attribution {
+
+/// One rule of a person's table. What is not given fits everything; patterns are as matches() reads them.
+struct ModeRule {
+  std::optional<std::string> group;   ///< name or description of the group
+  std::optional<std::string> kernel;  ///< the kernel's name, whole or as qualified_name() gives it
+  std::vector<std::int32_t> streams;  ///< numbers of streams; empty: all
+  std::vector<std::int32_t> ranks;    ///< that run the slice; empty: all
+  bool is_communication = true;       ///< false: it only computes
+  Mode mode = Mode::none;
+  NameId purpose = kNoName;  ///< kNoName: as found
+  NameId reason = kNoName;   ///< where the rule stands: "modes.yaml:3:5 says so"
+
+  /// Whether it names kernels that no other rule takes for communication.
+  bool names_kernels() const { return kernel.has_value() || !streams.empty(); }
+};
+
+/// What a person knows of a trace, first rule first.
+struct ModeMap {
+  std::vector<ModeRule> rules;
+};
+
+/// Reads a mode map from YAML, `name` being what errors call it:
+///
+///     rules:
+///       - {group: "dp_*", mode: dp}
+///       - {kernel: "ncclDevKernel_SendRecv", stream: 24, mode: pp, purpose: send_forward}
+///       - {kernel: "my::expert_dispatch", mode: ep}
+///       - {kernel: "nvshmem_init_kernel", mode: compute}
+///
+/// Throws std::invalid_argument with every error, each with its place and how to mend it.
+ModeMap parse_mode_map(const std::string& yaml, const std::string& name);
+
+/// The same from a file. Throws as read_input_file(), too.
+ModeMap read_mode_map(const std::string& file);
+
+}  // namespace underlap::attribution

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/formats/kineto/arguments.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <system_error>
+
+#include "profiler/formats/kineto/decimal_time.hpp"
+
+namespace underlap::formats {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+std::int64_t integer(ondemand::value value, std::int64_t otherwise) {
+  return integer_of(token_text(value)).value_or(otherwise);
+}
+
+template <class Number>
+Number integer_within(ondemand::value value, Number otherwise) {
+  const std::int64_t number = integer(value, otherwise);
+  return std::numeric_limits<Number>::min() <= number && number <= std::numeric_limits<Number>::max()
+             ? static_cast<Number>(number)
+             : otherwise;
+}
+
+std::array<std::uint32_t, 3> three(ondemand::value value) {
+  std::array<std::uint32_t, 3> sizes{};
+  ondemand::array list;
+  if (value.get_array().get(list) != simdjson::SUCCESS) return sizes;
+  std::size_t i = 0;
+  for (ondemand::value size : list)
+    if (i < sizes.size()) sizes[i++] = integer_within<std::uint32_t>(size, 0);
+  return sizes;
+}
+
+// Whether "[4, 4, 4]" has equal members, or none.
+bool is_even(std::string_view list) {
+  std::string_view first;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t begin = list.find_first_of("0123456789", at);
+    if (begin == std::string_view::npos) break;
+    const std::size_t end = std::min(list.find_first_not_of("0123456789", begin), list.size());
+    const std::string_view number = list.substr(begin, end - begin);
+    if (!first.empty() && first != number) return false;
+    first = number;
+    at = end;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<KinetoLabel> kineto_label_from(std::string_view event_name) {
+  if (event_name == "process_name") return KinetoLabel::process_name;
+  if (event_name == "process_labels") return KinetoLabel::process_labels;
+  if (event_name == "thread_name") return KinetoLabel::thread_name;
+  return std::nullopt;
+}
+
+void KinetoArguments::clear() {
+  work_ = {};
+  correlation_ = -1;
+  name_ = {};
+  values_.clear();
+  if (touched_collective_) collective_ = {};
+  touched_collective_ = false;
+}
+
+void KinetoArguments::read(ondemand::value value, bool with_values) {
+  ondemand::object arguments;
+  if (value.get_object().get(arguments) != simdjson::SUCCESS) return;
+  for (ondemand::field field : arguments) {
+    if (with_values) take_number(field);
+    take(field);
+  }
+}
+
+void KinetoArguments::take(ondemand::field& field) {
+  const char* const key = field.key().raw();
+  ondemand::value value = field.value();
+  switch (key[0]) {
+    case 'E':
+    case 'e':
+      if (is_key(key + 1, "xternal id")) work_.external_id = integer(value, -1);
+      break;
+    case 'c':
+      if (is_key(key, "correlation")) correlation_ = integer(value, -1);
+      break;
+    case 's':
+      if (is_key(key, "stream")) {
+        work_.stream = integer_within<std::int32_t>(value, -1);
+        work_.has_stream = true;
+      }
+      break;
+    case 'g':
+      if (is_key(key, "grid")) work_.shape.grid = three(value);
+      break;
+    case 'b':
+      if (is_key(key, "block"))
+        work_.shape.block = three(value);
+      else if (is_key(key, "bytes"))
+        work_.shape.bytes = std::max<std::int64_t>(0, integer(value, 0));
+      break;
+    case 'd':
+      if (is_key(key, "device"))
+        work_.device = integer_within<std::int32_t>(value, -1);
+      else
+        take_of_collective(key, value);
+      break;
+    case 'n':
+    case 'l':
+      if (is_key(key, "name") || is_key(key, "labels")) name_ = token_text(value);
+      break;
+    default: take_of_collective(key, value);
+  }
+}
+
+void KinetoArguments::take_of_collective(const char* key, ondemand::value value) {
+  KinetoCollective& c = collective_;
+  const auto text = [&] { return names_.id_of(token_text(value)); };
+  if (is_key(key, "dtype"))
+    c.dtype = text();
+  else if (is_key(key, "Collective name"))
+    c.name = text();
+  else if (is_key(key, "In msg nelems"))
+    c.in_elements = integer(value, 0);
+  else if (is_key(key, "Out msg nelems"))
+    c.out_elements = integer(value, 0);
+  else if (is_key(key, "Group size"))
+    c.group_size = integer(value, 0);
+  else if (is_key(key, "Process Group Name"))
+    c.group_name = text();
+  else if (is_key(key, "Process Group Description"))
+    c.group_description = text();
+  else if (is_key(key, "Process Group Ranks"))
+    c.group_ranks = text();
+  else if (is_key(key, "Global rank start"))
+    c.first_rank = integer(value, -1);
+  else if (is_key(key, "Global rank stride"))
+    c.rank_stride = integer(value, 0);
+  else if (is_key(key, "Seq"))
+    c.sequence = integer(value, -1);
+  else if (is_key(key, "Src Rank") || is_key(key, "Dst Rank"))
+    c.peer = integer(value, -1);
+  else if (is_key(key, "In split size") || is_key(key, "Out split size"))
+    c.is_even = c.is_even && is_even(token_text(value));
+  else
+    return;
+  touched_collective_ = true;
+}
+
+void KinetoArguments::take_number(ondemand::field& field) {
+  const std::string_view token = token_of(field.value());
+  double number = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), number);
+  if (error != std::errc{} || end != token.data() + token.size() || !std::isfinite(number)) return;
+  const char* const key = field.key().raw();
+  std::size_t length = 0;
+  while (key[length] != '"') ++length;
+  values_.emplace_back(std::string(key, length), number);
+}
+
+}  // namespace underlap::formats

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/formats/kineto/builder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "profiler/formats/kineto/arguments.hpp"
+#include "profiler/formats/kineto/decimal_time.hpp"
+
+namespace underlap::formats {
+namespace {
+
+constexpr std::uint32_t kNoTrack = ~std::uint32_t{0};
+constexpr Attribution kNotAttributed{AttributionSource::none, 0, kNoName};
+
+Kind kind_of(KinetoCategory category) {
+  if (category == KinetoCategory::kernel) return Kind::compute;
+  return category == KinetoCategory::copy ? Kind::copy : Kind::none;
+}
+
+TrackKind track_kind_of(KinetoCategory category) {
+  switch (category) {
+    case KinetoCategory::kernel:
+    case KinetoCategory::copy:
+    case KinetoCategory::sync: return TrackKind::stream;
+    case KinetoCategory::annotation:
+    case KinetoCategory::gpu_annotation: return TrackKind::range;
+    default: return TrackKind::thread;
+  }
+}
+
+// The number of "stream 7" or of 7; 0 where there is none. Numbers of threads that are wider are cut to 32 bits.
+std::int32_t number_of(const KinetoId& id) {
+  if (id.text == kNoName) return static_cast<std::int32_t>(id.number);
+  const std::string_view text = name_of(id.text);
+  const std::size_t begin = text.find_first_of("0123456789");
+  if (begin == std::string_view::npos) return 0;
+  const std::size_t end = std::min(text.find_first_not_of("0123456789", begin), text.size());
+  return static_cast<std::int32_t>(integer_of(text.substr(begin, end - begin)).value_or(0));
+}
+
+std::string text_of(const KinetoId& id) {
+  return id.text == kNoName ? std::to_string(id.number) : std::string(name_of(id.text));
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+void KinetoBuilder::add(const KinetoEvents& events) {
+  trace().import.events += events.events;
+  for (const auto& [reason, count] : events.skipped) skip(reason, count);
+  for (const KinetoRow& row : events.rows) add(row, events);
+}
+
+void KinetoBuilder::add(const KinetoRow& row, const KinetoEvents& events) {
+  static const KinetoWork kNoWork;
+  switch (row.phase) {
+    case 'X': return add_slice(row, is_of_device(row.category) ? events.work[row.extra] : kNoWork, events);
+    case 'B': {
+      const KinetoLane lane = lanes_.lane(row.lane);
+      open_[{lane.pid, lane.tid}].push_back({row, is_of_device(row.category) ? events.work[row.extra] : kNoWork});
+      return;
+    }
+    case 'E': return end_slice(row, events);
+    case 'C': return trace().counters.push_back({counter_track_of(row), row.time_ns, events.values[row.extra]});
+    case 's':
+    case 'f': return add_flow_point(row);
+    default: {
+      const KinetoLane lane = lanes_.lane(row.lane);
+      if (static_cast<KinetoLabel>(row.extra) == KinetoLabel::thread_name)
+        parts_.thread_names[{lane.pid, lane.tid}] = row.name;
+    }
+  }
+}
+
+std::uint32_t KinetoBuilder::track_of(std::uint32_t lane, const KinetoWork& work) {
+  if (lane >= track_of_lane_.size()) track_of_lane_.resize(lane + 1, kNoTrack);
+  if (track_of_lane_[lane] != kNoTrack) return track_of_lane_[lane];
+  const KinetoLane of = lanes_.lane(lane);
+  Track track{
+      .stream = work.has_stream ? work.stream : number_of(of.tid), .name = "", .kind = track_kind_of(of.category)};
+  if (is_of_device(of.category)) track.device = work.device >= 0 ? work.device : number_of(of.pid);
+  // Kernels, copies and waits of a stream are one track.
+  auto& tracks = trace().tracks;
+  const auto [found, is_new] =
+      tracks_.try_emplace({of.pid, of.tid, track.kind}, static_cast<std::uint32_t>(tracks.size()));
+  if (is_new) {
+    tracks.push_back(track);
+    parts_.lane_of_track.push_back(of);
+  }
+  return track_of_lane_[lane] = found->second;
+}
+
+std::uint32_t KinetoBuilder::counter_track_of(const KinetoRow& row) {
+  const KinetoLane lane = lanes_.lane(row.lane);
+  auto& tracks = trace().tracks;
+  const auto [found, is_new] =
+      counter_tracks_.try_emplace({lane.pid, row.name}, static_cast<std::uint32_t>(tracks.size()));
+  if (is_new) {
+    tracks.push_back({.name = std::string(name_of(row.name)), .kind = TrackKind::counter});
+    parts_.lane_of_track.push_back(lane);
+  }
+  return found->second;
+}
+
+// An id of 0 is none: CUPTI and rocprofiler count from 1.
+void KinetoBuilder::add_slice(const KinetoRow& row, const KinetoWork& work, const KinetoEvents& events) {
+  const auto index = static_cast<std::uint32_t>(trace().size());
+  Slice slice{.track = track_of(row.lane, work),
+              .start_ns = row.time_ns,
+              .duration_ns = row.duration_ns,
+              .name = row.name,
+              .tag = {.kind = kind_of(row.category)},
+              .attribution = kNotAttributed};
+  if (slice.tag.kind != Kind::none) slice.shape = work.shape;
+  trace().add(slice);
+  if (slice.tag.kind != Kind::none) {
+    work_has_correlation_ = work_has_correlation_ || row.id > 0;
+    if (row.id > 0) parts_.work.push_back({row.id, index});
+    if (row.category != KinetoCategory::kernel) return;
+    if (work.collective != KinetoWork::kNoCollective)
+      parts_.stated.emplace_back(index, events.collectives[work.collective]);
+    else if (work.external_id > 0)
+      parts_.unstated.push_back({work.external_id, index});
+  } else if (row.category == KinetoCategory::call && row.id > 0) {
+    parts_.calls.push_back({row.id, index});
+  } else if (row.has_collective && !is_of_device(row.category) && row.id > 0) {
+    parts_.recorded.insert_or_assign(row.id, events.collectives[row.extra]);
+  }
+}
+
+void KinetoBuilder::end_slice(const KinetoRow& row, const KinetoEvents& events) {
+  const KinetoLane lane = lanes_.lane(row.lane);
+  auto& stack = open_[{lane.pid, lane.tid}];
+  if (stack.empty()) return skip("end of a slice that never began");
+  Open open = stack.back();
+  stack.pop_back();
+  open.row.duration_ns = row.time_ns - open.row.time_ns;
+  open.row.has_collective = false;
+  open.work.collective = KinetoWork::kNoCollective;
+  constexpr std::int64_t kMostDurationNs = std::int64_t{1} << 53;
+  if (open.row.duration_ns < 0) return skip("negative duration");
+  if (open.row.duration_ns > kMostDurationNs) return skip("duration that is no number or overflows");
+  add_slice(open.row, open.work, events);
+}
+
+// Arrows of launches say what correlations say; they are kept as long as no work has one.
+void KinetoBuilder::add_flow_point(const KinetoRow& row) {
+  const auto kind = static_cast<FlowKind>(row.extra);
+  if (kind == FlowKind::launch && work_has_correlation_) return;
+  parts_.flow_points.push_back({row.id, row.time_ns, row.lane, kind, row.phase == 's'});
+  parts_.lane_of_points.try_emplace(row.lane, lanes_.lane(row.lane));
+}
+
+void KinetoBuilder::name_tracks() {
+  for (std::size_t i = 0; i < trace().tracks.size(); ++i) {
+    Track& track = trace().tracks[i];
+    const KinetoLane& lane = parts_.lane_of_track[i];
+    if (track.kind == TrackKind::counter) continue;
+    const auto found = parts_.thread_names.find({lane.pid, lane.tid});
+    if (found != parts_.thread_names.end())
+      track.name = trimmed(name_of(found->second));
+    else
+      track.name = is_of_device(lane.category) ? fmt::format("stream {}", track.stream) : "thread " + text_of(lane.tid);
+  }
+}
+
+Trace KinetoBuilder::finish(const KinetoHeader& header) {
+  for (const auto& [thread, stack] : open_)
+    if (!stack.empty()) skip("slice that never ends", static_cast<std::int64_t>(stack.size()));
+  Trace& trace = parts_.trace;
+  if (work_has_correlation_)
+    std::erase_if(parts_.flow_points, [](const KinetoFlowPoint& point) { return point.kind == FlowKind::launch; });
+  trace.metadata = header.metadata;
+  trace.metadata["format"] = "kineto";
+  name_tracks();
+  join_launches(parts_);
+  place_ranks(parts_, header);
+  attach_collectives(parts_, header);
+  if (header.base_ns != 0) trace.shift(header.base_ns);
+  return std::move(trace);
+}
+
+}  // namespace underlap::formats

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "profiler/formats/kineto/events.hpp"
+#include "profiler/formats/kineto/header.hpp"
+#include "profiler/formats/kineto/lanes.hpp"
+#include "profiler/formats/kineto/parts.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::formats {
+
+/// Makes a trace of the events of a Kineto file, in their order, and of the members around them, which may come last.
+class KinetoBuilder {
+ public:
+  explicit KinetoBuilder(const KinetoLanes& lanes) : lanes_(lanes) {}
+
+  void add(const KinetoEvents&);
+  void skip(std::string_view reason, std::int64_t count = 1) { trace().import.skipped[std::string(reason)] += count; }
+  Trace& trace() { return parts_.trace; }
+
+  Trace finish(const KinetoHeader&);
+
+ private:
+  using Thread = std::pair<KinetoId, KinetoId>;
+  struct Open {
+    KinetoRow row;
+    KinetoWork work;
+  };
+
+  void add(const KinetoRow&, const KinetoEvents&);
+  void add_slice(const KinetoRow&, const KinetoWork&, const KinetoEvents&);
+  void end_slice(const KinetoRow&, const KinetoEvents&);
+  void add_flow_point(const KinetoRow&);
+  std::uint32_t track_of(std::uint32_t lane, const KinetoWork&);
+  std::uint32_t counter_track_of(const KinetoRow&);
+  void name_tracks();
+
+  const KinetoLanes& lanes_;
+  KinetoParts parts_;
+  std::vector<std::uint32_t> track_of_lane_;
+  std::map<std::tuple<KinetoId, KinetoId, TrackKind>, std::uint32_t> tracks_;
+  std::map<std::pair<KinetoId, NameId>, std::uint32_t> counter_tracks_;
+  std::map<Thread, std::vector<Open>> open_;
+  bool work_has_correlation_ = false;
+};
+
+}  // namespace underlap::formats

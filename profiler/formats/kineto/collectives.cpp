@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+#include "profiler/formats/kineto/decimal_time.hpp"
+#include "profiler/formats/kineto/parts.hpp"
+
+namespace underlap::formats {
+namespace {
+
+// What PyTorch's process groups call their operations. No Collective: one that this trace model has no word for.
+struct Word {
+  std::string_view kineto;
+  std::string_view purpose;
+  std::optional<Collective> collective;
+};
+constexpr std::array<Word, 21> kWords{{
+    {"allreduce", "all_reduce", Collective::all_reduce},
+    {"all_reduce", "all_reduce", Collective::all_reduce},
+    {"allreduce_coalesced", "all_reduce", Collective::all_reduce},
+    {"allgather", "all_gather", Collective::all_gather},
+    {"all_gather", "all_gather", Collective::all_gather},
+    {"_allgather_base", "all_gather", Collective::all_gather},
+    {"allgather_into_tensor_coalesced", "all_gather", Collective::all_gather},
+    {"reduce_scatter", "reduce_scatter", Collective::reduce_scatter},
+    {"_reduce_scatter_base", "reduce_scatter", Collective::reduce_scatter},
+    {"reduce_scatter_tensor_coalesced", "reduce_scatter", Collective::reduce_scatter},
+    {"broadcast", "broadcast", Collective::broadcast},
+    {"_broadcast_oop", "broadcast", Collective::broadcast},
+    {"all_to_all", "all_to_all", Collective::all_to_all},
+    {"all_to_allv", "all_to_all", Collective::all_to_all},
+    {"send", "send", Collective::send},
+    {"recv", "receive", Collective::receive},
+    {"receive", "receive", Collective::receive},
+    {"reduce", "reduce", std::nullopt},
+    {"gather", "gather", std::nullopt},
+    {"scatter", "scatter", std::nullopt},
+    {"barrier", "barrier", std::nullopt},
+}};
+
+const Word* word_of(const KinetoCollective& c) {
+  const auto found = std::ranges::find(kWords, name_of(c.name), &Word::kineto);
+  return found == kWords.end() ? nullptr : &*found;
+}
+
+// Rows of the host that only wait for a collective look like one of a group of one.
+bool is_wait(const KinetoCollective& c) { return name_of(c.name) == "wait"; }
+
+struct Element {
+  std::string_view name;
+  DataType dtype;
+  std::int64_t bytes;
+};
+// Types that DataType has no word for count as bytes.
+constexpr std::array<Element, 15> kElements{{{"Float", DataType::f32, 4},
+                                             {"BFloat16", DataType::bf16, 2},
+                                             {"Half", DataType::u8, 2},
+                                             {"Double", DataType::f64, 8},
+                                             {"Int", DataType::i32, 4},
+                                             {"Long", DataType::u8, 8},
+                                             {"Short", DataType::u8, 2},
+                                             {"Byte", DataType::u8, 1},
+                                             {"Char", DataType::u8, 1},
+                                             {"Bool", DataType::u8, 1},
+                                             {"Float8_e4m3fn", DataType::f8e4m3, 1},
+                                             {"Float8_e5m2", DataType::f8e5m2, 1},
+                                             {"ComplexFloat", DataType::u8, 8},
+                                             {"ComplexDouble", DataType::u8, 16},
+                                             {"UInt8", DataType::u8, 1}}};
+
+const Element* element_of(const KinetoCollective& c) {
+  const auto found = std::ranges::find(kElements, name_of(c.dtype), &Element::name);
+  return found == kElements.end() ? nullptr : &*found;
+}
+
+// Elements of the whole buffer, as nccl-tests counts them.
+std::int64_t elements_of(Collective collective, const KinetoCollective& c) {
+  switch (collective) {
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::send:
+    case Collective::receive: return std::max(c.in_elements, c.out_elements);
+    default: return c.in_elements > 0 ? c.in_elements : c.out_elements;
+  }
+}
+
+// What this rank sends, where that does not depend on the algorithm; else 0.
+std::int64_t bytes_sent(Collective collective, std::int64_t bytes, const KinetoCollective& c, std::size_t group_size) {
+  if (collective == Collective::send) return bytes;
+  const auto n = static_cast<std::int64_t>(group_size);
+  return collective == Collective::all_to_all && c.is_even && n > 0 ? bytes / n * (n - 1) : 0;
+}
+
+// The ranks of "[0, 1]"; none of a list that is cut short by "...".
+std::vector<std::int32_t> ranks_of(std::string_view list) {
+  std::vector<std::int32_t> ranks;
+  if (list.find("...") != std::string_view::npos) return ranks;
+  constexpr std::string_view kDigits = "0123456789";
+  for (std::size_t at = list.find_first_of(kDigits); at < list.size(); at = list.find_first_of(kDigits, at)) {
+    const std::size_t end = std::min(list.find_first_not_of(kDigits, at), list.size());
+    const auto rank = integer_of(list.substr(at, end - at));
+    if (!rank || *rank > std::numeric_limits<std::int32_t>::max()) return {};
+    ranks.push_back(static_cast<std::int32_t>(*rank));
+    at = end;
+  }
+  return ranks;
+}
+
+std::vector<std::int32_t> ranks_by_stride(const KinetoCollective& c) {
+  constexpr std::int64_t kMostRanks = 1 << 20;
+  std::vector<std::int32_t> ranks;
+  const bool is_said =
+      c.first_rank >= 0 && c.first_rank < kMostRanks && c.rank_stride > 0 && c.rank_stride < kMostRanks;
+  if (!is_said || c.group_size <= 0 || c.group_size > kMostRanks / c.rank_stride) return ranks;
+  for (std::int64_t i = 0; i < c.group_size; ++i)
+    ranks.push_back(static_cast<std::int32_t>(c.first_rank + i * c.rank_stride));
+  return ranks;
+}
+
+class Groups {
+ public:
+  Groups(Trace& trace, const KinetoHeader& header) : trace_(trace), header_(header) {}
+
+  std::uint32_t index_of(const KinetoCollective& c) {
+    const auto [found, is_new] = indices_.try_emplace(
+        std::tuple(c.group_name, c.group_description, c.group_ranks, c.group_size), std::uint32_t{0});
+    if (is_new) found->second = trace_.add_group(record_of(c));
+    return found->second;
+  }
+
+ private:
+  GroupRecord record_of(const KinetoCollective& c) const {
+    GroupRecord group{.ranks = ranks_of(name_of(c.group_ranks)),
+                      .name = c.group_name,
+                      .description = c.group_description,
+                      .num_ranks = static_cast<std::int32_t>(std::clamp<std::int64_t>(c.group_size, 0, 1 << 24))};
+    const auto is_wrong = [&] { return group.num_ranks > 0 && group.ranks.size() != group.size(); };
+    if (group.ranks.empty() || is_wrong()) group.ranks = ranks_of_header(c);
+    if (group.ranks.empty() || is_wrong()) group.ranks = ranks_by_stride(c);
+    if (is_wrong()) group.ranks.clear();
+    return group;
+  }
+
+  std::vector<std::int32_t> ranks_of_header(const KinetoCollective& c) const {
+    const auto found = std::ranges::find(header_.groups, name_of(c.group_name), &KinetoProcessGroup::name);
+    return found == header_.groups.end() ? std::vector<std::int32_t>{} : found->ranks;
+  }
+
+  Trace& trace_;
+  const KinetoHeader& header_;
+  std::map<std::tuple<NameId, NameId, NameId, std::int64_t>, std::uint32_t> indices_;
+};
+
+std::int32_t peer_of(const KinetoCollective& c, const GroupRecord& group) {
+  if (c.peer >= 0 && c.peer < static_cast<std::int64_t>(group.size())) return static_cast<std::int32_t>(c.peer);
+  const auto found = std::find(group.ranks.begin(), group.ranks.end(), c.peer);
+  return found == group.ranks.end() ? -1 : static_cast<std::int32_t>(found - group.ranks.begin());
+}
+
+CommunicationRecord record_of(const KinetoCollective& c, const Word* word, const Trace& trace, std::uint32_t group) {
+  CommunicationRecord record;
+  record.group = group;
+  if (word == nullptr || !word->collective) return record;
+  TransferRecord transfer{.collective = *word->collective};
+  const bool is_p2p = transfer.collective == Collective::send || transfer.collective == Collective::receive;
+  if (is_p2p) transfer.peer = peer_of(c, trace.groups[group]);
+  const Element* const element = element_of(c);
+  transfer.dtype = element == nullptr ? DataType::u8 : element->dtype;
+  std::int64_t bytes = 0;
+  const std::int64_t elements = std::max<std::int64_t>(0, elements_of(transfer.collective, c));
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+  if (element != nullptr && !__builtin_mul_overflow(elements, element->bytes, &bytes) && bytes < kMostBytes)
+    transfer.bytes = bytes;
+  transfer.bytes_on_wire = bytes_sent(transfer.collective, transfer.bytes, c, trace.groups[group].size());
+  record.transfers.push_back(transfer);
+  return record;
+}
+
+using Stated = std::pair<std::uint32_t, KinetoCollective>;
+
+bool is_named_as_communication(const Trace& trace, std::uint32_t slice) {
+  const std::string_view name = name_of(trace.name(slice));
+  return name.find("nccl") != std::string_view::npos || name.find("rccl") != std::string_view::npos;
+}
+
+// Kernels that say nothing of their collective have that of the record_param_comms around their launch: of several,
+// those that are named as communication, since the others copy for it.
+void add_recorded(KinetoParts& parts) {
+  auto& kernels = parts.unstated;
+  std::erase_if(kernels, [&](const KinetoLink& kernel) { return !parts.recorded.contains(kernel.id); });
+  std::sort(kernels.begin(), kernels.end());
+  for (std::size_t begin = 0; begin < kernels.size();) {
+    std::size_t end = begin;
+    std::vector<std::uint32_t> named;
+    for (; end < kernels.size() && kernels[end].id == kernels[begin].id; ++end)
+      if (is_named_as_communication(parts.trace, kernels[end].slice)) named.push_back(kernels[end].slice);
+    if (named.empty() && end == begin + 1) named.push_back(kernels[begin].slice);
+    for (const std::uint32_t slice : named) parts.stated.emplace_back(slice, parts.recorded.at(kernels[begin].id));
+    begin = end;
+  }
+}
+
+}  // namespace
+
+void attach_collectives(KinetoParts& parts, const KinetoHeader& header) {
+  if (!parts.recorded.empty()) add_recorded(parts);
+  Trace& trace = parts.trace;
+  std::erase_if(parts.stated, [](const Stated& stated) { return is_wait(stated.second); });
+  const auto key = [&](const Stated& s) { return std::pair(trace.start_ns()[s.first], s.first); };
+  std::sort(parts.stated.begin(), parts.stated.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  Groups groups(trace, header);
+  std::map<std::uint32_t, std::uint64_t> next;
+  for (const auto& [slice, collective] : parts.stated) {
+    const Word* const word = word_of(collective);
+    const std::uint32_t group = groups.index_of(collective);
+    CommunicationRecord record = record_of(collective, word, trace, group);
+    const std::uint64_t place = next[group]++;
+    record.sequence = collective.sequence >= 0 ? static_cast<std::uint64_t>(collective.sequence) : place;
+    trace.set_communication(slice, std::move(record));
+    Tag tag = trace.tag(slice);
+    tag.purpose = word == nullptr ? collective.name : intern(word->purpose);
+    trace.set_tag(slice, tag, trace.attribution(slice));
+  }
+}
+
+}  // namespace underlap::formats

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace underlap::formats {
+
+/// Nanoseconds of a decimal number of microseconds, as "4458676522690.655" or "1.5e3", to the nearest: no double
+/// between, which would not hold the nanoseconds of a time since 1970. nullopt for what is no number or does not fit.
+std::optional<std::int64_t> nanoseconds_of_microseconds(std::string_view text);
+
+/// The integer that the text is; nullopt for any other text, and where it does not fit.
+std::optional<std::int64_t> integer_of(std::string_view text);
+
+}  // namespace underlap::formats

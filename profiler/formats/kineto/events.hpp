@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::formats {
+
+/// What an event of a Kineto trace is, by its category.
+enum class KinetoCategory : std::uint8_t {
+  kernel,
+  copy,            ///< of memory, and memsets
+  sync,            ///< a wait, shown on the stream
+  gpu_annotation,  ///< a user annotation, from its first to its last kernel on a stream
+  call,            ///< of the runtime or the driver
+  annotation,      ///< user annotation of a thread
+  host,            ///< anything else of a thread
+  profiler         ///< the profiler's own rows
+};
+
+constexpr bool is_of_device(KinetoCategory category) { return category <= KinetoCategory::gpu_annotation; }
+
+/// A process or a thread as an event names it: a number, or a text.
+struct KinetoId {
+  std::int64_t number = 0;
+  NameId text = kNoName;  ///< kNoName: it is the number
+
+  friend bool operator==(const KinetoId&, const KinetoId&) = default;
+  /// By the text itself: ids of names depend on which thread came first.
+  friend std::strong_ordering operator<=>(const KinetoId& a, const KinetoId& b) {
+    if (a.number != b.number || a.text == b.text) return a.number <=> b.number;
+    return name_of(a.text).compare(name_of(b.text)) <=> 0;
+  }
+};
+
+/// One row of a viewer: what becomes a track.
+struct KinetoLane {
+  KinetoId pid;
+  KinetoId tid;
+  KinetoCategory category = KinetoCategory::host;
+
+  friend auto operator<=>(const KinetoLane&, const KinetoLane&) = default;
+};
+
+/// What an event says of its collective.
+struct KinetoCollective {
+  NameId name = kNoName;
+  NameId dtype = kNoName;
+  NameId group_name = kNoName;
+  NameId group_description = kNoName;
+  NameId group_ranks = kNoName;  ///< as text, "[0, 1]"
+  std::int64_t in_elements = 0;
+  std::int64_t out_elements = 0;
+  std::int64_t group_size = 0;
+  std::int64_t first_rank = -1;
+  std::int64_t rank_stride = 0;
+  std::int64_t sequence = -1;  ///< -1: not said
+  std::int64_t peer = -1;      ///< -1: not said
+  bool is_even = true;         ///< every member has the same part
+};
+
+/// What an event of a device has besides.
+struct KinetoWork {
+  static constexpr std::uint32_t kNoCollective = ~std::uint32_t{0};
+
+  LaunchShape shape;
+  std::int64_t external_id = -1;
+  std::int32_t device = -1;
+  std::int32_t stream = -1;
+  std::uint32_t collective = kNoCollective;  ///< index into KinetoEvents::collectives
+  bool has_stream = false;
+};
+
+struct KinetoRow {
+  std::int64_t time_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t id = -1;  ///< correlation of work and calls, id of a flow; -1: none
+  NameId name = kNoName;
+  std::uint32_t lane = 0;
+  std::uint32_t extra = 0;  ///< of work: index into KinetoEvents::work; of record_param_comms: into collectives
+  KinetoCategory category = KinetoCategory::host;
+  char phase = 'X';  ///< as in the file: X, B, E, s, f, C, M
+  bool has_collective = false;
+};
+
+/// What was read of one batch of events, in their order.
+struct KinetoEvents {
+  std::vector<KinetoRow> rows;
+  std::vector<KinetoWork> work;
+  std::vector<KinetoCollective> collectives;
+  std::vector<double> values;  ///< of counters: KinetoRow::extra is the index
+  std::int64_t events = 0;     ///< read, used or not
+  std::map<std::string_view, std::int64_t> skipped;
+
+  void clear() {
+    rows.clear();
+    work.clear();
+    collectives.clear();
+    values.clear();
+    events = 0;
+    skipped.clear();
+  }
+};
+
+}  // namespace underlap::formats

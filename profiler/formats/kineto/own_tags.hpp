@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profiler/trace/trace.hpp"
+
+/// What a Kineto file that Underlap wrote holds under the key "underlap", so that reading it back loses nothing.
+///
+/// At the top, before `traceEvents`: schema, clock_offset_ns (a time of the file minus this is one of the trace's own
+/// clock), metadata and groups, and of the file's rank its
+/// tracks, marks and clock readings.
+/// In `args` of each event that stands for a slice: its track, and of tag, attribution, shape, communication and flows
+/// (from which earlier or later slice of the file, counted from 0, and of which kind) what is not as by default. All
+/// other events of such a file are for other tools: launches that no trace recorded, steps, flows.
+/// Counters are events of phase C whose `tid` is the track.
+/// A text that is not UTF-8 is {"hex": "..."}.
+namespace underlap::formats::kineto {
+
+inline constexpr std::string_view kOwnKey = "underlap";
+inline constexpr std::string_view kOwnSchemaFamily = "underlap.kineto/";
+inline constexpr std::int32_t kOwnSchemaVersion = 1;
+
+/// A flow that ends in a slice: its kind, and which slice of the file it begins at.
+using FlowFrom = std::pair<FlowKind, std::uint32_t>;
+
+/// Appends the object at the top of the file of `rank`.
+void append_own_header(std::string& out, const Trace&, std::int32_t rank, std::int64_t clock_offset_ns);
+
+/// Where a slice stands in its file.
+struct OwnPlace {
+  std::uint32_t track = 0;      ///< among those of the header
+  std::string_view shown_name;  ///< that its event has
+  std::vector<FlowFrom> flows;
+};
+
+/// Appends the object of a slice.
+void append_own_slice(std::string& out, const Trace&, std::size_t slice, const OwnPlace&);
+
+}  // namespace underlap::formats::kineto

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "profiler/formats/kineto/events.hpp"
+#include "profiler/formats/kineto/header.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::formats {
+
+/// A slice by the id that it shares with others.
+struct KinetoLink {
+  std::int64_t id = 0;
+  std::uint32_t slice = 0;
+
+  friend auto operator<=>(const KinetoLink&, const KinetoLink&) = default;
+};
+
+/// One end of an arrow, which belongs to the slice of its process and thread that is there at its time.
+struct KinetoFlowPoint {
+  std::int64_t id = 0;
+  std::int64_t time_ns = 0;
+  std::uint32_t lane = 0;
+  FlowKind kind = FlowKind::launch;
+  bool is_start = false;
+};
+
+/// A trace whose slices are there, and what is still to be joined to them.
+struct KinetoParts {
+  Trace trace;
+  std::vector<KinetoLane> lane_of_track;
+  std::vector<KinetoLink> calls;                                   ///< by correlation
+  std::vector<KinetoLink> work;                                    ///< by correlation
+  std::vector<std::pair<std::uint32_t, KinetoCollective>> stated;  ///< collectives that a kernel says itself, by slice
+  std::vector<KinetoLink> unstated;                                ///< other kernels, by external id
+  std::unordered_map<std::int64_t, KinetoCollective> recorded;     ///< of record_param_comms, by external id
+  std::vector<KinetoFlowPoint> flow_points;
+  std::map<std::uint32_t, KinetoLane> lane_of_points;
+  std::map<std::pair<KinetoId, KinetoId>, NameId> thread_names;
+};
+
+/// Adds the flows from calls to the work that they enqueued; counts work that begins before its call does in the
+/// metadata. By correlation; where no work has one, by the file's own arrows.
+void join_launches(KinetoParts&);
+
+/// Gives each track its rank: what the file says, else its device's or process's place, else 0.
+void place_ranks(KinetoParts&, const KinetoHeader&);
+
+/// Gives kernels the collectives that they, or the operation that launched them, state.
+void attach_collectives(KinetoParts&, const KinetoHeader&);
+
+}  // namespace underlap::formats

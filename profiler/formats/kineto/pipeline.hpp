@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "profiler/formats/kineto/parser.hpp"
+
+namespace underlap::formats {
+
+/// Reads batches on the caller's thread and one more, and hands over what was read in the batches' order.
+///
+/// The second thread starts with the second batch. Where it cannot be started the caller's reads all.
+class KinetoPipeline {
+ public:
+  struct Job {
+    KinetoBatch batch;
+    KinetoEvents events;
+  };
+  /// Called on the caller's thread.
+  using HandOver = std::function<void(Job&)>;
+
+  explicit KinetoPipeline(HandOver);
+  KinetoPipeline(const KinetoPipeline&) = delete;
+  KinetoPipeline& operator=(const KinetoPipeline&) = delete;
+  ~KinetoPipeline();
+
+  /// Takes a batch, and hands over what is ready.
+  void add(KinetoBatch);
+  /// Hands over the rest. Rethrows what a thread threw, as add() does.
+  void finish();
+
+  const KinetoLanes& lanes() const { return lanes_; }
+
+ private:
+  enum class State { waiting, taken, done };
+  struct Entry {
+    Job job;
+    State state = State::waiting;
+    std::exception_ptr failure;
+  };
+
+  void start();
+  void run();
+  bool hand_over_first();
+  Entry* take_waiting();
+  void work_or_wait();
+  void parse(Entry&, KinetoParser&);
+
+  KinetoLanes lanes_;
+  HandOver hand_over_;
+  KinetoParser parser_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<Entry>> entries_;
+  std::vector<std::unique_ptr<Entry>> free_;
+  bool stopped_ = false;
+  bool tried_thread_ = false;
+  std::thread thread_;
+};
+
+}  // namespace underlap::formats

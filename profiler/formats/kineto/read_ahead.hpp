@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "profiler/formats/byte_stream.hpp"
+
+namespace underlap::formats {
+
+/// Reads a stream on a thread of its own, a few blocks ahead, so that decompressing runs beside whatever is made of the
+/// bytes. Where no thread can be started, read() does it.
+class ReadAhead {
+ public:
+  /// The stream outlives this.
+  explicit ReadAhead(ByteStream&);
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+  ~ReadAhead();
+
+  /// As ByteStream::read, with its exceptions.
+  std::size_t read(std::span<char> into);
+
+ private:
+  struct Block {
+    std::vector<char> bytes;
+    std::size_t size = 0;
+  };
+
+  void run();
+  bool take_block();
+
+  ByteStream& stream_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Block> filled_;
+  std::vector<std::vector<char>> free_;
+  std::exception_ptr failure_;
+  bool ended_ = false;
+  bool stopped_ = false;
+  Block current_;
+  std::size_t used_ = 0;  ///< of current_
+  std::thread thread_;
+};
+
+}  // namespace underlap::formats

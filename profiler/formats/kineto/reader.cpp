@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/formats/kineto/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "profiler/formats/byte_stream.hpp"
+#include "profiler/formats/kineto/builder.hpp"
+#include "profiler/formats/kineto/header.hpp"
+#include "profiler/formats/kineto/own_header.hpp"
+#include "profiler/formats/kineto/own_reader.hpp"
+#include "profiler/formats/kineto/own_tags.hpp"
+#include "profiler/formats/kineto/pipeline.hpp"
+#include "profiler/formats/kineto/read_ahead.hpp"
+#include "profiler/formats/kineto/splitter.hpp"
+
+namespace underlap::formats {
+namespace {
+
+double gigabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+
+// What a slice takes while the trace grows: columns are there twice for a moment.
+constexpr std::int64_t kSliceBytes = 100;
+
+// As much as stays in a processor's cache while it is read.
+constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+
+class Reader {
+ public:
+  Reader(KinetoSplitter::Read read, std::string origin, std::int64_t free_memory, std::size_t block_bytes = kBlockBytes)
+      : origin_(std::move(origin)), free_memory_(free_memory), splitter_(std::move(read), block_bytes) {}
+
+  Trace read() {
+    for (auto found = splitter_.next(); found != KinetoSplitter::Found::end; found = splitter_.next()) {
+      if (found == KinetoSplitter::Found::member && splitter_.key() == kineto::kOwnKey &&
+          builder_.trace().size() == 0) {
+        if (auto own = read_own_header(splitter_.value(), origin_))
+          return read_own_events(splitter_, std::move(*own), header_.base_ns, origin_, free_memory_);
+        builder_.skip("tags of Underlap that cannot be read");
+      } else if (found == KinetoSplitter::Found::member)
+        take_member();
+      else
+        pipeline_.add(splitter_.take_batch());
+    }
+    pipeline_.finish();
+    if (!splitter_.is_json())
+      throw std::invalid_argument(origin_ + ": no JSON; give a trace that PyTorch's profiler wrote");
+    if (!splitter_.fault().empty()) builder_.skip(splitter_.fault());
+    if (splitter_.num_torn() > 0) builder_.skip("event whose quotes do not pair", splitter_.num_torn());
+    if (builder_.trace().import.events == 0)
+      throw std::invalid_argument(origin_ + ": JSON without trace events; give a trace that PyTorch's profiler wrote");
+    return builder_.finish(header_);
+  }
+
+  void skip(const std::string& fault) { builder_.skip(fault); }
+
+ private:
+  void take_member() {
+    if (const std::string_view fault = header_.take(splitter_.key(), splitter_.value()); !fault.empty())
+      builder_.skip(fault);
+  }
+
+  void hand_over(KinetoPipeline::Job& job) {
+    builder_.add(job.events);
+    splitter_.recycle(std::move(job.batch.buffer));
+    const auto slices = static_cast<std::int64_t>(builder_.trace().size());
+    if (slices > free_memory_ / kSliceBytes)
+      throw std::invalid_argument(
+          fmt::format("{}: its trace takes more than {:.3g} GB, and {:.3g} GB of memory are free; "
+                      "read it where there is more",
+                      origin_, gigabytes(slices * kSliceBytes), gigabytes(free_memory_)));
+  }
+
+  std::string origin_;
+  std::int64_t free_memory_;
+  KinetoHeader header_;
+  KinetoSplitter splitter_;
+  KinetoPipeline pipeline_{[this](KinetoPipeline::Job& job) { hand_over(job); }};
+  KinetoBuilder builder_{pipeline_.lanes()};
+};
+
+// Kineto writes some 300 bytes an event, and no tool less than a third of that.
+void require_room(const std::filesystem::path& path, std::uint64_t file_length, std::int64_t free_memory) {
+  constexpr std::uint64_t kBytesOfTextPerByte = 4;
+  if (file_length / kBytesOfTextPerByte <= static_cast<std::uint64_t>(free_memory)) return;
+  throw std::invalid_argument(fmt::format(
+      "{}: a trace of {:.3g} GB takes a quarter of that in memory, and {:.3g} GB are free; read it where there "
+      "is more",
+      path.string(), static_cast<double>(file_length) / 1e9, gigabytes(free_memory)));
+}
+
+}  // namespace
+
+Trace read_kineto(const std::filesystem::path& path, std::int64_t free_memory) {
+  ByteStream stream(path);
+  require_room(path, stream.file_length(), free_memory);
+  if (!stream.is_compressed()) {
+    Reader reader([&](std::span<char> into) { return stream.read(into); }, path.string(), free_memory);
+    return reader.read();
+  }
+  Trace trace;
+  {
+    ReadAhead ahead(stream);
+    Reader reader([&](std::span<char> into) { return ahead.read(into); }, path.string(), free_memory);
+    trace = reader.read();
+  }
+  if (const std::string fault = stream.fault(); !fault.empty()) ++trace.import.skipped[fault];
+  return trace;
+}
+
+Trace read_kineto_text(std::string_view text, const std::filesystem::path& origin) {
+  const auto read = [&](std::span<char> into) {
+    const std::size_t count = std::min(into.size(), text.size());
+    std::copy_n(text.data(), count, into.data());
+    text.remove_prefix(count);
+    return count;
+  };
+  const std::size_t block_bytes = std::min(text.size() + 1, kBlockBytes);
+  return Reader(read, origin.string(), memory_room().amount, block_bytes).read();
+}
+
+}  // namespace underlap::formats

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "profiler/formats/format.hpp"
+#include "profiler/formats/kineto/reader.hpp"
+#include "profiler/formats/kineto_writer/writer.hpp"
+
+namespace underlap::formats {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+// Members that an object of trace events begins with, in some tool or version.
+constexpr std::array<std::string_view, 9> kMembers{
+    "\"traceEvents\"",     "\"schemaVersion\"",        "\"deviceProperties\"",
+    "\"distributedInfo\"", "\"displayTimeUnit\"",      "\"baseTimeNanoseconds\"",
+    "\"traceName\"",       "\"cuda_runtime_version\"", "\"otherData\""};
+
+bool sniff(std::span<const std::byte> bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  if (text.starts_with('['))
+    return text.find("\"ph\"") != std::string_view::npos && text.find('{') < text.find("\"ph\"");
+  if (!text.starts_with('{')) return false;
+  for (const std::string_view member : kMembers)
+    if (text.find(member) != std::string_view::npos) return true;
+  return false;
+}
+
+Trace read(const std::filesystem::path& path) { return read_kineto(path); }
+
+}  // namespace
+
+Format kineto_format() {
+  return {.name = "kineto",
+          .extension = ".json",
+          .description = "PyTorch's profiler (Kineto), and other Chrome traces; .gz or .zst compresses it",
+          .sniff = sniff,
+          .read = read,
+          .write = write_kineto,
+          .files = kineto_files,
+          .gzip = true};
+}
+
+}  // namespace underlap::formats

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::formats {
+
+/// What PyTorch's profiler calls a collective in `Collective name`, as "_allgather_base".
+std::string_view kineto_word(Collective);
+/// What it calls an element type in `dtype`, as "BFloat16".
+std::string_view kineto_word(DataType);
+
+/// The category (`cat`) of an event for that slice.
+std::string_view kineto_category(const Trace&, std::size_t slice);
+
+/// The name of an event for that slice.
+///
+/// Other tools tell by its beginning what a kernel is: of communication by "nccl" ("ncclDevKernel" before 2.19 was
+/// "ncclKernel"), of a copy by "Memcpy". Slices whose names begin otherwise get such a beginning before their own:
+/// "ncclDevKernel_AllGather(param_all_gather)", "Memcpy (offload)". All others keep theirs.
+std::string kineto_name(const Trace&, std::size_t slice);
+
+}  // namespace underlap::formats

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profiler/formats/nsys/import.hpp"
+#include "profiler/formats/nsys/ranges.hpp"
+#include "profiler/formats/nsys/ranks.hpp"
+
+namespace underlap::formats::nsys {
+
+/// Gives the kernels of NCCL their communication records: of the calls in whose range, or in the end of whose group,
+/// they were launched. Where several kernels were launched at once and the calls do not say which carried what, they
+/// get none, and that is counted.
+///
+/// `call_of_work` as read_calls() returns it. To be called before Ranks::apply(), which renames tracks' owners.
+void add_communication(Import&, std::vector<NcclCall>, const std::vector<std::uint32_t>& call_of_work,
+                       const Communicators&, const Ranks&);
+
+}  // namespace underlap::formats::nsys

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/formats/nsys/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "platform/room.hpp"
+#include "profiler/formats/nsys/calls.hpp"
+#include "profiler/formats/nsys/database.hpp"
+#include "profiler/formats/nsys/device_tables.hpp"
+#include "profiler/formats/nsys/import.hpp"
+#include "profiler/formats/nsys/nccl.hpp"
+#include "profiler/formats/nsys/ranges.hpp"
+#include "profiler/formats/nsys/ranks.hpp"
+#include "profiler/formats/nsys/waits.hpp"
+
+namespace underlap::formats::nsys {
+namespace {
+
+constexpr double kGigabyte = 1e9;
+
+// A trace takes about as much memory as its rows take of the file.
+void require_room(const std::filesystem::path& path, std::size_t bytes) {
+  const Room room = memory_room();
+  if (static_cast<std::int64_t>(bytes) <= room.amount) return;
+  throw std::invalid_argument(
+      fmt::format("{}: it has {:.3g} GB, and reading it takes about as much memory; {:.3g} GB are free. Read it where "
+                  "there is more, or export less of it: nsys export --times",
+                  path.string(), static_cast<double>(bytes) / kGigabyte, static_cast<double>(room.amount) / kGigabyte));
+}
+
+void mention_what_is_missing(const std::filesystem::path& path, Import& import) {
+  if (import.database().missing_bytes() > 0)
+    import.skip(fmt::format("file cut short: {} bytes are missing", import.database().missing_bytes()));
+  for (const char* suffix : {"-wal", "-journal"}) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path.string() + suffix, error);
+    if (!error && size > 0) import.skip(fmt::format("log beside the file ({}): what it holds is not read", suffix));
+  }
+}
+
+void reserve(Import& import) {
+  std::size_t rows = 0;
+  for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
+                            "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"})
+    rows += import.database().about_rows(table);
+  import.trace.reserve(std::min(rows, import.database().bytes() / 20));
+}
+
+std::string text_of(const Database& database, const std::string& table, std::string_view only) {
+  Rows rows(database, table, {"value"}, only);
+  return rows.next() ? std::string(rows.text(0).substr(0, 200)) : std::string();
+}
+
+void read_metadata(Import& import) {
+  const Database& database = import.database();
+  const auto set = [&](const char* key, std::string value) {
+    if (!value.empty()) import.trace.metadata[key] = std::move(value);
+  };
+  set("nsys_version", text_of(database, "META_DATA_EXPORT", "name = 'EXPORT_PRODUCT_VERSION'"));
+  set("nsys_schema", text_of(database, "META_DATA_EXPORT", "name = 'EXPORT_SCHEMA_VERSION'"));
+  set("cuda_graph_trace", text_of(database, "META_DATA_CAPTURE", "name = 'CUDA_GRAPH_TRACE_OPTIONS:MODE'"));
+  Rows gpus(database, "TARGET_INFO_GPU", {"name"});
+  if (gpus.next()) set("device_name", std::string(gpus.text(0).substr(0, 200)));
+}
+
+void advise(Import& import, const std::vector<NcclCall>& calls) {
+  std::vector<std::string> advice;
+  const bool has_payload = std::ranges::any_of(calls, [](const NcclCall& call) { return call.payload.has_value(); });
+  if (!calls.empty() && !has_payload)
+    advice.emplace_back(
+        "the export left out NCCL's payloads, so communicators and message sizes are not known; export the report "
+        "again: "
+        "nsys export --type=sqlite --include-blobs=true --force-overwrite=true --output=NEW.sqlite REPORT.nsys-rep");
+  if (import.trace.metadata.contains("cuda_graphs"))
+    advice.emplace_back(
+        "CUDA graphs were traced whole, so what they communicate is not known; record again with: nsys profile "
+        "--cuda-graph-trace=node");
+  if (!advice.empty()) import.trace.metadata["advice"] = fmt::format("{}", fmt::join(advice, "; "));
+}
+
+}  // namespace
+
+Trace read(const std::filesystem::path& path) {
+  const Database database(path);
+  require_room(path, database.bytes());
+  Import import(database);
+  mention_what_is_missing(path, import);
+  reserve(import);
+  read_metadata(import);
+  read_device_work(import);
+  const std::vector<std::uint32_t> call_of_work = read_calls(import);
+  std::vector<NcclCall> nccl_calls = read_ranges(import);
+  read_waits(import);
+  if (import.trace.size() == 0)
+    throw std::invalid_argument(
+        fmt::format("{}: an export of Nsight Systems without any kernel, call or range{}; record with `nsys profile "
+                    "--trace=cuda,nvtx`",
+                    path.string(),
+                    import.trace.import.skipped.empty()
+                        ? ""
+                        : " that can be read (" + import.trace.import.skipped.begin()->first + ")"));
+  advise(import, nccl_calls);
+  const Communicators communicators = communicators_of(nccl_calls);
+  const Ranks ranks(import, communicators);
+  add_communication(import, std::move(nccl_calls), call_of_work, communicators, ranks);
+  ranks.apply(import);
+  return std::move(import.trace);
+}
+
+}  // namespace underlap::formats::nsys

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "profiler/trace/name.hpp"
+
+namespace underlap {
+
+/// What tells the mode of a communication.
+enum class AttributionSource : std::uint8_t {
+  tag,             ///< set where the operation was enqueued
+  mode_map,        ///< the user's own table
+  group_name,      ///< what the process group or communicator is called
+  group_geometry,  ///< which ranks the group holds
+  annotation,      ///< the range in which it was launched
+  kernel_name,     ///< a library that serves one mode alone
+  rhythm,          ///< how often and beside what it runs
+  none             ///< nothing: the mode is not known
+};
+
+std::string_view to_string(AttributionSource);
+std::optional<AttributionSource> attribution_source_from(std::string_view);
+
+/// Where the mode of a slice's tag comes from, and how far it can be trusted.
+struct Attribution {
+  AttributionSource source = AttributionSource::tag;
+  std::uint8_t confidence_pct = 100;  ///< of all communication that was attributed for such a reason, the part right
+  NameId reason = kNoName;            ///< one sentence for a person; empty where the tag itself says it
+
+  friend bool operator==(const Attribution&, const Attribution&) = default;
+};
+
+}  // namespace underlap

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces that other tools wrote: which files are the ranks of one job, and what is said of their steps.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "platform/json.hpp"
+#include "tests/bench/commands/program.hpp"
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+/// What a trace of PyTorch's profiler says of itself; -1: not.
+struct Foreign {
+  int rank = -1;
+  int world_size = -1;
+  std::int64_t begin_us = 1'700'000'000'000'000;
+  std::string device = "NVIDIA H100 80GB HBM3";
+};
+
+// Three steps of 1000 us: 600 of GEMM, beside them and after them 400 of all-reduce, of which 200 are exposed.
+std::string kineto(const Foreign& about) {
+  std::string distributed;
+  if (about.rank >= 0) distributed += fmt::format("\"rank\":{},", about.rank);
+  if (about.world_size > 0) distributed += fmt::format("\"world_size\":{},", about.world_size);
+  std::string text = fmt::format(
+      "{{\"schemaVersion\":1,\"distributedInfo\":{{{}\"backend\":\"nccl\"}},\n\"deviceProperties\":[{{"
+      "\"id\":0,\"name\":\"{}\"}}],\n\"traceEvents\":[\n",
+      distributed, about.device);
+  const std::string collective =
+      ",\"Collective name\":\"allreduce\",\"Process Group Name\":\"3\",\"Process Group Description\":"
+      "\"DATA_PARALLEL_GROUP\",\"Process Group Ranks\":\"[0, 1]\",\"Group size\":2,\"dtype\":\"Float\","
+      "\"In msg nelems\":1000,\"Out msg nelems\":1000";
+  const auto add = [&](std::string_view category, std::string_view name, int pid, int tid, std::int64_t begin_us,
+                       std::int64_t length_us, int correlation) {
+    text += fmt::format(
+        "{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{"
+        "\"correlation\":{},\"device\":0,\"stream\":{}{}}}}},\n",
+        category, name, pid, tid, about.begin_us + begin_us, length_us, correlation, tid,
+        name.starts_with("nccl") ? collective : "");
+  };
+  for (int step = 0; step < 3; ++step) {
+    const std::int64_t at = step * 1000;
+    add("user_annotation", fmt::format("ProfilerStep#{}", step + 4), 900, 901, at, 1000, -1);
+    add("cuda_runtime", "cudaLaunchKernel", 900, 901, at + 10, 5, 2 * step + 1);
+    add("cuda_runtime", "cudaLaunchKernel", 900, 901, at + 20, 5, 2 * step + 2);
+    add("kernel", "gemm", 0, 7, at + 200, 600, 2 * step + 1);
+    add("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 0, 20, at + 600, 400,
+        2 * step + 2);
+  }
+  text.resize(text.size() - 2);
+  return text + "]}\n";
+}
+
+class AnalyzeForeign : public ::testing::Test {
+ protected:
+  void write(const std::string& name, const Foreign& about) {
+    testing_support::write_text(folder_ / name, kineto(about));
+  }
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  static Json json(const std::vector<std::string>& traces) {
+    std::vector<std::string> arguments{"analyze", "--json"};
+    arguments.insert(arguments.end(), traces.begin(), traces.end());
+    const Outcome outcome = underlap_program(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return parse_json_or_discard(outcome.out);
+  }
+  static std::vector<int> ranks(const Json& json) {
+    std::vector<int> list;
+    for (const Json& rank : json["ranks"]) list.push_back(rank["rank"]);
+    return list;
+  }
+
+  testing_support::TemporaryFolder folder_;
+};
+
+TEST_F(AnalyzeForeign, KeepsTheWholeTraceBesideItsSteps) {
+  write("t.json", {.rank = 0});
+  const Json rank = json({at("t.json")})["ranks"][0];
+  EXPECT_EQ(rank["span_us"], 2800);
+  EXPECT_EQ(rank["exposed_us"], 600);
+  EXPECT_EQ(rank["steps"]["count"], 3);
+  EXPECT_EQ(rank["steps"]["window_us"], 1000);
+  EXPECT_EQ(rank["steps"]["exposed_us"], 200);
+  EXPECT_EQ(rank["steps"]["each"][0]["step"], 4);
+  EXPECT_EQ(rank["modes"]["dp"]["steps"]["exposed_us"], 200);
+  EXPECT_EQ(json({at("t.json")})["steps"]["source"], "profiler_step");
+}
+
+TEST_F(AnalyzeForeign, BeginsWithTheStepAndWhatOfItIsExposed) {
+  write("t.json", {.rank = 0});
+  const std::string out = underlap_program({"analyze", at("t.json")}).out;
+  EXPECT_THAT(out, HasSubstr("\n\nA step takes 1.000 ms (median of 3).\n"));
+  EXPECT_THAT(out, HasSubstr("0.200 ms of it (20 %) is exposed communication, all of it dp.\n"));
+  EXPECT_THAT(out, HasSubstr("Steps: ProfilerStep, 3 of them.\n"));
+}
+
+TEST_F(AnalyzeForeign, TakesFilesAFolderOrAPatternForTheRanksOfOneJob) {
+  for (const int rank : {0, 2, 10}) write(fmt::format("rank{}.json", rank), {.rank = rank, .world_size = 16});
+  testing_support::write_text(folder_ / "config.json", "{\"learning_rate\": 3}");
+  const Json of_folder = json({at("")});
+  EXPECT_EQ(ranks(of_folder), (std::vector<int>{0, 2, 10}));
+  EXPECT_EQ(json({at("rank*.json")}), json({at("rank0.json"), at("rank10.json"), at("rank2.json")}));
+  EXPECT_EQ(of_folder["files"][1], at("rank2.json"));
+  EXPECT_THAT(underlap_program({"analyze", at("rank*.gz")}), fails_with(2, "no file fits this pattern"));
+  EXPECT_THAT(underlap_program({"analyze", "rank*.none"}), fails_with(2, "look with `ls .`"));
+}
+
+TEST_F(AnalyzeForeign, RanksComeFromNamesWhereTracesDoNotSayThem) {
+  write("run_rank-3.json", {});
+  write("run_worker11_a.json", {});
+  const Json named = json({at("")});
+  EXPECT_EQ(ranks(named), (std::vector<int>{3, 11}));
+  EXPECT_THAT(named["source"]["ranks"], HasSubstr("as the names of the files say"));
+  write("other.json", {});
+  const Json counted = json({at("")});
+  EXPECT_EQ(ranks(counted), (std::vector<int>{0, 1, 2}));
+  EXPECT_THAT(counted["source"]["ranks"], HasSubstr("counted in the order of the files' names"));
+}
+
+TEST_F(AnalyzeForeign, RefusesWhatIsNotOneJob) {
+  const Foreign first{.rank = 0, .world_size = 8};
+  write("a.json", first);
+  const auto refusal = [&](Foreign other, const std::string& why) {
+    write("b.json", other);
+    EXPECT_THAT(underlap_program({"analyze", at("a.json"), at("b.json")}), fails_with(2, why));
+  };
+  refusal({.rank = 0, .world_size = 8}, "both hold rank 0");
+  refusal({.rank = 1, .world_size = 16}, "are of different jobs: ranks 8 and 16");
+  refusal({.rank = 1, .world_size = 8, .device = "Tesla V100"}, "are of different jobs: device ");
+  refusal({.rank = 1, .world_size = 8, .begin_us = first.begin_us + 5'000'000}, "so they cannot be ranks of one job");
+  write("b.json", {.rank = 1, .world_size = 8, .begin_us = first.begin_us + 2'000});
+  EXPECT_EQ(underlap_program({"analyze", at("a.json"), at("b.json")}).exit_code, 0);
+}
+
+TEST_F(AnalyzeForeign, PrintsTheTableThatIsAskedForAsCsv) {
+  write("t.json", {.rank = 0});
+  EXPECT_EQ(underlap_program({"analyze", at("t.json"), "--by", "mode", "--csv"}).out,
+            "mode,count,comm_us,exposed_us,overlap_pct,exposed_wait_us,pipeline_dependency_us,exposed_transfer_us,"
+            "wire_bytes\n"
+            "dp,1,400,200,50,,,,0\n"
+            "unattributed,0,0,0,,0,0,0,0\n");
+  EXPECT_THAT(underlap_program({"analyze", at("t.json"), "--by", "kernel", "--csv"}).out,
+              HasSubstr("\ngemm,compute,1,600,60,600,600\n"));
+  const Json by = json({at("t.json"), "--by", "stream,step"})["by"];
+  EXPECT_EQ(by["stream"].size(), 2U);
+  EXPECT_EQ(by["step"][2]["length_us"], 1000);
+  EXPECT_THAT(underlap_program({"analyze", at("t.json"), "--csv", "--json"}), fails_with(2, "leave --json"));
+  EXPECT_THAT(underlap_program({"analyze", at("t.json"), "--csv", "--by", "mode,kernel"}), fails_with(2, "one word"));
+  EXPECT_THAT(underlap_program({"analyze", at("t.json"), "--by", "colour"}), fails_with(2, "colour"));
+}
+
+TEST_F(AnalyzeForeign, SaysOnRequestWhatElseTheTraceTells) {
+  for (const int rank : {0, 1}) write(fmt::format("rank{}.json", rank), {.rank = rank, .world_size = 2});
+  EXPECT_THAT(underlap_program({"analyze", at(""), "--details"}).out, HasSubstr("critical path"));
+  EXPECT_GT(json({at(""), "--details"}).size(), json({at("")}).size());
+  EXPECT_THAT(underlap_program({"analyze", at("rank0.json"), "--timeline", "--step", "5"}).out, HasSubstr("# compute"));
+}
+
+TEST_F(AnalyzeForeign, FitsATerminalOfEightyColumnsWhateverIsAskedFor) {
+  for (const int rank : {0, 1}) write(fmt::format("rank{}.json", rank), {.rank = rank, .world_size = 2});
+  ::setenv("COLUMNS", "80", 1);
+  const Outcome outcome = underlap_program({"analyze", at(""), "--by", "mode,purpose,stream,rank,step,kernel"});
+  ::unsetenv("COLUMNS");
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::getline(lines, line);  // names the files, however long that is
+  while (std::getline(lines, line)) EXPECT_LE(line.size(), 80U) << line;
+}
+
+// What the definitions of bench/METRICS.md give on public traces, computed from their text in exact decimals.
+struct RealRank {
+  int rank, comm_kernels, compute_kernels;
+  double comm_us, exposed_us, compute_us, overlap_pct, span_us, idle_us;
+};
+
+const std::map<std::string, std::vector<RealRank>> kRealTraces{
+    {"dlrm_8gpu_v100",
+     {{0, 8, 237, 5798, 5537, 1034, 4.5016, 13009, 6419},
+      {1, 8, 302, 11336, 11056, 1246, 2.4700, 18749, 6428},
+      {2, 8, 238, 3492, 3217, 1068, 7.8751, 11350, 7046},
+      {3, 8, 307, 9774, 9450, 1240, 3.3149, 18853, 8145},
+      {4, 8, 243, 6587, 6550, 1126, 0.5617, 16589, 8887},
+      {5, 8, 237, 6251, 6211, 1041, 0.6399, 16392, 9121},
+      {6, 8, 238, 3558, 3289, 1051, 7.5604, 11410, 7051},
+      {7, 8, 238, 1746, 1580, 1059, 9.5074, 10967, 8308}}},
+    // Added up in double precision, whose steps are a nanosecond at these times, the fourth decimals come out
+    // otherwise.
+    {"ddp_2gpu_a100", {{0, 21, 2679, 46876.493, 39559.468, 115655.847, 15.6092, 660551.005, 503050.991}}},
+    {"pair_a100_v100/control.json.gz", {{3, 60, 8508, 163535, 87921, 281336, 46.2372, 464594, 76007}}},
+    {"pair_a100_v100/test.json.gz", {{1, 64, 9812, 251341, 73298, 548148, 70.8372, 745239, 27296}}},
+    {"nsys_2gpu_h100",
+     {{0, 33, 1960, 17172.652, 17172.652, 253690.832, 0, 299848.812, 26031.025},
+      {1, 33, 1984, 8229.1, 8229.1, 256095.624, 0, 298661.551, 31385.635}}}};
+
+TEST_F(AnalyzeForeign, GivesTheFiguresOfRealTraces) {
+  const char* folder = std::getenv("UNDERLAP_REAL_TRACES");
+  if (folder == nullptr) GTEST_SKIP() << "UNDERLAP_REAL_TRACES names no folder of traces";
+  for (const auto& [name, expected] : kRealTraces) {
+    const Json found = json({(std::filesystem::path(folder) / name).string()});
+    ASSERT_EQ(found["ranks"].size(), expected.size()) << name;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const Json& rank = found["ranks"][i];
+      const RealRank& real = expected[i];
+      const std::string where = fmt::format("{} rank {}", name, real.rank);
+      EXPECT_EQ(rank["rank"], real.rank) << where;
+      EXPECT_EQ(rank["comm_kernels"], real.comm_kernels) << where;
+      EXPECT_EQ(rank["compute_kernels"], real.compute_kernels) << where;
+      EXPECT_NEAR(rank["comm_us"].get<double>(), real.comm_us, 1e-6) << where;
+      EXPECT_NEAR(rank["exposed_us"].get<double>(), real.exposed_us, 1e-6) << where;
+      EXPECT_NEAR(rank["compute_us"].get<double>(), real.compute_us, 1e-6) << where;
+      EXPECT_NEAR(rank["overlap_pct"].get<double>(), real.overlap_pct, 5.001e-5) << where;
+      EXPECT_NEAR(rank["span_us"].get<double>(), real.span_us, 1e-6) << where;
+      EXPECT_NEAR(rank["idle_us"].get<double>(), real.idle_us, 1e-6) << where;
+    }
+  }
+}
+
+TEST_F(AnalyzeForeign, NamesTheLateRankOfARealJob) {
+  const char* folder = std::getenv("UNDERLAP_REAL_TRACES");
+  if (folder == nullptr) GTEST_SKIP() << "UNDERLAP_REAL_TRACES names no folder of traces";
+  const Json found = json({(std::filesystem::path(folder) / "dlrm_8gpu_v100").string()});
+  EXPECT_EQ(found["late_rank"]["rank"], 7);
+  const Json& late = found["ranks"][1];
+  EXPECT_GT(late["exposed_wait_us"].get<double>(), 0.98 * late["exposed_us"].get<double>());
+}
+
+}  // namespace
+}  // namespace underlap::bench

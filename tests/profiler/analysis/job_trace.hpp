@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "profiler/trace/trace.hpp"
+
+namespace underlap {
+
+/// A job of several ranks as readers of foreign traces leave it, written down slice by slice: a compute stream (0), a
+/// communication stream (1) and a thread (2) for each rank.
+class JobTrace {
+ public:
+  explicit JobTrace(std::int32_t num_ranks) {
+    for (std::int32_t rank = 0; rank < num_ranks; ++rank) {
+      trace.add_track({.rank = rank, .stream = 7, .name = "stream 7", .device = rank});
+      trace.add_track({.rank = rank, .stream = 20, .name = "stream 20", .device = rank});
+      trace.add_track({.rank = rank, .stream = 99, .name = "thread 99", .kind = TrackKind::thread});
+    }
+  }
+
+  std::uint32_t kernel(std::int32_t rank, std::int64_t start, std::int64_t end, std::string_view name = "gemm") {
+    return add(
+        {.track = track(rank, 0), .start_ns = start, .duration_ns = end - start, .name = intern(name), .tag = {}});
+  }
+
+  std::uint32_t call(std::int32_t rank, std::int64_t start, std::int64_t end, std::uint32_t launched) {
+    const std::uint32_t slice = add({.track = track(rank, 2),
+                                     .start_ns = start,
+                                     .duration_ns = end - start,
+                                     .name = intern("cudaLaunchKernel"),
+                                     .tag = {.kind = Kind::none}});
+    trace.flows.push_back({slice, launched, FlowKind::launch});
+    return slice;
+  }
+
+  /// Communication that names no communicator.
+  std::uint32_t nccl(std::int32_t rank, std::int64_t start, std::int64_t end,
+                     std::string_view name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", Mode mode = Mode::none) {
+    return add(communication(rank, start, end, name, mode));
+  }
+
+  /// Communication of a group, as its record says.
+  std::uint32_t nccl(std::int32_t rank, std::int64_t start, std::int64_t end, const CommunicationRecord& record,
+                     Mode mode = Mode::dp) {
+    trace.add(communication(rank, start, end, "ncclDevKernel", mode), record);
+    return static_cast<std::uint32_t>(trace.size() - 1);
+  }
+
+  std::uint32_t group(std::vector<std::int32_t> ranks, std::string_view name = "1") {
+    return trace.add_group({.ranks = std::move(ranks), .name = intern(name)});
+  }
+
+  static std::uint32_t track(std::int32_t rank, std::uint32_t which) {
+    return static_cast<std::uint32_t>(rank) * 3 + which;
+  }
+
+  Trace trace;
+
+ private:
+  static Slice communication(std::int32_t rank, std::int64_t start, std::int64_t end, std::string_view name,
+                             Mode mode) {
+    return {.track = track(rank, 1),
+            .start_ns = start,
+            .duration_ns = end - start,
+            .name = intern(name),
+            .tag = {.kind = Kind::communication, .mode = mode}};
+  }
+
+  std::uint32_t add(const Slice& slice) {
+    trace.add(slice);
+    return static_cast<std::uint32_t>(trace.size() - 1);
+  }
+};
+
+}  // namespace underlap

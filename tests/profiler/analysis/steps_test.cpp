@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/steps.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/steps/step_ranges.hpp"
+#include "profiler/analysis/steps/step_repetition.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+// A trace of one rank with a thread, its ranges and a stream; times in microseconds.
+class ForeignTrace {
+ public:
+  Trace trace;
+
+  void range(const std::string& name, std::int64_t begin_us, std::int64_t end_us) {
+    add({rank_, 100, "main", TrackKind::range}, name, begin_us, end_us, Kind::none);
+  }
+  void kernel(const std::string& name, std::int64_t launched_us, std::int64_t begin_us, std::int64_t end_us) {
+    add({rank_, 100, "main", TrackKind::thread}, "cudaLaunchKernel", launched_us, launched_us + 1, Kind::none);
+    add({rank_, 7, "stream 7"}, name, begin_us, end_us, Kind::compute);
+    const auto last = static_cast<std::uint32_t>(trace.size());
+    trace.flows.push_back({last - 2, last - 1, FlowKind::launch});
+  }
+  void kernel(const std::string& name, std::int64_t begin_us, std::int64_t end_us) {
+    add({rank_, 7, "stream 7"}, name, begin_us, end_us, Kind::compute);
+  }
+  void set_rank(std::int32_t rank) { rank_ = rank; }
+
+ private:
+  void add(const Track& track, const std::string& name, std::int64_t begin_us, std::int64_t end_us, Kind kind) {
+    trace.add({.track = trace.add_track(track),
+               .start_ns = begin_us * 1000,
+               .duration_ns = (end_us - begin_us) * 1000,
+               .name = intern(name),
+               .tag = {.kind = kind},
+               .attribution = {AttributionSource::none, 0, kNoName}});
+  }
+  std::int32_t rank_ = 0;
+};
+
+std::vector<Window> in_us(std::vector<Window> windows) {
+  for (Window& window : windows) {
+    window.begin_ns /= 1000;
+    window.end_ns /= 1000;
+  }
+  return windows;
+}
+
+// The device runs 30 us behind the host.
+ForeignTrace profiled() {
+  ForeignTrace made;
+  made.kernel("before", 5, 10, 12);
+  for (std::int32_t step = 0; step < 4; ++step) {
+    const std::int64_t begin = 20 + step * 100;
+    made.range("ProfilerStep#" + std::to_string(step + 7), begin, begin + 100);
+    for (std::int64_t i = 0; i < 5; ++i) made.kernel("gemm", begin + i * 10, begin + 30 + i * 20, begin + 45 + i * 20);
+  }
+  return made;
+}
+
+TEST(Steps, OfTheProfilerAreWhatWasLaunchedInThem) {
+  const StepList list = find_steps(profiled().trace);
+  ASSERT_EQ(list.ranks.size(), 1U);
+  EXPECT_EQ(list.ranks[0].source, StepSource::profiler_step);
+  EXPECT_THAT(in_us(list.ranks[0].windows),
+              ::testing::ElementsAre(Window{0, 0, 7, 20, 145}, Window{0, 0, 8, 145, 245}, Window{0, 0, 9, 245, 345},
+                                     Window{0, 0, 10, 345, 445}));
+  EXPECT_EQ(steps_text(list), "ProfilerStep, 4 of them");
+}
+
+TEST(Steps, TheLastOneThatIsCutIsLeftOut) {
+  ForeignTrace made = profiled();
+  made.range("ProfilerStep#11", 420, 450);
+  made.kernel("gemm", 421, 450, 460);
+  const StepList list = find_steps(made.trace);
+  EXPECT_EQ(list.ranks[0].windows.size(), 4U);
+  EXPECT_EQ(steps_text(list), "ProfilerStep, 4 of them, the last one cut off and left out");
+}
+
+TEST(Steps, WithoutWorkAreLeftOutAndCounted) {
+  ForeignTrace made = profiled();
+  made.range("ProfilerStep#11", 420, 450);
+  EXPECT_EQ(steps_text(find_steps(made.trace)), "ProfilerStep, 4 of them, 1 without work left out");
+}
+
+TEST(Steps, OfOtherRangesAreTheOutermostThatSaySo) {
+  ForeignTrace made;
+  for (std::int32_t step = 0; step < 3; ++step) {
+    const std::int64_t begin = step * 100;
+    made.range("Iteration " + std::to_string(step), begin, begin + 100);
+    made.range("Optimizer.step#Adam.step", begin + 50, begin + 60);
+    made.range("step 0", begin + 10, begin + 20);
+    made.kernel("gemm", begin + 1, begin + 2, begin + 90);
+  }
+  const StepList list = find_steps(made.trace);
+  EXPECT_EQ(steps_text(list), "ranges named \"Iteration\", 3 of them");
+  EXPECT_EQ(list.ranks[0].windows[2], (Window{0, 0, 2, 190'000, 290'000}));
+}
+
+TEST(Steps, WorkWithoutLaunchGoesWithTheWorkBeforeIt) {
+  ForeignTrace made = profiled();
+  made.kernel("child", 446, 470);
+  EXPECT_EQ(find_steps(made.trace).ranks[0].windows.back().end_ns, 470'000);
+}
+
+TEST(Steps, WhereNoLaunchIsKnownStartsDecide) {
+  ForeignTrace made;
+  for (std::int32_t step = 0; step < 3; ++step) {
+    made.range("step_" + std::to_string(step), step * 100, step * 100 + 100);
+    made.kernel("gemm", step * 100 + 10, step * 100 + 80);
+  }
+  EXPECT_THAT(in_us(find_steps(made.trace).ranks[0].windows),
+              ::testing::ElementsAre(Window{0, 0, 0, 0, 80}, Window{0, 0, 1, 80, 180}, Window{0, 0, 2, 180, 280}));
+}
+
+// Layers repeat within a step, so the shortest piece that repeats is not the answer to take.
+std::vector<std::string> step_of_layers() {
+  std::vector<std::string> names{"embed"};
+  for (int layer = 0; layer < 4; ++layer) names.insert(names.end(), {"norm", "gemm", "attention", "gemm"});
+  names.emplace_back("loss");
+  for (int layer = 0; layer < 4; ++layer) names.insert(names.end(), {"gemm_bwd", "attention_bwd", "norm_bwd"});
+  names.emplace_back("adam");
+  return names;
+}
+
+ForeignTrace repeating(int repeats, std::size_t cut_first, std::size_t cut_last) {
+  std::vector<std::string> all;
+  for (int i = 0; i < repeats; ++i)
+    for (const std::string& name : step_of_layers()) all.push_back(name);
+  ForeignTrace made;
+  for (std::size_t i = cut_first; i + cut_last < all.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i * 10 + i / step_of_layers().size() * 50);
+    made.kernel(all[i], at, at + 8);
+  }
+  return made;
+}
+
+TEST(Steps, OfRepeatedKernelsAreWholeSteps) {
+  const StepList list = find_steps(repeating(4, 0, 0).trace);
+  EXPECT_EQ(list.ranks[0].source, StepSource::repetition);
+  EXPECT_EQ(steps_text(list), "repeats of the kernels of the busiest stream, 4 of them");
+  const auto length = static_cast<std::int64_t>(step_of_layers().size()) * 10 + 50;
+  EXPECT_EQ(in_us(list.ranks[0].windows)[2].length_ns(), length);
+}
+
+TEST(Steps, OfRepeatedKernelsLeaveOutWhatIsCutAtBothEnds) {
+  const StepList list = find_steps(repeating(5, 9, 7).trace);
+  EXPECT_EQ(steps_text(list),
+            "repeats of the kernels of the busiest stream, 3 of them, what comes before and after them left out");
+}
+
+TEST(Steps, OfRepeatedKernelsMayDifferInAFewNames) {
+  ForeignTrace made;
+  std::int64_t at = 0;
+  for (int step = 0; step < 4; ++step, at += 50)
+    for (const std::string& name : step_of_layers()) {
+      made.kernel(name, at, at + 8);
+      at += 10;
+      if (name == "loss" && step == 2) made.kernel("extra", at, at + 1);
+    }
+  EXPECT_EQ(find_steps(made.trace).ranks[0].windows.size(), 4U);
+}
+
+TEST(Steps, ThatNothingTellsAreNotMadeUp) {
+  ForeignTrace made;
+  std::uint32_t random = 1;
+  for (std::int64_t i = 0; i < 60; ++i) {
+    random = random * 1664525 + 1013904223;
+    made.kernel("kernel " + std::to_string(random >> 28), i * 10, i * 10 + 5);
+  }
+  const StepList list = find_steps(made.trace);
+  EXPECT_FALSE(list.has_any());
+  EXPECT_EQ(steps_text(list), "none found: no range is named as a step, and the kernels do not repeat");
+  EXPECT_FALSE(find_steps(Trace{}).has_any());
+}
+
+TEST(Steps, AreSaidForEachKindOfRank) {
+  ForeignTrace made = profiled();
+  made.set_rank(1);
+  made.kernel("gemm", 0, 10);
+  EXPECT_EQ(steps_text(find_steps(made.trace)),
+            "1 rank: ProfilerStep, 4 of them; 1 rank: none found: no range is named as a step, and the kernels do not "
+            "repeat");
+}
+
+TEST(StepName, IsThatOfAWholeStep) {
+  for (const char* name : {"ProfilerStep#12", "step_12", "Step 12", "iteration12", "Iteration_12", "iteration-12",
+                           "train_step 12", "iter 12/100", "iteration[12,16)", "Iteration 12 - overlap", "steps12"})
+    EXPECT_EQ(step_name(name).value_or(StepName{}).number, 12) << name;
+  for (const char* name : {"step", "training_step", "TRAIN STEP"}) EXPECT_TRUE(step_name(name)) << name;
+  for (const char* name : {"", "Optimizer.step#Adam.step", "stepper", "iteration_1_ga_step_2", "step12.forward",
+                           "step 99999999999", "microstep 1", "ProfilerStepX", "gemm"})
+    EXPECT_FALSE(step_name(name)) << name;
+}
+
+}  // namespace
+}  // namespace underlap::analysis

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/waits.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstdint>
+
+#include "tests/profiler/analysis/job_trace.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+using testing::SizeIs;
+
+CommunicationRecord all_reduce_of(std::uint32_t group, std::uint64_t sequence) {
+  return {.group = group, .sequence = sequence, .transfers = {{.collective = Collective::all_reduce}}};
+}
+
+CommunicationRecord message_of(std::uint32_t group, std::uint64_t sequence, Collective collective, std::int32_t peer) {
+  return {.group = group, .sequence = sequence, .transfers = {{.collective = collective, .peer = peer}}};
+}
+
+WaitReport waits_of(JobTrace& job) {
+  const Communications communications = match_and_align(job.trace);
+  return find_waits(job.trace, communications);
+}
+
+// All ranks of one clock, as a modelled trace has it.
+JobTrace one_clock(std::int32_t num_ranks) {
+  JobTrace job(num_ranks);
+  job.trace.metadata["backend"] = "sim";
+  return job;
+}
+
+TEST(Waits, NamesTheRankWhoseKernelTookLonger) {
+  JobTrace job = one_clock(3);
+  const std::uint32_t group = job.group({0, 1, 2});
+  for (const std::int32_t rank : {0, 1, 2}) {
+    job.nccl(rank, 0, 10, all_reduce_of(group, 3));
+    job.kernel(rank, 10, rank == 2 ? 150 : 100, "gemm");
+    job.nccl(rank, rank == 2 ? 150 : 100, 170, all_reduce_of(group, 4));
+  }
+  const WaitReport report = waits_of(job);
+  ASSERT_THAT(report.arrivals, SizeIs(2));
+  const LateArrival& late = report.arrivals[1];
+  EXPECT_EQ(late.last_rank, 2);
+  EXPECT_EQ(late.waited_ns, 100);
+  EXPECT_EQ(late.transfer_ns, 20);
+  EXPECT_EQ(late.cause, LateCause::longer_kernels);
+  EXPECT_EQ(late.cause_ns, 50);
+  EXPECT_EQ(name_of(late.kernel), "gemm");
+  EXPECT_EQ(late.hops, 0);
+  EXPECT_EQ(report.total.wait_ns, 100);
+  EXPECT_EQ(report.total.transfer_ns, 90);
+  EXPECT_EQ(report.ranks.at(0).wait_ns, 50);
+  EXPECT_EQ(report.ranks.at(2).wait_ns, 0);
+  EXPECT_EQ(report.late_rank()->rank, 2);
+  EXPECT_EQ(report.late_rank()->share, 1.0);
+}
+
+TEST(Waits, TellsMoreKernelsFromLongerOnes) {
+  JobTrace job = one_clock(2);
+  const std::uint32_t group = job.group({0, 1});
+  for (const std::int32_t rank : {0, 1}) {
+    job.kernel(rank, 0, 100, "gemm");
+    if (rank == 1) job.kernel(rank, 100, 180, "topk");
+    job.nccl(rank, rank == 1 ? 180 : 100, 200, all_reduce_of(group, 4));
+  }
+  const LateArrival late = waits_of(job).arrivals.at(0);
+  EXPECT_EQ(late.cause, LateCause::more_kernels);
+  EXPECT_EQ(name_of(late.kernel), "topk");
+}
+
+// Rank 2 computes for longer, so 1 waits for it, and so 0 waits for 1.
+TEST(Waits, FollowsTheChainToTheFirstLateCompute) {
+  JobTrace job = one_clock(3);
+  const std::uint32_t all = job.group({0, 1, 2}, "all");
+  const std::uint32_t late_pair = job.group({1, 2}, "12");
+  const std::uint32_t pair = job.group({0, 1}, "01");
+  for (const std::int32_t rank : {0, 1, 2}) job.nccl(rank, 0, 10, all_reduce_of(all, 3));
+  job.kernel(2, 10, 400);
+  job.kernel(1, 10, 100);
+  job.kernel(0, 10, 130);
+  job.nccl(1, 100, 410, all_reduce_of(late_pair, 4));
+  job.nccl(2, 400, 410, all_reduce_of(late_pair, 4));
+  job.kernel(1, 410, 440);
+  job.nccl(0, 130, 450, all_reduce_of(pair, 4));
+  job.nccl(1, 440, 450, all_reduce_of(pair, 4));
+  const WaitReport report = waits_of(job);
+  const LateArrival& last = report.arrivals.back();
+  EXPECT_EQ(last.last_rank, 1);
+  EXPECT_EQ(last.blamed_rank, 2);
+  EXPECT_EQ(last.cause, LateCause::longer_kernels);
+  EXPECT_EQ(last.hops, 1);
+  EXPECT_THAT(report.total.wait_ns_by_last_rank, ElementsAre(Pair(1, 310), Pair(2, 300)));
+  EXPECT_THAT(report.total.wait_ns_by_blamed_rank, ElementsAre(Pair(2, 610)));
+}
+
+TEST(Waits, TellsALateLaunchFromOtherIdleTime) {
+  for (const bool is_late_call : {true, false}) {
+    JobTrace job = one_clock(2);
+    const std::uint32_t group = job.group({0, 1});
+    for (const std::int32_t rank : {0, 1}) job.nccl(rank, 0, 10, all_reduce_of(group, 3));
+    job.nccl(0, 20, 200, all_reduce_of(group, 4));
+    const std::uint32_t late = job.nccl(1, 180, 200, all_reduce_of(group, 4));
+    job.call(1, is_late_call ? 170 : 5, is_late_call ? 175 : 8, late);
+    EXPECT_EQ(waits_of(job).arrivals.at(1).cause, is_late_call ? LateCause::late_launch : LateCause::longer_idle);
+  }
+}
+
+TEST(Waits, SplitsWhatIsUnderComputeFromWhatIsExposed) {
+  JobTrace job = one_clock(2);
+  const std::uint32_t group = job.group({0, 1});
+  job.kernel(0, 0, 70);
+  job.nccl(0, 0, 120, all_reduce_of(group, 4));
+  job.nccl(1, 100, 120, all_reduce_of(group, 4));
+  const WaitReport report = waits_of(job);
+  EXPECT_EQ(report.ranks.at(0).wait_ns, 100);
+  EXPECT_EQ(report.ranks.at(0).exposed_wait_ns, 30);
+  EXPECT_EQ(report.ranks.at(0).exposed_transfer_ns, 20);
+}
+
+TEST(Waits, BlamesNobodyForWhatClocksCannotTell) {
+  JobTrace job(2);
+  const std::uint32_t group = job.group({0, 1});
+  for (const std::int64_t i : {0, 1, 2}) {
+    const std::int64_t start = 1000 * i;
+    job.nccl(0, start, start + 100, all_reduce_of(group, static_cast<std::uint64_t>(i) + 5));
+    job.nccl(1, start + 8, start + 100 + 10 * i, all_reduce_of(group, static_cast<std::uint64_t>(i) + 5));
+  }
+  const WaitReport report = waits_of(job);
+  EXPECT_EQ(report.residual_ns, 10);
+  EXPECT_EQ(report.total.wait_ns, 24);
+  EXPECT_EQ(report.total.unresolved_ns, 24);
+  EXPECT_EQ(report.late_rank(), std::nullopt);
+}
+
+TEST(Waits, TakesTheWaitOfAPipelineForItsSchedule) {
+  JobTrace job = one_clock(2);
+  const std::uint32_t group = job.group({0, 1});
+  job.kernel(0, 0, 100);
+  job.nccl(0, 100, 120, message_of(group, 0, Collective::send, 1), Mode::pp);
+  job.nccl(1, 0, 120, message_of(group, 0, Collective::receive, 0), Mode::pp);
+  const WaitReport report = waits_of(job);
+  EXPECT_EQ(report.arrivals.at(0).cause, LateCause::pipeline);
+  EXPECT_EQ(report.modes.at("pp").wait_ns, 100);
+  EXPECT_EQ(report.late_rank(), std::nullopt);
+}
+
+TEST(Waits, FindsTheStepOfAWait) {
+  JobTrace job = one_clock(2);
+  const std::uint32_t group = job.group({0, 1});
+  for (const std::int32_t rank : {0, 1}) {
+    for (const std::int32_t step : {0, 1, 2}) job.trace.marks.push_back({rank, 0, step, 1000 * (step + 1)});
+    job.nccl(rank, 1100 + 50 * rank, 1200, all_reduce_of(group, 4));
+    job.nccl(rank, 2100 + 70 * rank, 2200, all_reduce_of(group, 5));
+  }
+  const WaitReport report = waits_of(job);
+  EXPECT_EQ(report.steps.at(1).wait_ns, 50);
+  EXPECT_EQ(report.steps.at(2).wait_ns, 70);
+}
+
+}  // namespace
+}  // namespace underlap::analysis

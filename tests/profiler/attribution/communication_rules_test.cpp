@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/attribution/communication_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "profiler/attribution/kernel_name.hpp"
+
+namespace underlap::attribution {
+namespace {
+
+using Says = NameMeaning::Says;
+
+TEST(KernelName, LeavesOutReturnTypesArgumentsAndUnnamedNamespaces) {
+  struct Case {
+    std::string_view kernel;
+    std::string_view name;
+  };
+  constexpr Case kCases[] = {
+      {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
+       "ncclKernel_AllReduce_RING_LL_Sum_float"},
+      {"void dpsk::ep::internode::dispatch<false, 8, true, 8>(int4*, float const*)", "dpsk::ep::internode::dispatch"},
+      {"void at::native::(anonymous namespace)::multimem_all_reduce_kernel<float, 16>(float*)",
+       "at::native::multimem_all_reduce_kernel"},
+      {"void <unnamed>::one_shot_all_reduce_kernel<(int)8>(T1 **)", "one_shot_all_reduce_kernel"},
+      {"std::enable_if<!((4) < (5)), void>::type internal::gemvx::kernel<int, int, float>(cublasGemvParams<int>)",
+       "internal::gemvx::kernel"},
+      {"void cub::DeviceReduceByKeyKernel<cub::DispatchReduceByKey<long*, long*>::Policy, long*>(long*)",
+       "cub::DeviceReduceByKeyKernel"},
+      {"void f<g<int>::h, (a)0>(int)::{lambda(int)#1}::operator()(int) const", "f::::operator()"},
+      {"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>) [clone .kd]", "ncclDevKernel_Generic_1"},
+      {"_ZN7deep_ep9intranode7barrierILi8EEEvPPii", "deep_ep::intranode::barrier"},
+      {"void vllm::cross_device_reduce_2stage<__nv_bfl", "vllm::cross_device_reduce_2stage"},
+      {"void __global__fn(void (*)(int), a->b)", "__global__fn"},
+      {"(((", ""},
+      {"", ""},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(qualified_name(c.kernel), c.name) << c.kernel;
+}
+
+TEST(KernelName, MatchesFromEndToEnd) {
+  EXPECT_TRUE(matches("a*c", "abbc"));
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("a*b*c", "axxbyyc"));
+  EXPECT_TRUE(matches("*ab", "aab"));
+  EXPECT_FALSE(matches("a*c", "abcd"));
+  EXPECT_FALSE(matches("abc", "abcd"));
+  EXPECT_FALSE(matches("abc", "ab"));
+}
+
+TEST(CommunicationRules, KnowTheKernelsOfEachLibrary) {
+  struct Case {
+    std::string_view kernel;
+    std::string_view library;
+    std::string_view purpose;
+    Mode mode = Mode::none;
+  };
+  constexpr Case kCases[] = {
+      {"ncclAllReduceRingLLKernel_sum_f32(ncclColl)", "NCCL", "all_reduce"},
+      {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", "NCCL", ""},
+      {"ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)", "NCCL", "broadcast"},
+      {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "NCCL", "all_reduce"},
+      {"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)", "NCCL", ""},
+      {"ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "NCCL", "reduce_scatter"},
+      {"ncclDevKernel_Reduce_Sum_f32_RING_LL(ncclDevComm*)", "NCCL", "reduce"},
+      {"ncclSymkDevKernel_AllGather_STMC(ncclSymkDevWorkArgs4K)", "NCCL", "all_gather"},
+      {"ncclSymDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymDevArgs)", "NCCL", "all_reduce"},
+      {"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)", "NCCL", ""},
+      {"mscclKernel_Sum_float_Simple_false(ncclDevComm*)", "RCCL", ""},
+      {"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*)", "DeepEP", "dispatch", Mode::ep},
+      {"void deep_ep::intranode::cached_notify_combine<8>(void**)", "DeepEP", "combine", Mode::ep},
+      {"void deep_ep::internode_ll::combine<true, 7168, 9>(void*)", "DeepEP", "combine", Mode::ep},
+      {"void dpsk::ep::internode::notify_dispatch<false, 4>(int const*, long*)", "DeepEP", "dispatch", Mode::ep},
+      {"void dpsk::ep::internode::cached_notify<true>(int)", "DeepEP", "notify", Mode::ep},
+      {"void uccl::internode_ll::dispatch<true>(int)", "UCCL", "dispatch", Mode::ep},
+      {"nvshmemi_proxy_rma_entrypoint_blocking(void*, void*)", "NVSHMEM", ""},
+      {"void barrier_on_stream_kernel_threadgroup<(threadgroup_t)1>(int, int)", "NVSHMEM", "barrier"},
+      {"void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)", "symmetric memory",
+       "all_reduce"},
+      {"_multimem_all_gather_kernel", "symmetric memory", "all_gather"},
+      {"void two_shot_all_reduce_kernel<float, 4, 8>(float**)", "symmetric memory", "all_reduce"},
+      {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)", "custom all-reduce", "all_reduce"},
+      {"void sglang::cross_device_reduce_2stage<__half, 8>(sglang::RankData*)", "custom all-reduce", "all_reduce"},
+      {"void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int)", "userbuffers", "reduce_scatter", Mode::tp},
+      {"void userbuffers_fp16_sum_inplace_gpu_rr_ag<8>(int)", "userbuffers", "all_gather", Mode::tp},
+      {"kuserbuffers_pushsend(int*, int*, int4*, int4*, int)", "userbuffers", "send", Mode::tp},
+      {"kuserbuffers_pullrecv(int, int, int, int, int*)", "userbuffers", "receive", Mode::tp},
+  };
+  for (const Case& c : kCases) {
+    const NameMeaning meaning = meaning_of_kernel(c.kernel);
+    EXPECT_EQ(meaning.says, Says::communication) << c.kernel;
+    EXPECT_EQ(meaning.library, c.library) << c.kernel;
+    EXPECT_EQ(meaning.purpose, c.purpose) << c.kernel;
+    EXPECT_EQ(meaning.mode, c.mode) << c.kernel;
+  }
+}
+
+TEST(CommunicationRules, TakeNoKernelForAPartOfItsName) {
+  struct Case {
+    std::string_view kernel;
+    Says says;
+  };
+  constexpr Case kCases[] = {
+      {"void cub::DeviceReduceByKeyKernel<cub::DispatchReduceByKey<long*>::Policy>(long*)", Says::compute},
+      {"void cub::DispatchReduceByKey<long*>(long*)", Says::compute},
+      {"void cdpsk::ep::CUB_200200_NS::DeviceScanKernel<int>(int)", Says::nothing},
+      {"void dpsk::ep::cuda::get_dispatch_layout<256>(long const*)", Says::compute},
+      {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(at::native::ReduceOp<float>)",
+       Says::compute},
+      {"kuserbuffers_inc(int*)", Says::compute},
+      {"void my_ncclKernel_AllReduce(int)", Says::looks_like_comm},
+      {"void moe::expert_dispatch<8>(int)", Says::looks_like_comm},
+      {"triton_poi_fused_add_0", Says::nothing},
+      {"nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", Says::nothing},
+      {"flash::flash_fwd_splitkv_combine_kernel", Says::looks_like_comm},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(meaning_of_kernel(c.kernel).says, c.says) << c.kernel;
+}
+
+TEST(CommunicationRules, TellWhyANameWithWordsOfCommunicationIsNone) {
+  EXPECT_NE(meaning_of_kernel("void dpsk::ep::cuda::get_dispatch_layout<256>(long const*)").why_not, "");
+  EXPECT_EQ(meaning_of_kernel("void at::native::reduce_kernel<512>(int)").why_not, "");
+}
+
+TEST(CommunicationRules, TakeCopiesBetweenDevicesOnly) {
+  EXPECT_EQ(meaning_of_copy("Memcpy PtoP (Device -> Device)").says, Says::communication);
+  EXPECT_EQ(meaning_of_copy("Memcpy DtoD (Device -> Device)").says, Says::nothing);
+  EXPECT_EQ(meaning_of_copy("Memset (Device)").says, Says::nothing);
+}
+
+TEST(CommunicationRules, ReadLaunchingAnnotations) {
+  EXPECT_EQ(collective_of_annotation("nccl:_all_gather_base"), "all_gather");
+  EXPECT_EQ(collective_of_annotation("nccl:send 0->1"), "send");
+  EXPECT_EQ(collective_of_annotation("nccl:coalesced"), "");
+  EXPECT_EQ(collective_of_annotation("ncclAllReduce"), "all_reduce");
+  EXPECT_EQ(collective_of_annotation("my nccl:all_reduce"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace underlap::attribution

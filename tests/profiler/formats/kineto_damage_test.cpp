@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "profiler/formats/format.hpp"
+#include "profiler/formats/kineto/reader.hpp"
+#include "tests/profiler/formats/kineto_text.hpp"
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::formats {
+namespace {
+
+using namespace underlap::testing_support;  // NOLINT
+using ::testing::HasSubstr;
+
+std::string kineto_refusal(std::string_view text) {
+  try {
+    read_kineto_text(text, "t.json");
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(KinetoDamage, RefusesWhatHoldsNoEvents) {
+  EXPECT_THAT(kineto_refusal(""), HasSubstr("t.json: no JSON"));
+  EXPECT_THAT(kineto_refusal("once upon a time"), HasSubstr("no JSON"));
+  EXPECT_THAT(kineto_refusal("\x01\x02\xFF"), HasSubstr("no JSON"));
+  EXPECT_THAT(kineto_refusal("{}"), HasSubstr("without trace events"));
+  EXPECT_THAT(kineto_refusal(R"({"traceEvents": []})"), HasSubstr("without trace events"));
+  EXPECT_THAT(kineto_refusal(R"({"traceEvents": 7})"), HasSubstr("without trace events"));
+}
+
+TEST(KinetoDamage, ReadsWhatIsWholeOfAFileThatIsCutAnywhere) {
+  const std::string text = kineto_file({kKernel, kLaunch, kOperation}, R"("distributedInfo": {"rank": 2})");
+  std::size_t most = 0;
+  for (std::size_t length = 1; length < text.size(); ++length) {
+    const std::string cut = text.substr(0, length);
+    if (kineto_refusal(cut) != "taken") continue;
+    const Trace trace = read_kineto_text(cut, "t");
+    EXPECT_GE(trace.import.num_skipped(), 1) << length;
+    EXPECT_GE(trace.size(), most) << length;
+    most = trace.size();
+    EXPECT_EQ(trace.tracks.empty() ? 2 : trace.tracks[0].rank, 2);
+  }
+  EXPECT_EQ(most, 3);
+}
+
+TEST(KinetoDamage, MendsControlCharactersAndWrongEscapesAndBytes) {
+  const Trace trace = read_kineto_events(
+      {"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\tb\nc\",\"pid\":0,\"tid\":7,\"ts\":1,\"dur\":1}",
+       R"({"ph":"X","cat":"kernel","name":"C:\work","pid":0,"tid":7,"ts":2,"dur":1})",
+       "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"x\xFFy\",\"pid\":0,\"tid\":7,\"ts\":3,\"dur\":1}",
+       R"({"ph":"X","cat":"kernel","name":"\u00e9\ud83d\ude00\"","pid":0,"tid":7,"ts":4,"dur":1})", kKernel});
+  ASSERT_EQ(trace.size(), 5);
+  EXPECT_EQ(trace.import.num_skipped(), 0);
+  EXPECT_EQ(name_of(trace.name(0)), "a\tb\nc");
+  EXPECT_EQ(name_of(trace.name(1)), "C:\\work");
+  EXPECT_EQ(name_of(trace.name(2)), "x?y");
+  EXPECT_EQ(name_of(trace.name(3)), "\xC3\xA9\xF0\x9F\x98\x80\"");
+  EXPECT_EQ(name_of(trace.name(4)), "gemm");
+}
+
+TEST(KinetoDamage, CountsBadEventsByReasonAndKeepsTheOthers) {
+  const Trace trace =
+      read_kineto_events({kKernel, R"({"ph": "X" "cat": 7 oops})", R"([1, 2])", "17",
+                          R"({"cat":"kernel","name":"k","pid":0,"tid":7,"ts":1})",
+                          R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"dur":1})",
+                          R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":"soon","dur":1})",
+                          R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1e300,"dur":1})",
+                          R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":9223372036854775807,"dur":1})",
+                          R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5,"dur":-1})",
+                          R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5,"dur":99999999999999999})",
+                          R"({"ph":"b","cat":"x","name":"k","pid":0,"tid":7,"ts":5})", kLaunch});
+  EXPECT_EQ(trace.size(), 2);
+  EXPECT_EQ(trace.import.events, 13);
+  EXPECT_EQ(trace.import.skipped, (std::map<std::string, std::int64_t>{{"event that is no JSON object", 3},
+                                                                       {"event without a phase", 1},
+                                                                       {"event without a time", 1},
+                                                                       {"time that is no number or overflows", 3},
+                                                                       {"negative duration", 1},
+                                                                       {"duration that is no number or overflows", 1},
+                                                                       {"event of a phase that is not read", 1}}));
+}
+
+TEST(KinetoDamage, LosesOneEventByAMissingQuote) {
+  const std::string_view torn = R"({"ph":"X","cat":"kernel","name":"C:\","pid":0,"tid":7,"ts":1,"dur":1})";
+  const Trace trace = read_kineto_events({kKernel, torn, kLaunch, kOperation});
+  EXPECT_EQ(trace.size(), 3);
+  EXPECT_EQ(trace.import.skipped, (std::map<std::string, std::int64_t>{{"event whose quotes do not pair", 1}}));
+  EXPECT_EQ(read_kineto_events({kKernel, kLaunch, torn}).size(), 2);
+  const Trace many = read_kineto_events({torn, kLaunch, torn, torn, kKernel});
+  EXPECT_EQ(many.size(), 2);
+  EXPECT_EQ(many.import.num_skipped(), 3);
+}
+
+TEST(KinetoDamage, CountsABaseTimeThatOverflows) {
+  const Trace trace = read_kineto_events({kKernel}, R"("baseTimeNanoseconds": 9223372036854775807)");
+  EXPECT_EQ(trace.start_ns()[0], 110'000);
+  EXPECT_EQ(trace.import.skipped.at("base time that is no number or overflows"), 1);
+}
+
+TEST(KinetoDamage, SurvivesDeepNesting) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  const std::string event =
+      R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1,"args":{"grid":)" + deep + "}}";
+  EXPECT_GE(read_kineto_events({event, kKernel, deep}).size(), 1);
+  EXPECT_EQ(read_kineto_events({kKernel}, "\"deep\": " + deep).size(), 1);
+  EXPECT_THAT(kineto_refusal(std::string(1'000'000, '[')), HasSubstr("without trace events"));
+  EXPECT_THAT(kineto_refusal("{\"traceEvents\":" + std::string(1'000'000, '[')), HasSubstr("without trace events"));
+}
+
+TEST(KinetoDamage, SurvivesNoise) {
+  std::mt19937 random(7);
+  const std::string whole = kineto_file({kKernel, kLaunch, kOperation}, R"("distributedInfo": {"rank": 2})");
+  for (int round = 0; round < 2000; ++round) {
+    std::string text = whole;
+    for (unsigned edits = 1 + random() % 4; edits > 0; --edits)
+      text[random() % text.size()] = static_cast<char>(random());
+    kineto_refusal(text);
+  }
+  for (int round = 0; round < 50; ++round) {
+    std::string noise(random() % 5000, ' ');
+    for (char& c : noise) c = static_cast<char>(random());
+    for (const char* begin : {"", "{", "[", "{\"traceEvents\":["}) kineto_refusal(begin + noise);
+  }
+}
+
+std::string gzipped(std::string_view text) {
+  std::string out(compressBound(text.size()) + 64, '\0');
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+TEST(KinetoDamage, ReadsGzipOfSeveralMembersAndCountsACutOne) {
+  const TemporaryFolder folder;
+  std::string text = kineto_file({kKernel, kLaunch, kOperation});
+  const std::string zipped = gzipped(text.substr(0, 40)) + gzipped(text.substr(40)) + std::string(512, '\0');
+  write_text(folder / "t.json.gz", zipped);
+  Trace trace = read_trace(folder / "t.json.gz");
+  EXPECT_EQ(trace.size(), 3);
+  EXPECT_EQ(trace.import.num_skipped(), 0);
+  text.insert(text.size() - 2, std::string(3'000'000, ' '));
+  const std::string long_file = gzipped(text);
+  write_text(folder / "t.json.gz", long_file.substr(0, long_file.size() - 60));
+  trace = read_trace(folder / "t.json.gz");
+  EXPECT_EQ(trace.import.skipped.at("compressed data is cut short"), 1);
+  write_text(folder / "t.json.gz", gzipped(text).replace(30, 4, "oops"));
+  EXPECT_THROW(read_trace(folder / "t.json.gz"), std::invalid_argument);
+}
+
+TEST(KinetoDamage, RefusesATraceThatOutgrowsMemory) {
+  const TemporaryFolder folder;
+  std::string events = "[";
+  for (int i = 0; i < 60'000; ++i) events += R"({"ph":"X","name":"k","pid":0,"tid":7,"ts":1,"dur":1},)";
+  write_text(folder / "bomb.gz", gzipped(events));
+  EXPECT_EQ(read_kineto(folder / "bomb.gz").size(), 60'000);
+  EXPECT_THROW(read_kineto(folder / "bomb.gz", 1'000'000), std::invalid_argument);
+  write_text(folder / "plain.json", events);
+  EXPECT_THROW(read_kineto(folder / "plain.json", 500'000), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap::formats
