@@ -29,15 +29,11 @@ struct FreeContext {
 
 double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
-// What may be read into memory: a third of what is free, because a string that grows is there twice for a moment, and
-// the trace is then made beside it.
+// What may be read into memory.
 class Budget {
  public:
   Budget(const std::filesystem::path& path, const ReadLimits& limits)
-      : path_(path),
-        file_length_(length_of_file(path)),
-        most_(limits.bytes),
-        free_(static_cast<std::uint64_t>(limits.free_memory)) {}
+      : path_(path), file_length_(length_of_file(path)), most_(limits.bytes), free_(limits.free_memory) {}
 
   std::uint64_t file_length() const { return file_length_; }
 
@@ -48,20 +44,13 @@ class Budget {
     bytes.reserve(bytes.size() + wanted);
   }
 
-  void require(std::uint64_t bytes) const {
-    if (bytes <= free_ / 3) return;
-    throw std::invalid_argument(
-        fmt::format("{}: unpacked it has {:.3g} GB or more, and reading it takes three times that; {:.3g} GB of memory "
-                    "are free. If "
-                    "it is a trace, read it where there is more",
-                    path_.string(), gigabytes(bytes), gigabytes(free_)));
-  }
+  void require(std::uint64_t bytes) const { require_room(path_, bytes, free_); }
 
  private:
   std::filesystem::path path_;
   std::uint64_t file_length_;
   std::uint64_t most_;
-  std::uint64_t free_;
+  std::int64_t free_;
 };
 
 // Reads the file piece by piece, at most 1 MiB at a time.
@@ -146,6 +135,16 @@ FileBytes read_bytes(const std::filesystem::path& path, const ReadLimits& limits
   }
   result.bytes.resize(std::min(result.bytes.size(), limits.bytes));
   return result;
+}
+
+void require_room(const std::filesystem::path& path, std::uint64_t bytes, std::int64_t free_memory) {
+  const auto free = static_cast<std::uint64_t>(free_memory);
+  if (bytes <= free / 3) return;
+  throw std::invalid_argument(
+      fmt::format("{}: unpacked it has {:.3g} GB or more, and reading it takes three times that; {:.3g} GB of memory "
+                  "are free. If "
+                  "it is a trace, read it where there is more",
+                  path.string(), gigabytes(bytes), gigabytes(free)));
 }
 
 std::string zstd_frame(std::string_view bytes) {

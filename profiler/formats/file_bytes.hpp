@@ -40,6 +40,10 @@ struct ReadLimits {
 /// the frames' headers where they say it, else on the way); MachineError where reading fails.
 FileBytes read_bytes(const std::filesystem::path&, const ReadLimits& = {});
 
+/// Throws std::invalid_argument naming the file where `bytes` of it are more than a third of what is free: they may be
+/// there twice for a moment, and a trace is made beside them.
+void require_room(const std::filesystem::path&, std::uint64_t bytes, std::int64_t free_memory = memory_room().amount);
+
 /// One whole zstd frame of `bytes`, at level 3, with a checksum of its content.
 std::string zstd_frame(std::string_view bytes);
 

@@ -93,7 +93,12 @@ struct PerfettoDecoder::Event {
   std::vector<std::uint64_t> categories;
   std::vector<Value> values;
 
-  explicit Event(data_view message) {
+  // Lists keep their room from event to event.
+  void read(data_view message) {
+    type = uuid = name_iid = 0;
+    counter_value = 0;
+    categories.clear();
+    values.clear();
     pbf_reader reader(message);
     while (reader.next()) switch (reader.tag_and_type()) {
         case number(event::kType): type = reader.get_uint64(); break;
@@ -107,7 +112,12 @@ struct PerfettoDecoder::Event {
   }
 };
 
-void PerfettoDecoder::skip(const std::string& reason, std::int64_t count) { trace_.import.skipped[reason] += count; }
+PerfettoDecoder::PerfettoDecoder(std::string origin) : origin_(std::move(origin)), event_(std::make_unique<Event>()) {}
+PerfettoDecoder::~PerfettoDecoder() = default;
+
+void PerfettoDecoder::skip(std::string_view reason, std::int64_t count) {
+  trace_.import.skipped[std::string(reason)] += count;
+}
 
 void PerfettoDecoder::add_packet(data_view message, const char* begin) {
   packet_begin_ = begin;
@@ -157,10 +167,9 @@ void PerfettoDecoder::add_entry(std::uint32_t field, data_view message, Perfetto
   const Fields fields = fields_of(message);
   const std::uint64_t iid = fields.numbers[interned::kIid];
   const std::string_view text = fields.texts[interned::kText];
-  const auto word = [&] { return PerfettoSequence::Word{intern(text), std::string(text)}; };
-  if (field == interned::kCategories) sequence.categories[iid] = word();
-  if (field == interned::kEventNames) sequence.names[iid] = word();
-  if (field == interned::kStringValues) sequence.strings[iid] = word();
+  if (field == interned::kCategories) sequence.categories[iid] = PerfettoWord(text);
+  if (field == interned::kEventNames) sequence.names[iid] = intern(text);
+  if (field == interned::kStringValues) sequence.strings[iid] = PerfettoWord(text);
   if (field != interned::kAnnotationNames) return;
   if (const auto annotation = kAnnotations.find(text)) sequence.annotations[iid] = *annotation;
 }
@@ -235,8 +244,10 @@ void PerfettoDecoder::cut_block() {
 // What the block announced and did not give. A slice that could not be used was given, and has its own reason.
 void PerfettoDecoder::count_missing(const std::string& where) {
   std::int64_t num_open = 0;
-  for (const auto& [uuid, slices] : open_) num_open += static_cast<std::int64_t>(slices.size());
-  open_.clear();
+  for (auto& [uuid, track] : tracks_) {
+    num_open += static_cast<std::int64_t>(track.open.size());
+    track.open.clear();
+  }
   if (num_open > 0) skip("slice begun and not ended", num_open);
   const auto count = [&](const char* what, std::int64_t missing) {
     if (missing > 0) skip(fmt::format("{} {}", what, where), missing);
@@ -280,12 +291,12 @@ void PerfettoDecoder::add_track(data_view message) {
                     .name = std::string(fields.texts[4]),
                     .kind = *kind,
                     .device = fields.has_number[6] ? zigzag32(fields.numbers[6]) : -1};
-  tracks_[fields.numbers[1]] = trace_.add_track(track);
+  tracks_[fields.numbers[1]].track = trace_.add_track(track);
 }
 
 void PerfettoDecoder::add_marks_track(data_view message) {
   const Fields fields = fields_of(message);
-  marks_tracks_[fields.numbers[1]] = zigzag32(fields.numbers[2]);
+  tracks_[fields.numbers[1]].marks_rank = zigzag32(fields.numbers[2]);
 }
 
 void PerfettoDecoder::add_clock(data_view message) {
@@ -299,29 +310,34 @@ void PerfettoDecoder::add_clock(data_view message) {
 }
 
 void PerfettoDecoder::add_event(const Packet& packet, const PerfettoSequence& sequence) {
-  const Event event(*packet.event);
-  if (marks_tracks_.contains(event.uuid) && event.type == event::kInstant)
-    add_mark(event, sequence, packet.time_ns);
-  else if (!tracks_.contains(event.uuid))
+  Event& event = *event_;
+  event.read(*packet.event);
+  const auto found = tracks_.find(event.uuid);
+  if (found == tracks_.end()) return skip("event on a track that is not ours");
+  EventTrack& track = found->second;
+  if (track.marks_rank && event.type == event::kInstant)
+    add_mark(event, *track.marks_rank, sequence, packet.time_ns);
+  else if (!track.track)
     skip("event on a track that is not ours");
   else if (event.type == event::kSliceBegin)
-    begin_slice(event, sequence, packet.time_ns);
+    begin_slice(event, track, sequence, packet.time_ns);
   else if (event.type == event::kSliceEnd)
-    end_slice(event.uuid, packet.time_ns);
+    end_slice(track, packet.time_ns);
   else if (event.type == event::kCounter)
-    add_counter(event, packet.time_ns);
+    add_counter(event, *track.track, packet.time_ns);
   else
     skip("event that is no slice");
 }
 
-void PerfettoDecoder::add_mark(const Event& event, const PerfettoSequence& sequence, std::int64_t time_ns) {
-  Mark mark{.rank = marks_tracks_[event.uuid], .block = 0, .step = 0, .time_ns = time_ns};
+void PerfettoDecoder::add_mark(const Event& event, std::int32_t rank, const PerfettoSequence& sequence,
+                               std::int64_t time_ns) {
+  Mark mark{.rank = rank, .block = 0, .step = 0, .time_ns = time_ns};
   bool fits = true;
   for (const Value& value : event.values) {
-    const auto name = sequence.annotations.find(value.name_iid);
-    if (name == sequence.annotations.end()) continue;
-    if (name->second == Annotation::block) fits &= narrow(value.number, mark.block);
-    if (name->second == Annotation::step) fits &= narrow(value.number, mark.step);
+    const Annotation* const name = sequence.annotations.find(value.name_iid);
+    if (!name) continue;
+    if (*name == Annotation::block) fits &= narrow(value.number, mark.block);
+    if (*name == Annotation::step) fits &= narrow(value.number, mark.step);
   }
   --block_.marks;
   if (!fits) return skip("mark with a number out of range");
@@ -330,10 +346,10 @@ void PerfettoDecoder::add_mark(const Event& event, const PerfettoSequence& seque
   ++trace_.import.events;
 }
 
-void PerfettoDecoder::add_counter(const Event& event, std::int64_t time_ns) {
+void PerfettoDecoder::add_counter(const Event& event, std::uint32_t track, std::int64_t time_ns) {
   --block_.counters;
   if (!is_time(time_ns)) return skip("counter sample whose time overflows");
-  trace_.counters.push_back({.track = tracks_[event.uuid], .time_ns = time_ns, .value = event.counter_value});
+  trace_.counters.push_back({.track = track, .time_ns = time_ns, .value = event.counter_value});
   ++trace_.import.events;
 }
 
@@ -360,19 +376,20 @@ void PerfettoDecoder::add_flows(data_view message) {
   }
 }
 
-void PerfettoDecoder::begin_slice(const Event& event, const PerfettoSequence& sequence, std::int64_t time_ns) {
+void PerfettoDecoder::begin_slice(const Event& event, EventTrack& track, const PerfettoSequence& sequence,
+                                  std::int64_t time_ns) {
   PerfettoSlice builder(sequence);
-  builder.slice.track = tracks_[event.uuid];
+  builder.slice.track = *track.track;
   builder.slice.start_ns = time_ns;
   builder.slice.name = sequence.name(event.name_iid);
   for (const std::uint64_t iid : event.categories) builder.add_category(iid);
   for (const Value& value : event.values) builder.add(value);
   builder.finish();
-  open_[event.uuid].push_back({builder.slice, std::move(builder.communication), std::move(builder.fault)});
+  track.open.push_back({builder.slice, std::move(builder.communication), builder.fault});
 }
 
-void PerfettoDecoder::end_slice(std::uint64_t uuid, std::int64_t time_ns) {
-  std::vector<OpenSlice>& open = open_[uuid];
+void PerfettoDecoder::end_slice(EventTrack& track, std::int64_t time_ns) {
+  std::vector<OpenSlice>& open = track.open;
   if (open.empty()) return skip("slice ended and not begun");
   OpenSlice ended = std::move(open.back());
   open.pop_back();

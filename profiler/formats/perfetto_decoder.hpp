@@ -3,13 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <protozero/data_view.hpp>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "profiler/formats/by_id.hpp"
 #include "profiler/formats/perfetto_slice.hpp"
 #include "profiler/trace/trace.hpp"
 
@@ -19,13 +22,14 @@ namespace underlap::formats {
 class PerfettoDecoder {
  public:
   /// `origin` names the file in messages.
-  explicit PerfettoDecoder(std::string origin) : origin_(std::move(origin)) {}
+  explicit PerfettoDecoder(std::string origin);
+  ~PerfettoDecoder();
 
   /// `begin` is where the packet's tag and length begin, before it. The packets of a block lie in one piece of memory,
   /// of which the checksum at its end is taken.
   /// Throws std::invalid_argument for a newer schema; a packet that is broken inside is counted.
   void add_packet(protozero::data_view packet, const char* begin);
-  void skip(const std::string& reason, std::int64_t count = 1);
+  void skip(std::string_view reason, std::int64_t count = 1);
 
   /// The trace, with what is missing at its end counted. Throws std::invalid_argument where no packet was ours.
   Trace finish();
@@ -35,7 +39,13 @@ class PerfettoDecoder {
   struct OpenSlice {
     Slice slice;
     std::optional<CommunicationRecord> communication;
-    std::string fault;
+    std::string_view fault;
+  };
+  // What the events of one uuid are, and its slices that are not ended yet.
+  struct EventTrack {
+    std::optional<std::uint32_t> track;      ///< index into Trace::tracks
+    std::optional<std::int32_t> marks_rank;  ///< whose marks they are
+    std::vector<OpenSlice> open;
   };
   // What the current block announced and has not come yet.
   struct Block {
@@ -63,11 +73,11 @@ class PerfettoDecoder {
   void add_marks_track(protozero::data_view);
   void add_clock(protozero::data_view);
   void add_event(const Packet&, const PerfettoSequence&);
-  void begin_slice(const Event&, const PerfettoSequence&, std::int64_t time_ns);
-  void end_slice(std::uint64_t uuid, std::int64_t time_ns);
-  void add_counter(const Event&, std::int64_t time_ns);
+  void begin_slice(const Event&, EventTrack&, const PerfettoSequence&, std::int64_t time_ns);
+  void end_slice(EventTrack&, std::int64_t time_ns);
+  void add_counter(const Event&, std::uint32_t track, std::int64_t time_ns);
   void add_flows(protozero::data_view);
-  void add_mark(const Event&, const PerfettoSequence&, std::int64_t time_ns);
+  void add_mark(const Event&, std::int32_t rank, const PerfettoSequence&, std::int64_t time_ns);
 
   std::string origin_;
   Trace trace_;
@@ -75,10 +85,9 @@ class PerfettoDecoder {
   const char* packet_begin_ = nullptr;  ///< of the packet that is read
   const char* packet_end_ = nullptr;
   Block block_;
-  std::unordered_map<std::uint64_t, PerfettoSequence> sequences_;
-  std::unordered_map<std::uint64_t, std::uint32_t> tracks_;       ///< uuid -> index into Trace::tracks
-  std::unordered_map<std::uint64_t, std::int32_t> marks_tracks_;  ///< uuid -> rank
-  std::unordered_map<std::uint64_t, std::vector<OpenSlice>> open_;
+  ById<PerfettoSequence> sequences_;
+  std::unordered_map<std::uint64_t, EventTrack> tracks_;  ///< by uuid
+  std::unique_ptr<Event> event_;                          ///< that is read
 };
 
 }  // namespace underlap::formats

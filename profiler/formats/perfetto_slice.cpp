@@ -10,52 +10,59 @@ namespace {
 using perfetto::Annotation;
 using perfetto::Value;
 
-const std::string& text_of(const PerfettoSequence::Words& words, std::uint64_t iid) {
-  static const std::string kNone;
-  const auto found = words.find(iid);
-  return found == words.end() ? kNone : found->second.text;
-}
-
-NameId id_of(const PerfettoSequence::Words& words, std::uint64_t iid) {
-  const auto found = words.find(iid);
-  return found == words.end() ? kNoName : found->second.id;
+const PerfettoWord& word_of(const ById<PerfettoWord>& words, std::uint64_t iid) {
+  static const PerfettoWord kNone;
+  const PerfettoWord* const found = words.find(iid);
+  return found ? *found : kNone;
 }
 
 }  // namespace
 
-NameId PerfettoSequence::name(std::uint64_t iid) const { return id_of(names, iid); }
-NameId PerfettoSequence::string(std::uint64_t iid) const { return id_of(strings, iid); }
+PerfettoWord::PerfettoWord(std::string_view text)
+    : id(intern(text)),
+      kind(kind_from(text)),
+      mode(mode_from(text)),
+      direction(direction_from(text)),
+      source(attribution_source_from(text)),
+      collective(collective_from(text)),
+      dtype(data_type_from(text)) {}
+
+NameId PerfettoSequence::name(std::uint64_t iid) const {
+  const NameId* const found = names.find(iid);
+  return found ? *found : kNoName;
+}
+NameId PerfettoSequence::string(std::uint64_t iid) const { return word_of(strings, iid).id; }
 
 void PerfettoSlice::add_category(std::uint64_t iid) {
-  const std::string& text = text_of(sequence_.categories, iid);
-  if (const auto kind = kind_from(text))
-    slice.tag.kind = *kind;
-  else if (!mode_from(text))
+  const PerfettoWord& category = word_of(sequence_.categories, iid);
+  if (category.kind)
+    slice.tag.kind = *category.kind;
+  else if (!category.mode)
     fault = "slice of an unknown category";
 }
 
 void PerfettoSlice::add(const Value& value) {
-  const auto name = sequence_.annotations.find(value.name_iid);
-  if (name == sequence_.annotations.end()) return;
-  if (name->second <= Annotation::step || name->second == Annotation::chunk) return add_to_tag(name->second, value);
-  switch (name->second) {
+  const Annotation* const name = sequence_.annotations.find(value.name_iid);
+  if (!name) return;
+  if (*name <= Annotation::step || *name == Annotation::chunk) return add_to_tag(*name, value);
+  switch (*name) {
     case Annotation::operation: set_number(slice.operation, value.number); break;
-    case Annotation::mode_source: set(slice.attribution.source, attribution_source_from(word(value))); break;
+    case Annotation::mode_source: set(slice.attribution.source, word(value).source); break;
     case Annotation::confidence_pct: set_number(confidence_pct_.emplace(), value.number); break;
     case Annotation::reason: slice.attribution.reason = sequence_.string(value.string_iid); break;
     case Annotation::grid: set_numbers(slice.shape.grid, value); break;
     case Annotation::threads: set_numbers(slice.shape.block, value); break;
     case Annotation::bytes: slice.shape.bytes = value.number; break;
-    default: add_to_communication(name->second, value);
+    default: add_to_communication(*name, value);
   }
 }
 
 void PerfettoSlice::add_to_tag(Annotation name, const Value& value) {
   Tag& tag = slice.tag;
   switch (name) {
-    case Annotation::mode: set(tag.mode, mode_from(word(value))); break;
+    case Annotation::mode: set(tag.mode, word(value).mode); break;
     case Annotation::purpose: tag.purpose = sequence_.string(value.string_iid); break;
-    case Annotation::direction: set(tag.direction, direction_from(word(value))); break;
+    case Annotation::direction: set(tag.direction, word(value).direction); break;
     case Annotation::layer: set_number(tag.layer, value.number); break;
     case Annotation::microbatch: set_number(tag.microbatch, value.number); break;
     case Annotation::bucket: set_number(tag.bucket, value.number); break;
@@ -85,8 +92,8 @@ void PerfettoSlice::finish() {
   if (communication && !has_group_) fault = "communication without a group";
 }
 
-const std::string& PerfettoSlice::word(const Value& value) const {
-  return text_of(sequence_.strings, value.string_iid);
+const PerfettoWord& PerfettoSlice::word(const Value& value) const {
+  return word_of(sequence_.strings, value.string_iid);
 }
 
 CommunicationRecord& PerfettoSlice::record() {
@@ -95,7 +102,7 @@ CommunicationRecord& PerfettoSlice::record() {
 }
 
 template <class T>
-void PerfettoSlice::set(T& field, std::optional<T> value) {
+void PerfettoSlice::set(T& field, const std::optional<T>& value) {
   if (value)
     field = *value;
   else
@@ -108,11 +115,10 @@ void PerfettoSlice::set_number(T& field, std::int64_t value) {
 }
 
 void PerfettoSlice::set_group(std::uint64_t id) {
-  const auto group = sequence_.groups.find(id);
-  if (group == sequence_.groups.end())
-    fault = "communication of an unknown group";
+  if (const std::uint32_t* const group = sequence_.groups.find(id))
+    record().group = *group;
   else
-    record().group = group->second;
+    fault = "communication of an unknown group";
   has_group_ = true;
 }
 
@@ -130,11 +136,11 @@ void PerfettoSlice::add_transfers(const Value& list) {
 }
 
 void PerfettoSlice::add_to_transfer(const Value& value, TransferRecord& transfer) {
-  const auto name = sequence_.annotations.find(value.name_iid);
-  if (name == sequence_.annotations.end()) return;
-  switch (name->second) {
-    case Annotation::collective: set(transfer.collective, collective_from(word(value))); break;
-    case Annotation::dtype: set(transfer.dtype, data_type_from(word(value))); break;
+  const Annotation* const name = sequence_.annotations.find(value.name_iid);
+  if (!name) return;
+  switch (*name) {
+    case Annotation::collective: set(transfer.collective, word(value).collective); break;
+    case Annotation::dtype: set(transfer.dtype, word(value).dtype); break;
     case Annotation::peer: set_number(transfer.peer, value.number); break;
     case Annotation::bytes: transfer.bytes = value.number; break;
     case Annotation::bytes_on_wire:

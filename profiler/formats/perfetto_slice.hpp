@@ -5,27 +5,36 @@
 #include <cstdint>
 #include <optional>
 #include <protozero/data_view.hpp>
-#include <string>
-#include <unordered_map>
+#include <string_view>
 
+#include "profiler/formats/by_id.hpp"
 #include "profiler/formats/perfetto_fields.hpp"
 #include "profiler/formats/perfetto_values.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {
 
+/// An interned text, and what it stands for where it is one of our words: told once, not with every slice.
+struct PerfettoWord {
+  NameId id = kNoName;
+  std::optional<Kind> kind{};
+  std::optional<Mode> mode{};
+  std::optional<Direction> direction{};
+  std::optional<AttributionSource> source{};
+  std::optional<Collective> collective{};
+  std::optional<DataType> dtype{};
+
+  PerfettoWord() = default;
+  explicit PerfettoWord(std::string_view text);
+};
+
 /// What interning ids of one packet sequence mean.
 struct PerfettoSequence {
-  struct Word {
-    NameId id = kNoName;
-    std::string text;
-  };
-  using Words = std::unordered_map<std::uint64_t, Word>;
-
   bool valid = false;
-  Words categories, names, strings;
-  std::unordered_map<std::uint64_t, perfetto::Annotation> annotations;
-  std::unordered_map<std::uint64_t, std::uint32_t> groups;  ///< id -> index into Trace::groups
+  ById<PerfettoWord> categories, strings;
+  ById<NameId> names;
+  ById<perfetto::Annotation> annotations;
+  ById<std::uint32_t> groups;  ///< id -> index into Trace::groups
 
   NameId name(std::uint64_t iid) const;
   NameId string(std::uint64_t iid) const;
@@ -46,13 +55,13 @@ class PerfettoSlice {
 
   Slice slice;
   std::optional<CommunicationRecord> communication;
-  std::string fault;  ///< why the slice cannot be used; empty where it can
+  std::string_view fault;  ///< why the slice cannot be used; empty where it can
 
  private:
-  const std::string& word(const perfetto::Value&) const;
+  const PerfettoWord& word(const perfetto::Value&) const;
   CommunicationRecord& record();
   template <class T>
-  void set(T& field, std::optional<T> value);
+  void set(T& field, const std::optional<T>& value);
   template <class T>
   void set_number(T& field, std::int64_t value);
   void add_to_tag(perfetto::Annotation, const perfetto::Value&);

@@ -49,7 +49,8 @@ class CauseFinder {
       for (const MatchMember& member : match_of(arrivals[i]).members) parts_[member.rank].push_back(part_of(i, member));
     for (auto& [rank, parts] : parts_) std::ranges::stable_sort(parts, {}, &Part::start_ns);
     for (const Flow& flow : trace.flows)
-      if (flow.kind == FlowKind::launch) call_of_.emplace(flow.to, flow.from);
+      if (flow.kind == FlowKind::launch && trace.tag(flow.to).kind == Kind::communication)
+        call_of_.emplace(flow.to, flow.from);
   }
 
   void run() {
@@ -202,7 +203,7 @@ class CauseFinder {
   std::span<LateArrival> arrivals_;
   std::map<std::int32_t, std::vector<std::uint32_t>> work_;
   std::map<std::int32_t, std::vector<Part>> parts_;           ///< by start
-  std::unordered_map<std::uint32_t, std::uint32_t> call_of_;  ///< of launched slices
+  std::unordered_map<std::uint32_t, std::uint32_t> call_of_;  ///< of launched communications
   std::int64_t residual_ns_;
 };
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "profiler/formats/byte_stream.hpp"
+#include "profiler/formats/file_bytes.hpp"
+
+namespace underlap::formats {
+
+/// The bytes of a file in one piece of memory, in which they arrive while those before them are used: a thread of its
+/// own reads them. A compressed file, whose length is not known before, is unpacked at once; so is any file where no
+/// thread can be started.
+class ArrivingBytes {
+ public:
+  /// Throws as read_bytes().
+  explicit ArrivingBytes(const std::filesystem::path&);
+  ArrivingBytes(const ArrivingBytes&) = delete;
+  ArrivingBytes& operator=(const ArrivingBytes&) = delete;
+  ~ArrivingBytes();
+
+  /// Waits until more than `known` bytes have arrived, or all have. Returns those that there are, from the first; they
+  /// stay where they are. Throws MachineError where reading fails.
+  std::string_view beyond(std::size_t known);
+
+  /// Why the compressed data ends early, "" where it does not; once all have arrived.
+  const std::string& fault() const { return unpacked_.fault; }
+
+ private:
+  void read();
+
+  FileBytes unpacked_;  ///< of a compressed file
+  std::optional<ByteStream> stream_;
+  std::size_t length_ = 0;
+  std::unique_ptr<char[]> bytes_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t arrived_ = 0;
+  bool ended_ = false;
+  bool stopped_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace underlap::formats
