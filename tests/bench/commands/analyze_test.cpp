@@ -122,7 +122,7 @@ TEST_F(Analyze, SaysBeforeTheFiguresThatABitIsWrong) {
   ASSERT_NE(at, std::string::npos);
   content[at] = 'G';
   const Outcome outcome = analyze(content);
-  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::size_t said = outcome.out.find("skipped 1: block whose checksum does not match");
   EXPECT_LT(said, outcome.out.find("A step in milliseconds"));
 }

@@ -82,7 +82,7 @@ TEST(FirstUse, MissingStandardStreamsSpoilNoFile) {
   EXPECT_EQ(underlap_program(folder.arguments(), {.closed_streams = true}).exit_code, 0);
   EXPECT_EQ(report::read_results(folder.run()).blocks_done, 2);
   const Outcome analyzed = underlap_program({"analyze", folder.traces().front()});
-  EXPECT_EQ(analyzed.exit_code, 0);
+  EXPECT_EQ(analyzed.exit_code, 0) << analyzed.err;
   EXPECT_THAT(analyzed.out, ::testing::Not(HasSubstr("skipped")));
 }
 

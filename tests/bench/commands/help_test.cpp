@@ -41,7 +41,7 @@ bool has_program(const std::string& name) { return output_of("command -v " + nam
 TEST(Help, OfEveryCommandHasAnExampleAndAllExitCodes) {
   for (const std::string& command : kCommands) {
     const Outcome outcome = underlap_program({command, "--help"});
-    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("Example: ")) << command;
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("Exit codes: 0 well, 1 "), HasSubstr("4 inconclusive"))) << command;
     EXPECT_EQ(underlap_program({"help", command}).out, outcome.out);
@@ -76,7 +76,7 @@ TEST(Help, NothingAskedIsAnsweredByWhereToBegin) {
 
 TEST(Help, VersionSaysWhatWasBuiltAndWithWhat) {
   const Outcome outcome = underlap_program({"version"});
-  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* words : {"underlap 0.", "\ncommit ", "\ncompiler ", "\nbackends  host, ", "yaml-cpp ", "Gloo "})
     EXPECT_THAT(outcome.out, HasSubstr(words));
   EXPECT_EQ(underlap_program({"--version"}).out, outcome.out);

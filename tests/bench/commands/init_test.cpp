@@ -68,7 +68,7 @@ TEST(Init, OverwritesAFileOnlyWhereItIsTold) {
 
 TEST(Init, WritesToStandardOutputWhereTheFileIsADash) {
   const Outcome outcome = underlap_program({"init", "--like", "gpt3-20b", "-"});
-  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("preset: gpt3-20b"));
 }
 

@@ -51,7 +51,7 @@ TEST(Plan, FindsHardwareThatNobodyHas) {
 TEST(Plan, SaysWhatThisMachineCannotHoldAndIsWellAllTheSame) {
   const RunFolder folder("model: {preset: gpt3-175b}\ndata_parallel_size: 8\n");
   const Outcome outcome = underlap_program({"plan", folder.config()});
-  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("run refuses this here"));
   EXPECT_THAT(outcome.out, HasSubstr("): fewer cells"));
 }
@@ -94,7 +94,7 @@ TEST(Plan, HoldsTheErrorsOfOneConfiguration) {
 TEST(Plan, ShowsOneCellByItsName) {
   const RunFolder folder(tiny_config(kTwoCells));
   const Outcome one = underlap_program({"plan", folder.config(), "--cell", "overlap_grad_reduce=true"});
-  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("overlap_grad_reduce   true       line 3"));
   EXPECT_THAT(underlap_program({"plan", folder.config(), "--cell", "overlap_grad_reduce=treu"}),
               fails_with(2, "did you mean overlap_grad_reduce=true?"));
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Run, NotesWhatDoesNothingInAnyCell) {
   const RunFolder folder("model: {preset: tiny}\ndata_parallel_size: 2\nrun: {backend: host, hardware: h100-sxm}\n");
   const Outcome outcome = underlap_program(folder.arguments({"--dry-run"}));
-  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("run.hardware has no effect: run.backend is host, and it is for sim"));
 }
 

@@ -33,9 +33,9 @@ class Show : public ::testing::Test {
 };
 
 TEST_F(Show, PrintsWhatTheRunPrinted) {
-  ASSERT_EQ(ran_.exit_code, 0);
+  ASSERT_EQ(ran_.exit_code, 0) << ran_.err;
   const Outcome shown = show();
-  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("overlap_grad_reduce=true"));
   EXPECT_THAT(ran_.out, StartsWith(shown.out));
 }
@@ -50,7 +50,7 @@ TEST_F(Show, PrintsMoreWithDetails) {
 TEST_F(Show, TakesTheFilesOfARunForTheRun) {
   for (const char* file : {"results.json", "report.md"}) {
     const Outcome shown = underlap_program({"show", folder_->folder / "run" / file});
-    EXPECT_EQ(shown.exit_code, 0);
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
     EXPECT_EQ(shown.out, show().out);
   }
 }
@@ -61,7 +61,7 @@ TEST_F(Show, PrintsAHalfFinishedRun) {
   const testing_support::TemporaryFolder half;
   report::write_results(half / "", results, report::Statistics::left_out);
   const Outcome shown = underlap_program({"show", half / ""});
-  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("2 of 7 blocks"));
 }
 

@@ -26,7 +26,7 @@ struct SmallStudy {
 
 TEST(StudyProgram, ListsItsStudiesWithACommandEach) {
   const Outcome list = underlap_program({});
-  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_EQ(list.exit_code, 0) << list.err;
   for (const Study& study : all_studies())
     EXPECT_THAT(list.out, HasSubstr(fmt::format("underlap-study {} {}", study.name, study.example)));
   EXPECT_THAT(underlap_program({"--help"}).out, HasSubstr(list.out));
