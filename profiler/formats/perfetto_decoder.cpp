@@ -225,6 +225,21 @@ void PerfettoDecoder::begin_block(data_view message) {
             .counters = count(5),
             .flows = count(6),
             .slice_indices = {}};
+  make_room();
+}
+
+// For what the block announces: columns that grow by doubling are copied, and the pages of every copy are new. What a
+// damaged block claims takes addresses, and no memory.
+void PerfettoDecoder::make_room() {
+  constexpr std::int64_t kMost = std::int64_t{1} << 22;
+  const auto wanted = [&](std::size_t size, std::int64_t more) {
+    return size + static_cast<std::size_t>(std::min(more, kMost));
+  };
+  const std::size_t slices = wanted(trace_.size(), block_.slices);
+  if (slices > trace_.start_ns().capacity()) trace_.reserve(std::max(slices, 2 * trace_.size()));
+  const std::size_t flows = wanted(trace_.flows.size(), block_.flows);
+  if (flows > trace_.flows.capacity()) trace_.flows.reserve(std::max(flows, 2 * trace_.flows.size()));
+  if (block_.flows > 0) block_.slice_indices.reserve(wanted(0, block_.slices));
 }
 
 void PerfettoDecoder::end_block(std::optional<std::uint32_t> checksum) {

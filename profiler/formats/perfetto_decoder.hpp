@@ -64,6 +64,7 @@ class PerfettoDecoder {
   void add_ours(protozero::data_view, PerfettoSequence&);
   void check_schema(const std::string& schema);
   void begin_block(protozero::data_view);
+  void make_room();
   void end_block(std::optional<std::uint32_t> checksum);
   void cut_block();
   void count_missing(const std::string& where);
