@@ -21,6 +21,7 @@ libyaml-cpp-dev|header:yaml-cpp/yaml.h|reads configurations
 nlohmann-json3-dev|header:nlohmann/json.hpp|reads and writes results
 libprotozero-dev|header:protozero/pbf_writer.hpp|reads and writes traces
 libsimdjson-dev|header:simdjson.h|reads JSON traces
+libboost-dev|header:boost/math/distributions/students_t.hpp|distributions of the gate
 libfmt-dev|header:fmt/format.h|formats text
 libsqlite3-dev|header:sqlite3.h|reads exports of Nsight Systems
 libzstd-dev|header:zstd.h|compresses traces
