@@ -10,6 +10,7 @@
 
 #include "bench/studies/claims/study.hpp"
 #include "bench/studies/collective_times.hpp"
+#include "bench/studies/gate_power.hpp"
 #include "bench/studies/published/study.hpp"
 #include "bench/studies/reduction_error.hpp"
 #include "platform/suggestion.hpp"
@@ -50,7 +51,15 @@ StudyOutput run_reduction_error_study(const std::string& yaml, const std::string
           .report = reduction_error_markdown(study, rows)};
 }
 
-constexpr std::array<Study, 4> kStudies{{
+StudyOutput run_gate_power_study(const std::string& yaml, const std::string& where) {
+  const GatePowerStudy study = parse_gate_power_study(yaml, where);
+  const std::vector<GatePowerRow> rows = run_gate_power(study);
+  return {.table = gate_power_table(rows),
+          .json = gate_power_json(study, rows),
+          .report = gate_power_markdown(study, rows)};
+}
+
+constexpr std::array<Study, 5> kStudies{{
     {"overlap_claims", "what two documents claim about overlap, against virtual time",
      "bench/matrices/claims.yaml -o results", run_claims_study},
     {"published_figures", "step times and throughputs that others published, against virtual time",
@@ -59,6 +68,8 @@ constexpr std::array<Study, 4> kStudies{{
      "results/collectives/logs.yaml -o results/collectives", run_collective_times_study},
     {"dp_reduction_error", "how far gradients summed in bf16 are from their fp64 values",
      "bench/matrices/dp_reduction_error.yaml -o results/dp_reduction_error", run_reduction_error_study},
+    {"gate_power", "how often the gate calls a regression where there is none, and finds one where there is",
+     "bench/matrices/gate_power.yaml -o results/gate_power", run_gate_power_study},
 }};
 
 }  // namespace
