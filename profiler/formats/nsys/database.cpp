@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "platform/errors.hpp"
+#include "platform/room.hpp"
 
 namespace underlap::formats::nsys {
 namespace {
@@ -70,6 +71,16 @@ std::uint64_t bytes_by_header(const Header& header) {
   return big_endian(header, 28, 4) * (page == 1 ? 65536 : page);
 }
 
+// Why a statement ended as it did. SQLite says that memory ran out, too, where a damaged record claims a size that it
+// would not even ask for. Throws std::bad_alloc where memory may really have run out.
+std::string reason_of(int code, sqlite3* handle, std::uint64_t file_bytes) {
+  constexpr std::uint64_t kOwnBytes = std::uint64_t{64} << 20;  // SQLite's own, on any file
+  if (code != SQLITE_NOMEM) return sqlite3_errmsg(handle);
+  const auto free = static_cast<std::uint64_t>(std::max<std::int64_t>(memory_room().amount, 0));
+  if (free < kOwnBytes + 2 * file_bytes) throw std::bad_alloc();
+  return "a record claims to be longer than any can be";
+}
+
 std::string sql_name(std::string_view name) { return fmt::format("\"{}\"", name); }
 
 // A payload that says anything of a call is short; SQLite would hold a longer one in memory whole.
@@ -123,10 +134,9 @@ void Database::read_schema() {
     table.columns.insert(text(1));
     if (sqlite3_column_int(raw, 2) == 1 && text(3) == "integer") table.key = text(1);
   }
-  if (code == SQLITE_NOMEM) throw std::bad_alloc();
   if (code != SQLITE_DONE)
     refuse(path_, fmt::format("an SQLite database whose schema cannot be read: {}; give an export made anew",
-                              sqlite3_errmsg(handle())));
+                              reason_of(code, handle(), bytes_)));
 }
 
 bool Database::has(const std::string& table, const std::string& column) const {
@@ -177,8 +187,7 @@ bool Rows::next() {
     if (++rows_ > most_ || taken_ > most_) return fail("it holds more than the file has room for");
     return true;
   }
-  if (code == SQLITE_NOMEM) throw std::bad_alloc();
-  if (code != SQLITE_DONE) return fail(sqlite3_errmsg(handle_));
+  if (code != SQLITE_DONE) return fail(reason_of(code, handle_, most_));
   ended_ = true;
   return false;
 }

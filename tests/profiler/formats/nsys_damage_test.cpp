@@ -61,6 +61,29 @@ TEST(NsysDamage, RefusesACompressedDatabase) {
   EXPECT_THAT(nsys_refusal(folder / "t.zst"), HasSubstr("compressed; give it unpacked"));
 }
 
+// SQLite says of such a record that memory ran out, which it has not.
+TEST(NsysDamage, CountsOrRefusesARecordThatClaimsToBeLongerThanAnyCanBe) {
+  const TemporaryFolder folder;
+  write_small_nsys_file(folder / "t.sqlite");
+  const std::string whole = testing_support::read_text(folder / "t.sqlite");
+  const auto number = [&](std::size_t at) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(whole[at]) << 8 |
+                                    static_cast<unsigned char>(whole[at + 1]));
+  };
+  const std::size_t page_bytes = number(16) == 1 ? 65536 : number(16);
+  std::size_t refused_for_it = 0;
+  for (std::size_t page = 0; page < whole.size(); page += page_bytes) {
+    const std::size_t header = page == 0 ? 100 : page;
+    if (whole[header] != 13 || number(header + 3) == 0) continue;  // a leaf of a table, with a cell at least
+    std::string damaged = whole;
+    damaged.replace(page + number(header + 8), 8, "\xFF\xFF\xFF\xFF\xFF\xFF\x53\x00", 8);
+    testing_support::write_text(folder / "t.sqlite", damaged);
+    refused_for_it +=
+        nsys_refusal(folder / "t.sqlite").find("a record claims to be longer than any") != std::string::npos;
+  }
+  EXPECT_GE(refused_for_it, 1U);
+}
+
 TEST(NsysDamage, ReadsNoViewInPlaceOfATable) {
   const TemporaryFolder folder;
   {
