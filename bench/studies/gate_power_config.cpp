@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <stdexcept>
-
 #include "bench/studies/gate_power.hpp"
 #include "bench/studies/study_parser.hpp"
 
@@ -47,15 +45,7 @@ void read_study(StudyParser& parser, const YAML::Node& root, GatePowerStudy& stu
 }  // namespace
 
 GatePowerStudy parse_gate_power_study(const std::string& yaml, const std::string& where) {
-  StudyParser parser(where);
-  GatePowerStudy study;
-  try {
-    read_study(parser, YAML::Load(yaml), study);
-  } catch (const YAML::Exception& exception) {
-    parser.error(exception.mark, exception.msg);
-  }
-  if (!parser.errors().empty()) throw std::invalid_argument(parser.errors());
-  return study;
+  return parsed_study(yaml, where, GatePowerStudy{}, read_study);
 }
 
 }  // namespace underlap::bench

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <stdexcept>
-
 #include "bench/studies/reduction_error.hpp"
 #include "bench/studies/study_parser.hpp"
 
@@ -31,15 +29,7 @@ void read_study(StudyParser& parser, const YAML::Node& root, ReductionErrorStudy
 }  // namespace
 
 ReductionErrorStudy parse_reduction_error_study(const std::string& yaml, const std::string& where) {
-  StudyParser parser(where);
-  ReductionErrorStudy study;
-  try {
-    read_study(parser, YAML::Load(yaml), study);
-  } catch (const YAML::Exception& exception) {
-    parser.error(exception.mark, exception.msg);
-  }
-  if (!parser.errors().empty()) throw std::invalid_argument(parser.errors());
-  return study;
+  return parsed_study(yaml, where, ReductionErrorStudy{}, read_study);
 }
 
 }  // namespace underlap::bench

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -81,5 +82,19 @@ class StudyParser {
   std::string where_;
   std::string errors_;
 };
+
+/// `study` with what the YAML of `where` says, which `read(parser, root, study)` takes. Throws std::invalid_argument
+/// with every error of the file, a line each.
+template <class Study, class Read>
+Study parsed_study(const std::string& yaml, const std::string& where, Study study, const Read& read) {
+  StudyParser parser(where);
+  try {
+    read(parser, YAML::Load(yaml), study);
+  } catch (const YAML::Exception& exception) {
+    parser.error(exception.mark, exception.msg);
+  }
+  if (!parser.errors().empty()) throw std::invalid_argument(parser.errors());
+  return study;
+}
 
 }  // namespace underlap::bench

@@ -40,15 +40,8 @@ ClaimResult run_claim(const Claim& claim, const ClaimsStudy& study) {
 }  // namespace
 
 ClaimsStudy parse_claims_study(const std::string& yaml, const std::string& where) {
-  StudyParser parser(where);
-  ClaimsStudy study{.matrices = std::filesystem::path(where).parent_path() / "claims"};
-  try {
-    read_study(parser, YAML::Load(yaml), study);
-  } catch (const YAML::Exception& exception) {
-    parser.error(exception.mark, exception.msg);
-  }
-  if (!parser.errors().empty()) throw std::invalid_argument(parser.errors());
-  return study;
+  return parsed_study(yaml, where, ClaimsStudy{.matrices = std::filesystem::path(where).parent_path() / "claims"},
+                      read_study);
 }
 
 std::vector<ClaimResult> run_claims(const ClaimsStudy& study) {

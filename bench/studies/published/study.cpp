@@ -124,16 +124,13 @@ class StudyReader {
 std::string_view to_string(PublishedQuantity quantity) { return kQuantities[quantity]; }
 
 PublishedStudy parse_published_study(const std::string& yaml, const std::string& where) {
-  StudyParser parser(where);
-  PublishedStudy study{
-      .matrices = std::filesystem::path(where).parent_path() / "published", .tables = {}, .left_out = {}};
-  try {
-    StudyReader(parser).read(YAML::Load(yaml), study);
-  } catch (const YAML::Exception& exception) {
-    parser.error(exception.mark, exception.msg);
-  }
-  if (!parser.errors().empty()) throw std::invalid_argument(parser.errors());
-  return study;
+  return parsed_study(
+      yaml, where,
+      PublishedStudy{
+          .matrices = std::filesystem::path(where).parent_path() / "published", .tables = {}, .left_out = {}},
+      [](StudyParser& parser, const YAML::Node& root, PublishedStudy& study) {
+        StudyReader(parser).read(root, study);
+      });
 }
 
 }  // namespace underlap::bench
