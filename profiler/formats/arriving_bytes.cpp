@@ -6,14 +6,8 @@
 #include <system_error>
 
 namespace underlap::formats {
-namespace {
 
-// Large enough that handing it over costs nothing, small enough to be in the cache still when it is used.
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-
-}  // namespace
-
-ArrivingBytes::ArrivingBytes(const std::filesystem::path& path) {
+ArrivingBytes::ArrivingBytes(const std::filesystem::path& path, std::size_t piece_bytes) : piece_bytes_(piece_bytes) {
   stream_.emplace(path);
   if (stream_->is_compressed()) {
     unpacked_ = read_bytes(path);
@@ -45,7 +39,7 @@ void ArrivingBytes::read() {
   std::exception_ptr failure;
   for (bool goes_on = true; goes_on;) {
     std::size_t count = 0;
-    const std::span<char> into(bytes_.get() + done, std::min(kPieceBytes, length_ - done));
+    const std::span<char> into(bytes_.get() + done, std::min(piece_bytes_, length_ - done));
     try {
       count = stream_->read(into);
     } catch (...) {

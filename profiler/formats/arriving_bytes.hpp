@@ -22,8 +22,11 @@ namespace underlap::formats {
 /// thread can be started.
 class ArrivingBytes {
  public:
+  /// Pieces of 1 MiB: handing one over costs nothing, and it is in the cache still when it is used.
+  static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
   /// Throws as read_bytes().
-  explicit ArrivingBytes(const std::filesystem::path&);
+  explicit ArrivingBytes(const std::filesystem::path&, std::size_t piece_bytes = kPieceBytes);
   ArrivingBytes(const ArrivingBytes&) = delete;
   ArrivingBytes& operator=(const ArrivingBytes&) = delete;
   ~ArrivingBytes();
@@ -38,6 +41,7 @@ class ArrivingBytes {
  private:
   void read();
 
+  std::size_t piece_bytes_;
   FileBytes unpacked_;  ///< of a compressed file
   std::optional<ByteStream> stream_;
   std::size_t length_ = 0;

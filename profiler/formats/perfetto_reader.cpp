@@ -55,7 +55,11 @@ Trace read_perfetto(std::span<const std::byte> bytes, const std::filesystem::pat
 
 Trace read_perfetto(const std::filesystem::path& path) {
   ArrivingBytes file(path);
-  PerfettoDecoder decoder(path.string());
+  return read_perfetto(file, path);
+}
+
+Trace read_perfetto(ArrivingBytes& file, const std::filesystem::path& origin) {
+  PerfettoDecoder decoder(origin.string());
   decode(file, decoder);
   if (!file.fault().empty()) decoder.skip(file.fault());
   return decoder.finish();
