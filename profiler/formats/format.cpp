@@ -60,8 +60,9 @@ Trace read_as(const Format& format, const std::filesystem::path& path) {
 Trace read_trace(const std::filesystem::path& path) {
   const FileBytes head = read_bytes(path, {.bytes = kSniffBytes});
   if (head.bytes.empty())
-    throw std::invalid_argument(fmt::format("{}: {}; give a trace that `underlap run` wrote", path.string(),
-                                            head.fault.empty() ? "an empty file, no trace" : head.fault));
+    throw std::invalid_argument(
+        fmt::format("{}: {}; give a trace of `underlap run`, of PyTorch's profiler or of Nsight Systems", path.string(),
+                    head.fault.empty() ? "an empty file, no trace" : head.fault));
   const auto fits = [&](const Format& format) { return format.sniff(head.span()); };
   const auto format = std::find_if(formats().begin(), formats().end(), fits);
   if (format == formats().end())
