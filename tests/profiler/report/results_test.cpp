@@ -64,7 +64,10 @@ RunResults full_results() {
                   .link = "paced to 4 Gbit/s",
                   .clock = "steady",
                   .seed = std::numeric_limits<std::uint64_t>::max(),
-                  .config_hash = "ff"};
+                  .config_hash = "ff",
+                  .series = "s",
+                  .series_run = 2,
+                  .series_side = "candidate"};
   results.blocks_planned = 3;
   results.blocks_done = 2;
   results.resumed_at_blocks = {1};
@@ -148,7 +151,7 @@ void expect_equal(const RunInfo& a, const RunInfo& b) {
   const auto fields = [](const RunInfo& i) {
     return std::tie(i.command, i.commit, i.version, i.started_utc, i.host_name_hash, i.cpu_model, i.num_cpus,
                     i.operating_system, i.compiler, i.library_versions, i.backend, i.link, i.clock, i.seed,
-                    i.config_hash);
+                    i.config_hash, i.series, i.series_run, i.series_side);
   };
   EXPECT_EQ(fields(a), fields(b));
 }

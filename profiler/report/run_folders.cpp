@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/run_folders.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace underlap::report {
+namespace {
+
+constexpr std::string_view kPrefix = "run-";
+
+// Of run-NN; -1 for any other name.
+std::int32_t index_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return -1;
+  name.remove_prefix(kPrefix.size());
+  std::int32_t index = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  return error == std::errc{} && end == name.data() + name.size() ? index : -1;
+}
+
+}  // namespace
+
+std::filesystem::path run_of_series(const std::filesystem::path& folder, std::int32_t index) {
+  return folder / fmt::format("{}{:02}", kPrefix, index);
+}
+
+std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder) {
+  if (std::filesystem::exists(folder / "results.json")) return {folder};
+  if (!std::filesystem::is_directory(folder)) return {};
+  std::vector<std::pair<std::int32_t, std::filesystem::path>> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (const std::int32_t index = index_of(entry.path().filename().string());
+        index >= 0 && std::filesystem::exists(entry.path() / "results.json"))
+      found.emplace_back(index, entry.path());
+  std::sort(found.begin(), found.end());
+  std::vector<std::filesystem::path> folders;
+  for (auto& [index, path] : found) folders.push_back(std::move(path));
+  return folders;
+}
+
+}  // namespace underlap::report

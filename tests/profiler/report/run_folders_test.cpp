@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/run_folders.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::report {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing_support::TemporaryFolder;
+
+void make_run(const fs::path& folder) {
+  fs::create_directories(folder);
+  testing_support::write_text(folder / "results.json", "{}");
+}
+
+TEST(RunFolders, OfASingleRunAreItself) {
+  const TemporaryFolder folder;
+  const fs::path series = folder / "series";
+  make_run(series);
+  make_run(run_of_series(series, 0));
+  EXPECT_THAT(run_folders(series), ElementsAre(series));
+}
+
+TEST(RunFolders, OfASeriesStandInTheOrderOfTheirNumbers) {
+  const TemporaryFolder folder;
+  const fs::path series = folder / "series";
+  for (const int index : {100, 2, 11, 0}) make_run(run_of_series(series, index));
+  fs::create_directories(run_of_series(series, 3));  // began, and has no results yet
+  for (const char* other : {"run-", "run-1x", "run--1", "rum-05"}) make_run(series / other);
+  EXPECT_THAT(run_folders(series),
+              ElementsAre(series / "run-00", series / "run-02", series / "run-11", series / "run-100"));
+}
+
+TEST(RunFolders, AreNoneWhereNothingRan) {
+  const TemporaryFolder folder;
+  const fs::path series = folder / "series";
+  EXPECT_THAT(run_folders(series), IsEmpty());
+  fs::create_directories(series);
+  EXPECT_THAT(run_folders(series), IsEmpty());
+}
+
+}  // namespace
+}  // namespace underlap::report
