@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace underlap::yaml {
 void Problems::add(Place place, std::string message) {
@@ -30,6 +31,14 @@ std::vector<Message> Problems::messages() const {
   if (num_more_ > 0)
     messages.push_back({file_, fmt::format("more errors follow, {} at least; mend these {} first", num_more_, kMost)});
   return messages;
+}
+
+void Problems::throw_any() const {
+  if (empty()) return;
+  std::string text;
+  for (const Message& message : messages())
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", message.where, message.message);
+  throw std::invalid_argument(text);
 }
 
 std::string_view hint_of(std::string_view message) {

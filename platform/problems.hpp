@@ -55,6 +55,9 @@ class Problems {
   /// All errors, sorted by place; at last how many more there are.
   std::vector<Message> messages() const;
 
+  /// Throws std::invalid_argument with all messages, a line each, where there is any.
+  void throw_any() const;
+
  private:
   std::string file_;
   std::vector<std::string> flags_;

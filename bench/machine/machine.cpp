@@ -85,6 +85,7 @@ report::RunInfo machine_info() {
   std::ifstream cpuinfo("/proc/cpuinfo");
   std::ifstream os_release("/etc/os-release");
   info.commit = or_unknown(kBuildCommit);
+  info.commit_utc = kBuildCommitUtc;
   info.version = kBuildVersion;
   info.started_utc = utc_now();
   info.host_name_hash = named ? name_hash(names.nodename) : kUnknown;

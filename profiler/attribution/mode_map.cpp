@@ -135,11 +135,8 @@ ModeMap parse_mode_map(const std::string& yaml, const std::string& name) {
   ModeMap map;
   if (document.root != nullptr) map = Reader(problems).read(*document.root);
   if (problems.empty() && map.rules.empty()) problems.add({}, fmt::format("holds no rules; write one, {}", kExample));
-  if (problems.empty()) return map;
-  std::string text;
-  for (const yaml::Message& message : problems.messages())
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", message.where, message.message);
-  throw std::invalid_argument(text);
+  problems.throw_any();
+  return map;
 }
 
 ModeMap read_mode_map(const std::string& file) {

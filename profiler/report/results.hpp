@@ -96,6 +96,7 @@ struct RunInfo {
   std::string config_hash;  ///< of the resolved matrix and the files that it names; --resume refuses another one
   /// Hashes of what the files that the matrix names held, by path (train.data, run.hardware); results before it lack it
   std::map<std::string, std::string> input_hashes = {};
+  std::string commit_utc = {};   ///< ISO 8601, when the commit was made; empty where it is not known
   std::string series = {};       ///< what runs that were started together share (`run --runs`); empty: a run of its own
   std::int32_t series_run = 0;   ///< which of them this is, from 0
   std::string series_side = {};  ///< "baseline" or "candidate" where two took turns (`run --interleave`); else empty

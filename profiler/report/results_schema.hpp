@@ -145,6 +145,7 @@ struct Fields<RunInfo> {
     field("seed", info.seed);
     field("config_hash", info.config_hash);
     field("input_hashes", NewerField{info.input_hashes});
+    field("commit_utc", NewerField{info.commit_utc});
     field("series", NewerField{info.series});
     field("series_run", NewerField{info.series_run});
     field("series_side", NewerField{info.series_side});

@@ -65,6 +65,7 @@ RunResults full_results() {
                   .clock = "steady",
                   .seed = std::numeric_limits<std::uint64_t>::max(),
                   .config_hash = "ff",
+                  .commit_utc = "2025-01-01T00:00:00Z",
                   .series = "s",
                   .series_run = 2,
                   .series_side = "candidate"};
@@ -151,7 +152,7 @@ void expect_equal(const RunInfo& a, const RunInfo& b) {
   const auto fields = [](const RunInfo& i) {
     return std::tie(i.command, i.commit, i.version, i.started_utc, i.host_name_hash, i.cpu_model, i.num_cpus,
                     i.operating_system, i.compiler, i.library_versions, i.backend, i.link, i.clock, i.seed,
-                    i.config_hash, i.series, i.series_run, i.series_side);
+                    i.config_hash, i.commit_utc, i.series, i.series_run, i.series_side);
   };
   EXPECT_EQ(fields(a), fields(b));
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/commands/commands.hpp"
+#include "bench/commands/gate_input.hpp"
+#include "platform/atomic_file.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/flag_values.hpp"
+#include "platform/room.hpp"
+#include "profiler/gate/baseline.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct SaveArguments {
+  std::vector<std::string> runs;
+  std::string folder;
+};
+
+int save_baseline(const SaveArguments& arguments) {
+  std::vector<gate::RunFigures> runs;
+  for (const std::string& path : arguments.runs)
+    for (gate::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
+  // Runs of one side have the same knobs: those of the first are enough.
+  for (std::size_t i = 1; i < runs.size(); ++i)
+    for (gate::CellFigures& cell : runs[i].cells) cell.knobs.clear();
+  const std::string text = gate::baseline_text(runs);
+  std::filesystem::create_directories(arguments.folder);
+  const std::filesystem::path file = std::filesystem::path(arguments.folder) / gate::kBaselineFile;
+  write_file_atomically(file, text);
+  fmt::print("{}: {} run{} of {} cell{}, {}\n", file.string(), runs.size(), runs.size() == 1 ? "" : "s",
+             runs.front().cells.size(), runs.front().cells.size() == 1 ? "" : "s",
+             in_bytes(static_cast<std::int64_t>(text.size())));
+  return kWell;
+}
+
+}  // namespace
+
+void add_baseline_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("baseline", "Keep what a gate reads of runs, to be put under version control");
+  command->require_subcommand(1);
+  auto arguments = std::make_shared<SaveArguments>();
+  CLI::App* save = command->add_subcommand("save", "Write some kilobytes of one or more runs, all that a gate reads");
+  save->add_option("RUN", arguments->runs, "runs, as `underlap gate` takes them")->required();
+  save->add_option("-o,--output", arguments->folder, "the folder of the baseline; what it holds is replaced")
+      ->required()
+      ->check(not_empty());
+  save->footer("Example: underlap baseline save out/main -o baselines/main");
+  save->callback([arguments, &exit_code] { exit_code = save_baseline(*arguments); });
+}
+
+}  // namespace underlap::bench

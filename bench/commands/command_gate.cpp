@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/commands/commands.hpp"
+#include "bench/commands/gate_input.hpp"
+#include "platform/atomic_file.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/flag_values.hpp"
+#include "platform/terminal.hpp"
+#include "profiler/gate/gate.hpp"
+#include "profiler/gate/reports.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct GateArguments {
+  std::string baseline;
+  std::string candidate;
+  std::vector<std::string> more_baselines;
+  std::vector<std::string> more_candidates;
+  std::string max_regression = "5%";
+  std::string rules;
+  std::vector<std::string> cells;
+  std::string run_sd;
+  std::string inconclusive = "exit";
+  std::string markdown;
+  std::string junit;
+  bool json = false;
+  bool force = false;
+  gate::Rows rows = gate::Rows::notable;
+};
+
+using Runs = std::vector<gate::RunFigures>;
+
+Runs runs_of(const std::string& first, const std::vector<std::string>& more) {
+  Runs runs = runs_named(first);
+  for (const std::string& path : more)
+    for (gate::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
+  return runs;
+}
+
+// Of every run the cells that a pattern of `patterns` fits.
+void keep_cells(Runs& runs, const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return;
+  for (gate::RunFigures& run : runs)
+    std::erase_if(run.cells, [&](const gate::CellFigures& cell) {
+      return std::ranges::none_of(patterns,
+                                  [&](const std::string& pattern) { return gate::matches(pattern, cell.name); });
+    });
+}
+
+gate::GateOptions options_of(const GateArguments& arguments) {
+  gate::GateOptions options;
+  options.rules = gate::default_rules(gate::parse_tolerance(arguments.max_regression));
+  if (!arguments.rules.empty()) options.rules = gate::with_rules_of(std::move(options.rules), arguments.rules);
+  if (!arguments.run_sd.empty()) {
+    const gate::Tolerance spread = gate::parse_tolerance(arguments.run_sd);
+    if (spread.ns != 0 || spread.share <= 0)
+      throw std::invalid_argument("--run-sd is " + arguments.run_sd + "; write a share of the step above 0, as 1%");
+    options.run_sd = spread.share;
+  }
+  options.is_forced = arguments.force;
+  return options;
+}
+
+void write_to(const std::string& file, const std::string& text) {
+  if (file == "-")
+    fmt::print("{}", text);
+  else if (!file.empty())
+    write_file_atomically(file, text);
+}
+
+int exit_code_of(gate::Verdict verdict, const std::string& inconclusive) {
+  if (verdict == gate::Verdict::pass) return kWell;
+  if (verdict == gate::Verdict::regression) return kFound;
+  if (inconclusive == "exit") return kInconclusive;
+  return inconclusive == "pass" ? kWell : kFound;
+}
+
+int run_gate_command(const GateArguments& arguments) {
+  const gate::GateOptions options = options_of(arguments);
+  Runs baseline = runs_of(arguments.baseline, arguments.more_baselines);
+  Runs candidate = runs_of(arguments.candidate, arguments.more_candidates);
+  keep_cells(baseline, arguments.cells);
+  keep_cells(candidate, arguments.cells);
+  const gate::GateReport report = gate::run_gate(baseline, candidate, options);
+  const bool prints_report = arguments.json || arguments.markdown == "-" || arguments.junit == "-";
+  write_to(arguments.markdown, gate::gate_markdown(report));
+  write_to(arguments.junit, gate::gate_junit(report, arguments.inconclusive == "pass"));
+  if (arguments.json) fmt::print("{}", gate::gate_json(report));
+  if (!prints_report) {
+    fmt::print("{}", gate::gate_text(report, terminal_format(STDOUT_FILENO), arguments.rows));
+    const char* actions = std::getenv("GITHUB_ACTIONS");
+    if (actions != nullptr && std::string(actions) == "true") fmt::print("{}", gate::gate_annotations(report));
+  }
+  return exit_code_of(report.verdict, arguments.inconclusive);
+}
+
+void add_outputs(CLI::App& command, GateArguments& arguments) {
+  command.add_flag_callback(
+      "--details", [&arguments] { arguments.rows = gate::Rows::all; }, "also what passed without a change");
+  command.add_option("--markdown", arguments.markdown, "write a comment for a pull request to this file, or -")
+      ->check(not_empty());
+  command.add_option("--junit", arguments.junit, "write a test suite in JUnit's XML to this file, or -")
+      ->check(not_empty());
+  command.add_flag("--json", arguments.json, "print JSON instead, schema underlap.gate/1");
+}
+
+}  // namespace
+
+void add_gate_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<GateArguments>();
+  CLI::App* command = app.add_subcommand("gate", "Judge runs by a baseline: pass, regression or inconclusive");
+  command
+      ->add_option("BASELINE", arguments->baseline,
+                   "what was: a saved baseline, the folder of a run or of `run --runs`, of several of these or of "
+                   "traces, a trace, or a pattern of * ? []")
+      ->required();
+  command->add_option("CANDIDATE", arguments->candidate, "what is: the same")->required();
+  command->add_option("--with-baseline", arguments->more_baselines, "more runs of the baseline");
+  command->add_option("--with-candidate", arguments->more_candidates, "more runs of the candidate");
+  command
+      ->add_option("--max-regression", arguments->max_regression,
+                   "by how much step, exposed time and efficiency may be worse: a share of the step, a time, or both, "
+                   "\"2% or 100us\"")
+      ->capture_default_str()
+      ->check(not_empty());
+  command->add_option("--rules", arguments->rules, "gate.yaml, with a tolerance for each metric and cell")
+      ->check(not_empty());
+  command->add_option("--cells", arguments->cells, "judge these cells alone, names or patterns of * ? []")
+      ->check(not_empty());
+  command
+      ->add_option("--run-sd", arguments->run_sd,
+                   "state how far steps of equal runs lie apart, as 1%, instead of having it measured by several runs")
+      ->check(not_empty());
+  command
+      ->add_option("--inconclusive", arguments->inconclusive,
+                   "what runs that cannot tell give: exit (with 4), pass (0) or fail (1)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"exit", "pass", "fail"}));
+  command->add_flag("--force", arguments->force, "compare what did different work, and say so on every line");
+  add_outputs(*command, *arguments);
+  command->footer(
+      "Exit code 0: pass, 1: a regression, 4: these runs cannot tell.\n"
+      "Example: underlap gate baselines/main out/pr --max-regression 3%\n"
+      "         underlap gate out/baseline out/candidate --markdown comment.md");
+  command->callback([arguments, &exit_code] { exit_code = run_gate_command(*arguments); });
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "profiler/gate/run_figures.hpp"
+
+namespace underlap::gate {
+
+/// The file of a baseline in its folder: what a gate reads of one or more runs, in kilobytes.
+inline constexpr const char* kBaselineFile = "baseline.json";
+
+/// JSON, schema underlap.baseline/1; the same runs give the same text.
+std::string baseline_text(const std::vector<RunFigures>& runs);
+
+/// The reverse. Throws std::invalid_argument with file, place and reason.
+std::vector<RunFigures> read_baseline(const std::filesystem::path& file);
+
+}  // namespace underlap::gate

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/gate/rules.hpp"
+#include "profiler/gate/run_figures.hpp"
+#include "profiler/gate/verdict.hpp"
+
+namespace underlap::gate {
+
+struct GateOptions {
+  Rules rules = default_rules({.share = 0.05});
+  double level = 0.95;
+  std::optional<double> run_sd = {};  ///< spread between runs that a person states, as a share of the step
+  bool is_forced = false;             ///< goes on where the sides are not comparable, and says so
+};
+
+/// A change of one operation between the sides: of communication what is exposed, of compute what it runs. Nanoseconds
+/// of a step, mean over the runs.
+struct MovedOperation {
+  std::string name = {};
+  bool is_communication = false;
+  double baseline_ns = 0;
+  double candidate_ns = 0;
+  double delta_ns() const { return candidate_ns - baseline_ns; }
+};
+
+/// One metric of one cell. Times in nanoseconds, "efficiency" of 1, "bytes" in bytes; means over the runs.
+struct GateRow {
+  std::string cell = {};
+  std::string metric = {};
+  Verdict verdict = Verdict::inconclusive;
+  bool decides = true;  ///< inconclusive, it leaves the gate inconclusive
+  double baseline = 0;
+  double candidate = 0;
+  /// Positive is worse: a share of the step, of "bytes" of themselves, of "efficiency" the difference.
+  double change = 0;
+  std::optional<double> lower = {};  ///< one-sided limits of the change; absent where the spread is not known
+  std::optional<double> upper = {};
+  double tolerance = 0;                      ///< in the unit of the change
+  double p_family = 1;                       ///< chance of such a change without one, among all rows
+  bool is_beyond_chance = false;             ///< worse, over the whole family
+  std::optional<double> smallest_seen = {};  ///< the least change that these runs would find in four of five cases
+  std::optional<std::int32_t> runs_to_decide = {};
+  std::string words = {};  ///< of "numerics": from what to what
+};
+
+/// One cell: what moved in it, in the direction of its step's change, the most first.
+struct GateCell {
+  std::string name = {};
+  bool has_other_schedule = false;  ///< virtual time, and not every nanosecond is as it was
+  std::vector<MovedOperation> moved = {};
+};
+
+/// Something that the sides do not have in common.
+struct Difference {
+  std::string what = {};
+  std::string baseline = {};
+  std::string candidate = {};
+};
+
+/// One side, in words.
+struct SideInfo {
+  std::vector<std::string> sources = {};
+  std::vector<std::string> commits = {};  ///< each once
+  std::string command = {};               ///< of its first run
+};
+
+struct GateReport {
+  SideInfo baseline = {};
+  SideInfo candidate = {};
+  std::string forced = {};  ///< why the sides are not comparable, where that was asked to be passed over
+  std::vector<std::string> warnings = {};
+  std::vector<Difference> differences = {};
+  bool is_paired = false;  ///< the runs took turns on one machine
+  bool is_exact = false;   ///< virtual time
+  double level = 0.95;
+  std::optional<double> run_sd = {};
+  std::vector<GateCell> cells = {};
+  std::vector<GateRow> rows = {};  ///< regressions first, then inconclusive, then the rest; by change
+  Verdict verdict = Verdict::pass;
+};
+
+/// Judges a candidate by its baseline, each one or more runs. Throws std::invalid_argument, naming the run and the
+/// reason, where a side has no run, where one run stands on both sides, where the sides are of another backend, kind of
+/// link or work, and where the candidate lacks a cell.
+GateReport run_gate(const std::vector<RunFigures>& baseline, const std::vector<RunFigures>& candidate,
+                    const GateOptions& options);
+
+}  // namespace underlap::gate

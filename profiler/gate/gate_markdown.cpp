@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <string>
+
+#include "profiler/gate/reports.hpp"
+#include "profiler/gate/words.hpp"
+
+namespace underlap::gate {
+namespace {
+
+constexpr std::size_t kMostCharacters = 60'000;
+
+Table empty_table() {
+  return {{{"cell", Align::left},
+           {"metric", Align::left},
+           {"baseline", Align::right},
+           {"candidate", Align::right},
+           {"change", Align::right},
+           {"limits", Align::right},
+           {"tolerance", Align::right},
+           {"verdict", Align::left}},
+          {}};
+}
+
+void add_row(const GateReport& report, const GateRow& row, Table& table) {
+  const std::string mark = row.verdict == Verdict::regression ? "**" : "";
+  const std::string forced = report.forced.empty() ? "" : " (forced)";
+  table.rows.push_back({row.cell, row.metric, value_text(row, row.baseline), value_text(row, row.candidate),
+                        change_text(row), limits_text(row), tolerance_text(row),
+                        fmt::format("{}{}{}{}", mark, to_string(row.verdict), mark, forced)});
+}
+
+// Leaves as many rows as fit in so many characters; returns how many went.
+std::size_t cut(Table& table, std::size_t most) {
+  std::size_t characters = 0, rows = 0;
+  for (; rows < table.rows.size() && characters <= most; ++rows)
+    for (const TableCell& cell : table.rows[rows]) characters += cell.text.size() + 3;
+  const std::size_t left_out = table.rows.size() - rows;
+  table.rows.resize(rows);
+  return left_out;
+}
+
+std::string folded(const std::string& title, const std::string& body) {
+  return fmt::format("\n<details><summary>{}</summary>\n\n{}\n</details>\n", title, body);
+}
+
+std::string moved_list(const GateReport& report) {
+  std::string text;
+  std::string last;
+  for (const GateRow& row : report.rows) {
+    if (row.verdict != Verdict::regression || row.cell == last) continue;
+    last = row.cell;
+    const std::string moved = moved_text(cell_of(report, row.cell));
+    text += fmt::format("- **{}**: {}{}\n", row.cell, row_sentence(row), moved.empty() ? "" : "; what moved: " + moved);
+  }
+  return text;
+}
+
+std::string runs_text(const GateReport& report) {
+  std::string text = fmt::format("- baseline: {}\n- candidate: {}\n- {}\n", side_text(report.baseline),
+                                 side_text(report.candidate), method_text(report));
+  if (!report.baseline.command.empty()) text += fmt::format("- baseline's command: `{}`\n", report.baseline.command);
+  for (const GateRow& row : report.rows)
+    if (row.verdict == Verdict::inconclusive)
+      text += fmt::format("- {}, {}: {}\n", row.cell, row.metric, what_would_decide(row));
+  return text;
+}
+
+std::string differences_text(const GateReport& report) {
+  Table table{{{"differs", Align::left}, {"baseline", Align::left}, {"candidate", Align::left}}, {}};
+  for (const Difference& difference : report.differences)
+    table.rows.push_back({difference.what, difference.baseline, difference.candidate});
+  return markdown(table);
+}
+
+}  // namespace
+
+std::string gate_markdown(const GateReport& report) {
+  Table notable = empty_table(), rest = empty_table();
+  for (const GateRow& row : report.rows)
+    add_row(report, row, row.verdict != Verdict::pass || is_notable(row) ? notable : rest);
+  std::string text = fmt::format("### Overlap gate: {}\n\n", verdict_sentence(report));
+  if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", report.forced);
+  for (const std::string& warning : report.warnings) text += fmt::format("> {}\n", warning);
+  text += moved_list(report);
+  if (const std::string schedules = schedules_text(report); !schedules.empty()) text += "- " + schedules + "\n";
+  const std::size_t left_out = cut(notable, kMostCharacters / 2);
+  if (!notable.rows.empty()) text += "\n" + markdown(notable);
+  if (left_out > 0) text += fmt::format("\n{} rows more\n", left_out);
+  if (!report.differences.empty()) text += folded("What differs", differences_text(report));
+  text += folded("Runs", runs_text(report));
+  const std::string passed = folded(fmt::format("{} metrics that passed", rest.rows.size()), markdown(rest));
+  if (!rest.rows.empty() && text.size() + passed.size() <= kMostCharacters) text += passed;
+  if (text.size() > kMostCharacters) text = text.substr(0, text.rfind('\n', kMostCharacters)) + "\n(cut)\n";
+  return text;
+}
+
+}  // namespace underlap::gate

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "profiler/gate/reports.hpp"
+#include "profiler/gate/words.hpp"
+
+namespace underlap::gate {
+namespace {
+
+constexpr std::size_t kMostAnnotations = 10;
+
+// Text in an XML attribute or element. Control characters are none that XML can hold.
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      case '\n': result += "&#10;"; break;
+      default: result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return result;
+}
+
+std::string outcome(const GateReport& report, const GateRow& row, bool inconclusive_passes) {
+  const std::string moved = moved_text(cell_of(report, row.cell));
+  const std::string sentence = row_sentence(row);
+  if (row.verdict == Verdict::regression)
+    return fmt::format("<failure type=\"regression\" message=\"{}\">{}</failure>", escaped(sentence),
+                       escaped(moved.empty() ? sentence : "what moved: " + moved));
+  const std::string undecided = escaped(sentence + "; " + what_would_decide(row));
+  if (row.verdict == Verdict::inconclusive && row.decides && !inconclusive_passes)
+    return fmt::format("<error type=\"inconclusive\" message=\"{}\"/>", undecided);
+  if (row.verdict == Verdict::inconclusive) return fmt::format("<skipped message=\"{}\"/>", undecided);
+  return "";
+}
+
+// A workflow command ends at its line's end, and its properties at "," and ":".
+std::string of_command(std::string_view text, bool is_property) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ',')))
+      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    else
+      result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string gate_junit(const GateReport& report, bool inconclusive_passes) {
+  std::string cases;
+  std::size_t failures = 0, errors = 0, skipped = 0;
+  for (const GateRow& row : report.rows) {
+    const std::string inner = outcome(report, row, inconclusive_passes);
+    failures += inner.starts_with("<failure");
+    errors += inner.starts_with("<error");
+    skipped += inner.starts_with("<skipped");
+    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\">{}</testcase>\n", escaped(row.cell),
+                         escaped(row.metric), inner);
+  }
+  std::string notes = method_text(report);
+  for (const std::string& warning : report.warnings) notes += "\n" + warning;
+  if (!report.forced.empty()) notes += "\nnot comparable, forced: " + report.forced;
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"underlap gate\" tests=\"{}\" "
+      "failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}    <system-out>{}</system-out>\n  </testsuite>\n"
+      "</testsuites>\n",
+      report.rows.size(), failures, errors, skipped, cases, escaped(notes));
+}
+
+std::string gate_annotations(const GateReport& report) {
+  std::string text;
+  std::size_t errors = 0, warnings = 0;
+  for (const GateRow& row : report.rows) {
+    const bool is_error = row.verdict == Verdict::regression;
+    if (!is_error && (row.verdict == Verdict::pass || !row.decides)) continue;
+    if ((is_error ? errors : warnings)++ >= kMostAnnotations) continue;
+    const std::string moved = is_error ? moved_text(cell_of(report, row.cell)) : what_would_decide(row);
+    text += fmt::format("::{} title={}::{}\n", is_error ? "error" : "warning",
+                        of_command(fmt::format("overlap {}, {}", to_string(row.verdict), row.cell), true),
+                        of_command(row_sentence(row) + (moved.empty() ? "" : "; " + moved), false));
+  }
+  return text;
+}
+
+}  // namespace underlap::gate

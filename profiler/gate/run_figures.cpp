@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/gate/run_figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "platform/json.hpp"
+#include "profiler/analysis/compute_change.hpp"
+#include "profiler/analysis/summary.hpp"
+#include "profiler/report/summary.hpp"
+
+namespace underlap::gate {
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+
+// FNV-1a: short, and the same on every machine.
+class Hash {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+    hash_ = (hash_ ^ 0xFFU) * 0x100000001B3U;  // no text has it: where one ends
+  }
+  void add(std::int64_t number) { add(std::to_string(number)); }
+  void add(const std::map<std::string, std::int64_t>& numbers) {
+    for (const auto& [key, number] : numbers) add(key), add(number);
+  }
+  void add(const std::map<std::string, analysis::CommunicationSplit>& parts) {
+    for (const auto& [key, part] : parts) {
+      add(key);
+      for (const std::int64_t number : {part.comm_ns, part.exposed_ns, part.exposed_wait_ns, part.exposed_transfer_ns,
+                                        part.bytes_on_wire, part.count})
+        add(number);
+    }
+  }
+  std::string text() const { return fmt::format("{:016x}", hash_); }
+
+ private:
+  std::uint64_t hash_ = 0xCBF29CE484222325U;
+};
+
+std::string schedule_of(const report::CellResult& cell) {
+  Hash hash;
+  for (const report::StepSample& sample : cell.samples) {
+    hash.add(sample.step_ns);
+    for (const analysis::Split& split : sample.ranks) {
+      for (const std::int64_t number : {split.window_ns, split.compute_only_ns, split.hidden_ns, split.copy_only_ns})
+        hash.add(number);
+      hash.add(split.exposed_ns_by_modes);
+      hash.add(split.modes);
+      hash.add(split.purposes);
+    }
+  }
+  hash.add(cell.kernel_ns);
+  return hash.text();
+}
+
+// What a knob says of the work that is done, and not of how it is done.
+bool is_work(std::string_view knob) {
+  return knob.starts_with("model.") || knob.starts_with("train.") || knob.ends_with("parallel_size");
+}
+
+void read_plan(const report::CellResult& cell, CellFigures& figures) {
+  figures.work["ranks"] = std::to_string(cell.num_ranks);
+  figures.work["without transfers"] = cell.no_comm ? "yes" : "no";
+  const nlohmann::ordered_json plan = parse_json_or_discard(cell.plan_json);
+  if (!plan.is_object() || !plan.contains("knobs")) return;
+  for (const auto& knob : plan["knobs"]) {
+    const std::string name = knob.value("name", std::string());
+    // A modelled or measured length of the run is no part of what a step does.
+    if (name.empty() || name.starts_with("run.") || !knob.contains("effective")) continue;
+    (is_work(name) ? figures.work : figures.knobs)[name] = json_text(knob["effective"]);
+  }
+}
+
+// Earlier results do not say it: then no step was left out.
+std::int64_t kernel_windows_of(const report::CellResult& cell) {
+  if (cell.kernel_windows > 0) return cell.kernel_windows;
+  std::int64_t windows = 0;
+  for (const report::StepSample& sample : cell.samples) windows += static_cast<std::int64_t>(sample.ranks.size());
+  return std::max<std::int64_t>(windows, 1);
+}
+
+std::vector<OperationFigure> operations_of(const report::CellResult& cell, const report::CellSummary& summary) {
+  std::vector<OperationFigure> operations;
+  for (const auto& [purpose, part] : summary.purposes)
+    operations.push_back({.name = purpose,
+                          .is_communication = true,
+                          .busy_ns = part.comm_ms * kNsPerMs,
+                          .exposed_ns = part.exposed_ms * kNsPerMs,
+                          .count = part.count,
+                          .bytes = part.bytes_on_wire});
+  const auto windows = static_cast<double>(kernel_windows_of(cell));
+  for (const auto& [purpose, ns] : cell.kernel_ns)
+    operations.push_back({.name = purpose, .busy_ns = static_cast<double>(ns) / windows});
+  return operations;
+}
+
+CellFigures figures_of_cell(const report::CellResult& cell, const report::CellSummary& summary, bool is_exact) {
+  CellFigures figures{.name = cell.name};
+  read_plan(cell, figures);
+  figures.metrics["step"] = summary.step_ms->value * kNsPerMs;
+  if (summary.exposed_ms) figures.metrics["exposed"] = summary.exposed_ms->value * kNsPerMs;
+  for (const auto& [mode, part] : summary.modes) figures.metrics["exposed." + mode] = part.exposed_ms * kNsPerMs;
+  if (summary.efficiency) figures.metrics["efficiency"] = summary.efficiency->value;
+  if (summary.bytes_on_wire) figures.metrics["bytes"] = *summary.bytes_on_wire;
+  figures.numerics = report::to_string(cell.label);
+  figures.max_loss_difference = cell.max_loss_difference;
+  if (is_exact) figures.schedule = schedule_of(cell);
+  figures.operations = operations_of(cell, summary);
+  return figures;
+}
+
+void check_is_whole(const report::RunResults& results, const std::string& source) {
+  const auto refuse = [&](const std::string& why) { throw std::invalid_argument(source + ": " + why); };
+  if (results.cells.empty()) refuse("holds no cells\n  measure it anew: underlap run CONFIG -o DIR");
+  if (results.blocks_done < results.blocks_planned)
+    refuse(fmt::format("{} of {} blocks are done: the run ended before its last one\n  finish it: {} --resume",
+                       results.blocks_done, results.blocks_planned, results.info.command));
+  for (const report::CellResult& cell : results.cells) {
+    if (cell.samples.empty()) refuse(fmt::format("cell {} has no measured steps\n  measure it anew", cell.name));
+    if (!cell.invalid_because.empty())
+      refuse(fmt::format("the times of cell {} are not to be used: {}\n  measure it anew", cell.name,
+                         cell.invalid_because.front()));
+  }
+}
+
+// "paced to 4 Gbit/s" is of the kind "paced", "modelled: h100-sxm" of "modelled".
+std::string kind_of_link(const std::string& link) { return link.substr(0, link.find_first_of(" :")); }
+
+// Steps that all ranks have, by block and number. Ranks' clocks need not agree: a step's time is the mean of their
+// windows.
+std::vector<report::StepSample> samples_of(const std::vector<analysis::RankSummary>& ranks) {
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<analysis::Split>> steps;
+  for (const analysis::RankSummary& rank : ranks)
+    for (std::size_t i = 0; i < rank.windows.size(); ++i)
+      steps[{rank.windows[i].block, rank.windows[i].step}].push_back(rank.splits[i]);
+  std::vector<report::StepSample> samples;
+  for (auto& [key, splits] : steps) {
+    if (splits.size() != ranks.size()) continue;
+    std::int64_t sum = 0;
+    for (const analysis::Split& split : splits) sum += split.window_ns;
+    report::StepSample& sample = samples.emplace_back();
+    sample.block = key.first;
+    sample.step = key.second;
+    sample.step_ns = sum / static_cast<std::int64_t>(splits.size());
+    sample.ranks = std::move(splits);
+  }
+  return samples;
+}
+
+// By purpose, and by the kernel's name where there is none.
+std::map<std::string, std::int64_t> kernels_of(const Trace& trace, const std::vector<analysis::Window>& windows) {
+  analysis::ComputeTimes times;
+  times.add(trace, windows);
+  std::map<std::string, std::int64_t> kernels;
+  for (const auto& [place, pieces] : times.places()) {
+    const NameId name = place.purpose == kNoName ? place.name : place.purpose;
+    for (const auto& [piece, kernel] : pieces) kernels[std::string(name_of(name))] += kernel.ns;
+  }
+  return kernels;
+}
+
+Backend backend_of(const Trace& trace) {
+  const auto found = trace.metadata.find("backend");
+  return found == trace.metadata.end() ? Backend::cuda : backend_from(found->second).value_or(Backend::cuda);
+}
+
+std::string metadata_of(const Trace& trace, const std::string& key, const std::string& otherwise) {
+  const auto found = trace.metadata.find(key);
+  return found == trace.metadata.end() ? otherwise : found->second;
+}
+
+}  // namespace
+
+RunFigures figures_of(const report::RunResults& results, const std::string& source) {
+  check_is_whole(results, source);
+  const report::RunInfo& info = results.info;
+  RunFigures figures{.source = source,
+                     .is_exact = !traits_of(info.backend).measures_time,
+                     .command = info.command,
+                     .commit = info.commit,
+                     .commit_utc = info.commit_utc,
+                     .started_utc = info.started_utc,
+                     .series = info.series,
+                     .series_run = info.series_run,
+                     .series_side = info.series_side};
+  figures.kind = {{"backend", std::string(to_string(info.backend))}, {"link", kind_of_link(info.link)}};
+  figures.environment = {{"machine", info.host_name_hash},
+                         {"processor", info.cpu_model},
+                         {"CPUs", std::to_string(info.num_cpus)},
+                         {"operating system", info.operating_system},
+                         {"compiler", info.compiler},
+                         {"version", info.version},
+                         {"link", info.link},
+                         {"clock", info.clock}};
+  for (const auto& [library, version] : info.library_versions) figures.environment[library] = version;
+  const std::vector<report::CellSummary> summaries = report::summarise(results);
+  for (std::size_t i = 0; i < results.cells.size(); ++i)
+    figures.cells.push_back(figures_of_cell(results.cells[i], summaries[i], figures.is_exact));
+  return figures;
+}
+
+RunFigures figures_of(const Trace& trace, const analysis::Summary& summary, const std::string& cell_name,
+                      const std::string& source) {
+  if (!summary.shows_steps())
+    throw std::invalid_argument(source +
+                                ": no steps were found in this trace\n  a gate compares steps; see `underlap analyze`");
+  report::RunResults results;
+  results.info.backend = backend_of(trace);
+  report::CellResult cell;
+  cell.name = cell_name;
+  cell.num_ranks = static_cast<std::int32_t>(summary.shown().size());
+  cell.samples = samples_of(summary.shown());
+  cell.kernel_ns = kernels_of(trace, summary.shown_windows());
+  cell.kernel_windows = static_cast<std::int64_t>(summary.shown_windows().size());
+  results.cells = {std::move(cell)};
+  RunFigures figures = figures_of(results, source);
+  figures.kind = {{"backend", metadata_of(trace, "backend", "foreign trace")},
+                  {"link", kind_of_link(metadata_of(trace, "link", "real"))}};
+  figures.environment.clear();
+  for (const char* key : {"link", "clock", "device_name"})
+    if (const std::string value = metadata_of(trace, key, ""); !value.empty()) figures.environment[key] = value;
+  figures.cells.front().numerics.clear();
+  return figures;
+}
+
+}  // namespace underlap::gate

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/report/results.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::analysis {
+struct Summary;
+}
+
+namespace underlap::gate {
+
+/// What one purpose of communication, or of compute, took of one step: mean over the ranks, median over the steps
+/// (compute: mean). Where no purpose is known, compute stands by its kernels' names. Nanoseconds and bytes.
+struct OperationFigure {
+  std::string name = {};
+  bool is_communication = false;
+  double busy_ns = 0;     ///< that it ran
+  double exposed_ns = 0;  ///< of communication: of these, without compute
+  double count = 0;       ///< of communication
+  double bytes = 0;       ///< on the wire, of communication
+  friend bool operator==(const OperationFigure&, const OperationFigure&) = default;
+};
+
+/// What one run, a fresh process, says of one cell.
+struct CellFigures {
+  std::string name = {};
+  /// Model, batch, sizes: cells that differ in one of these did different work.
+  std::map<std::string, std::string> work = {};
+  /// What else was in effect, by knob.
+  std::map<std::string, std::string> knobs = {};
+  /// By metric: "step" and "exposed" in nanoseconds, "exposed.dp" likewise for each mode, "efficiency" of 1, "bytes"
+  /// per rank and step. Absent: the run does not tell.
+  std::map<std::string, double> metrics = {};
+  std::string numerics = {};       ///< label, as results have it; empty for traces
+  double max_loss_difference = 0;  ///< relative, against the reference cell
+  std::string schedule = {};       ///< a hash of all steps of all ranks in virtual time; empty where time was measured
+  std::vector<OperationFigure> operations = {};
+  friend bool operator==(const CellFigures&, const CellFigures&) = default;
+};
+
+/// What one run says: all that a gate reads of it.
+struct RunFigures {
+  std::string source = {};  ///< the folder or file that it was read from
+  bool is_exact = false;    ///< virtual time: no noise
+  std::string command = {};
+  std::string commit = {};
+  std::string commit_utc = {};   ///< ISO 8601; empty where it is not known
+  std::string started_utc = {};  ///< ISO 8601; empty for traces
+  std::string series = {};       ///< of `run --runs`; empty: a run of its own
+  std::int32_t series_run = 0;
+  std::string series_side = {};
+  /// Backend and link: runs that differ in one of these are never held against each other.
+  std::map<std::string, std::string> kind = {};
+  /// Machine, versions: what a change may come from.
+  std::map<std::string, std::string> environment = {};
+  std::vector<CellFigures> cells = {};
+  friend bool operator==(const RunFigures&, const RunFigures&) = default;
+};
+
+/// The figures of a finished run. `source` is named where something is wrong. Throws std::invalid_argument where blocks
+/// are missing, where a cell has no steps, or where a block's times are not to be used.
+RunFigures figures_of(const report::RunResults& results, const std::string& source);
+
+/// The figures of a trace whose summary is `summary`, as those of one cell. A step is the mean over the ranks. Throws
+/// std::invalid_argument where the trace has no steps.
+RunFigures figures_of(const Trace& trace, const analysis::Summary& summary, const std::string& cell,
+                      const std::string& source);
+
+}  // namespace underlap::gate

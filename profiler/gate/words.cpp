@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/gate/words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "platform/room.hpp"
+
+namespace underlap::gate {
+namespace {
+
+std::string time_text(double ns) {
+  const double size = std::abs(ns);
+  if (size >= 1e9) return fmt::format("{:.3f} s", ns / 1e9);
+  if (size >= 1e6) return fmt::format("{:.{}f} ms", ns / 1e6, size >= 1e8 ? 1 : 2);
+  return size >= 1e3 ? fmt::format("{:.1f} us", ns / 1e3) : fmt::format("{:.0f} ns", ns);
+}
+
+bool is_efficiency(const GateRow& row) { return row.metric == "efficiency"; }
+
+// A change of a nanosecond is one, and not 0.0.
+std::string figure(double value, int decimals, const char* sign) {
+  const bool is_small = value != 0 && std::abs(value) < 0.5 * std::pow(10, -decimals);
+  if (is_small) return fmt::format(fmt::runtime(fmt::format("{{:{}.1g}}", sign)), value);
+  return fmt::format(fmt::runtime(fmt::format("{{:{}.{}f}}", sign, decimals)), value);
+}
+
+// As the figure itself changed: efficiency falls where it gets worse.
+std::string signed_text(const GateRow& row, double worse) {
+  return is_efficiency(row) ? figure(0 - worse, 3, "+") : figure(100 * worse, 1, "+");
+}
+
+std::string size_text(const GateRow& row, double change) {
+  return is_efficiency(row) ? figure(std::abs(change), 3, "") : figure(100 * std::abs(change), 1, "") + " %";
+}
+
+std::string mode_of(const GateRow& row) {
+  const std::size_t dot = row.metric.find('.');
+  return dot == std::string::npos ? "communication" : row.metric.substr(dot + 1) + " communication";
+}
+
+std::string from_to(const GateRow& row) {
+  const std::string from = value_text(row, row.baseline), to = value_text(row, row.candidate);
+  const bool is_time = row.metric == "step" || row.metric.starts_with("exposed");
+  if (from == to && is_time) return fmt::format("{}, {:+.0f} ns", from, row.candidate - row.baseline);
+  return fmt::format("{} -> {}", from, to);
+}
+
+std::size_t count_of(const GateReport& report, Verdict verdict) {
+  return static_cast<std::size_t>(std::ranges::count(report.rows, verdict, &GateRow::verdict));
+}
+
+std::string metrics_of_cells(const GateReport& report, std::size_t count) {
+  return fmt::format("{} of {} metrics of {} cell{}", count, report.rows.size(), report.cells.size(),
+                     report.cells.size() == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string value_text(const GateRow& row, double value) {
+  if (row.metric == "numerics") return "";
+  if (is_efficiency(row)) return fmt::format("{:.3f}", value);
+  return row.metric == "bytes" ? in_bytes(std::llround(value)) : time_text(value);
+}
+
+std::string change_text(const GateRow& row) {
+  if (row.metric == "numerics") return row.words;
+  return signed_text(row, row.change) + (is_efficiency(row) ? "" : " %");
+}
+
+std::string limits_text(const GateRow& row) {
+  if (!row.lower || !row.upper || *row.lower == *row.upper) return "";
+  const double low = is_efficiency(row) ? *row.upper : *row.lower;
+  const double high = is_efficiency(row) ? *row.lower : *row.upper;
+  return fmt::format("[{}, {}]", signed_text(row, low), signed_text(row, high));
+}
+
+std::string tolerance_text(const GateRow& row) {
+  if (row.metric == "numerics") return "";
+  return is_efficiency(row) ? fmt::format("{:.2f}", row.tolerance) : fmt::format("{:.3g} %", 100 * row.tolerance);
+}
+
+std::string row_sentence(const GateRow& row) {
+  if (row.metric == "numerics") return fmt::format("values: {}", row.words);
+  const std::string how_much = size_text(row, row.change);
+  const std::string limits = limits_text(row);
+  const std::string rest = fmt::format("{}{}: {}", limits.empty() ? "" : " ", limits, from_to(row));
+  const bool is_worse = row.change > 0;
+  if (row.metric == "step") return fmt::format("the step takes {} {}{}", how_much, is_worse ? "longer" : "less", rest);
+  if (row.metric == "bytes")
+    return fmt::format("{} {} on the wire{}", how_much, is_worse ? "more bytes" : "fewer bytes", rest);
+  if (is_efficiency(row)) return fmt::format("efficiency {} by {}{}", is_worse ? "falls" : "rises", how_much, rest);
+  return fmt::format("{} is exposed for {} of the step {}{}", mode_of(row), how_much, is_worse ? "more" : "less", rest);
+}
+
+std::string what_would_decide(const GateRow& row) {
+  if (row.metric == "numerics") return "values were not compared with any";
+  if (!row.smallest_seen) return "one run a side does not tell how far runs lie apart";
+  const std::string shown = fmt::format("these runs would have shown {}", size_text(row, *row.smallest_seen));
+  if (!row.runs_to_decide) return shown + "; 1000 runs a side would not decide";
+  return fmt::format("{}; about {} runs a side would decide", shown, *row.runs_to_decide);
+}
+
+std::string moved_text(const GateCell& cell) {
+  std::vector<std::string> moved;
+  for (const MovedOperation& operation : cell.moved)
+    moved.push_back(fmt::format("{} {}{}{}", operation.name, operation.delta_ns() > 0 ? "+" : "",
+                                time_text(operation.delta_ns()), operation.is_communication ? " exposed" : ""));
+  return fmt::format("{}", fmt::join(moved, ", "));
+}
+
+std::string verdict_sentence(const GateReport& report) {
+  const std::size_t regressions = count_of(report, Verdict::regression);
+  const std::size_t inconclusive = count_of(report, Verdict::inconclusive);
+  const std::string undecided = inconclusive == 0 ? "" : fmt::format("; {} cannot be told by these runs", inconclusive);
+  if (report.verdict == Verdict::regression)
+    return fmt::format("regression: {} {} worse than the tolerance allows{}", metrics_of_cells(report, regressions),
+                       regressions == 1 ? "is" : "are", undecided);
+  if (report.verdict == Verdict::inconclusive)
+    return fmt::format("inconclusive: {} cannot be told by these runs, and none is worse for certain",
+                       metrics_of_cells(report, inconclusive));
+  const auto worse = std::ranges::count_if(
+      report.rows, [](const GateRow& row) { return row.verdict == Verdict::pass && row.is_beyond_chance; });
+  return fmt::format("pass: {} within the tolerance{}{}", metrics_of_cells(report, count_of(report, Verdict::pass)),
+                     worse == 0 ? "" : fmt::format(", {} of them worse for certain", worse), undecided);
+}
+
+std::string side_text(const SideInfo& side) {
+  const std::size_t runs = side.sources.size();
+  const std::string commits = side.commits.empty() ? "" : fmt::format(", commit {}", fmt::join(side.commits, ", "));
+  return fmt::format("{} run{}{}: {}{}", runs, runs == 1 ? "" : "s", commits, side.sources.front(),
+                     runs > 1 ? " to " + side.sources.back() : "");
+}
+
+std::string method_text(const GateReport& report) {
+  if (report.is_exact) return "virtual time is exact: every change counts";
+  std::string text = report.is_paired ? "runs took turns and are compared in pairs; " : "";
+  text += fmt::format("limits are one-sided at {:g} %, regressions hold over all metrics and cells (Holm)",
+                      100 * report.level);
+  if (report.run_sd) text += fmt::format("; the spread between runs was stated, {:.3g} %", 100 * *report.run_sd);
+  return text;
+}
+
+std::string schedules_text(const GateReport& report) {
+  std::vector<std::string> cells;
+  for (const GateCell& cell : report.cells) {
+    const auto row = std::ranges::find_if(
+        report.rows, [&](const GateRow& r) { return r.cell == cell.name && r.verdict != Verdict::pass; });
+    if (!cell.has_other_schedule || row != report.rows.end()) continue;
+    const std::string moved = moved_text(cell);
+    cells.push_back(cell.name + (moved.empty() ? "" : fmt::format(" ({})", moved)));
+  }
+  return cells.empty() ? "" : fmt::format("another schedule within the tolerance: {}", fmt::join(cells, ", "));
+}
+
+bool is_notable(const GateRow& row) {
+  const bool is_better = row.metric == "step" && row.upper && *row.upper < 0;
+  return row.verdict == Verdict::pass && (row.is_beyond_chance || is_better);
+}
+
+const GateCell& cell_of(const GateReport& report, const std::string& name) {
+  return *std::ranges::find(report.cells, name, &GateCell::name);
+}
+
+}  // namespace underlap::gate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "profiler/gate/gate.hpp"
+
+namespace underlap::gate {
+
+/// "12.3 ms", "0.42", "1.2 GB"; of a row's metric.
+std::string value_text(const GateRow&, double value);
+
+/// "+5.2 %", of "efficiency" "-0.12": as the figure itself changed.
+std::string change_text(const GateRow&);
+
+/// "[+3.1, +7.3]", in the unit of the change; empty where the limits are not known.
+std::string limits_text(const GateRow&);
+
+/// "5 %", of "efficiency" "0.05".
+std::string tolerance_text(const GateRow&);
+
+/// A row in a sentence, behind its cell's name: "the step takes 5.2 % longer [+3.1, +7.3]: 114.4 ms -> 120.3 ms".
+std::string row_sentence(const GateRow&);
+
+/// What an inconclusive row needs: "these runs would have shown 6.1 %; 9 runs a side would decide".
+std::string what_would_decide(const GateRow&);
+
+/// "grad_reduce_scatter +4.9 ms exposed, fc1_dgrad +0.3 ms"; empty where nothing moved.
+std::string moved_text(const GateCell&);
+
+/// The verdict in a sentence: "regression: 1 of 40 metrics of 10 cells is worse beyond its tolerance".
+std::string verdict_sentence(const GateReport&);
+
+/// "5 runs, commit abc, of baselines/main".
+std::string side_text(const SideInfo&);
+
+/// How it was judged: "paired runs, limits one-sided at 95 %".
+std::string method_text(const GateReport&);
+
+/// Cells of virtual time whose schedule changed though their step passes; empty where there is none.
+std::string schedules_text(const GateReport&);
+
+/// Whether a reader should see the row though it passed: worse beyond chance, or a step whose limits say that it is
+/// faster.
+bool is_notable(const GateRow&);
+
+const GateCell& cell_of(const GateReport&, const std::string& name);
+
+}  // namespace underlap::gate

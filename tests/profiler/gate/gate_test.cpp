@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/gate/gate.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "tests/profiler/gate/gate_runs.hpp"
+
+namespace underlap::gate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Runs = std::vector<RunFigures>;
+
+std::string why_refused(const Runs& baseline, const Runs& candidate, const GateOptions& options = {}) {
+  try {
+    run_gate(baseline, candidate, options);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Gate, FindsTheOneCellThatBecameSlowerAndWhatMoved) {
+  Runs candidate = runs_of("new", 3);
+  slow_down(candidate, "c4", 0.08);
+  const GateReport report = run_gate(runs_of("base", 3), candidate, {});
+  EXPECT_EQ(report.verdict, Verdict::regression);
+  EXPECT_EQ(report.rows.front().cell, "c4");
+  EXPECT_EQ(report.rows.front().metric, "step");
+  EXPECT_NEAR(report.rows.front().change, 0.08, 0.01);
+  EXPECT_LT(*report.rows.front().lower, 0.08);
+  EXPECT_GT(*report.rows.front().upper, 0.08);
+  const auto regressions = std::ranges::count(report.rows, Verdict::regression, &GateRow::verdict);
+  EXPECT_EQ(regressions, 3);  // the step, what is exposed, and of dp
+  ASSERT_EQ(report.cells[4].moved.size(), 1U);
+  EXPECT_EQ(report.cells[4].moved[0].name, "grad_reduce_scatter");
+  EXPECT_NEAR(report.cells[4].moved[0].delta_ns(), 8e6, 1e5);
+}
+
+TEST(Gate, PassesRunsThatDifferByChanceAlone) {
+  const GateReport report = run_gate(runs_of("base", 3), runs_of("new", 3), {});
+  EXPECT_EQ(report.verdict, Verdict::pass);
+  EXPECT_THAT(report.warnings, IsEmpty());
+}
+
+TEST(Gate, SaysARealChangeWithinTheToleranceAndPasses) {
+  Runs candidate = runs_of("new", 5);
+  slow_down(candidate, "c4", 0.03);
+  const GateReport report = run_gate(runs_of("base", 5), candidate, {});
+  EXPECT_EQ(report.verdict, Verdict::pass);
+  EXPECT_TRUE(row_of(report, "c4", "step").is_beyond_chance);
+  EXPECT_EQ(row_of(report, "c4", "step").verdict, Verdict::pass);
+}
+
+TEST(Gate, TellsNothingOfOneRunASideUnlessTheSpreadIsStated) {
+  Runs candidate = runs_of("new", 1);
+  slow_down(candidate, "c4", 0.2);
+  const GateReport report = run_gate(runs_of("base", 1), candidate, {});
+  EXPECT_EQ(report.verdict, Verdict::inconclusive);
+  EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("one run a side")));
+  GateOptions stated;
+  stated.run_sd = 0.01;
+  const GateReport with_spread = run_gate(runs_of("base", 1), candidate, stated);
+  EXPECT_EQ(with_spread.verdict, Verdict::regression);
+  EXPECT_THAT(with_spread.warnings, IsEmpty());
+  EXPECT_EQ(with_spread.run_sd, 0.01);
+}
+
+TEST(Gate, HoldsExposedTimeAgainstTheStepAndNotAgainstItself) {
+  Runs candidate = runs_of("new", 3);
+  for (RunFigures& run : candidate) run.cells[2].metrics["exposed"] *= 1.3;  // 3 ms more of a step of 100
+  const GateReport report = run_gate(runs_of("base", 3), candidate, {});
+  EXPECT_NEAR(row_of(report, "c2", "exposed").change, 0.03, 1e-3);
+  EXPECT_EQ(row_of(report, "c2", "exposed").verdict, Verdict::pass);
+}
+
+TEST(Gate, TakesAToleranceInTimeWhereItIsLarger) {
+  Runs candidate = runs_of("new", 3);
+  slow_down(candidate, "c4", 0.08);
+  GateOptions options;
+  options.rules = default_rules({.share = 0.05, .ns = 20e6});
+  EXPECT_EQ(run_gate(runs_of("base", 3), candidate, options).verdict, Verdict::pass);
+}
+
+TEST(Gate, CallsAMismatchOfValuesARegressionOfItsOwn) {
+  Runs candidate = runs_of("new", 3);
+  candidate[1].cells[7].numerics = "mismatch";
+  const GateReport report = run_gate(runs_of("base", 3), candidate, {});
+  EXPECT_EQ(report.verdict, Verdict::regression);
+  EXPECT_EQ(row_of(report, "c7", "numerics").words, "bit_identical -> mismatch");
+  candidate[1].cells[7].numerics = "not_checked";
+  EXPECT_EQ(run_gate(runs_of("base", 3), candidate, {}).verdict, Verdict::inconclusive);
+}
+
+TEST(Gate, CountsEveryByteMoreOnTheWire) {
+  Runs candidate = runs_of("new", 3);
+  for (RunFigures& run : candidate) run.cells[3].metrics["bytes"] = 4097;
+  const GateReport report = run_gate(runs_of("base", 3), candidate, {});
+  EXPECT_EQ(report.verdict, Verdict::regression);
+  EXPECT_NEAR(row_of(report, "c3", "bytes").change, 1.0 / 4096, 1e-9);
+}
+
+TEST(Gate, WatchesEfficiencyWithoutBeingHeldUpByIt) {
+  Runs baseline = runs_of("base", 3), candidate = runs_of("new", 3);
+  baseline[0].cells[0].metrics["efficiency"] = -3;
+  candidate[0].cells[0].metrics["efficiency"] = 2;
+  const GateReport report = run_gate(baseline, candidate, {});
+  EXPECT_EQ(row_of(report, "c0", "efficiency").verdict, Verdict::inconclusive);
+  EXPECT_FALSE(row_of(report, "c0", "efficiency").decides);
+  EXPECT_EQ(report.verdict, Verdict::pass);
+}
+
+TEST(Gate, CountsEveryNanosecondOfVirtualTime) {
+  Runs baseline = runs_of("base", 1), candidate = runs_of("base", 1);
+  candidate[0].source = "new";
+  for (Runs* side : {&baseline, &candidate}) side->front().is_exact = true;
+  baseline[0].cells[5].schedule = "aa";
+  candidate[0].cells[5].schedule = "ab";
+  candidate[0].cells[5].metrics["step"] += 1;
+  candidate[0].cells[5].operations[0].busy_ns += 1;
+  GateOptions options;
+  const GateReport within = run_gate(baseline, candidate, options);
+  EXPECT_EQ(within.verdict, Verdict::pass);
+  EXPECT_TRUE(within.cells[5].has_other_schedule);
+  options.rules = default_rules({});
+  const GateReport report = run_gate(baseline, candidate, options);
+  EXPECT_EQ(report.verdict, Verdict::regression);
+  EXPECT_EQ(report.rows.front().cell, "c5");
+  EXPECT_EQ(report.cells[5].moved.front().name, "fc1");
+}
+
+TEST(Gate, ComparesRunsThatTookTurnsInPairs) {
+  Runs baseline = runs_of("base", 3), candidate = runs_of("base", 3);
+  double drift = 1;
+  for (std::size_t i = 0; i < 3; ++i, drift *= 1.3) {  // of the machine, far more than the change
+    baseline[i].series = candidate[i].series = "s";
+    baseline[i].series_run = candidate[i].series_run = static_cast<std::int32_t>(i);
+    baseline[i].series_side = "baseline";
+    candidate[i].series_side = "candidate";
+    candidate[i].source += "'";
+    for (std::size_t cell = 0; cell < 10; ++cell) {
+      baseline[i].cells[cell].metrics["step"] *= drift;
+      candidate[i].cells[cell].metrics["step"] *= drift * (1 + 0.0005 * static_cast<double>((cell + i) % 3));
+    }
+  }
+  slow_down(candidate, "c1", 0.08);
+  const GateReport report = run_gate(baseline, candidate, {});
+  EXPECT_TRUE(report.is_paired);
+  EXPECT_EQ(report.verdict, Verdict::regression);
+  EXPECT_EQ(report.rows.front().cell, "c1");
+  candidate[2].series_run = 7;
+  EXPECT_EQ(run_gate(baseline, candidate, {}).verdict, Verdict::inconclusive);
+}
+
+TEST(Gate, RefusesWhatDidSomethingElseUnlessForced) {
+  Runs candidate = runs_of("new", 3);
+  candidate[2].cells[3].work["model.num_layers"] = "8";
+  EXPECT_THAT(
+      why_refused(runs_of("base", 3), candidate),
+      AllOf(HasSubstr("cell c3: model.num_layers is 4 in the baseline and 8 in the candidate"), HasSubstr("--force")));
+  candidate = runs_of("new", 3);
+  candidate[0].kind["backend"] = "sim";
+  EXPECT_THAT(why_refused(runs_of("base", 3), candidate), HasSubstr("backend is host in the baseline and sim"));
+  GateOptions options;
+  options.is_forced = true;
+  EXPECT_THAT(run_gate(runs_of("base", 3), candidate, options).forced, HasSubstr("backend is host"));
+}
+
+TEST(Gate, RefusesMissingCellsEmptySidesAndOneRunTwice) {
+  Runs candidate = runs_of("new", 3);
+  candidate[1].cells.pop_back();
+  EXPECT_THAT(why_refused(runs_of("base", 3), candidate), HasSubstr("new/run-01: has no cell c9, which the run"));
+  for (RunFigures& run : candidate) run.cells.resize(3);
+  EXPECT_THAT(why_refused(runs_of("base", 3), candidate),
+              HasSubstr("has no cell c3, c4, c5, c6, c7 and 2 more, which the baseline base/run-00 has"));
+  EXPECT_THAT(why_refused({}, candidate), HasSubstr("the baseline has no run"));
+  Runs copy = runs_of("base", 1);
+  copy[0].source = "elsewhere";
+  EXPECT_THAT(why_refused(runs_of("base", 3), copy), HasSubstr("base/run-00 and elsewhere are one run"));
+}
+
+TEST(Gate, SaysWhatDiffersAndWhatIsAmiss) {
+  Runs baseline = runs_of("base", 3), candidate = runs_of("new", 3);
+  for (RunFigures& run : candidate) {
+    run.commit = "abba";
+    run.environment["machine"] = "m2";
+    run.cells[1].knobs["ddp.overlap_grad_reduce"] = "false";
+    run.cells.push_back(run.cells.back());
+    run.cells.back().name = "c10";
+  }
+  for (RunFigures& run : baseline) run.commit_utc = "2026-03-01T00:00:00Z";
+  for (RunFigures& run : candidate) run.commit_utc = "2026-02-01T00:00:00Z";
+  const GateReport report = run_gate(baseline, candidate, {});
+  EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("are they swapped?"), HasSubstr("no such cell: c10")));
+  std::vector<std::string> what;
+  for (const Difference& difference : report.differences) what.push_back(difference.what);
+  EXPECT_THAT(what, ElementsAre("commit", "machine", "ddp.overlap_grad_reduce (c1)"));
+}
+
+TEST(Gate, JudgesOnlyWhatTheRulesAskFor) {
+  Runs candidate = runs_of("new", 3);
+  slow_down(candidate, "c4", 0.08);
+  GateOptions options;
+  options.rules.rules.push_back({.metric = "*", .cells = "c4", .max_regression = {}, .is_judged = false});
+  EXPECT_EQ(run_gate(runs_of("base", 3), candidate, options).verdict, Verdict::pass);
+  options.rules.rules.push_back({.is_judged = false});
+  EXPECT_THAT(why_refused(runs_of("base", 3), candidate, options), HasSubstr("nothing to judge"));
+}
+
+}  // namespace
+}  // namespace underlap::gate

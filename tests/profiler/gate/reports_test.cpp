@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/gate/reports.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "platform/json.hpp"
+#include "tests/profiler/gate/gate_runs.hpp"
+
+namespace underlap::gate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+GateReport slower_report() {
+  std::vector<RunFigures> candidate = runs_of("new", 3);
+  slow_down(candidate, "c4", 0.08);
+  for (RunFigures& run : candidate) run.commit = "abba";
+  return run_gate(runs_of("base", 3), candidate, {});
+}
+
+TEST(GateText, SaysWhatDiffersThenTheVerdictThenWhatMoved) {
+  const std::string text = gate_text(slower_report(), {.width = 80});
+  EXPECT_LT(text.find("commit   c0ffee    abba"), text.find("regression: "));
+  EXPECT_THAT(text, HasSubstr("regression: 3 of 60 metrics of 10 cells are worse than the tolerance allows"));
+  EXPECT_THAT(text, HasSubstr("  c4: the step takes 7.9 % longer [+7.3, +8.5]: 100.2 ms -> 108.1 ms"));
+  EXPECT_THAT(text, HasSubstr("what moved: grad_reduce_scatter +"));
+  EXPECT_THAT(text, HasSubstr("57 more passed; --details lists them"));
+  EXPECT_THAT(text, Not(HasSubstr("c5")));
+  EXPECT_THAT(gate_text(slower_report(), {.width = 80}, Rows::all), HasSubstr("c5"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST(GateText, SaysWhatAnInconclusiveRowNeeds) {
+  std::vector<RunFigures> baseline = runs_of("base", 3), candidate = runs_of("new", 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (CellFigures& cell : candidate[i].cells) cell.metrics["step"] *= 1 + 0.06 * static_cast<double>(i);
+  const std::string text = gate_text(run_gate(baseline, candidate, {}), {.width = 100});
+  EXPECT_THAT(text, AllOf(HasSubstr("inconclusive: "), HasSubstr("these runs would have shown "),
+                          HasSubstr("runs a side would decide")));
+}
+
+TEST(GateText, ShowsANanosecond) {
+  std::vector<RunFigures> baseline = runs_of("base", 1), candidate = runs_of("new", 1);
+  candidate[0].cells = baseline[0].cells;
+  candidate[0].cells[5].metrics["step"] += 1;
+  for (auto* side : {&baseline, &candidate}) side->front().is_exact = true;
+  GateOptions options;
+  options.rules = default_rules({});
+  EXPECT_THAT(gate_text(run_gate(baseline, candidate, options), {.width = 100}),
+              HasSubstr("c5: the step takes 1e-06 % longer: 99.50 ms, +1 ns"));
+}
+
+TEST(GateText, StampsEveryVerdictOfSidesThatAreNotComparable) {
+  std::vector<RunFigures> candidate = runs_of("new", 3);
+  for (RunFigures& run : candidate) run.kind["backend"] = "sim";
+  GateOptions options;
+  options.is_forced = true;
+  const GateReport report = run_gate(runs_of("base", 3), candidate, options);
+  EXPECT_THAT(gate_text(report, {}),
+              AllOf(StartsWith("not comparable, forced: backend is host"), HasSubstr("[forced]")));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("pass (forced)"));
+}
+
+TEST(GateMarkdown, IsAVerdictATableAndFoldedDetails) {
+  const std::string text = gate_markdown(slower_report());
+  EXPECT_THAT(text, StartsWith("### Overlap gate: regression: 3 of 60 metrics"));
+  EXPECT_THAT(text, HasSubstr("- **c4**: the step takes 7.9 % longer [+7.3, +8.5]: 100.2 ms -> 108.1 ms"));
+  EXPECT_THAT(text, HasSubstr("**regression**"));
+  EXPECT_THAT(text, HasSubstr("<details><summary>57 metrics that passed</summary>"));
+}
+
+TEST(GateMarkdown, FitsAComment) {
+  std::vector<std::pair<std::string, double>> cells;
+  for (int i = 0; i < 2000; ++i) cells.emplace_back(fmt::format("a cell with a rather long name {}", i), 100);
+  std::vector<RunFigures> baseline{run_of("a", cells)}, candidate{run_of("b", cells)};
+  for (CellFigures& cell : candidate[0].cells) cell.metrics["bytes"] = 5000;
+  const std::string text = gate_markdown(run_gate(baseline, candidate, {}));
+  EXPECT_LE(text.size(), 65'000U);
+  EXPECT_THAT(text, StartsWith("### Overlap gate: regression: 2000 of"));
+}
+
+TEST(GateJson, HoldsEveryRowAndWhatMoved) {
+  const GateReport report = slower_report();
+  const auto json = parse_json(gate_json(report));
+  EXPECT_EQ(json["schema"], "underlap.gate/1");
+  EXPECT_EQ(json["verdict"], "regression");
+  EXPECT_EQ(json["rows"].size(), 60U);
+  EXPECT_EQ(json["rows"][0]["cell"], "c4");
+  EXPECT_EQ(json["rows"][0]["unit"], "ns");
+  EXPECT_DOUBLE_EQ(json["rows"][0]["change"], report.rows[0].change);
+  EXPECT_EQ(json["cells"][4]["moved"][0]["name"], "grad_reduce_scatter");
+  EXPECT_TRUE(json["forced"].is_null());
+}
+
+TEST(GateJunit, CountsFailuresErrorsAndSkippedRows) {
+  GateReport report = slower_report();
+  report.rows[5].verdict = Verdict::inconclusive;
+  report.rows[5].decides = true;
+  report.rows[6].verdict = Verdict::inconclusive;
+  report.rows[6].decides = false;
+  report.rows[0].cell = report.cells[4].name = "a<b & \"c\"";
+  report.rows[1].cell = report.rows[2].cell = report.cells[4].name;
+  const std::string xml = gate_junit(report, false);
+  EXPECT_THAT(xml, HasSubstr("tests=\"60\" failures=\"3\" errors=\"1\" skipped=\"1\""));
+  EXPECT_THAT(xml, HasSubstr("classname=\"a&lt;b &amp; &quot;c&quot;\" name=\"step\"><failure type=\"regression\""));
+  EXPECT_THAT(gate_junit(report, true), HasSubstr("errors=\"0\" skipped=\"2\""));
+}
+
+TEST(GateAnnotations, AreOneLineForEachRegressionAndAtMostTen) {
+  GateReport report = slower_report();
+  const std::string text = gate_annotations(report);
+  EXPECT_THAT(text,
+              StartsWith("::error title=overlap regression%2C c4::the step takes 7.9 %25 longer [+7.3, +8.5]: 1"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 3);
+  for (GateRow& row : report.rows) row.verdict = Verdict::regression;
+  const std::string many = gate_annotations(report);
+  EXPECT_EQ(std::ranges::count(many, '\n'), 10);
+}
+
+}  // namespace
+}  // namespace underlap::gate

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/gate/run_figures.hpp"
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+
+#include "profiler/analysis/summary.hpp"
+#include "tests/profiler/report/sample_results.hpp"
+
+namespace underlap::gate {
+namespace {
+
+using report::cell_of;
+using report::split_of;
+using report::step_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+report::RunResults results_of_two_steps() {
+  report::RunResults results;
+  results.info.link = "paced to 4 Gbit/s";
+  results.info.command = "underlap run a.yaml -o r";
+  results.blocks_planned = results.blocks_done = 1;
+  results.cells = {cell_of("on", {},
+                           {step_of(0, 1, {split_of(50, 20, 10, 20), split_of(50, 20, 20, 10)}),
+                            step_of(0, 2, {split_of(60, 20, 10, 20), split_of(60, 20, 20, 10)})})};
+  results.cells[0].plan_json =
+      R"({"knobs":[{"name":"model.num_layers","effective":4},{"name":"ddp.num_buckets","effective":null},
+                   {"name":"run.steps","effective":2},{"name":"data_parallel_size","effective":2}]})";
+  results.cells[0].kernel_ns = {{"fc1", 400}};
+  results.cells[0].kernel_windows = 4;
+  return results;
+}
+
+std::string why_refused(const report::RunResults& results) {
+  try {
+    figures_of(results, "out/r");
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RunFigures, AreMediansOverStepsAndMeansOverRanks) {
+  const RunFigures run = figures_of(results_of_two_steps(), "out/r");
+  const CellFigures& cell = run.cells.at(0);
+  EXPECT_DOUBLE_EQ(cell.metrics.at("step"), 105e3);
+  EXPECT_DOUBLE_EQ(cell.metrics.at("exposed"), 15e3);
+  EXPECT_DOUBLE_EQ(cell.metrics.at("exposed.dp"), 15e3);
+  EXPECT_DOUBLE_EQ(cell.metrics.at("bytes"), 4096);
+  EXPECT_FALSE(cell.metrics.contains("efficiency"));  // no cell to hold it against
+  ASSERT_EQ(cell.operations.size(), 2U);
+  EXPECT_EQ(cell.operations[0].name, "grad_reduce_scatter");
+  EXPECT_DOUBLE_EQ(cell.operations[0].exposed_ns, 15e3);
+  EXPECT_DOUBLE_EQ(cell.operations[1].busy_ns, 100);
+  EXPECT_EQ(run.kind.at("link"), "paced");
+  EXPECT_EQ(cell.schedule, "");
+}
+
+TEST(RunFigures, OfEarlierResultsCountTheWindowsOfAllSteps) {
+  report::RunResults results = results_of_two_steps();
+  results.cells[0].kernel_windows = 0;
+  EXPECT_DOUBLE_EQ(figures_of(results, "out/r").cells.at(0).operations[1].busy_ns, 100);
+}
+
+TEST(RunFigures, TellWorkFromTheWayItIsDone) {
+  const CellFigures cell = figures_of(results_of_two_steps(), "out/r").cells.at(0);
+  EXPECT_EQ(cell.work.at("model.num_layers"), "4");
+  EXPECT_EQ(cell.work.at("data_parallel_size"), "2");
+  EXPECT_EQ(cell.knobs, (std::map<std::string, std::string>{{"ddp.num_buckets", "null"}}));
+}
+
+TEST(RunFigures, OfVirtualTimeHashEveryNanosecond) {
+  report::RunResults results = results_of_two_steps();
+  results.info.backend = Backend::sim;
+  const RunFigures run = figures_of(results, "out/r");
+  EXPECT_TRUE(run.is_exact);
+  EXPECT_EQ(figures_of(results, "elsewhere").cells[0].schedule, run.cells[0].schedule);
+  // Not in the median: the order of two parts of one step.
+  results.cells[0].samples[0].ranks[0] = split_of(51, 19, 10, 20);
+  EXPECT_NE(figures_of(results, "out/r").cells[0].schedule, run.cells[0].schedule);
+}
+
+TEST(RunFigures, AreRefusedOfARunThatIsNotWhole) {
+  report::RunResults results = results_of_two_steps();
+  results.blocks_planned = 3;
+  EXPECT_THAT(why_refused(results),
+              AllOf(HasSubstr("out/r: 1 of 3 blocks are done"), HasSubstr("underlap run a.yaml -o r --resume")));
+  results = results_of_two_steps();
+  results.cells[0].invalid_because = {"the clock was set"};
+  EXPECT_THAT(why_refused(results), HasSubstr("the times of cell on are not to be used: the clock was set"));
+  results = results_of_two_steps();
+  results.cells[0].samples.clear();
+  EXPECT_THAT(why_refused(results), HasSubstr("cell on has no measured steps"));
+  results.cells.clear();
+  EXPECT_THAT(why_refused(results), HasSubstr("holds no cells"));
+}
+
+TEST(RunFigures, OfATraceAreThoseOfTheStepsThatAllItsRanksHave) {
+  Trace trace;
+  analysis::Summary summary;
+  summary.has_steps = true;
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    analysis::RankSummary& of_rank = summary.ranks.emplace_back();
+    of_rank.rank = rank;
+    for (std::int32_t step = 0; step < 3 - rank; ++step) {  // the second rank's last step is cut off
+      of_rank.windows.push_back({.rank = rank, .block = 0, .step = step, .begin_ns = 0, .end_ns = 100'000});
+      of_rank.splits.push_back(split_of(50 + 20 * rank + 1000 * (step / 2), 20, 10, 0));
+    }
+  }
+  const RunFigures run = figures_of(trace, summary, "trace", "t.json");
+  EXPECT_DOUBLE_EQ(run.cells.at(0).metrics.at("step"), 90e3);
+  EXPECT_EQ(run.cells[0].numerics, "");
+  summary.has_steps = false;
+  EXPECT_THROW(figures_of(trace, summary, "trace", "t.json"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace underlap::gate
