@@ -17,6 +17,7 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
+#include "bench/commands/series.hpp"
 #include "bench/machine/machine.hpp"
 #include "bench/measure/forecast.hpp"
 #include "bench/measure/measure.hpp"
@@ -38,6 +39,8 @@ struct RunArguments {
   bool no_verify = false;
   bool details = false;
   bool dry_run = false;
+  std::int32_t runs = 0;                      // 0: one, in the folder itself
+  std::string other;                          // program or configuration that takes turns
   std::map<std::string, std::string> fields;  // by dotted path, as written on the command line
 };
 
@@ -95,6 +98,45 @@ std::string resume_command(const RunArguments& arguments, const std::filesystem:
   return text + added;
 }
 
+// "run.link_gbps" of the fields is "--link-gbps" of the command line.
+std::string flag_of(std::string_view path) {
+  if (path == "model.num_layers") return "--layers";
+  std::string flag = "--" + std::string(path.substr(path.find('.') + 1));
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+constexpr std::int32_t kUsualRuns = 5;
+
+bool runs_several(const RunArguments& arguments) { return arguments.runs > 0 || !arguments.other.empty(); }
+
+std::string forecast(const RunArguments& arguments, const plan::Matrix& matrix) {
+  const int width = terminal_width(STDOUT_FILENO);
+  if (!runs_several(arguments)) return run_forecast(matrix, arguments.resume ? arguments.folder : "", width);
+  const std::int32_t runs = arguments.runs > 0 ? arguments.runs : kUsualRuns;
+  return fmt::format("{}{} runs, one after the other, each:\n{}", runs,
+                     arguments.other.empty() ? "" : fmt::format(" + {}", runs), run_forecast(matrix, "", width));
+}
+
+int run_many(const RunArguments& arguments) {
+  if (arguments.details)
+    throw std::invalid_argument("--details is for the tables of one run: underlap show DIR/run-00 --details");
+  const bool has_other_config = !arguments.other.empty() && !is_program(arguments.other);
+  if (has_other_config && refuse(read_matrix(arguments.other, overrides_of(arguments)))) return kBadInput;
+  SeriesRequest request;
+  request.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
+  request.runs = arguments.runs > 0 ? arguments.runs : kUsualRuns;
+  request.config = arguments.config;
+  request.other = arguments.other;
+  for (const auto& [path, value] : arguments.fields)
+    if (!value.empty()) request.options.insert(request.options.end(), {flag_of(path), value});
+  if (arguments.no_verify) request.options.emplace_back("--no-verify");
+  request.resume = arguments.resume;
+  request.resume_command = resume_command(arguments, request.folder);
+  request.progress = status_on_stderr();
+  return run_series(request);
+}
+
 int run_run(const RunArguments& arguments, const std::string& command_line) {
   plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments));
   find_refusals(matrix);
@@ -104,8 +146,13 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   if (arguments.resume && arguments.folder.empty())
     throw std::invalid_argument("--resume needs -o DIR, the folder of the run to go on with");
   if (arguments.dry_run) {
-    fmt::print("{}", run_forecast(matrix, arguments.resume ? arguments.folder : "", terminal_width(STDOUT_FILENO)));
+    fmt::print("{}", forecast(arguments, matrix));
     return kWell;
+  }
+  if (runs_several(arguments)) {
+    if (!matrix.cells.front().plan.config.run.traits().measures_time)
+      fmt::print(stderr, "note: virtual time is exact: all runs of one program give the same\n");
+    return run_many(arguments);
   }
   MeasureOptions options;
   options.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
@@ -113,6 +160,7 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   options.verify = !arguments.no_verify;
   options.info = machine_info();
   options.info.command = command_line;
+  read_series(options.info);
   options.progress = status_on_stderr();
   options.resume_command = resume_command(arguments, options.folder);
   const MeasureOutcome outcome = measure(matrix, options);
@@ -141,21 +189,32 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   command->add_flag("--details", arguments->details, "print every answer, column and table, as report.md has them");
   command->add_flag("--dry-run", arguments->dry_run,
                     "say what would be run, with its memory and disk, and run nothing");
+  command
+      ->add_option("--runs", arguments->runs,
+                   "this many fresh processes, one after the other, into DIR/run-00 and on: what `underlap gate` takes")
+      ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--interleave", arguments->other,
+                   "take turns with this program `underlap` of another build, or this configuration, which is the "
+                   "baseline: DIR/baseline and DIR/candidate (--runs is 5 where it is not given)")
+      ->check(not_empty());
   const std::vector<plan::KnobInfo> knobs = plan::known_knobs();
   for (const auto& [field, what] : kRunFields) {
     const std::string path = std::string("run.") + field;
-    std::string flag = std::string("--") + field;
-    std::replace(flag.begin(), flag.end(), '_', '-');
     const auto knob = std::ranges::find_if(knobs, [&](const plan::KnobInfo& known) { return known.name == path; });
     const std::string users = fmt::format("{}", fmt::join(knob->backends, " and "));
-    command->add_option(flag, arguments->fields[path], users.empty() ? what : users + ": " + what)->check(not_empty());
+    command->add_option(flag_of(path), arguments->fields[path], users.empty() ? what : users + ": " + what)
+        ->check(not_empty());
   }
-  command->add_option("--layers", arguments->fields["model.num_layers"], "shorten the model to this many layers")
+  command
+      ->add_option(flag_of("model.num_layers"), arguments->fields["model.num_layers"],
+                   "shorten the model to this many layers")
       ->check(not_empty());
   command->footer(
       "SIGINT, SIGTERM and SIGHUP end it as that signal (130, 143, 129 in a shell),\n"
       "after a line that says what is kept and the command that goes on.\n\n"
-      "Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced");
+      "Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced\n"
+      "         underlap run bench/matrices/quick.yaml --runs 5 --interleave ../main/build/bin/underlap -o out");
   command->callback([arguments, &exit_code, command_line] { exit_code = run_run(*arguments, command_line); });
 }
 

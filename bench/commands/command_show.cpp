@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/series.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/terminal.hpp"
@@ -55,12 +56,22 @@ void write_html(const report::RunResults& results, const std::string& file) {
     write_file_atomically(file, page);
 }
 
+int show_series(const ShowArguments& arguments) {
+  if (arguments.csv || arguments.json || !arguments.html.empty() || arguments.details == report::Details::included)
+    throw std::invalid_argument(
+        fmt::format("{0} holds several runs, and --csv, --json, --html and --details are for one: name it, {0}/run-00",
+                    arguments.folder));
+  fmt::print("{}", series_text(arguments.folder, terminal_format(STDOUT_FILENO)));
+  return kWell;
+}
+
 int run_show(const ShowArguments& arguments) {
   if (arguments.csv + arguments.json + !arguments.html.empty() > 1)
     throw std::invalid_argument("--csv, --json and --html are different outputs; ask for one of them");
   if (arguments.details == report::Details::included && (arguments.csv || arguments.json || !arguments.html.empty()))
     throw std::invalid_argument(
         "--details is for the tables of a terminal; --csv, --json and --html hold all there is");
+  if (is_series(arguments.folder)) return show_series(arguments);
   const report::RunResults results = report::read_results(run_folder(arguments.folder));
   if (arguments.csv)
     fmt::print("{}", report::report_csv(results));

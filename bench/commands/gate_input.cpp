@@ -70,7 +70,10 @@ Runs of_each(const std::vector<std::string>& paths);
 Runs of_folder(const fs::path& folder) {
   if (fs::exists(folder / gate::kBaselineFile)) return gate::read_baseline(folder / gate::kBaselineFile);
   if (fs::exists(folder / "results.json")) return {gate::figures_of(report::read_results(folder), folder.string())};
-  std::vector<std::string> folders = folders_in(folder);
+  std::vector<std::string> folders;
+  for (const fs::path& run : report::run_folders(folder)) folders.push_back(run.string());
+  if (!folders.empty()) return of_each(folders);
+  folders = folders_in(folder);
   const auto is_side = [](const std::string& path) {
     const std::string name = fs::path(path).filename().string();
     return name == "baseline" || name == "candidate";

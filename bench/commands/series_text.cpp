@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <vector>
+
+#include "bench/commands/gate_input.hpp"
+#include "bench/commands/series.hpp"
+#include "profiler/report/run_folders.hpp"
+#include "profiler/report/statistics.hpp"
+
+namespace underlap::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using Runs = std::vector<gate::RunFigures>;
+
+bool holds_runs(const fs::path& folder) {
+  return !fs::exists(folder / "results.json") && !report::run_folders(folder).empty();
+}
+
+std::vector<double> steps_of(const Runs& runs, std::size_t cell) {
+  std::vector<double> steps;
+  for (const gate::RunFigures& run : runs)
+    if (cell < run.cells.size()) steps.push_back(run.cells[cell].metrics.at("step"));
+  return steps;
+}
+
+// Standard deviation of the logarithms, in percent: "1.3", or nothing for one run.
+std::string spread_text(const std::vector<double>& steps) {
+  if (steps.size() < 2) return "-";
+  double sum = 0, squares = 0;
+  for (const double step : steps) sum += std::log(step);
+  const double centre = sum / static_cast<double>(steps.size());
+  for (const double step : steps) squares += (std::log(step) - centre) * (std::log(step) - centre);
+  return fmt::format("{:.1f}", 100 * std::sqrt(squares / static_cast<double>(steps.size() - 1)));
+}
+
+std::string step_text(const std::vector<double>& steps) { return fmt::format("{:.2f}", report::median(steps) / 1e6); }
+
+std::string one_side(const Runs& runs, const TableFormat& format) {
+  Table table{{{"cell", Align::left}, {"runs"}, {"step ms"}, {"spread %"}}, {}};
+  for (std::size_t i = 0; i < runs.front().cells.size(); ++i) {
+    const std::vector<double> steps = steps_of(runs, i);
+    table.rows.push_back(
+        {runs.front().cells[i].name, std::to_string(steps.size()), step_text(steps), spread_text(steps)});
+  }
+  return render(table, format);
+}
+
+std::string two_sides(const Runs& baseline, const Runs& candidate, const TableFormat& format) {
+  Table table{{{"cell", Align::left},
+               {"runs"},
+               {"baseline ms"},
+               {"spread %", Align::right, 1},
+               {"candidate ms"},
+               {"spread %", Align::right, 1},
+               {"change %"}},
+              {}};
+  for (std::size_t i = 0; i < baseline.front().cells.size(); ++i) {
+    const std::vector<double> before = steps_of(baseline, i), now = steps_of(candidate, i);
+    if (now.empty()) continue;
+    table.rows.push_back({baseline.front().cells[i].name, fmt::format("{} + {}", before.size(), now.size()),
+                          step_text(before), spread_text(before), step_text(now), spread_text(now),
+                          fmt::format("{:+.1f}", 100 * (report::median(now) / report::median(before) - 1))});
+  }
+  return render(table, format);
+}
+
+}  // namespace
+
+bool is_series(const fs::path& folder) {
+  return holds_runs(folder) || (holds_runs(folder / "baseline") && holds_runs(folder / "candidate"));
+}
+
+std::string series_text(const fs::path& folder, const TableFormat& format) {
+  const std::string name = folder.string();
+  if (holds_runs(folder))
+    return one_side(runs_named(name), format) +
+           fmt::format(
+               "\nruns:  {0}/run-00 and on  (underlap show {0}/run-00 prints one)\n"
+               "next:  underlap baseline save {0} -o baselines/NAME, or underlap gate BASELINE {0}\n",
+               name);
+  return two_sides(runs_named(name + "/baseline"), runs_named(name + "/candidate"), format) +
+         fmt::format(
+             "\nruns:  {0}/baseline and {0}/candidate took turns\n"
+             "next:  underlap gate {0}/baseline {0}/candidate\n",
+             name);
+}
+
+}  // namespace underlap::bench
