@@ -25,12 +25,12 @@ struct SaveArguments {
 };
 
 int save_baseline(const SaveArguments& arguments) {
-  std::vector<gate::RunFigures> runs;
+  std::vector<compare::RunFigures> runs;
   for (const std::string& path : arguments.runs)
-    for (gate::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
+    for (compare::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
   // Runs of one side have the same knobs: those of the first are enough.
   for (std::size_t i = 1; i < runs.size(); ++i)
-    for (gate::CellFigures& cell : runs[i].cells) cell.knobs.clear();
+    for (compare::CellFigures& cell : runs[i].cells) cell.knobs.clear();
   const std::string text = gate::baseline_text(runs);
   std::filesystem::create_directories(arguments.folder);
   const std::filesystem::path file = std::filesystem::path(arguments.folder) / gate::kBaselineFile;

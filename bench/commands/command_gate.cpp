@@ -41,20 +41,20 @@ struct GateArguments {
   gate::Rows rows = gate::Rows::notable;
 };
 
-using Runs = std::vector<gate::RunFigures>;
+using Runs = std::vector<compare::RunFigures>;
 
 Runs runs_of(const std::string& first, const std::vector<std::string>& more) {
   Runs runs = runs_named(first);
   for (const std::string& path : more)
-    for (gate::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
+    for (compare::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
   return runs;
 }
 
 // Of every run the cells that a pattern of `patterns` fits.
 void keep_cells(Runs& runs, const std::vector<std::string>& patterns) {
   if (patterns.empty()) return;
-  for (gate::RunFigures& run : runs)
-    std::erase_if(run.cells, [&](const gate::CellFigures& cell) {
+  for (compare::RunFigures& run : runs)
+    std::erase_if(run.cells, [&](const compare::CellFigures& cell) {
       return std::ranges::none_of(patterns,
                                   [&](const std::string& pattern) { return gate::matches(pattern, cell.name); });
     });

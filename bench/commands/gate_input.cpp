@@ -20,7 +20,7 @@ namespace underlap::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using Runs = std::vector<gate::RunFigures>;
+using Runs = std::vector<compare::RunFigures>;
 
 std::vector<std::string> fitting(const std::string& pattern) {
   glob_t found{};
@@ -34,10 +34,10 @@ std::vector<std::string> fitting(const std::string& pattern) {
 
 // Cells of one run's traces become one run.
 Runs run_of_traces(const std::string& path) {
-  std::optional<gate::RunFigures> run;
+  std::optional<compare::RunFigures> run;
   const auto take = [&](const CellTrace& traced) {
     const std::string name = traced.cell.empty() ? "trace" : traced.cell;
-    gate::RunFigures figures = gate::figures_of(traced.trace, traced.summary, name, path);
+    compare::RunFigures figures = compare::figures_of(traced.trace, traced.summary, name, path);
     if (!run)
       run = std::move(figures);
     else
@@ -69,7 +69,7 @@ Runs of_each(const std::vector<std::string>& paths);
 
 Runs of_folder(const fs::path& folder) {
   if (fs::exists(folder / gate::kBaselineFile)) return gate::read_baseline(folder / gate::kBaselineFile);
-  if (fs::exists(folder / "results.json")) return {gate::figures_of(report::read_results(folder), folder.string())};
+  if (fs::exists(folder / "results.json")) return {compare::figures_of(report::read_results(folder), folder.string())};
   std::vector<std::string> folders;
   for (const fs::path& run : report::run_folders(folder)) folders.push_back(run.string());
   if (!folders.empty()) return of_each(folders);
@@ -95,13 +95,13 @@ Runs of_folder(const fs::path& folder) {
 Runs of_each(const std::vector<std::string>& paths) {
   Runs runs;
   for (const std::string& path : paths)
-    for (gate::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
+    for (compare::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
   return runs;
 }
 
 }  // namespace
 
-std::vector<gate::RunFigures> runs_named(const std::string& path) {
+std::vector<compare::RunFigures> runs_named(const std::string& path) {
   const fs::path named = path;
   if (fs::is_directory(named)) return of_folder(named.has_filename() ? named : named.parent_path());
   const std::string file = named.filename().string();

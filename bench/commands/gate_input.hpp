@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "profiler/gate/run_figures.hpp"
+#include "profiler/compare/run_figures.hpp"
 
 namespace underlap::bench {
 
 /// The runs that `path` names, in their order: a saved baseline, the folder of a run, of `run --runs`, of several runs
 /// or of several folders of traces, a trace, or a shell's pattern that fits some of these. Throws
 /// std::invalid_argument, naming the place, where it names no run, and for a run that is not whole.
-std::vector<gate::RunFigures> runs_named(const std::string& path);
+std::vector<compare::RunFigures> runs_named(const std::string& path);
 
 }  // namespace underlap::bench

@@ -29,6 +29,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
   add_run_command(app, exit_code, command_line);
   add_rank_command(app, exit_code);
   add_show_command(app, exit_code);
+  add_compare_command(app, exit_code);
   add_gate_command(app, exit_code);
   add_baseline_command(app, exit_code);
   add_analyze_command(app, exit_code);

@@ -15,7 +15,7 @@ namespace underlap::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using Runs = std::vector<gate::RunFigures>;
+using Runs = std::vector<compare::RunFigures>;
 
 bool holds_runs(const fs::path& folder) {
   return !fs::exists(folder / "results.json") && !report::run_folders(folder).empty();
@@ -23,7 +23,7 @@ bool holds_runs(const fs::path& folder) {
 
 std::vector<double> steps_of(const Runs& runs, std::size_t cell) {
   std::vector<double> steps;
-  for (const gate::RunFigures& run : runs)
+  for (const compare::RunFigures& run : runs)
     if (cell < run.cells.size()) steps.push_back(run.cells[cell].metrics.at("step"));
   return steps;
 }

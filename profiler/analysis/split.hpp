@@ -59,6 +59,19 @@ struct Split {
   std::int64_t comm_ns() const { return hidden_ns + exposed_ns(); }
   std::int64_t compute_ns() const { return compute_only_ns + hidden_ns; }
 
+  Split& operator+=(const Split& other) {
+    window_ns += other.window_ns;
+    compute_only_ns += other.compute_only_ns;
+    hidden_ns += other.hidden_ns;
+    copy_only_ns += other.copy_only_ns;
+    idle_ns += other.idle_ns;
+    exposed_wait_ns += other.exposed_wait_ns;
+    exposed_unsplit_ns += other.exposed_unsplit_ns;
+    for (const auto& [key, ns] : other.exposed_ns_by_modes) exposed_ns_by_modes[key] += ns;
+    for (const auto& [mode, split] : other.modes) modes[mode] += split;
+    for (const auto& [purpose, split] : other.purposes) purposes[purpose] += split;
+    return *this;
+  }
   friend bool operator==(const Split&, const Split&) = default;
 };
 

@@ -16,19 +16,6 @@
 namespace underlap::analysis {
 namespace {
 
-void add(Split& sum, const Split& part) {
-  sum.window_ns += part.window_ns;
-  sum.compute_only_ns += part.compute_only_ns;
-  sum.hidden_ns += part.hidden_ns;
-  sum.copy_only_ns += part.copy_only_ns;
-  sum.idle_ns += part.idle_ns;
-  sum.exposed_wait_ns += part.exposed_wait_ns;
-  sum.exposed_unsplit_ns += part.exposed_unsplit_ns;
-  for (const auto& [modes, ns] : part.exposed_ns_by_modes) sum.exposed_ns_by_modes[modes] += ns;
-  for (const auto& [mode, split] : part.modes) sum.modes[mode] += split;
-  for (const auto& [purpose, split] : part.purposes) sum.purposes[purpose] += split;
-}
-
 // Windows of one rank follow each other in time, so the one that may hold a moment is found by bisection.
 bool ends_in_any(std::int64_t end_ns, const std::map<std::int64_t, std::int64_t>& begin_by_end) {
   const auto window = begin_by_end.lower_bound(end_ns);
@@ -86,7 +73,7 @@ std::vector<RankSummary> over_windows(const Trace& trace, const std::vector<std:
     RankSummary& rank = list[index[windows[i].rank]];
     rank.windows.push_back(windows[i]);
     rank.splits.push_back(splits[i]);
-    add(rank.total, splits[i]);
+    rank.total += splits[i];
   }
   count_kernels(trace, list);
   return list;

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "profiler/gate/run_figures.hpp"
+#include "profiler/compare/run_figures.hpp"
 
 namespace underlap::gate {
+
+using compare::RunFigures;
 
 /// The file of a baseline in its folder: what a gate reads of one or more runs, in kilobytes.
 inline constexpr const char* kBaselineFile = "baseline.json";

@@ -33,7 +33,7 @@ struct Judged {
 std::vector<double> values_of(const Runs& runs, const std::string& cell, const std::string& metric) {
   std::vector<double> values;
   for (const RunFigures& run : runs) {
-    const auto& metrics = find_cell(run, cell)->metrics;
+    const auto& metrics = compare::find_cell(run, cell)->metrics;
     const auto found = metrics.find(metric);
     if (found != metrics.end())
       values.push_back(found->second);
@@ -151,7 +151,7 @@ GateRow bytes_row(const Runs& baseline, const Runs& candidate, const std::string
 std::string_view worst_label(const Runs& runs, const std::string& cell) {
   std::string_view worst = kLabels.front();
   for (const RunFigures& run : runs) {
-    const std::string_view label = find_cell(run, cell)->numerics;
+    const std::string_view label = compare::find_cell(run, cell)->numerics;
     if (std::ranges::find(kLabels, label) > std::ranges::find(kLabels, worst)) worst = label;
   }
   return worst;
@@ -177,7 +177,7 @@ std::vector<std::string> metrics_of(const Runs& baseline, const Runs& candidate,
   std::set<std::string> modes;
   for (const Runs* side : {&baseline, &candidate})
     for (const RunFigures& run : *side)
-      for (const auto& [metric, value] : find_cell(run, cell)->metrics)
+      for (const auto& [metric, value] : compare::find_cell(run, cell)->metrics)
         if (metric.starts_with("exposed.")) modes.insert(metric);
   std::vector<std::string> metrics{"step", "exposed"};
   metrics.insert(metrics.end(), modes.begin(), modes.end());
@@ -199,15 +199,15 @@ void add_rows(const Runs& baseline, const Runs& candidate, const std::string& ce
       with_spread.push_back(judged(baseline, candidate, cell, metric, *rule));
   }
   const Rule* rule = rules.find("numerics", cell);
-  const bool is_known =
-      !find_cell(baseline.front(), cell)->numerics.empty() && !find_cell(candidate.front(), cell)->numerics.empty();
+  const bool is_known = !compare::find_cell(baseline.front(), cell)->numerics.empty() &&
+                        !compare::find_cell(candidate.front(), cell)->numerics.empty();
   if (rule != nullptr && rule->is_judged && is_known) rows.push_back(numerics_row(baseline, candidate, cell, *rule));
 }
 
 GateCell cell_of(const Runs& baseline, const Runs& candidate, const std::string& name) {
   GateCell cell{.name = name, .has_other_schedule = false, .moved = moved_operations(baseline, candidate, name)};
-  const std::string& before = find_cell(baseline.front(), name)->schedule;
-  const std::string& now = find_cell(candidate.front(), name)->schedule;
+  const std::string& before = compare::find_cell(baseline.front(), name)->schedule;
+  const std::string& now = compare::find_cell(candidate.front(), name)->schedule;
   cell.has_other_schedule = !before.empty() && !now.empty() && before != now;
   return cell;
 }
@@ -241,14 +241,15 @@ bool is_spread_unknown(const GateReport& report, const Runs& baseline, const Run
 }  // namespace
 
 GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptions& options) {
-  check_sides(baseline, candidate);
+  compare::check_sides(baseline, candidate);
+  compare::check_cells(baseline.front(), candidate.front(), "the baseline");
   GateReport report{.baseline = info_of(baseline), .candidate = info_of(candidate)};
-  report.forced = not_comparable(baseline, candidate);
+  report.forced = compare::not_comparable(baseline, candidate);
   if (!report.forced.empty() && !options.is_forced)
     throw std::invalid_argument(report.forced +
                                 "\n  that is no regression but another run; --force compares all the same");
   report.warnings = warnings_of(baseline, candidate);
-  report.differences = differences_of(baseline, candidate);
+  report.differences = compare::differences_of(baseline, candidate);
   report.is_paired = are_paired(baseline, candidate);
   const auto is_exact = [](const RunFigures& run) { return run.is_exact; };
   report.is_exact = std::ranges::all_of(baseline, is_exact) && std::ranges::all_of(candidate, is_exact);

@@ -6,11 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "profiler/compare/sides.hpp"
 #include "profiler/gate/rules.hpp"
-#include "profiler/gate/run_figures.hpp"
 #include "profiler/gate/verdict.hpp"
 
 namespace underlap::gate {
+
+using compare::CellFigures;
+using compare::Difference;
+using compare::OperationFigure;
+using compare::RunFigures;
 
 struct GateOptions {
   Rules rules = default_rules({.share = 0.05});
@@ -54,13 +59,6 @@ struct GateCell {
   std::string name = {};
   bool has_other_schedule = false;  ///< virtual time, and not every nanosecond is as it was
   std::vector<MovedOperation> moved = {};
-};
-
-/// Something that the sides do not have in common.
-struct Difference {
-  std::string what = {};
-  std::string baseline = {};
-  std::string candidate = {};
 };
 
 /// One side, in words.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/gate/run_figures.hpp"
+#include "profiler/compare/run_figures.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "profiler/analysis/summary.hpp"
 #include "profiler/report/summary.hpp"
 
-namespace underlap::gate {
+namespace underlap::compare {
 namespace {
 
 constexpr double kNsPerMs = 1e6;
@@ -207,11 +207,20 @@ RunFigures figures_of(const report::RunResults& results, const std::string& sour
   return figures;
 }
 
+RunFigures facts_of(const Trace& trace, const std::string& source) {
+  RunFigures facts{.source = source, .is_exact = !traits_of(backend_of(trace)).measures_time};
+  facts.kind = {{"backend", metadata_of(trace, "backend", "foreign trace")},
+                {"link", kind_of_link(metadata_of(trace, "link", "real"))}};
+  for (const char* key : {"link", "clock", "device_name"})
+    if (const std::string value = metadata_of(trace, key, ""); !value.empty()) facts.environment[key] = value;
+  return facts;
+}
+
 RunFigures figures_of(const Trace& trace, const analysis::Summary& summary, const std::string& cell_name,
                       const std::string& source) {
   if (!summary.shows_steps())
-    throw std::invalid_argument(source +
-                                ": no steps were found in this trace\n  a gate compares steps; see `underlap analyze`");
+    throw std::invalid_argument(
+        source + ": no steps were found in this trace\n  steps are what is compared; see `underlap analyze`");
   report::RunResults results;
   results.info.backend = backend_of(trace);
   report::CellResult cell;
@@ -221,14 +230,10 @@ RunFigures figures_of(const Trace& trace, const analysis::Summary& summary, cons
   cell.kernel_ns = kernels_of(trace, summary.shown_windows());
   cell.kernel_windows = static_cast<std::int64_t>(summary.shown_windows().size());
   results.cells = {std::move(cell)};
-  RunFigures figures = figures_of(results, source);
-  figures.kind = {{"backend", metadata_of(trace, "backend", "foreign trace")},
-                  {"link", kind_of_link(metadata_of(trace, "link", "real"))}};
-  figures.environment.clear();
-  for (const char* key : {"link", "clock", "device_name"})
-    if (const std::string value = metadata_of(trace, key, ""); !value.empty()) figures.environment[key] = value;
+  RunFigures figures = facts_of(trace, source);
+  figures.cells = figures_of(results, source).cells;
   figures.cells.front().numerics.clear();
   return figures;
 }
 
-}  // namespace underlap::gate
+}  // namespace underlap::compare

@@ -15,7 +15,7 @@ namespace underlap::analysis {
 struct Summary;
 }
 
-namespace underlap::gate {
+namespace underlap::compare {
 
 /// What one purpose of communication, or of compute, took of one step: mean over the ranks, median over the steps
 /// (compute: mean). Where no purpose is known, compute stands by its kernels' names. Nanoseconds and bytes.
@@ -46,7 +46,7 @@ struct CellFigures {
   friend bool operator==(const CellFigures&, const CellFigures&) = default;
 };
 
-/// What one run says: all that a gate reads of it.
+/// What one run says: all that a comparison or a gate reads of it.
 struct RunFigures {
   std::string source = {};  ///< the folder or file that it was read from
   bool is_exact = false;    ///< virtual time: no noise
@@ -69,9 +69,12 @@ struct RunFigures {
 /// are missing, where a cell has no steps, or where a block's times are not to be used.
 RunFigures figures_of(const report::RunResults& results, const std::string& source);
 
+/// What a trace says of how it was made, without any cell.
+RunFigures facts_of(const Trace& trace, const std::string& source);
+
 /// The figures of a trace whose summary is `summary`, as those of one cell. A step is the mean over the ranks. Throws
 /// std::invalid_argument where the trace has no steps.
 RunFigures figures_of(const Trace& trace, const analysis::Summary& summary, const std::string& cell,
                       const std::string& source);
 
-}  // namespace underlap::gate
+}  // namespace underlap::compare

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/gate/run_figures.hpp"
+#include "profiler/compare/run_figures.hpp"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include "profiler/analysis/summary.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
-namespace underlap::gate {
+namespace underlap::compare {
 namespace {
 
 using report::cell_of;
@@ -117,4 +117,4 @@ TEST(RunFigures, OfATraceAreThoseOfTheStepsThatAllItsRanksHave) {
 }
 
 }  // namespace
-}  // namespace underlap::gate
+}  // namespace underlap::compare

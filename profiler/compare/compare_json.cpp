@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+#include <string>
+
+#include "platform/json.hpp"
+#include "profiler/compare/compare_report.hpp"
+
+namespace underlap::compare {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json from_to(std::int64_t from, std::int64_t to) { return {{"from_ns", from}, {"to_ns", to}, {"delta_ns", to - from}}; }
+
+Json modes_of(const TraceChange& change) {
+  Json modes = Json::object();
+  std::set<std::string> names;
+  for (const analysis::Split* split : {&change.from, &change.to})
+    for (const auto& [mode, ns] : split->exposed_ns_by_modes) names.insert(mode);
+  const auto of = [](const analysis::Split& split, const std::string& mode) {
+    const auto found = split.exposed_ns_by_modes.find(mode);
+    return found == split.exposed_ns_by_modes.end() ? 0 : found->second;
+  };
+  for (const std::string& mode : names) modes[mode] = from_to(of(change.from, mode), of(change.to, mode));
+  return modes;
+}
+
+Json json_of(const OperationChange& operation) {
+  return {{"name", operation.name},
+          {"kind", operation.kind},
+          {"mode", operation.mode},
+          {"purpose", operation.purpose},
+          {"stream", operation.stream},
+          {"first_layer", operation.first_layer},
+          {"last_layer", operation.last_layer},
+          {"match", to_string(operation.match)},
+          {"count", {{"from", operation.from_count}, {"to", operation.to_count}}},
+          {"busy", from_to(operation.from_busy_ns, operation.to_busy_ns)},
+          {"step", from_to(operation.from_step_ns, operation.to_step_ns)}};
+}
+
+Json json_of(const TraceChange& change) {
+  Json json{{"windows", change.windows}, {"left_out", change.left_out}};
+  json["matched_by"] = change.is_matched_by_tags ? "tags" : "order";
+  json["window"] = from_to(change.from.window_ns, change.to.window_ns);
+  json["compute"] = from_to(change.from.compute_ns(), change.to.compute_ns());
+  json["contention_ns"] = change.compute.contention_ns();
+  json["decomposition_ns"] = change.compute.decomposition_ns();
+  json["concurrency_ns"] = change.compute.concurrency_change_ns();
+  json["exposed"] = from_to(change.from.exposed_ns(), change.to.exposed_ns());
+  json["exposed_by_modes"] = modes_of(change);
+  json["exposed_wait"] = from_to(change.from.exposed_wait_ns, change.to.exposed_wait_ns);
+  json["exposed_transfer"] = from_to(change.from.exposed_transfer_ns(), change.to.exposed_transfer_ns());
+  json["exposed_unsplit"] = from_to(change.from.exposed_unsplit_ns, change.to.exposed_unsplit_ns);
+  json["copy_only"] = from_to(change.from.copy_only_ns, change.to.copy_only_ns);
+  json["idle"] = from_to(change.from.idle_ns, change.to.idle_ns);
+  json["operations"] = Json::array();
+  for (const OperationChange& operation : change.operations) json["operations"].push_back(json_of(operation));
+  return json;
+}
+
+}  // namespace
+
+std::string compare_json(const CompareReport& report) {
+  Json json{{"schema", "underlap.compare/1"}, {"from", report.from}, {"to", report.to}};
+  json["forced"] = report.forced.empty() ? Json(nullptr) : Json(report.forced);
+  json["notes"] = report.notes;
+  json["differences"] = Json::array();
+  for (const Difference& difference : report.differences)
+    json["differences"].push_back(
+        {{"what", difference.what}, {"baseline", difference.baseline}, {"candidate", difference.candidate}});
+  json["comparisons"] = Json::array();
+  for (const Comparison& comparison : report.comparisons)
+    json["comparisons"].push_back({{"name", comparison.name},
+                                   {"sentence", sentence_of(comparison)},
+                                   {"from_step_ns", comparison.from_step_ns},
+                                   {"to_step_ns", comparison.to_step_ns},
+                                   {"change", comparison.change ? json_of(*comparison.change) : Json(nullptr)}});
+  return json_text(json, 1) + "\n";
+}
+
+}  // namespace underlap::compare

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/compare/compare_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+namespace underlap::compare {
+namespace {
+
+constexpr std::size_t kMostOperations = 10;
+constexpr std::size_t kMostInMarkdown = 30;
+
+std::string ms(double ns) { return fmt::format("{:.{}f}", ns / 1e6, std::abs(ns) < 1e7 ? 3 : 2); }
+
+std::string signed_ms(double ns) { return fmt::format("{:+.{}f}", ns / 1e6, std::abs(ns) < 1e7 ? 3 : 2); }
+
+double per_window(const TraceChange& change, std::int64_t ns) {
+  return static_cast<double>(ns) / static_cast<double>(change.windows);
+}
+
+std::string change_in_words(const Comparison& comparison) {
+  const double delta = comparison.delta_ns();
+  const std::string times = fmt::format("{} ms after {} ms", ms(comparison.to_step_ns), ms(comparison.from_step_ns));
+  if (delta == 0) return fmt::format("the step takes the same time, {} ms", ms(comparison.to_step_ns));
+  const double pct = 100 * std::abs(delta) / comparison.from_step_ns;
+  return fmt::format("the step takes {:.{}f} % {}, {}", pct, pct < 0.05 ? 4 : 1, delta > 0 ? "longer" : "less", times);
+}
+
+// The part that changed most in the direction of the step.
+std::string part_in_words(const TraceChange& change, double direction) {
+  const std::vector<StepPart> parts = parts_of(change);
+  const StepPart* most = nullptr;
+  for (const StepPart& part : parts)
+    if (!part.is_within && (most == nullptr || direction * part.delta_ns() > direction * most->delta_ns()))
+      most = &part;
+  if (most == nullptr || direction * most->delta_ns() <= 0) return "";
+  const std::string amount = fmt::format(": {} ms {}", ms(std::abs(most->delta_ns())), direction > 0 ? "more" : "less");
+  if (most->name.starts_with("exposed "))
+    return fmt::format("{} {} communication is exposed", amount, most->name.substr(8));
+  return amount + (most->name == "compute" ? " compute" : most->name == "idle" ? " idle time" : " copies alone");
+}
+
+// A kernel's name can fill a screen; JSON has it whole.
+std::string short_name(const OperationChange& operation) {
+  constexpr std::size_t kLongest = 34;
+  std::string name = operation.name;
+  if (name.starts_with("void ")) name.erase(0, 5);
+  if (name.size() > kLongest) name.replace(kLongest - 3, std::string::npos, "...");
+  return operation.match == Match::both ? name : fmt::format("{} ({})", name, to_string(operation.match));
+}
+
+// The operation that did most for the step's change, with `how` behind its name; empty where none did.
+std::string most_of(const Comparison& comparison, const std::string& how = "") {
+  const double direction = comparison.delta_ns() < 0 ? -1 : 1;
+  for (const OperationChange& operation : comparison.change->operations) {
+    if (operation.kind == "idle" || direction * static_cast<double>(operation.step_delta_ns()) <= 0) continue;
+    return fmt::format("{}{} {} ms", short_name(operation), how,
+                       signed_ms(per_window(*comparison.change, operation.step_delta_ns())));
+  }
+  return "";
+}
+
+Table parts_table(const TraceChange& change, const std::string& stamp) {
+  Table table{{{"ms of a step" + stamp, Align::left}, {"baseline"}, {"candidate"}, {"change"}}, {}};
+  for (const StepPart& part : parts_of(change))
+    table.rows.push_back({(part.is_within ? "  " : "") + part.name + stamp, ms(part.from_ns), ms(part.to_ns),
+                          signed_ms(part.delta_ns())});
+  table.rows.push_back({"step" + stamp, ms(per_window(change, change.from.window_ns)),
+                        ms(per_window(change, change.to.window_ns)),
+                        signed_ms(per_window(change, change.to.window_ns - change.from.window_ns))});
+  return table;
+}
+
+std::string layers_text(const OperationChange& operation) {
+  if (operation.first_layer < 0) return "";
+  return operation.first_layer == operation.last_layer
+             ? std::to_string(operation.first_layer)
+             : fmt::format("{}-{}", operation.first_layer, operation.last_layer);
+}
+
+std::string count_text(std::int64_t count, const TraceChange& change) {
+  const double of_step = per_window(change, count);
+  return fmt::format("{:.{}f}", of_step, of_step == std::floor(of_step) ? 0 : 1);
+}
+
+Table operations_table(const TraceChange& change, std::size_t most, const std::string& stamp) {
+  Table table{{{"what cost most" + stamp, Align::left},
+               {"kind", Align::left, 2},
+               {"stream", Align::left, 5, 20},
+               {"layers", Align::left, 4},
+               {"count", Align::right, 3},
+               {"baseline"},
+               {"candidate"},
+               {"change ms"}},
+              {}};
+  for (const OperationChange& operation : change.operations) {
+    if (table.rows.size() == most || operation.step_delta_ns() == 0) break;
+    const std::string from = count_text(operation.from_count, change), to = count_text(operation.to_count, change);
+    const std::string kind = operation.mode.empty() ? operation.kind : operation.mode + " comm";
+    table.rows.push_back({short_name(operation) + stamp, kind, operation.stream, layers_text(operation),
+                          operation.kind == "idle" ? ""
+                          : from == to             ? from
+                                                   : from + " -> " + to,
+                          ms(per_window(change, operation.from_step_ns)), ms(per_window(change, operation.to_step_ns)),
+                          signed_ms(per_window(change, operation.step_delta_ns()))});
+  }
+  return table;
+}
+
+Table cells_table(const CompareReport& report, const std::string& stamp) {
+  Table table{{{"cell" + stamp, Align::left},
+               {"baseline ms"},
+               {"candidate ms"},
+               {"change"},
+               {"what cost most", Align::left, 1, 40}},
+              {}};
+  for (const Comparison& comparison : report.comparisons) {
+    table.rows.push_back({comparison.name + stamp, ms(comparison.from_step_ns), ms(comparison.to_step_ns),
+                          fmt::format("{:+.1f} %", 100 * comparison.delta_ns() / comparison.from_step_ns),
+                          comparison.change ? most_of(comparison) : ""});
+  }
+  return table;
+}
+
+Table differences_table(const CompareReport& report) {
+  Table table{{{"differs", Align::left}, {"baseline", Align::left}, {"candidate", Align::left}}, {}};
+  for (const Difference& difference : report.differences)
+    table.rows.push_back({difference.what, difference.baseline, difference.candidate});
+  return table;
+}
+
+std::vector<const Comparison*> shown(const CompareReport& report, Details details) {
+  std::vector<const Comparison*> all;
+  for (const Comparison& comparison : report.comparisons) all.push_back(&comparison);
+  if (details == Details::all || all.size() < 2) return all;
+  return {*std::ranges::max_element(
+      all, {}, [](const Comparison* one) { return std::abs(one->delta_ns()) / std::max(one->from_step_ns, 1.0); })};
+}
+
+std::string matched_text(const TraceChange& change) {
+  return change.is_matched_by_tags ? "operations are matched by their tags"
+                                   : "operations are matched by name, launch shape and order within the step";
+}
+
+std::string stamp_of(const CompareReport& report) { return report.forced.empty() ? "" : " [forced]"; }
+
+}  // namespace
+
+std::vector<StepPart> parts_of(const TraceChange& change) {
+  std::vector<StepPart> parts;
+  const auto add = [&](const std::string& name, std::int64_t from, std::int64_t to, bool is_within = false) {
+    StepPart& part = parts.emplace_back();
+    part.name = name;
+    part.from_ns = per_window(change, from);
+    part.to_ns = per_window(change, to);
+    part.is_within = is_within;
+  };
+  add("compute", change.from.compute_ns(), change.to.compute_ns());
+  add("kernels that both have (contention)", change.compute.from.same_kernels_ns, change.compute.to.same_kernels_ns,
+      true);
+  add("other kernels (decomposition)", change.compute.from.other_kernels_ns, change.compute.to.other_kernels_ns, true);
+  add("less what ran beside another (concurrency)", -change.compute.from.concurrency_ns,
+      -change.compute.to.concurrency_ns, true);
+  std::set<std::string> modes;
+  for (const analysis::Split* split : {&change.from, &change.to})
+    for (const auto& [mode, ns] : split->exposed_ns_by_modes) modes.insert(mode);
+  const auto of_mode = [](const analysis::Split& split, const std::string& mode) {
+    const auto found = split.exposed_ns_by_modes.find(mode);
+    return found == split.exposed_ns_by_modes.end() ? 0 : found->second;
+  };
+  for (const std::string& mode : modes) add("exposed " + mode, of_mode(change.from, mode), of_mode(change.to, mode));
+  if (!modes.empty()) {
+    add("of all exposed: wait", change.from.exposed_wait_ns, change.to.exposed_wait_ns, true);
+    add("of all exposed: transfer", change.from.exposed_transfer_ns(), change.to.exposed_transfer_ns(), true);
+    add("of all exposed: not split", change.from.exposed_unsplit_ns, change.to.exposed_unsplit_ns, true);
+  }
+  add("copies alone", change.from.copy_only_ns, change.to.copy_only_ns);
+  add("idle", change.from.idle_ns, change.to.idle_ns);
+  return parts;
+}
+
+std::string sentence_of(const Comparison& comparison) {
+  std::string text = change_in_words(comparison);
+  if (!comparison.change || comparison.delta_ns() == 0) return text;
+  const double direction = comparison.delta_ns() < 0 ? -1 : 1;
+  const std::string most = most_of(comparison, direction > 0 ? " cost most," : " gave most,");
+  return fmt::format("{}{}{}{}", text, part_in_words(*comparison.change, direction), most.empty() ? "" : "; ", most);
+}
+
+std::string compare_text(const CompareReport& report, const TableFormat& format, Details details) {
+  const std::string stamp = stamp_of(report);
+  std::string text;
+  if (!report.forced.empty()) text += wrap("not comparable, forced: " + report.forced, format.width, "  ");
+  for (const std::string& note : report.notes) text += wrap("note: " + note, format.width, "  ");
+  if (!report.differences.empty()) text += render(differences_table(report), format);
+  if (!text.empty()) text += "\n";
+  const std::vector<const Comparison*> comparisons = shown(report, details);
+  for (const Comparison* comparison : comparisons)
+    text += wrap(fmt::format("{}{}{}{}", comparison->name, comparison->name.empty() ? "" : ": ",
+                             sentence_of(*comparison), stamp),
+                 format.width, "  ");
+  if (report.comparisons.size() > 1) text += "\n" + render(cells_table(report, stamp), format);
+  for (const Comparison* comparison : comparisons) {
+    if (!comparison->change) continue;
+    const TraceChange& change = *comparison->change;
+    text += "\n";
+    if (report.comparisons.size() > 1) text += comparison->name + "\n";
+    text += render(parts_table(change, stamp), format);
+    const Table operations =
+        operations_table(change, details == Details::all ? change.operations.size() : kMostOperations, stamp);
+    if (!operations.rows.empty()) text += "\n" + render(operations, format);
+    for (const std::string& sentence : change.left_out) text += wrap("note: " + sentence, format.width, "  ");
+    text += wrap(fmt::format("{} windows of each side; {}", change.windows, matched_text(change)), format.width);
+  }
+  return text;
+}
+
+std::string compare_markdown(const CompareReport& report) {
+  const std::string stamp = stamp_of(report);
+  std::string text = fmt::format("### {} against {}\n\n", report.to, report.from);
+  if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", report.forced);
+  for (const std::string& note : report.notes) text += fmt::format("> {}\n\n", note);
+  if (!report.differences.empty()) text += markdown(differences_table(report)) + "\n";
+  for (const Comparison& comparison : report.comparisons)
+    text += fmt::format("- {}{}{}\n",
+                        comparison.name.empty() ? "" : "**" + comparison.name + "**: ", sentence_of(comparison), stamp);
+  for (const Comparison& comparison : report.comparisons) {
+    if (!comparison.change) continue;
+    text += fmt::format("\n<details><summary>{}</summary>\n\n{}\n{}\n</details>\n",
+                        comparison.name.empty() ? "Where the difference went" : comparison.name,
+                        markdown(parts_table(*comparison.change, stamp)),
+                        markdown(operations_table(*comparison.change, kMostInMarkdown, stamp)));
+  }
+  return text;
+}
+
+}  // namespace underlap::compare

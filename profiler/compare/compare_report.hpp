@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platform/table.hpp"
+#include "profiler/compare/sides.hpp"
+#include "profiler/compare/trace_change.hpp"
+
+namespace underlap::compare {
+
+/// Two cells, or two traces.
+struct Comparison {
+  std::string name;         ///< of the cell; of two traces empty
+  double from_step_ns = 0;  ///< as the runs have it, or the mean window
+  double to_step_ns = 0;
+  std::optional<TraceChange> change = {};  ///< absent where a side has no trace
+
+  double delta_ns() const { return to_step_ns - from_step_ns; }
+};
+
+struct CompareReport {
+  std::string from = {};  ///< what was named
+  std::string to = {};
+  std::string forced = {};  ///< why the sides are not comparable, where that was asked to be passed over
+  std::vector<Difference> differences = {};
+  std::vector<std::string> notes = {};
+  std::vector<Comparison> comparisons = {};
+};
+
+/// How much of a report a text shows.
+enum class Details : std::uint8_t {
+  largest,  ///< of several cells the one that changed most, and of its operations the ten that did
+  all
+};
+
+/// A part of the mean step, in nanoseconds.
+struct StepPart {
+  std::string name;
+  double from_ns = 0;
+  double to_ns = 0;
+  bool is_within = false;  ///< tells of the part above it, and is no further summand
+  double delta_ns() const { return to_ns - from_ns; }
+};
+
+/// What the mean window of either side is made of. Those that are not within another sum to it; "beside each other" is
+/// what kernels that ran at once took twice, and counts down.
+std::vector<StepPart> parts_of(const TraceChange&);
+
+/// "the step takes 17.5 % longer, 53.25 ms after 45.31 ms: 9.21 ms more dp communication is exposed;
+/// grad_reduce_scatter cost most, +9.20 ms".
+std::string sentence_of(const Comparison&);
+
+/// For a terminal: the sentence, what the sides do not have in common, parts and operations.
+std::string compare_text(const CompareReport&, const TableFormat&, Details details);
+
+/// The same in Markdown, operations folded.
+std::string compare_markdown(const CompareReport&);
+
+/// For machines: schema underlap.compare/1; times are exact sums over the windows.
+std::string compare_json(const CompareReport&);
+
+}  // namespace underlap::compare

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/compare/run_figures.hpp"
+
+namespace underlap::compare {
+
+using Runs = std::vector<RunFigures>;
+
+/// Something that the sides do not have in common.
+struct Difference {
+  std::string what;
+  std::string baseline;
+  std::string candidate;
+};
+
+/// Throws std::invalid_argument where the sides cannot be held against each other at all: no run, the same run twice,
+/// a cell that another run of its side lacks.
+void check_sides(const Runs& baseline, const Runs& candidate);
+
+/// Throws std::invalid_argument where `run` lacks a cell of `whole`, which `what` calls so.
+void check_cells(const RunFigures& whole, const RunFigures& run, const std::string& what);
+
+/// Why the sides did not do the same in the cells that both have: another backend, kind of link, model or size; empty
+/// where they are comparable.
+std::string not_comparable(const Runs& baseline, const Runs& candidate);
+
+/// Commits, versions, machine and knobs that differ; knobs with the cells where they do.
+std::vector<Difference> differences_of(const Runs& baseline, const Runs& candidate);
+
+/// The commits of the runs, each once.
+std::vector<std::string> commits_of(const Runs&);
+
+/// "model.num_layers is 4 in the baseline and 8 in the candidate": the first thing in which two lists of facts differ;
+/// a thing that one does not tell is none.
+std::string first_difference(const std::map<std::string, std::string>& baseline,
+                             const std::map<std::string, std::string>& candidate);
+
+/// The cell of that name; null where the run has none.
+const CellFigures* find_cell(const RunFigures&, const std::string& name);
+
+}  // namespace underlap::compare

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/compare/trace_change.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "profiler/compare/common_subsequence.hpp"
+#include "profiler/compare/ownership.hpp"
+#include "profiler/compare/window_pairs.hpp"
+
+namespace underlap::compare {
+namespace {
+
+using analysis::Window;
+
+constexpr double kMostAreTagged = 0.5;
+
+// Work of a device, by rank.
+std::map<std::int32_t, std::vector<std::size_t>> work_by_rank(const Trace& trace) {
+  std::map<std::int32_t, std::vector<std::size_t>> ranks;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.is_work(i)) ranks[trace.track_of(i).rank].push_back(i);
+  return ranks;
+}
+
+// Whether compute says what it is for: readers can tell that of communication alone.
+bool has_tags(const Trace& trace) {
+  std::size_t compute = 0, tagged = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    if (trace.tag(i).kind != Kind::compute) continue;
+    ++compute;
+    tagged += trace.tag(i).purpose != kNoName;
+  }
+  return compute > 0 && static_cast<double>(tagged) > kMostAreTagged * static_cast<double>(compute);
+}
+
+NameId stream_of(const Trace& trace, std::size_t slice) {
+  const Track& track = trace.track_of(slice);
+  return intern(track.name.empty() ? std::to_string(track.stream) : track.name);
+}
+
+/// What is told apart in the table of operations.
+struct Group {
+  Kind kind = Kind::compute;
+  Mode mode = Mode::none;
+  NameId name = kNoName;
+  NameId purpose = kNoName;
+  NameId stream = kNoName;
+  Match match = Match::both;
+
+  friend auto operator<=>(const Group&, const Group&) = default;
+};
+
+class Operations {
+ public:
+  void add(const Trace& trace, const OwnedSlice& owned, const Group& group, bool is_to) {
+    OperationChange& change = groups_[group];
+    (is_to ? change.to_count : change.from_count) += owned.ends_here;
+    (is_to ? change.to_busy_ns : change.from_busy_ns) += owned.busy_ns;
+    (is_to ? change.to_step_ns : change.from_step_ns) += owned.own_ns;
+    const std::int32_t layer = trace.tag(owned.slice).layer;
+    if (layer < 0) return;
+    change.first_layer = change.first_layer < 0 ? layer : std::min(change.first_layer, layer);
+    change.last_layer = std::max(change.last_layer, layer);
+  }
+
+  void add_idle(std::int64_t ns, bool is_to) { (is_to ? idle_.to_step_ns : idle_.from_step_ns) += ns; }
+
+  std::vector<OperationChange> take() {
+    std::vector<OperationChange> operations;
+    for (auto& [group, change] : groups_) {
+      change.kind = to_string(group.kind);
+      change.mode = group.kind != Kind::communication ? ""
+                    : group.mode == Mode::none        ? "unattributed"
+                                                      : std::string(to_string(group.mode));
+      change.purpose = name_of(group.purpose);
+      change.name = name_of(group.purpose != kNoName ? group.purpose : group.name);
+      change.stream = name_of(group.stream);
+      change.match = group.match;
+      operations.push_back(std::move(change));
+    }
+    idle_.name = idle_.kind = "idle";
+    operations.push_back(std::move(idle_));
+    std::ranges::stable_sort(operations, std::ranges::greater(),
+                             [](const OperationChange& change) { return std::abs(change.step_delta_ns()); });
+    return operations;
+  }
+
+ private:
+  std::map<Group, OperationChange> groups_;
+  OperationChange idle_;
+};
+
+/// What an operation is by its tag, whichever rank and step it is in.
+struct TagKey {
+  Tag tag;      // without its step
+  NameId name;  // where it has no purpose
+
+  friend bool operator==(const TagKey&, const TagKey&) = default;
+};
+
+struct TagHash {
+  std::size_t operator()(const TagKey& key) const {
+    std::size_t hash = static_cast<std::size_t>(key.tag.kind) + 8 * static_cast<std::size_t>(key.tag.mode) +
+                       64 * static_cast<std::size_t>(key.tag.direction);
+    for (const auto part :
+         {static_cast<std::int64_t>(key.tag.purpose), static_cast<std::int64_t>(key.name), std::int64_t{key.tag.layer},
+          std::int64_t{key.tag.microbatch}, std::int64_t{key.tag.bucket}, std::int64_t{key.tag.chunk}})
+      hash = (hash ^ static_cast<std::size_t>(part)) * 0x9E3779B97F4A7C15U;
+    return hash ^ (hash >> 32);
+  }
+};
+
+TagKey key_of(const Trace& trace, std::size_t slice) {
+  TagKey key{trace.tag(slice), kNoName};
+  key.tag.step = -1;
+  if (key.tag.purpose == kNoName) key.name = trace.name(slice);
+  return key;
+}
+
+/// The windows of both sides of one rank, shared out.
+struct SharedRank {
+  std::vector<OwnedWindow> from;
+  std::vector<OwnedWindow> to;
+};
+
+class Comparison {
+ public:
+  Comparison(const Side& from, const Side& to) : from_(from), to_(to) {
+    change_.is_matched_by_tags = has_tags(from.trace) && has_tags(to.trace);
+  }
+
+  TraceChange run() {
+    WindowPairs pairs = pair_windows(from_.summary, to_.summary);
+    change_.left_out = std::move(pairs.left_out);
+    if (pairs.ranks.empty()) throw std::invalid_argument("no rank has a step in both traces");
+    analysis::ComputeTimes compute_from, compute_to;
+    const auto work_from = work_by_rank(from_.trace), work_to = work_by_rank(to_.trace);
+    std::vector<SharedRank> ranks;
+    for (const RankPair& pair : pairs.ranks) {
+      add_splits(pair);
+      ranks.push_back({share(from_, work_from, *pair.from, pair.windows, compute_from),
+                       share(to_, work_to, *pair.to, pair.windows, compute_to)});
+    }
+    change_.compute = analysis::compute_change(compute_from, compute_to);
+    if (change_.is_matched_by_tags)
+      match_by_tags(ranks);
+    else
+      for (const SharedRank& rank : ranks)
+        for (std::size_t i = 0; i < rank.from.size(); ++i) match_in_order(rank.from[i], rank.to[i]);
+    change_.operations = operations_.take();
+    return std::move(change_);
+  }
+
+ private:
+  void add_splits(const RankPair& pair) {
+    change_.windows += static_cast<std::int64_t>(pair.windows);
+    for (std::size_t i = 0; i < pair.windows; ++i) {
+      change_.from += pair.from->splits[i];
+      change_.to += pair.to->splits[i];
+    }
+  }
+
+  static std::vector<OwnedWindow> share(const Side& side, const std::map<std::int32_t, std::vector<std::size_t>>& work,
+                                        const analysis::RankSummary& rank, std::size_t count,
+                                        analysis::ComputeTimes& compute) {
+    const std::span<const Window> windows(rank.windows.data(), count);
+    compute.add(side.trace, windows);
+    const auto found = work.find(rank.rank);
+    return share_out(side.trace, found == work.end() ? std::span<const std::size_t>() : found->second, windows);
+  }
+
+  Group group_of(const Trace& trace, std::size_t slice, NameId stream, Match match) const {
+    const Tag& tag = trace.tag(slice);
+    const NameId name = tag.purpose == kNoName ? trace.name(slice) : kNoName;
+    return {tag.kind, tag.mode, name, tag.purpose, stream, match};
+  }
+
+  // An operation that both sides have stands on the candidate's stream.
+  void match_by_tags(const std::vector<SharedRank>& ranks) {
+    struct Seen {
+      NameId from_stream = kNoName, to_stream = kNoName;
+      bool from = false, to = false;
+    };
+    std::unordered_map<TagKey, Seen, TagHash> keys;
+    const auto each = [&](auto&& take) {
+      for (const SharedRank& rank : ranks)
+        for (const auto& [windows, is_to] : {std::pair{&rank.from, false}, std::pair{&rank.to, true}})
+          for (const OwnedWindow& window : *windows) take(window, is_to);
+    };
+    each([&](const OwnedWindow& window, bool is_to) {
+      const Trace& trace = is_to ? to_.trace : from_.trace;
+      for (const OwnedSlice& owned : window.slices) {
+        Seen& seen = keys[key_of(trace, owned.slice)];
+        if (is_to ? seen.to : seen.from) continue;
+        (is_to ? seen.to : seen.from) = true;
+        (is_to ? seen.to_stream : seen.from_stream) = stream_of(trace, owned.slice);
+      }
+    });
+    each([&](const OwnedWindow& window, bool is_to) {
+      const Trace& trace = is_to ? to_.trace : from_.trace;
+      operations_.add_idle(window.idle_ns, is_to);
+      for (const OwnedSlice& owned : window.slices) {
+        const Seen& seen = keys.at(key_of(trace, owned.slice));
+        const Match match = !seen.from ? Match::added : !seen.to ? Match::removed : Match::both;
+        const NameId stream = seen.to ? seen.to_stream : seen.from_stream;
+        operations_.add(trace, owned, group_of(trace, owned.slice, stream, match), is_to);
+      }
+    });
+  }
+
+  // Kernels of one name and launch shape are one symbol of the step's sequence; communication of one purpose is, since
+  // its kernels' names follow the library's release and choice.
+  std::vector<std::uint32_t> symbols_of(const Trace& trace, const OwnedWindow& window) {
+    std::vector<std::uint32_t> symbols;
+    symbols.reserve(window.slices.size());
+    for (const OwnedSlice& owned : window.slices) {
+      const Tag& tag = trace.tag(owned.slice);
+      const bool is_by_purpose = tag.kind == Kind::communication && tag.purpose != kNoName;
+      const LaunchShape shape = is_by_purpose ? LaunchShape{} : trace.shape(owned.slice);
+      const auto key = std::tuple(is_by_purpose ? tag.purpose : trace.name(owned.slice), shape.grid, shape.block);
+      symbols.push_back(symbols_.try_emplace(key, static_cast<std::uint32_t>(symbols_.size())).first->second);
+    }
+    return symbols;
+  }
+
+  void match_in_order(const OwnedWindow& from, const OwnedWindow& to) {
+    operations_.add_idle(from.idle_ns, false);
+    operations_.add_idle(to.idle_ns, true);
+    std::vector<bool> from_matched(from.slices.size()), to_matched(to.slices.size());
+    for (const auto& [a, b] : common_subsequence(symbols_of(from_.trace, from), symbols_of(to_.trace, to))) {
+      from_matched[a] = to_matched[b] = true;
+      const std::size_t slice = to.slices[b].slice;
+      const Group group = group_of(to_.trace, slice, stream_of(to_.trace, slice), Match::both);
+      operations_.add(from_.trace, from.slices[a], group, false);
+      operations_.add(to_.trace, to.slices[b], group, true);
+    }
+    add_unmatched(from_.trace, from, from_matched, Match::removed);
+    add_unmatched(to_.trace, to, to_matched, Match::added);
+  }
+
+  void add_unmatched(const Trace& trace, const OwnedWindow& window, const std::vector<bool>& matched, Match match) {
+    for (std::size_t i = 0; i < window.slices.size(); ++i) {
+      if (matched[i]) continue;
+      const std::size_t slice = window.slices[i].slice;
+      operations_.add(trace, window.slices[i], group_of(trace, slice, stream_of(trace, slice), match),
+                      match == Match::added);
+    }
+  }
+
+  const Side& from_;
+  const Side& to_;
+  TraceChange change_;
+  Operations operations_;
+  std::map<std::tuple<NameId, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>, std::uint32_t> symbols_;
+};
+
+}  // namespace
+
+std::string_view to_string(Match match) {
+  switch (match) {
+    case Match::both: return "both";
+    case Match::added: return "added";
+    case Match::removed: return "removed";
+  }
+  return "";
+}
+
+TraceChange compare_traces(const Side& from, const Side& to) { return Comparison(from, to).run(); }
+
+}  // namespace underlap::compare

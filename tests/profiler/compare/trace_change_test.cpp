@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/compare/trace_change.hpp"
+
+#include <gmock/gmock.h>
+
+#include <random>
+#include <stdexcept>
+
+namespace underlap::compare {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// What a slice of a test is.
+struct Work {
+  std::string name;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  Kind kind = Kind::compute;
+  std::int32_t stream = 0;
+  std::int32_t layer = -1;
+  std::int32_t bucket = -1;
+  std::uint32_t grid = 0;
+};
+
+/// A trace of `steps` steps of a rank, each 1000 ns after the last mark, that all hold `work`. With tags, the name is
+/// the purpose.
+class Steps {
+ public:
+  Steps& add(std::int32_t rank, std::int32_t steps, const std::vector<Work>& work, bool has_tags = true,
+             std::int64_t length_ns = 1000) {
+    for (std::int32_t step = 0; step <= steps; ++step)
+      trace_.marks.push_back({.rank = rank, .block = 0, .step = step, .time_ns = step * length_ns});
+    for (std::int32_t step = 0; step < steps; ++step)
+      for (const Work& one : work) add(rank, step * length_ns, one, has_tags);
+    return *this;
+  }
+
+  const Trace& trace() const { return trace_; }
+
+ private:
+  void add(std::int32_t rank, std::int64_t offset, const Work& work, bool has_tags) {
+    Slice slice;
+    slice.track = trace_.add_track({.rank = rank, .stream = work.stream, .name = "s" + std::to_string(work.stream)});
+    slice.start_ns = offset + work.start_ns;
+    slice.duration_ns = work.end_ns - work.start_ns;
+    slice.name = intern(work.name);
+    slice.tag.kind = work.kind;
+    slice.tag.mode = work.kind == Kind::communication ? Mode::dp : Mode::none;
+    if (has_tags) slice.tag.purpose = slice.name;
+    slice.tag.layer = work.layer;
+    slice.tag.bucket = work.bucket;
+    slice.shape.grid = {work.grid, 1, 1};
+    trace_.add(slice);
+  }
+
+  Trace trace_;
+};
+
+TraceChange change_of(const Steps& from, const Steps& to) {
+  const analysis::Summary of_from = analysis::summarise(from.trace()), of_to = analysis::summarise(to.trace());
+  return compare_traces({from.trace(), of_from}, {to.trace(), of_to});
+}
+
+void expect_sums(const TraceChange& change) {
+  const std::int64_t delta = change.to.window_ns - change.from.window_ns;
+  const std::int64_t parts = change.compute.contention_ns() + change.compute.decomposition_ns() -
+                             change.compute.concurrency_change_ns() + change.to.exposed_ns() -
+                             change.from.exposed_ns() + change.to.copy_only_ns - change.from.copy_only_ns +
+                             change.to.idle_ns - change.from.idle_ns;
+  EXPECT_EQ(parts, delta);
+  std::int64_t operations = 0;
+  for (const OperationChange& operation : change.operations) operations += operation.step_delta_ns();
+  EXPECT_EQ(operations, delta);
+}
+
+const OperationChange& operation(const TraceChange& change, const std::string& name, Match match = Match::both) {
+  for (const OperationChange& one : change.operations)
+    if (one.name == name && one.match == match) return one;
+  throw std::out_of_range("no " + name);
+}
+
+TEST(TraceChange, NamesTheOperationThatTookLonger) {
+  const std::vector<Work> before{{"fc1", 0, 400, Kind::compute, 0, 3}, {"fc2", 400, 700}};
+  const std::vector<Work> after{{"fc1", 0, 450, Kind::compute, 0, 5}, {"fc2", 450, 750}};
+  const TraceChange change = change_of(Steps().add(0, 3, before), Steps().add(0, 3, after));
+  expect_sums(change);
+  EXPECT_EQ(change.windows, 3);
+  EXPECT_TRUE(change.is_matched_by_tags);
+  EXPECT_THAT(change.left_out, IsEmpty());
+  EXPECT_EQ(operation(change, "idle").step_delta_ns(), -150);
+  // Another layer is another operation.
+  EXPECT_EQ(operation(change, "fc1", Match::removed).from_step_ns, 1200);
+  EXPECT_EQ(operation(change, "fc1", Match::added).to_step_ns, 1350);
+  EXPECT_EQ(operation(change, "fc1", Match::added).first_layer, 5);
+  EXPECT_EQ(operation(change, "fc2").step_delta_ns(), 0);
+  EXPECT_EQ(operation(change, "fc2").from_count, 3);
+}
+
+TEST(TraceChange, GivesEveryInstantToOneOperation) {
+  // fc2 begins under fc1 and takes over; the transfer is exposed behind both, and the copy behind it.
+  const std::vector<Work> work{{"fc1", 0, 500},
+                               {"fc2", 300, 400, Kind::compute, 1},
+                               {"reduce", 200, 700, Kind::communication, 2},
+                               {"offload", 600, 800, Kind::copy, 3}};
+  const TraceChange change = change_of(Steps().add(0, 1, {}), Steps().add(0, 1, work));
+  expect_sums(change);
+  EXPECT_EQ(operation(change, "fc1", Match::added).to_step_ns, 400);
+  EXPECT_EQ(operation(change, "fc2", Match::added).to_step_ns, 100);
+  EXPECT_EQ(operation(change, "reduce", Match::added).to_step_ns, 200);
+  EXPECT_EQ(operation(change, "reduce", Match::added).to_busy_ns, 500);
+  EXPECT_EQ(operation(change, "reduce", Match::added).mode, "dp");
+  EXPECT_EQ(operation(change, "reduce", Match::added).stream, "s2");
+  EXPECT_EQ(operation(change, "offload", Match::added).to_step_ns, 100);
+  EXPECT_EQ(operation(change, "idle").to_step_ns, 200);
+  EXPECT_EQ(operation(change, "idle").from_step_ns, 1000);
+}
+
+TEST(TraceChange, MatchesByNameShapeAndOrderWithoutTags) {
+  const std::vector<Work> before{{"gemm", 0, 100, Kind::compute, 0, -1, -1, 8},
+                                 {"gemm", 100, 150, Kind::compute, 0, -1, -1, 4},
+                                 {"relu", 150, 200}};
+  const std::vector<Work> after{{"gemm", 0, 100, Kind::compute, 0, -1, -1, 8},
+                                {"cast", 100, 130},
+                                {"gemm", 130, 180, Kind::compute, 0, -1, -1, 2},
+                                {"relu", 180, 260}};
+  const TraceChange change = change_of(Steps().add(0, 2, before, false), Steps().add(0, 2, after, false));
+  expect_sums(change);
+  EXPECT_FALSE(change.is_matched_by_tags);
+  EXPECT_EQ(operation(change, "gemm").from_count, 2);  // the one of 8 blocks, in both steps
+  EXPECT_EQ(operation(change, "gemm", Match::removed).from_count, 2);
+  EXPECT_EQ(operation(change, "gemm", Match::added).to_count, 2);
+  EXPECT_EQ(operation(change, "cast", Match::added).to_step_ns, 60);
+  EXPECT_EQ(operation(change, "relu").step_delta_ns(), 60);
+}
+
+TEST(TraceChange, ComparesAsManyStepsAndRanksAsBothHave) {
+  const std::vector<Work> work{{"fc1", 0, 500}};
+  const TraceChange change =
+      change_of(Steps().add(0, 3, work).add(1, 3, work), Steps().add(1, 5, work).add(2, 5, work));
+  expect_sums(change);
+  EXPECT_EQ(change.windows, 3);
+  EXPECT_THAT(change.left_out,
+              ElementsAre(HasSubstr("the last 2 of 5 steps of rank 1 of the candidate"),
+                          HasSubstr("1 of 2 ranks of the baseline"), HasSubstr("1 of 2 ranks of the candidate")));
+  const TraceChange others = change_of(Steps().add(0, 3, work), Steps().add(7, 3, work));
+  EXPECT_THAT(others.left_out, ElementsAre("rank 0 of the baseline is held against rank 7 of the candidate"));
+  EXPECT_THROW(change_of(Steps().add(0, 3, work), Steps()), std::invalid_argument);
+}
+
+Steps random_steps(std::mt19937& random, bool has_tags) {
+  Steps steps;
+  const auto some = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(random() % static_cast<unsigned>(most));
+  };
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    std::vector<Work> work;
+    for (int i = 0; i < 40; ++i) {
+      const std::int64_t start = some(1000);
+      work.push_back({"op" + std::to_string(some(6)), start, start + some(200), static_cast<Kind>(some(3)),
+                      static_cast<std::int32_t>(some(3)), static_cast<std::int32_t>(some(4)) - 1, -1,
+                      static_cast<std::uint32_t>(some(2))});
+    }
+    steps.add(rank, 3, work, has_tags, 1000 + some(50));
+  }
+  return steps;
+}
+
+TEST(TraceChange, SumsToTheNanosecondOnAnyTraces) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 100; ++round)
+    expect_sums(change_of(random_steps(random, round % 2 == 0), random_steps(random, round % 2 == 0)));
+}
+
+}  // namespace
+}  // namespace underlap::compare
