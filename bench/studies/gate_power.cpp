@@ -4,8 +4,8 @@
 #include <cmath>
 #include <random>
 
-#include "profiler/gate/distributions.hpp"
 #include "profiler/gate/verdict.hpp"
+#include "profiler/report/distributions.hpp"
 #include "profiler/report/statistics.hpp"
 
 namespace underlap::bench {
@@ -91,7 +91,7 @@ GatePowerRow power_of(const GatePowerStudy& study, const GateScenario& scenario)
   const auto share = [&](std::int32_t count) { return count / static_cast<double>(study.gates); };
   return {.scenario = scenario,
           .false_regression = share(wrong),
-          .false_regression_limit = gate::upper_limit_of_share(wrong, study.gates, 0.95),
+          .false_regression_limit = report::upper_limit_of_share(wrong, study.gates, 0.95),
           .found = share(found),
           .found_alone = share(found_alone),
           .wrongly_passed = share(passed)};

@@ -10,10 +10,17 @@
 #include <stdexcept>
 #include <string>
 
-#include "profiler/gate/distributions.hpp"
+#include "profiler/report/distributions.hpp"
 
 namespace underlap::gate {
 namespace {
+
+using report::digamma;
+using report::inverse_trigamma;
+using report::kInfinite;
+using report::quantile_of;
+using report::trigamma;
+using report::upper_tail;
 
 constexpr double kPower = 0.8;  // of what is called found
 constexpr std::int32_t kMostRuns = 1000;

@@ -21,23 +21,16 @@ constexpr std::array<double, 2> kResolutions{0.05, 0.01};
 
 bool is_valid(const CellResult& cell) { return cell.label != NumericsLabel::mismatch && cell.invalid_because.empty(); }
 
-// Two blocks agree by chance half of the time: whatever their interval holds, they show nothing.
-bool are_too_few(std::int32_t blocks, bool is_modelled) {
-  constexpr double kLeastCoverage = 0.9;
-  return !is_modelled && best_coverage(blocks) < kLeastCoverage;
-}
-
 Verdict verdict_of(const Estimate& ratio, bool is_modelled) {
   if (is_modelled && !ratio.interval)
     return ratio.value < 1 ? Verdict::faster : ratio.value > 1 ? Verdict::slower : Verdict::equal;
-  if (!ratio.interval || are_too_few(ratio.blocks, is_modelled)) return Verdict::unclear;
+  if (!ratio.interval) return Verdict::unclear;
   if (ratio.interval->high < 1) return Verdict::faster;
   return ratio.interval->low > 1 ? Verdict::slower : Verdict::unclear;
 }
 
 // The first difference that the blocks do not yet tell from none.
 void say_what_would_tell(PairAnswer& answer, const Estimate& ratio) {
-  if (are_too_few(ratio.blocks, answer.is_modelled)) return;  // so is their spread
   for (const double resolution : kResolutions) {
     const std::optional<std::int64_t> blocks = blocks_to_resolve(ratio, resolution);
     if (!blocks || *blocks <= ratio.blocks) continue;
@@ -104,9 +97,7 @@ std::int64_t rounded_up(std::int64_t blocks) {
 std::string unclear_text(const PairAnswer& answer) {
   const int digits = digits_of(answer);
   if (!answer.interval) return fmt::format("one block cannot tell: step {} %", signed_percent(answer.change, digits));
-  const bool too_few = are_too_few(answer.blocks, answer.is_modelled);
-  std::string text = too_few ? fmt::format("{} blocks are too few to tell", answer.blocks)
-                             : fmt::format("these {} blocks cannot tell", answer.blocks);
+  std::string text = fmt::format("these {} blocks cannot tell", answer.blocks);
   text += fmt::format(": step {} % [{}, {}]", signed_percent(answer.change, digits),
                       signed_percent(answer.interval->low, digits), signed_percent(answer.interval->high, digits));
   if (answer.blocks_needed)

@@ -15,7 +15,7 @@ namespace underlap::report {
 enum class Verdict : std::uint8_t {
   faster,     ///< all of the ratio's interval lies below 1; where modelled blocks give none, the ratio does
   slower,     ///< above 1
-  unclear,    ///< the interval holds 1, or there is none, or it is of fewer than five blocks
+  unclear,    ///< the interval holds 1, or there is none
   equal,      ///< modelled, and not a nanosecond apart
   not_valid,  ///< the times of one of the two cells are not to be used
 };

@@ -128,7 +128,7 @@ enum class Statistics : std::uint8_t { included, left_out };
 
 /// `results` as JSON text, schema underlap.results/1. Beside the fields
 /// above every cell has `statistics`, its summary (profiler/report/summary.hpp), which reading ignores; leave it out
-/// where the run goes on: its bootstrap costs more with every block. Throws std::invalid_argument where a cell's plan
+/// where the run goes on: it costs more with every block. Throws std::invalid_argument where a cell's plan
 /// is not JSON or an axis stands twice.
 std::string results_text(const RunResults& results, Statistics statistics = Statistics::included);
 

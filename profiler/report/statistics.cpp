@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <stdexcept>
+
+#include "profiler/report/distributions.hpp"
 
 namespace underlap::report {
 namespace {
 
-constexpr int kResamples = 2000;
+constexpr double kLevel = 0.95;
 
 void check(std::span<const double> values) {
   if (values.empty()) throw std::invalid_argument("statistics: no values, at least 1 is needed");
@@ -29,9 +30,37 @@ double sorted_quantile(const std::vector<double>& sorted, double p) {
   return share == 0 ? sorted[below] : sorted[below] * (1 - share) + sorted[above] * share;
 }
 
-Estimate estimate(const std::vector<double>& block_values, double level, std::uint64_t seed) {
-  return {median(block_values), bootstrap(block_values, median, level, seed),
-          static_cast<std::int32_t>(block_values.size())};
+// The rank, from 1, of the lower of two order statistics that hold the median so often; the upper has the same from the
+// other end. 0: no two do.
+std::int64_t lower_rank(std::int64_t count, double level) {
+  const auto covers = [&](std::int64_t rank) { return 1 - 2 * chance_of_at_most(rank - 1, count) >= level; };
+  const double deviations = quantile_of((1 + level) / 2, kInfinite) * std::sqrt(static_cast<double>(count)) / 2;
+  auto rank = std::max<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(count) / 2 - deviations), 0);
+  while (rank > 0 && !covers(rank)) --rank;
+  while (rank < count / 2 && covers(rank + 1)) ++rank;
+  return rank;
+}
+
+Interval student_interval(const std::vector<double>& values, double level) {
+  const auto count = static_cast<double>(values.size());
+  const double centre = mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - centre) * (value - centre);
+  const double half = quantile_of((1 + level) / 2, count - 1) * std::sqrt(squares / (count - 1) / count);
+  return {centre - half, centre + half};
+}
+
+// Half-width of the interval of so many blocks that scatter by 1, as they are on average.
+double usual_half_width(std::int64_t blocks) {
+  const auto count = static_cast<double>(blocks);
+  const std::int64_t rank = lower_rank(blocks, kLevel);
+  if (rank == 0) return quantile_of((1 + kLevel) / 2, count - 1) / std::sqrt(count);
+  // Source: Blom 1958, expected order statistics of normal figures.
+  return quantile_of((count + 1 - static_cast<double>(rank) - 0.375) / (count + 0.25), kInfinite);
+}
+
+Estimate estimate(const std::vector<double>& block_values, double level) {
+  return {median(block_values), median_interval(block_values, level), static_cast<std::int32_t>(block_values.size())};
 }
 
 }  // namespace
@@ -53,36 +82,29 @@ double mean(std::span<const double> values) {
   return sum / static_cast<double>(values.size());
 }
 
-std::optional<Interval> bootstrap(std::span<const double> block_values, Statistic statistic, double level,
-                                  std::uint64_t seed) {
+std::optional<Interval> median_interval(std::span<const double> block_values, double level) {
   check(block_values);
   if (!(level > 0 && level < 1))
-    throw std::invalid_argument(fmt::format("bootstrap: level is {}, must be in (0, 1)", level));
-  if (block_values.size() == 1) return std::nullopt;
-  std::mt19937_64 engine(seed);
-  std::vector<double> resample(block_values.size());
-  std::vector<double> results(kResamples);
-  for (double& result : results) {
-    // The engine's values are the standard's; a distribution's would differ between standard libraries.
-    for (double& value : resample) value = block_values[engine() % block_values.size()];
-    result = statistic(resample);
-  }
-  std::sort(results.begin(), results.end());
-  return Interval{sorted_quantile(results, (1 - level) / 2), sorted_quantile(results, (1 + level) / 2)};
+    throw std::invalid_argument(fmt::format("median_interval: level is {}, must be in (0, 1)", level));
+  std::vector<double> sorted(block_values.begin(), block_values.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.size() == 1 || !std::isfinite(sorted.front()) || !std::isfinite(sorted.back())) return std::nullopt;
+  if (sorted.front() == sorted.back()) return Interval{sorted.front(), sorted.back()};
+  if (const std::int64_t rank = lower_rank(static_cast<std::int64_t>(sorted.size()), level); rank > 0)
+    return Interval{sorted[static_cast<std::size_t>(rank - 1)], sorted[sorted.size() - static_cast<std::size_t>(rank)]};
+  if (sorted.front() <= 0) return student_interval(sorted, level);
+  for (double& value : sorted) value = std::log(value);
+  const Interval of_logarithms = student_interval(sorted, level);
+  return Interval{std::exp(of_logarithms.low), std::exp(of_logarithms.high)};
 }
 
-double best_coverage(std::int32_t blocks) {
-  if (blocks < 1) throw std::invalid_argument(fmt::format("best_coverage: {} blocks, at least 1 is needed", blocks));
-  return 1 - std::exp2(1 - blocks);
-}
-
-Estimate block_median(const Blocks& blocks, double level, std::uint64_t seed) {
+Estimate block_median(const Blocks& blocks, double level) {
   std::vector<double> medians;
   for (const auto& [block, values] : blocks) medians.push_back(median(values));
-  return estimate(medians, level, seed);
+  return estimate(medians, level);
 }
 
-Estimate paired_ratio(const Blocks& a, const Blocks& b, double level, std::uint64_t seed) {
+Estimate paired_ratio(const Blocks& a, const Blocks& b, double level) {
   std::vector<double> ratios;
   for (const auto& [block, values] : a) {
     const auto other = b.find(block);
@@ -94,16 +116,21 @@ Estimate paired_ratio(const Blocks& a, const Blocks& b, double level, std::uint6
     ratios.push_back(median(values) / divisor);
   }
   if (ratios.empty()) throw std::invalid_argument("paired_ratio: the two cells have no block in common");
-  return estimate(ratios, level, seed);
+  return estimate(ratios, level);
 }
 
 std::optional<std::int64_t> blocks_to_resolve(const Estimate& observed, double resolution) {
   if (!(resolution > 0))
     throw std::invalid_argument(fmt::format("blocks_to_resolve: resolution is {}, must be above 0", resolution));
   if (!observed.interval) return std::nullopt;
-  const double excess = observed.interval->half_width() / resolution;
-  if (excess <= 1) return observed.blocks;
-  return static_cast<std::int64_t>(std::ceil(observed.blocks * excess * excess));
+  const double wanted = resolution / observed.interval->half_width() * usual_half_width(observed.blocks);
+  if (observed.interval->half_width() <= resolution) return observed.blocks;
+  constexpr std::int64_t kMostTried = 200;
+  for (std::int64_t blocks = observed.blocks + 1; blocks <= kMostTried; ++blocks)
+    if (usual_half_width(blocks) <= wanted) return blocks;
+  // Of many blocks a median scatters by sqrt(pi / 2) of what their mean does.
+  const double width_of_one = quantile_of((1 + kLevel) / 2, kInfinite) * std::sqrt(std::acos(-1.0) / 2);
+  return static_cast<std::int64_t>(std::ceil(width_of_one * width_of_one / (wanted * wanted)));
 }
 
 }  // namespace underlap::report

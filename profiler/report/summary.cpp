@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <span>
 
 namespace underlap::report {
@@ -123,26 +122,18 @@ bool clearly_positive(const Estimate& ect_off, double step_off_ms) {
   return low > 0 && ect_off.value > kSmallestEctShare * step_off_ms;
 }
 
-double efficiency_of(std::span<const double> ect, std::span<const double> ect_off) {
-  return 1 - median(ect) / median(ect_off);
-}
-
-// Resamples blocks as bootstrap() does, but both differences together: E is a ratio of their medians. Resamples whose
-// ECT_off is not positive have no E and are left out; the caller has seen that they are few.
-std::optional<Interval> efficiency_interval(const std::vector<double>& ect, const std::vector<double>& ect_off) {
-  constexpr int kResamples = 2000;
-  if (ect.size() < 2) return std::nullopt;
-  std::mt19937_64 engine(1);
-  std::vector<double> some(ect.size()), some_off(ect.size()), results;
-  for (int i = 0; i < kResamples; ++i) {
-    for (std::size_t j = 0; j < ect.size(); ++j) {
-      const std::size_t block = engine() % ect.size();
-      some[j] = ect[block];
-      some_off[j] = ect_off[block];
-    }
-    if (median(some_off) > 0) results.push_back(efficiency_of(some, some_off));
-  }
-  return Interval{quantile(results, 0.025), quantile(results, 0.975)};
+// E is 1 - R with R a ratio of two medians: its interval is that of what each block's ect lies away from R * ect_off,
+// in the median ect_off.
+Estimate efficiency_of(const std::vector<double>& ect, const std::vector<double>& ect_off) {
+  const double divisor = median(ect_off);
+  const double ratio = median(ect) / divisor;
+  std::vector<double> away;
+  for (std::size_t block = 0; block < ect.size(); ++block) away.push_back(ect[block] - ratio * ect_off[block]);
+  Estimate estimate{1 - ratio, median_interval(away), static_cast<std::int32_t>(ect.size())};
+  if (estimate.interval)
+    estimate.interval =
+        Interval{estimate.value - estimate.interval->high / divisor, estimate.value - estimate.interval->low / divisor};
+  return estimate;
 }
 
 std::optional<Estimate> efficiency(const CellResult& cell, const CellResult& off, const CellResult& no_comm) {
@@ -157,8 +148,7 @@ std::optional<Estimate> efficiency(const CellResult& cell, const CellResult& off
     ect.push_back(differences.at(block).front());
     ect_off.push_back(values.front());
   }
-  return Estimate{efficiency_of(ect, ect_off), efficiency_interval(ect, ect_off),
-                  static_cast<std::int32_t>(ect.size())};
+  return efficiency_of(ect, ect_off);
 }
 
 void compare(CellSummary& summary, const std::vector<CellResult>& cells, std::size_t cell) {

@@ -35,8 +35,9 @@ struct AxisRatio {
   std::optional<std::int64_t> blocks_needed;  ///< for that half-width, at the spread seen so far
 };
 
-/// What is said of one cell. Times are medians over blocks of medians over steps, with their bootstrap intervals.
-/// An absent figure could not be formed: the cell ran without its recorder, or the cell to compare with is missing.
+/// What is said of one cell. Times are medians over blocks of medians over steps, with their intervals
+/// (median_interval). An absent figure could not be formed: the cell ran without its recorder, or the cell to compare
+/// with is missing.
 struct CellSummary {
   std::string name;
   std::string off_cell;      ///< the cell with every overlap off and otherwise equal; empty: none

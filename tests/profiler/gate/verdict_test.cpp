@@ -10,11 +10,17 @@
 #include <string>
 #include <vector>
 
-#include "profiler/gate/distributions.hpp"
+#include "profiler/report/distributions.hpp"
 
 namespace underlap::gate {
 namespace {
 
+using report::inverse_trigamma;
+using report::kInfinite;
+using report::quantile_of;
+using report::trigamma;
+using report::upper_limit_of_share;
+using report::upper_tail;
 using ::testing::HasSubstr;
 
 // Five cells of three runs a side, in milliseconds.

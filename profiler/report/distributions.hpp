@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace underlap::gate {
+namespace underlap::report {
 
 /// Degrees of freedom of a spread that is known: Student's distribution is then the normal one.
 inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -14,6 +14,9 @@ double upper_tail(double t, double freedom);
 
 /// The value that it stays below with the chance `p`, in (0, 1).
 double quantile_of(double p, double freedom);
+
+/// How often, of `trials` of which each succeeds with chance 1/2, at most `count` do.
+double chance_of_at_most(std::int64_t count, std::int64_t trials);
 
 /// The first and second derivative of log gamma, for x above 0.
 double digamma(double x);
@@ -26,4 +29,4 @@ double inverse_trigamma(double y);
 /// Source: Clopper & Pearson 1934.
 double upper_limit_of_share(std::int64_t count, std::int64_t trials, double level);
 
-}  // namespace underlap::gate
+}  // namespace underlap::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/gate/distributions.hpp"
+#include "profiler/report/distributions.hpp"
 
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/normal.hpp>
@@ -9,7 +9,7 @@
 #include <boost/math/special_functions/trigamma.hpp>
 #include <cmath>
 
-namespace underlap::gate {
+namespace underlap::report {
 
 double upper_tail(double t, double freedom) {
   using boost::math::cdf, boost::math::complement;
@@ -21,6 +21,10 @@ double quantile_of(double p, double freedom) {
   using boost::math::quantile;
   if (freedom == kInfinite) return quantile(boost::math::normal(), p);
   return quantile(boost::math::students_t(freedom), p);
+}
+
+double chance_of_at_most(std::int64_t count, std::int64_t trials) {
+  return boost::math::cdf(boost::math::binomial(static_cast<double>(trials), 0.5), static_cast<double>(count));
 }
 
 double digamma(double x) { return boost::math::digamma(x); }
@@ -47,4 +51,4 @@ double upper_limit_of_share(std::int64_t count, std::int64_t trials, double leve
                                                       1 - level);
 }
 
-}  // namespace underlap::gate
+}  // namespace underlap::report
