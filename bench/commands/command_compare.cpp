@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/series.hpp"
 #include "bench/commands/trace_files.hpp"
 #include "bench/commands/trace_input.hpp"
 #include "platform/atomic_file.hpp"
@@ -179,9 +180,15 @@ compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
   compare::CompareReport report{.from = arguments.from, .to = arguments.to};
   refuse_unless_forced(report, {facts_of_side(from, arguments.from)}, {facts_of_side(to, arguments.to)},
                        arguments.force);
-  if (!from.summary.shows_steps() || !to.summary.shows_steps())
+  if (from.summary.shows_steps() != to.summary.shows_steps())
+    throw std::invalid_argument(
+        fmt::format("{}: its steps are not known, those of {} are\n  a step cannot be held against a "
+                    "whole trace; see `underlap analyze`",
+                    from.summary.shows_steps() ? arguments.to : arguments.from,
+                    from.summary.shows_steps() ? arguments.from : arguments.to));
+  if (!from.summary.shows_steps())
     report.notes.emplace_back(
-        "steps are not known on both sides: the traces are compared from their first work to their "
+        "steps are not known: the traces are compared from their first work to their "
         "last, as one step");
   status.say("comparing");
   take_change(report.comparisons.emplace_back(), from, to);
@@ -191,6 +198,12 @@ compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
 compare::CompareReport report_of(const CompareArguments& arguments) {
   if (!arguments.cells.empty()) return compare_two_cells(arguments);
   if (arguments.to.empty()) throw std::invalid_argument("B is required, unless --cells FROM TO names two cells of A");
+  for (const std::string& path : {arguments.from, arguments.to})
+    if (is_series(path))
+      throw std::invalid_argument(
+          fmt::format("{0}: holds several runs\n  name one of them, {0}/run-00, or judge all: "
+                      "underlap gate",
+                      path));
   const bool from_run = holds_results(arguments.from), to_run = holds_results(arguments.to);
   if (from_run != to_run)
     throw std::invalid_argument(
@@ -199,7 +212,16 @@ compare::CompareReport report_of(const CompareArguments& arguments) {
   return from_run ? compare_runs(arguments) : compare_two_traces(arguments);
 }
 
+void check_outputs(const CompareArguments& arguments) {
+  const bool prints_markdown = arguments.markdown == "-";
+  if (arguments.json && prints_markdown)
+    throw std::invalid_argument("--json and --markdown - are different outputs; print one of them");
+  if ((arguments.json || prints_markdown) && arguments.details == compare::Details::all)
+    throw std::invalid_argument("--details is for the tables of a terminal; the other outputs hold all cells");
+}
+
 int run_compare(const CompareArguments& arguments) {
+  check_outputs(arguments);
   const compare::CompareReport report = report_of(arguments);
   if (!arguments.markdown.empty() && arguments.markdown != "-")
     write_file_atomically(arguments.markdown, compare::compare_markdown(report));

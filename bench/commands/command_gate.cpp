@@ -88,7 +88,16 @@ int exit_code_of(gate::Verdict verdict, const std::string& inconclusive) {
   return inconclusive == "pass" ? kWell : kFound;
 }
 
+void check_outputs(const GateArguments& arguments) {
+  const int printed = arguments.json + (arguments.markdown == "-") + (arguments.junit == "-");
+  if (printed > 1)
+    throw std::invalid_argument("--json, --markdown - and --junit - are different outputs; print one of them");
+  if (printed == 1 && arguments.rows == gate::Rows::all)
+    throw std::invalid_argument("--details is for the table of a terminal; the other outputs hold all there is");
+}
+
 int run_gate_command(const GateArguments& arguments) {
+  check_outputs(arguments);
   const gate::GateOptions options = options_of(arguments);
   Runs baseline = runs_of(arguments.baseline, arguments.more_baselines);
   Runs candidate = runs_of(arguments.candidate, arguments.more_candidates);

@@ -67,29 +67,40 @@ std::vector<std::string> folders_in(const fs::path& folder) {
 
 Runs of_each(const std::vector<std::string>& paths);
 
-Runs of_folder(const fs::path& folder) {
+[[noreturn]] void refuse_sides(const fs::path& folder) {
+  throw std::invalid_argument(fmt::format(
+      "{0}: holds both sides of runs that took turns\n  name them: underlap gate {0}/baseline {0}/candidate",
+      folder.string()));
+}
+
+// Of one run, or of `run --runs`; nullopt where the folder is neither, and holds at most other folders.
+std::optional<Runs> of_run_folder(const fs::path& folder) {
   if (fs::exists(folder / gate::kBaselineFile)) return gate::read_baseline(folder / gate::kBaselineFile);
-  if (fs::exists(folder / "results.json")) return {compare::figures_of(report::read_results(folder), folder.string())};
+  if (fs::exists(folder / "results.json"))
+    return Runs{compare::figures_of(report::read_results(folder), folder.string())};
   std::vector<std::string> folders;
   for (const fs::path& run : report::run_folders(folder)) folders.push_back(run.string());
   if (!folders.empty()) return of_each(folders);
-  folders = folders_in(folder);
-  const auto is_side = [](const std::string& path) {
-    const std::string name = fs::path(path).filename().string();
-    return name == "baseline" || name == "candidate";
-  };
-  if (folders.size() == 2 && std::ranges::all_of(folders, is_side))
-    throw std::invalid_argument(
-        fmt::format("{0}: holds both sides of runs that took turns\n  name them: underlap gate "
-                    "{0}/baseline {0}/candidate",
-                    folder.string()));
   // Beside traces, folders are something else: a profiler's own.
   if (is_run_folder(folder) || holds_files(folder)) return run_of_traces(folder.string());
-  if (folders.empty())
-    throw std::invalid_argument(folder.string() +
-                                ": is empty\n  name a run's folder, a saved baseline or traces; `underlap run CONFIG "
-                                "--runs 5 -o DIR` measures runs");
-  return of_each(folders);
+  return std::nullopt;
+}
+
+// Folders of folders of runs are none: links could go round.
+Runs of_folder(const fs::path& folder) {
+  if (std::optional<Runs> runs = of_run_folder(folder)) return std::move(*runs);
+  Runs all;
+  for (const std::string& inner : folders_in(folder)) {
+    const std::string name = fs::path(inner).filename().string();
+    if (name == "baseline" || name == "candidate") refuse_sides(folder);
+    std::optional<Runs> runs = of_run_folder(inner);
+    if (!runs) throw std::invalid_argument(inner + ": holds neither a run nor traces\n  remove it, or name the runs");
+    for (compare::RunFigures& run : *runs) all.push_back(std::move(run));
+  }
+  if (!all.empty()) return all;
+  throw std::invalid_argument(folder.string() +
+                              ": is empty\n  name a run's folder, a saved baseline or traces; `underlap run CONFIG "
+                              "--runs 5 -o DIR` measures runs");
 }
 
 Runs of_each(const std::vector<std::string>& paths) {

@@ -120,7 +120,14 @@ class Series {
   explicit Series(const SeriesRequest& request)
       : request_(request), watch_([this](int signal) { say_last_words(signal); }), status_(request.progress) {
     fs::create_directories(request.folder);
-    lock_.emplace(request.folder / ".series.lock");
+    try {
+      lock_.emplace(request.folder / "series.lock");
+    } catch (const FileIsHeld& held) {
+      throw std::invalid_argument(
+          fmt::format("{} is in use: {} runs into it; wait for its end, or measure into another "
+                      "folder (-o DIR)",
+                      request.folder.string(), held.what()));
+    }
     plan_runs();
     find_id();
   }
@@ -164,11 +171,6 @@ class Series {
   void find_id() {
     for (const PlannedRun& run : runs_) {
       if (!fs::exists(run.folder / "results.json")) continue;
-      if (!request_.resume)
-        throw std::invalid_argument(
-            fmt::format("{} holds a run already: --resume goes on with its series, -o DIR takes "
-                        "another folder",
-                        run.folder.string()));
       id_ = report::read_results(run.folder).info.series;
       if (!id_.empty()) return;
     }
@@ -260,6 +262,12 @@ void check_folder(const SeriesRequest& request) {
   const bool has_sides = fs::exists(request.folder / "baseline") || fs::exists(request.folder / "candidate");
   if (request.other.empty() && has_sides) refuse("holds runs that took turns, which --interleave goes on with");
   if (!request.other.empty() && !report::run_folders(request.folder).empty()) refuse("holds runs of one side");
+  if (request.resume) return;
+  for (const char* side : {"", "baseline", "candidate"})
+    if (const auto runs = report::run_folders(request.folder / side); !runs.empty())
+      throw std::invalid_argument(
+          fmt::format("{} holds a run already: --resume goes on with its series, -o DIR takes another folder",
+                      runs.front().string()));
 }
 
 }  // namespace

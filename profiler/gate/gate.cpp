@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/gate/gate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -234,6 +236,15 @@ Verdict verdict_of(const std::vector<GateRow>& rows) {
   return verdict;
 }
 
+// Of cells that the baseline does not have.
+std::vector<std::string> unused_patterns(const Rules& rules, const RunFigures& run) {
+  std::vector<std::string> unused;
+  for (const Rule& rule : rules.rules)
+    if (std::ranges::none_of(run.cells, [&](const CellFigures& cell) { return matches(rule.cells, cell.name); }))
+      unused.push_back(rule.cells);
+  return unused;
+}
+
 bool is_spread_unknown(const GateReport& report, const Runs& baseline, const Runs& candidate) {
   return !report.is_exact && !report.run_sd && baseline.size() + candidate.size() <= 2;
 }
@@ -259,6 +270,10 @@ GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptio
     report.warnings.emplace_back(
         "one run a side does not tell how far runs lie apart, so that nothing can be called a regression: measure with "
         "`underlap run --runs 5`, or state the spread with --run-sd");
+  if (report.is_exact && options.run_sd)
+    report.warnings.emplace_back("virtual time has no spread between runs: --run-sd is not used");
+  for (const std::string& pattern : unused_patterns(options.rules, baseline.front()))
+    report.warnings.push_back(fmt::format("a rule is for cells {}, and the baseline has none", pattern));
   std::vector<Judged> with_spread;
   for (const CellFigures& cell : baseline.front().cells) {
     add_rows(baseline, candidate, cell.name, options.rules, with_spread, report.rows);

@@ -117,6 +117,10 @@ TEST_F(Compare, NamesPlaceAndReasonOfBadInput) {
   EXPECT_THAT(compare({path("empty"), path("plain") + "/traces"}), fails_with(2, "/empty: is empty"));
   EXPECT_THAT(compare({path("plain.yaml"), path("wide.yaml")}), fails_with(2, "plain.yaml"));
   EXPECT_THAT(compare({path("absent"), path("absent2")}), fails_with(2, "/absent"));
+  fs::create_directories(path("series"));
+  fs::copy(path("plain"), path("series") + "/run-00", fs::copy_options::recursive);
+  EXPECT_THAT(compare({path("plain"), path("series")}), fails_with(2, "holds several runs"));
+  EXPECT_THAT(compare({path("plain"), path("wide"), "--json", "--markdown", "-"}), fails_with(2, "different outputs"));
   EXPECT_THAT(compare({path("plain")}), fails_with(2, "B is required"));
   EXPECT_THAT(compare({path("empty"), "--cells", "a", "b"}), fails_with(2, "no results.json"));
 }

@@ -171,6 +171,10 @@ TEST_F(Gate, NamesPlaceAndReasonOfBadInput) {
   EXPECT_THAT(gate({path("fast")}), fails_with(2, "CANDIDATE is required"));
   EXPECT_THAT(underlap_program({"baseline", "save", path("absent"), "-o", path("b")}),
               fails_with(2, "/absent: no such file or folder"));
+  fs::create_directories(path("nested/folder/of"));
+  EXPECT_THAT(gate({path("fast"), path("nested")}), fails_with(2, "/nested/folder: holds neither a run nor traces"));
+  EXPECT_THAT(gate({path("fast"), path("slow"), "--json", "--junit", "-"}), fails_with(2, "are different outputs"));
+  EXPECT_THAT(gate({path("fast"), path("slow"), "--json", "--details"}), fails_with(2, "--details is for the table"));
   const Outcome forced = gate({path("fast"), path("host"), "--force"});
   EXPECT_THAT(forced.out, HasSubstr("not comparable, forced: backend is sim"));
 }

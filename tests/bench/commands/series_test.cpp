@@ -100,7 +100,7 @@ TEST(Series, GoOnWhereTheyWereKilled) {
     program.send(SIGKILL);
     program.wait();
   }
-  EXPECT_THAT(underlap_program(folder.arguments({"--runs", "4"})), fails_with(2, "--resume goes on with its series"));
+  EXPECT_THAT(underlap_program(folder.arguments({"--runs", "1"})), fails_with(2, "--resume goes on with its series"));
   const std::string first = read_text(folder.run() + "/run-00/results.json");
   const Outcome resumed = underlap_program(folder.arguments({"--runs", "4", "--resume"}));
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
@@ -115,6 +115,7 @@ TEST(Series, SayWhatIsKeptWhenASignalEndsThem) {
   const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
   Program program(folder.arguments({"--runs", "400"}));
   ASSERT_TRUE(program.wait_until([&] { return num_runs(folder.run()) >= 2; }));
+  EXPECT_THAT(underlap_program(folder.arguments({"--runs", "400", "--resume"})), fails_with(2, "is in use: process"));
   program.send(SIGTERM);
   const Outcome outcome = program.wait();
   EXPECT_EQ(outcome.signal, SIGTERM);

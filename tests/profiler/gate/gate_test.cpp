@@ -203,6 +203,16 @@ TEST(Gate, SaysWhatDiffersAndWhatIsAmiss) {
   EXPECT_THAT(what, ElementsAre("commit", "machine", "ddp.overlap_grad_reduce (c1)"));
 }
 
+TEST(Gate, SaysWhatItWasToldInVain) {
+  std::vector<RunFigures> baseline = runs_of("base", 1), candidate = runs_of("new", 1);
+  for (Runs* side : {&baseline, &candidate}) side->front().is_exact = true;
+  GateOptions options;
+  options.run_sd = 0.01;
+  options.rules.rules.push_back({.metric = "step", .cells = "d*"});
+  EXPECT_THAT(run_gate(baseline, candidate, options).warnings,
+              ElementsAre(HasSubstr("--run-sd is not used"), HasSubstr("a rule is for cells d*")));
+}
+
 TEST(Gate, JudgesOnlyWhatTheRulesAskFor) {
   Runs candidate = runs_of("new", 3);
   slow_down(candidate, "c4", 0.08);
