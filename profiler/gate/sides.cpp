@@ -54,6 +54,12 @@ std::string time_of(const Runs& runs, std::string RunFigures::*time, Pick pick) 
   return found;
 }
 
+bool are_of_two_machines(const RunFigures& baseline, const RunFigures& candidate) {
+  const auto machine = baseline.environment.find("machine"), other = candidate.environment.find("machine");
+  return machine != baseline.environment.end() && other != candidate.environment.end() &&
+         machine->second != other->second;
+}
+
 std::string swapped_warning(const Runs& baseline, const Runs& candidate) {
   const auto is_earlier = [](const std::string& a, const std::string& b) { return a < b; };
   const auto is_later = [](const std::string& a, const std::string& b) { return a > b; };
@@ -76,6 +82,8 @@ std::string swapped_warning(const Runs& baseline, const Runs& candidate) {
 
 std::vector<std::string> warnings_of(const Runs& baseline, const Runs& candidate) {
   std::vector<std::string> warnings;
+  if (!baseline.front().is_exact && are_of_two_machines(baseline.front(), candidate.front()))
+    warnings.emplace_back("the sides were measured on different machines: a change may be the machine's");
   if (std::string swapped = swapped_warning(baseline, candidate); !swapped.empty()) warnings.push_back(swapped);
   for (const auto& [side, word] : {std::pair{&baseline, "baseline"}, std::pair{&candidate, "candidate"}}) {
     if (const auto commits = compare::commits_of(*side); commits.size() > 1)
