@@ -44,12 +44,8 @@ std::string part_in_words(const TraceChange& change, double direction) {
   return amount + (most->name == "compute" ? " compute" : most->name == "idle" ? " idle time" : " copies alone");
 }
 
-// A kernel's name can fill a screen; JSON has it whole.
-std::string short_name(const OperationChange& operation) {
-  constexpr std::size_t kLongest = 34;
-  std::string name = operation.name;
-  if (name.starts_with("void ")) name.erase(0, 5);
-  if (name.size() > kLongest) name.replace(kLongest - 3, std::string::npos, "...");
+std::string matched_name(const OperationChange& operation) {
+  const std::string name = short_name(operation.name);
   return operation.match == Match::both ? name : fmt::format("{} ({})", name, to_string(operation.match));
 }
 
@@ -58,7 +54,7 @@ std::string most_of(const Comparison& comparison, const std::string& how = "") {
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
   for (const OperationChange& operation : comparison.change->operations) {
     if (operation.kind == "idle" || direction * static_cast<double>(operation.step_delta_ns()) <= 0) continue;
-    return fmt::format("{}{} {} ms", short_name(operation), how,
+    return fmt::format("{}{} {} ms", matched_name(operation), how,
                        signed_ms(per_window(*comparison.change, operation.step_delta_ns())));
   }
   return "";
@@ -101,7 +97,7 @@ Table operations_table(const TraceChange& change, std::size_t most, const std::s
     if (table.rows.size() == most || operation.step_delta_ns() == 0) break;
     const std::string from = count_text(operation.from_count, change), to = count_text(operation.to_count, change);
     const std::string kind = operation.mode.empty() ? operation.kind : operation.mode + " comm";
-    table.rows.push_back({short_name(operation) + stamp, kind, operation.stream, layers_text(operation),
+    table.rows.push_back({matched_name(operation) + stamp, kind, operation.stream, layers_text(operation),
                           operation.kind == "idle" ? ""
                           : from == to             ? from
                                                    : from + " -> " + to,
@@ -149,6 +145,12 @@ std::string matched_text(const TraceChange& change) {
 std::string stamp_of(const CompareReport& report) { return report.forced.empty() ? "" : " [forced]"; }
 
 }  // namespace
+
+std::string short_name(std::string_view name) {
+  constexpr std::size_t kLongest = 34;
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  return name.size() <= kLongest ? std::string(name) : fmt::format("{}...", name.substr(0, kLongest - 3));
+}
 
 std::vector<StepPart> parts_of(const TraceChange& change) {
   std::vector<StepPart> parts;

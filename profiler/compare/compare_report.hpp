@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platform/table.hpp"
@@ -36,6 +37,9 @@ enum class Details : std::uint8_t {
   largest,  ///< of several cells the one that changed most, and of its operations the ten that did
   all
 };
+
+/// A kernel's name without what all have, of at most 34 characters: it can fill a screen. JSON has it whole.
+std::string short_name(std::string_view name);
 
 /// A part of the mean step, in nanoseconds.
 struct StepPart {

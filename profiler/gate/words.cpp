@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "platform/room.hpp"
+#include "profiler/compare/compare_report.hpp"
 
 namespace underlap::gate {
 namespace {
@@ -111,7 +112,7 @@ std::string what_would_decide(const GateRow& row) {
 std::string moved_text(const GateCell& cell) {
   std::vector<std::string> moved;
   for (const MovedOperation& operation : cell.moved)
-    moved.push_back(fmt::format("{} {}{}{}", operation.name, operation.delta_ns() > 0 ? "+" : "",
+    moved.push_back(fmt::format("{} {}{}{}", compare::short_name(operation.name), operation.delta_ns() > 0 ? "+" : "",
                                 time_text(operation.delta_ns()), operation.is_communication ? " exposed" : ""));
   return fmt::format("{}", fmt::join(moved, ", "));
 }
