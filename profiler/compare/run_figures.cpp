@@ -87,6 +87,17 @@ std::int64_t kernel_windows_of(const report::CellResult& cell) {
   return std::max<std::int64_t>(windows, 1);
 }
 
+// Mean over steps and ranks; absent where nothing was recorded.
+std::optional<double> copies_ns(const report::CellResult& cell) {
+  double sum = 0, windows = 0;
+  for (const report::StepSample& sample : cell.samples)
+    for (const analysis::Split& split : sample.ranks) {
+      sum += static_cast<double>(split.copy_only_ns);
+      ++windows;
+    }
+  return windows > 0 ? std::optional(sum / windows) : std::nullopt;
+}
+
 std::vector<OperationFigure> operations_of(const report::CellResult& cell, const report::CellSummary& summary) {
   std::vector<OperationFigure> operations;
   for (const auto& [purpose, part] : summary.purposes)
@@ -99,6 +110,7 @@ std::vector<OperationFigure> operations_of(const report::CellResult& cell, const
   const auto windows = static_cast<double>(kernel_windows_of(cell));
   for (const auto& [purpose, ns] : cell.kernel_ns)
     operations.push_back({.name = purpose, .busy_ns = static_cast<double>(ns) / windows});
+  if (const auto copies = copies_ns(cell)) operations.push_back({.name = kCopies, .busy_ns = *copies});
   return operations;
 }
 

@@ -17,6 +17,9 @@ struct Summary;
 
 namespace underlap::compare {
 
+/// The name of what copies take of a step under neither compute nor communication, among the operations of compute.
+inline constexpr const char* kCopies = "copies";
+
 /// What one purpose of communication, or of compute, took of one step: mean over the ranks, median over the steps
 /// (compute: mean). Where no purpose is known, compute stands by its kernels' names. Nanoseconds and bytes.
 struct OperationFigure {

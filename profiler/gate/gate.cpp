@@ -2,6 +2,7 @@
 #include "profiler/gate/gate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "profiler/gate/metrics.hpp"
 #include "profiler/gate/sides.hpp"
 
 namespace underlap::gate {
@@ -21,9 +23,9 @@ namespace {
 // step, and every test more would hide a change of it.
 constexpr double kOtherMetricsShare = 0.02;
 
-// From the one that says most for a cell's values to the one that says least.
-constexpr std::array<std::string_view, 6> kLabels{"reference",       "bit_identical", "reordered",
-                                                  "lower_precision", "not_checked",   "mismatch"};
+// From what says most for a cell's values to what says least.
+constexpr std::array<std::string_view, 5> kLabels{"bit_identical", "reordered", "lower_precision", "not_checked",
+                                                  "mismatch"};
 
 // A row with what it was made of: figures that judge() takes.
 struct Judged {
@@ -31,25 +33,6 @@ struct Judged {
   Row figures = {};
   double step_ns = 0;  // of the baseline
 };
-
-std::vector<double> values_of(const Runs& runs, const std::string& cell, const std::string& metric) {
-  std::vector<double> values;
-  for (const RunFigures& run : runs) {
-    const auto& metrics = compare::find_cell(run, cell)->metrics;
-    const auto found = metrics.find(metric);
-    if (found != metrics.end())
-      values.push_back(found->second);
-    else if (metric.starts_with("exposed.") && metrics.contains("exposed"))
-      values.push_back(0);  // nothing of that mode was sent
-  }
-  return values;
-}
-
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
 
 std::uint32_t pool_of(std::string_view metric) {
   if (metric == "step") return 0;
@@ -69,11 +52,11 @@ Judged judged(const Runs& baseline, const Runs& candidate, const std::string& ce
   const std::vector<double> before = values_of(baseline, cell, metric);
   const std::vector<double> now = values_of(candidate, cell, metric);
   Judged judged{.row = {.cell = cell, .metric = metric, .decides = rule.decides}};
-  judged.step_ns = mean(values_of(baseline, cell, "step"));
-  judged.row.baseline = mean(before);
-  judged.row.candidate = mean(now);
-  const bool is_time = metric != "efficiency";
-  judged.row.tolerance = std::max(rule.max_regression.share, is_time ? rule.max_regression.ns / judged.step_ns : 0);
+  judged.step_ns = geometric_mean(values_of(baseline, cell, "step"));
+  judged.row.baseline = metric == "step" ? judged.step_ns : mean(before);
+  judged.row.candidate = metric == "step" ? geometric_mean(now) : mean(now);
+  // Of efficiency, too: what the time is of the step.
+  judged.row.tolerance = std::max(rule.max_regression.share, rule.max_regression.ns / judged.step_ns);
   for (const double value : before) judged.figures.baseline.push_back(figure_of(metric, value, judged.step_ns));
   for (const double value : now) judged.figures.candidate.push_back(figure_of(metric, value, judged.step_ns));
   judged.figures.tolerance = metric == "step" ? std::log1p(judged.row.tolerance) : judged.row.tolerance;
@@ -99,7 +82,6 @@ void take(const Judgement& judgement, GateRow& row) {
   row.runs_to_decide = judgement.runs_to_decide;
 }
 
-// Rows of one spread each: where a person states it, it is that of the step, and says nothing of efficiency.
 void judge_rows(std::vector<Judged*> rows, const JudgeOptions& options) {
   if (rows.empty()) return;
   std::vector<Row> figures;
@@ -117,6 +99,8 @@ void weigh(std::vector<Judged*>& rows) {
       judged->figures.weight = kOtherMetricsShare * static_cast<double>(steps) / static_cast<double>(others);
 }
 
+// A spread that a person states is that of the step, and says nothing of efficiency, of which one run a side tells
+// none: the second family finds no regression, and uses up nothing of the first one's chance.
 void judge_all(std::vector<Judged>& all, const GateReport& report) {
   std::vector<Judged*> family, efficiency;
   for (Judged& judged : all) {
@@ -150,11 +134,18 @@ GateRow bytes_row(const Runs& baseline, const Runs& candidate, const std::string
   return row;
 }
 
+// A reference is a role, which a change of the matrix's order gives to another cell: its values are bit-identical to
+// themselves.
+std::size_t rank_of(std::string_view label) {
+  if (label == "reference") label = "bit_identical";
+  return static_cast<std::size_t>(std::ranges::find(kLabels, label) - kLabels.begin());
+}
+
 std::string_view worst_label(const Runs& runs, const std::string& cell) {
-  std::string_view worst = kLabels.front();
+  std::string_view worst = compare::find_cell(runs.front(), cell)->numerics;
   for (const RunFigures& run : runs) {
     const std::string_view label = compare::find_cell(run, cell)->numerics;
-    if (std::ranges::find(kLabels, label) > std::ranges::find(kLabels, worst)) worst = label;
+    if (rank_of(label) > rank_of(worst)) worst = label;
   }
   return worst;
 }
@@ -164,50 +155,62 @@ GateRow numerics_row(const Runs& baseline, const Runs& candidate, const std::str
   const std::string_view before = worst_label(baseline, cell), now = worst_label(candidate, cell);
   GateRow row{.cell = cell, .metric = "numerics", .verdict = Verdict::pass, .decides = rule.decides};
   row.words = before == now ? std::string(now) : std::string(before) + " -> " + std::string(now);
-  if (std::ranges::find(kLabels, now) <= std::ranges::find(kLabels, before)) return row;
+  if (rank_of(now) <= rank_of(before)) return row;
   row.verdict = now == "not_checked" ? Verdict::inconclusive : Verdict::regression;
   row.change = 1;
   return row;
 }
 
-bool all_tell(const Runs& runs, const std::string& cell, const std::string& metric) {
-  return values_of(runs, cell, metric).size() == runs.size();
+bool all_have_labels(const Runs& runs, const std::string& cell) {
+  return std::ranges::none_of(runs,
+                              [&](const RunFigures& run) { return compare::find_cell(run, cell)->numerics.empty(); });
 }
 
-// The metrics of a cell that every run of both sides tells, in the order of the report.
-std::vector<std::string> metrics_of(const Runs& baseline, const Runs& candidate, const std::string& cell) {
-  std::set<std::string> modes;
-  for (const Runs* side : {&baseline, &candidate})
-    for (const RunFigures& run : *side)
-      for (const auto& [metric, value] : compare::find_cell(run, cell)->metrics)
-        if (metric.starts_with("exposed.")) modes.insert(metric);
-  std::vector<std::string> metrics{"step", "exposed"};
-  metrics.insert(metrics.end(), modes.begin(), modes.end());
-  metrics.insert(metrics.end(), {"efficiency", "bytes"});
-  std::erase_if(metrics, [&](const std::string& metric) {
-    return !all_tell(baseline, cell, metric) || !all_tell(candidate, cell, metric);
-  });
-  return metrics;
+GateRow missing_row(const Runs& baseline, const std::string& cell, const MissingMetric& missing, const Rule& rule) {
+  GateRow row{.cell = cell, .metric = missing.metric, .decides = rule.decides};
+  row.words = missing.why;
+  row.is_missing = true;
+  if (missing.metric != "numerics") row.baseline = mean(values_of(baseline, cell, missing.metric));
+  return row;
+}
+
+// A metric that no rule asks for is not judged.
+const Rule* asked_for(const Rules& rules, const std::string& metric, const std::string& cell) {
+  const Rule* rule = rules.find(metric, cell);
+  return rule != nullptr && rule->is_judged ? rule : nullptr;
+}
+
+void add_numerics_row(const Runs& baseline, const Runs& candidate, const std::string& cell, const Rules& rules,
+                      std::vector<GateRow>& rows) {
+  const Rule* rule = asked_for(rules, "numerics", cell);
+  if (rule == nullptr || !all_have_labels(baseline, cell)) return;
+  rows.push_back(all_have_labels(candidate, cell)
+                     ? numerics_row(baseline, candidate, cell, *rule)
+                     : missing_row(baseline, cell, {"numerics", "the candidate does not tell it"}, *rule));
 }
 
 void add_rows(const Runs& baseline, const Runs& candidate, const std::string& cell, const Rules& rules,
               std::vector<Judged>& with_spread, std::vector<GateRow>& rows) {
-  for (const std::string& metric : metrics_of(baseline, candidate, cell)) {
-    const Rule* rule = rules.find(metric, cell);
-    if (rule == nullptr || !rule->is_judged) continue;
+  const CellMetrics metrics = metrics_of(baseline, candidate, cell, rules);
+  for (const std::string& metric : metrics.told) {
+    const Rule* rule = asked_for(rules, metric, cell);
+    if (rule == nullptr) continue;
     if (metric == "bytes")
       rows.push_back(bytes_row(baseline, candidate, cell, *rule));
     else
       with_spread.push_back(judged(baseline, candidate, cell, metric, *rule));
   }
-  const Rule* rule = rules.find("numerics", cell);
-  const bool is_known = !compare::find_cell(baseline.front(), cell)->numerics.empty() &&
-                        !compare::find_cell(candidate.front(), cell)->numerics.empty();
-  if (rule != nullptr && rule->is_judged && is_known) rows.push_back(numerics_row(baseline, candidate, cell, *rule));
+  for (const MissingMetric& missing : metrics.missing)
+    if (const Rule* rule = asked_for(rules, missing.metric, cell))
+      rows.push_back(missing_row(baseline, cell, missing, *rule));
+  add_numerics_row(baseline, candidate, cell, rules, rows);
 }
 
 GateCell cell_of(const Runs& baseline, const Runs& candidate, const std::string& name) {
-  GateCell cell{.name = name, .has_other_schedule = false, .moved = moved_operations(baseline, candidate, name)};
+  const double change =
+      geometric_mean(values_of(candidate, name, "step")) - geometric_mean(values_of(baseline, name, "step"));
+  GateCell cell{
+      .name = name, .has_other_schedule = false, .moved = moved_operations(baseline, candidate, name, "step", change)};
   const std::string& before = compare::find_cell(baseline.front(), name)->schedule;
   const std::string& now = compare::find_cell(candidate.front(), name)->schedule;
   cell.has_other_schedule = !before.empty() && !now.empty() && before != now;
@@ -236,13 +239,31 @@ Verdict verdict_of(const std::vector<GateRow>& rows) {
   return verdict;
 }
 
-// Of cells that the baseline does not have.
-std::vector<std::string> unused_patterns(const Rules& rules, const RunFigures& run) {
-  std::vector<std::string> unused;
-  for (const Rule& rule : rules.rules)
-    if (std::ranges::none_of(run.cells, [&](const CellFigures& cell) { return matches(rule.cells, cell.name); }))
-      unused.push_back(rule.cells);
-  return unused;
+// Rules of a person's that fit nothing.
+std::vector<std::string> vain_rules(const Rules& rules, const Runs& baseline, const Runs& candidate) {
+  std::vector<std::string> warnings;
+  const std::vector<std::string> metrics = known_metrics(baseline, candidate);
+  for (const Rule& rule : rules.rules) {
+    if (rule.is_default) continue;
+    if (std::ranges::none_of(baseline.front().cells,
+                             [&](const CellFigures& cell) { return matches(rule.cells, cell.name); }))
+      warnings.push_back(fmt::format("a rule is for cells {}, and the baseline has none", rule.cells));
+    if (std::ranges::none_of(metrics, [&](const std::string& metric) { return matches(rule.metric, metric); }))
+      warnings.push_back(fmt::format("a rule is for metric {}, and these runs tell none; they tell {}", rule.metric,
+                                     fmt::join(metrics, ", ")));
+  }
+  return warnings;
+}
+
+// Figures that runs give are not put aside for one that a person gives.
+void check_run_sd(const Runs& baseline, const Runs& candidate, const GateOptions& options) {
+  const auto is_exact = [](const RunFigures& run) { return run.is_exact; };
+  if (!options.run_sd || std::ranges::all_of(baseline, is_exact)) return;
+  if (baseline.size() + candidate.size() > 2)
+    throw std::invalid_argument(
+        fmt::format("--run-sd: these runs tell their spread themselves ({} of the baseline, {} of the candidate)\n  "
+                    "leave --run-sd out; it is for one run a side",
+                    baseline.size(), candidate.size()));
 }
 
 bool is_spread_unknown(const GateReport& report, const Runs& baseline, const Runs& candidate) {
@@ -254,8 +275,10 @@ bool is_spread_unknown(const GateReport& report, const Runs& baseline, const Run
 GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptions& options) {
   compare::check_sides(baseline, candidate);
   compare::check_cells(baseline.front(), candidate.front(), "the baseline");
+  check_run_sd(baseline, candidate, options);
   GateReport report{.baseline = info_of(baseline), .candidate = info_of(candidate)};
-  report.forced = compare::not_comparable(baseline, candidate);
+  report.forced = trace_against_run(baseline, candidate);
+  if (report.forced.empty()) report.forced = compare::not_comparable(baseline, candidate);
   if (!report.forced.empty() && !options.is_forced)
     throw std::invalid_argument(report.forced +
                                 "\n  that is no regression but another run; --force compares all the same");
@@ -268,12 +291,12 @@ GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptio
   if (!report.is_exact) report.run_sd = options.run_sd;
   if (is_spread_unknown(report, baseline, candidate))
     report.warnings.emplace_back(
-        "one run a side does not tell how far runs lie apart, so that nothing can be called a regression: measure with "
+        "one run a side does not tell how far runs lie apart, so that no time can be called a regression: measure with "
         "`underlap run --runs 5`, or state the spread with --run-sd");
   if (report.is_exact && options.run_sd)
     report.warnings.emplace_back("virtual time has no spread between runs: --run-sd is not used");
-  for (const std::string& pattern : unused_patterns(options.rules, baseline.front()))
-    report.warnings.push_back(fmt::format("a rule is for cells {}, and the baseline has none", pattern));
+  for (std::string& warning : vain_rules(options.rules, baseline, candidate))
+    report.warnings.push_back(std::move(warning));
   std::vector<Judged> with_spread;
   for (const CellFigures& cell : baseline.front().cells) {
     add_rows(baseline, candidate, cell.name, options.rules, with_spread, report.rows);
@@ -282,6 +305,9 @@ GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptio
   judge_all(with_spread, report);
   for (Judged& judged : with_spread) report.rows.push_back(std::move(judged.row));
   if (report.rows.empty()) throw std::invalid_argument("gate: the rules leave nothing to judge");
+  for (GateRow& row : report.rows)
+    if (!row.is_missing) row.moved = moved_operations(baseline, candidate, row.cell, row.metric, row.change);
+  for (std::string& warning : missing_warnings(report.rows)) report.warnings.push_back(std::move(warning));
   sort_rows(report.rows);
   report.verdict = verdict_of(report.rows);
   return report;

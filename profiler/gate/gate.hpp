@@ -24,17 +24,25 @@ struct GateOptions {
   bool is_forced = false;             ///< goes on where the sides are not comparable, and says so
 };
 
-/// A change of one operation between the sides: of communication what is exposed, of compute what it runs. Nanoseconds
-/// of a step, mean over the runs.
-struct MovedOperation {
-  std::string name = {};
-  bool is_communication = false;
-  double baseline_ns = 0;
-  double candidate_ns = 0;
-  double delta_ns() const { return candidate_ns - baseline_ns; }
+/// What of an operation a figure counts.
+enum class Counted : std::uint8_t {
+  compute,  ///< nanoseconds that it runs
+  exposed,  ///< of communication: nanoseconds under no compute
+  copy,     ///< nanoseconds of copies under neither compute nor communication
+  bytes     ///< on the wire
 };
 
-/// One metric of one cell. Times in nanoseconds, "efficiency" of 1, "bytes" in bytes; means over the runs.
+/// A change of one operation between the sides, in a step, mean over the runs.
+struct MovedOperation {
+  std::string name = {};
+  Counted counted = Counted::compute;
+  double baseline = 0;
+  double candidate = 0;
+  double delta() const { return candidate - baseline; }
+};
+
+/// One metric of one cell. Times in nanoseconds, "efficiency" of 1, "bytes" in bytes; means over the runs, of "step"
+/// the geometric one, whose ratio the change is.
 struct GateRow {
   std::string cell = {};
   std::string metric = {};
@@ -51,7 +59,9 @@ struct GateRow {
   bool is_beyond_chance = false;             ///< worse, over the whole family
   std::optional<double> smallest_seen = {};  ///< the least change that these runs would find in four of five cases
   std::optional<std::int32_t> runs_to_decide = {};
-  std::string words = {};  ///< of "numerics": from what to what
+  std::string words = {};   ///< of "numerics": from what to what; of what is missing: which side does not tell it
+  bool is_missing = false;  ///< the baseline tells it, and not every run does: no figure but perhaps `baseline`
+  std::vector<MovedOperation> moved = {};  ///< what can have moved it, in the direction of its change, the most first
 };
 
 /// One cell: what moved in it, in the direction of its step's change, the most first.

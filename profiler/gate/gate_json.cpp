@@ -26,16 +26,34 @@ const char* unit_of(const GateRow& row) {
   return row.metric == "bytes" ? "bytes" : "ns";
 }
 
+const char* kind_of(const MovedOperation& operation) {
+  if (operation.counted == Counted::copy) return "copy";
+  return operation.counted == Counted::compute ? "compute" : "communication";
+}
+
+Json json_of(const std::vector<MovedOperation>& moved) {
+  Json array = Json::array();
+  for (const MovedOperation& operation : moved)
+    array.push_back({{"name", operation.name},
+                     {"kind", kind_of(operation)},
+                     {"unit", operation.counted == Counted::bytes ? "bytes" : "ns"},
+                     {"baseline", operation.baseline},
+                     {"candidate", operation.candidate},
+                     {"delta", operation.delta()}});
+  return array;
+}
+
 Json json_of(const GateRow& row) {
   Json json{{"cell", row.cell}, {"metric", row.metric}, {"verdict", to_string(row.verdict)}, {"decides", row.decides}};
   json["unit"] = unit_of(row);
+  if (row.is_missing) json["missing"] = row.words;
   if (row.metric == "numerics") {
-    json["labels"] = row.words;
+    json["labels"] = row.is_missing ? Json(nullptr) : Json(row.words);
     return json;
   }
   json["baseline"] = row.baseline;
-  json["candidate"] = row.candidate;
-  json["change"] = row.change;
+  json["candidate"] = row.is_missing ? Json(nullptr) : Json(row.candidate);
+  json["change"] = row.is_missing ? Json(nullptr) : Json(row.change);
   json["lower"] = or_null(row.lower);
   json["upper"] = or_null(row.upper);
   json["tolerance"] = row.tolerance;
@@ -43,6 +61,7 @@ Json json_of(const GateRow& row) {
   json["beyond_chance"] = row.is_beyond_chance;
   json["smallest_seen"] = or_null(row.smallest_seen);
   json["runs_to_decide"] = or_null(row.runs_to_decide);
+  json["moved"] = json_of(row.moved);
   return json;
 }
 
@@ -50,10 +69,10 @@ Json json_of(const GateCell& cell) {
   Json moved = Json::array();
   for (const MovedOperation& operation : cell.moved)
     moved.push_back({{"name", operation.name},
-                     {"kind", operation.is_communication ? "communication" : "compute"},
-                     {"baseline_ns", operation.baseline_ns},
-                     {"candidate_ns", operation.candidate_ns},
-                     {"delta_ns", operation.delta_ns()}});
+                     {"kind", kind_of(operation)},
+                     {"baseline_ns", operation.baseline},
+                     {"candidate_ns", operation.candidate},
+                     {"delta_ns", operation.delta()}});
   return {{"cell", cell.name}, {"other_schedule", cell.has_other_schedule}, {"moved", std::move(moved)}};
 }
 

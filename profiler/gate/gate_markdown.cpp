@@ -26,10 +26,8 @@ Table empty_table() {
 
 void add_row(const GateReport& report, const GateRow& row, Table& table) {
   const std::string mark = row.verdict == Verdict::regression ? "**" : "";
-  const std::string forced = report.forced.empty() ? "" : " (forced)";
-  table.rows.push_back({row.cell, row.metric, value_text(row, row.baseline), value_text(row, row.candidate),
-                        change_text(row), limits_text(row), tolerance_text(row),
-                        fmt::format("{}{}{}{}", mark, to_string(row.verdict), mark, forced)});
+  table.rows.push_back({row.cell, row.metric, value_text(row, row.baseline), candidate_text(row), change_text(row),
+                        limits_text(row), tolerance_text(row), mark + verdict_text(report, row) + mark});
 }
 
 // Leaves as many rows as fit in so many characters; returns how many went.
@@ -52,8 +50,9 @@ std::string moved_list(const GateReport& report) {
   for (const GateRow& row : report.rows) {
     if (row.verdict != Verdict::regression || row.cell == last) continue;
     last = row.cell;
-    const std::string moved = moved_text(cell_of(report, row.cell));
-    text += fmt::format("- **{}**: {}{}\n", row.cell, row_sentence(row), moved.empty() ? "" : "; what moved: " + moved);
+    const std::string moved = moved_text(row.moved);
+    text += fmt::format("- {}**{}**: {}{}\n", stamp_of(report), row.cell, row_sentence(row),
+                        moved.empty() ? "" : "; what moved: " + moved);
   }
   return text;
 }
@@ -64,7 +63,7 @@ std::string runs_text(const GateReport& report) {
   if (!report.baseline.command.empty()) text += fmt::format("- baseline's command: `{}`\n", report.baseline.command);
   for (const GateRow& row : report.rows)
     if (row.verdict == Verdict::inconclusive)
-      text += fmt::format("- {}, {}: {}\n", row.cell, row.metric, what_would_decide(row));
+      text += fmt::format("- {}{}, {}: {}\n", stamp_of(report), row.cell, row.metric, what_would_decide(row));
   return text;
 }
 
@@ -81,11 +80,12 @@ std::string gate_markdown(const GateReport& report) {
   Table notable = empty_table(), rest = empty_table();
   for (const GateRow& row : report.rows)
     add_row(report, row, row.verdict != Verdict::pass || is_notable(row) ? notable : rest);
-  std::string text = fmt::format("### Overlap gate: {}\n\n", verdict_sentence(report));
+  std::string text = fmt::format("### Overlap gate: {}{}\n\n", stamp_of(report), verdict_sentence(report));
   if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", report.forced);
   for (const std::string& warning : report.warnings) text += fmt::format("> {}\n", warning);
   text += moved_list(report);
-  if (const std::string schedules = schedules_text(report); !schedules.empty()) text += "- " + schedules + "\n";
+  if (const std::string schedules = schedules_text(report); !schedules.empty())
+    text += "- " + stamp_of(report) + schedules + "\n";
   const std::size_t left_out = cut(notable, kMostCharacters / 2);
   if (!notable.rows.empty()) text += "\n" + markdown(notable);
   if (left_out > 0) text += fmt::format("\n{} rows more\n", left_out);

@@ -34,11 +34,11 @@ Table table_of(const GateReport& report, Rows shown) {
       table.rows.push_back({row.cell,
                             row.metric,
                             value_text(row, row.baseline),
-                            value_text(row, row.candidate),
+                            candidate_text(row),
                             change_text(row),
                             limits_text(row),
                             tolerance_text(row),
-                            {std::string(to_string(row.verdict)), style_of(row.verdict)}});
+                            {verdict_text(report, row), style_of(row.verdict)}});
   return table;
 }
 
@@ -60,21 +60,39 @@ std::string head(const GateReport& report, const TableFormat& format) {
   return text + "\n";
 }
 
+bool is_said(const GateRow& row) {
+  return row.verdict == Verdict::regression || (row.verdict == Verdict::inconclusive && row.decides);
+}
+
+// How many cells more have such rows as were said of five.
+std::string not_said(const GateReport& report, const std::set<std::string>& said) {
+  std::set<std::string> regressed, undecided;
+  for (const GateRow& row : report.rows)
+    if (is_said(row) && !said.contains(row.cell))
+      (row.verdict == Verdict::regression ? regressed : undecided).insert(row.cell);
+  for (const std::string& cell : regressed) undecided.erase(cell);
+  const auto cells = [](std::size_t count) { return fmt::format("{} cell{} more", count, count == 1 ? "" : "s"); };
+  if (regressed.empty() && undecided.empty()) return "";
+  if (undecided.empty()) return fmt::format("  {} regressed: see the table", cells(regressed.size()));
+  if (regressed.empty()) return fmt::format("  {} cannot be told: see the table", cells(undecided.size()));
+  return fmt::format("  {} regressed and {} cannot be told: see the table", cells(regressed.size()), undecided.size());
+}
+
 // The regressions, each with what moved in its cell; of one cell the first row alone, which is its step where that is
 // one.
 std::string sentences(const GateReport& report, const TableFormat& format) {
   std::string text;
   std::set<std::string> said;
   for (const GateRow& row : report.rows) {
-    if (row.verdict == Verdict::pass || (row.verdict == Verdict::inconclusive && !row.decides)) continue;
-    if (said.size() == kMostSentences || !said.insert(row.cell).second) continue;
-    text += wrap(fmt::format("  {}: {}", row.cell, row_sentence(row)), format.width, "    ");
-    const std::string moved = moved_text(cell_of(report, row.cell));
+    if (!is_said(row) || said.size() == kMostSentences || !said.insert(row.cell).second) continue;
+    text += wrap(fmt::format("  {}{}: {}", stamp_of(report), row.cell, row_sentence(row)), format.width, "    ");
+    const std::string moved = moved_text(row.moved);
     if (row.verdict == Verdict::inconclusive)
       text += wrap("    " + what_would_decide(row), format.width, "    ");
     else if (!moved.empty())
       text += wrap("    what moved: " + moved, format.width, "    ");
   }
+  if (const std::string more = not_said(report, said); !more.empty()) text += wrap(more, format.width, "    ");
   return text;
 }
 
@@ -82,10 +100,9 @@ std::string sentences(const GateReport& report, const TableFormat& format) {
 
 std::string gate_text(const GateReport& report, const TableFormat& format, Rows rows) {
   std::string text = head(report, format);
-  const std::string forced = report.forced.empty() ? "" : "[forced] ";
-  text += wrap(forced + verdict_sentence(report), format.width, "  ") + sentences(report, format);
+  text += wrap(stamp_of(report) + verdict_sentence(report), format.width, "  ") + sentences(report, format);
   if (const std::string schedules = schedules_text(report); !schedules.empty())
-    text += wrap("  " + schedules, format.width, "    ");
+    text += wrap("  " + stamp_of(report) + schedules, format.width, "    ");
   const Table table = table_of(report, rows);
   if (!table.rows.empty()) text += "\n" + render(table, format);
   const std::size_t left_out = report.rows.size() - table.rows.size();

@@ -31,11 +31,11 @@ std::string escaped(std::string_view text) {
 }
 
 std::string outcome(const GateReport& report, const GateRow& row, bool inconclusive_passes) {
-  const std::string moved = moved_text(cell_of(report, row.cell));
-  const std::string sentence = row_sentence(row);
+  const std::string moved = moved_text(row.moved);
+  const std::string sentence = stamp_of(report) + row_sentence(row);
   if (row.verdict == Verdict::regression)
     return fmt::format("<failure type=\"regression\" message=\"{}\">{}</failure>", escaped(sentence),
-                       escaped(moved.empty() ? sentence : "what moved: " + moved));
+                       escaped(moved.empty() ? sentence : stamp_of(report) + "what moved: " + moved));
   const std::string undecided = escaped(sentence + "; " + what_would_decide(row));
   if (row.verdict == Verdict::inconclusive && row.decides && !inconclusive_passes)
     return fmt::format("<error type=\"inconclusive\" message=\"{}\"/>", undecided);
@@ -66,7 +66,7 @@ std::string gate_junit(const GateReport& report, bool inconclusive_passes) {
     errors += inner.starts_with("<error");
     skipped += inner.starts_with("<skipped");
     cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\">{}</testcase>\n", escaped(row.cell),
-                         escaped(row.metric), inner);
+                         escaped(stamp_of(report) + row.metric), inner);
   }
   std::string notes = method_text(report);
   for (const std::string& warning : report.warnings) notes += "\n" + warning;
@@ -85,10 +85,10 @@ std::string gate_annotations(const GateReport& report) {
     const bool is_error = row.verdict == Verdict::regression;
     if (!is_error && (row.verdict == Verdict::pass || !row.decides)) continue;
     if ((is_error ? errors : warnings)++ >= kMostAnnotations) continue;
-    const std::string moved = is_error ? moved_text(cell_of(report, row.cell)) : what_would_decide(row);
+    const std::string moved = is_error ? moved_text(row.moved) : what_would_decide(row);
     text += fmt::format("::{} title={}::{}\n", is_error ? "error" : "warning",
                         of_command(fmt::format("overlap {}, {}", to_string(row.verdict), row.cell), true),
-                        of_command(row_sentence(row) + (moved.empty() ? "" : "; " + moved), false));
+                        of_command(stamp_of(report) + row_sentence(row) + (moved.empty() ? "" : "; " + moved), false));
   }
   return text;
 }

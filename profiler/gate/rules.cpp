@@ -165,12 +165,14 @@ Rules default_rules(const Tolerance& tolerance) {
   const Rule watched{.metric = "exposed.*", .max_regression = tolerance, .decides = false};
   Rule efficiency = watched;
   efficiency.metric = "efficiency";
-  return {{{.metric = "step", .max_regression = tolerance},
-           {.metric = "exposed", .max_regression = tolerance},
-           watched,
-           efficiency,
-           {.metric = "bytes"},
-           {.metric = "numerics"}}};
+  Rules rules{{{.metric = "step", .max_regression = tolerance},
+               {.metric = "exposed", .max_regression = tolerance},
+               watched,
+               efficiency,
+               {.metric = "bytes"},
+               {.metric = "numerics"}}};
+  for (Rule& rule : rules.rules) rule.is_default = true;
+  return rules;
 }
 
 Rules with_rules_of(Rules rules, const std::filesystem::path& file) {

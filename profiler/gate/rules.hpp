@@ -23,8 +23,9 @@ struct Rule {
   std::string metric = "*";
   std::string cells = "*";
   Tolerance max_regression = {};
-  bool is_judged = true;  ///< false: not looked at
-  bool decides = true;    ///< false: where it is inconclusive, the gate may pass all the same
+  bool is_judged = true;    ///< false: not looked at
+  bool decides = true;      ///< false: where it is inconclusive, the gate may pass all the same
+  bool is_default = false;  ///< no person's
 };
 
 /// Of several rules that match, the last one counts.

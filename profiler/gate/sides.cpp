@@ -17,30 +17,65 @@ namespace {
 constexpr std::size_t kMostMoved = 5;
 constexpr double kLeastShareMoved = 0.05;
 
-struct Busy {
+struct Sides {
   double baseline = 0;
   double candidate = 0;
 };
 
-// Of communication what is exposed, of compute what it runs: the part of the step that it can lengthen.
-std::map<std::pair<bool, std::string>, Busy> busy_of(const Runs& baseline, const Runs& candidate,
-                                                     const std::string& name) {
-  std::map<std::pair<bool, std::string>, Busy> operations;
-  const auto add = [&](const Runs& runs, double Busy::*side) {
+using Operations = std::map<std::pair<Counted, std::string>, Sides>;
+
+Counted counted_of(const OperationFigure& operation) {
+  if (operation.is_communication) return Counted::exposed;
+  return operation.name == compare::kCopies ? Counted::copy : Counted::compute;
+}
+
+bool tells_copies(const Runs& runs, const std::string& cell) {
+  return std::ranges::all_of(runs, [&](const RunFigures& run) {
+    return std::ranges::any_of(compare::find_cell(run, cell)->operations,
+                               [](const OperationFigure& operation) { return counted_of(operation) == Counted::copy; });
+  });
+}
+
+// The part of the step that each operation can lengthen.
+Operations times_of(const Runs& baseline, const Runs& candidate, const std::string& cell) {
+  Operations operations;
+  const bool has_copies = tells_copies(baseline, cell) && tells_copies(candidate, cell);
+  const auto add = [&](const Runs& runs, double Sides::*side) {
     for (const RunFigures& run : runs)
-      for (const OperationFigure& operation : compare::find_cell(run, name)->operations)
-        operations[{operation.is_communication, operation.name}].*side +=
-            (operation.is_communication ? operation.exposed_ns : operation.busy_ns) / static_cast<double>(runs.size());
+      for (const OperationFigure& operation : compare::find_cell(run, cell)->operations) {
+        const Counted counted = counted_of(operation);
+        if (counted == Counted::copy && !has_copies) continue;  // a baseline of before they were told
+        operations[{counted, operation.name}].*side +=
+            (counted == Counted::exposed ? operation.exposed_ns : operation.busy_ns) / static_cast<double>(runs.size());
+      }
   };
-  add(baseline, &Busy::baseline);
-  add(candidate, &Busy::candidate);
+  add(baseline, &Sides::baseline);
+  add(candidate, &Sides::candidate);
   return operations;
 }
 
-double mean_step(const Runs& runs, const std::string& cell) {
-  double sum = 0;
-  for (const RunFigures& run : runs) sum += compare::find_cell(run, cell)->metrics.at("step");
-  return sum / static_cast<double>(runs.size());
+Operations bytes_of(const Runs& baseline, const Runs& candidate, const std::string& cell) {
+  Operations operations;
+  const auto add = [&](const Runs& runs, double Sides::*side) {
+    for (const RunFigures& run : runs)
+      for (const OperationFigure& operation : compare::find_cell(run, cell)->operations)
+        if (operation.is_communication)
+          operations[{Counted::bytes, operation.name}].*side += operation.bytes / static_cast<double>(runs.size());
+  };
+  add(baseline, &Sides::baseline);
+  add(candidate, &Sides::candidate);
+  return operations;
+}
+
+// What of a cell can have moved the metric.
+Operations operations_of(const Runs& baseline, const Runs& candidate, const std::string& cell,
+                         const std::string& metric) {
+  if (metric == "numerics") return {};
+  if (metric == "bytes") return bytes_of(baseline, candidate, cell);
+  Operations operations = times_of(baseline, candidate, cell);
+  if (metric.starts_with("exposed"))
+    std::erase_if(operations, [](const auto& operation) { return operation.first.first != Counted::exposed; });
+  return operations;
 }
 
 // Earliest or latest of a time that every run tells; empty where one does not.
@@ -114,22 +149,43 @@ bool are_paired(const Runs& baseline, const Runs& candidate) {
   return true;
 }
 
+std::string trace_against_run(const Runs& baseline, const Runs& candidate) {
+  const auto is_trace = [](const RunFigures& run) { return run.started_utc.empty(); };
+  const auto ranks = [](const RunFigures& run) {
+    const auto found = run.cells.front().work.find("ranks");
+    return found == run.cells.front().work.end() ? std::string() : found->second;
+  };
+  for (const RunFigures& one : baseline)
+    for (const RunFigures& other : candidate) {
+      if (!one.is_exact || !other.is_exact || is_trace(one) == is_trace(other)) continue;
+      const RunFigures &trace = is_trace(one) ? one : other, &run = is_trace(one) ? other : one;
+      if (ranks(trace) == ranks(run)) continue;
+      return fmt::format(
+          "{} is a trace of virtual time with {} rank{}, and {} a run of {}: such a trace holds one rank of all that "
+          "do "
+          "the same; name folders of runs on both sides, or traces on both",
+          trace.source, ranks(trace), ranks(trace) == "1" ? "" : "s", run.source, ranks(run));
+    }
+  return "";
+}
+
 SideInfo info_of(const Runs& runs) {
   SideInfo info{.sources = {}, .commits = compare::commits_of(runs), .command = runs.front().command};
   for (const RunFigures& run : runs) info.sources.push_back(run.source);
   return info;
 }
 
-std::vector<MovedOperation> moved_operations(const Runs& baseline, const Runs& candidate, const std::string& cell) {
-  const double direction = mean_step(candidate, cell) < mean_step(baseline, cell) ? -1 : 1;
+std::vector<MovedOperation> moved_operations(const Runs& baseline, const Runs& candidate, const std::string& cell,
+                                             const std::string& metric, double direction) {
+  const double sign = direction < 0 ? -1 : 1;
   std::vector<MovedOperation> moved;
-  for (const auto& [key, busy] : busy_of(baseline, candidate, cell))
-    if (direction * (busy.candidate - busy.baseline) > 0)
-      moved.push_back({key.second, key.first, busy.baseline, busy.candidate});
+  for (const auto& [key, sides] : operations_of(baseline, candidate, cell, metric))
+    if (sign * (sides.candidate - sides.baseline) > 0)
+      moved.push_back({key.second, key.first, sides.baseline, sides.candidate});
   std::ranges::stable_sort(moved, std::ranges::greater(),
-                           [](const MovedOperation& operation) { return std::abs(operation.delta_ns()); });
-  std::erase_if(moved, [least = moved.empty() ? 0 : kLeastShareMoved * std::abs(moved.front().delta_ns())](
-                           const MovedOperation& operation) { return std::abs(operation.delta_ns()) < least; });
+                           [](const MovedOperation& operation) { return std::abs(operation.delta()); });
+  std::erase_if(moved, [least = moved.empty() ? 0 : kLeastShareMoved * std::abs(moved.front().delta())](
+                           const MovedOperation& operation) { return std::abs(operation.delta()) < least; });
   if (moved.size() > kMostMoved) moved.resize(kMostMoved);
   return moved;
 }

@@ -13,6 +13,7 @@
 
 #include "platform/room.hpp"
 #include "profiler/compare/compare_report.hpp"
+#include "profiler/gate/metrics.hpp"
 
 namespace underlap::gate {
 namespace {
@@ -50,8 +51,23 @@ std::string mode_of(const GateRow& row) {
 std::string from_to(const GateRow& row) {
   const std::string from = value_text(row, row.baseline), to = value_text(row, row.candidate);
   const bool is_time = row.metric == "step" || row.metric.starts_with("exposed");
-  if (from == to && is_time) return fmt::format("{}, {:+.0f} ns", from, row.candidate - row.baseline);
-  return fmt::format("{} -> {}", from, to);
+  const std::int64_t ns = std::llround(row.candidate - row.baseline);
+  if (from == to && is_time && ns != 0) return fmt::format("{}, {:+d} ns", from, ns);
+  return from == to ? from : fmt::format("{} -> {}", from, to);
+}
+
+// Figures that are one another's to the last digit that is shown: no change is to be named of them.
+bool is_same(const GateRow& row) {
+  if (row.change == 0) return true;
+  const bool is_time = row.metric == "step" || row.metric.starts_with("exposed");
+  return is_time && std::llround(row.candidate - row.baseline) == 0;
+}
+
+std::string same_text(const GateRow& row) {
+  if (row.metric == "step") return "the step takes the same";
+  if (row.metric == "bytes") return "as many bytes on the wire";
+  if (is_efficiency(row)) return "efficiency is the same";
+  return mode_of(row) + " is exposed for the same";
 }
 
 std::size_t count_of(const GateReport& report, Verdict verdict) {
@@ -71,7 +87,10 @@ std::string value_text(const GateRow& row, double value) {
   return row.metric == "bytes" ? in_bytes(std::llround(value)) : time_text(value);
 }
 
+std::string candidate_text(const GateRow& row) { return row.is_missing ? "-" : value_text(row, row.candidate); }
+
 std::string change_text(const GateRow& row) {
+  if (row.is_missing) return "-";
   if (row.metric == "numerics") return row.words;
   return signed_text(row, row.change) + (is_efficiency(row) ? "" : " %");
 }
@@ -89,11 +108,13 @@ std::string tolerance_text(const GateRow& row) {
 }
 
 std::string row_sentence(const GateRow& row) {
+  if (row.is_missing) return fmt::format("{} is not judged: {}", row.metric, row.words);
   if (row.metric == "numerics") return fmt::format("values: {}", row.words);
   const std::string how_much = size_text(row, row.change);
   const std::string limits = limits_text(row);
   const std::string rest = fmt::format("{}{}: {}", limits.empty() ? "" : " ", limits, from_to(row));
   const bool is_worse = row.change > 0;
+  if (is_same(row)) return same_text(row) + rest;
   if (row.metric == "step") return fmt::format("the step takes {} {}{}", how_much, is_worse ? "longer" : "less", rest);
   if (row.metric == "bytes")
     return fmt::format("{} {} on the wire{}", how_much, is_worse ? "more bytes" : "fewer bytes", rest);
@@ -102,6 +123,7 @@ std::string row_sentence(const GateRow& row) {
 }
 
 std::string what_would_decide(const GateRow& row) {
+  if (row.is_missing) return how_to_tell(row.metric);
   if (row.metric == "numerics") return "values were not compared with any";
   if (!row.smallest_seen) return "one run a side does not tell how far runs lie apart";
   const std::string shown = fmt::format("these runs would have shown {}", size_text(row, *row.smallest_seen));
@@ -109,23 +131,36 @@ std::string what_would_decide(const GateRow& row) {
   return fmt::format("{}; about {} runs a side would decide", shown, *row.runs_to_decide);
 }
 
-std::string moved_text(const GateCell& cell) {
+std::string moved_text(const std::vector<MovedOperation>& operations) {
   std::vector<std::string> moved;
-  for (const MovedOperation& operation : cell.moved)
-    moved.push_back(fmt::format("{} {}{}{}", compare::short_name(operation.name), operation.delta_ns() > 0 ? "+" : "",
-                                time_text(operation.delta_ns()), operation.is_communication ? " exposed" : ""));
+  for (const MovedOperation& operation : operations) {
+    const bool is_bytes = operation.counted == Counted::bytes;
+    const std::string size =
+        is_bytes ? in_bytes(std::llround(std::abs(operation.delta()))) : time_text(std::abs(operation.delta()));
+    moved.push_back(fmt::format("{} {}{}{}", compare::short_name(operation.name), operation.delta() > 0 ? "+" : "-",
+                                size, operation.counted == Counted::exposed ? " exposed" : ""));
+  }
   return fmt::format("{}", fmt::join(moved, ", "));
 }
+
+std::string verdict_text(const GateReport& report, const GateRow& row) {
+  return std::string(to_string(row.verdict)) + (report.forced.empty() ? "" : " (forced)");
+}
+
+std::string stamp_of(const GateReport& report) { return report.forced.empty() ? "" : "[forced] "; }
 
 std::string verdict_sentence(const GateReport& report) {
   const std::size_t regressions = count_of(report, Verdict::regression);
   const std::size_t inconclusive = count_of(report, Verdict::inconclusive);
   const std::string undecided = inconclusive == 0 ? "" : fmt::format("; {} cannot be told by these runs", inconclusive);
+  // Of what is measured a regression may be within the tolerance: it is one until that is shown.
   if (report.verdict == Verdict::regression)
-    return fmt::format("regression: {} {} worse than the tolerance allows{}", metrics_of_cells(report, regressions),
-                       regressions == 1 ? "is" : "are", undecided);
+    return fmt::format(
+        "regression: {} {} worse {}{}", metrics_of_cells(report, regressions), regressions == 1 ? "is" : "are",
+        report.is_exact ? "than the tolerance allows" : "for certain, and not shown to be within the tolerance",
+        undecided);
   if (report.verdict == Verdict::inconclusive)
-    return fmt::format("inconclusive: {} cannot be told by these runs, and none is worse for certain",
+    return fmt::format("inconclusive: {} cannot be told by these runs, and none is a regression",
                        metrics_of_cells(report, inconclusive));
   const auto worse = std::ranges::count_if(
       report.rows, [](const GateRow& row) { return row.verdict == Verdict::pass && row.is_beyond_chance; });
@@ -155,7 +190,7 @@ std::string schedules_text(const GateReport& report) {
     const auto row = std::ranges::find_if(
         report.rows, [&](const GateRow& r) { return r.cell == cell.name && r.verdict != Verdict::pass; });
     if (!cell.has_other_schedule || row != report.rows.end()) continue;
-    const std::string moved = moved_text(cell);
+    const std::string moved = moved_text(cell.moved);
     cells.push_back(cell.name + (moved.empty() ? "" : fmt::format(" ({})", moved)));
   }
   return cells.empty() ? "" : fmt::format("another schedule within the tolerance: {}", fmt::join(cells, ", "));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "profiler/gate/gate.hpp"
 
@@ -9,6 +10,9 @@ namespace underlap::gate {
 
 /// "12.3 ms", "0.42", "1.2 GB"; of a row's metric.
 std::string value_text(const GateRow&, double value);
+
+/// The candidate's; "-" where it does not tell it.
+std::string candidate_text(const GateRow&);
 
 /// "+5.2 %", of "efficiency" "-0.12": as the figure itself changed.
 std::string change_text(const GateRow&);
@@ -26,7 +30,13 @@ std::string row_sentence(const GateRow&);
 std::string what_would_decide(const GateRow&);
 
 /// "grad_reduce_scatter +4.9 ms exposed, fc1_dgrad +0.3 ms"; empty where nothing moved.
-std::string moved_text(const GateCell&);
+std::string moved_text(const std::vector<MovedOperation>&);
+
+/// "regression", behind it "(forced)" where the sides are not comparable.
+std::string verdict_text(const GateReport&, const GateRow&);
+
+/// "[forced] " where the sides are not comparable, else empty.
+std::string stamp_of(const GateReport&);
 
 /// The verdict in a sentence: "regression: 1 of 40 metrics of 10 cells is worse beyond its tolerance".
 std::string verdict_sentence(const GateReport&);

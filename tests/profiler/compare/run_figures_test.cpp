@@ -28,6 +28,9 @@ report::RunResults results_of_two_steps() {
   results.cells[0].plan_json =
       R"({"knobs":[{"name":"model.num_layers","effective":4},{"name":"ddp.num_buckets","effective":null},
                    {"name":"run.steps","effective":2},{"name":"data_parallel_size","effective":2}]})";
+  std::int64_t copies = 0;
+  for (report::StepSample& sample : results.cells[0].samples)
+    for (analysis::Split& split : sample.ranks) split.copy_only_ns = 2000 * copies++;
   results.cells[0].kernel_ns = {{"fc1", 400}};
   results.cells[0].kernel_windows = 4;
   return results;
@@ -50,10 +53,12 @@ TEST(RunFigures, AreMediansOverStepsAndMeansOverRanks) {
   EXPECT_DOUBLE_EQ(cell.metrics.at("exposed.dp"), 15e3);
   EXPECT_DOUBLE_EQ(cell.metrics.at("bytes"), 4096);
   EXPECT_FALSE(cell.metrics.contains("efficiency"));  // no cell to hold it against
-  ASSERT_EQ(cell.operations.size(), 2U);
+  ASSERT_EQ(cell.operations.size(), 3U);
   EXPECT_EQ(cell.operations[0].name, "grad_reduce_scatter");
   EXPECT_DOUBLE_EQ(cell.operations[0].exposed_ns, 15e3);
   EXPECT_DOUBLE_EQ(cell.operations[1].busy_ns, 100);
+  EXPECT_EQ(cell.operations[2].name, kCopies);
+  EXPECT_DOUBLE_EQ(cell.operations[2].busy_ns, 3e3);  // 0, 2, 4 and 6 us
   EXPECT_EQ(run.kind.at("link"), "paced");
   EXPECT_EQ(cell.schedule, "");
 }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "platform/json.hpp"
+#include "profiler/gate/words.hpp"
 #include "tests/profiler/gate/gate_runs.hpp"
 
 namespace underlap::gate {
@@ -27,10 +28,10 @@ GateReport slower_report() {
 TEST(GateText, SaysWhatDiffersThenTheVerdictThenWhatMoved) {
   const std::string text = gate_text(slower_report(), {.width = 80});
   EXPECT_LT(text.find("commit   c0ffee    abba"), text.find("regression: "));
-  EXPECT_THAT(text, HasSubstr("regression: 3 of 60 metrics of 10 cells are worse than the tolerance allows"));
+  EXPECT_THAT(text, HasSubstr("regression: 2 of 50 metrics of 10 cells are worse for certain, and not"));
   EXPECT_THAT(text, HasSubstr("  c4: the step takes 7.9 % longer [+7.3, +8.5]: 100.2 ms -> 108.1 ms"));
   EXPECT_THAT(text, HasSubstr("what moved: grad_reduce_scatter +"));
-  EXPECT_THAT(text, HasSubstr("57 more passed; --details lists them"));
+  EXPECT_THAT(text, HasSubstr("48 more passed; --details lists them"));
   EXPECT_THAT(text, Not(HasSubstr("c5")));
   EXPECT_THAT(gate_text(slower_report(), {.width = 80}, Rows::all), HasSubstr("c5"));
   std::istringstream lines(text);
@@ -64,16 +65,46 @@ TEST(GateText, StampsEveryVerdictOfSidesThatAreNotComparable) {
   options.is_forced = true;
   const GateReport report = run_gate(runs_of("base", 3), candidate, options);
   EXPECT_THAT(gate_text(report, {}),
-              AllOf(StartsWith("not comparable, forced: backend is host"), HasSubstr("[forced]")));
-  EXPECT_THAT(gate_markdown(report), HasSubstr("pass (forced)"));
+              AllOf(StartsWith("not comparable, forced: backend is host"), HasSubstr("[forced] pass: ")));
+  EXPECT_THAT(gate_text(report, {}, Rows::all), HasSubstr("pass (forced)"));
+  EXPECT_THAT(gate_markdown(report), AllOf(StartsWith("### Overlap gate: [forced] pass"), HasSubstr("pass (forced)")));
+  EXPECT_THAT(gate_junit(report, false), HasSubstr("name=\"[forced] step\""));
+  slow_down(candidate, "c4", 0.08);
+  const GateReport slower = run_gate(runs_of("base", 3), candidate, options);
+  EXPECT_THAT(gate_text(slower, {}), AllOf(HasSubstr("[forced] c4: the step"), HasSubstr("regression (forced)")));
+  EXPECT_THAT(gate_junit(slower, false), HasSubstr("message=\"[forced] the step takes"));
+  EXPECT_THAT(gate_annotations(slower), HasSubstr("::[forced] the step takes"));
+}
+
+TEST(GateText, SaysThatEqualFiguresAreTheSame) {
+  GateRow row{.metric = "step", .baseline = 14.45e6, .candidate = 14.45e6, .change = -1e-17};
+  EXPECT_EQ(row_sentence(row), "the step takes the same: 14.45 ms");
+  row.metric = "exposed.pp";
+  row.candidate += 0.2;
+  EXPECT_EQ(row_sentence(row), "pp communication is exposed for the same: 14.45 ms");
+}
+
+TEST(GateText, SaysWhatTheCandidateDoesNotTell) {
+  std::vector<RunFigures> candidate = runs_of("new", 3);
+  for (RunFigures& run : candidate) run.cells[4].metrics.erase("bytes");
+  const std::string text = gate_text(run_gate(runs_of("base", 3), candidate, {}), {.width = 120});
+  EXPECT_THAT(text, AllOf(HasSubstr("c4: bytes is not judged: the candidate does not tell it"),
+                          HasSubstr("measure with run.trace: true")));
+}
+
+TEST(GateText, CountsTheCellsThatItDoesNotName) {
+  std::vector<RunFigures> candidate = runs_of("new", 3);
+  for (const char* cell : {"c0", "c1", "c2", "c3", "c4", "c5", "c6"}) slow_down(candidate, cell, 0.08);
+  EXPECT_THAT(gate_text(run_gate(runs_of("base", 3), candidate, {}), {.width = 120}),
+              HasSubstr("  2 cells more regressed: see the table"));
 }
 
 TEST(GateMarkdown, IsAVerdictATableAndFoldedDetails) {
   const std::string text = gate_markdown(slower_report());
-  EXPECT_THAT(text, StartsWith("### Overlap gate: regression: 3 of 60 metrics"));
+  EXPECT_THAT(text, StartsWith("### Overlap gate: regression: 2 of 50 metrics"));
   EXPECT_THAT(text, HasSubstr("- **c4**: the step takes 7.9 % longer [+7.3, +8.5]: 100.2 ms -> 108.1 ms"));
   EXPECT_THAT(text, HasSubstr("**regression**"));
-  EXPECT_THAT(text, HasSubstr("<details><summary>57 metrics that passed</summary>"));
+  EXPECT_THAT(text, HasSubstr("<details><summary>48 metrics that passed</summary>"));
 }
 
 TEST(GateMarkdown, FitsAComment) {
@@ -91,11 +122,14 @@ TEST(GateJson, HoldsEveryRowAndWhatMoved) {
   const auto json = parse_json(gate_json(report));
   EXPECT_EQ(json["schema"], "underlap.gate/1");
   EXPECT_EQ(json["verdict"], "regression");
-  EXPECT_EQ(json["rows"].size(), 60U);
+  EXPECT_EQ(json["rows"].size(), 50U);
   EXPECT_EQ(json["rows"][0]["cell"], "c4");
   EXPECT_EQ(json["rows"][0]["unit"], "ns");
   EXPECT_DOUBLE_EQ(json["rows"][0]["change"], report.rows[0].change);
   EXPECT_EQ(json["cells"][4]["moved"][0]["name"], "grad_reduce_scatter");
+  EXPECT_EQ(json["rows"][1]["metric"], "exposed");
+  EXPECT_EQ(json["rows"][1]["moved"][0]["kind"], "communication");
+  EXPECT_EQ(json["rows"][1]["moved"][0]["unit"], "ns");
   EXPECT_TRUE(json["forced"].is_null());
 }
 
@@ -106,9 +140,9 @@ TEST(GateJunit, CountsFailuresErrorsAndSkippedRows) {
   report.rows[6].verdict = Verdict::inconclusive;
   report.rows[6].decides = false;
   report.rows[0].cell = report.cells[4].name = "a<b & \"c\"";
-  report.rows[1].cell = report.rows[2].cell = report.cells[4].name;
+  report.rows[1].cell = report.cells[4].name;
   const std::string xml = gate_junit(report, false);
-  EXPECT_THAT(xml, HasSubstr("tests=\"60\" failures=\"3\" errors=\"1\" skipped=\"1\""));
+  EXPECT_THAT(xml, HasSubstr("tests=\"50\" failures=\"2\" errors=\"1\" skipped=\"1\""));
   EXPECT_THAT(xml, HasSubstr("classname=\"a&lt;b &amp; &quot;c&quot;\" name=\"step\"><failure type=\"regression\""));
   EXPECT_THAT(gate_junit(report, true), HasSubstr("errors=\"0\" skipped=\"2\""));
 }
@@ -118,7 +152,7 @@ TEST(GateAnnotations, AreOneLineForEachRegressionAndAtMostTen) {
   const std::string text = gate_annotations(report);
   EXPECT_THAT(text,
               StartsWith("::error title=overlap regression%2C c4::the step takes 7.9 %25 longer [+7.3, +8.5]: 1"));
-  EXPECT_EQ(std::ranges::count(text, '\n'), 3);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2);
   for (GateRow& row : report.rows) row.verdict = Verdict::regression;
   const std::string many = gate_annotations(report);
   EXPECT_EQ(std::ranges::count(many, '\n'), 10);
