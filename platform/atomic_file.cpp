@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -75,6 +76,22 @@ std::optional<pid_t> writer_of(const std::filesystem::path& file) {
   return is_number ? std::optional(writer) : std::nullopt;
 }
 
+[[noreturn]] void refuse(const std::string& option, const std::string& path, const std::string& why,
+                         const std::string& mend) {
+  throw std::invalid_argument(fmt::format("{} {}: cannot be written: {}\n  {}", option, path, why, mend));
+}
+
+// Files are replaced by new ones beside them, so what counts is whether the folder takes one.
+void check_folder_takes_a_file(const std::string& option, const std::string& path,
+                               const std::filesystem::path& folder) {
+  const std::filesystem::path trial = folder / fmt::format(".underlap-{}.trial", ::getpid());
+  const int file = ::open(trial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const std::error_code error(errno, std::generic_category());
+  if (file < 0) refuse(option, path, error.message(), "name a place that you may write to");
+  ::close(file);
+  ::unlink(trial.c_str());
+}
+
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
@@ -99,6 +116,24 @@ void remove_temporary_files(const std::filesystem::path& folder, bool own) noexc
     if (is_left) std::filesystem::remove(entry.path(), ignored);
   }
 } catch (const std::exception&) {  // a folder that is changed meanwhile, or no memory: they stay
+}
+
+void check_output_file(const std::string& option, const std::string& path) {
+  if (path.empty() || path == "-") return;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) refuse(option, path, "is a folder", "name a file in it");
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder, error))
+    refuse(option, path, folder.string() + " is no folder", "create it, or name another file");
+  check_folder_takes_a_file(option, path, folder);
+}
+
+void check_output_folder(const std::string& option, const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) refuse(option, folder, error.message(), "name a folder that you may write to");
+  check_folder_takes_a_file(option, folder, folder);
 }
 
 }  // namespace underlap

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace underlap {
@@ -10,6 +11,13 @@ namespace underlap {
 /// temporary file in the same folder, syncs it, renames it over `path`, syncs the folder.
 /// Throws MachineError with the path and the system's reason; then `path` is as it was, and no temporary file is left.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Throws std::invalid_argument, naming `option` and the path, where no file can be written there: before work is done
+/// whose result would be lost. "-" and an empty path are none. Leaves no file that was not there.
+void check_output_file(const std::string& option, const std::string& path);
+
+/// The same of a file in a folder, which is made where it is not there.
+void check_output_folder(const std::string& option, const std::string& folder);
 
 /// Removes from `folder` the temporary files that writers left who were killed: those of processes that are no more,
 /// and with `own` those of this process. What cannot be removed stays.

@@ -28,11 +28,12 @@ int save_baseline(const SaveArguments& arguments) {
   std::vector<compare::RunFigures> runs;
   for (const std::string& path : arguments.runs)
     for (compare::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
+  gate::check_baseline(runs);
+  check_output_folder("-o", arguments.folder);
   // Runs of one side have the same knobs: those of the first are enough.
   for (std::size_t i = 1; i < runs.size(); ++i)
     for (compare::CellFigures& cell : runs[i].cells) cell.knobs.clear();
   const std::string text = gate::baseline_text(runs);
-  std::filesystem::create_directories(arguments.folder);
   const std::filesystem::path file = std::filesystem::path(arguments.folder) / gate::kBaselineFile;
   write_file_atomically(file, text);
   fmt::print("{}: {} run{} of {} cell{}, {}\n", file.string(), runs.size(), runs.size() == 1 ? "" : "s",

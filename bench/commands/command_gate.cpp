@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -50,6 +51,18 @@ Runs runs_of(const std::string& first, const std::vector<std::string>& more) {
   return runs;
 }
 
+// The baseline's cells are what is judged.
+void check_patterns(const Runs& baseline, const std::vector<std::string>& patterns) {
+  std::vector<std::string> names;
+  for (const compare::RunFigures& run : baseline)
+    for (const compare::CellFigures& cell : run.cells)
+      if (std::ranges::find(names, cell.name) == names.end()) names.push_back(cell.name);
+  for (const std::string& pattern : patterns)
+    if (std::ranges::none_of(names, [&](const std::string& name) { return gate::matches(pattern, name); }))
+      throw std::invalid_argument(fmt::format("--cells: {} has no cell \"{}\"; it has: {}", baseline.front().source,
+                                              pattern, fmt::join(names, ", ")));
+}
+
 // Of every run the cells that a pattern of `patterns` fits.
 void keep_cells(Runs& runs, const std::vector<std::string>& patterns) {
   if (patterns.empty()) return;
@@ -94,6 +107,8 @@ void check_outputs(const GateArguments& arguments) {
     throw std::invalid_argument("--json, --markdown - and --junit - are different outputs; print one of them");
   if (printed == 1 && arguments.rows == gate::Rows::all)
     throw std::invalid_argument("--details is for the table of a terminal; the other outputs hold all there is");
+  check_output_file("--markdown", arguments.markdown);
+  check_output_file("--junit", arguments.junit);
 }
 
 int run_gate_command(const GateArguments& arguments) {
@@ -101,6 +116,7 @@ int run_gate_command(const GateArguments& arguments) {
   const gate::GateOptions options = options_of(arguments);
   Runs baseline = runs_of(arguments.baseline, arguments.more_baselines);
   Runs candidate = runs_of(arguments.candidate, arguments.more_candidates);
+  check_patterns(baseline, arguments.cells);
   keep_cells(baseline, arguments.cells);
   keep_cells(candidate, arguments.cells);
   const gate::GateReport report = gate::run_gate(baseline, candidate, options);
@@ -150,8 +166,9 @@ void add_gate_command(CLI::App& app, int& exit_code) {
   command->add_option("--cells", arguments->cells, "judge these cells alone, names or patterns of * ? []")
       ->check(not_empty());
   command
-      ->add_option("--run-sd", arguments->run_sd,
-                   "state how far steps of equal runs lie apart, as 1%, instead of having it measured by several runs")
+      ->add_option(
+          "--run-sd", arguments->run_sd,
+          "of one run a side, state how far steps of equal runs lie apart, as 1%; several runs tell it themselves")
       ->check(not_empty());
   command
       ->add_option("--inconclusive", arguments->inconclusive,

@@ -28,6 +28,7 @@
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/report/report.hpp"
+#include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -118,11 +119,20 @@ std::string forecast(const RunArguments& arguments, const plan::Matrix& matrix) 
                      arguments.other.empty() ? "" : fmt::format(" + {}", runs), run_forecast(matrix, "", width));
 }
 
-int run_many(const RunArguments& arguments) {
+// Of two configurations what a gate would refuse is refused before the first run.
+bool is_refused(const RunArguments& arguments, const plan::Matrix& matrix) {
+  if (arguments.other.empty() || is_program(arguments.other)) return false;
+  plan::Matrix other = read_matrix(arguments.other, overrides_of(arguments));
+  find_refusals(other);
+  if (refuse(other)) return true;
+  check_turns(other, arguments.other, matrix, arguments.config);
+  return false;
+}
+
+int run_many(const RunArguments& arguments, const plan::Matrix& matrix) {
   if (arguments.details)
     throw std::invalid_argument("--details is for the tables of one run: underlap show DIR/run-00 --details");
-  const bool has_other_config = !arguments.other.empty() && !is_program(arguments.other);
-  if (has_other_config && refuse(read_matrix(arguments.other, overrides_of(arguments)))) return kBadInput;
+  if (is_refused(arguments, matrix)) return kBadInput;
   SeriesRequest request;
   request.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
   request.runs = arguments.runs > 0 ? arguments.runs : kUsualRuns;
@@ -135,6 +145,14 @@ int run_many(const RunArguments& arguments) {
   request.resume_command = resume_command(arguments, request.folder);
   request.progress = status_on_stderr();
   return run_series(request);
+}
+
+// A single run beside those of a series would be taken for all there is.
+void check_no_series(const std::filesystem::path& folder) {
+  if (report::is_folder_of_series(folder))
+    throw std::invalid_argument(
+        fmt::format("{} holds the runs of a series: --runs N --resume goes on with it, -o DIR takes another folder",
+                    folder.string()));
 }
 
 int run_run(const RunArguments& arguments, const std::string& command_line) {
@@ -152,10 +170,11 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   if (runs_several(arguments)) {
     if (!matrix.cells.front().plan.config.run.traits().measures_time)
       fmt::print(stderr, "note: virtual time is exact: all runs of one program give the same\n");
-    return run_many(arguments);
+    return run_many(arguments, matrix);
   }
   MeasureOptions options;
   options.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
+  check_no_series(options.folder);
   options.resume = arguments.resume;
   options.verify = !arguments.no_verify;
   options.info = machine_info();

@@ -2,9 +2,12 @@
 #include "bench/commands/gate_input.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <glob.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
@@ -51,6 +54,30 @@ Runs run_of_traces(const std::string& path) {
   return {std::move(*run)};
 }
 
+bool holds_trace_files(const fs::path& folder) {
+  try {
+    return !trace_files({folder.string()}).empty();
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+// Folders of traces may be called as those of runs are, and hold no results.
+bool are_runs(const std::vector<report::NumberedRun>& numbered) {
+  return std::ranges::any_of(
+      numbered, [](const report::NumberedRun& run) { return run.has_results || !holds_trace_files(run.folder); });
+}
+
+// Its traces end where it did.
+void refuse_unfinished_run(const fs::path& folder) {
+  if (report::is_name_of_run(folder.filename().string()) && !holds_trace_files(folder))
+    throw std::invalid_argument(
+        fmt::format("{}: holds no results.json: this run failed, was ended, or is going\n  finish its series: "
+                    "`underlap run ... --runs "
+                    "N -o {} --resume`",
+                    folder.string(), folder.has_parent_path() ? folder.parent_path().string() : "DIR"));
+}
+
 bool holds_files(const fs::path& folder) {
   return std::any_of(fs::directory_iterator(folder), fs::directory_iterator(),
                      [](const fs::directory_entry& entry) { return entry.is_regular_file(); });
@@ -68,21 +95,90 @@ std::vector<std::string> folders_in(const fs::path& folder) {
 Runs of_each(const std::vector<std::string>& paths);
 
 [[noreturn]] void refuse_sides(const fs::path& folder) {
-  throw std::invalid_argument(fmt::format(
-      "{0}: holds both sides of runs that took turns\n  name them: underlap gate {0}/baseline {0}/candidate",
-      folder.string()));
+  throw std::invalid_argument(
+      fmt::format("{0}: holds both sides of runs that took turns\n  name one of them, "
+                  "{0}/baseline or {0}/candidate; a gate takes the one and then the other",
+                  folder.string()));
 }
+
+[[noreturn]] void refuse_both(const fs::path& folder) {
+  throw std::invalid_argument(
+      fmt::format("{0}: holds a single run (results.json) and the runs of a series (run-00 and on): which is meant "
+                  "cannot be told\n  move the one or the other into another folder, or name runs by theirs, {0}/run-00",
+                  folder.string()));
+}
+
+// The command that goes on with a series. A run knows its own command, "underlap run CONFIG -o SERIES/run-00 ...".
+std::string resume_command(const fs::path& folder, std::int32_t runs, const report::RunInfo& info) {
+  const std::string own = "/" + report::run_of_series("", 0).string();
+  const std::size_t place = info.command.find(own);
+  if (info.series_side.empty() && place != std::string::npos && info.command.starts_with("underlap run")) {
+    std::string command = info.command;
+    command.replace(place, own.size(), fmt::format(" --runs {}", runs));
+    return command.ends_with(" --resume") ? command : command + " --resume";
+  }
+  const bool is_side = folder.filename() == "baseline" || folder.filename() == "candidate";
+  return fmt::format("underlap run CONFIG --runs {}{} -o {} --resume", runs, is_side ? " --interleave OTHER" : "",
+                     is_side ? folder.parent_path().string() : folder.string());
+}
+
+// What a series' folder lacks; empty where nothing.
+class SeriesCheck {
+ public:
+  explicit SeriesCheck(const std::vector<report::NumberedRun>& runs) : num_folders_(runs.size()) {
+    for (const report::NumberedRun& run : runs) {
+      if (run.index > expected_) missing_.push_back(report::run_of_series("", expected_).string() + " is not there");
+      expected_ = run.index + 1;
+      if (!run.has_results)
+        missing_.push_back(run.folder.filename().string() +
+                           " holds no results.json: it failed, was ended, or is going");
+    }
+  }
+
+  void take(const fs::path& run, const report::RunResults& results) {
+    ++num_results_;
+    if (info_.command.empty()) info_ = results.info;
+    if (results.blocks_done >= results.blocks_planned) return;
+    missing_.push_back(
+        fmt::format("{} has {} of {} blocks", run.filename().string(), results.blocks_done, results.blocks_planned));
+  }
+
+  std::string text(const fs::path& folder) const {
+    const std::int32_t planned = std::max(info_.series_runs, expected_);
+    std::vector<std::string> missing = missing_;
+    if (expected_ < info_.series_runs)
+      missing.push_back(fmt::format("{} of the {} runs that were to be are there", expected_, info_.series_runs));
+    if (num_results_ == 0)
+      missing = {fmt::format("none of its {} runs has results: each failed or was ended", num_folders_)};
+    if (missing.empty()) return "";
+    return fmt::format("{}: {}\n  finish it: {}\n  or name the runs that are to count, each by its folder",
+                       folder.string(), fmt::join(missing, "; "), resume_command(folder, planned, info_));
+  }
+
+ private:
+  std::size_t num_folders_ = 0;
+  std::size_t num_results_ = 0;
+  std::int32_t expected_ = 0;
+  report::RunInfo info_;  // of the first run that has one
+  std::vector<std::string> missing_;
+};
 
 // Of one run, or of `run --runs`; nullopt where the folder is neither, and holds at most other folders.
 std::optional<Runs> of_run_folder(const fs::path& folder) {
   if (fs::exists(folder / gate::kBaselineFile)) return gate::read_baseline(folder / gate::kBaselineFile);
-  if (fs::exists(folder / "results.json"))
+  if (fs::exists(folder / "results.json")) {
+    if (report::is_folder_of_series(folder)) refuse_both(folder);
     return Runs{compare::figures_of(report::read_results(folder), folder.string())};
-  std::vector<std::string> folders;
-  for (const fs::path& run : report::run_folders(folder)) folders.push_back(run.string());
-  if (!folders.empty()) return of_each(folders);
+  }
+  refuse_unfinished_run(folder);
+  if (are_runs(report::numbered_runs(folder))) {
+    SeriesRuns series = series_runs(folder);
+    if (!series.incomplete.empty()) throw std::invalid_argument(series.incomplete);
+    return std::move(series.runs);
+  }
   // Beside traces, folders are something else: a profiler's own.
-  if (is_run_folder(folder) || holds_files(folder)) return run_of_traces(folder.string());
+  if (is_run_folder(folder) || holds_trace_files(folder) || (holds_files(folder) && folders_in(folder).empty()))
+    return run_of_traces(folder.string());
   return std::nullopt;
 }
 
@@ -112,6 +208,21 @@ Runs of_each(const std::vector<std::string>& paths) {
 
 }  // namespace
 
+SeriesRuns series_runs(const fs::path& folder) {
+  const std::vector<report::NumberedRun> numbered = report::numbered_runs(folder);
+  SeriesCheck check(numbered);
+  SeriesRuns series;
+  for (const report::NumberedRun& run : numbered) {
+    if (!run.has_results) continue;
+    const report::RunResults results = report::read_results(run.folder);
+    check.take(run.folder, results);
+    if (results.blocks_done >= results.blocks_planned)
+      series.runs.push_back(compare::figures_of(results, run.folder.string()));
+  }
+  series.incomplete = check.text(folder);
+  return series;
+}
+
 std::vector<compare::RunFigures> runs_named(const std::string& path) {
   const fs::path named = path;
   if (fs::is_directory(named)) return of_folder(named.has_filename() ? named : named.parent_path());
@@ -120,7 +231,11 @@ std::vector<compare::RunFigures> runs_named(const std::string& path) {
   if (fs::exists(named) && file == gate::kBaselineFile) return gate::read_baseline(named);
   if (fs::exists(named) && file == "results.json") return of_folder(folder);
   if (fs::exists(named)) return run_of_traces(path);
-  const std::vector<std::string> paths = fitting(path);
+  std::vector<std::string> paths = fitting(path);
+  // What a run printed stands beside its folder.
+  std::erase_if(paths, [](const fs::path& one) {
+    return one.extension() == ".txt" && report::is_name_of_run(one.stem().string()) && fs::is_regular_file(one);
+  });
   if (paths.empty())
     throw std::invalid_argument(
         path +

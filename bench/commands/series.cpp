@@ -2,6 +2,7 @@
 #include "bench/commands/series.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -22,11 +24,13 @@
 
 #include "bench/commands/config_input.hpp"
 #include "bench/machine/machine.hpp"
+#include "bench/ranks/session.hpp"
 #include "platform/child_process.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/file_lock.hpp"
 #include "platform/signal_watch.hpp"
 #include "platform/terminal.hpp"
+#include "profiler/compare/sides.hpp"
 #include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
@@ -215,11 +219,13 @@ class Series {
     return is_known ? end.exit_status : kRunFailed;
   }
 
-  // A program of before series does not say that its run belongs to one.
+  // A run does not know how many there are to be, which --resume may change; a program of before series does not say
+  // that its run belongs to one.
   void adopt(const PlannedRun& run) const {
     report::RunResults results = report::read_results(run.folder);
-    if (!results.info.series.empty()) return;
-    results.info.series = id_;
+    if (!results.info.series.empty() && results.info.series_runs == request_.runs) return;
+    results.info.series_runs = request_.runs;
+    if (results.info.series.empty()) results.info.series = id_;
     results.info.series_run = run.index;
     results.info.series_side = run.side;
     report::write_results(run.folder, results);
@@ -270,7 +276,46 @@ void check_folder(const SeriesRequest& request) {
                       runs.front().string()));
 }
 
+// What a run of the matrix would say of itself, with a step of no meaning.
+compare::RunFigures figures_of(const plan::Matrix& matrix, const std::string& config) {
+  report::RunResults results;
+  results.info.backend = matrix.cells.front().plan.config.run.backend;
+  std::set<std::string> links;
+  for (const plan::Cell& cell : matrix.cells) {
+    report::CellResult& result = results.cells.emplace_back();
+    result.name = cell.name;
+    result.plan_json = plan::to_json(cell.plan);
+    result.no_comm = cell.plan.config.run.no_comm;
+    result.num_ranks = cell.plan.config.parallel.world_size();
+    result.samples.emplace_back().step_ns = 1;
+    links.insert(link_text(cell.plan.config.run));
+  }
+  results.info.link = fmt::format("{}", fmt::join(links, "; "));
+  return compare::figures_of(results, config);
+}
+
 }  // namespace
+
+void check_turns(const plan::Matrix& baseline, const std::string& baseline_config, const plan::Matrix& candidate,
+                 const std::string& candidate_config) {
+  const compare::RunFigures before = figures_of(baseline, baseline_config),
+                            now = figures_of(candidate, candidate_config);
+  const auto names_of = [](const compare::RunFigures& run) {
+    std::set<std::string> names;
+    for (const compare::CellFigures& cell : run.cells) names.insert(cell.name);
+    return names;
+  };
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument(fmt::format(
+        "--interleave {}: no gate could judge the runs: {}\n  take turns with a configuration of the same cells, work, "
+        "backend and link that differs in knobs alone",
+        baseline_config, why));
+  };
+  if (names_of(before) != names_of(now))
+    refuse(fmt::format("its cells are {}, those of {} are {}", fmt::join(names_of(before), ", "), candidate_config,
+                       fmt::join(names_of(now), ", ")));
+  if (const std::string why = compare::not_comparable({before}, {now}); !why.empty()) refuse(why);
+}
 
 bool is_program(const std::string& path) {
   const fs::path extension = fs::path(path).extension();

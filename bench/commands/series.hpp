@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/plan/plan.hpp"
 #include "platform/status_line.hpp"
 #include "platform/table.hpp"
 #include "profiler/report/results.hpp"
@@ -31,6 +32,11 @@ struct SeriesRequest {
 /// process: call it before there are other threads. Throws std::invalid_argument for a folder that holds runs already,
 /// or that another process is at, and where `other` is neither a program of ours nor a configuration.
 int run_series(const SeriesRequest& request);
+
+/// Whether a gate could hold runs of two configurations against each other. Throws std::invalid_argument with the
+/// reason where it could not: another backend or link, other cells, or other work in one of them.
+void check_turns(const plan::Matrix& baseline, const std::string& baseline_config, const plan::Matrix& candidate,
+                 const std::string& candidate_config);
 
 /// Whether `path` is a program, and no configuration.
 bool is_program(const std::string& path);

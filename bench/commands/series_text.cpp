@@ -18,7 +18,18 @@ namespace fs = std::filesystem;
 using Runs = std::vector<compare::RunFigures>;
 
 bool holds_runs(const fs::path& folder) {
-  return !fs::exists(folder / "results.json") && !report::run_folders(folder).empty();
+  return !fs::exists(folder / "results.json") && !report::numbered_runs(folder).empty();
+}
+
+// Whole runs; what is missing is said below them, of what is going as well.
+Runs shown_runs(const fs::path& folder, std::string& incomplete) {
+  SeriesRuns series = series_runs(folder);
+  if (series.runs.empty())
+    throw std::invalid_argument(series.incomplete.empty()
+                                    ? folder.string() + ": no run is in it\n  --resume goes on with what began"
+                                    : series.incomplete);
+  if (!series.incomplete.empty()) incomplete += "\nnote: " + series.incomplete + "\n";
+  return std::move(series.runs);
 }
 
 std::vector<double> steps_of(const Runs& runs, std::size_t cell) {
@@ -72,22 +83,29 @@ std::string two_sides(const Runs& baseline, const Runs& candidate, const TableFo
 }  // namespace
 
 bool is_series(const fs::path& folder) {
-  return holds_runs(folder) || (holds_runs(folder / "baseline") && holds_runs(folder / "candidate"));
+  return holds_runs(folder) || holds_runs(folder / "baseline") || holds_runs(folder / "candidate");
 }
 
 std::string series_text(const fs::path& folder, const TableFormat& format) {
   const std::string name = folder.string();
-  if (holds_runs(folder))
-    return one_side(runs_named(name), format) +
+  std::string incomplete;
+  if (holds_runs(folder)) {
+    const Runs runs = shown_runs(folder, incomplete);
+    return one_side(runs, format) +
            fmt::format(
                "\nruns:  {0}/run-00 and on  (underlap show {0}/run-00 prints one)\n"
                "next:  underlap baseline save {0} -o baselines/NAME, or underlap gate BASELINE {0}\n",
-               name);
-  return two_sides(runs_named(name + "/baseline"), runs_named(name + "/candidate"), format) +
+               name) +
+           incomplete;
+  }
+  const Runs baseline = shown_runs(folder / "baseline", incomplete);
+  const Runs candidate = shown_runs(folder / "candidate", incomplete);
+  return two_sides(baseline, candidate, format) +
          fmt::format(
              "\nruns:  {0}/baseline and {0}/candidate took turns\n"
              "next:  underlap gate {0}/baseline {0}/candidate\n",
-             name);
+             name) +
+         incomplete;
 }
 
 }  // namespace underlap::bench

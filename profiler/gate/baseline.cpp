@@ -12,6 +12,7 @@
 
 #include "platform/input_file.hpp"
 #include "platform/json.hpp"
+#include "profiler/compare/sides.hpp"
 #include "profiler/report/results_reader.hpp"
 
 namespace underlap::gate {
@@ -151,7 +152,37 @@ Json parse(const std::filesystem::path& file) {
   }
 }
 
+// "backend is host in the one and sim in the other"; empty where they do not differ.
+std::string difference_of(const std::map<std::string, std::string>& one,
+                          const std::map<std::string, std::string>& other) {
+  for (const auto& [what, value] : one)
+    if (const auto found = other.find(what); found != other.end() && found->second != value)
+      return fmt::format("{} is {} in the one and {} in the other", what, value, found->second);
+  return "";
+}
+
+std::string difference_of(const RunFigures& one, const RunFigures& other) {
+  if (std::string why = difference_of(one.kind, other.kind); !why.empty()) return why;
+  for (const compare::CellFigures& cell : one.cells)
+    if (const std::string why = difference_of(cell.work, compare::find_cell(other, cell.name)->work); !why.empty())
+      return fmt::format("cell {}: {}", cell.name, why);
+  return "";
+}
+
 }  // namespace
+
+void check_baseline(const std::vector<RunFigures>& runs) {
+  if (runs.size() < 2) return;
+  for (const RunFigures& run : runs) {
+    compare::check_cells(runs.front(), run, "the run");
+    compare::check_cells(run, runs.front(), "the run");
+    if (const std::string why = difference_of(runs.front(), run); !why.empty())
+      throw std::invalid_argument(fmt::format("{} and {} are no runs of one baseline: {}\n  save them apart",
+                                              runs.front().source, run.source, why));
+  }
+  // One of them against the others: no run stands twice.
+  compare::check_sides({runs.begin(), runs.end() - 1}, {runs.back()});
+}
 
 std::string baseline_text(const std::vector<RunFigures>& runs) {
   const Json document{{"schema", kSchema}, {"runs", encode(runs)}};

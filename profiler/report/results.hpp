@@ -99,6 +99,7 @@ struct RunInfo {
   std::string commit_utc = {};   ///< ISO 8601, when the commit was made; empty where it is not known
   std::string series = {};       ///< what runs that were started together share (`run --runs`); empty: a run of its own
   std::int32_t series_run = 0;   ///< which of them this is, from 0
+  std::int32_t series_runs = 0;  ///< how many were to be, of each side; 0 where it is not known
   std::string series_side = {};  ///< "baseline" or "candidate" where two took turns (`run --interleave`); else empty
 };
 

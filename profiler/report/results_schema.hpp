@@ -148,6 +148,7 @@ struct Fields<RunInfo> {
     field("commit_utc", NewerField{info.commit_utc});
     field("series", NewerField{info.series});
     field("series_run", NewerField{info.series_run});
+    field("series_runs", NewerField{info.series_runs});
     field("series_side", NewerField{info.series_side});
   }
 };

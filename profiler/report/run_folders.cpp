@@ -30,17 +30,28 @@ std::filesystem::path run_of_series(const std::filesystem::path& folder, std::in
   return folder / fmt::format("{}{:02}", kPrefix, index);
 }
 
+bool is_name_of_run(std::string_view name) { return index_of(name) >= 0; }
+
+std::vector<NumberedRun> numbered_runs(const std::filesystem::path& folder) {
+  std::vector<NumberedRun> found;
+  if (!std::filesystem::is_directory(folder)) return found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (const std::int32_t index = index_of(entry.path().filename().string()); index >= 0 && entry.is_directory())
+      found.push_back({index, entry.path(), std::filesystem::exists(entry.path() / "results.json")});
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool is_folder_of_series(const std::filesystem::path& folder) {
+  return !numbered_runs(folder).empty() || !numbered_runs(folder / "baseline").empty() ||
+         !numbered_runs(folder / "candidate").empty();
+}
+
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder / "results.json")) return {folder};
-  if (!std::filesystem::is_directory(folder)) return {};
-  std::vector<std::pair<std::int32_t, std::filesystem::path>> found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (const std::int32_t index = index_of(entry.path().filename().string());
-        index >= 0 && std::filesystem::exists(entry.path() / "results.json"))
-      found.emplace_back(index, entry.path());
-  std::sort(found.begin(), found.end());
   std::vector<std::filesystem::path> folders;
-  for (auto& [index, path] : found) folders.push_back(std::move(path));
+  for (NumberedRun& run : numbered_runs(folder))
+    if (run.has_results) folders.push_back(std::move(run.folder));
   return folders;
 }
 

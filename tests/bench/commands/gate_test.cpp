@@ -147,6 +147,19 @@ TEST_F(Gate, ReadsTracesAndFoldersOfThem) {
   EXPECT_EQ(gate({trace, path("slow") + "/traces", "--max-regression", "0"}).exit_code, 1);
 }
 
+TEST_F(Gate, TakesAFolderOfTracesWithANoteBesideThem) {
+  for (const char* side : {"fast", "slow"}) {
+    const fs::path folder = path(std::string("noted_") + side);
+    fs::create_directories(folder);
+    fs::create_directories(path(std::string("numbered_") + side));
+    fs::copy(path(side) + "/traces", folder / "one", fs::copy_options::recursive);
+    write_text(folder / "README.md", "traces\n");
+    fs::copy(path(side) + "/traces", path(std::string("numbered_") + side) + "/run-00", fs::copy_options::recursive);
+  }
+  EXPECT_EQ(gate({path("numbered_fast"), path("numbered_slow"), "--max-regression", "0"}).exit_code, 1);
+  EXPECT_EQ(gate({path("noted_fast"), path("noted_slow"), "--max-regression", "0"}).exit_code, 1);
+}
+
 TEST_F(Gate, NamesPlaceAndReasonOfBadInput) {
   fs::create_directories(path("empty"));
   fs::create_directories(path("both/baseline"));
@@ -167,7 +180,21 @@ TEST_F(Gate, NamesPlaceAndReasonOfBadInput) {
               fails_with(2, "did you mean max_regression?"));
   EXPECT_THAT(gate({path("fast"), path("slow"), "--max-regression", "5"}), fails_with(2, "\"5\" is no tolerance"));
   EXPECT_THAT(gate({path("fast"), path("slow"), "--run-sd", "3ms"}), fails_with(2, "--run-sd is 3ms"));
-  EXPECT_THAT(gate({path("fast"), path("slow"), "--cells", "x*"}), fails_with(2, "no cell to judge"));
+  EXPECT_THAT(gate({path("fast"), path("slow"), "--cells", "x*"}),
+              fails_with(2, "/fast has no cell \"x*\"; it has: cell"));
+  EXPECT_THAT(gate({path("fast"), path("slow"), "--cells", "nope", "cell"}), fails_with(2, "has no cell \"nope\""));
+  EXPECT_THAT(
+      gate({path("fast"), path("slow"), "--markdown", path("nowhere/a.md")}),
+      fails_with(2, "--markdown " + path("nowhere/a.md") + ": cannot be written: " + path("nowhere") + " is no"));
+  EXPECT_THAT(gate({path("fast"), path("slow"), "--junit", path("fast")}), fails_with(2, "is a folder"));
+  EXPECT_THAT(underlap_program({"baseline", "save", path("fast"), "-o", "/proc/nope"}),
+              fails_with(2, "-o /proc/nope: cannot be written: "));
+  EXPECT_THAT(underlap_program({"baseline", "save", path("fast"), path("host"), "-o", path("b")}),
+              fails_with(2, "are no runs of one baseline: backend is sim in the one and host in the other"));
+  EXPECT_THAT(underlap_program({"baseline", "save", path("fast"), path("fast"), "-o", path("b")}),
+              fails_with(2, "are one run"));
+  EXPECT_THAT(underlap_program({"baseline", "save", path("both"), "-o", path("b")}),
+              fails_with(2, "name one of them, " + path("both/baseline")));
   EXPECT_THAT(gate({path("fast")}), fails_with(2, "CANDIDATE is required"));
   EXPECT_THAT(underlap_program({"baseline", "save", path("absent"), "-o", path("b")}),
               fails_with(2, "/absent: no such file or folder"));

@@ -84,7 +84,7 @@ TEST(Series, OfABuildThatKnowsNoSeriesBelongToItAllTheSame) {
 
 TEST(Series, OfTwoConfigurationsTakeTurns) {
   const RunFolder folder(tiny_config());
-  write_text(folder.folder / "other.yaml", tiny_config("train: {micro_batch_size: 2}\n"));
+  write_text(folder.folder / "other.yaml", tiny_config("comm_overlap: {bucket_size: 20000}\n"));
   const Outcome outcome =
       underlap_program(folder.arguments({"--runs", "1", "--interleave", folder.folder / "other.yaml"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -133,6 +133,93 @@ TEST(Series, EndWithTheRunThatFails) {
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("no luck"), HasSubstr("run 4 of 6 (baseline) ended with exit status 3"),
                                  HasSubstr("baseline/run-01.txt"), HasSubstr("3 runs are kept; go on with: ")));
   EXPECT_EQ(read_text(folder.run() + "/baseline/run-01.txt"), "no luck\n");
+}
+
+// A gate would refuse all of it afterwards.
+TEST(Series, OfTwoConfigurationsThatNoGateTakesAreRefusedBeforeTheFirstRun) {
+  const RunFolder folder(tiny_config());
+  const auto refused = [&](const std::string& config, const std::string& why) {
+    write_text(folder.folder / "other.yaml", config);
+    EXPECT_THAT(underlap_program(folder.arguments({"--interleave", folder.folder / "other.yaml"})), fails_with(2, why));
+  };
+  refused(tiny_config("data_parallel_size: 2\n"), "cell cell: ranks is 2 in the baseline and 1 in the candidate");
+  refused(tiny_config("matrix: {overlap: [{name: off, comm_overlap.overlap_grad_reduce: false}]}\n"),
+          "its cells are off, those of ");
+  std::string modelled = tiny_config();
+  const std::size_t place = modelled.find("run: {");
+  ASSERT_NE(place, std::string::npos) << modelled;
+  refused(modelled.insert(place + 6, "backend: sim, hardware: h100-sxm, "), "backend is sim in the baseline and host");
+  EXPECT_FALSE(fs::exists(folder.run()));
+}
+
+/// Copies of one run, each with another beginning: run-00 and on of five that were to be.
+void copy_runs(const fs::path& run, const fs::path& series, std::int32_t count) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    report::RunResults results = report::read_results(run);
+    results.info.started_utc = "2026-01-0" + std::to_string(i + 1);
+    results.info.command = "underlap run c.yaml -o " + series.string() + "/run-00";
+    results.info.series = "s";
+    results.info.series_run = i;
+    results.info.series_runs = 5;
+    fs::create_directories(report::run_of_series(series, i));
+    report::write_results(report::run_of_series(series, i), results);
+  }
+}
+
+TEST(Series, ThatAreNotWholeAreShownAndNeitherGatedNorSaved) {
+  const RunFolder folder(tiny_config());
+  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
+  const fs::path series = folder.folder / "series", other = folder.folder / "other";
+  copy_runs(folder.run(), other, 5);
+  write_text(other / "run-00.txt", "what it printed\n");
+  EXPECT_THAT(underlap_program({"gate", other / "run-0*", other / "run-0?"}), fails_with(2, "are one run"));
+  const auto refused_because = [&](const std::string& why) {
+    const std::string mend = "finish it: underlap run c.yaml -o " + series.string() + " --runs 5 --resume";
+    for (const auto& words : {std::vector<std::string>{"gate", series, other},
+                              {"gate", other, series},
+                              {"baseline", "save", series, "-o", folder.folder / "saved"}}) {
+      EXPECT_THAT(underlap_program(words), fails_with(2, series.string() + ": " + why));
+      EXPECT_THAT(underlap_program(words), fails_with(2, mend));
+    }
+  };
+  copy_runs(folder.run(), series, 3);
+  refused_because("3 of the 5 runs that were to be are there");
+  EXPECT_THAT(underlap_program({"show", series}).out, AllOf(HasSubstr("spread %"), HasSubstr("note: "),
+                                                            HasSubstr("3 of the 5 runs that were to be are there")));
+  copy_runs(folder.run(), series, 5);
+  fs::remove(series / "run-02/results.json");
+  refused_because("run-02 holds no results.json");
+  EXPECT_THAT(underlap_program({"gate", other, series / "run-0*"}), fails_with(2, "run-02: holds no results.json"));
+  fs::remove_all(series / "run-02");
+  refused_because("run-02 is not there");
+  report::RunResults half = report::read_results(series / "run-01");
+  half.blocks_planned += 3;
+  copy_runs(folder.run(), series, 5);
+  report::write_results(series / "run-03", half);
+  refused_because("run-03 has 2 of 5 blocks");
+  for (int i = 0; i < 5; ++i) fs::remove(report::run_of_series(series, i) / "results.json");
+  EXPECT_THAT(underlap_program({"gate", other, series}),
+              fails_with(2, "none of its 5 runs has results: each failed or was ended"));
+  EXPECT_THAT(underlap_program({"show", series}), fails_with(2, "none of its 5 runs has results"));
+}
+
+TEST(Series, KnowHowManyRunsWereToBe) {
+  const RunFolder folder(tiny_config());
+  ASSERT_EQ(underlap_program(folder.arguments({"--runs", "2"})).exit_code, 0);
+  EXPECT_EQ(info_of(folder.run() + "/run-00").series_runs, 2);
+  ASSERT_EQ(underlap_program(folder.arguments({"--runs", "3", "--resume"})).exit_code, 0);
+  for (const char* run : {"/run-00", "/run-02"}) EXPECT_EQ(info_of(folder.run() + run).series_runs, 3);
+}
+
+TEST(Series, AreNotMixedWithASingleRun) {
+  const RunFolder folder(tiny_config());
+  ASSERT_EQ(underlap_program(folder.arguments({"--runs", "1"})).exit_code, 0);
+  EXPECT_THAT(underlap_program(folder.arguments()),
+              fails_with(2, "holds the runs of a series: --runs N --resume goes"));
+  fs::copy_file(folder.run() + "/run-00/results.json", folder.run() + "/results.json");
+  for (const auto& words : {std::vector<std::string>{"gate", folder.run(), folder.run()},
+                            {"baseline", "save", folder.run(), "-o", folder.folder / "saved"}})
+    EXPECT_THAT(underlap_program(words), fails_with(2, "holds a single run (results.json) and the runs of a series"));
 }
 
 TEST(Series, RefuseWhatCannotBeOne) {

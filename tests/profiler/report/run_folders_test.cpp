@@ -36,6 +36,20 @@ TEST(RunFolders, OfASeriesStandInTheOrderOfTheirNumbers) {
               ElementsAre(series / "run-00", series / "run-02", series / "run-11", series / "run-100"));
 }
 
+TEST(RunFolders, OfASeriesTellWhichHaveNoResults) {
+  const TemporaryFolder folder;
+  const fs::path series = folder / "series";
+  make_run(run_of_series(series, 2));
+  fs::create_directories(run_of_series(series, 0));
+  testing_support::write_text(series / "run-01", "a file");
+  EXPECT_THAT(numbered_runs(series),
+              ElementsAre(NumberedRun{0, series / "run-00", false}, NumberedRun{2, series / "run-02", true}));
+  EXPECT_TRUE(is_folder_of_series(series));
+  EXPECT_FALSE(is_folder_of_series(folder / ""));
+  fs::create_directories(run_of_series(folder / "sides/candidate", 0));
+  EXPECT_TRUE(is_folder_of_series(folder / "sides"));
+}
+
 TEST(RunFolders, AreNoneWhereNothingRan) {
   const TemporaryFolder folder;
   const fs::path series = folder / "series";
