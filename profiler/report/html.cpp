@@ -174,9 +174,10 @@ std::string report_html(const RunResults& results) {
       "<style>{1}</style>\n</head>\n<body>\n{2}<main>\n<h1>{0}</h1>\n{3}",
       title, kStyle, kPatterns, kind_of_times(results.info));
   text += fmt::format("<pre class=\"wrap\">{}</pre>\n", html_escaped(results.info.command));
-  text += paragraph(fmt::format("{} of {} blocks. Commit {}; {}, {} CPUs; {}.", results.blocks_done,
-                                results.blocks_planned, results.info.commit, results.info.cpu_model,
-                                results.info.num_cpus, results.info.started_utc));
+  const std::string note = interval_note(results);
+  text += paragraph(fmt::format("{} of {} blocks{}{}. Commit {}; {}, {} CPUs; {}.", results.blocks_done,
+                                results.blocks_planned, note.empty() ? "" : "; ", note, results.info.commit,
+                                results.info.cpu_model, results.info.num_cpus, results.info.started_utc));
   if (const std::string warnings = report_warnings(results); !warnings.empty())
     text += fmt::format("<pre class=\"wrap\">{}</pre>\n", html_escaped(warnings));
   text += answers_html(results, summaries) + pictures(results, summaries) + tables(results, summaries) + notes(results);

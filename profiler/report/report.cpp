@@ -32,8 +32,7 @@ std::string link_text(const RunResults& results) {
 
 std::string progress_text(const RunResults& results) {
   std::string text = fmt::format("{} of {} blocks", results.blocks_done, results.blocks_planned);
-  const bool is_measured = traits_of(results.info.backend).measures_time;
-  if (is_measured && results.blocks_done == 1) text += "; one block gives no interval";
+  if (const std::string note = interval_note(results); !note.empty()) text += "; " + note;
   if (!results.resumed_at_blocks.empty())
     text += fmt::format("; resumed with fresh weights before block {}", fmt::join(results.resumed_at_blocks, ", "));
   return text;
@@ -268,6 +267,13 @@ std::string detail_tables(const RunResults& results, const std::vector<CellSumma
 }
 
 }  // namespace
+
+std::string interval_note(const RunResults& results) {
+  constexpr std::int32_t kFewestOfAnyNoise = 6;  // median_interval()
+  if (!traits_of(results.info.backend).measures_time || results.blocks_done == 0) return "";
+  if (results.blocks_done == 1) return "one block gives no interval";
+  return results.blocks_done < kFewestOfAnyNoise ? "intervals take the noise between blocks to be nearly normal" : "";
+}
 
 std::string report_warnings(const RunResults& results) { return warnings_text(results, kAllStalls); }
 

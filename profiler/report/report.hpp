@@ -16,6 +16,10 @@ namespace underlap::report {
 /// times and losses that are not valid. A line each; often none.
 std::string report_warnings(const RunResults& results);
 
+/// What holds for the intervals of a measured run of so few blocks: that there are none, or what they suppose. Empty
+/// where there is nothing to say.
+std::string interval_note(const RunResults& results);
+
 /// One table of a run, and how to read it.
 struct ReportSection {
   std::string title;

@@ -63,6 +63,22 @@ Estimate estimate(const std::vector<double>& block_values, double level) {
   return {median(block_values), median_interval(block_values, level), static_cast<std::int32_t>(block_values.size())};
 }
 
+std::optional<Interval> interval_of(std::span<const double> block_values, double level, bool are_differences) {
+  check(block_values);
+  if (!(level > 0 && level < 1))
+    throw std::invalid_argument(fmt::format("median_interval: level is {}, must be in (0, 1)", level));
+  std::vector<double> sorted(block_values.begin(), block_values.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.size() == 1 || !std::isfinite(sorted.front()) || !std::isfinite(sorted.back())) return std::nullopt;
+  if (sorted.front() == sorted.back()) return Interval{sorted.front(), sorted.back()};
+  if (const std::int64_t rank = lower_rank(static_cast<std::int64_t>(sorted.size()), level); rank > 0)
+    return Interval{sorted[static_cast<std::size_t>(rank - 1)], sorted[sorted.size() - static_cast<std::size_t>(rank)]};
+  if (are_differences || sorted.front() <= 0) return student_interval(sorted, level);
+  for (double& value : sorted) value = std::log(value);
+  const Interval of_logarithms = student_interval(sorted, level);
+  return Interval{std::exp(of_logarithms.low), std::exp(of_logarithms.high)};
+}
+
 }  // namespace
 
 double quantile(std::span<const double> values, double p) {
@@ -83,21 +99,12 @@ double mean(std::span<const double> values) {
 }
 
 std::optional<Interval> median_interval(std::span<const double> block_values, double level) {
-  check(block_values);
-  if (!(level > 0 && level < 1))
-    throw std::invalid_argument(fmt::format("median_interval: level is {}, must be in (0, 1)", level));
-  std::vector<double> sorted(block_values.begin(), block_values.end());
-  std::sort(sorted.begin(), sorted.end());
-  if (sorted.size() == 1 || !std::isfinite(sorted.front()) || !std::isfinite(sorted.back())) return std::nullopt;
-  if (sorted.front() == sorted.back()) return Interval{sorted.front(), sorted.back()};
-  if (const std::int64_t rank = lower_rank(static_cast<std::int64_t>(sorted.size()), level); rank > 0)
-    return Interval{sorted[static_cast<std::size_t>(rank - 1)], sorted[sorted.size() - static_cast<std::size_t>(rank)]};
-  if (sorted.front() <= 0) return student_interval(sorted, level);
-  for (double& value : sorted) value = std::log(value);
-  const Interval of_logarithms = student_interval(sorted, level);
-  return Interval{std::exp(of_logarithms.low), std::exp(of_logarithms.high)};
+  return interval_of(block_values, level, false);
 }
 
+std::optional<Interval> difference_interval(std::span<const double> block_values, double level) {
+  return interval_of(block_values, level, true);
+}
 Estimate block_median(const Blocks& blocks, double level) {
   std::vector<double> medians;
   for (const auto& [block, values] : blocks) medians.push_back(median(values));

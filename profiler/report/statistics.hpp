@@ -45,6 +45,10 @@ double mean(std::span<const double> values);
 /// Source: Conover 1999, section 3.2 (order statistics).
 std::optional<Interval> median_interval(std::span<const double> block_values, double level = 0.95);
 
+/// The same of figures that are differences, and so may lie on either side of 0 although none of them does: Student's
+/// limits are of the figures themselves. Limits of logarithms never reach 0.
+std::optional<Interval> difference_interval(std::span<const double> block_values, double level = 0.95);
+
 /// Median over blocks of each block's median, and its median_interval().
 /// Throws std::invalid_argument without a block, for a block without values, and for NaN.
 Estimate block_median(const Blocks& blocks, double level = 0.95);

@@ -117,9 +117,10 @@ std::optional<Estimate> ratio_to(const CellResult& off, const CellResult& cell) 
   return theirs.empty() ? std::nullopt : std::optional(paired_ratio(ours, theirs));
 }
 
-bool clearly_positive(const Estimate& ect_off, double step_off_ms) {
-  const double low = ect_off.interval ? ect_off.interval->low : ect_off.value;
-  return low > 0 && ect_off.value > kSmallestEctShare * step_off_ms;
+bool clearly_positive(const std::vector<double>& ect_off, double step_off_ms) {
+  const double value = median(ect_off);
+  const std::optional<Interval> interval = difference_interval(ect_off);
+  return (interval ? interval->low : value) > 0 && value > kSmallestEctShare * step_off_ms;
 }
 
 // E is 1 - R with R a ratio of two medians: its interval is that of what each block's ect lies away from R * ect_off,
@@ -143,11 +144,12 @@ std::optional<Estimate> efficiency(const CellResult& cell, const CellResult& off
   std::vector<double> ect, ect_off;
   Blocks divisors = paired_difference(steps_off, t_comp);
   std::erase_if(divisors, [&](const auto& block) { return !differences.contains(block.first); });
-  if (divisors.empty() || !clearly_positive(block_median(divisors), block_median(steps_off).value)) return std::nullopt;
+  if (divisors.empty()) return std::nullopt;
   for (const auto& [block, values] : divisors) {
     ect.push_back(differences.at(block).front());
     ect_off.push_back(values.front());
   }
+  if (!clearly_positive(ect_off, block_median(steps_off).value)) return std::nullopt;
   return efficiency_of(ect, ect_off);
 }
 

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "profiler/report/html.hpp"
 #include "profiler/report/report_tables.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
@@ -156,6 +157,11 @@ TEST(ReportTable, ShowsIntervalsAndWhatOneBlockCannotGive) {
   for (CellResult& cell : one.cells) cell.samples.resize(1);
   EXPECT_THAT(report_table(one, {.width = 200}), HasSubstr("10.00 "));
   EXPECT_THAT(report_table(one, {.width = 200}), HasSubstr("1 of 5 blocks; one block gives no interval"));
+  EXPECT_THAT(report_html(one), HasSubstr("1 of 5 blocks; one block gives no interval. Commit"));
+  one.blocks_done = 5;
+  EXPECT_EQ(interval_note(one), "intervals take the noise between blocks to be nearly normal");
+  one.blocks_done = 6;
+  EXPECT_EQ(interval_note(one), "");
 }
 
 TEST(ReportTable, KeepsStepExposureAndOverlapInEightyColumns) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+
 #include "tests/profiler/report/sample_results.hpp"
 
 namespace underlap::report {
@@ -114,7 +117,7 @@ TEST(Summarise, EfficiencyTakesBlocksOfBothCellsTogether) {
   RunResults results = matrix();
   for (const std::size_t cell : {0, 1})
     for (StepSample& sample : results.cells[cell].samples)
-      if (sample.block == 2) sample.step_ns = cell == 0 ? 1'400'000 : 800'000;  // ECT 0.2 of 0.8, else 0.1 of 0.4
+      if (sample.block == 2) sample.step_ns = cell == 0 ? 1'100'000 : 725'000;  // ECT 0.125 of 0.5, else 0.1 of 0.4
   const Estimate efficiency = *summarise(results)[1].efficiency;
   EXPECT_NEAR(efficiency.interval->low, 0.75, 1e-12);
   EXPECT_NEAR(efficiency.interval->high, 0.75, 1e-12);
@@ -214,6 +217,30 @@ TEST(Summarise, EfficiencyIsAbsentWhereOffIsNotClearlySlowerThanComputeAlone) {
   for (StepSample& sample : results.cells[0].samples)
     if (sample.block == 2) sample.step_ns = 500'000;  // one block of three says the contrary
   EXPECT_FALSE(summarise(results)[1].efficiency);
+}
+
+// Steps with and without transfers that differ by noise alone: a ratio of two of these differences means nothing.
+TEST(Summarise, EfficiencyOfNoiseIsAbsent) {
+  std::mt19937_64 engine(1);
+  std::normal_distribution<double> noise(600'000, 30'000);
+  for (const std::int32_t blocks : {2, 3, 4, 5, 6, 7}) {
+    int told = 0;
+    constexpr int kRuns = 400;
+    for (int run = 0; run < kRuns; ++run) {
+      RunResults results = matrix();
+      for (const std::size_t cell : {0, 1, 4}) {
+        std::vector<StepSample>& samples = results.cells[cell].samples;
+        samples.resize(1, samples.front());
+        samples.resize(static_cast<std::size_t>(blocks), samples.front());
+        for (std::int32_t block = 0; block < blocks; ++block) {
+          samples[static_cast<std::size_t>(block)].block = block;
+          samples[static_cast<std::size_t>(block)].step_ns = std::llround(noise(engine));
+        }
+      }
+      told += summarise(results)[1].efficiency.has_value();
+    }
+    EXPECT_LE(told, 0.05 * kRuns) << blocks << " blocks";
+  }
 }
 
 TEST(Summarise, WorstRankIsTakenStepByStep) {
