@@ -27,7 +27,10 @@ void read_study(StudyParser& parser, const YAML::Node& root, GatePowerStudy& stu
                       {"step", parser.value(study.noise.step, 0.0, 1.0)},
                       {"correlation", parser.value(study.noise.correlation, -0.99, 0.99)},
                       {"tail_share", parser.value(study.noise.tail_share, 0.0, 1.0)},
-                      {"tail_mean", parser.value(study.noise.tail_mean, 0.0, 100.0)}});
+                      {"tail_mean", parser.value(study.noise.tail_mean, 0.0, 100.0)},
+                      {"exposed_share", parser.value(study.noise.exposed_share, 0.0, 1.0)},
+                      {"exposed_follows", parser.value(study.noise.exposed_follows, 0.0, 1.0)},
+                      {"exposed_own", parser.value(study.noise.exposed_own, 0.0, 1.0)}});
   };
   const auto scenarios = [&](const YAML::Node& node) {
     if (!node.IsSequence() || node.size() == 0) return parser.error(node.Mark(), "must be a list of at least one map");

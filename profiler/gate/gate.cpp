@@ -19,9 +19,10 @@
 namespace underlap::gate {
 namespace {
 
-// What the other metrics together may use of the chance of a false alarm, in those of one cell's step: they follow the
-// step, and every test more would hide a change of it.
-constexpr double kOtherMetricsShare = 0.02;
+// What exposed times, and all metrics beside, may use of the chance of a false alarm, as shares of what the steps may:
+// every test more hides a change of a step. results/gate_power has what is found with these.
+constexpr double kExposedShare = 0.3;
+constexpr double kWatchedShare = 0.02;
 
 // From what says most for a cell's values to what says least.
 constexpr std::array<std::string_view, 5> kLabels{"bit_identical", "reordered", "lower_precision", "not_checked",
@@ -90,13 +91,16 @@ void judge_rows(std::vector<Judged*> rows, const JudgeOptions& options) {
   for (std::size_t i = 0; i < rows.size(); ++i) take(judgements[i], rows[i]->row);
 }
 
-void weigh(std::vector<Judged*>& rows) {
+bool is_watched(const Judged* judged) { return judged->row.metric != "step" && judged->row.metric != "exposed"; }
+
+// Rows of one kind use `share` of what the steps' rows do, each as much.
+template <class IsOfKind>
+void weigh(std::vector<Judged*>& rows, double share, const IsOfKind& is_of_kind) {
   const auto steps = std::ranges::count_if(rows, [](const Judged* judged) { return judged->row.metric == "step"; });
-  const auto others = static_cast<std::ptrdiff_t>(rows.size()) - steps;
+  const auto others = std::ranges::count_if(rows, is_of_kind);
   if (steps == 0 || others == 0) return;
   for (Judged* judged : rows)
-    if (judged->row.metric != "step")
-      judged->figures.weight = kOtherMetricsShare * static_cast<double>(steps) / static_cast<double>(others);
+    if (is_of_kind(judged)) judged->figures.weight = share * static_cast<double>(steps) / static_cast<double>(others);
 }
 
 // A spread that a person states is that of the step, and says nothing of efficiency, of which one run a side tells
@@ -112,7 +116,8 @@ void judge_all(std::vector<Judged>& all, const GateReport& report) {
     const bool is_apart = report.run_sd && judged.row.metric == "efficiency";
     (is_apart ? efficiency : family).push_back(&judged);
   }
-  weigh(family);
+  weigh(family, kExposedShare, [](const Judged* judged) { return judged->row.metric == "exposed"; });
+  weigh(family, kWatchedShare, is_watched);
   JudgeOptions options{
       .level = report.level, .paired = report.is_paired, .exact = report.is_exact, .run_sd = report.run_sd};
   judge_rows(family, options);

@@ -31,6 +31,8 @@ TEST(GatePower, FindsTheSlowerCellAndSeldomAnother) {
     EXPECT_LE(row.wrongly_passed, 0.12) << row.scenario.runs;
     EXPECT_GE(row.false_regression_limit, row.false_regression);
   }
+  EXPECT_GE(rows[0].found_exposed, 0.38);
+  EXPECT_GE(rows[1].found_exposed, 0.78);
   EXPECT_GE(rows[0].found, 0.58);
   EXPECT_GE(rows[1].found, 0.86);
   EXPECT_GE(rows[0].found, rows[0].found_alone + 0.3);
