@@ -62,5 +62,26 @@ TEST_F(Baseline, ErrorsNameFileAndPlace) {
   EXPECT_THROW(read_back("{\"schema\": \"underlap.baseline/1\", \"runs\": []}"), std::invalid_argument);
 }
 
+TEST(CheckBaseline, RefusesRunsThatNoGateTakesAsOneSide) {
+  const auto refusal = [](const std::vector<RunFigures>& runs) -> std::string {
+    try {
+      check_baseline(runs);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  std::vector<RunFigures> runs = runs_of("base", 3);
+  EXPECT_EQ(refusal(runs), "");
+  runs[2].cells.pop_back();
+  EXPECT_THAT(refusal(runs), AllOf(HasSubstr("base/run-02 has no cell c9, which base/run-00 has"), HasSubstr("apart")));
+  runs = runs_of("base", 3);
+  runs[1].cells[2].work["ranks"] = "4";
+  EXPECT_THAT(refusal(runs), HasSubstr("cell c2: ranks is 2 in the one and 4 in the other"));
+  runs = runs_of("base", 2);
+  runs.push_back(runs.front());
+  EXPECT_THAT(refusal(runs), HasSubstr("are one run"));
+}
+
 }  // namespace
 }  // namespace underlap::gate
