@@ -312,7 +312,8 @@ GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptio
   if (report.rows.empty()) throw std::invalid_argument("gate: the rules leave nothing to judge");
   for (GateRow& row : report.rows)
     if (!row.is_missing) row.moved = moved_operations(baseline, candidate, row.cell, row.metric, row.change);
-  for (std::string& warning : missing_warnings(report.rows)) report.warnings.push_back(std::move(warning));
+  for (std::string& warning : missing_warnings(report.rows, baseline, candidate))
+    report.warnings.push_back(std::move(warning));
   sort_rows(report.rows);
   report.verdict = verdict_of(report.rows);
   return report;

@@ -57,6 +57,27 @@ std::string named(const std::vector<std::string>& names) {
                      names.size() - kMostNamed);
 }
 
+class MissingByKind {
+ public:
+  void add(const std::string& cell, const std::string& metric, const std::string& why) {
+    auto& [metrics, cells] = kinds_[{why, how_to_tell(metric)}];
+    for (const auto& [names, name] : {std::pair{&metrics, &metric}, std::pair{&cells, &cell}})
+      if (std::ranges::find(*names, *name) == names->end()) names->push_back(*name);
+  }
+
+  std::vector<std::string> warnings() const {
+    std::vector<std::string> warnings;
+    for (const auto& [kind, names] : kinds_)
+      warnings.push_back(fmt::format("not judged: {} of {}, since {}; {}", fmt::join(names.first, ", "),
+                                     named(names.second), kind.first, kind.second));
+    return warnings;
+  }
+
+ private:
+  using Names = std::vector<std::string>;
+  std::map<std::pair<std::string, std::string>, std::pair<Names, Names>> kinds_;
+};
+
 }  // namespace
 
 double mean(const std::vector<double>& values) {
@@ -126,22 +147,16 @@ std::string how_to_tell(const std::string& metric) {
   return "measure with run.trace: true";
 }
 
-std::vector<std::string> missing_warnings(const std::vector<GateRow>& rows) {
-  std::map<std::pair<std::string, std::string>, std::pair<std::vector<std::string>, std::vector<std::string>>> kinds;
-  const auto add = [](std::vector<std::string>& names, const std::string& name) {
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  };
-  for (const GateRow& row : rows) {
-    if (!row.is_missing) continue;
-    auto& [metrics, cells] = kinds[{row.words, how_to_tell(row.metric)}];
-    add(metrics, row.metric);
-    add(cells, row.cell);
-  }
-  std::vector<std::string> warnings;
-  for (const auto& [kind, names] : kinds)
-    warnings.push_back(fmt::format("not judged: {} of {}, since {}; {}", fmt::join(names.first, ", "),
-                                   named(names.second), kind.first, kind.second));
-  return warnings;
+std::vector<std::string> missing_warnings(const std::vector<GateRow>& rows, const Runs& baseline,
+                                          const Runs& candidate) {
+  MissingByKind kinds;
+  for (const GateRow& row : rows)
+    if (row.is_missing) kinds.add(row.cell, row.metric, row.words);
+  for (const CellFigures& cell : baseline.front().cells)
+    for (const char* metric : {"exposed", "efficiency", "bytes"})
+      if (values_of(baseline, cell.name, metric).empty() && all_tell(candidate, cell.name, metric))
+        kinds.add(cell.name, metric, "the baseline does not tell it");
+  return kinds.warnings();
 }
 
 }  // namespace underlap::gate

@@ -40,7 +40,9 @@ std::vector<std::string> known_metrics(const Runs& baseline, const Runs& candida
 /// What would have a run tell it: "measure with run.trace: true".
 std::string how_to_tell(const std::string& metric);
 
-/// A warning for each kind of missing metrics, with the cells.
-std::vector<std::string> missing_warnings(const std::vector<GateRow>& rows);
+/// A warning for each kind of missing metrics, with the cells: those of rows, and what the candidate alone tells, which
+/// has nothing to be judged by.
+std::vector<std::string> missing_warnings(const std::vector<GateRow>& rows, const Runs& baseline,
+                                          const Runs& candidate);
 
 }  // namespace underlap::gate

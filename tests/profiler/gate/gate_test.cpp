@@ -187,6 +187,13 @@ TEST(Gate, IsInconclusiveWhereTheCandidateDoesNotTellWhatTheBaselineDid) {
   for (const char* metric : {"exposed*", "bytes", "numerics"})
     options.rules.rules.push_back({.metric = metric, .is_judged = false});
   EXPECT_EQ(run_gate(runs_of("base", 3), candidate, options).verdict, Verdict::pass);
+  Runs silent = runs_of("base", 3);
+  for (RunFigures& run : silent)
+    for (CellFigures& cell : run.cells) cell.metrics.erase("bytes");
+  const GateReport untold = run_gate(silent, runs_of("new", 3), {});
+  EXPECT_EQ(untold.verdict, Verdict::pass);
+  EXPECT_THAT(untold.warnings, ElementsAre(HasSubstr("not judged: bytes of c0, c1, c2, c3, c4 and 5 more, since the "
+                                                     "baseline does not tell it")));
   candidate = runs_of("new", 3);
   candidate[2].cells[4].metrics.erase("efficiency");
   EXPECT_EQ(row_of(run_gate(runs_of("base", 3), candidate, {}), "c4", "efficiency").words,
