@@ -9,11 +9,10 @@
 #include <map>
 #include <span>
 #include <stdexcept>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
-#include "profiler/compare/common_subsequence.hpp"
+#include "profiler/compare/order_matching.hpp"
 #include "profiler/compare/ownership.hpp"
 #include "profiler/compare/window_pairs.hpp"
 
@@ -155,8 +154,7 @@ class Comparison {
     if (change_.is_matched_by_tags)
       match_by_tags(ranks);
     else
-      for (const SharedRank& rank : ranks)
-        for (std::size_t i = 0; i < rank.from.size(); ++i) match_in_order(rank.from[i], rank.to[i]);
+      match_in_order(ranks);
     change_.operations = operations_.take();
     return std::move(change_);
   }
@@ -218,42 +216,27 @@ class Comparison {
     });
   }
 
-  // Kernels of one name and launch shape are one symbol of the step's sequence; communication of one purpose is, since
-  // its kernels' names follow the library's release and choice.
-  std::vector<std::uint32_t> symbols_of(const Trace& trace, const OwnedWindow& window) {
-    std::vector<std::uint32_t> symbols;
-    symbols.reserve(window.slices.size());
+  void match_in_order(const std::vector<SharedRank>& ranks) {
+    OrderMatching matching(from_.trace, to_.trace);
+    for (const SharedRank& rank : ranks) matching.add_rank(rank.from, rank.to);
+    const OrderMatches matches = matching.take();
+    for (const SharedRank& rank : ranks) {
+      for (const OwnedWindow& window : rank.from) add_matched(window, matches.from, false);
+      for (const OwnedWindow& window : rank.to) add_matched(window, matches.to, true);
+    }
+  }
+
+  // What both sides have is what the candidate calls it.
+  void add_matched(const OwnedWindow& window, const Counterparts& counterparts, bool is_to) {
+    const Trace& trace = is_to ? to_.trace : from_.trace;
+    operations_.add_idle(window.idle_ns, is_to);
     for (const OwnedSlice& owned : window.slices) {
-      const Tag& tag = trace.tag(owned.slice);
-      const bool is_by_purpose = tag.kind == Kind::communication && tag.purpose != kNoName;
-      const LaunchShape shape = is_by_purpose ? LaunchShape{} : trace.shape(owned.slice);
-      const auto key = std::tuple(is_by_purpose ? tag.purpose : trace.name(owned.slice), shape.grid, shape.block);
-      symbols.push_back(symbols_.try_emplace(key, static_cast<std::uint32_t>(symbols_.size())).first->second);
-    }
-    return symbols;
-  }
-
-  void match_in_order(const OwnedWindow& from, const OwnedWindow& to) {
-    operations_.add_idle(from.idle_ns, false);
-    operations_.add_idle(to.idle_ns, true);
-    std::vector<bool> from_matched(from.slices.size()), to_matched(to.slices.size());
-    for (const auto& [a, b] : common_subsequence(symbols_of(from_.trace, from), symbols_of(to_.trace, to))) {
-      from_matched[a] = to_matched[b] = true;
-      const std::size_t slice = to.slices[b].slice;
-      const Group group = group_of(to_.trace, slice, stream_of(to_.trace, slice), Match::both);
-      operations_.add(from_.trace, from.slices[a], group, false);
-      operations_.add(to_.trace, to.slices[b], group, true);
-    }
-    add_unmatched(from_.trace, from, from_matched, Match::removed);
-    add_unmatched(to_.trace, to, to_matched, Match::added);
-  }
-
-  void add_unmatched(const Trace& trace, const OwnedWindow& window, const std::vector<bool>& matched, Match match) {
-    for (std::size_t i = 0; i < window.slices.size(); ++i) {
-      if (matched[i]) continue;
-      const std::size_t slice = window.slices[i].slice;
-      operations_.add(trace, window.slices[i], group_of(trace, slice, stream_of(trace, slice), match),
-                      match == Match::added);
+      const std::size_t other = counterparts.slice[owned.slice];
+      const NameId stream = counterparts.stream[owned.slice];
+      const Group group = other == Counterparts::kNone
+                              ? group_of(trace, owned.slice, stream, is_to ? Match::added : Match::removed)
+                              : group_of(to_.trace, is_to ? owned.slice : other, stream, Match::both);
+      operations_.add(trace, owned, group, is_to);
     }
   }
 
@@ -261,7 +244,6 @@ class Comparison {
   const Side& to_;
   TraceChange change_;
   Operations operations_;
-  std::map<std::tuple<NameId, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>, std::uint32_t> symbols_;
 };
 
 }  // namespace

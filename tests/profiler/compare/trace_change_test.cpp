@@ -38,6 +38,12 @@ class Steps {
     return *this;
   }
 
+  // At a time since the first mark, without tags.
+  Steps& add_once(std::int32_t rank, const Work& work) {
+    add(rank, 0, work, false);
+    return *this;
+  }
+
   const Trace& trace() const { return trace_; }
 
  private:
@@ -134,6 +140,62 @@ TEST(TraceChange, MatchesByNameShapeAndOrderWithoutTags) {
   EXPECT_EQ(operation(change, "gemm", Match::added).to_count, 2);
   EXPECT_EQ(operation(change, "cast", Match::added).to_step_ns, 60);
   EXPECT_EQ(operation(change, "relu").step_delta_ns(), 60);
+}
+
+std::int64_t unmatched(const TraceChange& change) {
+  std::int64_t count = 0;
+  for (const OperationChange& one : change.operations)
+    if (one.match != Match::both) count += one.from_count + one.to_count;
+  return count;
+}
+
+// Four GEMMs, under which four reductions run that begin `later` by so much; on streams of these numbers.
+std::vector<Work> overlapped(std::int64_t later, std::int32_t compute = 0, std::int32_t communication = 1) {
+  std::vector<Work> work;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    work.push_back({"gemm" + std::to_string(i), 200 * i, 200 * i + 150, Kind::compute, compute});
+    const std::int64_t start = 200 * i + 100 + later;
+    work.push_back({"reduce", start, start + 50, Kind::communication, communication});
+    work.push_back({"offload", start, start + 20, Kind::copy, 5});
+  }
+  return work;
+}
+
+TEST(TraceChange, KeepsMatchesWhereCommunicationOverlapsOtherCompute) {
+  for (const std::int64_t later : {0, 70, 130, 200}) {
+    const TraceChange change =
+        change_of(Steps().add(0, 3, overlapped(0), false), Steps().add(0, 3, overlapped(later), false));
+    expect_sums(change);
+    EXPECT_EQ(unmatched(change), 0) << later;
+    EXPECT_EQ(operation(change, "reduce").from_count, 12);
+  }
+}
+
+TEST(TraceChange, PairsStreamsByWhatTheyHoldAndNotByTheirNumbers) {
+  const TraceChange change =
+      change_of(Steps().add(0, 2, overlapped(0, 0, 1), false), Steps().add(0, 2, overlapped(50, 1, 0), false));
+  EXPECT_EQ(unmatched(change), 0);
+  EXPECT_EQ(operation(change, "gemm1").stream, "s1");
+  EXPECT_EQ(operation(change, "reduce").stream, "s0");
+}
+
+TEST(TraceChange, NamesWhatWasRemovedByTheCandidatesStream) {
+  std::vector<Work> before = overlapped(0, 3, 4);
+  before.push_back({"cast", 950, 960, Kind::compute, 3});
+  const TraceChange change = change_of(Steps().add(0, 2, before, false), Steps().add(0, 2, overlapped(0), false));
+  EXPECT_EQ(unmatched(change), 2);
+  EXPECT_EQ(operation(change, "cast", Match::removed).stream, "s0");
+}
+
+TEST(TraceChange, MatchesWhatMovedBehindTheEndOfItsStep) {
+  const std::vector<Work> work{{"gemm", 0, 500}};
+  const auto reduce = [](std::int64_t start) { return Work{"reduce", start, start + 100, Kind::communication, 1}; };
+  const TraceChange change = change_of(Steps().add(0, 3, work, false).add_once(0, reduce(850)),
+                                       Steps().add(0, 3, work, false).add_once(0, reduce(1050)));
+  expect_sums(change);
+  EXPECT_EQ(operation(change, "reduce").from_count, 1);
+  EXPECT_EQ(operation(change, "reduce").to_count, 1);
+  EXPECT_EQ(unmatched(change), 0);
 }
 
 TEST(TraceChange, ComparesAsManyStepsAndRanksAsBothHave) {
