@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 #include <string>
+#include <utility>
 
 #include "platform/json.hpp"
 #include "profiler/compare/compare_report.hpp"
@@ -56,6 +57,13 @@ Json json_of(const TraceChange& change) {
   json["idle"] = from_to(change.from.idle_ns, change.to.idle_ns);
   json["operations"] = Json::array();
   for (const OperationChange& operation : change.operations) json["operations"].push_back(json_of(operation));
+  json["net_operations"] = Json::array();
+  for (const NetOperation& operation : change.net) {
+    Json net = json_of(operation);
+    net["count"]["added"] = operation.added;
+    net["count"]["removed"] = operation.removed;
+    json["net_operations"].push_back(std::move(net));
+  }
   return json;
 }
 

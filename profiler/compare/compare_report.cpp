@@ -44,7 +44,7 @@ std::string part_in_words(const TraceChange& change, double direction) {
   return amount + (most->name == "compute" ? " compute" : most->name == "idle" ? " idle time" : " copies alone");
 }
 
-std::string matched_name(const OperationChange& operation) {
+std::string matched_name(const NetOperation& operation) {
   const std::string name = short_name(operation.name);
   return operation.match == Match::both ? name : fmt::format("{} ({})", name, to_string(operation.match));
 }
@@ -52,7 +52,7 @@ std::string matched_name(const OperationChange& operation) {
 // The operation that did most for the step's change, with `how` behind its name; empty where none did.
 std::string most_of(const Comparison& comparison, const std::string& how = "") {
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
-  for (const OperationChange& operation : comparison.change->operations) {
+  for (const NetOperation& operation : comparison.change->net) {
     if (operation.kind == "idle" || direction * static_cast<double>(operation.step_delta_ns()) <= 0) continue;
     return fmt::format("{}{} {} ms", matched_name(operation), how,
                        signed_ms(per_window(*comparison.change, operation.step_delta_ns())));
@@ -71,7 +71,7 @@ Table parts_table(const TraceChange& change, const std::string& stamp) {
   return table;
 }
 
-std::string layers_text(const OperationChange& operation) {
+std::string layers_text(const NetOperation& operation) {
   if (operation.first_layer < 0) return "";
   return operation.first_layer == operation.last_layer
              ? std::to_string(operation.first_layer)
@@ -81,6 +81,20 @@ std::string layers_text(const OperationChange& operation) {
 std::string count_text(std::int64_t count, const TraceChange& change) {
   const double of_step = per_window(change, count);
   return fmt::format("{:.{}f}", of_step, of_step == std::floor(of_step) ? 0 : 1);
+}
+
+// "14 -> 8 (2 added, 8 removed)": what of it has a counterpart is not said.
+std::string counts_text(const NetOperation& operation, const TraceChange& change) {
+  if (operation.kind == "idle") return "";
+  const std::string from = count_text(operation.from_count, change), to = count_text(operation.to_count, change);
+  std::string text = from == to ? from : from + " -> " + to;
+  if (operation.match != Match::both) return text;
+  const bool is_added = operation.added > 0, is_removed = operation.removed > 0;
+  if (is_added || is_removed) text += " (";
+  if (is_added) text += count_text(operation.added, change) + " added";
+  if (is_added && is_removed) text += ", ";
+  if (is_removed) text += count_text(operation.removed, change) + " removed";
+  return is_added || is_removed ? text + ")" : text;
 }
 
 Table operations_table(const TraceChange& change, std::size_t most, const std::string& stamp) {
@@ -93,15 +107,12 @@ Table operations_table(const TraceChange& change, std::size_t most, const std::s
                {"candidate"},
                {"change ms"}},
               {}};
-  for (const OperationChange& operation : change.operations) {
+  for (const NetOperation& operation : change.net) {
     if (table.rows.size() == most || operation.step_delta_ns() == 0) break;
-    const std::string from = count_text(operation.from_count, change), to = count_text(operation.to_count, change);
     const std::string kind = operation.mode.empty() ? operation.kind : operation.mode + " comm";
     table.rows.push_back({matched_name(operation) + stamp, kind, operation.stream, layers_text(operation),
-                          operation.kind == "idle" ? ""
-                          : from == to             ? from
-                                                   : from + " -> " + to,
-                          ms(per_window(change, operation.from_step_ns)), ms(per_window(change, operation.to_step_ns)),
+                          counts_text(operation, change), ms(per_window(change, operation.from_step_ns)),
+                          ms(per_window(change, operation.to_step_ns)),
                           signed_ms(per_window(change, operation.step_delta_ns()))});
   }
   return table;
@@ -213,10 +224,12 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
     if (report.comparisons.size() > 1) text += comparison->name + "\n";
     text += render(parts_table(change, stamp), format);
     const Table operations =
-        operations_table(change, details == Details::all ? change.operations.size() : kMostOperations, stamp);
+        operations_table(change, details == Details::all ? change.net.size() : kMostOperations, stamp);
     if (!operations.rows.empty()) text += "\n" + render(operations, format);
     for (const std::string& sentence : change.left_out) text += wrap("note: " + sentence, format.width, "  ");
-    text += wrap(fmt::format("{} windows of each side; {}", change.windows, matched_text(change)), format.width);
+    text += wrap(fmt::format("{} window{} of each side; {}", change.windows, change.windows == 1 ? "" : "s",
+                             matched_text(change)),
+                 format.width);
   }
   return text;
 }

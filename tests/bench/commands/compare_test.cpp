@@ -12,6 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using testing_support::read_text;
 using testing_support::write_text;
@@ -68,9 +69,10 @@ TEST_F(Compare, OfTwoRunsSaysWhatDiffersAndWhatCostMost) {
   const Outcome outcome = compare({path("plain"), path("wide")});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, StartsWith("differs "));
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("comm_overlap.bucket_size"), HasSubstr("% longer, "),
-                                 HasSubstr("grad_reduce_scatter"), HasSubstr("kernels that both have (contention)"),
-                                 HasSubstr("operations are matched by their tags")));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("comm_overlap.bucket_size"), HasSubstr("% longer, "), HasSubstr("grad_reduce_scatter"),
+                    HasSubstr("kernels that both have (contention)"), HasSubstr("operations are matched by their tags"),
+                    Not(HasSubstr("grad_reduce_scatter (added)"))));
 }
 
 TEST_F(Compare, SumsToTheNanosecond) {

@@ -6,69 +6,14 @@
 #include <random>
 #include <stdexcept>
 
+#include "tests/profiler/compare/steps.hpp"
+
 namespace underlap::compare {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// What a slice of a test is.
-struct Work {
-  std::string name;
-  std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
-  Kind kind = Kind::compute;
-  std::int32_t stream = 0;
-  std::int32_t layer = -1;
-  std::int32_t bucket = -1;
-  std::uint32_t grid = 0;
-};
-
-/// A trace of `steps` steps of a rank, each 1000 ns after the last mark, that all hold `work`. With tags, the name is
-/// the purpose.
-class Steps {
- public:
-  Steps& add(std::int32_t rank, std::int32_t steps, const std::vector<Work>& work, bool has_tags = true,
-             std::int64_t length_ns = 1000) {
-    for (std::int32_t step = 0; step <= steps; ++step)
-      trace_.marks.push_back({.rank = rank, .block = 0, .step = step, .time_ns = step * length_ns});
-    for (std::int32_t step = 0; step < steps; ++step)
-      for (const Work& one : work) add(rank, step * length_ns, one, has_tags);
-    return *this;
-  }
-
-  // At a time since the first mark, without tags.
-  Steps& add_once(std::int32_t rank, const Work& work) {
-    add(rank, 0, work, false);
-    return *this;
-  }
-
-  const Trace& trace() const { return trace_; }
-
- private:
-  void add(std::int32_t rank, std::int64_t offset, const Work& work, bool has_tags) {
-    Slice slice;
-    slice.track = trace_.add_track({.rank = rank, .stream = work.stream, .name = "s" + std::to_string(work.stream)});
-    slice.start_ns = offset + work.start_ns;
-    slice.duration_ns = work.end_ns - work.start_ns;
-    slice.name = intern(work.name);
-    slice.tag.kind = work.kind;
-    slice.tag.mode = work.kind == Kind::communication ? Mode::dp : Mode::none;
-    if (has_tags) slice.tag.purpose = slice.name;
-    slice.tag.layer = work.layer;
-    slice.tag.bucket = work.bucket;
-    slice.shape.grid = {work.grid, 1, 1};
-    trace_.add(slice);
-  }
-
-  Trace trace_;
-};
-
-TraceChange change_of(const Steps& from, const Steps& to) {
-  const analysis::Summary of_from = analysis::summarise(from.trace()), of_to = analysis::summarise(to.trace());
-  return compare_traces({from.trace(), of_from}, {to.trace(), of_to});
-}
 
 void expect_sums(const TraceChange& change) {
   const std::int64_t delta = change.to.window_ns - change.from.window_ns;
@@ -80,6 +25,9 @@ void expect_sums(const TraceChange& change) {
   std::int64_t operations = 0;
   for (const OperationChange& operation : change.operations) operations += operation.step_delta_ns();
   EXPECT_EQ(operations, delta);
+  std::int64_t net = 0;
+  for (const NetOperation& operation : change.net) net += operation.step_delta_ns();
+  EXPECT_EQ(net, delta);
 }
 
 const OperationChange& operation(const TraceChange& change, const std::string& name, Match match = Match::both) {
@@ -140,6 +88,33 @@ TEST(TraceChange, MatchesByNameShapeAndOrderWithoutTags) {
   EXPECT_EQ(operation(change, "gemm", Match::added).to_count, 2);
   EXPECT_EQ(operation(change, "cast", Match::added).to_step_ns, 60);
   EXPECT_EQ(operation(change, "relu").step_delta_ns(), 60);
+}
+
+const NetOperation& net(const TraceChange& change, const std::string& name) {
+  for (const NetOperation& one : change.net)
+    if (one.name == name) return one;
+  throw std::out_of_range("no " + name);
+}
+
+TEST(TraceChange, TellsOperationsOnBalance) {
+  std::vector<Work> before, after;
+  for (std::int32_t bucket = 0; bucket < 4; ++bucket)
+    before.push_back({"reduce", 200 * bucket, 200 * bucket + 150, Kind::communication, 1, -1, bucket});
+  for (std::int32_t bucket = 2; bucket < 8; ++bucket)
+    after.push_back({"reduce", 100 * bucket, 100 * bucket + 90, Kind::communication, 1, -1, bucket});
+  for (std::vector<Work>* work : {&before, &after}) work->push_back({"fc1", 900, 950});
+  after.push_back({"cast", 950, 960});
+  const TraceChange change = change_of(Steps().add(0, 2, before), Steps().add(0, 2, after));
+  expect_sums(change);
+  const NetOperation& reduce = net(change, "reduce");
+  EXPECT_EQ(reduce.match, Match::both);
+  EXPECT_EQ(reduce.step_delta_ns(), 2 * (6 * 90 - 4 * 150));
+  EXPECT_EQ(reduce.from_count, 8);
+  EXPECT_EQ(reduce.to_count, 12);
+  EXPECT_EQ(reduce.added, 8);
+  EXPECT_EQ(reduce.removed, 4);
+  EXPECT_EQ(net(change, "cast").match, Match::added);
+  EXPECT_EQ(operation(change, "reduce", Match::removed).from_step_ns, 600);
 }
 
 std::int64_t unmatched(const TraceChange& change) {
