@@ -245,7 +245,7 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   command->add_option("--cells", arguments->cells, "two cells of run A, instead of B")->expected(2)->check(not_empty());
   command->add_flag_callback(
       "--details", [arguments] { arguments->details = compare::Details::all; },
-      "of several cells all, and all operations");
+      "of several cells all, sums by stream and by purpose, and all operations");
   command->add_option("--markdown", arguments->markdown, "write Markdown to this file, or -")->check(not_empty());
   command->add_flag("--json", arguments->json, "print JSON instead, schema underlap.compare/1");
   command->add_flag("--force", arguments->force, "compare what did different work, and say so on every line");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 
 namespace underlap::compare {
@@ -44,6 +45,13 @@ std::string part_in_words(const TraceChange& change, double direction) {
   return amount + (most->name == "compute" ? " compute" : most->name == "idle" ? " idle time" : " copies alone");
 }
 
+std::string layers_text(const NetOperation& operation) {
+  if (operation.first_layer < 0) return "";
+  return operation.first_layer == operation.last_layer
+             ? fmt::format("layer {}", operation.first_layer)
+             : fmt::format("layers {}-{}", operation.first_layer, operation.last_layer);
+}
+
 std::string matched_name(const NetOperation& operation) {
   const std::string name = short_name(operation.name);
   return operation.match == Match::both ? name : fmt::format("{} ({})", name, to_string(operation.match));
@@ -54,7 +62,8 @@ std::string most_of(const Comparison& comparison, const std::string& how = "") {
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
   for (const NetOperation& operation : comparison.change->net) {
     if (operation.kind == "idle" || direction * static_cast<double>(operation.step_delta_ns()) <= 0) continue;
-    return fmt::format("{}{} {} ms", matched_name(operation), how,
+    const std::string of_layers = operation.is_of_some_layers ? " of " + layers_text(operation) : "";
+    return fmt::format("{}{}{} {} ms", matched_name(operation), of_layers, how,
                        signed_ms(per_window(*comparison.change, operation.step_delta_ns())));
   }
   return "";
@@ -69,13 +78,6 @@ Table parts_table(const TraceChange& change, const std::string& stamp) {
                         ms(per_window(change, change.to.window_ns)),
                         signed_ms(per_window(change, change.to.window_ns - change.from.window_ns))});
   return table;
-}
-
-std::string layers_text(const NetOperation& operation) {
-  if (operation.first_layer < 0) return "";
-  return operation.first_layer == operation.last_layer
-             ? std::to_string(operation.first_layer)
-             : fmt::format("{}-{}", operation.first_layer, operation.last_layer);
 }
 
 std::string count_text(std::int64_t count, const TraceChange& change) {
@@ -99,9 +101,8 @@ std::string counts_text(const NetOperation& operation, const TraceChange& change
 
 Table operations_table(const TraceChange& change, std::size_t most, const std::string& stamp) {
   Table table{{{"what cost most" + stamp, Align::left},
-               {"kind", Align::left, 2},
-               {"stream", Align::left, 5, 20},
-               {"layers", Align::left, 4},
+               {"kind", Align::left, 4},
+               {"stream", Align::left, 1, 20},
                {"count", Align::right, 3},
                {"baseline"},
                {"candidate"},
@@ -110,10 +111,22 @@ Table operations_table(const TraceChange& change, std::size_t most, const std::s
   for (const NetOperation& operation : change.net) {
     if (table.rows.size() == most || operation.step_delta_ns() == 0) break;
     const std::string kind = operation.mode.empty() ? operation.kind : operation.mode + " comm";
-    table.rows.push_back({matched_name(operation) + stamp, kind, operation.stream, layers_text(operation),
+    const std::string layers = operation.first_layer < 0 ? "" : ", " + layers_text(operation);
+    table.rows.push_back({matched_name(operation) + layers + stamp, kind, operation.stream,
                           counts_text(operation, change), ms(per_window(change, operation.from_step_ns)),
                           ms(per_window(change, operation.to_step_ns)),
                           signed_ms(per_window(change, operation.step_delta_ns()))});
+  }
+  return table;
+}
+
+Table sums_table(const TraceChange& change, const std::string& what, std::string OperationChange::*member,
+                 const std::string& stamp) {
+  Table table{{{what + stamp, Align::left}, {"baseline"}, {"candidate"}, {"change ms"}}, {}};
+  for (const StepSum& sum : sums_by(change.operations, member)) {
+    if (sum.step_delta_ns() == 0) break;
+    table.rows.push_back({sum.name + stamp, ms(per_window(change, sum.from_step_ns)),
+                          ms(per_window(change, sum.to_step_ns)), signed_ms(per_window(change, sum.step_delta_ns()))});
   }
   return table;
 }
@@ -153,6 +166,27 @@ std::string matched_text(const TraceChange& change) {
                                    : "operations are matched by name, launch shape and order within the step";
 }
 
+// Of several modes; what is exposed beside another mode's counts for both. Where one side could not split what it
+// exposed of a mode, its waits are not known and stand nowhere.
+void add_waits_by_mode(const TraceChange& change, std::vector<StepPart>& parts) {
+  std::map<std::string, analysis::CommunicationSplit> from = change.from.modes, to = change.to.modes;
+  for (const auto& [mode, part] : change.to.modes) from.try_emplace(mode);
+  if (from.size() < 2) return;
+  for (const auto& [mode, one] : from) {
+    const analysis::CommunicationSplit& other = to[mode];
+    if (!analysis::is_split(one.exposed_unsplit_ns, one.exposed_ns) ||
+        !analysis::is_split(other.exposed_unsplit_ns, other.exposed_ns))
+      continue;
+    const auto add = [&, of = "of " + mode + ": "](const char* what, std::int64_t from_ns, std::int64_t to_ns) {
+      if (from_ns != 0 || to_ns != 0)
+        parts.push_back({of + what, per_window(change, from_ns), per_window(change, to_ns), true});
+    };
+    add("wait", one.exposed_wait_ns, other.exposed_wait_ns);
+    add("transfer", one.exposed_transfer_ns, other.exposed_transfer_ns);
+    add("not split", one.exposed_unsplit_ns, other.exposed_unsplit_ns);
+  }
+}
+
 std::string stamp_of(const CompareReport& report) { return report.forced.empty() ? "" : " [forced]"; }
 
 }  // namespace
@@ -186,6 +220,7 @@ std::vector<StepPart> parts_of(const TraceChange& change) {
     return found == split.exposed_ns_by_modes.end() ? 0 : found->second;
   };
   for (const std::string& mode : modes) add("exposed " + mode, of_mode(change.from, mode), of_mode(change.to, mode));
+  add_waits_by_mode(change, parts);
   if (!modes.empty()) {
     add("of all exposed: wait", change.from.exposed_wait_ns, change.to.exposed_wait_ns, true);
     add("of all exposed: transfer", change.from.exposed_transfer_ns(), change.to.exposed_transfer_ns(), true);
@@ -223,6 +258,10 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
     text += "\n";
     if (report.comparisons.size() > 1) text += comparison->name + "\n";
     text += render(parts_table(change, stamp), format);
+    if (details == Details::all && !change.net.empty() && change.net.front().step_delta_ns() != 0) {
+      text += "\n" + render(sums_table(change, "by stream", &OperationChange::stream, stamp), format);
+      text += "\n" + render(sums_table(change, "by purpose", &OperationChange::purpose, stamp), format);
+    }
     const Table operations =
         operations_table(change, details == Details::all ? change.net.size() : kMostOperations, stamp);
     if (!operations.rows.empty()) text += "\n" + render(operations, format);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "profiler/compare/layer_ranges.hpp"
+
 namespace underlap::compare {
 namespace {
 
@@ -27,18 +29,33 @@ void take_layer(OperationChange& change, std::int32_t layer) {
   change.last_layer = std::max(change.last_layer, layer);
 }
 
+using ByLayer = std::map<std::int32_t, std::array<OperationTimes, 3>>;
+
 bool is_nothing(const OperationTimes& times) { return times == OperationTimes{}; }
 
-OperationChange part_of(const std::map<std::int32_t, std::array<OperationTimes, 3>>& layers, Match match) {
+OperationChange part_of(const ByLayer& layers, const LayerRange& range, Match match) {
   OperationChange part;
   part.match = match;
-  for (const auto& [layer, by_match] : layers) {
-    const OperationTimes& times = by_match[static_cast<std::size_t>(match)];
+  for (auto one = layers.lower_bound(range.first); one != layers.end() && one->first <= range.last; ++one) {
+    const OperationTimes& times = one->second[static_cast<std::size_t>(match)];
     if (is_nothing(times)) continue;
     part += times;
-    take_layer(part, layer);
+    take_layer(part, one->first);
   }
   return part;
+}
+
+// Those that changed alike; what is of no layer stands alone.
+std::vector<LayerRange> ranges_of(const ByLayer& layers) {
+  std::vector<LayerChange> changes;
+  for (const auto& [layer, by_match] : layers) {
+    if (layer < 0) continue;
+    changes.push_back({layer, 0});
+    for (const OperationTimes& times : by_match) changes.back().delta_ns += times.step_delta_ns();
+  }
+  std::vector<LayerRange> ranges = alike_ranges(changes);
+  if (layers.contains(-1)) ranges.push_back({-1, -1});
+  return ranges;
 }
 
 void take(NetOperation& whole, const OperationChange& part) {
@@ -99,16 +116,20 @@ void Operations::list(std::vector<OperationChange>& split, std::vector<NetOperat
   for (const auto& entry : operations_) sorted.push_back(&entry);
   std::ranges::sort(sorted, {}, [](const auto* entry) { return entry->first; });
   for (const auto* entry : sorted) {
-    NetOperation whole;
-    name(whole, entry->first);
-    for (const Match match : kMatches) {
-      OperationChange part = part_of(entry->second, match);
-      if (is_nothing(part)) continue;
-      name(part, entry->first);
-      take(whole, part);
-      split.push_back(std::move(part));
+    const std::vector<LayerRange> ranges = ranges_of(entry->second);
+    for (const LayerRange& range : ranges) {
+      NetOperation whole;
+      name(whole, entry->first);
+      whole.is_of_some_layers = ranges.size() > 1 && range.first >= 0;
+      for (const Match match : kMatches) {
+        OperationChange part = part_of(entry->second, range, match);
+        if (is_nothing(part)) continue;
+        name(part, entry->first);
+        take(whole, part);
+        split.push_back(std::move(part));
+      }
+      net.push_back(std::move(whole));
     }
-    net.push_back(std::move(whole));
   }
   for (OperationChange* idle : {static_cast<OperationChange*>(&net.emplace_back()), &split.emplace_back()}) {
     idle->name = idle->kind = "idle";
@@ -116,6 +137,21 @@ void Operations::list(std::vector<OperationChange>& split, std::vector<NetOperat
   }
   sort_by_size(split);
   sort_by_size(net);
+}
+
+std::vector<StepSum> sums_by(const std::vector<OperationChange>& operations, std::string OperationChange::*what) {
+  std::map<std::string, StepSum> sums;
+  for (const OperationChange& operation : operations) {
+    const std::string& name = (operation.*what).empty() ? operation.kind : operation.*what;
+    StepSum& sum = sums[name];
+    sum.name = name;
+    sum.from_step_ns += operation.from_step_ns;
+    sum.to_step_ns += operation.to_step_ns;
+  }
+  std::vector<StepSum> sorted;
+  for (auto& [name, sum] : sums) sorted.push_back(std::move(sum));
+  sort_by_size(sorted);
+  return sorted;
 }
 
 }  // namespace underlap::compare

@@ -49,11 +49,24 @@ struct OperationChange : OperationTimes {
 };
 
 /// The same of an operation with all that was added, removed and matched of it: what it did to the step on balance.
-/// `match` is added or removed where one side has none of it.
+/// Layers that changed alike are one; see alike_ranges(). `match` is added or removed where one side has none of it.
 struct NetOperation : OperationChange {
   std::int64_t added = 0;  ///< of to_count, without a counterpart
   std::int64_t removed = 0;
+  bool is_of_some_layers = false;  ///< other layers of it changed otherwise, and stand apart
 };
+
+/// What all operations of one stream, or of one purpose, did to the step.
+struct StepSum {
+  std::string name;
+  std::int64_t from_step_ns = 0;
+  std::int64_t to_step_ns = 0;
+  std::int64_t step_delta_ns() const { return to_step_ns - from_step_ns; }
+};
+
+/// Sums by a member of all operations, the largest change first; they sum to the same as these. What has none of it
+/// (idle time has no stream, a kernel perhaps no purpose) goes by its kind.
+std::vector<StepSum> sums_by(const std::vector<OperationChange>&, std::string OperationChange::*what);
 
 /// What is told apart in the table of operations.
 struct OperationKey {

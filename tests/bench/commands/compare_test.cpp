@@ -57,6 +57,11 @@ void expect_sums(const nlohmann::ordered_json& change) {
   std::int64_t operations = 0;
   for (const auto& operation : change["operations"]) operations += operation["step"]["delta_ns"].get<std::int64_t>();
   EXPECT_EQ(operations, delta);
+  for (const char* by : {"by_stream", "by_purpose"}) {
+    std::int64_t sum = 0;
+    for (const auto& [name, part] : change[by].items()) sum += part["delta_ns"].get<std::int64_t>();
+    EXPECT_EQ(sum, delta) << by;
+  }
   std::int64_t modes = 0;
   for (const auto& [mode, part] : change["exposed_by_modes"].items()) modes += part["delta_ns"].get<std::int64_t>();
   EXPECT_EQ(change["contention_ns"].get<std::int64_t>() + change["decomposition_ns"].get<std::int64_t>() -

@@ -3,12 +3,15 @@
 
 #include <gmock/gmock.h>
 
+#include <utility>
+
 #include "tests/profiler/compare/steps.hpp"
 
 namespace underlap::compare {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -39,6 +42,55 @@ TEST(CompareReport, TellsOfBucketsThatAreFewerOnBalance) {
   const std::string text = text_of(report_of(buckets(14, 1'000'000), buckets(8, 2'000'000)));
   EXPECT_THAT(text, AllOf(HasSubstr("; reduce cost most, +2.000 ms"), HasSubstr("14 -> 8 (6 removed)"),
                           Not(HasSubstr("reduce (removed)"))));
+}
+
+// `layers` layers of a million nanoseconds each, those from `first` on longer by half.
+Steps layers(std::int32_t layers, std::int32_t first) {
+  std::vector<Work> work;
+  std::int64_t now = 0;
+  for (std::int32_t layer = 0; layer < layers; ++layer) {
+    const std::int64_t end = now + (layer < first ? 1'000'000 : 1'500'000);
+    work.push_back({"fc1", now, end, Kind::compute, 0, layer});
+    now = end;
+  }
+  return Steps().add(0, 2, work, true, now);
+}
+
+TEST(CompareReport, NamesTheLayersThatChanged) {
+  const CompareReport report = report_of(layers(40, 40), layers(40, 30));
+  const std::string text = text_of(report, 80);
+  EXPECT_THAT(sentence_of(report.comparisons[0]), HasSubstr("; fc1 of layers 30-39 cost most, +5.000 ms"));
+  EXPECT_THAT(text, AllOf(HasSubstr("\nfc1, layers 30-39 "), HasSubstr(" s0 "), Not(HasSubstr("layers 0-"))));
+  const std::string whole = text_of(report_of(layers(40, 40), layers(40, 0)));
+  EXPECT_THAT(whole, AllOf(HasSubstr("; fc1 cost most, +20.00 ms"), HasSubstr("\nfc1, layers 0-39 ")));
+}
+
+TEST(CompareReport, SumsByStreamAndPurpose) {
+  const Steps before = Steps().add(0, 2, {{"fc1", 0, 400}, {"reduce", 300, 600, Kind::communication, 1}});
+  const Steps after =
+      Steps().add(0, 2, {{"fc1", 0, 450}, {"fc2", 450, 500}, {"reduce", 300, 800, Kind::communication, 1}});
+  const CompareReport report = report_of(before, after);
+  const std::string text = compare_text(report, {.width = 80}, Details::all);
+  EXPECT_THAT(text, AllOf(HasSubstr("\nby stream "), HasSubstr("\nby purpose ")));
+  const auto sums = [&](std::string OperationChange::*what) {
+    std::vector<std::pair<std::string, std::int64_t>> found;
+    for (const StepSum& sum : sums_by(report.comparisons[0].change->operations, what))
+      found.emplace_back(sum.name, sum.step_delta_ns());
+    return found;
+  };
+  using ::testing::Pair;
+  EXPECT_THAT(sums(&OperationChange::stream), ElementsAre(Pair("idle", -400), Pair("s0", 200), Pair("s1", 200)));
+  EXPECT_THAT(sums(&OperationChange::purpose),
+              ElementsAre(Pair("idle", -400), Pair("reduce", 200), Pair("fc1", 100), Pair("fc2", 100)));
+}
+
+TEST(CompareReport, SplitsWaitAndTransferByMode) {
+  CompareReport report = report_of(layers(1, 0), layers(1, 1));
+  TraceChange& change = *report.comparisons[0].change;
+  change.from.modes["dp"] = {.exposed_ns = 4'000'000, .exposed_wait_ns = 3'000'000, .exposed_transfer_ns = 1'000'000};
+  change.from.modes["tp"] = {.exposed_ns = 2'000'000, .exposed_unsplit_ns = 2'000'000};
+  EXPECT_THAT(text_of(report), AllOf(HasSubstr("of dp: wait  "), HasSubstr("of dp: transfer  "),
+                                     Not(HasSubstr("of dp: not split")), Not(HasSubstr("of tp: "))));
 }
 
 TEST(CompareReport, CountsOneWindowAsOne) {
