@@ -8,10 +8,14 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
+#include <string_view>
 
 namespace underlap::compare {
 namespace {
 
+constexpr std::size_t kInSentence = 60;
+constexpr std::size_t kInTable = 37;  // with figures and a stream's name this fills 80 columns
 constexpr std::size_t kMostOperations = 10;
 constexpr std::size_t kMostInMarkdown = 30;
 
@@ -52,9 +56,8 @@ std::string layers_text(const NetOperation& operation) {
              : fmt::format("layers {}-{}", operation.first_layer, operation.last_layer);
 }
 
-std::string matched_name(const NetOperation& operation) {
-  const std::string name = short_name(operation.name);
-  return operation.match == Match::both ? name : fmt::format("{} ({})", name, to_string(operation.match));
+std::string match_text(const NetOperation& operation) {
+  return operation.match == Match::both ? "" : fmt::format(" ({})", to_string(operation.match));
 }
 
 // The operation that did most for the step's change, with `how` behind its name; empty where none did.
@@ -63,7 +66,7 @@ std::string most_of(const Comparison& comparison, const std::string& how = "") {
   for (const NetOperation& operation : comparison.change->net) {
     if (operation.kind == "idle" || direction * static_cast<double>(operation.step_delta_ns()) <= 0) continue;
     const std::string of_layers = operation.is_of_some_layers ? " of " + layers_text(operation) : "";
-    return fmt::format("{}{}{} {} ms", matched_name(operation), of_layers, how,
+    return fmt::format("{}{}{}{} {} ms", short_name(operation.name, kInSentence), match_text(operation), of_layers, how,
                        signed_ms(per_window(*comparison.change, operation.step_delta_ns())));
   }
   return "";
@@ -99,7 +102,37 @@ std::string counts_text(const NetOperation& operation, const TraceChange& change
   return is_added || is_removed ? text + ")" : text;
 }
 
-Table operations_table(const TraceChange& change, std::size_t most, const std::string& stamp) {
+enum class Names : std::uint8_t { whole, shortened };
+
+// With what is said of them, as the table of operations shows them.
+std::vector<std::string> names_of(std::span<const NetOperation> operations, Names names) {
+  std::vector<std::string> suffixes;
+  std::vector<LongName> whole;
+  for (const NetOperation& operation : operations) {
+    const std::string layers = operation.first_layer < 0 ? "" : ", " + layers_text(operation);
+    suffixes.push_back(layers + match_text(operation));
+    // Of one length, so that two names are equal or are told apart.
+    const std::size_t match = operation.match == Match::both ? 0 : std::string_view(" (removed)").size();
+    whole.push_back({operation.name, kInTable - layers.size() - match});
+  }
+  std::vector<std::string> shown;
+  if (names == Names::shortened) shown = short_names(whole);
+  for (std::size_t i = 0; i < operations.size(); ++i)
+    if (names == Names::whole)
+      shown.push_back(operations[i].name + suffixes[i]);
+    else
+      shown[i] += suffixes[i];
+  return shown;
+}
+
+// Those that changed the step, at most `most`.
+std::span<const NetOperation> largest(const TraceChange& change, std::size_t most) {
+  const auto none = std::ranges::find(change.net, 0, &NetOperation::step_delta_ns);
+  const auto changed = static_cast<std::size_t>(none - change.net.begin());
+  return {change.net.data(), std::min(most, changed)};
+}
+
+Table operations_table(const TraceChange& change, std::size_t most, Names names, const std::string& stamp) {
   Table table{{{"what cost most" + stamp, Align::left},
                {"kind", Align::left, 4},
                {"stream", Align::left, 1, 20},
@@ -108,13 +141,13 @@ Table operations_table(const TraceChange& change, std::size_t most, const std::s
                {"candidate"},
                {"change ms"}},
               {}};
-  for (const NetOperation& operation : change.net) {
-    if (table.rows.size() == most || operation.step_delta_ns() == 0) break;
+  const std::span<const NetOperation> operations = largest(change, most);
+  const std::vector<std::string> shown = names_of(operations, names);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const NetOperation& operation = operations[i];
     const std::string kind = operation.mode.empty() ? operation.kind : operation.mode + " comm";
-    const std::string layers = operation.first_layer < 0 ? "" : ", " + layers_text(operation);
-    table.rows.push_back({matched_name(operation) + layers + stamp, kind, operation.stream,
-                          counts_text(operation, change), ms(per_window(change, operation.from_step_ns)),
-                          ms(per_window(change, operation.to_step_ns)),
+    table.rows.push_back({shown[i] + stamp, kind, operation.stream, counts_text(operation, change),
+                          ms(per_window(change, operation.from_step_ns)), ms(per_window(change, operation.to_step_ns)),
                           signed_ms(per_window(change, operation.step_delta_ns()))});
   }
   return table;
@@ -191,12 +224,6 @@ std::string stamp_of(const CompareReport& report) { return report.forced.empty()
 
 }  // namespace
 
-std::string short_name(std::string_view name) {
-  constexpr std::size_t kLongest = 34;
-  if (name.starts_with("void ")) name.remove_prefix(5);
-  return name.size() <= kLongest ? std::string(name) : fmt::format("{}...", name.substr(0, kLongest - 3));
-}
-
 std::vector<StepPart> parts_of(const TraceChange& change) {
   std::vector<StepPart> parts;
   const auto add = [&](const std::string& name, std::int64_t from, std::int64_t to, bool is_within = false) {
@@ -262,8 +289,8 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
       text += "\n" + render(sums_table(change, "by stream", &OperationChange::stream, stamp), format);
       text += "\n" + render(sums_table(change, "by purpose", &OperationChange::purpose, stamp), format);
     }
-    const Table operations =
-        operations_table(change, details == Details::all ? change.net.size() : kMostOperations, stamp);
+    const Table operations = operations_table(change, details == Details::all ? change.net.size() : kMostOperations,
+                                              Names::shortened, stamp);
     if (!operations.rows.empty()) text += "\n" + render(operations, format);
     for (const std::string& sentence : change.left_out) text += wrap("note: " + sentence, format.width, "  ");
     text += wrap(fmt::format("{} window{} of each side; {}", change.windows, change.windows == 1 ? "" : "s",
@@ -276,18 +303,18 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
 std::string compare_markdown(const CompareReport& report) {
   const std::string stamp = stamp_of(report);
   std::string text = fmt::format("### {} against {}\n\n", report.to, report.from);
-  if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", report.forced);
-  for (const std::string& note : report.notes) text += fmt::format("> {}\n\n", note);
+  if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", markdown_text(report.forced));
+  for (const std::string& note : report.notes) text += fmt::format("> {}\n\n", markdown_text(note));
   if (!report.differences.empty()) text += markdown(differences_table(report)) + "\n";
   for (const Comparison& comparison : report.comparisons)
-    text += fmt::format("- {}{}{}\n",
-                        comparison.name.empty() ? "" : "**" + comparison.name + "**: ", sentence_of(comparison), stamp);
+    text += fmt::format("- {}{}{}\n", comparison.name.empty() ? "" : "**" + comparison.name + "**: ",
+                        markdown_text(sentence_of(comparison)), stamp);
   for (const Comparison& comparison : report.comparisons) {
     if (!comparison.change) continue;
     text += fmt::format("\n<details><summary>{}</summary>\n\n{}\n{}\n</details>\n",
                         comparison.name.empty() ? "Where the difference went" : comparison.name,
                         markdown(parts_table(*comparison.change, stamp)),
-                        markdown(operations_table(*comparison.change, kMostInMarkdown, stamp)));
+                        markdown(operations_table(*comparison.change, kMostInMarkdown, Names::whole, stamp)));
   }
   return text;
 }

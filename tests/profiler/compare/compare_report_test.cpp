@@ -93,6 +93,20 @@ TEST(CompareReport, SplitsWaitAndTransferByMode) {
                                      Not(HasSubstr("of dp: not split")), Not(HasSubstr("of tp: "))));
 }
 
+TEST(CompareReport, NamesKernelsWholeInMarkdownAndApartInTheTerminal) {
+  const std::string name = "void at::native::vectorized_elementwise_kernel<4, at::native::";
+  const std::string arguments = "Functor<float>, at::detail::Array<char*, 3> >(int, at::detail::Array<char*, 3>)";
+  const auto steps = [&](std::int64_t longer) {
+    return Steps().add(
+        0, 1, {{name + "Add" + arguments, 0, 100 + longer}, {name + "Fill" + arguments, 200, 350 + longer}}, false);
+  };
+  const CompareReport report = report_of(steps(0), steps(20));
+  EXPECT_THAT(text_of(report, 80), AllOf(HasSubstr("\nvectorized_e...AddFunctor<float>"), HasSubstr(" s0 "),
+                                         HasSubstr("\nvectorized_e...FillFunctor<float>")));
+  EXPECT_THAT(compare_markdown(report),
+              HasSubstr("| void at::native::vectorized_elementwise_kernel\\<4, at::native::AddFunctor\\<float>, at::"));
+}
+
 TEST(CompareReport, CountsOneWindowAsOne) {
   const Steps one = Steps().add(0, 1, {{"fc1", 0, 500}}), other = Steps().add(0, 1, {{"fc1", 0, 600}});
   EXPECT_THAT(text_of(report_of(one, other)), HasSubstr("\n1 window of each side"));
