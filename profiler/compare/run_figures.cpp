@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -66,6 +68,14 @@ bool is_work(std::string_view knob) {
   return knob.starts_with("model.") || knob.starts_with("train.") || knob.ends_with("parallel_size");
 }
 
+// How long the run is, and how long it waits for what is lost, is no part of what a step does; the backend and whether
+// anything is sent are told apart from the knobs.
+bool is_of_the_run_alone(std::string_view knob) {
+  constexpr std::array<std::string_view, 6> kOfTheRun{"run.steps",   "run.blocks",         "run.warmup",
+                                                      "run.backend", "run.peer_timeout_s", "run.no_comm"};
+  return std::ranges::find(kOfTheRun, knob) != kOfTheRun.end();
+}
+
 void read_plan(const report::CellResult& cell, CellFigures& figures) {
   figures.work["ranks"] = std::to_string(cell.num_ranks);
   figures.work["without transfers"] = cell.no_comm ? "yes" : "no";
@@ -73,10 +83,15 @@ void read_plan(const report::CellResult& cell, CellFigures& figures) {
   if (!plan.is_object() || !plan.contains("knobs")) return;
   for (const auto& knob : plan["knobs"]) {
     const std::string name = knob.value("name", std::string());
-    // A modelled or measured length of the run is no part of what a step does.
-    if (name.empty() || name.starts_with("run.") || !knob.contains("effective")) continue;
+    if (name.empty() || is_of_the_run_alone(name) || !knob.contains("effective")) continue;
     (is_work(name) ? figures.work : figures.knobs)[name] = json_text(knob["effective"]);
   }
+}
+
+// Durations that vary at random are measured, if in virtual time.
+bool varies_at_random(const CellFigures& cell) {
+  const auto jitter = cell.knobs.find("run.jitter_pct");
+  return jitter != cell.knobs.end() && std::strtod(jitter->second.c_str(), nullptr) > 0;
 }
 
 // Earlier results do not say it: then no step was left out.
@@ -102,7 +117,7 @@ std::vector<OperationFigure> operations_of(const report::CellResult& cell, const
   return operations;
 }
 
-CellFigures figures_of_cell(const report::CellResult& cell, const report::CellSummary& summary, bool is_exact) {
+CellFigures figures_of_cell(const report::CellResult& cell, const report::CellSummary& summary) {
   CellFigures figures{.name = cell.name};
   read_plan(cell, figures);
   figures.metrics["step"] = summary.step_ms->value * kNsPerMs;
@@ -112,7 +127,6 @@ CellFigures figures_of_cell(const report::CellResult& cell, const report::CellSu
   if (summary.bytes_on_wire) figures.metrics["bytes"] = *summary.bytes_on_wire;
   figures.numerics = report::to_string(cell.label);
   figures.max_loss_difference = cell.max_loss_difference;
-  if (is_exact) figures.schedule = schedule_of(cell);
   figures.operations = operations_of(cell, summary);
   return figures;
 }
@@ -201,9 +215,13 @@ RunFigures figures_of(const report::RunResults& results, const std::string& sour
                          {"link", info.link},
                          {"clock", info.clock}};
   for (const auto& [library, version] : info.library_versions) figures.environment[library] = version;
+  for (const auto& [path, hash] : info.input_hashes) figures.environment[kContentsOf + path] = hash;
   const std::vector<report::CellSummary> summaries = report::summarise(results);
   for (std::size_t i = 0; i < results.cells.size(); ++i)
-    figures.cells.push_back(figures_of_cell(results.cells[i], summaries[i], figures.is_exact));
+    figures.cells.push_back(figures_of_cell(results.cells[i], summaries[i]));
+  figures.is_exact = figures.is_exact && std::ranges::none_of(figures.cells, varies_at_random);
+  for (std::size_t i = 0; figures.is_exact && i < results.cells.size(); ++i)
+    figures.cells[i].schedule = schedule_of(results.cells[i]);
   return figures;
 }
 

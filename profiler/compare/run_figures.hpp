@@ -46,10 +46,13 @@ struct CellFigures {
   friend bool operator==(const CellFigures&, const CellFigures&) = default;
 };
 
+/// Before the path of an input file: its hash. Nobody knows it of runs that did not name the file.
+inline const std::string kContentsOf = "contents of ";
+
 /// What one run says: all that a comparison or a gate reads of it.
 struct RunFigures {
   std::string source = {};  ///< the folder or file that it was read from
-  bool is_exact = false;    ///< virtual time: no noise
+  bool is_exact = false;    ///< virtual time whose durations do not vary at random: no noise
   std::string command = {};
   std::string commit = {};
   std::string commit_utc = {};   ///< ISO 8601; empty where it is not known
@@ -59,7 +62,7 @@ struct RunFigures {
   std::string series_side = {};
   /// Backend and link: runs that differ in one of these are never held against each other.
   std::map<std::string, std::string> kind = {};
-  /// Machine, versions: what a change may come from.
+  /// Machine, versions, hashes of input files (kContentsOf): what a change may come from.
   std::map<std::string, std::string> environment = {};
   std::vector<CellFigures> cells = {};
   friend bool operator==(const RunFigures&, const RunFigures&) = default;

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
+
+#include "profiler/trace/backend.hpp"
 
 namespace underlap::compare {
 namespace {
@@ -27,15 +30,24 @@ void add_differences(const Facts& baseline, const Facts& candidate, const std::s
     const auto found = facts.find(name);
     return found == facts.end() ? std::string("(none)") : found->second;
   };
+  std::erase_if(names, [&](const std::string& name) {
+    return name.starts_with(kContentsOf) && !(baseline.contains(name) && candidate.contains(name));
+  });
   for (const std::string& name : names)
     if (std::string from = value_of(baseline, name), to = value_of(candidate, name); from != to)
       differences.push_back({name + suffix, std::move(from), std::move(to)});
 }
 
 // Virtual time is the same on every machine.
-Facts environment_of(const RunFigures& run, bool is_exact) {
+bool is_virtual(const RunFigures& run) {
+  const auto named = run.kind.find("backend");
+  const auto backend = named == run.kind.end() ? std::nullopt : backend_from(named->second);
+  return backend && !traits_of(*backend).measures_time;
+}
+
+Facts environment_of(const RunFigures& run, bool is_virtual) {
   Facts facts = run.environment;
-  if (is_exact)
+  if (is_virtual)
     for (const char* of_machine : {"machine", "processor", "CPUs", "operating system"}) facts.erase(of_machine);
   return facts;
 }
@@ -137,8 +149,8 @@ std::vector<Difference> differences_of(const Runs& baseline, const Runs& candida
   const std::vector<std::string> from = commits_of(baseline), to = commits_of(candidate);
   if (from != to)
     differences.push_back({"commit", fmt::format("{}", fmt::join(from, ", ")), fmt::format("{}", fmt::join(to, ", "))});
-  const bool is_exact = baseline.front().is_exact && candidate.front().is_exact;
-  add_differences(environment_of(baseline.front(), is_exact), environment_of(candidate.front(), is_exact), "",
+  const bool are_virtual = is_virtual(baseline.front()) && is_virtual(candidate.front());
+  add_differences(environment_of(baseline.front(), are_virtual), environment_of(candidate.front(), are_virtual), "",
                   differences);
   add_knob_differences(baseline.front(), candidate.front(), differences);
   return differences;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "profiler/analysis/summary.hpp"
+#include "profiler/compare/sides.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
 namespace underlap::compare {
@@ -69,6 +70,45 @@ TEST(RunFigures, TellWorkFromTheWayItIsDone) {
   EXPECT_EQ(cell.work.at("model.num_layers"), "4");
   EXPECT_EQ(cell.work.at("data_parallel_size"), "2");
   EXPECT_EQ(cell.knobs, (std::map<std::string, std::string>{{"ddp.num_buckets", "null"}}));
+}
+
+// What differs where the candidate's plan holds these knobs besides.
+std::vector<Difference> differences_by(report::RunResults candidate, const std::string& knobs) {
+  std::string& plan = candidate.cells[0].plan_json;
+  plan.insert(plan.find(R"({"name":"run.steps")"), knobs);
+  return differences_of({figures_of(results_of_two_steps(), "a")}, {figures_of(candidate, "b")});
+}
+
+TEST(RunFigures, TellWhatOfTheRunChangesItsTimes) {
+  const std::vector<Difference> differences =
+      differences_by(results_of_two_steps(),
+                     R"({"name":"run.gpus_per_node","effective":4},{"name":"run.hardware","effective":"b200"},
+         {"name":"run.blocks","effective":3},{"name":"run.peer_timeout_s","effective":9},)");
+  ASSERT_EQ(differences.size(), 2U);
+  EXPECT_EQ(differences[0].what, "run.gpus_per_node");
+  EXPECT_EQ(differences[0].baseline, "(none)");
+  EXPECT_EQ(differences[0].candidate, "4");
+  EXPECT_EQ(differences[1].what, "run.hardware");
+}
+
+TEST(RunFigures, TellWhichInputFilesWereWrittenAnew) {
+  report::RunResults before = results_of_two_steps(), after = results_of_two_steps();
+  before.info.input_hashes = {{"mine.yaml", "12"}};
+  after.info.input_hashes = {{"mine.yaml", "34"}, {"text.bin", "56"}};  // which the baseline did not read
+  const std::vector<Difference> differences = differences_of({figures_of(before, "a")}, {figures_of(after, "b")});
+  ASSERT_EQ(differences.size(), 1U);
+  EXPECT_EQ(differences[0].what, "contents of mine.yaml");
+  EXPECT_EQ(differences[0].candidate, "34");
+}
+
+TEST(RunFigures, OfVirtualTimeThatVariesAtRandomAreNotExact) {
+  report::RunResults results = results_of_two_steps();
+  results.info.backend = Backend::sim;
+  std::string& plan = results.cells[0].plan_json;
+  plan.insert(plan.find(R"({"name":"run.steps")"), R"({"name":"run.jitter_pct","effective":2.5},)");
+  const RunFigures run = figures_of(results, "out/r");
+  EXPECT_FALSE(run.is_exact);
+  EXPECT_EQ(run.cells[0].schedule, "");
 }
 
 TEST(RunFigures, OfVirtualTimeHashEveryNanosecond) {
