@@ -176,7 +176,7 @@ compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
   const CellTrace from = read_side(arguments.from);
   status.say("reading " + arguments.to);
   const CellTrace to = read_side(arguments.to);
-  if (from.files == to.files) throw std::invalid_argument(arguments.from + ": is given twice");
+  if (compare::are_same_files(from.files, to.files)) throw std::invalid_argument(arguments.from + ": is given twice");
   compare::CompareReport report{.from = arguments.from, .to = arguments.to};
   refuse_unless_forced(report, {facts_of_side(from, arguments.from)}, {facts_of_side(to, arguments.to)},
                        arguments.force);

@@ -226,7 +226,9 @@ RunFigures figures_of(const report::RunResults& results, const std::string& sour
 }
 
 RunFigures facts_of(const Trace& trace, const std::string& source) {
-  RunFigures facts{.source = source, .is_exact = !traits_of(backend_of(trace)).measures_time};
+  RunFigures facts{.source = source,
+                   .read_from = std::filesystem::absolute(source),
+                   .is_exact = !traits_of(backend_of(trace)).measures_time};
   facts.kind = {{"backend", metadata_of(trace, "backend", "foreign trace")},
                 {"link", kind_of_link(metadata_of(trace, "link", "real"))}};
   for (const char* key : {"link", "clock", "device_name"})

@@ -52,7 +52,9 @@ inline const std::string kContentsOf = "contents of ";
 /// What one run says: all that a comparison or a gate reads of it.
 struct RunFigures {
   std::string source = {};  ///< the folder or file that it was read from
-  bool is_exact = false;    ///< virtual time whose durations do not vary at random: no noise
+  std::filesystem::path read_from =
+      {};                 ///< of traces the absolute path; empty for runs and for baselines, which are copies
+  bool is_exact = false;  ///< virtual time whose durations do not vary at random: no noise
   std::string command = {};
   std::string commit = {};
   std::string commit_utc = {};   ///< ISO 8601; empty where it is not known

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "profiler/trace/backend.hpp"
@@ -72,13 +73,24 @@ void add_knob_differences(const RunFigures& baseline, const RunFigures& candidat
   }
 }
 
-// A folder's name says little: tomorrow's run may stand where today's does, and a baseline is a copy.
+// A folder's name says little of a run: tomorrow's may stand where today's does, and a baseline is a copy. Traces have
+// no time at which they were made, and in virtual time equal figures; they are one where their files are.
 bool is_same_run(const RunFigures& one, const RunFigures& other) {
+  if (!one.read_from.empty() || !other.read_from.empty()) return is_same_file(one.read_from, other.read_from);
   return one.started_utc == other.started_utc && one.command == other.command &&
          std::ranges::equal(one.cells, other.cells, {}, &CellFigures::metrics, &CellFigures::metrics);
 }
 
 }  // namespace
+
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::error_code none;
+  return one == other || std::filesystem::equivalent(one, other, none);
+}
+
+bool are_same_files(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  return std::ranges::is_permutation(one, other, is_same_file);
+}
 
 const CellFigures* find_cell(const RunFigures& run, const std::string& name) {
   const auto found = std::ranges::find(run.cells, name, &CellFigures::name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ void check_sides(const Runs& baseline, const Runs& candidate);
 
 /// Throws std::invalid_argument where `run` lacks a cell of `whole`, which `what` calls so.
 void check_cells(const RunFigures& whole, const RunFigures& run, const std::string& what);
+
+/// Whether two paths lead to one file or folder, by whatever name.
+bool is_same_file(const std::filesystem::path&, const std::filesystem::path&);
+
+/// Whether two traces were read from the same files.
+bool are_same_files(const std::vector<std::string>&, const std::vector<std::string>&);
 
 /// Why the sides did not do the same in the cells that both have: another backend, kind of link, model or size; empty
 /// where they are comparable.

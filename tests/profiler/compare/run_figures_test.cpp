@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <stdexcept>
 
 #include "profiler/analysis/summary.hpp"
@@ -135,6 +136,27 @@ TEST(RunFigures, AreRefusedOfARunThatIsNotWhole) {
   EXPECT_THAT(why_refused(results), HasSubstr("cell on has no measured steps"));
   results.cells.clear();
   EXPECT_THAT(why_refused(results), HasSubstr("holds no cells"));
+}
+
+// Of one rank and step.
+analysis::Summary summary_of_a_step() {
+  analysis::Summary summary;
+  summary.has_steps = true;
+  analysis::RankSummary& rank = summary.ranks.emplace_back();
+  rank.windows.push_back({.begin_ns = 0, .end_ns = 100'000});
+  rank.splits.push_back(split_of(70, 20, 10, 0));
+  return summary;
+}
+
+TEST(RunFigures, OfEqualTracesAreOneRunOnlyWhereTheirFilesAre) {
+  Trace trace;
+  trace.metadata["backend"] = "sim";
+  const analysis::Summary summary = summary_of_a_step();
+  const auto figures = [&](const std::string& file) { return Runs{figures_of(trace, summary, "trace", file)}; };
+  EXPECT_NO_THROW(check_sides(figures("a/t.pftrace"), figures("b/t.pftrace")));
+  EXPECT_THROW(check_sides(figures("a/t.pftrace"), figures("a/t.pftrace")), std::invalid_argument);
+  EXPECT_THROW(check_sides(figures("."), figures("../" + std::filesystem::current_path().filename().string())),
+               std::invalid_argument);
 }
 
 TEST(RunFigures, OfATraceAreThoseOfTheStepsThatAllItsRanksHave) {
