@@ -98,6 +98,7 @@ void refuse_unless_forced(compare::CompareReport& report, const compare::Runs& f
   if (!report.forced.empty() && !is_forced)
     throw std::invalid_argument(report.forced + "\n  they did not do the same; --force compares all the same");
   report.differences = compare::differences_of(from, to);
+  report.notes = compare::untold(from, to);
 }
 
 void note_missing_traces(compare::CompareReport& report) {

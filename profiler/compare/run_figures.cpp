@@ -15,12 +15,15 @@
 #include "platform/json.hpp"
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/windows.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::compare {
 namespace {
 
 constexpr double kNsPerMs = 1e6;
+constexpr const char* kRanks = "ranks";
+constexpr const char* kTraceCell = "trace";
 
 // FNV-1a: short, and the same on every machine.
 class Hash {
@@ -77,8 +80,8 @@ bool is_of_the_run_alone(std::string_view knob) {
 }
 
 void read_plan(const report::CellResult& cell, CellFigures& figures) {
-  figures.work["ranks"] = std::to_string(cell.num_ranks);
-  figures.work["without transfers"] = cell.no_comm ? "yes" : "no";
+  figures.work[kRanks] = std::to_string(cell.num_ranks);
+  figures.work[kWithoutTransfers] = cell.no_comm ? "yes" : "no";
   const nlohmann::ordered_json plan = parse_json_or_discard(cell.plan_json);
   if (!plan.is_object() || !plan.contains("knobs")) return;
   for (const auto& knob : plan["knobs"]) {
@@ -186,9 +189,31 @@ Backend backend_of(const Trace& trace) {
   return found == trace.metadata.end() ? Backend::cuda : backend_from(found->second).value_or(Backend::cuda);
 }
 
-std::string metadata_of(const Trace& trace, const std::string& key, const std::string& otherwise) {
+std::string said(const Trace& trace, const std::string& key, const std::string& otherwise) {
   const auto found = trace.metadata.find(key);
   return found == trace.metadata.end() ? otherwise : found->second;
+}
+
+// Of metadata_of() below; empty where the trace does not have it.
+std::map<std::string, std::string> facts_in(const Trace& trace, const std::string& key) {
+  std::map<std::string, std::string> facts;
+  const nlohmann::ordered_json json = parse_json_or_discard(said(trace, key, ""));
+  if (!json.is_object()) return facts;
+  for (const auto& [name, value] : json.items())
+    if (value.is_string()) facts[name] = value.get<std::string>();
+  return facts;
+}
+
+// Where nothing tells how many ranks the job had, those that the trace holds must do.
+std::map<std::string, std::string> work_of(const Trace& trace) {
+  std::map<std::string, std::string> work = facts_in(trace, "work");
+  if (!work.empty()) return work;
+  const std::string world_size = said(trace, "world_size", "");
+  if (world_size.empty())
+    work["ranks in the trace"] = std::to_string(analysis::ranks_of(trace).size());
+  else
+    work[kRanks] = world_size;
+  return work;
 }
 
 }  // namespace
@@ -225,14 +250,21 @@ RunFigures figures_of(const report::RunResults& results, const std::string& sour
   return figures;
 }
 
+std::map<std::string, std::string> metadata_of(const report::CellResult& cell) {
+  CellFigures figures;
+  read_plan(cell, figures);
+  return {{"work", json_text(nlohmann::ordered_json(figures.work))},
+          {"knobs", json_text(nlohmann::ordered_json(figures.knobs))}};
+}
+
 RunFigures facts_of(const Trace& trace, const std::string& source) {
-  RunFigures facts{.source = source,
-                   .read_from = std::filesystem::absolute(source),
-                   .is_exact = !traits_of(backend_of(trace)).measures_time};
-  facts.kind = {{"backend", metadata_of(trace, "backend", "foreign trace")},
-                {"link", kind_of_link(metadata_of(trace, "link", "real"))}};
+  RunFigures facts{.source = source, .read_from = std::filesystem::absolute(source)};
+  facts.kind = {{"backend", said(trace, "backend", "foreign trace")},
+                {"link", kind_of_link(said(trace, "link", "real"))}};
   for (const char* key : {"link", "clock", "device_name"})
-    if (const std::string value = metadata_of(trace, key, ""); !value.empty()) facts.environment[key] = value;
+    if (const std::string value = said(trace, key, ""); !value.empty()) facts.environment[key] = value;
+  facts.cells = {{.name = kTraceCell, .work = work_of(trace), .knobs = facts_in(trace, "knobs")}};
+  facts.is_exact = !traits_of(backend_of(trace)).measures_time && !varies_at_random(facts.cells.front());
   return facts;
 }
 
@@ -245,14 +277,17 @@ RunFigures figures_of(const Trace& trace, const analysis::Summary& summary, cons
   results.info.backend = backend_of(trace);
   report::CellResult cell;
   cell.name = cell_name;
-  cell.num_ranks = static_cast<std::int32_t>(summary.shown().size());
   cell.samples = samples_of(summary.shown());
   cell.kernel_ns = kernels_of(trace, summary.shown_windows());
   cell.kernel_windows = static_cast<std::int64_t>(summary.shown_windows().size());
   results.cells = {std::move(cell)};
   RunFigures figures = facts_of(trace, source);
-  figures.cells = figures_of(results, source).cells;
-  figures.cells.front().numerics.clear();
+  CellFigures of_cell = figures_of(results, source).cells.front();
+  of_cell.work = std::move(figures.cells.front().work);
+  of_cell.knobs = std::move(figures.cells.front().knobs);
+  of_cell.numerics.clear();
+  if (!figures.is_exact) of_cell.schedule.clear();
+  figures.cells = {std::move(of_cell)};
   return figures;
 }
 

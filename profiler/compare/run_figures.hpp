@@ -29,6 +29,9 @@ struct OperationFigure {
   friend bool operator==(const OperationFigure&, const OperationFigure&) = default;
 };
 
+/// In CellFigures::work wherever all of the work is told, as of runs and of traces that say it.
+inline constexpr const char* kWithoutTransfers = "without transfers";
+
 /// What one run, a fresh process, says of one cell.
 struct CellFigures {
   std::string name = {};
@@ -74,7 +77,10 @@ struct RunFigures {
 /// are missing, where a cell has no steps, or where a block's times are not to be used.
 RunFigures figures_of(const report::RunResults& results, const std::string& source);
 
-/// What a trace says of how it was made, without any cell.
+/// What the trace of a cell holds in its metadata of what was run: "work" and "knobs" of its figures, as JSON.
+std::map<std::string, std::string> metadata_of(const report::CellResult& cell);
+
+/// What a trace says of how it was made; its one cell has no metrics.
 RunFigures facts_of(const Trace& trace, const std::string& source);
 
 /// The figures of a trace whose summary is `summary`, as those of one cell. A step is the mean over the ranks. Throws

@@ -144,9 +144,22 @@ std::string not_comparable(const Runs& baseline, const Runs& candidate) {
       for (const CellFigures& cell : first.cells)
         if (const CellFigures* other = find_cell(run, cell.name))
           if (std::string why = first_difference(cell.work, other->work); !why.empty())
-            return fmt::format("cell {}: {}", cell.name, why);
+            return first.cells.size() == 1 ? why : fmt::format("cell {}: {}", cell.name, why);
     }
   return "";
+}
+
+std::vector<std::string> untold(const Runs& baseline, const Runs& candidate) {
+  std::vector<std::string> sources;
+  for (const Runs* side : {&baseline, &candidate})
+    for (const RunFigures& run : *side)
+      if (std::ranges::any_of(run.cells,
+                              [](const CellFigures& cell) { return !cell.work.contains(kWithoutTransfers); }))
+        sources.push_back(run.source);
+  if (sources.empty()) return {};
+  return {
+      fmt::format("which model and batch were run is not in {}: whether both sides did the same work cannot be told",
+                  fmt::join(sources, ", "))};
 }
 
 std::vector<std::string> commits_of(const Runs& runs) {

@@ -35,6 +35,9 @@ bool are_same_files(const std::vector<std::string>&, const std::vector<std::stri
 /// where they are comparable.
 std::string not_comparable(const Runs& baseline, const Runs& candidate);
 
+/// A sentence where a trace does not say which work it did, so that not_comparable() cannot judge it.
+std::vector<std::string> untold(const Runs& baseline, const Runs& candidate);
+
 /// Commits, versions, machine and knobs that differ; knobs with the cells where they do.
 std::vector<Difference> differences_of(const Runs& baseline, const Runs& candidate);
 

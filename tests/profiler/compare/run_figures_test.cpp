@@ -159,6 +159,48 @@ TEST(RunFigures, OfEqualTracesAreOneRunOnlyWhereTheirFilesAre) {
                std::invalid_argument);
 }
 
+TEST(RunFigures, OfATraceTellTheWorkThatItsMetadataHolds) {
+  Trace four, eight;
+  report::RunResults results = results_of_two_steps();
+  four.metadata = metadata_of(results.cells[0]);
+  std::string& plan = results.cells[0].plan_json;
+  plan.replace(plan.find(R"("effective":4)"), 13, R"("effective":8)");
+  eight.metadata = metadata_of(results.cells[0]);
+  const Runs from{facts_of(four, "four")}, to{facts_of(eight, "eight")};
+  EXPECT_EQ(not_comparable(from, to), "model.num_layers is 4 in the baseline and 8 in the candidate");
+  EXPECT_THAT(untold(from, to), ::testing::IsEmpty());
+  EXPECT_EQ(figures_of(four, summary_of_a_step(), "trace", "four").cells[0].work, from[0].cells[0].work);
+  // One that was written before says nothing of it.
+  const Runs earlier{facts_of(Trace(), "earlier")};
+  EXPECT_EQ(not_comparable(earlier, to), "");
+  EXPECT_THAT(untold(earlier, to), ::testing::ElementsAre(HasSubstr("not in earlier: whether both")));
+}
+
+TEST(RunFigures, OfForeignTracesTellTheSizeOfTheirJob) {
+  Trace two, eight;
+  two.metadata["world_size"] = "2";
+  eight.metadata["world_size"] = "8";
+  EXPECT_EQ(not_comparable({facts_of(eight, "a")}, {facts_of(two, "b")}),
+            "ranks is 8 in the baseline and 2 in the candidate");
+  EXPECT_EQ(not_comparable({facts_of(eight, "a")}, {facts_of(Trace(), "b")}), "");
+  two.add_track({.rank = 0, .stream = 0, .name = "s"});
+  two.add_track({.rank = 1, .stream = 0, .name = "s"});
+  two.metadata.clear();
+  Trace one;
+  one.add_track({.rank = 0, .stream = 0, .name = "s"});
+  EXPECT_EQ(not_comparable({facts_of(one, "a")}, {facts_of(two, "b")}),
+            "ranks in the trace is 1 in the baseline and 2 in the candidate");
+}
+
+TEST(RunFigures, OfATraceOfVirtualTimeThatVariesAtRandomAreNotExact) {
+  Trace trace;
+  trace.metadata = {{"backend", "sim"}, {"knobs", R"({"run.jitter_pct":"2"})"}};
+  EXPECT_FALSE(facts_of(trace, "t").is_exact);
+  EXPECT_EQ(figures_of(trace, summary_of_a_step(), "trace", "t").cells[0].schedule, "");
+  trace.metadata["knobs"] = "no JSON";
+  EXPECT_TRUE(facts_of(trace, "t").is_exact);
+}
+
 TEST(RunFigures, OfATraceAreThoseOfTheStepsThatAllItsRanksHave) {
   Trace trace;
   analysis::Summary summary;
