@@ -131,8 +131,13 @@ class Comparison {
     std::vector<SharedRank> ranks;
     for (const RankPair& pair : pairs.ranks) {
       add_splits(pair);
-      ranks.push_back({share(from_, work_from, *pair.from, pair.windows, compute_from),
-                       share(to_, work_to, *pair.to, pair.windows, compute_to)});
+      std::vector<Window> of_from, of_to;
+      for (const auto& [one, other] : pair.windows) {
+        of_from.push_back(pair.from->windows[one]);
+        of_to.push_back(pair.to->windows[other]);
+      }
+      ranks.push_back({share(from_, work_from, pair.from->rank, of_from, compute_from),
+                       share(to_, work_to, pair.to->rank, of_to, compute_to)});
     }
     change_.compute = analysis::compute_change(compute_from, compute_to);
     if (change_.is_matched_by_tags)
@@ -145,19 +150,18 @@ class Comparison {
 
  private:
   void add_splits(const RankPair& pair) {
-    change_.windows += static_cast<std::int64_t>(pair.windows);
-    for (std::size_t i = 0; i < pair.windows; ++i) {
-      change_.from += pair.from->splits[i];
-      change_.to += pair.to->splits[i];
+    change_.windows += static_cast<std::int64_t>(pair.windows.size());
+    for (const auto& [from, to] : pair.windows) {
+      change_.from += pair.from->splits[from];
+      change_.to += pair.to->splits[to];
     }
   }
 
   static std::vector<OwnedWindow> share(const Side& side, const std::map<std::int32_t, std::vector<std::size_t>>& work,
-                                        const analysis::RankSummary& rank, std::size_t count,
+                                        std::int32_t rank, std::span<const Window> windows,
                                         analysis::ComputeTimes& compute) {
-    const std::span<const Window> windows(rank.windows.data(), count);
     compute.add(side.trace, windows);
-    const auto found = work.find(rank.rank);
+    const auto found = work.find(rank);
     return share_out(side.trace, found == work.end() ? std::span<const std::size_t>() : found->second, windows);
   }
 

@@ -34,9 +34,9 @@ struct TraceChange {
   bool is_matched_by_tags = false;          ///< false: by name, launch shape and order
 };
 
-/// Compares as many steps of either side as both have, rank by rank. Operations are matched by their tags where both
-/// sides have them, else by name, launch shape and order within the step. Throws std::invalid_argument where no rank
-/// has a step on both sides.
+/// Compares the steps that both sides have, rank by rank; see pair_windows(). Operations are matched by their tags
+/// where both sides have them, else by name, launch shape and order within the step. Throws std::invalid_argument where
+/// no rank has a step on both sides.
 TraceChange compare_traces(const Side& from, const Side& to);
 
 }  // namespace underlap::compare

@@ -179,12 +179,44 @@ TEST(TraceChange, ComparesAsManyStepsAndRanksAsBothHave) {
       change_of(Steps().add(0, 3, work).add(1, 3, work), Steps().add(1, 5, work).add(2, 5, work));
   expect_sums(change);
   EXPECT_EQ(change.windows, 3);
-  EXPECT_THAT(change.left_out,
-              ElementsAre(HasSubstr("the last 2 of 5 steps of rank 1 of the candidate"),
-                          HasSubstr("1 of 2 ranks of the baseline"), HasSubstr("1 of 2 ranks of the candidate")));
+  EXPECT_THAT(
+      change.left_out,
+      ElementsAre(HasSubstr("2 of 5 steps of rank 1 of the candidate have no counterpart: 4 of block 0, 5 of block 0"),
+                  HasSubstr("1 of 2 ranks of the baseline"), HasSubstr("1 of 2 ranks of the candidate")));
   const TraceChange others = change_of(Steps().add(0, 3, work), Steps().add(7, 3, work));
   EXPECT_THAT(others.left_out, ElementsAre("rank 0 of the baseline is held against rank 7 of the candidate"));
   EXPECT_THROW(change_of(Steps().add(0, 3, work), Steps()), std::invalid_argument);
+}
+
+TEST(TraceChange, HoldsStepsOfOneBlockAndNumberAgainstEachOther) {
+  // The second step of block 0 was lost; what follows must not move up.
+  Trace from, to;
+  for (Trace* trace : {&from, &to})
+    for (std::int32_t block = 0; block < 2; ++block) {
+      const std::int32_t steps = trace == &to && block == 0 ? 1 : 2;
+      for (std::int32_t step = 0; step <= steps; ++step)
+        trace->marks.push_back({.rank = 0,
+                                .block = block,
+                                .step = 10 * block + step,
+                                .time_ns = 10'000 * block + 100 * (block + 1) * step});
+      Slice slice;
+      slice.track = trace->add_track({.rank = 0, .stream = 0, .name = "s"});
+      slice.start_ns = 10'000 * block;
+      slice.duration_ns = 50;
+      slice.name = intern("fc1");
+      trace->add(slice);
+    }
+  const analysis::Summary of_from = analysis::summarise(from), of_to = analysis::summarise(to);
+  const TraceChange change = compare_traces({from, of_from}, {to, of_to});
+  expect_sums(change);
+  EXPECT_EQ(change.windows, 3);
+  EXPECT_EQ(change.to.window_ns, change.from.window_ns);
+  EXPECT_THAT(change.left_out, ElementsAre("1 of 4 steps of rank 0 of the baseline has no counterpart: 2 of block 0"));
+  for (Mark& mark : to.marks) mark.step += 100;
+  const analysis::Summary renumbered = analysis::summarise(to);
+  EXPECT_THAT(compare_traces({from, of_from}, {to, renumbered}).left_out,
+              ElementsAre(HasSubstr("no step of rank 0 has the same block and number"),
+                          HasSubstr("the last 1 of 4 steps of rank 0 of the baseline")));
 }
 
 Steps random_steps(std::mt19937& random, bool has_tags) {
