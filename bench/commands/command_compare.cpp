@@ -252,7 +252,7 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   command->add_flag("--force", arguments->force, "compare what did different work, and say so on every line");
   command->footer(
       "Example: underlap compare out/main out/pr\n"
-      "         underlap compare results/quick/paced --cells off both\n"
+      "         underlap compare results/modelled --cells \"eight_nodes off\" \"eight_nodes both\"\n"
       "         underlap compare before/ after/    # traces of PyTorch, Nsight Systems or ours");
   command->callback([arguments, &exit_code] { exit_code = run_compare(*arguments); });
 }
