@@ -193,7 +193,7 @@ std::string markdown_row(const std::vector<std::string>& cells) {
   std::string out = "|";
   for (const std::string& cell : cells) {
     out += ' ';
-    for (const char c : cell) out += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
+    for (const char c : markdown_text(cell)) out += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
     out += " |";
   }
   return out + "\n";
@@ -219,6 +219,12 @@ std::string markdown(const Table& table) {
     for (const TableCell& cell : row) cells.push_back(cell.text);
     out += markdown_row(cells);
   }
+  return out;
+}
+
+std::string markdown_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '<' ? "\\<" : std::string(1, c);
   return out;
 }
 

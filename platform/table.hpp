@@ -48,6 +48,9 @@ std::string render(const Table& table, const TableFormat& format);
 /// The same table in Markdown, all columns.
 std::string markdown(const Table& table);
 
+/// `text` so that Markdown shows `kernel<float>` and takes no `<float>` for a tag, which a `>` alone never is.
+std::string markdown_text(std::string_view text);
+
 /// `text` in lines of at most `width` columns, broken at spaces where there are any; those after the first begin with
 /// `indent`. Each ends in a line break.
 std::string wrap(std::string_view text, int width, std::string_view indent = "");

@@ -98,6 +98,7 @@ void refuse_unless_forced(compare::CompareReport& report, const compare::Runs& f
   if (!report.forced.empty() && !is_forced)
     throw std::invalid_argument(report.forced + "\n  they did not do the same; --force compares all the same");
   report.differences = compare::differences_of(from, to);
+  report.notes = compare::untold(from, to);
 }
 
 void note_missing_traces(compare::CompareReport& report) {
@@ -176,7 +177,7 @@ compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
   const CellTrace from = read_side(arguments.from);
   status.say("reading " + arguments.to);
   const CellTrace to = read_side(arguments.to);
-  if (from.files == to.files) throw std::invalid_argument(arguments.from + ": is given twice");
+  if (compare::are_same_files(from.files, to.files)) throw std::invalid_argument(arguments.from + ": is given twice");
   compare::CompareReport report{.from = arguments.from, .to = arguments.to};
   refuse_unless_forced(report, {facts_of_side(from, arguments.from)}, {facts_of_side(to, arguments.to)},
                        arguments.force);
@@ -245,13 +246,13 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   command->add_option("--cells", arguments->cells, "two cells of run A, instead of B")->expected(2)->check(not_empty());
   command->add_flag_callback(
       "--details", [arguments] { arguments->details = compare::Details::all; },
-      "of several cells all, and all operations");
+      "of several cells all, sums by stream and by purpose, and all operations");
   command->add_option("--markdown", arguments->markdown, "write Markdown to this file, or -")->check(not_empty());
   command->add_flag("--json", arguments->json, "print JSON instead, schema underlap.compare/1");
   command->add_flag("--force", arguments->force, "compare what did different work, and say so on every line");
   command->footer(
       "Example: underlap compare out/main out/pr\n"
-      "         underlap compare results/quick/paced --cells off both\n"
+      "         underlap compare results/modelled --cells \"eight_nodes off\" \"eight_nodes both\"\n"
       "         underlap compare before/ after/    # traces of PyTorch, Nsight Systems or ours");
   command->callback([arguments, &exit_code] { exit_code = run_compare(*arguments); });
 }

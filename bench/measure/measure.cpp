@@ -30,6 +30,7 @@
 #include "platform/signal_watch.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/analysis/compute_change.hpp"
+#include "profiler/compare/run_figures.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
 #include "profiler/report/report.hpp"
@@ -288,10 +289,12 @@ class Measurement {
     for (const std::string& why : run.invalid_because)
       cell.invalid_because.push_back(fmt::format("block {}, {}", block, why));
     if (!writers_[index]) return;
-    run.trace.metadata = {{"cell", cell.name},
-                          {"backend", std::string(to_string(results_.info.backend))},
-                          {"link", link_text(matrix_.cells[index].plan.config.run)},
-                          {"clock", results_.info.clock}};
+    run.trace.metadata = compare::metadata_of(cell);
+    run.trace.metadata.merge(
+        std::map<std::string, std::string>{{"cell", cell.name},
+                                           {"backend", std::string(to_string(results_.info.backend))},
+                                           {"link", link_text(matrix_.cells[index].plan.config.run)},
+                                           {"clock", results_.info.clock}});
     follow_earlier(index, run.trace);
     add_compute(index, run.trace);
     writers_[index]->append(run.trace);

@@ -28,9 +28,7 @@ struct Box {
 class Matcher {
  public:
   Matcher(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b)
-      : a_(a),
-        b_(b),
-        most_edits_(std::clamp(kBudget / static_cast<Index>(a.size() + b.size() + 1), kFewestEdits, kMostEdits)) {
+      : a_(a), b_(b), most_edits_(most_edits(static_cast<Index>(a.size() + b.size()))) {
     const auto diagonals = static_cast<std::size_t>(2 * most_edits_ + 3);
     forward_.resize(diagonals);
     backward_.resize(diagonals);
@@ -48,6 +46,11 @@ class Matcher {
   }
 
  private:
+  // Half of all elements are as many edits as one search can need.
+  static Index most_edits(Index elements) {
+    return std::min(std::clamp(kBudget / (elements + 1), kFewestEdits, kMostEdits), elements / 2 + 1);
+  }
+
   bool equal(Index a, Index b) const { return a_[static_cast<std::size_t>(a)] == b_[static_cast<std::size_t>(b)]; }
   void pair(Index a, Index b) { pairs_.emplace_back(static_cast<std::size_t>(a), static_cast<std::size_t>(b)); }
 

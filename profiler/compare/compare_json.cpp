@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "platform/json.hpp"
 #include "profiler/compare/compare_report.hpp"
@@ -23,6 +26,28 @@ Json modes_of(const TraceChange& change) {
   };
   for (const std::string& mode : names) modes[mode] = from_to(of(change.from, mode), of(change.to, mode));
   return modes;
+}
+
+// Of each mode all that is exposed, beside others' or not.
+Json communication_of(const TraceChange& change) {
+  std::map<std::string, analysis::CommunicationSplit> from = change.from.modes, to = change.to.modes;
+  for (const auto& [mode, part] : change.from.modes) to.try_emplace(mode);
+  for (const auto& [mode, part] : change.to.modes) from.try_emplace(mode);
+  Json modes = Json::object();
+  for (const auto& [mode, one] : from) {
+    const analysis::CommunicationSplit& other = to.at(mode);
+    modes[mode] = {{"exposed", from_to(one.exposed_ns, other.exposed_ns)},
+                   {"exposed_wait", from_to(one.exposed_wait_ns, other.exposed_wait_ns)},
+                   {"exposed_transfer", from_to(one.exposed_transfer_ns, other.exposed_transfer_ns)},
+                   {"exposed_unsplit", from_to(one.exposed_unsplit_ns, other.exposed_unsplit_ns)}};
+  }
+  return modes;
+}
+
+Json sums_of(const std::vector<StepSum>& sums) {
+  Json json = Json::object();
+  for (const StepSum& sum : sums) json[sum.name] = from_to(sum.from_step_ns, sum.to_step_ns);
+  return json;
 }
 
 Json json_of(const OperationChange& operation) {
@@ -54,8 +79,18 @@ Json json_of(const TraceChange& change) {
   json["exposed_unsplit"] = from_to(change.from.exposed_unsplit_ns, change.to.exposed_unsplit_ns);
   json["copy_only"] = from_to(change.from.copy_only_ns, change.to.copy_only_ns);
   json["idle"] = from_to(change.from.idle_ns, change.to.idle_ns);
+  json["modes"] = communication_of(change);
+  json["by_stream"] = sums_of(sums_by(change.operations, &OperationChange::stream));
+  json["by_purpose"] = sums_of(sums_by(change.operations, &OperationChange::purpose));
   json["operations"] = Json::array();
   for (const OperationChange& operation : change.operations) json["operations"].push_back(json_of(operation));
+  json["net_operations"] = Json::array();
+  for (const NetOperation& operation : change.net) {
+    Json net = json_of(operation);
+    net["count"]["added"] = operation.added;
+    net["count"]["removed"] = operation.removed;
+    json["net_operations"].push_back(std::move(net));
+  }
   return json;
 }
 

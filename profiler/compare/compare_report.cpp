@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
+#include <span>
+#include <string_view>
 
 namespace underlap::compare {
 namespace {
 
+constexpr std::size_t kInSentence = 60;
+constexpr std::size_t kInTable = 37;  // with figures and a stream's name this fills 80 columns
 constexpr std::size_t kMostOperations = 10;
 constexpr std::size_t kMostInMarkdown = 30;
 
@@ -44,17 +49,24 @@ std::string part_in_words(const TraceChange& change, double direction) {
   return amount + (most->name == "compute" ? " compute" : most->name == "idle" ? " idle time" : " copies alone");
 }
 
-std::string matched_name(const OperationChange& operation) {
-  const std::string name = short_name(operation.name);
-  return operation.match == Match::both ? name : fmt::format("{} ({})", name, to_string(operation.match));
+std::string layers_text(const NetOperation& operation) {
+  if (operation.first_layer < 0) return "";
+  return operation.first_layer == operation.last_layer
+             ? fmt::format("layer {}", operation.first_layer)
+             : fmt::format("layers {}-{}", operation.first_layer, operation.last_layer);
+}
+
+std::string match_text(const NetOperation& operation) {
+  return operation.match == Match::both ? "" : fmt::format(" ({})", to_string(operation.match));
 }
 
 // The operation that did most for the step's change, with `how` behind its name; empty where none did.
 std::string most_of(const Comparison& comparison, const std::string& how = "") {
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
-  for (const OperationChange& operation : comparison.change->operations) {
+  for (const NetOperation& operation : comparison.change->net) {
     if (operation.kind == "idle" || direction * static_cast<double>(operation.step_delta_ns()) <= 0) continue;
-    return fmt::format("{}{} {} ms", matched_name(operation), how,
+    const std::string of_layers = operation.is_of_some_layers ? " of " + layers_text(operation) : "";
+    return fmt::format("{}{}{}{} {} ms", short_name(operation.name, kInSentence), match_text(operation), of_layers, how,
                        signed_ms(per_window(*comparison.change, operation.step_delta_ns())));
   }
   return "";
@@ -71,38 +83,83 @@ Table parts_table(const TraceChange& change, const std::string& stamp) {
   return table;
 }
 
-std::string layers_text(const OperationChange& operation) {
-  if (operation.first_layer < 0) return "";
-  return operation.first_layer == operation.last_layer
-             ? std::to_string(operation.first_layer)
-             : fmt::format("{}-{}", operation.first_layer, operation.last_layer);
-}
-
 std::string count_text(std::int64_t count, const TraceChange& change) {
   const double of_step = per_window(change, count);
   return fmt::format("{:.{}f}", of_step, of_step == std::floor(of_step) ? 0 : 1);
 }
 
-Table operations_table(const TraceChange& change, std::size_t most, const std::string& stamp) {
+// "14 -> 8 (2 added, 8 removed)": what of it has a counterpart is not said.
+std::string counts_text(const NetOperation& operation, const TraceChange& change) {
+  if (operation.kind == "idle") return "";
+  const std::string from = count_text(operation.from_count, change), to = count_text(operation.to_count, change);
+  std::string text = from == to ? from : from + " -> " + to;
+  if (operation.match != Match::both) return text;
+  const bool is_added = operation.added > 0, is_removed = operation.removed > 0;
+  if (is_added || is_removed) text += " (";
+  if (is_added) text += count_text(operation.added, change) + " added";
+  if (is_added && is_removed) text += ", ";
+  if (is_removed) text += count_text(operation.removed, change) + " removed";
+  return is_added || is_removed ? text + ")" : text;
+}
+
+enum class Names : std::uint8_t { whole, shortened };
+
+// With what is said of them, as the table of operations shows them.
+std::vector<std::string> names_of(std::span<const NetOperation> operations, Names names) {
+  std::vector<std::string> suffixes;
+  std::vector<LongName> whole;
+  for (const NetOperation& operation : operations) {
+    const std::string layers = operation.first_layer < 0 ? "" : ", " + layers_text(operation);
+    suffixes.push_back(layers + match_text(operation));
+    // Of one length, so that two names are equal or are told apart.
+    const std::size_t match = operation.match == Match::both ? 0 : std::string_view(" (removed)").size();
+    whole.push_back({operation.name, kInTable - layers.size() - match});
+  }
+  std::vector<std::string> shown;
+  if (names == Names::shortened) shown = short_names(whole);
+  for (std::size_t i = 0; i < operations.size(); ++i)
+    if (names == Names::whole)
+      shown.push_back(operations[i].name + suffixes[i]);
+    else
+      shown[i] += suffixes[i];
+  return shown;
+}
+
+// Those that changed the step, at most `most`.
+std::span<const NetOperation> largest(const TraceChange& change, std::size_t most) {
+  const auto none = std::ranges::find(change.net, 0, &NetOperation::step_delta_ns);
+  const auto changed = static_cast<std::size_t>(none - change.net.begin());
+  return {change.net.data(), std::min(most, changed)};
+}
+
+Table operations_table(const TraceChange& change, std::size_t most, Names names, const std::string& stamp) {
   Table table{{{"what cost most" + stamp, Align::left},
-               {"kind", Align::left, 2},
-               {"stream", Align::left, 5, 20},
-               {"layers", Align::left, 4},
+               {"kind", Align::left, 4},
+               {"stream", Align::left, 1, 20},
                {"count", Align::right, 3},
                {"baseline"},
                {"candidate"},
                {"change ms"}},
               {}};
-  for (const OperationChange& operation : change.operations) {
-    if (table.rows.size() == most || operation.step_delta_ns() == 0) break;
-    const std::string from = count_text(operation.from_count, change), to = count_text(operation.to_count, change);
+  const std::span<const NetOperation> operations = largest(change, most);
+  const std::vector<std::string> shown = names_of(operations, names);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const NetOperation& operation = operations[i];
     const std::string kind = operation.mode.empty() ? operation.kind : operation.mode + " comm";
-    table.rows.push_back({matched_name(operation) + stamp, kind, operation.stream, layers_text(operation),
-                          operation.kind == "idle" ? ""
-                          : from == to             ? from
-                                                   : from + " -> " + to,
+    table.rows.push_back({shown[i] + stamp, kind, operation.stream, counts_text(operation, change),
                           ms(per_window(change, operation.from_step_ns)), ms(per_window(change, operation.to_step_ns)),
                           signed_ms(per_window(change, operation.step_delta_ns()))});
+  }
+  return table;
+}
+
+Table sums_table(const TraceChange& change, const std::string& what, std::string OperationChange::*member,
+                 const std::string& stamp) {
+  Table table{{{what + stamp, Align::left}, {"baseline"}, {"candidate"}, {"change ms"}}, {}};
+  for (const StepSum& sum : sums_by(change.operations, member)) {
+    if (sum.step_delta_ns() == 0) break;
+    table.rows.push_back({sum.name + stamp, ms(per_window(change, sum.from_step_ns)),
+                          ms(per_window(change, sum.to_step_ns)), signed_ms(per_window(change, sum.step_delta_ns()))});
   }
   return table;
 }
@@ -142,15 +199,30 @@ std::string matched_text(const TraceChange& change) {
                                    : "operations are matched by name, launch shape and order within the step";
 }
 
+// Of several modes; what is exposed beside another mode's counts for both. Where one side could not split what it
+// exposed of a mode, its waits are not known and stand nowhere.
+void add_waits_by_mode(const TraceChange& change, std::vector<StepPart>& parts) {
+  std::map<std::string, analysis::CommunicationSplit> from = change.from.modes, to = change.to.modes;
+  for (const auto& [mode, part] : change.to.modes) from.try_emplace(mode);
+  if (from.size() < 2) return;
+  for (const auto& [mode, one] : from) {
+    const analysis::CommunicationSplit& other = to[mode];
+    if (!analysis::is_split(one.exposed_unsplit_ns, one.exposed_ns) ||
+        !analysis::is_split(other.exposed_unsplit_ns, other.exposed_ns))
+      continue;
+    const auto add = [&, of = "of " + mode + ": "](const char* what, std::int64_t from_ns, std::int64_t to_ns) {
+      if (from_ns != 0 || to_ns != 0)
+        parts.push_back({of + what, per_window(change, from_ns), per_window(change, to_ns), true});
+    };
+    add("wait", one.exposed_wait_ns, other.exposed_wait_ns);
+    add("transfer", one.exposed_transfer_ns, other.exposed_transfer_ns);
+    add("not split", one.exposed_unsplit_ns, other.exposed_unsplit_ns);
+  }
+}
+
 std::string stamp_of(const CompareReport& report) { return report.forced.empty() ? "" : " [forced]"; }
 
 }  // namespace
-
-std::string short_name(std::string_view name) {
-  constexpr std::size_t kLongest = 34;
-  if (name.starts_with("void ")) name.remove_prefix(5);
-  return name.size() <= kLongest ? std::string(name) : fmt::format("{}...", name.substr(0, kLongest - 3));
-}
 
 std::vector<StepPart> parts_of(const TraceChange& change) {
   std::vector<StepPart> parts;
@@ -175,6 +247,7 @@ std::vector<StepPart> parts_of(const TraceChange& change) {
     return found == split.exposed_ns_by_modes.end() ? 0 : found->second;
   };
   for (const std::string& mode : modes) add("exposed " + mode, of_mode(change.from, mode), of_mode(change.to, mode));
+  add_waits_by_mode(change, parts);
   if (!modes.empty()) {
     add("of all exposed: wait", change.from.exposed_wait_ns, change.to.exposed_wait_ns, true);
     add("of all exposed: transfer", change.from.exposed_transfer_ns(), change.to.exposed_transfer_ns(), true);
@@ -212,11 +285,17 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
     text += "\n";
     if (report.comparisons.size() > 1) text += comparison->name + "\n";
     text += render(parts_table(change, stamp), format);
-    const Table operations =
-        operations_table(change, details == Details::all ? change.operations.size() : kMostOperations, stamp);
+    if (details == Details::all && !change.net.empty() && change.net.front().step_delta_ns() != 0) {
+      text += "\n" + render(sums_table(change, "by stream", &OperationChange::stream, stamp), format);
+      text += "\n" + render(sums_table(change, "by purpose", &OperationChange::purpose, stamp), format);
+    }
+    const Table operations = operations_table(change, details == Details::all ? change.net.size() : kMostOperations,
+                                              Names::shortened, stamp);
     if (!operations.rows.empty()) text += "\n" + render(operations, format);
     for (const std::string& sentence : change.left_out) text += wrap("note: " + sentence, format.width, "  ");
-    text += wrap(fmt::format("{} windows of each side; {}", change.windows, matched_text(change)), format.width);
+    text += wrap(fmt::format("{} window{} of each side; {}", change.windows, change.windows == 1 ? "" : "s",
+                             matched_text(change)),
+                 format.width);
   }
   return text;
 }
@@ -224,18 +303,18 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
 std::string compare_markdown(const CompareReport& report) {
   const std::string stamp = stamp_of(report);
   std::string text = fmt::format("### {} against {}\n\n", report.to, report.from);
-  if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", report.forced);
-  for (const std::string& note : report.notes) text += fmt::format("> {}\n\n", note);
+  if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", markdown_text(report.forced));
+  for (const std::string& note : report.notes) text += fmt::format("> {}\n\n", markdown_text(note));
   if (!report.differences.empty()) text += markdown(differences_table(report)) + "\n";
   for (const Comparison& comparison : report.comparisons)
-    text += fmt::format("- {}{}{}\n",
-                        comparison.name.empty() ? "" : "**" + comparison.name + "**: ", sentence_of(comparison), stamp);
+    text += fmt::format("- {}{}{}\n", comparison.name.empty() ? "" : "**" + comparison.name + "**: ",
+                        markdown_text(sentence_of(comparison)), stamp);
   for (const Comparison& comparison : report.comparisons) {
     if (!comparison.change) continue;
     text += fmt::format("\n<details><summary>{}</summary>\n\n{}\n{}\n</details>\n",
                         comparison.name.empty() ? "Where the difference went" : comparison.name,
                         markdown(parts_table(*comparison.change, stamp)),
-                        markdown(operations_table(*comparison.change, kMostInMarkdown, stamp)));
+                        markdown(operations_table(*comparison.change, kMostInMarkdown, Names::whole, stamp)));
   }
   return text;
 }

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "platform/table.hpp"
+#include "profiler/compare/short_names.hpp"
 #include "profiler/compare/sides.hpp"
 #include "profiler/compare/trace_change.hpp"
 
@@ -37,9 +37,6 @@ enum class Details : std::uint8_t {
   largest,  ///< of several cells the one that changed most, and of its operations the ten that did
   all
 };
-
-/// A kernel's name without what all have, of at most 34 characters: it can fill a screen. JSON has it whole.
-std::string short_name(std::string_view name);
 
 /// A part of the mean step, in nanoseconds.
 struct StepPart {

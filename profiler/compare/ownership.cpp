@@ -71,6 +71,7 @@ std::vector<OwnedWindow> share_out(const Trace& trace, std::span<const std::size
   std::vector<std::vector<Piece>> pieces(windows.size());
   for (const std::size_t slice : order) {
     const std::int64_t start = trace.start_ns()[slice], end = trace.end_ns(slice);
+    bool began_before = false;
     auto window = std::ranges::lower_bound(windows, start, {}, &Window::end_ns);
     for (; window != windows.end() && window->begin_ns < end; ++window) {
       const Interval time{std::max(start, window->begin_ns), std::min(end, window->end_ns)};
@@ -78,7 +79,7 @@ std::vector<OwnedWindow> share_out(const Trace& trace, std::span<const std::size
       if (time.length() <= 0 && !ends_here) continue;
       const auto w = static_cast<std::size_t>(window - windows.begin());
       pieces[w].push_back({time, owned[w].slices.size(), rank_of(trace.tag(slice).kind)});
-      owned[w].slices.push_back({slice, time.length(), 0, ends_here});
+      owned[w].slices.push_back({slice, time.length(), 0, ends_here, std::exchange(began_before, true)});
     }
   }
   for (std::size_t w = 0; w < windows.size(); ++w) {

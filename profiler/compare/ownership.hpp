@@ -14,9 +14,10 @@ namespace underlap::compare {
 /// A slice of work within a window. Nanoseconds.
 struct OwnedSlice {
   std::size_t slice = 0;
-  std::int64_t busy_ns = 0;  ///< of its duration, inside the window
-  std::int64_t own_ns = 0;   ///< what of the window is its own
-  bool ends_here = false;    ///< false: its end is in a later window, or behind the last
+  std::int64_t busy_ns = 0;   ///< of its duration, inside the window
+  std::int64_t own_ns = 0;    ///< what of the window is its own
+  bool ends_here = false;     ///< false: its end is in a later window, or behind the last
+  bool began_before = false;  ///< an earlier window has a part of it
 };
 
 /// A window of one rank, shared out: own_ns of all slices and idle_ns sum to its length.

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -13,12 +15,15 @@
 #include "platform/json.hpp"
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/windows.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::compare {
 namespace {
 
 constexpr double kNsPerMs = 1e6;
+constexpr const char* kRanks = "ranks";
+constexpr const char* kTraceCell = "trace";
 
 // FNV-1a: short, and the same on every machine.
 class Hash {
@@ -66,17 +71,30 @@ bool is_work(std::string_view knob) {
   return knob.starts_with("model.") || knob.starts_with("train.") || knob.ends_with("parallel_size");
 }
 
+// How long the run is, and how long it waits for what is lost, is no part of what a step does; the backend and whether
+// anything is sent are told apart from the knobs.
+bool is_of_the_run_alone(std::string_view knob) {
+  constexpr std::array<std::string_view, 6> kOfTheRun{"run.steps",   "run.blocks",         "run.warmup",
+                                                      "run.backend", "run.peer_timeout_s", "run.no_comm"};
+  return std::ranges::find(kOfTheRun, knob) != kOfTheRun.end();
+}
+
 void read_plan(const report::CellResult& cell, CellFigures& figures) {
-  figures.work["ranks"] = std::to_string(cell.num_ranks);
-  figures.work["without transfers"] = cell.no_comm ? "yes" : "no";
+  figures.work[kRanks] = std::to_string(cell.num_ranks);
+  figures.work[kWithoutTransfers] = cell.no_comm ? "yes" : "no";
   const nlohmann::ordered_json plan = parse_json_or_discard(cell.plan_json);
   if (!plan.is_object() || !plan.contains("knobs")) return;
   for (const auto& knob : plan["knobs"]) {
     const std::string name = knob.value("name", std::string());
-    // A modelled or measured length of the run is no part of what a step does.
-    if (name.empty() || name.starts_with("run.") || !knob.contains("effective")) continue;
+    if (name.empty() || is_of_the_run_alone(name) || !knob.contains("effective")) continue;
     (is_work(name) ? figures.work : figures.knobs)[name] = json_text(knob["effective"]);
   }
+}
+
+// Durations that vary at random are measured, if in virtual time.
+bool varies_at_random(const CellFigures& cell) {
+  const auto jitter = cell.knobs.find("run.jitter_pct");
+  return jitter != cell.knobs.end() && std::strtod(jitter->second.c_str(), nullptr) > 0;
 }
 
 // Earlier results do not say it: then no step was left out.
@@ -114,7 +132,7 @@ std::vector<OperationFigure> operations_of(const report::CellResult& cell, const
   return operations;
 }
 
-CellFigures figures_of_cell(const report::CellResult& cell, const report::CellSummary& summary, bool is_exact) {
+CellFigures figures_of_cell(const report::CellResult& cell, const report::CellSummary& summary) {
   CellFigures figures{.name = cell.name};
   read_plan(cell, figures);
   figures.metrics["step"] = summary.step_ms->value * kNsPerMs;
@@ -124,7 +142,6 @@ CellFigures figures_of_cell(const report::CellResult& cell, const report::CellSu
   if (summary.bytes_on_wire) figures.metrics["bytes"] = *summary.bytes_on_wire;
   figures.numerics = report::to_string(cell.label);
   figures.max_loss_difference = cell.max_loss_difference;
-  if (is_exact) figures.schedule = schedule_of(cell);
   figures.operations = operations_of(cell, summary);
   return figures;
 }
@@ -184,9 +201,31 @@ Backend backend_of(const Trace& trace) {
   return found == trace.metadata.end() ? Backend::cuda : backend_from(found->second).value_or(Backend::cuda);
 }
 
-std::string metadata_of(const Trace& trace, const std::string& key, const std::string& otherwise) {
+std::string said(const Trace& trace, const std::string& key, const std::string& otherwise) {
   const auto found = trace.metadata.find(key);
   return found == trace.metadata.end() ? otherwise : found->second;
+}
+
+// Of metadata_of() below; empty where the trace does not have it.
+std::map<std::string, std::string> facts_in(const Trace& trace, const std::string& key) {
+  std::map<std::string, std::string> facts;
+  const nlohmann::ordered_json json = parse_json_or_discard(said(trace, key, ""));
+  if (!json.is_object()) return facts;
+  for (const auto& [name, value] : json.items())
+    if (value.is_string()) facts[name] = value.get<std::string>();
+  return facts;
+}
+
+// Where nothing tells how many ranks the job had, those that the trace holds must do.
+std::map<std::string, std::string> work_of(const Trace& trace) {
+  std::map<std::string, std::string> work = facts_in(trace, "work");
+  if (!work.empty()) return work;
+  const std::string world_size = said(trace, "world_size", "");
+  if (world_size.empty())
+    work["ranks in the trace"] = std::to_string(analysis::ranks_of(trace).size());
+  else
+    work[kRanks] = world_size;
+  return work;
 }
 
 }  // namespace
@@ -213,18 +252,31 @@ RunFigures figures_of(const report::RunResults& results, const std::string& sour
                          {"link", info.link},
                          {"clock", info.clock}};
   for (const auto& [library, version] : info.library_versions) figures.environment[library] = version;
+  for (const auto& [path, hash] : info.input_hashes) figures.environment[kContentsOf + path] = hash;
   const std::vector<report::CellSummary> summaries = report::summarise(results);
   for (std::size_t i = 0; i < results.cells.size(); ++i)
-    figures.cells.push_back(figures_of_cell(results.cells[i], summaries[i], figures.is_exact));
+    figures.cells.push_back(figures_of_cell(results.cells[i], summaries[i]));
+  figures.is_exact = figures.is_exact && std::ranges::none_of(figures.cells, varies_at_random);
+  for (std::size_t i = 0; figures.is_exact && i < results.cells.size(); ++i)
+    figures.cells[i].schedule = schedule_of(results.cells[i]);
   return figures;
 }
 
+std::map<std::string, std::string> metadata_of(const report::CellResult& cell) {
+  CellFigures figures;
+  read_plan(cell, figures);
+  return {{"work", json_text(nlohmann::ordered_json(figures.work))},
+          {"knobs", json_text(nlohmann::ordered_json(figures.knobs))}};
+}
+
 RunFigures facts_of(const Trace& trace, const std::string& source) {
-  RunFigures facts{.source = source, .is_exact = !traits_of(backend_of(trace)).measures_time};
-  facts.kind = {{"backend", metadata_of(trace, "backend", "foreign trace")},
-                {"link", kind_of_link(metadata_of(trace, "link", "real"))}};
+  RunFigures facts{.source = source, .read_from = std::filesystem::absolute(source)};
+  facts.kind = {{"backend", said(trace, "backend", "foreign trace")},
+                {"link", kind_of_link(said(trace, "link", "real"))}};
   for (const char* key : {"link", "clock", "device_name"})
-    if (const std::string value = metadata_of(trace, key, ""); !value.empty()) facts.environment[key] = value;
+    if (const std::string value = said(trace, key, ""); !value.empty()) facts.environment[key] = value;
+  facts.cells = {{.name = kTraceCell, .work = work_of(trace), .knobs = facts_in(trace, "knobs")}};
+  facts.is_exact = !traits_of(backend_of(trace)).measures_time && !varies_at_random(facts.cells.front());
   return facts;
 }
 
@@ -237,14 +289,17 @@ RunFigures figures_of(const Trace& trace, const analysis::Summary& summary, cons
   results.info.backend = backend_of(trace);
   report::CellResult cell;
   cell.name = cell_name;
-  cell.num_ranks = static_cast<std::int32_t>(summary.shown().size());
   cell.samples = samples_of(summary.shown());
   cell.kernel_ns = kernels_of(trace, summary.shown_windows());
   cell.kernel_windows = static_cast<std::int64_t>(summary.shown_windows().size());
   results.cells = {std::move(cell)};
   RunFigures figures = facts_of(trace, source);
-  figures.cells = figures_of(results, source).cells;
-  figures.cells.front().numerics.clear();
+  CellFigures of_cell = figures_of(results, source).cells.front();
+  of_cell.work = std::move(figures.cells.front().work);
+  of_cell.knobs = std::move(figures.cells.front().knobs);
+  of_cell.numerics.clear();
+  if (!figures.is_exact) of_cell.schedule.clear();
+  figures.cells = {std::move(of_cell)};
   return figures;
 }
 

@@ -32,6 +32,9 @@ struct OperationFigure {
   friend bool operator==(const OperationFigure&, const OperationFigure&) = default;
 };
 
+/// In CellFigures::work wherever all of the work is told, as of runs and of traces that say it.
+inline constexpr const char* kWithoutTransfers = "without transfers";
+
 /// What one run, a fresh process, says of one cell.
 struct CellFigures {
   std::string name = {};
@@ -49,10 +52,15 @@ struct CellFigures {
   friend bool operator==(const CellFigures&, const CellFigures&) = default;
 };
 
+/// Before the path of an input file: its hash. Nobody knows it of runs that did not name the file.
+inline const std::string kContentsOf = "contents of ";
+
 /// What one run says: all that a comparison or a gate reads of it.
 struct RunFigures {
   std::string source = {};  ///< the folder or file that it was read from
-  bool is_exact = false;    ///< virtual time: no noise
+  std::filesystem::path read_from =
+      {};                 ///< of traces the absolute path; empty for runs and for baselines, which are copies
+  bool is_exact = false;  ///< virtual time whose durations do not vary at random: no noise
   std::string command = {};
   std::string commit = {};
   std::string commit_utc = {};   ///< ISO 8601; empty where it is not known
@@ -62,7 +70,7 @@ struct RunFigures {
   std::string series_side = {};
   /// Backend and link: runs that differ in one of these are never held against each other.
   std::map<std::string, std::string> kind = {};
-  /// Machine, versions: what a change may come from.
+  /// Machine, versions, hashes of input files (kContentsOf): what a change may come from.
   std::map<std::string, std::string> environment = {};
   std::vector<CellFigures> cells = {};
   friend bool operator==(const RunFigures&, const RunFigures&) = default;
@@ -72,7 +80,10 @@ struct RunFigures {
 /// are missing, where a cell has no steps, or where a block's times are not to be used.
 RunFigures figures_of(const report::RunResults& results, const std::string& source);
 
-/// What a trace says of how it was made, without any cell.
+/// What the trace of a cell holds in its metadata of what was run: "work" and "knobs" of its figures, as JSON.
+std::map<std::string, std::string> metadata_of(const report::CellResult& cell);
+
+/// What a trace says of how it was made; its one cell has no metrics.
 RunFigures facts_of(const Trace& trace, const std::string& source);
 
 /// The figures of a trace whose summary is `summary`, as those of one cell. A step is the mean over the ranks. Throws

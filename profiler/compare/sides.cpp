@@ -7,9 +7,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
+
+#include "profiler/trace/backend.hpp"
 
 namespace underlap::compare {
 namespace {
@@ -27,15 +31,24 @@ void add_differences(const Facts& baseline, const Facts& candidate, const std::s
     const auto found = facts.find(name);
     return found == facts.end() ? std::string("(none)") : found->second;
   };
+  std::erase_if(names, [&](const std::string& name) {
+    return name.starts_with(kContentsOf) && !(baseline.contains(name) && candidate.contains(name));
+  });
   for (const std::string& name : names)
     if (std::string from = value_of(baseline, name), to = value_of(candidate, name); from != to)
       differences.push_back({name + suffix, std::move(from), std::move(to)});
 }
 
 // Virtual time is the same on every machine.
-Facts environment_of(const RunFigures& run, bool is_exact) {
+bool is_virtual(const RunFigures& run) {
+  const auto named = run.kind.find("backend");
+  const auto backend = named == run.kind.end() ? std::nullopt : backend_from(named->second);
+  return backend && !traits_of(*backend).measures_time;
+}
+
+Facts environment_of(const RunFigures& run, bool is_virtual) {
   Facts facts = run.environment;
-  if (is_exact)
+  if (is_virtual)
     for (const char* of_machine : {"machine", "processor", "CPUs", "operating system"}) facts.erase(of_machine);
   return facts;
 }
@@ -60,13 +73,24 @@ void add_knob_differences(const RunFigures& baseline, const RunFigures& candidat
   }
 }
 
-// A folder's name says little: tomorrow's run may stand where today's does, and a baseline is a copy.
+// A folder's name says little of a run: tomorrow's may stand where today's does, and a baseline is a copy. Traces have
+// no time at which they were made, and in virtual time equal figures; they are one where their files are.
 bool is_same_run(const RunFigures& one, const RunFigures& other) {
+  if (!one.read_from.empty() || !other.read_from.empty()) return is_same_file(one.read_from, other.read_from);
   return one.started_utc == other.started_utc && one.command == other.command &&
          std::ranges::equal(one.cells, other.cells, {}, &CellFigures::metrics, &CellFigures::metrics);
 }
 
 }  // namespace
+
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::error_code none;
+  return one == other || std::filesystem::equivalent(one, other, none);
+}
+
+bool are_same_files(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  return std::ranges::is_permutation(one, other, is_same_file);
+}
 
 const CellFigures* find_cell(const RunFigures& run, const std::string& name) {
   const auto found = std::ranges::find(run.cells, name, &CellFigures::name);
@@ -120,9 +144,22 @@ std::string not_comparable(const Runs& baseline, const Runs& candidate) {
       for (const CellFigures& cell : first.cells)
         if (const CellFigures* other = find_cell(run, cell.name))
           if (std::string why = first_difference(cell.work, other->work); !why.empty())
-            return fmt::format("cell {}: {}", cell.name, why);
+            return first.cells.size() == 1 ? why : fmt::format("cell {}: {}", cell.name, why);
     }
   return "";
+}
+
+std::vector<std::string> untold(const Runs& baseline, const Runs& candidate) {
+  std::vector<std::string> sources;
+  for (const Runs* side : {&baseline, &candidate})
+    for (const RunFigures& run : *side)
+      if (std::ranges::any_of(run.cells,
+                              [](const CellFigures& cell) { return !cell.work.contains(kWithoutTransfers); }))
+        sources.push_back(run.source);
+  if (sources.empty()) return {};
+  return {
+      fmt::format("which model and batch were run is not in {}: whether both sides did the same work cannot be told",
+                  fmt::join(sources, ", "))};
 }
 
 std::vector<std::string> commits_of(const Runs& runs) {
@@ -137,8 +174,8 @@ std::vector<Difference> differences_of(const Runs& baseline, const Runs& candida
   const std::vector<std::string> from = commits_of(baseline), to = commits_of(candidate);
   if (from != to)
     differences.push_back({"commit", fmt::format("{}", fmt::join(from, ", ")), fmt::format("{}", fmt::join(to, ", "))});
-  const bool is_exact = baseline.front().is_exact && candidate.front().is_exact;
-  add_differences(environment_of(baseline.front(), is_exact), environment_of(candidate.front(), is_exact), "",
+  const bool are_virtual = is_virtual(baseline.front()) && is_virtual(candidate.front());
+  add_differences(environment_of(baseline.front(), are_virtual), environment_of(candidate.front(), are_virtual), "",
                   differences);
   add_knob_differences(baseline.front(), candidate.front(), differences);
   return differences;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,18 @@ void check_sides(const Runs& baseline, const Runs& candidate);
 /// Throws std::invalid_argument where `run` lacks a cell of `whole`, which `what` calls so.
 void check_cells(const RunFigures& whole, const RunFigures& run, const std::string& what);
 
+/// Whether two paths lead to one file or folder, by whatever name.
+bool is_same_file(const std::filesystem::path&, const std::filesystem::path&);
+
+/// Whether two traces were read from the same files.
+bool are_same_files(const std::vector<std::string>&, const std::vector<std::string>&);
+
 /// Why the sides did not do the same in the cells that both have: another backend, kind of link, model or size; empty
 /// where they are comparable.
 std::string not_comparable(const Runs& baseline, const Runs& candidate);
+
+/// A sentence where a trace does not say which work it did, so that not_comparable() cannot judge it.
+std::vector<std::string> untold(const Runs& baseline, const Runs& candidate);
 
 /// Commits, versions, machine and knobs that differ; knobs with the cells where they do.
 std::vector<Difference> differences_of(const Runs& baseline, const Runs& candidate);

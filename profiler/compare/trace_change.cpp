@@ -4,16 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <span>
 #include <stdexcept>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
-#include "profiler/compare/common_subsequence.hpp"
+#include "profiler/compare/order_matching.hpp"
 #include "profiler/compare/ownership.hpp"
 #include "profiler/compare/window_pairs.hpp"
 
@@ -48,58 +46,6 @@ NameId stream_of(const Trace& trace, std::size_t slice) {
   return intern(track.name.empty() ? std::to_string(track.stream) : track.name);
 }
 
-/// What is told apart in the table of operations.
-struct Group {
-  Kind kind = Kind::compute;
-  Mode mode = Mode::none;
-  NameId name = kNoName;
-  NameId purpose = kNoName;
-  NameId stream = kNoName;
-  Match match = Match::both;
-
-  friend auto operator<=>(const Group&, const Group&) = default;
-};
-
-class Operations {
- public:
-  void add(const Trace& trace, const OwnedSlice& owned, const Group& group, bool is_to) {
-    OperationChange& change = groups_[group];
-    (is_to ? change.to_count : change.from_count) += owned.ends_here;
-    (is_to ? change.to_busy_ns : change.from_busy_ns) += owned.busy_ns;
-    (is_to ? change.to_step_ns : change.from_step_ns) += owned.own_ns;
-    const std::int32_t layer = trace.tag(owned.slice).layer;
-    if (layer < 0) return;
-    change.first_layer = change.first_layer < 0 ? layer : std::min(change.first_layer, layer);
-    change.last_layer = std::max(change.last_layer, layer);
-  }
-
-  void add_idle(std::int64_t ns, bool is_to) { (is_to ? idle_.to_step_ns : idle_.from_step_ns) += ns; }
-
-  std::vector<OperationChange> take() {
-    std::vector<OperationChange> operations;
-    for (auto& [group, change] : groups_) {
-      change.kind = to_string(group.kind);
-      change.mode = group.kind != Kind::communication ? ""
-                    : group.mode == Mode::none        ? "unattributed"
-                                                      : std::string(to_string(group.mode));
-      change.purpose = name_of(group.purpose);
-      change.name = name_of(group.purpose != kNoName ? group.purpose : group.name);
-      change.stream = name_of(group.stream);
-      change.match = group.match;
-      operations.push_back(std::move(change));
-    }
-    idle_.name = idle_.kind = "idle";
-    operations.push_back(std::move(idle_));
-    std::ranges::stable_sort(operations, std::ranges::greater(),
-                             [](const OperationChange& change) { return std::abs(change.step_delta_ns()); });
-    return operations;
-  }
-
- private:
-  std::map<Group, OperationChange> groups_;
-  OperationChange idle_;
-};
-
 /// What an operation is by its tag, whichever rank and step it is in.
 struct TagKey {
   Tag tag;      // without its step
@@ -127,6 +73,43 @@ TagKey key_of(const Trace& trace, std::size_t slice) {
   return key;
 }
 
+/// The tags of both sides. An operation stands on the candidate's stream: one that was removed on that which most of
+/// its stream's others have there.
+class TagsOfSides {
+ public:
+  void add(const TagKey& key, NameId stream, bool is_to) {
+    Seen& seen = seen_[key];
+    NameId& first = is_to ? seen.to_stream : seen.from_stream;
+    if (first == kNoName) first = stream;
+  }
+
+  void pair_streams() {
+    std::map<NameId, std::map<NameId, std::int64_t>> votes;
+    for (const auto& [key, seen] : seen_)
+      if (seen.match() == Match::both) ++votes[seen.from_stream][seen.to_stream];
+    for (const auto& [stream, others] : votes)
+      candidates_stream_[stream] =
+          std::ranges::max_element(others, {}, [](const auto& other) { return other.second; })->first;
+  }
+
+  std::pair<Match, NameId> find(const TagKey& key) const {
+    const Seen& seen = seen_.at(key);
+    if (seen.to_stream != kNoName) return {seen.match(), seen.to_stream};
+    const auto other = candidates_stream_.find(seen.from_stream);
+    return {seen.match(), other == candidates_stream_.end() ? seen.from_stream : other->second};
+  }
+
+ private:
+  struct Seen {
+    NameId from_stream = kNoName, to_stream = kNoName;  // the first on either side; kNoName: not there
+    Match match() const {
+      return from_stream == kNoName ? Match::added : to_stream == kNoName ? Match::removed : Match::both;
+    }
+  };
+  std::unordered_map<TagKey, Seen, TagHash> seen_;
+  std::map<NameId, NameId> candidates_stream_;
+};
+
 /// The windows of both sides of one rank, shared out.
 struct SharedRank {
   std::vector<OwnedWindow> from;
@@ -148,112 +131,91 @@ class Comparison {
     std::vector<SharedRank> ranks;
     for (const RankPair& pair : pairs.ranks) {
       add_splits(pair);
-      ranks.push_back({share(from_, work_from, *pair.from, pair.windows, compute_from),
-                       share(to_, work_to, *pair.to, pair.windows, compute_to)});
+      std::vector<Window> of_from, of_to;
+      for (const auto& [one, other] : pair.windows) {
+        of_from.push_back(pair.from->windows[one]);
+        of_to.push_back(pair.to->windows[other]);
+      }
+      ranks.push_back({share(from_, work_from, pair.from->rank, of_from, compute_from),
+                       share(to_, work_to, pair.to->rank, of_to, compute_to)});
     }
     change_.compute = analysis::compute_change(compute_from, compute_to);
     if (change_.is_matched_by_tags)
       match_by_tags(ranks);
     else
-      for (const SharedRank& rank : ranks)
-        for (std::size_t i = 0; i < rank.from.size(); ++i) match_in_order(rank.from[i], rank.to[i]);
-    change_.operations = operations_.take();
+      match_in_order(ranks);
+    operations_.list(change_.operations, change_.net);
     return std::move(change_);
   }
 
  private:
   void add_splits(const RankPair& pair) {
-    change_.windows += static_cast<std::int64_t>(pair.windows);
-    for (std::size_t i = 0; i < pair.windows; ++i) {
-      change_.from += pair.from->splits[i];
-      change_.to += pair.to->splits[i];
+    change_.windows += static_cast<std::int64_t>(pair.windows.size());
+    for (const auto& [from, to] : pair.windows) {
+      change_.from += pair.from->splits[from];
+      change_.to += pair.to->splits[to];
     }
   }
 
   static std::vector<OwnedWindow> share(const Side& side, const std::map<std::int32_t, std::vector<std::size_t>>& work,
-                                        const analysis::RankSummary& rank, std::size_t count,
+                                        std::int32_t rank, std::span<const Window> windows,
                                         analysis::ComputeTimes& compute) {
-    const std::span<const Window> windows(rank.windows.data(), count);
     compute.add(side.trace, windows);
-    const auto found = work.find(rank.rank);
+    const auto found = work.find(rank);
     return share_out(side.trace, found == work.end() ? std::span<const std::size_t>() : found->second, windows);
   }
 
-  Group group_of(const Trace& trace, std::size_t slice, NameId stream, Match match) const {
+  static OperationKey operation_of(const Trace& trace, std::size_t slice, NameId stream) {
     const Tag& tag = trace.tag(slice);
     const NameId name = tag.purpose == kNoName ? trace.name(slice) : kNoName;
-    return {tag.kind, tag.mode, name, tag.purpose, stream, match};
+    return {tag.kind, tag.mode, name, tag.purpose, stream};
   }
 
-  // An operation that both sides have stands on the candidate's stream.
   void match_by_tags(const std::vector<SharedRank>& ranks) {
-    struct Seen {
-      NameId from_stream = kNoName, to_stream = kNoName;
-      bool from = false, to = false;
-    };
-    std::unordered_map<TagKey, Seen, TagHash> keys;
     const auto each = [&](auto&& take) {
       for (const SharedRank& rank : ranks)
         for (const auto& [windows, is_to] : {std::pair{&rank.from, false}, std::pair{&rank.to, true}})
           for (const OwnedWindow& window : *windows) take(window, is_to);
     };
+    TagsOfSides tags;
     each([&](const OwnedWindow& window, bool is_to) {
       const Trace& trace = is_to ? to_.trace : from_.trace;
-      for (const OwnedSlice& owned : window.slices) {
-        Seen& seen = keys[key_of(trace, owned.slice)];
-        if (is_to ? seen.to : seen.from) continue;
-        (is_to ? seen.to : seen.from) = true;
-        (is_to ? seen.to_stream : seen.from_stream) = stream_of(trace, owned.slice);
-      }
+      for (const OwnedSlice& owned : window.slices)
+        tags.add(key_of(trace, owned.slice), stream_of(trace, owned.slice), is_to);
     });
+    tags.pair_streams();
     each([&](const OwnedWindow& window, bool is_to) {
       const Trace& trace = is_to ? to_.trace : from_.trace;
       operations_.add_idle(window.idle_ns, is_to);
       for (const OwnedSlice& owned : window.slices) {
-        const Seen& seen = keys.at(key_of(trace, owned.slice));
-        const Match match = !seen.from ? Match::added : !seen.to ? Match::removed : Match::both;
-        const NameId stream = seen.to ? seen.to_stream : seen.from_stream;
-        operations_.add(trace, owned, group_of(trace, owned.slice, stream, match), is_to);
+        const auto [match, stream] = tags.find(key_of(trace, owned.slice));
+        operations_.add(operation_of(trace, owned.slice, stream), trace.tag(owned.slice).layer, match, owned, is_to);
       }
     });
   }
 
-  // Kernels of one name and launch shape are one symbol of the step's sequence; communication of one purpose is, since
-  // its kernels' names follow the library's release and choice.
-  std::vector<std::uint32_t> symbols_of(const Trace& trace, const OwnedWindow& window) {
-    std::vector<std::uint32_t> symbols;
-    symbols.reserve(window.slices.size());
+  void match_in_order(const std::vector<SharedRank>& ranks) {
+    OrderMatching matching(from_.trace, to_.trace);
+    for (const SharedRank& rank : ranks) matching.add_rank(rank.from, rank.to);
+    const OrderMatches matches = matching.take();
+    for (const SharedRank& rank : ranks) {
+      for (const OwnedWindow& window : rank.from) add_matched(window, matches.from, false);
+      for (const OwnedWindow& window : rank.to) add_matched(window, matches.to, true);
+    }
+  }
+
+  // What both sides have is what the candidate calls it.
+  void add_matched(const OwnedWindow& window, const Counterparts& counterparts, bool is_to) {
+    const Trace& trace = is_to ? to_.trace : from_.trace;
+    operations_.add_idle(window.idle_ns, is_to);
     for (const OwnedSlice& owned : window.slices) {
-      const Tag& tag = trace.tag(owned.slice);
-      const bool is_by_purpose = tag.kind == Kind::communication && tag.purpose != kNoName;
-      const LaunchShape shape = is_by_purpose ? LaunchShape{} : trace.shape(owned.slice);
-      const auto key = std::tuple(is_by_purpose ? tag.purpose : trace.name(owned.slice), shape.grid, shape.block);
-      symbols.push_back(symbols_.try_emplace(key, static_cast<std::uint32_t>(symbols_.size())).first->second);
-    }
-    return symbols;
-  }
-
-  void match_in_order(const OwnedWindow& from, const OwnedWindow& to) {
-    operations_.add_idle(from.idle_ns, false);
-    operations_.add_idle(to.idle_ns, true);
-    std::vector<bool> from_matched(from.slices.size()), to_matched(to.slices.size());
-    for (const auto& [a, b] : common_subsequence(symbols_of(from_.trace, from), symbols_of(to_.trace, to))) {
-      from_matched[a] = to_matched[b] = true;
-      const std::size_t slice = to.slices[b].slice;
-      const Group group = group_of(to_.trace, slice, stream_of(to_.trace, slice), Match::both);
-      operations_.add(from_.trace, from.slices[a], group, false);
-      operations_.add(to_.trace, to.slices[b], group, true);
-    }
-    add_unmatched(from_.trace, from, from_matched, Match::removed);
-    add_unmatched(to_.trace, to, to_matched, Match::added);
-  }
-
-  void add_unmatched(const Trace& trace, const OwnedWindow& window, const std::vector<bool>& matched, Match match) {
-    for (std::size_t i = 0; i < window.slices.size(); ++i) {
-      if (matched[i]) continue;
-      const std::size_t slice = window.slices[i].slice;
-      operations_.add(trace, window.slices[i], group_of(trace, slice, stream_of(trace, slice), match),
-                      match == Match::added);
+      const std::size_t other = counterparts.slice[owned.slice];
+      const bool is_alone = other == Counterparts::kNone;
+      const Trace& teller = is_alone ? trace : to_.trace;
+      const std::size_t slice = is_alone || is_to ? owned.slice : other;
+      const Match match = !is_alone ? Match::both : is_to ? Match::added : Match::removed;
+      operations_.add(operation_of(teller, slice, counterparts.stream[owned.slice]), teller.tag(slice).layer, match,
+                      owned, is_to);
     }
   }
 
@@ -261,19 +223,9 @@ class Comparison {
   const Side& to_;
   TraceChange change_;
   Operations operations_;
-  std::map<std::tuple<NameId, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>, std::uint32_t> symbols_;
 };
 
 }  // namespace
-
-std::string_view to_string(Match match) {
-  switch (match) {
-    case Match::both: return "both";
-    case Match::added: return "added";
-    case Match::removed: return "removed";
-  }
-  return "";
-}
 
 TraceChange compare_traces(const Side& from, const Side& to) { return Comparison(from, to).run(); }
 

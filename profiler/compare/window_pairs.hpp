@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/analysis/summary.hpp"
@@ -14,7 +15,7 @@ namespace underlap::compare {
 struct RankPair {
   const analysis::RankSummary* from = nullptr;
   const analysis::RankSummary* to = nullptr;
-  std::size_t windows = 0;  ///< the first of either
+  std::vector<std::pair<std::size_t, std::size_t>> windows{};  ///< places in the windows of either
 };
 
 struct WindowPairs {
@@ -22,7 +23,9 @@ struct WindowPairs {
   std::vector<std::string> left_out;  ///< a sentence for each thing that has no counterpart
 };
 
-/// Ranks by their numbers, or, where no number is on both sides, in their order; of each as many steps as both have.
+/// Ranks by their numbers, or, where no number is on both sides, in their order. Of each the steps by block and number,
+/// where both sides have marks that say these; else, or where they have none in common, as many as both have in their
+/// order.
 WindowPairs pair_windows(const analysis::Summary& from, const analysis::Summary& to);
 
 }  // namespace underlap::compare

@@ -114,6 +114,11 @@ TEST(Table, MarkdownHasAllColumnsAndEscapesBars) {
             "| longer name | 12.25 | x | y |\n");
 }
 
+TEST(Table, MarkdownTakesNothingForATag) {
+  EXPECT_THAT(markdown({{{"kernel"}}, {{{"scan<float>"}}}}), HasSubstr("| scan\\<float> |"));
+  EXPECT_EQ(markdown_text("14 -> 8 of a<b>"), "14 -> 8 of a\\<b>");
+}
+
 TEST(Table, RefusesARowThatDoesNotFit) {
   Table table = sample();
   table.rows[1].pop_back();

@@ -12,6 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using testing_support::read_text;
 using testing_support::write_text;
@@ -43,6 +44,13 @@ class Compare : public ::testing::Test {
 
   static std::string path(const std::string& name) { return *folder_ / name; }
 
+  static std::vector<std::string> traces_of(const std::string& name) {
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(path(name) + "/traces")) files.push_back(entry.path());
+    std::ranges::sort(files);
+    return files;
+  }
+
   static Outcome compare(std::vector<std::string> words) {
     words.insert(words.begin(), "compare");
     return underlap_program(words);
@@ -56,6 +64,11 @@ void expect_sums(const nlohmann::ordered_json& change) {
   std::int64_t operations = 0;
   for (const auto& operation : change["operations"]) operations += operation["step"]["delta_ns"].get<std::int64_t>();
   EXPECT_EQ(operations, delta);
+  for (const char* by : {"by_stream", "by_purpose"}) {
+    std::int64_t sum = 0;
+    for (const auto& [name, part] : change[by].items()) sum += part["delta_ns"].get<std::int64_t>();
+    EXPECT_EQ(sum, delta) << by;
+  }
   std::int64_t modes = 0;
   for (const auto& [mode, part] : change["exposed_by_modes"].items()) modes += part["delta_ns"].get<std::int64_t>();
   EXPECT_EQ(change["contention_ns"].get<std::int64_t>() + change["decomposition_ns"].get<std::int64_t>() -
@@ -68,9 +81,10 @@ TEST_F(Compare, OfTwoRunsSaysWhatDiffersAndWhatCostMost) {
   const Outcome outcome = compare({path("plain"), path("wide")});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, StartsWith("differs "));
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("comm_overlap.bucket_size"), HasSubstr("% longer, "),
-                                 HasSubstr("grad_reduce_scatter"), HasSubstr("kernels that both have (contention)"),
-                                 HasSubstr("operations are matched by their tags")));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("comm_overlap.bucket_size"), HasSubstr("% longer, "), HasSubstr("grad_reduce_scatter"),
+                    HasSubstr("kernels that both have (contention)"), HasSubstr("operations are matched by their tags"),
+                    Not(HasSubstr("grad_reduce_scatter (added)"))));
 }
 
 TEST_F(Compare, SumsToTheNanosecond) {
@@ -91,20 +105,20 @@ TEST_F(Compare, OfTwoCellsOfARun) {
 }
 
 TEST_F(Compare, OfTwoTracesAndInMarkdown) {
-  const std::string traces = path("plain") + "/traces";
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(traces)) files.push_back(entry.path());
-  std::ranges::sort(files);
+  const std::vector<std::string> files = traces_of("plain");
   const std::string file = *folder_ / "compare.md";
   const Outcome outcome = compare({files.at(0), files.at(1), "--markdown", file});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, StartsWith("the step takes "));
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("differs "), HasSubstr("comm_overlap.overlap_grad_reduce  false"),
+                                 HasSubstr("\nthe step takes "), Not(HasSubstr("cannot be told"))));
   EXPECT_THAT(read_text(file), AllOf(StartsWith("### "), HasSubstr("<details>"), HasSubstr("| idle |")));
 }
 
 TEST_F(Compare, RefusesWhatDidSomethingElseAndStampsWhatIsForced) {
   EXPECT_THAT(compare({path("plain"), path("other")}), fails_with(2, "model.num_layers is 2 in the baseline and 3"));
   EXPECT_THAT(compare({path("plain"), path("host")}), fails_with(2, "backend is sim in the baseline and host"));
+  EXPECT_THAT(compare({traces_of("plain").at(0), traces_of("other").at(0)}),
+              fails_with(2, "model.num_layers is 2 in the baseline and 3"));
   const Outcome forced = compare({path("plain"), path("host"), "--force"});
   EXPECT_EQ(forced.exit_code, 0) << forced.err;
   EXPECT_THAT(forced.out, AllOf(StartsWith("not comparable, forced: backend is sim"), HasSubstr("idle [forced]")));
@@ -129,13 +143,23 @@ TEST(CompareRealTraces, OfTwoMachinesSumToTheNanosecond) {
   const char* folder = std::getenv("UNDERLAP_REAL_TRACES");
   if (folder == nullptr) GTEST_SKIP() << "UNDERLAP_REAL_TRACES is not set";
   const std::string pair = std::string(folder) + "/pair_a100_v100/";
-  const Outcome outcome = underlap_program({"compare", pair + "control.json.gz", pair + "test.json.gz", "--json"});
+  const std::vector<std::string> words{"compare", pair + "control.json.gz", pair + "test.json.gz", "--json"};
+  EXPECT_THAT(underlap_program(words), fails_with(2, "ranks is 8 in the baseline and 2 in the candidate"));
+  std::vector<std::string> forced = words;
+  forced.push_back("--force");
+  const Outcome outcome = underlap_program(forced);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto json = parse_json(outcome.out);
+  EXPECT_THAT(json["notes"].dump(), HasSubstr("cannot be told"));
   const auto& change = json["comparisons"][0]["change"];
   EXPECT_GT(change["window"]["delta_ns"].get<std::int64_t>(), 0);  // the V100 is slower
   EXPECT_EQ(change["matched_by"], "order");
   expect_sums(change);
+  std::int64_t all_to_all = 0;
+  for (const auto& operation : change["operations"])
+    if (operation["name"] == "all_to_all" && operation["match"] == "both")
+      all_to_all += operation["count"]["from"].get<std::int64_t>();
+  EXPECT_GE(all_to_all, 40);  // of 42 in the baseline's steps, on other streams and beside other compute
 }
 
 }  // namespace

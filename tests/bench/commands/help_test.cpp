@@ -15,8 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kCommands{"init",    "plan", "check", "run",     "show",      "analyze",
-                                         "convert", "list", "help",  "version", "completion"};
+const std::vector<std::string> kCommands{"init",    "plan",    "check", "run",  "show",    "analyze",
+                                         "compare", "convert", "list",  "help", "version", "completion"};
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
@@ -46,6 +46,26 @@ TEST(Help, OfEveryCommandHasAnExampleAndAllExitCodes) {
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("Exit codes: 0 well, 1 "), HasSubstr("4 inconclusive"))) << command;
     EXPECT_EQ(underlap_program({"help", command}).out, outcome.out);
   }
+}
+
+// Of commands that read what the repository holds, and take no minutes.
+TEST(Help, ExamplesOnFilesOfTheRepositoryWork) {
+  const testing_support::TemporaryFolder folder;  // where they may write
+  for (const std::string name : {"bench", "results"})
+    std::filesystem::create_directory_symlink(std::filesystem::path(UNDERLAP_SOURCE_DIR) / name, folder / name);
+  std::filesystem::create_symlink(UNDERLAP_PROGRAM, folder / "underlap");
+  int tried = 0;
+  for (const std::string command : {"compare", "plan", "show"})
+    for (const std::string& line : lines_of(underlap_program({command, "--help"}).out)) {
+      const std::size_t begin = line.find("underlap " + command + " ");
+      const bool is_of_repository = line.find(" results/") != line.npos || line.find(" bench/") != line.npos;
+      if (begin == line.npos || !is_of_repository) continue;
+      ++tried;
+      const std::string in_folder = "cd '" + (folder / "").string() + "' && PATH=.:$PATH && set -e && ";
+      EXPECT_THAT(output_of("(" + in_folder + line.substr(begin) + ") > /dev/null 2>&1 && echo well"), "well\n")
+          << line;
+    }
+  EXPECT_GE(tried, 6);
 }
 
 TEST(Help, FitsATerminalOfEightyColumns) {

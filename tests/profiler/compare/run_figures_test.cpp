@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <stdexcept>
 
 #include "profiler/analysis/summary.hpp"
+#include "profiler/compare/sides.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
 namespace underlap::compare {
@@ -76,6 +78,45 @@ TEST(RunFigures, TellWorkFromTheWayItIsDone) {
   EXPECT_EQ(cell.knobs, (std::map<std::string, std::string>{{"ddp.num_buckets", "null"}}));
 }
 
+// What differs where the candidate's plan holds these knobs besides.
+std::vector<Difference> differences_by(report::RunResults candidate, const std::string& knobs) {
+  std::string& plan = candidate.cells[0].plan_json;
+  plan.insert(plan.find(R"({"name":"run.steps")"), knobs);
+  return differences_of({figures_of(results_of_two_steps(), "a")}, {figures_of(candidate, "b")});
+}
+
+TEST(RunFigures, TellWhatOfTheRunChangesItsTimes) {
+  const std::vector<Difference> differences =
+      differences_by(results_of_two_steps(),
+                     R"({"name":"run.gpus_per_node","effective":4},{"name":"run.hardware","effective":"b200"},
+         {"name":"run.blocks","effective":3},{"name":"run.peer_timeout_s","effective":9},)");
+  ASSERT_EQ(differences.size(), 2U);
+  EXPECT_EQ(differences[0].what, "run.gpus_per_node");
+  EXPECT_EQ(differences[0].baseline, "(none)");
+  EXPECT_EQ(differences[0].candidate, "4");
+  EXPECT_EQ(differences[1].what, "run.hardware");
+}
+
+TEST(RunFigures, TellWhichInputFilesWereWrittenAnew) {
+  report::RunResults before = results_of_two_steps(), after = results_of_two_steps();
+  before.info.input_hashes = {{"mine.yaml", "12"}};
+  after.info.input_hashes = {{"mine.yaml", "34"}, {"text.bin", "56"}};  // which the baseline did not read
+  const std::vector<Difference> differences = differences_of({figures_of(before, "a")}, {figures_of(after, "b")});
+  ASSERT_EQ(differences.size(), 1U);
+  EXPECT_EQ(differences[0].what, "contents of mine.yaml");
+  EXPECT_EQ(differences[0].candidate, "34");
+}
+
+TEST(RunFigures, OfVirtualTimeThatVariesAtRandomAreNotExact) {
+  report::RunResults results = results_of_two_steps();
+  results.info.backend = Backend::sim;
+  std::string& plan = results.cells[0].plan_json;
+  plan.insert(plan.find(R"({"name":"run.steps")"), R"({"name":"run.jitter_pct","effective":2.5},)");
+  const RunFigures run = figures_of(results, "out/r");
+  EXPECT_FALSE(run.is_exact);
+  EXPECT_EQ(run.cells[0].schedule, "");
+}
+
 TEST(RunFigures, OfVirtualTimeHashEveryNanosecond) {
   report::RunResults results = results_of_two_steps();
   results.info.backend = Backend::sim;
@@ -100,6 +141,69 @@ TEST(RunFigures, AreRefusedOfARunThatIsNotWhole) {
   EXPECT_THAT(why_refused(results), HasSubstr("cell on has no measured steps"));
   results.cells.clear();
   EXPECT_THAT(why_refused(results), HasSubstr("holds no cells"));
+}
+
+// Of one rank and step.
+analysis::Summary summary_of_a_step() {
+  analysis::Summary summary;
+  summary.has_steps = true;
+  analysis::RankSummary& rank = summary.ranks.emplace_back();
+  rank.windows.push_back({.begin_ns = 0, .end_ns = 100'000});
+  rank.splits.push_back(split_of(70, 20, 10, 0));
+  return summary;
+}
+
+TEST(RunFigures, OfEqualTracesAreOneRunOnlyWhereTheirFilesAre) {
+  Trace trace;
+  trace.metadata["backend"] = "sim";
+  const analysis::Summary summary = summary_of_a_step();
+  const auto figures = [&](const std::string& file) { return Runs{figures_of(trace, summary, "trace", file)}; };
+  EXPECT_NO_THROW(check_sides(figures("a/t.pftrace"), figures("b/t.pftrace")));
+  EXPECT_THROW(check_sides(figures("a/t.pftrace"), figures("a/t.pftrace")), std::invalid_argument);
+  EXPECT_THROW(check_sides(figures("."), figures("../" + std::filesystem::current_path().filename().string())),
+               std::invalid_argument);
+}
+
+TEST(RunFigures, OfATraceTellTheWorkThatItsMetadataHolds) {
+  Trace four, eight;
+  report::RunResults results = results_of_two_steps();
+  four.metadata = metadata_of(results.cells[0]);
+  std::string& plan = results.cells[0].plan_json;
+  plan.replace(plan.find(R"("effective":4)"), 13, R"("effective":8)");
+  eight.metadata = metadata_of(results.cells[0]);
+  const Runs from{facts_of(four, "four")}, to{facts_of(eight, "eight")};
+  EXPECT_EQ(not_comparable(from, to), "model.num_layers is 4 in the baseline and 8 in the candidate");
+  EXPECT_THAT(untold(from, to), ::testing::IsEmpty());
+  EXPECT_EQ(figures_of(four, summary_of_a_step(), "trace", "four").cells[0].work, from[0].cells[0].work);
+  // One that was written before says nothing of it.
+  const Runs earlier{facts_of(Trace(), "earlier")};
+  EXPECT_EQ(not_comparable(earlier, to), "");
+  EXPECT_THAT(untold(earlier, to), ::testing::ElementsAre(HasSubstr("not in earlier: whether both")));
+}
+
+TEST(RunFigures, OfForeignTracesTellTheSizeOfTheirJob) {
+  Trace two, eight;
+  two.metadata["world_size"] = "2";
+  eight.metadata["world_size"] = "8";
+  EXPECT_EQ(not_comparable({facts_of(eight, "a")}, {facts_of(two, "b")}),
+            "ranks is 8 in the baseline and 2 in the candidate");
+  EXPECT_EQ(not_comparable({facts_of(eight, "a")}, {facts_of(Trace(), "b")}), "");
+  two.add_track({.rank = 0, .stream = 0, .name = "s"});
+  two.add_track({.rank = 1, .stream = 0, .name = "s"});
+  two.metadata.clear();
+  Trace one;
+  one.add_track({.rank = 0, .stream = 0, .name = "s"});
+  EXPECT_EQ(not_comparable({facts_of(one, "a")}, {facts_of(two, "b")}),
+            "ranks in the trace is 1 in the baseline and 2 in the candidate");
+}
+
+TEST(RunFigures, OfATraceOfVirtualTimeThatVariesAtRandomAreNotExact) {
+  Trace trace;
+  trace.metadata = {{"backend", "sim"}, {"knobs", R"({"run.jitter_pct":"2"})"}};
+  EXPECT_FALSE(facts_of(trace, "t").is_exact);
+  EXPECT_EQ(figures_of(trace, summary_of_a_step(), "trace", "t").cells[0].schedule, "");
+  trace.metadata["knobs"] = "no JSON";
+  EXPECT_TRUE(facts_of(trace, "t").is_exact);
 }
 
 TEST(RunFigures, OfATraceAreThoseOfTheStepsThatAllItsRanksHave) {

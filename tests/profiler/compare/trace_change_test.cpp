@@ -6,63 +6,14 @@
 #include <random>
 #include <stdexcept>
 
+#include "tests/profiler/compare/steps.hpp"
+
 namespace underlap::compare {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// What a slice of a test is.
-struct Work {
-  std::string name;
-  std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
-  Kind kind = Kind::compute;
-  std::int32_t stream = 0;
-  std::int32_t layer = -1;
-  std::int32_t bucket = -1;
-  std::uint32_t grid = 0;
-};
-
-/// A trace of `steps` steps of a rank, each 1000 ns after the last mark, that all hold `work`. With tags, the name is
-/// the purpose.
-class Steps {
- public:
-  Steps& add(std::int32_t rank, std::int32_t steps, const std::vector<Work>& work, bool has_tags = true,
-             std::int64_t length_ns = 1000) {
-    for (std::int32_t step = 0; step <= steps; ++step)
-      trace_.marks.push_back({.rank = rank, .block = 0, .step = step, .time_ns = step * length_ns});
-    for (std::int32_t step = 0; step < steps; ++step)
-      for (const Work& one : work) add(rank, step * length_ns, one, has_tags);
-    return *this;
-  }
-
-  const Trace& trace() const { return trace_; }
-
- private:
-  void add(std::int32_t rank, std::int64_t offset, const Work& work, bool has_tags) {
-    Slice slice;
-    slice.track = trace_.add_track({.rank = rank, .stream = work.stream, .name = "s" + std::to_string(work.stream)});
-    slice.start_ns = offset + work.start_ns;
-    slice.duration_ns = work.end_ns - work.start_ns;
-    slice.name = intern(work.name);
-    slice.tag.kind = work.kind;
-    slice.tag.mode = work.kind == Kind::communication ? Mode::dp : Mode::none;
-    if (has_tags) slice.tag.purpose = slice.name;
-    slice.tag.layer = work.layer;
-    slice.tag.bucket = work.bucket;
-    slice.shape.grid = {work.grid, 1, 1};
-    trace_.add(slice);
-  }
-
-  Trace trace_;
-};
-
-TraceChange change_of(const Steps& from, const Steps& to) {
-  const analysis::Summary of_from = analysis::summarise(from.trace()), of_to = analysis::summarise(to.trace());
-  return compare_traces({from.trace(), of_from}, {to.trace(), of_to});
-}
 
 void expect_sums(const TraceChange& change) {
   const std::int64_t delta = change.to.window_ns - change.from.window_ns;
@@ -74,6 +25,9 @@ void expect_sums(const TraceChange& change) {
   std::int64_t operations = 0;
   for (const OperationChange& operation : change.operations) operations += operation.step_delta_ns();
   EXPECT_EQ(operations, delta);
+  std::int64_t net = 0;
+  for (const NetOperation& operation : change.net) net += operation.step_delta_ns();
+  EXPECT_EQ(net, delta);
 }
 
 const OperationChange& operation(const TraceChange& change, const std::string& name, Match match = Match::both) {
@@ -136,18 +90,133 @@ TEST(TraceChange, MatchesByNameShapeAndOrderWithoutTags) {
   EXPECT_EQ(operation(change, "relu").step_delta_ns(), 60);
 }
 
+const NetOperation& net(const TraceChange& change, const std::string& name) {
+  for (const NetOperation& one : change.net)
+    if (one.name == name) return one;
+  throw std::out_of_range("no " + name);
+}
+
+TEST(TraceChange, TellsOperationsOnBalance) {
+  std::vector<Work> before, after;
+  for (std::int32_t bucket = 0; bucket < 4; ++bucket)
+    before.push_back({"reduce", 200 * bucket, 200 * bucket + 150, Kind::communication, 1, -1, bucket});
+  for (std::int32_t bucket = 2; bucket < 8; ++bucket)
+    after.push_back({"reduce", 100 * bucket, 100 * bucket + 90, Kind::communication, 1, -1, bucket});
+  for (std::vector<Work>* work : {&before, &after}) work->push_back({"fc1", 900, 950});
+  after.push_back({"cast", 950, 960});
+  const TraceChange change = change_of(Steps().add(0, 2, before), Steps().add(0, 2, after));
+  expect_sums(change);
+  const NetOperation& reduce = net(change, "reduce");
+  EXPECT_EQ(reduce.match, Match::both);
+  EXPECT_EQ(reduce.step_delta_ns(), 2 * (6 * 90 - 4 * 150));
+  EXPECT_EQ(reduce.from_count, 8);
+  EXPECT_EQ(reduce.to_count, 12);
+  EXPECT_EQ(reduce.added, 8);
+  EXPECT_EQ(reduce.removed, 4);
+  EXPECT_EQ(net(change, "cast").match, Match::added);
+  EXPECT_EQ(operation(change, "reduce", Match::removed).from_step_ns, 600);
+}
+
+std::int64_t unmatched(const TraceChange& change) {
+  std::int64_t count = 0;
+  for (const OperationChange& one : change.operations)
+    if (one.match != Match::both) count += one.from_count + one.to_count;
+  return count;
+}
+
+// Four GEMMs, under which four reductions run that begin `later` by so much; on streams of these numbers.
+std::vector<Work> overlapped(std::int64_t later, std::int32_t compute = 0, std::int32_t communication = 1) {
+  std::vector<Work> work;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    work.push_back({"gemm" + std::to_string(i), 200 * i, 200 * i + 150, Kind::compute, compute});
+    const std::int64_t start = 200 * i + 100 + later;
+    work.push_back({"reduce", start, start + 50, Kind::communication, communication});
+    work.push_back({"offload", start, start + 20, Kind::copy, 5});
+  }
+  return work;
+}
+
+TEST(TraceChange, KeepsMatchesWhereCommunicationOverlapsOtherCompute) {
+  for (const std::int64_t later : {0, 70, 130, 200}) {
+    const TraceChange change =
+        change_of(Steps().add(0, 3, overlapped(0), false), Steps().add(0, 3, overlapped(later), false));
+    expect_sums(change);
+    EXPECT_EQ(unmatched(change), 0) << later;
+    EXPECT_EQ(operation(change, "reduce").from_count, 12);
+  }
+}
+
+TEST(TraceChange, PairsStreamsByWhatTheyHoldAndNotByTheirNumbers) {
+  const TraceChange change =
+      change_of(Steps().add(0, 2, overlapped(0, 0, 1), false), Steps().add(0, 2, overlapped(50, 1, 0), false));
+  EXPECT_EQ(unmatched(change), 0);
+  EXPECT_EQ(operation(change, "gemm1").stream, "s1");
+  EXPECT_EQ(operation(change, "reduce").stream, "s0");
+}
+
+TEST(TraceChange, NamesWhatWasRemovedByTheCandidatesStream) {
+  std::vector<Work> before = overlapped(0, 3, 4);
+  before.push_back({"cast", 950, 960, Kind::compute, 3});
+  const TraceChange change = change_of(Steps().add(0, 2, before, false), Steps().add(0, 2, overlapped(0), false));
+  EXPECT_EQ(unmatched(change), 2);
+  EXPECT_EQ(operation(change, "cast", Match::removed).stream, "s0");
+}
+
+TEST(TraceChange, MatchesWhatMovedBehindTheEndOfItsStep) {
+  const std::vector<Work> work{{"gemm", 0, 500}};
+  const auto reduce = [](std::int64_t start) { return Work{"reduce", start, start + 100, Kind::communication, 1}; };
+  const TraceChange change = change_of(Steps().add(0, 3, work, false).add_once(0, reduce(850)),
+                                       Steps().add(0, 3, work, false).add_once(0, reduce(1050)));
+  expect_sums(change);
+  EXPECT_EQ(operation(change, "reduce").from_count, 1);
+  EXPECT_EQ(operation(change, "reduce").to_count, 1);
+  EXPECT_EQ(unmatched(change), 0);
+}
+
 TEST(TraceChange, ComparesAsManyStepsAndRanksAsBothHave) {
   const std::vector<Work> work{{"fc1", 0, 500}};
   const TraceChange change =
       change_of(Steps().add(0, 3, work).add(1, 3, work), Steps().add(1, 5, work).add(2, 5, work));
   expect_sums(change);
   EXPECT_EQ(change.windows, 3);
-  EXPECT_THAT(change.left_out,
-              ElementsAre(HasSubstr("the last 2 of 5 steps of rank 1 of the candidate"),
-                          HasSubstr("1 of 2 ranks of the baseline"), HasSubstr("1 of 2 ranks of the candidate")));
+  EXPECT_THAT(
+      change.left_out,
+      ElementsAre(HasSubstr("2 of 5 steps of rank 1 of the candidate have no counterpart: 4 of block 0, 5 of block 0"),
+                  HasSubstr("1 of 2 ranks of the baseline"), HasSubstr("1 of 2 ranks of the candidate")));
   const TraceChange others = change_of(Steps().add(0, 3, work), Steps().add(7, 3, work));
   EXPECT_THAT(others.left_out, ElementsAre("rank 0 of the baseline is held against rank 7 of the candidate"));
   EXPECT_THROW(change_of(Steps().add(0, 3, work), Steps()), std::invalid_argument);
+}
+
+TEST(TraceChange, HoldsStepsOfOneBlockAndNumberAgainstEachOther) {
+  // The second step of block 0 was lost; what follows must not move up.
+  Trace from, to;
+  for (Trace* trace : {&from, &to})
+    for (std::int32_t block = 0; block < 2; ++block) {
+      const std::int32_t steps = trace == &to && block == 0 ? 1 : 2;
+      for (std::int32_t step = 0; step <= steps; ++step)
+        trace->marks.push_back({.rank = 0,
+                                .block = block,
+                                .step = 10 * block + step,
+                                .time_ns = 10'000 * block + 100 * (block + 1) * step});
+      Slice slice;
+      slice.track = trace->add_track({.rank = 0, .stream = 0, .name = "s"});
+      slice.start_ns = 10'000 * block;
+      slice.duration_ns = 50;
+      slice.name = intern("fc1");
+      trace->add(slice);
+    }
+  const analysis::Summary of_from = analysis::summarise(from), of_to = analysis::summarise(to);
+  const TraceChange change = compare_traces({from, of_from}, {to, of_to});
+  expect_sums(change);
+  EXPECT_EQ(change.windows, 3);
+  EXPECT_EQ(change.to.window_ns, change.from.window_ns);
+  EXPECT_THAT(change.left_out, ElementsAre("1 of 4 steps of rank 0 of the baseline has no counterpart: 2 of block 0"));
+  for (Mark& mark : to.marks) mark.step += 100;
+  const analysis::Summary renumbered = analysis::summarise(to);
+  EXPECT_THAT(compare_traces({from, of_from}, {to, renumbered}).left_out,
+              ElementsAre(HasSubstr("no step of rank 0 has the same block and number"),
+                          HasSubstr("the last 1 of 4 steps of rank 0 of the baseline")));
 }
 
 Steps random_steps(std::mt19937& random, bool has_tags) {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "profiler/compare/ownership.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::compare {
+
+/// What slices of one trace have on the other side.
+struct Counterparts {
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  std::vector<std::size_t> slice;  ///< by slice: the other trace's, or kNone
+  std::vector<NameId> stream;      ///< by slice: the candidate's name of the stream that it stands on
+};
+
+struct OrderMatches {
+  Counterparts from;
+  Counterparts to;
+};
+
+/// Matches the work of one rank's windows, which are as many on both sides, by name, launch shape and order.
+///
+/// Each window's work is cut in lanes: communication by mode, purpose (else collective) and communicator, everything
+/// else by stream. So work that overlaps other work differently keeps its place. A lane has its counterpart in the
+/// other side's lane that holds most of the same, whatever its stream's number. In two such lanes a longest common
+/// subsequence of each window is matched, then what is left of neighbouring windows: the end of a step moves work from
+/// one to the next.
+class OrderMatching {
+ public:
+  OrderMatching(const Trace& from, const Trace& to);
+  void add_rank(const std::vector<OwnedWindow>& from, const std::vector<OwnedWindow>& to);
+  OrderMatches take() { return std::move(matches_); }
+
+ private:
+  const Trace& from_;
+  const Trace& to_;
+  std::vector<NameId> from_streams_, to_streams_;  // names, by track
+  OrderMatches matches_;
+};
+
+}  // namespace underlap::compare

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace underlap::compare {
+
+constexpr std::size_t kShortName = 34;
+
+/// A kernel's name without what says little: its return type, and where it is still longer than `longest` characters
+/// its arguments and namespaces, then its middle. It can fill a screen. JSON and Markdown have it whole.
+std::string short_name(std::string_view name, std::size_t longest = kShortName);
+
+/// A name that is to be shortened, and to how much.
+struct LongName {
+  std::string name;
+  std::size_t longest = kShortName;
+};
+
+/// Short names beside each other: where two names would come out as one, they are cut so that what tells them apart, as
+/// a template's argument, is kept.
+std::vector<std::string> short_names(const std::vector<LongName>& names);
+
+}  // namespace underlap::compare
