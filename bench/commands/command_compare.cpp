@@ -14,14 +14,14 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/series.hpp"
-#include "bench/commands/trace_files.hpp"
-#include "bench/commands/trace_input.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/compare/compare_report.hpp"
+#include "profiler/input/trace_files.hpp"
+#include "profiler/input/trace_input.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -66,13 +66,13 @@ const report::CellResult& cell_named(const ComparedRun& run, const std::string& 
 }
 
 // Nullopt where it was kept by nobody.
-std::optional<CellTrace> trace_of(const ComparedRun& run, const report::CellResult& cell) {
+std::optional<input::CellTrace> trace_of(const ComparedRun& run, const report::CellResult& cell) {
   const std::filesystem::path file = run.folder / cell.trace_file;
   if (cell.trace_file.empty() || !std::filesystem::is_regular_file(file)) return std::nullopt;
-  return read_cell({file.string()}, [](const Trace&) { return attribution::AttributionOptions{}; });
+  return input::read_cell({file.string()}, [](const Trace&) { return attribution::AttributionOptions{}; });
 }
 
-void take_change(compare::Comparison& comparison, const CellTrace& from, const CellTrace& to) {
+void take_change(compare::Comparison& comparison, const input::CellTrace& from, const input::CellTrace& to) {
   comparison.change = compare::compare_traces({from.trace, from.summary}, {to.trace, to.summary});
   const auto windows = static_cast<double>(comparison.change->windows);
   comparison.from_step_ns = static_cast<double>(comparison.change->from.window_ns) / windows;
@@ -85,9 +85,9 @@ compare::Comparison compare_cells(const ComparedRun& from_run, const std::string
   compare::Comparison comparison{.name = from_cell == to_cell ? from_cell : from_cell + " -> " + to_cell};
   comparison.from_step_ns = compare::find_cell(from_run.figures, from_cell)->metrics.at("step");
   comparison.to_step_ns = compare::find_cell(to_run.figures, to_cell)->metrics.at("step");
-  const std::optional<CellTrace> from = trace_of(from_run, cell_named(from_run, from_cell));
+  const std::optional<input::CellTrace> from = trace_of(from_run, cell_named(from_run, from_cell));
   if (!from) return comparison;
-  if (const std::optional<CellTrace> to = trace_of(to_run, cell_named(to_run, to_cell)))
+  if (const std::optional<input::CellTrace> to = trace_of(to_run, cell_named(to_run, to_cell)))
     take_change(comparison, *from, *to);
   return comparison;
 }
@@ -157,15 +157,15 @@ compare::CompareReport compare_two_cells(const CompareArguments& arguments) {
   return report;
 }
 
-CellTrace read_side(const std::string& path) {
-  const AttributionOptionsOf options = [](const Trace&) { return attribution::AttributionOptions{}; };
+input::CellTrace read_side(const std::string& path) {
+  const input::AttributionOptionsOf options = [](const Trace&) { return attribution::AttributionOptions{}; };
   if (std::filesystem::is_directory(path) && std::filesystem::is_empty(path))
     throw std::invalid_argument(path + ": is empty\n  name a run's folder, a trace or a folder of traces");
-  return read_cell(trace_files({path}), options, Keep::by_size);
+  return input::read_cell(input::trace_files({path}), options, input::Keep::by_size);
 }
 
 // Figures of the trace's steps, or without steps what else is known of it.
-compare::RunFigures facts_of_side(const CellTrace& traced, const std::string& path) {
+compare::RunFigures facts_of_side(const input::CellTrace& traced, const std::string& path) {
   if (traced.summary.shows_steps()) return compare::figures_of(traced.trace, traced.summary, "trace", path);
   return compare::facts_of(traced.trace, path);
 }
@@ -173,9 +173,9 @@ compare::RunFigures facts_of_side(const CellTrace& traced, const std::string& pa
 compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
   StatusLine status(status_on_stderr());
   status.say("reading " + arguments.from);
-  const CellTrace from = read_side(arguments.from);
+  const input::CellTrace from = read_side(arguments.from);
   status.say("reading " + arguments.to);
-  const CellTrace to = read_side(arguments.to);
+  const input::CellTrace to = read_side(arguments.to);
   if (from.files == to.files) throw std::invalid_argument(arguments.from + ": is given twice");
   compare::CompareReport report{.from = arguments.from, .to = arguments.to};
   refuse_unless_forced(report, {facts_of_side(from, arguments.from)}, {facts_of_side(to, arguments.to)},

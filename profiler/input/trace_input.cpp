@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/trace_input.hpp"
+#include "profiler/input/trace_input.hpp"
 
 #include <fmt/format.h>
 
@@ -14,14 +14,14 @@
 #include <tuple>
 #include <utility>
 
-#include "bench/commands/one_job.hpp"
-#include "bench/commands/trace_files.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/analysis/steps.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/input/one_job.hpp"
+#include "profiler/input/trace_files.hpp"
 
-namespace underlap::bench {
+namespace underlap::input {
 namespace {
 
 namespace fs = std::filesystem;
@@ -218,4 +218,4 @@ void for_each_cell(const std::string& folder, const std::optional<std::string>& 
                                             folder, fmt::join(names, ", ")));
 }
 
-}  // namespace underlap::bench
+}  // namespace underlap::input

@@ -10,7 +10,7 @@
 #include "profiler/attribution/attribution.hpp"
 #include "profiler/trace/trace.hpp"
 
-namespace underlap::bench {
+namespace underlap::input {
 
 /// The trace of one cell, and the files that it was read from.
 struct CellTrace {
@@ -47,4 +47,4 @@ CellTrace read_cell(const std::vector<std::string>& files, const AttributionOpti
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
                    const AttributionOptionsOf& options, const std::function<void(const CellTrace&)>& take);
 
-}  // namespace underlap::bench
+}  // namespace underlap::input
