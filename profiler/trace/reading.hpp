@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+
+namespace underlap {
+
+/// Reading was ended by whoever asked for it: ReadingWatch::is_cancelled() said so.
+class Cancelled : public std::exception {
+ public:
+  const char* what() const noexcept override { return "reading was cancelled"; }
+};
+
+/// What whoever asks for a trace hears while it is read, and how it is ended early. As it is, it hears nothing.
+///
+/// Each function is called on the thread that reads, every few milliseconds, and holds reading up while it runs. So
+/// is_cancelled() asks something that another thread may set.
+class ReadingWatch {
+ public:
+  virtual ~ReadingWatch() = default;
+
+  /// What is done from now on, as a status line says it: "reading rank0.json (1 of 8)"; "" once nothing is.
+  virtual void say(const std::string& what);
+  /// How much of the bytes of all files was read, 0 to 1: never less than before, and 1 once all was.
+  virtual void on_progress(double fraction);
+  /// Whether reading is to end, which then throws Cancelled.
+  virtual bool is_cancelled() const { return false; }
+};
+
+/// A reader's end of a watch. Telling it something costs next to nothing, so that a reader does it at each block that
+/// it read, or every thousand records. Not for several threads at once.
+class Reading {
+ public:
+  /// Nobody watches.
+  Reading() = default;
+  /// The watch outlives this.
+  explicit Reading(ReadingWatch& watch) : watch_(&watch) {}
+
+  void say(const std::string& what);
+  /// What comes next is a file that has `share` of all bytes, 0 to 1. Without this, all is one file.
+  void begin_file(double share);
+  /// What comes next takes reading from here to there in the file, 0 to 1: of one that is gone through twice.
+  void begin_stage(double from, double until);
+  /// How far the file or the stage was read, 0 to 1. Throws Cancelled.
+  void at(double fraction);
+  /// The same by bytes, or whatever is counted; 0 of 0 is nothing.
+  void at(std::uint64_t done, std::uint64_t all);
+  /// All files were read.
+  void end();
+  /// Throws Cancelled where that was asked for.
+  void check() const;
+
+ private:
+  void report(double fraction);
+
+  ReadingWatch* watch_ = nullptr;
+  double before_ = 0;  ///< of all bytes those of the files before this one
+  double share_ = 1;   ///< that this file has
+  double stage_from_ = 0;
+  double stage_until_ = 1;
+  double reported_ = 0;
+};
+
+}  // namespace underlap
