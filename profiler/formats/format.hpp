@@ -23,8 +23,8 @@ struct Format {
   /// Whether a file that begins with these bytes (up to kSniffBytes, decompressed) is of this format.
   bool (*sniff)(std::span<const std::byte>);
   /// Reads a file. Throws std::invalid_argument where it cannot be opened or nothing in it can be used, MachineError
-  /// where reading fails; bad records are counted in Trace::import. Tells `Reading` so often how far it is that it
-  /// ends within a tenth of a second where it is cancelled, by throwing Cancelled.
+  /// where reading fails; bad records are counted in Trace::import. Tells `Reading` so often how far it is, and shows
+  /// it what there is, that it can end within a tenth of a second by throwing Cancelled.
   Trace (*read)(const std::filesystem::path&, Reading&);
   /// Writes a file, whole or not at all; nullptr: this format is only read. Throws MachineError, and
   /// std::invalid_argument for a trace that no file can hold.

@@ -45,6 +45,7 @@ void decode(ArrivingBytes& file, PerfettoDecoder& decoder, Reading& reading) {
     if (!rest) return;
     used = static_cast<std::size_t>(*rest - bytes.data());
     reading.at(used, file.length());
+    reading.show(decoder.trace());
   }
 }
 

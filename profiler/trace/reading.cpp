@@ -7,6 +7,7 @@ namespace underlap {
 
 void ReadingWatch::say(const std::string&) {}
 void ReadingWatch::on_progress(double) {}
+void ReadingWatch::on_part(const Trace&) {}
 
 void Reading::say(const std::string& what) {
   if (watch_ != nullptr) watch_->say(what);
@@ -44,6 +45,20 @@ void Reading::report(double fraction) {
 
 void Reading::check() const {
   if (watch_ != nullptr && watch_->is_cancelled()) throw Cancelled();
+}
+
+void Reading::show(const Trace& so_far) {
+  if (watch_ == nullptr || holds_parts_) return;
+  const auto pause = watch_->pause_between_parts();
+  if (!pause) return;
+  if (last_part_ && std::chrono::steady_clock::now() - *last_part_ < *pause) return;
+  show_now(so_far);
+}
+
+void Reading::show_now(const Trace& so_far) {
+  if (watch_ == nullptr || !watch_->pause_between_parts()) return;
+  watch_->on_part(so_far);
+  last_part_ = std::chrono::steady_clock::now();
 }
 
 }  // namespace underlap

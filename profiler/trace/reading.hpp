@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 
 namespace underlap {
+
+class Trace;
 
 /// Reading was ended by whoever asked for it: ReadingWatch::is_cancelled() said so.
 class Cancelled : public std::exception {
@@ -27,6 +31,12 @@ class ReadingWatch {
   virtual void on_progress(double fraction);
   /// Whether reading is to end, which then throws Cancelled.
   virtual bool is_cancelled() const { return false; }
+  /// How long from one part to the next, at least; nullopt: no part is wanted. Asked whenever one could be given.
+  virtual std::optional<std::chrono::milliseconds> pause_between_parts() const { return std::nullopt; }
+  /// The trace as far as it was read, valid during the call. Its slices have their durations, names and tracks, and
+  /// keep their places in later parts. Only at the end of a file it is known which ranks the tracks are of and what is
+  /// communication, and times may count from another moment until then.
+  virtual void on_part(const Trace& so_far);
 };
 
 /// A reader's end of a watch. Telling it something costs next to nothing, so that a reader does it at each block that
@@ -52,6 +62,13 @@ class Reading {
   /// Throws Cancelled where that was asked for.
   void check() const;
 
+  /// Whether show() does nothing, since what it would be given is not all that was read.
+  void hold_parts(bool holds) { holds_parts_ = holds; }
+  /// Hands the part that was read so far to a watch that wants one now.
+  void show(const Trace& so_far);
+  /// Hands what was read to a watch that wants parts, however short ago it had one.
+  void show_now(const Trace& so_far);
+
  private:
   void report(double fraction);
 
@@ -61,6 +78,8 @@ class Reading {
   double stage_from_ = 0;
   double stage_until_ = 1;
   double reported_ = 0;
+  bool holds_parts_ = false;
+  std::optional<std::chrono::steady_clock::time_point> last_part_;
 };
 
 }  // namespace underlap

@@ -45,7 +45,7 @@ class Reader {
       if (found == KinetoSplitter::Found::member && splitter_.key() == kineto::kOwnKey &&
           builder_.trace().size() == 0) {
         if (auto own = read_own_header(splitter_.value(), origin_))
-          return read_own_events(splitter_, std::move(*own), header_.base_ns, origin_, free_memory_);
+          return read_own_events(splitter_, std::move(*own), header_.base_ns, origin_, reading_, free_memory_);
         builder_.skip("tags of Underlap that cannot be read");
       } else if (found == KinetoSplitter::Found::member)
         take_member();
@@ -72,6 +72,7 @@ class Reader {
 
   void hand_over(KinetoPipeline::Job& job) {
     builder_.add(job.events);
+    reading_.show(builder_.trace());
     splitter_.recycle(std::move(job.batch.buffer));
     const auto slices = static_cast<std::int64_t>(builder_.trace().size());
     if (slices > free_memory_ / kSliceBytes)

@@ -58,7 +58,10 @@ Import::Import(const Database& database, Reading& reading)
   read_thread_names();
 }
 
-void Import::tell() { reading_->at(rows_, about_rows_); }
+void Import::tell() {
+  reading_->at(rows_, about_rows_);
+  reading_->show(trace);
+}
 
 void Import::read_strings() {
   if (database_->is_key("StringIds", "id")) return;

@@ -6,14 +6,18 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/formats/file_bytes.hpp"
@@ -97,8 +101,15 @@ class Watch : public ReadingWatch {
  public:
   void on_progress(double fraction) override { fractions.push_back(fraction); }
   bool is_cancelled() const override { return ++polls >= cancelled_at; }
+  std::optional<std::chrono::milliseconds> pause_between_parts() const override { return std::chrono::milliseconds(0); }
+  void on_part(const Trace& so_far) override {
+    sizes.push_back(so_far.size());
+    if (look) look(so_far);
+  }
 
   std::vector<double> fractions;
+  std::vector<std::size_t> sizes;
+  std::function<void(const Trace&)> look;
   std::size_t cancelled_at = ~std::size_t{0};
   mutable std::size_t polls = 0;
 };
@@ -147,6 +158,29 @@ TEST_P(WatchedReading, EndsAtThePollThatCancelsItAndLeavesNoThread) {
     EXPECT_EQ(watch.polls, at);
     EXPECT_EQ(num_threads(), before);
   }
+}
+
+TEST_P(WatchedReading, GivesPartsThatGrowToTheWhole) {
+  const Trace whole = read_trace(path_);
+  std::int64_t moved_ns = 0;  // all times are, at the end
+  bool is_first = true;
+  Watch watch;
+  watch.look = [&](const Trace& part) {
+    ASSERT_LE(part.size(), whole.size());
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (std::exchange(is_first, false)) moved_ns = whole.start_ns()[i] - part.start_ns()[i];
+      ASSERT_EQ(part.start_ns()[i] + moved_ns, whole.start_ns()[i]);
+      ASSERT_EQ(part.duration_ns()[i], whole.duration_ns()[i]);
+      ASSERT_EQ(part.name(i), whole.name(i));
+      ASSERT_EQ(part.track(i), whole.track(i));
+      ASSERT_EQ(part.track_of(i).kind, whole.track_of(i).kind);
+    }
+  };
+  read(path_, watch);
+  ASSERT_GE(watch.sizes.size(), 3U);
+  EXPECT_TRUE(std::ranges::is_sorted(watch.sizes));
+  EXPECT_LT(watch.sizes.front(), whole.size());
+  EXPECT_EQ(watch.sizes.back(), whole.size());
 }
 
 constexpr std::array kFiles{File{"t.pftrace", write_native},         File{"t.pftrace.zst", write_native_zst},
