@@ -17,6 +17,7 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
+#include "bench/commands/status_watch.hpp"
 #include "bench/observe/observe.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
@@ -203,7 +204,8 @@ void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
 void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix) {
   std::string separator;
   if (arguments.json) fmt::print("{{\"schema\":\"underlap.analyses/1\",\"cells\":[");
-  input::for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix),
+  StatusWatch watch;
+  input::for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
                        [&](const input::CellTrace& traced) {
                          const Analysis analysis = analyse(arguments, matrix, traced);
                          fmt::print("{}", separator);
@@ -228,8 +230,9 @@ int run_analyze(const AnalyzeArguments& arguments) {
     analyze_folder(arguments, matrix);
     return kWell;
   }
+  StatusWatch watch;
   const input::CellTrace traced =
-      input::read_cell(input::trace_files(arguments.traces), attribution_options(arguments, matrix),
+      input::read_cell(input::trace_files(arguments.traces), attribution_options(arguments, matrix), watch,
                        arguments.config.empty() && !arguments.details ? input::Keep::by_size : input::Keep::everything);
   const Analysis analysis = analyse(arguments, matrix, traced);
   if (arguments.json)

@@ -14,10 +14,10 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/series.hpp"
+#include "bench/commands/status_watch.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
-#include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/input/trace_files.hpp"
@@ -66,10 +66,11 @@ const report::CellResult& cell_named(const ComparedRun& run, const std::string& 
 }
 
 // Nullopt where it was kept by nobody.
-std::optional<input::CellTrace> trace_of(const ComparedRun& run, const report::CellResult& cell) {
+std::optional<input::CellTrace> trace_of(const ComparedRun& run, const report::CellResult& cell, StatusWatch& watch) {
   const std::filesystem::path file = run.folder / cell.trace_file;
   if (cell.trace_file.empty() || !std::filesystem::is_regular_file(file)) return std::nullopt;
-  return input::read_cell({file.string()}, [](const Trace&) { return attribution::AttributionOptions{}; });
+  return input::read_cell(
+      {file.string()}, [](const Trace&) { return attribution::AttributionOptions{}; }, watch);
 }
 
 void take_change(compare::Comparison& comparison, const input::CellTrace& from, const input::CellTrace& to) {
@@ -82,13 +83,16 @@ void take_change(compare::Comparison& comparison, const input::CellTrace& from, 
 // By their traces where both have them, else by their steps alone.
 compare::Comparison compare_cells(const ComparedRun& from_run, const std::string& from_cell, const ComparedRun& to_run,
                                   const std::string& to_cell) {
+  StatusWatch watch;
   compare::Comparison comparison{.name = from_cell == to_cell ? from_cell : from_cell + " -> " + to_cell};
   comparison.from_step_ns = compare::find_cell(from_run.figures, from_cell)->metrics.at("step");
   comparison.to_step_ns = compare::find_cell(to_run.figures, to_cell)->metrics.at("step");
-  const std::optional<input::CellTrace> from = trace_of(from_run, cell_named(from_run, from_cell));
+  const std::optional<input::CellTrace> from = trace_of(from_run, cell_named(from_run, from_cell), watch);
   if (!from) return comparison;
-  if (const std::optional<input::CellTrace> to = trace_of(to_run, cell_named(to_run, to_cell)))
+  if (const std::optional<input::CellTrace> to = trace_of(to_run, cell_named(to_run, to_cell), watch)) {
+    watch.say("comparing " + comparison.name);
     take_change(comparison, *from, *to);
+  }
   return comparison;
 }
 
@@ -113,13 +117,11 @@ compare::CompareReport compare_runs(const CompareArguments& arguments) {
   compare::check_sides({from.figures}, {to.figures});
   compare::CompareReport report{.from = arguments.from, .to = arguments.to};
   refuse_unless_forced(report, {from.figures}, {to.figures}, arguments.force);
-  StatusLine status(status_on_stderr());
   for (const report::CellResult& cell : from.results.cells) {
     if (compare::find_cell(to.figures, cell.name) == nullptr) {
       report.notes.push_back(fmt::format("cell {} is in {} alone", cell.name, arguments.from));
       continue;
     }
-    status.say("comparing " + cell.name);
     report.comparisons.push_back(compare_cells(from, cell.name, to, cell.name));
   }
   for (const report::CellResult& cell : to.results.cells)
@@ -157,11 +159,11 @@ compare::CompareReport compare_two_cells(const CompareArguments& arguments) {
   return report;
 }
 
-input::CellTrace read_side(const std::string& path) {
+input::CellTrace read_side(const std::string& path, StatusWatch& watch) {
   const input::AttributionOptionsOf options = [](const Trace&) { return attribution::AttributionOptions{}; };
   if (std::filesystem::is_directory(path) && std::filesystem::is_empty(path))
     throw std::invalid_argument(path + ": is empty\n  name a run's folder, a trace or a folder of traces");
-  return input::read_cell(input::trace_files({path}), options, input::Keep::by_size);
+  return input::read_cell(input::trace_files({path}), options, watch, input::Keep::by_size);
 }
 
 // Figures of the trace's steps, or without steps what else is known of it.
@@ -171,11 +173,9 @@ compare::RunFigures facts_of_side(const input::CellTrace& traced, const std::str
 }
 
 compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
-  StatusLine status(status_on_stderr());
-  status.say("reading " + arguments.from);
-  const input::CellTrace from = read_side(arguments.from);
-  status.say("reading " + arguments.to);
-  const input::CellTrace to = read_side(arguments.to);
+  StatusWatch watch;
+  const input::CellTrace from = read_side(arguments.from, watch);
+  const input::CellTrace to = read_side(arguments.to, watch);
   if (from.files == to.files) throw std::invalid_argument(arguments.from + ": is given twice");
   compare::CompareReport report{.from = arguments.from, .to = arguments.to};
   refuse_unless_forced(report, {facts_of_side(from, arguments.from)}, {facts_of_side(to, arguments.to)},
@@ -190,7 +190,7 @@ compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
     report.notes.emplace_back(
         "steps are not known: the traces are compared from their first work to their "
         "last, as one step");
-  status.say("comparing");
+  watch.say("comparing");
   take_change(report.comparisons.emplace_back(), from, to);
   return report;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/status_watch.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/analysis/matching.hpp"
@@ -36,14 +37,16 @@ attribution::AttributionOptions usual_attribution(const Trace&) { return {}; }
 
 // A file holds one cell, and a run's folder may have several.
 input::CellTrace cell_of_folder(const ConvertArguments& arguments) {
+  StatusWatch watch;
   std::optional<input::CellTrace> found;
-  input::for_each_cell(arguments.traces.front(), arguments.cell, usual_attribution, [&](const input::CellTrace& cell) {
-    if (found)
-      throw std::invalid_argument(
-          fmt::format("{} holds the traces {} and {}, and more than one cell is no trace; --cell {} takes the first",
-                      arguments.traces.front(), found->files.front(), cell.files.front(), found->cell));
-    found = cell;
-  });
+  input::for_each_cell(
+      arguments.traces.front(), arguments.cell, usual_attribution, watch, [&](const input::CellTrace& cell) {
+        if (found)
+          throw std::invalid_argument(fmt::format(
+              "{} holds the traces {} and {}, and more than one cell is no trace; --cell {} takes the first",
+              arguments.traces.front(), found->files.front(), cell.files.front(), found->cell));
+        found = cell;
+      });
   return std::move(*found);
 }
 
@@ -51,7 +54,8 @@ input::CellTrace read_input(const ConvertArguments& arguments) {
   if (arguments.traces.size() == 1 && input::is_run_folder(arguments.traces.front())) return cell_of_folder(arguments);
   if (arguments.cell)
     throw std::invalid_argument("--cell names a cell of a run's folder, and none is given; leave it out");
-  return input::read_cell(input::trace_files(arguments.traces), usual_attribution);
+  StatusWatch watch;
+  return input::read_cell(input::trace_files(arguments.traces), usual_attribution, watch);
 }
 
 void check_free(const std::vector<fs::path>& files, bool force) {

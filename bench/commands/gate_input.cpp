@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "bench/commands/status_watch.hpp"
 #include "profiler/gate/baseline.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"
@@ -44,10 +45,11 @@ Runs run_of_traces(const std::string& path) {
       run->cells.push_back(std::move(figures.cells.front()));
   };
   const input::AttributionOptionsOf options = [](const Trace&) { return attribution::AttributionOptions{}; };
+  StatusWatch watch;
   if (input::is_run_folder(path))
-    input::for_each_cell(path, std::nullopt, options, take);
+    input::for_each_cell(path, std::nullopt, options, watch, take);
   else
-    take(input::read_cell(input::trace_files({path}), options, input::Keep::by_size));
+    take(input::read_cell(input::trace_files({path}), options, watch, input::Keep::by_size));
   return {std::move(*run)};
 }
 
