@@ -73,7 +73,8 @@ std::vector<bool> kept_slices(const Trace& trace) {
 }
 
 // Appends what is kept of a file, and what tells of the whole.
-void append_kept(Trace& all, const Trace& file) {
+void append_kept(Trace& all, const Trace& file, const Reading& reading) {
+  constexpr std::size_t kPolled = std::size_t{1} << 16;
   constexpr std::uint32_t kDropped = ~std::uint32_t{0};
   Trace part;
   part.metadata = file.metadata;
@@ -84,6 +85,7 @@ void append_kept(Trace& all, const Trace& file) {
   const std::vector<bool> kept = kept_slices(file);
   std::vector<std::uint32_t> place(file.size(), kDropped);
   for (std::size_t i = 0; i < file.size(); ++i) {
+    if (i % kPolled == 0) reading.check();
     if (!kept[i]) continue;
     place[i] = static_cast<std::uint32_t>(part.size());
     Slice slice = file.slice(i);
@@ -96,6 +98,7 @@ void append_kept(Trace& all, const Trace& file) {
   for (const Flow& flow : file.flows)
     if (place[flow.from] != kDropped && place[flow.to] != kDropped)
       part.flows.push_back({place[flow.from], place[flow.to], flow.kind});
+  reading.check();
   all.append(part);
 }
 
@@ -219,7 +222,8 @@ class JobReader {
     add(cell_.attribution, attribution::attribute(trace, options_(trace)));
     reading_.check();
     std::ranges::move(analysis::find_steps(trace).ranks, std::back_inserter(steps_.ranks));
-    append_kept(cell_.trace, trace);
+    reading_.check();
+    append_kept(cell_.trace, trace, reading_);
   }
 
   const AttributionOptionsOf& options_;
