@@ -17,8 +17,7 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
-#include "bench/commands/trace_files.hpp"
-#include "bench/commands/trace_input.hpp"
+#include "bench/commands/status_watch.hpp"
 #include "bench/observe/observe.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
@@ -30,6 +29,8 @@
 #include "profiler/analysis/windows.hpp"
 #include "profiler/attribution/attribution_text.hpp"
 #include "profiler/attribution/mode_map.hpp"
+#include "profiler/input/trace_files.hpp"
+#include "profiler/input/trace_input.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -55,7 +56,7 @@ struct AnalyzeArguments {
   std::optional<std::int32_t> step;
   std::optional<std::int32_t> width;
 
-  bool is_of_folder() const { return traces.size() == 1 && is_run_folder(traces.front()); }
+  bool is_of_folder() const { return traces.size() == 1 && input::is_run_folder(traces.front()); }
 
   std::vector<analysis::Breakdown> breakdowns() const {
     std::vector<analysis::Breakdown> list;
@@ -119,7 +120,8 @@ attribution::ParallelSizes sizes_of(const AnalyzeArguments& arguments, const pla
           .pp = parallel.pipeline_model_parallel_size};
 }
 
-AttributionOptionsOf attribution_options(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix) {
+input::AttributionOptionsOf attribution_options(const AnalyzeArguments& arguments,
+                                                const std::optional<plan::Matrix>& matrix) {
   attribution::AttributionOptions options;
   if (!arguments.mode_map.empty()) options.mode_map = attribution::read_mode_map(arguments.mode_map);
   return [&arguments, &matrix, options](const Trace& trace) {
@@ -138,14 +140,14 @@ struct Observation {
 
 // One cell's trace, and all that is to be said of it.
 struct Analysis {
-  const CellTrace& traced;
+  const input::CellTrace& traced;
   const analysis::Summary& summary;
   std::optional<analysis::Details> details;
   std::optional<Observation> observation;
 };
 
 Analysis analyse(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix,
-                 const CellTrace& traced) {
+                 const input::CellTrace& traced) {
   Analysis result{traced, traced.summary, std::nullopt, std::nullopt};
   if (arguments.details)
     result.details = find_details(traced.trace, *traced.summary.communications, traced.summary.shown_windows());
@@ -158,7 +160,7 @@ Analysis analyse(const AnalyzeArguments& arguments, const std::optional<plan::Ma
 }
 
 std::string json_of(const AnalyzeArguments& arguments, const Analysis& analysis) {
-  const CellTrace& traced = analysis.traced;
+  const input::CellTrace& traced = analysis.traced;
   std::string json =
       with_attribution(analysis::analysis_json(traced.trace, analysis.summary, traced.files, arguments.breakdowns()),
                        traced.attribution);
@@ -179,7 +181,7 @@ void print_observation(const Observation& observation) {
 }
 
 void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
-  const CellTrace& traced = analysis.traced;
+  const input::CellTrace& traced = analysis.traced;
   if (arguments.csv) {
     const analysis::Breakdown by = arguments.by.empty() ? analysis::Breakdown::rank : arguments.breakdowns().front();
     fmt::print("{}", analysis::csv(analysis::breakdown(traced.trace, analysis.summary, by)));
@@ -202,16 +204,17 @@ void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
 void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix) {
   std::string separator;
   if (arguments.json) fmt::print("{{\"schema\":\"underlap.analyses/1\",\"cells\":[");
-  for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix),
-                [&](const CellTrace& traced) {
-                  const Analysis analysis = analyse(arguments, matrix, traced);
-                  fmt::print("{}", separator);
-                  separator = arguments.json ? "," : "\n\n";
-                  if (arguments.json)
-                    fmt::print("{}", json_of(arguments, analysis));
-                  else
-                    print(arguments, analysis);
-                });
+  StatusWatch watch;
+  input::for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
+                       [&](const input::CellTrace& traced) {
+                         const Analysis analysis = analyse(arguments, matrix, traced);
+                         fmt::print("{}", separator);
+                         separator = arguments.json ? "," : "\n\n";
+                         if (arguments.json)
+                           fmt::print("{}", json_of(arguments, analysis));
+                         else
+                           print(arguments, analysis);
+                       });
   if (arguments.json) fmt::print("]}}\n");
 }
 
@@ -227,8 +230,10 @@ int run_analyze(const AnalyzeArguments& arguments) {
     analyze_folder(arguments, matrix);
     return kWell;
   }
-  const CellTrace traced = read_cell(trace_files(arguments.traces), attribution_options(arguments, matrix),
-                                     arguments.config.empty() && !arguments.details ? Keep::by_size : Keep::everything);
+  StatusWatch watch;
+  const input::CellTrace traced =
+      input::read_cell(input::trace_files(arguments.traces), attribution_options(arguments, matrix), watch,
+                       arguments.config.empty() && !arguments.details ? input::Keep::by_size : input::Keep::everything);
   const Analysis analysis = analyse(arguments, matrix, traced);
   if (arguments.json)
     fmt::print("{}\n", json_of(arguments, analysis));

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,14 +13,15 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/series.hpp"
-#include "bench/commands/trace_files.hpp"
-#include "bench/commands/trace_input.hpp"
+#include "bench/commands/status_watch.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
-#include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/compare/compare_report.hpp"
+#include "profiler/compare/report_of.hpp"
+#include "profiler/input/trace_files.hpp"
+#include "profiler/input/trace_input.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -36,11 +36,10 @@ struct CompareArguments {
   compare::Details details = compare::Details::largest;
 };
 
-/// The folder of a run and what it holds.
-struct ComparedRun {
+/// A run and the folder that it is in.
+struct RunFolder {
   std::filesystem::path folder;
-  report::RunResults results = {};
-  compare::RunFigures figures = {};
+  compare::ComparedRun run = {};
 };
 
 bool holds_results(const std::string& path) {
@@ -48,98 +47,39 @@ bool holds_results(const std::string& path) {
          std::filesystem::path(path).filename() == "results.json";
 }
 
-ComparedRun read_run(const std::string& path) {
+RunFolder read_run(const std::string& path) {
   const std::filesystem::path named = path;
-  ComparedRun run{.folder = named.filename() == "results.json" ? named.parent_path() : named};
-  run.results = report::read_results(run.folder);
-  run.figures = compare::figures_of(run.results, path);
-  return run;
+  RunFolder read{.folder = named.filename() == "results.json" ? named.parent_path() : named};
+  read.run.results = report::read_results(read.folder);
+  read.run.figures = compare::figures_of(read.run.results, path);
+  return read;
 }
 
-const report::CellResult& cell_named(const ComparedRun& run, const std::string& name) {
-  const auto found = std::ranges::find(run.results.cells, name, &report::CellResult::name);
-  if (found != run.results.cells.end()) return *found;
-  std::vector<std::string> names;
-  for (const report::CellResult& cell : run.results.cells) names.push_back(cell.name);
-  throw std::invalid_argument(
-      fmt::format("--cells: {} has no cell \"{}\"; it has: {}", run.figures.source, name, fmt::join(names, ", ")));
-}
+attribution::AttributionOptions no_options(const Trace&) { return {}; }
 
 // Nullopt where it was kept by nobody.
-std::optional<CellTrace> trace_of(const ComparedRun& run, const report::CellResult& cell) {
+std::optional<input::CellTrace> trace_of(const RunFolder& run, const report::CellResult& cell, StatusWatch& watch) {
   const std::filesystem::path file = run.folder / cell.trace_file;
   if (cell.trace_file.empty() || !std::filesystem::is_regular_file(file)) return std::nullopt;
-  return read_cell({file.string()}, [](const Trace&) { return attribution::AttributionOptions{}; });
+  return input::read_cell({file.string()}, no_options, watch);
 }
 
-void take_change(compare::Comparison& comparison, const CellTrace& from, const CellTrace& to) {
-  comparison.change = compare::compare_traces({from.trace, from.summary}, {to.trace, to.summary});
-  const auto windows = static_cast<double>(comparison.change->windows);
-  comparison.from_step_ns = static_cast<double>(comparison.change->from.window_ns) / windows;
-  comparison.to_step_ns = static_cast<double>(comparison.change->to.window_ns) / windows;
-}
-
-// By their traces where both have them, else by their steps alone.
-compare::Comparison compare_cells(const ComparedRun& from_run, const std::string& from_cell, const ComparedRun& to_run,
-                                  const std::string& to_cell) {
-  compare::Comparison comparison{.name = from_cell == to_cell ? from_cell : from_cell + " -> " + to_cell};
-  comparison.from_step_ns = compare::find_cell(from_run.figures, from_cell)->metrics.at("step");
-  comparison.to_step_ns = compare::find_cell(to_run.figures, to_cell)->metrics.at("step");
-  const std::optional<CellTrace> from = trace_of(from_run, cell_named(from_run, from_cell));
-  if (!from) return comparison;
-  if (const std::optional<CellTrace> to = trace_of(to_run, cell_named(to_run, to_cell)))
-    take_change(comparison, *from, *to);
-  return comparison;
-}
-
-void refuse_unless_forced(compare::CompareReport& report, const compare::Runs& from, const compare::Runs& to,
-                          bool is_forced) {
-  report.forced = compare::not_comparable(from, to);
-  if (!report.forced.empty() && !is_forced)
-    throw std::invalid_argument(report.forced + "\n  they did not do the same; --force compares all the same");
-  report.differences = compare::differences_of(from, to);
-  report.notes = compare::untold(from, to);
-}
-
-void note_missing_traces(compare::CompareReport& report) {
-  const bool is_missing = std::ranges::any_of(report.comparisons, [](const auto& one) { return !one.change; });
-  if (is_missing)
-    report.notes.emplace_back(
-        "of cells without a trace on both sides steps alone are compared (medians); run.trace and the folder's traces/ "
-        "are what the rest comes from");
+compare::ChangeOfCells change_by_traces(const RunFolder& from_run, const RunFolder& to_run) {
+  return [&](const report::CellResult& from_cell,
+             const report::CellResult& to_cell) -> std::optional<compare::TraceChange> {
+    StatusWatch watch;
+    const std::optional<input::CellTrace> from = trace_of(from_run, from_cell, watch);
+    if (!from) return std::nullopt;
+    const std::optional<input::CellTrace> to = trace_of(to_run, to_cell, watch);
+    if (!to) return std::nullopt;
+    watch.say("comparing " + from_cell.name);
+    return compare::compare_traces({from->trace, from->summary}, {to->trace, to->summary});
+  };
 }
 
 compare::CompareReport compare_runs(const CompareArguments& arguments) {
-  const ComparedRun from = read_run(arguments.from), to = read_run(arguments.to);
-  compare::check_sides({from.figures}, {to.figures});
-  compare::CompareReport report{.from = arguments.from, .to = arguments.to};
-  refuse_unless_forced(report, {from.figures}, {to.figures}, arguments.force);
-  StatusLine status(status_on_stderr());
-  for (const report::CellResult& cell : from.results.cells) {
-    if (compare::find_cell(to.figures, cell.name) == nullptr) {
-      report.notes.push_back(fmt::format("cell {} is in {} alone", cell.name, arguments.from));
-      continue;
-    }
-    status.say("comparing " + cell.name);
-    report.comparisons.push_back(compare_cells(from, cell.name, to, cell.name));
-  }
-  for (const report::CellResult& cell : to.results.cells)
-    if (compare::find_cell(from.figures, cell.name) == nullptr)
-      report.notes.push_back(fmt::format("cell {} is in {} alone", cell.name, arguments.to));
-  if (report.comparisons.empty())
-    throw std::invalid_argument(fmt::format(
-        "{} and {} have no cell in common\n  --cells FROM TO compares two of one run", arguments.from, arguments.to));
-  note_missing_traces(report);
-  return report;
-}
-
-// The same run's figures of one cell, named so that both sides have it.
-compare::RunFigures of_one_cell(const ComparedRun& run, const std::string& name) {
-  compare::RunFigures figures = run.figures;
-  const compare::CellFigures cell = *compare::find_cell(figures, cell_named(run, name).name);
-  figures.cells = {cell};
-  figures.cells.front().name = "cell";
-  return figures;
+  const RunFolder from = read_run(arguments.from), to = read_run(arguments.to);
+  return compare::report_of_runs(from.run, to.run, arguments.force, change_by_traces(from, to));
 }
 
 compare::CompareReport compare_two_cells(const CompareArguments& arguments) {
@@ -147,53 +87,24 @@ compare::CompareReport compare_two_cells(const CompareArguments& arguments) {
   if (!holds_results(arguments.from))
     throw std::invalid_argument(arguments.from +
                                 ": no run, since it holds no results.json\n  --cells are those of a run");
-  const ComparedRun run = read_run(arguments.from);
-  const std::string& from = arguments.cells.front();
-  const std::string& to = arguments.cells.back();
-  if (from == to) throw std::invalid_argument(fmt::format("--cells: {} is given twice", from));
-  compare::CompareReport report{.from = from, .to = to};
-  refuse_unless_forced(report, {of_one_cell(run, from)}, {of_one_cell(run, to)}, arguments.force);
-  report.comparisons = {compare_cells(run, from, run, to)};
-  note_missing_traces(report);
-  return report;
+  const RunFolder run = read_run(arguments.from);
+  return compare::report_of_cells(run.run, arguments.cells.front(), arguments.cells.back(), arguments.force,
+                                  change_by_traces(run, run));
 }
 
-CellTrace read_side(const std::string& path) {
-  const AttributionOptionsOf options = [](const Trace&) { return attribution::AttributionOptions{}; };
+input::CellTrace read_side(const std::string& path, StatusWatch& watch) {
   if (std::filesystem::is_directory(path) && std::filesystem::is_empty(path))
     throw std::invalid_argument(path + ": is empty\n  name a run's folder, a trace or a folder of traces");
-  return read_cell(trace_files({path}), options, Keep::by_size);
-}
-
-// Figures of the trace's steps, or without steps what else is known of it.
-compare::RunFigures facts_of_side(const CellTrace& traced, const std::string& path) {
-  if (traced.summary.shows_steps()) return compare::figures_of(traced.trace, traced.summary, "trace", path);
-  return compare::facts_of(traced.trace, path);
+  return input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::by_size);
 }
 
 compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
-  StatusLine status(status_on_stderr());
-  status.say("reading " + arguments.from);
-  const CellTrace from = read_side(arguments.from);
-  status.say("reading " + arguments.to);
-  const CellTrace to = read_side(arguments.to);
-  if (compare::are_same_files(from.files, to.files)) throw std::invalid_argument(arguments.from + ": is given twice");
-  compare::CompareReport report{.from = arguments.from, .to = arguments.to};
-  refuse_unless_forced(report, {facts_of_side(from, arguments.from)}, {facts_of_side(to, arguments.to)},
-                       arguments.force);
-  if (from.summary.shows_steps() != to.summary.shows_steps())
-    throw std::invalid_argument(
-        fmt::format("{}: its steps are not known, those of {} are\n  a step cannot be held against a "
-                    "whole trace; see `underlap analyze`",
-                    from.summary.shows_steps() ? arguments.to : arguments.from,
-                    from.summary.shows_steps() ? arguments.from : arguments.to));
-  if (!from.summary.shows_steps())
-    report.notes.emplace_back(
-        "steps are not known: the traces are compared from their first work to their "
-        "last, as one step");
-  status.say("comparing");
-  take_change(report.comparisons.emplace_back(), from, to);
-  return report;
+  StatusWatch watch;
+  const input::CellTrace from = read_side(arguments.from, watch);
+  const input::CellTrace to = read_side(arguments.to, watch);
+  watch.say("comparing");
+  return compare::report_of_traces({arguments.from, from.files, {from.trace, from.summary}},
+                                   {arguments.to, to.files, {to.trace, to.summary}}, arguments.force);
 }
 
 compare::CompareReport report_of(const CompareArguments& arguments) {

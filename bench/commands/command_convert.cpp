@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
-#include "bench/commands/trace_files.hpp"
-#include "bench/commands/trace_input.hpp"
+#include "bench/commands/status_watch.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/analysis/matching.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/input/trace_files.hpp"
+#include "profiler/input/trace_input.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -35,23 +36,26 @@ struct ConvertArguments {
 attribution::AttributionOptions usual_attribution(const Trace&) { return {}; }
 
 // A file holds one cell, and a run's folder may have several.
-CellTrace cell_of_folder(const ConvertArguments& arguments) {
-  std::optional<CellTrace> found;
-  for_each_cell(arguments.traces.front(), arguments.cell, usual_attribution, [&](const CellTrace& cell) {
-    if (found)
-      throw std::invalid_argument(
-          fmt::format("{} holds the traces {} and {}, and more than one cell is no trace; --cell {} takes the first",
-                      arguments.traces.front(), found->files.front(), cell.files.front(), found->cell));
-    found = cell;
-  });
+input::CellTrace cell_of_folder(const ConvertArguments& arguments) {
+  StatusWatch watch;
+  std::optional<input::CellTrace> found;
+  input::for_each_cell(
+      arguments.traces.front(), arguments.cell, usual_attribution, watch, [&](const input::CellTrace& cell) {
+        if (found)
+          throw std::invalid_argument(fmt::format(
+              "{} holds the traces {} and {}, and more than one cell is no trace; --cell {} takes the first",
+              arguments.traces.front(), found->files.front(), cell.files.front(), found->cell));
+        found = cell;
+      });
   return std::move(*found);
 }
 
-CellTrace read_input(const ConvertArguments& arguments) {
-  if (arguments.traces.size() == 1 && is_run_folder(arguments.traces.front())) return cell_of_folder(arguments);
+input::CellTrace read_input(const ConvertArguments& arguments) {
+  if (arguments.traces.size() == 1 && input::is_run_folder(arguments.traces.front())) return cell_of_folder(arguments);
   if (arguments.cell)
     throw std::invalid_argument("--cell names a cell of a run's folder, and none is given; leave it out");
-  return read_cell(trace_files(arguments.traces), usual_attribution);
+  StatusWatch watch;
+  return input::read_cell(input::trace_files(arguments.traces), usual_attribution, watch);
 }
 
 void check_free(const std::vector<fs::path>& files, bool force) {
@@ -79,16 +83,16 @@ void take_last_as_file(ConvertArguments& arguments) {
 int run_convert(ConvertArguments& arguments) {
   take_last_as_file(arguments);
   formats::check_extension(arguments.file);
-  CellTrace input = read_input(arguments);
-  analysis::add_flows(input.trace, analysis::match_communications(input.trace));
-  const std::vector<fs::path> files = formats::written_files(arguments.file, input.trace);
+  input::CellTrace traced = read_input(arguments);
+  analysis::add_flows(traced.trace, analysis::match_communications(traced.trace));
+  const std::vector<fs::path> files = formats::written_files(arguments.file, traced.trace);
   check_free(files, arguments.force);
   {
     StatusLine status(status_on_stderr());
     status.say("writing " + arguments.file);
-    formats::write_trace(arguments.file, input.trace);
+    formats::write_trace(arguments.file, traced.trace);
   }
-  print_skipped(input.trace);
+  print_skipped(traced.trace);
   for (const fs::path& file : files) fmt::print("wrote {}\n", file.string());
   return kWell;
 }

@@ -13,9 +13,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/commands/trace_files.hpp"
-#include "bench/commands/trace_input.hpp"
+#include "bench/commands/status_watch.hpp"
 #include "profiler/gate/baseline.hpp"
+#include "profiler/input/trace_files.hpp"
+#include "profiler/input/trace_input.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/run_folders.hpp"
 
@@ -31,14 +32,14 @@ std::vector<std::string> fitting(const std::string& pattern) {
   if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
     for (std::size_t i = 0; i < found.gl_pathc; ++i) paths.emplace_back(found.gl_pathv[i]);
   ::globfree(&found);
-  std::ranges::sort(paths, naturally_before);
+  std::ranges::sort(paths, input::naturally_before);
   return paths;
 }
 
 // Cells of one run's traces become one run.
 Runs run_of_traces(const std::string& path) {
   std::optional<compare::RunFigures> run;
-  const auto take = [&](const CellTrace& traced) {
+  const auto take = [&](const input::CellTrace& traced) {
     const std::string name = traced.cell.empty() ? "trace" : traced.cell;
     compare::RunFigures figures = compare::figures_of(traced.trace, traced.summary, name, path);
     if (!run)
@@ -46,17 +47,18 @@ Runs run_of_traces(const std::string& path) {
     else
       run->cells.push_back(std::move(figures.cells.front()));
   };
-  const AttributionOptionsOf options = [](const Trace&) { return attribution::AttributionOptions{}; };
-  if (is_run_folder(path))
-    for_each_cell(path, std::nullopt, options, take);
+  const input::AttributionOptionsOf options = [](const Trace&) { return attribution::AttributionOptions{}; };
+  StatusWatch watch;
+  if (input::is_run_folder(path))
+    input::for_each_cell(path, std::nullopt, options, watch, take);
   else
-    take(read_cell(trace_files({path}), options, Keep::by_size));
+    take(input::read_cell(input::trace_files({path}), options, watch, input::Keep::by_size));
   return {std::move(*run)};
 }
 
 bool holds_trace_files(const fs::path& folder) {
   try {
-    return !trace_files({folder.string()}).empty();
+    return !input::trace_files({folder.string()}).empty();
   } catch (const std::invalid_argument&) {
     return false;
   }
@@ -88,7 +90,7 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.is_directory() && !entry.path().filename().string().starts_with('.'))
       folders.push_back(entry.path().string());
-  std::ranges::sort(folders, naturally_before);
+  std::ranges::sort(folders, input::naturally_before);
   return folders;
 }
 
@@ -177,7 +179,7 @@ std::optional<Runs> of_run_folder(const fs::path& folder) {
     return std::move(series.runs);
   }
   // Beside traces, folders are something else: a profiler's own.
-  if (is_run_folder(folder) || holds_trace_files(folder) || (holds_files(folder) && folders_in(folder).empty()))
+  if (input::is_run_folder(folder) || holds_trace_files(folder) || (holds_files(folder) && folders_in(folder).empty()))
     return run_of_traces(folder.string());
   return std::nullopt;
 }

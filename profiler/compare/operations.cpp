@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "profiler/compare/layer_ranges.hpp"
@@ -114,7 +115,11 @@ void Operations::add(const OperationKey& key, std::int32_t layer, Match match, c
 void Operations::list(std::vector<OperationChange>& split, std::vector<NetOperation>& net) const {
   std::vector<const std::pair<const OperationKey, ByLayer>*> sorted;
   for (const auto& entry : operations_) sorted.push_back(&entry);
-  std::ranges::sort(sorted, {}, [](const auto* entry) { return entry->first; });
+  // By words: the order of ids is that of whichever thread of a reader was first.
+  std::ranges::sort(sorted, {}, [](const auto* entry) {
+    const OperationKey& key = entry->first;
+    return std::tuple(key.kind, key.mode, name_of(key.purpose), name_of(key.name), name_of(key.stream));
+  });
   for (const auto* entry : sorted) {
     const std::vector<LayerRange> ranges = ranges_of(entry->second);
     for (const LayerRange& range : ranges) {

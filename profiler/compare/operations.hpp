@@ -76,7 +76,7 @@ struct OperationKey {
   NameId purpose = kNoName;
   NameId stream = kNoName;
 
-  friend auto operator<=>(const OperationKey&, const OperationKey&) = default;
+  friend bool operator==(const OperationKey&, const OperationKey&) = default;
 };
 
 /// Adds up slices by operation.

@@ -5,12 +5,33 @@
 #include <span>
 #include <system_error>
 
+#include "profiler/trace/reading.hpp"
+
 namespace underlap::formats {
 
+namespace {
+
+// What unpacking takes of the time that unpacking and decoding take.
+constexpr double kUnpacking = 0.25;
+
+}  // namespace
+
 ArrivingBytes::ArrivingBytes(const std::filesystem::path& path, std::size_t piece_bytes) : piece_bytes_(piece_bytes) {
+  Reading unwatched;
+  open(path, unwatched);
+}
+
+ArrivingBytes::ArrivingBytes(const std::filesystem::path& path, Reading& reading, std::size_t piece_bytes)
+    : piece_bytes_(piece_bytes) {
+  open(path, reading);
+}
+
+void ArrivingBytes::open(const std::filesystem::path& path, Reading& reading) {
   stream_.emplace(path);
   if (stream_->is_compressed()) {
-    unpacked_ = read_bytes(path);
+    reading.begin_stage(0, kUnpacking);
+    unpacked_ = read_bytes(path, {}, reading);
+    reading.begin_stage(kUnpacking, 1);
     stream_.reset();
     ended_ = true;
     return;

@@ -15,6 +15,10 @@
 #include "profiler/formats/byte_stream.hpp"
 #include "profiler/formats/file_bytes.hpp"
 
+namespace underlap {
+class Reading;
+}
+
 namespace underlap::formats {
 
 /// The bytes of a file in one piece of memory, in which they arrive while those before them are used: a thread of its
@@ -27,6 +31,9 @@ class ArrivingBytes {
 
   /// Throws as read_bytes().
   explicit ArrivingBytes(const std::filesystem::path&, std::size_t piece_bytes = kPieceBytes);
+  /// The same, watched: what is unpacked here is a first stage of reading the file, and the next one is begun. Throws
+  /// Cancelled, too.
+  ArrivingBytes(const std::filesystem::path&, Reading&, std::size_t piece_bytes = kPieceBytes);
   ArrivingBytes(const ArrivingBytes&) = delete;
   ArrivingBytes& operator=(const ArrivingBytes&) = delete;
   ~ArrivingBytes();
@@ -35,10 +42,14 @@ class ArrivingBytes {
   /// stay where they are. Throws MachineError where reading fails.
   std::string_view beyond(std::size_t known);
 
+  /// How many there will be.
+  std::size_t length() const { return stream_ ? length_ : unpacked_.bytes.size(); }
+
   /// Why the compressed data ends early, "" where it does not; once all have arrived.
   const std::string& fault() const { return unpacked_.fault; }
 
  private:
+  void open(const std::filesystem::path&, Reading&);
   void read();
 
   std::size_t piece_bytes_;

@@ -31,7 +31,9 @@ struct CloseStream {
 // The file itself. Its first bytes are read at once, so that they tell what it is.
 class PlainFile final : public Decoder {
  public:
-  explicit PlainFile(const std::filesystem::path& path) : path_(path), file_(std::fopen(path.c_str(), "rb")) {
+  /// `taken` outlives this, and counts the bytes that were read.
+  PlainFile(const std::filesystem::path& path, std::atomic<std::uint64_t>& taken)
+      : path_(path), taken_(taken), file_(std::fopen(path.c_str(), "rb")) {
     if (!file_) throw std::invalid_argument(complaint());
     std::setvbuf(file_.get(), nullptr, _IONBF, 0);
     head_.resize(kZstdMagic.size());
@@ -51,11 +53,13 @@ class PlainFile final : public Decoder {
   std::size_t read_file(std::span<char> into) {
     const std::size_t count = std::fread(into.data(), 1, into.size(), file_.get());
     if (std::ferror(file_.get())) throw MachineError(complaint());
+    taken_.fetch_add(count, std::memory_order_relaxed);
     return count;
   }
   std::string complaint() const { return fmt::format("{}: cannot be read: {}", path_.string(), std::strerror(errno)); }
 
   std::filesystem::path path_;
+  std::atomic<std::uint64_t>& taken_;
   std::unique_ptr<std::FILE, CloseStream> file_;
   std::string head_;
   std::size_t head_used_ = 0;
@@ -180,8 +184,9 @@ class ZstdFile final : public Compressed {
 
 }  // namespace
 
-ByteStream::ByteStream(const std::filesystem::path& path) : file_length_(length_of_file(path)) {
-  auto file = std::make_unique<PlainFile>(path);
+ByteStream::ByteStream(const std::filesystem::path& path)
+    : file_length_(length_of_file(path)), taken_(std::make_unique<std::atomic<std::uint64_t>>(0)) {
+  auto file = std::make_unique<PlainFile>(path, *taken_);
   const std::string head(file->head());
   is_compressed_ = true;
   if (is_gzip(head)) {

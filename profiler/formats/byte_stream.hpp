@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -33,10 +34,13 @@ class ByteStream {
   std::string fault() const { return std::string(decoder_->fault()); }
   /// Bytes of the file as it lies on the disk.
   std::uint64_t file_length() const { return file_length_; }
+  /// Those of them that were taken from the disk. On any thread.
+  std::uint64_t bytes_taken() const { return taken_->load(std::memory_order_relaxed); }
   bool is_compressed() const { return is_compressed_; }
 
  private:
   std::uint64_t file_length_ = 0;
+  std::unique_ptr<std::atomic<std::uint64_t>> taken_;  ///< where the decoder finds it, wherever this moves
   bool is_compressed_ = false;
   std::unique_ptr<Decoder> decoder_;
 };

@@ -13,6 +13,7 @@
 
 #include "platform/errors.hpp"
 #include "profiler/formats/byte_stream.hpp"
+#include "profiler/trace/reading.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -56,7 +57,8 @@ class Budget {
 // Reads the file piece by piece, at most 1 MiB at a time.
 class Source {
  public:
-  explicit Source(const std::filesystem::path& path) : path_(path), file_(std::fopen(path.c_str(), "rb")) {
+  Source(const std::filesystem::path& path, std::uint64_t file_length, Reading& reading)
+      : path_(path), file_length_(file_length), reading_(reading), file_(std::fopen(path.c_str(), "rb")) {
     if (!file_) throw std::invalid_argument(complaint());
   }
 
@@ -64,6 +66,8 @@ class Source {
   std::string_view next() {
     const std::size_t count = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
     if (std::ferror(file_.get())) throw MachineError(complaint());
+    reading_.at(taken_, file_length_);  // of the pieces before, which were used
+    taken_ += count;
     return {buffer_.data(), count};
   }
 
@@ -71,7 +75,10 @@ class Source {
   std::string complaint() const { return fmt::format("{}: cannot be read: {}", path_.string(), std::strerror(errno)); }
 
   std::filesystem::path path_;
+  std::uint64_t file_length_;
+  Reading& reading_;
   File file_;
+  std::uint64_t taken_ = 0;
   std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 20);
 };
 
@@ -83,7 +90,8 @@ void reserve_frame(const ZSTD_inBuffer& in, const Budget& budget, std::string& b
   if (size >> 15 <= budget.file_length()) budget.reserve(bytes, size);
 }
 
-void decompress(Source& source, std::string_view piece, std::size_t limit, const Budget& budget, FileBytes& into) {
+void decompress(Source& source, std::string_view piece, std::size_t limit, const Budget& budget, const Reading& reading,
+                FileBytes& into) {
   const std::unique_ptr<ZSTD_DStream, FreeStream> stream(ZSTD_createDStream());
   std::vector<char> buffer(ZSTD_DStreamOutSize());
   std::size_t rest = 0;  // 0 exactly between two frames
@@ -93,6 +101,7 @@ void decompress(Source& source, std::string_view piece, std::size_t limit, const
     // A full output buffer may leave decompressed bytes inside the stream although the input is used up.
     for (bool more = true; more && into.bytes.size() < limit;
          more = in.pos < in.size || (out.pos == out.size && rest != 0)) {
+      reading.check();
       out.pos = 0;
       if (rest == 0) reserve_frame(in, budget, into.bytes);
       rest = ZSTD_decompressStream(stream.get(), &out, &in);
@@ -107,10 +116,12 @@ void decompress(Source& source, std::string_view piece, std::size_t limit, const
   if (rest != 0 && into.bytes.size() < limit) into.fault = "compressed data is cut short";
 }
 
-void inflate(const std::filesystem::path& path, std::size_t limit, const Budget& budget, FileBytes& into) {
+void inflate(const std::filesystem::path& path, std::size_t limit, const Budget& budget, Reading& reading,
+             FileBytes& into) {
   ByteStream stream(path);
   std::vector<char> buffer(std::size_t{1} << 18);
   for (std::size_t count = buffer.size(); count == buffer.size() && into.bytes.size() < limit;) {
+    reading.at(stream.bytes_taken(), stream.file_length());
     count = stream.read(std::span(buffer).first(std::min(buffer.size(), limit - into.bytes.size())));
     budget.require(into.bytes.size() + count);
     into.bytes.append(buffer.data(), count);
@@ -121,14 +132,19 @@ void inflate(const std::filesystem::path& path, std::size_t limit, const Budget&
 }  // namespace
 
 FileBytes read_bytes(const std::filesystem::path& path, const ReadLimits& limits) {
+  Reading unwatched;
+  return read_bytes(path, limits, unwatched);
+}
+
+FileBytes read_bytes(const std::filesystem::path& path, const ReadLimits& limits, Reading& reading) {
   const Budget budget(path, limits);
-  Source source(path);
+  Source source(path, budget.file_length(), reading);
   FileBytes result;
   std::string_view piece = source.next();
   if (is_gzip(piece)) {
-    inflate(path, limits.bytes, budget, result);
+    inflate(path, limits.bytes, budget, reading, result);
   } else if (piece.starts_with(kZstdMagic)) {
-    decompress(source, piece, limits.bytes, budget, result);
+    decompress(source, piece, limits.bytes, budget, reading, result);
   } else {
     budget.reserve(result.bytes, budget.file_length());
     for (; !piece.empty() && result.bytes.size() < limits.bytes; piece = source.next()) result.bytes += piece;

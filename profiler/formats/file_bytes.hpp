@@ -13,6 +13,10 @@
 
 #include "platform/room.hpp"
 
+namespace underlap {
+class Reading;
+}
+
 namespace underlap::formats {
 
 struct CloseFile {
@@ -39,6 +43,9 @@ struct ReadLimits {
 /// Throws std::invalid_argument for what is no file, cannot be opened, or unpacks to more than memory holds (told from
 /// the frames' headers where they say it, else on the way); MachineError where reading fails.
 FileBytes read_bytes(const std::filesystem::path&, const ReadLimits& = {});
+
+/// The same, watched: it tells how much of the file was taken. Throws Cancelled, too.
+FileBytes read_bytes(const std::filesystem::path&, const ReadLimits&, Reading&);
 
 /// Throws std::invalid_argument naming the file where `bytes` of it are more than a third of what is free: they may be
 /// there twice for a moment, and a trace is made beside them.

@@ -43,9 +43,9 @@ const Format& format_of(const std::filesystem::path& path) {
       fmt::format("{}: no format is written with this extension; known are {}", path.string(), written_extensions()));
 }
 
-Trace read_as(const Format& format, const std::filesystem::path& path) {
+Trace read_as(const Format& format, const std::filesystem::path& path, Reading& reading) {
   try {
-    return format.read(path);
+    return format.read(path, reading);
   } catch (const std::bad_alloc&) {
     std::error_code ignored;
     throw MachineError(fmt::format(
@@ -58,6 +58,12 @@ Trace read_as(const Format& format, const std::filesystem::path& path) {
 }  // namespace
 
 Trace read_trace(const std::filesystem::path& path) {
+  Reading unwatched;
+  return read_trace(path, unwatched);
+}
+
+Trace read_trace(const std::filesystem::path& path, Reading& reading) {
+  reading.check();
   const FileBytes head = read_bytes(path, {.bytes = kSniffBytes});
   if (head.bytes.empty())
     throw std::invalid_argument(
@@ -68,7 +74,9 @@ Trace read_trace(const std::filesystem::path& path) {
   if (format == formats().end())
     throw std::invalid_argument(
         fmt::format("{}: a trace of no known format; known are {}", path.string(), known_formats()));
-  return read_as(*format, path);
+  Trace trace = read_as(*format, path, reading);
+  reading.at(1);
+  return trace;
 }
 
 void check_extension(const std::filesystem::path& path) { format_of(path); }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {
@@ -22,8 +23,9 @@ struct Format {
   /// Whether a file that begins with these bytes (up to kSniffBytes, decompressed) is of this format.
   bool (*sniff)(std::span<const std::byte>);
   /// Reads a file. Throws std::invalid_argument where it cannot be opened or nothing in it can be used, MachineError
-  /// where reading fails; bad records are counted in Trace::import.
-  Trace (*read)(const std::filesystem::path&);
+  /// where reading fails; bad records are counted in Trace::import. Tells `Reading` so often how far it is, and shows
+  /// it what there is, that it can end within a tenth of a second by throwing Cancelled.
+  Trace (*read)(const std::filesystem::path&, Reading&);
   /// Writes a file, whole or not at all; nullptr: this format is only read. Throws MachineError, and
   /// std::invalid_argument for a trace that no file can hold.
   void (*write)(const std::filesystem::path&, const Trace&);
@@ -43,6 +45,9 @@ std::span<const Format> formats();
 /// (naming the known ones), for one that memory does not hold, and for a native trace of a newer schema; MachineError
 /// where reading fails, or memory runs out all the same.
 Trace read_trace(const std::filesystem::path&);
+
+/// The same, watched, as what `Reading` has begun. Throws Cancelled, too.
+Trace read_trace(const std::filesystem::path&, Reading&);
 
 /// Throws std::invalid_argument for a file whose extension no format writes, naming those that exist.
 void check_extension(const std::filesystem::path&);

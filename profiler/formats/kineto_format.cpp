@@ -30,7 +30,7 @@ bool sniff(std::span<const std::byte> bytes) {
   return false;
 }
 
-Trace read(const std::filesystem::path& path) { return read_kineto(path); }
+Trace read(const std::filesystem::path& path, Reading& reading) { return read_kineto(path, reading); }
 
 }  // namespace
 

@@ -31,6 +31,8 @@ class PerfettoDecoder {
   void add_packet(protozero::data_view packet, const char* begin);
   void skip(std::string_view reason, std::int64_t count = 1);
 
+  /// As far as it was read.
+  const Trace& trace() const { return trace_; }
   /// The trace, with what is missing at its end counted. Throws std::invalid_argument where no packet was ours.
   Trace finish();
 

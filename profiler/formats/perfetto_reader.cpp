@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/formats/perfetto_reader.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
 #include "profiler/formats/arriving_bytes.hpp"
 #include "profiler/formats/perfetto_decoder.hpp"
 #include "profiler/formats/perfetto_packets.hpp"
+#include "profiler/trace/reading.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -29,18 +31,29 @@ std::optional<const char*> decode(const char* at, const char* end, PerfettoDecod
   return at;
 }
 
-void decode(ArrivingBytes& file, PerfettoDecoder& decoder) {
+// A piece at a time, also of what is there at once, to tell how far it is.
+void decode(ArrivingBytes& file, PerfettoDecoder& decoder, Reading& reading) {
   std::string_view bytes;
-  for (std::optional<const char*> rest = bytes.data(); rest;) {
-    const std::size_t used = bytes.empty() ? 0 : static_cast<std::size_t>(*rest - bytes.data());
-    const std::string_view more = file.beyond(bytes.size());
-    if (more.size() == bytes.size()) {
-      if (used < bytes.size()) decoder.skip("truncated packet");
+  for (std::size_t used = 0, seen = 0;;) {
+    if (seen == bytes.size()) bytes = file.beyond(seen);
+    if (seen == bytes.size()) {
+      if (used < seen) decoder.skip("truncated packet");
       return;
     }
-    bytes = more;
-    rest = decode(bytes.data() + used, bytes.data() + bytes.size(), decoder);
+    seen = std::min(bytes.size(), seen + ArrivingBytes::kPieceBytes);
+    const auto rest = decode(bytes.data() + used, bytes.data() + seen, decoder);
+    if (!rest) return;
+    used = static_cast<std::size_t>(*rest - bytes.data());
+    reading.at(used, file.length());
+    reading.show(decoder.trace());
   }
+}
+
+Trace read(ArrivingBytes& file, const std::filesystem::path& origin, Reading& reading) {
+  PerfettoDecoder decoder(origin.string());
+  decode(file, decoder, reading);
+  if (!file.fault().empty()) decoder.skip(file.fault());
+  return decoder.finish();
 }
 
 }  // namespace
@@ -54,15 +67,18 @@ Trace read_perfetto(std::span<const std::byte> bytes, const std::filesystem::pat
 }
 
 Trace read_perfetto(const std::filesystem::path& path) {
-  ArrivingBytes file(path);
-  return read_perfetto(file, path);
+  Reading unwatched;
+  return read_perfetto(path, unwatched);
+}
+
+Trace read_perfetto(const std::filesystem::path& path, Reading& reading) {
+  ArrivingBytes file(path, reading);
+  return read(file, path, reading);
 }
 
 Trace read_perfetto(ArrivingBytes& file, const std::filesystem::path& origin) {
-  PerfettoDecoder decoder(origin.string());
-  decode(file, decoder);
-  if (!file.fault().empty()) decoder.skip(file.fault());
-  return decoder.finish();
+  Reading unwatched;
+  return read(file, origin, unwatched);
 }
 
 }  // namespace underlap::formats

@@ -6,6 +6,10 @@
 
 #include "profiler/trace/trace.hpp"
 
+namespace underlap {
+class Reading;
+}
+
 namespace underlap::formats {
 
 class ArrivingBytes;
@@ -18,6 +22,9 @@ class ArrivingBytes;
 /// Throws as read_bytes() does; std::invalid_argument for a Perfetto trace that Underlap did not write, and for one of
 /// a newer schema.
 Trace read_perfetto(const std::filesystem::path&);
+
+/// The same, watched. Throws Cancelled, too.
+Trace read_perfetto(const std::filesystem::path&, Reading&);
 
 /// The same while the file's bytes arrive. `origin` names it in messages.
 Trace read_perfetto(ArrivingBytes& file, const std::filesystem::path& origin);

@@ -172,7 +172,7 @@ void KinetoBuilder::name_tracks() {
   }
 }
 
-Trace KinetoBuilder::finish(const KinetoHeader& header) {
+Trace KinetoBuilder::finish(const KinetoHeader& header, const Reading& reading) {
   for (const auto& [thread, stack] : open_)
     if (!stack.empty()) skip("slice that never ends", static_cast<std::int64_t>(stack.size()));
   Trace& trace = parts_.trace;
@@ -181,9 +181,13 @@ Trace KinetoBuilder::finish(const KinetoHeader& header) {
   trace.metadata = header.metadata;
   trace.metadata["format"] = "kineto";
   name_tracks();
+  reading.check();
   join_launches(parts_);
+  reading.check();
   place_ranks(parts_, header);
+  reading.check();
   attach_collectives(parts_, header);
+  reading.check();
   if (header.base_ns != 0) trace.shift(header.base_ns);
   return std::move(trace);
 }

@@ -14,6 +14,7 @@
 #include "profiler/formats/kineto/header.hpp"
 #include "profiler/formats/kineto/lanes.hpp"
 #include "profiler/formats/kineto/parts.hpp"
+#include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {
@@ -27,7 +28,8 @@ class KinetoBuilder {
   void skip(std::string_view reason, std::int64_t count = 1) { trace().import.skipped[std::string(reason)] += count; }
   Trace& trace() { return parts_.trace; }
 
-  Trace finish(const KinetoHeader&);
+  /// Joins what was read. Throws Cancelled.
+  Trace finish(const KinetoHeader&, const Reading&);
 
  private:
   using Thread = std::pair<KinetoId, KinetoId>;

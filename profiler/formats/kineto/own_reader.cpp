@@ -357,7 +357,7 @@ class OwnEvents {
 }  // namespace
 
 Trace read_own_events(KinetoSplitter& splitter, OwnKinetoHeader header, std::int64_t base_ns, const std::string& origin,
-                      std::int64_t free_memory) {
+                      Reading& reading, std::int64_t free_memory) {
   constexpr std::int64_t kSliceBytes = 100;
   OwnEvents events(std::move(header), base_ns);
   for (auto found = splitter.next(); found != KinetoSplitter::Found::end; found = splitter.next()) {
@@ -365,6 +365,7 @@ Trace read_own_events(KinetoSplitter& splitter, OwnKinetoHeader header, std::int
     KinetoBatch batch = splitter.take_batch();
     events.add(batch.text());
     splitter.recycle(std::move(batch.buffer));
+    reading.show(events.trace());
     if (static_cast<std::int64_t>(events.trace().size()) > free_memory / kSliceBytes)
       throw std::invalid_argument(origin + ": its trace takes more memory than is free; read it where there is more");
   }

@@ -6,6 +6,7 @@
 
 #include "profiler/formats/kineto/own_header.hpp"
 #include "profiler/formats/kineto/splitter.hpp"
+#include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {
@@ -13,8 +14,8 @@ namespace underlap::formats {
 /// Reads what follows in a file that Underlap wrote. `base_ns` is what the file adds to its times.
 ///
 /// Events without tags of ours are passed over: they tell other tools what the tags say. What cannot be used is counted
-/// in Trace::import. Throws std::invalid_argument where the trace outgrows `free_memory`.
-Trace read_own_events(KinetoSplitter&, OwnKinetoHeader, std::int64_t base_ns, const std::string& origin,
+/// in Trace::import. Throws std::invalid_argument where the trace outgrows `free_memory`, and Cancelled.
+Trace read_own_events(KinetoSplitter&, OwnKinetoHeader, std::int64_t base_ns, const std::string& origin, Reading&,
                       std::int64_t free_memory);
 
 }  // namespace underlap::formats

@@ -33,15 +33,19 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
 class Reader {
  public:
-  Reader(KinetoSplitter::Read read, std::string origin, std::int64_t free_memory, std::size_t block_bytes = kBlockBytes)
-      : origin_(std::move(origin)), free_memory_(free_memory), splitter_(std::move(read), block_bytes) {}
+  Reader(KinetoSplitter::Read read, std::string origin, Reading& reading, std::int64_t free_memory,
+         std::size_t block_bytes = kBlockBytes)
+      : origin_(std::move(origin)),
+        reading_(reading),
+        free_memory_(free_memory),
+        splitter_(std::move(read), block_bytes) {}
 
   Trace read() {
     for (auto found = splitter_.next(); found != KinetoSplitter::Found::end; found = splitter_.next()) {
       if (found == KinetoSplitter::Found::member && splitter_.key() == kineto::kOwnKey &&
           builder_.trace().size() == 0) {
         if (auto own = read_own_header(splitter_.value(), origin_))
-          return read_own_events(splitter_, std::move(*own), header_.base_ns, origin_, free_memory_);
+          return read_own_events(splitter_, std::move(*own), header_.base_ns, origin_, reading_, free_memory_);
         builder_.skip("tags of Underlap that cannot be read");
       } else if (found == KinetoSplitter::Found::member)
         take_member();
@@ -55,7 +59,7 @@ class Reader {
     if (splitter_.num_torn() > 0) builder_.skip("event whose quotes do not pair", splitter_.num_torn());
     if (builder_.trace().import.events == 0)
       throw std::invalid_argument(origin_ + ": JSON without trace events; give a trace that PyTorch's profiler wrote");
-    return builder_.finish(header_);
+    return builder_.finish(header_, reading_);
   }
 
   void skip(const std::string& fault) { builder_.skip(fault); }
@@ -68,6 +72,7 @@ class Reader {
 
   void hand_over(KinetoPipeline::Job& job) {
     builder_.add(job.events);
+    reading_.show(builder_.trace());
     splitter_.recycle(std::move(job.batch.buffer));
     const auto slices = static_cast<std::int64_t>(builder_.trace().size());
     if (slices > free_memory_ / kSliceBytes)
@@ -78,6 +83,7 @@ class Reader {
   }
 
   std::string origin_;
+  Reading& reading_;
   std::int64_t free_memory_;
   KinetoHeader header_;
   KinetoSplitter splitter_;
@@ -98,16 +104,26 @@ void require_room(const std::filesystem::path& path, std::uint64_t file_length, 
 }  // namespace
 
 Trace read_kineto(const std::filesystem::path& path, std::int64_t free_memory) {
+  Reading unwatched;
+  return read_kineto(path, unwatched, free_memory);
+}
+
+// Each block that is asked for says how far the file is.
+Trace read_kineto(const std::filesystem::path& path, Reading& reading, std::int64_t free_memory) {
   ByteStream stream(path);
+  const auto told = [&](auto& from, std::span<char> into) {
+    reading.at(stream.bytes_taken(), stream.file_length());
+    return from.read(into);
+  };
   require_room(path, stream.file_length(), free_memory);
   if (!stream.is_compressed()) {
-    Reader reader([&](std::span<char> into) { return stream.read(into); }, path.string(), free_memory);
+    Reader reader([&](std::span<char> into) { return told(stream, into); }, path.string(), reading, free_memory);
     return reader.read();
   }
   Trace trace;
   {
     ReadAhead ahead(stream);
-    Reader reader([&](std::span<char> into) { return ahead.read(into); }, path.string(), free_memory);
+    Reader reader([&](std::span<char> into) { return told(ahead, into); }, path.string(), reading, free_memory);
     trace = reader.read();
   }
   if (const std::string fault = stream.fault(); !fault.empty()) ++trace.import.skipped[fault];
@@ -122,7 +138,8 @@ Trace read_kineto_text(std::string_view text, const std::filesystem::path& origi
     return count;
   };
   const std::size_t block_bytes = std::min(text.size() + 1, kBlockBytes);
-  return Reader(read, origin.string(), memory_room().amount, block_bytes).read();
+  Reading unwatched;
+  return Reader(read, origin.string(), unwatched, memory_room().amount, block_bytes).read();
 }
 
 }  // namespace underlap::formats

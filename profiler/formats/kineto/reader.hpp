@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "platform/room.hpp"
+#include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {
@@ -19,6 +20,9 @@ namespace underlap::formats {
 /// std::invalid_argument for what is no file, no JSON, or holds no event of a trace, and where the trace outgrows
 /// `free_memory`; MachineError where reading fails.
 Trace read_kineto(const std::filesystem::path&, std::int64_t free_memory = memory_room().amount);
+
+/// The same, watched. Throws Cancelled, too.
+Trace read_kineto(const std::filesystem::path&, Reading&, std::int64_t free_memory = memory_room().amount);
 
 /// The same from memory, not compressed. `origin` names the text in messages.
 Trace read_kineto_text(std::string_view text, const std::filesystem::path& origin);

@@ -62,7 +62,7 @@ CallsOfProcesses read_table(Import& import) {
   Rows rows(import.database(), table, {"start", "end", "globalTid", "correlationId", "nameId"});
   Names names(import, without_version);
   CallsOfProcesses processes;
-  while (rows.next()) {
+  while (import.next(rows)) {
     ++import.trace.import.events;
     const auto tid = rows.integer(2);
     if (tid && !import.has_work(process_of(*tid))) {

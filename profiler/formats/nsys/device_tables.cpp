@@ -75,7 +75,7 @@ void read_kernels(Import& import) {
     import.skip("kernel without a name (kept)");
     return intern("unnamed");
   };
-  while (rows.next()) {
+  while (import.next(rows)) {
     LaunchShape shape;
     for (int i = 0; i < 3; ++i) {
       shape.grid[static_cast<std::size_t>(i)] = narrowed<std::uint32_t>(rows.integer(kFirstOwn + 3 + i), 0);
@@ -112,7 +112,7 @@ void read_copies(Import& import) {
   Rows rows(import.database(), table,
             work_columns({"copyKind", "srcKind", "dstKind", "bytes", "srcDeviceId", "dstDeviceId"}), "");
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, NameId> names;
-  while (rows.next()) {
+  while (import.next(rows)) {
     std::int64_t kind = rows.integer_or(kFirstOwn, 0);
     const auto from_device = rows.integer(kFirstOwn + 4);
     const auto to_device = rows.integer(kFirstOwn + 5);
@@ -129,7 +129,7 @@ void read_copies(Import& import) {
 void read_memsets(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_MEMSET";
   Rows rows(import.database(), table, work_columns({"memKind", "bytes"}), "");
-  while (rows.next()) {
+  while (import.next(rows)) {
     const auto kind = rows.integer(kFirstOwn);
     add_work(import, rows, "memset", intern(kind ? fmt::format("Memset ({})", memory_word(*kind)) : "Memset"),
              Kind::copy, {.bytes = bytes_of(rows, kFirstOwn + 1)});
@@ -142,7 +142,7 @@ void read_graphs(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
   Rows rows(import.database(), table, work_columns({"graphId"}), "");
   const std::int64_t before = import.trace.import.events;
-  while (rows.next()) {
+  while (import.next(rows)) {
     const auto id = rows.integer(kFirstOwn);
     add_work(import, rows, "CUDA graph", intern(id ? fmt::format("CUDA graph {}", *id) : "CUDA graph"), Kind::compute,
              {});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <system_error>
@@ -13,6 +14,13 @@ namespace underlap::formats::nsys {
 namespace {
 
 constexpr std::size_t kLongestName = 1 << 16;
+constexpr std::array kLongTables{"CUPTI_ACTIVITY_KIND_KERNEL",
+                                 "CUPTI_ACTIVITY_KIND_MEMCPY",
+                                 "CUPTI_ACTIVITY_KIND_MEMSET",
+                                 "CUPTI_ACTIVITY_KIND_RUNTIME",
+                                 "NVTX_EVENTS",
+                                 "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                                 "CUPTI_ACTIVITY_KIND_CUDA_EVENT"};
 
 std::string first_text(const Database& database, const std::string& table, const char* column,
                        std::string_view only = "") {
@@ -41,18 +49,24 @@ std::int32_t rank_in(std::string_view text) {
   return code == std::errc() && end == text.data() + text.size() && rank >= 0 ? rank : -1;
 }
 
-Import::Import(const Database& database)
-    : database_(&database), string_by_id_(database, "StringIds", {"value"}, "id = ?1") {
+Import::Import(const Database& database, Reading& reading)
+    : database_(&database), reading_(&reading), string_by_id_(database, "StringIds", {"value"}, "id = ?1") {
   trace.metadata["format"] = "nsys";
+  for (const char* table : kLongTables) about_rows_ += database.about_rows(table);
   read_clock();
   read_strings();
   read_thread_names();
 }
 
+void Import::tell() {
+  reading_->at(rows_, about_rows_);
+  reading_->show(trace);
+}
+
 void Import::read_strings() {
   if (database_->is_key("StringIds", "id")) return;
   Rows rows(*database_, "StringIds", {"id", "value"});
-  while (rows.next())
+  while (next(rows))
     if (const auto id = rows.integer(0)) strings_.emplace(*id, rows.text(1).substr(0, kLongestName));
   end_table("StringIds", rows);
 }
@@ -74,7 +88,7 @@ void Import::read_clock() {
 
 void Import::read_thread_names() {
   Rows rows(*database_, "ThreadNames", {"globalTid", "nameId"});
-  while (rows.next()) {
+  while (next(rows)) {
     const auto tid = rows.integer(0);
     const auto name = string(rows.integer_or(1, -1));
     if (tid && name && !name->empty()) thread_names_.emplace(*tid, *name);
@@ -82,6 +96,7 @@ void Import::read_thread_names() {
 }
 
 void Import::end_table(const std::string& table, const Rows& rows) {
+  tell();
   if (!rows.fault().empty()) skip(fmt::format("rest of {}: {}", table, rows.fault()));
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profiler/formats/nsys/database.hpp"
+#include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats::nsys {
@@ -43,7 +44,8 @@ struct DeviceWork {
 /// track is its owner's number.
 class Import {
  public:
-  explicit Import(const Database&);
+  /// Both outlive this.
+  Import(const Database&, Reading&);
 
   Trace trace;
   std::vector<Owner> owners;
@@ -51,7 +53,14 @@ class Import {
   std::map<Process, std::set<std::int32_t>> labels;  ///< ranks that a process's NVTX texts say
 
   const Database& database() const { return *database_; }
+  /// Goes to the next row of a long table as Rows::next() does, and tells how far the file is. Throws Cancelled, too.
+  bool next(Rows& rows) {
+    if (++rows_ % kToldRows == 0) tell();
+    return rows.next();
+  }
   void skip(const std::string& reason, std::int64_t count = 1) { trace.import.skipped[reason] += count; }
+  /// About how many rows the long tables have: nearly all of them become slices.
+  std::size_t about_rows() const { return about_rows_; }
   /// Counts where the rows of a table end early.
   void end_table(const std::string& table, const Rows&);
 
@@ -86,12 +95,18 @@ class Import {
     friend auto operator<=>(const TrackKey&, const TrackKey&) = default;
   };
 
+  static constexpr std::size_t kToldRows = 1024;
+
+  void tell();
   void read_clock();
   void read_strings();
   void read_thread_names();
   std::uint32_t add_track(const TrackKey&, std::string name);
 
   const Database* database_;
+  Reading* reading_;
+  std::size_t rows_ = 0;  ///< that were read
+  std::size_t about_rows_ = 0;
   std::int64_t base_ns_ = 0;
   std::unordered_map<std::int64_t, std::string> strings_;  ///< where the file has no quick way to one string
   std::unordered_map<std::int64_t, std::string> thread_names_;

@@ -71,7 +71,7 @@ class RangeReader {
     const std::string table = "NVTX_EVENTS";
     Rows rows(import_.database(), table,
               {"start", "end", "eventType", "globalTid", "text", "textId", "domainId", "binaryData", "jsonText"});
-    while (rows.next()) add(rows);
+    while (import_.next(rows)) add(rows);
     import_.end_table(table, rows);
     name_domains();
     return std::move(nccl_calls_);

@@ -46,13 +46,7 @@ void mention_what_is_missing(const std::filesystem::path& path, Import& import) 
   }
 }
 
-void reserve(Import& import) {
-  std::size_t rows = 0;
-  for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
-                            "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"})
-    rows += import.database().about_rows(table);
-  import.trace.reserve(std::min(rows, import.database().bytes() / 20));
-}
+void reserve(Import& import) { import.trace.reserve(std::min(import.about_rows(), import.database().bytes() / 20)); }
 
 std::string text_of(const Database& database, const std::string& table, std::string_view only) {
   Rows rows(database, table, {"value"}, only);
@@ -89,9 +83,14 @@ void advise(Import& import, const std::vector<NcclCall>& calls) {
 }  // namespace
 
 Trace read(const std::filesystem::path& path) {
+  Reading unwatched;
+  return read(path, unwatched);
+}
+
+Trace read(const std::filesystem::path& path, Reading& reading) {
   const Database database(path);
   require_room(path, database.bytes());
-  Import import(database);
+  Import import(database, reading);
   mention_what_is_missing(path, import);
   reserve(import);
   read_metadata(import);
@@ -109,8 +108,10 @@ Trace read(const std::filesystem::path& path) {
                         : " that can be read (" + import.trace.import.skipped.begin()->first + ")"));
   advise(import, nccl_calls);
   const Communicators communicators = communicators_of(nccl_calls);
+  reading.check();
   const Ranks ranks(import, communicators);
   add_communication(import, std::move(nccl_calls), call_of_work, communicators, ranks);
+  reading.check();
   ranks.apply(import);
   return std::move(import.trace);
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats::nsys {
@@ -19,5 +20,8 @@ namespace underlap::formats::nsys {
 /// Throws std::invalid_argument for what is no such file, holds nothing that can be used, or is larger than the free
 /// memory; MachineError where SQLite cannot open it.
 Trace read(const std::filesystem::path&);
+
+/// The same, watched. Throws Cancelled, too.
+Trace read(const std::filesystem::path&, Reading&);
 
 }  // namespace underlap::formats::nsys

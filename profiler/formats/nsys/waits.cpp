@@ -68,7 +68,7 @@ std::vector<Wait> read_table(Import& import) {
   const NameId name = intern("Stream Wait Event");
   const StreamDevices devices(import);
   std::vector<Wait> waits;
-  while (rows.next()) {
+  while (import.next(rows)) {
     ++import.trace.import.events;
     if (!rows.integer(2)) import.skip("wait without a type");
     if (rows.integer(2) != wanted) continue;
@@ -141,7 +141,7 @@ void read_waits(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
   Rows rows(import.database(), table, {"globalPid", "eventSyncId", "deviceId", "streamId", "correlationId"});
   std::map<std::pair<Process, std::int64_t>, EventRecord> records;
-  while (rows.next()) {
+  while (import.next(rows)) {
     ++import.trace.import.events;
     const std::pair key(process_of(rows.integer_or(0, 0)), rows.integer_or(1, 0));
     const EventRecord record{rows.integer(2), rows.integer_or(3, -1), rows.integer_or(4, 0)};

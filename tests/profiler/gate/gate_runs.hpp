@@ -25,7 +25,7 @@ inline RunFigures run_of(const std::string& source, std::vector<std::pair<std::s
   for (auto& [name, ms] : steps_ms) {
     CellFigures cell;
     cell.name = name;
-    cell.work = {{"model.num_layers", "4"}, {"ranks", "2"}};
+    cell.work = {{"model.num_layers", "4"}, {"ranks", "2"}, {compare::kWithoutTransfers, "no"}};
     cell.knobs = {{"ddp.overlap_grad_reduce", "true"}};
     cell.metrics = {{"step", ms * 1e6}, {"exposed", 10e6}, {"exposed.dp", 10e6}, {"efficiency", 0.5}, {"bytes", 4096}};
     cell.numerics = "bit_identical";

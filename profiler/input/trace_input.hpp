@@ -8,9 +8,10 @@
 
 #include "profiler/analysis/summary.hpp"
 #include "profiler/attribution/attribution.hpp"
+#include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 
-namespace underlap::bench {
+namespace underlap::input {
 
 /// The trace of one cell, and the files that it was read from.
 struct CellTrace {
@@ -37,14 +38,21 @@ enum class Keep {
 ///
 /// Of many files only one is in memory as a whole with Keep::what_is_split: its communication is told and its steps are
 /// found before the rest goes.
-/// Throws std::invalid_argument where two hold one rank or are of different jobs, and for traces that hold nothing.
-CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options,
+///
+/// Progress is of the bytes of all files. Parts are of the first file while it is read, and at the end of each file of
+/// all that were read, as much as is kept; the last has all slices of the trace, not told yet. Where what was read is
+/// not kept whole, a part may have fewer slices than the one before.
+/// Throws std::invalid_argument where two hold one rank or are of different jobs, and for traces that hold nothing;
+/// Cancelled.
+CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options, ReadingWatch& watch,
                     Keep keep = Keep::everything);
 
 /// Reads the traces of a run's folder (its traces/, or itself where it has none), cell by cell, in the order of the
 /// files' names; of them only the one named `wanted`, where that is given. Only one cell is in memory at a time.
+/// Progress is of the bytes of all cells; parts are of one cell after the other.
 /// Throws as read_cell(), and where there is no trace or no cell of that name.
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
-                   const AttributionOptionsOf& options, const std::function<void(const CellTrace&)>& take);
+                   const AttributionOptionsOf& options, ReadingWatch& watch,
+                   const std::function<void(const CellTrace&)>& take);
 
-}  // namespace underlap::bench
+}  // namespace underlap::input

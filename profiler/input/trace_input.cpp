@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/trace_input.hpp"
+#include "profiler/input/trace_input.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
-#include "bench/commands/one_job.hpp"
-#include "bench/commands/trace_files.hpp"
-#include "platform/status_line.hpp"
 #include "profiler/analysis/steps.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/input/one_job.hpp"
+#include "profiler/input/trace_files.hpp"
 
-namespace underlap::bench {
+namespace underlap::input {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,7 +73,8 @@ std::vector<bool> kept_slices(const Trace& trace) {
 }
 
 // Appends what is kept of a file, and what tells of the whole.
-void append_kept(Trace& all, const Trace& file) {
+void append_kept(Trace& all, const Trace& file, const Reading& reading) {
+  constexpr std::size_t kPolled = std::size_t{1} << 16;
   constexpr std::uint32_t kDropped = ~std::uint32_t{0};
   Trace part;
   part.metadata = file.metadata;
@@ -82,6 +85,7 @@ void append_kept(Trace& all, const Trace& file) {
   const std::vector<bool> kept = kept_slices(file);
   std::vector<std::uint32_t> place(file.size(), kDropped);
   for (std::size_t i = 0; i < file.size(); ++i) {
+    if (i % kPolled == 0) reading.check();
     if (!kept[i]) continue;
     place[i] = static_cast<std::uint32_t>(part.size());
     Slice slice = file.slice(i);
@@ -94,6 +98,7 @@ void append_kept(Trace& all, const Trace& file) {
   for (const Flow& flow : file.flows)
     if (place[flow.from] != kDropped && place[flow.to] != kDropped)
       part.flows.push_back({place[flow.from], place[flow.to], flow.kind});
+  reading.check();
   all.append(part);
 }
 
@@ -135,34 +140,67 @@ void add(attribution::AttributionReport& all, const attribution::AttributionRepo
   std::ranges::stable_sort(all.not_taken, std::greater(), &attribution::NotTaken::time_ns);
 }
 
+// Of all bytes those of each file. One whose length cannot be told has none: reading it says what is wrong with it.
+std::vector<double> shares_of(const std::vector<std::string>& files) {
+  std::vector<double> shares;
+  for (const fs::path file : files) {
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(file, error);
+    shares.push_back(error ? 0 : static_cast<double>(bytes));
+  }
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share = all > 0 ? share / all : 0;
+  return shares;
+}
+
 // Reads the files of one job one after the other.
 class JobReader {
  public:
-  JobReader(const std::vector<std::string>& files, const AttributionOptionsOf& options, Keep keep)
-      : options_(options), assumed_(assumed_ranks(files)), keeps_everything_(keeps_everything(files, keep)) {
+  JobReader(const std::vector<std::string>& files, const AttributionOptionsOf& options, Keep keep, Reading& reading)
+      : options_(options),
+        reading_(reading),
+        assumed_(assumed_ranks(files)),
+        keeps_everything_(keeps_everything(files, keep)) {
     cell_.files = files;
   }
 
-  CellTrace read() {
-    StatusLine status(status_on_stderr());
-    for (std::size_t i = 0; i < cell_.files.size(); ++i) {
-      const std::string of_all = cell_.files.size() > 1 ? fmt::format(" ({} of {})", i + 1, cell_.files.size()) : "";
-      status.say("reading " + cell_.files[i] + of_all);
-      add_file(cell_.files[i], formats::read_trace(cell_.files[i]));
-    }
-    status.say(fmt::format("splitting {} slices", cell_.trace.size()));
+  // `shares`: of all bytes those of each file.
+  CellTrace read(std::span<const double> shares) {
+    for (std::size_t i = 0; i < cell_.files.size(); ++i) read_file(i, shares[i]);
+    reading_.say(fmt::format("splitting {} slices", cell_.trace.size()));
+    reading_.show_now(cell_.trace);
     job_.check_times();
     cell_.cell = cell_of(cell_.trace);
     check_holds_something(cell_);
-    if (keeps_everything_) {
-      cell_.attribution = attribution::attribute(cell_.trace, options_(cell_.trace));
-      steps_ = analysis::find_steps(cell_.trace);
-    }
-    cell_.summary = analysis::match_and_summarise(cell_.trace, std::move(steps_));
+    split();
+    reading_.say("");
     return std::move(cell_);
   }
 
  private:
+  // While it is read, a file behind others would seem to be all that there is.
+  void read_file(std::size_t i, double share) {
+    const std::string& file = cell_.files[i];
+    const std::string of_all = cell_.files.size() > 1 ? fmt::format(" ({} of {})", i + 1, cell_.files.size()) : "";
+    reading_.say("reading " + file + of_all);
+    reading_.begin_file(share);
+    reading_.hold_parts(i > 0);
+    add_file(file, formats::read_trace(file, reading_));
+    reading_.hold_parts(false);
+    reading_.show(cell_.trace);
+  }
+
+  void split() {
+    if (keeps_everything_) {
+      cell_.attribution = attribution::attribute(cell_.trace, options_(cell_.trace));
+      reading_.check();
+      steps_ = analysis::find_steps(cell_.trace);
+    }
+    reading_.check();
+    cell_.summary = analysis::match_and_summarise(cell_.trace, std::move(steps_));
+    reading_.check();
+  }
+
   void add_file(const std::string& file, Trace trace) {
     if (is_assumed(trace)) {
       const bool has_several = analysis::ranks_of(trace).size() > 1;
@@ -182,11 +220,14 @@ class JobReader {
       return;
     }
     add(cell_.attribution, attribution::attribute(trace, options_(trace)));
+    reading_.check();
     std::ranges::move(analysis::find_steps(trace).ranks, std::back_inserter(steps_.ranks));
-    append_kept(cell_.trace, trace);
+    reading_.check();
+    append_kept(cell_.trace, trace, reading_);
   }
 
   const AttributionOptionsOf& options_;
+  Reading& reading_;
   CellTrace cell_;
   OneJob job_;
   AssumedRanks assumed_;
@@ -197,25 +238,34 @@ class JobReader {
 
 }  // namespace
 
-// Two cells have the same ranks and steps, and adding them up would mean nothing.
-CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options, Keep keep) {
-  return JobReader(files, options, keep).read();
+CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options, ReadingWatch& watch,
+                    Keep keep) {
+  Reading reading(watch);
+  CellTrace cell = JobReader(files, options, keep, reading).read(shares_of(files));
+  reading.end();
+  return cell;
 }
 
+// Two cells have the same ranks and steps, and adding them up would mean nothing.
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
-                   const AttributionOptionsOf& options, const std::function<void(const CellTrace&)>& take) {
+                   const AttributionOptionsOf& options, ReadingWatch& watch,
+                   const std::function<void(const CellTrace&)>& take) {
+  Reading reading(watch);
+  const std::vector<std::string> files = traces_of_run(folder);
+  const std::vector<double> shares = shares_of(files);
   std::set<std::string> names;
   bool is_found = false;
-  for (const std::string& file : traces_of_run(folder)) {
-    const CellTrace cell = read_cell({file}, options);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const CellTrace cell = JobReader({files[i]}, options, Keep::everything, reading).read(std::span(&shares[i], 1));
     names.insert(cell.cell);
     if (wanted && cell.cell != *wanted) continue;
     is_found = true;
     take(cell);
   }
+  reading.end();
   if (!is_found)
     throw std::invalid_argument(fmt::format("--cell is \"{}\", of which {} has no trace; it takes one of: {}", *wanted,
                                             folder, fmt::join(names, ", ")));
 }
 
-}  // namespace underlap::bench
+}  // namespace underlap::input

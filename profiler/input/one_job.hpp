@@ -8,7 +8,7 @@
 
 #include "profiler/trace/trace.hpp"
 
-namespace underlap::bench {
+namespace underlap::input {
 
 /// Sees to it that files are ranks of one job, each rank once.
 class OneJob {
@@ -39,4 +39,4 @@ class OneJob {
   std::vector<Span> spans_;
 };
 
-}  // namespace underlap::bench
+}  // namespace underlap::input

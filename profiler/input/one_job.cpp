@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/one_job.hpp"
+#include "profiler/input/one_job.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "profiler/analysis/windows.hpp"
 
-namespace underlap::bench {
+namespace underlap::input {
 
 void OneJob::add(const std::string& file, const Trace& trace) {
   for (const std::int32_t rank : analysis::ranks_of(trace))
@@ -53,4 +53,4 @@ void OneJob::check_times() const {
   }
 }
 
-}  // namespace underlap::bench
+}  // namespace underlap::input

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/trace_files.hpp"
+#include "profiler/input/trace_files.hpp"
 
 #include <fmt/format.h>
 #include <glob.h>
@@ -14,7 +14,7 @@
 #include "profiler/formats/file_bytes.hpp"
 #include "profiler/formats/format.hpp"
 
-namespace underlap::bench {
+namespace underlap::input {
 namespace {
 
 namespace fs = std::filesystem;
@@ -195,4 +195,4 @@ AssumedRanks assumed_ranks(const std::vector<std::string>& files) {
   return assumed;
 }
 
-}  // namespace underlap::bench
+}  // namespace underlap::input

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace underlap::bench {
+namespace underlap::input {
 
 /// Whether `a` comes before `b` as a person sorts names: "rank2" before "rank10".
 bool naturally_before(std::string_view a, std::string_view b);
@@ -36,4 +36,4 @@ struct AssumedRanks {
 };
 AssumedRanks assumed_ranks(const std::vector<std::string>& files);
 
-}  // namespace underlap::bench
+}  // namespace underlap::input

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/compare/compare_report.hpp"
+#include "profiler/compare/run_figures.hpp"
+#include "profiler/compare/trace_change.hpp"
+#include "profiler/report/results.hpp"
+
+namespace underlap::compare {
+
+/// A trace to be held against another.
+struct NamedTrace {
+  std::string name;                ///< what was named: a file, a folder or a pattern
+  std::vector<std::string> files;  ///< that it was read from
+  Side side;
+};
+
+/// What there is to say of two traces: by their steps, or where neither shows any as one step each.
+///
+/// Throws std::invalid_argument where both are of the same files; where they did not do the same, unless `is_forced`;
+/// where steps of one alone are known; and as compare_traces().
+CompareReport report_of_traces(const NamedTrace& from, const NamedTrace& to, bool is_forced);
+
+/// A finished run to be held against another. Its figures' source is what was named.
+struct ComparedRun {
+  report::RunResults results = {};
+  RunFigures figures = {};
+};
+
+/// Where the difference of two cells went, by their traces (compare_traces()); nullopt where a side has none.
+using ChangeOfCells =
+    std::function<std::optional<TraceChange>(const report::CellResult& from, const report::CellResult& to)>;
+
+/// What there is to say of two runs, cell by cell as the first has them: by the traces that `change_of` reads, else by
+/// the steps alone. A cell that one run lacks is a note.
+///
+/// Throws std::invalid_argument as check_sides(), where no cell is in both, and where they did not do the same, unless
+/// `is_forced`.
+CompareReport report_of_runs(const ComparedRun& from, const ComparedRun& to, bool is_forced,
+                             const ChangeOfCells& change_of);
+
+/// The same of two cells of one run. Throws std::invalid_argument where the run lacks one or both are the same, and
+/// where they did not do the same, unless `is_forced`.
+CompareReport report_of_cells(const ComparedRun& run, const std::string& from, const std::string& to, bool is_forced,
+                              const ChangeOfCells& change_of);
+
+}  // namespace underlap::compare

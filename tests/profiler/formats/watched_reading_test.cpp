@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a watch hears of files of every format, long enough to be read in several pieces.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/formats/file_bytes.hpp"
+#include "profiler/formats/format.hpp"
+#include "profiler/formats/perfetto_writer.hpp"
+#include "tests/profiler/formats/nsys_file.hpp"
+#include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::formats {
+namespace {
+
+namespace fs = std::filesystem;
+using underlap::testing_support::everything;
+using underlap::testing_support::NsysFile;
+using underlap::testing_support::read_text;
+using underlap::testing_support::TemporaryFolder;
+using underlap::testing_support::write_text;
+
+void write_native(const fs::path& path) {
+  PerfettoWriter writer(path, WriteAt::create());
+  std::mt19937 random(3);
+  while (writer.bytes() < 4'000'000) writer.append(testing_support::random_trace(random));
+}
+
+void write_native_zst(const fs::path& path) {
+  const fs::path plain = path.parent_path() / "plain.pftrace";
+  write_native(plain);
+  const std::string bytes = read_text(plain);
+  const std::string half = bytes.substr(0, bytes.size() / 2);
+  write_text(path, zstd_frame(half) + zstd_frame(bytes.substr(half.size())));
+}
+
+// Numbers of no pattern, so that what compresses it leaves several pieces.
+std::string kineto_text() {
+  std::mt19937_64 random(5);
+  std::string text = "{\"schemaVersion\": 1, \"traceEvents\": [\n";
+  for (std::int64_t i = 0; i < 30'000; ++i)
+    text += fmt::format(
+        "{}{{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm {}\", \"pid\": 0, \"tid\": 7, \"ts\": {}, \"dur\": "
+        "{}, \"args\": {{\"device\": 0, \"stream\": 7, \"correlation\": {}, \"hash\": \"{:016x}{:016x}\"}}}}",
+        i == 0 ? "" : ",\n", i % 50, 1000 + 20 * i, 1 + random() % 19, i + 1, random(), random());
+  return text + "]}";
+}
+
+void write_kineto_plain(const fs::path& path) { write_text(path, kineto_text()); }
+
+void write_kineto_gz(const fs::path& path) {
+  const std::string text = kineto_text();
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(::gzopen(path.c_str(), "wb1"), ::gzclose);
+  ASSERT_EQ(::gzwrite(file.get(), text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+}
+
+void write_kineto_of_ours(const fs::path& path) {
+  std::mt19937 random(7);
+  Trace trace;
+  for (int i = 0; i < 150; ++i)
+    trace.append(testing_support::random_trace(random, {.num_ranks = 1, .num_slices = 100, .is_foreign = true}));
+  write_trace(path, trace);
+}
+
+void write_nsys(const fs::path& path) {
+  NsysFile file(path, NsysFile::Schema::v3_25, 4096);
+  file.run("BEGIN");
+  for (std::int64_t i = 0; i < 4000; ++i) {
+    file.kernel({.start = 100 * i, .end = 100 * i + 60, .correlation = i + 1});
+    file.call({.start = 100 * i - 50, .end = 100 * i - 10, .correlation = i + 1});
+    file.range({.start = 100 * i - 60, .end = 100 * i, .text = "aten::mm"});
+  }
+  file.run("COMMIT");
+}
+
+struct File {
+  const char* name;
+  void (*write)(const fs::path&);
+};
+void PrintTo(const File& file, std::ostream* out) { *out << file.name; }
+
+// Hears all, and cancels at a poll that a test chooses.
+class Watch : public ReadingWatch {
+ public:
+  void on_progress(double fraction) override { fractions.push_back(fraction); }
+  bool is_cancelled() const override { return ++polls >= cancelled_at; }
+  std::optional<std::chrono::milliseconds> pause_between_parts() const override { return std::chrono::milliseconds(0); }
+  void on_part(const Trace& so_far) override {
+    sizes.push_back(so_far.size());
+    if (look) look(so_far);
+  }
+
+  std::vector<double> fractions;
+  std::vector<std::size_t> sizes;
+  std::function<void(const Trace&)> look;
+  std::size_t cancelled_at = ~std::size_t{0};
+  mutable std::size_t polls = 0;
+};
+
+Trace read(const fs::path& path, Watch& watch) {
+  Reading reading(watch);
+  return read_trace(path, reading);
+}
+
+std::ptrdiff_t num_threads() {
+  return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
+}
+
+class WatchedReading : public ::testing::TestWithParam<File> {
+ protected:
+  WatchedReading() : path_(folder_ / GetParam().name) { GetParam().write(path_); }
+
+  const TemporaryFolder folder_;
+  fs::path path_;
+};
+
+TEST_P(WatchedReading, GivesTheTraceThatUnwatchedReadingGives) {
+  Watch watch;
+  EXPECT_TRUE(everything(read(path_, watch)) == everything(read_trace(path_)));
+}
+
+TEST_P(WatchedReading, TellsProgressThatEndsAtOneAndNeverGoesBack) {
+  Watch watch;
+  read(path_, watch);
+  ASSERT_GE(watch.fractions.size(), 4U);
+  EXPECT_TRUE(std::ranges::is_sorted(watch.fractions));
+  EXPECT_GT(watch.fractions.front(), 0);
+  EXPECT_LT(watch.fractions.front(), 0.6);
+  EXPECT_EQ(watch.fractions.back(), 1);
+}
+
+TEST_P(WatchedReading, EndsAtThePollThatCancelsItAndLeavesNoThread) {
+  const std::ptrdiff_t before = num_threads();
+  Watch whole;
+  read(path_, whole);
+  ASSERT_GE(whole.polls, 6U);
+  for (std::size_t at = 1; at <= whole.polls; at += 1 + whole.polls / 8) {
+    Watch watch;
+    watch.cancelled_at = at;
+    EXPECT_THROW(read(path_, watch), Cancelled);
+    EXPECT_EQ(watch.polls, at);
+    EXPECT_EQ(num_threads(), before);
+  }
+}
+
+TEST_P(WatchedReading, GivesPartsThatGrowToTheWhole) {
+  const Trace whole = read_trace(path_);
+  std::int64_t moved_ns = 0;  // all times are, at the end
+  bool is_first = true;
+  constexpr std::size_t kLookedAt = 7;  // of so many slices one
+  Watch watch;
+  watch.look = [&](const Trace& part) {
+    ASSERT_LE(part.size(), whole.size());
+    for (std::size_t i = 0; i < part.size(); i += kLookedAt) {
+      if (std::exchange(is_first, false)) moved_ns = whole.start_ns()[i] - part.start_ns()[i];
+      ASSERT_EQ(part.start_ns()[i] + moved_ns, whole.start_ns()[i]);
+      ASSERT_EQ(part.duration_ns()[i], whole.duration_ns()[i]);
+      ASSERT_EQ(part.name(i), whole.name(i));
+      ASSERT_EQ(part.track(i), whole.track(i));
+      ASSERT_EQ(part.track_of(i).kind, whole.track_of(i).kind);
+    }
+  };
+  read(path_, watch);
+  ASSERT_GE(watch.sizes.size(), 3U);
+  EXPECT_TRUE(std::ranges::is_sorted(watch.sizes));
+  EXPECT_LT(watch.sizes.front(), whole.size());
+  EXPECT_EQ(watch.sizes.back(), whole.size());
+}
+
+constexpr std::array kFiles{File{"t.pftrace", write_native},         File{"t.pftrace.zst", write_native_zst},
+                            File{"t.json", write_kineto_plain},      File{"t.json.gz", write_kineto_gz},
+                            File{"ours.json", write_kineto_of_ours}, File{"t.sqlite", write_nsys}};
+
+INSTANTIATE_TEST_SUITE_P(, WatchedReading, ::testing::ValuesIn(kFiles), [](const auto& tested) {
+  std::string name = tested.param.name;
+  std::ranges::replace(name, '.', '_');
+  return name;
+});
+
+TEST(WatchedReadings, AreOfEveryFormat) {
+  for (const Format& format : formats())
+    EXPECT_TRUE(std::ranges::any_of(kFiles, [&](const File& file) {
+      return fs::path(file.name).extension() == format.extension;
+    })) << format.name;
+}
+
+TEST(WatchedReadings, EndBeforeTheFirstByteWhereTheyAreCancelledBefore) {
+  const TemporaryFolder folder;
+  Watch watch;
+  watch.cancelled_at = 1;
+  EXPECT_THROW(read(folder / "missing", watch), Cancelled);
+}
+
+}  // namespace
+}  // namespace underlap::formats

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/input/trace_input.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/windows.hpp"
+#include "profiler/formats/format.hpp"
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::input {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using underlap::testing_support::TemporaryFolder;
+using underlap::testing_support::write_text;
+
+constexpr int kKernels = 9000;
+
+// Of one rank, which it does not say: several MiB, and so several pieces.
+std::string kineto_text() {
+  std::string text = "{\"schemaVersion\": 1, \"traceEvents\": [\n";
+  for (int i = 0; i < kKernels; ++i)
+    text += fmt::format(
+        "{}{{\"ph\": \"X\", \"cat\": \"{}\", \"name\": \"gemm\", \"pid\": 0, \"tid\": 7, \"ts\": {}, \"dur\": 9, "
+        "\"args\": {{\"device\": 0, \"stream\": 7, \"correlation\": {}, \"note\": \"{:0>200}\"}}}}",
+        i == 0 ? "" : ",\n", i % 3 == 0 ? "cpu_op" : "kernel", 1000 + 20 * i, i + 1, i);
+  return text + "]}";
+}
+
+class Watch : public ReadingWatch {
+ public:
+  void say(const std::string& what) override { said.push_back(what); }
+  void on_progress(double fraction) override { fractions.push_back(fraction); }
+  bool is_cancelled() const override { return ++polls >= cancelled_at; }
+  std::optional<std::chrono::milliseconds> pause_between_parts() const override { return pause; }
+  void on_part(const Trace& so_far) override {
+    sizes.push_back(so_far.size());
+    ranks.push_back(analysis::ranks_of(so_far).size());
+  }
+
+  std::vector<std::string> said;
+  std::vector<double> fractions;
+  std::vector<std::size_t> sizes, ranks;
+  std::chrono::milliseconds pause{0};
+  std::size_t cancelled_at = ~std::size_t{0};
+  mutable std::size_t polls = 0;
+};
+
+attribution::AttributionOptions usual(const Trace&) { return {}; }
+
+class ReadCell : public ::testing::Test {
+ protected:
+  ReadCell() {
+    for (const auto& file : files_) write_text(file, kineto_text());
+  }
+
+  TemporaryFolder folder_;
+  std::vector<std::string> files_{folder_ / "rank0.json", folder_ / "rank1.json"};
+  Watch watch_;
+};
+
+TEST_F(ReadCell, SaysWhichFileOfAllItReadsAndThatNothingIsDoneAtTheEnd) {
+  read_cell(files_, usual, watch_);
+  EXPECT_THAT(watch_.said, ElementsAre("reading " + files_[0] + " (1 of 2)", "reading " + files_[1] + " (2 of 2)",
+                                       fmt::format("splitting {} slices", 2 * kKernels), ""));
+}
+
+TEST_F(ReadCell, TellsProgressOverAllFiles) {
+  read_cell(files_, usual, watch_);
+  EXPECT_TRUE(std::ranges::is_sorted(watch_.fractions));
+  EXPECT_EQ(watch_.fractions.back(), 1);
+  const auto within = [&](double from, double until) {
+    return std::ranges::count_if(watch_.fractions, [&](double at) { return from < at && at < until; });
+  };
+  EXPECT_GE(within(0, 0.5), 2);
+  EXPECT_GE(within(0.5, 1), 2);
+}
+
+TEST_F(ReadCell, GivesPartsOfTheFirstFileAsItGrowsAndThenOfAll) {
+  const CellTrace cell = read_cell(files_, usual, watch_);
+  EXPECT_GE(std::ranges::count_if(watch_.sizes, [](std::size_t size) { return size < kKernels; }), 2);
+  EXPECT_TRUE(std::ranges::is_sorted(watch_.sizes));
+  EXPECT_EQ(watch_.sizes.back(), cell.trace.size());
+  EXPECT_EQ(watch_.ranks.back(), 2U);
+}
+
+TEST_F(ReadCell, GivesTheWholeHoweverShortAgoAPartWasGiven) {
+  watch_.pause = std::chrono::hours(1);
+  read_cell(files_, usual, watch_);
+  ASSERT_EQ(watch_.sizes.size(), 2U);
+  EXPECT_LT(watch_.sizes.front(), 1U * kKernels);
+  EXPECT_EQ(watch_.sizes.back(), 2U * kKernels);
+}
+
+TEST_F(ReadCell, GivesAtTheEndOfEachFileWhatIsKept) {
+  const CellTrace cell = read_cell(files_, usual, watch_, Keep::what_is_split);
+  EXPECT_LT(cell.trace.size(), 2U * kKernels);
+  EXPECT_THAT(watch_.sizes, Contains(cell.trace.size() / 2));
+  EXPECT_EQ(watch_.sizes.back(), cell.trace.size());
+}
+
+TEST_F(ReadCell, EndsAtAnyPollThatCancelsIt) {
+  for (const Keep keep : {Keep::everything, Keep::what_is_split}) {
+    Watch whole;
+    read_cell(files_, usual, whole, keep);
+    for (std::size_t at = 1; at <= whole.polls; at += 1 + whole.polls / 8) {
+      Watch watch;
+      watch.cancelled_at = at;
+      EXPECT_THROW(read_cell(files_, usual, watch, keep), Cancelled);
+      EXPECT_EQ(watch.polls, at);
+    }
+  }
+}
+
+TEST_F(ReadCell, NeedsNobodyWhoWatches) {
+  ReadingWatch deaf;
+  EXPECT_EQ(read_cell(files_, usual, deaf).trace.size(), 2U * kKernels);
+}
+
+TEST_F(ReadCell, TellsProgressOverTheCellsOfARun) {
+  for (const char* cell : {"a", "b"}) {
+    Trace trace = formats::read_trace(files_[0]);
+    trace.metadata["cell"] = cell;
+    formats::write_trace(folder_ / (std::string(cell) + ".pftrace"), trace);
+  }
+  std::vector<std::string> cells;
+  std::vector<double> after;
+  for_each_cell(folder_ / "", std::nullopt, usual, watch_, [&](const CellTrace& cell) {
+    cells.push_back(cell.cell);
+    after.push_back(watch_.fractions.back());
+  });
+  EXPECT_THAT(cells, ElementsAre("a", "b"));
+  EXPECT_NEAR(after.front(), 0.5, 0.01);
+  EXPECT_TRUE(std::ranges::is_sorted(watch_.fractions));
+  EXPECT_EQ(watch_.fractions.back(), 1);
+}
+
+}  // namespace
+}  // namespace underlap::input
