@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/timeline/segments.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/viewer/timeline/random_segments.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+TEST(Segments, TreeTellsOfAnyRangeWhatLookingAtEachWould) {
+  std::mt19937 random(1);
+  for (const std::size_t count : {1U, 15U, 16U, 17U, 256U, 5000U}) {
+    const Segments segments = testing_support::random_segments(random, count, 40);
+    for (int i = 0; i < 200; ++i) {
+      std::uniform_int_distribution<std::size_t> any(0, count);
+      std::size_t from = any(random), to = any(random);
+      if (from > to) std::swap(from, to);
+      Content expected;
+      for (std::size_t s = from; s < to; ++s)
+        expected.add(segments.shade(s), static_cast<float>(segments.end_ns(s) - segments.begin_ns(s)));
+      const Content found = segments.content(from, to);
+      EXPECT_EQ(found.compute_ns, expected.compute_ns);
+      EXPECT_EQ(found.hidden_ns, expected.hidden_ns);
+      EXPECT_EQ(found.exposed_ns, expected.exposed_ns);
+      EXPECT_EQ(found.other_ns, expected.other_ns);
+      EXPECT_EQ(found.exposed, expected.exposed);
+      EXPECT_EQ(found.exposed_modes, expected.exposed_modes);
+      EXPECT_EQ(found.hidden_modes, expected.hidden_modes);
+    }
+  }
+}
+
+TEST(Segments, FindsTheFirstThatEndsAfterAMoment) {
+  Segments segments;
+  segments.add(10, 20, {Paint::compute});
+  segments.add(20, 30, {Paint::compute});
+  segments.add(50, 60, {Paint::copy});
+  segments.finish();
+  EXPECT_EQ(segments.first_ending_after(0), 0U);
+  EXPECT_EQ(segments.first_ending_after(19), 0U);
+  EXPECT_EQ(segments.first_ending_after(20), 1U);
+  EXPECT_EQ(segments.first_ending_after(40), 2U);
+  EXPECT_EQ(segments.first_ending_after(60), 3U);
+}
+
+TEST(Segments, FindsTheFirstThatBeginsAtAMomentFromAnyPlace) {
+  std::mt19937 random(2);
+  const Segments segments = testing_support::random_segments(random, 3000, 20);
+  for (int i = 0; i < 500; ++i) {
+    const std::size_t from = std::uniform_int_distribution<std::size_t>(0, 2999)(random);
+    const std::int64_t time = segments.begin_ns(from) + std::uniform_int_distribution<std::int64_t>(1, 9000)(random);
+    std::size_t expected = from;
+    while (expected < segments.size() && segments.begin_ns(expected) < time) ++expected;
+    EXPECT_EQ(segments.first_beginning_at(time, from), expected);
+  }
+}
+
+TEST(Segments, ExtendsWhatTouchesAndIsAlike) {
+  Segments segments;
+  segments.extend(0, 10, {Paint::compute});
+  segments.extend(10, 15, {Paint::compute});
+  segments.extend(15, 20, {Paint::hidden, bit_of(Mode::dp)});
+  segments.extend(20, 25, {Paint::hidden, bit_of(Mode::tp)});
+  segments.extend(30, 35, {Paint::hidden, bit_of(Mode::tp)});
+  segments.finish();
+  ASSERT_EQ(segments.size(), 4U);
+  EXPECT_EQ(segments.end_ns(0), 15);
+}
+
+TEST(Segments, KeepsTheLengthOfWhatIsLongerThanAColumnHolds) {
+  constexpr std::int64_t kMinute = 60'000'000'000;
+  Segments segments;
+  segments.add(5, 5 + kMinute, {Paint::compute});
+  segments.extend(5 + kMinute, 6 + kMinute, {Paint::compute});
+  segments.finish();
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < segments.size(); ++i) sum += segments.end_ns(i) - segments.begin_ns(i);
+  EXPECT_EQ(sum, kMinute + 1);
+  EXPECT_EQ(segments.end_ns(segments.size() - 1), 6 + kMinute);
+}
+
+}  // namespace
+}  // namespace underlap::viewer

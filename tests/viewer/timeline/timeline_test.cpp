@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/timeline/timeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/exposure.hpp"
+#include "tests/profiler/random_trace.hpp"
+#include "viewer/timeline/search.hpp"
+#include "viewer/timeline/selection.hpp"
+#include "viewer/timeline/slice_facts.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr std::int64_t kLate = 1'700'000'000'000'000'000;  // a Unix clock: no double holds its nanoseconds
+
+Slice work(std::uint32_t track, std::int64_t start, std::int64_t length, const char* name, Tag tag = {}) {
+  return {.track = track, .start_ns = start, .duration_ns = length, .name = intern(name), .tag = tag};
+}
+
+Tag comm(Mode mode, const char* purpose) {
+  return {.kind = Kind::communication, .mode = mode, .purpose = intern(purpose)};
+}
+
+// Two ranks: a gather that is late on rank 1, and a call that holds another.
+Trace small_trace() {
+  Trace trace;
+  trace.add_track({0, 7, "compute"});
+  trace.add_track({0, 8, "dp"});
+  trace.add_track({1, 7, "compute"});
+  trace.add_track({1, 8, "dp"});
+  trace.add_track({0, 1, "python", TrackKind::thread});
+  trace.add_group({intern("param_all_gather"), {0, 1}});
+  trace.add(work(0, kLate, 100, "gemm"));
+  trace.add(work(1, kLate + 50, 100, "all_gather", comm(Mode::dp, "param_all_gather")),
+            {.group = 0,
+             .last_arrival_ns = kLate + 120,
+             .transfers = {{.collective = Collective::all_gather, .bytes = 1000}}});
+  trace.add(work(2, kLate, 120, "gemm"));
+  trace.add(work(3, kLate + 120, 30, "all_gather", comm(Mode::dp, "param_all_gather")),
+            {.group = 0,
+             .last_arrival_ns = kLate + 120,
+             .transfers = {{.collective = Collective::all_gather, .bytes = 1000}}});
+  trace.add(work(4, kLate, 60, "step", {.kind = Kind::none}));
+  trace.add(work(4, kLate + 10, 20, "launch", {.kind = Kind::none}));
+  return trace;
+}
+
+TEST(Timeline, CountsTimeFromTheFirstWorkInWholeNanoseconds) {
+  const Trace trace = small_trace();
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  EXPECT_EQ(timeline.length_ns(), 150);
+  EXPECT_EQ(timeline.begin_ns(1), 50);
+  EXPECT_EQ(timeline.end_ns(1), 150);
+}
+
+TEST(Timeline, RankHasItsStripThenStreamsThenCalls) {
+  const Trace trace = small_trace();
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  std::vector<std::string> lanes;
+  for (const Lane& lane : timeline.lanes()) lanes.push_back(lane.name + " " + std::to_string(lane.rows.size()));
+  EXPECT_EQ(lanes,
+            (std::vector<std::string>{"rank 0 1", "compute 1", "dp 1", "python 2", "rank 1 1", "compute 1", "dp 1"}));
+}
+
+TEST(Timeline, TakesOffsetsOfClocksOff) {
+  const Trace trace = small_trace();
+  analysis::Summary summary;
+  summary.communications.emplace();
+  summary.communications->alignment.offset_ns = {{0, 0}, {1, 25}};
+  const Timeline timeline(trace, summary, 1);
+  EXPECT_EQ(timeline.begin_ns(2), 0);  // 25 before rank 0's first
+  EXPECT_EQ(timeline.begin_ns(0), 25);
+  EXPECT_EQ(timeline.begin_ns(3), 120);
+  EXPECT_EQ(timeline.trace_ns_of(1, 120), kLate + 120);
+}
+
+TEST(Timeline, FindsTheSliceAtAMomentAndItsPlace) {
+  const Trace trace = small_trace();
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const LaneRow& row = timeline.lanes()[2].rows.front();
+  EXPECT_EQ(timeline.slice_at(row, 49), Timeline::kNoSlice);
+  EXPECT_EQ(timeline.slice_at(row, 50), 1U);
+  EXPECT_EQ(timeline.slice_at(row, 149), 1U);
+  EXPECT_EQ(timeline.slice_at(row, 150), Timeline::kNoSlice);
+  EXPECT_EQ(timeline.place_of(5).lane_index, 3U);
+  EXPECT_EQ(timeline.place_of(5).row, 1U);
+}
+
+TEST(Timeline, EverySliceHasItsPlaceOnce) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 50; ++round) {
+    const Trace trace = underlap::testing_support::random_trace(random, {.num_slices = 100, .is_foreign = true});
+    const Timeline timeline(trace, analysis::Summary{}, 2);
+    std::multiset<std::uint32_t> placed;
+    for (const Lane& lane : timeline.lanes())
+      for (const LaneRow& row : lane.rows) placed.insert(row.slices.begin(), row.slices.end());
+    ASSERT_EQ(placed.size(), trace.size());
+    for (std::uint32_t slice = 0; slice < trace.size(); ++slice) {
+      EXPECT_EQ(placed.count(slice), 1U);
+      ASSERT_NE(timeline.place_of(slice).lane, nullptr);
+    }
+  }
+}
+
+TEST(Search, FindsByNamePurposeModeAndExposure) {
+  const Trace trace = small_trace();
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const auto found = [&](const char* text) { return find_slices(timeline, parse_query(text)); };
+  using Slices = std::vector<std::uint32_t>;
+  EXPECT_EQ(found("GEMM"), (Slices{0, 2}));
+  EXPECT_EQ(found("param_all"), (Slices{1, 3}));
+  EXPECT_EQ(found("mode:dp"), (Slices{1, 3}));
+  EXPECT_EQ(found("mode:tp"), Slices{});
+  EXPECT_EQ(found("kind:none"), (Slices{4, 5}));
+  EXPECT_EQ(found("exposed gather"), (Slices{1, 3}));
+  EXPECT_EQ(found("gemm gather"), Slices{});
+  EXPECT_EQ(found(""), Slices{});
+}
+
+TEST(Search, RefusesAModeThatIsNone) {
+  try {
+    parse_query("mode:ddp");
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "mode:ddp is no mode; it takes dp, tp, pp, cp, ep, fsdp, other or unattributed");
+  }
+}
+
+TEST(Search, GoesOnInOrderOfTime) {
+  const Trace trace = small_trace();
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const auto alike = find_alike(timeline, 1);
+  EXPECT_EQ(alike, (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(next_of(timeline, alike, 1, Towards::later), 3U);
+  EXPECT_EQ(next_of(timeline, alike, 3, Towards::later), Timeline::kNoSlice);
+  EXPECT_EQ(next_of(timeline, alike, 3, Towards::earlier), 1U);
+  EXPECT_EQ(next_of(timeline, alike, 1, Towards::later, 0), Timeline::kNoSlice);
+}
+
+TEST(Search, PutsTheWorstExposedFirst) {
+  const Trace trace = small_trace();
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const auto worst = worst_exposed(timeline, 10);
+  ASSERT_EQ(worst.size(), 2U);
+  EXPECT_EQ(worst[0].slice, 1U);
+  EXPECT_EQ(worst[0].exposed_ns(), 50);
+  EXPECT_EQ(worst[0].wait_ns, 20);
+  EXPECT_EQ(worst[1].exposed_ns(), 30);
+}
+
+TEST(Selection, IsTheSplitOfTheAnalysisOfThatTime) {
+  std::mt19937 random(12);
+  for (int round = 0; round < 100; ++round) {
+    const Trace trace =
+        underlap::testing_support::random_trace(random, {.num_slices = 120, .is_foreign = round % 2 == 0});
+    const Timeline timeline(trace, analysis::Summary{}, 1);
+    std::uniform_int_distribution<std::int64_t> any(0, timeline.length_ns());
+    std::int64_t begin = any(random), end = any(random);
+    if (begin > end) std::swap(begin, end);
+    const Selection selection = select(timeline, begin, end);
+    for (const SelectedRank& selected : selection.ranks) {
+      const analysis::Split split =
+          analysis::split_window(trace, {selected.rank, -1, -1, timeline.trace_ns_of(selected.rank, begin),
+                                         timeline.trace_ns_of(selected.rank, end)});
+      EXPECT_EQ(selected.split, split) << "round " << round << " rank " << selected.rank;
+    }
+  }
+}
+
+std::string value_of(const std::vector<Fact>& facts, const std::string& label) {
+  for (const Fact& fact : facts)
+    if (fact.label == label) return fact.value;
+  return "";
+}
+
+TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
+  const Trace trace = small_trace();
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const std::vector<Fact> facts = facts_of(timeline, analysis::Summary{}, 1);
+  EXPECT_EQ(value_of(facts, "duration"), "100 ns");
+  EXPECT_EQ(value_of(facts, "exposed"), "50 ns (50.0 %)");
+  EXPECT_EQ(value_of(facts, "hidden"), "50 ns (50.0 %)");
+  EXPECT_EQ(value_of(facts, "exposed wait"), "20 ns (20.0 %)");
+  EXPECT_EQ(value_of(facts, "would be hidden by"), "comm_overlap.overlap_param_gather");
+  EXPECT_EQ(value_of(facts, "rate, waits included"), "10.00 GB/s algorithm, 5.00 GB/s bus");
+  EXPECT_EQ(value_of(facts, "group"), "ranks 0, 1");
+}
+
+}  // namespace
+}  // namespace underlap::viewer

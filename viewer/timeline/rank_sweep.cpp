@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/timeline/rank_sweep.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <queue>
+#include <utility>
+
+namespace underlap::viewer {
+namespace {
+
+constexpr std::size_t kNumModes = static_cast<std::size_t>(Mode::other) + 1;
+
+// What a slice goes through: communication whose last arrival is known has two parts.
+enum class Phase : std::uint8_t { begin, arrival, end };
+
+// One row on its way through time.
+struct Cursor {
+  WorkRow row;
+  std::size_t next = 0;  // slice of the row that is running, or pieces next
+  Phase phase = Phase::begin;
+  bool is_split = false;      // the last arrival of the slice is known
+  bool has_arrived = false;   // of it, all members have
+  std::int64_t piece_ns = 0;  // where the piece of communication that is running began
+  ExposedSlice exposed = {};
+};
+
+class Sweep {
+ public:
+  Sweep(const Trace& trace, std::span<const WorkRow> rows, std::int64_t origin_ns)
+      : trace_(trace), origin_ns_(origin_ns), cursors_(rows.size()) {
+    picture_.rows.resize(rows.size());
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      cursors_[row].row = rows[row];
+      if (!rows[row].empty()) boundaries_.emplace(trace_.start_ns()[rows[row].front()], row);
+    }
+  }
+
+  RankPicture run() {
+    while (!boundaries_.empty()) {
+      const std::int64_t now = boundaries_.top().first;
+      const bool was_computing = compute_ > 0;
+      show_strip(now);
+      while (!boundaries_.empty() && boundaries_.top().first == now) {
+        const std::size_t row = boundaries_.top().second;
+        boundaries_.pop();
+        pass(row, now, was_computing);
+      }
+      if ((compute_ > 0) != was_computing) cut_pieces(now, was_computing);
+      since_ns_ = now;
+    }
+    for (Segments& row : picture_.rows) row.finish();
+    picture_.strip.finish();
+    std::ranges::sort(picture_.exposed, {}, &ExposedSlice::slice);
+    return std::move(picture_);
+  }
+
+ private:
+  using Boundary = std::pair<std::int64_t, std::size_t>;  // when, and of which row
+
+  std::uint32_t slice_of(const Cursor& cursor) const { return cursor.row[cursor.next]; }
+
+  void pass(std::size_t row, std::int64_t now, bool was_computing) {
+    Cursor& cursor = cursors_[row];
+    const std::uint32_t slice = slice_of(cursor);
+    switch (cursor.phase) {
+      case Phase::begin: return begin(row, slice, now);
+      case Phase::arrival: return arrive(row, slice, now, was_computing);
+      case Phase::end: return end(row, slice, now, was_computing);
+    }
+  }
+
+  void begin(std::size_t row, std::uint32_t slice, std::int64_t now) {
+    Cursor& cursor = cursors_[row];
+    cursor.phase = Phase::end;
+    std::int64_t next_ns = trace_.end_ns(slice);
+    switch (trace_.tag(slice).kind) {
+      case Kind::compute: ++compute_; break;
+      case Kind::copy: ++copies_; break;
+      case Kind::none: break;
+      case Kind::communication: {
+        const CommunicationRecord* record = trace_.communication(slice);
+        cursor.is_split = record != nullptr && record->last_arrival_ns != -1;
+        cursor.has_arrived = false;
+        cursor.piece_ns = now;
+        cursor.exposed = {.slice = slice};
+        ++modes_[mode_of(slice)];
+        ++(cursor.is_split ? waits_ : unsplit_);
+        if (cursor.is_split) {
+          cursor.phase = Phase::arrival;
+          next_ns = std::clamp(record->last_arrival_ns, now, next_ns);
+        }
+      }
+    }
+    boundaries_.emplace(next_ns, row);
+  }
+
+  void arrive(std::size_t row, std::uint32_t slice, std::int64_t now, bool was_computing) {
+    Cursor& cursor = cursors_[row];
+    add_piece(row, now, was_computing);
+    cursor.has_arrived = true;
+    cursor.phase = Phase::end;
+    --waits_;
+    ++transfers_;
+    boundaries_.emplace(trace_.end_ns(slice), row);
+  }
+
+  void end(std::size_t row, std::uint32_t slice, std::int64_t now, bool was_computing) {
+    Cursor& cursor = cursors_[row];
+    const std::int64_t start = trace_.start_ns()[slice];
+    switch (trace_.tag(slice).kind) {
+      case Kind::compute:
+        --compute_;
+        picture_.rows[row].add(start - origin_ns_, now - origin_ns_, {Paint::compute, 0});
+        break;
+      case Kind::copy:
+        --copies_;
+        picture_.rows[row].add(start - origin_ns_, now - origin_ns_, {Paint::copy, 0});
+        break;
+      case Kind::none: picture_.rows[row].add(start - origin_ns_, now - origin_ns_, {Paint::wait, 0}); break;
+      case Kind::communication:
+        add_piece(row, now, was_computing);
+        --modes_[mode_of(slice)];
+        --(cursor.is_split ? transfers_ : unsplit_);
+        if (cursor.exposed.exposed_ns() > 0) picture_.exposed.push_back(cursor.exposed);
+    }
+    cursor.phase = Phase::begin;
+    if (++cursor.next < cursor.row.size()) boundaries_.emplace(trace_.start_ns()[slice_of(cursor)], row);
+  }
+
+  std::size_t mode_of(std::uint32_t slice) const { return static_cast<std::size_t>(trace_.tag(slice).mode); }
+
+  // The piece of communication that ran until now, under compute or not.
+  void add_piece(std::size_t row, std::int64_t now, bool was_computing) {
+    Cursor& cursor = cursors_[row];
+    const std::int64_t length = now - cursor.piece_ns;
+    Paint paint = Paint::hidden;
+    if (!was_computing) {
+      paint = !cursor.is_split     ? Paint::exposed_unsplit
+              : cursor.has_arrived ? Paint::exposed_transfer
+                                   : Paint::exposed_wait;
+      (!cursor.is_split     ? cursor.exposed.unsplit_ns
+       : cursor.has_arrived ? cursor.exposed.transfer_ns
+                            : cursor.exposed.wait_ns) += length;
+    }
+    const std::uint8_t modes = bit_of(trace_.tag(cursor.exposed.slice).mode);
+    picture_.rows[row].add(cursor.piece_ns - origin_ns_, now - origin_ns_, {paint, modes});
+    cursor.piece_ns = now;
+  }
+
+  // Compute began or ended: communication that goes on is hidden from here, or exposed.
+  void cut_pieces(std::int64_t now, bool was_computing) {
+    for (std::size_t row = 0; row < cursors_.size(); ++row) {
+      const Cursor& cursor = cursors_[row];
+      if (cursor.phase == Phase::begin || trace_.tag(slice_of(cursor)).kind != Kind::communication) continue;
+      if (cursor.piece_ns < now) add_piece(row, now, was_computing);
+    }
+  }
+
+  std::uint8_t modes_running() const {
+    std::uint8_t modes = 0;
+    for (std::size_t mode = 0; mode < kNumModes; ++mode)
+      if (modes_[mode] > 0) modes |= static_cast<std::uint8_t>(1U << mode);
+    return modes;
+  }
+
+  // A known transfer explains a moment, whatever else waits.
+  void show_strip(std::int64_t now) {
+    const std::uint8_t modes = modes_running();
+    Shade shade;
+    if (modes != 0 && compute_ > 0)
+      shade = {Paint::hidden, modes};
+    else if (modes != 0)
+      shade = {transfers_ > 0 ? Paint::exposed_transfer
+               : unsplit_ > 0 ? Paint::exposed_unsplit
+                              : Paint::exposed_wait,
+               modes};
+    else if (compute_ > 0)
+      shade = {Paint::compute, 0};
+    else if (copies_ > 0)
+      shade = {Paint::copy, 0};
+    if (shade.paint != Paint::nothing) picture_.strip.extend(since_ns_ - origin_ns_, now - origin_ns_, shade);
+  }
+
+  const Trace& trace_;
+  std::int64_t origin_ns_;
+  std::vector<Cursor> cursors_;
+  std::priority_queue<Boundary, std::vector<Boundary>, std::greater<>> boundaries_;
+  std::array<std::int32_t, kNumModes> modes_{};  // communication that pieces, by mode
+  std::int32_t compute_ = 0;
+  std::int32_t copies_ = 0;
+  std::int32_t waits_ = 0;
+  std::int32_t transfers_ = 0;
+  std::int32_t unsplit_ = 0;
+  std::int64_t since_ns_ = 0;
+  RankPicture picture_;
+};
+
+}  // namespace
+
+RankPicture sweep_rank(const Trace& trace, std::span<const WorkRow> rows, std::int64_t origin_ns) {
+  return Sweep(trace, rows, origin_ns).run();
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/timeline/search.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+namespace underlap::viewer {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return small;
+}
+
+std::optional<std::string_view> after(std::string_view word, std::string_view key) {
+  return word.starts_with(key) ? std::optional(word.substr(key.size())) : std::nullopt;
+}
+
+Mode mode_named(std::string_view name) {
+  if (name == "unattributed") return Mode::none;
+  if (const std::optional<Mode> mode = mode_from(name)) return *mode;
+  throw std::invalid_argument(
+      fmt::format("mode:{} is no mode; it takes dp, tp, pp, cp, ep, fsdp, other or unattributed", name));
+}
+
+Kind kind_named(std::string_view name) {
+  if (const std::optional<Kind> kind = kind_from(name)) return *kind;
+  throw std::invalid_argument(fmt::format("kind:{} is no kind; it takes compute, communication, copy or none", name));
+}
+
+void take_word(const std::string& word, SearchQuery& query) {
+  if (const auto mode = after(word, "mode:")) {
+    query.mode = mode_named(*mode);
+    if (!query.kind) query.kind = Kind::communication;
+  } else if (const auto kind = after(word, "kind:")) {
+    query.kind = kind_named(*kind);
+  } else if (word == "exposed") {
+    query.only_exposed = true;
+  } else {
+    query.words.push_back(word);
+  }
+}
+
+// Whether a name holds a word: asked once for each name, since a trace has few.
+class Names {
+ public:
+  explicit Names(const std::string& word) : word_(word) {}
+
+  bool hold(NameId name) {
+    const auto id = static_cast<std::size_t>(name);
+    if (id >= answers_.size()) answers_.resize(id + 1, Answer::unknown);
+    if (answers_[id] == Answer::unknown)
+      answers_[id] = lower(name_of(name)).find(word_) == std::string::npos ? Answer::no : Answer::yes;
+    return answers_[id] == Answer::yes;
+  }
+
+ private:
+  enum class Answer : std::uint8_t { unknown, yes, no };
+
+  std::string word_;
+  std::vector<Answer> answers_;
+};
+
+}  // namespace
+
+SearchQuery parse_query(std::string_view text) {
+  SearchQuery query;
+  std::string word;
+  for (const char c : lower(text) + " ") {
+    if (c != ' ') {
+      word += c;
+    } else if (!word.empty()) {
+      take_word(word, query);
+      word.clear();
+    }
+  }
+  return query;
+}
+
+std::vector<std::uint32_t> find_slices(const Timeline& timeline, const SearchQuery& query) {
+  std::vector<std::uint32_t> found;
+  if (query.is_empty()) return found;
+  const Trace& trace = timeline.trace();
+  std::vector<Names> words(query.words.begin(), query.words.end());
+  const auto fits = [&](std::uint32_t slice) {
+    const Tag& tag = trace.tag(slice);
+    if (query.kind && tag.kind != *query.kind) return false;
+    if (query.mode && tag.mode != *query.mode) return false;
+    return std::ranges::all_of(words,
+                               [&](Names& names) { return names.hold(trace.name(slice)) || names.hold(tag.purpose); });
+  };
+  if (query.only_exposed) {
+    for (const ExposedSlice& exposed : timeline.exposed())
+      if (fits(exposed.slice)) found.push_back(exposed.slice);
+    return found;
+  }
+  for (std::uint32_t slice = 0; slice < trace.size(); ++slice)
+    if (fits(slice)) found.push_back(slice);
+  return found;
+}
+
+std::vector<std::uint32_t> find_alike(const Timeline& timeline, std::uint32_t slice) {
+  const Trace& trace = timeline.trace();
+  const Tag& tag = trace.tag(slice);
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t other = 0; other < trace.size(); ++other) {
+    const Tag& of_other = trace.tag(other);
+    const bool is_alike = tag.purpose == kNoName ? trace.name(other) == trace.name(slice)
+                                                 : of_other.purpose == tag.purpose && of_other.mode == tag.mode;
+    if (is_alike && of_other.kind == tag.kind) found.push_back(other);
+  }
+  return found;
+}
+
+std::uint32_t next_of(const Timeline& timeline, const std::vector<std::uint32_t>& found, std::uint32_t from,
+                      Towards towards, std::optional<std::int32_t> rank) {
+  using Key = std::pair<std::int64_t, std::uint32_t>;
+  const Key here{timeline.begin_ns(from), from};
+  std::optional<Key> best;
+  for (const std::uint32_t slice : found) {
+    if (rank && timeline.trace().track_of(slice).rank != *rank) continue;
+    const Key key{timeline.begin_ns(slice), slice};
+    const bool is_ahead = towards == Towards::later ? key > here : key < here;
+    if (is_ahead && (!best || (towards == Towards::later ? key < *best : key > *best))) best = key;
+  }
+  return best ? best->second : Timeline::kNoSlice;
+}
+
+std::vector<ExposedSlice> worst_exposed(const Timeline& timeline, std::size_t most) {
+  std::vector<ExposedSlice> worst(std::min(most, timeline.exposed().size()));
+  std::ranges::partial_sort_copy(timeline.exposed(), worst, std::ranges::greater(), &ExposedSlice::exposed_ns,
+                                 &ExposedSlice::exposed_ns);
+  return worst;
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "viewer/timeline/timeline.hpp"
+
+namespace underlap::viewer {
+
+/// What to look for. "gemm mode:dp kind:communication": words that a slice's name or purpose must hold, in any case,
+/// and what its tag must say.
+struct SearchQuery {
+  std::vector<std::string> words;  ///< in lower case
+  std::optional<Mode> mode;
+  std::optional<Kind> kind;
+  bool only_exposed = false;  ///< "exposed"
+
+  bool is_empty() const { return words.empty() && !mode && !kind && !only_exposed; }
+};
+
+/// Throws std::invalid_argument, with the words that there are, for a mode or a kind that is none.
+SearchQuery parse_query(std::string_view text);
+
+/// The slices that fit, in the order of the trace. Ten million take a tenth of a second.
+std::vector<std::uint32_t> find_slices(const Timeline&, const SearchQuery&);
+
+/// The slices that do the same as `slice`: of its purpose and mode where it has a purpose, else of its name.
+std::vector<std::uint32_t> find_alike(const Timeline&, std::uint32_t slice);
+
+enum class Towards : std::uint8_t { later, earlier };
+
+/// Of `found` the next one from `from` on, by begin and then by number; of those on the same rank where `rank` is
+/// given. Timeline::kNoSlice where there is none.
+std::uint32_t next_of(const Timeline&, const std::vector<std::uint32_t>& found, std::uint32_t from, Towards,
+                      std::optional<std::int32_t> rank = {});
+
+/// Those with the longest exposed time, longest first.
+std::vector<ExposedSlice> worst_exposed(const Timeline&, std::size_t most);
+
+}  // namespace underlap::viewer

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "viewer/timeline/shade.hpp"
+
+namespace underlap::viewer {
+
+/// What some segments hold together: nanoseconds by kind, and which modes they are of.
+struct Content {
+  float other_ns = 0;  ///< copies, waits, calls and ranges
+  float compute_ns = 0;
+  float hidden_ns = 0;
+  float exposed_ns = 0;
+  Paint other = Paint::nothing;  ///< the highest of those that `other_ns` is of
+  Paint exposed = Paint::nothing;
+  std::uint8_t hidden_modes = 0;
+  std::uint8_t exposed_modes = 0;
+
+  void add(Shade, float ns);
+  void add(const Content&);
+};
+
+/// One row of a timeline: pieces of time that follow each other, each of one shade, with gaps between. 14 bytes each,
+/// and above them a tree that tells what any run of them holds without looking at each: a frame takes as long for a
+/// million segments as for a thousand.
+class Segments {
+ public:
+  /// Adds the next one; it must not begin before the last one ends. One without length counts as nothing.
+  void add(std::int64_t begin_ns, std::int64_t end_ns, Shade);
+  /// The same; where the last one touches it and has its shade, that one grows.
+  void extend(std::int64_t begin_ns, std::int64_t end_ns, Shade);
+  /// Builds the tree; call once, when all are added.
+  void finish();
+
+  std::size_t size() const { return begin_ns_.size(); }
+  std::int64_t begin_ns(std::size_t i) const { return begin_ns_[i]; }
+  std::int64_t end_ns(std::size_t i) const { return begin_ns_[i] + length_ns_[i]; }
+  Shade shade(std::size_t i) const { return {paint_[i], modes_[i]}; }
+
+  /// The first that ends after `time_ns`; size() where none does.
+  std::size_t first_ending_after(std::int64_t time_ns) const;
+  /// The first, from `from` on, that begins at `time_ns` or later. In the logarithm of how far away it is.
+  std::size_t first_beginning_at(std::int64_t time_ns, std::size_t from) const;
+  /// What those of [from, to) hold.
+  Content content(std::size_t from, std::size_t to) const;
+  /// What memory they take.
+  std::size_t bytes() const;
+
+ private:
+  static constexpr std::size_t kFanOut = 16;
+
+  Content leaf(std::size_t from, std::size_t to) const;
+
+  std::vector<std::int64_t> begin_ns_;
+  std::vector<std::uint32_t> length_ns_;
+  std::vector<Paint> paint_;
+  std::vector<std::uint8_t> modes_;
+  std::vector<std::vector<Content>> levels_;  ///< of kFanOut segments each, then of kFanOut of the level below
+};
+
+}  // namespace underlap::viewer

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/timeline/slice_facts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <string_view>
+
+#include "platform/room.hpp"
+#include "profiler/analysis/details/bandwidth.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+using Facts = std::vector<Fact>;
+
+void add(Facts& facts, const char* label, std::string value) {
+  if (!value.empty()) facts.push_back({label, std::move(value)});
+}
+
+std::string number_text(std::int32_t number) { return number < 0 ? "" : std::to_string(number); }
+
+std::string share_text(std::int64_t part, std::int64_t whole) {
+  if (whole <= 0) return time_text(part);
+  return fmt::format("{} ({:.1f} %)", time_text(part), 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string how_known(const Attribution& attribution) {
+  if (attribution.source == AttributionSource::tag || attribution.source == AttributionSource::none) return "";
+  const std::string reason(name_of(attribution.reason));
+  return fmt::format("{} ({} % sure){}{}", to_string(attribution.source), attribution.confidence_pct,
+                     reason.empty() ? "" : ": ", reason);
+}
+
+void add_tag(const Trace& trace, std::uint32_t slice, Facts& facts) {
+  const Tag& tag = trace.tag(slice);
+  add(facts, "kind", std::string(tag.kind == Kind::none ? "call, range or wait" : to_string(tag.kind)));
+  if (tag.kind == Kind::communication) {
+    add(facts, "mode", tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode)));
+    add(facts, "mode known by", how_known(trace.attribution(slice)));
+  }
+  add(facts, "purpose", std::string(name_of(tag.purpose)));
+  if (tag.direction != Direction::none) add(facts, "pass", std::string(to_string(tag.direction)));
+  add(facts, "layer", number_text(tag.layer));
+  add(facts, "microbatch", number_text(tag.microbatch));
+  add(facts, "bucket", number_text(tag.bucket));
+  add(facts, "model chunk", number_text(tag.chunk));
+  add(facts, "step", number_text(tag.step));
+}
+
+void add_exposure(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
+  if (timeline.trace().tag(slice).kind != Kind::communication) return;
+  const std::int64_t whole = timeline.trace().duration_ns()[slice];
+  const ExposedSlice* exposed = timeline.exposed_of(slice);
+  const std::int64_t exposed_ns = exposed == nullptr ? 0 : exposed->exposed_ns();
+  add(facts, "hidden", share_text(whole - exposed_ns, whole));
+  add(facts, "exposed", share_text(exposed_ns, whole));
+  if (exposed == nullptr) return;
+  if (exposed->wait_ns > 0) add(facts, "exposed wait", share_text(exposed->wait_ns, whole));
+  if (exposed->transfer_ns > 0) add(facts, "exposed transfer", share_text(exposed->transfer_ns, whole));
+  if (exposed->unsplit_ns > 0)
+    add(facts, "wait or transfer", "not known: when the last member came is not in the trace");
+  add(facts, "would be hidden by", std::string(hiding_knob(timeline.trace().tag(slice))));
+}
+
+void add_shape(const Trace& trace, std::uint32_t slice, Facts& facts) {
+  const LaunchShape& shape = trace.shape(slice);
+  if (shape.grid[0] > 0) add(facts, "grid", fmt::format("{}", fmt::join(shape.grid, " x ")));
+  if (shape.block[0] > 0) add(facts, "threads of a block", fmt::format("{}", fmt::join(shape.block, " x ")));
+  if (shape.bytes > 0) add(facts, "bytes", in_bytes(shape.bytes));
+}
+
+std::string rate_text(const TransferRecord& transfer, std::int64_t ns, std::size_t ranks) {
+  if (transfer.bytes <= 0 || ns <= 0) return "";
+  const double algbw = static_cast<double>(transfer.bytes) / static_cast<double>(ns);  // B/ns = GB/s
+  return fmt::format("{:.2f} GB/s algorithm, {:.2f} GB/s bus", algbw,
+                     algbw * analysis::bus_factor(transfer.collective, ranks));
+}
+
+std::string ranks_text(const GroupRecord& group) {
+  constexpr std::size_t kMost = 16;
+  if (group.ranks.empty()) return group.num_ranks > 0 ? fmt::format("{} ranks", group.num_ranks) : "";
+  if (group.ranks.size() <= kMost) return fmt::format("ranks {}", fmt::join(group.ranks, ", "));
+  return fmt::format("{} ranks, {} to {}", group.ranks.size(), group.ranks.front(), group.ranks.back());
+}
+
+void add_communication(const Trace& trace, std::uint32_t slice, Facts& facts) {
+  const CommunicationRecord* record = trace.communication(slice);
+  if (record == nullptr) return;
+  const GroupRecord& group = trace.groups[record->group];
+  add(facts, "group", ranks_text(group));
+  add(facts, "group's name", std::string(name_of(group.description == kNoName ? group.name : group.description)));
+  const std::int64_t duration = trace.duration_ns()[slice];
+  const std::int64_t transfer_ns =
+      record->last_arrival_ns == -1 ? 0
+                                    : trace.end_ns(slice) - std::max(record->last_arrival_ns, trace.start_ns()[slice]);
+  for (const TransferRecord& transfer : record->transfers) {
+    add(facts, "transfer",
+        fmt::format("{} of {} {}{}", to_string(transfer.collective), in_bytes(transfer.bytes),
+                    to_string(transfer.dtype), transfer.peer < 0 ? "" : fmt::format(", peer {}", transfer.peer)));
+    if (transfer.bytes_on_wire > 0) add(facts, "on the wire", in_bytes(transfer.bytes_on_wire));
+    if (record->transfers.size() > 1) continue;
+    add(facts, "rate, waits included", rate_text(transfer, duration, group.size()));
+    add(facts, "rate of the transfer", rate_text(transfer, transfer_ns, group.size()));
+  }
+}
+
+const analysis::Match* match_of(const analysis::Summary& summary, std::uint32_t slice) {
+  if (!summary.communications) return nullptr;
+  for (const analysis::Match& match : summary.communications->matching.matches)
+    if (std::ranges::any_of(match.members, [&](const analysis::MatchMember& member) { return member.slice == slice; }))
+      return &match;
+  return nullptr;
+}
+
+void add_late(const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
+  const analysis::Match* match = match_of(summary, slice);
+  if (match == nullptr || !summary.waits) return;
+  const auto index = static_cast<std::size_t>(match - summary.communications->matching.matches.data());
+  const auto late = std::ranges::find(summary.waits->arrivals, index, &analysis::LateArrival::match);
+  if (late == summary.waits->arrivals.end()) return;
+  add(facts, "came last",
+      fmt::format("rank {}, {} after the first", late->last_rank, time_text(late->last_ns - late->first_ns)));
+  if (late->blamed_rank >= 0)
+    add(facts, "because of",
+        fmt::format("rank {}: {}, {} more{}{}", late->blamed_rank, to_string(late->cause), time_text(late->cause_ns),
+                    late->kernel == kNoName ? "" : ", most in ", name_of(late->kernel)));
+}
+
+}  // namespace
+
+std::string time_text(std::int64_t ns) {
+  const double size = std::abs(static_cast<double>(ns));
+  if (size >= 1e9) return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
+  if (size >= 1e6) return fmt::format("{:.3f} ms", static_cast<double>(ns) / 1e6);
+  return size >= 1e3 ? fmt::format("{:.3f} us", static_cast<double>(ns) / 1e3) : fmt::format("{} ns", ns);
+}
+
+Facts short_facts_of(const Timeline& timeline, std::uint32_t slice) {
+  const Trace& trace = timeline.trace();
+  Facts facts;
+  add(facts, "name", std::string(name_of(trace.name(slice))));
+  const Tag& tag = trace.tag(slice);
+  if (tag.purpose != kNoName && name_of(tag.purpose) != name_of(trace.name(slice)))
+    add(facts, "purpose", std::string(name_of(tag.purpose)));
+  if (tag.kind == Kind::communication)
+    add(facts, "mode", tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode)));
+  add(facts, "duration", time_text(trace.duration_ns()[slice]));
+  if (const ExposedSlice* exposed = timeline.exposed_of(slice)) {
+    add(facts, "exposed", share_text(exposed->exposed_ns(), trace.duration_ns()[slice]));
+    if (exposed->wait_ns > 0) add(facts, "of it wait", time_text(exposed->wait_ns));
+  }
+  return facts;
+}
+
+Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice) {
+  const Trace& trace = timeline.trace();
+  const Track& track = trace.track_of(slice);
+  Facts facts;
+  add(facts, "name", std::string(name_of(trace.name(slice))));
+  add(facts, "duration", time_text(trace.duration_ns()[slice]));
+  add_exposure(timeline, slice, facts);
+  add_late(summary, slice, facts);
+  add_tag(trace, slice, facts);
+  add(facts, "rank", std::to_string(track.rank));
+  add(facts, std::string(to_string(track.kind)).c_str(),
+      track.name.empty() ? std::to_string(track.stream) : track.name);
+  add(facts, "begin", time_text(timeline.begin_ns(slice)));
+  add_communication(trace, slice, facts);
+  add_shape(trace, slice, facts);
+  return facts;
+}
+
+std::string slowdown_text(const Trace& trace, const analysis::SlowedCompute& slowed, std::uint32_t slice) {
+  const auto kernel = std::ranges::find_if(slowed.kernels, [&](const analysis::SlowedKernel& k) {
+    return k.name == trace.name(slice) && k.purpose == trace.tag(slice).purpose && k.shape == trace.shape(slice);
+  });
+  if (kernel == slowed.kernels.end()) return "";
+  return fmt::format("{:.2f} x beside communication (median {} against {} alone)", kernel->slowdown(),
+                     time_text(std::llround(kernel->median_beside_ns)),
+                     time_text(std::llround(kernel->median_alone_ns)));
+}
+
+std::string_view hiding_knob(const Tag& tag) {
+  const std::string_view purpose = name_of(tag.purpose);
+  const auto holds = [&](std::string_view word) { return purpose.find(word) != std::string_view::npos; };
+  switch (tag.mode) {
+    case Mode::dp:
+      if (holds("gather")) return "comm_overlap.overlap_param_gather";
+      return holds("grad") || holds("reduce_scatter") || holds("all_reduce") ? "comm_overlap.overlap_grad_reduce" : "";
+    case Mode::tp: return "comm_overlap.tp_comm_overlap";
+    case Mode::pp: return "comm_overlap.overlap_p2p_comm";
+    case Mode::cp: return "extensions.cp_overlap";
+    default: return "";
+  }
+}
+
+std::vector<std::uint32_t> members_of(const analysis::Summary& summary, std::uint32_t slice) {
+  std::vector<std::uint32_t> members;
+  if (const analysis::Match* match = match_of(summary, slice))
+    for (const analysis::MatchMember& member : match->members)
+      if (member.slice != slice) members.push_back(member.slice);
+  return members;
+}
+
+}  // namespace underlap::viewer

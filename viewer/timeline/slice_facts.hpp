@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/details/slowed_compute.hpp"
+#include "profiler/analysis/summary.hpp"
+#include "viewer/timeline/timeline.hpp"
+
+namespace underlap::viewer {
+
+/// One line of what is known of a slice.
+struct Fact {
+  std::string label;
+  std::string value;
+};
+
+/// Everything that the trace and its analysis say of a slice: what it is and how that is known, times, what of it is
+/// exposed and for whom it waited, bytes and rates, and the knob that would hide it. What is not known has no line.
+std::vector<Fact> facts_of(const Timeline&, const analysis::Summary&, std::uint32_t slice);
+
+/// The first lines alone, for a tooltip: name, times, exposure.
+std::vector<Fact> short_facts_of(const Timeline&, std::uint32_t slice);
+
+/// How much longer a kernel takes beside communication than alone, as a line; empty where that cannot be told.
+std::string slowdown_text(const Trace&, const analysis::SlowedCompute&, std::uint32_t slice);
+
+/// The knob by whose overlap communication of this tag is hidden, by Megatron's name; empty where there is none.
+std::string_view hiding_knob(const Tag&);
+
+/// The slices of the other members of a communication, by rank; empty where it was not matched.
+std::vector<std::uint32_t> members_of(const analysis::Summary&, std::uint32_t slice);
+
+/// "12.3 us", "4.560 ms", "1.250 s".
+std::string time_text(std::int64_t ns);
+
+}  // namespace underlap::viewer

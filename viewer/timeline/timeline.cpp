@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/timeline/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "viewer/timeline/lane_rows.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+using Indices = std::vector<std::uint32_t>;
+
+LaneKind kind_of(TrackKind kind) {
+  switch (kind) {
+    case TrackKind::stream: return LaneKind::stream;
+    case TrackKind::thread: return LaneKind::thread;
+    case TrackKind::range: return LaneKind::range;
+    case TrackKind::counter: break;
+  }
+  return LaneKind::counter;
+}
+
+// Below the strip come streams, then what tells of them.
+int place_in_rank(LaneKind kind) {
+  switch (kind) {
+    case LaneKind::strip: return 0;
+    case LaneKind::stream: return 1;
+    case LaneKind::counter: return 2;
+    case LaneKind::range: return 3;
+    case LaneKind::thread: break;
+  }
+  return 4;
+}
+
+std::string name_of_track(const Track& track) {
+  if (!track.name.empty()) return track.name;
+  return fmt::format("{} {}", to_string(track.kind), track.stream);
+}
+
+// Calls and ranges: each slice as it is.
+Segments segments_of(const Trace& trace, const Indices& slices, std::int64_t origin_ns) {
+  Segments segments;
+  for (const std::uint32_t slice : slices)
+    segments.add(trace.start_ns()[slice] - origin_ns, trace.end_ns(slice) - origin_ns, {Paint::range, 0});
+  segments.finish();
+  return segments;
+}
+
+// Runs `work` for 0 to count - 1, on as many threads.
+template <class Work>
+void in_parallel(std::size_t count, unsigned threads, const Work& work) {
+  std::atomic<std::size_t> next{0};
+  const auto take = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < std::min<std::size_t>(threads, count); ++i) others.emplace_back(take);
+  take();
+}
+
+}  // namespace
+
+Timeline::Timeline(const Trace& trace, const analysis::Summary& summary, unsigned threads) : trace_(&trace) {
+  std::set<std::int32_t> ranks;
+  for (const Track& track : trace.tracks) ranks.insert(track.rank);
+  ranks_.assign(ranks.begin(), ranks.end());
+  find_origins(summary);
+  add_lanes(threads);
+  add_steps(summary);
+}
+
+void Timeline::find_origins(const analysis::Summary& summary) {
+  std::map<std::int32_t, std::int64_t> offsets;
+  for (const std::int32_t rank : ranks_)
+    offsets[rank] = summary.communications ? summary.communications->offset_ns(rank) : 0;
+  std::vector<std::int64_t> of_track;
+  for (const Track& track : trace_->tracks) of_track.push_back(offsets[track.rank]);
+  std::int64_t first_ns = std::numeric_limits<std::int64_t>::max(), last_ns = std::numeric_limits<std::int64_t>::min();
+  for (std::size_t i = 0; i < trace_->size(); ++i) {
+    const std::int64_t offset_ns = of_track[trace_->track(i)];
+    first_ns = std::min(first_ns, trace_->start_ns()[i] - offset_ns);
+    last_ns = std::max(last_ns, trace_->end_ns(i) - offset_ns);
+  }
+  if (trace_->size() == 0) first_ns = last_ns = 0;
+  origin_ns_ = first_ns;
+  length_ns_ = last_ns - first_ns;
+  for (const auto& [rank, offset_ns] : offsets) origin_by_rank_[rank] = first_ns + offset_ns;
+}
+
+void Timeline::add_lanes(unsigned threads) {
+  const std::vector<Indices> of_tracks = slices_of_tracks(*trace_);
+  std::vector<std::vector<Lane>> lanes(ranks_.size());
+  std::vector<std::vector<ExposedSlice>> exposed(ranks_.size());
+  in_parallel(ranks_.size(), threads, [&](std::size_t i) { build_rank(ranks_[i], of_tracks, lanes[i], exposed[i]); });
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    std::ranges::move(lanes[i], std::back_inserter(lanes_));
+    exposed_.insert(exposed_.end(), exposed[i].begin(), exposed[i].end());
+  }
+  std::ranges::sort(exposed_, {}, &ExposedSlice::slice);
+}
+
+void Timeline::build_rank(std::int32_t rank, const std::vector<Indices>& of_tracks, std::vector<Lane>& lanes,
+                          std::vector<ExposedSlice>& exposed) const {
+  std::vector<WorkRow> work;  // of all streams
+  lanes.push_back(
+      {.kind = LaneKind::strip, .rank = rank, .track = -1, .name = fmt::format("rank {}", rank), .rows = {}});
+  for (std::size_t track = 0; track < of_tracks.size(); ++track) {
+    const Track& of = trace_->tracks[track];
+    if (of.rank != rank) continue;
+    Lane& lane = lanes.emplace_back();
+    lane = {kind_of(of.kind), rank, static_cast<std::int32_t>(track), name_of_track(of), {}};
+    // Work counts wherever it stands, as it does for the analysis.
+    const bool has_work = lane.kind == LaneKind::stream ||
+                          std::ranges::any_of(of_tracks[track], [&](std::uint32_t i) { return trace_->is_work(i); });
+    if (has_work) lane.kind = LaneKind::stream;
+    for (Indices& row : has_work ? rows_apart(*trace_, of_tracks[track]) : rows_nested(*trace_, of_tracks[track])) {
+      LaneRow& shown = lane.rows.emplace_back();
+      shown.slices = std::move(row);
+      if (has_work)
+        work.emplace_back(shown.slices);
+      else
+        shown.segments = segments_of(*trace_, shown.slices, origin_ns(rank));
+    }
+  }
+  RankPicture picture = sweep_rank(*trace_, work, origin_ns(rank));
+  std::size_t next = 0;
+  for (Lane& lane : lanes)
+    if (lane.kind == LaneKind::stream)
+      for (LaneRow& row : lane.rows) row.segments = std::move(picture.rows[next++]);
+  lanes.front().rows.emplace_back();
+  lanes.front().rows.front().segments = std::move(picture.strip);
+  exposed = std::move(picture.exposed);
+  std::ranges::stable_sort(lanes, {}, [](const Lane& lane) { return place_in_rank(lane.kind); });
+}
+
+void Timeline::add_steps(const analysis::Summary& summary) {
+  if (!summary.shows_steps()) return;
+  for (const analysis::RankSummary& rank : summary.shown())
+    for (const analysis::Window& window : rank.windows)
+      steps_.push_back({window.rank, window.block, window.step, time_of(window.rank, window.begin_ns),
+                        time_of(window.rank, window.end_ns)});
+}
+
+std::int64_t Timeline::origin_ns(std::int32_t rank) const {
+  const auto found = origin_by_rank_.find(rank);
+  return found == origin_by_rank_.end() ? origin_ns_ : found->second;
+}
+
+const ExposedSlice* Timeline::exposed_of(std::uint32_t slice) const {
+  const auto found = std::ranges::lower_bound(exposed_, slice, {}, &ExposedSlice::slice);
+  return found != exposed_.end() && found->slice == slice ? &*found : nullptr;
+}
+
+std::int64_t Timeline::begin_ns(std::uint32_t slice) const {
+  return time_of(trace_->track_of(slice).rank, trace_->start_ns()[slice]);
+}
+
+std::int64_t Timeline::end_ns(std::uint32_t slice) const { return begin_ns(slice) + trace_->duration_ns()[slice]; }
+
+std::uint32_t Timeline::slice_at(const LaneRow& row, std::int64_t time_ns) const {
+  const auto next = std::ranges::upper_bound(row.slices, time_ns, {}, [&](std::uint32_t i) { return begin_ns(i); });
+  if (next == row.slices.begin()) return kNoSlice;
+  return end_ns(*(next - 1)) > time_ns ? *(next - 1) : kNoSlice;
+}
+
+std::pair<std::size_t, std::size_t> Timeline::slices_within(const LaneRow& row, std::int64_t begin_ns,
+                                                            std::int64_t end_ns) const {
+  const auto starts = [&](std::uint32_t i) { return this->begin_ns(i); };
+  auto from = std::ranges::lower_bound(row.slices, begin_ns, {}, starts);
+  if (from != row.slices.begin() && this->end_ns(*(from - 1)) > begin_ns) --from;
+  const auto to = std::ranges::lower_bound(row.slices, end_ns, {}, starts);
+  const auto index = [&](auto place) { return static_cast<std::size_t>(place - row.slices.begin()); };
+  return {index(from), std::max(index(from), index(to))};
+}
+
+Timeline::Place Timeline::place_of(std::uint32_t slice) const {
+  const auto track = static_cast<std::int32_t>(trace_->track(slice));
+  const std::int64_t start_ns = begin_ns(slice);
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (lanes_[lane].track != track) continue;
+    for (std::size_t row = 0; row < lanes_[lane].rows.size(); ++row) {
+      const Indices& slices = lanes_[lane].rows[row].slices;
+      auto place = std::ranges::lower_bound(slices, start_ns, {}, [&](std::uint32_t i) { return begin_ns(i); });
+      for (; place != slices.end() && begin_ns(*place) == start_ns; ++place)
+        if (*place == slice) return {&lanes_[lane], lane, row};
+    }
+  }
+  return {};
+}
+
+std::size_t Timeline::bytes() const {
+  std::size_t bytes = exposed_.capacity() * sizeof(ExposedSlice);
+  for (const Lane& lane : lanes_)
+    for (const LaneRow& row : lane.rows) bytes += row.slices.capacity() * sizeof(std::uint32_t) + row.segments.bytes();
+  return bytes;
+}
+
+}  // namespace underlap::viewer
