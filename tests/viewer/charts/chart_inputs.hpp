@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/summary.hpp"
+#include "profiler/compare/compare_report.hpp"
+#include "profiler/gate/gate.hpp"
+#include "profiler/report/summary.hpp"
+#include "viewer/charts/chart.hpp"
+
+namespace underlap::viewer {
+
+/// A recorded run of results/, with its summaries.
+struct RecordedRun {
+  explicit RecordedRun(const std::string& name);
+
+  std::string name;
+  report::RunResults results;
+  std::vector<report::CellSummary> summaries;
+
+  ChartInput input() const { return {.name = name, .run = &results, .summaries = &summaries}; }
+  const report::CellSummary& summary(const std::string& cell) const;
+};
+
+/// A recorded trace of results/quick/paced.
+struct RecordedTrace {
+  explicit RecordedTrace(const std::string& file);
+
+  std::string name;
+  Trace trace;
+  analysis::Summary summary;
+
+  ChartInput input() const { return {.name = name, .trace = &trace, .summary = &summary}; }
+};
+
+/// Each is read once.
+const RecordedRun& paced();
+const RecordedRun& modes();
+const RecordedRun& modelled();  ///< results/modes_modelled
+const RecordedTrace& trace_off();
+const RecordedTrace& trace_both();
+
+/// off against both, by their traces.
+const compare::Comparison& off_to_both();
+
+/// A regression, an inconclusive metric and some that pass; limits known.
+gate::GateReport made_up_gate();
+
+/// An input that the chart can be made from.
+ChartInput fitting_input(const ChartKind&);
+
+}  // namespace underlap::viewer

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <QAbstractAxis>
+#include <QChart>
+#include <QGraphicsLayout>
+#include <QLineSeries>
+#include <QPainter>
+#include <QSvgRenderer>
+#include <QTemporaryDir>
+#include <QValueAxis>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "tests/viewer/charts/chart_inputs.hpp"
+#include "viewer/charts/write_chart.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+using testing::HasSubstr;
+
+// A chart as it is laid out and painted, both at the same size.
+struct Picture {
+  Picture(const Chart& chart, const Theme& theme, QSize size = kChartSize)
+      : drawn(draw(chart, theme)), image(chart_image(chart, theme, size)) {
+    drawn->resize(size);
+    drawn->layout()->activate();
+    plot = drawn->plotArea();
+  }
+
+  const QValueAxis& axis() const { return *qobject_cast<QValueAxis*>(drawn->axes(Qt::Horizontal).front()); }
+  double x(double value) const {
+    return plot.left() + (value - axis().min()) / (axis().max() - axis().min()) * plot.width();
+  }
+  // A row's middle.
+  double y(std::size_t row, std::size_t rows) const {
+    return plot.top() + plot.height() * (static_cast<double>(row) + 0.5) / static_cast<double>(rows);
+  }
+  QColor at(double px, double py) const { return image.pixelColor(static_cast<int>(px), static_cast<int>(py)); }
+  // Whether the colour stands at most `reach` units from there.
+  bool has_near(const QColor& colour, double px, double py, int reach = 3) const {
+    for (int dx = -reach; dx <= reach; ++dx)
+      for (int dy = -reach; dy <= reach; ++dy)
+        if (at(px + dx, py + dy) == colour) return true;
+    return false;
+  }
+
+  std::unique_ptr<QChart> drawn;
+  QImage image;
+  QRectF plot;
+};
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class EveryChart : public testing::TestWithParam<std::string> {
+ protected:
+  const ChartKind& kind() const { return chart_kind(GetParam()); }
+  Chart chart() const { return make_chart(GetParam(), fitting_input(kind())); }
+};
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const ChartKind& one : chart_kinds()) all.emplace_back(one.name);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryChart, testing::ValuesIn(names()), [](const auto& kind) { return kind.param; });
+
+TEST_P(EveryChart, IsDrawnInBothThemesOnTheirGround) {
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+    const QImage image = chart_image(chart(), *theme, kChartSize);
+    EXPECT_EQ(image.pixelColor(2, 2), theme->background);
+    EXPECT_EQ(image.pixelColor(kChartSize.width() - 3, kChartSize.height() - 3), theme->background);
+    std::set<QRgb> colours;
+    for (int y = 0; y < image.height(); y += 2)
+      for (int x = 0; x < image.width(); x += 2) colours.insert(image.pixel(x, y));
+    EXPECT_GT(colours.size(), 10u);
+  }
+}
+
+TEST_P(EveryChart, IsDrawnAtAnySizeAndSharpAtTwice) {
+  for (const QSize size : {QSize(1, 1), QSize(60, 40), QSize(320, 240), QSize(2400, 300), QSize(300, 2400)})
+    EXPECT_EQ(chart_image(chart(), Theme::light(), size).size(), size);
+  EXPECT_EQ(chart_image(chart(), Theme::light(), kChartSize, 2).size(), 2 * kChartSize);
+}
+
+TEST_P(EveryChart, IsWrittenAsSvgThatQtReadsAndThatHasItsTitle) {
+  const QTemporaryDir folder;
+  const std::filesystem::path path = folder.filePath("chart.svg").toStdString();
+  write_chart(path, chart(), Theme::dark(), {640, 400});
+  QSvgRenderer renderer(QString::fromStdString(path.string()));
+  ASSERT_TRUE(renderer.isValid());
+  EXPECT_EQ(renderer.viewBox(), QRect(0, 0, 640, 400));
+  QImage image(640, 400, QImage::Format_RGB32);
+  image.fill(Qt::magenta);
+  QPainter painter(&image);
+  renderer.render(&painter);
+  painter.end();
+  for (const QPoint corner : {QPoint(0, 0), QPoint(639, 0), QPoint(0, 399), QPoint(639, 399)})
+    EXPECT_EQ(image.pixelColor(corner), Theme::dark().background) << corner.x() << ", " << corner.y();
+  const std::string title = QString::fromStdString(chart().figures.title).toHtmlEscaped().toStdString();
+  EXPECT_THAT(text_of(path), HasSubstr(", sans-serif\""));
+  EXPECT_THAT(text_of(path), HasSubstr(title.substr(0, title.find('&'))));
+}
+
+TEST_P(EveryChart, IsWrittenAsCsvOfItsFiguresAndAsPngOfItsPicture) {
+  const QTemporaryDir folder;
+  const std::filesystem::path csv = folder.filePath("chart.csv").toStdString();
+  write_chart(csv, chart(), Theme::light());
+  EXPECT_EQ(text_of(csv), analysis::csv(chart().figures.table));
+  const std::filesystem::path png = folder.filePath("chart.png").toStdString();
+  write_chart(png, chart(), Theme::light(), kChartSize, 1.5);
+  const QImage read(QString::fromStdString(png.string()));
+  EXPECT_EQ(read.size(), QSize(1200, 750));
+  EXPECT_EQ(read.convertToFormat(QImage::Format_RGB32).pixelColor(3, 3), Theme::light().background);
+}
+
+TEST(ChartPictures, RefuseAnExtensionAndASizeThatTheyCannotHave) {
+  const Chart chart = make_chart("matrix", paced().input());
+  EXPECT_THROW(write_chart("chart.pdf", chart, Theme::light()), std::invalid_argument);
+  EXPECT_THROW(chart_image(chart, Theme::light(), {0, 10}), std::invalid_argument);
+  EXPECT_THROW(chart_image(chart, Theme::light(), {800, 500}, 1e9), std::invalid_argument);
+  EXPECT_THROW(chart_image(chart, Theme::light(), {800, 500}, std::nan("")), std::invalid_argument);
+}
+
+TEST(ModesPicture, BarsEndWhereTheirFiguresAre) {
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+    const Chart chart = make_chart("modes", paced().input());
+    const Picture picture(chart, *theme);
+    const auto& rows = chart.figures.table.rows;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const double hidden = *rows[i].figures[1] / 1e6, end = hidden + *rows[i].figures[2] / 1e6;
+      const double y = picture.y(i, rows.size());
+      if (hidden > 0) {
+        EXPECT_EQ(picture.at(picture.x(hidden) - 2, y), theme->hidden(Mode::dp)) << i;
+      }
+      EXPECT_EQ(picture.at(picture.x(end) - 2, y), theme->exposed(Mode::dp)) << i;
+      EXPECT_EQ(picture.at(picture.x(end) + 2, y), theme->background) << i;
+    }
+  }
+}
+
+TEST(ModesPicture, AWaitIsHatchedAndATransferIsNot) {
+  std::vector<report::CellSummary> summaries(1);
+  summaries[0].name = "cell";
+  summaries[0].modes["pp"] = {
+      .comm_ms = 10, .exposed_ms = 8, .exposed_wait_ms = 4, .exposed_transfer_ms = 4, .exposed_unsplit_ms = 0};
+  ChartInput input = paced().input();
+  input.summaries = &summaries;
+  const Picture picture(make_chart("modes", input), Theme::light());
+  const auto colours_between = [&](double from, double to) {
+    std::set<QRgb> colours;
+    for (double x = picture.x(from) + 3; x < picture.x(to) - 3; ++x)
+      colours.insert(picture.at(x, picture.y(0, 1)).rgb());
+    return colours.size();
+  };
+  EXPECT_EQ(colours_between(0, 2), 1u);
+  EXPECT_GT(colours_between(2, 6), 2u);
+  EXPECT_EQ(colours_between(6, 10), 1u);
+}
+
+TEST(ModesPicture, SaysThatThereIsNoCommunication) {
+  const std::vector<report::CellSummary> summaries(1);
+  ChartInput input = paced().input();
+  input.summaries = &summaries;
+  const Picture picture(make_chart("modes", input), Theme::light());
+  EXPECT_TRUE(picture.has_near(Theme::light().dim_text, picture.plot.center().x(), picture.plot.center().y(), 40));
+}
+
+TEST(StepsPicture, MedianAndIntervalGoThroughTheRowAndEachStepHasADot) {
+  const RecordedRun& run = modes();
+  const Chart chart = make_chart("steps", run.input());
+  const QSize size = fitting_size(chart, Theme::light());
+  const Picture picture(chart, Theme::light(), size);
+  const std::size_t rows = run.results.cells.size();
+  EXPECT_EQ(picture.axis().max(), 15.5);
+  for (std::size_t row = 0; row < rows; ++row)
+    EXPECT_TRUE(picture.has_near(Theme::light().accent, picture.x(0.6), picture.y(row, rows), 2)) << row;
+  const auto dots_above = [&](double step) {
+    for (double y = picture.plot.top(); y < picture.plot.top() + picture.plot.height() / static_cast<double>(rows); ++y)
+      if (picture.at(picture.x(step), y) == Theme::light().text) return true;
+    return false;
+  };
+  EXPECT_TRUE(dots_above(1));
+  EXPECT_FALSE(dots_above(1.5));
+}
+
+TEST(ChangePicture, APartThatMakesTheStepShorterIsOfTheBetterColour) {
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+    const Chart chart = make_chart("change", paced().input());
+    const Picture picture(chart, *theme);
+    const auto& rows = chart.figures.table.rows;  // compute, exposed dp, copies, idle, step
+    const double start = (*rows.back().figures[0] + *rows[0].figures[2]) / 1e6;
+    const double middle = start + *rows[1].figures[2] / 2e6;
+    EXPECT_EQ(picture.at(picture.x(middle), picture.y(2, rows.size() + 1)), theme->better);
+    EXPECT_EQ(picture.at(picture.x(start) + 3, picture.y(2, rows.size() + 1)), theme->background);
+    EXPECT_EQ(picture.at(picture.x(*rows.back().figures[1] / 1e6) - 3, picture.y(rows.size(), rows.size() + 1)),
+              theme->compute);
+  }
+}
+
+TEST(MatrixPicture, OnlyACellWhoseIntervalDoesNotHoldOneIsColoured) {
+  const Chart chart = make_chart("matrix", paced().input());
+  const Picture picture(chart, Theme::light());  // 5 overlaps by 2 values
+  const auto tile = [&](std::size_t row) { return picture.at(picture.plot.left() + 12, picture.y(row, 5)); };
+  EXPECT_EQ(tile(0), Theme::light().surface);  // off
+  EXPECT_EQ(tile(2), Theme::light().surface);  // params: [0.86, 1.02]
+  const QColor both = tile(3);
+  EXPECT_GT(both.green(), both.red());
+  EXPECT_NE(tile(1), both);  // grads changed less
+}
+
+TEST(MatrixPicture, OfOneAxisHasARowACell) {
+  RecordedRun one = paced();
+  std::erase_if(one.results.cells, [](const report::CellResult& cell) { return cell.values[1].second == "false"; });
+  for (report::CellResult& cell : one.results.cells) cell.values.pop_back();
+  one.summaries = report::summarise(one.results);
+  const Picture picture(make_chart("matrix", one.input()), Theme::light());
+  const double ratio_column = picture.plot.left() + 0.22 * picture.plot.width();
+  const double height = std::min(60.0, picture.plot.height() / 5);
+  const QColor both = picture.at(ratio_column, picture.plot.top() + 3.5 * height);
+  EXPECT_GT(both.green(), both.red());
+  EXPECT_EQ(picture.at(ratio_column, picture.plot.top() + 0.5 * height), Theme::light().background);  // off has none
+}
+
+TEST(BandwidthPicture, SeriesHoldTheFiguresAndAxesHoldTheSeries) {
+  const Chart chart = make_chart("bandwidth", trace_both().input());
+  const Picture picture(chart, Theme::light());
+  QList<QPointF> points;
+  for (QAbstractSeries* series : picture.drawn->series())
+    if (const auto* line = qobject_cast<QLineSeries*>(series); line != nullptr && !line->name().endsWith("waits"))
+      points += line->points();
+  ASSERT_EQ(points.size(), static_cast<qsizetype>(chart.figures.table.rows.size()));
+  for (const auto& row : chart.figures.table.rows) {
+    const QPointF point(*row.figures[0], *row.figures[3]);
+    EXPECT_TRUE(points.contains(point));
+    const QPointF at = picture.drawn->mapToPosition(point, picture.drawn->series().front());
+    EXPECT_TRUE(picture.plot.contains(at));
+    EXPECT_NE(picture.at(at.x(), at.y()), Theme::light().background);
+  }
+}
+
+// A colour for each collective; of several group sizes they have it in common, and differ in shape.
+TEST(BandwidthPicture, LegendHasTheColoursOfTheSeries) {
+  Chart chart = make_chart("bandwidth", trace_both().input());
+  auto& rows = chart.figures.table.rows;
+  rows = {{{"all_reduce", "8"}, {1e6, 1.0, 10.0, 11.0}},
+          {{"all_reduce", "64"}, {1e6, 1.0, 4.0, 5.0}},
+          {{"send", "2"}, {1e6, 1.0, 1.0, std::nullopt}}};
+  const Picture picture(chart, Theme::light());
+  std::vector<QColor> colours;
+  for (QAbstractSeries* series : picture.drawn->series())
+    if (const auto* line = qobject_cast<QLineSeries*>(series); line != nullptr) colours.push_back(line->color());
+  ASSERT_EQ(colours.size(), 5u);  // with waits and without, and of the last with them alone
+  EXPECT_EQ(colours[0], colours[2]);
+  EXPECT_NE(colours[0], colours[4]);
+  for (const QColor& colour : {colours[0], colours[4]}) {
+    bool is_in_legend = false;
+    for (int y = 50; y < picture.plot.top() - 22; ++y)
+      for (int x = 0; x < kChartSize.width(); ++x) is_in_legend |= picture.at(x, y) == colour;
+    EXPECT_TRUE(is_in_legend);
+  }
+}
+
+TEST(GatePicture, MarksStandAtTheirChangesInTheColourOfTheirVerdicts) {
+  const gate::GateReport report = made_up_gate();
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+    const Picture picture(make_chart("gate", {.gate = &report}), *theme);
+    const std::size_t rows = report.rows.size();
+    EXPECT_EQ(picture.at(picture.x(8.5), picture.y(0, rows)), theme->worse);
+    EXPECT_EQ(picture.at(picture.x(3), picture.y(2, rows)), theme->background);  // a ring
+    EXPECT_TRUE(picture.has_near(theme->dim_text, picture.x(3), picture.y(2, rows), 5));
+    EXPECT_EQ(picture.at(picture.x(-1), picture.y(3, rows)), theme->better);
+    EXPECT_TRUE(picture.has_near(theme->better, picture.x(-3), picture.y(3, rows), 2));  // its lower limit
+    EXPECT_NE(picture.at(picture.x(9.5), picture.y(3, rows)), theme->background);        // beyond the tolerance
+  }
+}
+
+TEST(ChartPictures, LongNamesLeaveThePlotItsRoom) {
+  RecordedRun run = paced();
+  for (report::CellResult& cell : run.results.cells) cell.name = std::string(300, 'x') + cell.name;
+  run.summaries = report::summarise(run.results);
+  for (const char* name : {"modes", "steps", "matrix"}) {
+    const Picture picture(make_chart(name, run.input()), Theme::light());
+    EXPECT_GT(picture.plot.width(), 0.3 * kChartSize.width()) << name;
+  }
+  const gate::GateReport report = made_up_gate();  // with a long name of its own, and long figures
+  EXPECT_GT(Picture(make_chart("gate", {.gate = &report}), Theme::light()).plot.width(), 0.3 * kChartSize.width());
+}
+
+TEST(ChartPictures, FittingSizeHasRoomForTheLastRow) {
+  const Chart chart = make_chart("modes", modes().input());
+  const QSize size = fitting_size(chart, Theme::light());
+  EXPECT_GT(size.height(), kChartSize.height());
+  const Picture picture(chart, Theme::light(), size);
+  const auto& rows = chart.figures.table.rows;
+  const auto& last = rows.back();
+  const QColor colour = Theme::light().exposed(std::string_view(last.names[1]));
+  const double middle = (*last.figures[1] + 0.9 * *last.figures[2]) / 1e6;
+  EXPECT_TRUE(picture.has_near(colour, picture.x(middle), picture.y(rows.size() - 1, rows.size()), 2));
+}
+
+}  // namespace
+}  // namespace underlap::viewer

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <QAbstractAxis>
+#include <QLineSeries>
+#include <QLogValueAxis>
+#include <QPainter>
+#include <QScatterSeries>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/analysis/details/bandwidth.hpp"
+#include "viewer/charts/drawing/figure.hpp"
+#include "viewer/charts/drawing/painting.hpp"
+#include "viewer/charts/drawing/tick_labels.hpp"
+#include "viewer/charts/words.hpp"
+
+// Bus bandwidth by message size, as nccl-tests defines it: whether messages are large enough for the link, and what
+// waiting for peers costs. A colour for each collective and group size.
+namespace underlap::viewer {
+namespace {
+
+using analysis::FigureRow;
+using analysis::FigureTable;
+using analysis::FigureUnit;
+
+enum Name : std::size_t { kCollective, kRanks };
+enum Column : std::size_t { kBytes, kCount, kBusbw, kTransferBusbw };
+
+FigureTable empty_table() {
+  return {{{"collective", "collective"}, {"ranks", "ranks"}},
+          {{"median MB", "median", FigureUnit::megabytes},
+           {"count", "count", FigureUnit::number},
+           {"busbw GB/s", "busbw_gb_per_s", FigureUnit::number},
+           {"of the transfer", "transfer_busbw_gb_per_s", FigureUnit::number}},
+          {}};
+}
+
+FigureTable table_of(const analysis::BandwidthReport& report) {
+  FigureTable table = empty_table();
+  for (const analysis::BandwidthRow& row : report.rows)
+    table.rows.push_back({{std::string(to_string(row.collective)), std::to_string(row.num_ranks)},
+                          {row.median_bytes, static_cast<double>(row.count), row.whole.busbw_gb_per_s,
+                           row.transfer ? std::optional(row.transfer->busbw_gb_per_s) : std::nullopt}});
+  return table;
+}
+
+// What has no place in the picture is counted below it.
+std::string note_of(const analysis::BandwidthReport& report) {
+  std::string note = "1 GB/s = 1e9 B/s; medians of the slices of a size, from one power of two to the next.";
+  if (report.without_bytes > 0) note += fmt::format(" {} slices have no known bytes.", report.without_bytes);
+  if (report.of_several > 0) note += fmt::format(" {} carry transfers of several kinds.", report.of_several);
+  return note;
+}
+
+ChartFigures figures(const ChartInput& input) {
+  const analysis::BandwidthReport report = analysis::find_bandwidths(*input.trace);
+  ChartFigures of = headed("Bus bandwidth by message size", how_made(*input.trace), trace_text(input));
+  of.table = table_of(report);
+  of.note = note_of(report);
+  return of;
+}
+
+// A colour for each collective, those of Okabe and Ito 2008: colour-blind eyes tell them apart.
+QColor colour_of(std::size_t collective, const Theme& theme) {
+  const std::array colours{theme.accent,
+                           theme.exposed(Mode::pp),
+                           theme.exposed(Mode::ep),
+                           theme.exposed(Mode::cp),
+                           theme.exposed(Mode::tp),
+                           theme.exposed(Mode::fsdp),
+                           theme.dim_text};
+  return colours.at(collective % colours.size());
+}
+
+// And a shape for each group size.
+struct Shape {
+  QScatterSeries::MarkerShape shape;
+  LegendEntry::Mark mark;
+};
+constexpr std::array kShapes{Shape{QScatterSeries::MarkerShapeCircle, LegendEntry::Mark::dot},
+                             Shape{QScatterSeries::MarkerShapeRectangle, LegendEntry::Mark::square},
+                             Shape{QScatterSeries::MarkerShapeRotatedRectangle, LegendEntry::Mark::diamond},
+                             Shape{QScatterSeries::MarkerShapeTriangle, LegendEntry::Mark::triangle}};
+
+/// The points of one collective and group size.
+struct Rates {
+  QString name;
+  std::size_t collective = 0;  ///< which of those that the trace has
+  std::size_t group_size = 0;
+  QList<QPointF> transfer;  ///< from the last arrival on
+  QList<QPointF> whole;     ///< waits for peers included
+};
+
+void take(QList<QPointF>& points, const FigureRow& row, Column column) {
+  const double bytes = row.figures[kBytes].value_or(0), rate = row.figures[column].value_or(0);
+  if (bytes > 0 && rate > 0) points.append({bytes, rate});  // a logarithm takes nothing else
+}
+
+std::size_t place_of(std::vector<std::string>& known, const std::string& name) {
+  const auto found = std::ranges::find(known, name);
+  const auto place = static_cast<std::size_t>(found - known.begin());
+  if (found == known.end()) known.push_back(name);
+  return place;
+}
+
+std::vector<Rates> rates_of(const FigureTable& table) {
+  std::vector<Rates> rates;
+  std::vector<std::string> collectives, group_sizes;
+  for (const FigureRow& row : table.rows) {
+    const std::string &collective = row.names[kCollective], &ranks = row.names[kRanks];
+    const QString name = QString::fromStdString(fmt::format("{}, {} ranks", collective, ranks));
+    if (rates.empty() || rates.back().name != name)
+      rates.push_back({name, place_of(collectives, collective), place_of(group_sizes, ranks), {}, {}});
+    take(rates.back().transfer, row, kTransferBusbw);
+    take(rates.back().whole, row, kBusbw);
+  }
+  std::erase_if(rates, [](const Rates& of) { return of.transfer.isEmpty() && of.whole.isEmpty(); });
+  return rates;
+}
+
+struct Range {
+  double low = HUGE_VAL;
+  double high = 0;
+
+  void take(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  // A quarter of a decade around all points, and a decade in all at least.
+  Range with_room() const {
+    if (!(high > 0)) return {1, 10};
+    const double room = std::pow(10, std::max(0.15, 0.5 * (1 - std::log10(high / low))));
+    return {low / room, high * room};
+  }
+};
+
+void add_line(Figure& figure, const QList<QPointF>& points, const QString& name, const QPen& pen) {
+  auto* line = new QLineSeries;
+  line->setName(name);
+  line->setPen(pen);
+  line->append(points);
+  figure.addSeries(line);
+}
+
+void add_marks(Figure& figure, const QList<QPointF>& points, QScatterSeries::MarkerShape shape, const QColor& inner,
+               const QColor& border, double size) {
+  auto* marks = new QScatterSeries;
+  marks->setMarkerShape(shape);
+  marks->setMarkerSize(size);
+  marks->setColor(inner);
+  marks->setBorderColor(border);
+  marks->append(points);
+  figure.addSeries(marks);
+}
+
+// What waits for peers is hollow and dashed.
+void add_series(Figure& figure, const Rates& of) {
+  const QColor colour = colour_of(of.collective, figure.theme());
+  const QScatterSeries::MarkerShape shape = kShapes.at(of.group_size % kShapes.size()).shape;
+  if (!of.whole.isEmpty()) {
+    add_line(figure, of.whole, of.name + ", with waits", QPen(colour, 1.2, Qt::DashLine));
+    add_marks(figure, of.whole, shape, figure.theme().background, colour, 7);
+  }
+  if (!of.transfer.isEmpty()) {
+    add_line(figure, of.transfer, of.name, QPen(colour, 2));
+    add_marks(figure, of.transfer, shape, colour, colour, 9);
+  }
+}
+
+// The axis has its scale and lines from Qt; Qt's labels would be 1e+06.
+void add_log_axis(Figure& figure, Qt::Alignment side, const Range& range) {
+  auto* axis = new QLogValueAxis;
+  figure.dress(*axis);
+  axis->setBase(10);
+  axis->setRange(range.low, range.high);
+  axis->setLabelsVisible(false);
+  axis->setGridLineVisible(false);
+  figure.addAxis(axis, side);
+  for (QAbstractSeries* series : figure.series()) series->attachAxis(axis);
+}
+
+double share_of(double value, const Range& range) {
+  return std::log10(value / range.low) / std::log10(range.high / range.low);
+}
+
+void paint_axes(QPainter& painter, const QRectF& plot, const Range& sizes, const Range& rates, const Theme& theme) {
+  for (const Tick& tick : size_ticks(sizes.low, sizes.high)) {
+    const double x = plot.left() + share_of(tick.value, sizes) * plot.width();
+    draw_line(painter, {x, plot.bottom()}, {x, plot.bottom() + 4}, theme.dim_text);
+    draw_text(painter, {x - 40, plot.bottom() + 5, 80, 16}, Qt::AlignCenter, tick.text, theme.dim_text, kSmallPixels);
+  }
+  for (const Tick& tick : number_ticks(rates.low, rates.high)) {
+    const double y = plot.bottom() - share_of(tick.value, rates) * plot.height();
+    draw_line(painter, {plot.left() - 4, y}, {plot.left(), y}, theme.dim_text);
+    draw_line(painter, {plot.left(), y}, {plot.right(), y}, mixed(theme.grid, theme.background, 0.8), 0.8);
+    draw_text(painter, {plot.left() - 58, y - 8, 50, 16}, Qt::AlignRight | Qt::AlignVCenter, tick.text, theme.dim_text,
+              kSmallPixels);
+  }
+  draw_text(painter, {plot.left(), plot.bottom() + 22, plot.width(), 16}, Qt::AlignCenter, "size of the message",
+            theme.dim_text, kSmallPixels);
+  draw_text(painter, {14, plot.top() - 18, 200, 16}, Qt::AlignLeft | Qt::AlignVCenter, "bus bandwidth, GB/s",
+            theme.dim_text, kSmallPixels);
+}
+
+std::vector<LegendEntry> legend_of(const std::vector<Rates>& rates, const Theme& theme) {
+  using Mark = LegendEntry::Mark;
+  std::vector<LegendEntry> legend;
+  for (const Rates& of : rates)
+    legend.push_back({kShapes.at(of.group_size % kShapes.size()).mark, colour_of(of.collective, theme), {}, of.name});
+  const auto has = [&](auto points) {
+    return std::ranges::any_of(rates, [&](const Rates& of) { return !(of.*points).isEmpty(); });
+  };
+  if (has(&Rates::transfer)) legend.push_back({Mark::line, theme.dim_text, {}, "from the last arrival on"});
+  if (has(&Rates::whole)) legend.push_back({Mark::dashed, theme.dim_text, {}, "with the wait for peers"});
+  return legend;
+}
+
+QChart* draw_bandwidth(const ChartFigures& of, const Theme& theme) {
+  const std::vector<Rates> rates = rates_of(of.table);
+  auto figure = std::make_unique<Figure>(of, theme, legend_of(rates, theme));
+  Range sizes, speeds;
+  for (const Rates& one : rates) {
+    for (const QList<QPointF>* points : {&one.transfer, &one.whole})
+      for (const QPointF& point : *points) {
+        sizes.take(point.x());
+        speeds.take(point.y());
+      }
+    add_series(*figure, one);
+  }
+  if (rates.empty()) figure->addSeries(new QLineSeries);
+  const Range x = sizes.with_room(), y = speeds.with_room();
+  add_log_axis(*figure, Qt::AlignBottom, x);
+  add_log_axis(*figure, Qt::AlignLeft, y);
+  figure->set_plot([](double) { return QMarginsF(72, 20, 24, 44); }, 260);
+  figure->paint_under([x, y, &theme, is_empty = rates.empty()](QPainter& painter, const QRectF& plot) {
+    if (is_empty)
+      draw_text(painter, plot, Qt::AlignCenter, "no communication with known bytes", theme.dim_text, kTitlePixels);
+    else
+      paint_axes(painter, plot, x, y, theme);
+  });
+  return figure.release();
+}
+
+}  // namespace
+
+ChartKind bandwidth_chart() {
+  return {.name = "bandwidth",
+          .title = "Bandwidth by message size",
+          .description = "bus bandwidth of each collective and group size, with and without the wait for peers",
+          .needs = {ChartSource::trace},
+          .figures = figures,
+          .draw = draw_bandwidth};
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/charts/chart.hpp"
+
+#include <fmt/format.h>
+
+#include <QChart>
+#include <algorithm>
+#include <stdexcept>
+
+#include "profiler/trace/enum_names.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr EnumNames<ChartSource, 4> kSources{{"run", "trace", "comparison", "gate"}};
+
+bool has(const ChartInput& input, ChartSource source) {
+  switch (source) {
+    case ChartSource::run: return input.run != nullptr && input.summaries != nullptr;
+    case ChartSource::trace: return input.trace != nullptr && input.summary != nullptr;
+    case ChartSource::comparison: return input.comparison != nullptr;
+    case ChartSource::gate: return input.gate != nullptr;
+  }
+  return false;
+}
+
+// "a run or a trace"
+std::string sources_text(const std::vector<ChartSource>& sources) {
+  std::vector<std::string> words;
+  for (const ChartSource source : sources) words.push_back(fmt::format("a {}", to_string(source)));
+  return fmt::format("{}", fmt::join(words, " or "));
+}
+
+std::vector<ChartSource> given(const ChartInput& input) {
+  std::vector<ChartSource> sources;
+  for (const ChartSource source : {ChartSource::run, ChartSource::trace, ChartSource::comparison, ChartSource::gate})
+    if (has(input, source)) sources.push_back(source);
+  return sources;
+}
+
+std::string first_trace_of(const ChartInput& input) {
+  if (input.run == nullptr) return "";
+  const auto found =
+      std::ranges::find_if(input.run->cells, [](const report::CellResult& cell) { return !cell.trace_file.empty(); });
+  return found == input.run->cells.end() ? "" : found->trace_file;
+}
+
+// What to give instead, where there is more to say than what the chart needs.
+std::string instead(const ChartKind& kind, const ChartInput& input) {
+  const auto needs = [&](ChartSource source) { return std::ranges::find(kind.needs, source) != kind.needs.end(); };
+  if (needs(ChartSource::trace) && input.run != nullptr) {
+    const std::string file = first_trace_of(input);
+    return file.empty() ? "; it kept no trace: run it with run.trace"
+                        : fmt::format("; give one of its traces, as {}/{}", input.name, file);
+  }
+  if (needs(ChartSource::comparison)) return "; give two traces, or two runs";
+  if (needs(ChartSource::gate)) return "; give a baseline and a candidate to `underlap gate`";
+  if (needs(ChartSource::run)) return "; give a run's folder, which holds results.json";
+  return "";
+}
+
+std::string measured_text(std::string_view backend, const std::string& link) {
+  return link.empty() ? fmt::format("measured: {}", backend) : fmt::format("measured: {}, link {}", backend, link);
+}
+
+std::string modelled_text(const std::string& link) {
+  const std::string_view words = "modelled";
+  const std::string on = link.starts_with("modelled: ") ? link.substr(words.size() + 2) : link;
+  if (on.empty() || on == words) return "modelled: no time was measured";
+  return fmt::format("modelled: {}; no time was measured", on);
+}
+
+std::string text_at(const std::map<std::string, std::string>& texts, const std::string& key) {
+  const auto found = texts.find(key);
+  return found == texts.end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::string_view to_string(ChartSource source) { return kSources[source]; }
+
+const ChartKind& chart_kind(std::string_view name) {
+  const std::span<const ChartKind> kinds = chart_kinds();
+  const auto found = std::ranges::find(kinds, name, &ChartKind::name);
+  if (found != kinds.end()) return *found;
+  std::vector<std::string_view> names;
+  for (const ChartKind& kind : kinds) names.push_back(kind.name);
+  throw std::invalid_argument(fmt::format("there is no chart \"{}\"; there are: {}", name, fmt::join(names, ", ")));
+}
+
+bool fits(const ChartKind& kind, const ChartInput& input) {
+  return std::ranges::any_of(kind.needs, [&](ChartSource source) { return has(input, source); });
+}
+
+Chart make_chart(std::string_view name, const ChartInput& input) {
+  const ChartKind& kind = chart_kind(name);
+  if (!fits(kind, input)) {
+    const std::vector<ChartSource> is = given(input);
+    throw std::invalid_argument(fmt::format("chart {} needs {}; {} is {}{}", name, sources_text(kind.needs),
+                                            input.name.empty() ? "what was given" : input.name,
+                                            is.empty() ? "none" : sources_text(is), instead(kind, input)));
+  }
+  return {kind, kind.figures(input)};
+}
+
+std::unique_ptr<QChart> draw(const Chart& chart, const Theme& theme) {
+  return std::unique_ptr<QChart>(chart.kind.draw(chart.figures, theme));
+}
+
+std::string how_made(const report::RunInfo& info) {
+  const BackendTraits& backend = traits_of(info.backend);
+  return backend.measures_time ? measured_text(backend.name, info.link) : modelled_text(info.link);
+}
+
+std::string how_made(const Trace& trace) {
+  const std::string name = text_at(trace.metadata, "backend");
+  const std::string link = text_at(trace.metadata, "link");
+  if (const auto backend = backend_from(name))
+    return traits_of(*backend).measures_time ? measured_text(name, link) : modelled_text(link);
+  const std::string format = text_at(trace.metadata, "format");
+  const std::string device = text_at(trace.metadata, "device_name");
+  return fmt::format("measured elsewhere{}{}", format.empty() ? "" : ": a trace of " + format,
+                     device.empty() ? "" : ", " + device);
+}
+
+std::string how_made(const compare::RunFigures& run) {
+  const std::string exact_link = text_at(run.environment, "link");
+  const std::string link = exact_link.empty() ? text_at(run.kind, "link") : exact_link;
+  return run.is_exact ? modelled_text(link) : measured_text(text_at(run.kind, "backend"), link);
+}
+
+}  // namespace underlap::viewer

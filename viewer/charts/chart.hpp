@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/analysis/figure_table.hpp"
+#include "profiler/analysis/summary.hpp"
+#include "profiler/compare/compare_report.hpp"
+#include "profiler/gate/gate.hpp"
+#include "profiler/report/summary.hpp"
+#include "profiler/trace/trace.hpp"
+#include "viewer/theme/theme.hpp"
+
+class QChart;
+
+namespace underlap::viewer {
+
+/// What a chart is drawn from: all of it is borrowed, and what was not given is null.
+struct ChartInput {
+  std::string name = {};      ///< what the user gave, for titles and messages
+  std::string how_made = {};  ///< of a comparison or a gate, which do not tell: how_made() of its sides
+  /// Of a run, the cell whose change from its off cell is drawn; empty: the one that changed most
+  std::string cell = {};
+  const report::RunResults* run = nullptr;
+  const std::vector<report::CellSummary>* summaries = nullptr;  ///< of `run`
+  const Trace* trace = nullptr;
+  const analysis::Summary* summary = nullptr;  ///< of `trace`
+  const compare::Comparison* comparison = nullptr;
+  const gate::GateReport* gate = nullptr;
+};
+
+enum class ChartSource : std::uint8_t { run, trace, comparison, gate };
+
+/// "run", "trace", "comparison", "gate".
+std::string_view to_string(ChartSource);
+
+/// All that is drawn, in figures and words: the picture is made from this alone, so that its CSV holds what it shows.
+struct ChartFigures {
+  std::string title;
+  std::string subtitle;  ///< what it is of, and whether it was measured or modelled
+  std::string note;      ///< how to read it; may be empty
+  analysis::FigureTable table;
+};
+
+/// A kind of chart: one file `NAME_chart.cpp` that defines `ChartKind NAME_chart()`, and one line in CMakeLists.txt.
+struct ChartKind {
+  std::string_view name;           ///< one word, as --chart takes it
+  std::string_view title;          ///< for a menu
+  std::string_view description;    ///< one line: what it answers
+  std::vector<ChartSource> needs;  ///< one of these
+  /// The half without Qt. Throws std::invalid_argument where what was given does not hold it, saying what does.
+  ChartFigures (*figures)(const ChartInput&);
+  /// The half that draws. The caller owns the chart; the theme outlives it.
+  QChart* (*draw)(const ChartFigures&, const Theme&);
+};
+
+/// Every kind, in the order in which a menu has them.
+std::span<const ChartKind> chart_kinds();
+
+/// Throws std::invalid_argument for a name that no chart has, naming those that exist.
+const ChartKind& chart_kind(std::string_view name);
+
+/// Whether there is something of what the chart needs.
+bool fits(const ChartKind&, const ChartInput&);
+
+/// A chart with its figures. Throws std::invalid_argument where the input lacks what the chart needs, naming what to
+/// give instead.
+struct Chart {
+  const ChartKind& kind;
+  ChartFigures figures;
+};
+Chart make_chart(std::string_view name, const ChartInput&);
+
+/// The chart as Qt's, which resizes as it is told, in the fonts of the application. The theme outlives it. From its
+/// first resize on its preferredHeight() is that at which no row is left out. Needs a QApplication.
+std::unique_ptr<QChart> draw(const Chart&, const Theme&);
+
+/// How times came about: "measured: host, paced to 1 Gbit/s" or "modelled: h100-sxm; no time was measured".
+std::string how_made(const report::RunInfo&);
+std::string how_made(const Trace&);
+/// Of figures as a comparison or a gate reads them.
+std::string how_made(const compare::RunFigures&);
+
+}  // namespace underlap::viewer

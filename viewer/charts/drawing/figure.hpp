@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QChart>
+#include <QColor>
+#include <QMarginsF>
+#include <QString>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "viewer/charts/chart.hpp"
+
+class QPainter;
+class QValueAxis;
+
+namespace underlap::viewer {
+
+/// What stands for something in a legend.
+struct LegendEntry {
+  enum class Mark : std::uint8_t { box, hatched, dotted, line, dashed, dot, square, diamond, triangle, ring, interval };
+  Mark mark = Mark::box;
+  QColor colour;
+  QColor stripe = {};
+  QString text;
+};
+
+/// A chart with its title, where its figures come from, a legend that takes as many lines as it needs, and a note. Qt's
+/// own cut what does not fit in one line.
+class Figure : public QChart {
+ public:
+  Figure(const ChartFigures&, const Theme&, std::vector<LegendEntry> legend);
+
+  /// The room left of, above, right of and below the plot, from the chart's width; beside heading and note.
+  using Margins = std::function<QMarginsF(double width)>;
+  /// Draws over the plot and its margins.
+  using Paint = std::function<void(QPainter&, const QRectF& plot)>;
+
+  /// `least_height`: of the plot, at which nothing is left out.
+  void set_plot(Margins, double least_height);
+  void paint_over(Paint paint) { paint_over_ = std::move(paint); }
+  /// The same, below the series.
+  void paint_under(Paint paint) { paint_under_ = std::move(paint); }
+  const Theme& theme() const { return theme_; }
+
+  /// An axis below the plot whose ticks are round numbers, as many as have room and none closer than `least_tick`. It
+  /// is the chart's.
+  QValueAxis* add_value_axis(double low, double high, const QString& title, double least_tick = 0);
+  /// Colours and fonts as the theme has them.
+  void dress(QAbstractAxis&) const;
+
+ protected:
+  void resizeEvent(QGraphicsSceneResizeEvent*) override;
+
+ private:
+  class Layer;
+
+  void set_ticks(double width) const;
+  double heading_height(double width) const;
+  double note_height(double width) const;
+  void place_plot(const QRectF& plot);
+  void paint_below(QPainter&) const;
+  void paint_above(QPainter&) const;
+  void paint_heading(QPainter&) const;
+  void paint_note(QPainter&) const;
+
+  const Theme& theme_;
+  QString title_;
+  QString subtitle_;
+  QString note_;
+  std::vector<LegendEntry> legend_;
+  Margins margins_;
+  double least_plot_height_ = 0;
+  Paint paint_over_;
+  Paint paint_under_;
+  double least_tick_ = 0;
+  QValueAxis* axis_ = nullptr;  // the chart's
+  // The scene's, as items in this one.
+  Layer* below_ = nullptr;
+  Layer* above_ = nullptr;
+};
+
+/// A distance of ticks out of 1, 2 and 5 times a power of ten, with at most `most` of them from low to high.
+double tick_distance(double low, double high, int most);
+
+}  // namespace underlap::viewer

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QColor>
+#include <QFont>
+#include <QPainter>
+#include <QRectF>
+#include <QString>
+
+namespace underlap::viewer {
+
+/// The sizes of text on a chart, in units of the chart.
+inline constexpr int kTitlePixels = 16;
+inline constexpr int kTextPixels = 12;
+inline constexpr int kSmallPixels = 11;
+
+QFont chart_font(int pixels, bool is_bold = false);
+double text_width(const QString&, int pixels, bool is_bold = false);
+
+/// One line of text in `box`, its end cut where it is longer.
+void draw_sentence(QPainter&, const QRectF& box, const QString&, const QColor&, int pixels = kTextPixels,
+                   bool is_bold = false);
+
+/// One line of text in `box`, cut in its middle where it is longer: names differ at either end.
+void draw_text(QPainter&, const QRectF& box, Qt::Alignment, const QString&, const QColor&, int pixels = kTextPixels,
+               bool is_bold = false);
+
+/// How a bar is filled. Patterns are drawn as lines, since a file of SVG would lose those of a brush.
+enum class Fill { plain, hatched, dotted };
+
+/// A bar; `stripe` is the colour of its pattern. Bars that are narrower than half a unit are drawn that wide: a sliver
+/// must not vanish.
+void draw_bar(QPainter&, QRectF bar, const QColor& colour, Fill fill = Fill::plain, const QColor& stripe = {});
+
+/// A line from low to high with caps, and around it nothing.
+void draw_interval(QPainter&, double low, double high, double y, double cap, const QColor&, double width = 1.5);
+
+/// A line of `colour` without caps.
+void draw_line(QPainter&, const QPointF& from, const QPointF& to, const QColor&, double width = 1);
+
+/// Black or white, whichever can be read on `background`.
+QColor readable_on(const QColor& background);
+
+}  // namespace underlap::viewer

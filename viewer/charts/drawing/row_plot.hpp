@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QRectF>
+#include <QString>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "viewer/charts/drawing/figure.hpp"
+
+namespace underlap::viewer {
+
+/// A row of a plot: what stands left of it, and the same in figures right of it.
+struct PlotRow {
+  QString label;
+  QString sublabel = {};  ///< in a narrow column of its own
+  std::vector<QString> says = {};
+  bool begins_group = false;  ///< a line sets it off from the row above
+};
+
+/// Where a row is drawn.
+struct RowCanvas {
+  const Theme& theme;
+  QRectF plot;
+  QRectF row;
+  double low = 0;
+  double high = 1;
+
+  /// The place of a value of the axis, at most the plot's edges.
+  double x(double value) const;
+  /// The middle of the row, as thick as a bar is.
+  QRectF bar(double from, double to) const;
+};
+
+/// Rows one below another over one axis of values.
+struct RowPlot {
+  std::vector<PlotRow> rows;
+  std::vector<QString> says_titles = {};
+  double low = 0;
+  double high = 1;
+  QString axis_title = {};
+  double least_tick = 0;  ///< distance of the axis' ticks
+  bool has_grid = true;
+  double least_row_height = 17;
+  QString what = "row";         ///< for the line that counts those for which there is no room
+  QString when_empty = "none";  ///< stands in the plot where there is no row
+  std::function<void(QPainter&, const RowCanvas&, std::size_t row)> paint_row = {};
+};
+
+/// The chart of `plot`, which the caller owns. Rows that do not fit are left out from the end, and counted above.
+QChart* draw_rows(const ChartFigures&, const Theme&, std::vector<LegendEntry> legend, RowPlot plot);
+
+}  // namespace underlap::viewer

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <QPainter>
+#include <QPolygonF>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/gate/words.hpp"
+#include "viewer/charts/drawing/painting.hpp"
+#include "viewer/charts/drawing/row_plot.hpp"
+#include "viewer/charts/words.hpp"
+
+// What a gate found: each metric's change between its limits, beside the most that passes.
+namespace underlap::viewer {
+namespace {
+
+using analysis::FigureRow;
+using analysis::FigureTable;
+using analysis::FigureUnit;
+using gate::GateReport;
+using gate::GateRow;
+
+enum Name : std::size_t { kCell, kMetric, kVerdict, kWords };
+enum Column : std::size_t { kBaseline, kCandidate, kChange, kLower, kUpper, kTolerance };
+
+// Shares become percent: of "efficiency", which is a difference of shares, hundredths.
+FigureTable empty_table() {
+  return {{{"cell", "cell"}, {"metric", "metric"}, {"verdict", "verdict"}, {"words", "words"}},
+          {{"baseline", "baseline", FigureUnit::number},
+           {"candidate", "candidate", FigureUnit::number},
+           {"change", "change", FigureUnit::percent},
+           {"lower", "lower", FigureUnit::percent},
+           {"upper", "upper", FigureUnit::percent},
+           {"tolerance", "tolerance", FigureUnit::percent}},
+          {}};
+}
+
+std::optional<double> percent(const std::optional<double>& share) {
+  return share ? std::optional(100 * *share) : std::nullopt;
+}
+
+// "+5.2 % [+3.1, +7.3]", of numerics from what to what.
+std::string words_of(const GateRow& row) {
+  if (!row.words.empty()) return row.words;
+  const std::string limits = gate::limits_text(row);
+  return gate::change_text(row) + (limits.empty() ? "" : " " + limits);
+}
+
+FigureRow row_of(const GateRow& row) {
+  FigureRow figures{{row.cell, row.metric, std::string(to_string(row.verdict)), words_of(row)}, {}};
+  if (row.metric == "numerics")
+    figures.figures.resize(6);
+  else
+    figures.figures = {row.baseline,       row.candidate,      100 * row.change,
+                       percent(row.lower), percent(row.upper), 100 * row.tolerance};
+  return figures;
+}
+
+ChartFigures figures(const ChartInput& input) {
+  const GateReport& report = *input.gate;
+  // An exact gate is of virtual time, whoever asks.
+  const std::string how = input.how_made.empty() && report.is_exact ? "modelled: no time was measured" : input.how_made;
+  ChartFigures of = headed(fmt::format("Gate: {}", to_string(report.verdict)), how, gate::method_text(report));
+  if (!input.name.empty()) of.subtitle += ", " + input.name;
+  if (!report.forced.empty()) of.note = fmt::format("Not comparable, forced: {}. ", report.forced);
+  of.note += gate::verdict_sentence(report) +
+             ". Right is worse: % of the baseline's step, of bytes % of themselves, of efficiency hundredths.";
+  of.table = empty_table();
+  for (const GateRow& row : report.rows) of.table.rows.push_back(row_of(row));
+  return of;
+}
+
+QColor colour_of(const std::string& verdict, const Theme& theme) {
+  return verdict == "regression" ? theme.worse : verdict == "pass" ? theme.better : theme.dim_text;
+}
+
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+
+// Far enough for the changes and the tolerance; limits that go on beyond are cut, or they would press all else
+// together.
+Range range_of(const FigureTable& table) {
+  Range needed, limits;
+  for (const FigureRow& row : table.rows) {
+    const double change = row.figures[kChange].value_or(0);
+    needed.low = std::min(needed.low, change);
+    needed.high = std::max({needed.high, change, row.figures[kTolerance].value_or(0)});
+    if (const auto lower = row.figures[kLower]) limits.low = std::min(limits.low, *lower);
+    if (const auto upper = row.figures[kUpper]) limits.high = std::max(limits.high, *upper);
+  }
+  const double most = 2.5 * std::max(needed.high, -needed.low);
+  const Range range{std::min(needed.low, std::max(limits.low, -most)),
+                    std::max(needed.high, std::min(limits.high, most))};
+  const double room = 0.06 * (range.high - range.low);
+  return room > 0 ? Range{range.low - room, range.high + room} : Range{-1, 1};
+}
+
+// Shapes beside colours: a triangle regressed, a ring could not be told.
+void paint_mark(QPainter& painter, const QPointF& at, const std::string& verdict, const RowCanvas& canvas) {
+  const QColor colour = colour_of(verdict, canvas.theme);
+  painter.setPen(QPen(colour, 1.8));
+  painter.setBrush(verdict == "inconclusive" ? canvas.theme.background : colour);
+  if (verdict == "regression")
+    painter.drawPolygon(QPolygonF({{at.x(), at.y() - 5}, {at.x() - 5, at.y() + 4}, {at.x() + 5, at.y() + 4}}));
+  else
+    painter.drawEllipse(at, 4, 4);
+}
+
+void paint_limits(QPainter& painter, const RowCanvas& canvas, const FigureRow& row) {
+  if (!row.figures[kLower] && !row.figures[kUpper]) return;
+  const double low = row.figures[kLower].value_or(canvas.low), high = row.figures[kUpper].value_or(canvas.high);
+  const double y = canvas.row.center().y();
+  const QColor colour = colour_of(row.names[kVerdict], canvas.theme);
+  draw_line(painter, {canvas.x(low), y}, {canvas.x(high), y}, colour, 1.8);
+  // A limit beyond the edge has no cap: it goes on.
+  for (const double limit : {low, high})
+    if (limit > canvas.low && limit < canvas.high)
+      draw_line(painter, {canvas.x(limit), y - 4}, {canvas.x(limit), y + 4}, colour, 1.8);
+}
+
+void paint_row(QPainter& painter, const RowCanvas& canvas, const FigureRow& row) {
+  const double y = canvas.row.center().y();
+  if (!row.figures[kChange]) return;
+  const double tolerance = canvas.x(*row.figures[kTolerance]);
+  const double zero = canvas.x(0);
+  painter.fillRect(QRectF(tolerance, canvas.row.top(), canvas.plot.right() - tolerance, canvas.row.height()),
+                   mixed(canvas.theme.worse, canvas.theme.background, canvas.theme.is_dark ? 0.16 : 0.1));
+  draw_line(painter, {zero, canvas.row.top()}, {zero, canvas.row.bottom()}, canvas.theme.dim_text, 1);
+  draw_line(painter, {tolerance, canvas.row.top()}, {tolerance, canvas.row.bottom()}, canvas.theme.worse, 1);
+  paint_limits(painter, canvas, row);
+  paint_mark(painter, {canvas.x(*row.figures[kChange]), y}, row.names[kVerdict], canvas);
+}
+
+std::vector<PlotRow> rows_of(const FigureTable& table) {
+  std::vector<PlotRow> rows;
+  std::string before;
+  for (const FigureRow& row : table.rows) {
+    const bool is_same = row.names[kCell] == before;
+    rows.push_back({.label = is_same ? "" : QString::fromStdString(row.names[kCell]),
+                    .sublabel = QString::fromStdString(row.names[kMetric]),
+                    .says = {QString::fromStdString(row.names[kWords]), QString::fromStdString(row.names[kVerdict])},
+                    .begins_group = !is_same && !rows.empty()});
+    before = row.names[kCell];
+  }
+  return rows;
+}
+
+QChart* draw_gate(const ChartFigures& of, const Theme& theme) {
+  const auto [low, high] = range_of(of.table);
+  RowPlot plot{.rows = rows_of(of.table),
+               .says_titles = {"change [limits]", "verdict"},
+               .low = low,
+               .high = high,
+               .axis_title = "worse by, %",
+               .what = "metric",
+               .when_empty = "no metric was compared"};
+  plot.paint_row = [rows = of.table.rows](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
+    paint_row(painter, canvas, rows[row]);
+  };
+  using Mark = LegendEntry::Mark;
+  return draw_rows(
+      of, theme,
+      {{Mark::triangle, theme.worse, {}, "regression"},
+       {Mark::ring, theme.dim_text, {}, "inconclusive"},
+       {Mark::dot, theme.better, {}, "pass"},
+       {Mark::interval, theme.dim_text, {}, "limits"},
+       {Mark::box, mixed(theme.worse, theme.background, theme.is_dark ? 0.16 : 0.1), {}, "beyond tolerance"}},
+      std::move(plot));
+}
+
+}  // namespace
+
+ChartKind gate_chart() {
+  return {.name = "gate",
+          .title = "Verdicts of a gate",
+          .description = "each metric's change between its limits, against the tolerance",
+          .needs = {ChartSource::gate},
+          .figures = figures,
+          .draw = draw_gate};
+}
+
+}  // namespace underlap::viewer

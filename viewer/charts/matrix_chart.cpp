@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <QPainter>
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "viewer/charts/drawing/figure.hpp"
+#include "viewer/charts/drawing/painting.hpp"
+#include "viewer/charts/drawing/tick_labels.hpp"
+#include "viewer/charts/words.hpp"
+
+// The cells of a run as a heat map: a grid where the matrix has two axes, else a row a cell. Colour says what overlap
+// did to the step, and only where the blocks can tell.
+namespace underlap::viewer {
+namespace {
+
+using analysis::FigureRow;
+using analysis::FigureTable;
+using analysis::FigureUnit;
+
+enum Column : std::size_t { kStep, kRatio, kRatioLow, kRatioHigh, kExposed, kOverlap, kEfficiency };
+
+constexpr std::size_t kMostColumns = 8;  ///< of a grid; texts need their room
+constexpr double kEdge = 14;
+
+std::vector<std::string> axes_of(const report::RunResults& run) {
+  std::vector<std::string> axes;
+  for (const report::CellResult& cell : run.cells)
+    for (const auto& [axis, value] : cell.values)
+      if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
+  return axes;
+}
+
+FigureTable empty_table(const std::vector<std::string>& axes) {
+  FigureTable table{{{"cell", "cell"}},
+                    {{"step", "step"},
+                     {"step/off", "step_ratio_to_off", FigureUnit::number},
+                     {"low", "step_ratio_to_off_low", FigureUnit::number},
+                     {"high", "step_ratio_to_off_high", FigureUnit::number},
+                     {"exposed", "exposed"},
+                     {"overlap", "overlap", FigureUnit::percent},
+                     {"E", "efficiency", FigureUnit::number}},
+                    {}};
+  for (const std::string& axis : axes) table.names.push_back({axis, axis});
+  return table;
+}
+
+using MaybeEstimate = std::optional<report::Estimate>;
+
+std::optional<double> value_of(const MaybeEstimate& estimate, double unit = 1) {
+  return estimate ? std::optional(unit * estimate->value) : std::nullopt;
+}
+
+std::optional<double> limit_of(const MaybeEstimate& estimate, double report::Interval::*limit) {
+  return estimate && estimate->interval ? std::optional((*estimate->interval).*limit) : std::nullopt;
+}
+
+FigureRow row_of(const report::CellResult& cell, const report::CellSummary& summary,
+                 const std::vector<std::string>& axes) {
+  FigureRow row{{cell.name},
+                {value_of(summary.step_ms, 1e6), value_of(summary.step_ratio_to_off),
+                 limit_of(summary.step_ratio_to_off, &report::Interval::low),
+                 limit_of(summary.step_ratio_to_off, &report::Interval::high), value_of(summary.exposed_ms, 1e6),
+                 summary.overlap_pct, value_of(summary.efficiency)}};
+  for (const std::string& axis : axes) {
+    const auto found = std::ranges::find(cell.values, axis, [](const auto& value) { return value.first; });
+    row.names.push_back(found == cell.values.end() ? "" : found->second);
+  }
+  return row;
+}
+
+ChartFigures figures(const ChartInput& input) {
+  const std::vector<std::string> axes = axes_of(*input.run);
+  ChartFigures of =
+      headed("Cells of the matrix: step against the cell without overlap", how_made(input.run->info), run_text(input));
+  of.table = empty_table(axes);
+  for (std::size_t i = 0; i < input.run->cells.size(); ++i)
+    of.table.rows.push_back(row_of(input.run->cells[i], input.summaries->at(i), axes));
+  of.note =
+      "step/off: the step over that of the cell without overlap, below 1 is shorter; coloured where its interval does "
+      "not hold 1. E: share of the cost of communicating that overlap won back.";
+  return of;
+}
+
+// How far a ratio lies from 1; nothing where the blocks cannot tell it from 1.
+double told_change(const FigureRow& row) {
+  if (!row.figures[kRatio]) return 0;
+  const auto &low = row.figures[kRatioLow], &high = row.figures[kRatioHigh];
+  if (low && high && *low <= 1 && *high >= 1) return 0;
+  return *row.figures[kRatio] - 1;
+}
+
+// Full colour from 30 % on.
+QColor ratio_colour(const FigureRow& row, const Theme& theme) {
+  const double change = told_change(row);
+  if (change == 0) return theme.surface;
+  const double strength = 0.15 + 0.6 * std::min(1.0, std::abs(change) / 0.3);
+  return mixed(change < 0 ? theme.better : theme.worse, theme.background, strength);
+}
+
+QColor efficiency_colour(double efficiency, const Theme& theme) {
+  const double strength = 0.7 * std::min(1.0, std::abs(efficiency));
+  return mixed(efficiency > 0 ? theme.better : theme.worse, theme.surface, strength);
+}
+
+struct TextLine {
+  QString text;
+  bool is_bold = false;
+};
+
+// In as many lines as the tile has room for: what is left over stands behind the second, which is short. A low tile has
+// the first line alone.
+void paint_tile(QPainter& painter, const QRectF& tile, const QColor& colour, std::vector<TextLine> lines) {
+  constexpr double kLine = 15;
+  painter.fillRect(tile.adjusted(1, 1, -1, -1), colour);
+  const auto room = static_cast<std::size_t>(std::max(1.0, (tile.height() - 2) / kLine));
+  if (room == 1) lines.resize(1);
+  while (lines.size() > room) {
+    lines[1].text += ", " + lines.back().text;
+    lines.pop_back();
+  }
+  const std::size_t shown = lines.size();
+  double y = tile.center().y() - kLine * static_cast<double>(shown) / 2;
+  for (std::size_t i = 0; i < shown; ++i, y += kLine)
+    draw_text(painter, {tile.left() + 3, y, tile.width() - 6, kLine}, Qt::AlignCenter, lines[i].text,
+              readable_on(colour), lines[i].is_bold ? kTextPixels : kSmallPixels, lines[i].is_bold);
+}
+
+std::vector<TextLine> lines_of(const FigureRow& row) {
+  std::vector<TextLine> lines;
+  const auto step = row.figures[kStep], ratio = row.figures[kRatio];
+  const QString step_text = step ? number_text(*step / 1e6) + " ms" : "no step";
+  if (ratio) lines.push_back({QString::number(*ratio, 'f', 3), true});
+  lines.push_back({step_text, !ratio});
+  if (const auto exposed = row.figures[kExposed]; exposed && *exposed > 0)
+    lines.push_back({number_text(*exposed / 1e6) + " ms exposed"});
+  if (const auto efficiency = row.figures[kEfficiency]) lines.push_back({QString("E %1").arg(*efficiency, 0, 'f', 2)});
+  return lines;
+}
+
+// Values in the order in which the matrix has them.
+std::vector<std::string> values_of(const FigureTable& table, std::size_t name) {
+  std::vector<std::string> values;
+  for (const FigureRow& row : table.rows)
+    if (std::ranges::find(values, row.names[name]) == values.end()) values.push_back(row.names[name]);
+  return values;
+}
+
+constexpr std::size_t kRowAxis = 1, kColumnAxis = 2;  ///< in a row's names, behind the cell's
+
+// A grid has a place of its own for every cell.
+bool is_grid(const FigureTable& table) {
+  if (table.names.size() != 3 || values_of(table, kColumnAxis).size() > kMostColumns) return false;
+  std::set<std::pair<std::string, std::string>> places;
+  for (const FigureRow& row : table.rows) {
+    if (row.names[kRowAxis].empty() || row.names[kColumnAxis].empty()) return false;
+    places.emplace(row.names[kRowAxis], row.names[kColumnAxis]);
+  }
+  return places.size() == table.rows.size() && places.size() > 1;
+}
+
+class Grid {
+ public:
+  explicit Grid(const FigureTable& table)
+      : table_(table), rows_(values_of(table, kRowAxis)), columns_(values_of(table, kColumnAxis)) {
+    for (const std::string& row : rows_)
+      label_width_ = std::max(label_width_, text_width(QString::fromStdString(row), kTextPixels));
+    label_width_ =
+        std::max(label_width_, text_width(QString::fromStdString(table.names[kRowAxis].title), kSmallPixels));
+  }
+
+  double least_height() const { return 62 * static_cast<double>(rows_.size()); }
+  QMarginsF margins(double width) const { return {kEdge + std::min(label_width_, 0.25 * width) + 8, 36, kEdge, 4}; }
+
+  void paint(QPainter& painter, const QRectF& plot, const Theme& theme) const {
+    const double width = plot.width() / static_cast<double>(columns_.size());
+    const double height = plot.height() / static_cast<double>(rows_.size());
+    paint_labels(painter, plot, width, height, theme);
+    for (const FigureRow& row : table_.rows) {
+      const double x = plot.left() + width * static_cast<double>(place(columns_, row.names[kColumnAxis]));
+      const double y = plot.top() + height * static_cast<double>(place(rows_, row.names[kRowAxis]));
+      paint_tile(painter, {x, y, width, height}, ratio_colour(row, theme), lines_of(row));
+    }
+  }
+
+ private:
+  static std::ptrdiff_t place(const std::vector<std::string>& values, const std::string& value) {
+    return std::ranges::find(values, value) - values.begin();
+  }
+
+  void paint_labels(QPainter& painter, const QRectF& plot, double width, double height, const Theme& theme) const {
+    const double label = plot.left() - 8 - kEdge;
+    draw_text(painter, {kEdge, plot.top() - 18, label, 16}, Qt::AlignLeft | Qt::AlignVCenter,
+              QString::fromStdString(table_.names[kRowAxis].title), theme.dim_text, kSmallPixels);
+    draw_text(painter, {plot.left(), plot.top() - 35, plot.width(), 16}, Qt::AlignCenter,
+              QString::fromStdString(table_.names[kColumnAxis].title), theme.dim_text, kSmallPixels);
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      draw_text(painter, {plot.left() + width * static_cast<double>(i) + 3, plot.top() - 18, width - 6, 16},
+                Qt::AlignCenter, QString::fromStdString(columns_[i]), theme.text);
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      draw_text(painter, {kEdge, plot.top() + height * static_cast<double>(i), label, height},
+                Qt::AlignLeft | Qt::AlignVCenter, QString::fromStdString(rows_[i]), theme.text);
+  }
+
+  FigureTable table_;
+  std::vector<std::string> rows_;
+  std::vector<std::string> columns_;
+  double label_width_ = 0;
+};
+
+struct Tile {
+  QColor colour;
+  QString text;
+};
+
+// A column of a matrix that is no grid: each has a scale of colours of its own.
+struct MatrixColumn {
+  const char* title;
+  Tile (*tile)(const FigureRow&, double largest_exposed, const Theme&);
+};
+
+Tile unknown(const Theme& theme) { return {theme.background, "-"}; }
+
+constexpr MatrixColumn kColumns[] = {
+    {"step ms",
+     [](const FigureRow& row, double, const Theme& theme) {
+       const auto ns = row.figures[kStep];
+       return ns ? Tile{theme.surface, number_text(*ns / 1e6)} : unknown(theme);
+     }},
+    {"step/off",
+     [](const FigureRow& row, double, const Theme& theme) {
+       const auto ratio = row.figures[kRatio];
+       return ratio ? Tile{ratio_colour(row, theme), QString::number(*ratio, 'f', 3)} : unknown(theme);
+     }},
+    {"exposed ms",
+     [](const FigureRow& row, double largest, const Theme& theme) {
+       const auto ns = row.figures[kExposed];
+       const double strength = ns && largest > 0 ? 0.7 * *ns / largest : 0;
+       return ns ? Tile{mixed(theme.accent, theme.surface, strength), number_text(*ns / 1e6)} : unknown(theme);
+     }},
+    {"hidden %",
+     [](const FigureRow& row, double, const Theme& theme) {
+       const auto pct = row.figures[kOverlap];
+       return pct ? Tile{theme.surface, QString::number(*pct, 'f', 1)} : unknown(theme);
+     }},
+    {"E",
+     [](const FigureRow& row, double, const Theme& theme) {
+       const auto e = row.figures[kEfficiency];
+       return e ? Tile{efficiency_colour(*e, theme), QString::number(*e, 'f', 2)} : unknown(theme);
+     }},
+};
+constexpr std::size_t kNumColumns = std::size(kColumns);
+
+class CellRows {
+ public:
+  explicit CellRows(const FigureTable& table) : table_(table) {
+    for (const FigureRow& row : table.rows) {
+      label_width_ = std::max(label_width_, text_width(QString::fromStdString(row.names.front()), kTextPixels));
+      largest_exposed_ = std::max(largest_exposed_, row.figures[kExposed].value_or(0));
+    }
+  }
+
+  double least_height() const { return kLeastRow * static_cast<double>(table_.rows.size()); }
+  QMarginsF margins(double width) const { return {kEdge + std::min(label_width_, 0.4 * width) + 10, 20, kEdge, 18}; }
+
+  void paint(QPainter& painter, const QRectF& plot, const Theme& theme) const {
+    const auto room = static_cast<std::size_t>(plot.height() / kLeastRow + 0.01);
+    const std::size_t shown = std::min(table_.rows.size(), std::max<std::size_t>(room, 1));
+    const double height = std::min(60.0, plot.height() / static_cast<double>(std::max<std::size_t>(shown, 1)));
+    const double width = plot.width() / static_cast<double>(kNumColumns);
+    for (std::size_t i = 0; i < kNumColumns; ++i)
+      draw_text(painter, {plot.left() + width * static_cast<double>(i), plot.top() - 19, width, 16}, Qt::AlignCenter,
+                kColumns[i].title, theme.dim_text, kSmallPixels);
+    for (std::size_t row = 0; row < shown; ++row)
+      paint_row(painter, table_.rows[row], {plot.left(), plot.top() + height * static_cast<double>(row), width, height},
+                theme);
+    if (shown < table_.rows.size())
+      draw_text(painter, {kEdge, plot.bottom() + 2, plot.right() - kEdge, 16}, Qt::AlignLeft | Qt::AlignVCenter,
+                QString("%1 more in a higher chart").arg(table_.rows.size() - shown), theme.worse, kSmallPixels);
+  }
+
+ private:
+  static constexpr double kLeastRow = 17;
+
+  void paint_row(QPainter& painter, const FigureRow& row, QRectF tile, const Theme& theme) const {
+    draw_text(painter, {kEdge, tile.top(), tile.left() - 10 - kEdge, tile.height()}, Qt::AlignLeft | Qt::AlignVCenter,
+              QString::fromStdString(row.names.front()), theme.text);
+    for (const MatrixColumn& column : kColumns) {
+      const Tile shown = column.tile(row, largest_exposed_, theme);
+      paint_tile(painter, tile, shown.colour, {{shown.text}});
+      tile.translate(tile.width(), 0);
+    }
+  }
+
+  FigureTable table_;
+  double label_width_ = 0;
+  double largest_exposed_ = 0;
+};
+
+// Layout and painting of either form; both functions draw with the same.
+template <class Form>
+void take_form(Figure& figure, const FigureTable& table) {
+  const auto form = std::make_shared<const Form>(table);
+  figure.set_plot([form](double width) { return form->margins(width); }, form->least_height());
+  figure.paint_over(
+      [form, &theme = figure.theme()](QPainter& painter, const QRectF& plot) { form->paint(painter, plot, theme); });
+}
+
+QChart* draw_matrix(const ChartFigures& of, const Theme& theme) {
+  using Mark = LegendEntry::Mark;
+  auto figure = std::make_unique<Figure>(
+      of, theme,
+      std::vector<LegendEntry>{{Mark::box, mixed(theme.better, theme.background, 0.75), {}, "30 % shorter or more"},
+                               {Mark::box, mixed(theme.worse, theme.background, 0.75), {}, "30 % longer or more"},
+                               {Mark::box, theme.surface, {}, "not told apart, or nothing to hold against"}});
+  if (is_grid(of.table))
+    take_form<Grid>(*figure, of.table);
+  else
+    take_form<CellRows>(*figure, of.table);
+  return figure.release();
+}
+
+}  // namespace
+
+ChartKind matrix_chart() {
+  return {.name = "matrix",
+          .title = "Matrix as a heat map",
+          .description = "every cell's step against the one without overlap, what is exposed, and E",
+          .needs = {ChartSource::run},
+          .figures = figures,
+          .draw = draw_matrix};
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/charts/write_chart.hpp"
+
+#include <fmt/format.h>
+
+#include <QBuffer>
+#include <QByteArray>
+#include <QChart>
+#include <QFontInfo>
+#include <QGraphicsScene>
+#include <QPainter>
+#include <QSvgGenerator>
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "platform/atomic_file.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr double kMostPixels = 100e6;
+
+void check_size(QSize size, double scale) {
+  const double pixels = scale * size.width() * scale * size.height();
+  if (size.width() < 1 || size.height() < 1 || !(scale > 0) || !(pixels <= kMostPixels))
+    throw std::invalid_argument(
+        fmt::format("a chart of {} x {} at scale {:g} has no pixels, or more than {:.0f} million", size.width(),
+                    size.height(), scale, kMostPixels / 1e6));
+}
+
+// In a scene of its own: what is shown elsewhere keeps its size.
+void paint(const Chart& chart, const Theme& theme, QSize size, QPainter& painter) {
+  QGraphicsScene scene;
+  const std::unique_ptr<QChart> drawn = draw(chart, theme);
+  scene.addItem(drawn.get());
+  drawn->resize(size);
+  drawn->layout()->activate();
+  painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+  scene.render(&painter, QRectF(QPointF(0, 0), size), QRectF(QPointF(0, 0), size));
+  scene.removeItem(drawn.get());
+}
+
+std::string text_of(const QByteArray& bytes) { return {bytes.constData(), static_cast<std::size_t>(bytes.size())}; }
+
+std::string png_of(const Chart& chart, const Theme& theme, QSize size, double scale) {
+  QByteArray bytes;
+  QBuffer buffer(&bytes);
+  buffer.open(QIODevice::WriteOnly);
+  chart_image(chart, theme, size, scale).save(&buffer, "PNG");
+  return text_of(bytes);
+}
+
+// Qt names one family, as this machine calls it. Verdana is as wide as DejaVu Sans, so that texts fit elsewhere too.
+QByteArray with_fallback_fonts(QByteArray svg) {
+  const QString resolved = QFontInfo(QFont()).family().toHtmlEscaped();
+  const QString named = QFont().family().toHtmlEscaped();
+  return svg.replace(QString("font-family=\"%1\"").arg(named).toUtf8(),
+                     QString("font-family=\"%1, Verdana, sans-serif\"").arg(resolved).toUtf8());
+}
+
+std::string svg_of(const Chart& chart, const Theme& theme, QSize size, double scale) {
+  check_size(size, scale);
+  QByteArray bytes;
+  QBuffer buffer(&bytes);
+  QSvgGenerator svg;
+  svg.setOutputDevice(&buffer);
+  svg.setSize(size * scale);
+  svg.setResolution(96);  // CSS pixels to the inch: the file's size is in millimetres
+  svg.setViewBox(QRect(QPoint(0, 0), size));
+  svg.setTitle(QString::fromStdString(chart.figures.title));
+  svg.setDescription(QString::fromStdString(chart.figures.subtitle));
+  QPainter painter(&svg);
+  paint(chart, theme, size, painter);
+  painter.end();
+  return text_of(with_fallback_fonts(bytes));
+}
+
+}  // namespace
+
+QSize fitting_size(const Chart& chart, const Theme& theme, QSize least) {
+  const std::unique_ptr<QChart> drawn = draw(chart, theme);
+  drawn->resize(least);
+  return {least.width(), std::max(least.height(), static_cast<int>(std::ceil(drawn->preferredHeight())))};
+}
+
+QImage chart_image(const Chart& chart, const Theme& theme, QSize size, double scale) {
+  check_size(size, scale);
+  QImage image((QSizeF(size) * scale).toSize(), QImage::Format_RGB32);
+  image.setDevicePixelRatio(scale);
+  image.fill(theme.background);
+  QPainter painter(&image);
+  paint(chart, theme, size, painter);
+  return image;
+}
+
+void write_chart(const std::filesystem::path& path, const Chart& chart, const Theme& theme, QSize size, double scale) {
+  const std::string extension = path.extension().string();
+  if (extension == ".csv")
+    write_file_atomically(path, analysis::csv(chart.figures.table));
+  else if (extension == ".png")
+    write_file_atomically(path, png_of(chart, theme, size, scale));
+  else if (extension == ".svg")
+    write_file_atomically(path, svg_of(chart, theme, size, scale));
+  else
+    throw std::invalid_argument(fmt::format("{}: a chart is written as .svg, .png or .csv", path.string()));
+}
+
+}  // namespace underlap::viewer

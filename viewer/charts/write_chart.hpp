@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QImage>
+#include <QSize>
+#include <filesystem>
+
+#include "viewer/charts/chart.hpp"
+
+namespace underlap::viewer {
+
+inline constexpr QSize kChartSize{800, 500};
+
+/// The size at which nothing is left out for want of room: `least`, or higher where there are many rows.
+QSize fitting_size(const Chart&, const Theme&, QSize least = kChartSize);
+
+/// The chart on `size` units, each `scale` pixels wide and high. Needs a QApplication, no window. Throws
+/// std::invalid_argument for a size without pixels, and for one of more than 100 million.
+QImage chart_image(const Chart&, const Theme&, QSize size, double scale = 1);
+
+/// Writes the chart as what the extension of `path` says: .svg, .png, or .csv (analysis::csv of its figures, which
+/// knows neither theme nor size). Throws as chart_image() does, std::invalid_argument for another extension, and
+/// MachineError where the file cannot be written.
+void write_chart(const std::filesystem::path& path, const Chart&, const Theme&, QSize size = kChartSize,
+                 double scale = 1);
+
+}  // namespace underlap::viewer

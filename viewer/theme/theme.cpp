@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/theme/theme.hpp"
+
+#include <cmath>
+
+namespace underlap::viewer {
+namespace {
+
+Theme make_light() {
+  Theme theme;
+  theme.background = QColor(0xff, 0xff, 0xff);
+  theme.surface = QColor(0xf4, 0xf5, 0xf7);
+  theme.grid = QColor(0xdf, 0xe2, 0xe6);
+  theme.text = QColor(0x1d, 0x21, 0x26);
+  theme.dim_text = QColor(0x5c, 0x65, 0x70);
+  theme.compute = QColor(0xb9, 0xc0, 0xc9);
+  theme.copy = QColor(0x8d, 0x9b, 0x8a);
+  theme.range = QColor(0xd5, 0xde, 0xe8);
+  theme.wait = QColor(0xe9, 0xe4, 0xd8);
+  theme.idle = QColor(0xec, 0xee, 0xf1);
+  theme.accent = QColor(0x1a, 0x5f, 0xd0);
+  theme.worse = QColor(0xb0, 0x3a, 0x00);
+  theme.better = QColor(0x00, 0x6b, 0x54);
+  return theme;
+}
+
+Theme make_dark() {
+  Theme theme;
+  theme.is_dark = true;
+  theme.background = QColor(0x17, 0x19, 0x1d);
+  theme.surface = QColor(0x20, 0x23, 0x28);
+  theme.grid = QColor(0x33, 0x38, 0x3f);
+  theme.text = QColor(0xe6, 0xe8, 0xeb);
+  theme.dim_text = QColor(0x9a, 0xa3, 0xad);
+  theme.compute = QColor(0x56, 0x5e, 0x69);
+  theme.copy = QColor(0x6d, 0x7c, 0x6a);
+  theme.range = QColor(0x35, 0x41, 0x50);
+  theme.wait = QColor(0x48, 0x43, 0x36);
+  theme.idle = QColor(0x24, 0x28, 0x2d);
+  theme.accent = QColor(0x6a, 0xa5, 0xff);
+  theme.worse = QColor(0xff, 0x9d, 0x66);
+  theme.better = QColor(0x4f, 0xd1, 0xae);
+  return theme;
+}
+
+QColor of_mode(Mode mode, bool is_dark) {
+  switch (mode) {
+    case Mode::dp: return is_dark ? QColor(0x2f, 0x9c, 0xe6) : QColor(0x00, 0x72, 0xb2);
+    case Mode::tp: return QColor(0xe6, 0x9f, 0x00);
+    case Mode::pp: return is_dark ? QColor(0xf0, 0x70, 0x1a) : QColor(0xd5, 0x5e, 0x00);
+    case Mode::cp: return QColor(0xcc, 0x79, 0xa7);
+    case Mode::ep: return is_dark ? QColor(0x1c, 0xc4, 0x95) : QColor(0x00, 0x9e, 0x73);
+    case Mode::fsdp: return QColor(0x56, 0xb4, 0xe9);
+    case Mode::other: return is_dark ? QColor(0xf0, 0xe4, 0x42) : QColor(0xc9, 0xb8, 0x1a);
+    case Mode::none: break;
+  }
+  return is_dark ? QColor(0xd6, 0xcf, 0xe8) : QColor(0x4a, 0x3f, 0x63);
+}
+
+Mode mode_of(std::string_view name) {
+  return mode_from(name.substr(0, name.find('+'))).value_or(Mode::none);  // "unattributed" is no mode
+}
+
+int between(int over, int under, double share) {
+  return static_cast<int>(std::lround(share * over + (1 - share) * under));
+}
+
+}  // namespace
+
+const Theme& Theme::light() {
+  static const Theme theme = make_light();
+  return theme;
+}
+
+const Theme& Theme::dark() {
+  static const Theme theme = make_dark();
+  return theme;
+}
+
+QColor Theme::exposed(Mode mode) const { return of_mode(mode, is_dark); }
+
+QColor Theme::hidden(Mode mode) const { return mixed(exposed(mode), background, is_dark ? 0.42 : 0.38); }
+
+QColor Theme::exposed(std::string_view mode) const { return exposed(mode_of(mode)); }
+
+QColor Theme::hidden(std::string_view mode) const { return hidden(mode_of(mode)); }
+
+QColor mixed(const QColor& over, const QColor& under, double share) {
+  return {between(over.red(), under.red(), share), between(over.green(), under.green(), share),
+          between(over.blue(), under.blue(), share)};
+}
+
+}  // namespace underlap::viewer

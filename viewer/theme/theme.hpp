@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QColor>
+#include <QString>
+#include <string_view>
+
+#include "profiler/trace/tag.hpp"
+
+namespace underlap::viewer {
+
+/// Every colour that the viewer draws with, so that timeline and charts look alike.
+///
+/// Compute is grey and hidden communication pale: what is exposed has the full colour of its mode and is what the eye
+/// finds first. The colours of modes are those of Okabe and Ito 2008 (Color Universal Design), which colour-blind eyes
+/// tell apart.
+struct Theme {
+  bool is_dark = false;
+  QColor background;
+  QColor surface;  ///< of lane names, rulers and panels
+  QColor grid;
+  QColor text;
+  QColor dim_text;
+  QColor compute;
+  QColor copy;
+  QColor range;   ///< calls and annotations
+  QColor wait;    ///< a stream or thread that waits
+  QColor idle;    ///< in the exposure strip
+  QColor accent;  ///< selection, marks, the cursor
+  QColor worse;   ///< of a comparison: longer, more exposed
+  QColor better;
+
+  static const Theme& light();
+  static const Theme& dark();
+
+  /// Of exposed communication; Mode::none is unattributed.
+  QColor exposed(Mode) const;
+  /// Of communication under compute: the same, paler.
+  QColor hidden(Mode) const;
+  /// By the name that figures use: "dp", "unattributed"; of "dp+tp", modes exposed at once, the first one's.
+  QColor exposed(std::string_view mode) const;
+  QColor hidden(std::string_view mode) const;
+};
+
+/// `share` of one colour over the other, 0 to 1.
+QColor mixed(const QColor& over, const QColor& under, double share);
+
+}  // namespace underlap::viewer
