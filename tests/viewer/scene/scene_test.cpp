@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/scene/scene.hpp"
+
+#include <gmock/gmock.h>
+
+#include <QApplication>
+#include <QBuffer>
+#include <QImage>
+#include <QPainter>
+#include <QSvgGenerator>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/viewer/small_traces.hpp"
+#include "viewer/scene/rulers.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+using testing_support::communication;
+using testing_support::slice_of;
+
+constexpr QSize kSize{1400, 300};
+
+struct Drawn {
+  explicit Drawn(const Trace& trace, analysis::Summary of = {})
+      : summary(std::move(of)),
+        timeline(trace, summary, 1),
+        arrangement(timeline),
+        scene(timeline, summary, arrangement) {
+    state.ns_per_pixel = static_cast<double>(timeline.length_ns()) / (kSize.width() - Scene::kNames);
+  }
+
+  QImage image(double scale = 1, const Theme& theme = Theme::light()) const {
+    QImage picture(kSize * scale, QImage::Format_RGB32);
+    ImageSurface surface(picture);
+    scene.draw(surface, kSize, scale, state, Palette(theme), QApplication::font());
+    return picture;
+  }
+  PlacedLane lane(const std::string& name) const {
+    for (const PlacedLane& placed : scene.place(kSize, state))
+      if (timeline.lanes()[placed.lane].name == name) return placed;
+    throw std::logic_error(name);
+  }
+
+  analysis::Summary summary;
+  Timeline timeline;
+  LaneArrangement arrangement;
+  Scene scene;
+  SceneState state;
+};
+
+// Ten seconds of compute, cut by a microsecond of exposed communication at many places.
+Trace with_slivers(std::vector<std::int64_t>& at) {
+  constexpr std::int64_t kTenSeconds = 10'000'000'000;
+  std::mt19937 random(21);
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  trace.add_track({0, 1, "dp"});
+  std::int64_t now = 0;
+  while (now < kTenSeconds) {
+    const std::int64_t next = now + std::uniform_int_distribution<std::int64_t>(1'000'000, 120'000'000)(random);
+    trace.add(slice_of(0, now, next - now, "gemm"));
+    trace.add(slice_of(1, next, 1000, "all_reduce", communication(Mode::dp, "grad_all_reduce")));
+    at.push_back(next);
+    now = next + 1000;
+  }
+  return trace;
+}
+
+TEST(Scene, EverySliverOfExposedCommunicationIsOnThePicture) {
+  std::vector<std::int64_t> slivers;
+  const Trace trace = with_slivers(slivers);
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()})
+    for (const double scale : {1.0, 2.0}) {
+      const Drawn drawn(trace);
+      const QImage image = drawn.image(scale, *theme);
+      const View view = drawn.scene.view_of(kSize, drawn.state, scale);
+      for (const char* name : {"rank 0", "dp"}) {
+        const QRect lane = drawn.lane(name).where;
+        std::set<int> pixels, found;
+        for (const std::int64_t sliver : slivers)
+          pixels.insert(static_cast<int>(Scene::kNames * scale) +
+                        static_cast<int>(std::floor(view.x_of(static_cast<double>(sliver)))));
+        for (int x = static_cast<int>(Scene::kNames * scale); x < image.width(); ++x)
+          for (int y = static_cast<int>(lane.top() * scale); y < static_cast<int>(lane.bottom() * scale); ++y)
+            if (image.pixel(x, y) == theme->exposed(Mode::dp).rgb()) found.insert(x);
+        EXPECT_GT(pixels.size(), 120U);
+        EXPECT_EQ(found, pixels) << name << " at scale " << scale;
+      }
+    }
+}
+
+TEST(Scene, ExposedStandsOutAndWaitIsHatched) {
+  const Trace trace = testing_support::two_ranks(1'000'000);
+  Drawn drawn(trace);
+  drawn.state.has_text = false;
+  const QImage image = drawn.image();
+  const QRect lane = drawn.lane("dp").where;
+  const View view = drawn.scene.view_of(kSize, drawn.state);
+  const auto colours_at = [&](double ms) {
+    std::set<QRgb> colours;
+    const int x = Scene::kNames + static_cast<int>(view.x_of(ms * 1e6));
+    for (int y = lane.top() + 2; y < lane.top() + 16; ++y) colours.insert(image.pixel(x, y));
+    return colours;
+  };
+  const Theme& theme = Theme::light();
+  // The first reduce-scatter: 6 ms to 10 ms; hidden until 7 ms.
+  EXPECT_THAT(colours_at(6.3), testing::Contains(theme.hidden(Mode::dp).rgb()));
+  EXPECT_THAT(colours_at(8.5), testing::ElementsAre(theme.exposed(Mode::dp).rgb()));
+  EXPECT_THAT(colours_at(5), testing::ElementsAre(theme.background.rgb()));
+}
+
+TEST(Scene, WaitForALatePeerIsHatchedWhereItIsExposed) {
+  const Trace trace = testing_support::two_ranks(0);
+  Drawn drawn(trace);
+  drawn.state.has_text = false;
+  const QImage image = drawn.image();
+  const QRect lane = drawn.lane("dp").where;
+  const View view = drawn.scene.view_of(kSize, drawn.state);
+  const int from = Scene::kNames + static_cast<int>(view.x_of(7.05e6)),
+            to = Scene::kNames + static_cast<int>(view.x_of(7.45e6));
+  std::set<QRgb> colours;
+  for (int x = from; x < to; ++x)
+    for (int y = lane.top() + 2; y < lane.top() + 16; ++y) colours.insert(image.pixel(x, y));
+  EXPECT_EQ(colours.size(), 2U);
+  EXPECT_THAT(colours, testing::Contains(Theme::light().exposed(Mode::dp).rgb()));
+}
+
+TEST(Scene, HitsTheSliceUnderTheMouse) {
+  const Trace trace = testing_support::two_ranks(0);
+  const Drawn drawn(trace);
+  const QRect lane = drawn.lane("dp").where;
+  const View view = drawn.scene.view_of(kSize, drawn.state);
+  const auto hit = [&](double ms, int y) {
+    return drawn.scene.hit({Scene::kNames + static_cast<int>(view.x_of(ms * 1e6)), y}, kSize, drawn.state);
+  };
+  EXPECT_EQ(hit(8, lane.center().y()).slice, 1U);
+  EXPECT_EQ(hit(20, lane.center().y()).slice, 3U);
+  EXPECT_EQ(hit(5, lane.center().y()).slice, Timeline::kNoSlice);
+  EXPECT_EQ(hit(8, 3).slice, Timeline::kNoSlice);
+  const Scene::Hit name = drawn.scene.hit({10, lane.center().y()}, kSize, drawn.state);
+  EXPECT_TRUE(name.is_on_name);
+  ASSERT_TRUE(name.lane.has_value());
+  EXPECT_EQ(drawn.timeline.lanes()[name.lane->lane].name, "dp");
+}
+
+TEST(Scene, HitsASliverNearTheMouse) {
+  std::vector<std::int64_t> slivers;
+  const Trace trace = with_slivers(slivers);
+  const Drawn drawn(trace);
+  const View view = drawn.scene.view_of(kSize, drawn.state);
+  const int x = Scene::kNames + static_cast<int>(view.x_of(static_cast<double>(slivers[40])));
+  for (const int off : {-2, 0, 2}) {
+    const auto hit = drawn.scene.hit({x + off, drawn.lane("dp").where.center().y()}, kSize, drawn.state);
+    EXPECT_NE(hit.slice, Timeline::kNoSlice) << off;
+  }
+}
+
+TEST(Scene, PinnedLaneStaysWhereOthersAreScrolledAway) {
+  const Trace trace = testing_support::two_ranks(0);
+  Drawn drawn(trace);
+  drawn.arrangement.set_pinned(5, true);
+  drawn.state.scroll = 1000;
+  const auto placed = drawn.scene.place(kSize, drawn.state);
+  ASSERT_EQ(placed.size(), 1U);
+  EXPECT_EQ(drawn.timeline.lanes()[placed[0].lane].rank, 1);
+  EXPECT_EQ(placed[0].where.top(), Scene::kRulers);
+}
+
+TEST(Scene, DrawsTheSameIntoAVectorFile) {
+  const Trace trace = testing_support::two_ranks(0);
+  const Drawn drawn(trace);
+  QByteArray bytes;
+  QBuffer buffer(&bytes);
+  QSvgGenerator file;
+  file.setOutputDevice(&buffer);
+  file.setSize(kSize);
+  QPainter painter(&file);
+  PainterSurface surface(painter);
+  drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), QApplication::font());
+  painter.end();
+  const QString text = QString::fromUtf8(bytes);
+  EXPECT_TRUE(text.contains(Theme::light().exposed(Mode::dp).name()));
+  EXPECT_TRUE(text.contains("grad_reduce_scatter"));
+  EXPECT_TRUE(text.contains("rank 1"));
+  EXPECT_FALSE(text.contains("<image"));
+}
+
+TEST(Scene, GhostOfTheBaselineLiesBelowEachLane) {
+  const Trace trace = testing_support::two_ranks(2'000'000), before = testing_support::two_ranks(0);
+  const Timeline baseline(before, analysis::Summary{}, 1);
+  Drawn drawn(trace);
+  const int height = drawn.scene.height_of_lanes();
+  drawn.scene.set_ghost(Ghost{&baseline, 0});
+  EXPECT_GT(drawn.scene.height_of_lanes(), height);
+  const QImage image = drawn.image();
+  const QRect lane = drawn.lane("dp").where;
+  const View view = drawn.scene.view_of(kSize, drawn.state);
+  // At 10.5 ms the baseline still communicates, and the candidate no longer.
+  const int x = Scene::kNames + static_cast<int>(view.x_of(10.5e6));
+  EXPECT_EQ(image.pixel(x, lane.top() + 5), Theme::light().background.rgb());
+  EXPECT_EQ(image.pixel(x, lane.bottom() - 2), Theme::light().exposed(Mode::dp).rgb());
+}
+
+TEST(Rulers, TicksHaveRoundTimesAndTellThemApart) {
+  const auto texts = [](double begin, double ns_per_pixel) {
+    std::vector<std::string> all;
+    for (const Tick& tick : ticks_of({.begin_ns = begin, .ns_per_pixel = ns_per_pixel, .width = 300}, 100))
+      all.push_back(tick.text.toStdString());
+    return all;
+  };
+  EXPECT_THAT(texts(0, 1e5), testing::ElementsAre("0 ms", "10 ms", "20 ms", "30 ms"));
+  EXPECT_THAT(texts(1.2345e9, 10), testing::ElementsAre("1234500 us", "1234501 us", "1234502 us", "1234503 us"));
+  EXPECT_THAT(texts(-1e6, 1e4), testing::ElementsAre("-1 ms", "0 ms", "1 ms", "2 ms"));
+}
+
+}  // namespace
+}  // namespace underlap::viewer

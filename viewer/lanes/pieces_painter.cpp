@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/lanes/lane_painters.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr float kLeastExposedHeight = 0.4F;  // of the row
+constexpr int kLeastWithEdge = 4;            // pixels of a slice that shows where it ends
+
+struct Pixels {
+  int from = 0;
+  int to = 0;  // one past the last
+};
+
+// At least one pixel, whatever rounding would say.
+Pixels pixels_of(const Piece& piece, int width) {
+  const int left = std::clamp(static_cast<int>(std::floor(piece.left + 0.5F)), 0, width - 1);
+  return {left, std::clamp(static_cast<int>(std::floor(piece.right + 0.5F)), left + 1, width)};
+}
+
+void draw_base(const Piece& piece, std::vector<Column>& columns, const LaneContext& context) {
+  const Pixels pixels = pixels_of(piece, static_cast<int>(columns.size()));
+  const QRgb colour = context.palette.colour(piece.base, piece.coverage);
+  for (int x = pixels.from; x < pixels.to; ++x) columns[static_cast<std::size_t>(x)].base = colour;
+  if (pixels.to - pixels.from >= kLeastWithEdge * context.scale)
+    columns[static_cast<std::size_t>(pixels.to - 1)].base =
+        mixed_rgb(context.palette.colour(piece.base), context.palette.background(), 0.55F);
+}
+
+void draw_exposed(const Piece& piece, std::vector<Column>& columns, int height, const LaneContext& context) {
+  const Pixels pixels = pixels_of(piece, static_cast<int>(columns.size()));
+  const float share = piece.exposed_share < 1 ? std::max(piece.exposed_share, kLeastExposedHeight) : 1;
+  const auto pixels_high = static_cast<std::uint16_t>(std::max(1L, std::lround(share * static_cast<float>(height))));
+  for (int x = pixels.from; x < pixels.to; ++x) {
+    Column& column = columns[static_cast<std::size_t>(x)];
+    column.exposed = context.palette.colour(piece.exposed);
+    column.exposed_height = std::max(column.exposed_height, pixels_high);
+    column.is_hatched = piece.exposed.paint == Paint::exposed_wait;
+  }
+}
+
+}  // namespace
+
+void RowPicture::begin(int width, QRgb background) {
+  columns_.assign(static_cast<std::size_t>(std::max(width, 0)), Column{.base = background});
+}
+
+void RowPicture::add(const std::vector<Piece>& pieces, int height, const LaneContext& context) {
+  if (columns_.empty()) return;
+  for (const Piece& piece : pieces)
+    if (piece.base.paint != Paint::nothing) draw_base(piece, columns_, context);
+  for (const Piece& piece : pieces)
+    if (piece.exposed_share > 0) draw_exposed(piece, columns_, height, context);
+}
+
+void paint_row(const Segments& segments, const QRect& where, QRgb background, const LaneContext& context) {
+  context.row.begin(where.width(), background);
+  find_pieces(segments, context.view, context.pieces);
+  context.row.add(context.pieces, where.height(), context);
+  context.surface.draw_columns(where, context.row.columns());
+}
+
+}  // namespace underlap::viewer

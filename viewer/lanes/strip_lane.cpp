@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank at a glance, idle time and all.
+//   |####====####!!!!.##|   compute, hidden, compute, exposed (in the colour of its mode; hatched while it waits), idle
+#include "viewer/lanes/lane_painters.hpp"
+
+namespace underlap::viewer {
+
+void paint_strip(const Lane& lane, const QRect& where, const LaneContext& context) {
+  if (lane.rows.empty()) return;
+  paint_row(lane.rows.front().segments, where, context.palette.theme().idle.rgb(), context);
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/lanes/surface.hpp"
+
+#include <QFontMetrics>
+#include <QPainter>
+#include <algorithm>
+#include <cstddef>
+
+#include "viewer/lanes/palette.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr int kHatchPeriod = 6;
+constexpr int kHatchWidth = 2;
+constexpr int kLeastCharacters = 2;  // of a text that is cut
+
+QRgb hatch_of(const Column& column) { return mixed_rgb(column.exposed, column.base, 0.68F); }
+
+}  // namespace
+
+void Surface::draw_labels(QPainter& painter, const QFont& font) {
+  painter.setFont(font);
+  const QFontMetrics metrics(font);
+  QRgb pen = 0;
+  for (const Label& label : labels_) {
+    if (label.colour != pen || &label == labels_.data()) painter.setPen(QColor(pen = label.colour));
+    // Cutting costs more than drawing: only what may not fit is measured, and cut at a character of mean width.
+    const int width = label.where.width();
+    QString text = label.text;
+    if (text.size() * metrics.averageCharWidth() > width / 2 && metrics.horizontalAdvance(text) > width) {
+      const int fitting = std::max(width / std::max(metrics.averageCharWidth(), 1) - 1, 0);
+      text.truncate(fitting);
+      while (!text.isEmpty() && metrics.horizontalAdvance(text) > width) text.chop(1);
+      if (text.size() < kLeastCharacters) continue;
+      text.back() = QChar(0x2026);
+    }
+    if (label.alignment == (Qt::AlignLeft | Qt::AlignVCenter))
+      painter.drawText(label.where.left(),
+                       label.where.top() + (label.where.height() + metrics.ascent() - metrics.descent()) / 2, text);
+    else
+      painter.drawText(label.where, static_cast<int>(label.alignment), text);
+  }
+  labels_.clear();
+}
+
+ImageSurface::ImageSurface(QImage& image) : image_(image), bits_(image.bits()), stride_(image.bytesPerLine()) {}
+
+void ImageSurface::fill(const QRect& rect, QRgb colour) {
+  const QRect inside = rect & image_.rect();
+  if (inside.isEmpty()) return;
+  for (int y = inside.top(); y <= inside.bottom(); ++y)
+    std::fill(line(y) + inside.left(), line(y) + inside.right() + 1, colour);
+}
+
+void ImageSurface::draw_columns(const QRect& rect, const std::vector<Column>& columns) {
+  const QRect inside = rect & image_.rect();
+  for (int y = inside.top(); y <= inside.bottom(); ++y) {
+    QRgb* pixels = line(y);
+    const int from_below = rect.bottom() + 1 - y;
+    for (int x = inside.left(); x <= inside.right(); ++x) {
+      const Column& column = columns[static_cast<std::size_t>(x - rect.left())];
+      QRgb colour = column.exposed_height >= from_below ? column.exposed : column.base;
+      if (column.is_hatched && column.exposed_height >= from_below && (x + y) % kHatchPeriod < kHatchWidth)
+        colour = hatch_of(column);
+      pixels[x] = colour;
+    }
+  }
+}
+
+void ImageSurface::finish_text(const QFont& font) {
+  QPainter painter(&image_);
+  draw_labels(painter, font);
+}
+
+void PainterSurface::fill(const QRect& rect, QRgb colour) { painter_.fillRect(rect, QColor(colour)); }
+
+// Columns that are alike become one rectangle.
+void PainterSurface::draw_columns(const QRect& rect, const std::vector<Column>& columns) {
+  for (std::size_t from = 0, to = 0; from < columns.size(); from = to) {
+    while (to < columns.size() && columns[to] == columns[from]) ++to;
+    const Column& column = columns[from];
+    const QRect all(rect.left() + static_cast<int>(from), rect.top(), static_cast<int>(to - from), rect.height());
+    painter_.fillRect(all, QColor(column.base));
+    if (column.exposed_height == 0) continue;
+    const QRect exposed = all.adjusted(0, rect.height() - column.exposed_height, 0, 0);
+    painter_.fillRect(exposed, QColor(column.exposed));
+    if (column.is_hatched) hatch(exposed, hatch_of(column));
+  }
+}
+
+void PainterSurface::hatch(const QRect& rect, QRgb colour) {
+  painter_.save();
+  painter_.setClipRect(rect);
+  painter_.setPen(QPen(QColor(colour), kHatchWidth));
+  const int slant = rect.height();
+  for (int x = rect.left() - rect.left() % kHatchPeriod - kHatchPeriod; x < rect.right() + slant; x += kHatchPeriod)
+    painter_.drawLine(x, rect.top(), x - slant, rect.bottom());
+  painter_.restore();
+}
+
+void PainterSurface::finish_text(const QFont& font) { draw_labels(painter_, font); }
+
+}  // namespace underlap::viewer

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QFont>
+#include <QImage>
+#include <QRect>
+#include <QRgb>
+#include <QString>
+#include <cstdint>
+#include <vector>
+
+class QPainter;
+
+namespace underlap::viewer {
+
+/// A line of text in a picture: cut where it does not fit.
+struct Label {
+  QRect where;
+  QString text;
+  QRgb colour = 0;
+  Qt::Alignment alignment = Qt::AlignLeft | Qt::AlignVCenter;
+};
+
+/// One column of pixels of a row: its base, and over its lower part what is exposed.
+struct Column {
+  QRgb base = 0;
+  QRgb exposed = 0;
+  std::uint16_t exposed_height = 0;  ///< pixels
+  bool is_hatched = false;           ///< of what is exposed: it waits
+
+  friend bool operator==(const Column&, const Column&) = default;
+};
+
+/// Where lanes are drawn: pixels of an image, or shapes of a vector file. Coordinates are its pixels.
+class Surface {
+ public:
+  virtual ~Surface() = default;
+  Surface(const Surface&) = delete;
+  Surface& operator=(const Surface&) = delete;
+
+  virtual void fill(const QRect&, QRgb) = 0;
+  /// Draws a row: a column for each pixel of its width.
+  virtual void draw_columns(const QRect&, const std::vector<Column>&) = 0;
+  void write(Label label) { labels_.push_back(std::move(label)); }
+  /// Writes all labels: once, when everything else is drawn. Text over text is not told apart.
+  virtual void finish_text(const QFont&) = 0;
+
+ protected:
+  Surface() = default;
+  void draw_labels(QPainter&, const QFont&);
+
+  std::vector<Label> labels_;
+};
+
+/// Draws into an image of format RGB32, line by line and without a painter: a frame has a hundred thousand rectangles.
+class ImageSurface : public Surface {
+ public:
+  explicit ImageSurface(QImage& image);
+
+  void fill(const QRect&, QRgb) override;
+  void draw_columns(const QRect&, const std::vector<Column>&) override;
+  void finish_text(const QFont&) override;
+
+ private:
+  QRgb* line(int y) { return reinterpret_cast<QRgb*>(bits_ + y * stride_); }
+
+  QImage& image_;
+  uchar* bits_;
+  qsizetype stride_;
+};
+
+/// Draws with a painter, as into SVG.
+class PainterSurface : public Surface {
+ public:
+  explicit PainterSurface(QPainter& painter) : painter_(painter) {}
+
+  void fill(const QRect&, QRgb) override;
+  void draw_columns(const QRect&, const std::vector<Column>&) override;
+  void finish_text(const QFont&) override;
+
+ private:
+  void hatch(const QRect&, QRgb);
+
+  QPainter& painter_;
+};
+
+}  // namespace underlap::viewer

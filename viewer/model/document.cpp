@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/model/document.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "profiler/compare/report_of.hpp"
+#include "profiler/input/trace_files.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string title_of(const std::string& path) {
+  const fs::path named = fs::path(path).lexically_normal();
+  return named.has_filename() ? named.filename().string() : named.parent_path().filename().string();
+}
+
+unsigned num_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+attribution::AttributionOptions no_options(const Trace&) { return {}; }
+
+compare::NamedTrace named(const TraceDocument& document) {
+  return {document.path, document.traced.files, {document.traced.trace, document.traced.summary}};
+}
+
+}  // namespace
+
+DocumentKind kind_of(const std::string& path) {
+  const fs::path named = path;
+  const bool is_run = named.filename() == "results.json" || fs::exists(named / "results.json");
+  return is_run ? DocumentKind::run : DocumentKind::trace;
+}
+
+std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch) {
+  auto document = std::make_shared<TraceDocument>();
+  document->path = path;
+  document->traced = input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::everything);
+  document->title = document->traced.cell.empty() ? title_of(path) : document->traced.cell;
+  watch.say("laying out");
+  document->timeline = std::make_unique<Timeline>(document->traced.trace, document->traced.summary, num_threads());
+  return document;
+}
+
+std::shared_ptr<TraceDocument> part_of(const std::string& path, const Trace& so_far) {
+  auto document = std::make_shared<TraceDocument>();
+  document->path = path;
+  document->title = title_of(path);
+  document->is_partial = true;
+  document->traced.trace = so_far;
+  document->timeline = std::make_unique<Timeline>(document->traced.trace, document->traced.summary, num_threads());
+  return document;
+}
+
+std::shared_ptr<RunDocument> open_run(const std::string& folder) {
+  auto document = std::make_shared<RunDocument>();
+  const fs::path named = folder;
+  document->path = named.filename() == "results.json" ? named.parent_path().string() : folder;
+  document->title = title_of(document->path);
+  document->results = report::read_results(document->path);
+  document->summaries = report::summarise(document->results);
+  return document;
+}
+
+std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDocument> from,
+                                                   std::shared_ptr<const TraceDocument> to, bool is_forced) {
+  auto document = std::make_shared<CompareDocument>();
+  document->path = to->path;
+  document->title =
+      from->title == to->title ? from->title + " against itself before" : to->title + " against " + from->title;
+  document->report = compare::report_of_traces(named(*from), named(*to), is_forced);
+  document->from = std::move(from);
+  document->to = std::move(to);
+  return document;
+}
+
+std::string trace_file_of(const RunDocument& document, std::size_t cell) {
+  const std::string& file = document.results.cells.at(cell).trace_file;
+  return file.empty() ? "" : (fs::path(document.path) / file).string();
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "profiler/compare/compare_report.hpp"
+#include "profiler/input/trace_input.hpp"
+#include "profiler/report/results.hpp"
+#include "profiler/report/summary.hpp"
+#include "profiler/trace/reading.hpp"
+#include "viewer/timeline/timeline.hpp"
+
+namespace underlap::viewer {
+
+/// What was opened, as a window shows it. Made by one thread, and not changed afterwards.
+struct Document {
+  Document() = default;
+  virtual ~Document() = default;
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+
+  std::string path;   ///< as it was named
+  std::string title;  ///< short, for a tab
+};
+
+/// The traces of one job, or of one cell of a run.
+struct TraceDocument : Document {
+  input::CellTrace traced;
+  std::unique_ptr<Timeline> timeline;  ///< of `traced`
+  bool is_partial = false;             ///< it is still being read: kinds and modes may not be known yet
+};
+
+/// A run's folder: its matrix. Traces of its cells are documents of their own.
+struct RunDocument : Document {
+  report::RunResults results;
+  std::vector<report::CellSummary> summaries;
+};
+
+/// Two traces and where their difference went.
+struct CompareDocument : Document {
+  std::shared_ptr<const TraceDocument> from;
+  std::shared_ptr<const TraceDocument> to;
+  compare::CompareReport report;
+};
+
+/// What a file or folder is read as.
+enum class DocumentKind { trace, run };
+DocumentKind kind_of(const std::string& path);
+
+/// Reads a trace, a folder or a pattern of traces, as `underlap analyze` does. Throws as input::read_cell(); Cancelled.
+std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch);
+
+/// What was read of a trace so far, as a document of its own.
+std::shared_ptr<TraceDocument> part_of(const std::string& path, const Trace& so_far);
+
+/// Reads the results of a run. Throws as report::read_results().
+std::shared_ptr<RunDocument> open_run(const std::string& folder);
+
+/// Compares two traces as `underlap compare` does. Throws std::invalid_argument, with the reason, where they are not
+/// comparable, unless `is_forced`.
+std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDocument> from,
+                                                   std::shared_ptr<const TraceDocument> to, bool is_forced);
+
+/// The file of a cell's trace; empty where it has none.
+std::string trace_file_of(const RunDocument&, std::size_t cell);
+
+}  // namespace underlap::viewer

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/model/lane_arrangement.hpp"
+
+#include <QJsonArray>
+#include <algorithm>
+#include <utility>
+
+namespace underlap::viewer {
+namespace {
+
+bool is_of_host(LaneKind kind) { return kind == LaneKind::thread || kind == LaneKind::range; }
+
+std::vector<ArrangedLane> first_arrangement(const Timeline& timeline) {
+  std::vector<ArrangedLane> lanes;
+  for (std::size_t i = 0; i < timeline.lanes().size(); ++i)
+    lanes.push_back({.lane = i, .is_collapsed = is_of_host(timeline.lanes()[i].kind)});
+  return lanes;
+}
+
+}  // namespace
+
+LaneArrangement::LaneArrangement(const Timeline& timeline, QObject* parent)
+    : QAbstractListModel(parent), timeline_(&timeline), lanes_(first_arrangement(timeline)) {}
+
+int LaneArrangement::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(lanes_.size());
+}
+
+QVariant LaneArrangement::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || !checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    return {};
+  const ArrangedLane& arranged = lanes_[static_cast<std::size_t>(index.row())];
+  const Lane& lane = timeline_->lanes()[arranged.lane];
+  switch (role) {
+    case Qt::DisplayRole:
+      return lane.kind == LaneKind::strip ? QString::fromStdString(lane.name)
+                                          : QString("rank %1 %2").arg(lane.rank).arg(QString::fromStdString(lane.name));
+    case Qt::CheckStateRole: return arranged.is_shown ? Qt::Checked : Qt::Unchecked;
+    case kCollapsed: return arranged.is_collapsed;
+    case kPinned: return arranged.is_pinned;
+    case kShown: return arranged.is_shown;
+    case kRank: return lane.rank;
+    case kLane: return static_cast<qulonglong>(arranged.lane);
+    default: return {};
+  }
+}
+
+bool LaneArrangement::setData(const QModelIndex& index, const QVariant& value, int role) {
+  if (!index.isValid() || !checkIndex(index, CheckIndexOption::IndexIsValid)) return false;
+  switch (role) {
+    case Qt::CheckStateRole: set_shown(index.row(), value.toInt() == Qt::Checked); return true;
+    case kCollapsed: set_collapsed(index.row(), value.toBool()); return true;
+    case kPinned: set_pinned(index.row(), value.toBool()); return true;
+    case kShown: set_shown(index.row(), value.toBool()); return true;
+    default: return false;
+  }
+}
+
+Qt::ItemFlags LaneArrangement::flags(const QModelIndex& index) const {
+  if (!index.isValid()) return Qt::NoItemFlags;
+  return Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable | Qt::ItemNeverHasChildren;
+}
+
+int LaneArrangement::row_of(std::size_t lane) const {
+  const auto found = std::ranges::find(lanes_, lane, &ArrangedLane::lane);
+  return found == lanes_.end() ? -1 : static_cast<int>(found - lanes_.begin());
+}
+
+void LaneArrangement::set_collapsed(int row, bool is_collapsed) {
+  change(row, &ArrangedLane::is_collapsed, is_collapsed, kCollapsed);
+}
+
+void LaneArrangement::set_shown(int row, bool is_shown) { change(row, &ArrangedLane::is_shown, is_shown, kShown); }
+
+void LaneArrangement::set_pinned(int row, bool is_pinned) {
+  if (row < 0 || row >= rowCount() || lanes_[static_cast<std::size_t>(row)].is_pinned == is_pinned) return;
+  const int pinned = num_pinned();
+  const std::size_t lane = lanes_[static_cast<std::size_t>(row)].lane;
+  change(row, &ArrangedLane::is_pinned, is_pinned, kPinned);
+  if (is_pinned) return move_row(row, pinned);
+  int to = pinned - 1;
+  while (to + 1 < rowCount() && lanes_[static_cast<std::size_t>(to + 1)].lane < lane) ++to;
+  move_row(row, to);
+}
+
+void LaneArrangement::move(int row, int by) {
+  const int pinned = num_pinned();
+  const bool is_pinned = row < pinned;
+  const int first = is_pinned ? 0 : pinned, last = is_pinned ? pinned - 1 : rowCount() - 1;
+  if (row < 0 || row >= rowCount()) return;
+  move_row(row, std::clamp(row + by, first, last));
+}
+
+void LaneArrangement::set_host_lanes_collapsed(bool is_collapsed) {
+  for (int row = 0; row < rowCount(); ++row)
+    if (is_of_host(timeline_->lanes()[lanes_[static_cast<std::size_t>(row)].lane].kind))
+      set_collapsed(row, is_collapsed);
+}
+
+void LaneArrangement::reset() {
+  beginResetModel();
+  lanes_ = first_arrangement(*timeline_);
+  endResetModel();
+}
+
+QJsonObject LaneArrangement::state() const {
+  QJsonArray lanes;
+  for (const ArrangedLane& lane : lanes_)
+    lanes.append(QJsonObject{{"lane", key_of(lane.lane)},
+                             {"collapsed", lane.is_collapsed},
+                             {"pinned", lane.is_pinned},
+                             {"shown", lane.is_shown}});
+  return {{"lanes", lanes}};
+}
+
+void LaneArrangement::restore(const QJsonObject& state) {
+  std::vector<ArrangedLane> restored, rest = first_arrangement(*timeline_);
+  for (const QJsonValue& value : state["lanes"].toArray()) {
+    const QJsonObject object = value.toObject();
+    const auto found = std::ranges::find_if(
+        rest, [&](const ArrangedLane& lane) { return key_of(lane.lane) == object["lane"].toString(); });
+    if (found == rest.end()) continue;
+    restored.push_back(
+        {found->lane, object["collapsed"].toBool(), object["pinned"].toBool(), object["shown"].toBool(true)});
+    rest.erase(found);
+  }
+  beginResetModel();
+  restored.insert(restored.end(), rest.begin(), rest.end());
+  std::ranges::stable_partition(restored, &ArrangedLane::is_pinned);
+  lanes_ = std::move(restored);
+  endResetModel();
+}
+
+QString LaneArrangement::key_of(std::size_t lane) const {
+  const Lane& of = timeline_->lanes()[lane];
+  return QString("%1/%2/%3").arg(of.rank).arg(static_cast<int>(of.kind)).arg(QString::fromStdString(of.name));
+}
+
+void LaneArrangement::change(int row, bool ArrangedLane::*what, bool value, Role role) {
+  if (row < 0 || row >= rowCount() || lanes_[static_cast<std::size_t>(row)].*what == value) return;
+  lanes_[static_cast<std::size_t>(row)].*what = value;
+  const QModelIndex changed = index(row);
+  emit dataChanged(changed, changed, {role, Qt::CheckStateRole});
+}
+
+void LaneArrangement::move_row(int from, int to) {
+  if (from == to) return;
+  beginMoveRows({}, from, from, {}, to > from ? to + 1 : to);
+  const auto begin = lanes_.begin();
+  if (from < to)
+    std::rotate(begin + from, begin + from + 1, begin + to + 1);
+  else
+    std::rotate(begin + to, begin + from, begin + from + 1);
+  endMoveRows();
+}
+
+int LaneArrangement::num_pinned() const {
+  return static_cast<int>(std::ranges::count(lanes_, true, &ArrangedLane::is_pinned));
+}
+
+}  // namespace underlap::viewer

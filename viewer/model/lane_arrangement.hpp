@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QAbstractListModel>
+#include <QJsonObject>
+#include <cstddef>
+#include <vector>
+
+#include "viewer/timeline/timeline.hpp"
+
+namespace underlap::viewer {
+
+/// How one lane is shown.
+struct ArrangedLane {
+  std::size_t lane = 0;  ///< index into Timeline::lanes()
+  bool is_collapsed = false;
+  bool is_pinned = false;  ///< stays at the top, whatever is scrolled
+  bool is_shown = true;
+};
+
+/// The lanes of a timeline in the order in which a person wants them: pinned ones first, then those of each rank.
+///
+/// A row a lane, in the order of the picture; column 0 is its name. Knows nothing of painting.
+class LaneArrangement : public QAbstractListModel {
+  Q_OBJECT
+
+ public:
+  enum Role { kCollapsed = Qt::UserRole, kPinned, kShown, kRank, kLane };
+
+  explicit LaneArrangement(const Timeline& timeline, QObject* parent = nullptr);
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+  Qt::ItemFlags flags(const QModelIndex& index) const override;
+
+  const std::vector<ArrangedLane>& lanes() const { return lanes_; }
+  int row_of(std::size_t lane) const;
+  void set_collapsed(int row, bool is_collapsed);
+  /// A pinned lane moves behind the pinned ones that there are; one that no longer is, back to its rank.
+  void set_pinned(int row, bool is_pinned);
+  void set_shown(int row, bool is_shown);
+  /// Moves a lane one place up or down among those that are pinned, or not, as it is.
+  void move(int row, int by);
+  /// Collapses, or opens, all lanes of calls and ranges.
+  void set_host_lanes_collapsed(bool is_collapsed);
+  /// Shows all, in the order of the timeline: calls and ranges collapsed, nothing pinned.
+  void reset();
+
+  /// What a person changed, by the names of lanes, and back: lanes that are no longer there are passed over.
+  QJsonObject state() const;
+  void restore(const QJsonObject& state);
+
+ private:
+  QString key_of(std::size_t lane) const;
+  void change(int row, bool ArrangedLane::*what, bool value, Role role);
+  void move_row(int from, int to);
+  int num_pinned() const;
+
+  const Timeline* timeline_;
+  std::vector<ArrangedLane> lanes_;
+};
+
+}  // namespace underlap::viewer

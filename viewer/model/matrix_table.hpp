@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "profiler/analysis/figure_table.hpp"
+#include "profiler/compare/trace_change.hpp"
+#include "profiler/report/summary.hpp"
+
+namespace underlap::viewer {
+
+/// The cells of a run, a row each, in their order: step, step/off, exposed, overlap, E.
+analysis::FigureTable matrix_table(const std::vector<report::CellSummary>&);
+
+/// What operations did to the step, a row each, largest first; nanoseconds of a mean step.
+analysis::FigureTable operations_table(const compare::TraceChange&);
+
+/// The parts of the step on both sides, and their differences.
+analysis::FigureTable parts_table(const compare::TraceChange&);
+
+}  // namespace underlap::viewer

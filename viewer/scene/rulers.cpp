@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/scene/rulers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace underlap::viewer {
+namespace {
+
+struct Unit {
+  double ns;
+  const char* name;
+};
+constexpr std::array<Unit, 4> kUnits{{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}}};
+
+// The unit in which a distance of ticks reads best.
+const Unit& unit_of(double ns) {
+  for (const Unit& unit : kUnits)
+    if (ns >= 0.1 * unit.ns) return unit;
+  return kUnits.back();
+}
+
+double round_distance(double least_ns) {
+  const double power = std::pow(10.0, std::floor(std::log10(std::max(least_ns, 1.0))));
+  for (const double factor : {1.0, 2.0, 5.0, 10.0})
+    if (factor * power >= least_ns) return factor * power;
+  return 10 * power;
+}
+
+}  // namespace
+
+std::vector<Tick> ticks_of(const View& view, double least_px) {
+  std::vector<Tick> ticks;
+  if (view.width <= 0) return ticks;
+  const double distance = round_distance(least_px * view.ns_per_pixel);
+  const Unit& unit = unit_of(distance);
+  const int digits = std::max(0, static_cast<int>(std::ceil(std::log10(unit.ns / distance) - 1e-9)));
+  const auto first = static_cast<std::int64_t>(std::ceil(view.begin_ns / distance));
+  const auto last = static_cast<std::int64_t>(std::floor(view.end_ns() / distance));
+  for (std::int64_t i = first; i <= last; ++i) {
+    const double time = static_cast<double>(i) * distance;
+    ticks.push_back({static_cast<std::int64_t>(std::llround(time)),
+                     QString("%1 %2").arg(time / unit.ns, 0, 'f', digits).arg(unit.name)});
+  }
+  return ticks;
+}
+
+void paint_time_ruler(Surface& surface, const QRect& where, const View& view, const Palette& palette, double scale) {
+  const Theme& theme = palette.theme();
+  surface.fill(where, theme.surface.rgb());
+  constexpr double kLeastApart = 90;
+  const int inset = static_cast<int>(std::lround(4 * scale));
+  for (const Tick& tick : ticks_of(view, kLeastApart * scale)) {
+    const int x = where.left() + static_cast<int>(std::lround(view.x_of(static_cast<double>(tick.time_ns))));
+    surface.fill({x, where.top() + where.height() / 3, std::max(1, static_cast<int>(scale)), where.height()},
+                 theme.grid.rgb());
+    surface.write({{x + inset, where.top(), static_cast<int>(kLeastApart * scale) - inset, where.height()},
+                   tick.text,
+                   theme.dim_text.rgb()});
+  }
+}
+
+void paint_step_ruler(Surface& surface, const QRect& where, const View& view, const std::vector<StepSpan>& steps,
+                      const Palette& palette, double scale) {
+  const Theme& theme = palette.theme();
+  surface.fill(where, theme.surface.rgb());
+  const int inset = static_cast<int>(std::lround(4 * scale));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const StepSpan& step = steps[i];
+    const double left = std::max(view.x_of(static_cast<double>(step.begin_ns)), 0.0);
+    const double right = std::min(view.x_of(static_cast<double>(step.end_ns)), 1.0 * view.width);
+    if (right <= left) continue;
+    const int x = where.left() + static_cast<int>(std::lround(left));
+    const int width = std::max(1, static_cast<int>(std::lround(right - left)));
+    surface.fill({x, where.top() + 1, width, where.height() - 2},
+                 mixed_rgb(theme.accent.rgb(), theme.surface.rgb(), i % 2 == 0 ? 0.16F : 0.26F));
+    surface.write({{x + inset, where.top(), width - 2 * inset, where.height()},
+                   QString("step %1  %2 ms")
+                       .arg(step.step)
+                       .arg(static_cast<double>(step.end_ns - step.begin_ns) / 1e6, 0, 'f', 3),
+                   theme.text.rgb()});
+  }
+}
+
+}  // namespace underlap::viewer

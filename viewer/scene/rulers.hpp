@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QRect>
+#include <QString>
+#include <cstdint>
+#include <vector>
+
+#include "viewer/lanes/palette.hpp"
+#include "viewer/lanes/surface.hpp"
+#include "viewer/timeline/pieces.hpp"
+#include "viewer/timeline/timeline.hpp"
+
+namespace underlap::viewer {
+
+/// A place on a ruler of time.
+struct Tick {
+  std::int64_t time_ns = 0;
+  QString text;
+};
+
+/// Ticks at 1, 2 or 5 times a power of ten, at least `least_px` apart: "12.35 ms". Those of one ruler have one unit and
+/// as many digits as tell them apart.
+std::vector<Tick> ticks_of(const View&, double least_px);
+
+/// Times, and below them the steps of one rank: number and length.
+void paint_time_ruler(Surface&, const QRect& where, const View&, const Palette&, double scale);
+void paint_step_ruler(Surface&, const QRect& where, const View&, const std::vector<StepSpan>& steps, const Palette&,
+                      double scale);
+
+}  // namespace underlap::viewer

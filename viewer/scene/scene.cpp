@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/scene/scene.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/lanes/lane_painters.hpp"
+#include "viewer/scene/rulers.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr int kGap = 2;        // below a lane
+constexpr int kAboveRank = 6;  // above a rank's strip
+constexpr int kGhost = 7;      // height of the ghost below a lane
+constexpr int kTimeRuler = 22;
+
+int scaled(int pixels, double scale) { return static_cast<int>(std::lround(pixels * scale)); }
+
+QRect scaled(const QRect& rect, double scale) {
+  const int left = scaled(rect.left(), scale), top = scaled(rect.top(), scale);
+  return {left, top, scaled(rect.left() + rect.width(), scale) - left, scaled(rect.top() + rect.height(), scale) - top};
+}
+
+// "18.3 ms exposed": of a step, where steps are known.
+std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary) {
+  std::map<std::int32_t, QString> notes;
+  const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
+  for (const analysis::RankSummary& rank : summary.shown()) {
+    if (rank.windows.empty()) continue;
+    const double ms = static_cast<double>(rank.total.exposed_ns()) / 1e6 / static_cast<double>(rank.windows.size());
+    const bool is_late = late && late->rank == rank.rank;
+    notes[rank.rank] = QString("%1%2 ms exposed").arg(is_late ? "LATE, " : "").arg(ms, 0, 'f', ms < 10 ? 2 : 1);
+  }
+  return notes;
+}
+
+}  // namespace
+
+Scene::Scene(const Timeline& timeline, const analysis::Summary& summary, const LaneArrangement& arrangement)
+    : timeline_(timeline), summary_(summary), arrangement_(arrangement), rank_notes_(notes_of(summary)) {
+  for (const StepSpan& step : timeline.steps())
+    if (step.rank == timeline.steps().front().rank) steps_of_first_rank_.push_back(step);
+}
+
+void Scene::set_ghost(std::optional<Ghost> ghost) {
+  ghost_ = ghost;
+  ghost_lanes_.clear();
+  if (!ghost_) return;
+  const auto& lanes = ghost_->timeline->lanes();
+  for (std::size_t i = 0; i < lanes.size(); ++i) ghost_lanes_.emplace(std::pair(lanes[i].rank, lanes[i].name), i);
+}
+
+int Scene::height_of(const ArrangedLane& arranged) const {
+  if (!arranged.is_shown) return 0;
+  const Lane& lane = timeline_.lanes()[arranged.lane];
+  const bool has_ghost = ghost_ && (lane.kind == LaneKind::strip || lane.kind == LaneKind::stream);
+  return viewer::height_of(lane, arranged.is_collapsed) + kGap + (lane.kind == LaneKind::strip ? kAboveRank : 0) +
+         (has_ghost ? kGhost : 0);
+}
+
+int Scene::height_of_lanes() const {
+  int height = 0;
+  for (const ArrangedLane& lane : arrangement_.lanes())
+    if (!lane.is_pinned) height += height_of(lane);
+  return height;
+}
+
+std::vector<PlacedLane> Scene::place(const QSize& size, const SceneState& state) const {
+  std::vector<PlacedLane> placed;
+  int top = kRulers;
+  bool is_scrolled = false;
+  int end_of_pinned = kRulers;
+  for (int row = 0; row < arrangement_.rowCount(); ++row) {
+    const ArrangedLane& lane = arrangement_.lanes()[static_cast<std::size_t>(row)];
+    if (!lane.is_pinned && !is_scrolled) {
+      is_scrolled = true;
+      end_of_pinned = top;
+      top -= state.scroll;
+    }
+    const int height = height_of(lane);
+    const int above = timeline_.lanes()[lane.lane].kind == LaneKind::strip ? kAboveRank : 0;
+    const QRect where(0, top + above, size.width(), height - above - kGap);
+    const bool is_seen = height > 0 && where.top() < size.height() && where.bottom() >= end_of_pinned;
+    if (is_seen) placed.push_back({lane.lane, row, lane.is_collapsed, where});
+    top += height;
+    if (top >= size.height()) break;
+  }
+  return placed;
+}
+
+View Scene::view_of(const QSize& size, const SceneState& state, double scale) const {
+  return {.begin_ns = state.begin_ns,
+          .ns_per_pixel = state.ns_per_pixel / scale,
+          .width = std::max(0, scaled(size.width(), scale) - scaled(kNames, scale))};
+}
+
+Scene::Hit Scene::hit(const QPoint& at, const QSize& size, const SceneState& state) const {
+  Hit hit;
+  hit.time_ns = view_of(size, state).time_of(at.x() - kNames);
+  hit.is_on_name = at.x() < kNames;
+  if (at.y() < kRulers) return hit;
+  for (const PlacedLane& placed : place(size, state))
+    if (placed.where.contains(at)) {
+      hit.lane = placed;
+      break;
+    }
+  if (!hit.lane || hit.is_on_name) return hit;
+  const Lane& lane = timeline_.lanes()[hit.lane->lane];
+  const auto rows = static_cast<int>(lane.rows.size());
+  const int row_height = std::max(1, height_of_row(lane.kind, hit.lane->is_collapsed));
+  const int row = hit.lane->is_collapsed ? 0 : std::min((at.y() - hit.lane->where.top()) / row_height, rows - 1);
+  if (row < 0 || rows == 0) return hit;
+  // A slice narrower than a finger is taken where it is near: three pixels to either side.
+  const LaneRow& of = lane.rows[static_cast<std::size_t>(row)];
+  for (const double pixels : {0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0}) {
+    const double begin = hit.time_ns + (pixels - 0.5) * state.ns_per_pixel;
+    const auto [from, to] = timeline_.slices_within(of, static_cast<std::int64_t>(begin),
+                                                    static_cast<std::int64_t>(std::ceil(begin + state.ns_per_pixel)));
+    std::int64_t longest = -1;
+    for (std::size_t i = from; i < std::min(to, from + 64); ++i) {
+      // Of several in one pixel that which is exposed for longest, or else the longest.
+      const ExposedSlice* exposed = timeline_.exposed_of(of.slices[i]);
+      const std::int64_t weight =
+          timeline_.trace().duration_ns()[of.slices[i]] + (exposed == nullptr ? 0 : (1LL << 50));
+      if (weight > longest) hit.slice = of.slices[i];
+      longest = std::max(longest, weight);
+    }
+    if (hit.slice != Timeline::kNoSlice) return hit;
+  }
+  return hit;
+}
+
+void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneState& state, const Palette& palette,
+                 const QFont& font) const {
+  const Theme& theme = palette.theme();
+  surface.fill(scaled(QRect({0, 0}, size), scale), theme.background.rgb());
+  const View view = view_of(size, state, scale);
+  const std::vector<PlacedLane> placed = place(size, state);
+  // Pinned lanes last, over those that are scrolled behind them.
+  const auto pinned = [&](const PlacedLane& lane) {
+    return arrangement_.lanes()[static_cast<std::size_t>(lane.row)].is_pinned;
+  };
+  for (const bool is_pinned : {false, true})
+    for (const PlacedLane& lane : placed) {
+      if (pinned(lane) != is_pinned) continue;
+      draw_name(surface, lane, scale, palette);
+      QRect where = scaled(lane.where, scale);
+      where.setLeft(scaled(kNames, scale));
+      draw_lane(surface, lane, where, view, scale, state, palette);
+    }
+  surface.fill(scaled(QRect(0, 0, kNames, kRulers), scale), theme.surface.rgb());
+  const QRect rulers = scaled(QRect(kNames, 0, size.width() - kNames, kRulers), scale);
+  const int above = scaled(kTimeRuler, scale);
+  paint_time_ruler(surface, {rulers.left(), rulers.top(), rulers.width(), above}, view, palette, scale);
+  paint_step_ruler(surface, {rulers.left(), above, rulers.width(), rulers.height() - above}, view, steps_of_first_rank_,
+                   palette, scale);
+  surface.finish_text(font);
+}
+
+void Scene::draw_lane(Surface& surface, const PlacedLane& placed, const QRect& where, const View& view, double scale,
+                      const SceneState& state, const Palette& palette) const {
+  static thread_local std::vector<Piece> pieces;
+  static thread_local RowPicture row;
+  const Lane& lane = timeline_.lanes()[placed.lane];
+  QRect own = where;
+  own.setHeight(scaled(viewer::height_of(lane, placed.is_collapsed), scale));
+  const bool is_cut = own.top() < scaled(kRulers, scale);  // its text would stand over the rulers
+  paint_lane(lane, own, placed.is_collapsed,
+             {.surface = surface,
+              .timeline = timeline_,
+              .palette = palette,
+              .view = view,
+              .scale = scale,
+              .has_text = state.has_text && !is_cut,
+              .pieces = pieces,
+              .row = row});
+  if (ghost_) draw_ghost(surface, placed, where, view, scale, palette);
+}
+
+void Scene::draw_ghost(Surface& surface, const PlacedLane& placed, const QRect& where, const View& view, double scale,
+                       const Palette& palette) const {
+  const Lane& lane = timeline_.lanes()[placed.lane];
+  const auto found = ghost_lanes_.find({lane.rank, lane.name});
+  if (found == ghost_lanes_.end() || (lane.kind != LaneKind::strip && lane.kind != LaneKind::stream)) return;
+  static thread_local std::vector<Piece> pieces;
+  static thread_local RowPicture row;
+  View shifted = view;
+  shifted.begin_ns -= static_cast<double>(ghost_->shift_ns);
+  const int height = scaled(kGhost - 2, scale);
+  const QRect below(where.left(), where.bottom() - height, where.width(), height);
+  paint_lane(ghost_->timeline->lanes()[found->second], below, true,
+             {.surface = surface,
+              .timeline = *ghost_->timeline,
+              .palette = palette,
+              .view = shifted,
+              .scale = scale,
+              .has_text = false,
+              .pieces = pieces,
+              .row = row});
+}
+
+void Scene::draw_name(Surface& surface, const PlacedLane& placed, double scale, const Palette& palette) const {
+  const Theme& theme = palette.theme();
+  const Lane& lane = timeline_.lanes()[placed.lane];
+  QRect name = placed.where;
+  name.setWidth(kNames - 1);
+  surface.fill(scaled(name.adjusted(0, 0, 0, 1), scale), theme.surface.rgb());
+  const bool is_cut = name.top() < kRulers;
+  if (is_cut) return;
+  const bool is_strip = lane.kind == LaneKind::strip;
+  name.setHeight(std::max(height_of_row(lane.kind, placed.is_collapsed), placed.is_collapsed ? 13 : 0));
+  surface.write({scaled(name.adjusted(is_strip ? 8 : 18, 0, is_strip ? -140 : -6, 0), scale),
+                 QString::fromStdString(lane.name), is_strip ? theme.text.rgb() : theme.dim_text.rgb()});
+  if (const auto note = rank_notes_.find(lane.rank); is_strip && note != rank_notes_.end())
+    surface.write({scaled(name.adjusted(54, 0, -6, 0), scale), note->second,
+                   note->second.startsWith("LATE") ? theme.worse.rgb() : theme.dim_text.rgb(),
+                   Qt::AlignRight | Qt::AlignVCenter});
+}
+
+}  // namespace underlap::viewer

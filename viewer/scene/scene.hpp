@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QFont>
+#include <QPoint>
+#include <QRect>
+#include <QSize>
+#include <QString>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "profiler/analysis/summary.hpp"
+#include "viewer/lanes/palette.hpp"
+#include "viewer/lanes/surface.hpp"
+#include "viewer/model/lane_arrangement.hpp"
+#include "viewer/timeline/pieces.hpp"
+#include "viewer/timeline/timeline.hpp"
+
+class QPainter;
+
+namespace underlap::viewer {
+
+/// What a picture of a timeline shows, and what is marked in it. Pixels are those of a plain screen.
+struct SceneState {
+  double begin_ns = 0;
+  double ns_per_pixel = 1;
+  int scroll = 0;  ///< pixels that have gone out at the top of the lanes that are not pinned
+  std::uint32_t selected = Timeline::kNoSlice;
+  std::optional<std::pair<std::int64_t, std::int64_t>> range;
+  std::vector<std::int64_t> marks;
+  std::optional<double> cursor_ns;
+  bool has_text = true;
+
+  friend bool operator==(const SceneState&, const SceneState&) = default;
+};
+
+/// Another trace below each lane: the baseline of a comparison.
+struct Ghost {
+  const Timeline* timeline = nullptr;
+  std::int64_t shift_ns = 0;  ///< added to its times
+};
+
+/// A lane in the picture.
+struct PlacedLane {
+  std::size_t lane = 0;
+  int row = 0;  ///< of the arrangement
+  bool is_collapsed = false;
+  QRect where;  ///< names and all
+};
+
+/// A timeline as a picture: rulers at the top, names at the left, lanes below each other. It holds no pixels, and draws
+/// the same into a window, an image and a vector file.
+class Scene {
+ public:
+  static constexpr int kNames = 206;  ///< width of the names, pixels of a plain screen
+  static constexpr int kRulers = 42;  ///< height of the rulers
+
+  Scene(const Timeline&, const analysis::Summary&, const LaneArrangement&);
+
+  void set_ghost(std::optional<Ghost>);
+
+  /// Height of all lanes that are not pinned.
+  int height_of_lanes() const;
+  /// Lanes that are seen in a picture of that size, the pinned ones first.
+  std::vector<PlacedLane> place(const QSize& size, const SceneState&) const;
+  /// The part of time that is seen, `scale` pixels to one of a plain screen.
+  View view_of(const QSize& size, const SceneState&, double scale = 1) const;
+
+  /// What lies at a place of a picture.
+  struct Hit {
+    std::optional<PlacedLane> lane;
+    std::uint32_t slice = Timeline::kNoSlice;
+    bool is_on_name = false;
+    double time_ns = 0;
+  };
+  Hit hit(const QPoint& at, const QSize& size, const SceneState&) const;
+
+  /// Draws a picture of `size` * `scale` pixels.
+  void draw(Surface&, const QSize& size, double scale, const SceneState&, const Palette&, const QFont&) const;
+  /// What lies over it: arrows of the selected slice, the range, marks. In pixels of a plain screen.
+  void draw_over(QPainter&, const QSize& size, const SceneState&, const Theme&) const;
+
+  const Timeline& timeline() const { return timeline_; }
+  const analysis::Summary& summary() const { return summary_; }
+
+ private:
+  int height_of(const ArrangedLane&) const;
+  void draw_lane(Surface&, const PlacedLane&, const QRect& where, const View&, double scale, const SceneState&,
+                 const Palette&) const;
+  void draw_name(Surface&, const PlacedLane&, double scale, const Palette&) const;
+  void draw_ghost(Surface&, const PlacedLane&, const QRect& where, const View&, double scale, const Palette&) const;
+  std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>&, const QSize&,
+                               const SceneState&) const;
+  void draw_arrows(QPainter&, const std::vector<PlacedLane>&, const QSize&, const SceneState&, const Theme&) const;
+
+  const Timeline& timeline_;
+  const analysis::Summary& summary_;
+  const LaneArrangement& arrangement_;
+  std::optional<Ghost> ghost_;
+  std::map<std::pair<std::int32_t, std::string>, std::size_t> ghost_lanes_;
+  std::map<std::int32_t, QString> rank_notes_;  ///< what stands beside the name of a rank
+  std::vector<StepSpan> steps_of_first_rank_;
+};
+
+}  // namespace underlap::viewer

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies over the lanes: the selected slice with its arrows, the selected range, marks, the cursor.
+#include <QPainter>
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/lanes/lane_painters.hpp"
+#include "viewer/scene/scene.hpp"
+#include "viewer/timeline/slice_facts.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr std::size_t kMostArrows = 200;
+
+QString text_of(std::int64_t ns) { return QString::fromStdString(time_text(ns)); }
+
+// A line that leaves to the right and arrives from the left, with a head.
+void draw_arrow(QPainter& painter, const QPointF& from, const QPointF& to, const QColor& colour) {
+  const double bend = std::clamp(std::abs(to.x() - from.x()) / 2, 12.0, 80.0);
+  QPainterPath path(from);
+  path.cubicTo(from + QPointF(bend, 0), to - QPointF(bend, 0), to);
+  painter.setPen(QPen(colour, 1.4));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawPath(path);
+  painter.setBrush(colour);
+  painter.drawPolygon(QPolygonF({to, to + QPointF(-6, -3.5), to + QPointF(-6, 3.5)}));
+}
+
+struct Arrow {
+  std::uint32_t from;
+  std::uint32_t to;
+};
+
+// Those that lead to a slice or away from it, and of a collective from the member that came last to the others.
+std::vector<Arrow> arrows_of(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice) {
+  std::vector<Arrow> arrows;
+  for (const Flow& flow : timeline.trace().flows)
+    if ((flow.from == slice || flow.to == slice) && arrows.size() < kMostArrows) arrows.push_back({flow.from, flow.to});
+  std::vector<std::uint32_t> members = members_of(summary, slice);
+  if (members.empty()) return arrows;
+  members.push_back(slice);
+  const std::uint32_t last =
+      *std::ranges::max_element(members, {}, [&](std::uint32_t member) { return timeline.begin_ns(member); });
+  for (const std::uint32_t member : members)
+    if (member != last && arrows.size() < kMostArrows) arrows.push_back({last, member});
+  return arrows;
+}
+
+}  // namespace
+
+std::optional<QRect> Scene::rect_of(std::uint32_t slice, const std::vector<PlacedLane>& placed, const QSize& size,
+                                    const SceneState& state) const {
+  if (slice >= timeline_.trace().size()) return std::nullopt;
+  const Timeline::Place place = timeline_.place_of(slice);
+  const auto lane = std::ranges::find(placed, place.lane_index, &PlacedLane::lane);
+  if (place.lane == nullptr || lane == placed.end()) return std::nullopt;
+  const View view = view_of(size, state);
+  const double left = view.x_of(static_cast<double>(timeline_.begin_ns(slice)));
+  const double right = view.x_of(static_cast<double>(timeline_.end_ns(slice)));
+  const int height = height_of_row(place.lane->kind, lane->is_collapsed);
+  const int top = lane->where.top() + (lane->is_collapsed ? 0 : static_cast<int>(place.row) * height);
+  const double far = 4.0 * size.width();
+  const int x = kNames + static_cast<int>(std::lround(std::clamp(left, -far, far)));
+  const int end = kNames + static_cast<int>(std::lround(std::clamp(right, -far, far)));
+  return QRect(x, top, std::max(1, end - x), height - 1);
+}
+
+void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& state, const Theme& theme) const {
+  const std::vector<PlacedLane> placed = place(size, state);
+  const View view = view_of(size, state);
+  const auto x_of = [&](double ns) { return kNames + view.x_of(ns); };
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setClipRect(QRect(kNames, 0, size.width() - kNames, size.height()));
+  if (state.range) {
+    const auto [begin, end] = *state.range;
+    const QRectF range(x_of(static_cast<double>(begin)), 0,
+                       view.x_of(static_cast<double>(end)) - view.x_of(static_cast<double>(begin)), size.height());
+    QColor shade = theme.accent;
+    shade.setAlpha(38);
+    painter.fillRect(range, shade);
+    painter.setPen(theme.accent);
+    painter.drawText(range.adjusted(4, 2, 0, 0), Qt::AlignLeft | Qt::AlignTop, text_of(end - begin));
+  }
+  for (const std::int64_t mark : state.marks) {
+    painter.setPen(QPen(theme.accent, 1.2, Qt::DashLine));
+    painter.drawLine(QPointF(x_of(static_cast<double>(mark)), 0),
+                     QPointF(x_of(static_cast<double>(mark)), size.height()));
+    painter.drawText(QPointF(x_of(static_cast<double>(mark)) + 4, size.height() - 6), text_of(mark));
+  }
+  if (state.cursor_ns) {
+    QColor faint = theme.dim_text;
+    faint.setAlpha(90);
+    painter.setPen(faint);
+    painter.drawLine(QPointF(x_of(*state.cursor_ns), kRulers), QPointF(x_of(*state.cursor_ns), size.height()));
+  }
+  painter.setClipRect(QRect(kNames, kRulers, size.width() - kNames, size.height() - kRulers));
+  draw_arrows(painter, placed, size, state, theme);
+  painter.restore();
+}
+
+void Scene::draw_arrows(QPainter& painter, const std::vector<PlacedLane>& placed, const QSize& size,
+                        const SceneState& state, const Theme& theme) const {
+  const std::optional<QRect> selected = rect_of(state.selected, placed, size, state);
+  if (state.selected == Timeline::kNoSlice) return;
+  for (const Arrow& arrow : arrows_of(timeline_, summary_, state.selected)) {
+    const auto from = rect_of(arrow.from, placed, size, state), to = rect_of(arrow.to, placed, size, state);
+    if (!from || !to) continue;
+    // A cause leaves at its end where that comes before the effect begins, as a call and its kernel do not.
+    const bool is_over = from->right() <= to->left();
+    draw_arrow(painter, QPointF(is_over ? from->right() : from->left(), from->center().y()),
+               QPointF(to->left(), to->center().y()), theme.accent);
+  }
+  if (!selected) return;
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(theme.accent, 2));
+  painter.drawRect(QRectF(*selected).adjusted(-1, -1, 1, 1));
+}
+
+}  // namespace underlap::viewer
