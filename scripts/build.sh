@@ -4,11 +4,12 @@
 
 underlap_jobs() { echo "${UNDERLAP_JOBS:-$(nproc)}"; }
 
-# underlap_configure PRESET FOLDER [CMAKE-ARGUMENT...]: only where the folder was never configured, or by other presets.
+# underlap_configure PRESET FOLDER [CMAKE-ARGUMENT...]: only where the folder was never configured, or by other presets, or
+# before something was installed.
 underlap_configure() {
   local preset=$1 folder=$2 log
   shift 2
-  [ -f "$folder/build.ninja" ] && [ ! CMakePresets.json -nt "$folder/build.ninja" ] && return 0
+  [ -f "$folder/build.ninja" ] && [ ! CMakePresets.json -nt "$folder/build.ninja" ] && [ -z "${underlap_installed:-}" ] && return 0
   mkdir -p "$folder"
   log=$folder/configure.log
   if ! cmake --preset "$preset" "$@" >"$log" 2>&1; then

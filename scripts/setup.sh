@@ -32,6 +32,16 @@ libbenchmark-dev|header:benchmark/benchmark.h|micro-benchmarks
 END
 }
 
+# What the viewer takes beside them, and its tests.
+underlap_viewer_packages() {
+  cat <<'END'
+qt6-base-dev|header:x86_64-linux-gnu/qt6/QtWidgets/QWidget|windows of the viewer
+libqt6opengl6-dev|header:x86_64-linux-gnu/qt6/QtOpenGLWidgets/QOpenGLWidget|what Qt Charts is found with
+qt6-charts-dev|header:x86_64-linux-gnu/qt6/QtCharts/QChart|charts of the viewer
+qt6-svg-dev|header:x86_64-linux-gnu/qt6/QtSvg/QSvgGenerator|pictures as vector files
+END
+}
+
 # Reads package lines, prints those that dpkg does not hold as installed.
 underlap_missing_by_dpkg() {
   local lines installed line
@@ -73,6 +83,9 @@ underlap_apt_install() {
   "${apt[@]}" update >"$log" 2>&1 && "${apt[@]}" install --no-install-recommends "$@" >>"$log" 2>&1
 }
 
+# Whether this shell installed something: what was configured before may now find it.
+underlap_installed=
+
 # underlap_setup [PACKAGE-LINE...]: installs what is missing of underlap_packages and of the lines given.
 underlap_setup() {
   [ "${UNDERLAP_SETUP:-}" = skip ] && return 0
@@ -98,4 +111,5 @@ underlap_setup() {
     return 2
   fi
   rm -f "$log"
+  underlap_installed=yes
 }

@@ -19,6 +19,7 @@ void add_rank_command(CLI::App& app, int& exit_code);
 void add_show_command(CLI::App& app, int& exit_code);
 void add_compare_command(CLI::App& app, int& exit_code);
 void add_gate_command(CLI::App& app, int& exit_code);
+void add_view_command(CLI::App& app);
 void add_baseline_command(CLI::App& app, int& exit_code);
 void add_analyze_command(CLI::App& app, int& exit_code);
 void add_convert_command(CLI::App& app, int& exit_code);

@@ -33,6 +33,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
   add_gate_command(app, exit_code);
   add_baseline_command(app, exit_code);
   add_analyze_command(app, exit_code);
+  add_view_command(app);
   add_convert_command(app, exit_code);
   add_list_command(app, exit_code);
   add_help_commands(app, exit_code);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What README.md and results/README.md show is made from results/, golden schedules and the registries of techniques:
+// What README.md, docs/ARCHITECTURE.md and results/README.md show is made from results/, golden schedules and the registries of techniques:
 // this fails where they are stale, and rewrites them where UNDERLAP_UPDATE_GOLDEN is set.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -225,7 +225,7 @@ TEST_P(Readme, ShowsWhatResultsSchedulesAndRegistriesSay) {
   EXPECT_EQ(page, expected) << "stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Pages, Readme, testing::Values("README.md", "results/README.md"),
+INSTANTIATE_TEST_SUITE_P(Pages, Readme, testing::Values("README.md", "docs/ARCHITECTURE.md", "results/README.md"),
                          [](const auto& page) { return std::string(page.index == 0 ? "Front" : "Results"); });
 
 }  // namespace

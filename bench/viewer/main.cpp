@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// underlap-viewer-bench: how long frames, hovering, searching and opening take, without a window.
+//
+//   underlap-viewer-bench TRACE            what `underlap-viewer TRACE` would do
+//   underlap-viewer-bench --ranks 64 --streams 8 --slices 4000000    a generated trace
+//
+// Frames are those of one session of zooming, moving and scrolling at 1920 x 1080, always the same; each is drawn by
+// the processor into an image, and that is copied, as a window does.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <CLI/CLI.hpp>
+#include <QApplication>
+#include <QImage>
+#include <QPainter>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/summary.hpp"
+#include "viewer/model/document.hpp"
+#include "viewer/scene/scene.hpp"
+#include "viewer/timeline/search.hpp"
+#include "viewer/timeline/selection.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr QSize kScreen{1920, 1080};
+
+struct Arguments {
+  std::string trace;
+  std::int32_t ranks = 64;
+  std::int32_t streams = 8;
+  std::int64_t slices = 4'000'000;
+};
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// What this thread computed, whatever else the machine does.
+double processor_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+double quantile(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  const auto place = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
+  return values[std::clamp<std::size_t>(place, 1, values.size()) - 1];
+}
+
+void print(const char* what, const std::vector<double>& ms, double target_ms) {
+  fmt::print("{:<34} {:>8.3f} {:>8.3f} {:>8.3f} {:>8}   {}\n", what, quantile(ms, 0.5), quantile(ms, 0.99),
+             quantile(ms, 1), ms.size(), target_ms > 0 ? fmt::format("p99 under {:g}", target_ms) : "");
+}
+
+// Streams of which one computes nearly always, and the others communicate now and then: a slice in five.
+Trace generated(const Arguments& arguments) {
+  Trace trace;
+  std::mt19937 random(1);
+  std::vector<NameId> names;
+  for (int i = 0; i < 400; ++i) names.push_back(intern("kernel_number_" + std::to_string(i) + "<float, 128>"));
+  const std::int64_t per_stream = arguments.slices / arguments.ranks / arguments.streams;
+  trace.reserve(static_cast<std::size_t>(arguments.slices));
+  trace.add_group({intern("group"), {0, 1}});
+  for (std::int32_t rank = 0; rank < arguments.ranks; ++rank) {
+    for (std::int32_t stream = 0; stream < arguments.streams; ++stream) {
+      const std::uint32_t track =
+          trace.add_track({rank, stream, stream == 0 ? "compute" : "comm " + std::to_string(stream)});
+      std::int64_t now = std::uniform_int_distribution<std::int64_t>(0, 1000)(random);
+      for (std::int64_t i = 0; i < per_stream; ++i) {
+        const std::int64_t length = std::uniform_int_distribution<std::int64_t>(500, 30'000)(random);
+        Slice slice{
+            .track = track, .start_ns = now, .duration_ns = length, .name = names[random() % names.size()], .tag = {}};
+        if (stream > 0) slice.tag = {.kind = Kind::communication, .mode = static_cast<Mode>(1 + stream % 4)};
+        trace.add(slice);
+        now += length + std::uniform_int_distribution<std::int64_t>(0, stream == 0 ? 2000 : 20'000)(random);
+      }
+    }
+  }
+  return trace;
+}
+
+// One session: into the middle, along, over all lanes, and out again.
+std::vector<SceneState> session(const Timeline& timeline, int height_of_lanes) {
+  const int width = kScreen.width() - Scene::kNames;
+  const auto length = static_cast<double>(timeline.length_ns());
+  SceneState state;
+  state.ns_per_pixel = length / width;
+  std::vector<SceneState> frames{state};
+  const auto zoom = [&](double factor, double around, int times) {
+    for (int i = 0; i < times; ++i) {
+      const double focus = state.begin_ns + around * width * state.ns_per_pixel;
+      state.ns_per_pixel /= factor;
+      state.begin_ns = focus - around * width * state.ns_per_pixel;
+      frames.push_back(state);
+    }
+  };
+  const auto pan = [&](double pixels, int times) {
+    for (int i = 0; i < times; ++i) {
+      state.begin_ns += pixels * state.ns_per_pixel;
+      frames.push_back(state);
+    }
+  };
+  const auto scroll = [&](int times) {
+    const int most = std::max(0, height_of_lanes - kScreen.height());
+    for (int i = 1; i <= times; ++i) {
+      state.scroll = static_cast<int>(static_cast<std::int64_t>(most) * i / times);
+      frames.push_back(state);
+    }
+  };
+  scroll(100);
+  zoom(1.06, 0.37, 120);
+  pan(23, 150);
+  scroll(60);
+  pan(-41, 150);
+  zoom(1 / 1.05, 0.6, 140);
+  zoom(1.2, 0.2, 60);
+  pan(60, 120);
+  zoom(1 / 1.2, 0.5, 60);
+  return frames;
+}
+
+void bench_frames(const Timeline& timeline, const analysis::Summary& summary) {
+  const LaneArrangement arrangement(timeline);
+  const Scene scene(timeline, summary, arrangement);
+  const Palette palette(Theme::light());
+  QImage image(kScreen, QImage::Format_RGB32), window(kScreen, QImage::Format_RGB32);
+  QFont font = QApplication::font();
+  font.setPixelSize(12);
+  std::vector<double> frames, processor, hovers;
+  std::mt19937 random(2);
+  for (const SceneState& state : session(timeline, scene.height_of_lanes())) {
+    const auto begin = Clock::now();
+    const double processor_begin = processor_ms();
+    ImageSurface surface(image);
+    scene.draw(surface, kScreen, 1, state, palette, font);
+    QPainter painter(&window);
+    painter.drawImage(0, 0, image);
+    scene.draw_over(painter, kScreen, state, Theme::light());
+    painter.end();
+    frames.push_back(ms_since(begin));
+    processor.push_back(processor_ms() - processor_begin);
+    const QPoint at(Scene::kNames + static_cast<int>(random() % 1600), static_cast<int>(random() % 1080));
+    const auto hover = Clock::now();
+    static_cast<void>(scene.hit(at, kScreen, state));
+    hovers.push_back(ms_since(hover));
+  }
+  print("frame", frames, 16.7);
+  print("frame, time of the processor", processor, 16.7);
+  print("hover", hovers, 1);
+}
+
+void bench_questions(const Timeline& timeline) {
+  std::vector<double> searches, selections;
+  for (const char* words : {"kernel", "gemm", "nothing_is_called_so", "mode:dp", "exposed", "number_12 kind:compute"}) {
+    const auto begin = Clock::now();
+    static_cast<void>(find_slices(timeline, parse_query(words)));
+    searches.push_back(ms_since(begin));
+  }
+  for (int i = 1; i <= 8; ++i) {
+    const auto begin = Clock::now();
+    static_cast<void>(
+        select(timeline, timeline.length_ns() / 2, timeline.length_ns() / 2 + timeline.length_ns() / (i * 20)));
+    selections.push_back(ms_since(begin));
+  }
+  print("search", searches, 200);
+  print("statistics of a selection", selections, 0);
+}
+
+double resident_mb() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1e3;
+}
+
+void bench(const Timeline& timeline, const analysis::Summary& summary) {
+  fmt::print("{} slices, {} lanes of {} ranks, {:.0f} bytes a slice above the trace\n\n", timeline.trace().size(),
+             timeline.lanes().size(), timeline.ranks().size(),
+             static_cast<double>(timeline.bytes()) / std::max(1.0, static_cast<double>(timeline.trace().size())));
+  fmt::print("{:<34} {:>8} {:>8} {:>8} {:>8}\n", "milliseconds", "median", "p99", "longest", "count");
+  bench_frames(timeline, summary);
+  bench_questions(timeline);
+  fmt::print("\nresident at most: {:.0f} MB\n", resident_mb());
+}
+
+void run(const Arguments& arguments) {
+  if (!arguments.trace.empty()) {
+    ReadingWatch nobody;
+    const auto begin = Clock::now();
+    const auto document = open_trace(arguments.trace, nobody);
+    fmt::print("opened in {:.2f} s; ", ms_since(begin) / 1e3);
+    return bench(*document->timeline, document->traced.summary);
+  }
+  const Trace trace = generated(arguments);
+  analysis::Summary summary;
+  const auto begin = Clock::now();
+  const Timeline timeline(trace, summary, 2);
+  fmt::print("laid out in {:.2f} s; ", ms_since(begin) / 1e3);
+  bench(timeline, summary);
+}
+
+}  // namespace
+}  // namespace underlap::viewer
+
+int main(int argc, char** argv) {
+  underlap::viewer::Arguments arguments;
+  CLI::App app("How long the viewer's frames and answers take", "underlap-viewer-bench");
+  app.add_option("TRACE", arguments.trace, "a trace, or a folder of traces; without one, a generated trace");
+  app.add_option("--ranks", arguments.ranks, "of the generated trace")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--streams", arguments.streams, "of each rank")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--slices", arguments.slices, "in all")->check(CLI::Range(1000, 100'000'000))->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  ::setenv("QT_QPA_PLATFORM", "offscreen", 0);
+  QApplication application(argc, argv);
+  try {
+    underlap::viewer::run(arguments);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "underlap-viewer-bench: {}\n", error.what());
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window as a person uses it: keys and mouse go through Qt as they do from a keyboard.
+#include <gmock/gmock.h>
+
+#include <QAction>
+#include <QApplication>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSettings>
+#include <QTabWidget>
+#include <QTest>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "platform/temporary_folder.hpp"
+#include "profiler/analysis/analysis.hpp"
+#include "profiler/formats/format.hpp"
+#include "tests/viewer/small_traces.hpp"
+#include "viewer/app/chart_panel.hpp"
+#include "viewer/app/command_palette.hpp"
+#include "viewer/app/compare_page.hpp"
+#include "viewer/app/main_window.hpp"
+#include "viewer/app/run_page.hpp"
+#include "viewer/app/settings.hpp"
+#include "viewer/app/trace_page.hpp"
+#include "viewer/timeline/selection.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Window : public testing::Test {
+ protected:
+  Window() {
+    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, text(folder.path() / "settings"));
+    window = std::make_unique<MainWindow>();
+    window->resize(1280, 860);
+    window->show();
+    EXPECT_TRUE(QTest::qWaitForWindowExposed(window.get()));
+    window->activateWindow();
+  }
+
+  static QString text(const fs::path& path) { return QString::fromStdString(path.string()); }
+
+  // Written as a run writes it, early_ns as two_ranks() has it.
+  QString trace_file(const std::string& name, std::int64_t early_ns = 0) {
+    const fs::path file = folder.path() / name;
+    formats::write_trace(file, testing_support::two_ranks(early_ns));
+    return text(file);
+  }
+
+  bool wait_until(const std::function<bool()>& is_so) { return QTest::qWaitFor(is_so, 20'000); }
+
+  TracePage* opened(const QString& path) {
+    window->open(path);
+    EXPECT_TRUE(wait_until([&] { return !window->is_loading(); }));
+    auto* page = qobject_cast<TracePage*>(window->page());
+    if (page != nullptr) page->timeline()->setFocus();
+    return page;
+  }
+
+  static std::string fact(const TracePage& page, const std::string& label) {
+    for (const Fact& one : page.facts().facts())
+      if (one.label == label) return one.value;
+    return "";
+  }
+
+  void press(QWidget* widget, int key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+    QTest::keyClick(widget, static_cast<Qt::Key>(key), modifiers);
+    QTest::qWait(1);
+  }
+
+  TemporaryFolder folder;
+  std::unique_ptr<MainWindow> window;
+};
+
+TEST_F(Window, OpensFindsACollectiveReadsItsExposureAndSelectsARange) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  TimelineView* timeline = page->timeline();
+
+  press(timeline, Qt::Key_Slash);
+  auto* words = qobject_cast<QLineEdit*>(QApplication::focusWidget());
+  ASSERT_NE(words, nullptr);
+  QTest::keyClicks(words, "reduce_scatter mode:dp");
+  QTest::keyClick(words, Qt::Key_Return);
+  EXPECT_EQ(page->found().slices().size(), 6U);
+  ASSERT_NE(timeline->state().selected, Timeline::kNoSlice);
+  EXPECT_EQ(fact(*page, "exposed"), "4.000 ms (100.0 %)");
+  EXPECT_EQ(fact(*page, "exposed wait"), "500.000 us (12.5 %)");
+  EXPECT_EQ(fact(*page, "would be hidden by"), "comm_overlap.overlap_grad_reduce");
+
+  // A range over all of the first step, with the mouse.
+  timeline->fit();
+  const auto x_of = [&](double ns) {
+    return Scene::kNames + static_cast<int>((ns - timeline->state().begin_ns) / timeline->state().ns_per_pixel);
+  };
+  QTest::mousePress(timeline, Qt::LeftButton, Qt::ShiftModifier, QPoint(x_of(0), 200));
+  QTest::mouseMove(timeline, QPoint(x_of(5e6), 200));
+  QTest::mouseMove(timeline, QPoint(x_of(12e6), 200));
+  QTest::mouseRelease(timeline, Qt::LeftButton, Qt::ShiftModifier, QPoint(x_of(12e6), 200));
+  ASSERT_TRUE(timeline->state().range.has_value());
+  EXPECT_TRUE(wait_until([&] { return page->selected_parts().rowCount() > 0; }));
+  EXPECT_EQ(page->selected_parts().index(0, 0).data().toString(), "compute");
+  EXPECT_NEAR(page->selected_parts().index(0, 1).data().toDouble(), 7, 0.05);
+}
+
+TEST_F(Window, FiguresOfItsPanelsAreThoseOfTheAnalysis) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  const auto json =
+      nlohmann::json::parse(analysis::analysis_json(page->document().traced.trace, page->document().traced.summary));
+  for (const auto& rank : json["ranks"]) {
+    // All measured steps of the rank, selected to the nanosecond.
+    std::int64_t begin = INT64_MAX, end = 0;
+    for (const StepSpan& step : page->document().timeline->steps())
+      if (step.rank == rank["rank"].get<int>()) {
+        begin = std::min(begin, step.begin_ns);
+        end = std::max(end, step.end_ns);
+      }
+    const Selection selection = viewer::select(*page->document().timeline, begin, end, {rank["rank"].get<int>()});
+    ASSERT_EQ(selection.ranks.size(), 1U);
+    EXPECT_DOUBLE_EQ(static_cast<double>(selection.ranks[0].split.exposed_ns()) / 1e3,
+                     rank["exposed_us"].get<double>());
+    EXPECT_DOUBLE_EQ(static_cast<double>(selection.ranks[0].split.comm_ns()) / 1e3, rank["comm_us"].get<double>());
+    EXPECT_DOUBLE_EQ(static_cast<double>(selection.ranks[0].split.compute_ns()) / 1e3,
+                     rank["compute_us"].get<double>());
+    EXPECT_DOUBLE_EQ(static_cast<double>(selection.ranks[0].split.exposed_wait_ns) / 1e3,
+                     rank["exposed_wait_us"].get<double>());
+  }
+}
+
+TEST_F(Window, KeysZoomMoveMarkAndGoBack) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  TimelineView* timeline = page->timeline();
+  const double all = timeline->state().ns_per_pixel;
+  press(timeline, Qt::Key_W);
+  EXPECT_LT(timeline->state().ns_per_pixel, all);
+  const double begin = timeline->state().begin_ns;
+  press(timeline, Qt::Key_D);
+  EXPECT_GT(timeline->state().begin_ns, begin);
+  press(timeline, Qt::Key_A);
+  EXPECT_NEAR(timeline->state().begin_ns, begin, 1);
+  press(timeline, Qt::Key_M);
+  EXPECT_EQ(timeline->state().marks.size(), 1U);
+  press(timeline, Qt::Key_E);
+  const auto worst = timeline->state().selected;
+  ASSERT_NE(worst, Timeline::kNoSlice);
+  press(timeline, Qt::Key_BracketRight);
+  EXPECT_NE(timeline->state().selected, worst);
+  press(timeline, Qt::Key_BracketLeft);
+  EXPECT_EQ(timeline->state().selected, worst);
+  press(timeline, Qt::Key_Right);
+  EXPECT_NE(timeline->state().selected, worst);
+  press(timeline, Qt::Key_Up);
+  EXPECT_EQ(timeline->timeline().trace().tag(timeline->state().selected).kind, Kind::compute);
+  press(timeline, Qt::Key_Escape);
+  EXPECT_EQ(timeline->state().selected, Timeline::kNoSlice);
+  EXPECT_TRUE(timeline->state().marks.empty());
+  timeline->show_range(0, 1'000'000);
+  timeline->fit();
+  press(timeline, Qt::Key_Left, Qt::AltModifier);
+  EXPECT_NEAR(timeline->state().ns_per_pixel * 1000, 1.1e6 * 1000 / (timeline->width() - 14 - Scene::kNames), 100);
+}
+
+TEST_F(Window, LanesArePinnedAndStaySoTheNextTime) {
+  const QString path = trace_file("trace.pftrace");
+  TracePage* page = opened(path);
+  ASSERT_NE(page, nullptr);
+  press(page->timeline(), Qt::Key_E);
+  press(page->timeline(), Qt::Key_P);
+  EXPECT_TRUE(page->timeline()->arrangement().lanes().front().is_pinned);
+  window->close();
+  window = std::make_unique<MainWindow>();
+  window->show();
+  TracePage* again = opened(path);
+  ASSERT_NE(again, nullptr);
+  EXPECT_TRUE(again->timeline()->arrangement().lanes().front().is_pinned);
+}
+
+TEST_F(Window, ComparesTwoTracesAtOneTimeOfTheStepAndSaysWhereTheDifferenceWent) {
+  window->compare(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); })) << window->last_error().toStdString();
+  auto* page = qobject_cast<ComparePage*>(window->page());
+  ASSERT_NE(page, nullptr) << window->last_error().toStdString();
+  EXPECT_EQ(page->candidate()->state().ns_per_pixel, page->baseline()->state().ns_per_pixel);
+  page->candidate()->zoom(3);
+  EXPECT_EQ(page->candidate()->state().begin_ns, page->baseline()->state().begin_ns);
+  EXPECT_EQ(page->candidate()->state().ns_per_pixel, page->baseline()->state().ns_per_pixel);
+  page->go_to_operation(0);
+  EXPECT_NE(page->candidate()->state().selected, Timeline::kNoSlice);
+  EXPECT_NE(page->baseline()->state().selected, Timeline::kNoSlice);
+  page->show_as_ghost(true);
+  EXPECT_FALSE(page->baseline()->isVisible());
+}
+
+TEST_F(Window, RefusesToCompareWhatIsNotComparableAndGoesOnWhereThatIsWanted) {
+  const fs::path other = folder.path() / "sim.pftrace";
+  Trace trace = testing_support::two_ranks(0);
+  trace.metadata["backend"] = "sim";
+  formats::write_trace(other, trace);
+  window->compare(trace_file("host.pftrace"), text(other));
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_EQ(window->num_pages(), 0);
+  EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr("sim"));
+}
+
+TEST_F(Window, SaysWhatCannotBeReadAndKeepsWhatIsOpen) {
+  opened(trace_file("well.pftrace"));
+  EXPECT_EQ(window->num_pages(), 1);
+  const fs::path broken = folder.path() / "broken.json";
+  std::ofstream(broken) << "{\"traceEvents\": [{\"ph\": ";
+  for (const QString& path : {text(broken), text(folder.path() / "gone.pftrace"), QString("/")}) {
+    window->open(path);
+    ASSERT_TRUE(wait_until([&] { return !window->is_loading(); })) << path.toStdString();
+    EXPECT_FALSE(window->last_error().isEmpty()) << path.toStdString();
+    EXPECT_EQ(window->num_pages(), 1) << path.toStdString();
+  }
+}
+
+TEST_F(Window, FileThatVanishesWhileItIsOpenChangesNothing) {
+  const QString path = trace_file("trace.pftrace");
+  TracePage* page = opened(path);
+  ASSERT_NE(page, nullptr);
+  fs::remove(path.toStdString());
+  press(page->timeline(), Qt::Key_E);
+  EXPECT_NE(page->timeline()->state().selected, Timeline::kNoSlice);
+}
+
+TEST_F(Window, OpensATraceWithoutCommunication) {
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  trace.add(testing_support::slice_of(0, 5, 100, "gemm"));
+  const fs::path file = folder.path() / "quiet.pftrace";
+  formats::write_trace(file, trace);
+  TracePage* page = opened(text(file));
+  ASSERT_NE(page, nullptr);
+  for (const int key : {Qt::Key_E, Qt::Key_BracketRight, Qt::Key_N, Qt::Key_W, Qt::Key_Up, Qt::Key_P, Qt::Key_F})
+    press(page->timeline(), key);
+  EXPECT_EQ(window->num_pages(), 1);
+}
+
+TEST_F(Window, RunOpensAsItsMatrixWithCharts) {
+  window->open(UNDERLAP_RESULTS_FOLDER "/quick/paced");
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  auto* page = qobject_cast<RunPage*>(window->page());
+  ASSERT_NE(page, nullptr) << window->last_error().toStdString();
+  EXPECT_GT(page->matrix().rowCount(), 3);
+  EXPECT_NEAR(page->matrix().index(0, 1).data().toDouble(), 53.2, 0.1);
+  const QString chart = text(folder.path() / "modes.svg");
+  page->charts().show_chart("modes");
+  page->charts().save_as(chart);
+  EXPECT_GT(fs::file_size(chart.toStdString()), 1000U);
+}
+
+TEST_F(Window, EveryActionHasItsWordsAndPaletteFindsIt) {
+  std::set<QString> words, keys;
+  for (const QAction* action : window->all_actions()) {
+    EXPECT_TRUE(words.insert(plain_text(*action)).second) << plain_text(*action).toStdString();
+    for (const QKeySequence& shortcut : action->shortcuts())
+      EXPECT_TRUE(keys.insert(shortcut.toString()).second) << shortcut.toString().toStdString();
+  }
+  CommandPalette palette(window->all_actions(), window.get());
+  palette.words()->setText("worst");
+  ASSERT_EQ(palette.shown().size(), 1);
+  EXPECT_TRUE(palette.shown().front().startsWith("Worst exposed"));
+}
+
+TEST_F(Window, CancelledReadingLeavesNoTab) {
+  window->open(trace_file("trace.pftrace"));
+  auto* tabs = window->findChild<QTabWidget*>();
+  const int before = tabs->count();
+  emit tabs->tabCloseRequested(before - 1);
+  EXPECT_EQ(tabs->count(), before - 1);
+  EXPECT_FALSE(window->is_loading());
+}
+
+}  // namespace
+}  // namespace underlap::viewer

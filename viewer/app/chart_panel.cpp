@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/chart_panel.hpp"
+
+#include <QChart>
+#include <QChartView>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include "viewer/charts/write_chart.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
+
+}  // namespace
+
+ChartPanel::ChartPanel(QWidget* parent)
+    : QWidget(parent), theme_(&Theme::light()), kinds_(new QComboBox), view_(new QChartView), reason_(new QLabel) {
+  kinds_->setAccessibleName(tr("Chart"));
+  auto* save_button = new QPushButton(tr("Save as..."));
+  reason_->setWordWrap(true);
+  reason_->setAlignment(Qt::AlignCenter);
+  view_->setRenderHint(QPainter::Antialiasing);
+  auto* line = new QHBoxLayout;
+  line->addWidget(kinds_);
+  line->addWidget(save_button);
+  line->addStretch(1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(4, 4, 4, 4);
+  layout->addLayout(line);
+  layout->addWidget(view_, 1);
+  layout->addWidget(reason_, 1);
+  reason_->hide();
+  connect(kinds_, &QComboBox::currentIndexChanged, this, [this] { redraw(); });
+  connect(save_button, &QPushButton::clicked, this, &ChartPanel::save);
+}
+
+ChartPanel::~ChartPanel() = default;
+
+void ChartPanel::set_input(const ChartInput& input) {
+  input_ = input;
+  const QSignalBlocker quiet(kinds_);
+  const QString before = kinds_->currentData().toString();
+  kinds_->clear();
+  for (const ChartKind& kind : chart_kinds())
+    if (fits(kind, input_)) kinds_->addItem(text(kind.title), text(kind.name));
+  kinds_->setCurrentIndex(std::max(0, kinds_->findData(before)));
+  redraw();
+}
+
+void ChartPanel::set_theme(const Theme& theme) {
+  theme_ = &theme;
+  redraw();
+}
+
+void ChartPanel::show_chart(const QString& name) {
+  const int index = kinds_->findData(name);
+  if (index >= 0) kinds_->setCurrentIndex(index);
+}
+
+void ChartPanel::redraw() {
+  chart_.reset();
+  QString why = tr("There are no charts of this.");
+  try {
+    if (kinds_->count() > 0) chart_.emplace(make_chart(kinds_->currentData().toString().toStdString(), input_));
+  } catch (const std::invalid_argument& error) {
+    why = QString::fromUtf8(error.what());
+  }
+  view_->setVisible(chart_.has_value());
+  reason_->setVisible(!chart_);
+  reason_->setText(why);
+  if (!chart_) return;
+  QChart* before = view_->chart();
+  view_->setChart(draw(*chart_, *theme_).release());
+  view_->setBackgroundBrush(theme_->background);
+  delete before;
+}
+
+void ChartPanel::save() {
+  if (!chart_) return;
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save the chart"), text(chart_->kind.name) + ".svg",
+                                                    tr("Pictures and figures (*.svg *.png *.csv)"));
+  if (!path.isEmpty()) save_as(path);
+}
+
+void ChartPanel::save_as(const QString& path) {
+  try {
+    if (chart_) write_chart(path.toStdString(), *chart_, *theme_, fitting_size(*chart_, *theme_));
+  } catch (const std::exception& error) {
+    QMessageBox::warning(this, tr("The chart was not saved"), QString::fromUtf8(error.what()));
+  }
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+#include <optional>
+
+#include "viewer/charts/chart.hpp"
+
+class QChartView;
+class QComboBox;
+class QLabel;
+
+namespace underlap::viewer {
+
+/// One chart of a page at a time, chosen from those that its document has figures for; writes it to a file.
+class ChartPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit ChartPanel(QWidget* parent = nullptr);
+  ~ChartPanel() override;
+
+  /// What to draw from; it must outlive the panel or the next call.
+  void set_input(const ChartInput&);
+  void set_theme(const Theme&);
+  /// Shows a chart by its name. One that cannot be drawn is a sentence that says why.
+  void show_chart(const QString& name);
+  /// Asks for a file, and writes what is shown.
+  void save();
+  void save_as(const QString& path);
+
+ private:
+  void redraw();
+
+  ChartInput input_;
+  const Theme* theme_;
+  std::optional<Chart> chart_;
+  QComboBox* kinds_;
+  QChartView* view_;
+  QLabel* reason_;
+};
+
+}  // namespace underlap::viewer

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "viewer/app/page.hpp"
+#include "viewer/app/timeline_view.hpp"
+#include "viewer/model/document.hpp"
+#include "viewer/model/figure_table_model.hpp"
+
+class QSpinBox;
+class QCheckBox;
+
+namespace underlap::viewer {
+
+/// Two traces locked to one time within a step: the candidate above the baseline, or the baseline as a ghost below each
+/// lane of the candidate. Below them where the difference went.
+class ComparePage : public Page {
+  Q_OBJECT
+
+ public:
+  explicit ComparePage(std::shared_ptr<const CompareDocument> document, QWidget* parent = nullptr);
+
+  TimelineView* timeline() override;
+  TimelineView* candidate() { return candidate_; }
+  TimelineView* baseline() { return baseline_; }
+  const CompareDocument& document() const { return *document_; }
+  const FigureTableModel& differences() const { return *operations_; }
+  ChartInput chart_input() const override;
+  void set_theme(const Theme&) override;
+
+  /// The steps that are held against each other: the nth of either side.
+  void align(int nth);
+  void show_as_ghost(bool is_ghost);
+  /// Goes to the first slice of an operation in the aligned step, on both sides.
+  void go_to_operation(int row);
+
+ private:
+  std::int64_t begin_of_step(const Timeline&, int nth) const;
+  std::int64_t length_of_step(const Timeline&, int nth) const;
+  /// What the candidate's times are behind the baseline's.
+  std::int64_t shift_ns() const;
+  void follow(const TimelineView& leader, TimelineView& follower, std::int64_t shift_ns);
+  std::uint32_t slice_of(const Timeline&, const compare::OperationChange&) const;
+  QString heading() const;
+
+  std::shared_ptr<const CompareDocument> document_;
+  TimelineView* candidate_;
+  TimelineView* baseline_;
+  FigureTableModel* parts_;
+  FigureTableModel* operations_;
+  QSpinBox* step_;
+  QCheckBox* ghost_;
+  int nth_ = 0;
+  bool is_following_ = false;
+};
+
+}  // namespace underlap::viewer

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/load_job.hpp"
+
+#include <chrono>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+namespace underlap::viewer {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kFirstPart{250};
+constexpr int kLaterParts = 4;  // times as long until the next: what a part takes grows with what was read
+
+}  // namespace
+
+// Hears on the job's thread how reading goes.
+class LoadJob::Watch : public ReadingWatch {
+ public:
+  explicit Watch(LoadJob& job) : job_(job) {}
+
+  void say(const std::string& what) override {
+    doing_ = QString::fromStdString(what);
+    tell();
+  }
+
+  void on_progress(double fraction) override {
+    fraction_ = fraction;
+    const auto now = steady_clock::now();
+    if (fraction < 1 && now - told_at_ < milliseconds(50)) return;
+    told_at_ = now;
+    tell();
+  }
+
+  bool is_cancelled() const override { return job_.is_cancelled_; }
+
+  std::optional<milliseconds> pause_between_parts() const override {
+    if (!job_.on_part || steady_clock::now() - began_ < next_part_) return std::nullopt;
+    return milliseconds(0);
+  }
+
+  void on_part(const Trace& so_far) override {
+    if (so_far.size() == 0) return;
+    next_part_ = std::chrono::duration_cast<milliseconds>(steady_clock::now() - began_) * kLaterParts;
+    std::shared_ptr<const TraceDocument> part = part_of(job_.path_.toStdString(), so_far);
+    job_.post([job = &job_, part] { job->on_part(part); });
+  }
+
+ private:
+  void tell() {
+    job_.post([job = &job_, doing = doing_, fraction = fraction_] {
+      if (job->on_progress) job->on_progress(doing, fraction);
+    });
+  }
+
+  LoadJob& job_;
+  QString doing_;
+  double fraction_ = 0;
+  steady_clock::time_point told_at_{};
+  steady_clock::time_point began_ = steady_clock::now();
+  milliseconds next_part_ = kFirstPart;
+};
+
+LoadJob::LoadJob(QString path, Work work, QObject* parent)
+    : QObject(parent), path_(std::move(path)), work_(std::move(work)) {}
+
+LoadJob::~LoadJob() {
+  cancel();
+  if (thread_.joinable()) thread_.join();
+}
+
+void LoadJob::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void LoadJob::post(std::function<void()> what) {
+  QMetaObject::invokeMethod(this, std::move(what), Qt::QueuedConnection);
+}
+
+void LoadJob::run() {
+  try {
+    Watch watch(*this);
+    std::shared_ptr<const Document> document = work_(watch);
+    post([this, document] { on_done(document); });
+  } catch (const Cancelled&) {
+    post([this] { on_cancelled(); });
+  } catch (const std::bad_alloc&) {
+    post([this] { on_failed(tr("%1: there is not enough memory for it").arg(path_)); });
+  } catch (const std::exception& error) {
+    post([this, what = QString::fromUtf8(error.what())] { on_failed(what); });
+  }
+}
+
+LoadJob::Work open_work(const QString& path) {
+  return [named = path.toStdString()](ReadingWatch& watch) -> std::shared_ptr<const Document> {
+    if (kind_of(named) == DocumentKind::run) return open_run(named);
+    return open_trace(named, watch);
+  };
+}
+
+LoadJob::Work compare_work(const QString& from, const QString& to, bool is_forced) {
+  return [from = from.toStdString(), to = to.toStdString(), is_forced](ReadingWatch& watch) {
+    for (const std::string& path : {from, to})
+      if (kind_of(path) == DocumentKind::run)
+        throw std::invalid_argument(
+            path + ": is a run; compare the traces of two of its cells, or two runs in a terminal: underlap compare");
+    const std::shared_ptr<const TraceDocument> before = open_trace(from, watch), now = open_trace(to, watch);
+    watch.say("comparing");
+    return std::shared_ptr<const Document>(compare_documents(before, now, is_forced));
+  };
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "viewer/model/document.hpp"
+
+namespace underlap::viewer {
+
+/// Opens something on a thread of its own, and tells the window's thread how that goes. Deleting it cancels the reading
+/// and waits for its end, which takes a fifth of a second at most.
+class LoadJob : public QObject {
+  Q_OBJECT
+
+ public:
+  /// What a job does, on its thread. Errors are exceptions.
+  using Work = std::function<std::shared_ptr<const Document>(ReadingWatch&)>;
+
+  LoadJob(QString path, Work work, QObject* parent = nullptr);
+  ~LoadJob() override;
+
+  const QString& path() const { return path_; }
+  void start();
+  void cancel() { is_cancelled_ = true; }
+
+  std::function<void(const QString&, double)> on_progress;  ///< what is done, and how much of it, 0 to 1
+  std::function<void(std::shared_ptr<const TraceDocument>)> on_part;
+  std::function<void(std::shared_ptr<const Document>)> on_done;
+  std::function<void(const QString&)> on_failed;
+  std::function<void()> on_cancelled;
+
+ private:
+  class Watch;
+
+  void run();
+  /// Calls `what` on the thread of the window, unless the job is gone by then.
+  void post(std::function<void()> what);
+
+  QString path_;
+  Work work_;
+  std::atomic<bool> is_cancelled_{false};
+  std::thread thread_;
+};
+
+/// The work of opening a path of any kind, of comparing two, or of two cells' traces.
+LoadJob::Work open_work(const QString& path);
+LoadJob::Work compare_work(const QString& from, const QString& to, bool is_forced);
+
+}  // namespace underlap::viewer

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/loading_page.hpp"
+
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+namespace underlap::viewer {
+
+LoadingPage::LoadingPage(const QString& path, QWidget* parent)
+    : QWidget(parent),
+      text_(new QLabel(path)),
+      bar_(new QProgressBar),
+      cancel_(new QPushButton(tr("Cancel"))),
+      go_on_(new QPushButton(tr("Compare all the same"))) {
+  text_->setWordWrap(true);
+  text_->setAlignment(Qt::AlignCenter);
+  text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  text_->setMinimumWidth(600);
+  bar_->setRange(0, 1000);
+  bar_->setMaximumWidth(600);
+  bar_->setTextVisible(false);
+  go_on_->hide();
+  auto* layout = new QVBoxLayout(this);
+  layout->addStretch(2);
+  layout->addWidget(text_, 0, Qt::AlignHCenter);
+  layout->addWidget(bar_, 0, Qt::AlignHCenter);
+  layout->addWidget(cancel_, 0, Qt::AlignHCenter);
+  layout->addWidget(go_on_, 0, Qt::AlignHCenter);
+  layout->addStretch(3);
+  bar_->setMinimumWidth(600);
+  connect(cancel_, &QPushButton::clicked, this, &LoadingPage::cancelled);
+  connect(go_on_, &QPushButton::clicked, this, &LoadingPage::go_on_wanted);
+}
+
+void LoadingPage::show_progress(const QString& doing, double fraction) {
+  if (!doing.isEmpty()) text_->setText(doing);
+  bar_->setValue(static_cast<int>(1000 * fraction));
+}
+
+void LoadingPage::show_failure(const QString& why, bool offers_to_go_on) {
+  text_->setText(why);
+  bar_->hide();
+  cancel_->setText(tr("Close"));
+  go_on_->setVisible(offers_to_go_on);
+}
+
+}  // namespace underlap::viewer

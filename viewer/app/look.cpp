@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/look.hpp"
+
+#include <QApplication>
+#include <QPalette>
+#include <QStyleFactory>
+
+namespace underlap::viewer {
+
+void apply_look(const Theme& theme) {
+  QPalette palette;
+  palette.setColor(QPalette::Window, theme.surface);
+  palette.setColor(QPalette::WindowText, theme.text);
+  palette.setColor(QPalette::Base, theme.background);
+  palette.setColor(QPalette::AlternateBase, theme.surface);
+  palette.setColor(QPalette::Text, theme.text);
+  palette.setColor(QPalette::PlaceholderText, theme.dim_text);
+  palette.setColor(QPalette::Button, mixed(theme.grid, theme.surface, 0.5));
+  palette.setColor(QPalette::ButtonText, theme.text);
+  palette.setColor(QPalette::Highlight, theme.accent);
+  palette.setColor(QPalette::HighlightedText, theme.is_dark ? theme.background : QColor(Qt::white));
+  palette.setColor(QPalette::ToolTipBase, theme.surface);
+  palette.setColor(QPalette::ToolTipText, theme.text);
+  palette.setColor(QPalette::Link, theme.accent);
+  for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+    palette.setColor(QPalette::Disabled, role, theme.dim_text);
+  QApplication::setStyle(QStyleFactory::create("Fusion"));
+  QApplication::setPalette(palette);
+}
+
+}  // namespace underlap::viewer

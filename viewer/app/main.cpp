@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// underlap-viewer: windows, or pictures without one.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <QApplication>
+#include <QTimer>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "platform/errors.hpp"
+#include "platform/exit_code.hpp"
+#include "viewer/app/display.hpp"
+#include "viewer/app/main_window.hpp"
+#include "viewer/app/render.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> inputs;
+  std::string render;
+  std::string range;
+  std::string chart;
+  std::string cell;
+  std::string size;
+  double scale = 1;
+  bool dark = false;
+  bool compare = false;
+  bool force = false;
+};
+
+QSize size_from(const std::string& text) {
+  int width = 0, height = 0;
+  char rest = 0;
+  constexpr int kMost = 20'000;
+  if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < 300 || height < 100 ||
+      width > kMost || height > kMost)
+    throw std::invalid_argument(fmt::format("--size is \"{}\"; write pixels, 1600x900, at least 300x100", text));
+  return {width, height};
+}
+
+RenderRequest request_of(const Arguments& arguments) {
+  RenderRequest request;
+  request.output = arguments.render;
+  for (const std::string& input : arguments.inputs) request.inputs << QString::fromStdString(input);
+  if (!arguments.range.empty()) request.range = parse_range(arguments.range);
+  if (!arguments.size.empty()) request.size = size_from(arguments.size);
+  request.chart = arguments.chart;
+  request.cell = arguments.cell;
+  request.scale = arguments.scale;
+  request.theme = arguments.dark ? &Theme::dark() : &Theme::light();
+  request.is_forced = arguments.force;
+  return request;
+}
+
+void check(const Arguments& arguments) {
+  const bool renders = !arguments.render.empty();
+  if (!renders &&
+      (!arguments.range.empty() || !arguments.chart.empty() || !arguments.size.empty() || !arguments.cell.empty()))
+    throw std::invalid_argument("--range, --chart, --cell and --size are of a picture; name its file with --render");
+  if (!renders && arguments.compare && arguments.inputs.size() != 2)
+    throw std::invalid_argument(
+        fmt::format("--compare takes two traces, the baseline first, not {}", arguments.inputs.size()));
+}
+
+// Qt speaks of the machine's set-up, which nobody here can mend and nothing needs.
+void pass_on(QtMsgType, const QMessageLogContext&, const QString& message) {
+  if (!message.startsWith("QStandardPaths: XDG_RUNTIME_DIR")) fmt::print(stderr, "{}\n", message.toStdString());
+}
+
+int show(int& argc, char** argv, const Arguments& arguments) {
+  if (const std::string why = why_no_display(); !why.empty()) {
+    fmt::print(stderr, "underlap-viewer: {}\n  --render out.png makes a picture without one\n", why);
+    return kBadInput;
+  }
+  QApplication application(argc, argv);
+  QApplication::setApplicationName("Underlap");
+  MainWindow window;
+  if (arguments.dark) window.set_dark(true);
+  window.show();
+  if (arguments.compare)
+    window.compare(QString::fromStdString(arguments.inputs[0]), QString::fromStdString(arguments.inputs[1]),
+                   arguments.force);
+  else
+    for (const std::string& input : arguments.inputs) window.open(QString::fromStdString(input));
+  return QApplication::exec();
+}
+
+int run(int& argc, char** argv, const Arguments& arguments) {
+  check(arguments);
+  qInstallMessageHandler(pass_on);
+  if (arguments.render.empty()) return show(argc, argv, arguments);
+  if (std::getenv("QT_QPA_PLATFORM") == nullptr) ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
+  QApplication application(argc, argv);
+  render(request_of(arguments));
+  return kWell;
+}
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("PATH", arguments.inputs, "traces, folders of traces, or folders of runs: a tab each");
+  app.add_flag("--compare", arguments.compare, "two traces, the baseline first, side by side");
+  app.add_option("--render", arguments.render,
+                 "make a picture instead of opening a window: FILE.png or FILE.svg; of a chart FILE.csv too");
+  app.add_option("--range", arguments.range, "of a picture: the part of time, 12ms..18ms, or \"step 3\"");
+  app.add_option("--chart", arguments.chart,
+                 "of a picture: a chart instead of the timeline, modes, steps, change, matrix, bandwidth");
+  app.add_option("--cell", arguments.cell, "of a picture of a run: the cell whose timeline or change is drawn");
+  app.add_option("--size", arguments.size, "of a picture: pixels, 1600x900 (default: as high as what there is)");
+  app.add_option("--scale", arguments.scale, "of a picture: pixels for one of a plain screen")
+      ->check(CLI::Range(0.5, 8.0))
+      ->capture_default_str();
+  app.add_flag("--dark", arguments.dark, "dark colours");
+  app.add_flag("--force", arguments.force, "compare what did different work");
+  app.footer(
+      "Example: underlap-viewer out/traces/00-off.pftrace\n"
+      "         underlap-viewer --compare before.json.gz after.json.gz\n"
+      "         underlap-viewer --render step.png --range \"step 3\" out/traces/00-off.pftrace");
+}
+
+}  // namespace
+}  // namespace underlap::viewer
+
+int main(int argc, char** argv) {
+  using namespace underlap;
+  viewer::Arguments arguments;
+  CLI::App app("Shows traces and runs: what of communication is hidden under compute, what is exposed, and why",
+               "underlap-viewer");
+  viewer::add_options(app, arguments);
+  try {
+    app.parse(argc, argv);
+    return viewer::run(argc, argv, arguments);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? kWell : kBadInput;
+  } catch (const std::invalid_argument& error) {
+    fmt::print(stderr, "underlap-viewer: {}\n", error.what());
+    return kBadInput;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "underlap-viewer: {}\n", error.what());
+    return kRunFailed;
+  }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// The menus of the window: every action that there is, with its keys. Palette and help list the same.
+#include <QAction>
+#include <QApplication>
+#include <QDialog>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHeaderView>
+#include <QMenu>
+#include <QMenuBar>
+#include <QSettings>
+#include <QTableWidget>
+#include <QVBoxLayout>
+#include <initializer_list>
+
+#include "viewer/app/chart_panel.hpp"
+#include "viewer/app/command_palette.hpp"
+#include "viewer/app/compare_page.hpp"
+#include "viewer/app/main_window.hpp"
+#include "viewer/app/settings.hpp"
+#include "viewer/app/trace_page.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr double kZoomStep = 1.35;
+constexpr double kPanStep = 120;  // pixels
+
+using Keys = QList<QKeySequence>;
+
+Keys keys(std::initializer_list<const char*> names) {
+  Keys list;
+  for (const char* name : names) list << QKeySequence(name);
+  return list;
+}
+
+int row_of_selected(TimelineView& view) {
+  if (view.state().selected >= view.timeline().trace().size()) return -1;
+  return view.arrangement().row_of(view.timeline().place_of(view.state().selected).lane_index);
+}
+
+}  // namespace
+
+QAction* MainWindow::add(QMenu* menu, const QString& text, const Keys& shortcuts, std::function<void()> what) {
+  QAction* action = menu->addAction(text);
+  action->setShortcuts(shortcuts);
+  connect(action, &QAction::triggered, this, [what = std::move(what)] { what(); });
+  actions_ << action;
+  return action;
+}
+
+QAction* MainWindow::add_to_timeline(QMenu* menu, const QString& text, const Keys& shortcuts,
+                                     std::function<void(TimelineView&)> what) {
+  return add(menu, text, shortcuts, [this, what = std::move(what)] {
+    Page* shown = page();
+    if (shown != nullptr && shown->timeline() != nullptr) what(*shown->timeline());
+  });
+}
+
+void MainWindow::make_file_menu() {
+  QMenu* menu = menuBar()->addMenu(tr("&File"));
+  add(menu, tr("&Open a trace..."), {QKeySequence::Open}, [this] { ask_for_trace(); });
+  add(menu, tr("Open a &folder..."), keys({"Ctrl+Shift+O"}), [this] { ask_for_folder(); });
+  recent_ = menu->addMenu(tr("Open &recent"));
+  connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fill_recent);
+  add(menu, tr("&Compare with another trace..."), keys({"Ctrl+D"}), [this] { compare_with_other(); });
+  add(menu, tr("C&harts..."), keys({"Ctrl+H"}), [this] { show_charts(); });
+  add(menu, tr("Save a &picture..."), keys({"Ctrl+S"}), [this] { save_picture(); });
+  menu->addSeparator();
+  add(menu, tr("Close &tab"), {QKeySequence::Close}, [this] { close_tab(tabs_->currentIndex()); });
+  add(menu, tr("&Next tab"), keys({"Ctrl+Tab"}),
+      [this] { tabs_->setCurrentIndex((tabs_->currentIndex() + 1) % tabs_->count()); });
+  add(menu, tr("&Quit"), {QKeySequence::Quit}, [this] { close(); });
+}
+
+void MainWindow::make_view_menu() {
+  QMenu* menu = menuBar()->addMenu(tr("&View"));
+  add_to_timeline(menu, tr("Zoom &in"), keys({"W", "Ctrl++"}),
+                  [](TimelineView& view) { view.zoom(kZoomStep, view.state().cursor_ns); });
+  add_to_timeline(menu, tr("Zoom &out"), keys({"S", "Ctrl+-"}),
+                  [](TimelineView& view) { view.zoom(1 / kZoomStep, view.state().cursor_ns); });
+  add_to_timeline(menu, tr("Move &left"), keys({"A"}), [](TimelineView& view) { view.pan(-kPanStep); });
+  add_to_timeline(menu, tr("Move &right"), keys({"D"}), [](TimelineView& view) { view.pan(kPanStep); });
+  add_to_timeline(menu, tr("&Fit: the selection, or all"), keys({"F"}), [](TimelineView& view) {
+    if (const auto& range = view.state().range) return view.show_range(range->first, range->second);
+    view.fit();
+  });
+  add_to_timeline(menu, tr("Show &everything"), keys({"Shift+F", "Home"}), [](TimelineView& view) { view.fit(); });
+  add_to_timeline(menu, tr("View &before"), keys({"Alt+Left", "Backspace"}),
+                  [](TimelineView& view) { view.go_back(); });
+  add_to_timeline(menu, tr("View &after"), keys({"Alt+Right"}), [](TimelineView& view) { view.go_forward(); });
+  menu->addSeparator();
+  add_to_timeline(menu, tr("&Mark"), keys({"M"}), [](TimelineView& view) { view.toggle_mark(); });
+  add_to_timeline(menu, tr("&Clear selection and marks"), keys({"Esc"}), [](TimelineView& view) { view.clear(); });
+  menu->addSeparator();
+  add(menu, tr("&Dark"), keys({"Ctrl+Shift+D"}), [this] {
+    set_dark(!theme_->is_dark);
+    viewer_settings().setValue("dark", theme_->is_dark);
+  });
+}
+
+void MainWindow::make_go_menu() {
+  QMenu* menu = menuBar()->addMenu(tr("&Go"));
+  const auto on_page = [this](auto what) {
+    return [this, what] {
+      if (Page* shown = page()) what(*shown);
+    };
+  };
+  add(menu, tr("&Find..."), keys({"/", "Ctrl+F"}), on_page([](Page& shown) { shown.find(); }));
+  add(menu, tr("&Next found"), keys({"N", "F3"}), on_page([](Page& shown) { shown.go_to_found(Towards::later); }));
+  add(menu, tr("&Previous found"), keys({"Shift+N", "Shift+F3"}),
+      on_page([](Page& shown) { shown.go_to_found(Towards::earlier); }));
+  add(menu, tr("Next of the same &kind"), keys({"]", "."}),
+      on_page([](Page& shown) { shown.go_to_alike(Towards::later); }));
+  add(menu, tr("Previous of the same k&ind"), keys({"[", ","}),
+      on_page([](Page& shown) { shown.go_to_alike(Towards::earlier); }));
+  add(menu, tr("&Worst exposed, and the next worst"), keys({"E"}), on_page([](Page& shown) { shown.go_to_worst(); }));
+  menu->addSeparator();
+  add_to_timeline(menu, tr("Slice to the &right"), keys({"Right"}),
+                  [](TimelineView& view) { view.select_neighbour(1, 0); });
+  add_to_timeline(menu, tr("Slice to the &left"), keys({"Left"}),
+                  [](TimelineView& view) { view.select_neighbour(-1, 0); });
+  add_to_timeline(menu, tr("Lane &above"), keys({"Up"}), [](TimelineView& view) { view.select_neighbour(0, -1); });
+  add_to_timeline(menu, tr("Lane &below"), keys({"Down"}), [](TimelineView& view) { view.select_neighbour(0, 1); });
+}
+
+void MainWindow::make_lanes_menu() {
+  QMenu* menu = menuBar()->addMenu(tr("&Lanes"));
+  const auto on_lane = [](auto what) {
+    return [what](TimelineView& view) {
+      const int row = row_of_selected(view);
+      if (row >= 0) what(view.arrangement(), row, view.arrangement().lanes()[static_cast<std::size_t>(row)]);
+    };
+  };
+  add_to_timeline(
+      menu, tr("&Pin the selected slice's lane, or no longer"), keys({"P"}),
+      on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) { lanes.set_pinned(row, !lane.is_pinned); }));
+  add_to_timeline(menu, tr("&Collapse or open it"), keys({"C"}),
+                  on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) {
+                    lanes.set_collapsed(row, !lane.is_collapsed);
+                  }));
+  add_to_timeline(menu, tr("&Hide it"), keys({"H"}),
+                  on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.set_shown(row, false); }));
+  add_to_timeline(menu, tr("Move it &up"), keys({"Ctrl+Up"}),
+                  on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.move(row, -1); }));
+  add_to_timeline(menu, tr("Move it &down"), keys({"Ctrl+Down"}),
+                  on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.move(row, 1); }));
+  menu->addSeparator();
+  add_to_timeline(menu, tr("&Open all lanes of threads and ranges"), keys({"T"}),
+                  [](TimelineView& view) { view.arrangement().set_host_lanes_collapsed(false); });
+  add_to_timeline(menu, tr("Collapse all lanes of &threads and ranges"), keys({"Shift+T"}),
+                  [](TimelineView& view) { view.arrangement().set_host_lanes_collapsed(true); });
+  add_to_timeline(menu, tr("All lanes as they &were"), keys({"Ctrl+R"}),
+                  [](TimelineView& view) { view.arrangement().reset(); });
+}
+
+void MainWindow::make_help_menu() {
+  QMenu* menu = menuBar()->addMenu(tr("&Help"));
+  add(menu, tr("&What to do..."), keys({"Ctrl+Shift+P", "Ctrl+P"}), [this] { show_palette(); });
+  add(menu, tr("&Keys"), keys({"?", "F1"}), [this] { show_keys(); });
+}
+
+void MainWindow::ask_for_trace() {
+  for (const QString& path : QFileDialog::getOpenFileNames(this, tr("Open traces"))) open(path);
+}
+
+void MainWindow::ask_for_folder() {
+  const QString path = QFileDialog::getExistingDirectory(this, tr("Open a run, or the traces of a job"));
+  if (!path.isEmpty()) open(path);
+}
+
+void MainWindow::compare_with_other() {
+  const auto* shown = qobject_cast<const TracePage*>(page());
+  if (shown == nullptr) return tell(tr("Open the trace that is to be compared first."));
+  const QString baseline = QFileDialog::getOpenFileName(this, tr("Open the baseline"));
+  if (!baseline.isEmpty()) compare(baseline, QString::fromStdString(shown->document().path));
+}
+
+void MainWindow::show_charts() {
+  if (page() == nullptr) return;
+  auto* dialog = new QDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(tr("Charts of %1").arg(tabs_->tabText(tabs_->currentIndex())));
+  auto* charts = new ChartPanel;
+  auto* layout = new QVBoxLayout(dialog);
+  layout->addWidget(charts);
+  charts->set_theme(*theme_);
+  charts->set_input(page()->chart_input());
+  // What it is drawn from goes with the page.
+  connect(page(), &QObject::destroyed, dialog, &QDialog::close);
+  dialog->resize(900, 600);
+  dialog->show();
+}
+
+void MainWindow::save_picture() {
+  Page* shown = page();
+  if (shown == nullptr || shown->timeline() == nullptr) return tell(tr("There is no timeline to save a picture of."));
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save a picture"), "timeline.png", tr("Pictures (*.png)"));
+  if (!path.isEmpty() && !shown->timeline()->grab().save(path)) tell(tr("%1 could not be written").arg(path));
+}
+
+void MainWindow::show_palette() {
+  auto* palette = new CommandPalette(actions_, this);
+  palette->setAttribute(Qt::WA_DeleteOnClose);
+  palette->move(mapToGlobal(QPoint((width() - palette->width()) / 2, 80)));
+  palette->show();
+  palette->words()->setFocus();
+}
+
+void MainWindow::show_keys() {
+  auto* dialog = new QDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(tr("Keys"));
+  auto* table = new QTableWidget(0, 2);
+  table->horizontalHeader()->hide();
+  table->verticalHeader()->hide();
+  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table->setShowGrid(false);
+  const auto add_line = [table](const QString& what, const QString& how) {
+    const int row = table->rowCount();
+    table->insertRow(row);
+    table->setItem(row, 0, new QTableWidgetItem(how));
+    table->setItem(row, 1, new QTableWidgetItem(what));
+  };
+  for (const QAction* action : actions_)
+    add_line(plain_text(*action), QKeySequence::listToString(action->shortcuts(), QKeySequence::NativeText));
+  add_line(tr("Zoom where the mouse is"), tr("Ctrl+wheel"));
+  add_line(tr("Move in time"), tr("drag, Shift+wheel"));
+  add_line(tr("Select a range"), tr("Shift+drag, or drag over the ruler"));
+  add_line(tr("Zoom to a slice"), tr("double click"));
+  add_line(tr("Open or collapse a lane; pin it"), tr("click on its name; Ctrl+click"));
+  table->resizeColumnsToContents();
+  table->horizontalHeader()->setStretchLastSection(true);
+  auto* layout = new QVBoxLayout(dialog);
+  layout->addWidget(table);
+  dialog->resize(620, 640);
+  dialog->show();
+}
+
+void MainWindow::fill_recent() {
+  recent_->clear();
+  for (const QString& path : viewer_settings().value("recent").toStringList())
+    connect(recent_->addAction(path), &QAction::triggered, this, [this, path] { open(path); });
+  if (recent_->isEmpty()) recent_->addAction(tr("nothing yet"))->setEnabled(false);
+}
+
+}  // namespace underlap::viewer

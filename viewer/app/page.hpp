@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+
+#include "viewer/charts/chart.hpp"
+#include "viewer/theme/theme.hpp"
+#include "viewer/timeline/search.hpp"
+
+namespace underlap::viewer {
+
+class TimelineView;
+
+/// A document in a tab of the window. What a page cannot do, it does not do.
+class Page : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit Page(QWidget* parent = nullptr) : QWidget(parent) {}
+
+  /// The timeline that keys act on; nullptr where there is none.
+  virtual TimelineView* timeline() { return nullptr; }
+  /// What charts are drawn from; borrowed from the page.
+  virtual ChartInput chart_input() const = 0;
+  virtual void set_theme(const Theme&) = 0;
+  virtual void find() {}
+  virtual void go_to_found(Towards) {}
+  virtual void go_to_alike(Towards) {}
+  virtual void go_to_worst() {}
+};
+
+}  // namespace underlap::viewer

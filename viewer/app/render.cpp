@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/render.hpp"
+
+#include <fmt/format.h>
+
+#include <QApplication>
+#include <QImage>
+#include <QPainter>
+#include <QSvgGenerator>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+#include "platform/errors.hpp"
+#include "viewer/charts/write_chart.hpp"
+#include "viewer/model/document.hpp"
+#include "viewer/scene/scene.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr QSize kSize{1600, 900};
+constexpr int kHighest = 4000;
+constexpr int kTitle = 24;
+constexpr int kFontPixels = 12;
+
+[[noreturn]] void refuse_range(const std::string& text) {
+  throw std::invalid_argument(
+      fmt::format("--range is \"{}\"; write two times, 12ms..18.5ms, or a step, \"step 3\"", text));
+}
+
+std::int64_t time_from(const std::string& text, const std::string& whole) {
+  double amount = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  const std::string unit(stop, text.data() + text.size());
+  const double factor = unit == "s" ? 1e9 : unit == "ms" ? 1e6 : unit == "us" ? 1e3 : unit == "ns" ? 1 : 0;
+  if (error != std::errc() || factor == 0 || !std::isfinite(amount)) refuse_range(whole);
+  return std::llround(amount * factor);
+}
+
+// One timeline in a picture, with its place.
+struct PicturePart {
+  std::shared_ptr<const TraceDocument> document;
+  std::unique_ptr<LaneArrangement> arrangement;
+  std::unique_ptr<Scene> scene;
+  QString title;
+  TimeRange range;
+};
+
+PicturePart part_for(std::shared_ptr<const TraceDocument> document, const QString& title) {
+  PicturePart part;
+  part.document = std::move(document);
+  part.arrangement = std::make_unique<LaneArrangement>(*part.document->timeline);
+  part.scene = std::make_unique<Scene>(*part.document->timeline, part.document->traced.summary, *part.arrangement);
+  part.title = title;
+  return part;
+}
+
+TimeRange range_of(const Timeline& timeline, const std::optional<RangeRequest>& request) {
+  const TimeRange all{0, std::max<std::int64_t>(timeline.length_ns(), 1)};
+  if (!request) return all;
+  if (request->time) return *request->time;
+  for (const StepSpan& step : timeline.steps())
+    if (step.step == *request->step) return {step.begin_ns, step.end_ns};
+  std::vector<std::int32_t> steps;
+  for (const StepSpan& step : timeline.steps())
+    if (step.rank == timeline.steps().front().rank) steps.push_back(step.step);
+  throw std::invalid_argument(
+      fmt::format("--range: the trace has no step {}; it has {}", *request->step,
+                  steps.empty() ? "none that is known" : fmt::format("{} to {}", steps.front(), steps.back())));
+}
+
+QSize size_of(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+  if (request.size) return *request.size;
+  int height = 0;
+  for (const PicturePart& part : parts) height += kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8;
+  return {kSize.width(), std::min(height, kHighest)};
+}
+
+// Draws the parts below each other, each as high as its lanes are or as there is room.
+void draw_parts(const std::vector<PicturePart>& parts, const QSize& size, double scale, const Theme& theme,
+                const std::function<void(const PicturePart&, const QRect&, const SceneState&)>& draw) {
+  int top = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const PicturePart& part = parts[i];
+    const int room = (size.height() - top) / static_cast<int>(parts.size() - i);
+    const int wanted = kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8;
+    const int height = i + 1 == parts.size() ? size.height() - top : std::min(room, wanted);
+    SceneState state;
+    state.begin_ns = static_cast<double>(part.range.begin_ns);
+    state.ns_per_pixel =
+        static_cast<double>(part.range.end_ns - part.range.begin_ns) / std::max(1, size.width() - Scene::kNames);
+    draw(part, QRect(0, top, size.width(), height), state);
+    top += height;
+  }
+  (void)scale;
+  (void)theme;
+}
+
+QFont font_of(double scale) {
+  QFont font = QApplication::font();
+  font.setPixelSize(static_cast<int>(std::lround(kFontPixels * scale)));
+  return font;
+}
+
+void draw_title(QPainter& painter, const PicturePart& part, const QRect& where, const Theme& theme) {
+  painter.fillRect(QRect(where.left(), where.top(), where.width(), kTitle), theme.surface);
+  painter.setPen(theme.text);
+  painter.setFont(font_of(1));
+  painter.drawText(QRect(where.left() + 8, where.top(), where.width() - 16, kTitle), Qt::AlignVCenter,
+                   painter.fontMetrics().elidedText(part.title, Qt::ElideMiddle, where.width() - 16));
+}
+
+void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+  const QSize size = size_of(parts, request);
+  QImage image(size * request.scale, QImage::Format_RGB32);
+  image.fill(request.theme->background);
+  const Palette palette(*request.theme);
+  draw_parts(parts, size, request.scale, *request.theme,
+             [&](const PicturePart& part, const QRect& where, const SceneState& state) {
+               const QSize of_scene(where.width(), where.height() - kTitle);
+               QImage scene(of_scene * request.scale, QImage::Format_RGB32);
+               ImageSurface surface(scene);
+               part.scene->draw(surface, of_scene, request.scale, state, palette, font_of(request.scale));
+               QPainter painter(&image);
+               painter.drawImage(QPoint(0, static_cast<int>((where.top() + kTitle) * request.scale)), scene);
+               painter.scale(request.scale, request.scale);
+               draw_title(painter, part, where, *request.theme);
+             });
+  if (!image.save(QString::fromStdString(request.output)))
+    throw MachineError(fmt::format("{}: cannot be written", request.output));
+}
+
+void draw_svg(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+  const QSize size = size_of(parts, request);
+  QSvgGenerator file;
+  file.setFileName(QString::fromStdString(request.output));
+  file.setSize(size * request.scale);
+  file.setViewBox(QRect(QPoint(0, 0), size));
+  file.setTitle(parts.front().title);
+  QPainter painter;
+  if (!painter.begin(&file)) throw MachineError(fmt::format("{}: cannot be written", request.output));
+  const Palette palette(*request.theme);
+  draw_parts(parts, size, 1, *request.theme, [&](const PicturePart& part, const QRect& where, const SceneState& state) {
+    painter.save();
+    painter.translate(where.left(), where.top() + kTitle);
+    painter.setClipRect(QRect(0, 0, where.width(), where.height() - kTitle));
+    PainterSurface surface(painter);
+    part.scene->draw(surface, QSize(where.width(), where.height() - kTitle), 1, state, palette, font_of(1));
+    painter.restore();
+    draw_title(painter, part, where, *request.theme);
+  });
+}
+
+std::string extension_of(const std::string& path) { return std::filesystem::path(path).extension().string(); }
+
+void draw_parts_to_file(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+  if (extension_of(request.output) == ".svg") return draw_svg(parts, request);
+  draw_image(parts, request);
+}
+
+void write(const RenderRequest& request, const ChartInput& input) {
+  const Chart chart = make_chart(request.chart, input);
+  write_chart(request.output, chart, *request.theme, request.size.value_or(fitting_size(chart, *request.theme)),
+              request.scale);
+}
+
+void render_run(const RenderRequest& request, const std::string& folder) {
+  const std::shared_ptr<const RunDocument> run = open_run(folder);
+  if (!request.cell.empty() && request.chart.empty()) {
+    const auto cell = std::ranges::find(run->results.cells, request.cell, &report::CellResult::name);
+    std::vector<std::string> names;
+    for (const report::CellResult& one : run->results.cells) names.push_back(one.name);
+    if (cell == run->results.cells.end())
+      throw std::invalid_argument(
+          fmt::format("--cell: {} has no cell \"{}\"; it has: {}", folder, request.cell, fmt::join(names, ", ")));
+    const std::string file = trace_file_of(*run, static_cast<std::size_t>(cell - run->results.cells.begin()));
+    if (file.empty())
+      throw std::invalid_argument(
+          fmt::format("--cell: {} was run without its recorder, so it has no trace", request.cell));
+    RenderRequest of_trace = request;
+    of_trace.inputs = {QString::fromStdString(file)};
+    return render(of_trace);
+  }
+  RenderRequest with_chart = request;
+  if (with_chart.chart.empty()) with_chart.chart = "matrix";
+  ChartInput input;
+  input.name = folder;
+  input.cell = request.cell;
+  input.run = &run->results;
+  input.summaries = &run->summaries;
+  write(with_chart, input);
+}
+
+void render_trace(const RenderRequest& request, const std::string& path) {
+  ReadingWatch nobody;
+  const std::shared_ptr<const TraceDocument> document = open_trace(path, nobody);
+  if (!request.chart.empty()) {
+    ChartInput input;
+    input.name = path;
+    input.trace = &document->traced.trace;
+    input.summary = &document->traced.summary;
+    return write(request, input);
+  }
+  std::vector<PicturePart> parts;
+  parts.push_back(part_for(document, QString::fromStdString(path)));
+  parts.back().range = range_of(*document->timeline, request.range);
+  draw_parts_to_file(parts, request);
+}
+
+// Both from the begin of the same step on, as long as the longer one.
+void render_comparison(const RenderRequest& request) {
+  ReadingWatch nobody;
+  const std::shared_ptr<const TraceDocument> from = open_trace(request.inputs[0].toStdString(), nobody);
+  const std::shared_ptr<const TraceDocument> to = open_trace(request.inputs[1].toStdString(), nobody);
+  const std::shared_ptr<const CompareDocument> comparison = compare_documents(from, to, request.is_forced);
+  const compare::Comparison& change = comparison->report.comparisons.front();
+  if (!request.chart.empty()) {
+    ChartInput input;
+    input.name = to->path;
+    input.how_made = how_made(to->traced.trace);
+    input.comparison = &change;
+    return write(request, input);
+  }
+  std::vector<PicturePart> parts;
+  const QString said = QString::fromStdString(compare::sentence_of(change));
+  parts.push_back(part_for(to, QString("candidate %1: %2").arg(QString::fromStdString(to->path), said)));
+  parts.push_back(part_for(from, QString("baseline %1").arg(QString::fromStdString(from->path))));
+  std::int64_t longest = 1;
+  for (PicturePart& part : parts) {
+    part.range = range_of(*part.document->timeline, request.range);
+    longest = std::max(longest, part.range.end_ns - part.range.begin_ns);
+  }
+  for (PicturePart& part : parts) part.range.end_ns = part.range.begin_ns + longest;
+  draw_parts_to_file(parts, request);
+}
+
+void check(const RenderRequest& request) {
+  const std::string extension = extension_of(request.output);
+  const bool is_chart = !request.chart.empty() || (request.inputs.size() == 1 && request.cell.empty() &&
+                                                   kind_of(request.inputs[0].toStdString()) == DocumentKind::run);
+  if (extension != ".png" && extension != ".svg" && !(is_chart && extension == ".csv"))
+    throw std::invalid_argument(
+        fmt::format("--render is \"{}\"; it takes a file of .png or .svg, of a chart .csv too", request.output));
+  if (request.inputs.isEmpty() || request.inputs.size() > 2)
+    throw std::invalid_argument(
+        fmt::format("--render takes a trace, a run, or two traces to compare, not {}", request.inputs.size()));
+  if (!request.chart.empty()) chart_kind(request.chart);
+  if (request.range && is_chart) throw std::invalid_argument("--range is a part of a timeline; a chart has none");
+}
+
+}  // namespace
+
+RangeRequest parse_range(const std::string& text) {
+  RangeRequest request;
+  if (text.starts_with("step ")) {
+    std::int32_t step = 0;
+    const auto [stop, error] = std::from_chars(text.data() + 5, text.data() + text.size(), step);
+    if (error != std::errc() || stop != text.data() + text.size()) refuse_range(text);
+    request.step = step;
+    return request;
+  }
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) refuse_range(text);
+  request.time = TimeRange{time_from(text.substr(0, dots), text), time_from(text.substr(dots + 2), text)};
+  if (request.time->end_ns <= request.time->begin_ns) refuse_range(text);
+  return request;
+}
+
+void render(const RenderRequest& request) {
+  check(request);
+  if (request.inputs.size() == 2) return render_comparison(request);
+  const std::string path = request.inputs[0].toStdString();
+  if (kind_of(path) == DocumentKind::run) return render_run(request, path);
+  render_trace(request, path);
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QSize>
+#include <QString>
+#include <QStringList>
+#include <optional>
+#include <string>
+
+#include "viewer/theme/theme.hpp"
+
+namespace underlap::viewer {
+
+/// A part of time on a timeline. Nanoseconds.
+struct TimeRange {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+/// Reads "12ms..18.5ms", "0.2s..0.4s", or "step 3" (a step's number). Throws std::invalid_argument that says how.
+struct RangeRequest {
+  std::optional<TimeRange> time;
+  std::optional<std::int32_t> step;
+};
+RangeRequest parse_range(const std::string& text);
+
+/// A picture to make without a window.
+struct RenderRequest {
+  std::string output;  ///< .png or .svg; of a chart .csv too
+  QStringList inputs;  ///< a trace, a run, or two traces: the baseline first
+  std::optional<RangeRequest> range = {};
+  std::string chart = {};          ///< its name; empty: the timeline, or of a run its matrix
+  std::string cell = {};           ///< of a run: the timeline of this cell
+  std::optional<QSize> size = {};  ///< pixels of a plain screen; absent: as high as what there is
+  double scale = 1;
+  const Theme* theme = &Theme::light();
+  bool is_forced = false;  ///< compares what is not comparable
+};
+
+/// Makes the picture. Throws std::invalid_argument for what cannot be read or drawn, saying what can; MachineError
+/// where the file cannot be written.
+void render(const RenderRequest&);
+
+}  // namespace underlap::viewer

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/run_page.hpp"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QSortFilterProxyModel>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+#include <vector>
+
+#include "profiler/report/answer.hpp"
+#include "viewer/app/chart_panel.hpp"
+#include "viewer/app/tables.hpp"
+#include "viewer/model/matrix_table.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+QString text(const std::string& string) { return QString::fromStdString(string); }
+
+std::vector<int> cells_of(const QTableView& table) {
+  std::vector<int> cells;
+  const auto* sorted = qobject_cast<const QSortFilterProxyModel*>(table.model());
+  for (const QModelIndex& index : table.selectionModel()->selectedRows())
+    cells.push_back(sorted->mapToSource(index).row());
+  return cells;
+}
+
+}  // namespace
+
+RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
+    : Page(parent), document_(std::move(document)), matrix_(new FigureTableModel(this)), charts_(new ChartPanel) {
+  auto* heading_label = new QLabel(heading());
+  heading_label->setWordWrap(true);
+  heading_label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  auto* table = make_table(matrix_, tr("The cells of the run"), FigureTableModel::kSort);
+  table->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
+  auto* open = new QPushButton(tr("Open &trace"));
+  auto* compare = new QPushButton(tr("&Compare two"));
+  compare->setToolTip(tr("Of the two cells that are selected the upper one is the baseline"));
+  const auto open_selected = [this, table] {
+    for (const int cell : cells_of(*table)) open_cell(cell);
+  };
+  connect(open, &QPushButton::clicked, this, open_selected);
+  connect(table, &QTableView::activated, this, open_selected);
+  connect(compare, &QPushButton::clicked, this, [this, table] { compare_cells(cells_of(*table)); });
+
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(open);
+  buttons->addWidget(compare);
+  buttons->addStretch(1);
+  auto* left = new QWidget;
+  auto* left_layout = new QVBoxLayout(left);
+  left_layout->addWidget(heading_label);
+  left_layout->addWidget(table, 1);
+  left_layout->addLayout(buttons);
+  auto* splitter = new QSplitter(Qt::Horizontal);
+  splitter->addWidget(left);
+  splitter->addWidget(charts_);
+  splitter->setSizes({620, 620});
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(splitter);
+  setFocusProxy(table);
+
+  matrix_->set_table(matrix_table(document_->summaries));
+  charts_->set_input(chart_input());
+}
+
+ChartInput RunPage::chart_input() const {
+  ChartInput input;
+  input.name = document_->path;
+  input.run = &document_->results;
+  input.summaries = &document_->summaries;
+  return input;
+}
+
+void RunPage::set_theme(const Theme& theme) { charts_->set_theme(theme); }
+
+// What the terminal says first, too: the answer, and whether it was measured.
+QString RunPage::heading() const {
+  const std::string answer = report::headline(report::answers_of(document_->results, document_->summaries));
+  QString all = text(how_made(document_->results.info));
+  if (!answer.empty()) all = text(answer) + "\n" + all;
+  const auto done = document_->results.blocks_done, planned = document_->results.blocks_planned;
+  if (done < planned) all += tr("\nunfinished: %1 of %2 blocks").arg(done).arg(planned);
+  return all;
+}
+
+void RunPage::open_cell(int cell) {
+  const std::string file = trace_file_of(*document_, static_cast<std::size_t>(cell));
+  const std::string& name = document_->results.cells[static_cast<std::size_t>(cell)].name;
+  if (file.empty()) return emit told(tr("Cell %1 was run without its recorder: it has no trace.").arg(text(name)));
+  emit trace_wanted(text(file));
+}
+
+void RunPage::compare_cells(const std::vector<int>& cells) {
+  if (cells.size() != 2) return emit told(tr("Select two cells: of the two the upper one is the baseline."));
+  const auto [first, second] = std::minmax(cells[0], cells[1]);
+  const std::string from = trace_file_of(*document_, static_cast<std::size_t>(first));
+  const std::string to = trace_file_of(*document_, static_cast<std::size_t>(second));
+  if (from.empty() || to.empty()) return emit told(tr("Of cells without traces there is nothing to compare here."));
+  emit comparison_wanted(text(from), text(to));
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/start_page.hpp"
+
+#include <QFileInfo>
+#include <QLabel>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "viewer/app/settings.hpp"
+
+namespace underlap::viewer {
+
+StartPage::StartPage(QWidget* parent) : QWidget(parent) {
+  auto* words = new QLabel(tr(
+      "<h2>Underlap</h2><p>Open a trace (Underlap's own, PyTorch's profiler, Nsight Systems), a folder with the traces "
+      "of a job's ranks, or the folder of a run. Or drop it here.</p>"));
+  words->setWordWrap(true);
+  words->setMaximumWidth(560);
+  auto* trace = new QPushButton(tr("Open a &trace..."));
+  auto* folder = new QPushButton(tr("Open a &folder..."));
+  connect(trace, &QPushButton::clicked, this, &StartPage::trace_wanted);
+  connect(folder, &QPushButton::clicked, this, &StartPage::folder_wanted);
+  auto* layout = new QVBoxLayout(this);
+  layout->addStretch(1);
+  layout->addWidget(words, 0, Qt::AlignHCenter);
+  for (QPushButton* button : {trace, folder}) {
+    button->setMinimumWidth(220);
+    layout->addWidget(button, 0, Qt::AlignHCenter);
+  }
+  layout->addSpacing(16);
+  for (const QString& path : viewer_settings().value("recent").toStringList()) {
+    if (!QFileInfo::exists(path)) continue;
+    auto* link = new QLabel(QString("<a href=\"%1\">%1</a>").arg(path.toHtmlEscaped()));
+    link->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    layout->addWidget(link, 0, Qt::AlignHCenter);
+    connect(link, &QLabel::linkActivated, this, [this, path] { emit open_wanted(path); });
+  }
+  layout->addStretch(2);
+}
+
+}  // namespace underlap::viewer

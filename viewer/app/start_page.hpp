@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QWidget>
+
+namespace underlap::viewer {
+
+/// What the window shows first: how to open something, and what was open before.
+class StartPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit StartPage(QWidget* parent = nullptr);
+
+ signals:
+  void open_wanted(const QString& path);
+  void trace_wanted();
+  void folder_wanted();
+};
+
+}  // namespace underlap::viewer

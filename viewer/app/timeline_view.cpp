@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/timeline_view.hpp"
+
+#include <QApplication>
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QScrollBar>
+#include <QToolTip>
+#include <QWheelEvent>
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/timeline/slice_facts.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr double kClosest = 0.02;        // nanoseconds a pixel
+constexpr double kZoomOfWheel = 1.0015;  // a degree of the wheel is eight
+constexpr int kScrollBar = 14;
+constexpr int kDragAfter = 4;  // pixels before a press is a drag
+constexpr std::size_t kLongestHistory = 200;
+
+}  // namespace
+
+TimelineView::TimelineView(std::shared_ptr<const TraceDocument> document, QWidget* parent)
+    : QWidget(parent),
+      document_(std::move(document)),
+      arrangement_(std::make_unique<LaneArrangement>(*document_->timeline)),
+      scene_(std::make_unique<Scene>(*document_->timeline, document_->traced.summary, *arrangement_)),
+      palette_(std::make_unique<Palette>(Theme::light())),
+      scroll_bar_(new QScrollBar(Qt::Vertical, this)) {
+  setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setAttribute(Qt::WA_OpaquePaintEvent);
+  setAccessibleName(tr("Timeline"));
+  setAccessibleDescription(tr("Streams of every rank over time; arrow keys go from slice to slice"));
+  connect(scroll_bar_, &QScrollBar::valueChanged, this, [this](int value) {
+    state_.scroll = value;
+    changed();
+  });
+  for (const auto signal : {&QAbstractItemModel::modelReset})
+    connect(arrangement_.get(), signal, this, [this] {
+      update_scroll_bar();
+      changed();
+    });
+  connect(arrangement_.get(), &QAbstractItemModel::dataChanged, this, [this] {
+    update_scroll_bar();
+    changed();
+  });
+  connect(arrangement_.get(), &QAbstractItemModel::rowsMoved, this, [this] {
+    update_scroll_bar();
+    changed();
+  });
+}
+
+TimelineView::~TimelineView() = default;
+
+void TimelineView::set_theme(const Theme& theme) {
+  palette_ = std::make_unique<Palette>(theme);
+  changed();
+}
+
+void TimelineView::set_ghost(std::optional<Ghost> ghost) {
+  scene_->set_ghost(ghost);
+  update_scroll_bar();
+  changed();
+}
+
+QSize TimelineView::scene_size() const { return {std::max(width() - kScrollBar, Scene::kNames + 1), height()}; }
+
+int TimelineView::lanes_width() const { return std::max(1, scene_size().width() - Scene::kNames); }
+
+double TimelineView::time_at(int x) const { return state_.begin_ns + (x - Scene::kNames) * state_.ns_per_pixel; }
+
+// A little of the trace always stays in sight.
+void TimelineView::set_view(double begin_ns, double ns_per_pixel, bool is_jump) {
+  const auto length = static_cast<double>(std::max<std::int64_t>(timeline().length_ns(), 1));
+  const double widest = 1.2 * length / lanes_width();
+  state_.ns_per_pixel = std::clamp(ns_per_pixel, std::min(kClosest, widest), std::max(widest, kClosest));
+  const double span = state_.ns_per_pixel * lanes_width();
+  state_.begin_ns = std::clamp(begin_ns, -0.9 * span, length - 0.1 * span);
+  is_fitted_ = false;
+  if (is_jump) remember();
+  changed();
+}
+
+void TimelineView::remember() {
+  const std::pair now{state_.begin_ns, state_.ns_per_pixel};
+  if (!history_.empty() && history_[place_in_history_] == now) return;
+  if (!history_.empty()) history_.resize(place_in_history_ + 1);
+  history_.push_back(now);
+  if (history_.size() > kLongestHistory) history_.erase(history_.begin());
+  place_in_history_ = history_.size() - 1;
+}
+
+void TimelineView::show_time(double begin_ns, double ns_per_pixel) { set_view(begin_ns, ns_per_pixel, true); }
+
+void TimelineView::follow_time(double begin_ns, double ns_per_pixel) {
+  state_.begin_ns = begin_ns;
+  state_.ns_per_pixel = ns_per_pixel;
+  is_fitted_ = false;
+  changed();
+}
+
+void TimelineView::show_range(std::int64_t begin_ns, std::int64_t end_ns) {
+  if (!has_size_) {
+    range_when_sized_ = {begin_ns, end_ns};
+    return;
+  }
+  const double span = std::max<double>(static_cast<double>(end_ns - begin_ns), 1);
+  set_view(static_cast<double>(begin_ns) - 0.05 * span, 1.1 * span / lanes_width(), true);
+}
+
+void TimelineView::zoom(double factor, std::optional<double> around_ns) {
+  const double around = around_ns.value_or(state_.begin_ns + 0.5 * state_.ns_per_pixel * lanes_width());
+  const double offset = (around - state_.begin_ns) / state_.ns_per_pixel;
+  const auto length = static_cast<double>(std::max<std::int64_t>(timeline().length_ns(), 1));
+  const double next =
+      std::clamp(state_.ns_per_pixel / factor, kClosest, std::max(1.2 * length / lanes_width(), kClosest));
+  set_view(around - offset * next, next, false);
+}
+
+void TimelineView::pan(double pixels) {
+  set_view(state_.begin_ns + pixels * state_.ns_per_pixel, state_.ns_per_pixel, false);
+}
+
+void TimelineView::fit() {
+  const double length = static_cast<double>(std::max<std::int64_t>(timeline().length_ns(), 1));
+  set_view(-0.01 * length, 1.02 * length / lanes_width(), true);
+  is_fitted_ = true;
+}
+
+void TimelineView::go_back() {
+  if (place_in_history_ == 0 || history_.empty()) return;
+  const auto [begin, scale] = history_[--place_in_history_];
+  set_view(begin, scale, false);
+}
+
+void TimelineView::go_forward() {
+  if (place_in_history_ + 1 >= history_.size()) return;
+  const auto [begin, scale] = history_[++place_in_history_];
+  set_view(begin, scale, false);
+}
+
+void TimelineView::select(std::uint32_t slice) {
+  state_.selected = slice;
+  changed();
+  emit slice_selected(slice);
+}
+
+void TimelineView::go_to(std::uint32_t slice) {
+  if (slice >= timeline().trace().size()) return;
+  const Timeline::Place place = timeline().place_of(slice);
+  if (place.lane == nullptr) return;
+  const double begin = static_cast<double>(timeline().begin_ns(slice)),
+               end = static_cast<double>(timeline().end_ns(slice));
+  const View view = scene_->view_of(scene_size(), state_);
+  const double pixels = (end - begin) / state_.ns_per_pixel;
+  const bool is_seen = begin >= view.begin_ns && end <= view.end_ns() && pixels >= 3;
+  if (!is_seen) {
+    // Ten times as long as the slice, unless that is less than what is seen and enough of the slice is.
+    const double span = pixels >= 3 && pixels < 0.8 * lanes_width() ? state_.ns_per_pixel * lanes_width()
+                                                                    : std::max(10 * (end - begin), 20 * kClosest);
+    set_view((begin + end) / 2 - span / 2, span / lanes_width(), true);
+  }
+  const int row = arrangement_->row_of(place.lane_index);
+  arrangement_->set_shown(row, true);
+  scroll_to_row(row);
+  select(slice);
+}
+
+void TimelineView::select_neighbour(int slices, int lanes) {
+  if (state_.selected >= timeline().trace().size()) {
+    if (!timeline().exposed().empty()) go_to(timeline().exposed().front().slice);
+    return;
+  }
+  const Timeline::Place place = timeline().place_of(state_.selected);
+  if (place.lane == nullptr) return;
+  if (lanes == 0) {
+    const auto& row = place.lane->rows[place.row].slices;
+    const auto at = std::ranges::find(row, state_.selected) - row.begin();
+    const auto next = at + slices;
+    if (next >= 0 && next < static_cast<std::ptrdiff_t>(row.size())) go_to(row[static_cast<std::size_t>(next)]);
+    return;
+  }
+  const std::int64_t middle = (timeline().begin_ns(state_.selected) + timeline().end_ns(state_.selected)) / 2;
+  for (int row = arrangement_->row_of(place.lane_index) + lanes; row >= 0 && row < arrangement_->rowCount();
+       row += lanes) {
+    const ArrangedLane& arranged = arrangement_->lanes()[static_cast<std::size_t>(row)];
+    if (!arranged.is_shown) continue;
+    for (const LaneRow& of : timeline().lanes()[arranged.lane].rows) {
+      if (of.slices.empty()) continue;
+      const std::size_t at = timeline().slices_within(of, middle, middle + 1).first;
+      return go_to(of.slices[std::min(at, of.slices.size() - 1)]);
+    }
+  }
+}
+
+void TimelineView::select_range(std::optional<std::pair<std::int64_t, std::int64_t>> range) {
+  state_.range = range;
+  changed();
+  emit range_selected(range.has_value());
+}
+
+void TimelineView::set_marks(std::vector<std::int64_t> marks) {
+  state_.marks = std::move(marks);
+  changed();
+}
+
+// At the cursor, or else at the begin of what is selected; a second one at the same place takes it away.
+void TimelineView::toggle_mark() {
+  double at = state_.begin_ns + 0.5 * state_.ns_per_pixel * lanes_width();
+  if (state_.selected < timeline().trace().size()) at = static_cast<double>(timeline().begin_ns(state_.selected));
+  if (state_.cursor_ns) at = *state_.cursor_ns;
+  const auto near = std::ranges::find_if(state_.marks, [&](std::int64_t mark) {
+    return std::abs(static_cast<double>(mark) - at) < 4 * state_.ns_per_pixel;
+  });
+  if (near != state_.marks.end())
+    state_.marks.erase(near);
+  else
+    state_.marks.push_back(std::llround(at));
+  changed();
+}
+
+void TimelineView::clear() {
+  state_.marks.clear();
+  select_range(std::nullopt);
+  select(Timeline::kNoSlice);
+}
+
+void TimelineView::scroll_to_row(int row) {
+  int top = 0;
+  SceneState all = state_;
+  all.scroll = 0;
+  const QSize endless(scene_size().width(), 1 << 24);
+  for (const PlacedLane& placed : scene_->place(endless, all))
+    if (placed.row == row) top = placed.where.top();
+  if (arrangement_->lanes()[static_cast<std::size_t>(row)].is_pinned) return;
+  const int seen = height() - Scene::kRulers;
+  const int at = top - Scene::kRulers;
+  if (at < state_.scroll || at > state_.scroll + seen - 60) scroll_bar_->setValue(at - seen / 3);
+}
+
+void TimelineView::update_scroll_bar() {
+  const int seen = std::max(0, height() - Scene::kRulers);
+  scroll_bar_->setPageStep(seen);
+  scroll_bar_->setSingleStep(24);
+  scroll_bar_->setRange(0, std::max(0, scene_->height_of_lanes() - seen + 20));
+}
+
+void TimelineView::changed() {
+  is_stale_ = true;
+  update();
+  emit view_changed();
+}
+
+void TimelineView::paintEvent(QPaintEvent*) {
+  const double scale = devicePixelRatioF();
+  const QSize size = scene_size();
+  const QSize pixels(static_cast<int>(std::lround(size.width() * scale)),
+                     static_cast<int>(std::lround(size.height() * scale)));
+  if (image_.size() != pixels) {
+    image_ = QImage(pixels, QImage::Format_RGB32);
+    is_stale_ = true;
+  }
+  if (is_stale_) {
+    image_.setDevicePixelRatio(1);
+    ImageSurface surface(image_);
+    QFont text = font();
+    text.setPixelSize(std::max(1, static_cast<int>(std::lround(11.5 * scale))));
+    scene_->draw(surface, size, scale, state_, *palette_, text);
+    is_stale_ = false;
+  }
+  image_.setDevicePixelRatio(scale);
+  QPainter painter(this);
+  painter.drawImage(0, 0, image_);
+  painter.fillRect(size.width(), 0, width() - size.width(), height(), palette_->theme().surface);
+  QFont small = font();
+  small.setPixelSize(11);
+  painter.setFont(small);
+  scene_->draw_over(painter, size, state_, palette_->theme());
+}
+
+void TimelineView::resizeEvent(QResizeEvent*) {
+  scroll_bar_->setGeometry(width() - kScrollBar, Scene::kRulers, kScrollBar, std::max(0, height() - Scene::kRulers));
+  update_scroll_bar();
+  is_stale_ = true;
+  has_size_ = true;
+  if (const auto range = std::exchange(range_when_sized_, std::nullopt)) return show_range(range->first, range->second);
+  if (!is_fitted_ && !history_.empty()) return;
+  history_.clear();
+  place_in_history_ = 0;
+  fit();
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+  const QPoint turned = event->angleDelta();
+  if (event->modifiers() & Qt::ControlModifier) {
+    zoom(std::pow(kZoomOfWheel, turned.y()), time_at(static_cast<int>(event->position().x())));
+  } else if (event->modifiers() & Qt::ShiftModifier || std::abs(turned.x()) > std::abs(turned.y())) {
+    pan(-(turned.x() != 0 ? turned.x() : turned.y()));
+  } else {
+    scroll_bar_->setValue(scroll_bar_->value() - turned.y() / 2);
+  }
+  event->accept();
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton) return;
+  setFocus();
+  pressed_at_ = dragged_to_ = event->pos();
+  has_dragged_ = false;
+  const bool is_on_lanes = pressed_at_.x() >= Scene::kNames;
+  const bool selects = event->modifiers() & Qt::ShiftModifier || pressed_at_.y() < Scene::kRulers;
+  drag_ = !is_on_lanes ? Drag::none : selects && event->button() == Qt::LeftButton ? Drag::range : Drag::pan;
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+  const QPoint at = event->pos();
+  state_.cursor_ns = at.x() >= Scene::kNames ? std::optional(time_at(at.x())) : std::nullopt;
+  if (drag_ != Drag::none && (at - pressed_at_).manhattanLength() >= kDragAfter) has_dragged_ = true;
+  if (drag_ == Drag::pan && has_dragged_) {
+    scroll_bar_->setValue(scroll_bar_->value() - (at.y() - dragged_to_.y()));
+    pan(dragged_to_.x() - at.x());
+  } else if (drag_ == Drag::range && has_dragged_) {
+    const auto [first, last] = std::minmax({pressed_at_.x(), at.x()});
+    select_range(std::pair{std::llround(time_at(first)), std::llround(time_at(last))});
+  }
+  dragged_to_ = at;
+  update();
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+  const Drag drag = std::exchange(drag_, Drag::none);
+  if (has_dragged_) {
+    if (drag == Drag::pan) remember();
+    return;
+  }
+  if (event->button() != Qt::LeftButton) return;
+  const Scene::Hit hit = scene_->hit(event->pos(), scene_size(), state_);
+  if (hit.is_on_name && hit.lane) return click_name(*hit.lane, event->pos());
+  if (!hit.is_on_name) select(hit.slice);
+}
+
+// A click on a lane's name opens or collapses it; with Ctrl it pins it.
+void TimelineView::click_name(const PlacedLane& placed, const QPoint&) {
+  const ArrangedLane lane = arrangement_->lanes()[static_cast<std::size_t>(placed.row)];
+  if (QApplication::keyboardModifiers() & Qt::ControlModifier)
+    arrangement_->set_pinned(placed.row, !lane.is_pinned);
+  else
+    arrangement_->set_collapsed(placed.row, !lane.is_collapsed);
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  const Scene::Hit hit = scene_->hit(event->pos(), scene_size(), state_);
+  if (hit.slice == Timeline::kNoSlice) return;
+  select(hit.slice);
+  show_range(timeline().begin_ns(hit.slice), timeline().end_ns(hit.slice));
+}
+
+void TimelineView::leaveEvent(QEvent*) {
+  state_.cursor_ns.reset();
+  update();
+}
+
+QString TimelineView::tooltip_of(std::uint32_t slice) const {
+  QString text;
+  for (const Fact& fact : short_facts_of(timeline(), slice))
+    text += QString("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>")
+                .arg(QString::fromStdString(fact.label), QString::fromStdString(fact.value).toHtmlEscaped());
+  return "<table>" + text + "</table>";
+}
+
+bool TimelineView::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const Scene::Hit hit = scene_->hit(help->pos(), scene_size(), state_);
+  if (hit.slice != Timeline::kNoSlice)
+    QToolTip::showText(help->globalPos(), tooltip_of(hit.slice), this);
+  else if (hit.is_on_name && hit.lane)
+    QToolTip::showText(help->globalPos(), tr("click: open or collapse; Ctrl-click: pin"), this);
+  else
+    QToolTip::hideText();
+  return true;
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QImage>
+#include <QWidget>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "viewer/model/document.hpp"
+#include "viewer/model/lane_arrangement.hpp"
+#include "viewer/scene/scene.hpp"
+
+class QScrollBar;
+
+namespace underlap::viewer {
+
+/// A timeline in a window: looks at a trace, and never changes it.
+class TimelineView : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit TimelineView(std::shared_ptr<const TraceDocument> document, QWidget* parent = nullptr);
+  ~TimelineView() override;
+
+  const TraceDocument& document() const { return *document_; }
+  const Timeline& timeline() const { return *document_->timeline; }
+  LaneArrangement& arrangement() { return *arrangement_; }
+  const SceneState& state() const { return state_; }
+  /// Whether a person looked at another part of time than all of it.
+  bool is_moved() const { return !is_fitted_; }
+
+  void set_theme(const Theme&);
+  void set_ghost(std::optional<Ghost>);
+
+  /// What is seen of time; kept within what there is, and remembered.
+  void show_time(double begin_ns, double ns_per_pixel);
+  /// The same as another view does, whatever that is: not kept within anything, and not remembered.
+  void follow_time(double begin_ns, double ns_per_pixel);
+  /// A part of time, with room at both sides.
+  void show_range(std::int64_t begin_ns, std::int64_t end_ns);
+  void zoom(double factor, std::optional<double> around_ns = {});
+  void pan(double pixels);
+  void fit();
+  /// The view before, or after, the last jump.
+  void go_back();
+  void go_forward();
+
+  void select(std::uint32_t slice);
+  /// Selects a slice and brings it into view.
+  void go_to(std::uint32_t slice);
+  /// The slice before or after on its lane; the lane above or below at the same time.
+  void select_neighbour(int slices, int lanes);
+  void select_range(std::optional<std::pair<std::int64_t, std::int64_t>>);
+  void set_marks(std::vector<std::int64_t>);
+  void toggle_mark();
+  void clear();
+
+  QSize sizeHint() const override { return {1200, 600}; }
+
+ signals:
+  void slice_selected(std::uint32_t slice);
+  void range_selected(bool is_any);
+  void view_changed();
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  void resizeEvent(QResizeEvent*) override;
+  void wheelEvent(QWheelEvent*) override;
+  void mousePressEvent(QMouseEvent*) override;
+  void mouseMoveEvent(QMouseEvent*) override;
+  void mouseReleaseEvent(QMouseEvent*) override;
+  void mouseDoubleClickEvent(QMouseEvent*) override;
+  void leaveEvent(QEvent*) override;
+  bool event(QEvent*) override;
+
+ private:
+  enum class Drag { none, pan, range };
+
+  QSize scene_size() const;
+  int lanes_width() const;
+  double time_at(int x) const;
+  void set_view(double begin_ns, double ns_per_pixel, bool is_jump);
+  void remember();
+  void scroll_to_row(int row);
+  void update_scroll_bar();
+  void changed();
+  void click_name(const PlacedLane&, const QPoint& at);
+  QString tooltip_of(std::uint32_t slice) const;
+
+  std::shared_ptr<const TraceDocument> document_;
+  std::unique_ptr<LaneArrangement> arrangement_;
+  std::unique_ptr<Scene> scene_;
+  SceneState state_;
+  std::unique_ptr<Palette> palette_;
+  QScrollBar* scroll_bar_;
+  QImage image_;
+  bool is_stale_ = true;  ///< the image is of another state
+  bool is_fitted_ = false;
+  bool has_size_ = false;  ///< of the window, which what is seen depends on
+  std::optional<std::pair<std::int64_t, std::int64_t>> range_when_sized_;
+  Drag drag_ = Drag::none;
+  QPoint pressed_at_;
+  QPoint dragged_to_;
+  bool has_dragged_ = false;
+  std::vector<std::pair<double, double>> history_;  ///< begin and nanoseconds a pixel
+  std::size_t place_in_history_ = 0;
+};
+
+}  // namespace underlap::viewer

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/trace_page.hpp"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QSplitter>
+#include <QTabWidget>
+#include <QTableView>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include "profiler/analysis/breakdown.hpp"
+#include "viewer/app/tables.hpp"
+#include "viewer/timeline/selection.hpp"
+#include "viewer/timeline/slice_facts.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr std::size_t kWorst = 500;
+constexpr std::size_t kNamesOfSelection = 200;
+constexpr int kAfterTyping = 120;   // milliseconds
+constexpr int kAfterDragging = 60;  // milliseconds
+
+QString text(const std::string& string) { return QString::fromStdString(string); }
+
+// A click or Enter on a row of slices goes there.
+void go_on_activation(QTableView* table, SlicesModel* model, TimelineView* timeline) {
+  const auto go = [model, timeline](const QModelIndex& index) {
+    if (index.isValid()) timeline->go_to(index.siblingAtColumn(0).data(SlicesModel::kSlice).toUInt());
+  };
+  QObject::connect(table, &QTableView::clicked, timeline, go);
+  QObject::connect(table, &QTableView::activated, timeline, go);
+  QObject::connect(model, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
+}
+
+QVBoxLayout* tight(QWidget* widget) {
+  auto* layout = new QVBoxLayout(widget);
+  layout->setContentsMargins(4, 4, 4, 4);
+  layout->setSpacing(4);
+  return layout;
+}
+
+}  // namespace
+
+TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* parent)
+    : Page(parent),
+      document_(std::move(document)),
+      timeline_(new TimelineView(document_)),
+      panels_(new QTabWidget),
+      facts_(new FactsModel(this)),
+      parts_(new FigureTableModel(this)),
+      names_(new FigureTableModel(this)),
+      breakdown_(new FigureTableModel(this)),
+      found_(new SlicesModel(*document_->timeline, this)),
+      worst_(new SlicesModel(*document_->timeline, this)) {
+  auto* splitter = new QSplitter(Qt::Vertical);
+  splitter->addWidget(timeline_);
+  splitter->addWidget(panels_);
+  splitter->setStretchFactor(0, 3);
+  splitter->setStretchFactor(1, 1);
+  splitter->setSizes({600, 230});
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(splitter);
+  panels_->setDocumentMode(true);
+  panels_->addTab(make_details(), tr("Details"));
+  panels_->addTab(make_selection(), tr("Selection"));
+  panels_->addTab(make_search(), tr("Find"));
+  panels_->addTab(make_worst(), tr("Worst exposed"));
+  panels_->addTab(make_analysis(), tr("Analysis"));
+  panels_->addTab(make_trace(), tr("Trace"));
+  connect(timeline_, &TimelineView::slice_selected, this, &TracePage::show_facts);
+  select_after_dragging_.setSingleShot(true);
+  connect(timeline_, &TimelineView::range_selected, this, [this] { select_after_dragging_.start(kAfterDragging); });
+  connect(&select_after_dragging_, &QTimer::timeout, this, &TracePage::show_selection);
+  setFocusProxy(timeline_);
+}
+
+ChartInput TracePage::chart_input() const {
+  ChartInput input;
+  input.name = document_->path;
+  input.trace = &document_->traced.trace;
+  input.summary = &document_->traced.summary;
+  return input;
+}
+
+void TracePage::set_theme(const Theme& theme) { timeline_->set_theme(theme); }
+
+QWidget* TracePage::make_details() {
+  auto* table = make_table(facts_, tr("What is known of the selected slice"));
+  table->horizontalHeader()->hide();
+  connect(facts_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
+  return table;
+}
+
+QWidget* TracePage::make_selection() {
+  auto* panel = new QWidget;
+  selection_text_ = new QLabel(tr("Shift-drag over the timeline selects a range."));
+  auto* split = new QSplitter(Qt::Horizontal);
+  for (FigureTableModel* model : {parts_, names_}) {
+    auto* table = make_table(model, model == parts_ ? tr("Parts of the selection") : tr("Names in the selection"),
+                             model == parts_ ? -1 : FigureTableModel::kSort);
+    connect(model, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
+    split->addWidget(table);
+  }
+  auto* layout = tight(panel);
+  layout->addWidget(selection_text_);
+  layout->addWidget(split, 1);
+  return panel;
+}
+
+QWidget* TracePage::make_search() {
+  auto* panel = new QWidget;
+  query_ = new QLineEdit;
+  query_->setPlaceholderText(tr("words of a name or purpose, mode:dp, kind:compute, exposed"));
+  query_->setAccessibleName(tr("Find slices"));
+  query_->setClearButtonEnabled(true);
+  found_text_ = new QLabel;
+  auto* table = make_table(found_, tr("Slices that were found"));
+  go_on_activation(table, found_, timeline_);
+  auto* line = new QHBoxLayout;
+  line->addWidget(query_, 1);
+  line->addWidget(found_text_);
+  auto* layout = tight(panel);
+  layout->addLayout(line);
+  layout->addWidget(table, 1);
+  search_after_typing_.setSingleShot(true);
+  connect(query_, &QLineEdit::textEdited, this, [this] { search_after_typing_.start(kAfterTyping); });
+  connect(&search_after_typing_, &QTimer::timeout, this, [this] { search(query_->text()); });
+  connect(query_, &QLineEdit::returnPressed, this, [this] {
+    search(query_->text());
+    go_to_found(Towards::later);
+  });
+  return panel;
+}
+
+QWidget* TracePage::make_worst() {
+  auto* table = make_table(worst_, tr("Communication that is exposed for longest"));
+  go_on_activation(table, worst_, timeline_);
+  std::vector<std::uint32_t> slices;
+  for (const ExposedSlice& exposed : worst_exposed(timeline_->timeline(), kWorst)) slices.push_back(exposed.slice);
+  worst_->set_slices(std::move(slices));
+  return table;
+}
+
+QWidget* TracePage::make_analysis() {
+  auto* panel = new QWidget;
+  auto* by = new QComboBox;
+  by->setAccessibleName(tr("A row for each"));
+  for (int i = 0; i < analysis::kNumBreakdowns; ++i)
+    by->addItem(tr("by %1").arg(text(std::string(to_string(static_cast<analysis::Breakdown>(i))))));
+  auto* table = make_table(breakdown_, tr("The analysis of the steps"), FigureTableModel::kSort);
+  connect(breakdown_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
+  // Made when it is first looked at: of a large trace it takes a while.
+  connect(panels_, &QTabWidget::currentChanged, this, [this, panel, by] {
+    if (panels_->currentWidget() == panel && breakdown_->rowCount() == 0) show_breakdown(by->currentIndex());
+  });
+  connect(by, &QComboBox::currentIndexChanged, this, &TracePage::show_breakdown);
+  auto* layout = tight(panel);
+  layout->addWidget(by, 0, Qt::AlignLeft);
+  layout->addWidget(table, 1);
+  return panel;
+}
+
+QWidget* TracePage::make_trace() {
+  auto* report = new QPlainTextEdit(trace_text());
+  report->setReadOnly(true);
+  report->setAccessibleName(tr("How the trace was read"));
+  return report;
+}
+
+QString TracePage::trace_text() const {
+  const input::CellTrace& traced = document_->traced;
+  QString all = tr("%1 events read, %2 slices").arg(traced.trace.import.events).arg(traced.trace.size());
+  if (document_->is_partial) all = tr("Still being read. ") + all;
+  all += "\n";
+  for (const auto& [reason, count] : traced.trace.import.skipped)
+    all += tr("skipped %1: %2\n").arg(count).arg(text(reason));
+  for (const std::string& error : traced.summary.window_errors) all += text(error) + "\n";
+  all += tr("steps: %1\n").arg(text(analysis::steps_text(traced.summary.steps)));
+  for (const std::string& file : traced.files) all += text(file) + "\n";
+  for (const auto& [key, value] : traced.trace.metadata)
+    if (value.size() < 200) all += QString("%1: %2\n").arg(text(key), text(value));
+  return all;
+}
+
+void TracePage::show_facts(std::uint32_t slice) {
+  if (slice >= document_->traced.trace.size()) return facts_->set_facts({});
+  facts_->set_facts(facts_of(timeline_->timeline(), document_->traced.summary, slice));
+  panels_->setCurrentIndex(0);
+}
+
+void TracePage::show_selection() {
+  const auto& range = timeline_->state().range;
+  if (!range) {
+    parts_->set_table({});
+    names_->set_table({});
+    return;
+  }
+  const Selection selection = viewer::select(timeline_->timeline(), range->first, range->second);
+  selection_text_->setText(tr("%1 selected, from %2; mean of %3 ranks")
+                               .arg(text(time_text(range->second - range->first)), text(time_text(range->first)))
+                               .arg(selection.ranks.size()));
+  parts_->set_table(parts_of(selection));
+  names_->set_table(names_of(selection, kNamesOfSelection));
+  panels_->setCurrentIndex(1);
+}
+
+void TracePage::show_breakdown(int index) {
+  breakdown_->set_table(analysis::breakdown(document_->traced.trace, document_->traced.summary,
+                                            static_cast<analysis::Breakdown>(std::max(index, 0))));
+}
+
+void TracePage::find() {
+  panels_->setCurrentIndex(2);
+  query_->setFocus();
+  query_->selectAll();
+}
+
+void TracePage::search(const QString& words) {
+  try {
+    if (query_->text() != words) query_->setText(words);
+    found_->set_slices(find_slices(timeline_->timeline(), parse_query(words.toStdString())));
+    found_text_->setText(words.isEmpty() ? QString() : tr("%1 found").arg(found_->slices().size()));
+  } catch (const std::invalid_argument& error) {
+    found_->set_slices({});
+    found_text_->setText(QString::fromUtf8(error.what()));
+  }
+}
+
+void TracePage::go_to_found(Towards towards) {
+  if (found_->slices().empty()) return;
+  const std::uint32_t selected = timeline_->state().selected;
+  const std::uint32_t from = selected < document_->traced.trace.size() ? selected : found_->slices().front();
+  const std::uint32_t next = next_of(timeline_->timeline(), found_->slices(), from, towards);
+  timeline_->go_to(next == Timeline::kNoSlice || selected == Timeline::kNoSlice ? found_->slices().front() : next);
+  panels_->setCurrentIndex(2);
+}
+
+void TracePage::go_to_alike(Towards towards) {
+  const std::uint32_t selected = timeline_->state().selected;
+  if (selected >= document_->traced.trace.size()) return;
+  const std::int32_t rank = document_->traced.trace.track_of(selected).rank;
+  const std::uint32_t next =
+      next_of(timeline_->timeline(), find_alike(timeline_->timeline(), selected), selected, towards, rank);
+  if (next != Timeline::kNoSlice) timeline_->go_to(next);
+}
+
+void TracePage::go_to_worst() {
+  const auto& worst = worst_->slices();
+  if (worst.empty()) return;
+  timeline_->go_to(worst[next_worst_ % worst.size()]);
+  ++next_worst_;
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QTimer>
+#include <QWidget>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "viewer/app/page.hpp"
+#include "viewer/app/timeline_view.hpp"
+#include "viewer/model/document.hpp"
+#include "viewer/model/facts_model.hpp"
+#include "viewer/model/figure_table_model.hpp"
+#include "viewer/model/slices_model.hpp"
+#include "viewer/timeline/search.hpp"
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QTabWidget;
+class QTableView;
+
+namespace underlap::viewer {
+
+/// One trace: its timeline, and below it what is known of a slice, of a selection, of the whole.
+class TracePage : public Page {
+  Q_OBJECT
+
+ public:
+  explicit TracePage(std::shared_ptr<const TraceDocument> document, QWidget* parent = nullptr);
+
+  TimelineView* timeline() override { return timeline_; }
+  const TraceDocument& document() const { return *document_; }
+  ChartInput chart_input() const override;
+  void set_theme(const Theme&) override;
+  void find() override;
+  void go_to_found(Towards) override;
+  void go_to_alike(Towards) override;
+  void go_to_worst() override;
+
+  const FactsModel& facts() const { return *facts_; }
+  const FigureTableModel& selected_parts() const { return *parts_; }
+  const SlicesModel& found() const { return *found_; }
+  void search(const QString& text);
+
+ private:
+  QWidget* make_details();
+  QWidget* make_selection();
+  QWidget* make_search();
+  QWidget* make_worst();
+  QWidget* make_analysis();
+  QWidget* make_trace();
+  void show_facts(std::uint32_t slice);
+  void show_selection();
+  void show_breakdown(int index);
+  QString trace_text() const;
+
+  std::shared_ptr<const TraceDocument> document_;
+  TimelineView* timeline_;
+  QTabWidget* panels_;
+  FactsModel* facts_;
+  FigureTableModel* parts_;
+  FigureTableModel* names_;
+  FigureTableModel* breakdown_;
+  SlicesModel* found_;
+  SlicesModel* worst_;
+  QLineEdit* query_ = nullptr;
+  QLabel* found_text_ = nullptr;
+  QLabel* selection_text_ = nullptr;
+  QTimer search_after_typing_;
+  QTimer select_after_dragging_;
+  std::size_t next_worst_ = 0;
+};
+
+}  // namespace underlap::viewer
