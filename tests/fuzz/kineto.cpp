@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of Kineto's JSON, and what `underlap analyze` does with whatever it makes of a text.
+// The reader of Kineto's JSON, and what `underlap analyze` and the viewer do with whatever it makes of a text.
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
@@ -8,6 +8,7 @@
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/formats/kineto/reader.hpp"
 #include "tests/fuzz/harness.hpp"
+#include "tests/fuzz/look_at.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::fuzz {
@@ -32,6 +33,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const analysis::Summary summary = analysis::summarise(trace);
     analysis::analysis_json(trace, summary);
     analysis::analysis_table(trace, summary, {.width = 80});
+    fuzz::look_at(trace, summary);
   } catch (const std::invalid_argument&) {
     return 0;  // refused, in words
   }

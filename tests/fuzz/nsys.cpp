@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of Nsight Systems' SQLite files.
+// The reader of Nsight Systems' SQLite files, and what the viewer does with whatever it makes of one.
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "profiler/formats/nsys/reader.hpp"
 #include "tests/fuzz/harness.hpp"
+#include "tests/fuzz/look_at.hpp"
 #include "tests/profiler/formats/nsys_file.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
@@ -61,7 +62,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   underlap::testing_support::write_text(folder / "t.sqlite",
                                         std::string_view(reinterpret_cast<const char*>(data), size));
   try {
-    underlap::formats::nsys::read(folder / "t.sqlite");
+    const underlap::Trace trace = underlap::formats::nsys::read(folder / "t.sqlite");
+    underlap::fuzz::look_at(trace, underlap::analysis::summarise(trace));
   } catch (const std::invalid_argument&) {
     return 0;  // refused, in words
   }

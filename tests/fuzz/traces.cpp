@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace readers, and what `underlap analyze` does with whatever they make of a file.
+// Trace readers, and what `underlap analyze` and the viewer do with whatever they make of a file.
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -9,6 +9,7 @@
 #include "profiler/analysis/timeline_text.hpp"
 #include "profiler/formats/format.hpp"
 #include "tests/fuzz/harness.hpp"
+#include "tests/fuzz/look_at.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
@@ -30,6 +31,7 @@ void analyse(Trace trace) {
   analysis::analysis_json(trace, unmarked, {}, all);
   analysis::analysis_table(trace, unmarked, {.width = 80}, all);
   for (const analysis::Breakdown by : all) analysis::csv(analysis::breakdown(trace, unmarked, by));
+  look_at(trace, unmarked);
 }
 
 }  // namespace

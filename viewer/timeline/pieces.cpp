@@ -8,6 +8,12 @@
 namespace underlap::viewer {
 namespace {
 
+// A moment of a picture may lie beyond any that a clock tells.
+std::int64_t whole_ns(double ns) {
+  constexpr double kFarthest = 9e18;
+  return static_cast<std::int64_t>(std::clamp(ns, -kFarthest, kFarthest));
+}
+
 Piece wide_piece(const Segments& segments, std::size_t i, const View& view) {
   Piece piece;
   piece.left = static_cast<float>(std::max(view.x_of(static_cast<double>(segments.begin_ns(i))), 0.0));
@@ -52,14 +58,14 @@ bool is_wide(const Segments& segments, std::size_t i, const View& view) {
 void find_pieces(const Segments& segments, const View& view, std::vector<Piece>& pieces) {
   pieces.clear();
   const double end_ns = view.end_ns();
-  std::size_t i = segments.first_ending_after(static_cast<std::int64_t>(std::floor(view.begin_ns)));
+  std::size_t i = segments.first_ending_after(whole_ns(std::floor(view.begin_ns)));
   while (i < segments.size() && static_cast<double>(segments.begin_ns(i)) < end_ns) {
     if (is_wide(segments, i, view)) {
       pieces.push_back(wide_piece(segments, i++, view));
       continue;
     }
     const double pixel = std::max(std::floor(view.x_of(static_cast<double>(segments.begin_ns(i)))), 0.0);
-    std::size_t next = segments.first_beginning_at(static_cast<std::int64_t>(std::ceil(view.time_of(pixel + 1))), i);
+    std::size_t next = segments.first_beginning_at(whole_ns(std::ceil(view.time_of(pixel + 1))), i);
     // Of those that begin in one pixel only the last can be wider than it.
     if (next > i + 1 && is_wide(segments, next - 1, view)) --next;
     next = std::max(next, i + 1);

@@ -8,6 +8,8 @@
 #include <queue>
 #include <utility>
 
+#include "profiler/trace/saturating.hpp"
+
 namespace underlap::viewer {
 namespace {
 
@@ -59,6 +61,8 @@ class Sweep {
 
  private:
   using Boundary = std::pair<std::int64_t, std::size_t>;  // when, and of which row
+
+  std::int64_t at(std::int64_t trace_ns) const { return saturating_subtract(trace_ns, origin_ns_); }
 
   std::uint32_t slice_of(const Cursor& cursor) const { return cursor.row[cursor.next]; }
 
@@ -113,13 +117,13 @@ class Sweep {
     switch (trace_.tag(slice).kind) {
       case Kind::compute:
         --compute_;
-        picture_.rows[row].add(start - origin_ns_, now - origin_ns_, {Paint::compute, 0});
+        picture_.rows[row].add(at(start), at(now), {Paint::compute, 0});
         break;
       case Kind::copy:
         --copies_;
-        picture_.rows[row].add(start - origin_ns_, now - origin_ns_, {Paint::copy, 0});
+        picture_.rows[row].add(at(start), at(now), {Paint::copy, 0});
         break;
-      case Kind::none: picture_.rows[row].add(start - origin_ns_, now - origin_ns_, {Paint::wait, 0}); break;
+      case Kind::none: picture_.rows[row].add(at(start), at(now), {Paint::wait, 0}); break;
       case Kind::communication:
         add_piece(row, now, was_computing);
         --modes_[mode_of(slice)];
@@ -146,7 +150,7 @@ class Sweep {
                             : cursor.exposed.wait_ns) += length;
     }
     const std::uint8_t modes = bit_of(trace_.tag(cursor.exposed.slice).mode);
-    picture_.rows[row].add(cursor.piece_ns - origin_ns_, now - origin_ns_, {paint, modes});
+    picture_.rows[row].add(at(cursor.piece_ns), at(now), {paint, modes});
     cursor.piece_ns = now;
   }
 
@@ -181,7 +185,7 @@ class Sweep {
       shade = {Paint::compute, 0};
     else if (copies_ > 0)
       shade = {Paint::copy, 0};
-    if (shade.paint != Paint::nothing) picture_.strip.extend(since_ns_ - origin_ns_, now - origin_ns_, shade);
+    if (shade.paint != Paint::nothing) picture_.strip.extend(at(since_ns_), at(now), shade);
   }
 
   const Trace& trace_;

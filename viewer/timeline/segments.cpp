@@ -3,15 +3,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 
 namespace underlap::viewer {
-namespace {
-
-constexpr std::int64_t kLongest = std::numeric_limits<std::uint32_t>::max();
-
-}  // namespace
-
 void Content::add(Shade shade, float ns) {
   if (is_exposed(shade.paint)) {
     exposed_ns += ns;
@@ -41,22 +34,33 @@ void Content::add(const Content& more) {
 
 void Segments::add(std::int64_t begin_ns, std::int64_t end_ns, Shade shade) {
   assert(begin_ns_.empty() || begin_ns >= this->end_ns(size() - 1));
-  while (begin_ns < end_ns) {
-    const std::int64_t length = std::min(end_ns - begin_ns, kLongest);
-    begin_ns_.push_back(begin_ns);
-    length_ns_.push_back(static_cast<std::uint32_t>(length));
-    paint_.push_back(shade.paint);
-    modes_.push_back(shade.modes);
-    begin_ns += length;
-  }
+  if (begin_ns >= end_ns) return;
+  begin_ns_.push_back(begin_ns);
+  length_ns_.push_back(0);
+  paint_.push_back(shade.paint);
+  modes_.push_back(shade.modes);
+  set_end(end_ns);
 }
 
 void Segments::extend(std::int64_t begin_ns, std::int64_t end_ns, Shade shade) {
   const bool touches = size() > 0 && this->end_ns(size() - 1) == begin_ns && this->shade(size() - 1) == shade;
-  if (touches && end_ns > begin_ns && end_ns - begin_ns_.back() <= kLongest)
-    length_ns_.back() = static_cast<std::uint32_t>(end_ns - begin_ns_.back());
-  else
-    add(begin_ns, end_ns, shade);
+  if (!touches) return add(begin_ns, end_ns, shade);
+  if (end_ns > begin_ns) set_end(end_ns);
+}
+
+void Segments::set_end(std::int64_t end_ns) {
+  const std::int64_t length = end_ns - begin_ns_.back();
+  if (length < kLong) {
+    length_ns_.back() = static_cast<std::uint32_t>(length);
+    return;
+  }
+  length_ns_.back() = kLong;
+  if (long_.empty() || long_.back().first != size() - 1) long_.emplace_back(size() - 1, 0);
+  long_.back().second = end_ns;
+}
+
+std::int64_t Segments::end_of_long(std::size_t i) const {
+  return std::ranges::lower_bound(long_, i, {}, &std::pair<std::size_t, std::int64_t>::first)->second;
 }
 
 void Segments::finish() {
@@ -101,7 +105,7 @@ std::size_t Segments::first_beginning_at(std::int64_t time_ns, std::size_t from)
 
 Content Segments::leaf(std::size_t from, std::size_t to) const {
   Content content;
-  for (std::size_t i = from; i < to; ++i) content.add(shade(i), static_cast<float>(length_ns_[i]));
+  for (std::size_t i = from; i < to; ++i) content.add(shade(i), static_cast<float>(end_ns(i) - begin_ns_[i]));
   return content;
 }
 

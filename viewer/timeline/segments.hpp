@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "viewer/timeline/shade.hpp"
@@ -38,7 +39,9 @@ class Segments {
 
   std::size_t size() const { return begin_ns_.size(); }
   std::int64_t begin_ns(std::size_t i) const { return begin_ns_[i]; }
-  std::int64_t end_ns(std::size_t i) const { return begin_ns_[i] + length_ns_[i]; }
+  std::int64_t end_ns(std::size_t i) const {
+    return length_ns_[i] == kLong ? end_of_long(i) : begin_ns_[i] + length_ns_[i];
+  }
   Shade shade(std::size_t i) const { return {paint_[i], modes_[i]}; }
 
   /// The first that ends after `time_ns`; size() where none does.
@@ -52,13 +55,17 @@ class Segments {
 
  private:
   static constexpr std::size_t kFanOut = 16;
+  static constexpr std::uint32_t kLong = ~std::uint32_t{0};  ///< a length that stands in long_
 
   Content leaf(std::size_t from, std::size_t to) const;
+  std::int64_t end_of_long(std::size_t i) const;
+  void set_end(std::int64_t end_ns);  ///< of the last one
 
   std::vector<std::int64_t> begin_ns_;
   std::vector<std::uint32_t> length_ns_;
   std::vector<Paint> paint_;
   std::vector<std::uint8_t> modes_;
+  std::vector<std::pair<std::size_t, std::int64_t>> long_;  ///< those of more than four seconds, and their ends
   std::vector<std::vector<Content>> levels_;  ///< of kFanOut segments each, then of kFanOut of the level below
 };
 

@@ -50,7 +50,8 @@ std::string name_of_track(const Track& track) {
 Segments segments_of(const Trace& trace, const Indices& slices, std::int64_t origin_ns) {
   Segments segments;
   for (const std::uint32_t slice : slices)
-    segments.add(trace.start_ns()[slice] - origin_ns, trace.end_ns(slice) - origin_ns, {Paint::range, 0});
+    segments.add(saturating_subtract(trace.start_ns()[slice], origin_ns),
+                 saturating_subtract(trace.end_ns(slice), origin_ns), {Paint::range, 0});
   segments.finish();
   return segments;
 }
@@ -87,13 +88,13 @@ void Timeline::find_origins(const analysis::Summary& summary) {
   std::int64_t first_ns = std::numeric_limits<std::int64_t>::max(), last_ns = std::numeric_limits<std::int64_t>::min();
   for (std::size_t i = 0; i < trace_->size(); ++i) {
     const std::int64_t offset_ns = of_track[trace_->track(i)];
-    first_ns = std::min(first_ns, trace_->start_ns()[i] - offset_ns);
-    last_ns = std::max(last_ns, trace_->end_ns(i) - offset_ns);
+    first_ns = std::min(first_ns, saturating_subtract(trace_->start_ns()[i], offset_ns));
+    last_ns = std::max(last_ns, saturating_subtract(trace_->end_ns(i), offset_ns));
   }
   if (trace_->size() == 0) first_ns = last_ns = 0;
   origin_ns_ = first_ns;
-  length_ns_ = last_ns - first_ns;
-  for (const auto& [rank, offset_ns] : offsets) origin_by_rank_[rank] = first_ns + offset_ns;
+  length_ns_ = saturating_subtract(last_ns, first_ns);
+  for (const auto& [rank, offset_ns] : offsets) origin_by_rank_[rank] = saturating_add(first_ns, offset_ns);
 }
 
 void Timeline::add_lanes(unsigned threads) {
@@ -164,7 +165,9 @@ std::int64_t Timeline::begin_ns(std::uint32_t slice) const {
   return time_of(trace_->track_of(slice).rank, trace_->start_ns()[slice]);
 }
 
-std::int64_t Timeline::end_ns(std::uint32_t slice) const { return begin_ns(slice) + trace_->duration_ns()[slice]; }
+std::int64_t Timeline::end_ns(std::uint32_t slice) const {
+  return saturating_add(begin_ns(slice), trace_->duration_ns()[slice]);
+}
 
 std::uint32_t Timeline::slice_at(const LaneRow& row, std::int64_t time_ns) const {
   const auto next = std::ranges::upper_bound(row.slices, time_ns, {}, [&](std::uint32_t i) { return begin_ns(i); });

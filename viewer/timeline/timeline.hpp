@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiler/analysis/summary.hpp"
+#include "profiler/trace/saturating.hpp"
 #include "profiler/trace/trace.hpp"
 #include "viewer/timeline/rank_sweep.hpp"
 #include "viewer/timeline/segments.hpp"
@@ -67,8 +68,12 @@ class Timeline {
   const ExposedSlice* exposed_of(std::uint32_t slice) const;
 
   /// From a moment of a rank's clock to one of the timeline, and back.
-  std::int64_t time_of(std::int32_t rank, std::int64_t trace_ns) const { return trace_ns - origin_ns(rank); }
-  std::int64_t trace_ns_of(std::int32_t rank, std::int64_t time_ns) const { return time_ns + origin_ns(rank); }
+  std::int64_t time_of(std::int32_t rank, std::int64_t trace_ns) const {
+    return saturating_subtract(trace_ns, origin_ns(rank));
+  }
+  std::int64_t trace_ns_of(std::int32_t rank, std::int64_t time_ns) const {
+    return saturating_add(time_ns, origin_ns(rank));
+  }
   std::int64_t begin_ns(std::uint32_t slice) const;
   std::int64_t end_ns(std::uint32_t slice) const;
 

@@ -9,6 +9,8 @@
 #include <QSettings>
 #include <QTabWidget>
 #include <QTest>
+#include <QThread>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +18,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "platform/temporary_folder.hpp"
 #include "profiler/analysis/analysis.hpp"
@@ -24,6 +27,7 @@
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/command_palette.hpp"
 #include "viewer/app/compare_page.hpp"
+#include "viewer/app/load_job.hpp"
 #include "viewer/app/main_window.hpp"
 #include "viewer/app/run_page.hpp"
 #include "viewer/app/settings.hpp"
@@ -271,6 +275,48 @@ TEST_F(Window, EveryActionHasItsWordsAndPaletteFindsIt) {
   palette.words()->setText("worst");
   ASSERT_EQ(palette.shown().size(), 1);
   EXPECT_TRUE(palette.shown().front().startsWith("Worst exposed"));
+}
+
+TEST_F(Window, ShowsWhatWasReadSoFarAndThenTheWhole) {
+  std::vector<std::size_t> sizes;
+  std::shared_ptr<const Document> whole;
+  LoadJob job("trace", [](ReadingWatch& watch) -> std::shared_ptr<const Document> {
+    const Trace trace = testing_support::two_ranks(0);
+    Trace part;
+    for (const Track& track : trace.tracks) part.add_track(track);
+    for (std::size_t i = 0; i < 4; ++i) part.add(trace.slice(i));
+    // As long as it takes until a part is wanted: not at once, since most traces are read by then.
+    EXPECT_FALSE(watch.pause_between_parts().has_value());
+    while (!watch.pause_between_parts().has_value()) QThread::msleep(5);
+    watch.on_part(part);
+    watch.on_progress(0.5);
+    return part_of("whole", trace);
+  });
+  std::vector<double> progress;
+  job.on_part = [&](const std::shared_ptr<const TraceDocument>& part) {
+    EXPECT_TRUE(part->is_partial);
+    sizes.push_back(part->traced.trace.size());
+  };
+  job.on_progress = [&](const QString&, double fraction) { progress.push_back(fraction); };
+  job.on_done = [&](const std::shared_ptr<const Document>& document) { whole = document; };
+  job.start();
+  ASSERT_TRUE(wait_until([&] { return whole != nullptr; }));
+  EXPECT_THAT(sizes, testing::ElementsAre(4));
+  EXPECT_THAT(progress, testing::Contains(0.5));
+}
+
+TEST_F(Window, DeletedJobCancelsItsReading) {
+  std::atomic<bool> was_cancelled = false;
+  auto job = std::make_unique<LoadJob>("trace", [&](ReadingWatch& watch) -> std::shared_ptr<const Document> {
+    while (!watch.is_cancelled()) QThread::msleep(2);
+    was_cancelled = true;
+    throw Cancelled();
+  });
+  job->on_cancelled = [] { FAIL() << "told to a window that is gone"; };
+  job->start();
+  job.reset();
+  EXPECT_TRUE(was_cancelled);
+  QTest::qWait(5);
 }
 
 TEST_F(Window, CancelledReadingLeavesNoTab) {

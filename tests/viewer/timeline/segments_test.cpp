@@ -71,15 +71,19 @@ TEST(Segments, ExtendsWhatTouchesAndIsAlike) {
 }
 
 TEST(Segments, KeepsTheLengthOfWhatIsLongerThanAColumnHolds) {
-  constexpr std::int64_t kMinute = 60'000'000'000;
+  constexpr std::int64_t kYear = 31'557'600'000'000'000;
   Segments segments;
-  segments.add(5, 5 + kMinute, {Paint::compute});
-  segments.extend(5 + kMinute, 6 + kMinute, {Paint::compute});
+  segments.add(0, 5, {Paint::copy});
+  segments.add(5, 5 + 200 * kYear, {Paint::compute});
+  segments.extend(5 + 200 * kYear, 6 + 200 * kYear, {Paint::compute});
+  segments.add(7 + 200 * kYear, 8 + 200 * kYear, {Paint::copy});
   segments.finish();
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < segments.size(); ++i) sum += segments.end_ns(i) - segments.begin_ns(i);
-  EXPECT_EQ(sum, kMinute + 1);
-  EXPECT_EQ(segments.end_ns(segments.size() - 1), 6 + kMinute);
+  ASSERT_EQ(segments.size(), 3U);
+  EXPECT_EQ(segments.end_ns(0), 5);
+  EXPECT_EQ(segments.end_ns(1), 6 + 200 * kYear);
+  EXPECT_EQ(segments.end_ns(2), 8 + 200 * kYear);
+  EXPECT_EQ(segments.first_ending_after(100 * kYear), 1U);
+  EXPECT_FLOAT_EQ(segments.content(0, 3).compute_ns, static_cast<float>(200 * kYear));
 }
 
 }  // namespace
