@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What README.md, docs/ARCHITECTURE.md and results/README.md show is made from results/, golden schedules and the registries of techniques:
-// this fails where they are stale, and rewrites them where UNDERLAP_UPDATE_GOLDEN is set.
+// What README.md, docs/ARCHITECTURE.md and results/README.md show is made from results/, golden schedules and the
+// registries of techniques: this fails where they are stale, and rewrites them where UNDERLAP_UPDATE_GOLDEN is set.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -226,7 +226,9 @@ TEST_P(Readme, ShowsWhatResultsSchedulesAndRegistriesSay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pages, Readme, testing::Values("README.md", "docs/ARCHITECTURE.md", "results/README.md"),
-                         [](const auto& page) { return std::string(page.index == 0 ? "Front" : "Results"); });
+                         [](const auto& page) {
+                           return std::string(page.index == 0 ? "Front" : page.index == 1 ? "Architecture" : "Results");
+                         });
 
 }  // namespace
 }  // namespace underlap::bench

@@ -142,7 +142,7 @@ TEST(Series, OfTwoConfigurationsThatNoGateTakesAreRefusedBeforeTheFirstRun) {
     write_text(folder.folder / "other.yaml", config);
     EXPECT_THAT(underlap_program(folder.arguments({"--interleave", folder.folder / "other.yaml"})), fails_with(2, why));
   };
-  refused(tiny_config("data_parallel_size: 2\n"), "cell cell: ranks is 2 in the baseline and 1 in the candidate");
+  refused(tiny_config("data_parallel_size: 2\n"), "ranks is 2 in the baseline and 1 in the candidate");
   refused(tiny_config("matrix: {overlap: [{name: off, comm_overlap.overlap_grad_reduce: false}]}\n"),
           "its cells are off, those of ");
   std::string modelled = tiny_config();
