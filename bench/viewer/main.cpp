@@ -2,7 +2,7 @@
 // underlap-viewer-bench: how long frames, hovering, searching and opening take, without a window.
 //
 //   underlap-viewer-bench TRACE            what `underlap-viewer TRACE` would do
-//   underlap-viewer-bench --ranks 64 --streams 8 --slices 4000000    a generated trace
+//   underlap-viewer-bench --ranks 64 --streams 8 --slices 4000000    a generated trace; --save FILE keeps it
 //
 // Frames are those of one session of zooming, moving and scrolling at 1920 x 1080, always the same; each is drawn by
 // the processor into an image, and that is copied, as a window does.
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "profiler/analysis/summary.hpp"
+#include "profiler/formats/format.hpp"
 #include "viewer/model/document.hpp"
 #include "viewer/scene/scene.hpp"
 #include "viewer/timeline/search.hpp"
@@ -42,6 +43,7 @@ struct Arguments {
   std::int32_t ranks = 64;
   std::int32_t streams = 8;
   std::int64_t slices = 4'000'000;
+  std::string save;
 };
 
 double ms_since(Clock::time_point begin) {
@@ -66,30 +68,48 @@ void print(const char* what, const std::vector<double>& ms, double target_ms) {
              quantile(ms, 1), ms.size(), target_ms > 0 ? fmt::format("p99 under {:g}", target_ms) : "");
 }
 
-// Streams of which one computes nearly always, and the others communicate now and then: a slice in five.
+// A stream's slices, one after the other until `end_ns`.
+struct StreamPlan {
+  Tag tag = {};
+  std::int64_t slices = 0;
+  std::int64_t end_ns = 0;
+};
+
+void add_stream(Trace& trace, std::uint32_t track, const StreamPlan& plan, const std::vector<NameId>& names,
+                std::mt19937& random) {
+  const std::int64_t apart = std::max<std::int64_t>(plan.end_ns / std::max<std::int64_t>(plan.slices, 1), 4);
+  for (std::int64_t i = 0; i < plan.slices; ++i) {
+    const std::int64_t length = std::uniform_int_distribution<std::int64_t>(apart / 4, apart - 1)(random);
+    trace.add({.track = track,
+               .start_ns = i * apart + std::uniform_int_distribution<std::int64_t>(0, apart - length - 1)(random),
+               .duration_ns = length,
+               .name = names[random() % names.size()],
+               .tag = plan.tag});
+  }
+}
+
+// Each rank computes on one stream, and communicates on the others: of five slices four compute, of 16 us in the mean.
 Trace generated(const Arguments& arguments) {
   Trace trace;
   std::mt19937 random(1);
   std::vector<NameId> names;
   for (int i = 0; i < 400; ++i) names.push_back(intern("kernel_number_" + std::to_string(i) + "<float, 128>"));
-  const std::int64_t per_stream = arguments.slices / arguments.ranks / arguments.streams;
+  const std::int64_t of_rank = arguments.slices / arguments.ranks;
+  const std::int64_t computing = arguments.streams == 1 ? of_rank : of_rank * 4 / 5;
+  const std::int64_t end_ns = computing * 16'000;
   trace.reserve(static_cast<std::size_t>(arguments.slices));
-  trace.add_group({intern("group"), {0, 1}});
-  for (std::int32_t rank = 0; rank < arguments.ranks; ++rank) {
+  for (std::int32_t rank = 0; rank < arguments.ranks; ++rank)
     for (std::int32_t stream = 0; stream < arguments.streams; ++stream) {
+      const bool computes = stream == 0;
       const std::uint32_t track =
-          trace.add_track({rank, stream, stream == 0 ? "compute" : "comm " + std::to_string(stream)});
-      std::int64_t now = std::uniform_int_distribution<std::int64_t>(0, 1000)(random);
-      for (std::int64_t i = 0; i < per_stream; ++i) {
-        const std::int64_t length = std::uniform_int_distribution<std::int64_t>(500, 30'000)(random);
-        Slice slice{
-            .track = track, .start_ns = now, .duration_ns = length, .name = names[random() % names.size()], .tag = {}};
-        if (stream > 0) slice.tag = {.kind = Kind::communication, .mode = static_cast<Mode>(1 + stream % 4)};
-        trace.add(slice);
-        now += length + std::uniform_int_distribution<std::int64_t>(0, stream == 0 ? 2000 : 20'000)(random);
+          trace.add_track({rank, stream, computes ? "compute" : "comm " + std::to_string(stream)});
+      StreamPlan plan{.slices = computing, .end_ns = end_ns};
+      if (!computes) {
+        plan.tag = {.kind = Kind::communication, .mode = static_cast<Mode>(1 + stream % 4)};
+        plan.slices = (of_rank - computing) / (arguments.streams - 1);
       }
+      add_stream(trace, track, plan, names, random);
     }
-  }
   return trace;
 }
 
@@ -205,7 +225,8 @@ void run(const Arguments& arguments) {
     return bench(*document->timeline, document->traced.summary);
   }
   const Trace trace = generated(arguments);
-  analysis::Summary summary;
+  if (!arguments.save.empty()) return formats::write_trace(arguments.save, trace);
+  const analysis::Summary summary;
   const auto begin = Clock::now();
   const Timeline timeline(trace, summary, 2);
   fmt::print("laid out in {:.2f} s; ", ms_since(begin) / 1e3);
@@ -224,6 +245,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--streams", arguments.streams, "of each rank")->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--slices", arguments.slices, "in all")->check(CLI::Range(1000, 100'000'000))->capture_default_str();
+  app.add_option("--save", arguments.save, "write the generated trace to this file, and do nothing else");
   CLI11_PARSE(app, argc, argv);
   ::setenv("QT_QPA_PLATFORM", "offscreen", 0);
   QApplication application(argc, argv);
