@@ -15,9 +15,11 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/gate_input.hpp"
+#include "bench/commands/viewer_program.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
+#include "platform/temporary_folder.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/gate/gate.hpp"
 #include "profiler/gate/reports.hpp"
@@ -36,6 +38,7 @@ struct GateArguments {
   std::string run_sd;
   std::string inconclusive = "exit";
   std::string markdown;
+  std::string picture;
   std::string junit;
   bool json = false;
   bool force = false;
@@ -109,6 +112,15 @@ void check_outputs(const GateArguments& arguments) {
     throw std::invalid_argument("--details is for the table of a terminal; the other outputs hold all there is");
   check_output_file("--markdown", arguments.markdown);
   check_output_file("--junit", arguments.junit);
+  check_output_file("--picture", arguments.picture);
+}
+
+// The viewer draws it from what --json prints.
+void draw(const gate::GateReport& report, const std::string& picture) {
+  const TemporaryFolder folder;
+  const std::filesystem::path json = folder.path() / "gate.json";
+  write_file_atomically(json, gate::gate_json(report));
+  run_viewer({"--render", picture, json.string()});
 }
 
 int run_gate_command(const GateArguments& arguments) {
@@ -121,7 +133,8 @@ int run_gate_command(const GateArguments& arguments) {
   keep_cells(candidate, arguments.cells);
   const gate::GateReport report = gate::run_gate(baseline, candidate, options);
   const bool prints_report = arguments.json || arguments.markdown == "-" || arguments.junit == "-";
-  write_to(arguments.markdown, gate::gate_markdown(report));
+  if (!arguments.picture.empty()) draw(report, arguments.picture);
+  write_to(arguments.markdown, gate::gate_markdown(report, arguments.picture));
   write_to(arguments.junit, gate::gate_junit(report, arguments.inconclusive == "pass"));
   if (arguments.json) fmt::print("{}", gate::gate_json(report));
   if (!prints_report) {
@@ -136,6 +149,10 @@ void add_outputs(CLI::App& command, GateArguments& arguments) {
   command.add_flag_callback(
       "--details", [&arguments] { arguments.rows = gate::Rows::all; }, "also what passed without a change");
   command.add_option("--markdown", arguments.markdown, "write a comment for a pull request to this file, or -")
+      ->check(not_empty());
+  command
+      .add_option("--picture", arguments.picture,
+                  "draw the verdicts into this file of .svg or .png, which the comment then shows; takes the viewer")
       ->check(not_empty());
   command.add_option("--junit", arguments.junit, "write a test suite in JUnit's XML to this file, or -")
       ->check(not_empty());

@@ -4,28 +4,17 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/viewer_program.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap::bench {
 namespace {
-
-constexpr const char* kViewer = "underlap-viewer";
-
-// Beside this program, or else wherever the shell would find it.
-std::string viewer_program() {
-  std::error_code none_can_be_told;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none_can_be_told);
-  const std::filesystem::path beside = self.parent_path() / kViewer;
-  return std::filesystem::exists(beside, none_can_be_told) ? beside.string() : kViewer;
-}
 
 // Becomes the viewer: its exit code is this program's.
 [[noreturn]] void start_viewer(const std::vector<std::string>& arguments) {
@@ -40,7 +29,7 @@ std::string viewer_program() {
     throw std::invalid_argument(
         "view: the viewer is not here (underlap-viewer)\n  `bench/run --viewer` in a checkout installs Qt and builds "
         "it");
-  throw MachineError(std::string(kViewer) + " cannot be started: " + std::strerror(errno));
+  throw MachineError(program + " cannot be started: " + std::strerror(errno));
 }
 
 }  // namespace

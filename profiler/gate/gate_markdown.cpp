@@ -76,13 +76,14 @@ std::string differences_text(const GateReport& report) {
 
 }  // namespace
 
-std::string gate_markdown(const GateReport& report) {
+std::string gate_markdown(const GateReport& report, const std::string& picture) {
   Table notable = empty_table(), rest = empty_table();
   for (const GateRow& row : report.rows)
     add_row(report, row, row.verdict != Verdict::pass || is_notable(row) ? notable : rest);
   std::string text = fmt::format("### Overlap gate: {}{}\n\n", stamp_of(report), verdict_sentence(report));
   if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", report.forced);
   for (const std::string& warning : report.warnings) text += fmt::format("> {}\n", warning);
+  if (!picture.empty()) text += fmt::format("\n![verdicts of all metrics]({})\n\n", picture);
   text += moved_list(report);
   if (const std::string schedules = schedules_text(report); !schedules.empty())
     text += "- " + stamp_of(report) + schedules + "\n";

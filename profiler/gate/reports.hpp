@@ -18,8 +18,8 @@ enum class Rows : std::uint8_t {
 std::string gate_text(const GateReport&, const TableFormat&, Rows rows = Rows::notable);
 
 /// For a comment on a pull request: verdict, one table, and the rest folded. At most 60,000 characters, since hosts of
-/// code take 65,536; rows that do not fit are counted.
-std::string gate_markdown(const GateReport&);
+/// code take 65,536; rows that do not fit are counted. `picture`: a file or address to show below the verdict.
+std::string gate_markdown(const GateReport&, const std::string& picture = "");
 
 /// For machines: schema underlap.gate/1.
 std::string gate_json(const GateReport&);

@@ -98,6 +98,7 @@ void LoadJob::run() {
 LoadJob::Work open_work(const QString& path) {
   return [named = path.toStdString()](ReadingWatch& watch) -> std::shared_ptr<const Document> {
     if (kind_of(named) == DocumentKind::run) return open_run(named);
+    if (kind_of(named) == DocumentKind::gate) return open_gate(named);
     return open_trace(named, watch);
   };
 }
@@ -105,9 +106,10 @@ LoadJob::Work open_work(const QString& path) {
 LoadJob::Work compare_work(const QString& from, const QString& to, bool is_forced) {
   return [from = from.toStdString(), to = to.toStdString(), is_forced](ReadingWatch& watch) {
     for (const std::string& path : {from, to})
-      if (kind_of(path) == DocumentKind::run)
+      if (kind_of(path) != DocumentKind::trace)
         throw std::invalid_argument(
-            path + ": is a run; compare the traces of two of its cells, or two runs in a terminal: underlap compare");
+            path +
+            ": is no trace; compare the traces of two of its cells, or two runs in a terminal: underlap compare");
     const std::shared_ptr<const TraceDocument> before = open_trace(from, watch), now = open_trace(to, watch);
     watch.say("comparing");
     return std::shared_ptr<const Document>(compare_documents(before, now, is_forced));

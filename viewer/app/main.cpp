@@ -101,13 +101,14 @@ int run(int& argc, char** argv, const Arguments& arguments) {
 }
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("PATH", arguments.inputs, "traces, folders of traces, or folders of runs: a tab each");
+  app.add_option("PATH", arguments.inputs,
+                 "traces, folders of traces, folders of runs, or what `underlap gate --json` said: a tab each");
   app.add_flag("--compare", arguments.compare, "two traces, the baseline first, side by side");
   app.add_option("--render", arguments.render,
                  "make a picture instead of opening a window: FILE.png or FILE.svg; of a chart FILE.csv too");
   app.add_option("--range", arguments.range, "of a picture: the part of time, 12ms..18ms, or \"step 3\"");
   app.add_option("--chart", arguments.chart,
-                 "of a picture: a chart instead of the timeline, modes, steps, change, matrix, bandwidth");
+                 "of a picture: a chart instead of the timeline, modes, steps, change, matrix, bandwidth, gate");
   app.add_option("--cell", arguments.cell, "of a picture of a run: the cell whose timeline or change is drawn");
   app.add_option("--size", arguments.size, "of a picture: pixels, 1600x900 (default: as high as what there is)");
   app.add_option("--scale", arguments.scale, "of a picture: pixels for one of a plain screen")

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "viewer/app/compare_page.hpp"
+#include "viewer/app/gate_page.hpp"
 #include "viewer/app/loading_page.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/run_page.hpp"
@@ -126,6 +127,7 @@ Page* MainWindow::make_page(const std::shared_ptr<const Document>& document) {
   if (const auto trace = std::dynamic_pointer_cast<const TraceDocument>(document)) return new TracePage(trace);
   if (const auto comparison = std::dynamic_pointer_cast<const CompareDocument>(document))
     return new ComparePage(comparison);
+  if (const auto judged = std::dynamic_pointer_cast<const GateDocument>(document)) return new GatePage(judged);
   auto* run = new RunPage(std::dynamic_pointer_cast<const RunDocument>(document));
   connect(run, &RunPage::trace_wanted, this, &MainWindow::open);
   connect(run, &RunPage::comparison_wanted, this,

@@ -195,6 +195,16 @@ void render_run(const RenderRequest& request, const std::string& folder) {
   write(with_chart, input);
 }
 
+void render_gate(const RenderRequest& request, const std::string& file) {
+  const std::shared_ptr<const GateDocument> judged = open_gate(file);
+  RenderRequest with_chart = request;
+  if (with_chart.chart.empty()) with_chart.chart = "gate";
+  ChartInput input;
+  input.name = file;
+  input.gate = &judged->report;
+  write(with_chart, input);
+}
+
 void render_trace(const RenderRequest& request, const std::string& path) {
   ReadingWatch nobody;
   const std::shared_ptr<const TraceDocument> document = open_trace(path, nobody);
@@ -241,7 +251,7 @@ void render_comparison(const RenderRequest& request) {
 void check(const RenderRequest& request) {
   const std::string extension = extension_of(request.output);
   const bool is_chart = !request.chart.empty() || (request.inputs.size() == 1 && request.cell.empty() &&
-                                                   kind_of(request.inputs[0].toStdString()) == DocumentKind::run);
+                                                   kind_of(request.inputs[0].toStdString()) != DocumentKind::trace);
   if (extension != ".png" && extension != ".svg" && !(is_chart && extension == ".csv"))
     throw std::invalid_argument(
         fmt::format("--render is \"{}\"; it takes a file of .png or .svg, of a chart .csv too", request.output));
@@ -275,6 +285,7 @@ void render(const RenderRequest& request) {
   if (request.inputs.size() == 2) return render_comparison(request);
   const std::string path = request.inputs[0].toStdString();
   if (kind_of(path) == DocumentKind::run) return render_run(request, path);
+  if (kind_of(path) == DocumentKind::gate) return render_gate(request, path);
   render_trace(request, path);
 }
 

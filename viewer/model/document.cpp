@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "profiler/compare/report_of.hpp"
+#include "profiler/gate/gate_reader.hpp"
 #include "profiler/input/trace_files.hpp"
 
 namespace underlap::viewer {
@@ -32,8 +33,8 @@ compare::NamedTrace named(const TraceDocument& document) {
 
 DocumentKind kind_of(const std::string& path) {
   const fs::path named = path;
-  const bool is_run = named.filename() == "results.json" || fs::exists(named / "results.json");
-  return is_run ? DocumentKind::run : DocumentKind::trace;
+  if (named.filename() == "results.json" || fs::exists(named / "results.json")) return DocumentKind::run;
+  return named.extension() == ".json" && gate::is_gate_file(named) ? DocumentKind::gate : DocumentKind::trace;
 }
 
 std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch) {
@@ -63,6 +64,14 @@ std::shared_ptr<RunDocument> open_run(const std::string& folder) {
   document->title = title_of(document->path);
   document->results = report::read_results(document->path);
   document->summaries = report::summarise(document->results);
+  return document;
+}
+
+std::shared_ptr<GateDocument> open_gate(const std::string& file) {
+  auto document = std::make_shared<GateDocument>();
+  document->path = file;
+  document->title = title_of(file);
+  document->report = gate::read_gate(file);
   return document;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "profiler/compare/compare_report.hpp"
+#include "profiler/gate/gate.hpp"
 #include "profiler/input/trace_input.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/summary.hpp"
@@ -45,8 +46,13 @@ struct CompareDocument : Document {
   compare::CompareReport report;
 };
 
+/// What `underlap gate --json` said.
+struct GateDocument : Document {
+  gate::GateReport report;
+};
+
 /// What a file or folder is read as.
-enum class DocumentKind { trace, run };
+enum class DocumentKind { trace, run, gate };
 DocumentKind kind_of(const std::string& path);
 
 /// Reads a trace, a folder or a pattern of traces, as `underlap analyze` does. Throws as input::read_cell(); Cancelled.
@@ -57,6 +63,9 @@ std::shared_ptr<TraceDocument> part_of(const std::string& path, const Trace& so_
 
 /// Reads the results of a run. Throws as report::read_results().
 std::shared_ptr<RunDocument> open_run(const std::string& folder);
+
+/// Reads a gate's report. Throws as gate::read_gate().
+std::shared_ptr<GateDocument> open_gate(const std::string& file);
 
 /// Compares two traces as `underlap compare` does. Throws std::invalid_argument, with the reason, where they are not
 /// comparable, unless `is_forced`.

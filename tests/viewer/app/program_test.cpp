@@ -111,6 +111,27 @@ TEST_F(Program, DrawsChartsOfRunsTracesAndComparisons) {
   EXPECT_FALSE(QImage(q("cell.png")).isNull());
 }
 
+TEST_F(Program, DrawsTheVerdictsOfAGateAndACommentShowsThem) {
+  QProcess underlap;
+  const auto ran = [&](const QStringList& arguments) {
+    underlap.start(UNDERLAP_PROGRAM, arguments);
+    EXPECT_TRUE(underlap.waitForFinished(60'000));
+    return underlap.exitCode();
+  };
+  for (const char* side : {"one", "two"})
+    ASSERT_EQ(ran({"run", UNDERLAP_ROOT "/tests/gate/modelled.yaml", "-o", q(side)}), 0)
+        << underlap.readAllStandardError().toStdString();
+  const QStringList gate{"gate", q("one"), q("two"), "--picture", q("verdicts.svg"), "--markdown", q("comment.md")};
+  EXPECT_EQ(ran(gate), 0) << underlap.readAllStandardError().toStdString();
+  EXPECT_THAT(text_of(at("verdicts.svg")), HasSubstr("<svg"));
+  EXPECT_THAT(text_of(at("comment.md")), HasSubstr("](" + at("verdicts.svg") + ")"));
+  ASSERT_EQ(ran({"gate", q("one"), q("two"), "--json"}), 0);
+  std::ofstream(at("gate.json")) << underlap.readAllStandardOutput().toStdString();
+  EXPECT_EQ(run({"--render", q("verdicts.csv"), q("gate.json")}).code, 0);
+  EXPECT_THAT(text_of(at("verdicts.csv")), HasSubstr("step"));
+  EXPECT_EQ(ran({"gate", q("one"), q("two"), "--picture", q("verdicts.gif")}), 2);
+}
+
 TEST_F(Program, RefusesNonsenseWithThePlaceAndWhatToDo) {
   const QString trace = q("before.pftrace"), out = q("out.png");
   EXPECT_THAT(refused({"--render", q("out.gif"), trace}), HasSubstr("takes a file of .png or .svg"));

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/commands/viewer_program.hpp"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+#include "platform/errors.hpp"
+#include "platform/exit_code.hpp"
+
+namespace underlap::bench {
+namespace {
+
+constexpr const char* kViewer = "underlap-viewer";
+
+// Standard output stays free for what the caller prints; what the viewer says goes to standard error.
+int started_and_ended(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{viewer_program()};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : all) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  pid_t child = 0;
+  const int error = ::posix_spawnp(&child, all.front().c_str(), &files, nullptr, pointers.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (error == ENOENT) throw std::invalid_argument(no_viewer_text());
+  if (error != 0) throw MachineError(std::string(kViewer) + " cannot be started: " + std::strerror(error));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+std::string viewer_program() {
+  std::error_code none_can_be_told;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none_can_be_told);
+  const std::filesystem::path beside = self.parent_path() / kViewer;
+  return std::filesystem::exists(beside, none_can_be_told) ? beside.string() : kViewer;
+}
+
+std::string no_viewer_text() {
+  return std::string("the viewer is not here (") + kViewer +
+         ")\n  `bench/run --viewer` in a checkout installs Qt and builds it";
+}
+
+void run_viewer(const std::vector<std::string>& arguments) {
+  const int code = started_and_ended(arguments);
+  if (code == kBadInput) throw std::invalid_argument("the viewer refused it, as it says above");
+  if (code != kWell) throw MachineError("the viewer failed, as it says above");
+}
+
+}  // namespace underlap::bench
