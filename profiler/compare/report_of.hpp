@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/compare/compare_report.hpp"
@@ -12,6 +14,16 @@
 #include "profiler/report/results.hpp"
 
 namespace underlap::compare {
+
+/// Two sides that did not do the same. It says how a command goes on all the same; `reason` is the part for anyone.
+class NotComparable : public std::invalid_argument {
+ public:
+  explicit NotComparable(std::string why)
+      : std::invalid_argument(why + "\n  they did not do the same; --force compares all the same"),
+        reason(std::move(why)) {}
+
+  const std::string reason;
+};
 
 /// A trace to be held against another.
 struct NamedTrace {
@@ -22,7 +34,7 @@ struct NamedTrace {
 
 /// What there is to say of two traces: by their steps, or where neither shows any as one step each.
 ///
-/// Throws std::invalid_argument where both are of the same files; where they did not do the same, unless `is_forced`;
+/// Throws std::invalid_argument where both are of the same files; NotComparable, unless `is_forced`;
 /// where steps of one alone are known; and as compare_traces().
 CompareReport report_of_traces(const NamedTrace& from, const NamedTrace& to, bool is_forced);
 

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "profiler/compare/report_of.hpp"
+
 namespace underlap::viewer {
 namespace {
 
@@ -88,6 +90,10 @@ void LoadJob::run() {
     post([this, document] { on_done(document); });
   } catch (const Cancelled&) {
     post([this] { on_cancelled(); });
+  } catch (const compare::NotComparable& error) {
+    post([this, why = QString::fromStdString(error.reason)] {
+      (on_not_comparable ? on_not_comparable : on_failed)(why);
+    });
   } catch (const std::bad_alloc&) {
     post([this] { on_failed(tr("%1: there is not enough memory for it").arg(path_)); });
   } catch (const std::exception& error) {

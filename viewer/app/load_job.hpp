@@ -32,6 +32,7 @@ class LoadJob : public QObject {
   std::function<void(std::shared_ptr<const TraceDocument>)> on_part;
   std::function<void(std::shared_ptr<const Document>)> on_done;
   std::function<void(const QString&)> on_failed;
+  std::function<void(const QString&)> on_not_comparable;  ///< why; without it, that is a failure
   std::function<void()> on_cancelled;
 
  private:

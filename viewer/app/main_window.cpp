@@ -104,7 +104,8 @@ void MainWindow::start(const QString& title, const QString& path, LoadJob::Work 
     end(job);
     close_tab(tabs_->indexOf(tab));
   };
-  job->on_failed = [this, job](const QString& why) { fail(job, why); };
+  job->on_failed = [this, job](const QString& why) { fail(job, why, Failure::unreadable); };
+  job->on_not_comparable = [this, job](const QString& why) { fail(job, why, Failure::not_comparable); };
   job->start();
 }
 
@@ -113,11 +114,10 @@ void MainWindow::end(LoadJob* job) {
   job->deleteLater();
 }
 
-void MainWindow::fail(LoadJob* job, const QString& why) {
+void MainWindow::fail(LoadJob* job, const QString& why, Failure failure) {
   last_error_ = why;
-  const bool is_comparison = job->path().contains('\n');
   if (auto* loading = qobject_cast<LoadingPage*>(jobs_[job]))
-    loading->show_failure(why, is_comparison && why.contains("not comparable"));
+    loading->show_failure(why, failure == Failure::not_comparable);
   else
     QMessageBox::warning(this, tr("Reading ended early"), why);
   end(job);

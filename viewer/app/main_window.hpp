@@ -45,6 +45,8 @@ class MainWindow : public QMainWindow {
   void closeEvent(QCloseEvent*) override;
 
  private:
+  enum class Failure { unreadable, not_comparable };
+
   QAction* add(QMenu* menu, const QString& text, const QList<QKeySequence>& keys, std::function<void()> what);
   /// The same for what acts on the timeline of the page that is shown, if it has one.
   QAction* add_to_timeline(QMenu* menu, const QString& text, const QList<QKeySequence>& keys,
@@ -58,7 +60,7 @@ class MainWindow : public QMainWindow {
   void show_document(QWidget* instead_of, const std::shared_ptr<const Document>& document);
   Page* make_page(const std::shared_ptr<const Document>& document);
   void show_part(LoadJob* job, const std::shared_ptr<const TraceDocument>& part);
-  void fail(LoadJob* job, const QString& why);
+  void fail(LoadJob* job, const QString& why, Failure);
   void end(LoadJob* job);
   void replace(QWidget* before, Page* page, const QString& title);
   void close_tab(int index);

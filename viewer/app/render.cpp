@@ -81,7 +81,7 @@ QSize size_of(const std::vector<PicturePart>& parts, const RenderRequest& reques
 }
 
 // Draws the parts below each other, each as high as its lanes are or as there is room.
-void draw_parts(const std::vector<PicturePart>& parts, const QSize& size, double scale, const Theme& theme,
+void draw_parts(const std::vector<PicturePart>& parts, const QSize& size,
                 const std::function<void(const PicturePart&, const QRect&, const SceneState&)>& draw) {
   int top = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -96,8 +96,6 @@ void draw_parts(const std::vector<PicturePart>& parts, const QSize& size, double
     draw(part, QRect(0, top, size.width(), height), state);
     top += height;
   }
-  (void)scale;
-  (void)theme;
 }
 
 QFont font_of(double scale) {
@@ -119,17 +117,16 @@ void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& requ
   QImage image(size * request.scale, QImage::Format_RGB32);
   image.fill(request.theme->background);
   const Palette palette(*request.theme);
-  draw_parts(parts, size, request.scale, *request.theme,
-             [&](const PicturePart& part, const QRect& where, const SceneState& state) {
-               const QSize of_scene(where.width(), where.height() - kTitle);
-               QImage scene(of_scene * request.scale, QImage::Format_RGB32);
-               ImageSurface surface(scene);
-               part.scene->draw(surface, of_scene, request.scale, state, palette, font_of(request.scale));
-               QPainter painter(&image);
-               painter.drawImage(QPoint(0, static_cast<int>((where.top() + kTitle) * request.scale)), scene);
-               painter.scale(request.scale, request.scale);
-               draw_title(painter, part, where, *request.theme);
-             });
+  draw_parts(parts, size, [&](const PicturePart& part, const QRect& where, const SceneState& state) {
+    const QSize of_scene(where.width(), where.height() - kTitle);
+    QImage scene(of_scene * request.scale, QImage::Format_RGB32);
+    ImageSurface surface(scene);
+    part.scene->draw(surface, of_scene, request.scale, state, palette, font_of(request.scale));
+    QPainter painter(&image);
+    painter.drawImage(QPoint(0, static_cast<int>((where.top() + kTitle) * request.scale)), scene);
+    painter.scale(request.scale, request.scale);
+    draw_title(painter, part, where, *request.theme);
+  });
   if (!image.save(QString::fromStdString(request.output)))
     throw MachineError(fmt::format("{}: cannot be written", request.output));
 }
@@ -144,7 +141,7 @@ void draw_svg(const std::vector<PicturePart>& parts, const RenderRequest& reques
   QPainter painter;
   if (!painter.begin(&file)) throw MachineError(fmt::format("{}: cannot be written", request.output));
   const Palette palette(*request.theme);
-  draw_parts(parts, size, 1, *request.theme, [&](const PicturePart& part, const QRect& where, const SceneState& state) {
+  draw_parts(parts, size, [&](const PicturePart& part, const QRect& where, const SceneState& state) {
     painter.save();
     painter.translate(where.left(), where.top() + kTitle);
     painter.setClipRect(QRect(0, 0, where.width(), where.height() - kTitle));

@@ -40,19 +40,13 @@ TimelineView::TimelineView(std::shared_ptr<const TraceDocument> document, QWidge
     state_.scroll = value;
     changed();
   });
-  for (const auto signal : {&QAbstractItemModel::modelReset})
-    connect(arrangement_.get(), signal, this, [this] {
-      update_scroll_bar();
-      changed();
-    });
-  connect(arrangement_.get(), &QAbstractItemModel::dataChanged, this, [this] {
+  const auto arranged = [this] {
     update_scroll_bar();
     changed();
-  });
-  connect(arrangement_.get(), &QAbstractItemModel::rowsMoved, this, [this] {
-    update_scroll_bar();
-    changed();
-  });
+  };
+  connect(arrangement_.get(), &QAbstractItemModel::modelReset, this, arranged);
+  connect(arrangement_.get(), &QAbstractItemModel::dataChanged, this, arranged);
+  connect(arrangement_.get(), &QAbstractItemModel::rowsMoved, this, arranged);
 }
 
 TimelineView::~TimelineView() = default;

@@ -6,6 +6,7 @@
 #include <QApplication>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSettings>
 #include <QTabWidget>
 #include <QTest>
@@ -214,6 +215,16 @@ TEST_F(Window, RefusesToCompareWhatIsNotComparableAndGoesOnWhereThatIsWanted) {
   ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
   EXPECT_EQ(window->num_pages(), 0);
   EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr("sim"));
+  EXPECT_THAT(window->last_error().toStdString(), testing::Not(testing::HasSubstr("--force")));
+  QPushButton* go_on = nullptr;
+  for (QPushButton* button : window->findChildren<QPushButton*>())
+    if (button->isVisible() && button->text() == "Compare all the same") go_on = button;
+  ASSERT_NE(go_on, nullptr);
+  QTest::mouseClick(go_on, Qt::LeftButton);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  auto* page = qobject_cast<ComparePage*>(window->page());
+  ASSERT_NE(page, nullptr);
+  EXPECT_FALSE(page->document().report.forced.empty());
 }
 
 TEST_F(Window, SaysWhatCannotBeReadAndKeepsWhatIsOpen) {
