@@ -17,6 +17,7 @@
 #include <ostream>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -123,6 +124,12 @@ std::ptrdiff_t num_threads() {
   return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
 }
 
+// The system may list a thread for a moment after it was joined.
+bool comes_down_to(std::ptrdiff_t threads) {
+  for (int i = 0; i < 2000 && num_threads() > threads; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return num_threads() == threads;
+}
+
 class WatchedReading : public ::testing::TestWithParam<File> {
  protected:
   WatchedReading() : path_(folder_ / GetParam().name) { GetParam().write(path_); }
@@ -147,16 +154,16 @@ TEST_P(WatchedReading, TellsProgressThatEndsAtOneAndNeverGoesBack) {
 }
 
 TEST_P(WatchedReading, EndsAtThePollThatCancelsItAndLeavesNoThread) {
-  const std::ptrdiff_t before = num_threads();
   Watch whole;
   read(path_, whole);
+  const std::ptrdiff_t before = num_threads();  // a sanitizer has one of its own, from the first thread on
   ASSERT_GE(whole.polls, 6U);
   for (std::size_t at = 1; at <= whole.polls; at += 1 + whole.polls / 8) {
     Watch watch;
     watch.cancelled_at = at;
     EXPECT_THROW(read(path_, watch), Cancelled);
     EXPECT_EQ(watch.polls, at);
-    EXPECT_EQ(num_threads(), before);
+    EXPECT_TRUE(comes_down_to(before));
   }
 }
 
