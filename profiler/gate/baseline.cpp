@@ -11,9 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "platform/input_file.hpp"
 #include "platform/json.hpp"
 #include "profiler/compare/sides.hpp"
+#include "profiler/gate/json_file.hpp"
 #include "profiler/report/results_reader.hpp"
 
 namespace underlap::gate {
@@ -23,7 +23,6 @@ using Json = nlohmann::ordered_json;
 using report::schema::Cursor;
 
 constexpr std::string_view kSchema = "underlap.baseline/1";
-constexpr std::size_t kMostBytes = std::size_t{1} << 28;
 
 // The one list of the file's fields, which writer and reader follow.
 template <class Field>
@@ -144,15 +143,6 @@ void check_schema(const Cursor& schema) {
   schema.fail(fmt::format("is \"{}\", must be \"{}\"", name, kSchema));
 }
 
-Json parse(const std::filesystem::path& file) {
-  try {
-    return parse_json(read_input_file(file, kMostBytes));
-  } catch (const Json::exception& error) {
-    const std::string what = error.what();  // "[json.exception...] parse error at line 3, ..."
-    throw std::invalid_argument(fmt::format("{}: not valid JSON:{}", file.string(), what.substr(what.find(']') + 1)));
-  }
-}
-
 // "backend is host in the one and sim in the other"; empty where they do not differ.
 std::string difference_of(const std::map<std::string, std::string>& one,
                           const std::map<std::string, std::string>& other) {
@@ -197,7 +187,7 @@ std::string baseline_text(const std::vector<RunFigures>& runs) {
 }
 
 std::vector<RunFigures> read_baseline(const std::filesystem::path& file) {
-  const Json document = parse(file);
+  const Json document = read_json_file(file);
   const Cursor root(document, file.string());
   check_schema(root.at("schema"));
   std::vector<RunFigures> runs;

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
 #include <fstream>
 #include <optional>
 #include <stdexcept>
@@ -11,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "platform/input_file.hpp"
 #include "platform/json.hpp"
+#include "profiler/gate/json_file.hpp"
 #include "profiler/report/results_reader.hpp"
 
 namespace underlap::gate {
@@ -23,7 +22,6 @@ using report::schema::Cursor;
 
 constexpr std::string_view kFamily = "underlap.gate/";
 constexpr std::string_view kSchema = "underlap.gate/1";
-constexpr std::size_t kMostBytes = std::size_t{1} << 28;
 
 std::vector<std::string> strings(const Cursor& from) {
   std::vector<std::string> all;
@@ -109,15 +107,6 @@ void check_schema(const Cursor& schema) {
                           is_other_version ? "of another version of Underlap; this one reads" : "must be", kSchema));
 }
 
-Json parse(const std::filesystem::path& file) {
-  try {
-    return parse_json(read_input_file(file, kMostBytes));
-  } catch (const Json::exception& error) {
-    const std::string what = error.what();  // "[json.exception...] parse error at line 3, ..."
-    throw std::invalid_argument(fmt::format("{}: not valid JSON:{}", file.string(), what.substr(what.find(']') + 1)));
-  }
-}
-
 }  // namespace
 
 bool is_gate_file(const std::filesystem::path& file) {
@@ -127,7 +116,7 @@ bool is_gate_file(const std::filesystem::path& file) {
 }
 
 GateReport read_gate(const std::filesystem::path& file) {
-  const Json document = parse(file);
+  const Json document = read_json_file(file);
   const Cursor root(document, file.string());
   check_schema(root.at("schema"));
   GateReport report{.baseline = side_from(root.at("baseline")), .candidate = side_from(root.at("candidate"))};
