@@ -173,7 +173,7 @@ void MainWindow::show_part(LoadJob* job, const std::shared_ptr<const TraceDocume
 void MainWindow::close_tab(int index) {
   QWidget* tab = tabs_->widget(index);
   if (tab == nullptr) return;
-  if (const auto* shown = qobject_cast<Page*>(tab)) keep_state(*shown);
+  if (auto* shown = qobject_cast<Page*>(tab)) keep_state(*shown);
   for (LoadJob* job : jobs_.keys(tab)) {
     jobs_.remove(job);
     delete job;
@@ -201,7 +201,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
 void MainWindow::closeEvent(QCloseEvent* event) {
   viewer_settings().setValue("window", saveGeometry());
   for (int i = 0; i < tabs_->count(); ++i)
-    if (const auto* shown = qobject_cast<Page*>(tabs_->widget(i))) keep_state(*shown);
+    if (auto* shown = qobject_cast<Page*>(tabs_->widget(i))) keep_state(*shown);
   QMainWindow::closeEvent(event);
 }
 
@@ -216,11 +216,10 @@ void MainWindow::note_recent(const QString& path) {
 }
 
 // Lanes as they were arranged, by the path of the document.
-void MainWindow::keep_state(const Page& page) const {
-  const auto* trace = qobject_cast<const TracePage*>(&page);
+void MainWindow::keep_state(Page& page) const {
+  auto* trace = qobject_cast<TracePage*>(&page);
   if (trace == nullptr || trace->document().is_partial) return;
-  keep_arrangement(QString::fromStdString(trace->document().path),
-                   const_cast<TracePage*>(trace)->timeline()->arrangement().state());
+  keep_arrangement(QString::fromStdString(trace->document().path), trace->timeline()->arrangement().state());
 }
 
 void MainWindow::restore_state(Page& page) const {

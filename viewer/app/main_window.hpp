@@ -73,7 +73,7 @@ class MainWindow : public QMainWindow {
   void show_keys();
   void note_recent(const QString& path);
   void fill_recent();
-  void keep_state(const Page& page) const;
+  void keep_state(Page& page) const;
   void restore_state(Page& page) const;
 
   QTabWidget* tabs_;

@@ -43,6 +43,12 @@ struct Ghost {
   std::int64_t shift_ns = 0;  ///< added to its times
 };
 
+/// An arrow between two slices.
+struct Arrow {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+};
+
 /// A lane in the picture.
 struct PlacedLane {
   std::size_t lane = 0;
@@ -94,6 +100,7 @@ class Scene {
   void draw_ghost(Surface&, const PlacedLane&, const QRect& where, const View&, double scale, const Palette&) const;
   std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>&, const QSize&,
                                const SceneState&) const;
+  const std::vector<Arrow>& arrows_of(std::uint32_t slice) const;
   void draw_arrows(QPainter&, const std::vector<PlacedLane>&, const QSize&, const SceneState&, const Theme&) const;
 
   const Timeline& timeline_;
@@ -103,6 +110,9 @@ class Scene {
   std::map<std::pair<std::int32_t, std::string>, std::size_t> ghost_lanes_;
   std::map<std::int32_t, QString> rank_notes_;  ///< what stands beside the name of a rank
   std::vector<StepSpan> steps_of_first_rank_;
+  /// Those of the slice that was selected last: finding them goes through all flows, which no frame has time for.
+  mutable std::uint32_t arrows_slice_ = Timeline::kNoSlice;
+  mutable std::vector<Arrow> arrows_;
 };
 
 }  // namespace underlap::viewer

@@ -28,13 +28,8 @@ void draw_arrow(QPainter& painter, const QPointF& from, const QPointF& to, const
   painter.drawPolygon(QPolygonF({to, to + QPointF(-6, -3.5), to + QPointF(-6, 3.5)}));
 }
 
-struct Arrow {
-  std::uint32_t from;
-  std::uint32_t to;
-};
-
 // Those that lead to a slice or away from it, and of a collective from the member that came last to the others.
-std::vector<Arrow> arrows_of(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice) {
+std::vector<Arrow> find_arrows(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice) {
   std::vector<Arrow> arrows;
   for (const Flow& flow : timeline.trace().flows)
     if ((flow.from == slice || flow.to == slice) && arrows.size() < kMostArrows) arrows.push_back({flow.from, flow.to});
@@ -101,11 +96,18 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
   painter.restore();
 }
 
+const std::vector<Arrow>& Scene::arrows_of(std::uint32_t slice) const {
+  if (arrows_slice_ != slice) {
+    arrows_ = find_arrows(timeline_, summary_, slice);
+    arrows_slice_ = slice;
+  }
+  return arrows_;
+}
+
 void Scene::draw_arrows(QPainter& painter, const std::vector<PlacedLane>& placed, const QSize& size,
                         const SceneState& state, const Theme& theme) const {
-  const std::optional<QRect> selected = rect_of(state.selected, placed, size, state);
-  if (state.selected == Timeline::kNoSlice) return;
-  for (const Arrow& arrow : arrows_of(timeline_, summary_, state.selected)) {
+  if (state.selected >= timeline_.trace().size()) return;
+  for (const Arrow& arrow : arrows_of(state.selected)) {
     const auto from = rect_of(arrow.from, placed, size, state), to = rect_of(arrow.to, placed, size, state);
     if (!from || !to) continue;
     // A cause leaves at its end where that comes before the effect begins, as a call and its kernel do not.
@@ -113,6 +115,7 @@ void Scene::draw_arrows(QPainter& painter, const std::vector<PlacedLane>& placed
     draw_arrow(painter, QPointF(is_over ? from->right() : from->left(), from->center().y()),
                QPointF(to->left(), to->center().y()), theme.accent);
   }
+  const std::optional<QRect> selected = rect_of(state.selected, placed, size, state);
   if (!selected) return;
   painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(theme.accent, 2));

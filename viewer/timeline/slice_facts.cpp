@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <string_view>
@@ -174,16 +173,6 @@ Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::
   add_communication(trace, slice, facts);
   add_shape(trace, slice, facts);
   return facts;
-}
-
-std::string slowdown_text(const Trace& trace, const analysis::SlowedCompute& slowed, std::uint32_t slice) {
-  const auto kernel = std::ranges::find_if(slowed.kernels, [&](const analysis::SlowedKernel& k) {
-    return k.name == trace.name(slice) && k.purpose == trace.tag(slice).purpose && k.shape == trace.shape(slice);
-  });
-  if (kernel == slowed.kernels.end()) return "";
-  return fmt::format("{:.2f} x beside communication (median {} against {} alone)", kernel->slowdown(),
-                     time_text(std::llround(kernel->median_beside_ns)),
-                     time_text(std::llround(kernel->median_alone_ns)));
 }
 
 std::string_view hiding_knob(const Tag& tag) {

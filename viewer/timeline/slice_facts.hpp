@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "profiler/analysis/details/slowed_compute.hpp"
 #include "profiler/analysis/summary.hpp"
 #include "viewer/timeline/timeline.hpp"
 
@@ -23,9 +22,6 @@ std::vector<Fact> facts_of(const Timeline&, const analysis::Summary&, std::uint3
 
 /// The first lines alone, for a tooltip: name, times, exposure.
 std::vector<Fact> short_facts_of(const Timeline&, std::uint32_t slice);
-
-/// How much longer a kernel takes beside communication than alone, as a line; empty where that cannot be told.
-std::string slowdown_text(const Trace&, const analysis::SlowedCompute&, std::uint32_t slice);
 
 /// The knob by whose overlap communication of this tag is hidden, by Megatron's name; empty where there is none.
 std::string_view hiding_knob(const Tag&);
