@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -34,22 +33,17 @@ namespace {
 
 }  // namespace
 
+// All that stands behind the command is the viewer's, in its order: an option of ours would take words out of it.
 void add_view_command(CLI::App& app) {
-  auto arguments = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("view", "Open traces and runs in the viewer, or make a picture of them");
+  CLI::App* command = app.add_subcommand(
+      "view", "Open traces and runs in the viewer, or make a picture of them; takes what underlap-viewer takes");
   command->prefix_command();
-  command->add_option("ARGUMENT", *arguments,
-                      "traces, folders and options, as underlap-viewer takes them (`underlap-viewer --help`)");
   command->footer(
+      "`underlap-viewer --help` lists its options.\n"
       "Example: underlap view out\n"
       "         underlap view --compare before.json.gz after.json.gz\n"
       "         underlap view --render step.png --range \"step 3\" out/traces/00-off.pftrace");
-  command->callback([arguments, command] {
-    std::vector<std::string> all = *arguments;
-    const std::vector<std::string> rest = command->remaining();
-    all.insert(all.end(), rest.begin(), rest.end());
-    start_viewer(all);
-  });
+  command->callback([command] { start_viewer(command->remaining()); });
 }
 
 }  // namespace underlap::bench

@@ -132,6 +132,22 @@ TEST_F(Program, DrawsTheVerdictsOfAGateAndACommentShowsThem) {
   EXPECT_EQ(ran({"gate", q("one"), q("two"), "--picture", q("verdicts.gif")}), 2);
 }
 
+TEST_F(Program, IsStartedByUnderlapViewWithAllThatStandsBehindIt) {
+  QProcess underlap;
+  const auto ran = [&](const QStringList& arguments) {
+    underlap.start(UNDERLAP_PROGRAM, QStringList{"view"} + arguments);
+    EXPECT_TRUE(underlap.waitForFinished(60'000));
+    return underlap.exitCode();
+  };
+  EXPECT_EQ(ran({"--render", q("a.png"), "--range", "step 2", q("before.pftrace")}), 0)
+      << underlap.readAllStandardError().toStdString();
+  EXPECT_EQ(ran({q("before.pftrace"), "--dark", "--render", q("b.png")}), 0);
+  EXPECT_FALSE(QImage(q("a.png")).isNull());
+  EXPECT_FALSE(QImage(q("b.png")).isNull());
+  EXPECT_EQ(ran({"--render", q("c.gif"), q("before.pftrace")}), 2);
+  EXPECT_EQ(ran({"--help"}), 0);
+}
+
 TEST_F(Program, RefusesNonsenseWithThePlaceAndWhatToDo) {
   const QString trace = q("before.pftrace"), out = q("out.png");
   EXPECT_THAT(refused({"--render", q("out.gif"), trace}), HasSubstr("takes a file of .png or .svg"));
