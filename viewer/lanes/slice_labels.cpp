@@ -51,7 +51,7 @@ void write_labels(const LaneRow& row, const QRect& where, const LaneContext& con
 
 QString label_of(NameId name) {
   // Names live as long as the process, and so do their labels.
-  static QHash<std::uint32_t, QString> labels;
+  static thread_local QHash<std::uint32_t, QString> labels;
   const auto id = static_cast<std::uint32_t>(name);
   if (const auto found = labels.constFind(id); found != labels.constEnd()) return *found;
   std::string_view text = name_of(name);

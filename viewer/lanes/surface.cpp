@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "viewer/lanes/palette.hpp"
 
@@ -44,6 +45,11 @@ void Surface::draw_labels(QPainter& painter, const QFont& font) {
   labels_.clear();
 }
 
+void Surface::take_labels(Surface& other) {
+  std::ranges::move(other.labels_, std::back_inserter(labels_));
+  other.labels_.clear();
+}
+
 ImageSurface::ImageSurface(QImage& image) : image_(image), bits_(image.bits()), stride_(image.bytesPerLine()) {}
 
 void ImageSurface::fill(const QRect& rect, QRgb colour) {
@@ -53,11 +59,18 @@ void ImageSurface::fill(const QRect& rect, QRgb colour) {
     std::fill(line(y) + inside.left(), line(y) + inside.right() + 1, colour);
 }
 
+// Lines above everything that is exposed are all like the first.
 void ImageSurface::draw_columns(const QRect& rect, const std::vector<Column>& columns) {
   const QRect inside = rect & image_.rect();
+  if (inside.isEmpty()) return;
+  const int highest = std::ranges::max_element(columns, {}, &Column::exposed_height)->exposed_height;
   for (int y = inside.top(); y <= inside.bottom(); ++y) {
     QRgb* pixels = line(y);
     const int from_below = rect.bottom() + 1 - y;
+    if (y > inside.top() && from_below > highest) {
+      std::copy_n(line(inside.top()) + inside.left(), inside.width(), pixels + inside.left());
+      continue;
+    }
     for (int x = inside.left(); x <= inside.right(); ++x) {
       const Column& column = columns[static_cast<std::size_t>(x - rect.left())];
       QRgb colour = column.exposed_height >= from_below ? column.exposed : column.base;
@@ -66,6 +79,10 @@ void ImageSurface::draw_columns(const QRect& rect, const std::vector<Column>& co
       pixels[x] = colour;
     }
   }
+}
+
+std::unique_ptr<Surface> ImageSurface::for_second_thread() const {
+  return std::unique_ptr<Surface>(new ImageSurface(image_, bits_, stride_));
 }
 
 void ImageSurface::finish_text(const QFont& font) {

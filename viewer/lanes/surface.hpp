@@ -7,6 +7,7 @@
 #include <QRgb>
 #include <QString>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 class QPainter;
@@ -31,7 +32,7 @@ struct Column {
   friend bool operator==(const Column&, const Column&) = default;
 };
 
-/// Where lanes are drawn: pixels of an image, or shapes of a vector file. Coordinates are its pixels.
+/// Where lanes are drawn: pixels of an image, or shapes of a vector file. Coordinates are its pixels. One thread each.
 class Surface {
  public:
   virtual ~Surface() = default;
@@ -44,6 +45,12 @@ class Surface {
   void write(Label label) { labels_.push_back(std::move(label)); }
   /// Writes all labels: once, when everything else is drawn. Text over text is not told apart.
   virtual void finish_text(const QFont&) = 0;
+
+  /// Another surface of the same picture, for a second thread that draws other parts of it meanwhile; null where one
+  /// thread has to draw all.
+  virtual std::unique_ptr<Surface> for_second_thread() const { return nullptr; }
+  /// Takes over the labels that `other` was to write.
+  void take_labels(Surface& other);
 
  protected:
   Surface() = default;
@@ -60,8 +67,10 @@ class ImageSurface : public Surface {
   void fill(const QRect&, QRgb) override;
   void draw_columns(const QRect&, const std::vector<Column>&) override;
   void finish_text(const QFont&) override;
+  std::unique_ptr<Surface> for_second_thread() const override;
 
  private:
+  ImageSurface(QImage& image, uchar* bits, qsizetype stride) : image_(image), bits_(bits), stride_(stride) {}
   QRgb* line(int y) { return reinterpret_cast<QRgb*>(bits_ + y * stride_); }
 
   QImage& image_;

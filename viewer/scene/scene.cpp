@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/scene/scene.hpp"
 
+#include <QScopeGuard>
+#include <QThreadPool>
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
+#include <memory>
 
 #include "viewer/lanes/lane_painters.hpp"
 #include "viewer/scene/rulers.hpp"
@@ -138,17 +143,11 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   const View view = view_of(size, state, scale);
   const std::vector<PlacedLane> placed = place(size, state);
   // Pinned lanes last, over those that are scrolled behind them.
-  const auto pinned = [&](const PlacedLane& lane) {
-    return arrangement_.lanes()[static_cast<std::size_t>(lane.row)].is_pinned;
-  };
-  for (const bool is_pinned : {false, true})
-    for (const PlacedLane& lane : placed) {
-      if (pinned(lane) != is_pinned) continue;
-      draw_name(surface, lane, scale, palette);
-      QRect where = scaled(lane.where, scale);
-      where.setLeft(scaled(kNames, scale));
-      draw_lane(surface, lane, where, view, scale, state, palette);
-    }
+  const auto first_scrolled = std::ranges::find_if(placed, [&](const PlacedLane& lane) {
+    return !arrangement_.lanes()[static_cast<std::size_t>(lane.row)].is_pinned;
+  });
+  draw_lanes(surface, {first_scrolled, placed.end()}, view, scale, state, palette);
+  draw_lanes(surface, {placed.begin(), first_scrolled}, view, scale, state, palette);
   surface.fill(scaled(QRect(0, 0, kNames, kRulers), scale), theme.surface.rgb());
   const QRect rulers = scaled(QRect(kNames, 0, size.width() - kNames, kRulers), scale);
   const int above = scaled(kTimeRuler, scale);
@@ -158,11 +157,36 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   surface.finish_text(font);
 }
 
-void Scene::draw_lane(Surface& surface, const PlacedLane& placed, const QRect& where, const View& view, double scale,
+// Two threads take one lane after the other: each has pixels of its own. A third would hardly be felt.
+void Scene::draw_lanes(Surface& surface, const std::vector<PlacedLane>& lanes, const View& view, double scale,
+                       const SceneState& state, const Palette& palette) const {
+  for (const PlacedLane& lane : lanes) draw_name(surface, lane, scale, palette);
+  std::atomic<std::size_t> next{0};
+  const auto draw_on = [&](Surface& on) {
+    for (std::size_t i = next++; i < lanes.size(); i = next++) draw_lane(on, lanes[i], view, scale, state, palette);
+  };
+  const std::unique_ptr<Surface> second = lanes.size() > 1 ? surface.for_second_thread() : nullptr;
+  std::packaged_task<void()> help([&] { draw_on(*second); });
+  std::future<void> helped = help.get_future();
+  const bool has_help = second && QThreadPool::globalInstance()->tryStart([&help] { help(); });
+  {
+    const auto wait = qScopeGuard([&] {
+      if (has_help) helped.wait();
+    });
+    draw_on(surface);
+  }
+  if (!has_help) return;
+  helped.get();  // throws what the other thread met
+  surface.take_labels(*second);
+}
+
+void Scene::draw_lane(Surface& surface, const PlacedLane& placed, const View& view, double scale,
                       const SceneState& state, const Palette& palette) const {
   static thread_local std::vector<Piece> pieces;
   static thread_local RowPicture row;
   const Lane& lane = timeline_.lanes()[placed.lane];
+  QRect where = scaled(placed.where, scale);
+  where.setLeft(scaled(kNames, scale));
   QRect own = where;
   own.setHeight(scaled(viewer::height_of(lane, placed.is_collapsed), scale));
   const bool is_cut = own.top() < scaled(kRulers, scale);  // its text would stand over the rulers

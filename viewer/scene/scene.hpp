@@ -94,8 +94,9 @@ class Scene {
 
  private:
   int height_of(const ArrangedLane&) const;
-  void draw_lane(Surface&, const PlacedLane&, const QRect& where, const View&, double scale, const SceneState&,
-                 const Palette&) const;
+  void draw_lanes(Surface&, const std::vector<PlacedLane>&, const View&, double scale, const SceneState&,
+                  const Palette&) const;
+  void draw_lane(Surface&, const PlacedLane&, const View&, double scale, const SceneState&, const Palette&) const;
   void draw_name(Surface&, const PlacedLane&, double scale, const Palette&) const;
   void draw_ghost(Surface&, const PlacedLane&, const QRect& where, const View&, double scale, const Palette&) const;
   std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>&, const QSize&,

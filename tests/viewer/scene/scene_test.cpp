@@ -10,12 +10,14 @@
 #include <QSvgGenerator>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "tests/profiler/random_trace.hpp"
 #include "tests/viewer/small_traces.hpp"
 #include "viewer/scene/rulers.hpp"
 
@@ -94,6 +96,24 @@ TEST(Scene, EverySliverOfExposedCommunicationIsOnThePicture) {
         EXPECT_EQ(found, pixels) << name << " at scale " << scale;
       }
     }
+}
+
+class OneThread : public ImageSurface {
+ public:
+  using ImageSurface::ImageSurface;
+  std::unique_ptr<Surface> for_second_thread() const override { return nullptr; }
+};
+
+TEST(Scene, IsTheSamePictureWhetherOneThreadDrawsItOrTwo) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 20; ++round) {
+    const Trace trace = underlap::testing_support::random_trace(random, {.num_slices = 400, .is_foreign = true});
+    const Drawn drawn(trace);
+    QImage by_one(kSize, QImage::Format_RGB32);
+    OneThread surface(by_one);
+    drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), QApplication::font());
+    EXPECT_EQ(drawn.image(), by_one) << "round " << round;
+  }
 }
 
 TEST(Scene, ExposedStandsOutAndWaitIsHatched) {
