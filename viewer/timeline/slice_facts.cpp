@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "platform/room.hpp"
 #include "profiler/analysis/details/bandwidth.hpp"
+#include "viewer/timeline/slowdown.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -65,6 +68,19 @@ void add_exposure(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
   if (exposed->unsplit_ns > 0)
     add(facts, "wait or transfer", "not known: when the last member came is not in the trace");
   add(facts, "would be hidden by", std::string(hiding_knob(timeline.trace().tag(slice))));
+}
+
+void add_slowdown(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
+  const std::optional<Slowdown> slowdown = slowdown_of(timeline, slice);
+  if (!slowdown) return;
+  const std::int64_t duration = timeline.trace().duration_ns()[slice];
+  add(facts, "beside communication", share_text(slowdown->beside_ns, duration));
+  if (slowdown->num_alone == 0)
+    return add(facts, "slowdown", "not known: no launch of this kernel and shape on this rank ran alone");
+  add(facts, "slowdown",
+      fmt::format("{:.2f} times {}, the median of {} launches alone",
+                  static_cast<double>(duration) / slowdown->median_alone_ns,
+                  time_text(std::llround(slowdown->median_alone_ns)), slowdown->num_alone));
 }
 
 void add_shape(const Trace& trace, std::uint32_t slice, Facts& facts) {
@@ -164,6 +180,7 @@ Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::
   add(facts, "name", std::string(name_of(trace.name(slice))));
   add(facts, "duration", time_text(trace.duration_ns()[slice]));
   add_exposure(timeline, slice, facts);
+  add_slowdown(timeline, slice, facts);
   add_late(summary, slice, facts);
   add_tag(trace, slice, facts);
   add(facts, "rank", std::to_string(track.rank));

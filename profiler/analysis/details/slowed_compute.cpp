@@ -16,17 +16,6 @@
 namespace underlap::analysis {
 namespace {
 
-// Launches that are alike.
-struct Launch {
-  NameId name = kNoName;
-  NameId purpose = kNoName;
-  Direction direction = Direction::none;
-  bool has_bucket = false;
-  LaunchShape shape;
-
-  friend bool operator==(const Launch&, const Launch&) = default;
-};
-
 struct LaunchHash {
   std::size_t operator()(const Launch& launch) const {
     std::size_t hash = static_cast<std::size_t>(launch.name);
@@ -57,11 +46,6 @@ double sum_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum;
-}
-
-Launch launch_of(const Trace& trace, std::uint32_t slice) {
-  const Tag& tag = trace.tag(slice);
-  return {trace.name(slice), tag.purpose, tag.direction, tag.bucket >= 0, trace.shape(slice)};
 }
 
 CoveredTime communication_of(const Trace& trace, const std::vector<std::uint32_t>& slices) {
@@ -134,6 +118,11 @@ class Comparison {
 };
 
 }  // namespace
+
+Launch launch_of(const Trace& trace, std::uint32_t slice) {
+  const Tag& tag = trace.tag(slice);
+  return {trace.name(slice), tag.purpose, tag.direction, tag.bucket >= 0, trace.shape(slice)};
+}
 
 SlowedCompute find_slowed_compute(const Trace& trace) {
   Comparison comparison(trace);

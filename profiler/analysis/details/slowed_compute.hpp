@@ -8,6 +8,18 @@
 
 namespace underlap::analysis {
 
+/// What launches have in common that are compared with each other.
+struct Launch {
+  NameId name = kNoName;
+  NameId purpose = kNoName;
+  Direction direction = Direction::none;
+  bool has_bucket = false;
+  LaunchShape shape;  ///< zeros where the trace does not say
+
+  friend bool operator==(const Launch&, const Launch&) = default;
+};
+Launch launch_of(const Trace&, std::uint32_t slice);
+
 /// One kernel, launched alike, with communication beside it on its rank and without. Summed over ranks; each launch is
 /// compared with those of its own rank.
 struct SlowedKernel {
@@ -39,8 +51,8 @@ struct SlowedCompute {
   }
 };
 
-/// Compares kernels of one name, purpose, direction and launch shape (and of one piece: with a bucket or without) that
-/// ran beside communication with those that did not, rank by rank. Costs below 0 count as such. In n log n.
+/// Compares kernels of one Launch that ran beside communication with those that did not, rank by rank. Costs below 0
+/// count as such. In n log n.
 SlowedCompute find_slowed_compute(const Trace&);
 
 }  // namespace underlap::analysis

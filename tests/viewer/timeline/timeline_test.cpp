@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/analysis/details/slowed_compute.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "viewer/timeline/search.hpp"
@@ -192,6 +193,34 @@ TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
   EXPECT_EQ(value_of(facts, "would be hidden by"), "comm_overlap.overlap_param_gather");
   EXPECT_EQ(value_of(facts, "rate, waits included"), "10.00 GB/s algorithm, 5.00 GB/s bus");
   EXPECT_EQ(value_of(facts, "group"), "ranks 0, 1");
+}
+
+// Four launches of one kernel: alone for 100 and 110, beside a gather for 150, and for 130 with a third of it beside.
+TEST(SliceFacts, SayHowMuchCommunicationSlowedAKernel) {
+  Trace trace;
+  trace.add_track({0, 7, "compute"});
+  trace.add_track({0, 8, "dp"});
+  trace.add(work(0, 0, 100, "gemm"));
+  trace.add(work(0, 200, 110, "gemm"));
+  trace.add(work(0, 400, 150, "gemm"));
+  trace.add(work(0, 600, 130, "gemm"));
+  trace.add(work(0, 800, 70, "softmax"));
+  trace.add(work(1, 390, 140, "all_gather", comm(Mode::dp, "param_all_gather")));
+  trace.add(work(1, 690, 200, "all_gather", comm(Mode::dp, "param_all_gather")));
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const auto said = [&](std::uint32_t slice, const char* label) {
+    return value_of(facts_of(timeline, analysis::Summary{}, slice), label);
+  };
+  EXPECT_EQ(said(2, "beside communication"), "130 ns (86.7 %)");
+  EXPECT_EQ(said(2, "slowdown"), "1.43 times 105 ns, the median of 2 launches alone");
+  EXPECT_EQ(said(0, "slowdown"), "");
+  EXPECT_EQ(said(3, "slowdown"), "");  // a third is too little to call it slowed
+  EXPECT_EQ(said(4, "slowdown"), "not known: no launch of this kernel and shape on this rank ran alone");
+  EXPECT_EQ(said(5, "slowdown"), "");
+  const analysis::SlowedCompute whole = analysis::find_slowed_compute(trace);
+  ASSERT_EQ(whole.kernels.size(), 1U);
+  EXPECT_EQ(whole.kernels.front().median_alone_ns, 105);
+  EXPECT_EQ(whole.kernels.front().alone, 2);
 }
 
 }  // namespace

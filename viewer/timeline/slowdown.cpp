@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/timeline/slowdown.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "profiler/analysis/details/medians.hpp"
+#include "profiler/analysis/details/slowed_compute.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+const Segments& strip_of(const Timeline& timeline, std::int32_t rank) {
+  const auto strip = std::ranges::find_if(
+      timeline.lanes(), [&](const Lane& lane) { return lane.kind == LaneKind::strip && lane.rank == rank; });
+  return strip->rows.front().segments;
+}
+
+// While a kernel runs, its rank's strip tells whether something communicates.
+std::int64_t beside_ns(const Timeline& timeline, const Segments& strip, std::uint32_t slice) {
+  const std::int64_t begin = timeline.begin_ns(slice), end = timeline.end_ns(slice);
+  std::int64_t beside = 0;
+  for (std::size_t i = strip.first_ending_after(begin); i < strip.size() && strip.begin_ns(i) < end; ++i)
+    if (strip.shade(i).paint == Paint::hidden)
+      beside += std::min(strip.end_ns(i), end) - std::max(strip.begin_ns(i), begin);
+  return beside;
+}
+
+}  // namespace
+
+std::optional<Slowdown> slowdown_of(const Timeline& timeline, std::uint32_t slice) {
+  const Trace& trace = timeline.trace();
+  if (trace.tag(slice).kind != Kind::compute) return std::nullopt;
+  const std::int32_t rank = trace.track_of(slice).rank;
+  const Segments& strip = strip_of(timeline, rank);
+  Slowdown slowdown{.beside_ns = beside_ns(timeline, strip, slice)};
+  if (2 * slowdown.beside_ns < trace.duration_ns()[slice] || slowdown.beside_ns == 0) return std::nullopt;
+  const analysis::Launch launch = analysis::launch_of(trace, slice);
+  std::vector<double> alone;
+  for (const Lane& lane : timeline.lanes()) {
+    if (lane.rank != rank || lane.kind != LaneKind::stream) continue;
+    for (const LaneRow& row : lane.rows)
+      for (const std::uint32_t i : row.slices)
+        if (trace.name(i) == launch.name && trace.tag(i).kind == Kind::compute && trace.duration_ns()[i] > 0 &&
+            analysis::launch_of(trace, i) == launch && beside_ns(timeline, strip, i) == 0)
+          alone.push_back(static_cast<double>(trace.duration_ns()[i]));
+  }
+  slowdown.num_alone = static_cast<std::int64_t>(alone.size());
+  slowdown.median_alone_ns = analysis::median_of_values(alone);
+  return slowdown;
+}
+
+}  // namespace underlap::viewer
