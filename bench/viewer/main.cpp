@@ -245,7 +245,7 @@ Opened open_as_a_window_does(const std::string& path) {
   QString why;
   QEventLoop loop;
   const auto begin = Clock::now();
-  LoadJob job(QString::fromStdString(path), open_work(QString::fromStdString(path)));
+  LoadJob job(QString::fromStdString(path), work_for({.path = QString::fromStdString(path)}));
   job.on_part = [&](const std::shared_ptr<const TraceDocument>& part) {
     draw_once(*part);
     if (opened.first_picture_ms) return;

@@ -101,24 +101,31 @@ void LoadJob::run() {
   }
 }
 
-LoadJob::Work open_work(const QString& path) {
-  return [named = path.toStdString()](ReadingWatch& watch) -> std::shared_ptr<const Document> {
-    if (kind_of(named) == DocumentKind::run) return open_run(named);
-    if (kind_of(named) == DocumentKind::gate) return open_gate(named);
-    return open_trace(named, watch);
-  };
+namespace {
+
+std::shared_ptr<const Document> open_document(const std::string& path, ReadingWatch& watch) {
+  if (kind_of(path) == DocumentKind::run) return open_run(path);
+  if (kind_of(path) == DocumentKind::gate) return open_gate(path);
+  return open_trace(path, watch);
 }
 
-LoadJob::Work compare_work(const QString& from, const QString& to, bool is_forced) {
-  return [from = from.toStdString(), to = to.toStdString(), is_forced](ReadingWatch& watch) {
-    for (const std::string& path : {from, to})
-      if (kind_of(path) != DocumentKind::trace)
-        throw std::invalid_argument(
-            path +
-            ": is no trace; compare the traces of two of its cells, or two runs in a terminal: underlap compare");
-    const std::shared_ptr<const TraceDocument> before = open_trace(from, watch), now = open_trace(to, watch);
-    watch.say("comparing");
-    return std::shared_ptr<const Document>(compare_documents(before, now, is_forced));
+std::shared_ptr<const Document> compare(const std::string& from, const std::string& to, bool is_forced,
+                                        ReadingWatch& watch) {
+  for (const std::string& path : {from, to})
+    if (kind_of(path) != DocumentKind::trace)
+      throw std::invalid_argument(
+          path + ": is no trace; compare the traces of two of its cells, or two runs in a terminal: underlap compare");
+  const std::shared_ptr<const TraceDocument> before = open_trace(from, watch), now = open_trace(to, watch);
+  watch.say("comparing");
+  return compare_documents(before, now, is_forced);
+}
+
+}  // namespace
+
+LoadJob::Work work_for(const Request& request) {
+  return [path = request.path.toStdString(), baseline = request.baseline.toStdString(),
+          is_forced = request.is_forced](ReadingWatch& watch) {
+    return baseline.empty() ? open_document(path, watch) : compare(baseline, path, is_forced, watch);
   };
 }
 

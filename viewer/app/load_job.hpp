@@ -12,6 +12,16 @@
 
 namespace underlap::viewer {
 
+/// What a tab is to show: a trace, a folder of traces, a run or a gate's report; or a trace against a baseline.
+struct Request {
+  QString path;
+  QString baseline = {};   ///< empty: no comparison
+  bool is_forced = false;  ///< compared whatever speaks against it
+
+  bool compares() const { return !baseline.isEmpty(); }
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
 /// Opens something on a thread of its own, and tells the window's thread how that goes. Deleting it cancels the reading
 /// and waits for its end, which takes a fifth of a second at most.
 class LoadJob : public QObject {
@@ -48,8 +58,7 @@ class LoadJob : public QObject {
   std::thread thread_;
 };
 
-/// The work of opening a path of any kind, of comparing two, or of two cells' traces.
-LoadJob::Work open_work(const QString& path);
-LoadJob::Work compare_work(const QString& from, const QString& to, bool is_forced);
+/// The work of doing what is asked.
+LoadJob::Work work_for(const Request&);
 
 }  // namespace underlap::viewer

@@ -3,22 +3,25 @@
 
 #include <QAction>
 #include <QApplication>
+#include <QDateTime>
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QFileInfo>
 #include <QLabel>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QSettings>
 #include <QStatusBar>
 #include <QTabWidget>
+#include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
+#include "viewer/app/change_watch.hpp"
 #include "viewer/app/compare_page.hpp"
 #include "viewer/app/gate_page.hpp"
 #include "viewer/app/loading_page.hpp"
 #include "viewer/app/look.hpp"
+#include "viewer/app/note_bar.hpp"
 #include "viewer/app/run_page.hpp"
 #include "viewer/app/settings.hpp"
 #include "viewer/app/start_page.hpp"
@@ -26,7 +29,8 @@
 
 namespace underlap::viewer {
 
-MainWindow::MainWindow() : tabs_(new QTabWidget), theme_(&Theme::light()) {
+MainWindow::MainWindow()
+    : note_(new NoteBar), tabs_(new QTabWidget), changes_(new ChangeWatch(this)), theme_(&Theme::light()) {
   setWindowTitle("Underlap");
   setAcceptDrops(true);
   tabs_->setDocumentMode(true);
@@ -34,7 +38,16 @@ MainWindow::MainWindow() : tabs_(new QTabWidget), theme_(&Theme::light()) {
   tabs_->setMovable(true);
   tabs_->setElideMode(Qt::ElideMiddle);
   connect(tabs_, &QTabWidget::tabCloseRequested, this, &MainWindow::close_tab);
-  setCentralWidget(tabs_);
+  connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::show_note);
+  connect(changes_, &ChangeWatch::changed, this, &MainWindow::show_note);
+  connect(note_, &NoteBar::read_again_wanted, this, &MainWindow::read_again);
+  auto* all = new QWidget;
+  auto* layout = new QVBoxLayout(all);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(note_);
+  layout->addWidget(tabs_, 1);
+  setCentralWidget(all);
   make_file_menu();
   make_view_menu();
   make_go_menu();
@@ -46,6 +59,7 @@ MainWindow::MainWindow() : tabs_(new QTabWidget), theme_(&Theme::light()) {
   connect(start, &StartPage::open_wanted, this, &MainWindow::open);
   connect(start, &StartPage::trace_wanted, this, &MainWindow::ask_for_trace);
   connect(start, &StartPage::folder_wanted, this, &MainWindow::ask_for_folder);
+  connect(start, &StartPage::open_again_wanted, this, &MainWindow::open_again);
   const QSettings settings = viewer_settings();
   resize(1280, 860);
   restoreGeometry(settings.value("window").toByteArray());
@@ -53,7 +67,10 @@ MainWindow::MainWindow() : tabs_(new QTabWidget), theme_(&Theme::light()) {
 }
 
 // Jobs end before what they fill goes.
-MainWindow::~MainWindow() { qDeleteAll(jobs_.keys()); }
+MainWindow::~MainWindow() {
+  qDeleteAll(jobs_.keys());
+  tabs_->disconnect(this);
+}
 
 Page* MainWindow::page() const { return qobject_cast<Page*>(tabs_->currentWidget()); }
 
@@ -65,44 +82,73 @@ int MainWindow::num_pages() const {
 
 void MainWindow::tell(const QString& message) { statusBar()->showMessage(message, 15'000); }
 
-void MainWindow::open(const QString& path) { start(QFileInfo(path).fileName(), path, open_work(path), true); }
+QString MainWindow::note() const { return note_->isHidden() ? QString() : note_->note(); }
 
-void MainWindow::compare(const QString& from, const QString& to, bool is_forced) {
-  start(tr("compare"), from + "\n" + to, compare_work(from, to, is_forced), false);
-  if (is_forced) return;
-  auto* loading = qobject_cast<LoadingPage*>(tabs_->currentWidget());
-  connect(loading, &LoadingPage::go_on_wanted, this, [this, loading, from, to] {
-    close_tab(tabs_->indexOf(loading));
-    compare(from, to, true);
-  });
+void MainWindow::show_note() {
+  QWidget* tab = tabs_->currentWidget();
+  const QString failure = shown_.value(tab).failure;
+  note_->show_note(failure.isEmpty() ? changes_->news_of(tab) : failure);
 }
 
-void MainWindow::start(const QString& title, const QString& path, LoadJob::Work work, bool is_recent) {
-  auto* loading = new LoadingPage(path);
+void MainWindow::show_tab(const Request& request) {
+  for (auto tab = shown_.cbegin(); tab != shown_.cend(); ++tab)
+    if (tab.value().request == request) return tabs_->setCurrentWidget(tab.key());
+  auto* loading = new LoadingPage(request.compares() ? request.baseline + "\n" + request.path : request.path);
+  const QString title = request.compares() ? tr("compare") : QFileInfo(request.path).fileName();
   tabs_->setCurrentIndex(tabs_->addTab(loading, title));
-  auto* job = new LoadJob(path, std::move(work), this);
-  jobs_[job] = loading;
-  connect(loading, &LoadingPage::cancelled, this, [this, job, loading] {
-    if (jobs_.contains(job))
-      job->cancel();
-    else
-      close_tab(tabs_->indexOf(loading));
+  connect(loading, &LoadingPage::go_on_wanted, this, [this, loading, request] {
+    close_tab(tabs_->indexOf(loading));
+    compare(request.baseline, request.path, true);
   });
+  start(loading, request);
+}
+
+void MainWindow::open_again() {
+  for (const Request& request : kept_open()) show_tab(request);
+}
+
+void MainWindow::read_again() {
+  QWidget* tab = tabs_->currentWidget();
+  if (!shown_.contains(tab) || std::ranges::find(jobs_, tab) != jobs_.end()) return;
+  keep_state_of(tab);
+  start(tab, shown_[tab].request);
+}
+
+void MainWindow::start(QWidget* tab, const Request& request) {
+  auto* job = new LoadJob(request.path, work_for(request), this);
+  jobs_[job] = tab;
+  shown_[tab] = {request, {}};
+  show_note();
+  if (auto* loading = qobject_cast<LoadingPage*>(tab)) {
+    connect(loading, &LoadingPage::cancelled, this, [this, job, loading] {
+      if (jobs_.contains(job))
+        job->cancel();
+      else
+        close_tab(tabs_->indexOf(loading));
+    });
+    // What is read again is shown when it is whole.
+    if (!request.compares())
+      job->on_part = [this, job](const std::shared_ptr<const TraceDocument>& part) { show_part(job, part); };
+  }
   job->on_progress = [this, job](const QString& doing, double fraction) {
-    if (auto* shown = qobject_cast<LoadingPage*>(jobs_[job])) return shown->show_progress(doing, fraction);
+    if (auto* loading = qobject_cast<LoadingPage*>(jobs_[job])) return loading->show_progress(doing, fraction);
     statusBar()->showMessage(tr("%1: %2 %").arg(doing).arg(static_cast<int>(100 * fraction)));
   };
-  if (is_recent) job->on_part = [this, job](std::shared_ptr<const TraceDocument> part) { show_part(job, part); };
-  job->on_done = [this, job, path, is_recent](const std::shared_ptr<const Document>& document) {
-    if (is_recent) note_recent(path);
+  job->on_done = [this, job, request,
+                  began = QDateTime::currentDateTime()](const std::shared_ptr<const Document>& document) {
+    if (!request.compares()) note_recent(request.path);
     statusBar()->clearMessage();
-    show_document(jobs_[job], document);
+    show_document(job, document);
+    QStringList files;
+    for (const std::string& file : files_of(*document)) files << QString::fromStdString(file);
+    changes_->watch(jobs_[job], files, began);
     end(job);
+    show_note();
   };
   job->on_cancelled = [this, job] {
-    QWidget* tab = jobs_[job];
+    QWidget* cancelled = jobs_[job];
     end(job);
-    close_tab(tabs_->indexOf(tab));
+    close_tab(tabs_->indexOf(cancelled));
   };
   job->on_failed = [this, job](const QString& why) { fail(job, why, Failure::unreadable); };
   job->on_not_comparable = [this, job](const QString& why) { fail(job, why, Failure::not_comparable); };
@@ -114,13 +160,18 @@ void MainWindow::end(LoadJob* job) {
   job->deleteLater();
 }
 
+// What a tab shows already it goes on showing.
 void MainWindow::fail(LoadJob* job, const QString& why, Failure failure) {
   last_error_ = why;
-  if (auto* loading = qobject_cast<LoadingPage*>(jobs_[job]))
-    loading->show_failure(why, failure == Failure::not_comparable);
-  else
-    QMessageBox::warning(this, tr("Reading ended early"), why);
+  QWidget* tab = jobs_[job];
   end(job);
+  statusBar()->clearMessage();
+  if (auto* loading = qobject_cast<LoadingPage*>(tab)) {
+    shown_.remove(tab);  // asked for again, it is tried again
+    return loading->show_failure(why, failure == Failure::not_comparable);
+  }
+  shown_[tab].failure = why;
+  show_note();
 }
 
 Page* MainWindow::make_page(const std::shared_ptr<const Document>& document) {
@@ -141,43 +192,42 @@ void MainWindow::replace(QWidget* before, Page* page, const QString& title) {
   const bool was_current = tabs_->currentIndex() == index;
   page->set_theme(*theme_);
   tabs_->insertTab(index, page, title);
+  shown_[page] = shown_.take(before);
+  changes_->forget(before);
   tabs_->removeTab(tabs_->indexOf(before));
   if (was_current) tabs_->setCurrentWidget(page);
   if (was_current) page->setFocus();
   before->deleteLater();
 }
 
-void MainWindow::show_document(QWidget* instead_of, const std::shared_ptr<const Document>& document) {
+void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Document>& document) {
   Page* page = make_page(document);
-  auto* before = qobject_cast<Page*>(instead_of);
-  TimelineView* seen = before == nullptr ? nullptr : before->timeline();
-  const bool was_moved = seen != nullptr && seen->is_moved();
-  const SceneState state = seen == nullptr ? SceneState{} : seen->state();
-  replace(instead_of, page, QString::fromStdString(document->title));
+  auto* before = qobject_cast<TracePage*>(jobs_[job]);
+  const bool was_partial = before != nullptr && before->document().is_partial && before->timeline()->is_moved();
+  const SceneState state = was_partial ? before->timeline()->state() : SceneState{};
+  replace(jobs_[job], page, QString::fromStdString(document->title));
+  jobs_[job] = page;
   tabs_->setTabToolTip(tabs_->indexOf(page), QString::fromStdString(document->path));
-  restore_state(*page);
+  restore_state_of(page);
   // Whoever looked at something while it was still being read goes on looking at it.
-  if (was_moved && page->timeline() != nullptr) page->timeline()->show_time(state.begin_ns, state.ns_per_pixel);
+  if (was_partial && page->timeline() != nullptr) page->timeline()->show_time(state.begin_ns, state.ns_per_pixel);
 }
 
 void MainWindow::show_part(LoadJob* job, const std::shared_ptr<const TraceDocument>& part) {
-  show_document(jobs_[job], part);
-  jobs_[job] = tabs_->currentWidget();
-  for (int i = 0; i < tabs_->count(); ++i)
-    if (const auto* shown = qobject_cast<TracePage*>(tabs_->widget(i));
-        shown != nullptr && &shown->document() == part.get())
-      jobs_[job] = tabs_->widget(i);
+  show_document(job, part);
   tabs_->setTabText(tabs_->indexOf(jobs_[job]), tr("%1 ...").arg(QString::fromStdString(part->title)));
 }
 
 void MainWindow::close_tab(int index) {
   QWidget* tab = tabs_->widget(index);
   if (tab == nullptr) return;
-  if (auto* shown = qobject_cast<Page*>(tab)) keep_state(*shown);
+  keep_state_of(tab);
   for (LoadJob* job : jobs_.keys(tab)) {
     jobs_.remove(job);
     delete job;
   }
+  shown_.remove(tab);
+  changes_->forget(tab);
   tabs_->removeTab(index);
   tab->deleteLater();
 }
@@ -199,10 +249,19 @@ void MainWindow::dropEvent(QDropEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-  viewer_settings().setValue("window", saveGeometry());
-  for (int i = 0; i < tabs_->count(); ++i)
-    if (auto* shown = qobject_cast<Page*>(tabs_->widget(i))) keep_state(*shown);
+  keep_all();
   QMainWindow::closeEvent(event);
+}
+
+// A window in which nothing was opened leaves what is kept of the one before.
+void MainWindow::keep_all() const {
+  viewer_settings().setValue("window", saveGeometry());
+  std::vector<Request> open;
+  for (int i = 0; i < tabs_->count(); ++i) {
+    keep_state_of(tabs_->widget(i));
+    if (shown_.contains(tabs_->widget(i))) open.push_back(shown_[tabs_->widget(i)].request);
+  }
+  if (!open.empty()) keep_open(open);
 }
 
 void MainWindow::note_recent(const QString& path) {
@@ -215,18 +274,17 @@ void MainWindow::note_recent(const QString& path) {
   settings.setValue("recent", recent.mid(0, kMost));
 }
 
-// Lanes as they were arranged, by the path of the document.
-void MainWindow::keep_state(Page& page) const {
-  auto* trace = qobject_cast<TracePage*>(&page);
+void MainWindow::keep_state_of(const QWidget* tab) const {
+  const auto* trace = qobject_cast<const TracePage*>(tab);
   if (trace == nullptr || trace->document().is_partial) return;
-  keep_arrangement(QString::fromStdString(trace->document().path), trace->timeline()->arrangement().state());
+  keep_state(QString::fromStdString(trace->document().path), trace->shown().kept_state());
 }
 
-void MainWindow::restore_state(Page& page) const {
-  auto* trace = qobject_cast<TracePage*>(&page);
+void MainWindow::restore_state_of(QWidget* tab) const {
+  const auto* trace = qobject_cast<TracePage*>(tab);
   if (trace == nullptr || trace->document().is_partial) return;
-  const QJsonObject state = kept_arrangement(QString::fromStdString(trace->document().path));
-  if (!state.isEmpty()) trace->timeline()->arrangement().restore(state);
+  const QJsonObject state = kept_state(QString::fromStdString(trace->document().path));
+  if (!state.isEmpty()) trace->shown().restore(state);
 }
 
 }  // namespace underlap::viewer

@@ -17,6 +17,9 @@ class QTabWidget;
 
 namespace underlap::viewer {
 
+class ChangeWatch;
+class NoteBar;
+
 /// The window: documents in tabs, menus with every action, and what is kept from one time to the next.
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -25,9 +28,13 @@ class MainWindow : public QMainWindow {
   MainWindow();
   ~MainWindow() override;
 
-  /// Opens a trace, a folder of traces or a run, in a tab of its own.
-  void open(const QString& path);
-  void compare(const QString& from, const QString& to, bool is_forced = false);
+  /// Opens a trace, a folder of traces or a run in a tab of its own; goes to that where it is open already.
+  void open(const QString& path) { show_tab({path}); }
+  void compare(const QString& from, const QString& to, bool is_forced = false) { show_tab({to, from, is_forced}); }
+  /// Opens what was open when the last window closed.
+  void open_again();
+  /// Reads what the tab that is shown was read from anew. What it shows stays until that is done.
+  void read_again();
   /// Says something below the tabs, for a while.
   void tell(const QString& message);
 
@@ -38,6 +45,8 @@ class MainWindow : public QMainWindow {
   bool is_loading() const { return !jobs_.isEmpty(); }
   /// What could not be opened last, and why; empty where nothing failed.
   const QString& last_error() const { return last_error_; }
+  /// What stands above the tab that is shown; empty where nothing does.
+  QString note() const;
 
  protected:
   void dragEnterEvent(QDragEnterEvent*) override;
@@ -46,6 +55,12 @@ class MainWindow : public QMainWindow {
 
  private:
   enum class Failure { unreadable, not_comparable };
+
+  /// What the window knows of a tab that shows a document, or will.
+  struct Tab {
+    Request request;
+    QString failure;  ///< why it could not be read again
+  };
 
   QAction* add(QMenu* menu, const QString& text, const QList<QKeySequence>& keys, std::function<void()> what);
   /// The same for what acts on the timeline of the page that is shown, if it has one.
@@ -56,8 +71,9 @@ class MainWindow : public QMainWindow {
   void make_go_menu();
   void make_lanes_menu();
   void make_help_menu();
-  void start(const QString& title, const QString& path, LoadJob::Work work, bool is_recent);
-  void show_document(QWidget* instead_of, const std::shared_ptr<const Document>& document);
+  void show_tab(const Request& request);
+  void start(QWidget* tab, const Request& request);
+  void show_document(LoadJob* job, const std::shared_ptr<const Document>& document);
   Page* make_page(const std::shared_ptr<const Document>& document);
   void show_part(LoadJob* job, const std::shared_ptr<const TraceDocument>& part);
   void fail(LoadJob* job, const QString& why, Failure);
@@ -73,10 +89,15 @@ class MainWindow : public QMainWindow {
   void show_keys();
   void note_recent(const QString& path);
   void fill_recent();
-  void keep_state(Page& page) const;
-  void restore_state(Page& page) const;
+  void keep_state_of(const QWidget* tab) const;
+  void restore_state_of(QWidget* tab) const;
+  void keep_all() const;
+  void show_note();
 
+  NoteBar* note_;
   QTabWidget* tabs_;
+  ChangeWatch* changes_;
+  QHash<QWidget*, Tab> shown_;
   QMenu* recent_ = nullptr;
   QList<QAction*> actions_;
   QHash<LoadJob*, QWidget*> jobs_;  ///< each with the tab that it fills

@@ -63,6 +63,8 @@ void MainWindow::make_file_menu() {
   add(menu, tr("Open a &folder..."), keys({"Ctrl+Shift+O"}), [this] { ask_for_folder(); });
   recent_ = menu->addMenu(tr("Open &recent"));
   connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fill_recent);
+  add(menu, tr("Open &again what was open last"), keys({"Ctrl+Shift+T"}), [this] { open_again(); });
+  add(menu, tr("&Read again"), keys({"F5"}), [this] { read_again(); });
   add(menu, tr("&Compare with another trace..."), keys({"Ctrl+D"}), [this] { compare_with_other(); });
   add(menu, tr("C&harts..."), keys({"Ctrl+H"}), [this] { show_charts(); });
   add(menu, tr("Save a &picture..."), keys({"Ctrl+S"}), [this] { save_picture(); });
@@ -229,6 +231,7 @@ void MainWindow::show_keys() {
   add_line(tr("Select a range"), tr("Shift+drag, or drag over the ruler"));
   add_line(tr("Zoom to a slice"), tr("double click"));
   add_line(tr("Open or collapse a lane; pin it"), tr("click on its name; Ctrl+click"));
+  add_line(tr("Move a lane"), tr("drag its name"));
   table->resizeColumnsToContents();
   table->horizontalHeader()->setStretchLastSection(true);
   auto* layout = new QVBoxLayout(dialog);

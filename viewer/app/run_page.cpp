@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/run_page.hpp"
 
+#include <QApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <vector>
@@ -28,6 +30,19 @@ std::vector<int> cells_of(const QTableView& table) {
   return cells;
 }
 
+// The names of cells lead to their traces, and look so.
+class NameDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    option->font.setUnderline(true);
+    option->palette.setColor(QPalette::Text, option->palette.color(QPalette::Link));
+  }
+};
+
 }  // namespace
 
 RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
@@ -46,6 +61,11 @@ RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
   };
   connect(open, &QPushButton::clicked, this, open_selected);
   connect(table, &QTableView::activated, this, open_selected);
+  // A click on a name opens its trace; elsewhere, or with Ctrl, it selects.
+  table->setItemDelegateForColumn(0, new NameDelegate(table));
+  connect(table, &QTableView::clicked, this, [open_selected](const QModelIndex& index) {
+    if (index.column() == 0 && QApplication::keyboardModifiers() == Qt::NoModifier) open_selected();
+  });
   connect(compare, &QPushButton::clicked, this, [this, table] { compare_cells(cells_of(*table)); });
 
   auto* buttons = new QHBoxLayout;

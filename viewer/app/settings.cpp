@@ -2,6 +2,7 @@
 #include "viewer/app/settings.hpp"
 
 #include <QFileInfo>
+#include <QJsonArray>
 #include <QJsonDocument>
 
 namespace underlap::viewer {
@@ -13,7 +14,7 @@ constexpr qsizetype kMostDocuments = 100;
 
 QSettings viewer_settings() { return QSettings(QSettings::IniFormat, QSettings::UserScope, "underlap", "viewer"); }
 
-void keep_arrangement(const QString& path, const QJsonObject& state) {
+void keep_state(const QString& path, const QJsonObject& state) {
   QSettings settings = viewer_settings();
   QJsonObject kept = QJsonDocument::fromJson(settings.value("lanes").toByteArray()).object();
   QStringList order = settings.value("lanes_of").toStringList();
@@ -26,9 +27,25 @@ void keep_arrangement(const QString& path, const QJsonObject& state) {
   settings.setValue("lanes", QJsonDocument(kept).toJson(QJsonDocument::Compact));
 }
 
-QJsonObject kept_arrangement(const QString& path) {
+QJsonObject kept_state(const QString& path) {
   const QByteArray kept = viewer_settings().value("lanes").toByteArray();
   return QJsonDocument::fromJson(kept).object()[QFileInfo(path).absoluteFilePath()].toObject();
+}
+
+void keep_open(const std::vector<Request>& requests) {
+  QJsonArray open;
+  for (const Request& request : requests)
+    open.append(QJsonObject{{"path", QFileInfo(request.path).absoluteFilePath()},
+                            {"baseline", request.compares() ? QFileInfo(request.baseline).absoluteFilePath() : ""},
+                            {"forced", request.is_forced}});
+  viewer_settings().setValue("open", QJsonDocument(open).toJson(QJsonDocument::Compact));
+}
+
+std::vector<Request> kept_open() {
+  std::vector<Request> requests;
+  for (const QJsonValue& value : QJsonDocument::fromJson(viewer_settings().value("open").toByteArray()).array())
+    requests.push_back({value["path"].toString(), value["baseline"].toString(), value["forced"].toBool()});
+  return requests;
 }
 
 }  // namespace underlap::viewer

@@ -4,14 +4,21 @@
 #include <QJsonObject>
 #include <QSettings>
 #include <QString>
+#include <vector>
+
+#include "viewer/app/load_job.hpp"
 
 namespace underlap::viewer {
 
-/// What the viewer keeps from one time to the next: window, theme, recent files, lanes.
+/// What the viewer keeps from one time to the next: window, theme, recent files, what was open, and how.
 QSettings viewer_settings();
 
-/// How a person arranged the lanes of a document: kept for the last hundred.
-void keep_arrangement(const QString& path, const QJsonObject& state);
-QJsonObject kept_arrangement(const QString& path);
+/// How a person left a document: its lanes, and the part of it that was seen. Kept for the last hundred.
+void keep_state(const QString& path, const QJsonObject& state);
+QJsonObject kept_state(const QString& path);
+
+/// What was open when the last window closed.
+void keep_open(const std::vector<Request>& requests);
+std::vector<Request> kept_open();
 
 }  // namespace underlap::viewer

@@ -20,10 +20,14 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   auto* folder = new QPushButton(tr("Open a &folder..."));
   connect(trace, &QPushButton::clicked, this, &StartPage::trace_wanted);
   connect(folder, &QPushButton::clicked, this, &StartPage::folder_wanted);
+  const auto num_open = kept_open().size();
+  auto* again = new QPushButton(tr("Open &again what was open last (%1)").arg(num_open));
+  if (num_open == 0) again->hide();
+  connect(again, &QPushButton::clicked, this, &StartPage::open_again_wanted);
   auto* layout = new QVBoxLayout(this);
   layout->addStretch(1);
   layout->addWidget(words, 0, Qt::AlignHCenter);
-  for (QPushButton* button : {trace, folder}) {
+  for (QPushButton* button : {trace, folder, again}) {
     button->setMinimumWidth(220);
     layout->addWidget(button, 0, Qt::AlignHCenter);
   }

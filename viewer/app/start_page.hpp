@@ -16,6 +16,7 @@ class StartPage : public QWidget {
   void open_wanted(const QString& path);
   void trace_wanted();
   void folder_wanted();
+  void open_again_wanted();
 };
 
 }  // namespace underlap::viewer

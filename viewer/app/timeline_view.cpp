@@ -3,6 +3,7 @@
 
 #include <QApplication>
 #include <QHelpEvent>
+#include <QJsonArray>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
@@ -89,7 +90,10 @@ void TimelineView::remember() {
   place_in_history_ = history_.size() - 1;
 }
 
-void TimelineView::show_time(double begin_ns, double ns_per_pixel) { set_view(begin_ns, ns_per_pixel, true); }
+void TimelineView::show_time(double begin_ns, double ns_per_pixel) {
+  if (has_size_) return set_view(begin_ns, ns_per_pixel, true);
+  when_sized_ = [this, begin_ns, ns_per_pixel] { show_time(begin_ns, ns_per_pixel); };
+}
 
 void TimelineView::follow_time(double begin_ns, double ns_per_pixel) {
   state_.begin_ns = begin_ns;
@@ -100,7 +104,7 @@ void TimelineView::follow_time(double begin_ns, double ns_per_pixel) {
 
 void TimelineView::show_range(std::int64_t begin_ns, std::int64_t end_ns) {
   if (!has_size_) {
-    range_when_sized_ = {begin_ns, end_ns};
+    when_sized_ = [this, begin_ns, end_ns] { show_range(begin_ns, end_ns); };
     return;
   }
   const double span = std::max<double>(static_cast<double>(end_ns - begin_ns), 1);
@@ -136,6 +140,29 @@ void TimelineView::go_forward() {
   if (place_in_history_ + 1 >= history_.size()) return;
   const auto [begin, scale] = history_[++place_in_history_];
   set_view(begin, scale, false);
+}
+
+// Numbers of a trace's length stand as text: JSON's are doubles.
+QJsonObject TimelineView::kept_state() const {
+  QJsonObject state = arrangement_->state();
+  QJsonArray marks;
+  for (const std::int64_t mark : state_.marks) marks.append(QString::number(mark));
+  state["marks"] = marks;
+  state["length_ns"] = QString::number(timeline().length_ns());
+  if (is_moved()) state["seen"] = QJsonArray{state_.begin_ns, state_.ns_per_pixel, state_.scroll};
+  return state;
+}
+
+void TimelineView::restore(const QJsonObject& state) {
+  arrangement_->restore(state);
+  if (state["length_ns"].toString() != QString::number(timeline().length_ns())) return;
+  std::vector<std::int64_t> marks;
+  for (const QJsonValue& mark : state["marks"].toArray()) marks.push_back(mark.toString().toLongLong());
+  set_marks(std::move(marks));
+  const QJsonArray seen = state["seen"].toArray();
+  if (seen.size() != 3) return;
+  show_time(seen[0].toDouble(), seen[1].toDouble());
+  scroll_bar_->setValue(seen[2].toInt());
 }
 
 void TimelineView::select(std::uint32_t slice) {
@@ -225,16 +252,13 @@ void TimelineView::clear() {
 }
 
 void TimelineView::scroll_to_row(int row) {
-  int top = 0;
-  SceneState all = state_;
-  all.scroll = 0;
-  const QSize endless(scene_size().width(), 1 << 24);
-  for (const PlacedLane& placed : scene_->place(endless, all))
-    if (placed.row == row) top = placed.where.top();
   if (arrangement_->lanes()[static_cast<std::size_t>(row)].is_pinned) return;
   const int seen = height() - Scene::kRulers;
-  const int at = top - Scene::kRulers;
-  if (at < state_.scroll || at > state_.scroll + seen - 60) scroll_bar_->setValue(at - seen / 3);
+  for (const PlacedLane& placed : scene_->layout(scene_size().width(), state_)) {
+    if (placed.row != row) continue;
+    const int at = placed.where.top() - Scene::kRulers;  // below the rulers, as it is now
+    if (at < 0 || at > seen - 60) scroll_bar_->setValue(state_.scroll + at - seen / 3);
+  }
 }
 
 void TimelineView::update_scroll_bar() {
@@ -282,7 +306,7 @@ void TimelineView::resizeEvent(QResizeEvent*) {
   update_scroll_bar();
   is_stale_ = true;
   has_size_ = true;
-  if (const auto range = std::exchange(range_when_sized_, std::nullopt)) return show_range(range->first, range->second);
+  if (const auto wanted = std::exchange(when_sized_, nullptr)) return wanted();
   if (!is_fitted_ && !history_.empty()) return;
   history_.clear();
   place_in_history_ = 0;
@@ -308,7 +332,15 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
   has_dragged_ = false;
   const bool is_on_lanes = pressed_at_.x() >= Scene::kNames;
   const bool selects = event->modifiers() & Qt::ShiftModifier || pressed_at_.y() < Scene::kRulers;
-  drag_ = !is_on_lanes ? Drag::none : selects && event->button() == Qt::LeftButton ? Drag::range : Drag::pan;
+  drag_ = Drag::none;
+  if (!is_on_lanes) {
+    const Scene::Hit hit = scene_->hit(pressed_at_, scene_size(), state_);
+    if (!hit.lane || event->button() != Qt::LeftButton) return;
+    drag_ = Drag::lane;
+    dragged_lane_ = hit.lane->lane;
+    return;
+  }
+  drag_ = selects && event->button() == Qt::LeftButton ? Drag::range : Drag::pan;
 }
 
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
@@ -318,12 +350,24 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   if (drag_ == Drag::pan && has_dragged_) {
     scroll_bar_->setValue(scroll_bar_->value() - (at.y() - dragged_to_.y()));
     pan(dragged_to_.x() - at.x());
+  } else if (drag_ == Drag::lane && has_dragged_) {
+    drag_lane(at);
   } else if (drag_ == Drag::range && has_dragged_) {
     const auto [first, last] = std::minmax({pressed_at_.x(), at.x()});
     select_range(std::pair{std::llround(time_at(first)), std::llround(time_at(last))});
   }
   dragged_to_ = at;
   update();
+}
+
+// It changes places with a lane when the mouse is past that one's middle, so that lanes of two heights never swap back.
+void TimelineView::drag_lane(const QPoint& at) {
+  const int row = arrangement_->row_of(dragged_lane_);
+  const Scene::Hit hit = scene_->hit({0, at.y()}, scene_size(), state_);
+  if (!hit.lane || hit.lane->row == row) return;
+  const bool is_past =
+      hit.lane->row > row ? at.y() > hit.lane->where.center().y() : at.y() < hit.lane->where.center().y();
+  if (is_past) arrangement_->move(row, hit.lane->row - row);
 }
 
 void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
@@ -374,7 +418,7 @@ bool TimelineView::event(QEvent* event) {
   if (hit.slice != Timeline::kNoSlice)
     QToolTip::showText(help->globalPos(), tooltip_of(hit.slice), this);
   else if (hit.is_on_name && hit.lane)
-    QToolTip::showText(help->globalPos(), tr("click: open or collapse; Ctrl-click: pin"), this);
+    QToolTip::showText(help->globalPos(), tr("click: open or collapse; Ctrl-click: pin; drag: move"), this);
   else
     QToolTip::hideText();
   return true;

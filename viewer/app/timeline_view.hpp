@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QImage>
+#include <QJsonObject>
 #include <QWidget>
 #include <cstdint>
 #include <functional>
@@ -49,6 +50,11 @@ class TimelineView : public QWidget {
   void go_back();
   void go_forward();
 
+  /// How a person left it (lanes, marks, the part of time that was seen), and back. What was seen of a trace of another
+  /// length stays away.
+  QJsonObject kept_state() const;
+  void restore(const QJsonObject& state);
+
   void select(std::uint32_t slice);
   /// Selects a slice and brings it into view.
   void go_to(std::uint32_t slice);
@@ -78,7 +84,7 @@ class TimelineView : public QWidget {
   bool event(QEvent*) override;
 
  private:
-  enum class Drag { none, pan, range };
+  enum class Drag { none, pan, range, lane };
 
   QSize scene_size() const;
   int lanes_width() const;
@@ -88,6 +94,7 @@ class TimelineView : public QWidget {
   void scroll_to_row(int row);
   void update_scroll_bar();
   void changed();
+  void drag_lane(const QPoint& at);
   void click_name(const PlacedLane&, const QPoint& at);
   QString tooltip_of(std::uint32_t slice) const;
 
@@ -100,12 +107,13 @@ class TimelineView : public QWidget {
   QImage image_;
   bool is_stale_ = true;  ///< the image is of another state
   bool is_fitted_ = false;
-  bool has_size_ = false;  ///< of the window, which what is seen depends on
-  std::optional<std::pair<std::int64_t, std::int64_t>> range_when_sized_;
+  bool has_size_ = false;             ///< of the window, which what is seen depends on
+  std::function<void()> when_sized_;  ///< what was wanted before it had a size
   Drag drag_ = Drag::none;
   QPoint pressed_at_;
   QPoint dragged_to_;
   bool has_dragged_ = false;
+  std::size_t dragged_lane_ = 0;
   std::vector<std::pair<double, double>> history_;  ///< begin and nanoseconds a pixel
   std::size_t place_in_history_ = 0;
 };

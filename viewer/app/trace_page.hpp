@@ -31,6 +31,7 @@ class TracePage : public Page {
   explicit TracePage(std::shared_ptr<const TraceDocument> document, QWidget* parent = nullptr);
 
   TimelineView* timeline() override { return timeline_; }
+  TimelineView& shown() const { return *timeline_; }
   const TraceDocument& document() const { return *document_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;

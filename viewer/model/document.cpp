@@ -87,6 +87,17 @@ std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDo
   return document;
 }
 
+std::vector<std::string> files_of(const Document& document) {
+  if (const auto* trace = dynamic_cast<const TraceDocument*>(&document)) return trace->traced.files;
+  if (dynamic_cast<const RunDocument*>(&document) != nullptr)
+    return {(fs::path(document.path) / "results.json").string()};
+  const auto* comparison = dynamic_cast<const CompareDocument*>(&document);
+  if (comparison == nullptr) return {document.path};
+  std::vector<std::string> files = comparison->from->traced.files;
+  files.insert(files.end(), comparison->to->traced.files.begin(), comparison->to->traced.files.end());
+  return files;
+}
+
 std::string trace_file_of(const RunDocument& document, std::size_t cell) {
   const std::string& file = document.results.cells.at(cell).trace_file;
   return file.empty() ? "" : (fs::path(document.path) / file).string();

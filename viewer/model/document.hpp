@@ -72,6 +72,9 @@ std::shared_ptr<GateDocument> open_gate(const std::string& file);
 std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDocument> from,
                                                    std::shared_ptr<const TraceDocument> to, bool is_forced);
 
+/// The files that a document was read from.
+std::vector<std::string> files_of(const Document&);
+
 /// The file of a cell's trace; empty where it has none.
 std::string trace_file_of(const RunDocument&, std::size_t cell);
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <future>
 #include <memory>
+#include <utility>
 
 #include "viewer/lanes/lane_painters.hpp"
 #include "viewer/scene/rulers.hpp"
@@ -71,27 +72,35 @@ int Scene::height_of_lanes() const {
   return height;
 }
 
-std::vector<PlacedLane> Scene::place(const QSize& size, const SceneState& state) const {
-  std::vector<PlacedLane> placed;
+std::vector<PlacedLane> Scene::layout(int width, const SceneState& state) const {
+  std::vector<PlacedLane> lanes;
   int top = kRulers;
   bool is_scrolled = false;
-  int end_of_pinned = kRulers;
   for (int row = 0; row < arrangement_.rowCount(); ++row) {
     const ArrangedLane& lane = arrangement_.lanes()[static_cast<std::size_t>(row)];
-    if (!lane.is_pinned && !is_scrolled) {
-      is_scrolled = true;
-      end_of_pinned = top;
-      top -= state.scroll;
-    }
+    if (!lane.is_pinned && !std::exchange(is_scrolled, true)) top -= state.scroll;
     const int height = height_of(lane);
     const int above = timeline_.lanes()[lane.lane].kind == LaneKind::strip ? kAboveRank : 0;
-    const QRect where(0, top + above, size.width(), height - above - kGap);
-    const bool is_seen = height > 0 && where.top() < size.height() && where.bottom() >= end_of_pinned;
-    if (is_seen) placed.push_back({lane.lane, row, lane.is_collapsed, where});
+    if (height > 0)
+      lanes.push_back({lane.lane, row, lane.is_collapsed, {0, top + above, width, height - above - kGap}});
     top += height;
-    if (top >= size.height()) break;
   }
+  return lanes;
+}
+
+std::vector<PlacedLane> Scene::place(const QSize& size, const SceneState& state) const {
+  std::vector<PlacedLane> placed = layout(size.width(), state);
+  const auto first_scrolled = std::ranges::find_if_not(placed, [&](const PlacedLane& lane) { return is_pinned(lane); });
+  const int end_of_pinned =
+      first_scrolled == placed.begin() ? kRulers : (first_scrolled - 1)->where.bottom() + 1 + kGap;
+  std::erase_if(placed, [&](const PlacedLane& lane) {
+    return lane.where.top() >= size.height() || (!is_pinned(lane) && lane.where.bottom() < end_of_pinned);
+  });
   return placed;
+}
+
+bool Scene::is_pinned(const PlacedLane& lane) const {
+  return arrangement_.lanes()[static_cast<std::size_t>(lane.row)].is_pinned;
 }
 
 View Scene::view_of(const QSize& size, const SceneState& state, double scale) const {
@@ -143,9 +152,7 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   const View view = view_of(size, state, scale);
   const std::vector<PlacedLane> placed = place(size, state);
   // Pinned lanes last, over those that are scrolled behind them.
-  const auto first_scrolled = std::ranges::find_if(placed, [&](const PlacedLane& lane) {
-    return !arrangement_.lanes()[static_cast<std::size_t>(lane.row)].is_pinned;
-  });
+  const auto first_scrolled = std::ranges::find_if_not(placed, [&](const PlacedLane& lane) { return is_pinned(lane); });
   draw_lanes(surface, {first_scrolled, placed.end()}, view, scale, state, palette);
   draw_lanes(surface, {placed.begin(), first_scrolled}, view, scale, state, palette);
   surface.fill(scaled(QRect(0, 0, kNames, kRulers), scale), theme.surface.rgb());

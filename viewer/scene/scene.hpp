@@ -70,7 +70,9 @@ class Scene {
 
   /// Height of all lanes that are not pinned.
   int height_of_lanes() const;
-  /// Lanes that are seen in a picture of that size, the pinned ones first.
+  /// All lanes that are shown, in sight or scrolled out of it, the pinned ones first.
+  std::vector<PlacedLane> layout(int width, const SceneState&) const;
+  /// Those of them that are seen in a picture of that size.
   std::vector<PlacedLane> place(const QSize& size, const SceneState&) const;
   /// The part of time that is seen, `scale` pixels to one of a plain screen.
   View view_of(const QSize& size, const SceneState&, double scale = 1) const;
@@ -94,15 +96,17 @@ class Scene {
 
  private:
   int height_of(const ArrangedLane&) const;
+  bool is_pinned(const PlacedLane&) const;
   void draw_lanes(Surface&, const std::vector<PlacedLane>&, const View&, double scale, const SceneState&,
                   const Palette&) const;
   void draw_lane(Surface&, const PlacedLane&, const View&, double scale, const SceneState&, const Palette&) const;
   void draw_name(Surface&, const PlacedLane&, double scale, const Palette&) const;
   void draw_ghost(Surface&, const PlacedLane&, const QRect& where, const View&, double scale, const Palette&) const;
-  std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>&, const QSize&,
+  /// Where a slice lies, also where that is out of sight; nothing where its lane is hidden.
+  std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize&,
                                const SceneState&) const;
   const std::vector<Arrow>& arrows_of(std::uint32_t slice) const;
-  void draw_arrows(QPainter&, const std::vector<PlacedLane>&, const QSize&, const SceneState&, const Theme&) const;
+  void draw_arrows(QPainter&, const QSize&, const SceneState&, const Theme&) const;
 
   const Timeline& timeline_;
   const analysis::Summary& summary_;

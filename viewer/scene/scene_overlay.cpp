@@ -45,12 +45,12 @@ std::vector<Arrow> find_arrows(const Timeline& timeline, const analysis::Summary
 
 }  // namespace
 
-std::optional<QRect> Scene::rect_of(std::uint32_t slice, const std::vector<PlacedLane>& placed, const QSize& size,
+std::optional<QRect> Scene::rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize& size,
                                     const SceneState& state) const {
   if (slice >= timeline_.trace().size()) return std::nullopt;
   const Timeline::Place place = timeline_.place_of(slice);
-  const auto lane = std::ranges::find(placed, place.lane_index, &PlacedLane::lane);
-  if (place.lane == nullptr || lane == placed.end()) return std::nullopt;
+  const auto lane = std::ranges::find(layout, place.lane_index, &PlacedLane::lane);
+  if (place.lane == nullptr || lane == layout.end()) return std::nullopt;
   const View view = view_of(size, state);
   const double left = view.x_of(static_cast<double>(timeline_.begin_ns(slice)));
   const double right = view.x_of(static_cast<double>(timeline_.end_ns(slice)));
@@ -63,7 +63,6 @@ std::optional<QRect> Scene::rect_of(std::uint32_t slice, const std::vector<Place
 }
 
 void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& state, const Theme& theme) const {
-  const std::vector<PlacedLane> placed = place(size, state);
   const View view = view_of(size, state);
   const auto x_of = [&](double ns) { return kNames + view.x_of(ns); };
   painter.save();
@@ -92,7 +91,7 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
     painter.drawLine(QPointF(x_of(*state.cursor_ns), kRulers), QPointF(x_of(*state.cursor_ns), size.height()));
   }
   painter.setClipRect(QRect(kNames, kRulers, size.width() - kNames, size.height() - kRulers));
-  draw_arrows(painter, placed, size, state, theme);
+  draw_arrows(painter, size, state, theme);
   painter.restore();
 }
 
@@ -104,18 +103,19 @@ const std::vector<Arrow>& Scene::arrows_of(std::uint32_t slice) const {
   return arrows_;
 }
 
-void Scene::draw_arrows(QPainter& painter, const std::vector<PlacedLane>& placed, const QSize& size,
-                        const SceneState& state, const Theme& theme) const {
+// An arrow from or to a lane out of sight leaves the picture there.
+void Scene::draw_arrows(QPainter& painter, const QSize& size, const SceneState& state, const Theme& theme) const {
   if (state.selected >= timeline_.trace().size()) return;
+  const std::vector<PlacedLane> lanes = layout(size.width(), state);
   for (const Arrow& arrow : arrows_of(state.selected)) {
-    const auto from = rect_of(arrow.from, placed, size, state), to = rect_of(arrow.to, placed, size, state);
+    const auto from = rect_of(arrow.from, lanes, size, state), to = rect_of(arrow.to, lanes, size, state);
     if (!from || !to) continue;
     // A cause leaves at its end where that comes before the effect begins, as a call and its kernel do not.
     const bool is_over = from->right() <= to->left();
     draw_arrow(painter, QPointF(is_over ? from->right() : from->left(), from->center().y()),
                QPointF(to->left(), to->center().y()), theme.accent);
   }
-  const std::optional<QRect> selected = rect_of(state.selected, placed, size, state);
+  const std::optional<QRect> selected = rect_of(state.selected, lanes, size, state);
   if (!selected) return;
   painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(theme.accent, 2));

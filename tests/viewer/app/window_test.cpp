@@ -9,6 +9,7 @@
 #include <QPushButton>
 #include <QSettings>
 #include <QTabWidget>
+#include <QTableView>
 #include <QTest>
 #include <QThread>
 #include <atomic>
@@ -240,13 +241,108 @@ TEST_F(Window, SaysWhatCannotBeReadAndKeepsWhatIsOpen) {
   }
 }
 
-TEST_F(Window, FileThatVanishesWhileItIsOpenChangesNothing) {
+TEST_F(Window, SaysThatAFileVanishedAndKeepsWhatWasRead) {
   const QString path = trace_file("trace.pftrace");
   TracePage* page = opened(path);
   ASSERT_NE(page, nullptr);
+  EXPECT_EQ(window->note().toStdString(), "");
   fs::remove(path.toStdString());
+  ASSERT_TRUE(wait_until([&] { return !window->note().isEmpty(); }));
+  EXPECT_EQ(window->note().toStdString(), "trace.pftrace is no longer there; what was read of it stays.");
   press(page->timeline(), Qt::Key_E);
   EXPECT_NE(page->timeline()->state().selected, Timeline::kNoSlice);
+  press(page->timeline(), Qt::Key_F5);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_EQ(window->page(), page);
+  EXPECT_THAT(window->note().toStdString(), testing::HasSubstr("trace.pftrace"));
+}
+
+TEST_F(Window, SaysThatAFileGrewAndReadsItAgain) {
+  const QString path = trace_file("trace.pftrace");
+  TracePage* page = opened(path);
+  ASSERT_NE(page, nullptr);
+  page->timeline()->set_marks({5});
+  Trace more = testing_support::two_ranks(0);
+  more.add(testing_support::slice_of(0, 40'000'000, 1000, "late"));
+  formats::write_trace(fs::path(path.toStdString()), more);
+  ASSERT_TRUE(wait_until([&] { return !window->note().isEmpty(); }));
+  EXPECT_EQ(window->note().toStdString(), "trace.pftrace has changed since it was read.");
+  press(page->timeline(), Qt::Key_F5);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  const auto* again = qobject_cast<TracePage*>(window->page());
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->document().traced.trace.size(), more.size());
+  EXPECT_EQ(window->note().toStdString(), "");
+  EXPECT_EQ(window->num_pages(), 1);
+  // Once more: the file that was written anew is watched as the first was.
+  formats::write_trace(fs::path(path.toStdString()), testing_support::two_ranks(7));
+  EXPECT_TRUE(wait_until([&] { return !window->note().isEmpty(); }));
+}
+
+TEST_F(Window, FileThatIsBrokenMeanwhileLeavesWhatWasRead) {
+  const QString path = trace_file("trace.pftrace");
+  TracePage* page = opened(path);
+  ASSERT_NE(page, nullptr);
+  std::ofstream(path.toStdString()) << "no trace";
+  press(page->timeline(), Qt::Key_F5);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_EQ(window->page(), page);
+  EXPECT_EQ(window->note(), window->last_error());
+  EXPECT_NE(window->note().toStdString(), "");
+}
+
+TEST_F(Window, WhatWasOpenOpensAgainAsItWasSeen) {
+  const QString first = trace_file("first.pftrace"), second = trace_file("second.pftrace", 2'000'000);
+  ASSERT_NE(opened(first), nullptr);
+  TracePage* page = opened(second);
+  ASSERT_NE(page, nullptr);
+  page->timeline()->show_time(1e6, 5e3);
+  page->timeline()->set_marks({3'000'000});
+  window->compare(first, second);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  window->close();
+
+  window = std::make_unique<MainWindow>();
+  window->show();
+  window->open_again();
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_EQ(window->num_pages(), 3);
+  EXPECT_NE(qobject_cast<ComparePage*>(window->page()), nullptr);
+  window->open(second);  // it is open: no fourth tab
+  EXPECT_EQ(window->num_pages(), 3);
+  const auto* again = qobject_cast<TracePage*>(window->page());
+  ASSERT_NE(again, nullptr);
+  EXPECT_THAT(again->shown().state().marks, testing::ElementsAre(3'000'000));
+  ASSERT_TRUE(wait_until([&] { return again->shown().is_moved(); }));
+  EXPECT_EQ(again->shown().state().begin_ns, 1e6);
+  EXPECT_EQ(again->shown().state().ns_per_pixel, 5e3);
+}
+
+TEST_F(Window, LaneThatIsDraggedMoves) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  TimelineView* timeline = page->timeline();
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (int row = 0; row < timeline->arrangement().rowCount(); ++row)
+      all.push_back(timeline->arrangement().index(row).data().toString().toStdString());
+    return all;
+  };
+  ASSERT_THAT(names(),
+              testing::ElementsAre("rank 0", "rank 0 compute", "rank 0 dp", "rank 1", "rank 1 compute", "rank 1 dp"));
+  const Scene scene(timeline->timeline(), page->document().traced.summary, timeline->arrangement());
+  const auto middle = [&](int row) {
+    for (const PlacedLane& lane : scene.layout(800, timeline->state()))
+      if (lane.row == row) return QPoint(40, lane.where.center().y());
+    return QPoint();
+  };
+  const QPoint from = middle(2), to = middle(4) + QPoint(0, 3);
+  QTest::mousePress(timeline, Qt::LeftButton, Qt::NoModifier, from);
+  for (int y = from.y(); y <= to.y(); y += 2) QTest::mouseMove(timeline, QPoint(40, y));
+  QTest::mouseRelease(timeline, Qt::LeftButton, Qt::NoModifier, to);
+  EXPECT_THAT(names(),
+              testing::ElementsAre("rank 0", "rank 0 compute", "rank 1", "rank 1 compute", "rank 0 dp", "rank 1 dp"));
+  EXPECT_FALSE(timeline->arrangement().lanes()[4].is_collapsed);  // a drag is no click
 }
 
 TEST_F(Window, OpensATraceWithoutCommunication) {
@@ -263,12 +359,23 @@ TEST_F(Window, OpensATraceWithoutCommunication) {
 }
 
 TEST_F(Window, RunOpensAsItsMatrixWithCharts) {
-  window->open(UNDERLAP_RESULTS_FOLDER "/quick/paced");
+  fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / "results.json");
+  window->open(text(folder.path()));
   ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
   auto* page = qobject_cast<RunPage*>(window->page());
   ASSERT_NE(page, nullptr) << window->last_error().toStdString();
   EXPECT_GT(page->matrix().rowCount(), 3);
   EXPECT_NEAR(page->matrix().index(0, 1).data().toDouble(), 53.2, 0.1);
+  // A click on a cell's name opens its trace.
+  const fs::path trace = folder.path() / page->document().results.cells.front().trace_file;
+  fs::create_directories(trace.parent_path());
+  formats::write_trace(trace, testing_support::two_ranks(0));
+  auto* cells = page->findChild<QTableView*>();
+  const QRect name = cells->visualRect(cells->model()->index(0, 0));
+  QTest::mouseClick(cells->viewport(), Qt::LeftButton, Qt::NoModifier, name.center());
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_NE(qobject_cast<TracePage*>(window->page()), nullptr) << window->last_error().toStdString();
+  EXPECT_EQ(window->num_pages(), 2);
   const QString chart = text(folder.path() / "modes.svg");
   page->charts().show_chart("modes");
   page->charts().save_as(chart);

@@ -116,6 +116,31 @@ TEST(Scene, IsTheSamePictureWhetherOneThreadDrawsItOrTwo) {
   }
 }
 
+TEST(Scene, ArrowToALaneOutOfSightLeavesThePictureThere) {
+  const Trace trace = testing_support::two_ranks(0);
+  analysis::Summary summary;
+  Trace linked = trace;
+  linked.flows.push_back({1, 7});  // rank 0's first reduce-scatter, rank 1's
+  Drawn drawn(linked, summary);
+  drawn.state.selected = 7;
+  const auto above_the_lane = [&] {
+    QImage image(kSize, QImage::Format_RGB32);
+    image.fill(Qt::white);
+    QPainter painter(&image);
+    drawn.scene.draw_over(painter, kSize, drawn.state, Theme::light());
+    painter.end();
+    int coloured = 0;
+    for (int y = Scene::kRulers; y < Scene::kRulers + 10; ++y)
+      for (int x = Scene::kNames; x < image.width(); ++x) coloured += image.pixel(x, y) != qRgb(255, 255, 255);
+    return coloured;
+  };
+  drawn.state.scroll = 70;  // rank 0 is out of sight
+  EXPECT_THROW(drawn.lane("rank 0"), std::logic_error);
+  EXPECT_GT(above_the_lane(), 0);
+  drawn.state.selected = 0;  // which no arrow leads to
+  EXPECT_EQ(above_the_lane(), 0);
+}
+
 TEST(Scene, ExposedStandsOutAndWaitIsHatched) {
   const Trace trace = testing_support::two_ranks(1'000'000);
   Drawn drawn(trace);
