@@ -2,6 +2,7 @@
 #include "platform/room.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -141,6 +142,11 @@ std::string out_of_memory(std::string_view what) {
 std::string no_thread(const std::exception& error) {
   return fmt::format("{}; this process has {} threads ({})", error.what(), value_of("/proc/self/status", "Threads:"),
                      bounds_of_threads());
+}
+
+void give_back_large_blocks() noexcept {
+  constexpr int kLarge = 1 << 20;  // bytes
+  ::mallopt(M_MMAP_THRESHOLD, kLarge);
 }
 
 TrialThreads::TrialThreads(std::int64_t count, std::string_view what) {

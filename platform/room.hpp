@@ -34,6 +34,10 @@ void require_memory(std::int64_t bytes, std::string_view what);
 /// "not enough memory for WHAT: ...", with all that bounds this process's memory.
 std::string out_of_memory(std::string_view what);
 
+/// Has large blocks go back to the system as soon as they are freed, for as long as the process lives. glibc keeps them
+/// once it has seen a larger one freed, so that arrays that grew leave holes that nothing fills.
+void give_back_large_blocks() noexcept;
+
 /// Threads that run at once, for a moment: whoever is about to start as many learns here whether the machine lets it,
 /// whichever of its limits decides, instead of in the middle.
 class TrialThreads {

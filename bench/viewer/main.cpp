@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "platform/room.hpp"
 #include "profiler/analysis/summary.hpp"
 #include "profiler/formats/format.hpp"
 #include "viewer/app/load_job.hpp"
@@ -301,6 +302,7 @@ int main(int argc, char** argv) {
   app.add_option("--save", arguments.save, "write the generated trace to this file, and do nothing else");
   CLI11_PARSE(app, argc, argv);
   ::setenv("QT_QPA_PLATFORM", "offscreen", 0);
+  underlap::give_back_large_blocks();  // as the viewer does
   QApplication application(argc, argv);
   try {
     underlap::viewer::run(arguments);

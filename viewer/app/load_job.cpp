@@ -17,6 +17,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kFirstPart{250};
 constexpr int kLaterParts = 4;  // times as long until the next: what a part takes grows with what was read
+constexpr std::size_t kLargePart = 1'000'000;  // slices: its copy takes memory that the whole trace needs soon
 
 }  // namespace
 
@@ -41,13 +42,14 @@ class LoadJob::Watch : public ReadingWatch {
   bool is_cancelled() const override { return job_.is_cancelled_; }
 
   std::optional<milliseconds> pause_between_parts() const override {
-    if (!job_.on_part || steady_clock::now() - began_ < next_part_) return std::nullopt;
+    if (!job_.on_part || has_large_part_ || steady_clock::now() - began_ < next_part_) return std::nullopt;
     return milliseconds(0);
   }
 
   void on_part(const Trace& so_far) override {
     if (so_far.size() == 0) return;
     next_part_ = std::chrono::duration_cast<milliseconds>(steady_clock::now() - began_) * kLaterParts;
+    has_large_part_ = so_far.size() >= kLargePart;
     std::shared_ptr<const TraceDocument> part = part_of(job_.path_.toStdString(), so_far);
     job_.post([job = &job_, part] { job->on_part(part); });
   }
@@ -65,6 +67,7 @@ class LoadJob::Watch : public ReadingWatch {
   steady_clock::time_point told_at_{};
   steady_clock::time_point began_ = steady_clock::now();
   milliseconds next_part_ = kFirstPart;
+  bool has_large_part_ = false;
 };
 
 LoadJob::LoadJob(QString path, Work work, QObject* parent)

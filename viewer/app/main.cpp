@@ -13,6 +13,7 @@
 
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/room.hpp"
 #include "viewer/app/display.hpp"
 #include "viewer/app/main_window.hpp"
 #include "viewer/app/render.hpp"
@@ -131,6 +132,7 @@ int main(int argc, char** argv) {
   CLI::App app("Shows traces and runs: what of communication is hidden under compute, what is exposed, and why",
                "underlap-viewer");
   viewer::add_options(app, arguments);
+  give_back_large_blocks();  // a trace's arrays grow while it is read
   try {
     app.parse(argc, argv);
     return viewer::run(argc, argv, arguments);

@@ -48,9 +48,9 @@ void paint_nested(const Lane&, const QRect& where, bool is_collapsed, const Lane
 void paint_counter(const Lane&, const QRect& where, const LaneContext&);
 void paint_lane(const Lane&, const QRect& where, bool is_collapsed, const LaneContext&);
 
-/// Draws one row over a background: what is exposed over everything else, and never less than a few pixels. Its pieces
-/// stay in the context, for labels.
-void paint_row(const Segments&, const QRect& where, QRgb background, const LaneContext&);
+/// Draws the pieces of the context as a row over a background: what is exposed over everything else, and never less
+/// than a few pixels.
+void paint_pieces(const QRect& where, QRgb background, const LaneContext&);
 
 /// A kernel's or range's name as it stands in a slice: without "void", template arguments and parameters.
 QString label_of(NameId);

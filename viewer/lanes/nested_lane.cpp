@@ -15,7 +15,8 @@ void paint_nested(const Lane& lane, const QRect& where, bool is_collapsed, const
   for (int i = 0; i < rows; ++i) {
     QRect row{where.left(), where.top() + i * where.height() / rows, where.width(), where.height() / rows - 1};
     if (is_collapsed) row.adjust(0, row.height() / 4, 0, -row.height() / 4);
-    paint_row(lane.rows[static_cast<std::size_t>(i)].segments, row, context.palette.background(), context);
+    find_pieces(lane.rows[static_cast<std::size_t>(i)].segments, context.view, context.pieces);
+    paint_pieces(row, context.palette.background(), context);
     if (!is_collapsed && context.has_text) write_labels(lane.rows[static_cast<std::size_t>(i)], row, context);
   }
 }

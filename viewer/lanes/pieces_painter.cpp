@@ -56,9 +56,8 @@ void RowPicture::add(const std::vector<Piece>& pieces, int height, const LaneCon
     if (piece.exposed_share > 0) draw_exposed(piece, columns_, height, context);
 }
 
-void paint_row(const Segments& segments, const QRect& where, QRgb background, const LaneContext& context) {
+void paint_pieces(const QRect& where, QRgb background, const LaneContext& context) {
   context.row.begin(where.width(), background);
-  find_pieces(segments, context.view, context.pieces);
   context.row.add(context.pieces, where.height(), context);
   context.surface.draw_columns(where, context.row.columns());
 }

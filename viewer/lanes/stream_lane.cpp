@@ -7,6 +7,7 @@
 
 #include "viewer/lanes/lane_painters.hpp"
 #include "viewer/lanes/slice_labels.hpp"
+#include "viewer/timeline/row_pieces.hpp"
 
 namespace underlap::viewer {
 
@@ -16,7 +17,7 @@ namespace {
 void paint_collapsed(const Lane& lane, const QRect& where, const LaneContext& context) {
   context.row.begin(where.width(), context.palette.background());
   for (const LaneRow& row : lane.rows) {
-    find_pieces(row.segments, context.view, context.pieces);
+    find_pieces(context.timeline, lane, row, context.view, context.pieces);
     context.row.add(context.pieces, where.height(), context);
   }
   context.surface.draw_columns(where, context.row.columns());
@@ -30,7 +31,8 @@ void paint_stream(const Lane& lane, const QRect& where, bool is_collapsed, const
   for (int i = 0; i < rows; ++i) {
     const LaneRow& row = lane.rows[static_cast<std::size_t>(i)];
     const QRect below{where.left(), where.top() + i * where.height() / rows, where.width(), where.height() / rows - 1};
-    paint_row(row.segments, below, context.palette.background(), context);
+    find_pieces(context.timeline, lane, row, context.view, context.pieces);
+    paint_pieces(below, context.palette.background(), context);
     if (context.has_text) write_labels(row, below, context);
   }
 }

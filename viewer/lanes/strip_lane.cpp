@@ -7,7 +7,8 @@ namespace underlap::viewer {
 
 void paint_strip(const Lane& lane, const QRect& where, const LaneContext& context) {
   if (lane.rows.empty()) return;
-  paint_row(lane.rows.front().segments, where, context.palette.theme().idle.rgb(), context);
+  find_pieces(lane.rows.front().segments, context.view, context.pieces);
+  paint_pieces(where, context.palette.theme().idle.rgb(), context);
 }
 
 }  // namespace underlap::viewer

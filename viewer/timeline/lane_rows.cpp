@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace underlap::viewer {
 
@@ -21,9 +22,11 @@ std::vector<Indices> slices_of_tracks(const Trace& trace) {
   return tracks;
 }
 
-std::vector<Indices> rows_apart(const Trace& trace, const Indices& slices) {
+// Most fit into the first row, which is what was given, without those that do not.
+std::vector<Indices> rows_apart(const Trace& trace, Indices slices) {
   std::vector<Indices> rows(1);
   std::vector<std::int64_t> ends_ns{INT64_MIN};
+  std::size_t num_first = 0;
   for (const std::uint32_t slice : slices) {
     const std::int64_t start_ns = trace.start_ns()[slice];
     std::size_t row = 0;
@@ -32,9 +35,15 @@ std::vector<Indices> rows_apart(const Trace& trace, const Indices& slices) {
       rows.emplace_back();
       ends_ns.push_back(0);
     }
-    rows[row].push_back(slice);
+    if (row == 0)
+      slices[num_first++] = slice;
+    else
+      rows[row].push_back(slice);
     ends_ns[row] = trace.end_ns(slice);
   }
+  slices.resize(num_first);
+  slices.shrink_to_fit();
+  rows.front() = std::move(slices);
   return rows;
 }
 

@@ -19,6 +19,7 @@ Piece wide_piece(const Segments& segments, std::size_t i, const View& view) {
   piece.left = static_cast<float>(std::max(view.x_of(static_cast<double>(segments.begin_ns(i))), 0.0));
   piece.right = static_cast<float>(std::min(view.x_of(static_cast<double>(segments.end_ns(i))), view.width * 1.0));
   const Shade shade = segments.shade(i);
+  if (segments.is_divided(i)) piece.segment = static_cast<std::uint32_t>(i);
   if (is_exposed(shade.paint)) {
     piece.exposed = shade;
     piece.exposed_share = 1;

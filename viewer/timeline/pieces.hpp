@@ -24,10 +24,13 @@ struct View {
 struct Piece {
   float left = 0;  ///< pixels
   float right = 0;
-  Shade base;               ///< what takes most of it; nothing where all of it is exposed
-  float coverage = 1;       ///< of the base, share of the width
-  Shade exposed;            ///< nothing where none is
-  float exposed_share = 0;  ///< of the width, 0 to 1
+  Shade base;                          ///< what takes most of it; nothing where all of it is exposed
+  float coverage = 1;                  ///< of the base, share of the width
+  Shade exposed;                       ///< nothing where none is
+  float exposed_share = 0;             ///< of the width, 0 to 1
+  std::uint32_t segment = kNoSegment;  ///< where it is wide and divided (Segments::is_divided())
+
+  static constexpr std::uint32_t kNoSegment = ~std::uint32_t{0};
 };
 
 /// The picture of a lane: at most as many pieces as pixels and segments. A segment of exposed communication, however

@@ -25,7 +25,7 @@ struct Cursor {
   Phase phase = Phase::begin;
   bool is_split = false;      // the last arrival of the slice is known
   bool has_arrived = false;   // of it, all members have
-  std::int64_t piece_ns = 0;  // where the piece of communication that is running began
+  std::int64_t known_ns = 0;  // of the communication that is running, what is exposed is known until here
   ExposedSlice exposed = {};
 };
 
@@ -36,6 +36,7 @@ class Sweep {
     picture_.rows.resize(rows.size());
     for (std::size_t row = 0; row < rows.size(); ++row) {
       cursors_[row].row = rows[row];
+      picture_.rows[row].reserve(rows[row].size());
       if (!rows[row].empty()) boundaries_.emplace(trace_.start_ns()[rows[row].front()], row);
     }
   }
@@ -50,7 +51,7 @@ class Sweep {
         boundaries_.pop();
         pass(row, now, was_computing);
       }
-      if ((compute_ > 0) != was_computing) cut_pieces(now, was_computing);
+      if ((compute_ > 0) != was_computing) account_for_all(now, was_computing);
       since_ns_ = now;
     }
     for (Segments& row : picture_.rows) row.finish();
@@ -88,7 +89,7 @@ class Sweep {
         const CommunicationRecord* record = trace_.communication(slice);
         cursor.is_split = record != nullptr && record->last_arrival_ns != -1;
         cursor.has_arrived = false;
-        cursor.piece_ns = now;
+        cursor.known_ns = now;
         cursor.exposed = {.slice = slice};
         ++modes_[mode_of(slice)];
         ++(cursor.is_split ? waits_ : unsplit_);
@@ -103,7 +104,7 @@ class Sweep {
 
   void arrive(std::size_t row, std::uint32_t slice, std::int64_t now, bool was_computing) {
     Cursor& cursor = cursors_[row];
-    add_piece(row, now, was_computing);
+    account(cursor, now, was_computing);
     cursor.has_arrived = true;
     cursor.phase = Phase::end;
     --waits_;
@@ -125,9 +126,10 @@ class Sweep {
         break;
       case Kind::none: picture_.rows[row].add(at(start), at(now), {Paint::wait, 0}); break;
       case Kind::communication:
-        add_piece(row, now, was_computing);
+        account(cursor, now, was_computing);
         --modes_[mode_of(slice)];
         --(cursor.is_split ? transfers_ : unsplit_);
+        picture_.rows[row].add_communication(at(start), at(now), shade_of(cursor.exposed), cursor.exposed.exposed_ns());
         if (cursor.exposed.exposed_ns() > 0) picture_.exposed.push_back(cursor.exposed);
     }
     cursor.phase = Phase::begin;
@@ -136,31 +138,30 @@ class Sweep {
 
   std::size_t mode_of(std::uint32_t slice) const { return static_cast<std::size_t>(trace_.tag(slice).mode); }
 
-  // The piece of communication that ran until now, under compute or not.
-  void add_piece(std::size_t row, std::int64_t now, bool was_computing) {
-    Cursor& cursor = cursors_[row];
-    const std::int64_t length = now - cursor.piece_ns;
+  // Of several kinds the one that must not vanish.
+  Shade shade_of(const ExposedSlice& exposed) const {
     Paint paint = Paint::hidden;
-    if (!was_computing) {
-      paint = !cursor.is_split     ? Paint::exposed_unsplit
-              : cursor.has_arrived ? Paint::exposed_transfer
-                                   : Paint::exposed_wait;
-      (!cursor.is_split     ? cursor.exposed.unsplit_ns
-       : cursor.has_arrived ? cursor.exposed.transfer_ns
-                            : cursor.exposed.wait_ns) += length;
-    }
-    const std::uint8_t modes = bit_of(trace_.tag(cursor.exposed.slice).mode);
-    picture_.rows[row].add(at(cursor.piece_ns), at(now), {paint, modes});
-    cursor.piece_ns = now;
+    if (exposed.unsplit_ns > 0) paint = Paint::exposed_unsplit;
+    if (exposed.transfer_ns > 0) paint = Paint::exposed_transfer;
+    if (exposed.wait_ns > 0) paint = Paint::exposed_wait;
+    return {paint, bit_of(trace_.tag(exposed.slice).mode)};
+  }
+
+  // Communication that ran until now, under compute or not.
+  static void account(Cursor& cursor, std::int64_t now, bool was_computing) {
+    const std::int64_t length = now - cursor.known_ns;
+    cursor.known_ns = now;
+    if (was_computing) return;
+    (!cursor.is_split     ? cursor.exposed.unsplit_ns
+     : cursor.has_arrived ? cursor.exposed.transfer_ns
+                          : cursor.exposed.wait_ns) += length;
   }
 
   // Compute began or ended: communication that goes on is hidden from here, or exposed.
-  void cut_pieces(std::int64_t now, bool was_computing) {
-    for (std::size_t row = 0; row < cursors_.size(); ++row) {
-      const Cursor& cursor = cursors_[row];
-      if (cursor.phase == Phase::begin || trace_.tag(slice_of(cursor)).kind != Kind::communication) continue;
-      if (cursor.piece_ns < now) add_piece(row, now, was_computing);
-    }
+  void account_for_all(std::int64_t now, bool was_computing) {
+    for (Cursor& cursor : cursors_)
+      if (cursor.phase != Phase::begin && trace_.tag(slice_of(cursor)).kind == Kind::communication)
+        account(cursor, now, was_computing);
   }
 
   std::uint8_t modes_running() const {

@@ -25,7 +25,7 @@ using WorkRow = std::span<const std::uint32_t>;
 
 /// What one rank's work is at each moment.
 struct RankPicture {
-  std::vector<Segments> rows;         ///< of each row: its slices, of communication the hidden and exposed parts
+  std::vector<Segments> rows;         ///< of each row: its slices, of communication how much is exposed
   Segments strip;                     ///< the rank: compute, hidden, exposed by modes, copies alone; idle is a gap
   std::vector<ExposedSlice> exposed;  ///< by number of the slice
 };

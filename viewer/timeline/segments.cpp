@@ -5,6 +5,7 @@
 #include <cassert>
 
 namespace underlap::viewer {
+
 void Content::add(Shade shade, float ns) {
   if (is_exposed(shade.paint)) {
     exposed_ns += ns;
@@ -32,6 +33,13 @@ void Content::add(const Content& more) {
   exposed_modes |= more.exposed_modes;
 }
 
+void Segments::reserve(std::size_t count) {
+  begin_ns_.reserve(count);
+  length_ns_.reserve(count);
+  paint_.reserve(count);
+  modes_.reserve(count);
+}
+
 void Segments::add(std::int64_t begin_ns, std::int64_t end_ns, Shade shade) {
   assert(begin_ns_.empty() || begin_ns >= this->end_ns(size() - 1));
   if (begin_ns >= end_ns) return;
@@ -39,7 +47,15 @@ void Segments::add(std::int64_t begin_ns, std::int64_t end_ns, Shade shade) {
   length_ns_.push_back(0);
   paint_.push_back(shade.paint);
   modes_.push_back(shade.modes);
+  if (!exposed_ns_.empty()) exposed_ns_.push_back(0);
   set_end(end_ns);
+}
+
+void Segments::add_communication(std::int64_t begin_ns, std::int64_t end_ns, Shade shade, std::int64_t exposed_ns) {
+  add(begin_ns, end_ns, shade);
+  if (begin_ns >= end_ns) return;
+  exposed_ns_.resize(size());
+  exposed_ns_.back() = static_cast<float>(exposed_ns);
 }
 
 void Segments::extend(std::int64_t begin_ns, std::int64_t end_ns, Shade shade) {
@@ -68,6 +84,7 @@ void Segments::finish() {
   length_ns_.shrink_to_fit();
   paint_.shrink_to_fit();
   modes_.shrink_to_fit();
+  exposed_ns_.shrink_to_fit();
   levels_.clear();
   std::size_t below = size();
   while (below > kFanOut) {
@@ -105,7 +122,12 @@ std::size_t Segments::first_beginning_at(std::int64_t time_ns, std::size_t from)
 
 Content Segments::leaf(std::size_t from, std::size_t to) const {
   Content content;
-  for (std::size_t i = from; i < to; ++i) content.add(shade(i), static_cast<float>(end_ns(i) - begin_ns_[i]));
+  for (std::size_t i = from; i < to; ++i) {
+    const auto length_ns = static_cast<float>(end_ns(i) - begin_ns_[i]);
+    const float exposed = is_divided(i) ? exposed_ns_[i] : length_ns;
+    content.add(shade(i), exposed);
+    if (exposed < length_ns) content.add({Paint::hidden, modes_[i]}, length_ns - exposed);
+  }
   return content;
 }
 
@@ -134,6 +156,7 @@ Content Segments::content(std::size_t from, std::size_t to) const {
 
 std::size_t Segments::bytes() const {
   std::size_t bytes = begin_ns_.capacity() * (sizeof(std::int64_t) + sizeof(std::uint32_t) + 2);
+  bytes += exposed_ns_.capacity() * sizeof(float);
   for (const auto& level : levels_) bytes += level.capacity() * sizeof(Content);
   return bytes;
 }

@@ -26,14 +26,19 @@ struct Content {
 };
 
 /// One row of a timeline: pieces of time that follow each other, each of one shade, with gaps between. 14 bytes each,
-/// and above them a tree that tells what any run of them holds without looking at each: a frame takes as long for a
-/// million segments as for a thousand.
+/// of communication 18, and above them a tree that tells what any run of them holds without looking at each: a frame
+/// takes as long for a million segments as for a thousand.
 class Segments {
  public:
+  /// Makes room for so many.
+  void reserve(std::size_t count);
   /// Adds the next one; it must not begin before the last one ends. One without length counts as nothing.
   void add(std::int64_t begin_ns, std::int64_t end_ns, Shade);
   /// The same; where the last one touches it and has its shade, that one grows.
   void extend(std::int64_t begin_ns, std::int64_t end_ns, Shade);
+  /// The same of a whole communication, of which `exposed_ns` ran under no compute, in one piece or in many. The shade
+  /// is that of its exposed part; hidden where there is none.
+  void add_communication(std::int64_t begin_ns, std::int64_t end_ns, Shade, std::int64_t exposed_ns);
   /// Builds the tree; call once, when all are added.
   void finish();
 
@@ -43,6 +48,9 @@ class Segments {
     return length_ns_[i] == kLong ? end_of_long(i) : begin_ns_[i] + length_ns_[i];
   }
   Shade shade(std::size_t i) const { return {paint_[i], modes_[i]}; }
+  /// Whether it is a communication with an exposed part, and perhaps a hidden one: where they lie, its rank's strip
+  /// tells.
+  bool is_divided(std::size_t i) const { return !exposed_ns_.empty() && is_exposed(paint_[i]); }
 
   /// The first that ends after `time_ns`; size() where none does.
   std::size_t first_ending_after(std::int64_t time_ns) const;
@@ -65,6 +73,7 @@ class Segments {
   std::vector<std::uint32_t> length_ns_;
   std::vector<Paint> paint_;
   std::vector<std::uint8_t> modes_;
+  std::vector<float> exposed_ns_;                           ///< of each, where one is a communication
   std::vector<std::pair<std::size_t, std::int64_t>> long_;  ///< those of more than four seconds, and their ends
   std::vector<std::vector<Content>> levels_;  ///< of kFanOut segments each, then of kFanOut of the level below
 };

@@ -11,12 +11,6 @@
 namespace underlap::viewer {
 namespace {
 
-const Segments& strip_of(const Timeline& timeline, std::int32_t rank) {
-  const auto strip = std::ranges::find_if(
-      timeline.lanes(), [&](const Lane& lane) { return lane.kind == LaneKind::strip && lane.rank == rank; });
-  return strip->rows.front().segments;
-}
-
 // While a kernel runs, its rank's strip tells whether something communicates.
 std::int64_t beside_ns(const Timeline& timeline, const Segments& strip, std::uint32_t slice) {
   const std::int64_t begin = timeline.begin_ns(slice), end = timeline.end_ns(slice);
@@ -33,7 +27,7 @@ std::optional<Slowdown> slowdown_of(const Timeline& timeline, std::uint32_t slic
   const Trace& trace = timeline.trace();
   if (trace.tag(slice).kind != Kind::compute) return std::nullopt;
   const std::int32_t rank = trace.track_of(slice).rank;
-  const Segments& strip = strip_of(timeline, rank);
+  const Segments& strip = timeline.strip_of(rank);
   Slowdown slowdown{.beside_ns = beside_ns(timeline, strip, slice)};
   if (2 * slowdown.beside_ns < trace.duration_ns()[slice] || slowdown.beside_ns == 0) return std::nullopt;
   const analysis::Launch launch = analysis::launch_of(trace, slice);

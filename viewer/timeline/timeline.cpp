@@ -98,18 +98,23 @@ void Timeline::find_origins(const analysis::Summary& summary) {
 }
 
 void Timeline::add_lanes(unsigned threads) {
-  const std::vector<Indices> of_tracks = slices_of_tracks(*trace_);
+  std::vector<Indices> of_tracks = slices_of_tracks(*trace_);
   std::vector<std::vector<Lane>> lanes(ranks_.size());
   std::vector<std::vector<ExposedSlice>> exposed(ranks_.size());
   in_parallel(ranks_.size(), threads, [&](std::size_t i) { build_rank(ranks_[i], of_tracks, lanes[i], exposed[i]); });
+  std::size_t num_exposed = 0;
+  for (const auto& of_rank : exposed) num_exposed += of_rank.size();
+  exposed_.reserve(num_exposed);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     std::ranges::move(lanes[i], std::back_inserter(lanes_));
     exposed_.insert(exposed_.end(), exposed[i].begin(), exposed[i].end());
+    exposed[i] = {};
   }
   std::ranges::sort(exposed_, {}, &ExposedSlice::slice);
 }
 
-void Timeline::build_rank(std::int32_t rank, const std::vector<Indices>& of_tracks, std::vector<Lane>& lanes,
+// Takes the slices of the rank's tracks.
+void Timeline::build_rank(std::int32_t rank, std::vector<Indices>& of_tracks, std::vector<Lane>& lanes,
                           std::vector<ExposedSlice>& exposed) const {
   std::vector<WorkRow> work;  // of all streams
   lanes.push_back(
@@ -123,7 +128,8 @@ void Timeline::build_rank(std::int32_t rank, const std::vector<Indices>& of_trac
     const bool has_work = lane.kind == LaneKind::stream ||
                           std::ranges::any_of(of_tracks[track], [&](std::uint32_t i) { return trace_->is_work(i); });
     if (has_work) lane.kind = LaneKind::stream;
-    for (Indices& row : has_work ? rows_apart(*trace_, of_tracks[track]) : rows_nested(*trace_, of_tracks[track])) {
+    Indices slices = std::move(of_tracks[track]);
+    for (Indices& row : has_work ? rows_apart(*trace_, std::move(slices)) : rows_nested(*trace_, std::move(slices))) {
       LaneRow& shown = lane.rows.emplace_back();
       shown.slices = std::move(row);
       if (has_work)
@@ -154,6 +160,11 @@ void Timeline::add_steps(const analysis::Summary& summary) {
 std::int64_t Timeline::origin_ns(std::int32_t rank) const {
   const auto found = origin_by_rank_.find(rank);
   return found == origin_by_rank_.end() ? origin_ns_ : found->second;
+}
+
+// Lanes are in the order of ranks, and a rank's strip comes first.
+const Segments& Timeline::strip_of(std::int32_t rank) const {
+  return std::ranges::lower_bound(lanes_, rank, {}, &Lane::rank)->rows.front().segments;
 }
 
 const ExposedSlice* Timeline::exposed_of(std::uint32_t slice) const {

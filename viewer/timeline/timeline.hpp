@@ -60,6 +60,8 @@ class Timeline {
   const std::vector<Lane>& lanes() const { return lanes_; }
   const std::vector<std::int32_t>& ranks() const { return ranks_; }
   const std::vector<StepSpan>& steps() const { return steps_; }
+  /// The strip of one of the ranks.
+  const Segments& strip_of(std::int32_t rank) const;
   /// Length of what there is; its begin is 0.
   std::int64_t length_ns() const { return length_ns_; }
   /// Communication slices with exposed time, by number of the slice.
@@ -98,7 +100,7 @@ class Timeline {
   std::int64_t origin_ns(std::int32_t rank) const;
   void find_origins(const analysis::Summary&);
   void add_lanes(unsigned threads);
-  void build_rank(std::int32_t rank, const std::vector<std::vector<std::uint32_t>>& slices_of_tracks,
+  void build_rank(std::int32_t rank, std::vector<std::vector<std::uint32_t>>& slices_of_tracks,
                   std::vector<Lane>& lanes, std::vector<ExposedSlice>& exposed) const;
   void add_steps(const analysis::Summary&);
 
