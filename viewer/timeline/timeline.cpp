@@ -76,6 +76,7 @@ Timeline::Timeline(const Trace& trace, const analysis::Summary& summary, unsigne
   ranks_.assign(ranks.begin(), ranks.end());
   find_origins(summary);
   add_lanes(threads);
+  add_counters();
   add_steps(summary);
 }
 
@@ -147,6 +148,15 @@ void Timeline::build_rank(std::int32_t rank, std::vector<Indices>& of_tracks, st
   lanes.front().rows.front().segments = std::move(picture.strip);
   exposed = std::move(picture.exposed);
   std::ranges::stable_sort(lanes, {}, [](const Lane& lane) { return place_in_rank(lane.kind); });
+}
+
+void Timeline::add_counters() {
+  std::vector<Lane*> lane_of_track(trace_->tracks.size());
+  for (Lane& lane : lanes_)
+    if (lane.kind == LaneKind::counter) lane_of_track[static_cast<std::size_t>(lane.track)] = &lane;
+  for (const CounterSample& sample : trace_->counters)
+    if (Lane* lane = lane_of_track[sample.track]) lane->values.add(time_of(lane->rank, sample.time_ns), sample.value);
+  for (Lane& lane : lanes_) lane.values.finish();
 }
 
 void Timeline::add_steps(const analysis::Summary& summary) {

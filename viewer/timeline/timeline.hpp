@@ -10,6 +10,7 @@
 #include "profiler/analysis/summary.hpp"
 #include "profiler/trace/saturating.hpp"
 #include "profiler/trace/trace.hpp"
+#include "viewer/timeline/counter_series.hpp"
 #include "viewer/timeline/rank_sweep.hpp"
 #include "viewer/timeline/segments.hpp"
 
@@ -37,6 +38,7 @@ struct Lane {
   std::int32_t track = -1;  ///< index into Trace::tracks; of a strip -1
   std::string name;
   std::vector<LaneRow> rows;
+  CounterSeries values = {};  ///< of a counter
 };
 
 /// A step of one rank, in the time of a timeline.
@@ -102,6 +104,7 @@ class Timeline {
   void add_lanes(unsigned threads);
   void build_rank(std::int32_t rank, std::vector<std::vector<std::uint32_t>>& slices_of_tracks,
                   std::vector<Lane>& lanes, std::vector<ExposedSlice>& exposed) const;
+  void add_counters();
   void add_steps(const analysis::Summary&);
 
   const Trace* trace_;

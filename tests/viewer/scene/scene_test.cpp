@@ -141,6 +141,24 @@ TEST(Scene, ArrowToALaneOutOfSightLeavesThePictureThere) {
   EXPECT_EQ(above_the_lane(), 0);
 }
 
+TEST(Scene, SpikeOfACounterStaysAmongManySamplesOfAPixel) {
+  Trace trace;
+  trace.add_track({0, 0, "compute"});
+  const std::uint32_t counter = trace.add_track({0, 1, "memory", TrackKind::counter});
+  constexpr std::int64_t kSamples = 100'000, kSpike = 61'803;
+  trace.add(slice_of(0, 0, kSamples * 10, "gemm"));
+  for (std::int64_t i = 0; i < kSamples; ++i) trace.counters.push_back({counter, i * 10, i == kSpike ? 5.0 : 1.0});
+  const Drawn drawn(trace);
+  const QImage image = drawn.image();
+  const QRect lane = drawn.lane("memory").where;
+  const View view = drawn.scene.view_of(kSize, drawn.state);
+  const int spike = Scene::kNames + static_cast<int>(view.x_of(kSpike * 10));
+  std::vector<int> high;
+  for (int x = Scene::kNames; x < image.width(); ++x)
+    if (image.pixel(x, lane.center().y()) == Theme::light().dim_text.rgb()) high.push_back(x);
+  EXPECT_THAT(high, testing::ElementsAre(spike));
+}
+
 TEST(Scene, ExposedStandsOutAndWaitIsHatched) {
   const Trace trace = testing_support::two_ranks(1'000'000);
   Drawn drawn(trace);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace underlap::viewer {
+
+/// The least and the most of some values; empty where there are none.
+struct ValueRange {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+
+  bool is_empty() const { return least > most; }
+  void take(const ValueRange& more);
+};
+
+/// A value over time: it holds from each sample until the next. Above the samples is a tree that tells the least and
+/// the most of any run of them without looking at each.
+class CounterSeries {
+ public:
+  /// Adds samples in any order; call finish() once, when all are added.
+  void add(std::int64_t time_ns, double value);
+  void finish();
+
+  std::size_t size() const { return time_ns_.size(); }
+  std::int64_t time_ns(std::size_t i) const { return time_ns_[i]; }
+  double value(std::size_t i) const { return value_[i]; }
+  /// The first at `time_ns` or later; size() where there is none.
+  std::size_t first_at(std::int64_t time_ns) const;
+  /// Of those of [from, to).
+  ValueRange range(std::size_t from, std::size_t to) const;
+
+ private:
+  static constexpr std::size_t kFanOut = 16;
+
+  std::vector<std::int64_t> time_ns_;
+  std::vector<double> value_;
+  std::vector<std::vector<ValueRange>> levels_;  ///< of kFanOut samples each, then of kFanOut of the level below
+};
+
+}  // namespace underlap::viewer
