@@ -4,6 +4,7 @@
 
 #include <QAction>
 #include <QApplication>
+#include <QImage>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -380,6 +381,31 @@ TEST_F(Window, RunOpensAsItsMatrixWithCharts) {
   page->charts().show_chart("modes");
   page->charts().save_as(chart);
   EXPECT_GT(fs::file_size(chart.toStdString()), 1000U);
+}
+
+// With UNDERLAP_PICTURES=FOLDER it leaves what it shows there, small, for a person to look at.
+TEST_F(Window, ShowsARecordedTraceInBothThemes) {
+  TracePage* page = opened(UNDERLAP_RESULTS_FOLDER "/quick/paced/traces/both.pftrace.zst");
+  ASSERT_NE(page, nullptr) << window->last_error().toStdString();
+  TimelineView* timeline = page->timeline();
+  press(timeline, Qt::Key_E);
+  const std::int64_t begin = timeline->timeline().begin_ns(timeline->state().selected);
+  for (const StepSpan& step : timeline->timeline().steps())
+    if (step.begin_ns <= begin && begin < step.end_ns) timeline->show_range(step.begin_ns, step.end_ns);
+  std::set<QRgb> backgrounds;
+  for (const bool is_dark : {false, true}) {
+    window->set_dark(is_dark);
+    QTest::qWait(50);
+    const QImage picture = window->grab().toImage();
+    backgrounds.insert(picture.pixel(picture.width() / 2, picture.height() / 2));
+    const std::string pictures = qEnvironmentVariable("UNDERLAP_PICTURES").toStdString();
+    if (pictures.empty()) continue;
+    const int percent = static_cast<int>(100 * window->devicePixelRatioF());
+    const QString name = QString("window_%1_%2.png").arg(is_dark ? "dark" : "light").arg(percent);
+    constexpr int kSmall = 900;  // pixels
+    EXPECT_TRUE(picture.scaledToWidth(kSmall, Qt::SmoothTransformation).save(text(fs::path(pictures)) + "/" + name));
+  }
+  EXPECT_EQ(backgrounds.size(), 2U);
 }
 
 TEST_F(Window, EveryActionHasItsWordsAndPaletteFindsIt) {
