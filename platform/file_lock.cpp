@@ -58,6 +58,12 @@ FileLock::FileLock(std::filesystem::path path) : path_(std::move(path)) {
   [[maybe_unused]] const auto written = ::pwrite(file_.get(), text.data(), text.size(), 0);
 }
 
+std::optional<std::string> FileLock::holder(const std::filesystem::path& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return std::nullopt;
+  return holder_of(file);
+}
+
 FileLock::~FileLock() { ::unlink(path_.c_str()); }
 
 }  // namespace underlap

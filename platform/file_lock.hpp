@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -26,6 +27,10 @@ class FileLock {
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
+
+  /// Who holds that file, as the holder wrote it; nullopt where nobody does, there is no such file, or nothing can be
+  /// told. On a file system of a network that passes locks on, also a process of another machine.
+  static std::optional<std::string> holder(const std::filesystem::path& path);
 
   /// Empty, or why this file system locks nothing: then nobody is kept out.
   const std::string& why_not_locked() const { return why_not_locked_; }

@@ -28,6 +28,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
   add_check_command(app, exit_code);
   add_run_command(app, exit_code, command_line);
   add_rank_command(app, exit_code);
+  add_status_command(app, exit_code);
   add_show_command(app, exit_code);
   add_compare_command(app, exit_code);
   add_gate_command(app, exit_code);

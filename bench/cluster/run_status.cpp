@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cluster/run_status.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+#include "platform/atomic_file.hpp"
+#include "platform/errors.hpp"
+#include "platform/input_file.hpp"
+#include "platform/json.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSchema = "underlap.status/1";
+constexpr std::size_t kMostBytes = 1 << 20;
+
+std::filesystem::path file_of(const std::filesystem::path& folder) { return folder / "status.json"; }
+
+std::int64_t unix_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+RunStatus status_from(const Json& json) {
+  RunStatus status{.host = json.at("host"),
+                   .pid = json.at("pid"),
+                   .job = json.at("job"),
+                   .resume_command = json.at("resume_command"),
+                   .started_s = json.at("started_unix_s"),
+                   .updated_s = json.at("updated_unix_s"),
+                   .blocks_done = json.at("blocks_done"),
+                   .blocks_planned = json.at("blocks_planned"),
+                   .doing = json.at("doing"),
+                   .seconds_left = std::nullopt,
+                   .ended_because = json.at("ended_because")};
+  if (!json.at("seconds_left").is_null()) status.seconds_left = json.at("seconds_left").get<std::int64_t>();
+  return status;
+}
+
+}  // namespace
+
+void write_status(const std::filesystem::path& folder, const RunStatus& status) {
+  Json json = {{"schema", kSchema},
+               {"host", status.host},
+               {"pid", status.pid},
+               {"job", status.job},
+               {"resume_command", status.resume_command},
+               {"started_unix_s", status.started_s},
+               {"updated_unix_s", status.updated_s},
+               {"blocks_done", status.blocks_done},
+               {"blocks_planned", status.blocks_planned},
+               {"doing", status.doing},
+               {"seconds_left", nullptr},
+               {"ended_because", status.ended_because}};
+  if (status.seconds_left) json["seconds_left"] = *status.seconds_left;
+  write_file_atomically(file_of(folder), json_text(json, 1) + "\n");
+}
+
+std::optional<RunStatus> read_status(const std::filesystem::path& folder) {
+  const std::filesystem::path file = file_of(folder);
+  if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return std::nullopt;
+  try {
+    const Json json = parse_json(read_input_file(file, kMostBytes));
+    if (json.at("schema") != kSchema) throw std::invalid_argument("its schema is not underlap.status/1");
+    return status_from(json);
+  } catch (const Json::exception& error) {
+    throw std::invalid_argument(fmt::format("{}: no status of a run: {}", file.string(), error.what()));
+  }
+}
+
+StatusFile::StatusFile(std::filesystem::path folder, RunStatus status, std::chrono::seconds pace)
+    : folder_(std::move(folder)), status_(std::move(status)), pace_(pace) {
+  status_.started_s = unix_now();
+}
+
+void StatusFile::say(std::string doing, std::int32_t blocks_done, std::optional<std::int64_t> seconds_left) {
+  status_.doing = std::move(doing);
+  status_.blocks_done = blocks_done;
+  status_.seconds_left = seconds_left;
+  if (!written_ || std::chrono::steady_clock::now() - *written_ >= pace_) write();
+}
+
+void StatusFile::end(const std::string& why, std::int32_t blocks_done) {
+  status_.doing.clear();
+  status_.blocks_done = blocks_done;
+  status_.seconds_left.reset();
+  status_.ended_because = why;
+  write();
+}
+
+void StatusFile::write() noexcept {
+  written_ = std::chrono::steady_clock::now();
+  status_.updated_s = unix_now();
+  try {
+    write_status(folder_, status_);
+  } catch (const std::exception&) {  // results.json, which matters, says so too
+  }
+}
+
+}  // namespace underlap::bench

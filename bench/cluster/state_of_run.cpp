@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cluster/state_of_run.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <stdexcept>
+
+#include "platform/file_lock.hpp"
+#include "platform/json.hpp"
+#include "platform/status_line.hpp"
+#include "profiler/report/results.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Stage = StateOfRun::Stage;
+
+std::string this_host() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
+
+bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
+
+bool waits(const JobState& state) {
+  return state.state == "PENDING" || state.state == "CONFIGURING" || state.state == "REQUEUED" ||
+         state.state == "REQUEUE_HOLD" || state.state == "SUSPENDED";
+}
+
+bool runs(const JobState& state) { return state.state == "RUNNING" || state.state == "COMPLETING"; }
+
+Stage stage_of(const StateOfRun& state) {
+  const bool is_done = state.blocks_planned > 0 && state.blocks_done >= state.blocks_planned;
+  if (!state.holder.empty()) return Stage::running;
+  if (is_done) return Stage::finished;
+  if (state.job_state && waits(*state.job_state)) return Stage::waiting;
+  if (state.job_state && runs(*state.job_state)) return Stage::running;
+  if (!state.status || !state.status->ended_because.empty() || state.job_state) return Stage::ended;
+  return state.status->host == this_host() && !is_alive(state.status->pid) ? Stage::ended : Stage::silent;
+}
+
+void add_results(const std::filesystem::path& folder, StateOfRun& state) {
+  const report::RunResults results = report::read_results(folder);
+  state.blocks_done = results.blocks_done;
+  state.blocks_planned = results.blocks_planned;
+  for (const report::CellResult& cell : results.cells) {
+    std::set<std::int32_t> blocks;
+    for (const report::StepSample& sample : cell.samples) blocks.insert(sample.block);
+    state.cells.push_back({cell.name, static_cast<std::int32_t>(blocks.size())});
+  }
+}
+
+std::string time_text(std::int64_t seconds) {
+  return duration_text(std::chrono::seconds(std::max<std::int64_t>(0, seconds)));
+}
+
+std::string blocks_text(const StateOfRun& state) {
+  return state.blocks_planned > 0 ? fmt::format("{} of {} blocks are done", state.blocks_done, state.blocks_planned)
+                                  : "no block is done";
+}
+
+std::string running_text(const StateOfRun& state, std::int64_t now_s) {
+  std::string text = "runs";
+  if (state.status) text += " on " + state.status->host;
+  if (state.job_state && !state.job_state->nodes.empty())
+    text += fmt::format(" (job {}, {})", state.job->job, state.job_state->nodes);
+  if (!state.status) return text + ": it is at its beginning";
+  if (!state.status->doing.empty()) text += ": " + state.status->doing;
+  if (state.status->seconds_left) text += fmt::format("; {} left", time_text(*state.status->seconds_left));
+  return text + fmt::format("; heard of {} ago", time_text(now_s - state.status->updated_s));
+}
+
+std::string ended_text(const StateOfRun& state, std::int64_t now_s) {
+  std::string text = "ended before it was done";
+  if (state.status && !state.status->ended_because.empty())
+    text += ": " + state.status->ended_because;
+  else if (state.job_state)
+    text += fmt::format(": Slurm says that job {} is {}", state.job->job, state.job_state->state);
+  else if (state.status)
+    text += fmt::format(", without a word, after {} of it", time_text(now_s - state.status->started_s));
+  return text + "; " + blocks_text(state);
+}
+
+std::string waiting_text(const StateOfRun& state, std::int64_t now_s) {
+  std::string text =
+      fmt::format("waits in the queue as job {}, for {}", state.job->job, time_text(now_s - state.job->submitted_s));
+  if (!state.job_state->reason.empty()) text += fmt::format(" ({})", state.job_state->reason);
+  return text + (state.blocks_done > 0 ? "; " + blocks_text(state) : "");
+}
+
+std::string sentence(const StateOfRun& state, std::int64_t now_s) {
+  switch (state.stage) {
+    case Stage::waiting: return waiting_text(state, now_s);
+    case Stage::running: return running_text(state, now_s);
+    case Stage::ended: return ended_text(state, now_s);
+    case Stage::finished:
+      return fmt::format("is finished: {} blocks of {} cells", state.blocks_done, state.cells.size());
+    case Stage::silent: break;
+  }
+  return fmt::format("was last heard of {} ago on {}: {}; whether it still runs is not seen from here",
+                     time_text(now_s - state.status->updated_s), state.status->host, state.status->doing);
+}
+
+}  // namespace
+
+std::string_view to_string(Stage stage) {
+  switch (stage) {
+    case Stage::waiting: return "waiting";
+    case Stage::running: return "running";
+    case Stage::silent: return "silent";
+    case Stage::finished: return "finished";
+    case Stage::ended: break;
+  }
+  return "ended";
+}
+
+StateOfRun state_of_run(const std::filesystem::path& folder,
+                        const std::function<std::optional<JobState>(const std::string&)>& ask) {
+  StateOfRun state;
+  state.status = read_status(folder);
+  state.job = read_job(folder);
+  state.holder = FileLock::holder(folder / "run.lock").value_or("");
+  const bool has_results = std::filesystem::exists(std::filesystem::symlink_status(folder / "results.json"));
+  if (!has_results && !state.status && !state.job && state.holder.empty())
+    throw std::invalid_argument(
+        fmt::format("{} holds no run: no results.json, no status.json, no job.json", folder.string()));
+  if (has_results) add_results(folder, state);
+  if (state.blocks_planned == 0 && state.status) state.blocks_planned = state.status->blocks_planned;
+  const bool is_done = state.blocks_planned > 0 && state.blocks_done >= state.blocks_planned;
+  if (state.job && !is_done) state.job_state = ask ? ask(state.job->job) : state_of_job(state.job->job);
+  state.stage = stage_of(state);
+  return state;
+}
+
+std::string state_text(const StateOfRun& state, const std::string& folder, std::int64_t now_s,
+                       const TableFormat& format) {
+  std::string text = wrap(fmt::format("{} {}.", folder, sentence(state, now_s)), format.width);
+  if (state.stage == Stage::ended && state.status && !state.status->resume_command.empty())
+    text += fmt::format("  go on with: {}\n", state.status->resume_command);
+  if (state.cells.empty()) return text;
+  Table table{.columns = {{.title = "cell", .align = Align::left}, {.title = "blocks"}, {.title = "of"}}, .rows = {}};
+  for (const StateOfCell& cell : state.cells)
+    table.rows.push_back({cell.name, std::to_string(cell.blocks_done), std::to_string(state.blocks_planned)});
+  return text + "\n" + render(table, format) + "\n";
+}
+
+std::string state_json(const StateOfRun& state) {
+  Json json = {{"schema", "underlap.state/1"},
+               {"stage", to_string(state.stage)},
+               {"blocks_done", state.blocks_done},
+               {"blocks_planned", state.blocks_planned},
+               {"cells", Json::array()},
+               {"host", nullptr},
+               {"doing", nullptr},
+               {"seconds_left", nullptr},
+               {"updated_unix_s", nullptr},
+               {"ended_because", nullptr},
+               {"job", nullptr}};
+  for (const StateOfCell& cell : state.cells)
+    json["cells"].push_back({{"name", cell.name}, {"blocks_done", cell.blocks_done}});
+  if (state.status) {
+    json["host"] = state.status->host;
+    json["doing"] = state.status->doing;
+    if (state.status->seconds_left) json["seconds_left"] = *state.status->seconds_left;
+    json["updated_unix_s"] = state.status->updated_s;
+    json["ended_because"] = state.status->ended_because;
+  }
+  if (state.job)
+    json["job"] = {{"number", state.job->job}, {"state", nullptr}, {"reason", nullptr}, {"nodes", nullptr}};
+  if (state.job_state) {
+    json["job"]["state"] = state.job_state->state;
+    json["job"]["reason"] = state.job_state->reason;
+    json["job"]["nodes"] = state.job_state->nodes;
+  }
+  return json_text(json, 1) + "\n";
+}
+
+}  // namespace underlap::bench
