@@ -9,7 +9,7 @@
 #include "bench/ranks/cuda_rank.hpp"
 #include "bench/ranks/launch_environment.hpp"
 #include "bench/ranks/process_session.hpp"
-#include "impl/device/cuda/folder_control_plane.hpp"
+#include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
 #include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
 #include "impl/device/cuda/requirements.hpp"
@@ -46,7 +46,7 @@ void end_rank(const std::string& why) {
 class CudaRankProcess final : public RankRunner {
  public:
   explicit CudaRankProcess(const RankContext& context)
-      : control_(context.meeting_folder, cuda::connecting_timeout(peer_timeout(context.cells))) {
+      : control_(*context.meeting, cuda::connecting_timeout(peer_timeout(context.cells))) {
     // Capture comes before the first call to CUDA and is on while the context is made: CUPTI then prepares its buffers
     // on the device. What it does for kernels that are loaded later falls into the warm-up.
     if (attaches_cupti(context)) {
@@ -98,7 +98,7 @@ class CudaRankProcess final : public RankRunner {
   }
 
  private:
-  cuda::FolderControlPlane control_;
+  cuda::MeetingControlPlane control_;
   std::unique_ptr<cupti::Api> cupti_;
   std::unique_ptr<cupti::Collector> collector_;
   std::unique_ptr<cuda::MatrixProducts> products_;

@@ -96,7 +96,7 @@ class HostRankProcess final : public RankRunner {
   explicit HostRankProcess(const RankContext& context)
       : cells_(checked(context, texts_)),
         number_(context.rank),
-        fabric_(context.world_size, peer_timeout(context.cells), context.meeting_folder),
+        fabric_(context.world_size, peer_timeout(context.cells), context.meeting),
         rank_(fabric_, texts_, context.rank, context.cells, context.first_step) {}
 
   void build(std::size_t cell) override {

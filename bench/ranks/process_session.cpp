@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "bench/ranks/rank_messages.hpp"
-#include "platform/temporary_folder.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -44,7 +43,6 @@ void ProcessSession::start_all() {
 }
 
 void ProcessSession::start(RankSet& set) {
-  const TemporaryFolder folder;  // ranks find each other while cells are built, and never again
   RankGroupOptions options = options_.ranks;
   options.environment = set.environment;
   set.ranks = std::make_unique<RankGroup>(set.num_ranks, options);
@@ -54,12 +52,12 @@ void ProcessSession::start(RankSet& set) {
                                        .world_size = set.num_ranks,
                                        .cells = set.cells,
                                        .first_step = next_step_,
-                                       .meeting_folder = folder.path().string(),
                                        .source = source_,
                                        .plans_hash = plans_hash_}));
   set.ranks->ask(RankMessage::start, orders, "start", options.peer_timeout + kPatienceToStart);
   for (const std::size_t cell : set.cells)
     ask(cell, RankMessage::build, {.cell = cell}, fmt::format("build cell {}", cells_[cell].name));
+  set.ranks->end_meeting();
 }
 
 ProcessSession::RankSet& ProcessSession::set_of(std::size_t cell) {

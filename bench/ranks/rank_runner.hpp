@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/device/meeting.hpp"
 #include "impl/plan/plan.hpp"
 #include "profiler/trace/trace.hpp"
 
@@ -69,11 +69,11 @@ inline ClockSnapshot clock_of(std::int32_t rank) {
 /// What a rank is told when it begins.
 struct RankContext {
   std::int32_t rank = 0;
-  std::int32_t world_size = 1;             ///< ranks of the largest cell
-  std::span<const plan::Cell> cells;       ///< all of the matrix; they outlive the rank
-  std::vector<std::size_t> own_cells{};    ///< those of them that this rank is told to build; the others are not
-  std::int32_t first_step = 0;             ///< steps are counted from here
-  std::filesystem::path meeting_folder{};  ///< where ranks that are processes find each other in build()
+  std::int32_t world_size = 1;           ///< ranks of the largest cell
+  std::span<const plan::Cell> cells;     ///< all of the matrix; they outlive the rank
+  std::vector<std::size_t> own_cells{};  ///< those of them that this rank is told to build; the others are not
+  std::int32_t first_step = 0;           ///< steps are counted from here
+  Meeting* meeting = nullptr;            ///< where ranks that are processes find each other in build()
 };
 
 /// Whether `condition` holds for a cell of the rank's own.
