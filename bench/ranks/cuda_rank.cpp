@@ -70,8 +70,8 @@ CudaRank::CudaRank(const RankContext& context, const CudaParts& parts) : context
 
 CudaRank::~CudaRank() = default;
 
-// The first failure of any rank is the one to tell: where it was another's, this rank saw no more than a peer. Where
-// nobody told of one (the folder that ranks meet in is gone once all cells are built), this is its own.
+// The first failure of any rank is the one to tell: where it was another's, this rank saw no more than a peer. Ranks
+// that are processes hear of no other's: the run takes the first that is told.
 void CudaRank::guarded(std::size_t cell, const std::function<void()>& work) {
   try {
     advised(context_.cells[cell].plan.config, work);

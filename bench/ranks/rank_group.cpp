@@ -7,8 +7,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <stdexcept>
-#include <thread>
+#include <system_error>
 
 #include "platform/errors.hpp"
 
@@ -23,6 +24,8 @@ constexpr milliseconds kLook{500};
 // How long to wait for other failures after the first: what broke a peer's connection may be told later than that.
 constexpr milliseconds kCollect{500};
 constexpr milliseconds kPatienceToEnd{5'000};
+// A rank that asks reads on at once.
+constexpr milliseconds kPatienceToAnswer{10'000};
 
 Deadline now() { return std::chrono::steady_clock::now(); }
 
@@ -34,6 +37,16 @@ LineSink prefixed(const LineSink& sink, std::int32_t rank) {
   };
 }
 
+// What cannot be written to a file is shown, so that it is not lost.
+LineSink logged(const std::filesystem::path& folder, std::int32_t rank) {
+  return [path = folder / fmt::format("rank-{}.txt", rank), otherwise = prefixed({}, rank)](const std::string& line) {
+    std::error_code ignored;
+    std::filesystem::create_directories(path.parent_path(), ignored);
+    std::ofstream file(path, std::ios::app);
+    if (!(file << line << std::endl)) otherwise(line);
+  };
+}
+
 std::string indented(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += "\n  " + line;
@@ -41,30 +54,37 @@ std::string indented(const std::vector<std::string>& lines) {
 }
 
 // A message that names its rank already is not given the name twice.
-std::string with_rank(std::int32_t rank, const std::string& what) {
-  const std::string name = fmt::format("rank {}", rank);
-  return what.find(name) != std::string::npos ? what : name + ": " + what;
+std::string with_name(const RankProcess& rank, const std::string& what) {
+  const std::string name = rank.name();
+  if (what.find(name) != std::string::npos) return what;
+  const std::string number = fmt::format("rank {}: ", rank.rank());
+  return fmt::format("{}: {}", name, what.starts_with(number) ? what.substr(number.size()) : what);
 }
 
 }  // namespace
 
 RankGroup::RankGroup(std::int32_t num_ranks, const RankGroupOptions& options)
-    : options_(options), stopped_since_(static_cast<std::size_t>(num_ranks)) {
-  for (std::int32_t rank = 0; rank < num_ranks; ++rank) {
-    ChildOptions child{options.program, options.arguments, options.environment};
-    child.arguments.insert(child.arguments.end(), {"--number", fmt::format("{}", rank)});
-    ranks_.push_back(std::make_unique<RankProcess>(rank, child, prefixed(options.sink, rank)));
-  }
+    : options_(options),
+      stopped_since_(static_cast<std::size_t>(num_ranks)),
+      meeting_([this](std::int32_t rank, const MeetingPlace::Values& values) { answer_meeting(rank, values); }) {
+  ChildStarter children;
+  RankStarter& starter = options.starter != nullptr ? *options.starter : children;
+  std::vector<std::unique_ptr<RankLink>> links =
+      starter.start(num_ranks, {options.program, options.arguments, options.environment});
+  for (std::int32_t rank = 0; rank < num_ranks; ++rank)
+    ranks_.push_back(std::make_unique<RankProcess>(
+        rank, std::move(links[static_cast<std::size_t>(rank)]),
+        options.log_folder.empty() ? prefixed(options.sink, rank) : logged(options.log_folder, rank)));
 }
 
 RankGroup::~RankGroup() {
   if (has_ended_) return;
-  for (const auto& rank : ranks_) rank->channel() = MessageChannel(FileDescriptor(), rank->channel().peer());
+  for (const auto& rank : ranks_) rank->link().close_channel();
   const Deadline deadline = now() + kPatienceToEnd;
   for (const auto& rank : ranks_) {
-    do rank->output().read_from(rank->child().output());
-    while (!rank->child().wait_for_end(milliseconds(10)) && now() < deadline);
-    rank->output().read_from(rank->child().output());
+    do rank->read_output();
+    while (!rank->link().end(milliseconds(10)) && now() < deadline);
+    rank->read_output();
     rank->output().forward(true);
   }
   kill_all();
@@ -72,7 +92,7 @@ RankGroup::~RankGroup() {
 
 std::vector<pid_t> RankGroup::pids() const {
   std::vector<pid_t> pids;
-  for (const auto& rank : ranks_) pids.push_back(rank->child().pid());
+  for (const auto& rank : ranks_) pids.push_back(rank->link().pid());
   return pids;
 }
 
@@ -88,8 +108,8 @@ std::vector<std::string> RankGroup::ask(RankMessage order, const std::vector<std
   for (std::size_t i = 0; i < payloads.size(); ++i) {
     try {
       ranks_[i]->order(order, payloads[i], told);
-    } catch (const MachineError&) {
-      add_failure(*ranks_[i], Kind::machine, death_of(*ranks_[i]));
+    } catch (const MachineError& error) {
+      add_failure(*ranks_[i], Kind::machine, death_of(*ranks_[i], error.what()));
     }
   }
   while (num_waited_for() > 0 && failures_.empty()) watch_once(waiting);
@@ -111,6 +131,7 @@ int RankGroup::milliseconds_to_sleep() const {
   Deadline wake = now() + std::min(kLook, options_.peer_timeout / 4 + milliseconds(1));
   for (const auto& rank : ranks_)
     if (const auto due = rank->output().next_due()) wake = std::min(wake, *due);
+  if (const auto due = meeting_.next_due()) wake = std::min(wake, *due);
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<milliseconds>(wake - now()).count()));
 }
 
@@ -119,42 +140,61 @@ void RankGroup::watch_once(Waiting& waiting) {
   std::vector<pollfd> files;
   for (const auto& rank : ranks_) {
     const bool is_done_with = has_failed(rank->rank());
-    files.push_back({is_done_with ? -1 : rank->channel().descriptor(), POLLIN, 0});
-    files.push_back({is_done_with || rank->output().has_ended() ? -1 : rank->child().output(), POLLIN, 0});
+    files.push_back({is_done_with ? -1 : rank->link().channel().descriptor(), POLLIN, 0});
+    files.push_back({is_done_with || rank->output().has_ended() ? -1 : rank->link().watched(), POLLIN, 0});
   }
   ::poll(files.data(), files.size(), milliseconds_to_sleep());
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    if (files[2 * i + 1].revents != 0) ranks_[i]->output().read_from(ranks_[i]->child().output());
+    if (files[2 * i + 1].revents != 0) ranks_[i]->read_output();
     if (files[2 * i].revents != 0) listen(*ranks_[i], waiting);
     if (failures_.empty()) ranks_[i]->output().forward(false);
   }
+  meeting_.answer_the_late(now());
   if (failures_.empty()) look_for_silence(waiting);
 }
 
 void RankGroup::listen(RankProcess& rank, Waiting& waiting) {
-  const bool was_waited_for = rank.is_waited_for();
   try {
-    rank.listen();
-  } catch (const ChannelClosed&) {
-    return add_failure(rank, Kind::machine, death_of(rank));
+    if (std::optional<Message> message = rank.link().channel().try_receive()) take(rank, std::move(*message), waiting);
+  } catch (const ChannelClosed& closed) {
+    add_failure(rank, Kind::machine, death_of(rank, closed.what()));
   } catch (const MachineError& error) {
-    return add_failure(rank, Kind::machine, error.what());
+    add_failure(rank, Kind::machine, error.what());
   }
-  if (!was_waited_for || rank.is_waited_for()) return;
-  if (static_cast<RankMessage>(rank.answer()->kind) == RankMessage::failed) {
-    const RankFailure failure = decode_failure(rank.answer()->payload);
+}
+
+void RankGroup::take(RankProcess& rank, Message message, Waiting& waiting) {
+  const auto kind = static_cast<RankMessage>(message.kind);
+  if (kind == RankMessage::put) {
+    MeetingPut put = decode_put(message.payload);
+    return meeting_.put(put.key, std::move(put.value));
+  }
+  if (kind == RankMessage::get) {
+    MeetingGet get = decode_get(message.payload);
+    return meeting_.wait(rank.rank(), std::move(get.keys), now() + get.patience);
+  }
+  if (!rank.is_waited_for()) return;
+  if (kind == RankMessage::failed) {
+    const RankFailure failure = decode_failure(message.payload);
     return add_failure(rank, failure.kind, failure.what);
   }
+  rank.take_answer(std::move(message));
   if (!waiting.first_answer) waiting.first_answer = now();
 }
 
-std::string RankGroup::death_of(RankProcess& rank) {
-  const std::optional<ProcessEnd> end = rank.child().wait_for_end(kPatienceToEnd);
-  rank.output().read_from(rank.child().output());
-  if (!end) return fmt::format("rank {} closed its channel and did not end", rank.rank());
-  std::string text = fmt::format("rank {} {}", rank.rank(), end->text());
-  if (end->signal == SIGKILL) text += "; the kernel ends processes so where memory runs out (dmesg tells)";
-  return text;
+void RankGroup::answer_meeting(std::int32_t rank, const MeetingPlace::Values& values) {
+  RankProcess& asks = *ranks_[static_cast<std::size_t>(rank)];
+  try {
+    asks.link().channel().send(static_cast<std::uint32_t>(RankMessage::met), encode(values), now() + kPatienceToAnswer);
+  } catch (const MachineError& error) {
+    add_failure(asks, Kind::machine, death_of(asks, error.what()));
+  }
+}
+
+std::string RankGroup::death_of(RankProcess& rank, const std::string& otherwise) {
+  const std::optional<std::string> end = rank.link().end(kPatienceToEnd);
+  rank.read_output();
+  return end ? fmt::format("{} {}", rank.name(), *end) : fmt::format("{}, and did not end", otherwise);
 }
 
 Deadline RankGroup::deadline_of(const Waiting& waiting) const {
@@ -170,7 +210,7 @@ Deadline RankGroup::deadline_of(const Waiting& waiting) const {
 void RankGroup::look_for_silence(const Waiting& waiting) {
   for (const auto& rank : ranks_) {
     std::optional<Deadline>& since = stopped_since_[static_cast<std::size_t>(rank->rank())];
-    if (!rank->is_waited_for() || !rank->child().is_stopped()) {
+    if (!rank->is_waited_for() || !rank->link().is_stopped()) {
       if (since) goes_on(rank->rank());
     } else if (!since) {
       since = now();
@@ -192,17 +232,17 @@ void RankGroup::blame_the_silent(const Waiting& waiting) {
   RankProcess* silent = nullptr;
   for (const auto& rank : ranks_) {
     if (!rank->is_waited_for()) continue;
-    if (rank->child().is_stopped())
+    if (rank->link().is_stopped())
       return add_failure(*rank, Kind::machine,
-                         fmt::format("rank {} is stopped (SIGSTOP, or a debugger) and did not answer within {} ms "
+                         fmt::format("{} is stopped (SIGSTOP, or a debugger) and did not answer within {} ms "
                                      "(run.peer_timeout_s)",
-                                     rank->rank(), options_.peer_timeout.count()));
+                                     rank->name(), options_.peer_timeout.count()));
     if (silent == nullptr) silent = rank.get();
   }
   if (silent != nullptr)
     add_failure(*silent, Kind::machine,
-                fmt::format("rank {} is silent: it did not answer in time, {} ms (run.peer_timeout_s) after the others",
-                            silent->rank(), waiting.patience.count()));
+                fmt::format("{} is silent: it did not answer in time, {} ms (run.peer_timeout_s) after the others",
+                            silent->name(), waiting.patience.count()));
 }
 
 void RankGroup::add_failure(RankProcess& rank, Kind kind, const std::string& what) {
@@ -231,22 +271,23 @@ void RankGroup::collect_failures(Waiting& waiting) {
 void RankGroup::end_all() {
   const Failure failure = cause() != nullptr ? *cause() : failures_.front();
   RankProcess& rank = *ranks_[static_cast<std::size_t>(failure.rank)];
-  rank.output().read_from(rank.child().output());
+  rank.read_output();
   const std::vector<std::string> last_lines = rank.output().take_last_lines();
   kill_all();
   for (const auto& other : ranks_) {
     if (other.get() == &rank) continue;
-    other->output().read_from(other->child().output());
+    other->read_output();
     other->output().forward(true);
   }
   if (failure.kind == Kind::bad_input) throw std::invalid_argument(failure.what + indented(last_lines));
-  throw MachineError(fmt::format("{}; it had been told to {}{}", with_rank(failure.rank, failure.what), rank.told(),
-                                 indented(last_lines)));
+  throw MachineError(
+      fmt::format("{}; it had been told to {}{}", with_name(rank, failure.what), rank.told(), indented(last_lines)));
 }
 
 void RankGroup::kill_all() noexcept {
   has_ended_ = true;
-  for (const auto& rank : ranks_) rank->child().kill();
+  for (const auto& rank : ranks_) rank->link().begin_to_kill();
+  for (const auto& rank : ranks_) rank->link().kill();
 }
 
 }  // namespace underlap::bench

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/ranks/meeting_place.hpp"
 #include "bench/ranks/rank_process.hpp"
 
 namespace underlap::bench {
@@ -22,7 +23,9 @@ struct RankGroupOptions {
   std::chrono::milliseconds peer_timeout{30'000};
   std::chrono::milliseconds connecting_timeout{60'000};  ///< in its place while cells are built, where it is shorter
   std::chrono::milliseconds grace{2'000};  ///< what a rank has beyond the time in which it must notice by itself
+  RankStarter* starter = nullptr;          ///< starts the processes; null: they are children of this one
   LineSink sink = {};                      ///< takes "[rank 3] what it printed"; empty: standard error
+  std::filesystem::path log_folder = {};   ///< in place of that takes what rank 3 printed: rank-3.txt; empty: none
 };
 
 /// Ranks that run as processes together: told together, watched together, and ended together.
@@ -49,6 +52,9 @@ class RankGroup {
   /// Which ranks were stopped and went on since the last call, and for about how long.
   std::map<std::int32_t, std::chrono::milliseconds> take_pauses() { return std::exchange(pauses_, {}); }
 
+  /// Told once all cells are built: ranks meet no more.
+  void end_meeting() { meeting_.clear(); }
+
   /// Process ids by rank.
   std::vector<pid_t> pids() const;
 
@@ -71,7 +77,9 @@ class RankGroup {
   void look_for_silence(const Waiting& waiting);
   void goes_on(std::int32_t rank);
   Deadline deadline_of(const Waiting& waiting) const;
-  std::string death_of(RankProcess& rank);
+  void take(RankProcess& rank, Message message, Waiting& waiting);
+  void answer_meeting(std::int32_t rank, const MeetingPlace::Values& values);
+  std::string death_of(RankProcess& rank, const std::string& otherwise);
   void add_failure(RankProcess& rank, RankFailure::Kind kind, const std::string& what);
   bool has_failed(std::int32_t rank) const;
   const Failure* cause() const;
@@ -86,6 +94,7 @@ class RankGroup {
   std::vector<std::optional<Deadline>> stopped_since_;
   std::map<std::int32_t, std::chrono::milliseconds> pauses_;
   std::vector<Failure> failures_;
+  MeetingPlace meeting_;
   bool has_ended_ = false;
 };
 

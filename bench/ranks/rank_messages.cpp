@@ -32,7 +32,9 @@ std::string encode(const StartOrder& order) {
                    {"world_size", order.world_size},
                    {"cells", order.cells},
                    {"first_step", order.first_step},
-                   {"meeting_folder", order.meeting_folder},
+                   {"address", order.surroundings.address},
+                   {"local_rank", order.surroundings.local_rank},
+                   {"sharing", order.surroundings.num_sharing},
                    {"yaml", order.source.yaml},
                    {"where", order.source.where},
                    {"overrides", order.source.overrides},
@@ -45,7 +47,9 @@ StartOrder decode_start(std::string_view payload) {
           .world_size = json.at("world_size"),
           .cells = json.at("cells").get<std::vector<std::size_t>>(),
           .first_step = json.at("first_step"),
-          .meeting_folder = json.at("meeting_folder"),
+          .surroundings = {.address = json.at("address"),
+                           .local_rank = json.at("local_rank"),
+                           .num_sharing = json.at("sharing")},
           .source = {json.at("yaml"), json.at("where"), json.at("overrides").get<std::vector<plan::Override>>()},
           .plans_hash = json.at("plans_hash")};
 }
@@ -108,6 +112,36 @@ std::string encode(const RankFailure& failure) {
 RankFailure decode_failure(std::string_view payload) {
   const Json json = from_bytes(payload);
   return {static_cast<RankFailure::Kind>(json.at("kind").get<int>()), json.at("what")};
+}
+
+std::string encode(const MeetingPut& put) { return to_bytes({{"key", put.key}, {"value", put.value}}); }
+
+MeetingPut decode_put(std::string_view payload) {
+  const Json json = from_bytes(payload);
+  return {.key = json.at("key"), .value = json.at("value")};
+}
+
+std::string encode(const MeetingGet& get) {
+  return to_bytes({{"keys", get.keys}, {"patience_ms", get.patience.count()}});
+}
+
+MeetingGet decode_get(std::string_view payload) {
+  const Json json = from_bytes(payload);
+  return {.keys = json.at("keys").get<std::vector<std::string>>(),
+          .patience = std::chrono::milliseconds(json.at("patience_ms").get<std::int64_t>())};
+}
+
+std::string encode(const std::vector<std::optional<std::string>>& values) {
+  Json json = Json::array();
+  for (const auto& value : values) json.push_back(value ? Json(*value) : Json());
+  return to_bytes(json);
+}
+
+std::vector<std::optional<std::string>> decode_met(std::string_view payload) {
+  std::vector<std::optional<std::string>> values;
+  for (const Json& value : from_bytes(payload))
+    values.push_back(value.is_null() ? std::nullopt : std::optional(value.get<std::string>()));
+  return values;
 }
 
 std::string plans_hash(std::span<const plan::Cell> cells) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +14,9 @@
 namespace underlap::bench {
 
 /// What goes between a run and its ranks. The run orders, and a rank answers each order when it has done it: with
-/// `done`, with a `result` for `take`, or with `failed`, after which it ends.
-enum class RankMessage : std::uint32_t { start = 1, build, run, take, reserve, done, result, failed };
+/// `done`, with a `result` for `take`, or with `failed`, after which it ends. While it connects with its peers, a rank
+/// puts what these must know (`put`) and asks for what they have put (`get`), and the run answers (`met`).
+enum class RankMessage : std::uint32_t { start = 1, build, run, take, reserve, done, result, failed, put, get, met };
 
 /// The first order: who the rank is, which matrix it belongs to, and which cells of it are its own.
 struct StartOrder {
@@ -21,7 +24,7 @@ struct StartOrder {
   std::int32_t world_size = 1;
   std::vector<std::size_t> cells = {};
   std::int32_t first_step = 0;
-  std::string meeting_folder;
+  RankSurroundings surroundings;
   plan::Source source;
   std::string plans_hash;  ///< of the plans that the run works with; what the rank reads must give the same
 };
@@ -55,6 +58,26 @@ struct RankFailure {
 RankFailure failure_of(const std::exception& error);
 std::string encode(const RankFailure& failure);
 RankFailure decode_failure(std::string_view payload);
+
+/// What a rank puts where its peers find it.
+struct MeetingPut {
+  std::string key;
+  std::string value;  ///< any bytes
+};
+std::string encode(const MeetingPut& put);
+MeetingPut decode_put(std::string_view payload);
+
+/// What a rank asks for, and how long it waits.
+struct MeetingGet {
+  std::vector<std::string> keys;
+  std::chrono::milliseconds patience{0};
+};
+std::string encode(const MeetingGet& get);
+MeetingGet decode_get(std::string_view payload);
+
+/// The answer: a value for each key, nullopt where none came.
+std::string encode(const std::vector<std::optional<std::string>>& values);
+std::vector<std::optional<std::string>> decode_met(std::string_view payload);
 
 /// A hash of everything that the plans of `cells` say.
 std::string plans_hash(std::span<const plan::Cell> cells);

@@ -2,79 +2,34 @@
 #include "bench/ranks/rank_process.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
+#include <chrono>
 #include <utility>
 
 namespace underlap::bench {
 namespace {
 
-constexpr std::chrono::milliseconds kHeld{200};
 constexpr std::chrono::seconds kPatienceToSend{60};
-constexpr std::size_t kLastLines = 10;
-constexpr std::size_t kLongestLine = 4096;
 
 }  // namespace
 
-void RankOutput::read_from(int descriptor) {
-  std::array<char, 4096> bytes;
-  while (!has_ended_) {
-    const ssize_t got = ::read(descriptor, bytes.data(), bytes.size());
-    if (got > 0) add({bytes.data(), static_cast<std::size_t>(got)});
-    if (got == 0) has_ended_ = true;
-    if (got < 0 && errno != EINTR) return;
-  }
-}
+RankProcess::RankProcess(std::int32_t rank, std::unique_ptr<RankLink> link, LineSink sink)
+    : rank_(rank), link_(std::move(link)), output_(std::move(sink)) {}
 
-void RankOutput::add(std::string_view bytes) {
-  for (const char c : bytes) {
-    if (c != '\n') unfinished_ += c;
-    if (c == '\n' || unfinished_.size() >= kLongestLine)
-      held_.push_back({std::exchange(unfinished_, {}), std::chrono::steady_clock::now() + kHeld});
-  }
+std::string RankProcess::name() const {
+  const std::string node = link_->node();
+  return fmt::format("rank {}{}{}", rank_, node.empty() ? "" : " on ", node);
 }
-
-void RankOutput::forward(bool all) {
-  const auto now = std::chrono::steady_clock::now();
-  for (; !held_.empty() && (all || held_.front().due <= now); held_.pop_front()) sink_(held_.front().text);
-}
-
-std::optional<Deadline> RankOutput::next_due() const {
-  return held_.empty() ? std::nullopt : std::optional(held_.front().due);
-}
-
-std::vector<std::string> RankOutput::take_last_lines() {
-  if (!unfinished_.empty()) held_.push_back({std::exchange(unfinished_, {}), {}});
-  while (held_.size() > kLastLines) {
-    sink_(held_.front().text);
-    held_.pop_front();
-  }
-  std::vector<std::string> lines;
-  for (Line& line : held_) lines.push_back(std::move(line.text));
-  held_.clear();
-  return lines;
-}
-
-RankProcess::RankProcess(std::int32_t rank, const ChildOptions& options, LineSink sink)
-    : rank_(rank),
-      child_(options),
-      channel_(child_.take_channel(), fmt::format("rank {}", rank)),
-      output_(std::move(sink)) {}
 
 void RankProcess::order(RankMessage kind, const std::string& payload, std::string told) {
   told_ = std::move(told);
   answer_.reset();
   is_waited_for_ = true;
-  channel_.send(static_cast<std::uint32_t>(kind), payload, std::chrono::steady_clock::now() + kPatienceToSend);
+  link_->channel().send(static_cast<std::uint32_t>(kind), payload, std::chrono::steady_clock::now() + kPatienceToSend);
 }
 
-void RankProcess::listen() {
-  std::optional<Message> message = channel_.try_receive();
-  if (!message) return;
-  answer_ = std::move(message);
+void RankProcess::take_answer(Message answer) {
+  answer_ = std::move(answer);
   is_waited_for_ = false;
 }
 

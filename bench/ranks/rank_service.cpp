@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "bench/ranks/link_meeting.hpp"
 #include "bench/ranks/rank_messages.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 class Rank {
  public:
-  Rank(MessageChannel& channel, const RankFactory& make_runner) : channel_(channel), make_runner_(make_runner) {}
+  Rank(LinkMeeting& run, const RankFactory& make_runner) : run_(run), make_runner_(make_runner) {}
 
   void obey(const Message& message) {
     const auto kind = static_cast<RankMessage>(message.kind);
@@ -25,10 +26,10 @@ class Rank {
     if (runner_ == nullptr) throw std::logic_error("a rank was told to work before it was told to start");
     const CellOrder order = decode_cell_order(message.payload);
     switch (kind) {
-      case RankMessage::build: return runner_->build(order.cell), answer(RankMessage::done);
-      case RankMessage::run: return runner_->run(order.cell, order.block, order.steps), answer(RankMessage::done);
-      case RankMessage::take: return answer(RankMessage::result, encode(runner_->take(order.cell)));
-      case RankMessage::reserve: return runner_->reserve(order.cell, order.steps), answer(RankMessage::done);
+      case RankMessage::build: return build(order.cell), run_.send(RankMessage::done);
+      case RankMessage::run: return runner_->run(order.cell, order.block, order.steps), run_.send(RankMessage::done);
+      case RankMessage::take: return run_.send(RankMessage::result, encode(runner_->take(order.cell)));
+      case RankMessage::reserve: return runner_->reserve(order.cell, order.steps), run_.send(RankMessage::done);
       default: throw std::logic_error(fmt::format("a rank was told {}, which is no order", message.kind));
     }
   }
@@ -51,15 +52,18 @@ class Rank {
                             .cells = matrix_.cells,
                             .own_cells = order.cells,
                             .first_step = order.first_step,
-                            .meeting_folder = order.meeting_folder});
-    answer(RankMessage::done);
+                            .surroundings = order.surroundings,
+                            .meeting = &run_});
+    run_.send(RankMessage::done);
   }
 
-  void answer(RankMessage kind, const std::string& payload = {}) {
-    channel_.send(static_cast<std::uint32_t>(kind), payload);
+  void build(std::size_t cell) {
+    run_.open(true);
+    runner_->build(cell);
+    run_.open(false);
   }
 
-  MessageChannel& channel_;
+  LinkMeeting& run_;
   const RankFactory& make_runner_;
   plan::Matrix matrix_;
   std::unique_ptr<RankRunner> runner_;  // last: it uses the cells
@@ -74,9 +78,9 @@ std::optional<Message> next_order(MessageChannel& channel) {
   }
 }
 
-void tell(MessageChannel& channel, const std::exception& error) {
+void tell(LinkMeeting& run, const std::exception& error) {
   try {
-    channel.send(static_cast<std::uint32_t>(RankMessage::failed), encode(failure_of(error)));
+    run.send(RankMessage::failed, encode(failure_of(error)));
   } catch (const ChannelClosed&) {
     // The run has ended, for a reason that it knows.
   }
@@ -85,7 +89,8 @@ void tell(MessageChannel& channel, const std::exception& error) {
 }  // namespace
 
 int serve_rank(MessageChannel channel, const RankFactory& make_runner) {
-  Rank rank(channel, make_runner);
+  LinkMeeting run(channel);
+  Rank rank(run, make_runner);
   // Neither way out unwinds the rank: its parts would take that for a failure.
   while (const std::optional<Message> order = next_order(channel)) {
     try {
@@ -94,7 +99,7 @@ int serve_rank(MessageChannel channel, const RankFactory& make_runner) {
       rank.give_up();
       return kWell;
     } catch (const std::exception& error) {
-      tell(channel, error);
+      tell(run, error);
       rank.give_up();
       return kRunFailed;
     }

@@ -13,13 +13,14 @@
 #include "impl/device/cuda/capture.hpp"
 #include "impl/device/cuda/cuda_device.hpp"
 #include "impl/device/cuda/emulated_link/emulated_link.hpp"
-#include "impl/device/cuda/folder_control_plane.hpp"
+#include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
 #include "impl/device/cuda/shared_gpu.hpp"
 #include "impl/step/record_programs.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
 #include "tests/gpu/libraries.hpp"
+#include "tests/impl/device/cuda/folder_meeting.hpp"
 #include "tests/impl/step/training.hpp"
 
 namespace underlap::gpu {
@@ -99,7 +100,8 @@ std::optional<RankOrder> rank_order(int argc, char** argv) {
 
 int run_rank(const RankOrder& order) {
   for (const auto& [name, value] : cuda::shared_gpu_environment(order.rank)) setenv(name.c_str(), value.c_str(), 1);
-  cuda::FolderControlPlane control(order.folder, std::chrono::seconds(60));
+  cuda::FolderMeeting meeting(order.folder);
+  cuda::MeetingControlPlane control(meeting, std::chrono::seconds(60));
   try {
     train(order, control);
     return 0;

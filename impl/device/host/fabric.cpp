@@ -4,18 +4,18 @@
 #include <fmt/format.h>
 #include <gloo/common/error.h>
 #include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/hash_store.h>
 #include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 #include <signal.h>
 #include <time.h>
 
-#include <fstream>
+#include <algorithm>
+#include <filesystem>
 #include <new>
+#include <optional>
 #include <set>
 #include <stdexcept>
-#include <thread>
 
 #include "impl/device/host/connection.hpp"
 #include "impl/device/host/thread_priority.hpp"
@@ -35,12 +35,42 @@ std::set<std::int64_t> thread_ids() {
 // The clock of another thread's CPU time, as the kernel encodes it; glibc names it only for its own threads.
 clockid_t cpu_clock_of(std::int64_t thread_id) { return static_cast<clockid_t>((~thread_id << 3) | 6); }
 
-std::shared_ptr<gloo::rendezvous::Store> make_store(const std::filesystem::path& folder) {
-  if (folder.empty()) return std::make_shared<gloo::rendezvous::HashStore>();
-  return std::make_shared<gloo::rendezvous::FileStore>(folder.string());
+/// What the transport asks of a place to meet.
+class MeetingStore final : public gloo::rendezvous::Store {
+ public:
+  MeetingStore(Meeting& meeting, std::chrono::milliseconds timeout) : meeting_(meeting), timeout_(timeout) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    meeting_.put(key, {data.data(), data.size()});
+  }
+  std::vector<char> get(const std::string& key) override {
+    const std::string value = all_of({key}, timeout_).front().value();
+    return {value.begin(), value.end()};
+  }
+  void wait(const std::vector<std::string>& keys) override { all_of(keys, timeout_); }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds& timeout) override {
+    all_of(keys, timeout);
+  }
+
+ private:
+  std::vector<std::optional<std::string>> all_of(const std::vector<std::string>& keys,
+                                                 std::chrono::milliseconds timeout) {
+    std::vector<std::optional<std::string>> values = meeting_.get(keys, timeout);
+    if (!std::ranges::all_of(values, [](const auto& value) { return value.has_value(); }))
+      throw PeerError(fmt::format("no address came within {} ms", timeout.count()));
+    return values;
+  }
+
+  Meeting& meeting_;
+  std::chrono::milliseconds timeout_;
+};
+
+std::shared_ptr<gloo::rendezvous::Store> make_store(Meeting* meeting, std::chrono::milliseconds timeout) {
+  if (meeting == nullptr) return std::make_shared<gloo::rendezvous::HashStore>();
+  return std::make_shared<MeetingStore>(*meeting, timeout);
 }
 
-// The file by which member `i` of a communicator's group says that it has come.
+// The key by which member `i` of a communicator's group says that it has come.
 std::string sign_of(std::uint32_t index, const Group& group, std::int32_t i) {
   return fmt::format("here-{}-{:016x}-{}", index,
                      std::hash<std::string>()(fmt::format("{}", fmt::join(group.members, ","))), i);
@@ -55,20 +85,21 @@ std::vector<std::int32_t> ranks_of(const Group& group, const auto& is_missing) {
 
 }  // namespace
 
-Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, std::filesystem::path meeting_folder)
+Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, Meeting* meeting,
+               const std::string& address)
     : world_size_(world_size),
       peer_timeout_(peer_timeout),
-      meeting_folder_(std::move(meeting_folder)),
-      store_(make_store(meeting_folder_)) {
+      meeting_(meeting),
+      store_(make_store(meeting, peer_timeout)) {
   const std::set<std::int64_t> before = thread_ids();
   // The transport's thread takes over the signals that are blocked here.
   sigset_t signals;
   pthread_sigmask(SIG_BLOCK, nullptr, &signals);
   block_broken_pipe_signal();
   try {
-    device_ = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr("127.0.0.1"));
+    device_ = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(address.c_str()));
   } catch (const std::exception& error) {
-    throw MachineError(fmt::format("cannot open the TCP transport on the loopback address: {}", error.what()));
+    throw MachineError(fmt::format("cannot open the TCP transport on the address {}: {}", address, error.what()));
   }
   pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   for (const std::int64_t id : thread_ids())
@@ -110,7 +141,7 @@ std::shared_ptr<Connection> Fabric::connect(std::uint32_t index, std::string_vie
 // deadline holds, a failure wakes everybody, and who is missing is known.
 void Fabric::meet(std::uint32_t index, std::string_view purpose, const Group& group) {
   const std::vector<std::int32_t> missing =
-      meeting_folder_.empty() ? wait_for_threads(index, group) : wait_for_processes(index, group);
+      meeting_ == nullptr ? wait_for_threads(index, group) : wait_for_processes(index, group);
   const std::int32_t me = group.members[static_cast<std::size_t>(group.my_index)];
   if (has_failed())
     throw PeerError(
@@ -131,16 +162,11 @@ std::vector<std::int32_t> Fabric::wait_for_threads(std::uint32_t index, const Gr
 }
 
 std::vector<std::int32_t> Fabric::wait_for_processes(std::uint32_t index, const Group& group) const {
-  const std::filesystem::path mine = meeting_folder_ / sign_of(index, group, group.my_index);
-  if (!std::ofstream(mine)) throw MachineError(fmt::format("cannot write {}", mine.string()));
-  const auto deadline = std::chrono::steady_clock::now() + peer_timeout_;
-  while (true) {
-    const bool late = std::chrono::steady_clock::now() >= deadline;
-    std::vector<std::int32_t> missing = ranks_of(
-        group, [&](std::int32_t i) { return !std::filesystem::exists(meeting_folder_ / sign_of(index, group, i)); });
-    if (missing.empty() || late || has_failed()) return missing;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  meeting_->put(sign_of(index, group, group.my_index), "");
+  std::vector<std::string> signs;
+  for (std::int32_t i = 0; i < group.size(); ++i) signs.push_back(sign_of(index, group, i));
+  const auto has_come = meeting_->get(signs, peer_timeout_);
+  return ranks_of(group, [&](std::int32_t i) { return !has_come[static_cast<std::size_t>(i)]; });
 }
 
 void Fabric::fail(std::int32_t rank, const std::exception_ptr& error) noexcept {

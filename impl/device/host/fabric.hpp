@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "impl/device/device.hpp"
+#include "impl/device/meeting.hpp"
 
 namespace gloo {
 namespace rendezvous {
@@ -37,10 +37,14 @@ class Connection;
 /// Connections are kept and shared by all cells of a run, which use them one after the other.
 class Fabric {
  public:
+  static constexpr const char* kLoopback = "127.0.0.1";
+
   /// `peer_timeout`: how long any wait for a peer may last.
-  /// `meeting_folder`: where ranks of several processes find each other, one folder for all of them, which only they
-  /// write into; empty: all ranks are threads of this process.
-  Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, std::filesystem::path meeting_folder = {});
+  /// `meeting`: where ranks that are processes find each other; it outlives this. Null: all ranks are threads of this
+  /// process.
+  /// `address`: this machine's, by which the processes of the other ranks reach it.
+  Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, Meeting* meeting = nullptr,
+         const std::string& address = kLoopback);
   ~Fabric();
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
@@ -75,7 +79,7 @@ class Fabric {
   std::int32_t world_size_;
   std::chrono::milliseconds peer_timeout_;
   std::shared_ptr<gloo::transport::Device> device_;
-  std::filesystem::path meeting_folder_;
+  Meeting* meeting_;
   std::shared_ptr<gloo::rendezvous::Store> store_;
   std::int64_t transport_thread_ = 0;  // kernel thread id of the transport's loop
 

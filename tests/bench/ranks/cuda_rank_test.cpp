@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "impl/device/cuda/folder_control_plane.hpp"
+#include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
 #include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
 #include "impl/plan/plan.hpp"
@@ -23,6 +23,7 @@
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
 #include "tests/cuda_host/nccl_double.hpp"
+#include "tests/impl/device/cuda/folder_meeting.hpp"
 #include "tests/impl/device/cuda/host_run_implementation.hpp"
 #include "tests/profiler/collect/cupti/fake_cupti.hpp"
 
@@ -254,11 +255,11 @@ TEST_F(OnAPlayedGpu, AnUntracedBlockHasLossesAndMarksTimedByEvents) {
   EXPECT_THAT(run.trace.clocks, SizeIs(1));
 }
 
-// Without the folder in which ranks meet there is no place where a failure would be told. An error of the runtime's
-// names no rank.
+// Ranks that are processes know of no other's failure. An error of the runtime's names no rank.
 TEST_F(OnAPlayedGpu, OwnsItsFailureWhereNoOtherRankToldOfOne) {
-  cuda::FolderControlPlane gone("/nowhere", std::chrono::seconds(1));
-  told_to_ = &gone;
+  cuda::FolderMeeting meeting("/nowhere");
+  cuda::MeetingControlPlane control(meeting, std::chrono::seconds(1));
+  told_to_ = &control;
   cuda_host::Machine::instance().fail("an illegal address");
   try {
     rank_of(kEmulated, false);

@@ -53,7 +53,6 @@ class ServedRank {
     order(RankMessage::start, encode(StartOrder{.rank = 0,
                                                 .world_size = 1,
                                                 .first_step = 0,
-                                                .meeting_folder = "",
                                                 .source = matrix.source,
                                                 .plans_hash = plans_hash(matrix.cells)}));
   }

@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "impl/device/cuda/folder_control_plane.hpp"
+#include "impl/device/cuda/meeting_control_plane.hpp"
+#include "tests/impl/device/cuda/folder_meeting.hpp"
 
 namespace underlap::cuda {
 
@@ -37,7 +38,8 @@ class FolderOfRanks : public ::testing::Test {
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
       const pid_t child = fork();
       if (child == 0) {
-        FolderControlPlane control(folder_, timeout);
+        FolderMeeting meeting(folder_);
+        MeetingControlPlane control(meeting, timeout);
         _exit(work(control, rank) ? 0 : 1);
       }
       children.push_back(child);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/cuda/folder_control_plane.hpp"
+#include "impl/device/cuda/meeting_control_plane.hpp"
 
 #include <gmock/gmock.h>
 
 #include <array>
-#include <thread>
+#include <optional>
 
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/folder_of_ranks.hpp"
@@ -29,7 +29,8 @@ TEST_F(FolderOfRanks, GivesEveryProcessWhatTheFirstMemberSays) {
 }
 
 TEST_F(FolderOfRanks, NamesTheRankThatDoesNotCome) {
-  FolderControlPlane control(folder_, std::chrono::milliseconds(50));
+  FolderMeeting meeting(folder_);
+  MeetingControlPlane control(meeting, std::chrono::milliseconds(50));
   std::array<std::byte, 1> bytes{};
   try {
     control.broadcast("communicator dp", group(3, 1), bytes);
@@ -39,29 +40,22 @@ TEST_F(FolderOfRanks, NamesTheRankThatDoesNotCome) {
   }
 }
 
-TEST_F(FolderOfRanks, WakesTheOthersWhenOneFailsAndKeepsTheFirstFailure) {
-  EXPECT_EQ(run(3, std::chrono::seconds(60),
-                [](ControlPlane& control, std::int32_t rank) {
-                  if (rank == 2) {
-                    control.fail(2, "out of memory");
-                    return true;
-                  }
-                  std::array<std::byte, 1> bytes{};
-                  try {
-                    control.broadcast("an id", group(3, rank), bytes);
-                  } catch (const MachineError& error) {
-                    return std::string(error.what()) == "rank 2: out of memory";
-                  }
-                  return false;
-                }),
-            3);
-  FolderControlPlane control(folder_, std::chrono::milliseconds(50));
-  control.fail(0, "what followed from it");
+TEST_F(FolderOfRanks, TellsOfTheFirstFailureAndKeepsIt) {
+  FolderMeeting meeting(folder_);
+  MeetingControlPlane control(meeting, std::chrono::milliseconds(50));
+  EXPECT_EQ(control.failure(), std::nullopt);
+  control.fail(2, "out of memory");
+  control.fail(2, "what followed from it");
   EXPECT_EQ(control.failure(), "rank 2: out of memory");
+  EXPECT_EQ(meeting.failure(), "rank 2: out of memory");
+  std::array<std::byte, 1> bytes{};
+  EXPECT_THAT([&] { control.broadcast("an id", group(1, 0), bytes); },
+              ::testing::ThrowsMessage<MachineError>("rank 2: out of memory"));
 }
 
 TEST_F(FolderOfRanks, TellsGroupsApart) {
-  FolderControlPlane control(folder_, std::chrono::milliseconds(50));
+  FolderMeeting meeting(folder_);
+  MeetingControlPlane control(meeting, std::chrono::milliseconds(50));
   std::array<std::byte, 1> first{std::byte{1}};
   control.broadcast("alone", group(1, 0), first);
   Group other{{5}, 0};

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/link_meeting.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace underlap::bench {
+
+void LinkMeeting::send(RankMessage kind, const std::string& payload) {
+  const std::lock_guard lock(sending_);
+  run_.send(static_cast<std::uint32_t>(kind), payload);
+}
+
+void LinkMeeting::put(const std::string& key, std::string_view value) {
+  send(RankMessage::put, encode(MeetingPut{key, std::string(value)}));
+}
+
+// The run answers in any case, and ends its ranks where another failed: there is no deadline here.
+std::vector<std::optional<std::string>> LinkMeeting::get(const std::vector<std::string>& keys,
+                                                         std::chrono::milliseconds patience) {
+  send(RankMessage::get, encode(MeetingGet{keys, patience}));
+  const Message answer = run_.receive();
+  if (static_cast<RankMessage>(answer.kind) != RankMessage::met)
+    throw std::logic_error(fmt::format("a rank that asked for its peers was told {}", answer.kind));
+  return decode_met(answer.payload);
+}
+
+void LinkMeeting::fail(std::string_view why) noexcept {
+  if (!is_open_) return;
+  try {
+    send(RankMessage::failed, encode(RankFailure{RankFailure::Kind::machine, std::string(why)}));
+  } catch (const MachineError&) {
+    // The run has ended, for a reason that it knows.
+  }
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/ranks/rank_output.hpp"
+#include "platform/child_process.hpp"
+#include "platform/message_channel.hpp"
+
+namespace underlap::bench {
+
+/// The run's side of one rank that is a process, wherever it runs: how it is reached, watched and ended.
+class RankLink {
+ public:
+  explicit RankLink(MessageChannel channel) : channel_(std::move(channel)) {}
+  virtual ~RankLink() = default;
+  RankLink(const RankLink&) = delete;
+  RankLink& operator=(const RankLink&) = delete;
+
+  /// For orders and answers.
+  MessageChannel& channel() { return channel_; }
+  /// A rank that is well ends by itself then.
+  void close_channel() { channel_ = MessageChannel(FileDescriptor(), channel_.peer()); }
+
+  /// A descriptor to poll: readable where read() finds something. -1: nothing more comes.
+  virtual int watched() const = 0;
+  /// Takes what the rank has printed.
+  virtual void read(RankOutput& output) = 0;
+
+  /// Whether it is stopped (SIGSTOP, a debugger) and has not ended.
+  virtual bool is_stopped() = 0;
+  /// How it ended, in words: "was killed by signal 9 (Killed)". Waits no longer than `patience`; nullopt: it goes on.
+  virtual std::optional<std::string> end(std::chrono::milliseconds patience) = 0;
+  /// Has it killed, without waiting for its end.
+  virtual void begin_to_kill() noexcept = 0;
+  /// Kills it and waits for its end. It may be called again and after its end.
+  virtual void kill() noexcept = 0;
+
+  /// Its number on its own machine.
+  virtual pid_t pid() const = 0;
+  /// The machine that it runs on; empty where there is only this one.
+  virtual std::string node() const { return ""; }
+
+ private:
+  MessageChannel channel_;
+};
+
+/// What starts the ranks of a run as processes.
+class RankStarter {
+ public:
+  virtual ~RankStarter() = default;
+  /// Starts ranks 0 to `num_ranks` - 1 of a set, each as `child` with "--number N" behind its arguments.
+  /// Throws MachineError where one cannot be started; none is left then.
+  virtual std::vector<std::unique_ptr<RankLink>> start(std::int32_t num_ranks, const ChildOptions& child) = 0;
+};
+
+/// A rank that is a child of this process.
+class ChildLink final : public RankLink {
+ public:
+  ChildLink(std::int32_t rank, const ChildOptions& child);
+
+  int watched() const override { return child_->output(); }
+  void read(RankOutput& output) override { output.read_from(child_->output()); }
+  bool is_stopped() override { return child_->is_stopped(); }
+  std::optional<std::string> end(std::chrono::milliseconds patience) override;
+  void begin_to_kill() noexcept override { child_->kill(); }
+  void kill() noexcept override { child_->kill(); }
+  pid_t pid() const override { return child_->pid(); }
+
+ private:
+  ChildLink(std::int32_t rank, std::unique_ptr<ChildProcess> child);
+  std::unique_ptr<ChildProcess> child_;
+};
+
+/// `child` with the number of its rank, which who lists processes sees.
+ChildOptions numbered(ChildOptions child, std::int32_t rank);
+
+/// Starts every rank as a child of this process.
+class ChildStarter final : public RankStarter {
+ public:
+  std::vector<std::unique_ptr<RankLink>> start(std::int32_t num_ranks, const ChildOptions& child) override;
+};
+
+/// How a rank's process ended, in words; where the kernel may have done it, with that.
+std::string end_text(const ProcessEnd& end);
+
+}  // namespace underlap::bench
