@@ -53,8 +53,8 @@ sigset_t watched_signals() {
 
 }  // namespace
 
-SignalWatch::SignalWatch(std::function<void(int)> last_words)
-    : last_words_(std::move(last_words)), last_awake_(steady_clock::now()) {
+SignalWatch::SignalWatch(std::function<void(int)> last_words, std::function<bool(int)> is_heeded)
+    : last_words_(std::move(last_words)), is_heeded_(std::move(is_heeded)), last_awake_(steady_clock::now()) {
   const sigset_t watched = watched_signals();
   signals_ = FileDescriptor(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
   wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -108,6 +108,7 @@ void SignalWatch::read_signals() {
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal != SIGCONT) {
+      if (is_heeded_ && is_heeded_(signal)) continue;
       last_words_(signal);
       end_by(signal);
     }

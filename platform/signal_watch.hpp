@@ -19,11 +19,12 @@ namespace underlap {
 /// Watches, on a thread of its own, for what ends or stops this process from outside.
 ///
 /// SIGINT, SIGTERM and SIGHUP end it at once, whatever its other threads are at, after `last_words` were called with
-/// the signal; as by that signal, so that a shell or a script sees it. One that was ignored when this began stays
-/// ignored. Make it before any other thread: threads that are there already would end the process without a word.
+/// the signal; as by that signal, so that a shell or a script sees it. One for which `is_heeded` returns true does not:
+/// the process ends by itself then, when it is at a good place. One that was ignored when this began stays ignored.
+/// Make it before any other thread: threads that are there already would end the process without a word.
 class SignalWatch {
  public:
-  explicit SignalWatch(std::function<void(int signal)> last_words);
+  explicit SignalWatch(std::function<void(int signal)> last_words, std::function<bool(int signal)> is_heeded = {});
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -37,6 +38,7 @@ class SignalWatch {
   void read_signals();
 
   std::function<void(int)> last_words_;
+  std::function<bool(int)> is_heeded_;
   sigset_t before_{};  // what was blocked
   FileDescriptor signals_;
   FileDescriptor wake_;

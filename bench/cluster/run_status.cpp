@@ -79,6 +79,7 @@ StatusFile::StatusFile(std::filesystem::path folder, RunStatus status, std::chro
 }
 
 void StatusFile::say(std::string doing, std::int32_t blocks_done, std::optional<std::int64_t> seconds_left) {
+  const std::lock_guard lock(mutex_);
   status_.doing = std::move(doing);
   status_.blocks_done = blocks_done;
   status_.seconds_left = seconds_left;
@@ -86,6 +87,8 @@ void StatusFile::say(std::string doing, std::int32_t blocks_done, std::optional<
 }
 
 void StatusFile::end(const std::string& why, std::int32_t blocks_done) {
+  const std::unique_lock lock(mutex_, std::chrono::seconds(1));
+  if (!lock) return;
   status_.doing.clear();
   status_.blocks_done = blocks_done;
   status_.seconds_left.reset();

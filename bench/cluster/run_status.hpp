@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -34,7 +35,7 @@ void write_status(const std::filesystem::path& folder, const RunStatus& status);
 std::optional<RunStatus> read_status(const std::filesystem::path& folder);
 
 /// Keeps the status of a folder while a run goes on. It writes no more often than every `pace`, since each write waits
-/// for the disk; what cannot be written is left: a run does not end because nobody can be told of it.
+/// for the disk; what cannot be written is left: a run does not end because nobody can be told of it. From any thread.
 class StatusFile {
  public:
   StatusFile(std::filesystem::path folder, RunStatus status, std::chrono::seconds pace = std::chrono::seconds(2));
@@ -47,6 +48,7 @@ class StatusFile {
  private:
   void write() noexcept;
 
+  std::timed_mutex mutex_;  ///< whoever ends the run does not wait long for who was writing
   std::filesystem::path folder_;
   RunStatus status_;
   std::chrono::seconds pace_;

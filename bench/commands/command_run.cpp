@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -256,10 +257,19 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
   if (!launch) return run_here(arguments, command_line, nullptr, nullptr);
   // The folder that a run makes has the time in its name, which only rank 0 knows.
   const std::filesystem::path folder = arguments.folder.empty() ? kRunsFolder : arguments.folder;
-  if (launch->rank > 0) return serve_agent(agent_of(*launch, folder, arguments));
+  if (launch->rank > 0) {
+    ::signal(SIGTERM, SIG_IGN);  // rank 0 hears it too, and says when all end
+    return serve_agent(agent_of(*launch, folder, arguments));
+  }
   Coordinator coordinator(*launch, folder, std::chrono::seconds(arguments.launch_timeout_s));
-  const int exit_code =
-      told_exit_code("underlap", [&] { return run_here(arguments, command_line, &*launch, &coordinator); });
+  const int exit_code = told_exit_code("underlap", [&] {
+    try {
+      return run_here(arguments, command_line, &*launch, &coordinator);
+    } catch (const StoppedBySignal& stopped) {
+      fmt::print(stderr, "underlap: {}\n", stopped.what());
+      return 128 + stopped.signal;
+    }
+  });
   coordinator.end(exit_code);
   return exit_code;
 }

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>
@@ -16,6 +19,7 @@
 #include <random>
 #include <set>
 
+#include "bench/cluster/run_status.hpp"
 #include "bench/machine/cpu_load.hpp"
 #include "bench/measure/bound.hpp"
 #include "bench/measure/progress.hpp"
@@ -66,6 +70,8 @@ class Kept {
   explicit Kept(const MeasureOptions& options) : options_(options) {}
 
   void set(std::int32_t done, std::int32_t planned) { done_ = done, planned_ = planned; }
+  /// `status` outlives this.
+  void set(StatusFile* status) { status_ = status; }
   bool is_something() const { return done_ > 0; }
 
   std::string text() const {
@@ -78,6 +84,7 @@ class Kept {
   // On the thread that ends the process: whoever holds a stream's lock, or does not read, must not keep it.
   void say_last_words(int signal) const {
     remove_temporary_files(options_.folder, true);
+    if (StatusFile* const status = status_) status->end("stopped by " + signal_name(signal), done_);
     const char* const begin = options_.progress.terminal ? "\r\033[K" : "";
     const std::string words = fmt::format("{}underlap: stopped by {}; {}\n", begin, signal_name(signal), text());
     pollfd file{STDERR_FILENO, POLLOUT, 0};
@@ -88,7 +95,21 @@ class Kept {
  private:
   const MeasureOptions& options_;
   std::atomic<std::int32_t> done_{0}, planned_{0};
+  std::atomic<StatusFile*> status_{nullptr};
 };
+
+RunStatus first_status(const MeasureOptions& options, const RunResults& results) {
+  const char* const job = std::getenv("SLURM_JOB_ID");
+  utsname names{};
+  RunStatus status;
+  if (::uname(&names) == 0) status.host = names.nodename;
+  status.pid = ::getpid();
+  if (job != nullptr) status.job = job;
+  status.resume_command = options.resume_command;
+  status.blocks_done = results.blocks_done;
+  status.blocks_planned = results.blocks_planned;
+  return status;
+}
 
 class Measurement {
  public:
@@ -97,7 +118,7 @@ class Measurement {
         options_(options),
         run_(matrix.cells.front().plan.config.run),
         kept_(options),
-        watch_([this](int signal) { kept_.say_last_words(signal); }),
+        watch_([this](int signal) { kept_.say_last_words(signal); }, [this](int signal) { return is_heeded(signal); }),
         status_(options.progress) {
     status_.say("reading what the cells name");
     results_ = described();
@@ -110,17 +131,24 @@ class Measurement {
     if (options.resume && results_.blocks_done == 0)
       status_.print(fmt::format("{} holds no finished block: the run begins", options.folder.string()));
     kept_.set(results_.blocks_done, results_.blocks_planned);
+    status_file_.emplace(options.folder, first_status(options, results_));
+    kept_.set(&*status_file_);
     compute_.resize(matrix.cells.size());
     delays_ns_.resize(matrix.cells.size());
   }
 
   MeasureOutcome run() {
     try {
-      if (results_.blocks_done < results_.blocks_planned) run_blocks();
+      run_blocks();
       MeasureOutcome outcome = finish();
       outcome.results = std::move(results_);
+      end_status("");
       return outcome;
+    } catch (const StoppedBySignal& stopped) {
+      end_status("stopped by " + signal_name(stopped.signal));
+      throw;
     } catch (const MachineError& error) {
+      end_status(error.what());
       if (!kept_.is_something()) throw;
       throw MachineError(fmt::format("{}\n{}", error.what(), kept_.text()));
     }
@@ -182,6 +210,14 @@ class Measurement {
       throw std::invalid_argument(fmt::format(
           "{} holds a run already: --resume goes on with it, -o DIR takes another folder", options_.folder.string()));
     results_ = take_up(options_.folder, results_, run_.steps);
+    for (CellResult& cell : results_.cells) {
+      if (cell.failed_because.empty()) continue;
+      status_.print(fmt::format("cell {} is taken up again; it was {}", cell.name, cell.failed_because));
+      cell.notes.push_back(fmt::format("from block {} on it was measured later than the other cells, after it was {}",
+                                       report::blocks_of(cell), cell.failed_because));
+      std::erase(cell.invalid_because, cell.failed_because);
+      cell.failed_because.clear();
+    }
   }
 
   // Of all ranks and cells; the steps that will follow have their numbers too.
@@ -198,32 +234,138 @@ class Measurement {
 
   std::unique_ptr<Session> built_session() {
     status_.say(fmt::format("building {} cells", matrix_.cells.size()));
-    return make_session(
-        matrix_.cells, first_step(),
-        {.source = matrix_.source,
-         .starter = options_.starter,
-         .placement = options_.placement,
-         .log_folder = options_.starter != nullptr ? options_.folder / "logs" : std::filesystem::path()});
+    return make_session(matrix_.cells, first_step(),
+                        {.source = matrix_.source,
+                         .starter = options_.starter,
+                         .placement = options_.placement,
+                         .log_folder = options_.starter != nullptr ? options_.folder / "logs" : std::filesystem::path(),
+                         .left_out = left_out_});
   }
 
+  // Where a launcher started the ranks a scheduler may say so that the time is up, a while before it kills.
+  bool is_heeded(int signal) {
+    if (options_.starter == nullptr || signal != SIGTERM) return false;
+    return heeded_.exchange(signal) == 0;
+  }
+
+  void end_if_heeded() const {
+    if (const int signal = heeded_; signal != 0)
+      throw StoppedBySignal(signal, fmt::format("stopped by {}; {}", signal_name(signal), kept_.text()));
+  }
+
+  void end_status(const std::string& why) { status_file_->end(why.substr(0, why.find('\n')), results_.blocks_done); }
+
+  // A block counts when all its cells are done: where one fails, the block begins again on fresh ranks.
   void run_blocks() {
-    if (results_.blocks_done > 0) results_.resumed_at_blocks.push_back(results_.blocks_done);
-    const std::unique_ptr<Session> session = built_session();
+    Progress progress(results_.blocks_done, results_.blocks_planned, status_);
+    std::optional<std::int32_t> block = next_block(0);
+    while (block) {
+      try {
+        const std::unique_ptr<Session> session = ready_session(*block);
+        for (; block; block = next_block(*block + 1)) {
+          end_if_heeded();
+          run_block(*session, *block, progress);
+        }
+      } catch (const CellFailure& failure) {
+        take_failure(failure, *block);
+        block = next_block(0);
+      }
+    }
+  }
+
+  // The first one from `from` on that a cell lacks which was not left out. One that failed in an earlier run may lack
+  // blocks that the others have.
+  std::optional<std::int32_t> next_block(std::int32_t from) const {
+    for (std::int32_t block = from; block < results_.blocks_planned; ++block)
+      for (std::size_t cell = 0; cell < results_.cells.size(); ++cell)
+        if (lacks(cell, block)) return block;
+    return std::nullopt;
+  }
+
+  bool lacks(std::size_t cell, std::int32_t block) const {
+    const std::vector<report::StepSample>& samples = results_.cells[cell].samples;
+    return !left_out_.contains(cell) && (samples.empty() || samples.back().block < block);
+  }
+
+  std::unique_ptr<Session> ready_session(std::int32_t block) {
+    finished_ = finished();
+    if (block > 0) results_.resumed_at_blocks.push_back(block);
+    std::unique_ptr<Session> session = built_session();
     open_traces();
     warm_up(*session);
-    Progress progress(results_.blocks_done, results_.blocks_planned, status_);
-    for (std::int32_t block = results_.blocks_done; block < results_.blocks_planned; ++block) {
-      begin_block(*session, block);
-      std::size_t position = 0;
-      for (const std::size_t cell : shuffled_cells(matrix_.cells.size(), run_.seed, block)) {
-        progress.start_cell(matrix_.cells[cell].name, position++, matrix_.cells.size());
-        run_cell(*session, cell, block);
-      }
-      ++results_.blocks_done;
-      write_results(options_.folder, results_, report::Statistics::left_out);
-      kept_.set(results_.blocks_done, results_.blocks_planned);
-      progress.finish_block();
+    return session;
+  }
+
+  void run_block(Session& session, std::int32_t block, Progress& progress) {
+    begin_block(session, block);
+    std::size_t position = 0;
+    for (const std::size_t cell : shuffled_cells(matrix_.cells.size(), run_.seed, block)) {
+      const std::string where = progress.start_cell(matrix_.cells[cell].name, position++, matrix_.cells.size());
+      const auto left = progress.time_left();
+      status_file_->say(
+          where, results_.blocks_done,
+          left ? std::optional(std::chrono::duration_cast<std::chrono::seconds>(*left).count()) : std::nullopt);
+      if (lacks(cell, block)) run_cell(session, cell, block);
     }
+    results_.blocks_done = std::max(results_.blocks_done, block + 1);
+    write_results(options_.folder, results_, report::Statistics::left_out);
+    kept_.set(results_.blocks_done, results_.blocks_planned);
+    finished_ = finished();
+    failures_.clear();
+    progress.finish_block();
+  }
+
+  // How much of what grows block by block belongs to finished ones.
+  struct Finished {
+    struct Cell {
+      std::size_t samples = 0, notes = 0, invalid = 0;
+      std::int64_t trace_bytes = 0;
+    };
+    std::vector<Cell> cells;
+    std::size_t resumed_at = 0, load = 0;
+  };
+
+  Finished finished() const {
+    Finished all{.cells = {}, .resumed_at = results_.resumed_at_blocks.size(), .load = results_.load.size()};
+    for (const CellResult& cell : results_.cells)
+      all.cells.push_back({cell.samples.size(), cell.notes.size(), cell.invalid_because.size(), cell.trace_bytes});
+    return all;
+  }
+
+  // Nothing of a block that was begun stays; traces are opened anew with the next ranks.
+  void roll_back() {
+    results_.resumed_at_blocks.resize(finished_.resumed_at);
+    results_.load.resize(finished_.load);
+    for (std::size_t i = 0; i < results_.cells.size(); ++i) {
+      CellResult& cell = results_.cells[i];
+      const Finished::Cell& was = finished_.cells[i];
+      cell.samples.erase(cell.samples.begin() + static_cast<std::ptrdiff_t>(was.samples), cell.samples.end());
+      cell.notes.resize(was.notes);
+      cell.invalid_because.resize(was.invalid);
+      cell.trace_bytes = was.trace_bytes;
+      compute_[i] = {};
+      delays_ns_[i].reset();
+    }
+    writers_.clear();
+  }
+
+  // Once a cell is tried again. After that it is left out, and the others go on.
+  void take_failure(const CellFailure& failure, std::int32_t block) {
+    roll_back();
+    CellResult& cell = results_.cells[failure.cell];
+    const std::string where = fmt::format("cell {}, block {}", cell.name, block);
+    if (++failures_[failure.cell] < kAttempts) {
+      status_.print(fmt::format("{}: {}\n  it is tried again, on fresh ranks", where, failure.what()));
+      cell.notes.push_back(fmt::format("block {} was measured on fresh ranks, after this: {}", block, failure.what()));
+      return;
+    }
+    status_.print(fmt::format("{}, failed again: {}\n  it is left out from here on", where, failure.what()));
+    left_out_.insert(failure.cell);
+    cell.failed_because =
+        fmt::format("left out from block {} on, where it failed {} times: {}", block, kAttempts, failure.what());
+    cell.invalid_because.push_back(cell.failed_because);
+    if (left_out_.size() == results_.cells.size())
+      throw MachineError(fmt::format("{}: {}; no cell is left", where, failure.what()));
   }
 
   void begin_block(Session& session, std::int32_t block) {
@@ -287,12 +429,15 @@ class Measurement {
     } catch (const MachineError& error) {
       const std::string pause = pause_text();
       if (pause.empty()) throw;
-      throw MachineError(fmt::format("{}; then: {}", pause, error.what()));
+      const std::string both = fmt::format("{}; then: {}", pause, error.what());
+      if (dynamic_cast<const CellFailure*>(&error) != nullptr) throw CellFailure(cell, both);
+      throw MachineError(both);
     }
   }
 
   void warm_up(Session& session) {
     for (std::size_t cell = 0; cell < matrix_.cells.size(); ++cell) {
+      if (left_out_.contains(cell)) continue;
       status_.say("warming up " + cell_text(cell));
       results_.cells[cell].warmup_losses.clear();  // of earlier ranks: weights begin anew
       const report::BlockRun run = run_steps(session, cell, -1, run_.warmup);
@@ -327,9 +472,8 @@ class Measurement {
   }
 
   report::BlockLoad& load_of(std::int32_t block) {
-    std::vector<report::BlockLoad>& load = results_.load;
-    if (load.empty() || load.back().block != block) load.push_back({.block = block});
-    return load.back();
+    const auto known = std::ranges::find(results_.load, block, &report::BlockLoad::block);
+    return known != results_.load.end() ? *known : results_.load.emplace_back(report::BlockLoad{.block = block});
   }
 
   void add_compute(std::size_t cell, const Trace& trace) {
@@ -357,7 +501,7 @@ class Measurement {
 
   // Which steps stood still is known at the end alone, so their cell's trace is read again.
   analysis::ComputeTimes compute_without(std::size_t cell, const report::Steps& steps) const {
-    if (steps.empty() || results_.cells[cell].trace_file.empty()) return compute_[cell];
+    if (steps.empty() || !has_trace(cell)) return compute_[cell];
     const Trace trace = formats::read_trace(options_.folder / results_.cells[cell].trace_file);
     std::vector<analysis::Window> windows = analysis::find_windows(trace).windows;
     std::erase_if(windows, [&](const analysis::Window& window) { return steps.contains({window.block, window.step}); });
@@ -381,9 +525,11 @@ class Measurement {
     return outcome;
   }
 
+  bool has_trace(std::size_t cell) const { return results_.cells[cell].trace_bytes > 0; }
+
   // The trace of a cell as its file holds it, or null without recorder. Read once.
   const Trace* trace_of(std::optional<std::size_t> cell) {
-    if (!cell || results_.cells[*cell].trace_file.empty()) return nullptr;
+    if (!cell || !has_trace(*cell)) return nullptr;
     const auto [entry, is_new] = traces_.try_emplace(*cell);
     if (is_new) entry->second = formats::read_trace(options_.folder / results_.cells[*cell].trace_file);
     return &entry->second;
@@ -413,16 +559,18 @@ class Measurement {
 
   // Its trace is read for this alone, and not kept: every cell may ask.
   ComputeDurations own_durations(std::size_t cell) const {
-    const std::string& file = results_.cells[cell].trace_file;
-    return ComputeDurations(file.empty() ? Trace{} : formats::read_trace(options_.folder / file),
-                            matrix_.cells[cell].plan.config.parallel.stage_size());
+    return ComputeDurations(
+        has_trace(cell) ? formats::read_trace(options_.folder / results_.cells[cell].trace_file) : Trace{},
+        matrix_.cells[cell].plan.config.parallel.stage_size());
   }
 
   const plan::Matrix& matrix_;
   const MeasureOptions& options_;
   plan::RunConfig run_;
   Kept kept_;
-  SignalWatch watch_;  // before any other thread
+  std::optional<StatusFile> status_file_;
+  std::atomic<int> heeded_{0};  // the signal that the run ends for, behind its block
+  SignalWatch watch_;           // before any other thread
   StatusLine status_;
   std::optional<HeldRunFolder> folder_;
   RunResults results_;
@@ -432,7 +580,11 @@ class Measurement {
     std::int64_t earlier_end_ns = 0;
     std::optional<std::int64_t> ns;  // known with the first block
   };
-  std::vector<std::optional<Delay>> delays_ns_;                    // by cell
+  std::vector<std::optional<Delay>> delays_ns_;  // by cell
+  static constexpr int kAttempts = 2;            // of a cell in a block
+  std::map<std::size_t, int> failures_;          // in the block that is run
+  std::set<std::size_t> left_out_;               // cells that failed so often
+  Finished finished_;
   std::map<std::size_t, Trace> traces_;                            // of the cells that bounds are taken from
   std::vector<std::unique_ptr<formats::PerfettoWriter>> writers_;  // by cell; null without recorder
 };

@@ -14,8 +14,10 @@ Progress::Progress(std::int32_t blocks_done, std::int32_t blocks_planned, Status
   begin_ = last_finished_ = line_.now();
 }
 
-void Progress::start_cell(const std::string& name, std::size_t index, std::size_t count) {
-  line_.say(fmt::format("block {} of {}, {}{}", done_ + 1, planned_, cell_text(name, index, count), left_text()));
+std::string Progress::start_cell(const std::string& name, std::size_t index, std::size_t count) {
+  std::string where = fmt::format("block {} of {}, {}", done_ + 1, planned_, cell_text(name, index, count));
+  line_.say(where + left_text());
+  return where;
 }
 
 void Progress::finish_block() {

@@ -17,8 +17,9 @@ class Progress {
   /// `blocks_done` of `blocks_planned` were finished earlier, by the run that --resume continues. `line` outlives this.
   Progress(std::int32_t blocks_done, std::int32_t blocks_planned, StatusLine& line);
 
-  /// Cell `index` of `count` begins in the block after the last finished one.
-  void start_cell(const std::string& name, std::size_t index, std::size_t count);
+  /// Cell `index` of `count` begins in the block after the last finished one. Returns where the run is, in words:
+  /// "block 2 of 5, cell 1 of 4: off".
+  std::string start_cell(const std::string& name, std::size_t index, std::size_t count);
 
   void finish_block();
 

@@ -27,6 +27,7 @@ ProcessSession::ProcessSession(std::span<const plan::Cell> cells, std::int32_t f
   options_.ranks.log_folder = session.log_folder;
   options_.ranks.peer_timeout = peer_timeout(cells);
   for (std::size_t cell = 0; cell < cells.size(); ++cell) {
+    if (session.left_out.contains(cell)) continue;
     const Environment environment = options.environment ? options.environment(cells[cell].plan) : Environment{};
     const bool is_profiled = options.is_profiled && options.is_profiled(cells[cell].plan);
     auto set = std::find_if(sets_.begin(), sets_.end(), [&](const RankSet& known) {
@@ -81,7 +82,11 @@ ProcessSession::RankSet& ProcessSession::set_of(std::size_t cell) {
 std::vector<std::string> ProcessSession::ask(std::size_t cell, RankMessage order, const CellOrder& what,
                                              const std::string& told) {
   const std::vector<std::string> payloads(static_cast<std::size_t>(num_ranks(cells_[cell])), encode(what));
-  return set_of(cell).ranks->ask(order, payloads, told);
+  try {
+    return set_of(cell).ranks->ask(order, payloads, told);
+  } catch (const MachineError& error) {
+    throw CellFailure(cell, error.what());
+  }
 }
 
 // All ranks are done before the first is emptied: sending a trace would take the processor from one that still runs.

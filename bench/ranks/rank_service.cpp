@@ -2,6 +2,7 @@
 #include "bench/ranks/rank_service.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <memory>
 #include <optional>
@@ -47,6 +48,8 @@ class Rank {
           "rank {} reads other plans from {} than the run does: a file that the configuration names, or the "
           "program, has changed",
           order.rank, order.source.where));
+    // A scheduler sends it to every process that its time is up: the run, which hears it too, says when ranks end.
+    if (!order.surroundings.address.empty()) ::signal(SIGTERM, SIG_IGN);
     runner_ = make_runner_({.rank = order.rank,
                             .world_size = order.world_size,
                             .cells = matrix_.cells,

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,10 +15,18 @@
 #include "bench/ranks/rank_link.hpp"
 #include "bench/ranks/rank_runner.hpp"
 #include "impl/plan/plan.hpp"
+#include "platform/errors.hpp"
 #include "profiler/report/samples.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::bench {
+
+/// A rank failed while a cell was built or run. Another session, on fresh ranks, may get further.
+class CellFailure : public MachineError {
+ public:
+  CellFailure(std::size_t failed, const std::string& what) : MachineError(what), cell(failed) {}
+  std::size_t cell;
+};
 
 /// All cells of a matrix, built up and ready on one backend.
 class Session {
@@ -26,7 +35,8 @@ class Session {
 
   /// Runs `steps` steps of a cell on all its ranks, back to back, and waits for their end. Slices that find no slot in
   /// a recorder are let go in a warm-up (block -1) and an error in a block that is measured.
-  /// Throws the first failure of any rank; the session is of no use afterwards.
+  /// Throws the first failure of any rank, as CellFailure where ranks are processes; the session is of no use
+  /// afterwards.
   virtual report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) = 0;
 
   /// Makes room in a cell's recorders for blocks of `steps` steps, from what its runs so far took a step.
@@ -55,6 +65,7 @@ struct SessionOptions {
   RankStarter* starter = nullptr;         ///< starts the ranks that a launcher started processes for; null: no launcher
   const Placement* placement = nullptr;   ///< of those
   std::filesystem::path log_folder = {};  ///< what ranks print goes to rank-N.txt there; empty: to standard error
+  std::set<std::size_t> left_out = {};    ///< cells that are not built, where ranks are processes
 };
 
 /// Builds every cell on every rank of its backend; steps are counted from `first_step`. `cells` and what `options`

@@ -292,6 +292,8 @@ std::vector<std::pair<std::string, std::int32_t>> launched_nodes(const RunInfo& 
   return nodes;
 }
 
+std::int32_t blocks_of(const CellResult& cell) { return cell.samples.empty() ? 0 : cell.samples.back().block + 1; }
+
 std::string results_text(const RunResults& results, Statistics statistics) {
   Json document{{"schema", fmt::format("{}{}", kSchemaFamily, kSchemaVersion)}};
   document.update(encode(results));

@@ -75,6 +75,9 @@ struct CellResult {
   std::int64_t trace_bytes = 0;                      ///< length of the trace after the last finished block
   std::vector<std::string> notes;                    ///< what ranks had to say of their measured blocks
   std::vector<std::string> invalid_because;          ///< by block: why its times are not to be used; empty: all is well
+  /// Why it was left out of the blocks behind those that it has samples of, as invalid_because says it too; empty: it
+  /// was not, and in results before it
+  std::string failed_because = {};
 };
 
 /// Where one rank of a run was that a launcher started, and what it was left of the machine.
@@ -84,6 +87,9 @@ struct LaunchedRank {
   std::string cpus;             ///< that it might use, as the kernel lists them: "0-3,8"
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty where it was not set
 };
+
+/// How many blocks a cell has samples of; they are the first ones.
+std::int32_t blocks_of(const CellResult& cell);
 
 /// Where and how a run was made.
 struct RunInfo {

@@ -121,6 +121,7 @@ struct Fields<CellResult> {
     field("trace_bytes", cell.trace_bytes);
     field("notes", NewerField{cell.notes});
     field("invalid_because", NewerField{cell.invalid_because});
+    field("failed_because", NewerField{cell.failed_because});
     field("warmup_losses", cell.warmup_losses);
     field("samples", cell.samples);
   }

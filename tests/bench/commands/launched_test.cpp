@@ -240,6 +240,26 @@ TEST(Launched, AProcessThatIsKilledFailsTheRunAndKeepsWhatWasFinished) {
     EXPECT_EQ(cell.samples.size(), static_cast<std::size_t>(results.blocks_done) * 2) << "no part of a block";
 }
 
+// As Slurm does: first SIGTERM to all, a while before it kills.
+TEST(Launched, SigtermEndsTheRunBehindTheBlockThatIsGoing) {
+  const RunFolder folder(kFourRanks);
+  Job job(4, folder.arguments({"--blocks", "100000"}));
+  ASSERT_TRUE(job.process(0).wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); }));
+  const Outcome state = underlap_program({"status", folder.run()});
+  EXPECT_EQ(state.exit_code, 0) << state.err;
+  EXPECT_THAT(state.out, AllOf(HasSubstr(" runs on "), HasSubstr("of 100000, cell ")));
+  for (std::size_t rank = 0; rank < 4; ++rank) job.process(rank).send(SIGTERM);
+  const std::vector<Outcome> outcomes = job.wait();
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
+  EXPECT_THAT(outcomes[0].err, AllOf(HasSubstr("stopped by SIGTERM; "), HasSubstr(" of 100000 blocks are kept in ")));
+  EXPECT_THAT(underlap_program({"status", folder.run()}).out,
+              AllOf(HasSubstr("ended before it was done: stopped by SIGTERM; "), HasSubstr("go on with: ")));
+  const auto blocks = std::to_string(report::read_results(folder.run()).blocks_done + 1);
+  EXPECT_EQ(Job(4, folder.arguments({"--resume", "--blocks", blocks})).wait()[0].exit_code, 0);
+  EXPECT_THAT(underlap_program({"status", folder.run()}).out,
+              HasSubstr("is finished: " + blocks + " blocks of 2 cells"));
+}
+
 TEST(Launched, AllEndWithRankZero) {
   LongJob run;
   ASSERT_TRUE(run.begun);

@@ -239,7 +239,9 @@ TEST_F(LaunchedRanks, OfTwoEnvironmentsAreStartedAnewForThreeRounds) {
     const auto rank_1 = [&](std::size_t cell) { return session.run(cell, block, 2).trace.clocks[1].device_ns; };
     const std::int64_t before = block > 0 ? rank_1(0) : 0;  // its process number
     if (session.begin_block(block)) anew.push_back(block);
-    if (block > 0) EXPECT_EQ(rank_1(0) != before, !anew.empty() && anew.back() == block);
+    if (block > 0) {
+      EXPECT_EQ(rank_1(0) != before, !anew.empty() && anew.back() == block);
+    }
     EXPECT_NE(rank_1(0), rank_1(1));
   }
   EXPECT_THAT(anew, ElementsAre(2, 4));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that does as UNDERLAP_TEST_RANK says: "NUMBER DEED", where the deed is done in the first step of block 0.
+// A rank that does as UNDERLAP_TEST_RANK says: "NUMBER DEED", where the deed is done in the first step of block 0; or
+// "NUMBER DEED BLOCK CELL [FILE]": in that block of that cell alone, and where a file is named only until it is there.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -38,7 +40,8 @@ class ObedientRank final : public RankRunner {
       : rank_(context.rank),
         own_cells_(fmt::format("own cells: {}", fmt::join(context.own_cells, ", "))),
         next_step_(context.cells.size(), context.first_step) {
-    std::istringstream(std::getenv("UNDERLAP_TEST_RANK") ? std::getenv("UNDERLAP_TEST_RANK") : "") >> culprit_ >> deed_;
+    std::istringstream(std::getenv("UNDERLAP_TEST_RANK") ? std::getenv("UNDERLAP_TEST_RANK") : "") >> culprit_ >>
+        deed_ >> block_ >> cell_ >> file_;
   }
 
   void build(std::size_t) override {
@@ -54,7 +57,8 @@ class ObedientRank final : public RankRunner {
       do_deed("throw");
     }
     if (block == 0 && deed_ == "all_hang") sleep_long();
-    if (block == 0 && rank_ == culprit_) do_deed(deed_);
+    if (block == block_ && (cell_ < 0 || cell_ == static_cast<int>(cell)) && rank_ == culprit_ && is_first_time())
+      do_deed(deed_);
     for (std::int64_t i = 0; i < steps; ++i) {
       last_.trace.marks.push_back({rank_, block, next_step_[cell], 1000 * next_step_[cell]});
       last_.losses.push_back(1.0 / 3 + rank_);
@@ -66,11 +70,21 @@ class ObedientRank final : public RankRunner {
   RankRun take(std::size_t) override { return last_; }
 
  private:
+  bool is_first_time() const {
+    if (file_.empty()) return true;
+    if (std::ifstream(file_).good()) return false;
+    std::ofstream(file_).put('x');
+    return true;
+  }
+
   std::int32_t rank_;
   std::string own_cells_;
   std::vector<std::int32_t> next_step_;
   std::int32_t culprit_ = -1;
   std::string deed_;
+  std::int32_t block_ = 0;
+  int cell_ = -1;
+  std::string file_;
   RankRun last_;
 };
 
