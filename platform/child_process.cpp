@@ -147,7 +147,8 @@ ChildProcess::ChildProcess(const ChildOptions& options) {
   const std::vector<char*> arguments = pointers_to(words);
   const std::vector<char*> environment = pointers_to(variables);
   const std::string program = options.program.string();
-  Ends channel = make_channel();
+  Ends channel = options.channel != nullptr ? Ends{{}, moved_up(std::exchange(*options.channel, FileDescriptor()))}
+                                            : make_channel();
   Ends output = make_pipe();
   Ends problem = make_pipe();
   const FileDescriptor opened(::open("/dev/null", O_RDONLY | O_CLOEXEC));

@@ -19,6 +19,8 @@ struct ChildOptions {
   std::vector<std::string> arguments;  ///< from the program's own name on
   /// Set on top of what this process has, before the program begins.
   std::vector<std::pair<std::string, std::string>> environment = {};
+  /// What the child has as its end of the channel, in place of one to this process; it is closed here. null: none.
+  FileDescriptor* channel = nullptr;
 };
 
 /// How a process ended.
@@ -49,7 +51,8 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  /// This side's end of the channel, once: a stream socket, the caller's from then on.
+  /// This side's end of the channel, once: a stream socket, the caller's from then on. None where the child was given
+  /// one.
   FileDescriptor take_channel() { return std::move(channel_); }
   /// What the child prints: the end of a pipe, not blocking. Owned by this.
   int output() const { return output_.get(); }

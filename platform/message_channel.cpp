@@ -17,6 +17,9 @@ constexpr std::uint32_t kMark = 0x554C4150;  // tells a message from stray bytes
 
 bool would_wait(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
+// Of a peer on another machine, which may vanish without a word.
+bool is_out_of_reach(int error) { return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH; }
+
 int milliseconds_until(Deadline deadline) {
   if (deadline == kNoDeadline) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
@@ -50,6 +53,8 @@ void MessageChannel::send_all(const char* data, std::size_t bytes, Deadline dead
       bytes -= static_cast<std::size_t>(sent);
     } else if (errno == EPIPE || errno == ECONNRESET) {
       throw ChannelClosed(fmt::format("{} closed its channel", peer_));
+    } else if (is_out_of_reach(errno)) {
+      throw ChannelClosed(fmt::format("{} is out of reach ({})", peer_, std::strerror(errno)));
     } else if (!would_wait(errno)) {
       throw MachineError(fmt::format("the channel to {} cannot be written: {}", peer_, std::strerror(errno)));
     } else if (!wait_for(POLLOUT, deadline)) {
@@ -85,7 +90,7 @@ std::optional<Message> MessageChannel::try_receive() {
 void MessageChannel::begin_payload() {
   Header header;
   std::memcpy(&header, header_.data(), sizeof header);
-  if (header.mark != kMark || header.bytes > kMostBytes)
+  if (header.mark != kMark || header.bytes > most_bytes_)
     throw MachineError(fmt::format("{} sent something that is no message", peer_));
   arriving_ = {header.kind, std::string(header.bytes, '\0')};
 }
@@ -98,6 +103,7 @@ std::size_t MessageChannel::read_some(char* data, std::size_t bytes) {
     throw ChannelClosed(num_read_ == 0 ? fmt::format("{} closed its channel", peer_)
                                        : fmt::format("{} closed its channel in the middle of a message", peer_));
   if (would_wait(errno)) return 0;
+  if (is_out_of_reach(errno)) throw ChannelClosed(fmt::format("{} is out of reach ({})", peer_, std::strerror(errno)));
   throw MachineError(fmt::format("the channel to {} cannot be read: {}", peer_, std::strerror(errno)));
 }
 

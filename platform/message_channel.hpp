@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "platform/errors.hpp"
 #include "platform/file_descriptor.hpp"
@@ -37,6 +38,11 @@ class MessageChannel {
   /// `peer` names the other side in errors: "rank 3".
   MessageChannel(FileDescriptor socket, std::string peer);
 
+  /// Whom it has turned out to lead to, who may send messages of any size from then on.
+  void trust(std::string peer) { peer_ = std::move(peer), most_bytes_ = kMostBytes; }
+  /// Longer messages are none: for who has not said yet who it is.
+  void limit(std::uint64_t most_bytes) { most_bytes_ = most_bytes; }
+
   /// Sends a message. Throws ChannelClosed where nobody is left to read it, MachineError at the deadline; the channel
   /// is of no use after either.
   void send(std::uint32_t kind, std::string_view payload, Deadline deadline = kNoDeadline);
@@ -50,6 +56,9 @@ class MessageChannel {
 
   /// To poll for what arrives.
   int descriptor() const { return socket_.get(); }
+  const FileDescriptor& socket() const { return socket_; }
+  /// Gives the socket away; the channel is of no use then. Nothing may have been received in part.
+  FileDescriptor release() { return std::move(socket_); }
   const std::string& peer() const { return peer_; }
 
  private:
@@ -66,6 +75,7 @@ class MessageChannel {
 
   FileDescriptor socket_;
   std::string peer_;
+  std::uint64_t most_bytes_ = kMostBytes;
   std::array<char, sizeof(Header)> header_{};
   std::size_t num_read_ = 0;  // of the message that is arriving, its header included
   Message arriving_;

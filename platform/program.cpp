@@ -63,6 +63,10 @@ int run_program(const char* name, const std::function<int()>& body) {
   keep_standard_streams_open();
   share_one_heap();
   ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow any more is then an error of the write, which names it
+  return told_exit_code(name, body);
+}
+
+int told_exit_code(const char* name, const std::function<int()>& body) {
   try {
     const int exit_code = body();
     flush_output();

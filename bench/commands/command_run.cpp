@@ -5,11 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,13 +21,19 @@
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
 #include "bench/commands/series.hpp"
+#include "bench/launch/agent.hpp"
+#include "bench/launch/coordinator.hpp"
+#include "bench/launch/launch.hpp"
 #include "bench/machine/machine.hpp"
 #include "bench/measure/forecast.hpp"
 #include "bench/measure/measure.hpp"
 #include "bench/measure/refusals.hpp"
+#include "bench/ranks/facts.hpp"
+#include "bench/ranks/rank_runner.hpp"
 #include "impl/plan/plan_summary.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
+#include "platform/program.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/report/report.hpp"
@@ -40,7 +49,8 @@ struct RunArguments {
   bool no_verify = false;
   bool details = false;
   bool dry_run = false;
-  std::int32_t runs = 0;                      // 0: one, in the folder itself
+  std::int32_t runs = 0;  // 0: one, in the folder itself
+  std::int32_t launch_timeout_s = 60;
   std::string other;                          // program or configuration that takes turns
   std::map<std::string, std::string> fields;  // by dotted path, as written on the command line
 };
@@ -66,8 +76,11 @@ constexpr std::array<std::pair<const char*, const char*>, 17> kRunFields{{
     {"fold", "false plays every rank, and not one for all that do the same"},
 }};
 
+constexpr const char* kRunsFolder = "results/runs";
+
 std::string default_folder(const std::string& config) {
-  return fmt::format("results/runs/{}-{}", std::filesystem::path(config).stem().string(), machine_info().started_utc);
+  return fmt::format("{}/{}-{}", kRunsFolder, std::filesystem::path(config).stem().string(),
+                     machine_info().started_utc);
 }
 
 std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
@@ -155,10 +168,30 @@ void check_no_series(const std::filesystem::path& folder) {
                     folder.string()));
 }
 
-int run_run(const RunArguments& arguments, const std::string& command_line) {
+// What a launcher cannot be asked for, and how many of the processes that it started take part.
+void check_launched(const RunArguments& arguments, const plan::Matrix& matrix, const Launch& launch) {
+  if (runs_several(arguments))
+    throw std::invalid_argument(fmt::format(
+        "--runs and --interleave start processes of their own, and {} has started {}: start each run by itself",
+        launch.launcher, launch.size));
+  const bool has_ranks = matrix.cells.front().plan.config.run.backend != Backend::sim;
+  const std::int32_t needed = has_ranks ? world_size(matrix.cells) : 1;
+  if (needed > launch.size)
+    throw std::invalid_argument(
+        fmt::format("the largest cell of {} has {} ranks, and {} started {} processes: start {}", arguments.config,
+                    needed, launch.launcher, launch.size, needed));
+  if (needed < launch.size)
+    fmt::print(stderr, "note: {} of the {} processes that {} started are idle: {}\n", launch.size - needed, launch.size,
+               launch.launcher,
+               has_ranks ? fmt::format("the largest cell has {} ranks", needed) : "virtual time is computed by one");
+}
+
+int run_here(const RunArguments& arguments, const std::string& command_line, const Launch* launch,
+             Coordinator* coordinator) {
   plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments));
-  find_refusals(matrix);
+  find_refusals(matrix, launch != nullptr);
   if (refuse(matrix)) return kBadInput;
+  if (launch != nullptr) check_launched(arguments, matrix, *launch);
   for (const plan::Message& notice : plan::common_notices(matrix))
     fmt::print(stderr, "note: {}: {}\n", notice.where, notice.message);
   if (arguments.resume && arguments.folder.empty())
@@ -173,6 +206,12 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
     return run_many(arguments, matrix);
   }
   MeasureOptions options;
+  if (coordinator != nullptr) {
+    StatusLine status(status_on_stderr());
+    coordinator->gather(facts_of(matrix), [&](const std::string& whom) { status.say(whom); });
+    options.starter = coordinator;
+    options.placement = &coordinator->placement();
+  }
   options.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
   check_no_series(options.folder);
   options.resume = arguments.resume;
@@ -193,6 +232,36 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
     for (const std::string& complaint : *complaints) fmt::print(stderr, "underlap: {}\n", complaint);
   if (!outcome.invalid.empty()) return kRunFailed;
   return outcome.mismatches.empty() ? kWell : kFound;
+}
+
+// A launched process that is not rank 0: what is wrong with what it reads is for rank 0 to say.
+AgentOptions agent_of(const Launch& launch, const std::filesystem::path& folder, const RunArguments& arguments) {
+  AgentOptions options{
+      .launch = launch, .folder = folder, .patience = std::chrono::seconds(arguments.launch_timeout_s)};
+  try {
+    const plan::Matrix matrix =
+        plan::parse(plan::read_config(arguments.config), arguments.config, overrides_of(arguments));
+    if (matrix.has_errors())
+      throw std::invalid_argument(fmt::format("{}: {}", matrix.errors.front().where, matrix.errors.front().message));
+    if (matrix.cells.front().plan.config.run.backend == Backend::cuda) check_caller_environment(matrix.cells);
+    options.facts = facts_of(matrix);
+  } catch (const std::exception& error) {
+    options.complaint = error.what();
+  }
+  return options;
+}
+
+int run_run(const RunArguments& arguments, const std::string& command_line) {
+  const std::optional<Launch> launch = read_launch();
+  if (!launch) return run_here(arguments, command_line, nullptr, nullptr);
+  // The folder that a run makes has the time in its name, which only rank 0 knows.
+  const std::filesystem::path folder = arguments.folder.empty() ? kRunsFolder : arguments.folder;
+  if (launch->rank > 0) return serve_agent(agent_of(*launch, folder, arguments));
+  Coordinator coordinator(*launch, folder, std::chrono::seconds(arguments.launch_timeout_s));
+  const int exit_code =
+      told_exit_code("underlap", [&] { return run_here(arguments, command_line, &*launch, &coordinator); });
+  coordinator.end(exit_code);
+  return exit_code;
 }
 
 }  // namespace
@@ -217,6 +286,10 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
                    "take turns with this program `underlap` of another build, or this configuration, which is the "
                    "baseline: DIR/baseline and DIR/candidate (--runs is 5 where it is not given)")
       ->check(not_empty());
+  command
+      ->add_option("--launch-timeout-s", arguments->launch_timeout_s,
+                   "how long the processes that mpirun, srun or torchrun started wait for each other, seconds")
+      ->check(CLI::Range(1, 86400));
   const std::vector<plan::KnobInfo> knobs = plan::known_knobs();
   for (const auto& [field, what] : kRunFields) {
     const std::string path = std::string("run.") + field;
@@ -232,8 +305,11 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   command->footer(
       "SIGINT, SIGTERM and SIGHUP end it as that signal (130, 143, 129 in a shell),\n"
       "after a line that says what is kept and the command that goes on.\n\n"
+      "Started by mpirun, srun or torchrun, each process is one rank: rank 0 alone\n"
+      "prints and writes, and what the others print goes to DIR/logs.\n\n"
       "Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced\n"
-      "         underlap run bench/matrices/quick.yaml --runs 5 --interleave ../main/build/bin/underlap -o out");
+      "         underlap run bench/matrices/quick.yaml --runs 5 --interleave ../main/build/bin/underlap -o out\n"
+      "         srun -N2 --ntasks-per-node=2 underlap run config.yaml -o out");
   command->callback([arguments, &exit_code, command_line] { exit_code = run_run(*arguments, command_line); });
 }
 

@@ -127,7 +127,7 @@ class Measurement {
   }
 
  private:
-  RunResults described() const {
+  RunResults described() {
     RunResults results;
     results.info = options_.info;
     results.info.backend = run_.backend;
@@ -137,6 +137,7 @@ class Measurement {
     results.info.seed = run_.seed;
     results.info.input_hashes = hash_inputs(matrix_);
     results.info.config_hash = matrix_hash(matrix_, results.info.input_hashes);
+    describe_launch(results.info);
     results.blocks_planned = static_cast<std::int32_t>(run_.blocks);
     std::set<std::string> links;
     for (std::size_t i = 0; i < matrix_.cells.size(); ++i) {
@@ -151,10 +152,29 @@ class Measurement {
       if (!run_.traits().measures_time) hold_to_modelled_gpu(cell, result);
       result.paced = cell.plan.config.run.link_gbps > 0 || cell.plan.config.run.link_latency_us > 0;
       if (cell.plan.config.run.trace) result.trace_file = trace_file_name(i, cell.name);
-      links.insert(link_text(cell.plan.config.run));
+      links.insert(link_of(cell));
+      if (options_.placement == nullptr || !run_.traits().measures_time) continue;
+      if (std::string warning = tensor_parallel_warning(cell, *options_.placement); !warning.empty()) {
+        status_.print("note: " + warning);
+        result.notes.push_back(std::move(warning));
+      }
     }
     results.info.link = fmt::format("{}", fmt::join(links, "; "));
     return results;
+  }
+
+  void describe_launch(report::RunInfo& info) const {
+    if (options_.placement == nullptr) return;
+    info.launcher = options_.placement->launcher;
+    for (const RankPlace& place : options_.placement->ranks)
+      info.launched_ranks.push_back({place.node, place.local_rank, place.cpus, place.visible_devices});
+    if (run_.traits().runs_on_cores && report::launched_nodes(info).size() > 1)
+      info.clock = "CLOCK_MONOTONIC of each node, not aligned: waits for ranks of other nodes mean nothing";
+  }
+
+  std::string link_of(const plan::Cell& cell) const {
+    return link_text(cell.plan.config.run,
+                     options_.placement == nullptr ? 1 : options_.placement->num_nodes(num_ranks(cell)));
   }
 
   void take_up_what_is_there() {
@@ -178,7 +198,12 @@ class Measurement {
 
   std::unique_ptr<Session> built_session() {
     status_.say(fmt::format("building {} cells", matrix_.cells.size()));
-    return make_session(matrix_.cells, first_step(), matrix_.source);
+    return make_session(
+        matrix_.cells, first_step(),
+        {.source = matrix_.source,
+         .starter = options_.starter,
+         .placement = options_.placement,
+         .log_folder = options_.starter != nullptr ? options_.folder / "logs" : std::filesystem::path()});
   }
 
   void run_blocks() {
@@ -293,7 +318,7 @@ class Measurement {
     run.trace.metadata.merge(
         std::map<std::string, std::string>{{"cell", cell.name},
                                            {"backend", std::string(to_string(results_.info.backend))},
-                                           {"link", link_text(matrix_.cells[index].plan.config.run)},
+                                           {"link", link_of(matrix_.cells[index])},
                                            {"clock", results_.info.clock}});
     follow_earlier(index, run.trace);
     add_compute(index, run.trace);

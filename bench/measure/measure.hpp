@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/launch/placement.hpp"
+#include "bench/launch/rank_link.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/report/results.hpp"
@@ -17,6 +19,8 @@ struct MeasureOptions {
   bool verify = true;            ///< compare losses
   report::RunInfo info;          ///< machine, command and build; measure() adds what the matrix says
   StatusOptions progress;
+  RankStarter* starter = nullptr;        ///< of the ranks that a launcher started processes for; null: no launcher
+  const Placement* placement = nullptr;  ///< of those
   std::string resume_command;  ///< what a shell goes on with after this run has ended early, said then; empty: nothing
 };
 

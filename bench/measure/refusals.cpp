@@ -99,13 +99,14 @@ void find_unreadable_data(plan::Matrix& matrix) {
   if (!matrix.has_errors()) check_data_files(matrix);
 }
 
-void find_refusals(plan::Matrix& matrix) {
+void find_refusals(plan::Matrix& matrix, bool has_launcher) {
   if (matrix.has_errors()) return;
   check_blocks_are_shared(matrix);
   find_unreadable_data(matrix);
   check_hardware(matrix);
   if (matrix.has_errors()) return;
   if (std::ranges::any_of(matrix.cells, [](const plan::Cell& cell) { return !cell.plan.not_run.empty(); })) return;
+  if (has_launcher && matrix.cells.front().plan.config.run.backend != Backend::sim) return;
   if (matrix.cells.front().plan.config.run.backend == Backend::cuda)
     add_not_run(matrix, "run.backend", complaint_of([&] { check_cuda_backend(matrix.cells); }));
   add_not_run(matrix, "", complaint_of([&] { check_planned_memory(matrix.cells); }));

@@ -78,7 +78,15 @@ void add_machine(const report::RunInfo& before, const report::RunInfo& now, std:
   const auto compare = [&](const char* what, const std::string& then, const std::string& is) {
     if (then != is) lines.push_back(fmt::format("another {}: was {}, is {}", what, then, is));
   };
-  compare("machine", before.host_name_hash, now.host_name_hash);
+  const auto placement_of = [](const report::RunInfo& info) {
+    std::vector<std::int32_t> ranks;
+    for (const auto& [node, count] : report::launched_nodes(info)) ranks.push_back(count);
+    return ranks.empty() ? std::string("none by a launcher")
+                         : fmt::format("{} by {}", fmt::join(ranks, " + "), info.launcher);
+  };
+  compare("number of ranks a node", placement_of(before), placement_of(now));
+  // A launcher finds other nodes of the same kind the next time.
+  if (now.launched_ranks.empty()) compare("machine", before.host_name_hash, now.host_name_hash);
   compare("processor", before.cpu_model, now.cpu_model);
   compare("commit", before.commit, now.commit);
   compare("compiler", before.compiler, now.compiler);

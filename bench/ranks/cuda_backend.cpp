@@ -3,11 +3,15 @@
 
 #include <cuda_runtime_api.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 
+#include "bench/launch/launch_environment.hpp"
 #include "bench/ranks/cuda_rank.hpp"
-#include "bench/ranks/launch_environment.hpp"
 #include "bench/ranks/process_session.hpp"
 #include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
@@ -23,15 +27,16 @@ namespace underlap::bench {
 
 bool has_cuda_backend() { return true; }
 
-void check_cuda_backend(std::span<const plan::Cell> cells) {
+void check_cuda_backend(std::span<const plan::Cell> cells, std::int32_t most_ranks) {
   check_caller_environment(cells);
-  cuda::check_cuda_machine(world_size(cells));
+  cuda::check_cuda_machine(std::min(most_ranks, world_size(cells)));
 }
 
 std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
-                                           const plan::Source& source) {
-  check_cuda_backend(cells);
-  return std::make_unique<ProcessSession>(cells, first_step, source, options_of_gpu_ranks());
+                                           const SessionOptions& options) {
+  // A launcher may have left each rank a GPU of its own: which there are is the ranks' to say.
+  check_cuda_backend(cells, options.starter != nullptr ? 1 : kAllRanks);
+  return std::make_unique<ProcessSession>(cells, first_step, options, options_of_gpu_ranks());
 }
 
 namespace {
@@ -40,6 +45,18 @@ namespace {
 void end_rank(const std::string& why) {
   std::fprintf(stderr, "%s\n", why.c_str());
   std::_Exit(kRunFailed);
+}
+
+int device_of(const RankContext& context) {
+  int count = 0;
+  cuda::check(cudaGetDeviceCount(&count));
+  const std::int32_t local_rank = context.surroundings.local_rank;
+  if (local_rank < count) return local_rank;
+  if (count == 1) return 0;
+  throw std::invalid_argument(
+      fmt::format("rank {} is number {} of its machine, counted from 0, and sees {} GPUs: start as many ranks on a "
+                  "machine as it has GPUs",
+                  context.rank, local_rank, count));
 }
 
 /// A rank of backend cuda that is this process, with the libraries that it opened.
@@ -54,7 +71,8 @@ class CudaRankProcess final : public RankRunner {
       collector_ = std::make_unique<cupti::Collector>(*cupti_, cupti::CollectorOptions{.rank = context.rank});
       collector_->start();
     }
-    cuda::check(cudaSetDevice(context.rank));
+    const int device = device_of(context);
+    cuda::check(cudaSetDevice(device));
     cuda::check(cudaFree(nullptr));  // makes the context
     if (collector_) {
       collector_->stop();
@@ -67,7 +85,7 @@ class CudaRankProcess final : public RankRunner {
       transport_ = std::make_unique<cuda::NcclTransport>(
           *nccl_, control_,
           cuda::NcclOptions{.rank = context.rank,
-                            .device = context.rank,
+                            .device = device,
                             .peer_timeout = peer_timeout(context.cells),
                             .connecting_timeout = cuda::connecting_timeout(peer_timeout(context.cells)),
                             .end_process = end_rank});
@@ -76,11 +94,10 @@ class CudaRankProcess final : public RankRunner {
     if (any_own_cell(context, copies_between_peers)) {
       copy_engines_ = std::make_unique<cuda::CopyEngineTransport>(
           *transport_, control_,
-          cuda::CopyEngineOptions{
-              .rank = context.rank, .device = context.rank, .peer_timeout = peer_timeout(context.cells)});
+          cuda::CopyEngineOptions{.rank = context.rank, .device = device, .peer_timeout = peer_timeout(context.cells)});
       transport = copy_engines_.get();
     }
-    rank_ = std::make_unique<CudaRank>(context, CudaParts{.device = context.rank,
+    rank_ = std::make_unique<CudaRank>(context, CudaParts{.device = device,
                                                           .transport = transport,
                                                           .control = &control_,
                                                           .products = products_.get(),

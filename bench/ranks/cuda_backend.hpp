@@ -17,14 +17,16 @@ bool has_cuda_backend();
 
 /// Compares the caller's environment with the plan's, and the driver and the number of GPUs with what the cells need.
 /// Throws std::invalid_argument where this build has no CUDA backend, where the environment is set to something else,
-/// and where fewer GPUs are there than the layout needs; MachineError where the machine cannot run CUDA at all.
-void check_cuda_backend(std::span<const plan::Cell> cells);
+/// and where fewer GPUs are there than the layout needs, of which `most_ranks` are here; MachineError where the machine
+/// cannot run CUDA at all.
+void check_cuda_backend(std::span<const plan::Cell> cells, std::int32_t most_ranks = kAllRanks);
 
 /// See make_session(). Throws as check_cuda_backend() does, before any rank starts.
 std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
-                                           const plan::Source& source);
+                                           const SessionOptions& options);
 
-/// The rank of this process, which owns the GPU of its number. Throws as make_cuda_session() does.
+/// The rank of this process, which owns the GPU of its number among the ranks of its machine; where its launcher left
+/// it one GPU alone, that. Throws as make_cuda_session() does.
 std::unique_ptr<RankRunner> make_cuda_rank(const RankContext& context);
 
 }  // namespace underlap::bench

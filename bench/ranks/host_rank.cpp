@@ -18,11 +18,11 @@ namespace {
 // Slots beyond what the steps of a warm-up took: none is ever missing because a count was rounded.
 constexpr std::size_t kSpareSlots = 256;
 
-host::HostOptions host_options(const plan::Config& config, std::int32_t rank) {
+host::HostOptions host_options(const plan::Config& config, std::int32_t rank, std::int32_t num_sharing) {
   return {.rank = rank,
           .link = {.gbit_per_s = config.run.link_gbps,
                    .latency = std::chrono::nanoseconds(static_cast<std::int64_t>(config.run.link_latency_us * 1e3))},
-          .compute_threads = compute_threads(config),
+          .compute_threads = compute_threads(config, num_sharing),
           .record_slices = config.run.trace,
           .guard_views = false};
 }
@@ -41,8 +41,8 @@ struct HostRank::BuiltCell {
 };
 
 HostRank::HostRank(host::Fabric& fabric, Texts& texts, std::int32_t rank, std::span<const plan::Cell> cells,
-                   std::int32_t first_step)
-    : fabric_(fabric), texts_(texts), rank_(rank), cells_(cells), first_step_(first_step) {}
+                   std::int32_t first_step, std::int32_t num_sharing)
+    : fabric_(fabric), texts_(texts), rank_(rank), cells_(cells), first_step_(first_step), num_sharing_(num_sharing) {}
 
 HostRank::~HostRank() = default;
 
@@ -50,7 +50,7 @@ void HostRank::build(std::size_t cell) {
   const plan::Config& config = cells_[cell].plan.config;
   const model::TextData& text = texts_.of(config);
   BuiltCell& built = *(built_[cell] = std::make_unique<BuiltCell>());
-  built.device = std::make_unique<host::HostDevice>(fabric_, host_options(config, rank_));
+  built.device = std::make_unique<host::HostDevice>(fabric_, host_options(config, rank_, num_sharing_));
   built.trainer.emplace(*built.device, config, rank_, text, first_step_);
   built.device->synchronize();
   built.device->recorder().drain();
@@ -96,8 +96,8 @@ class HostRankProcess final : public RankRunner {
   explicit HostRankProcess(const RankContext& context)
       : cells_(checked(context, texts_)),
         number_(context.rank),
-        fabric_(context.world_size, peer_timeout(context.cells), context.meeting),
-        rank_(fabric_, texts_, context.rank, context.cells, context.first_step) {}
+        fabric_(context.world_size, peer_timeout(context.cells), context.meeting, context.surroundings.address),
+        rank_(fabric_, texts_, context.rank, context.cells, context.first_step, context.surroundings.num_sharing) {}
 
   void build(std::size_t cell) override {
     texts_.of(cells_[cell].plan.config);  // what is wrong with a file is wrong for all ranks, and not this rank's
@@ -121,7 +121,7 @@ class HostRankProcess final : public RankRunner {
  private:
   // Before the fabric opens anything.
   static std::span<const plan::Cell> checked(const RankContext& context, Texts& texts) {
-    check_host_process(context.cells, {&context.rank, 1}, texts);
+    check_host_process(context.cells, {&context.rank, 1}, texts, context.surroundings.num_sharing);
     return context.cells;
   }
 

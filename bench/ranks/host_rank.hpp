@@ -16,9 +16,9 @@ namespace underlap::bench {
 class HostRank final : public RankRunner {
  public:
   /// `fabric` joins it to its peers; the caller hands its failures to fabric.fail(). `fabric`, `texts` and `cells`
-  /// outlive this.
+  /// outlive this. `num_sharing`: ranks that have the same CPUs.
   HostRank(host::Fabric& fabric, Texts& texts, std::int32_t rank, std::span<const plan::Cell> cells,
-           std::int32_t first_step);
+           std::int32_t first_step, std::int32_t num_sharing = kAllRanks);
   ~HostRank() override;
 
   void build(std::size_t cell) override;
@@ -35,6 +35,7 @@ class HostRank final : public RankRunner {
   std::int32_t rank_;
   std::span<const plan::Cell> cells_;
   std::int32_t first_step_;
+  std::int32_t num_sharing_;
   std::map<std::size_t, std::unique_ptr<BuiltCell>> built_;
 };
 

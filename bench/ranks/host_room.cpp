@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -30,7 +29,7 @@ struct Needs {
   std::int64_t sockets = 0;
 };
 
-Needs needs_of(const plan::Config& config, std::int32_t rank, const model::TextData& text) {
+Needs needs_of(const plan::Config& config, std::int32_t rank, const model::TextData& text, std::int32_t num_sharing) {
   RecordingDevice device(Detail::costs);
   const PlannedTrainer trainer(device, config, rank, text);
   const Program& program = device.program();
@@ -38,7 +37,7 @@ Needs needs_of(const plan::Config& config, std::int32_t rank, const model::TextD
   for (const ProgramTensor& tensor : program.tensors) needs.bytes += tensor.elements * size_of(tensor.dtype);
   const auto streams = static_cast<std::int64_t>(program.streams.size());
   const auto communicators = static_cast<std::int64_t>(program.communicators.size());
-  needs.threads = streams + (streams - communicators) * (compute_threads(config) - 1);
+  needs.threads = streams + (streams - communicators) * (compute_threads(config, num_sharing) - 1);
   for (const ProgramCommunicator& communicator : program.communicators) needs.sockets += communicator.group.size() - 1;
   return needs;
 }
@@ -46,27 +45,30 @@ Needs needs_of(const plan::Config& config, std::int32_t rank, const model::TextD
 /// The needs of ranks of a cell. Those of one pipeline stage need the same.
 class CellNeeds {
  public:
-  CellNeeds(const plan::Config& config, Texts& texts) : config_(config), text_(texts.of(config)) {}
+  CellNeeds(const plan::Config& config, Texts& texts, std::int32_t num_sharing)
+      : config_(config), text_(texts.of(config)), num_sharing_(num_sharing) {}
 
   const Needs& of(std::int32_t rank) {
     const plan::ParallelConfig& parallel = config_.parallel;
     const std::int32_t stage = rank / (parallel.world_size() / parallel.pipeline_model_parallel_size);
     const auto [entry, is_new] = by_stage_.try_emplace(stage);
-    if (is_new) entry->second = needs_of(config_, rank, text_);
+    if (is_new) entry->second = needs_of(config_, rank, text_, num_sharing_);
     return entry->second;
   }
 
  private:
   const plan::Config& config_;
   const model::TextData& text_;
+  std::int32_t num_sharing_;
   std::map<std::int32_t, Needs> by_stage_;
 };
 
 // Cells stay in memory side by side, and share their connections.
-Needs needs_of(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts) {
+Needs needs_of(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts,
+               std::int32_t num_sharing = kAllRanks) {
   Needs all;
   for (const plan::Cell& cell : cells) {
-    CellNeeds of_cell(cell.plan.config, texts);
+    CellNeeds of_cell(cell.plan.config, texts, num_sharing);
     std::int64_t sockets = 0;
     for (const std::int32_t rank : ranks) {
       if (rank >= cell.plan.config.parallel.world_size()) continue;
@@ -106,29 +108,28 @@ void check_memory(const Needs& needs, const std::string& what) {
 
 }  // namespace
 
-int compute_threads(const plan::Config& config) {
+int compute_threads(const plan::Config& config, std::int32_t num_sharing) {
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  return std::max(1, cores / config.parallel.world_size());
+  return std::max(1, cores / std::min(config.parallel.world_size(), num_sharing));
 }
 
-void check_planned_memory(std::span<const plan::Cell> cells) {
+void check_planned_memory(std::span<const plan::Cell> cells, std::int32_t most) {
   double wanted = 0;  // more bytes than 64 bits count, where a shape is absurd
   for (const plan::Cell& cell : cells)
     if (cell.plan.config.run.traits().runs_on_cores || cell.plan.config.run.numerics)
-      wanted += double(cell.plan.peak_memory.total()) * double(cell.plan.config.parallel.world_size());
+      wanted += double(cell.plan.peak_memory.total()) * double(std::min(most, cell.plan.config.parallel.world_size()));
   const Room room = memory_room();
   if (wanted > static_cast<double>(room.amount))
-    refuse_memory(in_words(cells, static_cast<std::size_t>(most_ranks(cells))), wanted, room);
+    refuse_memory(in_words(cells, static_cast<std::size_t>(std::min(most, most_ranks(cells)))), wanted, room);
 }
 
-void check_host_memory(std::span<const plan::Cell> cells, Texts& texts) {
-  std::vector<std::int32_t> ranks(static_cast<std::size_t>(most_ranks(cells)));
-  std::iota(ranks.begin(), ranks.end(), 0);
+void check_host_memory(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts) {
   check_memory(needs_of(cells, ranks, texts), in_words(cells, ranks.size()));
 }
 
-void check_host_process(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts) {
-  const Needs needs = needs_of(cells, ranks, texts);
+void check_host_process(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts,
+                        std::int32_t num_sharing) {
+  const Needs needs = needs_of(cells, ranks, texts, num_sharing);
   const std::string what = in_words(cells, ranks.size());
   require_open_files(needs.sockets + kSpareFiles, what);
   // One more for each rank, which enqueues. While they are there, their stacks are no memory that can be had.

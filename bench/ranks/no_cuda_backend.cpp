@@ -17,9 +17,11 @@ namespace {
 
 bool has_cuda_backend() { return false; }
 
-void check_cuda_backend(std::span<const plan::Cell>) { refuse(); }
+void check_cuda_backend(std::span<const plan::Cell>, std::int32_t) { refuse(); }
 
-std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell>, std::int32_t, const plan::Source&) { refuse(); }
+std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell>, std::int32_t, const SessionOptions&) {
+  refuse();
+}
 
 std::unique_ptr<RankRunner> make_cuda_rank(const RankContext&) { refuse(); }
 

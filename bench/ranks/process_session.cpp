@@ -20,9 +20,11 @@ ProcessOptions options_of_gpu_ranks() {
           .is_profiled = [](const plan::Plan& plan) { return plan.config.run.trace; }};
 }
 
-ProcessSession::ProcessSession(std::span<const plan::Cell> cells, std::int32_t first_step, const plan::Source& source,
-                               const ProcessOptions& options)
-    : cells_(cells), source_(source), options_(options), plans_hash_(plans_hash(cells)), next_step_(first_step) {
+ProcessSession::ProcessSession(std::span<const plan::Cell> cells, std::int32_t first_step,
+                               const SessionOptions& session, const ProcessOptions& options)
+    : cells_(cells), session_(session), options_(options), plans_hash_(plans_hash(cells)), next_step_(first_step) {
+  options_.ranks.starter = session.starter;
+  options_.ranks.log_folder = session.log_folder;
   options_.ranks.peer_timeout = peer_timeout(cells);
   for (std::size_t cell = 0; cell < cells.size(); ++cell) {
     const Environment environment = options.environment ? options.environment(cells[cell].plan) : Environment{};
@@ -47,17 +49,27 @@ void ProcessSession::start(RankSet& set) {
   options.environment = set.environment;
   set.ranks = std::make_unique<RankGroup>(set.num_ranks, options);
   std::vector<std::string> orders;
-  for (std::int32_t rank = 0; rank < set.num_ranks; ++rank)
-    orders.push_back(encode(StartOrder{.rank = rank,
-                                       .world_size = set.num_ranks,
-                                       .cells = set.cells,
-                                       .first_step = next_step_,
-                                       .source = source_,
-                                       .plans_hash = plans_hash_}));
+  for (std::int32_t rank = 0; rank < set.num_ranks; ++rank) orders.push_back(encode(start_order(set, rank)));
   set.ranks->ask(RankMessage::start, orders, "start", options.peer_timeout + kPatienceToStart);
   for (const std::size_t cell : set.cells)
     ask(cell, RankMessage::build, {.cell = cell}, fmt::format("build cell {}", cells_[cell].name));
   set.ranks->end_meeting();
+}
+
+StartOrder ProcessSession::start_order(const RankSet& set, std::int32_t rank) const {
+  StartOrder order{.rank = rank,
+                   .world_size = set.num_ranks,
+                   .cells = set.cells,
+                   .first_step = next_step_,
+                   .surroundings = {.local_rank = rank},
+                   .source = session_.source,
+                   .plans_hash = plans_hash_};
+  if (session_.placement == nullptr) return order;
+  const RankPlace& place = session_.placement->ranks[static_cast<std::size_t>(rank)];
+  order.surroundings = {.address = place.address,
+                        .local_rank = place.local_rank,
+                        .num_sharing = session_.placement->num_sharing(rank, set.num_ranks)};
+  return order;
 }
 
 ProcessSession::RankSet& ProcessSession::set_of(std::size_t cell) {

@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ranks/launch_environment.hpp"
+#include "bench/launch/launch_environment.hpp"
 #include "bench/ranks/rank_group.hpp"
 #include "bench/ranks/session.hpp"
 
 namespace underlap::bench {
 
 struct ProcessOptions {
-  RankGroupOptions ranks = {};  ///< environment and peer_timeout come from the cells
+  RankGroupOptions ranks = {};  ///< environment, peer_timeout, starter and log_folder come from cells and session
   /// What a cell's ranks have set when they begin; empty: nothing.
   std::function<Environment(const plan::Plan&)> environment = {};
   /// Whether a cell's processes have a profiler attached for as long as they live, whichever of their cells is at work;
@@ -28,7 +28,8 @@ struct ProcessOptions {
 /// Those of backend cuda: the launch environment of each plan, and CUPTI in the processes of cells with run.trace.
 ProcessOptions options_of_gpu_ranks();
 
-/// All cells of a matrix, built up and ready on ranks that are processes of their own, on this machine.
+/// All cells of a matrix, built up and ready on ranks that are processes of their own: on this machine, or where a
+/// launcher started processes for them.
 ///
 /// Cells with equal launch environments share their processes, unless a profiler is attached for some of them: it would
 /// slow the others too. Where this parts the cells of a matrix, each part has its own set of ranks, all sets are there
@@ -40,7 +41,7 @@ class ProcessSession final : public Session {
   static constexpr std::int32_t kRounds = 3;  ///< of processes, where there are several sets of ranks
 
   /// See make_session(). Call it, and destroy this, on one thread, which lives as long: ranks end with it.
-  ProcessSession(std::span<const plan::Cell> cells, std::int32_t first_step, const plan::Source& source,
+  ProcessSession(std::span<const plan::Cell> cells, std::int32_t first_step, const SessionOptions& session,
                  const ProcessOptions& options = {});
 
   report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
@@ -61,12 +62,13 @@ class ProcessSession final : public Session {
 
   void start_all();
   void start(RankSet& set);
+  StartOrder start_order(const RankSet& set, std::int32_t rank) const;
   RankSet& set_of(std::size_t cell);
   std::vector<std::string> ask(std::size_t cell, RankMessage order, const CellOrder& what, const std::string& told);
   std::int32_t round_of(std::int32_t block) const;
 
   std::span<const plan::Cell> cells_;
-  plan::Source source_;
+  SessionOptions session_;
   ProcessOptions options_;
   std::string plans_hash_;
   std::int32_t next_step_;

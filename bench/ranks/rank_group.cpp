@@ -7,8 +7,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <stdexcept>
-#include <thread>
+#include <system_error>
 
 #include "platform/errors.hpp"
 
@@ -33,6 +34,16 @@ LineSink prefixed(const LineSink& sink, std::int32_t rank) {
     const std::string text = fmt::format("[rank {}] {}", rank, line);
     if (sink) return sink(text);
     std::fprintf(stderr, "%s\n", text.c_str());
+  };
+}
+
+// What cannot be written to a file is shown, so that it is not lost.
+LineSink logged(const std::filesystem::path& folder, std::int32_t rank) {
+  return [path = folder / fmt::format("rank-{}.txt", rank), otherwise = prefixed({}, rank)](const std::string& line) {
+    std::error_code ignored;
+    std::filesystem::create_directories(path.parent_path(), ignored);
+    std::ofstream file(path, std::ios::app);
+    if (!(file << line << std::endl)) otherwise(line);
   };
 }
 
@@ -61,8 +72,9 @@ RankGroup::RankGroup(std::int32_t num_ranks, const RankGroupOptions& options)
   std::vector<std::unique_ptr<RankLink>> links =
       starter.start(num_ranks, {options.program, options.arguments, options.environment});
   for (std::int32_t rank = 0; rank < num_ranks; ++rank)
-    ranks_.push_back(std::make_unique<RankProcess>(rank, std::move(links[static_cast<std::size_t>(rank)]),
-                                                   prefixed(options.sink, rank)));
+    ranks_.push_back(std::make_unique<RankProcess>(
+        rank, std::move(links[static_cast<std::size_t>(rank)]),
+        options.log_folder.empty() ? prefixed(options.sink, rank) : logged(options.log_folder, rank)));
 }
 
 RankGroup::~RankGroup() {
@@ -274,6 +286,7 @@ void RankGroup::end_all() {
 
 void RankGroup::kill_all() noexcept {
   has_ended_ = true;
+  for (const auto& rank : ranks_) rank->link().begin_to_kill();
   for (const auto& rank : ranks_) rank->link().kill();
 }
 

@@ -25,6 +25,7 @@ struct RankGroupOptions {
   std::chrono::milliseconds grace{2'000};  ///< what a rank has beyond the time in which it must notice by itself
   RankStarter* starter = nullptr;          ///< starts the processes; null: they are children of this one
   LineSink sink = {};                      ///< takes "[rank 3] what it printed"; empty: standard error
+  std::filesystem::path log_folder = {};   ///< in place of that takes what rank 3 printed: rank-3.txt; empty: none
 };
 
 /// Ranks that run as processes together: told together, watched together, and ended together.

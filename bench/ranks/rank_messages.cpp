@@ -32,6 +32,9 @@ std::string encode(const StartOrder& order) {
                    {"world_size", order.world_size},
                    {"cells", order.cells},
                    {"first_step", order.first_step},
+                   {"address", order.surroundings.address},
+                   {"local_rank", order.surroundings.local_rank},
+                   {"sharing", order.surroundings.num_sharing},
                    {"yaml", order.source.yaml},
                    {"where", order.source.where},
                    {"overrides", order.source.overrides},
@@ -44,6 +47,9 @@ StartOrder decode_start(std::string_view payload) {
           .world_size = json.at("world_size"),
           .cells = json.at("cells").get<std::vector<std::size_t>>(),
           .first_step = json.at("first_step"),
+          .surroundings = {.address = json.at("address"),
+                           .local_rank = json.at("local_rank"),
+                           .num_sharing = json.at("sharing")},
           .source = {json.at("yaml"), json.at("where"), json.at("overrides").get<std::vector<plan::Override>>()},
           .plans_hash = json.at("plans_hash")};
 }

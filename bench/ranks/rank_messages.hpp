@@ -24,6 +24,7 @@ struct StartOrder {
   std::int32_t world_size = 1;
   std::vector<std::size_t> cells = {};
   std::int32_t first_step = 0;
+  RankSurroundings surroundings;
   plan::Source source;
   std::string plans_hash;  ///< of the plans that the run works with; what the rank reads must give the same
 };

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,6 +67,16 @@ inline ClockSnapshot clock_of(std::int32_t rank) {
   return {.rank = rank, .device_ns = now_ns(CLOCK_MONOTONIC), .unix_ns = now_ns(CLOCK_REALTIME)};
 }
 
+/// As many as there are.
+inline constexpr std::int32_t kAllRanks = std::numeric_limits<std::int32_t>::max();
+
+/// What surrounds a rank that is a process.
+struct RankSurroundings {
+  std::string address = "127.0.0.1";     ///< of its machine, by which ranks of others reach it
+  std::int32_t local_rank = 0;           ///< among the ranks of its machine: the number of its GPU
+  std::int32_t num_sharing = kAllRanks;  ///< ranks that have the same CPUs, this one included
+};
+
 /// What a rank is told when it begins.
 struct RankContext {
   std::int32_t rank = 0;
@@ -73,7 +84,8 @@ struct RankContext {
   std::span<const plan::Cell> cells;     ///< all of the matrix; they outlive the rank
   std::vector<std::size_t> own_cells{};  ///< those of them that this rank is told to build; the others are not
   std::int32_t first_step = 0;           ///< steps are counted from here
-  Meeting* meeting = nullptr;            ///< where ranks that are processes find each other in build()
+  RankSurroundings surroundings{};
+  Meeting* meeting = nullptr;  ///< where ranks that are processes find each other in build()
 };
 
 /// Whether `condition` holds for a cell of the rank's own.

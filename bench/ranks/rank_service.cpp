@@ -52,6 +52,7 @@ class Rank {
                             .cells = matrix_.cells,
                             .own_cells = order.cells,
                             .first_step = order.first_step,
+                            .surroundings = order.surroundings,
                             .meeting = &run_});
     run_.send(RankMessage::done);
   }

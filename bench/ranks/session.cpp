@@ -17,12 +17,14 @@
 namespace underlap::bench {
 namespace {
 
-std::string host_link_text(const plan::RunConfig& run) {
-  if (run.link_gbps <= 0 && run.link_latency_us <= 0) return std::string(run.traits().link);
+std::string host_link_text(const plan::RunConfig& run, std::int32_t num_nodes) {
+  const std::string link =
+      num_nodes > 1 ? fmt::format("TCP between {} nodes", num_nodes) : std::string(run.traits().link);
+  if (run.link_gbps <= 0 && run.link_latency_us <= 0) return link;
   std::string text =
       run.link_gbps > 0 ? fmt::format("paced to {} Gbit/s a direction", run.link_gbps) : "not paced in rate";
   if (run.link_latency_us > 0) text += fmt::format(", {} us latency", run.link_latency_us);
-  return text + ", TCP over the loopback";
+  return fmt::format("{}, {}", text, link);
 }
 
 bool lacks_arrivals(const Trace& trace) {
@@ -59,24 +61,47 @@ BackendInfo backend_info(Backend backend) {
   return info;
 }
 
-std::string link_text(const plan::RunConfig& run) {
+std::string link_text(const plan::RunConfig& run, std::int32_t num_nodes) {
   if (run.emulated_link) return plan::to_words(*run.emulated_link);
   if (!run.traits().measures_time) return fmt::format("{}: {}", run.traits().link, run.hardware);
-  return run.traits().runs_on_cores ? host_link_text(run) : std::string(run.traits().link);
+  if (run.traits().runs_on_cores) return host_link_text(run, num_nodes);
+  return std::string(run.traits().link) + (num_nodes > 1 ? fmt::format(", between {} nodes", num_nodes) : "");
 }
 
+namespace {
+
+// Those that run on this machine, as far as it is known.
+std::vector<std::int32_t> ranks_here(std::int32_t num_ranks, const Placement* placement) {
+  std::vector<std::int32_t> ranks;
+  for (std::int32_t rank = 0; rank < num_ranks; ++rank)
+    if (placement == nullptr || placement->ranks[static_cast<std::size_t>(rank)].node == placement->ranks.front().node)
+      ranks.push_back(rank);
+  return ranks;
+}
+
+std::unique_ptr<Session> make_host_session(std::span<const plan::Cell> cells, std::int32_t first_step,
+                                           const SessionOptions& options, std::span<const std::int32_t> here) {
+  if (!cells.front().plan.config.run.rank_processes && options.starter == nullptr)
+    return std::make_unique<HostSession>(cells, first_step);
+  Texts texts;
+  check_host_memory(cells, here, texts);
+  return std::make_unique<ProcessSession>(cells, first_step, options);
+}
+
+}  // namespace
+
 std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step,
-                                      const plan::Source& source) {
-  check_planned_memory(cells);
-  const plan::RunConfig& run = cells.front().plan.config.run;
-  if (run.backend == Backend::sim) return std::make_unique<SimSession>(cells, first_step);
-  if (run.backend == Backend::cuda) return make_cuda_session(cells, first_step, source);
-  if (run.rank_processes) {
-    Texts texts;
-    check_host_memory(cells, texts);
-    return std::make_unique<ProcessSession>(cells, first_step, source);
+                                      const SessionOptions& options) {
+  const Backend backend = cells.front().plan.config.run.backend;
+  const std::vector<std::int32_t> here =
+      ranks_here(world_size(cells), backend == Backend::sim ? nullptr : options.placement);
+  check_planned_memory(cells, backend == Backend::sim ? kAllRanks : static_cast<std::int32_t>(here.size()));
+  switch (backend) {
+    case Backend::sim: return std::make_unique<SimSession>(cells, first_step);
+    case Backend::cuda: return make_cuda_session(cells, first_step, options);
+    case Backend::host: break;
   }
-  return std::make_unique<HostSession>(cells, first_step);
+  return make_host_session(cells, first_step, options, here);
 }
 
 }  // namespace underlap::bench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/launch/placement.hpp"
+#include "bench/launch/rank_link.hpp"
 #include "bench/ranks/rank_runner.hpp"
 #include "impl/plan/plan.hpp"
 #include "profiler/report/samples.hpp"
@@ -44,14 +47,21 @@ struct BackendInfo {
 };
 BackendInfo backend_info(Backend backend);
 
-/// The link that a cell's transfers take, in words.
-std::string link_text(const plan::RunConfig& run);
+/// The link that a cell's transfers take, in words; `num_nodes`: that its ranks are on.
+std::string link_text(const plan::RunConfig& run, std::int32_t num_nodes = 1);
 
-/// Builds every cell on every rank of its backend; steps are counted from `first_step`. `cells` outlive the session;
-/// `source` is what they were read from, which ranks that are processes read again.
-/// Throws std::invalid_argument for what a cell's files are missing or say, for a launch environment that the caller
-/// has set to something else, and for more ranks than there are GPUs; MachineError where ranks cannot be joined.
+struct SessionOptions {
+  plan::Source source = {};               ///< what the cells were read from, which ranks that are processes read again
+  RankStarter* starter = nullptr;         ///< starts the ranks that a launcher started processes for; null: no launcher
+  const Placement* placement = nullptr;   ///< of those
+  std::filesystem::path log_folder = {};  ///< what ranks print goes to rank-N.txt there; empty: to standard error
+};
+
+/// Builds every cell on every rank of its backend; steps are counted from `first_step`. `cells` and what `options`
+/// point to outlive the session. Ranks of a launcher are processes on every backend that has ranks. Throws
+/// std::invalid_argument for what a cell's files are missing or say, for a launch environment that the caller has set
+/// to something else, and for more ranks than there are GPUs; MachineError where ranks cannot be joined.
 std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step,
-                                      const plan::Source& source = {});
+                                      const SessionOptions& options = {});
 
 }  // namespace underlap::bench

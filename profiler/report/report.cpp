@@ -94,6 +94,29 @@ std::string notes_markdown(const RunResults& results) {
   return text.empty() ? text : "## Notes\n\n" + text + "\n";
 }
 
+// "by Slurm: 2 on node1, 2 on node2"; empty where no launcher started them.
+std::string launch_text(const RunInfo& info) {
+  std::vector<std::string> nodes;
+  for (const auto& [node, count] : launched_nodes(info)) nodes.push_back(fmt::format("{} on {}", count, node));
+  return nodes.empty() ? "" : fmt::format("by {}: {}", info.launcher, fmt::join(nodes, ", "));
+}
+
+// What the launcher left each rank of its machine.
+Table rank_table(const RunInfo& info) {
+  Table table{{{"rank", Align::right},
+               {"node", Align::left},
+               {"local", Align::right},
+               {"CPUs", Align::left},
+               {"CUDA_VISIBLE_DEVICES", Align::left}},
+              {}};
+  for (std::size_t rank = 0; rank < info.launched_ranks.size(); ++rank) {
+    const LaunchedRank& its = info.launched_ranks[rank];
+    table.rows.push_back(
+        {{std::to_string(rank)}, {its.node}, {std::to_string(its.local_rank)}, {its.cpus}, {its.visible_devices}});
+  }
+  return table;
+}
+
 std::string machine_markdown(const RunInfo& info) {
   std::string libraries;
   for (const auto& [name, version] : info.library_versions)
@@ -108,7 +131,8 @@ std::string machine_markdown(const RunInfo& info) {
                {{"clock"}, {info.clock}},
                {{"seed"}, {std::to_string(info.seed)}},
                {{"config"}, {info.config_hash}}}};
-  return markdown(table);
+  if (const std::string launch = launch_text(info); !launch.empty()) table.rows.push_back({{"ranks"}, {launch}});
+  return markdown(table) + (info.launched_ranks.empty() ? "" : "\n" + markdown(rank_table(info)));
 }
 
 constexpr const char* kUnderTheTable = "step/bound in parentheses: against the bound and the transfers' CPU time";
@@ -212,8 +236,9 @@ std::string wrapped_lines(const std::string& text, const TableFormat& format) {
 }
 
 std::string heading_text(const RunResults& results, const TableFormat& format) {
-  return wrapped_lines(fmt::format("backend {}; link {}\n{}\n", to_string(results.info.backend), link_text(results),
-                                   progress_text(results)) +
+  const std::string launch = launch_text(results.info);
+  return wrapped_lines(fmt::format("backend {}; link {}\n{}{}\n", to_string(results.info.backend), link_text(results),
+                                   launch.empty() ? "" : "ranks " + launch + "\n", progress_text(results)) +
                            warnings_text(results, kMostStalls),
                        format);
 }
@@ -308,7 +333,8 @@ std::string run_text(const RunResults& results, const TableFormat& format, Detai
   std::string text =
       heading_text(results, format) + answers_text(answers, is_brief ? kMostAnswers : answers.size(), format);
   if (is_brief) return text + "\n" + render(brief_table(results, summaries), format);
-  return text + "\n" + full_table(results, summaries, format) + detail_tables(results, summaries, format);
+  return text + "\n" + full_table(results, summaries, format) + detail_tables(results, summaries, format) +
+         titled("Ranks, and what their launcher left them", rank_table(results.info), format);
 }
 
 std::string report_markdown(const RunResults& results) {

@@ -283,6 +283,15 @@ std::string numerics_text(NumericsLabel label, double max_loss_difference) {
   return differs ? fmt::format("{} {:.1e}", to_string(label), max_loss_difference) : std::string(to_string(label));
 }
 
+std::vector<std::pair<std::string, std::int32_t>> launched_nodes(const RunInfo& info) {
+  std::vector<std::pair<std::string, std::int32_t>> nodes;
+  for (const LaunchedRank& rank : info.launched_ranks) {
+    const auto known = std::ranges::find(nodes, rank.node, &std::pair<std::string, std::int32_t>::first);
+    known == nodes.end() ? void(nodes.emplace_back(rank.node, 1)) : void(++known->second);
+  }
+  return nodes;
+}
+
 std::string results_text(const RunResults& results, Statistics statistics) {
   Json document{{"schema", fmt::format("{}{}", kSchemaFamily, kSchemaVersion)}};
   document.update(encode(results));

@@ -77,6 +77,14 @@ struct CellResult {
   std::vector<std::string> invalid_because;          ///< by block: why its times are not to be used; empty: all is well
 };
 
+/// Where one rank of a run was that a launcher started, and what it was left of the machine.
+struct LaunchedRank {
+  std::string node;
+  std::int32_t local_rank = 0;  ///< among the ranks of its node
+  std::string cpus;             ///< that it might use, as the kernel lists them: "0-3,8"
+  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty where it was not set
+};
+
 /// Where and how a run was made.
 struct RunInfo {
   std::string command;
@@ -101,7 +109,12 @@ struct RunInfo {
   std::int32_t series_run = 0;   ///< which of them this is, from 0
   std::int32_t series_runs = 0;  ///< how many were to be, of each side; 0 where it is not known
   std::string series_side = {};  ///< "baseline" or "candidate" where two took turns (`run --interleave`); else empty
+  std::string launcher = {};     ///< what started the ranks (mpirun, srun, torchrun), in words; empty: the run itself
+  std::vector<LaunchedRank> launched_ranks = {};  ///< those that it started, by rank
 };
+
+/// How many of the launched ranks each node had, in the order of the nodes' first ranks.
+std::vector<std::pair<std::string, std::int32_t>> launched_nodes(const RunInfo& info);
 
 /// What the machine's processors did while the steps of a block were measured, in processor time.
 struct BlockLoad {

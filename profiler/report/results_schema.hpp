@@ -127,6 +127,16 @@ struct Fields<CellResult> {
 };
 
 template <>
+struct Fields<LaunchedRank> {
+  static void visit(auto& rank, auto&& field) {
+    field("node", rank.node);
+    field("local_rank", rank.local_rank);
+    field("cpus", rank.cpus);
+    field("visible_devices", rank.visible_devices);
+  }
+};
+
+template <>
 struct Fields<RunInfo> {
   static void visit(auto& info, auto&& field) {
     field("command", info.command);
@@ -150,6 +160,8 @@ struct Fields<RunInfo> {
     field("series_run", NewerField{info.series_run});
     field("series_runs", NewerField{info.series_runs});
     field("series_side", NewerField{info.series_side});
+    field("launcher", NewerField{info.launcher});
+    field("launched_ranks", NewerField{info.launched_ranks});
   }
 };
 

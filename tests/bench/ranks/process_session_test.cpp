@@ -27,7 +27,7 @@ struct Processes {
     options.environment = [deed](const plan::Plan&) { return Environment{{"UNDERLAP_TEST_RANK", deed}}; };
   }
 
-  ProcessSession& start() { return session.emplace(matrix.cells, 5, matrix.source, options); }
+  ProcessSession& start() { return session.emplace(matrix.cells, 5, SessionOptions{.source = matrix.source}, options); }
   std::string first_cell() const { return matrix.cells.front().name; }
 
   plan::Matrix matrix;

@@ -68,7 +68,9 @@ RunResults full_results() {
                   .commit_utc = "2025-01-01T00:00:00Z",
                   .series = "s",
                   .series_run = 2,
-                  .series_side = "candidate"};
+                  .series_side = "candidate",
+                  .launcher = "Slurm",
+                  .launched_ranks = {{"node1", 0, "0-3", "0"}, {"node2", 0, "0-3", ""}}};
   results.blocks_planned = 3;
   results.blocks_done = 2;
   results.resumed_at_blocks = {1};
@@ -152,9 +154,15 @@ void expect_equal(const RunInfo& a, const RunInfo& b) {
   const auto fields = [](const RunInfo& i) {
     return std::tie(i.command, i.commit, i.version, i.started_utc, i.host_name_hash, i.cpu_model, i.num_cpus,
                     i.operating_system, i.compiler, i.library_versions, i.backend, i.link, i.clock, i.seed,
-                    i.config_hash, i.commit_utc, i.series, i.series_run, i.series_side);
+                    i.config_hash, i.commit_utc, i.series, i.series_run, i.series_side, i.launcher);
   };
   EXPECT_EQ(fields(a), fields(b));
+  ASSERT_EQ(a.launched_ranks.size(), b.launched_ranks.size());
+  for (std::size_t i = 0; i < a.launched_ranks.size(); ++i) {
+    const LaunchedRank &one = a.launched_ranks[i], &other = b.launched_ranks[i];
+    EXPECT_EQ(std::tie(one.node, one.local_rank, one.cpus, one.visible_devices),
+              std::tie(other.node, other.local_rank, other.cpus, other.visible_devices));
+  }
 }
 
 TEST_F(ResultsFile, ReadsBackExactlyWhatWasWritten) {

@@ -39,12 +39,12 @@ class FolderMeeting final : public Meeting {
     return values;
   }
 
-  void fail(std::string_view why) noexcept override { failures_.emplace_back(why); }
-  const std::vector<std::string>& failures() const { return failures_; }
+  void fail(std::string_view why) noexcept override { put("failure", why); }
+  /// The first failure that any process told of.
+  std::optional<std::string> failure() { return get({"failure"}, std::chrono::milliseconds(0)).front(); }
 
  private:
   std::filesystem::path folder_;
-  std::vector<std::string> failures_;
 };
 
 }  // namespace underlap::cuda

@@ -93,9 +93,10 @@ TEST_F(MailboxOfProcesses, NamesTheRankWhoseHostIsLate) {
 }
 
 TEST_F(MailboxOfProcesses, StopsWaitingWhereARankHasFailed) {
-  const auto work = [](ControlPlane& control, std::int32_t rank) {
+  const auto work = [this](ControlPlane& control, std::int32_t rank) {
+    FolderMeeting meeting(folder_);
     HostMailbox mailbox(control, "ring", group(2, rank), {20s, [&] {
-                                                            if (const auto why = control.failure())
+                                                            if (const auto why = meeting.failure())
                                                               throw MachineError(*why);
                                                           }});
     if (rank == 1) {

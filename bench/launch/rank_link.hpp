@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ranks/rank_output.hpp"
+#include "bench/launch/rank_output.hpp"
 #include "platform/child_process.hpp"
 #include "platform/message_channel.hpp"
 
@@ -39,6 +39,8 @@ class RankLink {
   virtual bool is_stopped() = 0;
   /// How it ended, in words: "was killed by signal 9 (Killed)". Waits no longer than `patience`; nullopt: it goes on.
   virtual std::optional<std::string> end(std::chrono::milliseconds patience) = 0;
+  /// Has it killed, without waiting for its end.
+  virtual void begin_to_kill() noexcept = 0;
   /// Kills it and waits for its end. It may be called again and after its end.
   virtual void kill() noexcept = 0;
 
@@ -69,6 +71,7 @@ class ChildLink final : public RankLink {
   void read(RankOutput& output) override { output.read_from(child_->output()); }
   bool is_stopped() override { return child_->is_stopped(); }
   std::optional<std::string> end(std::chrono::milliseconds patience) override;
+  void begin_to_kill() noexcept override { child_->kill(); }
   void kill() noexcept override { child_->kill(); }
   pid_t pid() const override { return child_->pid(); }
 

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/agent.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench/launch/rank_link.hpp"
+#include "platform/errors.hpp"
+#include "platform/message_channel.hpp"
+#include "platform/network/tcp.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLook{500};        // whether a rank process is stopped or has ended
+constexpr milliseconds kLookForEnd{5};    // of one whose output has ended: it is about to
+constexpr milliseconds kLookForFile{50};  // again
+constexpr milliseconds kPatienceToConnect{2'000};
+constexpr milliseconds kPatienceToBeWelcomed{10'000};
+constexpr milliseconds kPatienceToEnd{5'000};
+
+Deadline now() { return std::chrono::steady_clock::now(); }
+
+std::optional<LaunchFile> read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return file ? read_launch_file({std::istreambuf_iterator<char>(file), {}}) : std::nullopt;
+}
+
+/// Where the run was reached.
+struct Found {
+  MessageChannel channel;
+  std::string host;
+  LaunchFile file;
+};
+
+class Search {
+ public:
+  Search(const AgentOptions& options, const RankPlace& own)
+      : options_(options), own_(own), path_(options.folder / launch_file_name(options.launch.job)) {}
+
+  Found find() {
+    const Deadline deadline = now() + options_.patience;
+    while (true) {
+      if (const std::optional<LaunchFile> file = read_file(path_))
+        if (std::optional<Found> found = try_addresses(*file)) return std::move(*found);
+      if (now() > deadline) throw MachineError(failure());
+      std::this_thread::sleep_for(kLookForFile);
+    }
+  }
+
+ private:
+  std::vector<std::string> hosts_of(const LaunchFile& file) const {
+    std::vector<std::string> hosts;
+    if (file.node == own_.node) hosts.emplace_back("127.0.0.1");
+    hosts.insert(hosts.end(), file.addresses.begin(), file.addresses.end());
+    if (!options_.launch.address.empty()) hosts.push_back(options_.launch.address);
+    return hosts;
+  }
+
+  std::optional<Found> try_addresses(const LaunchFile& file) {
+    for (const std::string& host : hosts_of(file)) {
+      FileDescriptor socket = connect_tcp(host, file.port, kPatienceToConnect, why_);
+      where_ = fmt::format("{} (it is on {}) at port {}", host, file.node, file.port);
+      if (!socket) continue;
+      RankPlace place = own_;
+      place.address = own_address(socket);
+      MessageChannel channel(std::move(socket), "rank 0 on " + file.node);
+      if (is_welcomed(channel, file, place)) return Found{std::move(channel), host, file};
+    }
+    return std::nullopt;
+  }
+
+  bool is_welcomed(MessageChannel& channel, const LaunchFile& file, const RankPlace& place) {
+    try {
+      channel.send(static_cast<std::uint32_t>(AgentMessage::hello),
+                   encode(Hello{.token = file.token,
+                                .rank = options_.launch.rank,
+                                .size = options_.launch.size,
+                                .local_rank = options_.launch.local_rank,
+                                .place = place,
+                                .facts = options_.facts,
+                                .complaint = options_.complaint}));
+      return static_cast<AgentMessage>(channel.receive(now() + kPatienceToBeWelcomed).kind) == AgentMessage::welcome;
+    } catch (const MachineError& error) {
+      why_ = error.what();
+      return false;
+    }
+  }
+
+  std::string failure() const {
+    const Launch& launch = options_.launch;
+    const std::string who =
+        fmt::format("rank {} of {} on {} ({})", launch.rank, launch.size, own_.node, launch.launcher);
+    const double seconds = std::chrono::duration<double>(options_.patience).count();
+    if (where_.empty())
+      return fmt::format(
+          "{} found no word of rank 0 within {} s (--launch-timeout-s): {} is not there. All launched processes must "
+          "see one folder (-o DIR) and be of one job",
+          who, seconds, path_.string());
+    return fmt::format("{} did not reach rank 0 within {} s (--launch-timeout-s), last by {}: {}", who, seconds, where_,
+                       why_);
+  }
+
+  const AgentOptions& options_;
+  const RankPlace& own_;
+  std::filesystem::path path_;
+  std::string where_, why_;
+};
+
+class AgentProcess {
+ public:
+  AgentProcess(const AgentOptions& options, Found found)
+      : rank_(options.launch.rank), run_(std::move(found.channel)), host_(found.host), file_(found.file) {}
+
+  int serve() {
+    while (true) {
+      wait();
+      for (auto child = children_.begin(); child != children_.end();)
+        child = has_ended(child->first, child->second) ? children_.erase(child) : std::next(child);
+      while (const std::optional<Message> message = run_.try_receive()) {
+        const auto kind = static_cast<AgentMessage>(message->kind);
+        if (kind == AgentMessage::start) start(decode_child_order(message->payload));
+        if (kind == AgentMessage::kill) kill(decode_news(message->payload).child);
+        if (kind == AgentMessage::end) return end(static_cast<int>(decode_news(message->payload).number));
+      }
+    }
+  }
+
+ private:
+  struct Child {
+    std::unique_ptr<ChildProcess> process;
+    bool is_stopped = false;
+    bool prints = true;  // its output has not ended
+  };
+
+  void wait() const {
+    std::vector<pollfd> files{{run_.descriptor(), POLLIN, 0}};
+    milliseconds patience = kLook;
+    for (const auto& [number, child] : children_) {
+      files.push_back({child.prints ? child.process->output() : -1, POLLIN, 0});
+      if (!child.prints) patience = kLookForEnd;
+    }
+    ::poll(files.data(), files.size(), static_cast<int>(patience.count()));
+  }
+
+  void tell(AgentMessage kind, const ChildNews& news) { run_.send(static_cast<std::uint32_t>(kind), encode(news)); }
+
+  // Its connection to the run is its channel: orders and traces do not come through here.
+  void start(const ChildOrder& order) {
+    try {
+      std::string why;
+      FileDescriptor socket = connect_tcp(host_, file_.port, kPatienceToConnect, why);
+      if (!socket) throw MachineError(fmt::format("its connection to {} could not be opened: {}", host_, why));
+      MessageChannel channel(std::move(socket), "the run");
+      channel.send(static_cast<std::uint32_t>(AgentMessage::hello),
+                   encode(Hello{.token = file_.token, .rank = rank_, .child = order.child}));
+      FileDescriptor its = channel.release();
+      children_[order.child].process =
+          std::make_unique<ChildProcess>(ChildOptions{order.program, order.arguments, order.environment, &its});
+    } catch (const MachineError& error) {
+      children_.erase(order.child);
+      tell(AgentMessage::ended, {.child = order.child, .text = fmt::format("could not be started: {}", error.what())});
+    }
+  }
+
+  void kill(std::int32_t number) {
+    const auto child = children_.find(number);
+    if (child != children_.end()) child->second.process->kill();
+  }
+
+  bool has_ended(std::int32_t number, Child& child) {
+    const std::optional<ProcessEnd> end = child.process->end();
+    relay_output(number, child);
+    if (end) {
+      tell(AgentMessage::ended, {.child = number, .text = end_text(*end)});
+      return true;
+    }
+    if (const bool is_stopped = child.process->is_stopped(); is_stopped != child.is_stopped) {
+      child.is_stopped = is_stopped;
+      tell(AgentMessage::stopped, {.child = number, .number = is_stopped ? 1 : 0});
+    }
+    return false;
+  }
+
+  void relay_output(std::int32_t number, Child& child) {
+    std::array<char, 4096> bytes;
+    while (child.prints) {
+      const ssize_t got = ::read(child.process->output(), bytes.data(), bytes.size());
+      if (got > 0)
+        tell(AgentMessage::printed, {.child = number, .text = {bytes.data(), static_cast<std::size_t>(got)}});
+      if (got == 0) child.prints = false;
+      if (got < 0 && errno != EINTR) return;
+    }
+  }
+
+  // A launcher ends all where one ends with an error: the run tells its user what happened before any agent is gone.
+  int end(int exit_code) {
+    children_.clear();
+    try {
+      run_.receive(now() + kPatienceToEnd);
+    } catch (const MachineError&) {
+      // The run is gone, as it should.
+    }
+    return exit_code;
+  }
+
+  std::int32_t rank_;
+  MessageChannel run_;
+  std::string host_;
+  LaunchFile file_;
+  std::map<std::int32_t, Child> children_;
+};
+
+}  // namespace
+
+int serve_agent(const AgentOptions& options) {
+  const RankPlace own = own_place();
+  AgentProcess agent(options, Search(options, own).find());
+  try {
+    return agent.serve();
+  } catch (const ChannelClosed& closed) {
+    throw MachineError(fmt::format("rank {} of {} on {}: the run is gone: {}", options.launch.rank, options.launch.size,
+                                   own.node, closed.what()));
+  }
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "bench/launch/agent_messages.hpp"
+#include "bench/launch/rank_link.hpp"
+#include "platform/network/tcp.hpp"
+
+namespace underlap::bench {
+
+/// The run's side of an agent: a launched process that starts rank processes where it runs, and tells of them.
+class Agent {
+ public:
+  /// What is known of one of its rank processes.
+  struct Child {
+    std::string printed;  ///< and not yet taken
+    bool is_stopped = false;
+    std::optional<std::string> end;  ///< how it ended, in words
+  };
+
+  Agent(MessageChannel channel, Hello hello);
+
+  const Hello& hello() const { return hello_; }
+  /// "rank 3 on node2".
+  std::string name() const;
+
+  /// Orders a rank process and returns its number. Throws as MessageChannel::send() does.
+  std::int32_t start(const ChildOptions& options);
+  void kill(std::int32_t child) noexcept;
+  /// Tells it that the run is over, with which exit code.
+  void end(int exit_code) noexcept;
+
+  /// The address of this machine by which the agent reached it.
+  std::string address_here() const { return own_address(channel_.socket()); }
+
+  /// Takes all that it has told.
+  void read();
+  Child& child(std::int32_t number) { return children_[number]; }
+  /// To poll; -1 where it is lost.
+  int descriptor() const { return is_lost() ? -1 : channel_.descriptor(); }
+  bool is_lost() const { return lost_.has_value(); }
+  /// Why nothing is heard of it any more.
+  const std::string& why_lost() const { return *lost_; }
+
+ private:
+  void take(const Message& message);
+
+  MessageChannel channel_;
+  Hello hello_;
+  std::optional<std::string> lost_;
+  std::int32_t num_children_ = 0;
+  std::map<std::int32_t, Child> children_;
+};
+
+/// A rank that an agent started: orders and answers go over a connection of its own, news of its process by the agent.
+class AgentLink final : public RankLink {
+ public:
+  /// `agent` outlives this.
+  AgentLink(MessageChannel channel, Agent& agent, std::int32_t child)
+      : RankLink(std::move(channel)), agent_(agent), child_(child) {}
+
+  int watched() const override { return agent_.descriptor(); }
+  void read(RankOutput& output) override;
+  bool is_stopped() override;
+  std::optional<std::string> end(std::chrono::milliseconds patience) override;
+  void begin_to_kill() noexcept override;
+  void kill() noexcept override;
+  pid_t pid() const override { return static_cast<pid_t>(agent_.hello().place.pid); }
+  std::string node() const override { return agent_.hello().place.node; }
+
+ private:
+  Agent& agent_;
+  std::int32_t child_;
+  bool is_killed_ = false;
+};
+
+}  // namespace underlap::bench

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/coordinator.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+#include "platform/atomic_file.hpp"
+#include "platform/errors.hpp"
+#include "platform/room.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLook{200};
+// What one that has not said who it is may send.
+constexpr std::uint64_t kLongestHello = std::uint64_t{1} << 20;
+constexpr milliseconds kPatienceToWelcome{1'000};
+// A program that is loaded from a slow disk, by as many processes as a machine has ranks.
+constexpr milliseconds kPatienceToStart{60'000};
+// Launched processes begin at about the same time.
+constexpr milliseconds kPatienceToTellTheEnd{5'000};
+constexpr std::size_t kNamed = 8;
+constexpr std::string_view kLockSuffix = ".lock";
+// Its agent's connection and its own, in several sets of ranks at a time.
+constexpr std::int64_t kFilesOfARank = 8;
+constexpr std::int64_t kSpareFiles = 64;
+
+Deadline now() { return std::chrono::steady_clock::now(); }
+
+std::string random_token() {
+  std::array<std::uint64_t, 2> bits{};
+  if (::getrandom(bits.data(), sizeof bits, 0) != sizeof bits) throw MachineError("the system has no random numbers");
+  return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
+}
+
+// Whether it was not there.
+bool make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  const bool is_new = std::filesystem::create_directories(folder, error);
+  if (error) throw MachineError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+  return is_new;
+}
+
+// Of runs that were killed while they gathered their processes.
+void remove_left_files(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("launch-") || !name.ends_with(kLockSuffix)) continue;
+    try {
+      const FileLock lock(entry.path());
+      const std::string its_file = name.substr(0, name.size() - kLockSuffix.size());
+      if (lock.why_not_locked().empty()) std::filesystem::remove(folder / its_file, ignored);
+    } catch (const FileIsHeld&) {
+      // It gathers them now.
+    }
+  }
+}
+
+std::string lines(const std::vector<std::string>& texts) { return fmt::format("{}", fmt::join(texts, "\n")); }
+
+}  // namespace
+
+Coordinator::Coordinator(const Launch& launch, std::filesystem::path folder, milliseconds patience)
+    : launch_(launch), folder_(std::move(folder)), patience_(patience), token_(random_token()) {
+  made_folder_ = make_folder(folder_);
+  remove_left_files(folder_);
+  require_open_files(kFilesOfARank * launch_.size + kSpareFiles,
+                     fmt::format("the connections of {} launched processes", launch_.size));
+  try {
+    lock_.emplace(folder_ / (launch_file_name(launch_.job) + std::string(kLockSuffix)));
+  } catch (const FileIsHeld& held) {
+    throw std::invalid_argument(fmt::format(
+        "{} gathers the processes of the same job in {} ({}): two runs cannot have one job and folder; take another "
+        "folder (-o DIR)",
+        held.what(), folder_.string(), launch_.job));
+  }
+  write_file();
+}
+
+Coordinator::~Coordinator() {
+  std::error_code ignored;
+  if (lock_) std::filesystem::remove(folder_ / launch_file_name(launch_.job), ignored);
+  lock_.reset();
+  if (made_folder_) std::filesystem::remove(folder_, ignored);  // nothing was put into it
+}
+
+// Only who may read the folder as its owner learns the token.
+void Coordinator::write_file() {
+  const mode_t before = ::umask(077);
+  write_file_atomically(folder_ / launch_file_name(launch_.job), file_text({.job = launch_.job,
+                                                                            .token = token_,
+                                                                            .node = node_name(),
+                                                                            .port = listener_.port(),
+                                                                            .addresses = interface_addresses()}));
+  ::umask(before);
+}
+
+void Coordinator::gather(const Facts& own, const std::function<void(const std::string&)>& waits) {
+  const Deadline deadline = now() + patience_;
+  while (!is_complete() && now() < deadline) {
+    waits(fmt::format("waiting for {}", missing_text()));
+    receive(kLook);
+    if (!doubles_.empty()) throw std::invalid_argument(lines(doubles_));
+  }
+  gave_up_ = !is_complete();
+  if (gave_up_)
+    throw MachineError(fmt::format(
+        "{} did not come within {} s (--launch-timeout-s): {} started {} processes, and each must be able to read {} "
+        "and reach {} at port {}",
+        missing_text(), patience_.count() / 1000, launch_.launcher, launch_.size,
+        (folder_ / launch_file_name(launch_.job)).string(), node_name(), listener_.port()));
+  std::error_code ignored;
+  std::filesystem::remove(folder_ / launch_file_name(launch_.job), ignored);
+  lock_.reset();
+  if (const auto wrong = complaints(own); !wrong.empty()) throw std::invalid_argument(lines(wrong));
+  place();
+}
+
+bool Coordinator::is_complete() const { return static_cast<std::int32_t>(agents_.size()) + 1 == launch_.size; }
+
+std::vector<std::int32_t> Coordinator::missing() const {
+  std::vector<std::int32_t> ranks;
+  for (std::int32_t rank = 1; rank < launch_.size; ++rank)
+    if (!agents_.contains(rank)) ranks.push_back(rank);
+  return ranks;
+}
+
+std::string Coordinator::missing_text() const {
+  const std::vector<std::int32_t> ranks = missing();
+  const std::size_t named = std::min(ranks.size(), kNamed);
+  std::string text = fmt::format("rank {}", fmt::join(ranks.begin(), ranks.begin() + std::ptrdiff_t(named), ", "));
+  if (named < ranks.size()) text += fmt::format(" and {} more", ranks.size() - named);
+  return text + fmt::format(" of {}", launch_.size);
+}
+
+// Whoever connects may be anybody until it has shown the token.
+void Coordinator::receive(milliseconds patience) {
+  std::vector<pollfd> files{{listener_.descriptor(), POLLIN, 0}};
+  for (const MessageChannel& channel : unknown_) files.push_back({channel.descriptor(), POLLIN, 0});
+  for (const auto& [rank, agent] : agents_) files.push_back({agent->descriptor(), POLLIN, 0});
+  ::poll(files.data(), files.size(), static_cast<int>(patience.count()));
+  for (const auto& [rank, agent] : agents_) agent->read();
+  while (FileDescriptor connection = listener_.accept()) {
+    unknown_.emplace_back(std::move(connection), "a process that connected");
+    unknown_.back().limit(kLongestHello);
+  }
+  unknown_.remove_if([this](MessageChannel& channel) { return take_hello(channel); });
+}
+
+// Whether the channel is of no use here any more: it has found its place, or is a stranger's.
+bool Coordinator::take_hello(MessageChannel& channel) {
+  try {
+    const std::optional<Message> message = channel.try_receive();
+    if (!message) return false;
+    if (static_cast<AgentMessage>(message->kind) != AgentMessage::hello) return true;
+    Hello hello = decode_hello(message->payload);
+    if (hello.token != token_) return true;
+    if (hello.child) {
+      channel.trust(fmt::format("rank {}", hello.rank));
+      connections_.insert_or_assign({hello.rank, *hello.child}, std::move(channel));
+    } else {
+      take_agent(channel, std::move(hello));
+    }
+  } catch (const std::exception&) {
+    // It closed, or what it said is no message.
+  }
+  return true;
+}
+
+// A process that was not welcomed in time comes once more.
+void Coordinator::take_agent(MessageChannel& channel, Hello hello) {
+  const auto known = agents_.find(hello.rank);
+  const RankPlace other = known != agents_.end() ? known->second->hello().place
+                          : hello.rank == 0      ? own_place()
+                                                 : RankPlace{};
+  const bool is_same = other.pid == hello.place.pid && other.node == hello.place.node;
+  if ((hello.rank == 0 || known != agents_.end()) && !is_same) {
+    doubles_.push_back(fmt::format(
+        "two processes have rank {} of {} by {}'s variables: process {} on {} and process {} "
+        "on {}",
+        hello.rank, hello.size, launch_.launcher, other.pid, other.node, hello.place.pid, hello.place.node));
+    return;
+  }
+  if (hello.rank >= launch_.size) {
+    doubles_.push_back(fmt::format("process {} on {} is rank {} of {} by its variables, and rank 0 is one of {}",
+                                   hello.place.pid, hello.place.node, hello.rank, hello.size, launch_.size));
+    return;
+  }
+  channel.send(static_cast<std::uint32_t>(AgentMessage::welcome), "", now() + kPatienceToWelcome);
+  const std::int32_t rank = hello.rank;
+  agents_.insert_or_assign(rank, std::make_unique<Agent>(std::move(channel), std::move(hello)));
+}
+
+std::vector<std::string> Coordinator::complaints(const Facts& own) const {
+  std::set<std::string> keys;
+  std::vector<std::string> texts;
+  for (const auto& [rank, agent] : agents_) {
+    const Hello& hello = agent->hello();
+    if (hello.size != launch_.size)
+      texts.push_back(fmt::format("{} is one of {} by its variables, and rank 0 is one of {}", agent->name(),
+                                  hello.size, launch_.size));
+    if (!hello.complaint.empty()) {
+      texts.push_back(fmt::format("{}: {}", agent->name(), hello.complaint));
+      continue;
+    }
+    for (const auto& [key, value] : own)
+      if (const auto its = hello.facts.find(key); its == hello.facts.end() || its->second != value)
+        texts.push_back(fmt::format("{} has {} {}, and rank 0 on {} has {}: all ranks of a run must have the same",
+                                    agent->name(), key, its == hello.facts.end() ? "unknown" : its->second, node_name(),
+                                    value));
+  }
+  return texts;
+}
+
+void Coordinator::place() {
+  placement_ = {.launcher = launch_.launcher, .ranks = {own_place()}};
+  std::vector<std::optional<std::int32_t>> said_local_ranks{launch_.local_rank};
+  for (const auto& [rank, agent] : agents_) {
+    const RankPlace& place = placement_.ranks.emplace_back(agent->hello().place);
+    said_local_ranks.push_back(agent->hello().local_rank);
+    if (place.node != placement_.ranks.front().node) placement_.ranks.front().address = agent->address_here();
+  }
+  complete(placement_, said_local_ranks);
+}
+
+MessageChannel Coordinator::connection_of(const ChildKey& key, Deadline deadline) {
+  Agent& agent = *agents_.at(key.first);
+  while (true) {
+    if (auto found = connections_.extract(key)) return std::move(found.mapped());
+    if (agent.is_lost()) throw MachineError(fmt::format("{} is lost: {}", agent.name(), agent.why_lost()));
+    if (const auto& end = agent.child(key.second).end) throw MachineError(fmt::format("{} {}", agent.name(), *end));
+    if (now() > deadline)
+      throw MachineError(
+          fmt::format("{} did not start its rank within {} s", agent.name(), kPatienceToStart.count() / 1000));
+    receive(kLook);
+  }
+}
+
+// All begin before the first is waited for.
+std::vector<std::unique_ptr<RankLink>> Coordinator::start(std::int32_t num_ranks, const ChildOptions& child) {
+  std::vector<ChildKey> keys;
+  for (std::int32_t rank = 1; rank < num_ranks; ++rank)
+    keys.emplace_back(rank, agents_.at(rank)->start(numbered(child, rank)));
+  std::vector<std::unique_ptr<RankLink>> links;
+  try {
+    links.push_back(std::make_unique<ChildLink>(0, child));
+    const Deadline deadline = now() + kPatienceToStart;
+    for (const ChildKey& key : keys)
+      links.push_back(std::make_unique<AgentLink>(connection_of(key, deadline), *agents_.at(key.first), key.second));
+  } catch (...) {
+    for (const ChildKey& key : keys) agents_.at(key.first)->kill(key.second);
+    throw;
+  }
+  return links;
+}
+
+void Coordinator::end(int exit_code) noexcept {
+  try {
+    const Deadline deadline = now() + (gave_up_ ? milliseconds(0) : std::min(patience_, kPatienceToTellTheEnd));
+    while (!is_complete() && doubles_.empty() && now() < deadline) receive(kLook);
+  } catch (const std::exception&) {
+    // Who is not told finds the connection closed.
+  }
+  for (const auto& [rank, agent] : agents_) agent->end(exit_code);
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/launch.hpp"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace underlap::bench {
+namespace {
+
+/// The variables of one kind of launcher. Of several names the first that is set counts.
+struct LauncherVariables {
+  const char* launcher;
+  const char* only_with;  ///< they count where this is set and a number, or where it is null
+  std::vector<const char*> rank, size;
+  const char* local_rank;
+  std::vector<const char*> job;
+  const char* address;
+};
+
+// Checked with Open MPI 4.1 and Slurm 22.05; MPI_LOCALRANKID is that of MPICH and Intel MPI. A process that PMIx alone
+// describes is not told how many there are: srun --mpi=pmix tells it as a step of Slurm.
+const LauncherVariables& torchrun() {
+  static const LauncherVariables variables{"torchrun",     nullptr,      {"RANK"},
+                                           {"WORLD_SIZE"}, "LOCAL_RANK", {"TORCHELASTIC_RUN_ID", "MASTER_PORT"},
+                                           "MASTER_ADDR"};
+  return variables;
+}
+
+const std::vector<LauncherVariables>& launchers() {
+  static const std::vector<LauncherVariables> all{
+      {"Open MPI",
+       nullptr,
+       {"OMPI_COMM_WORLD_RANK"},
+       {"OMPI_COMM_WORLD_SIZE"},
+       "OMPI_COMM_WORLD_LOCAL_RANK",
+       {"PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid"},
+       nullptr},
+      {"PMI", nullptr, {"PMI_RANK"}, {"PMI_SIZE"}, "MPI_LOCALRANKID", {"PMI_JOBID", "SLURM_JOB_ID"}, nullptr},
+      {"Slurm",
+       "SLURM_STEP_ID",
+       {"SLURM_PROCID"},
+       {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
+       "SLURM_LOCALID",
+       {"SLURM_JOB_ID", "SLURM_STEP_ID"},
+       nullptr},
+      torchrun()};
+  return all;
+}
+
+struct Variable {
+  std::string name, value;
+};
+
+std::optional<Variable> first_of(const std::vector<const char*>& names, const ReadVariable& read) {
+  for (const char* name : names)
+    if (auto value = read(name)) return Variable{name, *value};
+  return std::nullopt;
+}
+
+std::optional<std::int32_t> number_in(std::string_view text) {
+  std::int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+std::int32_t number_of(const Variable& variable) {
+  if (const auto number = number_in(variable.value)) return *number;
+  throw std::invalid_argument(
+      fmt::format("{} is '{}' in the environment, and a launcher sets a number from 0 on\n"
+                  "  unset {} where no launcher started this",
+                  variable.name, variable.value, variable.name));
+}
+
+[[noreturn]] void refuse_half(const LauncherVariables& variables, const std::string& set, const char* missing) {
+  throw std::invalid_argument(
+      fmt::format("{} is set in the environment and {} is not: {} sets both\n"
+                  "  unset {} where it did not start this, or have it set {} too",
+                  set, missing, variables.launcher, set, missing));
+}
+
+std::string job_of(const LauncherVariables& variables, const ReadVariable& read) {
+  std::string job = variables.launcher;
+  for (const char* name : variables.job)
+    if (const auto value = read(name)) job += " " + *value;
+  return job;
+}
+
+std::optional<Launch> launch_by(const LauncherVariables& variables, const ReadVariable& read) {
+  if (variables.only_with != nullptr && !number_in(read(variables.only_with).value_or(""))) return std::nullopt;
+  const std::optional<Variable> rank = first_of(variables.rank, read);
+  const std::optional<Variable> size = first_of(variables.size, read);
+  if (!rank && !size) return std::nullopt;
+  if (!rank) refuse_half(variables, size->name, variables.rank.front());
+  if (!size) refuse_half(variables, rank->name, variables.size.front());
+  Launch launch{.launcher = variables.launcher, .rank = number_of(*rank), .size = number_of(*size)};
+  if (launch.rank >= launch.size)
+    throw std::invalid_argument(
+        fmt::format("{} is {} and {} is {} in the environment: ranks count from 0\n"
+                    "  unset both where {} did not start this",
+                    rank->name, launch.rank, size->name, launch.size, variables.launcher));
+  if (const auto local = read(variables.local_rank)) launch.local_rank = number_of({variables.local_rank, *local});
+  if (launch.local_rank.value_or(0) >= launch.size)
+    throw std::invalid_argument(fmt::format("{} is {} and {} is {} in the environment: a node has no more than all",
+                                            variables.local_rank, *launch.local_rank, size->name, launch.size));
+  launch.job = job_of(variables, read);
+  if (variables.address != nullptr) launch.address = read(variables.address).value_or("");
+  return launch;
+}
+
+std::optional<std::string> own_variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+}  // namespace
+
+std::optional<Launch> read_launch(const ReadVariable& given) {
+  const ReadVariable read = given ? given : own_variable;
+  if (read("TORCHELASTIC_RUN_ID"))
+    if (auto launch = launch_by(torchrun(), read); launch && launch->size > 1) return launch;
+  bool is_alone = false;
+  for (const LauncherVariables& variables : launchers()) {
+    auto launch = launch_by(variables, read);
+    if (launch && launch->size > 1) return launch;
+    is_alone = is_alone || launch;
+  }
+  if (read("PMIX_RANK") && !is_alone)
+    throw std::invalid_argument(
+        "PMIX_RANK is set in the environment, and no variable says how many ranks there are: Open MPI sets "
+        "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE\n  unset PMIX_RANK where no launcher started this");
+  return std::nullopt;
+}
+
+std::string node_name(const ReadVariable& given) {
+  const ReadVariable read = given ? given : own_variable;
+  if (const auto name = read("SLURMD_NODENAME")) return *name;
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "this machine";
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/placement.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "bench/launch/launch.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// "Cpus_allowed_list:\t0-3" of /proc/self/status.
+std::string allowed_cpus() {
+  constexpr std::string_view kKey = "Cpus_allowed_list:";
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(kKey)) continue;
+    const std::size_t begin = line.find_first_not_of(" \t", kKey.size());
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+constexpr const char* kLoopback = "127.0.0.1";
+
+bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+
+}  // namespace
+
+std::int32_t Placement::num_sharing(std::int32_t rank, std::int32_t num_ranks) const {
+  const RankPlace& own = ranks[static_cast<std::size_t>(rank)];
+  return static_cast<std::int32_t>(
+      std::count_if(ranks.begin(), ranks.begin() + std::max(num_ranks, rank + 1),
+                    [&](const RankPlace& place) { return place.node == own.node && place.cpus == own.cpus; }));
+}
+
+std::int32_t Placement::num_nodes(std::int32_t num_ranks) const {
+  std::set<std::string> nodes;
+  for (std::size_t rank = 0; rank < std::min(ranks.size(), static_cast<std::size_t>(num_ranks)); ++rank)
+    nodes.insert(ranks[rank].node);
+  return static_cast<std::int32_t>(nodes.size());
+}
+
+RankPlace own_place() {
+  const char* devices = std::getenv("CUDA_VISIBLE_DEVICES");
+  return {.node = node_name(),
+          .cpus = allowed_cpus(),
+          .visible_devices = devices == nullptr ? "" : devices,
+          .pid = ::getpid()};
+}
+
+void complete(Placement& placement, const std::vector<std::optional<std::int32_t>>& said_local_ranks) {
+  std::map<std::string, std::int32_t> num_seen;
+  std::map<std::string, std::string> addresses;
+  for (std::size_t rank = 0; rank < placement.ranks.size(); ++rank) {
+    RankPlace& place = placement.ranks[rank];
+    place.local_rank = said_local_ranks[rank].value_or(num_seen[place.node]);
+    ++num_seen[place.node];
+    if (!is_loopback(place.address)) addresses.try_emplace(place.node, place.address);
+  }
+  for (RankPlace& place : placement.ranks) place.address = num_seen.size() > 1 ? addresses[place.node] : kLoopback;
+}
+
+std::string tensor_parallel_warning(const plan::Cell& cell, const Placement& placement) {
+  const auto size = static_cast<std::size_t>(cell.plan.config.parallel.tensor_model_parallel_size);
+  const auto world = static_cast<std::size_t>(cell.plan.config.parallel.world_size());
+  for (std::size_t first = 0; size > 1 && first < std::min(world, placement.ranks.size()); first += size)
+    for (std::size_t rank = first + 1; rank < std::min(first + size, placement.ranks.size()); ++rank)
+      if (placement.ranks[rank].node != placement.ranks[first].node)
+        return fmt::format(
+            "cell {}: a tensor-parallel group of {} crosses nodes: rank {} is on {} and rank {} on {}; start a "
+            "multiple "
+            "of {} ranks on each node to keep it inside",
+            cell.name, size, first, placement.ranks[first].node, rank, placement.ranks[rank].node, size);
+  return "";
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impl/plan/plan.hpp"
+
+namespace underlap::bench {
+
+/// Where one launched rank runs, and what its launcher left it of the machine.
+struct RankPlace {
+  std::string node;
+  std::int32_t local_rank = 0;       ///< among the ranks of its node
+  std::string address = {};          ///< of its node, by which the others reach it
+  std::string cpus = {};             ///< that it may use, as the kernel lists them: "0-3,8"
+  std::string visible_devices = {};  ///< CUDA_VISIBLE_DEVICES; empty: not set
+  std::int64_t pid = 0;
+};
+
+/// Where the ranks of a run are that a launcher started.
+struct Placement {
+  std::string launcher;
+  std::vector<RankPlace> ranks;
+
+  /// How many of the first `num_ranks` ranks have the node and the CPUs of `rank`.
+  std::int32_t num_sharing(std::int32_t rank, std::int32_t num_ranks) const;
+  /// How many nodes the first `num_ranks` ranks are on.
+  std::int32_t num_nodes(std::int32_t num_ranks) const;
+};
+
+/// Of this process: cpus, visible_devices and pid, and its node.
+RankPlace own_place();
+
+/// Fills in what no launcher said: local ranks by node and rank; and one address for all ranks of a node: the loopback
+/// where there is one node, else the first that is not the loopback's.
+void complete(Placement& placement, const std::vector<std::optional<std::int32_t>>& said_local_ranks);
+
+/// What is said first of a cell whose tensor-parallel groups cross nodes: their links are the slowest there are, and
+/// every layer waits for them. Empty where none does.
+std::string tensor_parallel_warning(const plan::Cell& cell, const Placement& placement);
+
+}  // namespace underlap::bench

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platform/file_descriptor.hpp"
+
+namespace underlap {
+
+/// How long a TCP peer may be out of reach before its connection counts as lost: where a machine vanishes, nothing
+/// else tells.
+inline constexpr std::chrono::seconds kTcpPatience{20};
+
+/// A TCP port of this machine, on all its addresses, chosen by the system.
+class TcpListener {
+ public:
+  /// Throws MachineError.
+  TcpListener();
+
+  std::uint16_t port() const { return port_; }
+  /// To poll for who connects.
+  int descriptor() const { return socket_.get(); }
+  /// The next connection, or none where nobody waits. It fails after kTcpPatience without a sign of the peer.
+  FileDescriptor accept();
+
+ private:
+  FileDescriptor socket_;
+  std::uint16_t port_ = 0;
+};
+
+/// Connects to a host, by address or name, within `patience`. It fails after kTcpPatience without a sign of the peer.
+/// Returns none where that does not work; `why` then says why not.
+FileDescriptor connect_tcp(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience,
+                           std::string& why);
+
+/// The numerical address of this side of a connection; empty where it has none.
+std::string own_address(const FileDescriptor& connection);
+
+/// The numerical addresses of this machine's interfaces that are up, but for the loopback.
+std::vector<std::string> interface_addresses();
+
+}  // namespace underlap

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that a launcher started, through the program: as torchrun does, with its variables set by the test, and under
+// mpirun where there is one.
+#include <signal.h>
+
+#include <cstdlib>
+
+#include "tests/bench/commands/launched_job.hpp"
+#include "tests/bench/commands/program.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::AllOf, ::testing::HasSubstr, ::testing::IsEmpty;
+
+const std::string kFourRanks =
+    tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n",
+                ", tensor_model_parallel_size: 2");
+
+std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+report::RunResults threads_of(const RunFolder& folder) {
+  const std::string into = folder.folder / "threads";
+  const Outcome outcome = underlap_program({"run", folder.config(), "-o", into});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return report::read_results(into);
+}
+
+// What does not depend on time.
+void expect_same_work(const report::RunResults& one, const report::RunResults& other) {
+  ASSERT_EQ(one.cells.size(), other.cells.size());
+  for (std::size_t c = 0; c < one.cells.size(); ++c) {
+    EXPECT_EQ(one.cells[c].warmup_losses, other.cells[c].warmup_losses);
+    ASSERT_EQ(one.cells[c].samples.size(), other.cells[c].samples.size());
+    for (std::size_t s = 0; s < one.cells[c].samples.size(); ++s) {
+      const report::StepSample &a = one.cells[c].samples[s], &b = other.cells[c].samples[s];
+      EXPECT_EQ(a.loss, b.loss);
+      ASSERT_EQ(a.ranks.size(), b.ranks.size());
+      for (std::size_t rank = 0; rank < a.ranks.size(); ++rank) {
+        ASSERT_FALSE(a.ranks[rank].purposes.empty());
+        ASSERT_EQ(a.ranks[rank].purposes.size(), b.ranks[rank].purposes.size());
+        for (const auto& [purpose, split] : a.ranks[rank].purposes) {
+          EXPECT_EQ(split.bytes_on_wire, b.ranks[rank].purposes.at(purpose).bytes_on_wire) << purpose;
+          EXPECT_EQ(split.count, b.ranks[rank].purposes.at(purpose).count) << purpose;
+        }
+      }
+    }
+  }
+}
+
+TEST(Launched, FourProcessesDoTheWorkOfFourThreads) {
+  const RunFolder folder(kFourRanks);
+  const std::vector<Outcome> outcomes = Job(4, folder.arguments()).wait();
+  EXPECT_EQ(outcomes[0].exit_code, 0) << outcomes[0].err;
+  EXPECT_THAT(outcomes[0].out, HasSubstr("ranks by torchrun: 4 on "));
+  for (std::size_t rank = 1; rank < 4; ++rank) {
+    EXPECT_EQ(outcomes[rank].exit_code, 0);
+    EXPECT_THAT(outcomes[rank].out + outcomes[rank].err, IsEmpty()) << "rank 0 alone prints";
+  }
+  const report::RunResults results = report::read_results(folder.run());
+  EXPECT_EQ(results.info.launcher, "torchrun");
+  EXPECT_EQ(results.info.launched_ranks.size(), 4U);
+  EXPECT_EQ(results.info.launched_ranks[3].local_rank, 3);
+  expect_same_work(results, threads_of(folder));
+  EXPECT_FALSE(std::filesystem::exists(folder.folder / "run/run.lock"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.run()))
+    EXPECT_THAT(entry.path().filename().string(), ::testing::Not(HasSubstr("launch-"))) << "a token was left";
+}
+
+TEST(Launched, MpirunStartsRanks) {
+  if (std::system("command -v mpirun >/dev/null") != 0) GTEST_SKIP() << "no mpirun here (Debian: openmpi-bin)";
+  const RunFolder folder(kFourRanks);
+  const std::string command =
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -np 4 --oversubscribe " +
+      std::string(UNDERLAP_PROGRAM) + " run " + folder.config() + " -o " + folder.run() + " >" +
+      (folder.folder / "out").string() + " 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << testing_support::read_text(folder.folder / "out");
+  const report::RunResults results = report::read_results(folder.run());
+  EXPECT_EQ(results.info.launcher, "Open MPI");
+  expect_same_work(results, threads_of(folder));
+}
+
+TEST(Launched, GoOnBehindResume) {
+  const RunFolder folder(kFourRanks);
+  EXPECT_EQ(Job(4, folder.arguments()).wait()[0].exit_code, 0);
+  const std::vector<Outcome> outcomes = Job(4, folder.arguments({"--resume", "--blocks", "3"})).wait();
+  EXPECT_EQ(outcomes[0].exit_code, 0) << outcomes[0].err;
+  EXPECT_EQ(report::read_results(folder.run()).blocks_done, 3);
+  EXPECT_THAT(underlap_program(folder.arguments({"--resume", "--blocks", "4"})),
+              fails_with(2, "another number of ranks a node: was 4 by torchrun, is none by a launcher"));
+}
+
+TEST(Launched, ARankThatNeverComesIsNamed) {
+  const RunFolder folder(kFourRanks);
+  const auto arguments = folder.arguments({"--launch-timeout-s", "1"});
+  const std::vector<Outcome> outcomes = Job({arguments, arguments, {}, arguments}).wait();
+  EXPECT_THAT(outcomes[0], fails_with(3, "rank 2 of 4 did not come within 1 s (--launch-timeout-s)"));
+  for (const std::size_t rank : {1U, 3U}) EXPECT_THAT(outcomes[rank], fails_with(3, ""));
+  EXPECT_FALSE(std::filesystem::exists(folder.run()));
+}
+
+TEST(Launched, WhoSeesAnotherFolderSaysWhich) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
+  const auto arguments = folder.arguments({"--launch-timeout-s", "1"});
+  const std::string other = folder.folder / "other";
+  const std::vector<Outcome> outcomes =
+      Job({arguments, {"run", folder.config(), "-o", other, "--launch-timeout-s", "1"}}).wait();
+  EXPECT_THAT(outcomes[0], fails_with(3, "rank 1 of 2 did not come within 1 s"));
+  EXPECT_THAT(outcomes[1], fails_with(3, "found no word of rank 0 within 1 s"));
+  EXPECT_THAT(outcomes[1].err, AllOf(HasSubstr(other), HasSubstr("rank 1 of 2 on ")));
+}
+
+TEST(Launched, WhoReadsSomethingElseIsNamed) {
+  const RunFolder folder(kFourRanks);
+  const auto arguments = folder.arguments();
+  const std::vector<Outcome> seeds = Job({arguments, with(arguments, {"--seed", "7"}), arguments, arguments}).wait();
+  EXPECT_THAT(seeds[0], fails_with(2, "has run.seed 7, and rank 0 on "));
+  EXPECT_THAT(seeds[0].err, AllOf(HasSubstr("rank 1 on "), HasSubstr("plans of the configuration")));
+  const std::vector<Outcome> broken = Job({arguments, arguments, with(arguments, {"--steps", "-3"}), arguments}).wait();
+  EXPECT_THAT(broken[0], fails_with(2, "rank 2 on "));
+  EXPECT_THAT(broken[0].err, HasSubstr("-3"));
+  for (const Outcome& outcome : {seeds[3], broken[3]}) EXPECT_THAT(outcome, fails_with(2, ""));
+}
+
+TEST(Launched, WhatIsWrongForAllIsSaidOnce) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\ntrain: {data: /no/such/text}\n"));
+  const Outcome alone = underlap_program(folder.arguments());
+  const std::vector<Outcome> outcomes = Job(2, folder.arguments()).wait();
+  EXPECT_EQ(outcomes[0].err, alone.err);
+  EXPECT_EQ(outcomes[0].exit_code, 2);
+  EXPECT_EQ(outcomes[1].exit_code, 2);
+  EXPECT_THAT(outcomes[1].err, IsEmpty());
+}
+
+TEST(Launched, MoreRanksThanProcessesAreRefused) {
+  const RunFolder folder(kFourRanks);
+  EXPECT_THAT(Job(3, folder.arguments()).wait()[0],
+              fails_with(2, "has 4 ranks, and torchrun started 3 processes: start 4"));
+}
+
+TEST(Launched, MoreProcessesThanRanksAreIdle) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
+  const std::vector<Outcome> outcomes = Job(3, folder.arguments()).wait();
+  EXPECT_EQ(outcomes[0].exit_code, 0) << outcomes[0].err;
+  EXPECT_THAT(outcomes[0].err, HasSubstr("1 of the 3 processes that torchrun started are idle"));
+  EXPECT_EQ(outcomes[2].exit_code, 0);
+}
+
+TEST(Launched, VirtualTimeIsComputedByOne) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
+  const std::vector<Outcome> outcomes = Job(2, folder.arguments({"--backend", "sim"})).wait();
+  EXPECT_EQ(outcomes[0].exit_code, 0) << outcomes[0].err;
+  EXPECT_THAT(outcomes[0].err, HasSubstr("virtual time is computed by one"));
+}
+
+TEST(Launched, ASeriesStartsItsOwnProcesses) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
+  EXPECT_THAT(Job(2, folder.arguments({"--runs", "2"})).wait()[0], fails_with(2, "start each run by itself"));
+}
+
+TEST(Launched, HalfALauncherIsRefused) {
+  const RunFolder folder(kFourRanks);
+  EXPECT_THAT(underlap_program(folder.arguments(), {.environment = {{"OMPI_COMM_WORLD_RANK", "1"}}}),
+              fails_with(2, "OMPI_COMM_WORLD_SIZE is not"));
+}
+
+/// An endless run of four launched processes that has finished a block.
+struct LongJob {
+  LongJob() : folder(kFourRanks), job(4, folder.arguments({"--blocks", "100000"})) {
+    begun = job.process(0).wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); });
+  }
+
+  RunFolder folder;
+  Job job;
+  bool begun = false;
+};
+
+TEST(Launched, TwoRunsInOneFolderAreRefused) {
+  LongJob first;
+  ASSERT_TRUE(first.begun);
+  const std::vector<Outcome> outcomes = Job(4, first.folder.arguments(), {}, "29501").wait();
+  EXPECT_THAT(outcomes[0], fails_with(2, "is in use"));
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  const std::int32_t done = report::read_results(first.folder.run()).blocks_done;
+  EXPECT_TRUE(first.job.process(0).wait_until([&] {
+    return report::read_results(first.folder.run()).blocks_done > done;
+  })) << "the first goes on";
+}
+
+TEST(Launched, AProcessThatIsKilledFailsTheRunAndKeepsWhatWasFinished) {
+  LongJob run;
+  ASSERT_TRUE(run.begun);
+  run.job.process(2).send(SIGKILL);
+  const std::vector<Outcome> outcomes = run.job.wait();
+  EXPECT_THAT(outcomes[0], fails_with(3, "rank 2 on "));
+  EXPECT_THAT(outcomes[0].err, AllOf(HasSubstr("is lost"), HasSubstr("blocks are kept")));
+  for (const std::size_t rank : {1U, 3U}) EXPECT_EQ(outcomes[rank].exit_code, 3);
+  const report::RunResults results = report::read_results(run.folder.run());
+  for (const report::CellResult& cell : results.cells)
+    EXPECT_EQ(cell.samples.size(), static_cast<std::size_t>(results.blocks_done) * 2) << "no part of a block";
+}
+
+TEST(Launched, AllEndWithRankZero) {
+  LongJob run;
+  ASSERT_TRUE(run.begun);
+  run.job.process(0).send(SIGKILL);
+  const std::vector<Outcome> outcomes = run.job.wait();
+  for (const std::size_t rank : {1U, 2U, 3U}) EXPECT_THAT(outcomes[rank], fails_with(3, "the run is gone"));
+}
+
+}  // namespace
+}  // namespace underlap::bench

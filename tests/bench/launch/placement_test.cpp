@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/placement.hpp"
+
+#include <gmock/gmock.h>
+
+namespace underlap::bench {
+namespace {
+
+using ::testing::AllOf, ::testing::HasSubstr;
+
+Placement on(const std::vector<std::string>& nodes) {
+  Placement placement{.launcher = "Slurm", .ranks = {}};
+  for (const std::string& node : nodes)
+    placement.ranks.push_back({.node = node, .address = "10.0.0." + node.substr(1), .cpus = "0-3"});
+  return placement;
+}
+
+void complete(Placement& placement) {
+  complete(placement, std::vector<std::optional<std::int32_t>>(placement.ranks.size()));
+}
+
+plan::Cell cell_of(const std::string& config) { return plan::parse(config, "config.yaml").cells.front(); }
+
+TEST(Placement, CountsRanksOfANodeWhereNoLauncherDid) {
+  Placement placement = on({"n1", "n2", "n1", "n2"});
+  complete(placement);
+  EXPECT_EQ(placement.ranks[0].local_rank, 0);
+  EXPECT_EQ(placement.ranks[2].local_rank, 1);
+  EXPECT_EQ(placement.ranks[3].local_rank, 1);
+  complete(placement, {0, 5, std::nullopt, 6});
+  EXPECT_EQ(placement.ranks[1].local_rank, 5);
+  EXPECT_EQ(placement.ranks[2].local_rank, 1);
+}
+
+TEST(Placement, OfOneNodeMeetsOnTheLoopback) {
+  Placement placement = on({"n1", "n1"});
+  complete(placement);
+  EXPECT_EQ(placement.ranks[1].address, "127.0.0.1");
+  EXPECT_EQ(placement.num_nodes(2), 1);
+}
+
+// A process on rank 0's node has reached it by the loopback, by which no other node reaches that process.
+TEST(Placement, OfSeveralNodesGivesEachTheAddressThatOthersReach) {
+  Placement placement = on({"n1", "n1", "n2"});
+  placement.ranks[1].address = "127.0.0.1";
+  complete(placement);
+  EXPECT_EQ(placement.ranks[0].address, "10.0.0.1");
+  EXPECT_EQ(placement.ranks[1].address, "10.0.0.1");
+  EXPECT_EQ(placement.ranks[2].address, "10.0.0.2");
+  EXPECT_EQ(placement.num_nodes(2), 1);
+  EXPECT_EQ(placement.num_nodes(3), 2);
+}
+
+TEST(Placement, KnowsWhoSharesCpus) {
+  Placement placement = on({"n1", "n1", "n1", "n2"});
+  placement.ranks[2].cpus = "4-7";
+  EXPECT_EQ(placement.num_sharing(0, 4), 2);
+  EXPECT_EQ(placement.num_sharing(2, 4), 1);
+  EXPECT_EQ(placement.num_sharing(0, 1), 1) << "the others are not of this set";
+}
+
+TEST(Placement, SaysWhereTensorParallelGroupsCrossNodes) {
+  const plan::Cell cell = cell_of("model: {preset: tiny, tensor_model_parallel_size: 2}\ndata_parallel_size: 2\n");
+  EXPECT_EQ(tensor_parallel_warning(cell, on({"n1", "n1", "n2", "n2"})), "");
+  EXPECT_THAT(tensor_parallel_warning(cell, on({"n1", "n2", "n2", "n1"})),
+              AllOf(HasSubstr("rank 0 is on n1 and rank 1 on n2"), HasSubstr("a multiple of 2 ranks on each node")));
+  EXPECT_THAT(tensor_parallel_warning(cell, on({"n1", "n1", "n1", "n2"})), HasSubstr("rank 2 is on n1"));
+  EXPECT_EQ(tensor_parallel_warning(cell_of("model: {preset: tiny}\ndata_parallel_size: 2\n"), on({"n1", "n2"})), "");
+}
+
+}  // namespace
+}  // namespace underlap::bench

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/coordinator.hpp"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "bench/launch/agent.hpp"
+#include "bench/ranks/process_session.hpp"
+#include "platform/errors.hpp"
+#include "tests/profiler/temporary_folder.hpp"
+
+namespace underlap::bench {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AllOf, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::ThrowsMessage;
+
+constexpr milliseconds kPatience{20'000};
+
+/// Launched processes of one job, which are children of the test; rank 0 is the test itself.
+class LaunchedProcesses : public ::testing::Test {
+ protected:
+  ~LaunchedProcesses() override {
+    for (const pid_t agent : agents_) ::kill(agent, SIGKILL), ::waitpid(agent, nullptr, 0);
+  }
+
+  Launch launch(std::int32_t rank) const {
+    return {.launcher = "torchrun", .rank = rank, .size = size_, .job = "a job"};
+  }
+
+  // The exit code 99 stands for an exception.
+  void start_agent(std::int32_t rank, const Facts& facts = {{"commit", "abc"}}) {
+    const AgentOptions options{.launch = launch(rank), .folder = where_, .patience = kPatience, .facts = facts};
+    const pid_t agent = ::fork();
+    if (agent > 0) return agents_.push_back(agent);
+    int exit_code = 99;
+    try {
+      exit_code = serve_agent(options);
+    } catch (const std::exception&) {
+      // Whoever asks for the exit code sees it.
+    }
+    ::_exit(exit_code);
+  }
+
+  int exit_code_of(std::size_t agent) {
+    int status = 0;
+    ::waitpid(agents_[agent], &status, 0);
+    agents_.erase(agents_.begin() + std::ptrdiff_t(agent));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  Coordinator& coordinator() {
+    if (!coordinator_) coordinator_.emplace(launch(0), where_, patience_);
+    return *coordinator_;
+  }
+  void gather() {
+    coordinator().gather({{"commit", "abc"}}, [](const std::string&) {});
+  }
+
+  LaunchFile launch_file() {
+    coordinator();
+    std::ifstream file(where_ / launch_file_name("a job"));
+    return *read_launch_file({std::istreambuf_iterator<char>(file), {}});
+  }
+
+  std::int32_t size_ = 2;
+  milliseconds patience_ = kPatience;
+  testing_support::TemporaryFolder folder_;
+  std::filesystem::path where_ = folder_ / "run";
+  std::vector<pid_t> agents_;
+  std::optional<Coordinator> coordinator_;
+};
+
+TEST_F(LaunchedProcesses, FindRankZeroAndEndWithItsExitCode) {
+  size_ = 3;
+  start_agent(2);
+  start_agent(1);
+  gather();
+  EXPECT_EQ(coordinator().placement().ranks.size(), 3U);
+  EXPECT_FALSE(std::filesystem::exists(where_ / launch_file_name("a job"))) << "nobody else is to come";
+  coordinator().end(4);
+  coordinator_.reset();
+  EXPECT_EQ(exit_code_of(1), 4);
+  EXPECT_EQ(exit_code_of(0), 4);
+}
+
+TEST_F(LaunchedProcesses, AreToldOfAnEndBeforeAllHaveCome) {
+  start_agent(1);
+  coordinator().end(2);
+  coordinator_.reset();
+  EXPECT_EQ(exit_code_of(0), 2);
+}
+
+TEST_F(LaunchedProcesses, AreNamedWhereTheyDoNotCome) {
+  size_ = 4;
+  patience_ = milliseconds(300);
+  start_agent(2);
+  EXPECT_THAT([&] { gather(); }, ThrowsMessage<MachineError>(AllOf(HasSubstr("rank 1, 3 of 4 did not come within"),
+                                                                   HasSubstr(where_.string()))));
+}
+
+TEST_F(LaunchedProcesses, WhoDiffersIsNamedWithBothValues) {
+  start_agent(1, {{"commit", "def"}});
+  EXPECT_THAT([&] { gather(); },
+              ThrowsMessage<std::invalid_argument>(
+                  AllOf(HasSubstr("rank 1 on "), HasSubstr("has commit def, and rank 0 on "), HasSubstr("has abc"))));
+}
+
+TEST_F(LaunchedProcesses, TwoOfOneRankAreNamed) {
+  size_ = 3;
+  start_agent(1);
+  start_agent(1);
+  EXPECT_THAT([&] { gather(); }, ThrowsMessage<std::invalid_argument>(AllOf(HasSubstr("two processes have rank 1 of 3"),
+                                                                            HasSubstr(std::to_string(agents_[0])),
+                                                                            HasSubstr(std::to_string(agents_[1])))));
+}
+
+TEST_F(LaunchedProcesses, OfDifferentSizesAreNamed) {
+  start_agent(1);
+  size_ = 3;
+  start_agent(2);
+  EXPECT_THAT([&] { gather(); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("is one of 2 by its variables, and rank 0 is one of 3")));
+}
+
+TEST_F(LaunchedProcesses, NobodyElseReadsTheToken) {
+  coordinator();
+  const auto permissions = std::filesystem::status(where_ / launch_file_name("a job")).permissions();
+  EXPECT_EQ(permissions, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST_F(LaunchedProcesses, WhatAKilledRunLeftIsRemoved) {
+  std::filesystem::create_directories(where_);
+  for (const std::string name : {launch_file_name("of old"), launch_file_name("of old") + ".lock"})
+    std::ofstream(where_ / name) << "left";
+  coordinator();
+  const Coordinator other({.launcher = "Slurm", .size = 2, .job = "another job"}, where_, kPatience);
+  EXPECT_FALSE(std::filesystem::exists(where_ / launch_file_name("of old")));
+  EXPECT_TRUE(std::filesystem::exists(where_ / launch_file_name("a job"))) << "it is held";
+}
+
+TEST_F(LaunchedProcesses, TwoRunsGatherNoProcessesOfOneJob) {
+  coordinator();
+  EXPECT_THAT([&] { Coordinator(launch(0), where_, kPatience); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("two runs cannot have one job and folder")));
+}
+
+// Anybody who reaches the port may say anything.
+TEST_F(LaunchedProcesses, StrangersAreNotListenedTo) {
+  const LaunchFile file = launch_file();
+  std::string why;
+  const FileDescriptor silent = connect_tcp("127.0.0.1", file.port, kPatience, why);
+  const FileDescriptor rude = connect_tcp("127.0.0.1", file.port, kPatience, why);
+  ASSERT_GT(::write(rude.get(), "GET / HTTP/1.0\r\n\r\n", 18), 0);
+  const auto say = [&](const Hello& hello) {
+    MessageChannel channel(connect_tcp("127.0.0.1", file.port, kPatience, why), "the run");
+    channel.send(static_cast<std::uint32_t>(AgentMessage::hello), encode(hello));
+    return channel;
+  };
+  const MessageChannel wrong = say(Hello{.token = "guessed", .rank = 1, .size = 2});
+  MessageChannel garbled(connect_tcp("127.0.0.1", file.port, kPatience, why), "the run");
+  garbled.send(static_cast<std::uint32_t>(AgentMessage::hello), "no record");
+  start_agent(1);
+  gather();
+}
+
+TEST_F(LaunchedProcesses, GiveUpWhereRankZeroLeavesNoWord) {
+  AgentOptions options{.launch = launch(1), .folder = where_, .patience = milliseconds(100)};
+  EXPECT_THAT([&] { serve_agent(options); },
+              ThrowsMessage<MachineError>(AllOf(HasSubstr("rank 1 of 2 on " + node_name()),
+                                                HasSubstr("found no word of rank 0 within 0.1 s"),
+                                                HasSubstr(where_.string()))));
+}
+
+// A run that was killed leaves its file.
+TEST_F(LaunchedProcesses, LookOnWhereTheWordIsOld) {
+  std::filesystem::create_directories(where_);
+  std::ofstream(where_ / launch_file_name("a job"))
+      << file_text({.job = "a job", .token = "old", .node = node_name(), .port = 1, .addresses = {}});
+  start_agent(1);
+  std::this_thread::sleep_for(milliseconds(200));
+  gather();
+}
+
+/// Ranks of tests/bench/ranks/rank_program.cpp, which agents start.
+class LaunchedRanks : public LaunchedProcesses {
+ protected:
+  ProcessSession& start(const std::string& deed, const std::string& run = "peer_timeout_s: 20") {
+    matrix_ = plan::parse("model: {preset: tiny}\ndata_parallel_size: 2\nrun: {blocks: 6, " + run +
+                              "}\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n",
+                          "config.yaml");
+    start_agent(1);
+    gather();
+    options_.ranks.program = UNDERLAP_TEST_RANK_PROGRAM;
+    options_.ranks.grace = milliseconds(100);
+    if (!options_.environment)
+      options_.environment = [deed](const plan::Plan&) { return Environment{{"UNDERLAP_TEST_RANK", deed}}; };
+    return session_.emplace(matrix_.cells, 5,
+                            SessionOptions{.source = matrix_.source,
+                                           .starter = &coordinator(),
+                                           .placement = &coordinator().placement(),
+                                           .log_folder = where_ / "logs"},
+                            options_);
+  }
+
+  // The rank process that an agent started.
+  pid_t rank_of(pid_t agent) const {
+    std::ifstream children("/proc/" + std::to_string(agent) + "/task/" + std::to_string(agent) + "/children");
+    pid_t child = 0;
+    children >> child;
+    return child;
+  }
+
+  plan::Matrix matrix_;
+  ProcessOptions options_;
+  std::optional<ProcessSession> session_;
+};
+
+// One that nobody has waited for is gone too.
+bool is_gone(pid_t pid) {
+  for (int i = 0; i < 5000; ++i) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string number, name, state;
+    if (!(file >> number >> name >> state) || state == "Z") return true;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return false;
+}
+
+TEST_F(LaunchedRanks, DoAsChildrenOfTheRunDo) {
+  ProcessSession& session = start("-1 none");
+  session.run(0, -1, 2);
+  const report::BlockRun run = session.run(0, 0, 3);
+  EXPECT_EQ(run.first_step, 7);
+  EXPECT_THAT(run.losses, ElementsAre(ElementsAre(1.0 / 3, 1.0 / 3, 1.0 / 3), ElementsAre(4.0 / 3, 4.0 / 3, 4.0 / 3)));
+  const pid_t rank = rank_of(agents_[0]);
+  ASSERT_GT(rank, 0);
+  session_.reset();
+  EXPECT_TRUE(is_gone(rank)) << "a set of ranks ends with its session, and the agent stays";
+  EXPECT_EQ(rank_of(agents_[0]), 0);
+}
+
+TEST_F(LaunchedRanks, OfTwoEnvironmentsAreStartedAnewForThreeRounds) {
+  options_.environment = [](const plan::Plan& plan) {
+    return Environment{{"UNDERLAP_TEST_CONNECTIONS", plan.config.ddp.overlap_grad_reduce ? "8" : "1"}};
+  };
+  ProcessSession& session = start("");
+  std::vector<std::int32_t> anew;
+  for (std::int32_t block = 0; block < 6; ++block) {
+    const auto rank_1 = [&](std::size_t cell) { return session.run(cell, block, 2).trace.clocks[1].device_ns; };
+    const std::int64_t before = block > 0 ? rank_1(0) : 0;  // its process number
+    if (session.begin_block(block)) anew.push_back(block);
+    if (block > 0) EXPECT_EQ(rank_1(0) != before, !anew.empty() && anew.back() == block);
+    EXPECT_NE(rank_1(0), rank_1(1));
+  }
+  EXPECT_THAT(anew, ElementsAre(2, 4));
+}
+
+struct Deed {
+  const char* name;
+  const char* deed;
+  const char* said;
+};
+
+class FailingLaunchedRank : public LaunchedRanks, public ::testing::WithParamInterface<Deed> {};
+
+TEST_P(FailingLaunchedRank, EndsAllAndIsNamedWithItsNode) {
+  ProcessSession& session = start(std::string("1 ") + GetParam().deed, "peer_timeout_s: 0.5");
+  const pid_t rank = rank_of(agents_[0]);
+  EXPECT_THAT([&] { session.run(0, 0, 3); },
+              ThrowsMessage<MachineError>(AllOf(HasSubstr("rank 1 on " + node_name()), HasSubstr(GetParam().said),
+                                                HasSubstr("it had been told to run 3 steps"))));
+  EXPECT_TRUE(is_gone(rank));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    LaunchedRanks, FailingLaunchedRank,
+    ::testing::Values(Deed{"throw", "throw", "its disk is full"}, Deed{"exit", "exit", "ended with exit status 7"},
+                      Deed{"last_lines", "exit", "\n  first\n  library: cannot go on"},
+                      Deed{"segv", "segv", "was killed by signal 11"}, Deed{"stop", "stop", "is stopped (SIGSTOP"},
+                      Deed{"hang", "hang", "is silent"}, Deed{"throw_late", "throw_late", "its disk is full"}),
+    [](const auto& deed) { return deed.param.name; });
+
+TEST_F(LaunchedRanks, WhoseAgentIsKilledEndAll) {
+  ProcessSession& session = start("-1 all_hang");
+  const pid_t agent = agents_[0];
+  const pid_t rank = rank_of(agent);
+  std::thread killer([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    ::kill(agent, SIGKILL);
+  });
+  EXPECT_THAT([&] { session.run(0, 0, 1); },
+              ThrowsMessage<MachineError>(AllOf(HasSubstr("rank 1 on " + node_name() + " is lost"),
+                                                HasSubstr("the launched process " + std::to_string(agent)))));
+  killer.join();
+  EXPECT_TRUE(is_gone(rank));
+}
+
+TEST_F(LaunchedRanks, PrintIntoAFileEach) {
+  start("1 print").run(0, 0, 1);
+  session_.reset();
+  EXPECT_EQ(testing_support::read_text(where_ / "logs/rank-1.txt"), "one\ntwo\n");
+  EXPECT_FALSE(std::filesystem::exists(where_ / "logs/rank-0.txt"));
+}
+
+}  // namespace
+}  // namespace underlap::bench
