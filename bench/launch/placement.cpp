@@ -41,6 +41,14 @@ std::int32_t Placement::num_sharing(std::int32_t rank, std::int32_t num_ranks) c
                     [&](const RankPlace& place) { return place.node == own.node && place.cpus == own.cpus; }));
 }
 
+std::vector<std::int64_t> Placement::processes_beside_rank_zero() const {
+  std::vector<std::int64_t> processes;
+  for (const RankPlace& place : ranks)
+    if (place.node == ranks.front().node && place.cpus == ranks.front().cpus && place.pid != ranks.front().pid)
+      processes.push_back(place.pid);
+  return processes;
+}
+
 std::int32_t Placement::num_nodes(std::int32_t num_ranks) const {
   std::set<std::string> nodes;
   for (std::size_t rank = 0; rank < std::min(ranks.size(), static_cast<std::size_t>(num_ranks)); ++rank)

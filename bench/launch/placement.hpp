@@ -27,6 +27,8 @@ struct Placement {
 
   /// How many of the first `num_ranks` ranks have the node and the CPUs of `rank`.
   std::int32_t num_sharing(std::int32_t rank, std::int32_t num_ranks) const;
+  /// The processes on rank 0's node, but its own, that have its CPUs.
+  std::vector<std::int64_t> processes_beside_rank_zero() const;
   /// How many nodes the first `num_ranks` ranks are on.
   std::int32_t num_nodes(std::int32_t num_ranks) const;
 };

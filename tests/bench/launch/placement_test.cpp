@@ -51,6 +51,13 @@ TEST(Placement, OfSeveralNodesGivesEachTheAddressThatOthersReach) {
   EXPECT_EQ(placement.num_nodes(3), 2);
 }
 
+TEST(Placement, KnowsWhatElseRunsOnTheCpusOfRankZero) {
+  Placement placement = on({"n1", "n1", "n1", "n2"});
+  for (std::size_t rank = 0; rank < 4; ++rank) placement.ranks[rank].pid = 100 + std::int64_t(rank);
+  placement.ranks[2].cpus = "4-7";
+  EXPECT_THAT(placement.processes_beside_rank_zero(), ::testing::ElementsAre(101));
+}
+
 TEST(Placement, KnowsWhoSharesCpus) {
   Placement placement = on({"n1", "n1", "n1", "n2"});
   placement.ranks[2].cpus = "4-7";
