@@ -221,6 +221,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   read_series(options.info);
   options.progress = status_on_stderr();
   options.resume_command = resume_command(arguments, options.folder);
+  if (launch != nullptr) options.resume_command += fmt::format(" (started by {} as this was)", launch->launcher);
   const MeasureOutcome outcome = measure(matrix, options);
   std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
                                 arguments.details ? report::Details::included : report::Details::left_out);

@@ -182,6 +182,7 @@ bool Coordinator::take_hello(MessageChannel& channel) {
 
 // A process that was not welcomed in time comes once more.
 void Coordinator::take_agent(MessageChannel& channel, Hello hello) {
+  if (!placement_.ranks.empty()) return;  // all have come
   const auto known = agents_.find(hello.rank);
   const RankPlace other = known != agents_.end() ? known->second->hello().place
                           : hello.rank == 0      ? own_place()
