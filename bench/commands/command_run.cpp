@@ -211,6 +211,9 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
     coordinator->gather(facts_of(matrix), [&](const std::string& whom) { status.say(whom); });
     options.starter = coordinator;
     options.placement = &coordinator->placement();
+    if (matrix.cells.front().plan.config.run.traits().runs_on_cores)
+      if (const std::string bound = one_cpu_warning(*options.placement, world_size(matrix.cells)); !bound.empty())
+        fmt::print(stderr, "note: {}\n", bound);
   }
   options.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
   check_no_series(options.folder);

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string_view>
 
 #include "bench/launch/launch.hpp"
@@ -74,6 +76,27 @@ void complete(Placement& placement, const std::vector<std::optional<std::int32_t
     if (!is_loopback(place.address)) addresses.try_emplace(place.node, place.address);
   }
   for (RankPlace& place : placement.ranks) place.address = num_seen.size() > 1 ? addresses[place.node] : kLoopback;
+}
+
+std::int32_t num_cpus(const std::string& list) {
+  std::int32_t count = 0;
+  std::istringstream ranges(list);
+  for (std::string range; std::getline(ranges, range, ',');) {
+    int first = 0, last = 0;
+    const int found = std::sscanf(range.c_str(), "%d-%d", &first, &last);
+    if (found > 0) count += found == 1 ? 1 : std::max(0, last - first + 1);
+  }
+  return count;
+}
+
+std::string one_cpu_warning(const Placement& placement, std::int32_t num_ranks) {
+  for (std::size_t rank = 0; rank < std::min(placement.ranks.size(), static_cast<std::size_t>(num_ranks)); ++rank)
+    if (num_cpus(placement.ranks[rank].cpus) == 1)
+      return fmt::format(
+          "{} left rank {} on {} one CPU ({}), on which its transfers and its compute take turns: no overlap can show; "
+          "mpirun --bind-to none and srun --cpus-per-task=N leave it more",
+          placement.launcher, rank, placement.ranks[rank].node, placement.ranks[rank].cpus);
+  return "";
 }
 
 std::string tensor_parallel_warning(const plan::Cell& cell, const Placement& placement) {

@@ -40,6 +40,13 @@ RankPlace own_place();
 /// where there is one node, else the first that is not the loopback's.
 void complete(Placement& placement, const std::vector<std::optional<std::int32_t>>& said_local_ranks);
 
+/// How many CPUs a list of the kernel's names: "0-3,8" are 5; 0 where it is none.
+std::int32_t num_cpus(const std::string& list);
+
+/// What is said first where launchers bound ranks to one CPU each, as mpirun does: of ranks that compute and
+/// communicate on CPUs nothing can overlap there. Empty where none is.
+std::string one_cpu_warning(const Placement& placement, std::int32_t num_ranks);
+
 /// What is said first of a cell whose tensor-parallel groups cross nodes: their links are the slowest there are, and
 /// every layer waits for them. Empty where none does.
 std::string tensor_parallel_warning(const plan::Cell& cell, const Placement& placement);

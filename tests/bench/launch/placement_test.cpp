@@ -66,6 +66,20 @@ TEST(Placement, KnowsWhoSharesCpus) {
   EXPECT_EQ(placement.num_sharing(0, 1), 1) << "the others are not of this set";
 }
 
+TEST(Placement, CountsTheCpusOfAList) {
+  EXPECT_EQ(num_cpus("0-3,8"), 5);
+  EXPECT_EQ(num_cpus("7"), 1);
+  EXPECT_EQ(num_cpus(""), 0);
+}
+
+TEST(Placement, SaysWhereALauncherLeftARankOneCpu) {
+  Placement placement = on({"n1", "n2", "n2"});
+  EXPECT_EQ(one_cpu_warning(placement, 3), "");
+  placement.ranks[2].cpus = "5";
+  EXPECT_THAT(one_cpu_warning(placement, 3), HasSubstr("Slurm left rank 2 on n2 one CPU (5)"));
+  EXPECT_EQ(one_cpu_warning(placement, 2), "") << "that one is idle";
+}
+
 TEST(Placement, SaysWhereTensorParallelGroupsCrossNodes) {
   const plan::Cell cell = cell_of("model: {preset: tiny, tensor_model_parallel_size: 2}\ndata_parallel_size: 2\n");
   EXPECT_EQ(tensor_parallel_warning(cell, on({"n1", "n1", "n2", "n2"})), "");
