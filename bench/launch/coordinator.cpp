@@ -166,8 +166,8 @@ bool Coordinator::take_hello(MessageChannel& channel) {
     const std::optional<Message> message = channel.try_receive();
     if (!message) return false;
     if (static_cast<AgentMessage>(message->kind) != AgentMessage::hello) return true;
-    Hello hello = decode_hello(message->payload);
-    if (hello.token != token_) return true;
+    if (!message->payload.starts_with(token_)) return true;
+    Hello hello = decode_hello(message->payload, token_);
     if (hello.child) {
       channel.trust(fmt::format("rank {}", hello.rank));
       connections_.insert_or_assign({hello.rank, *hello.child}, std::move(channel));

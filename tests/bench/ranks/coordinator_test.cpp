@@ -165,6 +165,8 @@ TEST_F(LaunchedProcesses, StrangersAreNotListenedTo) {
   const MessageChannel wrong = say(Hello{.token = "guessed", .rank = 1, .size = 2});
   MessageChannel garbled(connect_tcp("127.0.0.1", file.port, kPatience, why), "the run");
   garbled.send(static_cast<std::uint32_t>(AgentMessage::hello), "no record");
+  MessageChannel deep(connect_tcp("127.0.0.1", file.port, kPatience, why), "the run");
+  deep.send(static_cast<std::uint32_t>(AgentMessage::hello), std::string(1 << 19, '\x81'));  // lists in lists in lists
   start_agent(1);
   gather();
 }
