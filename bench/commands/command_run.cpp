@@ -22,14 +22,14 @@
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
 #include "bench/commands/series.hpp"
+#include "bench/launch/agent.hpp"
+#include "bench/launch/coordinator.hpp"
+#include "bench/launch/launch.hpp"
 #include "bench/machine/machine.hpp"
 #include "bench/measure/forecast.hpp"
 #include "bench/measure/measure.hpp"
 #include "bench/measure/refusals.hpp"
-#include "bench/ranks/agent.hpp"
-#include "bench/ranks/coordinator.hpp"
 #include "bench/ranks/facts.hpp"
-#include "bench/ranks/launch.hpp"
 #include "bench/ranks/rank_runner.hpp"
 #include "impl/plan/plan_summary.hpp"
 #include "platform/exit_code.hpp"
@@ -212,6 +212,9 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
     coordinator->gather(facts_of(matrix), [&](const std::string& whom) { status.say(whom); });
     options.starter = coordinator;
     options.placement = &coordinator->placement();
+    if (matrix.cells.front().plan.config.run.traits().runs_on_cores)
+      if (const std::string bound = one_cpu_warning(*options.placement, world_size(matrix.cells)); !bound.empty())
+        fmt::print(stderr, "note: {}\n", bound);
   }
   options.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
   check_no_series(options.folder);
@@ -222,6 +225,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   read_series(options.info);
   options.progress = status_on_stderr();
   options.resume_command = resume_command(arguments, options.folder);
+  if (launch != nullptr) options.resume_command += fmt::format(" (started by {} as this was)", launch->launcher);
   const MeasureOutcome outcome = measure(matrix, options);
   std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
                                 arguments.details ? report::Details::included : report::Details::left_out);
@@ -243,9 +247,9 @@ AgentOptions agent_of(const Launch& launch, const std::filesystem::path& folder,
     const plan::Matrix matrix =
         plan::parse(plan::read_config(arguments.config), arguments.config, overrides_of(arguments));
     if (matrix.has_errors())
-      options.complaint = fmt::format("{}: {}", matrix.errors.front().where, matrix.errors.front().message);
-    else
-      options.facts = facts_of(matrix);
+      throw std::invalid_argument(fmt::format("{}: {}", matrix.errors.front().where, matrix.errors.front().message));
+    if (matrix.cells.front().plan.config.run.backend == Backend::cuda) check_caller_environment(matrix.cells);
+    options.facts = facts_of(matrix);
   } catch (const std::exception& error) {
     options.complaint = error.what();
   }

@@ -39,10 +39,10 @@ std::string text_of(const std::filesystem::path& file) {
 }
 
 // Ranks may be processes, each the child of one of our threads.
-std::int64_t ns_of_living_children() {
+std::int64_t ns_of_living_children(const std::string& process) {
   std::int64_t ticks = 0;
   std::error_code ignored;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), ignored)) {
     std::istringstream children(text_of(task.path() / "children"));
     for (int pid = 0; children >> pid;)
       ticks += ticks_of_process(text_of(fmt::format("/proc/{}/stat", pid))).value_or(0);
@@ -50,8 +50,11 @@ std::int64_t ns_of_living_children() {
   return ns_of_ticks(ticks);
 }
 
-std::int64_t own_ns() {
-  std::int64_t sum = ns_of_living_children();
+std::int64_t own_ns(std::span<const std::int64_t> others) {
+  std::int64_t sum = ns_of_living_children("self");
+  for (const std::int64_t pid : others)
+    sum += ns_of_ticks(ticks_of_process(text_of(fmt::format("/proc/{}/stat", pid))).value_or(0)) +
+           ns_of_living_children(std::to_string(pid));
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage usage{};
     if (::getrusage(who, &usage) == 0) sum += ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
@@ -88,7 +91,7 @@ std::optional<std::int64_t> ticks_of_process(const std::string& stat) {
   return user + system + user_of_ended + system_of_ended;
 }
 
-CpuTimes cpu_times() {
+CpuTimes cpu_times(std::span<const std::int64_t> others) {
   const std::set<int> cpus = usable_cpus();
   std::ifstream proc_stat("/proc/stat");
   const CpuTicks ticks = ticks_of_cpus(proc_stat, cpus);
@@ -96,7 +99,7 @@ CpuTimes cpu_times() {
           .cpus = static_cast<std::int32_t>(cpus.size()),
           .processes_ns = ns_of_ticks(ticks.processes),
           .stolen_ns = ns_of_ticks(ticks.stolen),
-          .own_ns = own_ns()};
+          .own_ns = own_ns(others)};
 }
 
 void add_load(report::BlockLoad& load, const CpuTimes& before, const CpuTimes& after) {

@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include "profiler/report/results.hpp"
@@ -30,9 +31,10 @@ struct CpuTimes {
   std::int32_t cpus = 0;
   std::int64_t processes_ns = 0;
   std::int64_t stolen_ns = 0;
-  std::int64_t own_ns = 0;  ///< this process and its children
+  std::int64_t own_ns = 0;  ///< this process and its children, and the others that belong to it
 };
-CpuTimes cpu_times();
+/// `others`: processes of this machine that belong to this one, each with its children.
+CpuTimes cpu_times(std::span<const std::int64_t> others = {});
 
 /// Adds what happened from `before` to `after` to the load of a block.
 void add_load(report::BlockLoad& load, const CpuTimes& before, const CpuTimes& after);

@@ -447,11 +447,17 @@ class Measurement {
     }
   }
 
+  // Beside this process and its children.
+  std::vector<std::int64_t> own_processes() const {
+    return options_.placement == nullptr ? std::vector<std::int64_t>{}
+                                         : options_.placement->processes_beside_rank_zero();
+  }
+
   void run_cell(Session& session, std::size_t index, std::int32_t block) {
     CellResult& cell = results_.cells[index];
-    const CpuTimes before = cpu_times();
+    const CpuTimes before = cpu_times(own_processes());
     report::BlockRun run = run_steps(session, index, block, run_.steps + 1);
-    if (run_.traits().measures_time) add_load(load_of(block), before, cpu_times());
+    if (run_.traits().measures_time) add_load(load_of(block), before, cpu_times(own_processes()));
     cell.num_ranks_played = num_ranks_of(run);
     for (report::StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
       cell.samples.push_back(std::move(sample));

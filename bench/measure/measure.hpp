@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/ranks/placement.hpp"
-#include "bench/ranks/rank_link.hpp"
+#include "bench/launch/placement.hpp"
+#include "bench/launch/rank_link.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"
 #include "platform/status_line.hpp"

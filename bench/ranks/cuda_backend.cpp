@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "bench/launch/launch_environment.hpp"
 #include "bench/ranks/cuda_rank.hpp"
-#include "bench/ranks/launch_environment.hpp"
 #include "bench/ranks/process_session.hpp"
 #include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
@@ -32,8 +32,22 @@ void check_cuda_backend(std::span<const plan::Cell> cells, std::int32_t most_ran
   cuda::check_cuda_machine(std::min(most_ranks, world_size(cells)));
 }
 
+namespace {
+
+// They reach no further than the memory that one operating system sees.
+void check_peer_copies(std::span<const plan::Cell> cells, const Placement& placement) {
+  for (const plan::Cell& cell : cells)
+    if (const std::string crossing = tensor_parallel_warning(cell, placement);
+        copies_between_peers(cell.plan.config) && !crossing.empty())
+      throw std::invalid_argument("extensions.tp_ring_transport is copy_engine, which stays inside a node: " +
+                                  crossing);
+}
+
+}  // namespace
+
 std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
                                            const SessionOptions& options) {
+  if (options.placement != nullptr) check_peer_copies(cells, *options.placement);
   // A launcher may have left each rank a GPU of its own: which there are is the ranks' to say.
   check_cuda_backend(cells, options.starter != nullptr ? 1 : kAllRanks);
   return std::make_unique<ProcessSession>(cells, first_step, options, options_of_gpu_ranks());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bench/ranks/agent_messages.hpp"
+#include "bench/launch/agent_messages.hpp"
 #include "impl/plan/plan.hpp"
 
 namespace underlap::bench {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ranks/launch_environment.hpp"
+#include "bench/launch/launch_environment.hpp"
 #include "bench/ranks/rank_group.hpp"
 #include "bench/ranks/session.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "bench/ranks/rank_link.hpp"
+#include "bench/launch/rank_link.hpp"
 #include "bench/ranks/rank_messages.hpp"
 
 namespace underlap::bench {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/ranks/placement.hpp"
-#include "bench/ranks/rank_link.hpp"
+#include "bench/launch/placement.hpp"
+#include "bench/launch/rank_link.hpp"
 #include "bench/ranks/rank_runner.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"

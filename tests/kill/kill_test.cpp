@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/bench/commands/launched_job.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
@@ -83,11 +84,11 @@ class Chance {
   std::mt19937_64 random_;
 };
 
-void expect_nothing_left(const Victim& victim, const Words& mode) {
+void expect_nothing_left(const Victim& victim, const Words& mode, const RunProgram& run = underlap_program) {
   for (int i = 0; i < 5000 && !victim.processes().empty(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   EXPECT_THAT(victim.processes(), ::testing::IsEmpty()) << "orphans";
-  expect_resumes(victim.folder, mode, victim.surroundings());
+  expect_resumes(victim.folder, mode, victim.surroundings(), run);
   Words names;
   for (const auto& entry : fs::directory_iterator(victim.folder.run())) names.push_back(entry.path().filename());
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("results.json", "report.md", "traces"));
@@ -186,8 +187,24 @@ void two_at_once(Victim& victim, Chance& chance) {
   expect_nothing_left(victim, {});
 }
 
+// One of the processes that a launcher started, or of their ranks.
+void of_a_launcher(Victim& victim, Chance& chance) {
+  const Words mode{"--peer-timeout-s", "1", "--launch-timeout-s", "3"};
+  Job job(2, victim.words(mode), victim.surroundings());
+  chance.wait_up_to_ms(1500);
+  const std::vector<pid_t> processes = victim.processes();
+  const pid_t killed = processes[static_cast<std::size_t>(chance.below(static_cast<int>(processes.size())))];
+  ::kill(killed, SIGKILL);
+  const std::vector<Outcome> outcomes = job.wait();
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    EXPECT_TRUE(outcomes[rank].exit_code == 3 || job.process(rank).pid() == killed) << outcomes[rank].err;
+  expect_nothing_left(victim, mode, [](const Words& words, const Surroundings& surroundings) {
+    return Job(2, words, surroundings).wait()[0];
+  });
+}
+
 TEST(Kills, LoseNothingThatWasFinishedAndLeaveNothingBehind) {
-  constexpr std::array<std::pair<const char*, void (*)(Victim&, Chance&)>, 8> kKinds{
+  constexpr std::array<std::pair<const char*, void (*)(Victim&, Chance&)>, 9> kKinds{
       {{"on threads", on_threads},
        {"rank processes and their parent", on_rank_processes},
        {"in virtual time", in_virtual_time},
@@ -195,7 +212,8 @@ TEST(Kills, LoseNothingThatWasFinishedAndLeaveNothingBehind) {
        {"a rank, stopped", a_rank_stopped},
        {"the parent, stopped", the_parent_stopped},
        {"on a full disk", on_a_full_disk},
-       {"two at once", two_at_once}}};
+       {"two at once", two_at_once},
+       {"processes of a launcher", of_a_launcher}}};
   const std::uint64_t kills = number_from("UNDERLAP_KILLS", kKinds.size()), seed = number_from("UNDERLAP_KILL_SEED", 1);
   for (std::uint64_t i = 0; i < kills && !HasFatalFailure(); ++i) {
     const auto& [name, kill] = kKinds[i % kKinds.size()];

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -49,6 +51,22 @@ bool goes_away(pid_t pid) {
     std::this_thread::sleep_for(milliseconds(2));
   }
   return false;
+}
+
+TEST(ChildProcess, HasTheChannelThatItIsGiven) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const FileDescriptor here(ends[0]);
+  FileDescriptor there(ends[1]);
+  ChildOptions options = shell("echo told >&3");
+  options.channel = &there;
+  ChildProcess child(options);
+  EXPECT_FALSE(there) << "the child alone holds it, so that its end closes it";
+  EXPECT_FALSE(child.take_channel());
+  std::string text(5, ' ');
+  EXPECT_EQ(::read(here.get(), text.data(), text.size()), 5);
+  EXPECT_EQ(text, "told\n");
+  EXPECT_EQ(::read(here.get(), text.data(), text.size()), 0);
 }
 
 TEST(ChildProcess, TellsExitStatusAndSignal) {

@@ -43,6 +43,21 @@ TEST(MessageChannel, CarriesMessagesWholeAndInOrder) {
   EXPECT_FALSE(ends.here->try_receive());
 }
 
+TEST(MessageChannel, TakesNoLongMessageOfWhomItDoesNotTrust) {
+  Ends ends;
+  ends.here->limit(100);
+  ends.there->send(1, std::string(100, 'x'));
+  EXPECT_EQ(ends.here->receive().payload.size(), 100U);
+  ends.there->send(1, std::string(101, 'x'));
+  EXPECT_THAT([&] { ends.here->receive(); }, ThrowsMessage<MachineError>(HasSubstr("no message")));
+  Ends trusted;
+  trusted.here->limit(100);
+  trusted.here->trust("rank 4");
+  trusted.there->send(1, std::string(101, 'x'));
+  EXPECT_EQ(trusted.here->receive().payload.size(), 101U);
+  EXPECT_EQ(trusted.here->peer(), "rank 4");
+}
+
 TEST(MessageChannel, CarriesMoreThanASocketHolds) {
   Ends ends;
   std::string large(50'000'000, 'x');

@@ -4,8 +4,8 @@
 #include <signal.h>
 
 #include <cstdlib>
-#include <memory>
 
+#include "tests/bench/commands/launched_job.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
@@ -16,43 +16,6 @@ using ::testing::AllOf, ::testing::HasSubstr, ::testing::IsEmpty;
 const std::string kFourRanks =
     tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n",
                 ", tensor_model_parallel_size: 2");
-
-/// As many processes of the program as torchrun would start.
-class Job {
- public:
-  Job(int size, const std::vector<std::string>& arguments, const std::string& port = "29500")
-      : size_(size), port_(port) {
-    for (int rank = 0; rank < size; ++rank) processes_.push_back(start(rank, arguments));
-  }
-  /// The arguments of each rank are its own; a rank without any is not started.
-  explicit Job(const std::vector<std::vector<std::string>>& arguments)
-      : size_(static_cast<int>(arguments.size())), port_("29500") {
-    for (int rank = 0; rank < size_; ++rank)
-      processes_.push_back(arguments[static_cast<std::size_t>(rank)].empty()
-                               ? nullptr
-                               : start(rank, arguments[static_cast<std::size_t>(rank)]));
-  }
-
-  Program& process(std::size_t rank) { return *processes_[rank]; }
-  std::vector<Outcome> wait() {
-    std::vector<Outcome> outcomes;
-    for (const auto& process : processes_) outcomes.push_back(process == nullptr ? Outcome{} : process->wait());
-    return outcomes;
-  }
-
- private:
-  std::unique_ptr<Program> start(int rank, const std::vector<std::string>& arguments) const {
-    return std::make_unique<Program>(arguments, Surroundings{.environment = {{"RANK", std::to_string(rank)},
-                                                                             {"WORLD_SIZE", std::to_string(size_)},
-                                                                             {"LOCAL_RANK", std::to_string(rank)},
-                                                                             {"MASTER_ADDR", "127.0.0.1"},
-                                                                             {"MASTER_PORT", port_}}});
-  }
-
-  int size_;
-  std::string port_;
-  std::vector<std::unique_ptr<Program>> processes_;
-};
 
 std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -218,7 +181,7 @@ struct LongJob {
 TEST(Launched, TwoRunsInOneFolderAreRefused) {
   LongJob first;
   ASSERT_TRUE(first.begun);
-  const std::vector<Outcome> outcomes = Job(4, first.folder.arguments(), "29501").wait();
+  const std::vector<Outcome> outcomes = Job(4, first.folder.arguments(), {}, "29501").wait();
   EXPECT_THAT(outcomes[0], fails_with(2, "is in use"));
   for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
   const std::int32_t done = report::read_results(first.folder.run()).blocks_done;

@@ -150,13 +150,13 @@ std::vector<std::string> texts_of(const report::CellResult& cell) {
 }
 
 void expect_resumes(const RunFolder& folder, const std::vector<std::string>& arguments,
-                    const Surroundings& surroundings) {
+                    const Surroundings& surroundings, const RunProgram& run) {
   report::RunResults before;
   if (std::filesystem::exists(folder.folder / "run/results.json")) before = report::read_results(folder.run());
   const std::int32_t blocks = before.blocks_done + 2;
   std::vector<std::string> words = folder.arguments({"--resume", "--blocks", std::to_string(blocks)});
   words.insert(words.end(), arguments.begin(), arguments.end());
-  const Outcome outcome = underlap_program(words, surroundings);
+  const Outcome outcome = run(words, surroundings);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const report::RunResults after = report::read_results(folder.run());
   EXPECT_EQ(after.blocks_done, blocks);

@@ -83,9 +83,10 @@ struct RunFolder {
 std::vector<std::string> texts_of(const report::CellResult& cell);
 
 /// Runs `arguments` on what is in `folder` for two more blocks: nothing that was finished may change, and every trace
-/// holds every block. Where no block was finished the run begins.
+/// holds every block. Where no block was finished the run begins. `run` starts it and waits for its end.
+using RunProgram = std::function<Outcome(const std::vector<std::string>&, const Surroundings&)>;
 void expect_resumes(const RunFolder& folder, const std::vector<std::string>& arguments = {},
-                    const Surroundings& surroundings = {});
+                    const Surroundings& surroundings = {}, const RunProgram& run = underlap_program);
 
 /// Matches what any bad input must come to: `exit_code`, a message that holds `words`, nothing that looks like a crash.
 ::testing::Matcher<const Outcome&> fails_with(int exit_code, const std::string& words);

@@ -2,9 +2,13 @@
 #include "bench/machine/machine.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <cstdint>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "bench/machine/cpu_load.hpp"
 
@@ -72,6 +76,16 @@ TEST(CpuLoad, OfThisMachineCountsThisProcess) {
   EXPECT_GE(before.cpus, 1);
   EXPECT_GT(before.own_ns, 0);
   EXPECT_GE(cpu_times().own_ns, before.own_ns);
+}
+
+// Processes that a launcher started belong to the run and are no children of its.
+TEST(CpuLoad, CountsOtherProcessesWithTheirChildren) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  const std::vector<std::int64_t> parent{::getppid()};  // whose child this is
+  const std::int64_t alone = cpu_times().own_ns;
+  EXPECT_GT(cpu_times(parent).own_ns, alone + 20'000'000);
 }
 
 TEST(NameHash, IsFnv1aOf64Bits) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/coordinator.hpp"
+#include "bench/launch/coordinator.hpp"
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "bench/ranks/agent.hpp"
+#include "bench/launch/agent.hpp"
 #include "bench/ranks/process_session.hpp"
 #include "platform/errors.hpp"
 #include "tests/profiler/temporary_folder.hpp"
@@ -128,6 +128,22 @@ TEST_F(LaunchedProcesses, OfDifferentSizesAreNamed) {
               ThrowsMessage<std::invalid_argument>(HasSubstr("is one of 2 by its variables, and rank 0 is one of 3")));
 }
 
+TEST_F(LaunchedProcesses, NobodyElseReadsTheToken) {
+  coordinator();
+  const auto permissions = std::filesystem::status(where_ / launch_file_name("a job")).permissions();
+  EXPECT_EQ(permissions, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST_F(LaunchedProcesses, WhatAKilledRunLeftIsRemoved) {
+  std::filesystem::create_directories(where_);
+  for (const std::string name : {launch_file_name("of old"), launch_file_name("of old") + ".lock"})
+    std::ofstream(where_ / name) << "left";
+  coordinator();
+  const Coordinator other({.launcher = "Slurm", .size = 2, .job = "another job"}, where_, kPatience);
+  EXPECT_FALSE(std::filesystem::exists(where_ / launch_file_name("of old")));
+  EXPECT_TRUE(std::filesystem::exists(where_ / launch_file_name("a job"))) << "it is held";
+}
+
 TEST_F(LaunchedProcesses, TwoRunsGatherNoProcessesOfOneJob) {
   coordinator();
   EXPECT_THAT([&] { Coordinator(launch(0), where_, kPatience); },
@@ -149,6 +165,8 @@ TEST_F(LaunchedProcesses, StrangersAreNotListenedTo) {
   const MessageChannel wrong = say(Hello{.token = "guessed", .rank = 1, .size = 2});
   MessageChannel garbled(connect_tcp("127.0.0.1", file.port, kPatience, why), "the run");
   garbled.send(static_cast<std::uint32_t>(AgentMessage::hello), "no record");
+  MessageChannel deep(connect_tcp("127.0.0.1", file.port, kPatience, why), "the run");
+  deep.send(static_cast<std::uint32_t>(AgentMessage::hello), std::string(1 << 19, '\x81'));  // lists in lists in lists
   start_agent(1);
   gather();
 }

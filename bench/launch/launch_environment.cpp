@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/launch_environment.hpp"
+#include "bench/launch/launch_environment.hpp"
 
 #include <fmt/format.h>
 

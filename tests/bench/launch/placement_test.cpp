@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/placement.hpp"
+#include "bench/launch/placement.hpp"
 
 #include <gmock/gmock.h>
 
@@ -51,12 +51,33 @@ TEST(Placement, OfSeveralNodesGivesEachTheAddressThatOthersReach) {
   EXPECT_EQ(placement.num_nodes(3), 2);
 }
 
+TEST(Placement, KnowsWhatElseRunsOnTheCpusOfRankZero) {
+  Placement placement = on({"n1", "n1", "n1", "n2"});
+  for (std::size_t rank = 0; rank < 4; ++rank) placement.ranks[rank].pid = 100 + std::int64_t(rank);
+  placement.ranks[2].cpus = "4-7";
+  EXPECT_THAT(placement.processes_beside_rank_zero(), ::testing::ElementsAre(101));
+}
+
 TEST(Placement, KnowsWhoSharesCpus) {
   Placement placement = on({"n1", "n1", "n1", "n2"});
   placement.ranks[2].cpus = "4-7";
   EXPECT_EQ(placement.num_sharing(0, 4), 2);
   EXPECT_EQ(placement.num_sharing(2, 4), 1);
   EXPECT_EQ(placement.num_sharing(0, 1), 1) << "the others are not of this set";
+}
+
+TEST(Placement, CountsTheCpusOfAList) {
+  EXPECT_EQ(num_cpus("0-3,8"), 5);
+  EXPECT_EQ(num_cpus("7"), 1);
+  EXPECT_EQ(num_cpus(""), 0);
+}
+
+TEST(Placement, SaysWhereALauncherLeftARankOneCpu) {
+  Placement placement = on({"n1", "n2", "n2"});
+  EXPECT_EQ(one_cpu_warning(placement, 3), "");
+  placement.ranks[2].cpus = "5";
+  EXPECT_THAT(one_cpu_warning(placement, 3), HasSubstr("Slurm left rank 2 on n2 one CPU (5)"));
+  EXPECT_EQ(one_cpu_warning(placement, 2), "") << "that one is idle";
 }
 
 TEST(Placement, SaysWhereTensorParallelGroupsCrossNodes) {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ranks/rank_output.hpp"
+#include "bench/launch/rank_output.hpp"
 #include "platform/child_process.hpp"
 #include "platform/message_channel.hpp"
 

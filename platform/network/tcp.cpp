@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/tcp.hpp"
+#include "platform/network/tcp.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

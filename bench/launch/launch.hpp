@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "bench/ranks/launch_environment.hpp"
+#include "bench/launch/launch_environment.hpp"
 
 namespace underlap::bench {
 

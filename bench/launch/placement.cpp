@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/placement.hpp"
+#include "bench/launch/placement.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string_view>
 
-#include "bench/ranks/launch.hpp"
-#include "impl/device/host/fabric.hpp"
+#include "bench/launch/launch.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -29,6 +30,8 @@ std::string allowed_cpus() {
   return "";
 }
 
+constexpr const char* kLoopback = "127.0.0.1";
+
 bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
 
 }  // namespace
@@ -38,6 +41,14 @@ std::int32_t Placement::num_sharing(std::int32_t rank, std::int32_t num_ranks) c
   return static_cast<std::int32_t>(
       std::count_if(ranks.begin(), ranks.begin() + std::max(num_ranks, rank + 1),
                     [&](const RankPlace& place) { return place.node == own.node && place.cpus == own.cpus; }));
+}
+
+std::vector<std::int64_t> Placement::processes_beside_rank_zero() const {
+  std::vector<std::int64_t> processes;
+  for (const RankPlace& place : ranks)
+    if (place.node == ranks.front().node && place.cpus == ranks.front().cpus && place.pid != ranks.front().pid)
+      processes.push_back(place.pid);
+  return processes;
 }
 
 std::int32_t Placement::num_nodes(std::int32_t num_ranks) const {
@@ -64,8 +75,28 @@ void complete(Placement& placement, const std::vector<std::optional<std::int32_t
     ++num_seen[place.node];
     if (!is_loopback(place.address)) addresses.try_emplace(place.node, place.address);
   }
-  for (RankPlace& place : placement.ranks)
-    place.address = num_seen.size() > 1 ? addresses[place.node] : host::Fabric::kLoopback;
+  for (RankPlace& place : placement.ranks) place.address = num_seen.size() > 1 ? addresses[place.node] : kLoopback;
+}
+
+std::int32_t num_cpus(const std::string& list) {
+  std::int32_t count = 0;
+  std::istringstream ranges(list);
+  for (std::string range; std::getline(ranges, range, ',');) {
+    int first = 0, last = 0;
+    const int found = std::sscanf(range.c_str(), "%d-%d", &first, &last);
+    if (found > 0) count += found == 1 ? 1 : std::max(0, last - first + 1);
+  }
+  return count;
+}
+
+std::string one_cpu_warning(const Placement& placement, std::int32_t num_ranks) {
+  for (std::size_t rank = 0; rank < std::min(placement.ranks.size(), static_cast<std::size_t>(num_ranks)); ++rank)
+    if (num_cpus(placement.ranks[rank].cpus) == 1)
+      return fmt::format(
+          "{} left rank {} on {} one CPU ({}), on which its transfers and its compute take turns: no overlap can show; "
+          "mpirun --bind-to none and srun --cpus-per-task=N leave it more",
+          placement.launcher, rank, placement.ranks[rank].node, placement.ranks[rank].cpus);
+  return "";
 }
 
 std::string tensor_parallel_warning(const plan::Cell& cell, const Placement& placement) {

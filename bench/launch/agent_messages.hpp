@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/ranks/placement.hpp"
+#include "bench/launch/placement.hpp"
 #include "platform/child_process.hpp"
 
 namespace underlap::bench {
@@ -32,8 +32,10 @@ struct Hello {
   Facts facts = {};
   std::string complaint = {};  ///< why this process cannot take part; empty: it can
 };
+/// The token stands first and as it is: what a stranger says is not decoded.
 std::string encode(const Hello& hello);
-Hello decode_hello(std::string_view payload);
+/// `payload` begins with `token`: the caller has compared them.
+Hello decode_hello(std::string_view payload, std::string_view token);
 
 /// `start`: a rank process, by its number among those of this agent.
 struct ChildOrder {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/launch.hpp"
+#include "bench/launch/launch.hpp"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>

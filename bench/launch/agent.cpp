@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/agent.hpp"
+#include "bench/launch/agent.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ranks/rank_link.hpp"
+#include "bench/launch/rank_link.hpp"
 #include "platform/errors.hpp"
 #include "platform/message_channel.hpp"
-#include "platform/tcp.hpp"
+#include "platform/network/tcp.hpp"
 
 namespace underlap::bench {
 namespace {

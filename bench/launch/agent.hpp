@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "bench/ranks/agent_messages.hpp"
-#include "bench/ranks/launch.hpp"
+#include "bench/launch/agent_messages.hpp"
+#include "bench/launch/launch.hpp"
 
 namespace underlap::bench {
 

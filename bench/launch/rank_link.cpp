@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/rank_link.hpp"
+#include "bench/launch/rank_link.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>

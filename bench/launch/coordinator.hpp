@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ranks/agent_link.hpp"
-#include "bench/ranks/launch.hpp"
-#include "bench/ranks/placement.hpp"
-#include "bench/ranks/rank_link.hpp"
+#include "bench/launch/agent_link.hpp"
+#include "bench/launch/launch.hpp"
+#include "bench/launch/placement.hpp"
+#include "bench/launch/rank_link.hpp"
 #include "platform/file_lock.hpp"
-#include "platform/tcp.hpp"
+#include "platform/network/tcp.hpp"
 
 namespace underlap::bench {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/coordinator.hpp"
+#include "bench/launch/coordinator.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -11,10 +11,12 @@
 #include <exception>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
+#include "platform/room.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -30,6 +32,10 @@ constexpr milliseconds kPatienceToStart{60'000};
 // Launched processes begin at about the same time.
 constexpr milliseconds kPatienceToTellTheEnd{5'000};
 constexpr std::size_t kNamed = 8;
+constexpr std::string_view kLockSuffix = ".lock";
+// Its agent's connection and its own, in several sets of ranks at a time.
+constexpr std::int64_t kFilesOfARank = 8;
+constexpr std::int64_t kSpareFiles = 64;
 
 Deadline now() { return std::chrono::steady_clock::now(); }
 
@@ -47,6 +53,22 @@ bool make_folder(const std::filesystem::path& folder) {
   return is_new;
 }
 
+// Of runs that were killed while they gathered their processes.
+void remove_left_files(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("launch-") || !name.ends_with(kLockSuffix)) continue;
+    try {
+      const FileLock lock(entry.path());
+      const std::string its_file = name.substr(0, name.size() - kLockSuffix.size());
+      if (lock.why_not_locked().empty()) std::filesystem::remove(folder / its_file, ignored);
+    } catch (const FileIsHeld&) {
+      // It gathers them now.
+    }
+  }
+}
+
 std::string lines(const std::vector<std::string>& texts) { return fmt::format("{}", fmt::join(texts, "\n")); }
 
 }  // namespace
@@ -54,8 +76,11 @@ std::string lines(const std::vector<std::string>& texts) { return fmt::format("{
 Coordinator::Coordinator(const Launch& launch, std::filesystem::path folder, milliseconds patience)
     : launch_(launch), folder_(std::move(folder)), patience_(patience), token_(random_token()) {
   made_folder_ = make_folder(folder_);
+  remove_left_files(folder_);
+  require_open_files(kFilesOfARank * launch_.size + kSpareFiles,
+                     fmt::format("the connections of {} launched processes", launch_.size));
   try {
-    lock_.emplace(folder_ / (launch_file_name(launch_.job) + ".lock"));
+    lock_.emplace(folder_ / (launch_file_name(launch_.job) + std::string(kLockSuffix)));
   } catch (const FileIsHeld& held) {
     throw std::invalid_argument(fmt::format(
         "{} gathers the processes of the same job in {} ({}): two runs cannot have one job and folder; take another "
@@ -141,8 +166,8 @@ bool Coordinator::take_hello(MessageChannel& channel) {
     const std::optional<Message> message = channel.try_receive();
     if (!message) return false;
     if (static_cast<AgentMessage>(message->kind) != AgentMessage::hello) return true;
-    Hello hello = decode_hello(message->payload);
-    if (hello.token != token_) return true;
+    if (!message->payload.starts_with(token_)) return true;
+    Hello hello = decode_hello(message->payload, token_);
     if (hello.child) {
       channel.trust(fmt::format("rank {}", hello.rank));
       connections_.insert_or_assign({hello.rank, *hello.child}, std::move(channel));
@@ -157,6 +182,7 @@ bool Coordinator::take_hello(MessageChannel& channel) {
 
 // A process that was not welcomed in time comes once more.
 void Coordinator::take_agent(MessageChannel& channel, Hello hello) {
+  if (!placement_.ranks.empty()) return;  // all have come
   const auto known = agents_.find(hello.rank);
   const RankPlace other = known != agents_.end() ? known->second->hello().place
                           : hello.rank == 0      ? own_place()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/rank_output.hpp"
+#include "bench/launch/rank_output.hpp"
 
 #include <unistd.h>
 

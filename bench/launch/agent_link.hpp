@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "bench/ranks/agent_messages.hpp"
-#include "bench/ranks/rank_link.hpp"
-#include "platform/tcp.hpp"
+#include "bench/launch/agent_messages.hpp"
+#include "bench/launch/rank_link.hpp"
+#include "platform/network/tcp.hpp"
 
 namespace underlap::bench {
 

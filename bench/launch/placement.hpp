@@ -27,6 +27,8 @@ struct Placement {
 
   /// How many of the first `num_ranks` ranks have the node and the CPUs of `rank`.
   std::int32_t num_sharing(std::int32_t rank, std::int32_t num_ranks) const;
+  /// The processes on rank 0's node, but its own, that have its CPUs.
+  std::vector<std::int64_t> processes_beside_rank_zero() const;
   /// How many nodes the first `num_ranks` ranks are on.
   std::int32_t num_nodes(std::int32_t num_ranks) const;
 };
@@ -37,6 +39,13 @@ RankPlace own_place();
 /// Fills in what no launcher said: local ranks by node and rank; and one address for all ranks of a node: the loopback
 /// where there is one node, else the first that is not the loopback's.
 void complete(Placement& placement, const std::vector<std::optional<std::int32_t>>& said_local_ranks);
+
+/// How many CPUs a list of the kernel's names: "0-3,8" are 5; 0 where it is none.
+std::int32_t num_cpus(const std::string& list);
+
+/// What is said first where launchers bound ranks to one CPU each, as mpirun does: of ranks that compute and
+/// communicate on CPUs nothing can overlap there. Empty where none is.
+std::string one_cpu_warning(const Placement& placement, std::int32_t num_ranks);
 
 /// What is said first of a cell whose tensor-parallel groups cross nodes: their links are the slowest there are, and
 /// every layer waits for them. Empty where none does.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/agent_messages.hpp"
+#include "bench/launch/agent_messages.hpp"
 
 #include <fmt/format.h>
 
@@ -28,23 +28,22 @@ std::optional<std::int32_t> optional_number(const Json& json) {
 }  // namespace
 
 std::string encode(const Hello& hello) {
-  return to_bytes({{"token", hello.token},
-                   {"rank", hello.rank},
-                   {"child", optional_number(hello.child)},
-                   {"size", hello.size},
-                   {"local_rank", optional_number(hello.local_rank)},
-                   {"node", hello.place.node},
-                   {"address", hello.place.address},
-                   {"cpus", hello.place.cpus},
-                   {"visible_devices", hello.place.visible_devices},
-                   {"pid", hello.place.pid},
-                   {"facts", hello.facts},
-                   {"complaint", hello.complaint}});
+  return hello.token + to_bytes({{"rank", hello.rank},
+                                 {"child", optional_number(hello.child)},
+                                 {"size", hello.size},
+                                 {"local_rank", optional_number(hello.local_rank)},
+                                 {"node", hello.place.node},
+                                 {"address", hello.place.address},
+                                 {"cpus", hello.place.cpus},
+                                 {"visible_devices", hello.place.visible_devices},
+                                 {"pid", hello.place.pid},
+                                 {"facts", hello.facts},
+                                 {"complaint", hello.complaint}});
 }
 
-Hello decode_hello(std::string_view payload) {
-  const Json json = from_bytes(payload);
-  Hello hello{.token = json.at("token"),
+Hello decode_hello(std::string_view payload, std::string_view token) {
+  const Json json = from_bytes(payload.substr(token.size()));
+  Hello hello{.token = std::string(token),
               .rank = json.at("rank"),
               .child = optional_number(json.at("child")),
               .size = json.at("size"),

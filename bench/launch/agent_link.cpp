@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/agent_link.hpp"
+#include "bench/launch/agent_link.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
