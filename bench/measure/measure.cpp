@@ -2,15 +2,9 @@
 #include "bench/measure/measure.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>
@@ -19,9 +13,10 @@
 #include <random>
 #include <set>
 
-#include "bench/cluster/run_status.hpp"
 #include "bench/machine/cpu_load.hpp"
 #include "bench/measure/bound.hpp"
+#include "bench/measure/cell_traces.hpp"
+#include "bench/measure/early_end.hpp"
 #include "bench/measure/progress.hpp"
 #include "bench/measure/resume.hpp"
 #include "bench/measure/run_folder.hpp"
@@ -29,14 +24,12 @@
 #include "bench/verify/numerics_labels.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "impl/plan/memory.hpp"
-#include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 #include "platform/signal_watch.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/compare/run_figures.hpp"
 #include "profiler/formats/format.hpp"
-#include "profiler/formats/perfetto_writer.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/samples.hpp"
 #include "profiler/report/stalls.hpp"
@@ -64,62 +57,17 @@ void hold_to_modelled_gpu(const plan::Cell& cell, CellResult& result) {
     result.memory_advice = plan::advice_on_memory(cell.plan.config, result.device_memory_bytes);
 }
 
-/// What an end before time leaves behind, in words: a run's own counts, read on the thread that watches for signals.
-class Kept {
- public:
-  explicit Kept(const MeasureOptions& options) : options_(options) {}
-
-  void set(std::int32_t done, std::int32_t planned) { done_ = done, planned_ = planned; }
-  /// `status` outlives this.
-  void set(StatusFile* status) { status_ = status; }
-  bool is_something() const { return done_ > 0; }
-
-  std::string text() const {
-    const std::string kept = is_something() ? fmt::format("{} of {} blocks are kept in {}", done_.load(),
-                                                          planned_.load(), options_.folder.string())
-                                            : "no block was finished";
-    return options_.resume_command.empty() ? kept : fmt::format("{}; go on with: {}", kept, options_.resume_command);
-  }
-
-  // On the thread that ends the process: whoever holds a stream's lock, or does not read, must not keep it.
-  void say_last_words(int signal) const {
-    remove_temporary_files(options_.folder, true);
-    if (StatusFile* const status = status_) status->end("stopped by " + signal_name(signal), done_);
-    const char* const begin = options_.progress.terminal ? "\r\033[K" : "";
-    const std::string words = fmt::format("{}underlap: stopped by {}; {}\n", begin, signal_name(signal), text());
-    pollfd file{STDERR_FILENO, POLLOUT, 0};
-    if (::poll(&file, 1, 1000) > 0) [[maybe_unused]]
-      const auto written = ::write(STDERR_FILENO, words.data(), words.size());
-  }
-
- private:
-  const MeasureOptions& options_;
-  std::atomic<std::int32_t> done_{0}, planned_{0};
-  std::atomic<StatusFile*> status_{nullptr};
-};
-
-RunStatus first_status(const MeasureOptions& options, const RunResults& results) {
-  const char* const job = std::getenv("SLURM_JOB_ID");
-  utsname names{};
-  RunStatus status;
-  if (::uname(&names) == 0) status.host = names.nodename;
-  status.pid = ::getpid();
-  if (job != nullptr) status.job = job;
-  status.resume_command = options.resume_command;
-  status.blocks_done = results.blocks_done;
-  status.blocks_planned = results.blocks_planned;
-  return status;
-}
-
 class Measurement {
  public:
   Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
       : matrix_(matrix),
         options_(options),
         run_(matrix.cells.front().plan.config.run),
-        kept_(options),
-        watch_([this](int signal) { kept_.say_last_words(signal); }, [this](int signal) { return is_heeded(signal); }),
-        status_(options.progress) {
+        early_end_(options),
+        watch_([this](int signal) { early_end_.say_last_words(signal); },
+               [this](int signal) { return early_end_.is_heeded(signal); }),
+        status_(options.progress),
+        traces_(options.folder, matrix.cells.size(), run_.traits().measures_time) {
     status_.say("reading what the cells name");
     results_ = described();
     folder_.emplace(options.folder);
@@ -130,11 +78,8 @@ class Measurement {
       take_up_what_is_there();
     if (options.resume && results_.blocks_done == 0)
       status_.print(fmt::format("{} holds no finished block: the run begins", options.folder.string()));
-    kept_.set(results_.blocks_done, results_.blocks_planned);
-    status_file_.emplace(options.folder, first_status(options, results_));
-    kept_.set(&*status_file_);
-    compute_.resize(matrix.cells.size());
-    delays_ns_.resize(matrix.cells.size());
+    early_end_.set(results_.blocks_done, results_.blocks_planned);
+    early_end_.begin_status();
   }
 
   MeasureOutcome run() {
@@ -142,15 +87,15 @@ class Measurement {
       run_blocks();
       MeasureOutcome outcome = finish();
       outcome.results = std::move(results_);
-      end_status("");
+      early_end_.end_status("");
       return outcome;
     } catch (const StoppedBySignal& stopped) {
-      end_status("stopped by " + signal_name(stopped.signal));
+      early_end_.end_status("stopped by " + signal_name(stopped.signal));
       throw;
     } catch (const MachineError& error) {
-      end_status(error.what());
-      if (!kept_.is_something()) throw;
-      throw MachineError(fmt::format("{}\n{}", error.what(), kept_.text()));
+      early_end_.end_status(error.what());
+      if (!early_end_.is_something_kept()) throw;
+      throw MachineError(fmt::format("{}\n{}", error.what(), early_end_.text()));
     }
   }
 
@@ -242,19 +187,6 @@ class Measurement {
                          .left_out = left_out_});
   }
 
-  // Where a launcher started the ranks a scheduler may say so that the time is up, a while before it kills.
-  bool is_heeded(int signal) {
-    if (options_.starter == nullptr || signal != SIGTERM) return false;
-    return heeded_.exchange(signal) == 0;
-  }
-
-  void end_if_heeded() const {
-    if (const int signal = heeded_; signal != 0)
-      throw StoppedBySignal(signal, fmt::format("stopped by {}; {}", signal_name(signal), kept_.text()));
-  }
-
-  void end_status(const std::string& why) { status_file_->end(why.substr(0, why.find('\n')), results_.blocks_done); }
-
   // A block counts when all its cells are done: where one fails, the block begins again on fresh ranks.
   void run_blocks() {
     Progress progress(results_.blocks_done, results_.blocks_planned, status_);
@@ -263,7 +195,7 @@ class Measurement {
       try {
         const std::unique_ptr<Session> session = ready_session(*block);
         for (; block; block = next_block(*block + 1)) {
-          end_if_heeded();
+          early_end_.end_if_heeded();
           run_block(*session, *block, progress);
         }
       } catch (const CellFailure& failure) {
@@ -291,7 +223,8 @@ class Measurement {
     finished_ = finished();
     if (block > 0) results_.resumed_at_blocks.push_back(block);
     std::unique_ptr<Session> session = built_session();
-    open_traces();
+    traces_.open(results_.cells,
+                 [this](std::size_t cell) { status_.say(fmt::format("reading the trace of {}", cell_text(cell))); });
     warm_up(*session);
     return session;
   }
@@ -302,14 +235,13 @@ class Measurement {
     for (const std::size_t cell : shuffled_cells(matrix_.cells.size(), run_.seed, block)) {
       const std::string where = progress.start_cell(matrix_.cells[cell].name, position++, matrix_.cells.size());
       const auto left = progress.time_left();
-      status_file_->say(
-          where, results_.blocks_done,
-          left ? std::optional(std::chrono::duration_cast<std::chrono::seconds>(*left).count()) : std::nullopt);
+      early_end_.say(
+          where, left ? std::optional(std::chrono::duration_cast<std::chrono::seconds>(*left).count()) : std::nullopt);
       if (lacks(cell, block)) run_cell(session, cell, block);
     }
     results_.blocks_done = std::max(results_.blocks_done, block + 1);
     write_results(options_.folder, results_, report::Statistics::left_out);
-    kept_.set(results_.blocks_done, results_.blocks_planned);
+    early_end_.set(results_.blocks_done, results_.blocks_planned);
     finished_ = finished();
     failures_.clear();
     progress.finish_block();
@@ -343,10 +275,8 @@ class Measurement {
       cell.notes.resize(was.notes);
       cell.invalid_because.resize(was.invalid);
       cell.trace_bytes = was.trace_bytes;
-      compute_[i] = {};
-      delays_ns_[i].reset();
     }
-    writers_.clear();
+    traces_.close();
   }
 
   // Once a cell is tried again. After that it is left out, and the others go on.
@@ -372,40 +302,6 @@ class Measurement {
     if (!session.begin_block(block)) return;
     results_.resumed_at_blocks.push_back(block);
     warm_up(session);
-  }
-
-  // What a killed run wrote after its last finished block is cut off: those cells are measured again. What it finished
-  // is read again for its kernels, and for where its time ends: virtual time begins at 0 anew, and the clock of a
-  // machine when it starts.
-  void open_traces() {
-    for (std::size_t i = 0; i < results_.cells.size(); ++i) {
-      const CellResult& cell = results_.cells[i];
-      if (cell.trace_file.empty()) {
-        writers_.emplace_back();
-        continue;
-      }
-      const auto where =
-          cell.trace_bytes > 0 ? formats::WriteAt::append_at(cell.trace_bytes) : formats::WriteAt::create();
-      writers_.push_back(std::make_unique<formats::PerfettoWriter>(options_.folder / cell.trace_file, where));
-      if (cell.trace_bytes > 0) continue_trace(i);
-    }
-  }
-
-  void continue_trace(std::size_t cell) {
-    status_.say(fmt::format("reading the trace of {}", cell_text(cell)));
-    const Trace earlier = formats::read_trace(options_.folder / results_.cells[cell].trace_file);
-    add_compute(cell, earlier);
-    delays_ns_[cell] = Delay{.earlier_end_ns = earlier.last_ns(), .ns = {}};
-  }
-
-  // Puts a block behind those of an earlier process.
-  void follow_earlier(std::size_t cell, Trace& trace) {
-    std::optional<Delay>& delay = delays_ns_[cell];
-    if (!delay) return;
-    if (!delay->ns) delay->ns = std::max<std::int64_t>(0, delay->earlier_end_ns - trace.first_ns());
-    trace.shift(*delay->ns);
-    if (run_.traits().measures_time) return;
-    for (ClockSnapshot& clock : trace.clocks) clock.unix_ns += *delay->ns;  // a made-up wall clock, from 0 as well
   }
 
   std::string cell_text(std::size_t cell) const {
@@ -464,17 +360,14 @@ class Measurement {
     for (const std::string& note : run.notes) cell.notes.push_back(fmt::format("block {}, {}", block, note));
     for (const std::string& why : run.invalid_because)
       cell.invalid_because.push_back(fmt::format("block {}, {}", block, why));
-    if (!writers_[index]) return;
+    if (!traces_.records(index)) return;
     run.trace.metadata = compare::metadata_of(cell);
     run.trace.metadata.merge(
         std::map<std::string, std::string>{{"cell", cell.name},
                                            {"backend", std::string(to_string(results_.info.backend))},
                                            {"link", link_of(matrix_.cells[index])},
                                            {"clock", results_.info.clock}});
-    follow_earlier(index, run.trace);
-    add_compute(index, run.trace);
-    writers_[index]->append(run.trace);
-    cell.trace_bytes = writers_[index]->bytes();
+    traces_.append(index, run.trace, cell);
   }
 
   report::BlockLoad& load_of(std::int32_t block) {
@@ -482,14 +375,10 @@ class Measurement {
     return known != results_.load.end() ? *known : results_.load.emplace_back(report::BlockLoad{.block = block});
   }
 
-  void add_compute(std::size_t cell, const Trace& trace) {
-    compute_[cell].add(trace, analysis::find_windows(trace).windows);
-  }
-
   // Of a run that was resumed when nothing was left to do, the results hold all this already.
   void attribute_compute() {
     for (std::size_t i = 0; i < results_.cells.size(); ++i) {
-      if (compute_[i].windows() == 0) continue;
+      if (traces_.compute(i).windows() == 0) continue;
       CellResult& cell = results_.cells[i];
       const analysis::ComputeTimes own = compute_without(i, stalled_steps(cell));
       cell.kernel_ns = own.kernels_ns_by_purpose();
@@ -507,7 +396,7 @@ class Measurement {
 
   // Which steps stood still is known at the end alone, so their cell's trace is read again.
   analysis::ComputeTimes compute_without(std::size_t cell, const report::Steps& steps) const {
-    if (steps.empty() || !has_trace(cell)) return compute_[cell];
+    if (steps.empty() || !has_trace(cell)) return traces_.compute(cell);
     const Trace trace = formats::read_trace(options_.folder / results_.cells[cell].trace_file);
     std::vector<analysis::Window> windows = analysis::find_windows(trace).windows;
     std::erase_if(windows, [&](const analysis::Window& window) { return steps.contains({window.block, window.step}); });
@@ -536,7 +425,7 @@ class Measurement {
   // The trace of a cell as its file holds it, or null without recorder. Read once.
   const Trace* trace_of(std::optional<std::size_t> cell) {
     if (!cell || !has_trace(*cell)) return nullptr;
-    const auto [entry, is_new] = traces_.try_emplace(*cell);
+    const auto [entry, is_new] = whole_traces_.try_emplace(*cell);
     if (is_new) entry->second = formats::read_trace(options_.folder / results_.cells[*cell].trace_file);
     return &entry->second;
   }
@@ -573,26 +462,17 @@ class Measurement {
   const plan::Matrix& matrix_;
   const MeasureOptions& options_;
   plan::RunConfig run_;
-  Kept kept_;
-  std::optional<StatusFile> status_file_;
-  std::atomic<int> heeded_{0};  // the signal that the run ends for, behind its block
-  SignalWatch watch_;           // before any other thread
+  EarlyEnd early_end_;
+  SignalWatch watch_;  // before any other thread
   StatusLine status_;
   std::optional<HeldRunFolder> folder_;
   RunResults results_;
-  std::vector<analysis::ComputeTimes> compute_;  // by cell, of all finished blocks
-  /// By how much the blocks of this process are put later, to come after those of an earlier one.
-  struct Delay {
-    std::int64_t earlier_end_ns = 0;
-    std::optional<std::int64_t> ns;  // known with the first block
-  };
-  std::vector<std::optional<Delay>> delays_ns_;  // by cell
-  static constexpr int kAttempts = 2;            // of a cell in a block
-  std::map<std::size_t, int> failures_;          // in the block that is run
-  std::set<std::size_t> left_out_;               // cells that failed so often
+  CellTraces traces_;
+  static constexpr int kAttempts = 2;    // of a cell in a block
+  std::map<std::size_t, int> failures_;  // in the block that is run
+  std::set<std::size_t> left_out_;       // cells that failed so often
   Finished finished_;
-  std::map<std::size_t, Trace> traces_;                            // of the cells that bounds are taken from
-  std::vector<std::unique_ptr<formats::PerfettoWriter>> writers_;  // by cell; null without recorder
+  std::map<std::size_t, Trace> whole_traces_;  // of the cells that bounds are taken from
 };
 
 }  // namespace

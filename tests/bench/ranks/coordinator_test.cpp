@@ -136,7 +136,7 @@ TEST_F(LaunchedProcesses, NobodyElseReadsTheToken) {
 
 TEST_F(LaunchedProcesses, WhatAKilledRunLeftIsRemoved) {
   std::filesystem::create_directories(where_);
-  for (const std::string name : {launch_file_name("of old"), launch_file_name("of old") + ".lock"})
+  for (const std::string& name : {launch_file_name("of old"), launch_file_name("of old") + ".lock"})
     std::ofstream(where_ / name) << "left";
   coordinator();
   const Coordinator other({.launcher = "Slurm", .size = 2, .job = "another job"}, where_, kPatience);
