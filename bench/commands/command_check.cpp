@@ -97,7 +97,7 @@ void add_check_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<CheckArguments>();
   CLI::App* command = app.add_subcommand(
       "check", "Prove a schedule free of races and deadlocks, and label its numerics, without a GPU");
-  command->add_option("CONFIG", arguments->config, "configuration, YAML")->required();
+  add_config(*command, arguments->config);
   CLI::Option* json = command->add_flag("--json", arguments->json,
                                         "print JSON, schema underlap.check/1; what is wrong too, as underlap.errors/1");
   command->add_flag("--dry-run", arguments->dry_run, "say what would be checked, and check nothing")->excludes(json);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/shipped_matrices.hpp"
 #include "bench/machine/gpu_libraries.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/plan/layout/parameters.hpp"
@@ -63,6 +64,19 @@ void list_formats() {
                           {format.write == nullptr ? "read" : "read, write"},
                           {std::string(format.description)}});
   print(table);
+}
+
+void list_matrices() {
+  Table table{{{"matrix", Align::left}, {"what it is", Align::left}}, {}};
+  const std::vector<ShippedMatrix> matrices = shipped_matrices();
+  if (matrices.empty())
+    throw std::invalid_argument(
+        fmt::format("the program stands alone: there are no matrices in {}\n  underlap init writes a configuration to "
+                    "begin with",
+                    shipped_matrices_folder().string()));
+  for (const ShippedMatrix& matrix : matrices) table.rows.push_back({{matrix.name}, {matrix.about}});
+  print(table);
+  fmt::print("\nfiles: {}\n", shipped_matrices_folder().string());
 }
 
 std::string billions(std::int64_t parameters) {
@@ -222,6 +236,8 @@ void add_list_command(CLI::App& app, int& exit_code) {
   add_list(*command, exit_code, "formats", "trace formats", list_formats);
   add_list(*command, exit_code, "presets", "models with their shapes, and userbuffers of tp_comm_overlap_cfg",
            list_presets);
+  add_list(*command, exit_code, "matrices", "matrices that came with the program, which `run` takes by name",
+           list_matrices);
   add_hardware_list(*command, exit_code);
   add_list(*command, exit_code, "libraries", "the GPU driver and libraries that this machine has, and where",
            list_libraries);

@@ -102,7 +102,7 @@ int run_plan(const PlanArguments& arguments) {
 void add_plan_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<PlanArguments>();
   CLI::App* command = app.add_subcommand("plan", "Show what is in effect for a configuration, and why");
-  command->add_option("CONFIG", arguments->config, "configuration, YAML")->required();
+  add_config(*command, arguments->config);
   CLI::Option* all =
       command->add_flag("--all", arguments->all, "show every knob of every cell, the launch environment and buckets");
   command->add_option("--cell", arguments->cell, "show this cell alone")->check(not_empty());

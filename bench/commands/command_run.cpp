@@ -283,7 +283,7 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
 void add_run_command(CLI::App& app, int& exit_code, const std::string& command_line) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand("run", "Run a matrix of configurations, measure and trace it");
-  command->add_option("CONFIG", arguments->config, "configuration, YAML")->required();
+  add_config(*command, arguments->config);
   command->add_option("-o,--output", arguments->folder, "folder of the run (default: a new one under results/runs)")
       ->check(not_empty());
   command->add_flag("--resume", arguments->resume, "go on after the last finished block of the folder, or begin");

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "bench/commands/shipped_matrices.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/json.hpp"
@@ -26,6 +27,12 @@ std::string study_of(const std::string& text) {
 }
 
 }  // namespace
+
+void add_config(CLI::App& command, std::string& config) {
+  command.add_option("CONFIG", config, "configuration, YAML, or a name of `underlap list matrices`")
+      ->required()
+      ->transform([](const std::string& named) { return config_file(named); });
+}
 
 plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Override>& overrides) {
   StatusLine status(status_on_stderr());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "impl/plan/plan.hpp"
 
 namespace underlap::bench {
+
+/// The word CONFIG of a command: a file, or the name of a shipped matrix, of which `config` becomes the file.
+void add_config(CLI::App& command, std::string& config);
 
 /// Reads the matrix of `file`, which may be a pipe that the process was given. Throws as plan::read_config() does, and
 /// std::invalid_argument for the file of a study, naming the command that runs it.

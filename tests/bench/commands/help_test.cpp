@@ -110,8 +110,9 @@ TEST(Help, WordsThatNoCommandExpectsAreNamedWithWhatWasMeant) {
               fails_with(2, "underlap run has no option --bloks; did you mean --blocks?"));
   EXPECT_THAT(underlap_program({"plan", "a.yaml", "b.yaml"}),
               fails_with(2, "underlap plan does not expect \"b.yaml\""));
-  EXPECT_THAT(underlap_program({"plan"}),
-              fails_with(2, "CONFIG is required: configuration, YAML\n  underlap plan --help says more"));
+  EXPECT_THAT(underlap_program({"plan"}), fails_with(2,
+                                                     "CONFIG is required: configuration, YAML, or a name of `underlap "
+                                                     "list matrices`\n  underlap plan --help says more"));
 }
 
 TEST(ListKnobs, AreThoseWhoseNamesHoldTheWordInAnyCase) {
@@ -151,7 +152,7 @@ std::string bash_offers(const std::string& words) {
 
 TEST(Completion, OfBashOffersCommandsOptionsAndValues) {
   EXPECT_EQ(bash_offers("r"), "run\n");
-  EXPECT_EQ(bash_offers("list \"\""), "techniques kernels formats presets hardware libraries knobs\n");
+  EXPECT_EQ(bash_offers("list \"\""), "techniques kernels formats presets matrices hardware libraries knobs\n");
   EXPECT_EQ(bash_offers("run --bl"), "--blocks\n");
   EXPECT_EQ(bash_offers("run --backend \"\""), "host cuda sim\n");
   EXPECT_EQ(bash_offers("run --backend = s"), "sim\n");
@@ -212,12 +213,49 @@ TEST(Manual, HasAllCommandsAndIsRenderedWithoutAWarning) {
   EXPECT_EQ(output_of(UNDERLAP_PROGRAM " help --man | groff -z -man -ww -Tutf8"), "");
 }
 
-TEST(Install, PutsTheManualAndCompletionWhereTheyAreLookedFor) {
-  const testing_support::TemporaryFolder prefix;
-  const std::string said = output_of("cmake --install " UNDERLAP_BINARY_DIR " --prefix " + (prefix / "").string());
+TEST(ShippedMatrices, AreFoundByNameUnlessThereIsSuchAFile) {
+  EXPECT_THAT(underlap_program({"list", "matrices"}).out,
+              HasSubstr("quick             Data-parallel overlap in a minute"));
+  // A notice of the plan names its file.
+  const auto is_of_the_shipped = HasSubstr("\n  " UNDERLAP_BINARY_DIR "/share/underlap/matrices/quick.yaml:5:16: ");
+  EXPECT_THAT(underlap_program({"plan", "quick"}).out, is_of_the_shipped);
+  EXPECT_THAT(underlap_program({"plan", "quick.yaml"}).out, is_of_the_shipped);
+  EXPECT_THAT(underlap_program({"plan", "claims"}), fails_with(2, "claims: no such file"));  // a study
+
+  const testing_support::TemporaryFolder folder;
+  const auto plan_there = [&] {
+    return output_of("cd " + (folder / "").string() + " && " UNDERLAP_PROGRAM " plan quick");
+  };
+  std::filesystem::create_directory(folder / "quick");  // as a run of it leaves one
+  EXPECT_THAT(plan_there(), is_of_the_shipped);
+  std::filesystem::remove(folder / "quick");
+  testing_support::write_text(folder / "quick", "model: {preset: none}\n");
+  EXPECT_THAT(plan_there(), HasSubstr("quick:1:"));
+}
+
+TEST(ShippedMatrices, AreMissedWhereTheProgramStandsAlone) {
+  const testing_support::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "bin");
+  std::filesystem::copy_file(UNDERLAP_PROGRAM, folder / "bin/underlap");
+  EXPECT_THAT(output_of((folder / "bin/underlap").string() + " list matrices"),
+              HasSubstr("no matrices in " + (folder / "share/underlap/matrices").string()));
+}
+
+TEST(Install, PutsFilesWhereTheyAreLookedForAndFindsThemWhereItIsMovedTo) {
+  const testing_support::TemporaryFolder folder;
+  const std::string said = output_of("cmake --install " UNDERLAP_BINARY_DIR " --prefix " + (folder / "first").string());
+  std::filesystem::rename(folder / "first", folder / "moved to");
+  const std::filesystem::path prefix = folder / "moved to";
   for (const char* file : {"bin/underlap", "share/man/man1/underlap.1", "share/bash-completion/completions/underlap",
-                           "share/zsh/site-functions/_underlap", "share/fish/vendor_completions.d/underlap.fish"})
+                           "share/zsh/site-functions/_underlap", "share/fish/vendor_completions.d/underlap.fish",
+                           "share/underlap/matrices/gpu/layer.yaml", "share/underlap/hardware/h100-sxm.yaml",
+                           "share/doc/underlap/README.md", "share/doc/underlap/docs/ARCHITECTURE.md"})
     EXPECT_GT(std::filesystem::file_size(prefix / file), 0U) << file << said;
+  const auto output = [&](const char* words) {
+    return output_of("'" + (prefix / "bin/underlap").string() + "' " + words);
+  };
+  EXPECT_THAT(output("list matrices"), HasSubstr("files: " + (prefix / "share/underlap/matrices").string() + "\n"));
+  EXPECT_THAT(output("plan quick"), HasSubstr((prefix / "share/underlap/matrices/quick.yaml").string()));
 }
 
 }  // namespace

@@ -1,0 +1,52 @@
+# Documents, the component `bundle`, and packages by CPack (scripts/package makes them):
+#   .deb     components program and viewer; what they need comes from Debian
+#   .tar.gz  components program and bundle: runs from any folder of a machine that has the C library and the compiler's
+# The wheel (pyproject.toml) has the components of the .tar.gz.
+set(documents share/doc/underlap)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${documents})
+install(FILES bench/METRICS.md DESTINATION ${documents}/bench)
+install(DIRECTORY docs/ DESTINATION ${documents}/docs)
+
+# Every machine has the C library and the compiler's.
+set(left_out "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\\+\\+)[.]so")
+# NCCL opens the machine's libibverbs, which fits its drivers; ours, which Gloo loads first, would be taken in its place.
+set(set_apart "^$")
+if(UNDERLAP_HAS_CUDA)
+  set(set_apart "^lib(ibverbs|nl-3|nl-route-3)[.]so")
+endif()
+install(CODE "set(PROGRAM \"$<TARGET_FILE:underlap>\")\nset(LEFT_OUT [==[${left_out}]==])\nset(SET_APART [==[${set_apart}]==])"
+        COMPONENT bundle EXCLUDE_FROM_ALL)
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/BundleLibraries.cmake COMPONENT bundle EXCLUDE_FROM_ALL)
+
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_PACKAGE_NAME underlap)
+set(CPACK_PACKAGE_VENDOR Underlap)
+set(CPACK_PACKAGE_CONTACT "Underlap maintainers <maintainers@underlap.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "measures overlap of communication in training steps of LLMs")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_PACKAGE_FILE_NAME underlap-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+if(UNDERLAP_HAS_CUDA)
+  string(APPEND CPACK_PACKAGE_FILE_NAME -cuda)
+endif()
+set(CPACK_VERBATIM_VARIABLES ON)
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME underlap)
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
+    "Runs one training step with each overlap technique on and off, on CPU threads,
+on GPUs or in virtual time, and says how much of its communication was hidden
+under compute. Reads traces of PyTorch's profiler and Nsight Systems too.")
+set(CPACK_DEBIAN_VIEWER_PACKAGE_NAME underlap-viewer)
+set(CPACK_DEBIAN_VIEWER_PACKAGE_DEPENDS "underlap (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+set(CPACK_COMPONENT_VIEWER_DESCRIPTION
+    "Timelines, charts and comparisons of runs and traces, in windows
+or as pictures.")
+
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/PackageComponents.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/DebianFiles.cmake)
+include(CPack)
