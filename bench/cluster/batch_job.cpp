@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "underlap.job/1";
+constexpr int kMostRestarts = 3;
 constexpr std::size_t kMostBytes = 1 << 20;
 
 std::filesystem::path file_of(const std::filesystem::path& folder) { return folder / "job.json"; }
@@ -54,9 +55,18 @@ std::string job_script(const BatchJob& job) {
   option("--open-mode=append");
   option(fmt::format("--output=\"{}\"", (job.folder / "job-%j.txt").string()));
   for (const std::string& more : job.more) option(more);
-  text += fmt::format("\nexec srun --ntasks-per-node={} --kill-on-bad-exit=1 {}\n", job.ranks_per_node,
-                      command_text(job.run));
-  return text;
+  text +=
+      fmt::format("\nsrun --ntasks-per-node={} --kill-on-bad-exit=1 {}\n", job.ranks_per_node, command_text(job.run));
+  if (!job.requeues) return text;
+  // Slurm itself requeues only where it misses a node before the run does.
+  return text + fmt::format(
+                    "code=$?\n"
+                    "# A rank or a node failed (not: all is well, losses differ, bad input, time is up): once more.\n"
+                    "if [ $code -ge 3 ] && [ $code -ne 143 ] && [ \"${{SLURM_RESTART_COUNT:-0}}\" -lt {} ]; then\n"
+                    "  scontrol requeue \"$SLURM_JOB_ID\"\n"
+                    "fi\n"
+                    "exit $code\n",
+                    kMostRestarts);
 }
 
 void write_job(const std::filesystem::path& folder, const SubmittedJob& job) {

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "bench/commands/command_tree.hpp"
 #include "bench/commands/commands.hpp"
-#include "bench/commands/completion.hpp"
-#include "bench/commands/help_text.hpp"
-#include "bench/commands/manual.hpp"
-#include "bench/commands/usage_errors.hpp"
+#include "bench/commands/help/command_tree.hpp"
+#include "bench/commands/help/completion.hpp"
+#include "bench/commands/help/help_text.hpp"
+#include "bench/commands/help/manual.hpp"
+#include "bench/commands/help/usage_errors.hpp"
 #include "bench/machine/machine.hpp"
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/session.hpp"

@@ -19,8 +19,10 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/cluster/batch_job.hpp"
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
+#include "bench/commands/run_fields.hpp"
 #include "bench/commands/series.hpp"
 #include "bench/launch/agent.hpp"
 #include "bench/launch/coordinator.hpp"
@@ -52,73 +54,21 @@ struct RunArguments {
   bool dry_run = false;
   std::int32_t runs = 0;  // 0: one, in the folder itself
   std::int32_t launch_timeout_s = 60;
-  std::string other;                          // program or configuration that takes turns
-  std::map<std::string, std::string> fields;  // by dotted path, as written on the command line
+  std::string other;  // program or configuration that takes turns
+  RunFields fields;
 };
-
-// A field of `run:` has a flag of the same name, which wins.
-constexpr std::array<std::pair<const char*, const char*>, 17> kRunFields{{
-    {"backend", "where it runs: host (threads and sockets, measured), cuda (GPUs) or sim (virtual time, modelled)"},
-    {"steps", "measured steps of a cell in one block"},
-    {"blocks", "blocks, each with every cell"},
-    {"warmup", "steps of a cell before its first block"},
-    {"seed", "of weights, data and the order of cells"},
-    {"link", "on one GPU emulated:450GB/s,sms=16 or emulated:450GB/s,copy_engine; latency=5us where wanted"},
-    {"link_gbps", "pace each rank and direction to this many Gbit/s"},
-    {"link_latency_us", "latency of a transfer over the paced link, microseconds"},
-    {"peer_timeout_s", "how long a rank waits for a peer, seconds"},
-    {"rank_processes", "true makes every rank a process of its own; with cuda it is one"},
-    {"trace", "false: no slices, windows from marks alone"},
-    {"no_comm", "remove every transfer"},
-    {"hardware", "name or file of the machine that virtual time is for"},
-    {"gpus_per_node", "GPUs of a node, in place of the hardware file's"},
-    {"numerics", "compute values in virtual time, and losses with them"},
-    {"jitter_pct", "vary durations at random by up to this many percent"},
-    {"fold", "false plays every rank, and not one for all that do the same"},
-}};
-
-constexpr const char* kRunsFolder = "results/runs";
-
-std::string default_folder(const std::string& config) {
-  return fmt::format("{}/{}-{}", kRunsFolder, std::filesystem::path(config).stem().string(),
-                     machine_info().started_utc);
-}
-
-std::vector<plan::Override> overrides_of(const RunArguments& arguments) {
-  std::vector<plan::Override> overrides;
-  for (const auto& [field, value] : arguments.fields)
-    if (!value.empty()) overrides.emplace_back(field, value);
-  return overrides;
-}
-
-// As a shell takes it.
-std::string as_typed(const std::string& word) {
-  constexpr std::string_view kPlain = "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
 
 // The command that this process was started as, with what makes it go on.
 std::string resume_command(const RunArguments& arguments, const std::filesystem::path& folder) {
   std::ifstream words("/proc/self/cmdline", std::ios::binary);
   std::string text, added;
-  if (arguments.folder.empty()) added += " -o " + as_typed(folder.string());
+  if (arguments.folder.empty()) added += " -o " + shell_word(folder.string());
   if (!arguments.resume) added += " --resume";
   for (std::string word; std::getline(words, word, '\0');) {
     if (word == "--") text += std::exchange(added, {});  // behind it nothing is a flag
-    text += (text.empty() ? "" : " ") + as_typed(word);
+    text += (text.empty() ? "" : " ") + shell_word(word);
   }
   return text + added;
-}
-
-// "run.link_gbps" of the fields is "--link-gbps" of the command line.
-std::string flag_of(std::string_view path) {
-  if (path == "model.num_layers") return "--layers";
-  std::string flag = "--" + std::string(path.substr(path.find('.') + 1));
-  std::ranges::replace(flag, '_', '-');
-  return flag;
 }
 
 constexpr std::int32_t kUsualRuns = 5;
@@ -136,7 +86,7 @@ std::string forecast(const RunArguments& arguments, const plan::Matrix& matrix) 
 // Of two configurations what a gate would refuse is refused before the first run.
 bool is_refused(const RunArguments& arguments, const plan::Matrix& matrix) {
   if (arguments.other.empty() || is_program(arguments.other)) return false;
-  plan::Matrix other = read_matrix(arguments.other, overrides_of(arguments));
+  plan::Matrix other = read_matrix(arguments.other, overrides_of(arguments.fields));
   find_refusals(other);
   if (refuse(other)) return true;
   check_turns(other, arguments.other, matrix, arguments.config);
@@ -152,8 +102,7 @@ int run_many(const RunArguments& arguments, const plan::Matrix& matrix) {
   request.runs = arguments.runs > 0 ? arguments.runs : kUsualRuns;
   request.config = arguments.config;
   request.other = arguments.other;
-  for (const auto& [path, value] : arguments.fields)
-    if (!value.empty()) request.options.insert(request.options.end(), {flag_of(path), value});
+  request.options = flags_of(arguments.fields);
   if (arguments.no_verify) request.options.emplace_back("--no-verify");
   request.resume = arguments.resume;
   request.resume_command = resume_command(arguments, request.folder);
@@ -189,7 +138,7 @@ void check_launched(const RunArguments& arguments, const plan::Matrix& matrix, c
 
 int run_here(const RunArguments& arguments, const std::string& command_line, const Launch* launch,
              Coordinator* coordinator) {
-  plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments));
+  plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments.fields));
   find_refusals(matrix, launch != nullptr);
   if (refuse(matrix)) return kBadInput;
   if (launch != nullptr) check_launched(arguments, matrix, *launch);
@@ -245,7 +194,7 @@ AgentOptions agent_of(const Launch& launch, const std::filesystem::path& folder,
       .launch = launch, .folder = folder, .patience = std::chrono::seconds(arguments.launch_timeout_s)};
   try {
     const plan::Matrix matrix =
-        plan::parse(plan::read_config(arguments.config), arguments.config, overrides_of(arguments));
+        plan::parse(plan::read_config(arguments.config), arguments.config, overrides_of(arguments.fields));
     if (matrix.has_errors())
       throw std::invalid_argument(fmt::format("{}: {}", matrix.errors.front().where, matrix.errors.front().message));
     if (matrix.cells.front().plan.config.run.backend == Backend::cuda) check_caller_environment(matrix.cells);
@@ -304,18 +253,7 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
       ->add_option("--launch-timeout-s", arguments->launch_timeout_s,
                    "how long the processes that mpirun, srun or torchrun started wait for each other, seconds")
       ->check(CLI::Range(1, 86400));
-  const std::vector<plan::KnobInfo> knobs = plan::known_knobs();
-  for (const auto& [field, what] : kRunFields) {
-    const std::string path = std::string("run.") + field;
-    const auto knob = std::ranges::find_if(knobs, [&](const plan::KnobInfo& known) { return known.name == path; });
-    const std::string users = fmt::format("{}", fmt::join(knob->backends, " and "));
-    command->add_option(flag_of(path), arguments->fields[path], users.empty() ? what : users + ": " + what)
-        ->check(not_empty());
-  }
-  command
-      ->add_option(flag_of("model.num_layers"), arguments->fields["model.num_layers"],
-                   "shorten the model to this many layers")
-      ->check(not_empty());
+  add_run_fields(*command, arguments->fields);
   command->footer(
       "SIGINT, SIGTERM and SIGHUP end it as that signal (130, 143, 129 in a shell),\n"
       "after a line that says what is kept and the command that goes on.\n\n"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bench/commands/shipped_matrices.hpp"
+#include "bench/machine/machine.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/json.hpp"
@@ -32,6 +33,11 @@ void add_config(CLI::App& command, std::string& config) {
   command.add_option("CONFIG", config, "configuration, YAML, or a name of `underlap list matrices`")
       ->required()
       ->transform([](const std::string& named) { return config_file(named); });
+}
+
+std::string default_folder(const std::string& config) {
+  return fmt::format("{}/{}-{}", kRunsFolder, std::filesystem::path(config).stem().string(),
+                     machine_info().started_utc);
 }
 
 plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Override>& overrides) {

@@ -13,6 +13,11 @@ namespace underlap::bench {
 /// The word CONFIG of a command: a file, or the name of a shipped matrix, of which `config` becomes the file.
 void add_config(CLI::App& command, std::string& config);
 
+/// Where runs go that nobody named a folder for.
+inline constexpr const char* kRunsFolder = "results/runs";
+/// A folder of its own there, named after the configuration and the time.
+std::string default_folder(const std::string& config);
+
 /// Reads the matrix of `file`, which may be a pipe that the process was given. Throws as plan::read_config() does, and
 /// std::invalid_argument for the file of a study, naming the command that runs it.
 plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Override>& overrides = {});

@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "bench/commands/command_tree.hpp"
 #include "bench/commands/commands.hpp"
-#include "bench/commands/help_text.hpp"
-#include "bench/commands/usage_errors.hpp"
+#include "bench/commands/help/command_tree.hpp"
+#include "bench/commands/help/help_text.hpp"
+#include "bench/commands/help/usage_errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/program.hpp"
 
@@ -28,6 +28,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
   add_check_command(app, exit_code);
   add_run_command(app, exit_code, command_line);
   add_rank_command(app, exit_code);
+  add_submit_command(app, exit_code);
   add_status_command(app, exit_code);
   add_show_command(app, exit_code);
   add_compare_command(app, exit_code);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/command_tree.hpp"
+#include "bench/commands/help/command_tree.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All three scripts go the same way: they find the command that the words so far name, its path, and then offer what
 // may follow: the values of the option just before, the command's options, or its commands, words and files.
-#include "bench/commands/completion.hpp"
+#include "bench/commands/help/completion.hpp"
 
 #include <fmt/format.h>
 

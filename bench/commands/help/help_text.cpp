@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/help_text.hpp"
+#include "bench/commands/help/help_text.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "bench/commands/command_tree.hpp"
+#include "bench/commands/help/command_tree.hpp"
 
 namespace underlap::bench {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/usage_errors.hpp"
+#include "bench/commands/help/usage_errors.hpp"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <vector>
 
-#include "bench/commands/command_tree.hpp"
+#include "bench/commands/help/command_tree.hpp"
 #include "platform/suggestion.hpp"
 
 namespace underlap::bench {

@@ -34,8 +34,14 @@ TEST(BatchJob, ScriptSaysWhatIsAskedForAndGoesOnWhereItEnded) {
             "#SBATCH --open-mode=append\n"
             "#SBATCH --output=\"/data/my run/job-%j.txt\"\n"
             "\n"
-            "exec srun --ntasks-per-node=8 --kill-on-bad-exit=1 /opt/underlap run 'it'\\''s.yaml' -o '/data/my run' "
-            "--resume\n");
+            "srun --ntasks-per-node=8 --kill-on-bad-exit=1 /opt/underlap run 'it'\\''s.yaml' -o '/data/my run' "
+            "--resume\n"
+            "code=$?\n"
+            "# A rank or a node failed (not: all is well, losses differ, bad input, time is up): once more.\n"
+            "if [ $code -ge 3 ] && [ $code -ne 143 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 3 ]; then\n"
+            "  scontrol requeue \"$SLURM_JOB_ID\"\n"
+            "fi\n"
+            "exit $code\n");
 }
 
 TEST(BatchJob, ScriptHasFurtherOptionsWhereTheyAreWanted) {
@@ -52,6 +58,7 @@ TEST(BatchJob, ScriptHasFurtherOptionsWhereTheyAreWanted) {
                              "--time=02:00:00", "--no-requeue", "--constraint=h100"})
     EXPECT_THAT(script, HasSubstr(std::string("#SBATCH ") + option + "\n"));
   EXPECT_THAT(script, Not(HasSubstr("#SBATCH --requeue")));
+  EXPECT_THAT(script, Not(HasSubstr("scontrol")));
 }
 
 TEST(BatchJob, SubmissionIsReadBack) {

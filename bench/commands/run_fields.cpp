@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/commands/run_fields.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "platform/flag_values.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// A field of `run:` has a flag of the same name, which wins.
+constexpr std::array<std::pair<const char*, const char*>, 17> kRunFields{{
+    {"backend", "where it runs: host (threads and sockets, measured), cuda (GPUs) or sim (virtual time, modelled)"},
+    {"steps", "measured steps of a cell in one block"},
+    {"blocks", "blocks, each with every cell"},
+    {"warmup", "steps of a cell before its first block"},
+    {"seed", "of weights, data and the order of cells"},
+    {"link", "on one GPU emulated:450GB/s,sms=16 or emulated:450GB/s,copy_engine; latency=5us where wanted"},
+    {"link_gbps", "pace each rank and direction to this many Gbit/s"},
+    {"link_latency_us", "latency of a transfer over the paced link, microseconds"},
+    {"peer_timeout_s", "how long a rank waits for a peer, seconds"},
+    {"rank_processes", "true makes every rank a process of its own; with cuda it is one"},
+    {"trace", "false: no slices, windows from marks alone"},
+    {"no_comm", "remove every transfer"},
+    {"hardware", "name or file of the machine that virtual time is for"},
+    {"gpus_per_node", "GPUs of a node, in place of the hardware file's"},
+    {"numerics", "compute values in virtual time, and losses with them"},
+    {"jitter_pct", "vary durations at random by up to this many percent"},
+    {"fold", "false plays every rank, and not one for all that do the same"},
+}};
+
+constexpr const char* kLayers = "model.num_layers";
+
+// "run.link_gbps" of the fields is "--link-gbps" of the command line.
+std::string flag_of(std::string_view path) {
+  if (path == kLayers) return "--layers";
+  std::string flag = "--" + std::string(path.substr(path.find('.') + 1));
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+}  // namespace
+
+void add_run_fields(CLI::App& command, RunFields& fields) {
+  const std::vector<plan::KnobInfo> knobs = plan::known_knobs();
+  for (const auto& [field, what] : kRunFields) {
+    const std::string path = std::string("run.") + field;
+    if (command.get_option_no_throw(flag_of(path)) != nullptr) continue;
+    const auto knob = std::ranges::find_if(knobs, [&](const plan::KnobInfo& known) { return known.name == path; });
+    const std::string users = fmt::format("{}", fmt::join(knob->backends, " and "));
+    command.add_option(flag_of(path), fields[path], users.empty() ? what : users + ": " + what)->check(not_empty());
+  }
+  command.add_option(flag_of(kLayers), fields[kLayers], "shorten the model to this many layers")->check(not_empty());
+}
+
+std::vector<plan::Override> overrides_of(const RunFields& fields) {
+  std::vector<plan::Override> overrides;
+  for (const auto& [path, value] : fields)
+    if (!value.empty()) overrides.emplace_back(path, value);
+  return overrides;
+}
+
+std::vector<std::string> flags_of(const RunFields& fields) {
+  std::vector<std::string> flags;
+  for (const auto& [path, value] : fields)
+    if (!value.empty()) flags.insert(flags.end(), {flag_of(path), value});
+  return flags;
+}
+
+}  // namespace underlap::bench
