@@ -37,6 +37,7 @@ std::string encode(const Hello& hello) {
                                  {"cpus", hello.place.cpus},
                                  {"visible_devices", hello.place.visible_devices},
                                  {"pid", hello.place.pid},
+                                 {"clock", hello.place.clock},
                                  {"facts", hello.facts},
                                  {"complaint", hello.complaint}});
 }
@@ -54,7 +55,8 @@ Hello decode_hello(std::string_view payload, std::string_view token) {
                  .address = json.at("address"),
                  .cpus = json.at("cpus"),
                  .visible_devices = json.at("visible_devices"),
-                 .pid = json.at("pid")};
+                 .pid = json.at("pid"),
+                 .clock = json.at("clock")};
   return hello;
 }
 

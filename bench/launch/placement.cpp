@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include "bench/launch/launch.hpp"
 
@@ -28,6 +30,15 @@ std::string allowed_cpus() {
     return begin == std::string::npos ? "" : line.substr(begin);
   }
   return "";
+}
+
+// Of one start of one machine, and of a time namespace, which has a clock of its own.
+std::string own_clock() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  std::error_code none_there;
+  return boot + " " + std::filesystem::read_symlink("/proc/self/ns/time", none_there).string();
 }
 
 constexpr const char* kLoopback = "127.0.0.1";
@@ -63,7 +74,8 @@ RankPlace own_place() {
   return {.node = node_name(),
           .cpus = allowed_cpus(),
           .visible_devices = devices == nullptr ? "" : devices,
-          .pid = ::getpid()};
+          .pid = ::getpid(),
+          .clock = own_clock()};
 }
 
 void complete(Placement& placement, const std::vector<std::optional<std::int32_t>>& said_local_ranks) {

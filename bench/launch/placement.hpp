@@ -18,6 +18,7 @@ struct RankPlace {
   std::string cpus = {};             ///< that it may use, as the kernel lists them: "0-3,8"
   std::string visible_devices = {};  ///< CUDA_VISIBLE_DEVICES; empty: not set
   std::int64_t pid = 0;
+  std::string clock = {};  ///< which steady clock it has: equal where two ranks have the same
 };
 
 /// Where the ranks of a run are that a launcher started.

@@ -141,8 +141,12 @@ class Measurement {
     info.launcher = options_.placement->launcher;
     for (const RankPlace& place : options_.placement->ranks)
       info.launched_ranks.push_back({place.node, place.local_rank, place.cpus, place.visible_devices});
-    if (run_.traits().runs_on_cores && report::launched_nodes(info).size() > 1)
-      info.clock = "CLOCK_MONOTONIC of each node, not aligned: waits for ranks of other nodes mean nothing";
+    const auto has_another_clock = [&](const RankPlace& place) {
+      return place.clock != options_.placement->ranks.front().clock;
+    };
+    if (run_.traits().measures_time && std::ranges::any_of(options_.placement->ranks, has_another_clock))
+      info.clock =
+          "CLOCK_MONOTONIC of rank 0's machine; those of others are measured against it before and after each cell";
   }
 
   std::string link_of(const plan::Cell& cell) const {
@@ -355,6 +359,7 @@ class Measurement {
     report::BlockRun run = run_steps(session, index, block, run_.steps + 1);
     if (run_.traits().measures_time) add_load(load_of(block), before, cpu_times(own_processes()));
     cell.num_ranks_played = num_ranks_of(run);
+    cell.clock_residual_ns = std::max(cell.clock_residual_ns, run.clock_residual_ns);
     for (report::StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
       cell.samples.push_back(std::move(sample));
     for (const std::string& note : run.notes) cell.notes.push_back(fmt::format("block {}, {}", block, note));

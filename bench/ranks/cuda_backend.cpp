@@ -121,7 +121,12 @@ class CudaRankProcess final : public RankRunner {
 
   void build(std::size_t cell) override { rank_->build(cell); }
   void run(std::size_t cell, std::int32_t block, std::int64_t steps) override { rank_->run(cell, block, steps); }
-  RankRun take(std::size_t cell) override { return rank_->take(cell); }
+  RankRun take(std::size_t cell) override {
+    RankRun run = rank_->take(cell);
+    if (clock_offset_ns_ != 0) run.trace.shift(clock_offset_ns_);
+    return run;
+  }
+  void set_clock_offset(std::int64_t ns) override { clock_offset_ns_ = ns; }
   void reserve(std::size_t cell, std::int64_t steps) override { rank_->reserve(cell, steps); }
   void give_up() noexcept override {
     if (copy_engines_ != nullptr) return copy_engines_->abort();  // with those of NCCL
@@ -138,6 +143,7 @@ class CudaRankProcess final : public RankRunner {
   std::unique_ptr<cuda::NcclTransport> transport_;
   std::unique_ptr<cuda::CopyEngineTransport> copy_engines_;  // before those of NCCL, where a cell asks for them
   std::unique_ptr<CudaRank> rank_;
+  std::int64_t clock_offset_ns_ = 0;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "bench/ranks/host_room.hpp"
 #include "impl/device/host/host_device.hpp"
+#include "impl/device/host/shared_clock.hpp"
 #include "impl/step/planned_trainer.hpp"
 #include "platform/errors.hpp"
 
@@ -62,7 +63,9 @@ void HostRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   built.steps = steps;
   built.result = {};
   built.result.first_step = built.trainer.value()->next_step();
-  built.result.trace.clocks.push_back(clock_of(rank_));
+  ClockSnapshot clock = clock_of(rank_);
+  clock.device_ns += host::clock_offset_ns();
+  built.result.trace.clocks.push_back(clock);
   const std::int64_t cpu_before = built.device->communication_cpu_ns();
   for (std::int64_t i = 0; i < steps; ++i) built.trainer.value()->step(block);
   built.result.losses = built.trainer->take_losses();
@@ -117,6 +120,7 @@ class HostRankProcess final : public RankRunner {
   }
 
   void reserve(std::size_t cell, std::int64_t steps) override { rank_.reserve(cell, steps); }
+  void set_clock_offset(std::int64_t ns) override { host::set_clock_offset(ns); }
 
  private:
   // Before the fabric opens anything.

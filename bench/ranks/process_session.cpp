@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "bench/ranks/rank_messages.hpp"
 
@@ -12,6 +13,15 @@ namespace {
 
 // A program that is loaded from a slow disk, with all its libraries.
 constexpr std::chrono::seconds kPatienceToStart{60};
+
+// What fails is a cell's, which another session may get further with.
+auto guarded(std::size_t cell, const auto& work) {
+  try {
+    return work();
+  } catch (const MachineError& error) {
+    throw CellFailure(cell, error.what());
+  }
+}
 
 }  // namespace
 
@@ -69,7 +79,8 @@ StartOrder ProcessSession::start_order(const RankSet& set, std::int32_t rank) co
   const RankPlace& place = session_.placement->ranks[static_cast<std::size_t>(rank)];
   order.surroundings = {.address = place.address,
                         .local_rank = place.local_rank,
-                        .num_sharing = session_.placement->num_sharing(rank, set.num_ranks)};
+                        .num_sharing = session_.placement->num_sharing(rank, set.num_ranks),
+                        .is_launched = true};
   return order;
 }
 
@@ -82,11 +93,7 @@ ProcessSession::RankSet& ProcessSession::set_of(std::size_t cell) {
 std::vector<std::string> ProcessSession::ask(std::size_t cell, RankMessage order, const CellOrder& what,
                                              const std::string& told) {
   const std::vector<std::string> payloads(static_cast<std::size_t>(num_ranks(cells_[cell])), encode(what));
-  try {
-    return set_of(cell).ranks->ask(order, payloads, told);
-  } catch (const MachineError& error) {
-    throw CellFailure(cell, error.what());
-  }
+  return guarded(cell, [&] { return set_of(cell).ranks->ask(order, payloads, told); });
 }
 
 // All ranks are done before the first is emptied: sending a trace would take the processor from one that still runs.
@@ -94,7 +101,10 @@ report::BlockRun ProcessSession::run(std::size_t cell, std::int32_t block, std::
   const CellOrder order{.cell = cell, .block = block, .steps = steps};
   const std::string what = fmt::format("{} steps of cell {}, {}", steps, cells_[cell].name,
                                        block < 0 ? "warm-up" : fmt::format("block {}", block));
+  const Clocks before = read_clocks(cell);
+  set_clocks(cell, before);
   ask(cell, RankMessage::run, order, "run " + what);
+  const std::int64_t residual_ns = residual(before, read_clocks(cell));
   std::vector<RankRun> runs;
   for (const std::string& answer : ask(cell, RankMessage::take, order, "hand over " + what))
     runs.push_back(decode_run(answer, fmt::format("rank {}", runs.size())));
@@ -103,7 +113,39 @@ report::BlockRun ProcessSession::run(std::size_t cell, std::int32_t block, std::
     result.notes.push_back(fmt::format("rank {} was stopped (SIGSTOP, or a debugger) for about {:.1f} s", rank,
                                        static_cast<double>(pause.count()) / 1e3));
   next_step_ = std::max(next_step_, result.first_step + result.num_steps);
+  result.clock_residual_ns = residual_ns;
   return result;
+}
+
+// One rank of each clock that is not rank 0's, whose process's clock this is too.
+ProcessSession::Clocks ProcessSession::read_clocks(std::size_t cell) {
+  Clocks clocks;
+  if (session_.placement == nullptr) return clocks;
+  const std::vector<RankPlace>& places = session_.placement->ranks;
+  for (std::int32_t rank = 1; rank < num_ranks(cells_[cell]); ++rank) {
+    const std::string& clock = places[static_cast<std::size_t>(rank)].clock;
+    if (clock != places.front().clock && !clocks.contains(clock))
+      clocks[clock] = guarded(cell, [&] { return set_of(cell).ranks->read_clock(rank); });
+  }
+  return clocks;
+}
+
+void ProcessSession::set_clocks(std::size_t cell, const Clocks& clocks) {
+  for (std::int32_t rank = 1; !clocks.empty() && rank < num_ranks(cells_[cell]); ++rank)
+    if (const auto clock = clocks.find(session_.placement->ranks[static_cast<std::size_t>(rank)].clock);
+        clock != clocks.end())
+      guarded(cell, [&] { set_of(cell).ranks->set_clock_offset(rank, clock->second.offset_ns); });
+}
+
+// By which a time may be wrong: what either reading may be, or what the clock has drifted between them.
+std::int64_t ProcessSession::residual(const Clocks& before, const Clocks& after) {
+  std::int64_t residual = 0;
+  for (const auto& [clock, reading] : before) {
+    const ClockReading& later = after.at(clock);
+    residual =
+        std::max({residual, reading.residual_ns, later.residual_ns, std::abs(later.offset_ns - reading.offset_ns)});
+  }
+  return residual;
 }
 
 void ProcessSession::reserve(std::size_t cell, std::int64_t steps) {

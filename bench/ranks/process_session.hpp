@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,11 +61,16 @@ class ProcessSession final : public Session {
     std::unique_ptr<RankGroup> ranks;
   };
 
+  using Clocks = std::map<std::string, ClockReading>;  ///< by RankPlace::clock
+
   void start_all();
   void start(RankSet& set);
   StartOrder start_order(const RankSet& set, std::int32_t rank) const;
   RankSet& set_of(std::size_t cell);
   std::vector<std::string> ask(std::size_t cell, RankMessage order, const CellOrder& what, const std::string& told);
+  Clocks read_clocks(std::size_t cell);
+  void set_clocks(std::size_t cell, const Clocks& clocks);
+  static std::int64_t residual(const Clocks& before, const Clocks& after);
   std::int32_t round_of(std::int32_t block) const;
 
   std::span<const plan::Cell> cells_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <stdexcept>
 #include <system_error>
 
@@ -15,6 +16,8 @@
 
 namespace underlap::bench {
 namespace {
+
+constexpr int kClockExchanges = 15;
 
 using std::chrono::milliseconds;
 using Kind = RankFailure::Kind;
@@ -98,6 +101,13 @@ std::vector<pid_t> RankGroup::pids() const {
 
 std::vector<std::string> RankGroup::ask(RankMessage order, const std::vector<std::string>& payloads,
                                         const std::string& told, std::optional<milliseconds> limit) {
+  Orders orders;
+  for (std::size_t i = 0; i < payloads.size(); ++i) orders.emplace_back(static_cast<std::int32_t>(i), payloads[i]);
+  return ask_ranks(order, orders, told, limit);
+}
+
+std::vector<std::string> RankGroup::ask_ranks(RankMessage order, const Orders& orders, const std::string& told,
+                                              std::optional<milliseconds> limit) {
   if (has_ended_) throw MachineError("the ranks have ended, because one of them failed");
   // While they connect, pairs of ranks do so one after another: the last of a long chain is done long after the first.
   const milliseconds patience = order == RankMessage::build
@@ -105,11 +115,12 @@ std::vector<std::string> RankGroup::ask(RankMessage order, const std::vector<std
                                     : options_.peer_timeout;
   Waiting waiting{now(), patience, std::nullopt, std::nullopt};
   if (limit) waiting.limit = now() + *limit;
-  for (std::size_t i = 0; i < payloads.size(); ++i) {
+  for (const auto& [number, payload] : orders) {
+    RankProcess& rank = *ranks_[static_cast<std::size_t>(number)];
     try {
-      ranks_[i]->order(order, payloads[i], told);
+      rank.order(order, payload, told);
     } catch (const MachineError& error) {
-      add_failure(*ranks_[i], Kind::machine, death_of(*ranks_[i], error.what()));
+      add_failure(rank, Kind::machine, death_of(rank, error.what()));
     }
   }
   while (num_waited_for() > 0 && failures_.empty()) watch_once(waiting);
@@ -118,8 +129,27 @@ std::vector<std::string> RankGroup::ask(RankMessage order, const std::vector<std
     end_all();
   }
   std::vector<std::string> answers;
-  for (std::size_t i = 0; i < payloads.size(); ++i) answers.push_back(std::move(ranks_[i]->answer()->payload));
+  for (const auto& [number, payload] : orders)
+    answers.push_back(std::move(ranks_[static_cast<std::size_t>(number)]->answer()->payload));
   return answers;
+}
+
+ClockReading RankGroup::read_clock(std::int32_t rank) {
+  const auto ns = [](Deadline time) { return std::chrono::nanoseconds(time.time_since_epoch()).count(); };
+  ClockReading best{.offset_ns = 0, .residual_ns = std::numeric_limits<std::int64_t>::max()};
+  for (int i = 0; i < kClockExchanges; ++i) {
+    const std::int64_t asked = ns(now());
+    const std::vector<std::string> answer =
+        ask_ranks(RankMessage::clock, {{rank, encode(ClockOrder{})}}, "say what time it is", {});
+    const std::int64_t heard = ns(now());
+    const std::int64_t residual = (heard - asked + 1) / 2;
+    if (residual < best.residual_ns) best = {asked + (heard - asked) / 2 - std::stoll(answer.front()), residual};
+  }
+  return best;
+}
+
+void RankGroup::set_clock_offset(std::int32_t rank, std::int64_t offset_ns) {
+  ask_ranks(RankMessage::clock, {{rank, encode(ClockOrder{.offset_ns = offset_ns})}}, "take the time of rank 0", {});
 }
 
 std::int32_t RankGroup::num_waited_for() const {

@@ -16,6 +16,12 @@
 
 namespace underlap::bench {
 
+/// What a clock is behind another one.
+struct ClockReading {
+  std::int64_t offset_ns = 0;    ///< added to it, it is the other
+  std::int64_t residual_ns = 0;  ///< by which that may be wrong
+};
+
 struct RankGroupOptions {
   std::filesystem::path program = "/proc/self/exe";
   std::vector<std::string> arguments = {"underlap", "rank"};  ///< "--number N" follows
@@ -49,6 +55,12 @@ class RankGroup {
   std::vector<std::string> ask(RankMessage order, const std::vector<std::string>& payloads, const std::string& told,
                                std::optional<std::chrono::milliseconds> limit = {});
 
+  /// What one rank's clock is behind this process's, and how far that may be wrong: half of the quickest of several
+  /// exchanges. Throws as ask() does.
+  ClockReading read_clock(std::int32_t rank);
+  /// Tells a rank what to add to its clock. Throws as ask() does.
+  void set_clock_offset(std::int32_t rank, std::int64_t offset_ns);
+
   /// Which ranks were stopped and went on since the last call, and for about how long.
   std::map<std::int32_t, std::chrono::milliseconds> take_pauses() { return std::exchange(pauses_, {}); }
 
@@ -71,6 +83,9 @@ class RankGroup {
     std::optional<Deadline> first_answer;
   };
 
+  using Orders = std::vector<std::pair<std::int32_t, std::string>>;  ///< rank, and its payload
+  std::vector<std::string> ask_ranks(RankMessage order, const Orders& orders, const std::string& told,
+                                     std::optional<std::chrono::milliseconds> limit);
   int milliseconds_to_sleep() const;
   void watch_once(Waiting& waiting);
   void listen(RankProcess& rank, Waiting& waiting);

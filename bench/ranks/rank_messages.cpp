@@ -35,6 +35,7 @@ std::string encode(const StartOrder& order) {
                    {"address", order.surroundings.address},
                    {"local_rank", order.surroundings.local_rank},
                    {"sharing", order.surroundings.num_sharing},
+                   {"launched", order.surroundings.is_launched},
                    {"yaml", order.source.yaml},
                    {"where", order.source.where},
                    {"overrides", order.source.overrides},
@@ -49,7 +50,8 @@ StartOrder decode_start(std::string_view payload) {
           .first_step = json.at("first_step"),
           .surroundings = {.address = json.at("address"),
                            .local_rank = json.at("local_rank"),
-                           .num_sharing = json.at("sharing")},
+                           .num_sharing = json.at("sharing"),
+                           .is_launched = json.at("launched")},
           .source = {json.at("yaml"), json.at("where"), json.at("overrides").get<std::vector<plan::Override>>()},
           .plans_hash = json.at("plans_hash")};
 }
@@ -61,6 +63,19 @@ std::string encode(const CellOrder& order) {
 CellOrder decode_cell_order(std::string_view payload) {
   const Json json = from_bytes(payload);
   return {.cell = json.at("cell"), .block = json.at("block"), .steps = json.at("steps")};
+}
+
+std::string encode(const ClockOrder& order) {
+  Json json = {{"offset_ns", nullptr}};
+  if (order.offset_ns) json["offset_ns"] = *order.offset_ns;
+  return to_bytes(json);
+}
+
+ClockOrder decode_clock_order(std::string_view payload) {
+  const Json json = from_bytes(payload);
+  ClockOrder order;
+  if (!json.at("offset_ns").is_null()) order.offset_ns = json.at("offset_ns").get<std::int64_t>();
+  return order;
 }
 
 // Length of what is small, what is small, the trace.

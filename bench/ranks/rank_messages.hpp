@@ -15,8 +15,22 @@ namespace underlap::bench {
 
 /// What goes between a run and its ranks. The run orders, and a rank answers each order when it has done it: with
 /// `done`, with a `result` for `take`, or with `failed`, after which it ends. While it connects with its peers, a rank
-/// puts what these must know (`put`) and asks for what they have put (`get`), and the run answers (`met`).
-enum class RankMessage : std::uint32_t { start = 1, build, run, take, reserve, done, result, failed, put, get, met };
+/// puts what these must know (`put`) and asks for what they have put (`get`), and the run answers (`met`). Between runs
+/// it says what time it is (`clock`), and takes the offset of its clock.
+enum class RankMessage : std::uint32_t {
+  start = 1,
+  build,
+  run,
+  take,
+  reserve,
+  done,
+  result,
+  failed,
+  put,
+  get,
+  met,
+  clock
+};
 
 /// The first order: who the rank is, which matrix it belongs to, and which cells of it are its own.
 struct StartOrder {
@@ -30,6 +44,13 @@ struct StartOrder {
 };
 std::string encode(const StartOrder& order);
 StartOrder decode_start(std::string_view payload);
+
+/// An order about a rank's clock; its answer says what that machine's steady clock read, nanoseconds.
+struct ClockOrder {
+  std::optional<std::int64_t> offset_ns = {};  ///< what to add to it from now on; nullopt: as before
+};
+std::string encode(const ClockOrder& order);
+ClockOrder decode_clock_order(std::string_view payload);
 
 /// An order about one cell.
 struct CellOrder {

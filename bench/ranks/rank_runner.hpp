@@ -53,6 +53,10 @@ class RankRunner {
   /// Makes room in a cell's recorders for blocks of `steps` steps, from what its runs so far took a step.
   virtual void reserve(std::size_t cell, std::int64_t steps) = 0;
 
+  /// What is to be added to this machine's steady clock so that times are those of rank 0's machine, nanoseconds. Told
+  /// between runs; what take() gives of the next one has it.
+  virtual void set_clock_offset(std::int64_t) {}
+
   /// Told before a rank that failed, or whose run has ended under it, is destroyed: it waits for no peer any more.
   virtual void give_up() noexcept {}
 };
@@ -75,6 +79,7 @@ struct RankSurroundings {
   std::string address = "127.0.0.1";     ///< of its machine, by which ranks of others reach it
   std::int32_t local_rank = 0;           ///< among the ranks of its machine: the number of its GPU
   std::int32_t num_sharing = kAllRanks;  ///< ranks that have the same CPUs, this one included
+  bool is_launched = false;              ///< a launcher started its process, or the one that did
 };
 
 /// What a rank is told when it begins.

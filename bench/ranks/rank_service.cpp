@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "bench/ranks/link_meeting.hpp"
 #include "bench/ranks/rank_messages.hpp"
@@ -25,6 +26,7 @@ class Rank {
     const auto kind = static_cast<RankMessage>(message.kind);
     if (kind == RankMessage::start) return start(decode_start(message.payload));
     if (runner_ == nullptr) throw std::logic_error("a rank was told to work before it was told to start");
+    if (kind == RankMessage::clock) return tell_clock(decode_clock_order(message.payload));
     const CellOrder order = decode_cell_order(message.payload);
     switch (kind) {
       case RankMessage::build: return build(order.cell), run_.send(RankMessage::done);
@@ -49,7 +51,7 @@ class Rank {
           "program, has changed",
           order.rank, order.source.where));
     // A scheduler sends it to every process that its time is up: the run, which hears it too, says when ranks end.
-    if (!order.surroundings.address.empty()) ::signal(SIGTERM, SIG_IGN);
+    if (order.surroundings.is_launched) ::signal(SIGTERM, SIG_IGN);
     runner_ = make_runner_({.rank = order.rank,
                             .world_size = order.world_size,
                             .cells = matrix_.cells,
@@ -58,6 +60,12 @@ class Rank {
                             .surroundings = order.surroundings,
                             .meeting = &run_});
     run_.send(RankMessage::done);
+  }
+
+  void tell_clock(const ClockOrder& order) {
+    const std::int64_t now = clock_of(0).device_ns;
+    if (order.offset_ns) runner_->set_clock_offset(*order.offset_ns);
+    run_.send(RankMessage::result, std::to_string(now));
   }
 
   void build(std::size_t cell) {

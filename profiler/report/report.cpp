@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -94,11 +95,17 @@ std::string notes_markdown(const RunResults& results) {
   return text.empty() ? text : "## Notes\n\n" + text + "\n";
 }
 
-// "by Slurm: 2 on node1, 2 on node2"; empty where no launcher started them.
-std::string launch_text(const RunInfo& info) {
+// "by Slurm: 2 on node1, 2 on node2; their clocks agree within 35 us"; empty where no launcher started them.
+std::string launch_text(const RunResults& results) {
   std::vector<std::string> nodes;
-  for (const auto& [node, count] : launched_nodes(info)) nodes.push_back(fmt::format("{} on {}", count, node));
-  return nodes.empty() ? "" : fmt::format("by {}: {}", info.launcher, fmt::join(nodes, ", "));
+  for (const auto& [node, count] : launched_nodes(results.info)) nodes.push_back(fmt::format("{} on {}", count, node));
+  if (nodes.empty()) return "";
+  std::int64_t residual_ns = 0;
+  for (const CellResult& cell : results.cells) residual_ns = std::max(residual_ns, cell.clock_residual_ns);
+  return fmt::format("by {}: {}{}", results.info.launcher, fmt::join(nodes, ", "),
+                     residual_ns == 0 ? ""
+                                      : fmt::format("; their clocks agree within {:.0f} us",
+                                                    std::ceil(static_cast<double>(residual_ns) / 1e3)));
 }
 
 // What the launcher left each rank of its machine.
@@ -117,7 +124,8 @@ Table rank_table(const RunInfo& info) {
   return table;
 }
 
-std::string machine_markdown(const RunInfo& info) {
+std::string machine_markdown(const RunResults& results) {
+  const RunInfo& info = results.info;
   std::string libraries;
   for (const auto& [name, version] : info.library_versions)
     libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name, version);
@@ -131,7 +139,7 @@ std::string machine_markdown(const RunInfo& info) {
                {{"clock"}, {info.clock}},
                {{"seed"}, {std::to_string(info.seed)}},
                {{"config"}, {info.config_hash}}}};
-  if (const std::string launch = launch_text(info); !launch.empty()) table.rows.push_back({{"ranks"}, {launch}});
+  if (const std::string launch = launch_text(results); !launch.empty()) table.rows.push_back({{"ranks"}, {launch}});
   return markdown(table) + (info.launched_ranks.empty() ? "" : "\n" + markdown(rank_table(info)));
 }
 
@@ -236,7 +244,7 @@ std::string wrapped_lines(const std::string& text, const TableFormat& format) {
 }
 
 std::string heading_text(const RunResults& results, const TableFormat& format) {
-  const std::string launch = launch_text(results.info);
+  const std::string launch = launch_text(results);
   return wrapped_lines(fmt::format("backend {}; link {}\n{}{}\n", to_string(results.info.backend), link_text(results),
                                    launch.empty() ? "" : "ranks " + launch + "\n", progress_text(results)) +
                            warnings_text(results, kMostStalls),
@@ -347,7 +355,7 @@ std::string report_markdown(const RunResults& results) {
   text += answers_markdown(answers_of(results, summaries));
   for (const ReportSection& section : report_sections(results, summaries))
     text += fmt::format("## {}\n\n{}\n\n{}\n", section.title, section.about, markdown(section.table));
-  return text + notes_markdown(results) + "## Machine\n\n" + machine_markdown(results.info) + "\n" + kHowToRead;
+  return text + notes_markdown(results) + "## Machine\n\n" + machine_markdown(results) + "\n" + kHowToRead;
 }
 
 void write_report(const std::filesystem::path& folder, const RunResults& results) {

@@ -73,8 +73,11 @@ struct CellResult {
   std::string bound_source;                          ///< which cells the bounds' durations come from
   std::string trace_file;                            ///< relative to the run folder; empty without recorder
   std::int64_t trace_bytes = 0;                      ///< length of the trace after the last finished block
-  std::vector<std::string> notes;                    ///< what ranks had to say of their measured blocks
-  std::vector<std::string> invalid_because;          ///< by block: why its times are not to be used; empty: all is well
+  /// By how much times of ranks on other machines may be wrong against rank 0's, the most of all blocks; 0 where all
+  /// have one clock, and in results before it
+  std::int64_t clock_residual_ns = 0;
+  std::vector<std::string> notes;            ///< what ranks had to say of their measured blocks
+  std::vector<std::string> invalid_because;  ///< by block: why its times are not to be used; empty: all is well
   /// Why it was left out of the blocks behind those that it has samples of, as invalid_because says it too; empty: it
   /// was not, and in results before it
   std::string failed_because = {};

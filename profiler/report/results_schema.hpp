@@ -120,6 +120,7 @@ struct Fields<CellResult> {
     field("trace_file", cell.trace_file);
     field("trace_bytes", cell.trace_bytes);
     field("notes", NewerField{cell.notes});
+    field("clock_residual_ns", NewerField{cell.clock_residual_ns});
     field("invalid_because", NewerField{cell.invalid_because});
     field("failed_because", NewerField{cell.failed_because});
     field("warmup_losses", cell.warmup_losses);

@@ -20,6 +20,8 @@ struct BlockRun {
   std::vector<std::vector<double>> losses;  ///< by rank, one per step; no rank where no values were computed
   /// Of all steps: communication streams of all ranks and the transport's thread; absent in virtual time
   std::optional<std::int64_t> transfer_cpu_ns;
+  /// By how much times of ranks on other machines may be wrong against rank 0's; 0 where all ranks have one clock
+  std::int64_t clock_residual_ns = 0;
   std::vector<std::string> notes = {};            ///< of ranks, on how the block was measured
   std::vector<std::string> invalid_because = {};  ///< of ranks, why its times are not to be used
 };

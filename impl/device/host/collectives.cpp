@@ -5,12 +5,12 @@
 #include <cstring>
 #include <set>
 
+#include "impl/device/host/shared_clock.hpp"
 #include "impl/device/reduce.hpp"
 
 namespace underlap::host {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Exchange = Connection::Exchange;
 
 struct Piece {
@@ -47,7 +47,7 @@ class GroupRun {
     post_arrivals(arrivals);
     for (std::size_t i = 0; i < transfers_.size(); ++i) post(data, i);
     arrivals.wait();
-    outcome_.last_arrival = Clock::time_point(Clock::duration(*std::max_element(arrived_.begin(), arrived_.end())));
+    outcome_.last_arrival = own_time(*std::max_element(arrived_.begin(), arrived_.end()));
     data.wait();
     for (std::size_t i = 0; i < transfers_.size(); ++i) reduce(i);
     Exchange results(connection_, id_);
@@ -101,7 +101,7 @@ class GroupRun {
   void post_arrivals(Exchange& exchange) {
     const std::set<std::int32_t> others = peers();
     arrived_.assign(others.size() + 1, 0);  // no growth below: messages point into it
-    arrived_[0] = Clock::now().time_since_epoch().count();
+    arrived_[0] = shared_ns(Clock::now());
     std::size_t i = 1;
     for (const std::int32_t peer : others) {
       exchange.send(peer, std::as_bytes(std::span(&arrived_[0], 1)));
@@ -199,8 +199,8 @@ class GroupRun {
   Scratch& scratch_;
   std::int32_t n_;
   std::int32_t me_;
-  std::vector<std::int64_t> slots_;  // by transfer: offset of its slots in the scratch
-  std::vector<Clock::rep> arrived_;  // own arrival first, then the peers'
+  std::vector<std::int64_t> slots_;    // by transfer: offset of its slots in the scratch
+  std::vector<std::int64_t> arrived_;  // own arrival first, then the peers', on the clock of all
   CommunicationOutcome outcome_;
 };
 

@@ -16,6 +16,7 @@
 
 #include "impl/device/host/collectives.hpp"
 #include "impl/device/host/connection.hpp"
+#include "impl/device/host/shared_clock.hpp"
 #include "impl/device/host/thread_priority.hpp"
 #include "impl/device/private_copy.hpp"
 #include "platform/errors.hpp"
@@ -28,10 +29,7 @@ constexpr std::size_t kAlignment = 64;
 constexpr int kNaNByte = 0xFF;     // all ones is a NaN in every floating-point type
 constexpr int kPositionBits = 40;  // an event's id: the stream above, its position below
 
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+std::int64_t now_ns() { return shared_ns(Clock::now()); }
 
 std::int64_t thread_cpu_ns() {
   timespec time{};
@@ -261,8 +259,7 @@ void HostDevice::run(StreamState& stream, CommunicateCommand& command) {
   const std::int64_t cpu = thread_cpu_ns() - cpu_before;
   communication_cpu_ns_.fetch_add(cpu, std::memory_order_relaxed);
   if (!options_.record_slices) return;
-  command.record.last_arrival_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(outcome.last_arrival.time_since_epoch()).count();
+  command.record.last_arrival_ns = shared_ns(outcome.last_arrival);
   command.record.cpu_ns = cpu;
   for (std::size_t i = 0; i < outcome.bytes_sent.size(); ++i)
     command.record.transfers[i].bytes_on_wire = outcome.bytes_sent[i];

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "profiler/formats/format.hpp"
 #include "tests/bench/commands/launched_job.hpp"
 #include "tests/bench/commands/program.hpp"
 
@@ -201,6 +202,46 @@ TEST(Launched, AProcessThatIsKilledFailsTheRunAndKeepsWhatWasFinished) {
   const report::RunResults results = report::read_results(run.folder.run());
   for (const report::CellResult& cell : results.cells)
     EXPECT_EQ(cell.samples.size(), static_cast<std::size_t>(results.blocks_done) * 2) << "no part of a block";
+}
+
+// Rank 1 in a time namespace whose steady clock is a day ahead, as another machine's may be.
+TEST(Launched, ClocksOfOtherMachinesArePutOnThatOfRankZero) {
+  const std::string ahead = "unshare --user --map-root-user --time --monotonic 86400 --fork --kill-child ";
+  if (std::system((ahead + "true 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "no time namespaces here";
+  const RunFolder folder(
+      tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n"));
+  const std::string run =
+      std::string(UNDERLAP_PROGRAM) + " run " + folder.config() + " -o " + folder.run() + " --link-gbps 1 ";
+  const std::string command = "export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500; RANK=1 LOCAL_RANK=1 " +
+                              ahead + run + "& RANK=0 LOCAL_RANK=0 " + run + ">" + (folder.folder / "out").string() +
+                              " 2>&1; code=$?; wait; exit $code";
+  ASSERT_EQ(std::system(("timeout 60 sh -c '" + command + "'").c_str()), 0)
+      << testing_support::read_text(folder.folder / "out");
+  EXPECT_THAT(testing_support::read_text(folder.folder / "out"), HasSubstr("; their clocks agree within "));
+  const report::RunResults results = report::read_results(folder.run());
+  EXPECT_THAT(results.info.clock, HasSubstr("measured against it"));
+  for (const report::CellResult& cell : results.cells) {
+    EXPECT_GT(cell.clock_residual_ns, 0);
+    EXPECT_LT(cell.clock_residual_ns, 1'000'000'000) << "a day was not taken off";
+    for (const report::StepSample& sample : cell.samples) {
+      ASSERT_EQ(sample.ranks.size(), 2U);
+      for (const analysis::Split& split : sample.ranks) {
+        EXPECT_LE(split.exposed_wait_ns, split.window_ns);
+        EXPECT_LT(split.window_ns, 60'000'000'000);
+      }
+    }
+  }
+  // Of each communication both ranks say the same moment at which its last member came.
+  for (const auto& file : folder.traces()) {
+    const Trace trace = formats::read_trace(file);
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::set<std::int64_t>> arrivals;
+    for (std::size_t i = 0; i < trace.size(); ++i)
+      if (const CommunicationRecord* record = trace.communication(i))
+        arrivals[{record->group, record->sequence}].insert(record->last_arrival_ns);
+    EXPECT_FALSE(arrivals.empty());
+    for (const auto& [key, at] : arrivals) EXPECT_EQ(at.size(), 1U);
+    EXPECT_LT(trace.last_ns() - trace.first_ns(), 60'000'000'000);
+  }
 }
 
 // As Slurm does: first SIGTERM to all, a while before it kills.
