@@ -4,6 +4,9 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "profiler/formats/format.hpp"
 #include "tests/bench/commands/launched_job.hpp"
