@@ -35,6 +35,7 @@ std::string encode(const Hello& hello) {
                                  {"node", hello.place.node},
                                  {"address", hello.place.address},
                                  {"cpus", hello.place.cpus},
+                                 {"numa_nodes", hello.place.numa_nodes},
                                  {"visible_devices", hello.place.visible_devices},
                                  {"pid", hello.place.pid},
                                  {"clock", hello.place.clock},
@@ -54,6 +55,7 @@ Hello decode_hello(std::string_view payload, std::string_view token) {
   hello.place = {.node = json.at("node"),
                  .address = json.at("address"),
                  .cpus = json.at("cpus"),
+                 .numa_nodes = json.at("numa_nodes"),
                  .visible_devices = json.at("visible_devices"),
                  .pid = json.at("pid"),
                  .clock = json.at("clock")};

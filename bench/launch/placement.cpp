@@ -2,6 +2,7 @@
 #include "bench/launch/placement.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "bench/launch/launch.hpp"
 
@@ -39,6 +41,19 @@ std::string own_clock() {
   std::getline(file, boot);
   std::error_code none_there;
   return boot + " " + std::filesystem::read_symlink("/proc/self/ns/time", none_there).string();
+}
+
+// "0-3,8" as pairs of first and last.
+std::vector<std::pair<int, int>> ranges_of(const std::string& list) {
+  std::vector<std::pair<int, int>> ranges;
+  std::istringstream texts(list);
+  for (std::string text; std::getline(texts, text, ',');) {
+    int first = 0, last = 0;
+    const int found = std::sscanf(text.c_str(), "%d-%d", &first, &last);
+    if (found == 1) last = first;
+    if (found > 0 && last >= first) ranges.emplace_back(first, last);
+  }
+  return ranges;
 }
 
 constexpr const char* kLoopback = "127.0.0.1";
@@ -71,8 +86,10 @@ std::int32_t Placement::num_nodes(std::int32_t num_ranks) const {
 
 RankPlace own_place() {
   const char* devices = std::getenv("CUDA_VISIBLE_DEVICES");
+  const std::string cpus = allowed_cpus();
   return {.node = node_name(),
-          .cpus = allowed_cpus(),
+          .cpus = cpus,
+          .numa_nodes = numa_nodes_of(cpus),
           .visible_devices = devices == nullptr ? "" : devices,
           .pid = ::getpid(),
           .clock = own_clock()};
@@ -92,13 +109,24 @@ void complete(Placement& placement, const std::vector<std::optional<std::int32_t
 
 std::int32_t num_cpus(const std::string& list) {
   std::int32_t count = 0;
-  std::istringstream ranges(list);
-  for (std::string range; std::getline(ranges, range, ',');) {
-    int first = 0, last = 0;
-    const int found = std::sscanf(range.c_str(), "%d-%d", &first, &last);
-    if (found > 0) count += found == 1 ? 1 : std::max(0, last - first + 1);
-  }
+  for (const auto& [first, last] : ranges_of(list)) count += last - first + 1;
   return count;
+}
+
+std::string numa_nodes_of(const std::string& cpus, const std::filesystem::path& nodes) {
+  std::set<int> numbers;
+  std::error_code none_there;
+  for (const auto& entry : std::filesystem::directory_iterator(nodes, none_there)) {
+    int number = 0;
+    if (std::sscanf(entry.path().filename().c_str(), "node%d", &number) != 1) continue;
+    std::ifstream file(entry.path() / "cpulist");
+    std::string list;
+    std::getline(file, list);
+    for (const auto& [first, last] : ranges_of(list))
+      for (const auto& [own_first, own_last] : ranges_of(cpus))
+        if (own_first <= last && first <= own_last) numbers.insert(number);
+  }
+  return fmt::format("{}", fmt::join(numbers, ","));
 }
 
 std::string one_cpu_warning(const Placement& placement, std::int32_t num_ranks) {

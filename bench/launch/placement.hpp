@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct RankPlace {
   std::int32_t local_rank = 0;       ///< among the ranks of its node
   std::string address = {};          ///< of its node, by which the others reach it
   std::string cpus = {};             ///< that it may use, as the kernel lists them: "0-3,8"
+  std::string numa_nodes = {};       ///< that those CPUs are on: "0,1"; empty where the machine does not say
   std::string visible_devices = {};  ///< CUDA_VISIBLE_DEVICES; empty: not set
   std::int64_t pid = 0;
   std::string clock = {};  ///< which steady clock it has: equal where two ranks have the same
@@ -34,7 +36,7 @@ struct Placement {
   std::int32_t num_nodes(std::int32_t num_ranks) const;
 };
 
-/// Of this process: cpus, visible_devices and pid, and its node.
+/// Of this process: cpus, numa_nodes, visible_devices and pid, and its node.
 RankPlace own_place();
 
 /// Fills in what no launcher said: local ranks by node and rank; and one address for all ranks of a node: the loopback
@@ -43,6 +45,9 @@ void complete(Placement& placement, const std::vector<std::optional<std::int32_t
 
 /// How many CPUs a list of the kernel's names: "0-3,8" are 5; 0 where it is none.
 std::int32_t num_cpus(const std::string& list);
+
+/// The numbers of the NUMA nodes that CPUs of the kernel's list are on; `nodes` is where the kernel tells of them.
+std::string numa_nodes_of(const std::string& cpus, const std::filesystem::path& nodes = "/sys/devices/system/node");
 
 /// What is said first where launchers bound ranks to one CPU each, as mpirun does: of ranks that compute and
 /// communicate on CPUs nothing can overlap there. Empty where none is.

@@ -140,7 +140,8 @@ class Measurement {
     if (options_.placement == nullptr) return;
     info.launcher = options_.placement->launcher;
     for (const RankPlace& place : options_.placement->ranks)
-      info.launched_ranks.push_back({place.node, place.local_rank, place.cpus, place.visible_devices});
+      info.launched_ranks.push_back(
+          {place.node, place.local_rank, place.cpus, place.visible_devices, place.numa_nodes});
     const auto has_another_clock = [&](const RankPlace& place) {
       return place.clock != options_.placement->ranks.front().clock;
     };

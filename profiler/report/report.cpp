@@ -114,12 +114,17 @@ Table rank_table(const RunInfo& info) {
                {"node", Align::left},
                {"local", Align::right},
                {"CPUs", Align::left},
+               {"NUMA", Align::left},
                {"CUDA_VISIBLE_DEVICES", Align::left}},
               {}};
   for (std::size_t rank = 0; rank < info.launched_ranks.size(); ++rank) {
     const LaunchedRank& its = info.launched_ranks[rank];
-    table.rows.push_back(
-        {{std::to_string(rank)}, {its.node}, {std::to_string(its.local_rank)}, {its.cpus}, {its.visible_devices}});
+    table.rows.push_back({{std::to_string(rank)},
+                          {its.node},
+                          {std::to_string(its.local_rank)},
+                          {its.cpus},
+                          {its.numa_nodes},
+                          {its.visible_devices}});
   }
   return table;
 }

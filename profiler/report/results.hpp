@@ -89,6 +89,7 @@ struct LaunchedRank {
   std::int32_t local_rank = 0;  ///< among the ranks of its node
   std::string cpus;             ///< that it might use, as the kernel lists them: "0-3,8"
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty where it was not set
+  std::string numa_nodes = {};  ///< that those CPUs are on: "0,1"; empty where the machine did not say
 };
 
 /// How many blocks a cell has samples of; they are the first ones.

@@ -135,6 +135,7 @@ struct Fields<LaunchedRank> {
     field("local_rank", rank.local_rank);
     field("cpus", rank.cpus);
     field("visible_devices", rank.visible_devices);
+    field("numa_nodes", NewerField{rank.numa_nodes});
   }
 };
 

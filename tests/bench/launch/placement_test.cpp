@@ -3,6 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "tests/profiler/temporary_folder.hpp"
+
 namespace underlap::bench {
 namespace {
 
@@ -30,6 +36,20 @@ TEST(Placement, CountsRanksOfANodeWhereNoLauncherDid) {
   complete(placement, {0, 5, std::nullopt, 6});
   EXPECT_EQ(placement.ranks[1].local_rank, 5);
   EXPECT_EQ(placement.ranks[2].local_rank, 1);
+}
+
+TEST(Placement, SaysWhichNumaNodesCpusAreOn) {
+  const testing_support::TemporaryFolder folder;
+  for (const auto& [node, cpus] : {std::pair("node0", "0-3,8-11\n"), std::pair("node1", "4-7,12-15\n")}) {
+    std::filesystem::create_directories(folder / node);
+    testing_support::write_text(folder / (std::string(node) + "/cpulist"), cpus);
+  }
+  const std::filesystem::path nodes = folder / "";
+  EXPECT_EQ(numa_nodes_of("0-3", nodes), "0");
+  EXPECT_EQ(numa_nodes_of("12", nodes), "1");
+  EXPECT_EQ(numa_nodes_of("2-5", nodes), "0,1");
+  EXPECT_EQ(numa_nodes_of("", nodes), "");
+  EXPECT_EQ(numa_nodes_of("0-3", folder / "none"), "");
 }
 
 TEST(Placement, OfOneNodeMeetsOnTheLoopback) {
