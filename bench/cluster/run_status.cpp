@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "platform/atomic_file.hpp"
@@ -89,6 +90,11 @@ void StatusFile::say(std::string doing, std::int32_t blocks_done, std::optional<
 void StatusFile::end(const std::string& why, std::int32_t blocks_done) {
   const std::unique_lock lock(mutex_, std::chrono::seconds(1));
   if (!lock) return;
+  if (why.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(file_of(folder_), ignored);
+    return;
+  }
   status_.doing.clear();
   status_.blocks_done = blocks_done;
   status_.seconds_left.reset();

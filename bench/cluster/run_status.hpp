@@ -42,7 +42,7 @@ class StatusFile {
 
   /// Where the run is now.
   void say(std::string doing, std::int32_t blocks_done, std::optional<std::int64_t> seconds_left);
-  /// It ended: `why` is empty where all was done.
+  /// It ended: `why` is empty where all was done, which results.json says, so that the file is taken away.
   void end(const std::string& why, std::int32_t blocks_done);
 
  private:

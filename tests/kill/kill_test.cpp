@@ -126,9 +126,17 @@ void one_rank(Victim& victim, Chance& chance, int signal) {
   ASSERT_TRUE(program.wait_until([&] { return victim.ranks(program.pid()).size() == 2; }));
   chance.wait_up_to_ms(2000);
   const std::vector<pid_t> ranks = victim.ranks(program.pid());
-  ::kill(ranks[static_cast<std::size_t>(chance.below(static_cast<int>(ranks.size())))], signal);
+  const pid_t killed = ranks[static_cast<std::size_t>(chance.below(static_cast<int>(ranks.size())))];
+  ::kill(killed, signal);
+  // Others take the place of all ranks, unless it came before they had begun to work.
+  program.wait_until([&] {
+    const std::vector<pid_t> now = victim.ranks(program.pid());
+    return now.size() == 2 && std::ranges::find(now, killed) == now.end();
+  });
+  chance.wait_up_to_ms(1000);
+  program.send(SIGINT);
   const Outcome outcome = program.wait();
-  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  EXPECT_TRUE(outcome.signal == SIGINT || outcome.exit_code == 3) << outcome.err;
   expect_nothing_left(victim, kProcesses);
 }
 
@@ -195,9 +203,14 @@ void of_a_launcher(Victim& victim, Chance& chance) {
   const std::vector<pid_t> processes = victim.processes();
   const pid_t killed = processes[static_cast<std::size_t>(chance.below(static_cast<int>(processes.size())))];
   ::kill(killed, SIGKILL);
+  // A rank is replaced, and a launched process is not.
+  if (!job.process(0).ends_within(std::chrono::seconds(5)))
+    for (std::size_t rank = 0; rank < 2; ++rank) job.process(rank).send(SIGTERM);
   const std::vector<Outcome> outcomes = job.wait();
   for (std::size_t rank = 0; rank < 2; ++rank)
-    EXPECT_TRUE(outcomes[rank].exit_code == 3 || job.process(rank).pid() == killed) << outcomes[rank].err;
+    EXPECT_TRUE(outcomes[rank].exit_code == 3 || outcomes[rank].exit_code == 128 + SIGTERM ||
+                job.process(rank).pid() == killed)
+        << outcomes[rank].err;
   expect_nothing_left(victim, mode, [](const Words& words, const Surroundings& surroundings) {
     return Job(2, words, surroundings).wait()[0];
   });

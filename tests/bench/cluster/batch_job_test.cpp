@@ -63,7 +63,7 @@ TEST(BatchJob, ScriptHasFurtherOptionsWhereTheyAreWanted) {
 
 TEST(BatchJob, SubmissionIsReadBack) {
   const testing_support::TemporaryFolder folder;
-  EXPECT_EQ(read_job(folder / ""), std::nullopt);
+  EXPECT_FALSE(read_job(folder / "").has_value());
   write_job(folder / "", {.job = "17", .nodes = 2, .ranks_per_node = 8, .submitted_s = 1'800'000'000});
   const auto job = read_job(folder / "");
   ASSERT_TRUE(job.has_value());

@@ -137,6 +137,8 @@ TEST_F(RunState, StatusIsWrittenAtItsPaceAndAlwaysAtItsEnd) {
   EXPECT_EQ(read_status(folder / "")->ended_because, "stopped by SIGTERM");
   EXPECT_EQ(read_status(folder / "")->blocks_done, 2);
   EXPECT_EQ(read_status(folder / "")->seconds_left, std::nullopt);
+  file.end("", 5);
+  EXPECT_FALSE(read_status(folder / "").has_value());
   testing_support::write_text(folder / "status.json", "[]");
   EXPECT_THROW(read_status(folder / ""), std::invalid_argument);
 }
