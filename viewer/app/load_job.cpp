@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/load_job.hpp"
 
+#include <QFileInfo>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -124,6 +125,20 @@ std::shared_ptr<const Document> compare(const std::string& from, const std::stri
 }
 
 }  // namespace
+
+namespace {
+
+// Patterns, and what is not there, stay as they are named.
+QString canonical(const QString& path) {
+  const QString found = path.isEmpty() ? QString() : QFileInfo(path).canonicalFilePath();
+  return found.isEmpty() ? path : found;
+}
+
+}  // namespace
+
+Request request_for(const QString& path, const QString& baseline, bool is_forced) {
+  return {canonical(path), canonical(baseline), is_forced};
+}
 
 LoadJob::Work work_for(const Request& request) {
   return [path = request.path.toStdString(), baseline = request.baseline.toStdString(),

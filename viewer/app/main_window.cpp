@@ -17,17 +17,32 @@
 #include <utility>
 
 #include "viewer/app/change_watch.hpp"
-#include "viewer/app/compare_page.hpp"
-#include "viewer/app/gate_page.hpp"
-#include "viewer/app/loading_page.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/note_bar.hpp"
-#include "viewer/app/run_page.hpp"
+#include "viewer/app/pages/compare_page.hpp"
+#include "viewer/app/pages/gate_page.hpp"
+#include "viewer/app/pages/loading_page.hpp"
+#include "viewer/app/pages/run_page.hpp"
+#include "viewer/app/pages/start_page.hpp"
+#include "viewer/app/pages/trace_page.hpp"
 #include "viewer/app/settings.hpp"
-#include "viewer/app/start_page.hpp"
-#include "viewer/app/trace_page.hpp"
 
 namespace underlap::viewer {
+namespace {
+
+// Under which the state of a tab is kept.
+QString key_of(const Request& request) {
+  const QString path = QFileInfo(request.path).absoluteFilePath();
+  return request.compares() ? QFileInfo(request.baseline).absoluteFilePath() + "\n" + path : path;
+}
+
+// Whether a tab shows a part of what is still being read.
+bool is_partial(const QWidget* tab) {
+  const auto* trace = qobject_cast<const TracePage*>(tab);
+  return trace != nullptr && trace->document().is_partial;
+}
+
+}  // namespace
 
 MainWindow::MainWindow()
     : note_(new NoteBar), tabs_(new QTabWidget), changes_(new ChangeWatch(this)), theme_(&Theme::light()) {
@@ -54,14 +69,9 @@ MainWindow::MainWindow()
   make_lanes_menu();
   make_help_menu();
   statusBar();
-  auto* start = new StartPage;
-  tabs_->addTab(start, tr("Start"));
-  connect(start, &StartPage::open_wanted, this, &MainWindow::open);
-  connect(start, &StartPage::trace_wanted, this, &MainWindow::ask_for_trace);
-  connect(start, &StartPage::folder_wanted, this, &MainWindow::ask_for_folder);
-  connect(start, &StartPage::open_again_wanted, this, &MainWindow::open_again);
+  show_start();
   const QSettings settings = viewer_settings();
-  resize(1280, 860);
+  resize(within_screen(*this, {1280, 860}));
   restoreGeometry(settings.value("window").toByteArray());
   set_dark(settings.value("dark", false).toBool());
 }
@@ -70,6 +80,15 @@ MainWindow::MainWindow()
 MainWindow::~MainWindow() {
   qDeleteAll(jobs_.keys());
   tabs_->disconnect(this);
+}
+
+void MainWindow::show_start() {
+  auto* start = new StartPage;
+  tabs_->addTab(start, tr("Start"));
+  connect(start, &StartPage::open_wanted, this, &MainWindow::open);
+  connect(start, &StartPage::trace_wanted, this, &MainWindow::ask_for_trace);
+  connect(start, &StartPage::folder_wanted, this, &MainWindow::ask_for_folder);
+  connect(start, &StartPage::open_again_wanted, this, &MainWindow::open_again);
 }
 
 Page* MainWindow::page() const { return qobject_cast<Page*>(tabs_->currentWidget()); }
@@ -97,8 +116,8 @@ void MainWindow::show_tab(const Request& request) {
   const QString title = request.compares() ? tr("compare") : QFileInfo(request.path).fileName();
   tabs_->setCurrentIndex(tabs_->addTab(loading, title));
   connect(loading, &LoadingPage::go_on_wanted, this, [this, loading, request] {
-    close_tab(tabs_->indexOf(loading));
     compare(request.baseline, request.path, true);
+    close_tab(tabs_->indexOf(loading));
   });
   start(loading, request);
 }
@@ -151,7 +170,11 @@ void MainWindow::start(QWidget* tab, const Request& request) {
     close_tab(tabs_->indexOf(cancelled));
   };
   job->on_failed = [this, job](const QString& why) { fail(job, why, Failure::unreadable); };
-  job->on_not_comparable = [this, job](const QString& why) { fail(job, why, Failure::not_comparable); };
+  job->on_not_comparable = [this, job, request](const QString& why) {
+    fail(job,
+         tr("These are not comparable: %1\n\nbaseline: %2\ncandidate: %3").arg(why, request.baseline, request.path),
+         Failure::not_comparable);
+  };
   job->start();
 }
 
@@ -230,6 +253,7 @@ void MainWindow::close_tab(int index) {
   changes_->forget(tab);
   tabs_->removeTab(index);
   tab->deleteLater();
+  if (tabs_->count() == 0) show_start();
 }
 
 void MainWindow::set_dark(bool is_dark) {
@@ -274,17 +298,18 @@ void MainWindow::note_recent(const QString& path) {
   settings.setValue("recent", recent.mid(0, kMost));
 }
 
-void MainWindow::keep_state_of(const QWidget* tab) const {
-  const auto* trace = qobject_cast<const TracePage*>(tab);
-  if (trace == nullptr || trace->document().is_partial) return;
-  keep_state(QString::fromStdString(trace->document().path), trace->shown().kept_state());
+void MainWindow::keep_state_of(QWidget* tab) const {
+  const auto* shown = qobject_cast<const Page*>(tab);
+  if (shown == nullptr || is_partial(tab)) return;
+  const QJsonObject state = shown->kept_state();
+  if (!state.isEmpty()) keep_state(key_of(shown_[tab].request), state);
 }
 
 void MainWindow::restore_state_of(QWidget* tab) const {
-  const auto* trace = qobject_cast<TracePage*>(tab);
-  if (trace == nullptr || trace->document().is_partial) return;
-  const QJsonObject state = kept_state(QString::fromStdString(trace->document().path));
-  if (!state.isEmpty()) trace->shown().restore(state);
+  auto* shown = qobject_cast<Page*>(tab);
+  if (shown == nullptr || is_partial(tab)) return;
+  const QJsonObject state = kept_state(key_of(shown_[tab].request));
+  if (!state.isEmpty()) shown->restore(state);
 }
 
 }  // namespace underlap::viewer

@@ -8,17 +8,20 @@
 #include <QHeaderView>
 #include <QMenu>
 #include <QMenuBar>
+#include <QScreen>
 #include <QSettings>
 #include <QTableWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <initializer_list>
 
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/command_palette.hpp"
-#include "viewer/app/compare_page.hpp"
+#include "viewer/app/look.hpp"
 #include "viewer/app/main_window.hpp"
+#include "viewer/app/pages/compare_page.hpp"
+#include "viewer/app/pages/trace_page.hpp"
 #include "viewer/app/settings.hpp"
-#include "viewer/app/trace_page.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -70,8 +73,8 @@ void MainWindow::make_file_menu() {
   add(menu, tr("Save a &picture..."), keys({"Ctrl+S"}), [this] { save_picture(); });
   menu->addSeparator();
   add(menu, tr("Close &tab"), {QKeySequence::Close}, [this] { close_tab(tabs_->currentIndex()); });
-  add(menu, tr("&Next tab"), keys({"Ctrl+Tab"}),
-      [this] { tabs_->setCurrentIndex((tabs_->currentIndex() + 1) % tabs_->count()); });
+  add(menu, tr("&Next tab"), keys({"Ctrl+Tab"}), [this] { step_tab(1); });
+  add(menu, tr("&Previous tab"), keys({"Ctrl+Shift+Tab"}), [this] { step_tab(-1); });
   add(menu, tr("&Quit"), {QKeySequence::Quit}, [this] { close(); });
 }
 
@@ -162,6 +165,11 @@ void MainWindow::make_help_menu() {
   add(menu, tr("&Keys"), keys({"?", "F1"}), [this] { show_keys(); });
 }
 
+void MainWindow::step_tab(int by) {
+  const int count = tabs_->count();
+  tabs_->setCurrentIndex((tabs_->currentIndex() + by + count) % count);
+}
+
 void MainWindow::ask_for_trace() {
   for (const QString& path : QFileDialog::getOpenFileNames(this, tr("Open traces"))) open(path);
 }
@@ -190,7 +198,7 @@ void MainWindow::show_charts() {
   charts->set_input(page()->chart_input());
   // What it is drawn from goes with the page.
   connect(page(), &QObject::destroyed, dialog, &QDialog::close);
-  dialog->resize(900, 600);
+  dialog->resize(within_screen(*this, {900, 600}));
   dialog->show();
 }
 
@@ -204,7 +212,10 @@ void MainWindow::save_picture() {
 void MainWindow::show_palette() {
   auto* palette = new CommandPalette(actions_, this);
   palette->setAttribute(Qt::WA_DeleteOnClose);
-  palette->move(mapToGlobal(QPoint((width() - palette->width()) / 2, 80)));
+  const QRect room = screen()->availableGeometry();
+  const QPoint wanted = mapToGlobal(QPoint((width() - palette->width()) / 2, 80));
+  palette->move(std::clamp(wanted.x(), room.left(), std::max(room.left(), room.right() - palette->width())),
+                std::clamp(wanted.y(), room.top(), std::max(room.top(), room.bottom() - palette->height())));
   palette->show();
   palette->words()->setFocus();
 }
@@ -236,7 +247,7 @@ void MainWindow::show_keys() {
   table->horizontalHeader()->setStretchLastSection(true);
   auto* layout = new QVBoxLayout(dialog);
   layout->addWidget(table);
-  dialog->resize(620, 640);
+  dialog->resize(within_screen(*this, {620, 640}));
   dialog->show();
 }
 

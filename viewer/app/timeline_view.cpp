@@ -3,7 +3,6 @@
 
 #include <QApplication>
 #include <QHelpEvent>
-#include <QJsonArray>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
@@ -22,6 +21,7 @@ constexpr double kZoomOfWheel = 1.0015;  // a degree of the wheel is eight
 constexpr int kScrollBar = 14;
 constexpr int kDragAfter = 4;  // pixels before a press is a drag
 constexpr std::size_t kLongestHistory = 200;
+constexpr int kPause = 300;  // milliseconds after which a view that was zoomed or panned to is one to come back to
 
 }  // namespace
 
@@ -37,6 +37,9 @@ TimelineView::TimelineView(std::shared_ptr<const TraceDocument> document, QWidge
   setAttribute(Qt::WA_OpaquePaintEvent);
   setAccessibleName(tr("Timeline"));
   setAccessibleDescription(tr("Streams of every rank over time; arrow keys go from slice to slice"));
+  settle_.setSingleShot(true);
+  settle_.setInterval(kPause);
+  connect(&settle_, &QTimer::timeout, this, &TimelineView::remember);
   connect(scroll_bar_, &QScrollBar::valueChanged, this, [this](int value) {
     state_.scroll = value;
     changed();
@@ -71,6 +74,7 @@ double TimelineView::time_at(int x) const { return state_.begin_ns + (x - Scene:
 
 // A little of the trace always stays in sight.
 void TimelineView::set_view(double begin_ns, double ns_per_pixel, bool is_jump) {
+  if (is_jump && !history_.empty()) remember();  // where the jump begins
   const auto length = static_cast<double>(std::max<std::int64_t>(timeline().length_ns(), 1));
   const double widest = 1.2 * length / lanes_width();
   state_.ns_per_pixel = std::clamp(ns_per_pixel, std::min(kClosest, widest), std::max(widest, kClosest));
@@ -82,6 +86,7 @@ void TimelineView::set_view(double begin_ns, double ns_per_pixel, bool is_jump) 
 }
 
 void TimelineView::remember() {
+  settle_.stop();
   const std::pair now{state_.begin_ns, state_.ns_per_pixel};
   if (!history_.empty() && history_[place_in_history_] == now) return;
   if (!history_.empty()) history_.resize(place_in_history_ + 1);
@@ -92,6 +97,7 @@ void TimelineView::remember() {
 
 void TimelineView::show_time(double begin_ns, double ns_per_pixel) {
   if (has_size_) return set_view(begin_ns, ns_per_pixel, true);
+  seen_before_ = {};
   when_sized_ = [this, begin_ns, ns_per_pixel] { show_time(begin_ns, ns_per_pixel); };
 }
 
@@ -104,6 +110,7 @@ void TimelineView::follow_time(double begin_ns, double ns_per_pixel) {
 
 void TimelineView::show_range(std::int64_t begin_ns, std::int64_t end_ns) {
   if (!has_size_) {
+    seen_before_ = {};
     when_sized_ = [this, begin_ns, end_ns] { show_range(begin_ns, end_ns); };
     return;
   }
@@ -118,10 +125,12 @@ void TimelineView::zoom(double factor, std::optional<double> around_ns) {
   const double next =
       std::clamp(state_.ns_per_pixel / factor, kClosest, std::max(1.2 * length / lanes_width(), kClosest));
   set_view(around - offset * next, next, false);
+  settle_.start();
 }
 
 void TimelineView::pan(double pixels) {
   set_view(state_.begin_ns + pixels * state_.ns_per_pixel, state_.ns_per_pixel, false);
+  settle_.start();
 }
 
 void TimelineView::fit() {
@@ -131,6 +140,7 @@ void TimelineView::fit() {
 }
 
 void TimelineView::go_back() {
+  if (settle_.isActive()) remember();
   if (place_in_history_ == 0 || history_.empty()) return;
   const auto [begin, scale] = history_[--place_in_history_];
   set_view(begin, scale, false);
@@ -149,7 +159,8 @@ QJsonObject TimelineView::kept_state() const {
   for (const std::int64_t mark : state_.marks) marks.append(QString::number(mark));
   state["marks"] = marks;
   state["length_ns"] = QString::number(timeline().length_ns());
-  if (is_moved()) state["seen"] = QJsonArray{state_.begin_ns, state_.ns_per_pixel, state_.scroll};
+  const QJsonArray seen = is_moved() ? QJsonArray{state_.begin_ns, state_.ns_per_pixel, state_.scroll} : seen_before_;
+  if (!seen.isEmpty()) state["seen"] = seen;
   return state;
 }
 
@@ -161,8 +172,13 @@ void TimelineView::restore(const QJsonObject& state) {
   set_marks(std::move(marks));
   const QJsonArray seen = state["seen"].toArray();
   if (seen.size() != 3) return;
-  show_time(seen[0].toDouble(), seen[1].toDouble());
-  scroll_bar_->setValue(seen[2].toInt());
+  const auto show = [this, seen] {
+    show_time(seen[0].toDouble(), seen[1].toDouble());
+    scroll_bar_->setValue(seen[2].toInt());
+  };
+  if (has_size_) return show();
+  seen_before_ = seen;
+  when_sized_ = show;
 }
 
 void TimelineView::select(std::uint32_t slice) {
@@ -306,6 +322,7 @@ void TimelineView::resizeEvent(QResizeEvent*) {
   update_scroll_bar();
   is_stale_ = true;
   has_size_ = true;
+  seen_before_ = {};
   if (const auto wanted = std::exchange(when_sized_, nullptr)) return wanted();
   if (!is_fitted_ && !history_.empty()) return;
   history_.clear();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <QImage>
+#include <QJsonArray>
 #include <QJsonObject>
+#include <QTimer>
 #include <QWidget>
 #include <cstdint>
 #include <functional>
@@ -32,7 +34,7 @@ class TimelineView : public QWidget {
   LaneArrangement& arrangement() { return *arrangement_; }
   const SceneState& state() const { return state_; }
   /// Whether a person looked at another part of time than all of it.
-  bool is_moved() const { return !is_fitted_; }
+  bool is_moved() const { return has_size_ && !is_fitted_; }
 
   void set_theme(const Theme&);
   void set_ghost(std::optional<Ghost>);
@@ -46,7 +48,7 @@ class TimelineView : public QWidget {
   void zoom(double factor, std::optional<double> around_ns = {});
   void pan(double pixels);
   void fit();
-  /// The view before, or after, the last jump.
+  /// The view before, or after: those that were jumped to, and those where zooming and panning paused.
   void go_back();
   void go_forward();
 
@@ -109,11 +111,13 @@ class TimelineView : public QWidget {
   bool is_fitted_ = false;
   bool has_size_ = false;             ///< of the window, which what is seen depends on
   std::function<void()> when_sized_;  ///< what was wanted before it had a size
+  QJsonArray seen_before_;            ///< what was restored of what was seen, until it has a size
   Drag drag_ = Drag::none;
   QPoint pressed_at_;
   QPoint dragged_to_;
   bool has_dragged_ = false;
   std::size_t dragged_lane_ = 0;
+  QTimer settle_;                                   ///< runs while zooming and panning has not paused yet
   std::vector<std::pair<double, double>> history_;  ///< begin and nanoseconds a pixel
   std::size_t place_in_history_ = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QJsonObject>
 #include <QWidget>
 
 #include "viewer/charts/chart.hpp"
@@ -23,6 +24,9 @@ class Page : public QWidget {
   /// What charts are drawn from; borrowed from the page.
   virtual ChartInput chart_input() const = 0;
   virtual void set_theme(const Theme&) = 0;
+  /// How a person left it, to be kept until the next time, and back; empty where there is nothing to keep.
+  virtual QJsonObject kept_state() const { return {}; }
+  virtual void restore(const QJsonObject&) {}
   virtual void find() {}
   virtual void go_to_found(Towards) {}
   virtual void go_to_alike(Towards) {}

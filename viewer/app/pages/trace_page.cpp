@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/app/trace_page.hpp"
+#include "viewer/app/pages/trace_page.hpp"
 
 #include <QComboBox>
 #include <QHBoxLayout>
@@ -23,7 +23,6 @@
 namespace underlap::viewer {
 namespace {
 
-constexpr std::size_t kWorst = 500;
 constexpr std::size_t kNamesOfSelection = 200;
 constexpr int kAfterTyping = 120;   // milliseconds
 constexpr int kAfterDragging = 60;  // milliseconds
@@ -59,7 +58,8 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
       names_(new FigureTableModel(this)),
       breakdown_(new FigureTableModel(this)),
       found_(new SlicesModel(*document_->timeline, this)),
-      worst_(new SlicesModel(*document_->timeline, this)) {
+      worst_(new SlicesModel(*document_->timeline, this)),
+      worst_exposed_(*document_->timeline) {
   auto* splitter = new QSplitter(Qt::Vertical);
   splitter->addWidget(timeline_);
   splitter->addWidget(panels_);
@@ -144,9 +144,7 @@ QWidget* TracePage::make_search() {
 QWidget* TracePage::make_worst() {
   auto* table = make_table(worst_, tr("Communication that is exposed for longest"));
   go_on_activation(table, worst_, timeline_);
-  std::vector<std::uint32_t> slices;
-  for (const ExposedSlice& exposed : worst_exposed(timeline_->timeline(), kWorst)) slices.push_back(exposed.slice);
-  worst_->set_slices(std::move(slices));
+  worst_->set_slices(worst_exposed_.slices());
   return table;
 }
 
@@ -205,7 +203,7 @@ void TracePage::show_selection() {
     return;
   }
   const Selection selection = viewer::select(timeline_->timeline(), range->first, range->second);
-  selection_text_->setText(tr("%1 selected, from %2; mean of %3 ranks")
+  selection_text_->setText(tr("%1 selected, from %2; all figures are means of %3 ranks")
                                .arg(text(time_text(range->second - range->first)), text(time_text(range->first)))
                                .arg(selection.ranks.size()));
   parts_->set_table(parts_of(selection));
@@ -237,27 +235,12 @@ void TracePage::search(const QString& words) {
 
 void TracePage::go_to_found(Towards towards) {
   if (found_->slices().empty()) return;
-  const std::uint32_t selected = timeline_->state().selected;
-  const std::uint32_t from = selected < document_->traced.trace.size() ? selected : found_->slices().front();
-  const std::uint32_t next = next_of(timeline_->timeline(), found_->slices(), from, towards);
-  timeline_->go_to(next == Timeline::kNoSlice || selected == Timeline::kNoSlice ? found_->slices().front() : next);
+  go_to_next_of(*timeline_, found_->slices(), towards);
   panels_->setCurrentIndex(2);
 }
 
-void TracePage::go_to_alike(Towards towards) {
-  const std::uint32_t selected = timeline_->state().selected;
-  if (selected >= document_->traced.trace.size()) return;
-  const std::int32_t rank = document_->traced.trace.track_of(selected).rank;
-  const std::uint32_t next =
-      next_of(timeline_->timeline(), find_alike(timeline_->timeline(), selected), selected, towards, rank);
-  if (next != Timeline::kNoSlice) timeline_->go_to(next);
-}
+void TracePage::go_to_alike(Towards towards) { viewer::go_to_alike(*timeline_, towards); }
 
-void TracePage::go_to_worst() {
-  const auto& worst = worst_->slices();
-  if (worst.empty()) return;
-  timeline_->go_to(worst[next_worst_ % worst.size()]);
-  ++next_worst_;
-}
+void TracePage::go_to_worst() { worst_exposed_.go_to_next(*timeline_); }
 
 }  // namespace underlap::viewer

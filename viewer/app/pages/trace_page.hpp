@@ -7,7 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "viewer/app/page.hpp"
+#include "viewer/app/pages/page.hpp"
+#include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/model/document.hpp"
 #include "viewer/model/facts_model.hpp"
@@ -35,6 +36,8 @@ class TracePage : public Page {
   const TraceDocument& document() const { return *document_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
+  QJsonObject kept_state() const override { return timeline_->kept_state(); }
+  void restore(const QJsonObject& state) override { timeline_->restore(state); }
   void find() override;
   void go_to_found(Towards) override;
   void go_to_alike(Towards) override;
@@ -66,12 +69,12 @@ class TracePage : public Page {
   FigureTableModel* breakdown_;
   SlicesModel* found_;
   SlicesModel* worst_;
+  WorstExposed worst_exposed_;
   QLineEdit* query_ = nullptr;
   QLabel* found_text_ = nullptr;
   QLabel* selection_text_ = nullptr;
   QTimer search_after_typing_;
   QTimer select_after_dragging_;
-  std::size_t next_worst_ = 0;
 };
 
 }  // namespace underlap::viewer

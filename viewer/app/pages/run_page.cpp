@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/app/run_page.hpp"
+#include "viewer/app/pages/run_page.hpp"
 
 #include <QApplication>
 #include <QHBoxLayout>
