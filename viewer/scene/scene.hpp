@@ -47,6 +47,13 @@ struct Ghost {
 struct Arrow {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
+  bool waits_for_end = false;  ///< `to` waits until `from` ends, not until it begins
+};
+
+/// What leads to a slice and away from it.
+struct Links {
+  std::vector<Arrow> arrows;
+  std::uint32_t late = Timeline::kNoSlice;  ///< of the communication's members that which the others waited for
 };
 
 /// A lane in the picture.
@@ -105,7 +112,7 @@ class Scene {
   /// Where a slice lies, also where that is out of sight; nothing where its lane is hidden.
   std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize&,
                                const SceneState&) const;
-  const std::vector<Arrow>& arrows_of(std::uint32_t slice) const;
+  const Links& links_of(std::uint32_t slice) const;
   void draw_arrows(QPainter&, const QSize&, const SceneState&, const Theme&) const;
 
   const Timeline& timeline_;
@@ -116,8 +123,8 @@ class Scene {
   std::map<std::int32_t, QString> rank_notes_;  ///< what stands beside the name of a rank
   std::vector<StepSpan> steps_of_first_rank_;
   /// Those of the slice that was selected last: finding them goes through all flows, which no frame has time for.
-  mutable std::uint32_t arrows_slice_ = Timeline::kNoSlice;
-  mutable std::vector<Arrow> arrows_;
+  mutable std::uint32_t linked_slice_ = Timeline::kNoSlice;
+  mutable Links links_;
 };
 
 }  // namespace underlap::viewer

@@ -141,6 +141,39 @@ TEST(Scene, ArrowToALaneOutOfSightLeavesThePictureThere) {
   EXPECT_EQ(above_the_lane(), 0);
 }
 
+// Rank 0 waits 100 of 200 for rank 1: between the lanes the arrow stays near the moment at which rank 1 came, and that
+// rank's slice is marked.
+TEST(Scene, ArrowOfAWaitEndsWhereTheWaitEndsAndTheLateMemberIsMarked) {
+  Trace trace;
+  for (std::int32_t rank = 0; rank < 2; ++rank) trace.add_track({rank, 0, "dp"});
+  trace.add_group({intern("dp"), {0, 1}});
+  const Tag tag = communication(Mode::dp, "grad_all_reduce");
+  trace.add(slice_of(0, 0, 1'000'000, "all_reduce", tag),
+            {.group = 0, .sequence = 1, .last_arrival_ns = 500'000, .transfers = {}});
+  trace.add(slice_of(1, 500'000, 500'000, "all_reduce", tag),
+            {.group = 0, .sequence = 1, .last_arrival_ns = 500'000, .transfers = {}});
+  analysis::Summary summary = analysis::match_and_summarise(trace, {});
+  Drawn drawn(trace, std::move(summary));
+  drawn.state.selected = 0;
+  QImage image(kSize, QImage::Format_RGB32);
+  image.fill(Qt::white);
+  QPainter painter(&image);
+  drawn.scene.draw_over(painter, kSize, drawn.state, Theme::light());
+  painter.end();
+  const View view = drawn.scene.view_of(kSize, drawn.state);
+  const int came = Scene::kNames + static_cast<int>(view.x_of(500'000));
+  const int between = drawn.lane("rank 1").where.center().y();
+  std::vector<int> crossed;
+  for (int x = Scene::kNames; x < image.width(); ++x)
+    if (image.pixel(x, between) != qRgb(255, 255, 255)) crossed.push_back(x);
+  ASSERT_FALSE(crossed.empty());
+  EXPECT_GT(crossed.front(), came - 20);
+  EXPECT_LT(crossed.back(), came + 20);
+  const std::vector<PlacedLane> lanes = drawn.scene.place(kSize, drawn.state);
+  const int middle = lanes.back().where.center().y();
+  EXPECT_EQ(image.pixel(came - 3, middle), Theme::light().worse.rgb());
+}
+
 TEST(Scene, SpikeOfACounterStaysAmongManySamplesOfAPixel) {
   Trace trace;
   trace.add_track({0, 0, "compute"});

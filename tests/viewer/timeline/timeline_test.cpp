@@ -195,6 +195,33 @@ TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
   EXPECT_EQ(value_of(facts, "group"), "ranks 0, 1");
 }
 
+TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
+  Trace trace = small_trace();
+  const auto said = [&] {
+    const Timeline timeline(trace, analysis::Summary{}, 1);
+    return value_of(facts_of(timeline, analysis::Summary{}, 1), "would be hidden by");
+  };
+  trace.metadata["knobs"] = R"({"comm_overlap.overlap_param_gather":"false"})";
+  EXPECT_EQ(said(), "comm_overlap.overlap_param_gather");
+  trace.metadata["knobs"] = R"({"comm_overlap.overlap_param_gather":"true"})";
+  EXPECT_EQ(said(), "");
+  trace.metadata["knobs"] = "no json";
+  EXPECT_EQ(said(), "comm_overlap.overlap_param_gather");
+
+  // Both ranks idle, and the gather waits for 90 of its 100 until the other comes.
+  Trace waits;
+  for (std::int32_t rank = 0; rank < 2; ++rank) waits.add_track({rank, 0, "dp"});
+  waits.add_group({intern("param_all_gather"), {0, 1}});
+  for (const std::uint32_t rank : {0U, 1U})
+    waits.add(work(rank, 90 * rank, 100 - 90 * rank, "all_gather", comm(Mode::dp, "param_all_gather")),
+              {.group = 0, .sequence = 1, .last_arrival_ns = 90, .transfers = {}});
+  const analysis::Summary summary = analysis::match_and_summarise(waits, {});
+  const Timeline timeline(waits, summary, 1);
+  EXPECT_EQ(value_of(facts_of(timeline, summary, 0), "would be hidden by"),
+            "no overlap: nearly all of it is waiting for rank 1");
+  EXPECT_EQ(value_of(facts_of(timeline, summary, 1), "would be hidden by"), "comm_overlap.overlap_param_gather");
+}
+
 // Four launches of one kernel: alone for 100 and 110, beside a gather for 150, and for 130 with a third of it beside.
 TEST(SliceFacts, SayHowMuchCommunicationSlowedAKernel) {
   Trace trace;
