@@ -7,6 +7,7 @@
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QFileInfo>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QMimeData>
 #include <QSettings>
@@ -17,6 +18,7 @@
 #include <utility>
 
 #include "viewer/app/change_watch.hpp"
+#include "viewer/app/key_owner.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/note_bar.hpp"
 #include "viewer/app/pages/compare_page.hpp"
@@ -70,6 +72,7 @@ MainWindow::MainWindow()
   make_help_menu();
   statusBar();
   show_start();
+  qApp->installEventFilter(this);
   const QSettings settings = viewer_settings();
   resize(within_screen(*this, {1280, 860}));
   restoreGeometry(settings.value("window").toByteArray());
@@ -270,6 +273,22 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) {
   for (const QUrl& url : event->mimeData()->urls())
     if (url.isLocalFile()) open(url.toLocalFile());
+}
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() != QEvent::ShortcutOverride && event->type() != QEvent::KeyPress) return false;
+  const auto* widget = qobject_cast<QWidget*>(watched);
+  if (widget == nullptr || widget != QApplication::focusWidget() || widget->window() != this) return false;
+  auto* pressed = static_cast<QKeyEvent*>(event);
+  const bool leads_back = pressed->key() == Qt::Key_Escape && page() != nullptr && page()->timeline() != nullptr &&
+                          page()->isAncestorOf(widget) && qobject_cast<const TimelineView*>(widget) == nullptr;
+  if (event->type() == QEvent::KeyPress) {
+    if (leads_back) page()->timeline()->setFocus();
+    return leads_back;
+  }
+  if (!leads_back && !takes_key(*widget, *pressed)) return false;
+  event->accept();
+  return true;
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

@@ -54,6 +54,8 @@ class MainWindow : public QMainWindow {
   void dragEnterEvent(QDragEnterEvent*) override;
   void dropEvent(QDropEvent*) override;
   void closeEvent(QCloseEvent*) override;
+  /// Leaves keys to whoever has the focus and takes them, and Esc leads from there back to the timeline.
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   enum class Failure { unreadable, not_comparable };
@@ -85,6 +87,7 @@ class MainWindow : public QMainWindow {
   void close_tab(int index);
   /// The tab that is so many to the right, or to the left, of the one that is shown; round and round.
   void step_tab(int by);
+  void step_panel(int by);
   void ask_for_trace();
   void ask_for_folder();
   void compare_with_other();

@@ -37,11 +37,6 @@ Keys keys(std::initializer_list<const char*> names) {
   return list;
 }
 
-int row_of_selected(TimelineView& view) {
-  if (view.state().selected >= view.timeline().trace().size()) return -1;
-  return view.arrangement().row_of(view.timeline().place_of(view.state().selected).lane_index);
-}
-
 }  // namespace
 
 QAction* MainWindow::add(QMenu* menu, const QString& text, const Keys& shortcuts, std::function<void()> what) {
@@ -96,6 +91,9 @@ void MainWindow::make_view_menu() {
   add_to_timeline(menu, tr("View &after"), keys({"Alt+Right"}), [](TimelineView& view) { view.go_forward(); });
   menu->addSeparator();
   add_to_timeline(menu, tr("&Mark"), keys({"M"}), [](TimelineView& view) { view.toggle_mark(); });
+  add_to_timeline(menu, tr("Select between the last two ma&rks"), keys({"R"}), [this](TimelineView& view) {
+    if (!view.select_between_marks()) tell(tr("There are no two marks yet: M sets one."));
+  });
   add_to_timeline(menu, tr("&Clear selection and marks"), keys({"Esc"}), [](TimelineView& view) { view.clear(); });
   menu->addSeparator();
   add(menu, tr("&Dark"), keys({"Ctrl+Shift+D"}), [this] {
@@ -121,6 +119,9 @@ void MainWindow::make_go_menu() {
       on_page([](Page& shown) { shown.go_to_alike(Towards::earlier); }));
   add(menu, tr("&Worst exposed, and the next worst"), keys({"E"}), on_page([](Page& shown) { shown.go_to_worst(); }));
   menu->addSeparator();
+  add(menu, tr("Next pan&el: timeline, tabs, what they show"), keys({"F6"}), [this] { step_panel(1); });
+  add(menu, tr("Previous panel"), keys({"Shift+F6"}), [this] { step_panel(-1); });
+  menu->addSeparator();
   add_to_timeline(menu, tr("Slice to the &right"), keys({"Right"}),
                   [](TimelineView& view) { view.select_neighbour(1, 0); });
   add_to_timeline(menu, tr("Slice to the &left"), keys({"Left"}),
@@ -131,21 +132,22 @@ void MainWindow::make_go_menu() {
 
 void MainWindow::make_lanes_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&Lanes"));
-  const auto on_lane = [](auto what) {
-    return [what](TimelineView& view) {
-      const int row = row_of_selected(view);
+  const auto on_lane = [this](auto what) {
+    return [this, what](TimelineView& view) {
+      const int row = page()->lane_row();
       if (row >= 0) what(view.arrangement(), row, view.arrangement().lanes()[static_cast<std::size_t>(row)]);
     };
   };
   add_to_timeline(
-      menu, tr("&Pin the selected slice's lane, or no longer"), keys({"P"}),
+      menu, tr("&Pin the selected lane, or the selected slice's, or no longer"), keys({"P"}),
       on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) { lanes.set_pinned(row, !lane.is_pinned); }));
   add_to_timeline(menu, tr("&Collapse or open it"), keys({"C"}),
                   on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) {
                     lanes.set_collapsed(row, !lane.is_collapsed);
                   }));
-  add_to_timeline(menu, tr("&Hide it"), keys({"H"}),
-                  on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.set_shown(row, false); }));
+  add_to_timeline(
+      menu, tr("&Hide it, or show it again"), keys({"H"}),
+      on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) { lanes.set_shown(row, !lane.is_shown); }));
   add_to_timeline(menu, tr("Move it &up"), keys({"Ctrl+Up"}),
                   on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.move(row, -1); }));
   add_to_timeline(menu, tr("Move it &down"), keys({"Ctrl+Down"}),
@@ -168,6 +170,19 @@ void MainWindow::make_help_menu() {
 void MainWindow::step_tab(int by) {
   const int count = tabs_->count();
   tabs_->setCurrentIndex((tabs_->currentIndex() + by + count) % count);
+}
+
+void MainWindow::step_panel(int by) {
+  if (page() == nullptr) return;
+  QList<QWidget*> stops = page()->stops();
+  stops.removeIf([](const QWidget* stop) { return stop == nullptr || !stop->isVisible(); });
+  if (stops.isEmpty()) return;
+  const QWidget* focused = QApplication::focusWidget();
+  const auto here =
+      std::ranges::find_if(stops, [&](const QWidget* stop) { return stop == focused || stop->isAncestorOf(focused); });
+  // From elsewhere to the first one.
+  const qsizetype next = here == stops.end() ? 0 : (here - stops.begin() + by + stops.size()) % stops.size();
+  stops[next]->setFocus(Qt::TabFocusReason);
 }
 
 void MainWindow::ask_for_trace() {
@@ -237,6 +252,7 @@ void MainWindow::show_keys() {
   };
   for (const QAction* action : actions_)
     add_line(plain_text(*action), QKeySequence::listToString(action->shortcuts(), QKeySequence::NativeText));
+  add_line(tr("From a panel or a field back to the timeline"), tr("Esc"));
   add_line(tr("Zoom where the mouse is"), tr("Ctrl+wheel"));
   add_line(tr("Move in time"), tr("drag, Shift+wheel"));
   add_line(tr("Select a range"), tr("Shift+drag, or drag over the ruler"));

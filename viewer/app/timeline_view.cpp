@@ -261,6 +261,13 @@ void TimelineView::toggle_mark() {
   changed();
 }
 
+bool TimelineView::select_between_marks() {
+  if (state_.marks.size() < 2) return false;
+  const auto [first, last] = std::minmax(state_.marks.end()[-1], state_.marks.end()[-2]);
+  select_range(std::pair{first, last});
+  return true;
+}
+
 void TimelineView::clear() {
   state_.marks.clear();
   select_range(std::nullopt);

@@ -65,6 +65,8 @@ class TimelineView : public QWidget {
   void select_range(std::optional<std::pair<std::int64_t, std::int64_t>>);
   void set_marks(std::vector<std::int64_t>);
   void toggle_mark();
+  /// Selects the range between the two that were set last; false where there are none.
+  bool select_between_marks();
   void clear();
 
   QSize sizeHint() const override { return {1200, 600}; }

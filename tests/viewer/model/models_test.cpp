@@ -57,6 +57,18 @@ TEST_F(Lanes, MoveAmongTheirLike) {
               testing::ElementsAre("rank 0 compute", "rank 0 dp", "rank 0", "rank 1", "rank 1 compute", "rank 1 dp"));
 }
 
+TEST_F(Lanes, AreMovedByAListThatTheyAreDraggedIn) {
+  EXPECT_TRUE(arrangement.moveRow({}, 1, {}, 4));
+  EXPECT_THAT(order(),
+              testing::ElementsAre("rank 0", "rank 0 dp", "rank 1", "rank 0 compute", "rank 1 compute", "rank 1 dp"));
+  EXPECT_TRUE(arrangement.moveRow({}, 3, {}, 1));
+  EXPECT_FALSE(arrangement.moveRow({}, 3, {}, 3));
+  EXPECT_FALSE(arrangement.moveRow({}, 6, {}, 0));
+  EXPECT_FALSE(arrangement.moveRow({}, 0, {}, 7));
+  EXPECT_THAT(order(),
+              testing::ElementsAre("rank 0", "rank 0 compute", "rank 0 dp", "rank 1", "rank 1 compute", "rank 1 dp"));
+}
+
 TEST_F(Lanes, AreArrangedAgainAsTheyWereKept) {
   arrangement.set_pinned(4, true);
   arrangement.set_collapsed(1, true);

@@ -86,6 +86,8 @@ QWidget* ComparePage::make_tables() {
   auto* tables = new QSplitter(Qt::Horizontal);
   auto* operations = make_table(operations_, tr("Where the difference went, by operation"), FigureTableModel::kSort);
   auto* parts = make_table(parts_, tr("Where the difference went, by part of the step"));
+  operations_shown_ = operations;
+  parts_shown_ = parts;
   for (QTableView* table : {parts, operations}) {
     connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
     tables->addWidget(table);
@@ -124,6 +126,8 @@ QWidget* ComparePage::make_line() {
 }
 
 TimelineView* ComparePage::timeline() { return baseline_->hasFocus() ? baseline_ : candidate_; }
+
+QList<QWidget*> ComparePage::stops() { return {candidate_, baseline_, step_, parts_shown_, operations_shown_}; }
 
 ChartInput ComparePage::chart_input() const {
   ChartInput input;

@@ -14,6 +14,7 @@ class QSpinBox;
 class QCheckBox;
 class QLabel;
 class QLineEdit;
+class QTableView;
 
 namespace underlap::viewer {
 
@@ -32,6 +33,7 @@ class ComparePage : public Page {
   const FigureTableModel& differences() const { return *operations_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
+  QList<QWidget*> stops() override;
   QJsonObject kept_state() const override;
   void restore(const QJsonObject&) override;
   void find() override;
@@ -67,6 +69,8 @@ class ComparePage : public Page {
   TimelineView* baseline_;
   FigureTableModel* parts_;
   FigureTableModel* operations_;
+  QTableView* parts_shown_ = nullptr;
+  QTableView* operations_shown_ = nullptr;
   QSpinBox* step_;
   QCheckBox* ghost_;
   QLineEdit* query_;

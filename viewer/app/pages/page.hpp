@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QJsonObject>
+#include <QList>
 #include <QWidget>
 
 #include "viewer/charts/chart.hpp"
@@ -24,6 +25,10 @@ class Page : public QWidget {
   /// What charts are drawn from; borrowed from the page.
   virtual ChartInput chart_input() const = 0;
   virtual void set_theme(const Theme&) = 0;
+  /// Where keys go in turn: timelines, tabs of panels, what they show. Those that are not seen are passed over.
+  virtual QList<QWidget*> stops() { return {focusProxy()}; }
+  /// The lane that keys act on; -1 where there is none.
+  virtual int lane_row();
   /// How a person left it, to be kept until the next time, and back; empty where there is nothing to keep.
   virtual QJsonObject kept_state() const { return {}; }
   virtual void restore(const QJsonObject&) {}

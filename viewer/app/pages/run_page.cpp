@@ -98,6 +98,8 @@ ChartInput RunPage::chart_input() const {
   return input;
 }
 
+QList<QWidget*> RunPage::stops() { return {focusProxy(), charts_->focusProxy()}; }
+
 void RunPage::set_theme(const Theme& theme) { charts_->set_theme(theme); }
 
 // What the terminal says first, too: the answer, and whether it was measured.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/pages/trace_page.hpp"
 
+#include <QApplication>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -8,6 +9,7 @@
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QSplitter>
+#include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -53,6 +55,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
       document_(std::move(document)),
       timeline_(new TimelineView(document_)),
       panels_(new QTabWidget),
+      lanes_(new LanesPanel(timeline_->arrangement())),
       facts_(new FactsModel(this)),
       parts_(new FigureTableModel(this)),
       names_(new FigureTableModel(this)),
@@ -75,6 +78,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
   panels_->addTab(make_search(), tr("Find"));
   panels_->addTab(make_worst(), tr("Worst exposed"));
   panels_->addTab(make_analysis(), tr("Analysis"));
+  panels_->addTab(lanes_, tr("Lanes"));
   panels_->addTab(make_trace(), tr("Trace"));
   connect(timeline_, &TimelineView::slice_selected, this, &TracePage::show_facts);
   select_after_dragging_.setSingleShot(true);
@@ -92,6 +96,17 @@ ChartInput TracePage::chart_input() const {
 }
 
 void TracePage::set_theme(const Theme& theme) { timeline_->set_theme(theme); }
+
+// In a panel the first that takes keys.
+QList<QWidget*> TracePage::stops() {
+  QList<QWidget*> in_panel = panels_->currentWidget()->findChildren<QWidget*>();
+  in_panel.prepend(panels_->currentWidget());
+  const auto first = std::ranges::find_if(
+      in_panel, [](const QWidget* widget) { return widget->isVisible() && widget->focusPolicy() & Qt::TabFocus; });
+  return {timeline_, panels_->tabBar(), first == in_panel.end() ? nullptr : *first};
+}
+
+int TracePage::lane_row() { return lanes_->hasFocus() ? lanes_->currentIndex().row() : Page::lane_row(); }
 
 QWidget* TracePage::make_details() {
   auto* table = make_table(facts_, tr("What is known of the selected slice"));
@@ -192,7 +207,8 @@ QString TracePage::trace_text() const {
 void TracePage::show_facts(std::uint32_t slice) {
   if (slice >= document_->traced.trace.size()) return facts_->set_facts({});
   facts_->set_facts(facts_of(timeline_->timeline(), document_->traced.summary, slice));
-  panels_->setCurrentIndex(0);
+  // Whoever goes through a list stays in it.
+  if (!panels_->isAncestorOf(QApplication::focusWidget())) panels_->setCurrentIndex(0);
 }
 
 void TracePage::show_selection() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "viewer/app/pages/lanes_panel.hpp"
 #include "viewer/app/pages/page.hpp"
 #include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
@@ -36,6 +37,8 @@ class TracePage : public Page {
   const TraceDocument& document() const { return *document_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
+  QList<QWidget*> stops() override;
+  int lane_row() override;
   QJsonObject kept_state() const override { return timeline_->kept_state(); }
   void restore(const QJsonObject& state) override { timeline_->restore(state); }
   void find() override;
@@ -63,6 +66,7 @@ class TracePage : public Page {
   std::shared_ptr<const TraceDocument> document_;
   TimelineView* timeline_;
   QTabWidget* panels_;
+  LanesPanel* lanes_;
   FactsModel* facts_;
   FigureTableModel* parts_;
   FigureTableModel* names_;
