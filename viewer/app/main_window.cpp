@@ -57,7 +57,7 @@ MainWindow::MainWindow()
   connect(tabs_, &QTabWidget::tabCloseRequested, this, &MainWindow::close_tab);
   connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::show_note);
   connect(changes_, &ChangeWatch::changed, this, &MainWindow::show_note);
-  connect(note_, &NoteBar::read_again_wanted, this, &MainWindow::read_again);
+  connect(note_, &NoteBar::taken_up, this, &MainWindow::take_up_note);
   auto* all = new QWidget;
   auto* layout = new QVBoxLayout(all);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -108,8 +108,15 @@ QString MainWindow::note() const { return note_->isHidden() ? QString() : note_-
 
 void MainWindow::show_note() {
   QWidget* tab = tabs_->currentWidget();
-  const QString failure = shown_.value(tab).failure;
-  note_->show_note(failure.isEmpty() ? changes_->news_of(tab) : failure);
+  const Tab shown = shown_.value(tab);
+  if (is_partial(tab)) return note_->show_note(tr("Still being read; %1").arg(shown.progress), tr("&Cancel"));
+  note_->show_note(shown.failure.isEmpty() ? changes_->news_of(tab) : shown.failure, tr("&Read again"));
+}
+
+void MainWindow::take_up_note() {
+  QWidget* tab = tabs_->currentWidget();
+  if (!is_partial(tab)) return read_again();
+  for (LoadJob* job : jobs_.keys(tab)) job->cancel();
 }
 
 void MainWindow::show_tab(const Request& request) {
@@ -139,7 +146,7 @@ void MainWindow::read_again() {
 void MainWindow::start(QWidget* tab, const Request& request) {
   auto* job = new LoadJob(request.path, work_for(request), this);
   jobs_[job] = tab;
-  shown_[tab] = {request, {}};
+  shown_[tab] = {request};
   show_note();
   if (auto* loading = qobject_cast<LoadingPage*>(tab)) {
     connect(loading, &LoadingPage::cancelled, this, [this, job, loading] {
@@ -154,7 +161,10 @@ void MainWindow::start(QWidget* tab, const Request& request) {
   }
   job->on_progress = [this, job](const QString& doing, double fraction) {
     if (auto* loading = qobject_cast<LoadingPage*>(jobs_[job])) return loading->show_progress(doing, fraction);
-    statusBar()->showMessage(tr("%1: %2 %").arg(doing).arg(static_cast<int>(100 * fraction)));
+    const QString progress = tr("%1: %2 %").arg(doing).arg(static_cast<int>(100 * fraction));
+    shown_[jobs_[job]].progress = progress;
+    if (is_partial(jobs_[job])) return show_note();
+    statusBar()->showMessage(progress);
   };
   job->on_done = [this, job, request,
                   began = QDateTime::currentDateTime()](const std::shared_ptr<const Document>& document) {
@@ -228,15 +238,15 @@ void MainWindow::replace(QWidget* before, Page* page, const QString& title) {
 
 void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Document>& document) {
   Page* page = make_page(document);
-  auto* before = qobject_cast<TracePage*>(jobs_[job]);
-  const bool was_partial = before != nullptr && before->document().is_partial && before->timeline()->is_moved();
-  const SceneState state = was_partial ? before->timeline()->state() : SceneState{};
+  // Whoever looked at something while it was still being read goes on looking at it.
+  const auto* part = is_partial(jobs_[job]) ? qobject_cast<const TracePage*>(jobs_[job]) : nullptr;
+  auto* whole = qobject_cast<TracePage*>(page);
+  const std::function<void()> go_on = part == nullptr || whole == nullptr ? [] {} : whole->going_on_from(*part);
   replace(jobs_[job], page, QString::fromStdString(document->title));
   jobs_[job] = page;
   tabs_->setTabToolTip(tabs_->indexOf(page), QString::fromStdString(document->path));
   restore_state_of(page);
-  // Whoever looked at something while it was still being read goes on looking at it.
-  if (was_partial && page->timeline() != nullptr) page->timeline()->show_time(state.begin_ns, state.ns_per_pixel);
+  go_on();
 }
 
 void MainWindow::show_part(LoadJob* job, const std::shared_ptr<const TraceDocument>& part) {

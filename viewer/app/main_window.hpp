@@ -63,7 +63,8 @@ class MainWindow : public QMainWindow {
   /// What the window knows of a tab that shows a document, or will.
   struct Tab {
     Request request;
-    QString failure;  ///< why it could not be read again
+    QString failure = {};   ///< why it could not be read again
+    QString progress = {};  ///< of what is still being read
   };
 
   QAction* add(QMenu* menu, const QString& text, const QList<QKeySequence>& keys, std::function<void()> what);
@@ -101,6 +102,7 @@ class MainWindow : public QMainWindow {
   void restore_state_of(QWidget* tab) const;
   void keep_all() const;
   void show_note();
+  void take_up_note();
 
   NoteBar* note_;
   QTabWidget* tabs_;

@@ -203,6 +203,8 @@ void MainWindow::compare_with_other() {
 
 void MainWindow::show_charts() {
   if (page() == nullptr) return;
+  if (const auto* trace = qobject_cast<const TracePage*>(page()); trace != nullptr && trace->document().is_partial)
+    return tell(tr("Charts are drawn of the whole: it is still being read."));
   auto* dialog = new QDialog(this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(tr("Charts of %1").arg(tabs_->tabText(tabs_->currentIndex())));

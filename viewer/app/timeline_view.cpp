@@ -181,6 +181,24 @@ void TimelineView::restore(const QJsonObject& state) {
   when_sized_ = show;
 }
 
+// Slices keep their numbers from the part to the whole.
+void TimelineView::go_on_from(const QJsonObject& lanes, const SceneState& state, bool is_moved) {
+  arrangement_->restore(lanes);
+  set_marks(state.marks);
+  state_.range = state.range;
+  if (state.selected < timeline().trace().size()) select(state.selected);
+  const auto show = [this, state, is_moved] {
+    if (is_moved) set_view(state.begin_ns, state.ns_per_pixel, true);
+    scroll_bar_->setValue(state.scroll);
+  };
+  if (has_size_) return show();
+  seen_before_ = {};
+  when_sized_ = [this, show, is_moved] {
+    if (!is_moved) fit();
+    show();
+  };
+}
+
 void TimelineView::select(std::uint32_t slice) {
   state_.selected = slice;
   changed();

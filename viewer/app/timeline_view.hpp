@@ -56,6 +56,8 @@ class TimelineView : public QWidget {
   /// length stays away.
   QJsonObject kept_state() const;
   void restore(const QJsonObject& state);
+  /// Takes over how another view of the same trace, or of a part of it, is looked at.
+  void go_on_from(const QJsonObject& lanes, const SceneState& state, bool is_moved);
 
   void select(std::uint32_t slice);
   /// Selects a slice and brings it into view.

@@ -56,26 +56,35 @@ Segments segments_of(const Trace& trace, const Indices& slices, std::int64_t ori
   return segments;
 }
 
-// Runs `work` for 0 to count - 1, on as many threads.
+// Runs `work` for 0 to count - 1, on as many threads, until it is cancelled.
 template <class Work>
-void in_parallel(std::size_t count, unsigned threads, const Work& work) {
+void in_parallel(std::size_t count, unsigned threads, const Reading& reading, const Work& work) {
   std::atomic<std::size_t> next{0};
-  const auto take = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
-  };
   std::vector<std::jthread> others;
-  for (unsigned i = 1; i < std::min<std::size_t>(threads, count); ++i) others.emplace_back(take);
-  take();
+  for (unsigned i = 1; i < std::min<std::size_t>(threads, count); ++i)
+    others.emplace_back([&] {
+      for (std::size_t one = next++; one < count; one = next++) work(one);
+    });
+  try {
+    for (std::size_t one = next++; one < count; one = next++) {
+      reading.check();
+      work(one);
+    }
+  } catch (const Cancelled&) {
+    next = count;
+    throw;
+  }
 }
 
 }  // namespace
 
-Timeline::Timeline(const Trace& trace, const analysis::Summary& summary, unsigned threads) : trace_(&trace) {
+Timeline::Timeline(const Trace& trace, const analysis::Summary& summary, unsigned threads, const Reading& reading)
+    : trace_(&trace) {
   std::set<std::int32_t> ranks;
   for (const Track& track : trace.tracks) ranks.insert(track.rank);
   ranks_.assign(ranks.begin(), ranks.end());
   find_origins(summary);
-  add_lanes(threads);
+  add_lanes(threads, reading);
   add_counters();
   add_steps(summary);
 }
@@ -98,11 +107,13 @@ void Timeline::find_origins(const analysis::Summary& summary) {
   for (const auto& [rank, offset_ns] : offsets) origin_by_rank_[rank] = saturating_add(first_ns, offset_ns);
 }
 
-void Timeline::add_lanes(unsigned threads) {
+void Timeline::add_lanes(unsigned threads, const Reading& reading) {
+  reading.check();
   std::vector<Indices> of_tracks = slices_of_tracks(*trace_);
   std::vector<std::vector<Lane>> lanes(ranks_.size());
   std::vector<std::vector<ExposedSlice>> exposed(ranks_.size());
-  in_parallel(ranks_.size(), threads, [&](std::size_t i) { build_rank(ranks_[i], of_tracks, lanes[i], exposed[i]); });
+  in_parallel(ranks_.size(), threads, reading,
+              [&](std::size_t i) { build_rank(ranks_[i], of_tracks, lanes[i], exposed[i]); });
   std::size_t num_exposed = 0;
   for (const auto& of_rank : exposed) num_exposed += of_rank.size();
   exposed_.reserve(num_exposed);

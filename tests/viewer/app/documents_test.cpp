@@ -156,6 +156,34 @@ TEST_F(Documents, ComparisonFindsAndGoesToTheWorst) {
   EXPECT_NE(page->candidate()->state().selected, found);
 }
 
+// A part of what a file holds, as it is shown while the rest is read, and the whole.
+TEST_F(Documents, WhoeverLooksAtAPartGoesOnLookingAtTheWhole) {
+  const Trace trace = testing_support::two_ranks(0);
+  TracePage part(part_of("trace", trace)), whole(part_of("trace", trace));
+  for (TracePage* page : {&part, &whole}) page->resize(1000, 700);
+  part.show();
+  ASSERT_TRUE(QTest::qWaitForWindowExposed(&part));
+  TimelineView* before = part.timeline();
+  before->select(3);
+  before->set_marks({7, 9});
+  before->select_range(std::pair{std::int64_t{1'000'000}, std::int64_t{2'000'000}});
+  before->arrangement().set_pinned(2, true);
+  part.search("gemm");
+  before->show_time(1e6, 5e3);
+  whole.going_on_from(part)();
+  whole.show();
+  ASSERT_TRUE(QTest::qWaitForWindowExposed(&whole));
+  const SceneState &was = before->state(), &is = whole.shown().state();
+  EXPECT_EQ(is.selected, 3U);
+  EXPECT_EQ(is.marks, was.marks);
+  EXPECT_EQ(is.range, was.range);
+  EXPECT_EQ(is.begin_ns, 1e6);
+  EXPECT_EQ(is.ns_per_pixel, 5e3);
+  EXPECT_TRUE(whole.timeline()->arrangement().lanes().front().is_pinned);
+  EXPECT_EQ(whole.found().slices(), part.found().slices());
+  EXPECT_GT(whole.selected_parts().rowCount(), 0);
+}
+
 TEST_F(Documents, RefusalNamesBothFiles) {
   Trace trace = testing_support::two_ranks(0);
   trace.metadata["backend"] = "sim";

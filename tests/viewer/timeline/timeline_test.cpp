@@ -157,6 +157,32 @@ TEST(Search, PutsTheWorstExposedFirst) {
   EXPECT_EQ(worst[1].exposed_ns(), 30);
 }
 
+// Asked between the stages, it ends a reading at any of them.
+class CancelledAfter : public ReadingWatch {
+ public:
+  explicit CancelledAfter(int questions) : left_(questions) {}
+  bool is_cancelled() const override { return left_-- <= 0; }
+
+ private:
+  mutable int left_;
+};
+
+TEST(Timeline, SummaryAndLayoutEndWhereTheyAreCancelled) {
+  int stages = 0;
+  for (bool was_cancelled = true; was_cancelled; ++stages) {
+    was_cancelled = false;
+    Trace trace = small_trace();
+    CancelledAfter watch(stages);
+    try {
+      const analysis::Summary summary = analysis::match_and_summarise(trace, {}, Reading(watch));
+      const Timeline timeline(trace, summary, 2, Reading(watch));
+    } catch (const Cancelled&) {
+      was_cancelled = true;
+    }
+  }
+  EXPECT_GE(stages, 4);
+}
+
 TEST(Selection, IsTheSplitOfTheAnalysisOfThatTime) {
   std::mt19937 random(12);
   for (int round = 0; round < 100; ++round) {

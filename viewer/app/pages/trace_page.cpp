@@ -228,8 +228,21 @@ void TracePage::show_selection() {
 }
 
 void TracePage::show_breakdown(int index) {
+  if (document_->is_partial) return;  // of a part it would be no analysis
   breakdown_->set_table(analysis::breakdown(document_->traced.trace, document_->traced.summary,
                                             static_cast<analysis::Breakdown>(std::max(index, 0))));
+}
+
+std::function<void()> TracePage::going_on_from(const TracePage& part) {
+  return [this, lanes = part.timeline_->arrangement().state(), state = part.timeline_->state(),
+          is_moved = part.timeline_->is_moved(), panel = part.panels_->currentIndex(), words = part.query_->text(),
+          is_typing = part.query_->hasFocus()] {
+    timeline_->go_on_from(lanes, state, is_moved);
+    if (!words.isEmpty()) search(words);
+    if (state.range) show_selection();
+    panels_->setCurrentIndex(panel);
+    if (is_typing) find();
+  };
 }
 
 void TracePage::find() {

@@ -4,6 +4,7 @@
 #include <QTimer>
 #include <QWidget>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -50,6 +51,9 @@ class TracePage : public Page {
   const FigureTableModel& selected_parts() const { return *parts_; }
   const SlicesModel& found() const { return *found_; }
   void search(const QString& text);
+  /// What takes over how `part`, the same trace while it was still being read, is looked at now: view, lanes, marks,
+  /// selection, panel, search. It no longer needs `part`.
+  std::function<void()> going_on_from(const TracePage& part);
 
  private:
   QWidget* make_details();
