@@ -227,6 +227,7 @@ void MainWindow::replace(QWidget* before, Page* page, const QString& title) {
   const int index = tabs_->indexOf(before);
   const bool was_current = tabs_->currentIndex() == index;
   page->set_theme(*theme_);
+  page->set_legend(has_legend());
   tabs_->insertTab(index, page, title);
   shown_[page] = shown_.take(before);
   changes_->forget(before);
@@ -248,6 +249,8 @@ void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Documen
   restore_state_of(page);
   go_on();
 }
+
+bool MainWindow::has_legend() { return viewer_settings().value("legend", true).toBool(); }
 
 void MainWindow::show_part(LoadJob* job, const std::shared_ptr<const TraceDocument>& part) {
   show_document(job, part);

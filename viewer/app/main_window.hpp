@@ -101,6 +101,7 @@ class MainWindow : public QMainWindow {
   void keep_state_of(QWidget* tab) const;
   void restore_state_of(QWidget* tab) const;
   void keep_all() const;
+  static bool has_legend();
   void show_note();
   void take_up_note();
 

@@ -96,6 +96,13 @@ void MainWindow::make_view_menu() {
   });
   add_to_timeline(menu, tr("&Clear selection and marks"), keys({"Esc"}), [](TimelineView& view) { view.clear(); });
   menu->addSeparator();
+  QAction* legend = add(menu, tr("&Legend"), keys({"L"}), [this] {
+    viewer_settings().setValue("legend", !has_legend());
+    for (int i = 0; i < tabs_->count(); ++i)
+      if (auto* shown = qobject_cast<Page*>(tabs_->widget(i))) shown->set_legend(has_legend());
+  });
+  legend->setCheckable(true);
+  legend->setChecked(has_legend());
   add(menu, tr("&Dark"), keys({"Ctrl+Shift+D"}), [this] {
     set_dark(!theme_->is_dark);
     viewer_settings().setValue("dark", theme_->is_dark);

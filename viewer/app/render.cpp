@@ -80,23 +80,31 @@ TimeRange range_of(const Timeline& timeline, const std::optional<RangeRequest>& 
                   steps.empty() ? "none that is known" : fmt::format("{} to {}", steps.front(), steps.back())));
 }
 
-QSize size_of(const std::vector<PicturePart>& parts, const RenderRequest& request) {
-  if (request.size) return *request.size;
+int height_of(const PicturePart& part) { return kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8; }
+
+int height_of(const std::vector<PicturePart>& parts) {
   int height = 0;
-  for (const PicturePart& part : parts) height += kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8;
-  return {kSize.width(), std::min(height, kHighest)};
+  for (const PicturePart& part : parts) height += height_of(part);
+  return height;
 }
 
-// Draws the parts below each other, each as high as its lanes are or as there is room.
+QSize size_of(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+  if (request.size) return *request.size;
+  return {kSize.width(), std::min(height_of(parts) + Scene::kLegend, kHighest)};
+}
+
+// Draws the parts below each other, each as high as its lanes are or as there is room; below them the legend, where
+// all lanes fit above it.
 void draw_parts(const std::vector<PicturePart>& parts, const QSize& size,
                 const std::function<void(const PicturePart&, const QRect&, const SceneState&)>& draw) {
   int top = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const PicturePart& part = parts[i];
     const int room = (size.height() - top) / static_cast<int>(parts.size() - i);
-    const int wanted = kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8;
-    const int height = i + 1 == parts.size() ? size.height() - top : std::min(room, wanted);
+    const bool is_last = i + 1 == parts.size();
+    const int height = is_last ? size.height() - top : std::min(room, height_of(part));
     SceneState state;
+    state.has_legend = is_last && height_of(part) + Scene::kLegend <= height;
     state.begin_ns = static_cast<double>(part.range.begin_ns);
     state.ns_per_pixel =
         static_cast<double>(part.range.end_ns - part.range.begin_ns) / std::max(1, size.width() - Scene::kNames);

@@ -66,9 +66,19 @@ void TimelineView::set_ghost(std::optional<Ghost> ghost) {
   changed();
 }
 
+void TimelineView::set_legend(bool has_legend) {
+  state_.has_legend = has_legend;
+  update_scroll_bar();
+  changed();
+}
+
 QSize TimelineView::scene_size() const { return {std::max(width() - kScrollBar, Scene::kNames + 1), height()}; }
 
 int TimelineView::lanes_width() const { return std::max(1, scene_size().width() - Scene::kNames); }
+
+int TimelineView::lanes_height() const {
+  return std::max(0, height() - Scene::kRulers - (state_.has_legend ? Scene::kLegend : 0));
+}
 
 double TimelineView::time_at(int x) const { return state_.begin_ns + (x - Scene::kNames) * state_.ns_per_pixel; }
 
@@ -294,7 +304,7 @@ void TimelineView::clear() {
 
 void TimelineView::scroll_to_row(int row) {
   if (arrangement_->lanes()[static_cast<std::size_t>(row)].is_pinned) return;
-  const int seen = height() - Scene::kRulers;
+  const int seen = lanes_height();
   for (const PlacedLane& placed : scene_->layout(scene_size().width(), state_)) {
     if (placed.row != row) continue;
     const int at = placed.where.top() - Scene::kRulers;  // below the rulers, as it is now
@@ -303,7 +313,7 @@ void TimelineView::scroll_to_row(int row) {
 }
 
 void TimelineView::update_scroll_bar() {
-  const int seen = std::max(0, height() - Scene::kRulers);
+  const int seen = lanes_height();
   scroll_bar_->setPageStep(seen);
   scroll_bar_->setSingleStep(24);
   scroll_bar_->setRange(0, std::max(0, scene_->height_of_lanes() - seen + 20));
@@ -343,7 +353,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
 }
 
 void TimelineView::resizeEvent(QResizeEvent*) {
-  scroll_bar_->setGeometry(width() - kScrollBar, Scene::kRulers, kScrollBar, std::max(0, height() - Scene::kRulers));
+  scroll_bar_->setGeometry(width() - kScrollBar, Scene::kRulers, kScrollBar, lanes_height());
   update_scroll_bar();
   is_stale_ = true;
   has_size_ = true;

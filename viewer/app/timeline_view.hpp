@@ -38,6 +38,7 @@ class TimelineView : public QWidget {
 
   void set_theme(const Theme&);
   void set_ghost(std::optional<Ghost>);
+  void set_legend(bool has_legend);
 
   /// What is seen of time; kept within what there is, and remembered.
   void show_time(double begin_ns, double ns_per_pixel);
@@ -94,6 +95,7 @@ class TimelineView : public QWidget {
 
   QSize scene_size() const;
   int lanes_width() const;
+  int lanes_height() const;  ///< that is seen, below the rulers and above the legend
   double time_at(int x) const;
   void set_view(double begin_ns, double ns_per_pixel, bool is_jump);
   void remember();

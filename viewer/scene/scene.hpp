@@ -33,6 +33,7 @@ struct SceneState {
   std::vector<std::int64_t> marks;
   std::optional<double> cursor_ns;
   bool has_text = true;
+  bool has_legend = false;
 
   friend bool operator==(const SceneState&, const SceneState&) = default;
 };
@@ -70,6 +71,7 @@ class Scene {
  public:
   static constexpr int kNames = 206;  ///< width of the names, pixels of a plain screen
   static constexpr int kRulers = 42;  ///< height of the rulers
+  static constexpr int kLegend = 20;  ///< height of the legend below the lanes
 
   Scene(const Timeline&, const analysis::Summary&, const LaneArrangement&);
 
@@ -104,6 +106,10 @@ class Scene {
  private:
   int height_of(const ArrangedLane&) const;
   bool is_pinned(const PlacedLane&) const;
+  /// Where lanes end: above the legend, if there is one.
+  static int bottom_of(const QSize& size, const SceneState& state) {
+    return size.height() - (state.has_legend ? kLegend : 0);
+  }
   void draw_lanes(Surface&, const std::vector<PlacedLane>&, const View&, double scale, const SceneState&,
                   const Palette&) const;
   void draw_lane(Surface&, const PlacedLane&, const View&, double scale, const SceneState&, const Palette&) const;
@@ -119,8 +125,9 @@ class Scene {
   const analysis::Summary& summary_;
   const LaneArrangement& arrangement_;
   std::optional<Ghost> ghost_;
-  std::map<std::pair<std::int32_t, std::string>, std::size_t> ghost_lanes_;
-  std::map<std::int32_t, QString> rank_notes_;  ///< what stands beside the name of a rank
+  std::map<std::size_t, std::size_t> ghost_lanes_;  ///< of lanes their counterparts in the ghost
+  std::uint8_t modes_ = 0;                          ///< that communicate
+  std::map<std::int32_t, QString> rank_notes_;      ///< what stands beside the name of a rank
   std::vector<StepSpan> steps_of_first_rank_;
   /// Those of the slice that was selected last: finding them goes through all flows, which no frame has time for.
   mutable std::uint32_t linked_slice_ = Timeline::kNoSlice;

@@ -67,9 +67,10 @@ std::optional<QRect> Scene::rect_of(std::uint32_t slice, const std::vector<Place
 void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& state, const Theme& theme) const {
   const View view = view_of(size, state);
   const auto x_of = [&](double ns) { return kNames + view.x_of(ns); };
+  const int bottom = bottom_of(size, state);
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setClipRect(QRect(kNames, 0, size.width() - kNames, size.height()));
+  painter.setClipRect(QRect(kNames, 0, size.width() - kNames, bottom));
   if (state.range) {
     const auto [begin, end] = *state.range;
     const QRectF range(x_of(static_cast<double>(begin)), 0,
@@ -84,7 +85,7 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
     painter.setPen(QPen(theme.accent, 1.2, Qt::DashLine));
     painter.drawLine(QPointF(x_of(static_cast<double>(mark)), 0),
                      QPointF(x_of(static_cast<double>(mark)), size.height()));
-    painter.drawText(QPointF(x_of(static_cast<double>(mark)) + 4, size.height() - 6), text_of(mark));
+    painter.drawText(QPointF(x_of(static_cast<double>(mark)) + 4, bottom - 6), text_of(mark));
   }
   if (state.cursor_ns) {
     QColor faint = theme.dim_text;
@@ -92,7 +93,7 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
     painter.setPen(faint);
     painter.drawLine(QPointF(x_of(*state.cursor_ns), kRulers), QPointF(x_of(*state.cursor_ns), size.height()));
   }
-  painter.setClipRect(QRect(kNames, kRulers, size.width() - kNames, size.height() - kRulers));
+  painter.setClipRect(QRect(kNames, kRulers, size.width() - kNames, bottom - kRulers));
   draw_arrows(painter, size, state, theme);
   painter.restore();
 }
@@ -124,7 +125,9 @@ void Scene::draw_arrows(QPainter& painter, const QSize& size, const SceneState& 
   if (const std::optional<QRect> late = rect_of(links.late, lanes, size, state)) {
     painter.setPen(QPen(theme.worse, 2));
     painter.drawRect(QRectF(*late).adjusted(-3, -3, 3, 3));
-    painter.drawText(QPointF(late->right() + 7, late->bottom()), "LATE");
+    const QRectF word(std::min(late->right() + 5, size.width() - 40), late->top(), 36, late->height());
+    painter.fillRect(word, theme.background);
+    painter.drawText(word, Qt::AlignCenter, "LATE");
   }
   const std::optional<QRect> selected = rect_of(state.selected, lanes, size, state);
   if (!selected) return;

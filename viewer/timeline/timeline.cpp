@@ -46,6 +46,16 @@ std::string name_of_track(const Track& track) {
   return fmt::format("{} {}", to_string(track.kind), track.stream);
 }
 
+// Ranges that a tool put beside a stream or a thread have its name.
+void tell_ranges_apart(std::vector<Lane>& lanes) {
+  for (Lane& lane : lanes) {
+    if (lane.kind != LaneKind::range) continue;
+    const bool has_namesake = std::ranges::any_of(
+        lanes, [&](const Lane& other) { return other.kind != LaneKind::range && other.name == lane.name; });
+    if (has_namesake) lane.name = fmt::format("ranges: {}", lane.name);  // first, since long names are cut
+  }
+}
+
 // Calls and ranges: each slice as it is.
 Segments segments_of(const Trace& trace, const Indices& slices, std::int64_t origin_ns) {
   Segments segments;
@@ -159,6 +169,7 @@ void Timeline::build_rank(std::int32_t rank, std::vector<Indices>& of_tracks, st
   lanes.front().rows.front().segments = std::move(picture.strip);
   exposed = std::move(picture.exposed);
   std::ranges::stable_sort(lanes, {}, [](const Lane& lane) { return place_in_rank(lane.kind); });
+  tell_ranges_apart(lanes);
 }
 
 void Timeline::add_counters() {

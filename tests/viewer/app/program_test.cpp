@@ -85,7 +85,7 @@ TEST_F(Program, DrawsATimelineWithoutAWindow) {
   EXPECT_EQ(run({"--render", q("LOUD.PNG"), q("before.pftrace")}).code, 0);
   EXPECT_EQ(QImage(q("LOUD.PNG")), image);
   EXPECT_EQ(twice.size(), QSize(1600, 600));
-  EXPECT_EQ(twice.pixel(1000, 590), Theme::dark().background.rgb());
+  EXPECT_EQ(twice.pixel(1000, 540), Theme::dark().background.rgb());
 }
 
 TEST_F(Program, DrawsOneStepOrAPartOfTime) {

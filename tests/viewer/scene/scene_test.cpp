@@ -228,6 +228,55 @@ TEST(Scene, WaitForALatePeerIsHatchedWhereItIsExposed) {
   EXPECT_THAT(colours, testing::Contains(Theme::light().exposed(Mode::dp).rgb()));
 }
 
+TEST(Scene, TwoModesThatAreExposedAtOnceAreBothOnTheStrip) {
+  Trace trace;
+  for (const char* stream : {"dp", "tp"}) trace.add_track({0, 0, stream});
+  trace.add(slice_of(0, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
+  trace.add(slice_of(1, 0, 500, "all_gather", communication(Mode::tp, "tokens")));
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+    const Drawn drawn(trace);
+    const QImage image = drawn.image(1, *theme);
+    const QRect strip = drawn.lane("rank 0").where;
+    const View view = drawn.scene.view_of(kSize, drawn.state);
+    const auto colours_at = [&](double ns) {
+      std::set<QRgb> colours;
+      for (int y = strip.top(); y <= strip.bottom(); ++y)
+        colours.insert(image.pixel(Scene::kNames + static_cast<int>(view.x_of(ns)), y));
+      return colours;
+    };
+    EXPECT_THAT(colours_at(250),
+                testing::UnorderedElementsAre(theme->exposed(Mode::dp).rgb(), theme->exposed(Mode::tp).rgb()));
+    EXPECT_THAT(colours_at(750), testing::ElementsAre(theme->exposed(Mode::dp).rgb()));
+  }
+}
+
+// Eyes that tell no blue from blue tell light from dark.
+TEST(Scene, ShardedAndPlainDataParallelismDifferInBrightness) {
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()})
+    EXPECT_GT(std::abs(qGray(theme->exposed(Mode::dp).rgb()) - qGray(theme->exposed(Mode::fsdp).rgb())), 60);
+}
+
+TEST(Scene, LegendStandsBelowTheLanesAndTakesNoClicks) {
+  Trace trace = testing_support::two_ranks(0);
+  for (int rank = 2; rank < 12; ++rank) trace.add(slice_of(trace.add_track({rank, 0, "compute"}), 0, 1000, "gemm"));
+  Drawn drawn(trace);
+  const auto colours_below = [&](const QImage& image) {
+    std::set<QRgb> colours;
+    for (int y = kSize.height() - Scene::kLegend; y < kSize.height(); ++y)
+      for (int x = 0; x < kSize.width(); ++x) colours.insert(image.pixel(x, y));
+    return colours;
+  };
+  const QRgb exposed = Theme::light().exposed(Mode::dp).rgb();
+  EXPECT_THAT(colours_below(drawn.image()), testing::Not(testing::Contains(exposed)));
+  EXPECT_TRUE(drawn.scene.hit({300, kSize.height() - 10}, kSize, drawn.state).lane.has_value());
+  drawn.state.has_legend = true;
+  EXPECT_THAT(colours_below(drawn.image()),
+              testing::IsSupersetOf({exposed, Theme::light().hidden(Mode::dp).rgb(), Theme::light().compute.rgb()}));
+  EXPECT_FALSE(drawn.scene.hit({300, kSize.height() - 10}, kSize, drawn.state).lane.has_value());
+  // Modes that are not in the trace have no place in it.
+  EXPECT_THAT(colours_below(drawn.image()), testing::Not(testing::Contains(Theme::light().exposed(Mode::tp).rgb())));
+}
+
 TEST(Scene, HitsTheSliceUnderTheMouse) {
   const Trace trace = testing_support::two_ranks(0);
   const Drawn drawn(trace);

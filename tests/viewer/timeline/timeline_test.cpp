@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/timeline/timeline.hpp"
+#include "viewer/timeline/lane_pairs.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -13,6 +15,7 @@
 #include "profiler/analysis/details/slowed_compute.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/profiler/random_trace.hpp"
+#include "viewer/timeline/lane_pairs.hpp"
 #include "viewer/timeline/search.hpp"
 #include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
@@ -181,6 +184,41 @@ TEST(Timeline, SummaryAndLayoutEndWhereTheyAreCancelled) {
     }
   }
   EXPECT_GE(stages, 4);
+}
+
+Trace of_streams(std::int32_t rank, const char* compute, const char* dp, const char* tp) {
+  Trace trace;
+  trace.add(work(trace.add_track({rank, 0, compute}), 0, 100, "gemm"));
+  trace.add(work(trace.add_track({rank, 1, dp}), 0, 100, "all_reduce", comm(Mode::dp, "grads")));
+  trace.add(work(trace.add_track({rank, 2, tp}), 0, 100, "all_gather", comm(Mode::tp, "tokens")));
+  return trace;
+}
+
+// Lanes are: strip, compute, dp, tp.
+TEST(LanePairs, AreByNameOrElseByRole) {
+  const Trace own = of_streams(0, "compute", "dp", "tp");
+  const Timeline timeline(own, analysis::Summary{}, 1);
+  const auto pairs_with = [&](const Trace& other) {
+    return lane_pairs(timeline, Timeline(other, analysis::Summary{}, 1));
+  };
+  using Pairs = std::map<std::size_t, std::size_t>;
+  EXPECT_EQ(pairs_with(of_streams(0, "compute", "dp", "tp")), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
+  EXPECT_EQ(pairs_with(of_streams(4, "stream 7", "tp", "dp")), (Pairs{{0, 0}, {1, 1}, {2, 3}, {3, 2}}));
+  EXPECT_EQ(pairs_with(of_streams(4, "7", "20", "24")), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
+  Trace less;
+  less.add(work(less.add_track({0, 9, "7"}), 0, 100, "gemm"));
+  EXPECT_EQ(pairs_with(less), (Pairs{{0, 0}, {1, 1}}));
+}
+
+TEST(Timeline, RangesBesideAStreamOfTheirNameAreCalledSo) {
+  Trace trace;
+  trace.add(work(trace.add_track({0, 7, "stream 7"}), 0, 100, "gemm"));
+  trace.add(work(trace.add_track({0, 7, "stream 7", TrackKind::range}), 0, 100, "layer", {.kind = Kind::none}));
+  trace.add(work(trace.add_track({0, 8, "steps", TrackKind::range}), 0, 100, "step", {.kind = Kind::none}));
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  std::vector<std::string> names;
+  for (const Lane& lane : timeline.lanes()) names.push_back(lane.name);
+  EXPECT_THAT(names, testing::ElementsAre("rank 0", "stream 7", "ranges: stream 7", "steps"));
 }
 
 TEST(Selection, IsTheSplitOfTheAnalysisOfThatTime) {

@@ -142,6 +142,13 @@ void ComparePage::set_theme(const Theme& theme) {
   baseline_->set_theme(theme);
 }
 
+// Below the lower one.
+void ComparePage::set_legend(bool has_legend) {
+  has_legend_ = has_legend;
+  candidate_->set_legend(has_legend && ghost_->isChecked());
+  baseline_->set_legend(has_legend && !ghost_->isChecked());
+}
+
 QString ComparePage::heading() const {
   const compare::CompareReport& report = document_->report;
   QString all = text(compare::sentence_of(report.comparisons.front()));
@@ -175,6 +182,7 @@ void ComparePage::align(int nth) {
 
 void ComparePage::show_as_ghost(bool is_ghost) {
   ghost_->setChecked(is_ghost);
+  set_legend(has_legend_);
   baseline_->parentWidget()->setVisible(!is_ghost);
   candidate_->set_ghost(is_ghost ? std::optional(Ghost{document_->from->timeline.get(), shift_ns()}) : std::nullopt);
 }

@@ -33,6 +33,7 @@ class ComparePage : public Page {
   const FigureTableModel& differences() const { return *operations_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
+  void set_legend(bool has_legend) override;
   QList<QWidget*> stops() override;
   QJsonObject kept_state() const override;
   void restore(const QJsonObject&) override;
@@ -79,6 +80,7 @@ class ComparePage : public Page {
   Side of_baseline_;
   int nth_ = 0;
   bool is_following_ = false;
+  bool has_legend_ = false;
 };
 
 }  // namespace underlap::viewer

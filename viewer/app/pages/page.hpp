@@ -25,6 +25,7 @@ class Page : public QWidget {
   /// What charts are drawn from; borrowed from the page.
   virtual ChartInput chart_input() const = 0;
   virtual void set_theme(const Theme&) = 0;
+  virtual void set_legend(bool) {}
   /// Where keys go in turn: timelines, tabs of panels, what they show. Those that are not seen are passed over.
   virtual QList<QWidget*> stops() { return {focusProxy()}; }
   /// The lane that keys act on; -1 where there is none.

@@ -38,6 +38,7 @@ class TracePage : public Page {
   const TraceDocument& document() const { return *document_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
+  void set_legend(bool has_legend) override { timeline_->set_legend(has_legend); }
   QList<QWidget*> stops() override;
   int lane_row() override;
   QJsonObject kept_state() const override { return timeline_->kept_state(); }
