@@ -56,7 +56,9 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
 void fit_columns(QTableView& table) {
   constexpr int kRowsLookedAt = 100;
   constexpr int kLeast = 60;
-  table.horizontalHeader()->setResizeContentsPrecision(kRowsLookedAt);
+  QHeaderView& header = *table.horizontalHeader();
+  header.setResizeContentsPrecision(kRowsLookedAt);
+  header.setStretchLastSection(false);  // which would keep the width that it had in a larger window
   table.resizeColumnsToContents();
   std::vector<int> widths;
   for (int column = 0; table.model() != nullptr && column < table.model()->columnCount(); ++column)
@@ -69,6 +71,7 @@ void fit_columns(QTableView& table) {
   while (most > kLeast && sum_at(most) > table.viewport()->width()) --most;
   for (std::size_t column = 0; column < widths.size(); ++column)
     table.setColumnWidth(static_cast<int>(column), std::min(widths[column], most));
+  header.setStretchLastSection(true);
 }
 
 }  // namespace underlap::viewer

@@ -6,6 +6,7 @@
 #include <QScreen>
 #include <QScrollBar>
 #include <QTabWidget>
+#include <QTableView>
 #include <fstream>
 
 #include "tests/viewer/app/window_fixture.hpp"
@@ -182,6 +183,19 @@ TEST_F(Documents, WhoeverLooksAtAPartGoesOnLookingAtTheWhole) {
   EXPECT_TRUE(whole.timeline()->arrangement().lanes().front().is_pinned);
   EXPECT_EQ(whole.found().slices(), part.found().slices());
   EXPECT_GT(whole.selected_parts().rowCount(), 0);
+}
+
+TEST_F(Documents, EveryColumnOfATableIsSeen) {
+  fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / "results.json");
+  window->open(text(folder.path()));
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  compared(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
+  for (const QTableView* table : window->findChildren<QTableView*>()) {
+    const int last = table->model()->columnCount() - 1;
+    if (last < 0) continue;
+    EXPECT_LE(table->columnViewportPosition(last) + table->columnWidth(last), table->viewport()->width())
+        << table->accessibleName().toStdString();
+  }
 }
 
 TEST_F(Documents, RefusalNamesBothFiles) {

@@ -186,6 +186,23 @@ TEST(Timeline, SummaryAndLayoutEndWhereTheyAreCancelled) {
   EXPECT_GE(stages, 4);
 }
 
+// Both tables of a selection are means of the ranks.
+TEST(Selection, CountsAndTimesOfNamesAreMeansOfTheRanks) {
+  const Trace trace = small_trace();
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const Selection selection = select(timeline, 0, timeline.length_ns());
+  ASSERT_EQ(selection.ranks.size(), 2U);
+  for (const analysis::FigureRow& row : names_of(selection, 10).rows) {
+    if (row.names.front() != "gemm") continue;
+    EXPECT_EQ(row.figures[0], 1.0);    // one on either rank
+    EXPECT_EQ(row.figures[1], 110.0);  // of 100 and 120
+    EXPECT_EQ(row.figures[2], 110.0);
+    EXPECT_EQ(parts_of(selection).rows.front().figures.front(), 110.0);
+    return;
+  }
+  FAIL() << "no gemm";
+}
+
 Trace of_streams(std::int32_t rank, const char* compute, const char* dp, const char* tp) {
   Trace trace;
   trace.add(work(trace.add_track({rank, 0, compute}), 0, 100, "gemm"));
