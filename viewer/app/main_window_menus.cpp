@@ -6,6 +6,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHeaderView>
+#include <QInputDialog>
 #include <QMenu>
 #include <QMenuBar>
 #include <QScreen>
@@ -201,11 +202,29 @@ void MainWindow::ask_for_folder() {
   if (!path.isEmpty()) open(path);
 }
 
+// With a trace that is open in another tab, with a file, or with a folder of ranks.
 void MainWindow::compare_with_other() {
   const auto* shown = qobject_cast<const TracePage*>(page());
-  if (shown == nullptr) return tell(tr("Open the trace that is to be compared first."));
-  const QString baseline = QFileDialog::getOpenFileName(this, tr("Open the baseline"));
-  if (!baseline.isEmpty()) compare(baseline, QString::fromStdString(shown->document().path));
+  if (shown == nullptr || shown->document().is_partial)
+    return tell(tr("Open the trace that is to be compared first, and wait until it is read."));
+  const QString candidate = shown_[page()].request.path;
+  const QString file = tr("Another file..."), folder = tr("The folder of a job's ranks...");
+  QStringList choices;
+  for (int i = 0; i < tabs_->count(); ++i) {
+    const auto* other = qobject_cast<const TracePage*>(tabs_->widget(i));
+    if (other != nullptr && other != shown) choices << shown_[tabs_->widget(i)].request.path;
+  }
+  choices << file << folder;
+  QInputDialog dialog(this);
+  dialog.setWindowTitle(tr("Compare"));
+  dialog.setLabelText(tr("The baseline that %1 is held against:").arg(candidate));
+  dialog.setOption(QInputDialog::UseListViewForComboBoxItems);
+  dialog.setComboBoxItems(choices);
+  if (dialog.exec() != QDialog::Accepted) return;
+  QString baseline = dialog.textValue();
+  if (baseline == file) baseline = QFileDialog::getOpenFileName(this, tr("Open the baseline"));
+  if (baseline == folder) baseline = QFileDialog::getExistingDirectory(this, tr("Open the baseline"));
+  if (!baseline.isEmpty()) compare(baseline, candidate);
 }
 
 void MainWindow::show_charts() {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tabs, what is kept of them from one time to the next, and files that change under them.
 #include <QApplication>
+#include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QScreen>
 #include <QScrollBar>
 #include <QTabWidget>
 #include <QTableView>
+#include <QTimer>
 #include <fstream>
 
 #include "tests/viewer/app/window_fixture.hpp"
@@ -196,6 +198,36 @@ TEST_F(Documents, EveryColumnOfATableIsSeen) {
     EXPECT_LE(table->columnViewportPosition(last) + table->columnWidth(last), table->viewport()->width())
         << table->accessibleName().toStdString();
   }
+}
+
+TEST_F(Documents, OpenTraceIsComparedWithAnotherThatIsOpen) {
+  const QString before = trace_file("before.pftrace"), after = trace_file("after.pftrace", 2'000'000);
+  opened(before);
+  TracePage* page = opened(after);
+  ASSERT_NE(page, nullptr);
+  QStringList offered;
+  QTimer::singleShot(0, [&] {
+    auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget());
+    ASSERT_NE(dialog, nullptr);
+    offered = dialog->comboBoxItems();
+    dialog->setTextValue(offered.front());
+    dialog->accept();
+  });
+  press(page->timeline(), Qt::Key_D, Qt::ControlModifier);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_EQ(offered.size(), 3);
+  auto* comparison = qobject_cast<ComparePage*>(window->page());
+  ASSERT_NE(comparison, nullptr) << window->last_error().toStdString();
+  EXPECT_EQ(QString::fromStdString(comparison->document().from->path), QFileInfo(before).canonicalFilePath());
+}
+
+TEST_F(Documents, TwoRunsAreRefusedWithTheCommandThatComparesThem) {
+  for (const char* run : {"one", "two"}) {
+    fs::create_directories(folder.path() / run);
+    fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / run / "results.json");
+  }
+  compared(text(folder.path() / "one"), text(folder.path() / "two"));
+  EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr("underlap compare "));
 }
 
 TEST_F(Documents, RefusalNamesBothFiles) {
