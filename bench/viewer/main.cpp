@@ -123,6 +123,7 @@ std::vector<SceneState> session(const Timeline& timeline, int height_of_lanes) {
   const int width = kScreen.width() - Scene::kNames;
   const auto length = static_cast<double>(timeline.length_ns());
   SceneState state;
+  state.has_legend = true;
   // As after a jump to the worst exposed: its arrows are drawn, too.
   if (const auto worst = worst_exposed(timeline, 1); !worst.empty()) state.selected = worst.front().slice;
   state.ns_per_pixel = length / width;

@@ -89,7 +89,7 @@ std::string csv_key(const FigureColumn& column) { return column.key + std::strin
 
 double csv_value(const FigureColumn& column, double figure) {
   const bool is_time = column.unit == FigureUnit::time || column.unit == FigureUnit::short_time;
-  return is_time ? figure / 1e3 : figure;
+  return (is_time ? figure / 1e3 : figure) + 0.0;  // minus zero becomes zero
 }
 
 std::string csv(const FigureTable& table) {

@@ -133,11 +133,13 @@ Summary summarise(const Trace& trace, StepList steps) {
   return summary;
 }
 
-Summary match_and_summarise(Trace& trace, StepList steps) {
+Summary match_and_summarise(Trace& trace, StepList steps, const Reading& reading) {
   Communications communications =
       trace.marks.empty() ? match_and_align(trace) : Communications{match_communications(trace), align_clocks(trace)};
+  reading.check();
   Summary summary = over_steps(trace, std::move(steps));
   set_clock(summary, communications.alignment);
+  reading.check();
   summary.waits = find_waits(trace, communications, windows_of(summary.steps));
   summary.communications = std::move(communications);
   return summary;

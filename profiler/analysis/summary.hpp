@@ -14,6 +14,7 @@
 #include "profiler/analysis/steps.hpp"
 #include "profiler/analysis/waits.hpp"
 #include "profiler/analysis/windows.hpp"
+#include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::analysis {
@@ -54,8 +55,9 @@ Summary summarise(const Trace&);
 Summary summarise(const Trace&, StepList steps);
 
 /// The same, after the communications of the ranks were matched: slices of a trace without marks then have wait and
-/// transfer, and the summary knows who came late. Marked traces have theirs from whoever recorded them.
-Summary match_and_summarise(Trace&, StepList steps);
+/// transfer, and the summary knows who came late. Marked traces have theirs from whoever recorded them. Throws
+/// Cancelled.
+Summary match_and_summarise(Trace&, StepList steps, const Reading& = {});
 
 /// The median over `splits` of what `part` gives of each; 0 where there are none.
 double median_of(std::span<const Split> splits, const std::function<std::int64_t(const Split&)>& part);

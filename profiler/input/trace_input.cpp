@@ -197,7 +197,7 @@ class JobReader {
       steps_ = analysis::find_steps(cell_.trace);
     }
     reading_.check();
-    cell_.summary = analysis::match_and_summarise(cell_.trace, std::move(steps_));
+    cell_.summary = analysis::match_and_summarise(cell_.trace, std::move(steps_), reading_);
     reading_.check();
   }
 

@@ -8,12 +8,16 @@ namespace underlap::viewer {
 
 ChangeWatch::ChangeWatch(QObject* parent) : QObject(parent) {
   connect(&watcher_, &QFileSystemWatcher::fileChanged, this, &ChangeWatch::hear_of);
+  connect(&watcher_, &QFileSystemWatcher::directoryChanged, this, &ChangeWatch::look_for_returned);
 }
 
 void ChangeWatch::watch(QWidget* tab, const QStringList& files, const QDateTime& began) {
   forget(tab);
   files_[tab] = files;
-  if (!files.isEmpty()) watcher_.addPaths(files);
+  for (const QString& file : files) {
+    watcher_.addPath(file);
+    watcher_.addPath(QFileInfo(file).absolutePath());
+  }
   for (const QString& file : files)
     if (const QFileInfo now(file); !now.exists() || now.lastModified() > began) hear_of(file);
 }
@@ -21,11 +25,24 @@ void ChangeWatch::watch(QWidget* tab, const QStringList& files, const QDateTime&
 void ChangeWatch::forget(QWidget* tab) {
   const QStringList files = files_.take(tab);
   news_.remove(tab);
-  for (const QString& file : files) {
-    bool is_watched = false;
-    for (const QStringList& others : files_) is_watched |= others.contains(file);
-    if (!is_watched) watcher_.removePath(file);
-  }
+  QStringList needed;
+  for (const QStringList& others : files_)
+    for (const QString& file : others) needed << file << QFileInfo(file).absolutePath();
+  for (const QString& file : files)
+    for (const QString& path : {file, QFileInfo(file).absolutePath()})
+      if (!needed.contains(path)) watcher_.removePath(path);
+}
+
+// A file that vanished is watched no longer; its folder tells when there is one of its name again.
+void ChangeWatch::look_for_returned(const QString& folder) {
+  const QStringList watched = watcher_.files();
+  QStringList returned;
+  for (const QStringList& files : files_)
+    for (const QString& file : files)
+      if (!watched.contains(file) && !returned.contains(file) && QFileInfo(file).absolutePath() == folder &&
+          QFileInfo::exists(file))
+        returned << file;
+  for (const QString& file : returned) hear_of(file);
 }
 
 // A file that was replaced is watched no longer: its name is, again.

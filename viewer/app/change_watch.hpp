@@ -11,7 +11,7 @@ class QWidget;
 
 namespace underlap::viewer {
 
-/// Hears of files that changed, grew or went after they were read for a tab.
+/// Hears of files that changed, grew, went or came back after they were read for a tab.
 class ChangeWatch : public QObject {
   Q_OBJECT
 
@@ -29,6 +29,7 @@ class ChangeWatch : public QObject {
 
  private:
   void hear_of(const QString& file);
+  void look_for_returned(const QString& folder);
 
   QFileSystemWatcher watcher_;
   QHash<QWidget*, QStringList> files_;

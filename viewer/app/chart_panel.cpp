@@ -40,6 +40,7 @@ ChartPanel::ChartPanel(QWidget* parent)
   layout->addWidget(view_, 1);
   layout->addWidget(reason_, 1);
   reason_->hide();
+  setFocusProxy(kinds_);
   connect(kinds_, &QComboBox::currentIndexChanged, this, [this] { redraw(); });
   connect(save_button, &QPushButton::clicked, this, &ChartPanel::save);
 }

@@ -2,8 +2,18 @@
 #include "viewer/app/display.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <QCoreApplication>
+#include <QDir>
+#include <QJsonArray>
+#include <QJsonObject>
+#include <QPluginLoader>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 namespace underlap::viewer {
@@ -28,13 +38,70 @@ bool answers_x() {
   return is_well;
 }
 
+std::string why_no_x() {
+  const std::string display = variable("DISPLAY");
+  if (display.empty()) return "there is no display (DISPLAY is not set)";
+  return answers_x() ? "" : "display \"" + display + "\" does not answer";
+}
+
+// A compositor listens at a socket of the user's runtime folder.
+std::string why_no_wayland() {
+  if (!variable("WAYLAND_SOCKET").empty()) return "";
+  std::string name = variable("WAYLAND_DISPLAY");
+  if (name.empty()) return "there is no display (WAYLAND_DISPLAY is not set)";
+  const std::string path = name.starts_with('/') ? name : variable("XDG_RUNTIME_DIR") + "/" + name;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return "WAYLAND_DISPLAY \"" + name + "\" is too long";
+  std::strcpy(address.sun_path, path.c_str());
+  const int end = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool answers = end >= 0 && ::connect(end, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  if (end >= 0) ::close(end);
+  return answers ? "" : "Wayland display \"" + name + "\" does not answer";
+}
+
+// What Qt can draw on here, as its plugins say.
+QStringList platforms() {
+  QStringList names;
+  QStringList folders = QCoreApplication::libraryPaths();
+  for (QString& folder : folders) folder += "/platforms";
+  folders << qEnvironmentVariable("QT_QPA_PLATFORM_PLUGIN_PATH").split(':', Qt::SkipEmptyParts);
+  for (const QString& folder : folders)
+    for (const QString& file : QDir(folder).entryList(QDir::Files))
+      for (const QJsonValue& key :
+           QPluginLoader(folder + "/" + file).metaData()["MetaData"].toObject()["Keys"].toArray())
+        names << key.toString();
+  names.removeDuplicates();
+  names.sort();
+  return names;
+}
+
+std::string why_not_on(const QString& platform) {
+  if (const QStringList all = platforms(); !all.contains(platform))
+    return fmt::format("QT_QPA_PLATFORM names \"{}\", which Qt has no plugin for here; it has: {}",
+                       platform.toStdString(), all.join(", ").toStdString());
+  if (platform == "xcb") return why_no_x();
+  return platform.startsWith("wayland") ? why_no_wayland() : "";
+}
+
 }  // namespace
 
+// Qt takes the first platform of the list that it can; with none it aborts.
 std::string why_no_display() {
-  if (!variable("QT_QPA_PLATFORM").empty() || !variable("WAYLAND_DISPLAY").empty()) return "";
-  const std::string display = variable("DISPLAY");
-  if (display.empty()) return "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)";
-  return answers_x() ? "" : "display \"" + display + "\" does not answer";
+  const QString asked = qEnvironmentVariable("QT_QPA_PLATFORM");
+  if (asked.isEmpty()) {
+    if (variable("DISPLAY").empty() && variable("WAYLAND_DISPLAY").empty())
+      return "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)";
+    if (!variable("WAYLAND_DISPLAY").empty() && why_not_on("wayland").empty()) return "";
+    return variable("DISPLAY").empty() ? why_not_on("wayland") : why_not_on("xcb");
+  }
+  std::string why;
+  for (const QString& platform : asked.split(';', Qt::SkipEmptyParts)) {
+    const std::string not_on_this = why_not_on(platform.section(':', 0, 0));
+    if (not_on_this.empty()) return "";
+    if (why.empty()) why = not_on_this;
+  }
+  return why;
 }
 
 }  // namespace underlap::viewer

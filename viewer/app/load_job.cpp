@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/load_job.hpp"
 
+#include <fmt/format.h>
+
+#include <QFileInfo>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -114,16 +117,34 @@ std::shared_ptr<const Document> open_document(const std::string& path, ReadingWa
 
 std::shared_ptr<const Document> compare(const std::string& from, const std::string& to, bool is_forced,
                                         ReadingWatch& watch) {
+  if (kind_of(from) == DocumentKind::run && kind_of(to) == DocumentKind::run)
+    throw std::invalid_argument(fmt::format(
+        "{0} and {1} are runs: compare the traces of one of their cells here, or all in a terminal: underlap compare "
+        "{0} {1}",
+        from, to));
   for (const std::string& path : {from, to})
     if (kind_of(path) != DocumentKind::trace)
-      throw std::invalid_argument(
-          path + ": is no trace; compare the traces of two of its cells, or two runs in a terminal: underlap compare");
+      throw std::invalid_argument(path + ": is no trace; a trace is compared with another, or with a folder of them");
   const std::shared_ptr<const TraceDocument> before = open_trace(from, watch), now = open_trace(to, watch);
   watch.say("comparing");
   return compare_documents(before, now, is_forced);
 }
 
 }  // namespace
+
+namespace {
+
+// Patterns, and what is not there, stay as they are named.
+QString canonical(const QString& path) {
+  const QString found = path.isEmpty() ? QString() : QFileInfo(path).canonicalFilePath();
+  return found.isEmpty() ? path : found;
+}
+
+}  // namespace
+
+Request request_for(const QString& path, const QString& baseline, bool is_forced) {
+  return {canonical(path), canonical(baseline), is_forced};
+}
 
 LoadJob::Work work_for(const Request& request) {
   return [path = request.path.toStdString(), baseline = request.baseline.toStdString(),

@@ -22,6 +22,9 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
+/// A file's name in it is the one that no link leads to, so that one file is opened once, whatever it is called.
+Request request_for(const QString& path, const QString& baseline = {}, bool is_forced = false);
+
 /// Opens something on a thread of its own, and tells the window's thread how that goes. Deleting it cancels the reading
 /// and waits for its end, which takes a fifth of a second at most.
 class LoadJob : public QObject {

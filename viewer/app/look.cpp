@@ -3,7 +3,9 @@
 
 #include <QApplication>
 #include <QPalette>
+#include <QScreen>
 #include <QStyleFactory>
+#include <QWidget>
 
 namespace underlap::viewer {
 
@@ -26,6 +28,11 @@ void apply_look(const Theme& theme) {
     palette.setColor(QPalette::Disabled, role, theme.dim_text);
   QApplication::setStyle(QStyleFactory::create("Fusion"));
   QApplication::setPalette(palette);
+}
+
+QSize within_screen(const QWidget& on, const QSize& wanted) {
+  constexpr QSize kFrame(16, 40);
+  return wanted.boundedTo(on.screen()->availableGeometry().size() - kFrame);
 }
 
 }  // namespace underlap::viewer

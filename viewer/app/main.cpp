@@ -63,7 +63,7 @@ void check(const Arguments& arguments) {
   if (!renders &&
       (!arguments.range.empty() || !arguments.chart.empty() || !arguments.size.empty() || !arguments.cell.empty()))
     throw std::invalid_argument("--range, --chart, --cell and --size are of a picture; name its file with --render");
-  if (!renders && arguments.compare && arguments.inputs.size() != 2)
+  if (arguments.compare && arguments.inputs.size() != 2)
     throw std::invalid_argument(
         fmt::format("--compare takes two traces, the baseline first, not {}", arguments.inputs.size()));
 }
@@ -95,7 +95,7 @@ int run(int& argc, char** argv, const Arguments& arguments) {
   check(arguments);
   qInstallMessageHandler(pass_on);
   if (arguments.render.empty()) return show(argc, argv, arguments);
-  if (std::getenv("QT_QPA_PLATFORM") == nullptr) ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
+  ::setenv("QT_QPA_PLATFORM", "offscreen", 1);  // whatever a desktop has set: a picture needs no window
   QApplication application(argc, argv);
   render(request_of(arguments));
   return kWell;
@@ -110,7 +110,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--range", arguments.range, "of a picture: the part of time, 12ms..18ms, or \"step 3\"");
   app.add_option("--chart", arguments.chart,
                  "of a picture: a chart instead of the timeline, modes, steps, change, matrix, bandwidth, gate");
-  app.add_option("--cell", arguments.cell, "of a picture of a run: the cell whose timeline or change is drawn");
+  app.add_option("--cell", arguments.cell,
+                 "of a picture of a run, or of two: the cell whose timeline, chart or change is drawn");
   app.add_option("--size", arguments.size, "of a picture: pixels, 1600x900 (default: as high as what there is)");
   app.add_option("--scale", arguments.scale, "of a picture: pixels for one of a plain screen")
       ->check(CLI::Range(0.5, 8.0))

@@ -7,6 +7,7 @@
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QFileInfo>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QMimeData>
 #include <QSettings>
@@ -17,17 +18,33 @@
 #include <utility>
 
 #include "viewer/app/change_watch.hpp"
-#include "viewer/app/compare_page.hpp"
-#include "viewer/app/gate_page.hpp"
-#include "viewer/app/loading_page.hpp"
+#include "viewer/app/key_owner.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/note_bar.hpp"
-#include "viewer/app/run_page.hpp"
+#include "viewer/app/pages/compare_page.hpp"
+#include "viewer/app/pages/gate_page.hpp"
+#include "viewer/app/pages/loading_page.hpp"
+#include "viewer/app/pages/run_page.hpp"
+#include "viewer/app/pages/start_page.hpp"
+#include "viewer/app/pages/trace_page.hpp"
 #include "viewer/app/settings.hpp"
-#include "viewer/app/start_page.hpp"
-#include "viewer/app/trace_page.hpp"
 
 namespace underlap::viewer {
+namespace {
+
+// Under which the state of a tab is kept.
+QString key_of(const Request& request) {
+  const QString path = QFileInfo(request.path).absoluteFilePath();
+  return request.compares() ? QFileInfo(request.baseline).absoluteFilePath() + "\n" + path : path;
+}
+
+// Whether a tab shows a part of what is still being read.
+bool is_partial(const QWidget* tab) {
+  const auto* trace = qobject_cast<const TracePage*>(tab);
+  return trace != nullptr && trace->document().is_partial;
+}
+
+}  // namespace
 
 MainWindow::MainWindow()
     : note_(new NoteBar), tabs_(new QTabWidget), changes_(new ChangeWatch(this)), theme_(&Theme::light()) {
@@ -40,7 +57,7 @@ MainWindow::MainWindow()
   connect(tabs_, &QTabWidget::tabCloseRequested, this, &MainWindow::close_tab);
   connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::show_note);
   connect(changes_, &ChangeWatch::changed, this, &MainWindow::show_note);
-  connect(note_, &NoteBar::read_again_wanted, this, &MainWindow::read_again);
+  connect(note_, &NoteBar::taken_up, this, &MainWindow::take_up_note);
   auto* all = new QWidget;
   auto* layout = new QVBoxLayout(all);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -54,14 +71,10 @@ MainWindow::MainWindow()
   make_lanes_menu();
   make_help_menu();
   statusBar();
-  auto* start = new StartPage;
-  tabs_->addTab(start, tr("Start"));
-  connect(start, &StartPage::open_wanted, this, &MainWindow::open);
-  connect(start, &StartPage::trace_wanted, this, &MainWindow::ask_for_trace);
-  connect(start, &StartPage::folder_wanted, this, &MainWindow::ask_for_folder);
-  connect(start, &StartPage::open_again_wanted, this, &MainWindow::open_again);
+  show_start();
+  qApp->installEventFilter(this);
   const QSettings settings = viewer_settings();
-  resize(1280, 860);
+  resize(within_screen(*this, {1280, 860}));
   restoreGeometry(settings.value("window").toByteArray());
   set_dark(settings.value("dark", false).toBool());
 }
@@ -70,6 +83,15 @@ MainWindow::MainWindow()
 MainWindow::~MainWindow() {
   qDeleteAll(jobs_.keys());
   tabs_->disconnect(this);
+}
+
+void MainWindow::show_start() {
+  auto* start = new StartPage;
+  tabs_->addTab(start, tr("Start"));
+  connect(start, &StartPage::open_wanted, this, &MainWindow::open);
+  connect(start, &StartPage::trace_wanted, this, &MainWindow::ask_for_trace);
+  connect(start, &StartPage::folder_wanted, this, &MainWindow::ask_for_folder);
+  connect(start, &StartPage::open_again_wanted, this, &MainWindow::open_again);
 }
 
 Page* MainWindow::page() const { return qobject_cast<Page*>(tabs_->currentWidget()); }
@@ -86,8 +108,15 @@ QString MainWindow::note() const { return note_->isHidden() ? QString() : note_-
 
 void MainWindow::show_note() {
   QWidget* tab = tabs_->currentWidget();
-  const QString failure = shown_.value(tab).failure;
-  note_->show_note(failure.isEmpty() ? changes_->news_of(tab) : failure);
+  const Tab shown = shown_.value(tab);
+  if (is_partial(tab)) return note_->show_note(tr("Still being read; %1").arg(shown.progress), tr("&Cancel"));
+  note_->show_note(shown.failure.isEmpty() ? changes_->news_of(tab) : shown.failure, tr("&Read again"));
+}
+
+void MainWindow::take_up_note() {
+  QWidget* tab = tabs_->currentWidget();
+  if (!is_partial(tab)) return read_again();
+  for (LoadJob* job : jobs_.keys(tab)) job->cancel();
 }
 
 void MainWindow::show_tab(const Request& request) {
@@ -97,8 +126,8 @@ void MainWindow::show_tab(const Request& request) {
   const QString title = request.compares() ? tr("compare") : QFileInfo(request.path).fileName();
   tabs_->setCurrentIndex(tabs_->addTab(loading, title));
   connect(loading, &LoadingPage::go_on_wanted, this, [this, loading, request] {
-    close_tab(tabs_->indexOf(loading));
     compare(request.baseline, request.path, true);
+    close_tab(tabs_->indexOf(loading));
   });
   start(loading, request);
 }
@@ -117,7 +146,7 @@ void MainWindow::read_again() {
 void MainWindow::start(QWidget* tab, const Request& request) {
   auto* job = new LoadJob(request.path, work_for(request), this);
   jobs_[job] = tab;
-  shown_[tab] = {request, {}};
+  shown_[tab] = {request};
   show_note();
   if (auto* loading = qobject_cast<LoadingPage*>(tab)) {
     connect(loading, &LoadingPage::cancelled, this, [this, job, loading] {
@@ -132,7 +161,10 @@ void MainWindow::start(QWidget* tab, const Request& request) {
   }
   job->on_progress = [this, job](const QString& doing, double fraction) {
     if (auto* loading = qobject_cast<LoadingPage*>(jobs_[job])) return loading->show_progress(doing, fraction);
-    statusBar()->showMessage(tr("%1: %2 %").arg(doing).arg(static_cast<int>(100 * fraction)));
+    const QString progress = tr("%1: %2 %").arg(doing).arg(static_cast<int>(100 * fraction));
+    shown_[jobs_[job]].progress = progress;
+    if (is_partial(jobs_[job])) return show_note();
+    statusBar()->showMessage(progress);
   };
   job->on_done = [this, job, request,
                   began = QDateTime::currentDateTime()](const std::shared_ptr<const Document>& document) {
@@ -151,7 +183,11 @@ void MainWindow::start(QWidget* tab, const Request& request) {
     close_tab(tabs_->indexOf(cancelled));
   };
   job->on_failed = [this, job](const QString& why) { fail(job, why, Failure::unreadable); };
-  job->on_not_comparable = [this, job](const QString& why) { fail(job, why, Failure::not_comparable); };
+  job->on_not_comparable = [this, job, request](const QString& why) {
+    fail(job,
+         tr("These are not comparable: %1\n\nbaseline: %2\ncandidate: %3").arg(why, request.baseline, request.path),
+         Failure::not_comparable);
+  };
   job->start();
 }
 
@@ -191,6 +227,7 @@ void MainWindow::replace(QWidget* before, Page* page, const QString& title) {
   const int index = tabs_->indexOf(before);
   const bool was_current = tabs_->currentIndex() == index;
   page->set_theme(*theme_);
+  page->set_legend(has_legend());
   tabs_->insertTab(index, page, title);
   shown_[page] = shown_.take(before);
   changes_->forget(before);
@@ -202,16 +239,18 @@ void MainWindow::replace(QWidget* before, Page* page, const QString& title) {
 
 void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Document>& document) {
   Page* page = make_page(document);
-  auto* before = qobject_cast<TracePage*>(jobs_[job]);
-  const bool was_partial = before != nullptr && before->document().is_partial && before->timeline()->is_moved();
-  const SceneState state = was_partial ? before->timeline()->state() : SceneState{};
+  // Whoever looked at something while it was still being read goes on looking at it.
+  const auto* part = is_partial(jobs_[job]) ? qobject_cast<const TracePage*>(jobs_[job]) : nullptr;
+  auto* whole = qobject_cast<TracePage*>(page);
+  const std::function<void()> go_on = part == nullptr || whole == nullptr ? [] {} : whole->going_on_from(*part);
   replace(jobs_[job], page, QString::fromStdString(document->title));
   jobs_[job] = page;
   tabs_->setTabToolTip(tabs_->indexOf(page), QString::fromStdString(document->path));
   restore_state_of(page);
-  // Whoever looked at something while it was still being read goes on looking at it.
-  if (was_partial && page->timeline() != nullptr) page->timeline()->show_time(state.begin_ns, state.ns_per_pixel);
+  go_on();
 }
+
+bool MainWindow::has_legend() { return viewer_settings().value("legend", true).toBool(); }
 
 void MainWindow::show_part(LoadJob* job, const std::shared_ptr<const TraceDocument>& part) {
   show_document(job, part);
@@ -230,6 +269,7 @@ void MainWindow::close_tab(int index) {
   changes_->forget(tab);
   tabs_->removeTab(index);
   tab->deleteLater();
+  if (tabs_->count() == 0) show_start();
 }
 
 void MainWindow::set_dark(bool is_dark) {
@@ -246,6 +286,22 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) {
   for (const QUrl& url : event->mimeData()->urls())
     if (url.isLocalFile()) open(url.toLocalFile());
+}
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() != QEvent::ShortcutOverride && event->type() != QEvent::KeyPress) return false;
+  const auto* widget = qobject_cast<QWidget*>(watched);
+  if (widget == nullptr || widget != QApplication::focusWidget() || widget->window() != this) return false;
+  auto* pressed = static_cast<QKeyEvent*>(event);
+  const bool leads_back = pressed->key() == Qt::Key_Escape && page() != nullptr && page()->timeline() != nullptr &&
+                          page()->isAncestorOf(widget) && qobject_cast<const TimelineView*>(widget) == nullptr;
+  if (event->type() == QEvent::KeyPress) {
+    if (leads_back) page()->timeline()->setFocus();
+    return leads_back;
+  }
+  if (!leads_back && !takes_key(*widget, *pressed)) return false;
+  event->accept();
+  return true;
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
@@ -274,17 +330,18 @@ void MainWindow::note_recent(const QString& path) {
   settings.setValue("recent", recent.mid(0, kMost));
 }
 
-void MainWindow::keep_state_of(const QWidget* tab) const {
-  const auto* trace = qobject_cast<const TracePage*>(tab);
-  if (trace == nullptr || trace->document().is_partial) return;
-  keep_state(QString::fromStdString(trace->document().path), trace->shown().kept_state());
+void MainWindow::keep_state_of(QWidget* tab) const {
+  const auto* shown = qobject_cast<const Page*>(tab);
+  if (shown == nullptr || is_partial(tab)) return;
+  const QJsonObject state = shown->kept_state();
+  if (!state.isEmpty()) keep_state(key_of(shown_[tab].request), state);
 }
 
 void MainWindow::restore_state_of(QWidget* tab) const {
-  const auto* trace = qobject_cast<TracePage*>(tab);
-  if (trace == nullptr || trace->document().is_partial) return;
-  const QJsonObject state = kept_state(QString::fromStdString(trace->document().path));
-  if (!state.isEmpty()) trace->shown().restore(state);
+  auto* shown = qobject_cast<Page*>(tab);
+  if (shown == nullptr || is_partial(tab)) return;
+  const QJsonObject state = kept_state(key_of(shown_[tab].request));
+  if (!state.isEmpty()) shown->restore(state);
 }
 
 }  // namespace underlap::viewer

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "viewer/app/load_job.hpp"
-#include "viewer/app/page.hpp"
+#include "viewer/app/pages/page.hpp"
 #include "viewer/theme/theme.hpp"
 
 class QAction;
@@ -29,8 +29,10 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   /// Opens a trace, a folder of traces or a run in a tab of its own; goes to that where it is open already.
-  void open(const QString& path) { show_tab({path}); }
-  void compare(const QString& from, const QString& to, bool is_forced = false) { show_tab({to, from, is_forced}); }
+  void open(const QString& path) { show_tab(request_for(path)); }
+  void compare(const QString& from, const QString& to, bool is_forced = false) {
+    show_tab(request_for(to, from, is_forced));
+  }
   /// Opens what was open when the last window closed.
   void open_again();
   /// Reads what the tab that is shown was read from anew. What it shows stays until that is done.
@@ -52,6 +54,8 @@ class MainWindow : public QMainWindow {
   void dragEnterEvent(QDragEnterEvent*) override;
   void dropEvent(QDropEvent*) override;
   void closeEvent(QCloseEvent*) override;
+  /// Leaves keys to whoever has the focus and takes them, and Esc leads from there back to the timeline.
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   enum class Failure { unreadable, not_comparable };
@@ -59,7 +63,8 @@ class MainWindow : public QMainWindow {
   /// What the window knows of a tab that shows a document, or will.
   struct Tab {
     Request request;
-    QString failure;  ///< why it could not be read again
+    QString failure = {};   ///< why it could not be read again
+    QString progress = {};  ///< of what is still being read
   };
 
   QAction* add(QMenu* menu, const QString& text, const QList<QKeySequence>& keys, std::function<void()> what);
@@ -71,6 +76,7 @@ class MainWindow : public QMainWindow {
   void make_go_menu();
   void make_lanes_menu();
   void make_help_menu();
+  void show_start();
   void show_tab(const Request& request);
   void start(QWidget* tab, const Request& request);
   void show_document(LoadJob* job, const std::shared_ptr<const Document>& document);
@@ -80,6 +86,9 @@ class MainWindow : public QMainWindow {
   void end(LoadJob* job);
   void replace(QWidget* before, Page* page, const QString& title);
   void close_tab(int index);
+  /// The tab that is so many to the right, or to the left, of the one that is shown; round and round.
+  void step_tab(int by);
+  void step_panel(int by);
   void ask_for_trace();
   void ask_for_folder();
   void compare_with_other();
@@ -89,10 +98,12 @@ class MainWindow : public QMainWindow {
   void show_keys();
   void note_recent(const QString& path);
   void fill_recent();
-  void keep_state_of(const QWidget* tab) const;
+  void keep_state_of(QWidget* tab) const;
   void restore_state_of(QWidget* tab) const;
   void keep_all() const;
+  static bool has_legend();
   void show_note();
+  void take_up_note();
 
   NoteBar* note_;
   QTabWidget* tabs_;

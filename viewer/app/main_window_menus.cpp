@@ -6,19 +6,23 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHeaderView>
+#include <QInputDialog>
 #include <QMenu>
 #include <QMenuBar>
+#include <QScreen>
 #include <QSettings>
 #include <QTableWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <initializer_list>
 
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/command_palette.hpp"
-#include "viewer/app/compare_page.hpp"
+#include "viewer/app/look.hpp"
 #include "viewer/app/main_window.hpp"
+#include "viewer/app/pages/compare_page.hpp"
+#include "viewer/app/pages/trace_page.hpp"
 #include "viewer/app/settings.hpp"
-#include "viewer/app/trace_page.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -32,11 +36,6 @@ Keys keys(std::initializer_list<const char*> names) {
   Keys list;
   for (const char* name : names) list << QKeySequence(name);
   return list;
-}
-
-int row_of_selected(TimelineView& view) {
-  if (view.state().selected >= view.timeline().trace().size()) return -1;
-  return view.arrangement().row_of(view.timeline().place_of(view.state().selected).lane_index);
 }
 
 }  // namespace
@@ -70,8 +69,8 @@ void MainWindow::make_file_menu() {
   add(menu, tr("Save a &picture..."), keys({"Ctrl+S"}), [this] { save_picture(); });
   menu->addSeparator();
   add(menu, tr("Close &tab"), {QKeySequence::Close}, [this] { close_tab(tabs_->currentIndex()); });
-  add(menu, tr("&Next tab"), keys({"Ctrl+Tab"}),
-      [this] { tabs_->setCurrentIndex((tabs_->currentIndex() + 1) % tabs_->count()); });
+  add(menu, tr("&Next tab"), keys({"Ctrl+Tab"}), [this] { step_tab(1); });
+  add(menu, tr("&Previous tab"), keys({"Ctrl+Shift+Tab"}), [this] { step_tab(-1); });
   add(menu, tr("&Quit"), {QKeySequence::Quit}, [this] { close(); });
 }
 
@@ -93,8 +92,18 @@ void MainWindow::make_view_menu() {
   add_to_timeline(menu, tr("View &after"), keys({"Alt+Right"}), [](TimelineView& view) { view.go_forward(); });
   menu->addSeparator();
   add_to_timeline(menu, tr("&Mark"), keys({"M"}), [](TimelineView& view) { view.toggle_mark(); });
+  add_to_timeline(menu, tr("Select between the last two ma&rks"), keys({"R"}), [this](TimelineView& view) {
+    if (!view.select_between_marks()) tell(tr("There are no two marks yet: M sets one."));
+  });
   add_to_timeline(menu, tr("&Clear selection and marks"), keys({"Esc"}), [](TimelineView& view) { view.clear(); });
   menu->addSeparator();
+  QAction* legend = add(menu, tr("&Legend"), keys({"L"}), [this] {
+    viewer_settings().setValue("legend", !has_legend());
+    for (int i = 0; i < tabs_->count(); ++i)
+      if (auto* shown = qobject_cast<Page*>(tabs_->widget(i))) shown->set_legend(has_legend());
+  });
+  legend->setCheckable(true);
+  legend->setChecked(has_legend());
   add(menu, tr("&Dark"), keys({"Ctrl+Shift+D"}), [this] {
     set_dark(!theme_->is_dark);
     viewer_settings().setValue("dark", theme_->is_dark);
@@ -118,6 +127,9 @@ void MainWindow::make_go_menu() {
       on_page([](Page& shown) { shown.go_to_alike(Towards::earlier); }));
   add(menu, tr("&Worst exposed, and the next worst"), keys({"E"}), on_page([](Page& shown) { shown.go_to_worst(); }));
   menu->addSeparator();
+  add(menu, tr("Next pan&el: timeline, tabs, what they show"), keys({"F6"}), [this] { step_panel(1); });
+  add(menu, tr("Previous panel"), keys({"Shift+F6"}), [this] { step_panel(-1); });
+  menu->addSeparator();
   add_to_timeline(menu, tr("Slice to the &right"), keys({"Right"}),
                   [](TimelineView& view) { view.select_neighbour(1, 0); });
   add_to_timeline(menu, tr("Slice to the &left"), keys({"Left"}),
@@ -128,21 +140,22 @@ void MainWindow::make_go_menu() {
 
 void MainWindow::make_lanes_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&Lanes"));
-  const auto on_lane = [](auto what) {
-    return [what](TimelineView& view) {
-      const int row = row_of_selected(view);
+  const auto on_lane = [this](auto what) {
+    return [this, what](TimelineView& view) {
+      const int row = page()->lane_row();
       if (row >= 0) what(view.arrangement(), row, view.arrangement().lanes()[static_cast<std::size_t>(row)]);
     };
   };
   add_to_timeline(
-      menu, tr("&Pin the selected slice's lane, or no longer"), keys({"P"}),
+      menu, tr("&Pin the selected lane, or the selected slice's, or no longer"), keys({"P"}),
       on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) { lanes.set_pinned(row, !lane.is_pinned); }));
   add_to_timeline(menu, tr("&Collapse or open it"), keys({"C"}),
                   on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) {
                     lanes.set_collapsed(row, !lane.is_collapsed);
                   }));
-  add_to_timeline(menu, tr("&Hide it"), keys({"H"}),
-                  on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.set_shown(row, false); }));
+  add_to_timeline(
+      menu, tr("&Hide it, or show it again"), keys({"H"}),
+      on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) { lanes.set_shown(row, !lane.is_shown); }));
   add_to_timeline(menu, tr("Move it &up"), keys({"Ctrl+Up"}),
                   on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.move(row, -1); }));
   add_to_timeline(menu, tr("Move it &down"), keys({"Ctrl+Down"}),
@@ -162,6 +175,24 @@ void MainWindow::make_help_menu() {
   add(menu, tr("&Keys"), keys({"?", "F1"}), [this] { show_keys(); });
 }
 
+void MainWindow::step_tab(int by) {
+  const int count = tabs_->count();
+  tabs_->setCurrentIndex((tabs_->currentIndex() + by + count) % count);
+}
+
+void MainWindow::step_panel(int by) {
+  if (page() == nullptr) return;
+  QList<QWidget*> stops = page()->stops();
+  stops.removeIf([](const QWidget* stop) { return stop == nullptr || !stop->isVisible(); });
+  if (stops.isEmpty()) return;
+  const QWidget* focused = QApplication::focusWidget();
+  const auto here =
+      std::ranges::find_if(stops, [&](const QWidget* stop) { return stop == focused || stop->isAncestorOf(focused); });
+  // From elsewhere to the first one.
+  const qsizetype next = here == stops.end() ? 0 : (here - stops.begin() + by + stops.size()) % stops.size();
+  stops[next]->setFocus(Qt::TabFocusReason);
+}
+
 void MainWindow::ask_for_trace() {
   for (const QString& path : QFileDialog::getOpenFileNames(this, tr("Open traces"))) open(path);
 }
@@ -171,15 +202,35 @@ void MainWindow::ask_for_folder() {
   if (!path.isEmpty()) open(path);
 }
 
+// With a trace that is open in another tab, with a file, or with a folder of ranks.
 void MainWindow::compare_with_other() {
   const auto* shown = qobject_cast<const TracePage*>(page());
-  if (shown == nullptr) return tell(tr("Open the trace that is to be compared first."));
-  const QString baseline = QFileDialog::getOpenFileName(this, tr("Open the baseline"));
-  if (!baseline.isEmpty()) compare(baseline, QString::fromStdString(shown->document().path));
+  if (shown == nullptr || shown->document().is_partial)
+    return tell(tr("Open the trace that is to be compared first, and wait until it is read."));
+  const QString candidate = shown_[page()].request.path;
+  const QString file = tr("Another file..."), folder = tr("The folder of a job's ranks...");
+  QStringList choices;
+  for (int i = 0; i < tabs_->count(); ++i) {
+    const auto* other = qobject_cast<const TracePage*>(tabs_->widget(i));
+    if (other != nullptr && other != shown) choices << shown_[tabs_->widget(i)].request.path;
+  }
+  choices << file << folder;
+  QInputDialog dialog(this);
+  dialog.setWindowTitle(tr("Compare"));
+  dialog.setLabelText(tr("The baseline that %1 is held against:").arg(candidate));
+  dialog.setOption(QInputDialog::UseListViewForComboBoxItems);
+  dialog.setComboBoxItems(choices);
+  if (dialog.exec() != QDialog::Accepted) return;
+  QString baseline = dialog.textValue();
+  if (baseline == file) baseline = QFileDialog::getOpenFileName(this, tr("Open the baseline"));
+  if (baseline == folder) baseline = QFileDialog::getExistingDirectory(this, tr("Open the baseline"));
+  if (!baseline.isEmpty()) compare(baseline, candidate);
 }
 
 void MainWindow::show_charts() {
   if (page() == nullptr) return;
+  if (const auto* trace = qobject_cast<const TracePage*>(page()); trace != nullptr && trace->document().is_partial)
+    return tell(tr("Charts are drawn of the whole: it is still being read."));
   auto* dialog = new QDialog(this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(tr("Charts of %1").arg(tabs_->tabText(tabs_->currentIndex())));
@@ -190,7 +241,7 @@ void MainWindow::show_charts() {
   charts->set_input(page()->chart_input());
   // What it is drawn from goes with the page.
   connect(page(), &QObject::destroyed, dialog, &QDialog::close);
-  dialog->resize(900, 600);
+  dialog->resize(within_screen(*this, {900, 600}));
   dialog->show();
 }
 
@@ -204,7 +255,10 @@ void MainWindow::save_picture() {
 void MainWindow::show_palette() {
   auto* palette = new CommandPalette(actions_, this);
   palette->setAttribute(Qt::WA_DeleteOnClose);
-  palette->move(mapToGlobal(QPoint((width() - palette->width()) / 2, 80)));
+  const QRect room = screen()->availableGeometry();
+  const QPoint wanted = mapToGlobal(QPoint((width() - palette->width()) / 2, 80));
+  palette->move(std::clamp(wanted.x(), room.left(), std::max(room.left(), room.right() - palette->width())),
+                std::clamp(wanted.y(), room.top(), std::max(room.top(), room.bottom() - palette->height())));
   palette->show();
   palette->words()->setFocus();
 }
@@ -226,6 +280,7 @@ void MainWindow::show_keys() {
   };
   for (const QAction* action : actions_)
     add_line(plain_text(*action), QKeySequence::listToString(action->shortcuts(), QKeySequence::NativeText));
+  add_line(tr("From a panel or a field back to the timeline"), tr("Esc"));
   add_line(tr("Zoom where the mouse is"), tr("Ctrl+wheel"));
   add_line(tr("Move in time"), tr("drag, Shift+wheel"));
   add_line(tr("Select a range"), tr("Shift+drag, or drag over the ruler"));
@@ -236,7 +291,7 @@ void MainWindow::show_keys() {
   table->horizontalHeader()->setStretchLastSection(true);
   auto* layout = new QVBoxLayout(dialog);
   layout->addWidget(table);
-  dialog->resize(620, 640);
+  dialog->resize(within_screen(*this, {620, 640}));
   dialog->show();
 }
 

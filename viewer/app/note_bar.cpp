@@ -7,21 +7,21 @@
 
 namespace underlap::viewer {
 
-NoteBar::NoteBar(QWidget* parent) : QFrame(parent), text_(new QLabel) {
+NoteBar::NoteBar(QWidget* parent) : QFrame(parent), text_(new QLabel), offer_(new QPushButton) {
   setFrameShape(QFrame::StyledPanel);
   text_->setWordWrap(true);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  auto* again = new QPushButton(tr("&Read again"));
-  connect(again, &QPushButton::clicked, this, &NoteBar::read_again_wanted);
+  connect(offer_, &QPushButton::clicked, this, &NoteBar::taken_up);
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(8, 2, 8, 2);
   layout->addWidget(text_, 1);
-  layout->addWidget(again);
+  layout->addWidget(offer_);
   hide();
 }
 
-void NoteBar::show_note(const QString& note) {
+void NoteBar::show_note(const QString& note, const QString& offer) {
   text_->setText(note);
+  offer_->setText(offer);
   setVisible(!note.isEmpty());
 }
 

@@ -8,22 +8,23 @@ class QPushButton;
 
 namespace underlap::viewer {
 
-/// A line above a tab that says what a person should know of it, and offers to read it again.
+/// A line above a tab that says what a person should know of it, and offers to do something about it.
 class NoteBar : public QFrame {
   Q_OBJECT
 
  public:
   explicit NoteBar(QWidget* parent = nullptr);
 
-  /// Shows a note; hides itself where that is empty.
-  void show_note(const QString& note);
+  /// Shows a note, and a button with what is offered; hides itself where the note is empty.
+  void show_note(const QString& note, const QString& offer = {});
   QString note() const;
 
  signals:
-  void read_again_wanted();
+  void taken_up();  ///< what was offered
 
  private:
   QLabel* text_;
+  QPushButton* offer_;
 };
 
 }  // namespace underlap::viewer

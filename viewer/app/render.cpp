@@ -6,18 +6,21 @@
 #include <QApplication>
 #include <QImage>
 #include <QPainter>
-#include <QSvgGenerator>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
-#include "platform/errors.hpp"
+#include "platform/atomic_file.hpp"
+#include "profiler/compare/report_of.hpp"
+#include "viewer/charts/picture_file.hpp"
 #include "viewer/charts/write_chart.hpp"
 #include "viewer/model/document.hpp"
 #include "viewer/scene/scene.hpp"
+#include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -62,7 +65,11 @@ PicturePart part_for(std::shared_ptr<const TraceDocument> document, const QStrin
 TimeRange range_of(const Timeline& timeline, const std::optional<RangeRequest>& request) {
   const TimeRange all{0, std::max<std::int64_t>(timeline.length_ns(), 1)};
   if (!request) return all;
-  if (request->time) return *request->time;
+  if (request->time && request->time->begin_ns < all.end_ns && request->time->end_ns > 0) return *request->time;
+  if (request->time)
+    throw std::invalid_argument(fmt::format("--range: the trace has nothing from {} to {}; it is {} long",
+                                            time_text(request->time->begin_ns), time_text(request->time->end_ns),
+                                            time_text(all.end_ns)));
   for (const StepSpan& step : timeline.steps())
     if (step.step == *request->step) return {step.begin_ns, step.end_ns};
   std::vector<std::int32_t> steps;
@@ -73,23 +80,31 @@ TimeRange range_of(const Timeline& timeline, const std::optional<RangeRequest>& 
                   steps.empty() ? "none that is known" : fmt::format("{} to {}", steps.front(), steps.back())));
 }
 
-QSize size_of(const std::vector<PicturePart>& parts, const RenderRequest& request) {
-  if (request.size) return *request.size;
+int height_of(const PicturePart& part) { return kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8; }
+
+int height_of(const std::vector<PicturePart>& parts) {
   int height = 0;
-  for (const PicturePart& part : parts) height += kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8;
-  return {kSize.width(), std::min(height, kHighest)};
+  for (const PicturePart& part : parts) height += height_of(part);
+  return height;
 }
 
-// Draws the parts below each other, each as high as its lanes are or as there is room.
+QSize size_of(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+  if (request.size) return *request.size;
+  return {kSize.width(), std::min(height_of(parts) + Scene::kLegend, kHighest)};
+}
+
+// Draws the parts below each other, each as high as its lanes are or as there is room; below them the legend, where
+// all lanes fit above it.
 void draw_parts(const std::vector<PicturePart>& parts, const QSize& size,
                 const std::function<void(const PicturePart&, const QRect&, const SceneState&)>& draw) {
   int top = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const PicturePart& part = parts[i];
     const int room = (size.height() - top) / static_cast<int>(parts.size() - i);
-    const int wanted = kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8;
-    const int height = i + 1 == parts.size() ? size.height() - top : std::min(room, wanted);
+    const bool is_last = i + 1 == parts.size();
+    const int height = is_last ? size.height() - top : std::min(room, height_of(part));
     SceneState state;
+    state.has_legend = is_last && height_of(part) + Scene::kLegend <= height;
     state.begin_ns = static_cast<double>(part.range.begin_ns);
     state.ns_per_pixel =
         static_cast<double>(part.range.end_ns - part.range.begin_ns) / std::max(1, size.width() - Scene::kNames);
@@ -114,6 +129,7 @@ void draw_title(QPainter& painter, const PicturePart& part, const QRect& where, 
 
 void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& request) {
   const QSize size = size_of(parts, request);
+  check_pixels(size, request.scale);
   QImage image(size * request.scale, QImage::Format_RGB32);
   image.fill(request.theme->background);
   const Palette palette(*request.theme);
@@ -127,32 +143,25 @@ void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& requ
     painter.scale(request.scale, request.scale);
     draw_title(painter, part, where, *request.theme);
   });
-  if (!image.save(QString::fromStdString(request.output)))
-    throw MachineError(fmt::format("{}: cannot be written", request.output));
+  write_file_atomically(request.output, png_of(image));
 }
 
 void draw_svg(const std::vector<PicturePart>& parts, const RenderRequest& request) {
   const QSize size = size_of(parts, request);
-  QSvgGenerator file;
-  file.setFileName(QString::fromStdString(request.output));
-  file.setSize(size * request.scale);
-  file.setViewBox(QRect(QPoint(0, 0), size));
-  file.setTitle(parts.front().title);
-  QPainter painter;
-  if (!painter.begin(&file)) throw MachineError(fmt::format("{}: cannot be written", request.output));
   const Palette palette(*request.theme);
-  draw_parts(parts, size, [&](const PicturePart& part, const QRect& where, const SceneState& state) {
-    painter.save();
-    painter.translate(where.left(), where.top() + kTitle);
-    painter.setClipRect(QRect(0, 0, where.width(), where.height() - kTitle));
-    PainterSurface surface(painter);
-    part.scene->draw(surface, QSize(where.width(), where.height() - kTitle), 1, state, palette, font_of(1));
-    painter.restore();
-    draw_title(painter, part, where, *request.theme);
-  });
+  const auto paint = [&](QPainter& painter) {
+    draw_parts(parts, size, [&](const PicturePart& part, const QRect& where, const SceneState& state) {
+      painter.save();
+      painter.translate(where.left(), where.top() + kTitle);
+      painter.setClipRect(QRect(0, 0, where.width(), where.height() - kTitle));
+      PainterSurface surface(painter);
+      part.scene->draw(surface, QSize(where.width(), where.height() - kTitle), 1, state, palette, font_of(1));
+      painter.restore();
+      draw_title(painter, part, where, *request.theme);
+    });
+  };
+  write_file_atomically(request.output, svg_of(size, request.scale, {parts.front().title}, paint));
 }
-
-std::string extension_of(const std::string& path) { return std::filesystem::path(path).extension().string(); }
 
 void draw_parts_to_file(const std::vector<PicturePart>& parts, const RenderRequest& request) {
   if (extension_of(request.output) == ".svg") return draw_svg(parts, request);
@@ -165,21 +174,31 @@ void write(const RenderRequest& request, const ChartInput& input) {
               request.scale);
 }
 
+// The trace of a cell of a run.
+std::string trace_of_cell(const RunDocument& run, const std::string& cell) {
+  const auto& cells = run.results.cells;
+  const auto found = std::ranges::find(cells, cell, &report::CellResult::name);
+  std::vector<std::string> names;
+  for (const report::CellResult& one : cells) names.push_back(one.name);
+  if (found == cells.end())
+    throw std::invalid_argument(
+        fmt::format("--cell: {} has no cell \"{}\"; it has: {}", run.path, cell, fmt::join(names, ", ")));
+  const std::string file = trace_file_of(run, static_cast<std::size_t>(found - cells.begin()));
+  if (file.empty())
+    throw std::invalid_argument(fmt::format("--cell: {} was run without its recorder, so it has no trace", cell));
+  return file;
+}
+
+bool takes_runs(const std::string& chart) {
+  return std::ranges::find(chart_kind(chart).needs, ChartSource::run) != chart_kind(chart).needs.end();
+}
+
 void render_run(const RenderRequest& request, const std::string& folder) {
   const std::shared_ptr<const RunDocument> run = open_run(folder);
-  if (!request.cell.empty() && request.chart.empty()) {
-    const auto cell = std::ranges::find(run->results.cells, request.cell, &report::CellResult::name);
-    std::vector<std::string> names;
-    for (const report::CellResult& one : run->results.cells) names.push_back(one.name);
-    if (cell == run->results.cells.end())
-      throw std::invalid_argument(
-          fmt::format("--cell: {} has no cell \"{}\"; it has: {}", folder, request.cell, fmt::join(names, ", ")));
-    const std::string file = trace_file_of(*run, static_cast<std::size_t>(cell - run->results.cells.begin()));
-    if (file.empty())
-      throw std::invalid_argument(
-          fmt::format("--cell: {} was run without its recorder, so it has no trace", request.cell));
+  if (!request.cell.empty() && (request.chart.empty() || !takes_runs(request.chart))) {
     RenderRequest of_trace = request;
-    of_trace.inputs = {QString::fromStdString(file)};
+    of_trace.inputs = {QString::fromStdString(trace_of_cell(*run, request.cell))};
+    of_trace.cell.clear();
     return render(of_trace);
   }
   RenderRequest with_chart = request;
@@ -202,9 +221,17 @@ void render_gate(const RenderRequest& request, const std::string& file) {
   write(with_chart, input);
 }
 
-void render_trace(const RenderRequest& request, const std::string& path) {
+// What of a trace could not be used is said, as a window says it.
+std::shared_ptr<const TraceDocument> read_trace(const std::string& path) {
   ReadingWatch nobody;
-  const std::shared_ptr<const TraceDocument> document = open_trace(path, nobody);
+  std::shared_ptr<const TraceDocument> document = open_trace(path, nobody);
+  for (const auto& [reason, count] : document->traced.trace.import.skipped)
+    fmt::print(stderr, "underlap-viewer: {}: skipped {}: {}\n", path, count, reason);
+  return document;
+}
+
+void render_trace(const RenderRequest& request, const std::string& path) {
+  const std::shared_ptr<const TraceDocument> document = read_trace(path);
   if (!request.chart.empty()) {
     ChartInput input;
     input.name = path;
@@ -218,12 +245,37 @@ void render_trace(const RenderRequest& request, const std::string& path) {
   draw_parts_to_file(parts, request);
 }
 
+// Two traces, or those that two runs have of one cell.
+std::pair<std::string, std::string> compared_traces(const RenderRequest& request) {
+  const std::string from = request.inputs[0].toStdString(), to = request.inputs[1].toStdString();
+  const bool is_run = kind_of(from) == DocumentKind::run;
+  if (kind_of(from) != kind_of(to) || kind_of(from) == DocumentKind::gate)
+    throw std::invalid_argument(
+        fmt::format("{} and {} are not alike; give two traces, or two runs and --cell NAME", from, to));
+  if (is_run == !request.cell.empty()) {
+    if (!is_run) return {from, to};
+    return {trace_of_cell(*open_run(from), request.cell), trace_of_cell(*open_run(to), request.cell)};
+  }
+  if (!is_run) throw std::invalid_argument("--cell is of runs; these are traces");
+  throw std::invalid_argument(fmt::format(
+      "{0} and {1} are runs; say of which cell with --cell NAME, or compare all in words: underlap compare {0} {1}",
+      from, to));
+}
+
+std::shared_ptr<const CompareDocument> compared(const std::shared_ptr<const TraceDocument>& from,
+                                                const std::shared_ptr<const TraceDocument>& to, bool is_forced) {
+  try {
+    return compare_documents(from, to, is_forced);
+  } catch (const compare::NotComparable& error) {
+    throw std::invalid_argument(fmt::format("{} and {} are not comparable: {}", from->path, to->path, error.what()));
+  }
+}
+
 // Both from the begin of the same step on, as long as the longer one.
 void render_comparison(const RenderRequest& request) {
-  ReadingWatch nobody;
-  const std::shared_ptr<const TraceDocument> from = open_trace(request.inputs[0].toStdString(), nobody);
-  const std::shared_ptr<const TraceDocument> to = open_trace(request.inputs[1].toStdString(), nobody);
-  const std::shared_ptr<const CompareDocument> comparison = compare_documents(from, to, request.is_forced);
+  const auto [from_file, to_file] = compared_traces(request);
+  const std::shared_ptr<const TraceDocument> from = read_trace(from_file), to = read_trace(to_file);
+  const std::shared_ptr<const CompareDocument> comparison = compared(from, to, request.is_forced);
   const compare::Comparison& change = comparison->report.comparisons.front();
   if (!request.chart.empty()) {
     ChartInput input;
@@ -256,6 +308,10 @@ void check(const RenderRequest& request) {
     throw std::invalid_argument(
         fmt::format("--render takes a trace, a run, or two traces to compare, not {}", request.inputs.size()));
   if (!request.chart.empty()) chart_kind(request.chart);
+  if (!request.cell.empty() && request.inputs.size() == 1 &&
+      kind_of(request.inputs[0].toStdString()) != DocumentKind::run)
+    throw std::invalid_argument(
+        fmt::format("--cell is of a run, which {} is not: it has no results.json", request.inputs[0].toStdString()));
   if (request.range && is_chart) throw std::invalid_argument("--range is a part of a timeline; a chart has none");
 }
 

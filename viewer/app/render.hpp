@@ -27,10 +27,10 @@ RangeRequest parse_range(const std::string& text);
 /// A picture to make without a window.
 struct RenderRequest {
   std::string output;  ///< .png or .svg; of a chart .csv too
-  QStringList inputs;  ///< a trace, a run, or two traces: the baseline first
+  QStringList inputs;  ///< a trace, a run, or two traces, or two runs and a cell: the baseline first
   std::optional<RangeRequest> range = {};
   std::string chart = {};          ///< its name; empty: the timeline, or of a run its matrix
-  std::string cell = {};           ///< of a run: the timeline of this cell
+  std::string cell = {};           ///< of runs: the timeline, the chart or the comparison of this cell
   std::optional<QSize> size = {};  ///< pixels of a plain screen; absent: as high as what there is
   double scale = 1;
   const Theme* theme = &Theme::light();

@@ -14,11 +14,10 @@ constexpr qsizetype kMostDocuments = 100;
 
 QSettings viewer_settings() { return QSettings(QSettings::IniFormat, QSettings::UserScope, "underlap", "viewer"); }
 
-void keep_state(const QString& path, const QJsonObject& state) {
+void keep_state(const QString& key, const QJsonObject& state) {
   QSettings settings = viewer_settings();
   QJsonObject kept = QJsonDocument::fromJson(settings.value("lanes").toByteArray()).object();
   QStringList order = settings.value("lanes_of").toStringList();
-  const QString key = QFileInfo(path).absoluteFilePath();
   order.removeAll(key);
   order.prepend(key);
   kept[key] = state;
@@ -27,9 +26,9 @@ void keep_state(const QString& path, const QJsonObject& state) {
   settings.setValue("lanes", QJsonDocument(kept).toJson(QJsonDocument::Compact));
 }
 
-QJsonObject kept_state(const QString& path) {
+QJsonObject kept_state(const QString& key) {
   const QByteArray kept = viewer_settings().value("lanes").toByteArray();
-  return QJsonDocument::fromJson(kept).object()[QFileInfo(path).absoluteFilePath()].toObject();
+  return QJsonDocument::fromJson(kept).object()[key].toObject();
 }
 
 void keep_open(const std::vector<Request>& requests) {

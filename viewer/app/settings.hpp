@@ -13,9 +13,9 @@ namespace underlap::viewer {
 /// What the viewer keeps from one time to the next: window, theme, recent files, what was open, and how.
 QSettings viewer_settings();
 
-/// How a person left a document: its lanes, and the part of it that was seen. Kept for the last hundred.
-void keep_state(const QString& path, const QJsonObject& state);
-QJsonObject kept_state(const QString& path);
+/// How a person left what a tab showed: its lanes, and the part of it that was seen. Kept for the last hundred keys.
+void keep_state(const QString& key, const QJsonObject& state);
+QJsonObject kept_state(const QString& key);
 
 /// What was open when the last window closed.
 void keep_open(const std::vector<Request>& requests);

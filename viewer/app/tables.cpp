@@ -5,6 +5,8 @@
 #include <QSortFilterProxyModel>
 #include <QTableView>
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 namespace underlap::viewer {
 namespace {
@@ -50,13 +52,26 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
   return table;
 }
 
+// The widest columns give way, as far as it takes: names are cut, figures are not.
 void fit_columns(QTableView& table) {
   constexpr int kRowsLookedAt = 100;
-  table.horizontalHeader()->setResizeContentsPrecision(kRowsLookedAt);
+  constexpr int kLeast = 60;
+  QHeaderView& header = *table.horizontalHeader();
+  header.setResizeContentsPrecision(kRowsLookedAt);
+  header.setStretchLastSection(false);  // which would keep the width that it had in a larger window
   table.resizeColumnsToContents();
-  const int widest = std::max(120, table.viewport()->width() / 2);
+  std::vector<int> widths;
   for (int column = 0; table.model() != nullptr && column < table.model()->columnCount(); ++column)
-    table.setColumnWidth(column, std::min(table.columnWidth(column), widest));
+    widths.push_back(table.columnWidth(column));
+  const auto sum_at = [&](int most) {
+    return std::accumulate(widths.begin(), widths.end(), 0,
+                           [&](int sum, int width) { return sum + std::min(width, most); });
+  };
+  int most = table.viewport()->width();
+  while (most > kLeast && sum_at(most) > table.viewport()->width()) --most;
+  for (std::size_t column = 0; column < widths.size(); ++column)
+    table.setColumnWidth(static_cast<int>(column), std::min(widths[column], most));
+  header.setStretchLastSection(true);
 }
 
 }  // namespace underlap::viewer

@@ -13,7 +13,7 @@ namespace underlap::viewer {
 /// texts. `sort_role` is what rows are sorted by; -1: they stay in the model's order.
 QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_role = -1, QWidget* parent = nullptr);
 
-/// Makes columns as wide as their texts, and none wider than half of the table.
+/// Makes columns as wide as their texts, and the widest narrower, as far as it takes to see all of them.
 void fit_columns(QTableView& table);
 
 }  // namespace underlap::viewer

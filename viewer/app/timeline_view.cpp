@@ -3,7 +3,6 @@
 
 #include <QApplication>
 #include <QHelpEvent>
-#include <QJsonArray>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
@@ -22,6 +21,7 @@ constexpr double kZoomOfWheel = 1.0015;  // a degree of the wheel is eight
 constexpr int kScrollBar = 14;
 constexpr int kDragAfter = 4;  // pixels before a press is a drag
 constexpr std::size_t kLongestHistory = 200;
+constexpr int kPause = 300;  // milliseconds after which a view that was zoomed or panned to is one to come back to
 
 }  // namespace
 
@@ -37,6 +37,9 @@ TimelineView::TimelineView(std::shared_ptr<const TraceDocument> document, QWidge
   setAttribute(Qt::WA_OpaquePaintEvent);
   setAccessibleName(tr("Timeline"));
   setAccessibleDescription(tr("Streams of every rank over time; arrow keys go from slice to slice"));
+  settle_.setSingleShot(true);
+  settle_.setInterval(kPause);
+  connect(&settle_, &QTimer::timeout, this, &TimelineView::remember);
   connect(scroll_bar_, &QScrollBar::valueChanged, this, [this](int value) {
     state_.scroll = value;
     changed();
@@ -63,14 +66,25 @@ void TimelineView::set_ghost(std::optional<Ghost> ghost) {
   changed();
 }
 
+void TimelineView::set_legend(bool has_legend) {
+  state_.has_legend = has_legend;
+  update_scroll_bar();
+  changed();
+}
+
 QSize TimelineView::scene_size() const { return {std::max(width() - kScrollBar, Scene::kNames + 1), height()}; }
 
 int TimelineView::lanes_width() const { return std::max(1, scene_size().width() - Scene::kNames); }
+
+int TimelineView::lanes_height() const {
+  return std::max(0, height() - Scene::kRulers - (state_.has_legend ? Scene::kLegend : 0));
+}
 
 double TimelineView::time_at(int x) const { return state_.begin_ns + (x - Scene::kNames) * state_.ns_per_pixel; }
 
 // A little of the trace always stays in sight.
 void TimelineView::set_view(double begin_ns, double ns_per_pixel, bool is_jump) {
+  if (is_jump && !history_.empty()) remember();  // where the jump begins
   const auto length = static_cast<double>(std::max<std::int64_t>(timeline().length_ns(), 1));
   const double widest = 1.2 * length / lanes_width();
   state_.ns_per_pixel = std::clamp(ns_per_pixel, std::min(kClosest, widest), std::max(widest, kClosest));
@@ -82,6 +96,7 @@ void TimelineView::set_view(double begin_ns, double ns_per_pixel, bool is_jump) 
 }
 
 void TimelineView::remember() {
+  settle_.stop();
   const std::pair now{state_.begin_ns, state_.ns_per_pixel};
   if (!history_.empty() && history_[place_in_history_] == now) return;
   if (!history_.empty()) history_.resize(place_in_history_ + 1);
@@ -92,6 +107,7 @@ void TimelineView::remember() {
 
 void TimelineView::show_time(double begin_ns, double ns_per_pixel) {
   if (has_size_) return set_view(begin_ns, ns_per_pixel, true);
+  seen_before_ = {};
   when_sized_ = [this, begin_ns, ns_per_pixel] { show_time(begin_ns, ns_per_pixel); };
 }
 
@@ -104,6 +120,7 @@ void TimelineView::follow_time(double begin_ns, double ns_per_pixel) {
 
 void TimelineView::show_range(std::int64_t begin_ns, std::int64_t end_ns) {
   if (!has_size_) {
+    seen_before_ = {};
     when_sized_ = [this, begin_ns, end_ns] { show_range(begin_ns, end_ns); };
     return;
   }
@@ -118,10 +135,12 @@ void TimelineView::zoom(double factor, std::optional<double> around_ns) {
   const double next =
       std::clamp(state_.ns_per_pixel / factor, kClosest, std::max(1.2 * length / lanes_width(), kClosest));
   set_view(around - offset * next, next, false);
+  settle_.start();
 }
 
 void TimelineView::pan(double pixels) {
   set_view(state_.begin_ns + pixels * state_.ns_per_pixel, state_.ns_per_pixel, false);
+  settle_.start();
 }
 
 void TimelineView::fit() {
@@ -131,6 +150,7 @@ void TimelineView::fit() {
 }
 
 void TimelineView::go_back() {
+  if (settle_.isActive()) remember();
   if (place_in_history_ == 0 || history_.empty()) return;
   const auto [begin, scale] = history_[--place_in_history_];
   set_view(begin, scale, false);
@@ -149,7 +169,8 @@ QJsonObject TimelineView::kept_state() const {
   for (const std::int64_t mark : state_.marks) marks.append(QString::number(mark));
   state["marks"] = marks;
   state["length_ns"] = QString::number(timeline().length_ns());
-  if (is_moved()) state["seen"] = QJsonArray{state_.begin_ns, state_.ns_per_pixel, state_.scroll};
+  const QJsonArray seen = is_moved() ? QJsonArray{state_.begin_ns, state_.ns_per_pixel, state_.scroll} : seen_before_;
+  if (!seen.isEmpty()) state["seen"] = seen;
   return state;
 }
 
@@ -161,8 +182,31 @@ void TimelineView::restore(const QJsonObject& state) {
   set_marks(std::move(marks));
   const QJsonArray seen = state["seen"].toArray();
   if (seen.size() != 3) return;
-  show_time(seen[0].toDouble(), seen[1].toDouble());
-  scroll_bar_->setValue(seen[2].toInt());
+  const auto show = [this, seen] {
+    show_time(seen[0].toDouble(), seen[1].toDouble());
+    scroll_bar_->setValue(seen[2].toInt());
+  };
+  if (has_size_) return show();
+  seen_before_ = seen;
+  when_sized_ = show;
+}
+
+// Slices keep their numbers from the part to the whole.
+void TimelineView::go_on_from(const QJsonObject& lanes, const SceneState& state, bool is_moved) {
+  arrangement_->restore(lanes);
+  set_marks(state.marks);
+  state_.range = state.range;
+  if (state.selected < timeline().trace().size()) select(state.selected);
+  const auto show = [this, state, is_moved] {
+    if (is_moved) set_view(state.begin_ns, state.ns_per_pixel, true);
+    scroll_bar_->setValue(state.scroll);
+  };
+  if (has_size_) return show();
+  seen_before_ = {};
+  when_sized_ = [this, show, is_moved] {
+    if (!is_moved) fit();
+    show();
+  };
 }
 
 void TimelineView::select(std::uint32_t slice) {
@@ -245,6 +289,13 @@ void TimelineView::toggle_mark() {
   changed();
 }
 
+bool TimelineView::select_between_marks() {
+  if (state_.marks.size() < 2) return false;
+  const auto [first, last] = std::minmax(state_.marks.end()[-1], state_.marks.end()[-2]);
+  select_range(std::pair{first, last});
+  return true;
+}
+
 void TimelineView::clear() {
   state_.marks.clear();
   select_range(std::nullopt);
@@ -253,7 +304,7 @@ void TimelineView::clear() {
 
 void TimelineView::scroll_to_row(int row) {
   if (arrangement_->lanes()[static_cast<std::size_t>(row)].is_pinned) return;
-  const int seen = height() - Scene::kRulers;
+  const int seen = lanes_height();
   for (const PlacedLane& placed : scene_->layout(scene_size().width(), state_)) {
     if (placed.row != row) continue;
     const int at = placed.where.top() - Scene::kRulers;  // below the rulers, as it is now
@@ -262,7 +313,7 @@ void TimelineView::scroll_to_row(int row) {
 }
 
 void TimelineView::update_scroll_bar() {
-  const int seen = std::max(0, height() - Scene::kRulers);
+  const int seen = lanes_height();
   scroll_bar_->setPageStep(seen);
   scroll_bar_->setSingleStep(24);
   scroll_bar_->setRange(0, std::max(0, scene_->height_of_lanes() - seen + 20));
@@ -302,10 +353,11 @@ void TimelineView::paintEvent(QPaintEvent*) {
 }
 
 void TimelineView::resizeEvent(QResizeEvent*) {
-  scroll_bar_->setGeometry(width() - kScrollBar, Scene::kRulers, kScrollBar, std::max(0, height() - Scene::kRulers));
+  scroll_bar_->setGeometry(width() - kScrollBar, Scene::kRulers, kScrollBar, lanes_height());
   update_scroll_bar();
   is_stale_ = true;
   has_size_ = true;
+  seen_before_ = {};
   if (const auto wanted = std::exchange(when_sized_, nullptr)) return wanted();
   if (!is_fitted_ && !history_.empty()) return;
   history_.clear();

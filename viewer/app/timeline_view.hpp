@@ -2,7 +2,9 @@
 #pragma once
 
 #include <QImage>
+#include <QJsonArray>
 #include <QJsonObject>
+#include <QTimer>
 #include <QWidget>
 #include <cstdint>
 #include <functional>
@@ -32,10 +34,11 @@ class TimelineView : public QWidget {
   LaneArrangement& arrangement() { return *arrangement_; }
   const SceneState& state() const { return state_; }
   /// Whether a person looked at another part of time than all of it.
-  bool is_moved() const { return !is_fitted_; }
+  bool is_moved() const { return has_size_ && !is_fitted_; }
 
   void set_theme(const Theme&);
   void set_ghost(std::optional<Ghost>);
+  void set_legend(bool has_legend);
 
   /// What is seen of time; kept within what there is, and remembered.
   void show_time(double begin_ns, double ns_per_pixel);
@@ -46,7 +49,7 @@ class TimelineView : public QWidget {
   void zoom(double factor, std::optional<double> around_ns = {});
   void pan(double pixels);
   void fit();
-  /// The view before, or after, the last jump.
+  /// The view before, or after: those that were jumped to, and those where zooming and panning paused.
   void go_back();
   void go_forward();
 
@@ -54,6 +57,8 @@ class TimelineView : public QWidget {
   /// length stays away.
   QJsonObject kept_state() const;
   void restore(const QJsonObject& state);
+  /// Takes over how another view of the same trace, or of a part of it, is looked at.
+  void go_on_from(const QJsonObject& lanes, const SceneState& state, bool is_moved);
 
   void select(std::uint32_t slice);
   /// Selects a slice and brings it into view.
@@ -63,6 +68,8 @@ class TimelineView : public QWidget {
   void select_range(std::optional<std::pair<std::int64_t, std::int64_t>>);
   void set_marks(std::vector<std::int64_t>);
   void toggle_mark();
+  /// Selects the range between the two that were set last; false where there are none.
+  bool select_between_marks();
   void clear();
 
   QSize sizeHint() const override { return {1200, 600}; }
@@ -88,6 +95,7 @@ class TimelineView : public QWidget {
 
   QSize scene_size() const;
   int lanes_width() const;
+  int lanes_height() const;  ///< that is seen, below the rulers and above the legend
   double time_at(int x) const;
   void set_view(double begin_ns, double ns_per_pixel, bool is_jump);
   void remember();
@@ -109,11 +117,13 @@ class TimelineView : public QWidget {
   bool is_fitted_ = false;
   bool has_size_ = false;             ///< of the window, which what is seen depends on
   std::function<void()> when_sized_;  ///< what was wanted before it had a size
+  QJsonArray seen_before_;            ///< what was restored of what was seen, until it has a size
   Drag drag_ = Drag::none;
   QPoint pressed_at_;
   QPoint dragged_to_;
   bool has_dragged_ = false;
   std::size_t dragged_lane_ = 0;
+  QTimer settle_;                                   ///< runs while zooming and panning has not paused yet
   std::vector<std::pair<double, double>> history_;  ///< begin and nanoseconds a pixel
   std::size_t place_in_history_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <QChart>
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 
 #include "profiler/trace/enum_names.hpp"
@@ -38,10 +39,14 @@ std::vector<ChartSource> given(const ChartInput& input) {
   return sources;
 }
 
+// Of a folder that is there, one that it holds.
 std::string first_trace_of(const ChartInput& input) {
   if (input.run == nullptr) return "";
-  const auto found =
-      std::ranges::find_if(input.run->cells, [](const report::CellResult& cell) { return !cell.trace_file.empty(); });
+  const std::filesystem::path folder = input.name;
+  const auto found = std::ranges::find_if(input.run->cells, [&](const report::CellResult& cell) {
+    return !cell.trace_file.empty() &&
+           (!std::filesystem::exists(folder) || std::filesystem::exists(folder / cell.trace_file));
+  });
   return found == input.run->cells.end() ? "" : found->trace_file;
 }
 
@@ -50,10 +55,10 @@ std::string instead(const ChartKind& kind, const ChartInput& input) {
   const auto needs = [&](ChartSource source) { return std::ranges::find(kind.needs, source) != kind.needs.end(); };
   if (needs(ChartSource::trace) && input.run != nullptr) {
     const std::string file = first_trace_of(input);
-    return file.empty() ? "; it kept no trace: run it with run.trace"
+    return file.empty() ? "; it has no trace: run it with run.trace"
                         : fmt::format("; give one of its traces, as {}/{}", input.name, file);
   }
-  if (needs(ChartSource::comparison)) return "; give two traces, or two runs";
+  if (needs(ChartSource::comparison)) return "; give two traces, or two runs and a cell of both";
   if (needs(ChartSource::gate)) return "; give a baseline and a candidate to `underlap gate`";
   if (needs(ChartSource::run)) return "; give a run's folder, which holds results.json";
   return "";

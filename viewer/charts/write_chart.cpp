@@ -3,31 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <QBuffer>
-#include <QByteArray>
 #include <QChart>
-#include <QFontInfo>
 #include <QGraphicsScene>
 #include <QPainter>
-#include <QSvgGenerator>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
 #include "platform/atomic_file.hpp"
+#include "viewer/charts/picture_file.hpp"
 
 namespace underlap::viewer {
 namespace {
-
-constexpr double kMostPixels = 100e6;
-
-void check_size(QSize size, double scale) {
-  const double pixels = scale * size.width() * scale * size.height();
-  if (size.width() < 1 || size.height() < 1 || !(scale > 0) || !(pixels <= kMostPixels))
-    throw std::invalid_argument(
-        fmt::format("a chart of {} x {} at scale {:g} has no pixels, or more than {:.0f} million", size.width(),
-                    size.height(), scale, kMostPixels / 1e6));
-}
 
 // In a scene of its own: what is shown elsewhere keeps its size.
 void paint(const Chart& chart, const Theme& theme, QSize size, QPainter& painter) {
@@ -41,39 +28,9 @@ void paint(const Chart& chart, const Theme& theme, QSize size, QPainter& painter
   scene.removeItem(drawn.get());
 }
 
-std::string text_of(const QByteArray& bytes) { return {bytes.constData(), static_cast<std::size_t>(bytes.size())}; }
-
-std::string png_of(const Chart& chart, const Theme& theme, QSize size, double scale) {
-  QByteArray bytes;
-  QBuffer buffer(&bytes);
-  buffer.open(QIODevice::WriteOnly);
-  chart_image(chart, theme, size, scale).save(&buffer, "PNG");
-  return text_of(bytes);
-}
-
-// Qt names one family, as this machine calls it. Verdana is as wide as DejaVu Sans, so that texts fit elsewhere too.
-QByteArray with_fallback_fonts(QByteArray svg) {
-  const QString resolved = QFontInfo(QFont()).family().toHtmlEscaped();
-  const QString named = QFont().family().toHtmlEscaped();
-  return svg.replace(QString("font-family=\"%1\"").arg(named).toUtf8(),
-                     QString("font-family=\"%1, Verdana, sans-serif\"").arg(resolved).toUtf8());
-}
-
 std::string svg_of(const Chart& chart, const Theme& theme, QSize size, double scale) {
-  check_size(size, scale);
-  QByteArray bytes;
-  QBuffer buffer(&bytes);
-  QSvgGenerator svg;
-  svg.setOutputDevice(&buffer);
-  svg.setSize(size * scale);
-  svg.setResolution(96);  // CSS pixels to the inch: the file's size is in millimetres
-  svg.setViewBox(QRect(QPoint(0, 0), size));
-  svg.setTitle(QString::fromStdString(chart.figures.title));
-  svg.setDescription(QString::fromStdString(chart.figures.subtitle));
-  QPainter painter(&svg);
-  paint(chart, theme, size, painter);
-  painter.end();
-  return text_of(with_fallback_fonts(bytes));
+  const SvgText text{QString::fromStdString(chart.figures.title), QString::fromStdString(chart.figures.subtitle)};
+  return svg_of(size, scale, text, [&](QPainter& painter) { paint(chart, theme, size, painter); });
 }
 
 }  // namespace
@@ -85,7 +42,7 @@ QSize fitting_size(const Chart& chart, const Theme& theme, QSize least) {
 }
 
 QImage chart_image(const Chart& chart, const Theme& theme, QSize size, double scale) {
-  check_size(size, scale);
+  check_pixels(size, scale);
   QImage image((QSizeF(size) * scale).toSize(), QImage::Format_RGB32);
   image.setDevicePixelRatio(scale);
   image.fill(theme.background);
@@ -94,12 +51,16 @@ QImage chart_image(const Chart& chart, const Theme& theme, QSize size, double sc
   return image;
 }
 
+std::string extension_of(const std::filesystem::path& path) {
+  return QString::fromStdString(path.extension().string()).toLower().toStdString();
+}
+
 void write_chart(const std::filesystem::path& path, const Chart& chart, const Theme& theme, QSize size, double scale) {
-  const std::string extension = path.extension().string();
+  const std::string extension = extension_of(path);
   if (extension == ".csv")
     write_file_atomically(path, analysis::csv(chart.figures.table));
   else if (extension == ".png")
-    write_file_atomically(path, png_of(chart, theme, size, scale));
+    write_file_atomically(path, png_of(chart_image(chart, theme, size, scale)));
   else if (extension == ".svg")
     write_file_atomically(path, svg_of(chart, theme, size, scale));
   else

@@ -18,6 +18,9 @@ QSize fitting_size(const Chart&, const Theme&, QSize least = kChartSize);
 /// std::invalid_argument for a size without pixels, and for one of more than 100 million.
 QImage chart_image(const Chart&, const Theme&, QSize size, double scale = 1);
 
+/// ".png" of "picture.PNG".
+std::string extension_of(const std::filesystem::path&);
+
 /// Writes the chart as what the extension of `path` says: .svg, .png, or .csv (analysis::csv of its figures, which
 /// knows neither theme nor size). Throws as chart_image() does, std::invalid_argument for another extension, and
 /// MachineError where the file cannot be written.

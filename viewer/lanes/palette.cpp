@@ -34,6 +34,11 @@ QRgb Palette::colour(Shade shade) const {
   return of_paint_[static_cast<std::size_t>(shade.paint)];
 }
 
+QRgb Palette::second_colour(Shade shade) const {
+  const auto others = static_cast<std::uint8_t>(shade.modes & (shade.modes - 1));
+  return colour(others == 0 ? shade : Shade{shade.paint, others});
+}
+
 QRgb Palette::colour(Shade shade, float coverage) const {
   constexpr float kPalest = 0.3F;
   return coverage >= 1 ? colour(shade) : mixed_rgb(colour(shade), background_, kPalest + (1 - kPalest) * coverage);

@@ -34,9 +34,11 @@ void draw_exposed(const Piece& piece, std::vector<Column>& columns, int height, 
   const Pixels pixels = pixels_of(piece, static_cast<int>(columns.size()));
   const float share = piece.exposed_share < 1 ? std::max(piece.exposed_share, kLeastExposedHeight) : 1;
   const auto pixels_high = static_cast<std::uint16_t>(std::max(1L, std::lround(share * static_cast<float>(height))));
+  const QRgb colour = context.palette.colour(piece.exposed), second = context.palette.second_colour(piece.exposed);
   for (int x = pixels.from; x < pixels.to; ++x) {
     Column& column = columns[static_cast<std::size_t>(x)];
-    column.exposed = context.palette.colour(piece.exposed);
+    column.exposed = colour;
+    column.upper = second;
     column.exposed_height = std::max(column.exposed_height, pixels_high);
     column.is_hatched = piece.exposed.paint == Paint::exposed_wait;
   }

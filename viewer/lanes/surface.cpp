@@ -16,7 +16,7 @@ constexpr int kHatchPeriod = 6;
 constexpr int kHatchWidth = 2;
 constexpr int kLeastCharacters = 2;  // of a text that is cut
 
-QRgb hatch_of(const Column& column) { return mixed_rgb(column.exposed, column.base, 0.68F); }
+QRgb hatch_of(QRgb exposed, QRgb base) { return mixed_rgb(exposed, base, 0.68F); }
 
 }  // namespace
 
@@ -43,6 +43,10 @@ void Surface::draw_labels(QPainter& painter, const QFont& font) {
       painter.drawText(label.where, static_cast<int>(label.alignment), text);
   }
   labels_.clear();
+}
+
+void Surface::drop_labels_below(int y) {
+  std::erase_if(labels_, [y](const Label& label) { return label.where.bottom() >= y; });
 }
 
 void Surface::take_labels(Surface& other) {
@@ -73,9 +77,12 @@ void ImageSurface::draw_columns(const QRect& rect, const std::vector<Column>& co
     }
     for (int x = inside.left(); x <= inside.right(); ++x) {
       const Column& column = columns[static_cast<std::size_t>(x - rect.left())];
-      QRgb colour = column.exposed_height >= from_below ? column.exposed : column.base;
-      if (column.is_hatched && column.exposed_height >= from_below && (x + y) % kHatchPeriod < kHatchWidth)
-        colour = hatch_of(column);
+      if (column.exposed_height < from_below) {
+        pixels[x] = column.base;
+        continue;
+      }
+      QRgb colour = 2 * from_below > column.exposed_height ? column.upper : column.exposed;
+      if (column.is_hatched && (x + y) % kHatchPeriod < kHatchWidth) colour = hatch_of(colour, column.base);
       pixels[x] = colour;
     }
   }
@@ -102,7 +109,9 @@ void PainterSurface::draw_columns(const QRect& rect, const std::vector<Column>& 
     if (column.exposed_height == 0) continue;
     const QRect exposed = all.adjusted(0, rect.height() - column.exposed_height, 0, 0);
     painter_.fillRect(exposed, QColor(column.exposed));
-    if (column.is_hatched) hatch(exposed, hatch_of(column));
+    const QRect upper(exposed.left(), exposed.top(), exposed.width(), exposed.height() - exposed.height() / 2);
+    if (column.upper != column.exposed) painter_.fillRect(upper, QColor(column.upper));
+    if (column.is_hatched) hatch(exposed, hatch_of(column.exposed, column.base));
   }
 }
 

@@ -26,6 +26,7 @@ struct Label {
 struct Column {
   QRgb base = 0;
   QRgb exposed = 0;
+  QRgb upper = 0;                    ///< of the upper half of what is exposed: where two modes are, the second one's
   std::uint16_t exposed_height = 0;  ///< pixels
   bool is_hatched = false;           ///< of what is exposed: it waits
 
@@ -43,6 +44,8 @@ class Surface {
   /// Draws a row: a column for each pixel of its width.
   virtual void draw_columns(const QRect&, const std::vector<Column>&) = 0;
   void write(Label label) { labels_.push_back(std::move(label)); }
+  /// Writes no label that reaches below there.
+  void drop_labels_below(int y);
   /// Writes all labels: once, when everything else is drawn. Text over text is not told apart.
   virtual void finish_text(const QFont&) = 0;
 

@@ -43,7 +43,8 @@ std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch&
   document->traced = input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::everything);
   document->title = document->traced.cell.empty() ? title_of(path) : document->traced.cell;
   watch.say("laying out");
-  document->timeline = std::make_unique<Timeline>(document->traced.trace, document->traced.summary, num_threads());
+  document->timeline =
+      std::make_unique<Timeline>(document->traced.trace, document->traced.summary, num_threads(), Reading(watch));
   return document;
 }
 

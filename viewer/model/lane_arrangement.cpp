@@ -57,8 +57,17 @@ bool LaneArrangement::setData(const QModelIndex& index, const QVariant& value, i
 }
 
 Qt::ItemFlags LaneArrangement::flags(const QModelIndex& index) const {
-  if (!index.isValid()) return Qt::NoItemFlags;
-  return Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable | Qt::ItemNeverHasChildren;
+  if (!index.isValid()) return Qt::ItemIsDropEnabled;  // between lanes, and on none
+  return Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable | Qt::ItemIsDragEnabled |
+         Qt::ItemNeverHasChildren;
+}
+
+bool LaneArrangement::moveRows(const QModelIndex& from, int row, int count, const QModelIndex& to, int before) {
+  if (from.isValid() || to.isValid() || count != 1 || row < 0 || row >= rowCount() || before < 0 || before > rowCount())
+    return false;
+  const std::size_t lane = lanes_[static_cast<std::size_t>(row)].lane;
+  move(row, (before > row ? before - 1 : before) - row);
+  return row_of(lane) != row;
 }
 
 int LaneArrangement::row_of(std::size_t lane) const {

@@ -33,6 +33,9 @@ class LaneArrangement : public QAbstractListModel {
   QVariant data(const QModelIndex& index, int role) const override;
   bool setData(const QModelIndex& index, const QVariant& value, int role) override;
   Qt::ItemFlags flags(const QModelIndex& index) const override;
+  Qt::DropActions supportedDropActions() const override { return Qt::MoveAction; }
+  /// One lane, as far as move() does.
+  bool moveRows(const QModelIndex& from, int row, int count, const QModelIndex& to, int before) override;
 
   const std::vector<ArrangedLane>& lanes() const { return lanes_; }
   int row_of(std::size_t lane) const;

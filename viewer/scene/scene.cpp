@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "viewer/lanes/lane_painters.hpp"
+#include "viewer/scene/legend.hpp"
 #include "viewer/scene/rulers.hpp"
+#include "viewer/timeline/lane_pairs.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -41,10 +43,16 @@ std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary) {
   return notes;
 }
 
+bool has_ghost(const Lane& lane) { return lane.kind == LaneKind::strip || lane.kind == LaneKind::stream; }
+
 }  // namespace
 
 Scene::Scene(const Timeline& timeline, const analysis::Summary& summary, const LaneArrangement& arrangement)
-    : timeline_(timeline), summary_(summary), arrangement_(arrangement), rank_notes_(notes_of(summary)) {
+    : timeline_(timeline),
+      summary_(summary),
+      arrangement_(arrangement),
+      modes_(modes_of(timeline)),
+      rank_notes_(notes_of(summary)) {
   for (const StepSpan& step : timeline.steps())
     if (step.rank == timeline.steps().front().rank) steps_of_first_rank_.push_back(step);
 }
@@ -53,16 +61,14 @@ void Scene::set_ghost(std::optional<Ghost> ghost) {
   ghost_ = ghost;
   ghost_lanes_.clear();
   if (!ghost_) return;
-  const auto& lanes = ghost_->timeline->lanes();
-  for (std::size_t i = 0; i < lanes.size(); ++i) ghost_lanes_.emplace(std::pair(lanes[i].rank, lanes[i].name), i);
+  ghost_lanes_ = lane_pairs(timeline_, *ghost_->timeline);
 }
 
 int Scene::height_of(const ArrangedLane& arranged) const {
   if (!arranged.is_shown) return 0;
   const Lane& lane = timeline_.lanes()[arranged.lane];
-  const bool has_ghost = ghost_ && (lane.kind == LaneKind::strip || lane.kind == LaneKind::stream);
   return viewer::height_of(lane, arranged.is_collapsed) + kGap + (lane.kind == LaneKind::strip ? kAboveRank : 0) +
-         (has_ghost ? kGhost : 0);
+         (ghost_ && has_ghost(lane) ? kGhost : 0);
 }
 
 int Scene::height_of_lanes() const {
@@ -94,7 +100,7 @@ std::vector<PlacedLane> Scene::place(const QSize& size, const SceneState& state)
   const int end_of_pinned =
       first_scrolled == placed.begin() ? kRulers : (first_scrolled - 1)->where.bottom() + 1 + kGap;
   std::erase_if(placed, [&](const PlacedLane& lane) {
-    return lane.where.top() >= size.height() || (!is_pinned(lane) && lane.where.bottom() < end_of_pinned);
+    return lane.where.top() >= bottom_of(size, state) || (!is_pinned(lane) && lane.where.bottom() < end_of_pinned);
   });
   return placed;
 }
@@ -113,7 +119,7 @@ Scene::Hit Scene::hit(const QPoint& at, const QSize& size, const SceneState& sta
   Hit hit;
   hit.time_ns = view_of(size, state).time_of(at.x() - kNames);
   hit.is_on_name = at.x() < kNames;
-  if (at.y() < kRulers) return hit;
+  if (at.y() < kRulers || at.y() >= bottom_of(size, state)) return hit;
   for (const PlacedLane& placed : place(size, state))
     if (placed.where.contains(at)) {
       hit.lane = placed;
@@ -161,6 +167,11 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   paint_time_ruler(surface, {rulers.left(), rulers.top(), rulers.width(), above}, view, palette, scale);
   paint_step_ruler(surface, {rulers.left(), above, rulers.width(), rulers.height() - above}, view, steps_of_first_rank_,
                    palette, scale);
+  if (state.has_legend) {
+    const QRect legend = scaled(QRect(0, bottom_of(size, state), size.width(), kLegend), scale);
+    surface.drop_labels_below(legend.top());
+    paint_legend(surface, legend, modes_, palette, scale, font);
+  }
   surface.finish_text(font);
 }
 
@@ -211,9 +222,8 @@ void Scene::draw_lane(Surface& surface, const PlacedLane& placed, const View& vi
 
 void Scene::draw_ghost(Surface& surface, const PlacedLane& placed, const QRect& where, const View& view, double scale,
                        const Palette& palette) const {
-  const Lane& lane = timeline_.lanes()[placed.lane];
-  const auto found = ghost_lanes_.find({lane.rank, lane.name});
-  if (found == ghost_lanes_.end() || (lane.kind != LaneKind::strip && lane.kind != LaneKind::stream)) return;
+  const auto found = ghost_lanes_.find(placed.lane);
+  if (found == ghost_lanes_.end()) return;
   static thread_local std::vector<Piece> pieces;
   static thread_local RowPicture row;
   View shifted = view;
@@ -241,8 +251,10 @@ void Scene::draw_name(Surface& surface, const PlacedLane& placed, double scale, 
   if (is_cut) return;
   const bool is_strip = lane.kind == LaneKind::strip;
   name.setHeight(std::max(height_of_row(lane.kind, placed.is_collapsed), placed.is_collapsed ? 13 : 0));
-  surface.write({scaled(name.adjusted(is_strip ? 8 : 18, 0, is_strip ? -140 : -6, 0), scale),
-                 QString::fromStdString(lane.name), is_strip ? theme.text.rgb() : theme.dim_text.rgb()});
+  QString text = QString::fromStdString(lane.name);
+  if (ghost_ && has_ghost(lane) && !ghost_lanes_.contains(placed.lane)) text += ": not in the baseline";
+  surface.write({scaled(name.adjusted(is_strip ? 8 : 18, 0, is_strip ? -140 : -6, 0), scale), text,
+                 is_strip ? theme.text.rgb() : theme.dim_text.rgb()});
   if (const auto note = rank_notes_.find(lane.rank); is_strip && note != rank_notes_.end())
     surface.write({scaled(name.adjusted(54, 0, -6, 0), scale), note->second,
                    note->second.startsWith("LATE") ? theme.worse.rgb() : theme.dim_text.rgb(),

@@ -33,6 +33,7 @@ struct SceneState {
   std::vector<std::int64_t> marks;
   std::optional<double> cursor_ns;
   bool has_text = true;
+  bool has_legend = false;
 
   friend bool operator==(const SceneState&, const SceneState&) = default;
 };
@@ -47,6 +48,13 @@ struct Ghost {
 struct Arrow {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
+  bool waits_for_end = false;  ///< `to` waits until `from` ends, not until it begins
+};
+
+/// What leads to a slice and away from it.
+struct Links {
+  std::vector<Arrow> arrows;
+  std::uint32_t late = Timeline::kNoSlice;  ///< of the communication's members that which the others waited for
 };
 
 /// A lane in the picture.
@@ -63,6 +71,7 @@ class Scene {
  public:
   static constexpr int kNames = 206;  ///< width of the names, pixels of a plain screen
   static constexpr int kRulers = 42;  ///< height of the rulers
+  static constexpr int kLegend = 20;  ///< height of the legend below the lanes
 
   Scene(const Timeline&, const analysis::Summary&, const LaneArrangement&);
 
@@ -97,6 +106,10 @@ class Scene {
  private:
   int height_of(const ArrangedLane&) const;
   bool is_pinned(const PlacedLane&) const;
+  /// Where lanes end: above the legend, if there is one.
+  static int bottom_of(const QSize& size, const SceneState& state) {
+    return size.height() - (state.has_legend ? kLegend : 0);
+  }
   void draw_lanes(Surface&, const std::vector<PlacedLane>&, const View&, double scale, const SceneState&,
                   const Palette&) const;
   void draw_lane(Surface&, const PlacedLane&, const View&, double scale, const SceneState&, const Palette&) const;
@@ -105,19 +118,20 @@ class Scene {
   /// Where a slice lies, also where that is out of sight; nothing where its lane is hidden.
   std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize&,
                                const SceneState&) const;
-  const std::vector<Arrow>& arrows_of(std::uint32_t slice) const;
+  const Links& links_of(std::uint32_t slice) const;
   void draw_arrows(QPainter&, const QSize&, const SceneState&, const Theme&) const;
 
   const Timeline& timeline_;
   const analysis::Summary& summary_;
   const LaneArrangement& arrangement_;
   std::optional<Ghost> ghost_;
-  std::map<std::pair<std::int32_t, std::string>, std::size_t> ghost_lanes_;
-  std::map<std::int32_t, QString> rank_notes_;  ///< what stands beside the name of a rank
+  std::map<std::size_t, std::size_t> ghost_lanes_;  ///< of lanes their counterparts in the ghost
+  std::uint8_t modes_ = 0;                          ///< that communicate
+  std::map<std::int32_t, QString> rank_notes_;      ///< what stands beside the name of a rank
   std::vector<StepSpan> steps_of_first_rank_;
   /// Those of the slice that was selected last: finding them goes through all flows, which no frame has time for.
-  mutable std::uint32_t arrows_slice_ = Timeline::kNoSlice;
-  mutable std::vector<Arrow> arrows_;
+  mutable std::uint32_t linked_slice_ = Timeline::kNoSlice;
+  mutable Links links_;
 };
 
 }  // namespace underlap::viewer

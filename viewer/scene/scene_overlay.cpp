@@ -28,19 +28,21 @@ void draw_arrow(QPainter& painter, const QPointF& from, const QPointF& to, const
   painter.drawPolygon(QPolygonF({to, to + QPointF(-6, -3.5), to + QPointF(-6, 3.5)}));
 }
 
-// Those that lead to a slice or away from it, and of a collective from the member that came last to the others.
-std::vector<Arrow> find_arrows(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice) {
-  std::vector<Arrow> arrows;
+// Of a collective from the member that came last to the others.
+Links find_links(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice) {
+  Links links;
   for (const Flow& flow : timeline.trace().flows)
-    if ((flow.from == slice || flow.to == slice) && arrows.size() < kMostArrows) arrows.push_back({flow.from, flow.to});
+    if ((flow.from == slice || flow.to == slice) && links.arrows.size() < kMostArrows)
+      links.arrows.push_back({flow.from, flow.to, flow.kind == FlowKind::dependency});
   std::vector<std::uint32_t> members = members_of(summary, slice);
-  if (members.empty()) return arrows;
+  if (members.empty()) return links;
   members.push_back(slice);
-  const std::uint32_t last =
-      *std::ranges::max_element(members, {}, [&](std::uint32_t member) { return timeline.begin_ns(member); });
+  const auto begins = [&](std::uint32_t member) { return timeline.begin_ns(member); };
+  const auto [first, last] = std::ranges::minmax(members, {}, begins);
+  if (begins(last) > begins(first)) links.late = last;
   for (const std::uint32_t member : members)
-    if (member != last && arrows.size() < kMostArrows) arrows.push_back({last, member});
-  return arrows;
+    if (member != last && links.arrows.size() < kMostArrows) links.arrows.push_back({last, member});
+  return links;
 }
 
 }  // namespace
@@ -65,9 +67,10 @@ std::optional<QRect> Scene::rect_of(std::uint32_t slice, const std::vector<Place
 void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& state, const Theme& theme) const {
   const View view = view_of(size, state);
   const auto x_of = [&](double ns) { return kNames + view.x_of(ns); };
+  const int bottom = bottom_of(size, state);
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setClipRect(QRect(kNames, 0, size.width() - kNames, size.height()));
+  painter.setClipRect(QRect(kNames, 0, size.width() - kNames, bottom));
   if (state.range) {
     const auto [begin, end] = *state.range;
     const QRectF range(x_of(static_cast<double>(begin)), 0,
@@ -82,7 +85,7 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
     painter.setPen(QPen(theme.accent, 1.2, Qt::DashLine));
     painter.drawLine(QPointF(x_of(static_cast<double>(mark)), 0),
                      QPointF(x_of(static_cast<double>(mark)), size.height()));
-    painter.drawText(QPointF(x_of(static_cast<double>(mark)) + 4, size.height() - 6), text_of(mark));
+    painter.drawText(QPointF(x_of(static_cast<double>(mark)) + 4, bottom - 6), text_of(mark));
   }
   if (state.cursor_ns) {
     QColor faint = theme.dim_text;
@@ -90,34 +93,44 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
     painter.setPen(faint);
     painter.drawLine(QPointF(x_of(*state.cursor_ns), kRulers), QPointF(x_of(*state.cursor_ns), size.height()));
   }
-  painter.setClipRect(QRect(kNames, kRulers, size.width() - kNames, size.height() - kRulers));
+  painter.setClipRect(QRect(kNames, kRulers, size.width() - kNames, bottom - kRulers));
   draw_arrows(painter, size, state, theme);
   painter.restore();
 }
 
-const std::vector<Arrow>& Scene::arrows_of(std::uint32_t slice) const {
-  if (arrows_slice_ != slice) {
-    arrows_ = find_arrows(timeline_, summary_, slice);
-    arrows_slice_ = slice;
+const Links& Scene::links_of(std::uint32_t slice) const {
+  if (linked_slice_ != slice) {
+    links_ = find_links(timeline_, summary_, slice);
+    linked_slice_ = slice;
   }
-  return arrows_;
+  return links_;
 }
 
-// An arrow from or to a lane out of sight leaves the picture there.
+// An arrow from or to a lane out of sight leaves the picture there. None leads back in time: one to a slice that waited
+// ends where the wait does.
 void Scene::draw_arrows(QPainter& painter, const QSize& size, const SceneState& state, const Theme& theme) const {
   if (state.selected >= timeline_.trace().size()) return;
   const std::vector<PlacedLane> lanes = layout(size.width(), state);
-  for (const Arrow& arrow : arrows_of(state.selected)) {
+  const Links& links = links_of(state.selected);
+  for (const Arrow& arrow : links.arrows) {
     const auto from = rect_of(arrow.from, lanes, size, state), to = rect_of(arrow.to, lanes, size, state);
     if (!from || !to) continue;
     // A cause leaves at its end where that comes before the effect begins, as a call and its kernel do not.
     const bool is_over = from->right() <= to->left();
-    draw_arrow(painter, QPointF(is_over ? from->right() : from->left(), from->center().y()),
-               QPointF(to->left(), to->center().y()), theme.accent);
+    const int leaves = is_over || arrow.waits_for_end ? from->right() : from->left();
+    const int arrives = std::clamp(leaves, to->left(), to->right());
+    draw_arrow(painter, QPointF(leaves, from->center().y()), QPointF(arrives, to->center().y()), theme.accent);
+  }
+  painter.setBrush(Qt::NoBrush);
+  if (const std::optional<QRect> late = rect_of(links.late, lanes, size, state)) {
+    painter.setPen(QPen(theme.worse, 2));
+    painter.drawRect(QRectF(*late).adjusted(-3, -3, 3, 3));
+    const QRectF word(std::min(late->right() + 5, size.width() - 40), late->top(), 36, late->height());
+    painter.fillRect(word, theme.background);
+    painter.drawText(word, Qt::AlignCenter, "LATE");
   }
   const std::optional<QRect> selected = rect_of(state.selected, lanes, size, state);
   if (!selected) return;
-  painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(theme.accent, 2));
   painter.drawRect(QRectF(*selected).adjusted(-1, -1, 1, 1));
 }

@@ -135,12 +135,13 @@ FigureTable names_of(const Selection& selection, std::size_t most) {
       {{"name", "name"}, {"kind", "kind"}},
       {{"count", "count", FigureUnit::number}, {"time ms", "time"}, {"each us", "each", FigureUnit::short_time}},
       {}};
+  const double ranks = std::max<double>(1, static_cast<double>(selection.ranks.size()));
   for (const SelectedName& name : selection.names) {
     if (table.rows.size() == most) break;
     const auto count = static_cast<double>(name.count);
     const auto busy = static_cast<double>(name.busy_ns);
-    table.rows.push_back(
-        {{std::string(name_of(name.name)), std::string(to_string(name.kind))}, {count, busy, busy / count}});
+    table.rows.push_back({{std::string(name_of(name.name)), std::string(to_string(name.kind))},
+                          {count / ranks, busy / ranks, busy / count}});
   }
   return table;
 }

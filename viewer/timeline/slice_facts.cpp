@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "platform/json.hpp"
 #include "platform/room.hpp"
 #include "profiler/analysis/details/bandwidth.hpp"
 #include "viewer/timeline/slowdown.hpp"
@@ -55,7 +56,44 @@ void add_tag(const Trace& trace, std::uint32_t slice, Facts& facts) {
   add(facts, "step", number_text(tag.step));
 }
 
-void add_exposure(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
+const analysis::Match* match_of(const analysis::Summary& summary, std::uint32_t slice) {
+  if (!summary.communications) return nullptr;
+  for (const analysis::Match& match : summary.communications->matching.matches)
+    if (std::ranges::any_of(match.members, [&](const analysis::MatchMember& member) { return member.slice == slice; }))
+      return &match;
+  return nullptr;
+}
+
+const analysis::LateArrival* late_arrival_of(const analysis::Summary& summary, std::uint32_t slice) {
+  const analysis::Match* match = match_of(summary, slice);
+  if (match == nullptr || !summary.waits) return nullptr;
+  const auto index = static_cast<std::size_t>(match - summary.communications->matching.matches.data());
+  const auto late = std::ranges::find(summary.waits->arrivals, index, &analysis::LateArrival::match);
+  return late == summary.waits->arrivals.end() ? nullptr : &*late;
+}
+
+// Whether the trace says that a knob is on.
+bool is_on(const Trace& trace, std::string_view knob) {
+  const auto said = trace.metadata.find("knobs");
+  if (said == trace.metadata.end()) return false;
+  const nlohmann::ordered_json knobs = parse_json_or_discard(said->second);
+  const auto value = knobs.is_object() ? knobs.find(std::string(knob)) : knobs.end();
+  return value != knobs.end() && value->is_string() && value->get<std::string>() == "true";
+}
+
+// Only where it could help: waiting for a peer is hidden by no overlap.
+std::string what_would_hide(const Timeline& timeline, const analysis::Summary& summary, const ExposedSlice& exposed) {
+  constexpr double kNearlyAll = 0.9;
+  if (static_cast<double>(exposed.wait_ns) >= kNearlyAll * static_cast<double>(exposed.exposed_ns())) {
+    const analysis::LateArrival* late = late_arrival_of(summary, exposed.slice);
+    return fmt::format("no overlap: nearly all of it is waiting for {}",
+                       late == nullptr ? "a peer" : fmt::format("rank {}", late->last_rank));
+  }
+  const std::string_view knob = hiding_knob(timeline.trace().tag(exposed.slice));
+  return is_on(timeline.trace(), knob) ? "" : std::string(knob);
+}
+
+void add_exposure(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
   if (timeline.trace().tag(slice).kind != Kind::communication) return;
   const std::int64_t whole = timeline.trace().duration_ns()[slice];
   const ExposedSlice* exposed = timeline.exposed_of(slice);
@@ -67,7 +105,7 @@ void add_exposure(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
   if (exposed->transfer_ns > 0) add(facts, "exposed transfer", share_text(exposed->transfer_ns, whole));
   if (exposed->unsplit_ns > 0)
     add(facts, "wait or transfer", "not known: when the last member came is not in the trace");
-  add(facts, "would be hidden by", std::string(hiding_knob(timeline.trace().tag(slice))));
+  add(facts, "would be hidden by", what_would_hide(timeline, summary, *exposed));
 }
 
 void add_slowdown(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
@@ -125,20 +163,9 @@ void add_communication(const Trace& trace, std::uint32_t slice, Facts& facts) {
   }
 }
 
-const analysis::Match* match_of(const analysis::Summary& summary, std::uint32_t slice) {
-  if (!summary.communications) return nullptr;
-  for (const analysis::Match& match : summary.communications->matching.matches)
-    if (std::ranges::any_of(match.members, [&](const analysis::MatchMember& member) { return member.slice == slice; }))
-      return &match;
-  return nullptr;
-}
-
 void add_late(const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
-  const analysis::Match* match = match_of(summary, slice);
-  if (match == nullptr || !summary.waits) return;
-  const auto index = static_cast<std::size_t>(match - summary.communications->matching.matches.data());
-  const auto late = std::ranges::find(summary.waits->arrivals, index, &analysis::LateArrival::match);
-  if (late == summary.waits->arrivals.end()) return;
+  const analysis::LateArrival* late = late_arrival_of(summary, slice);
+  if (late == nullptr) return;
   add(facts, "came last",
       fmt::format("rank {}, {} after the first", late->last_rank, time_text(late->last_ns - late->first_ns)));
   if (late->blamed_rank >= 0)
@@ -179,7 +206,7 @@ Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::
   Facts facts;
   add(facts, "name", std::string(name_of(trace.name(slice))));
   add(facts, "duration", time_text(trace.duration_ns()[slice]));
-  add_exposure(timeline, slice, facts);
+  add_exposure(timeline, summary, slice, facts);
   add_slowdown(timeline, slice, facts);
   add_late(summary, slice, facts);
   add_tag(trace, slice, facts);

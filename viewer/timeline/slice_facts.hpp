@@ -17,7 +17,8 @@ struct Fact {
 };
 
 /// Everything that the trace and its analysis say of a slice: what it is and how that is known, times, what of it is
-/// exposed and for whom it waited, bytes and rates, and the knob that would hide it. What is not known has no line.
+/// exposed and for whom it waited, bytes and rates, and the knob that would hide it, where one that is not on could.
+/// What is not known has no line.
 std::vector<Fact> facts_of(const Timeline&, const analysis::Summary&, std::uint32_t slice);
 
 /// The first lines alone, for a tooltip: name, times, exposure.

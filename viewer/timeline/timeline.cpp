@@ -46,6 +46,16 @@ std::string name_of_track(const Track& track) {
   return fmt::format("{} {}", to_string(track.kind), track.stream);
 }
 
+// Ranges that a tool put beside a stream or a thread have its name.
+void tell_ranges_apart(std::vector<Lane>& lanes) {
+  for (Lane& lane : lanes) {
+    if (lane.kind != LaneKind::range) continue;
+    const bool has_namesake = std::ranges::any_of(
+        lanes, [&](const Lane& other) { return other.kind != LaneKind::range && other.name == lane.name; });
+    if (has_namesake) lane.name = fmt::format("ranges: {}", lane.name);  // first, since long names are cut
+  }
+}
+
 // Calls and ranges: each slice as it is.
 Segments segments_of(const Trace& trace, const Indices& slices, std::int64_t origin_ns) {
   Segments segments;
@@ -56,26 +66,35 @@ Segments segments_of(const Trace& trace, const Indices& slices, std::int64_t ori
   return segments;
 }
 
-// Runs `work` for 0 to count - 1, on as many threads.
+// Runs `work` for 0 to count - 1, on as many threads, until it is cancelled.
 template <class Work>
-void in_parallel(std::size_t count, unsigned threads, const Work& work) {
+void in_parallel(std::size_t count, unsigned threads, const Reading& reading, const Work& work) {
   std::atomic<std::size_t> next{0};
-  const auto take = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
-  };
   std::vector<std::jthread> others;
-  for (unsigned i = 1; i < std::min<std::size_t>(threads, count); ++i) others.emplace_back(take);
-  take();
+  for (unsigned i = 1; i < std::min<std::size_t>(threads, count); ++i)
+    others.emplace_back([&] {
+      for (std::size_t one = next++; one < count; one = next++) work(one);
+    });
+  try {
+    for (std::size_t one = next++; one < count; one = next++) {
+      reading.check();
+      work(one);
+    }
+  } catch (const Cancelled&) {
+    next = count;
+    throw;
+  }
 }
 
 }  // namespace
 
-Timeline::Timeline(const Trace& trace, const analysis::Summary& summary, unsigned threads) : trace_(&trace) {
+Timeline::Timeline(const Trace& trace, const analysis::Summary& summary, unsigned threads, const Reading& reading)
+    : trace_(&trace) {
   std::set<std::int32_t> ranks;
   for (const Track& track : trace.tracks) ranks.insert(track.rank);
   ranks_.assign(ranks.begin(), ranks.end());
   find_origins(summary);
-  add_lanes(threads);
+  add_lanes(threads, reading);
   add_counters();
   add_steps(summary);
 }
@@ -98,11 +117,13 @@ void Timeline::find_origins(const analysis::Summary& summary) {
   for (const auto& [rank, offset_ns] : offsets) origin_by_rank_[rank] = saturating_add(first_ns, offset_ns);
 }
 
-void Timeline::add_lanes(unsigned threads) {
+void Timeline::add_lanes(unsigned threads, const Reading& reading) {
+  reading.check();
   std::vector<Indices> of_tracks = slices_of_tracks(*trace_);
   std::vector<std::vector<Lane>> lanes(ranks_.size());
   std::vector<std::vector<ExposedSlice>> exposed(ranks_.size());
-  in_parallel(ranks_.size(), threads, [&](std::size_t i) { build_rank(ranks_[i], of_tracks, lanes[i], exposed[i]); });
+  in_parallel(ranks_.size(), threads, reading,
+              [&](std::size_t i) { build_rank(ranks_[i], of_tracks, lanes[i], exposed[i]); });
   std::size_t num_exposed = 0;
   for (const auto& of_rank : exposed) num_exposed += of_rank.size();
   exposed_.reserve(num_exposed);
@@ -148,6 +169,7 @@ void Timeline::build_rank(std::int32_t rank, std::vector<Indices>& of_tracks, st
   lanes.front().rows.front().segments = std::move(picture.strip);
   exposed = std::move(picture.exposed);
   std::ranges::stable_sort(lanes, {}, [](const Lane& lane) { return place_in_rank(lane.kind); });
+  tell_ranges_apart(lanes);
 }
 
 void Timeline::add_counters() {

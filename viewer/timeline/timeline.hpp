@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiler/analysis/summary.hpp"
+#include "profiler/trace/reading.hpp"
 #include "profiler/trace/saturating.hpp"
 #include "profiler/trace/trace.hpp"
 #include "viewer/timeline/counter_series.hpp"
@@ -56,7 +57,8 @@ class Timeline {
  public:
   /// Lays out a trace, with `threads` threads; the summary tells steps and clocks. Lanes are in the order of ranks, and
   /// of a rank: strip, streams, counters, ranges, threads.
-  Timeline(const Trace&, const analysis::Summary&, unsigned threads);
+  /// Throws Cancelled, which is asked for at each rank.
+  Timeline(const Trace&, const analysis::Summary&, unsigned threads, const Reading& = {});
 
   const Trace& trace() const { return *trace_; }
   const std::vector<Lane>& lanes() const { return lanes_; }
@@ -101,7 +103,7 @@ class Timeline {
  private:
   std::int64_t origin_ns(std::int32_t rank) const;
   void find_origins(const analysis::Summary&);
-  void add_lanes(unsigned threads);
+  void add_lanes(unsigned threads, const Reading&);
   void build_rank(std::int32_t rank, std::vector<std::vector<std::uint32_t>>& slices_of_tracks,
                   std::vector<Lane>& lanes, std::vector<ExposedSlice>& exposed) const;
   void add_counters();

@@ -4,8 +4,11 @@
 
 #include <QImage>
 #include <QProcess>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
+#include <map>
 #include <sstream>
 #include <string>
 
@@ -18,6 +21,8 @@ namespace underlap::viewer {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 struct Ended {
@@ -34,11 +39,12 @@ class Program : public testing::Test {
 
   std::string at(const std::string& name) const { return (folder.path() / name).string(); }
 
-  Ended run(const QStringList& arguments, bool has_platform = true) const {
+  // Without a display, with those variables alone.
+  Ended run(const QStringList& arguments, const std::map<QString, QString>& variables = {}) const {
     QProcess process;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     for (const char* name : {"QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"}) environment.remove(name);
-    if (has_platform) environment.insert("QT_QPA_PLATFORM", "offscreen");
+    for (const auto& [name, value] : variables) environment.insert(name, value);
     process.setProcessEnvironment(environment);
     process.start(UNDERLAP_VIEWER_PROGRAM, arguments);
     EXPECT_TRUE(process.waitForFinished(60'000));
@@ -66,7 +72,7 @@ std::string text_of(const std::string& file) {
 }
 
 TEST_F(Program, DrawsATimelineWithoutAWindow) {
-  const Ended ended = run({"--render", q("out.png"), q("before.pftrace")}, false);
+  const Ended ended = run({"--render", q("out.png"), q("before.pftrace")});
   EXPECT_EQ(ended.code, 0) << ended.said;
   EXPECT_EQ(ended.said, "");
   const QImage image(q("out.png"));
@@ -76,8 +82,10 @@ TEST_F(Program, DrawsATimelineWithoutAWindow) {
         run({"--render", q("twice.png"), "--scale", "2", "--size", "800x300", "--dark", q("before.pftrace")}).code, 0);
     return QImage(q("twice.png"));
   }();
+  EXPECT_EQ(run({"--render", q("LOUD.PNG"), q("before.pftrace")}).code, 0);
+  EXPECT_EQ(QImage(q("LOUD.PNG")), image);
   EXPECT_EQ(twice.size(), QSize(1600, 600));
-  EXPECT_EQ(twice.pixel(1000, 590), Theme::dark().background.rgb());
+  EXPECT_EQ(twice.pixel(1000, 540), Theme::dark().background.rgb());
 }
 
 TEST_F(Program, DrawsOneStepOrAPartOfTime) {
@@ -167,17 +175,93 @@ TEST_F(Program, RefusesNonsenseWithThePlaceAndWhatToDo) {
   EXPECT_THAT(refused({"--nonsense"}), HasSubstr("--nonsense"));
 }
 
+// A run with one cell, whose trace is that file.
+void make_run(const fs::path& run, const std::string& trace) {
+  fs::create_directories(run / "traces");
+  fs::copy(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", run);
+  fs::copy(trace, run / "traces/00-off_grad_reduce_in_fp32=true.pftrace");
+}
+
+TEST_F(Program, ComparesACellOfTwoRuns) {
+  make_run(folder.path() / "one", at("before.pftrace"));
+  make_run(folder.path() / "two", at("after.pftrace"));
+  const QString cell = "off grad_reduce_in_fp32=true", out = q("out.png");
+  EXPECT_THAT(refused({"--render", out, q("one"), q("two")}), AllOf(HasSubstr("--cell NAME"), HasSubstr("compare")));
+  EXPECT_THAT(refused({"--render", out, q("one"), q("before.pftrace")}), HasSubstr("not alike"));
+  EXPECT_THAT(refused({"--render", out, "--cell", cell, q("before.pftrace"), q("after.pftrace")}), HasSubstr("--cell"));
+  const Ended ended = run({"--render", q("change.csv"), "--chart", "change", "--cell", cell, q("one"), q("two")});
+  EXPECT_EQ(ended.code, 0) << ended.said;
+  const Ended traces = run({"--render", q("same.csv"), "--chart", "change", q("before.pftrace"), q("after.pftrace")});
+  EXPECT_EQ(traces.code, 0) << traces.said;
+  EXPECT_EQ(text_of(at("change.csv")), text_of(at("same.csv")));
+  EXPECT_EQ(text_of(at("same.csv")).find("-0\n"), std::string::npos);
+  EXPECT_EQ(run({"--render", q("rates.csv"), "--chart", "bandwidth", "--cell", cell, q("one")}).code, 0);
+  EXPECT_THAT(refused({"--render", out, "--chart", "bandwidth", q("one")}),
+              HasSubstr("one/traces/00-off_grad_reduce_in_fp32=true.pftrace"));
+  fs::remove_all(folder.path() / "one/traces");
+  EXPECT_THAT(refused({"--render", out, "--chart", "bandwidth", q("one")}), HasSubstr("no trace"));
+}
+
+TEST_F(Program, WhatDoesNothingIsRefused) {
+  const QString trace = q("before.pftrace"), out = q("out.png");
+  EXPECT_THAT(refused({"--render", out, "--range", "50ms..60ms", trace}), HasSubstr("it is 35.000 ms long"));
+  EXPECT_THAT(refused({"--render", out, "--cell", "off", trace}), HasSubstr("--cell"));
+  EXPECT_THAT(refused({"--render", out, "--compare", trace}), HasSubstr("two traces"));
+  const std::string large = refused({"--render", out, "--size", "20000x20000", "--scale", "8", trace});
+  EXPECT_THAT(large, HasSubstr("20000 x 20000"));
+  EXPECT_EQ(std::ranges::count(large, '\n'), 1) << large;
+}
+
+TEST_F(Program, WhatIsNotComparableIsRefusedWithBothFiles) {
+  Trace trace = testing_support::two_ranks(0);
+  trace.metadata["backend"] = "sim";
+  formats::write_trace(folder.path() / "sim.pftrace", trace);
+  EXPECT_THAT(refused({"--render", q("out.png"), q("before.pftrace"), q("sim.pftrace")}),
+              AllOf(HasSubstr("before.pftrace"), HasSubstr("sim.pftrace"), HasSubstr("not comparable")));
+}
+
+TEST_F(Program, TruncatedTraceIsDrawnAndSaid) {
+  const fs::path cut = folder.path() / "cut.pftrace";
+  fs::copy(at("before.pftrace"), cut);
+  fs::resize_file(cut, fs::file_size(cut) - 5);
+  const Ended ended = run({"--render", q("cut.png"), q("cut.pftrace")});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.said, AllOf(HasSubstr("cut.pftrace"), HasSubstr("skipped")));
+}
+
 TEST_F(Program, FileThatCannotBeWrittenIsSaid) {
-  const Ended ended = run({"--render", "/nonexistent/out.png", q("before.pftrace")});
-  EXPECT_EQ(ended.code, 3);
-  EXPECT_THAT(ended.said, HasSubstr("/nonexistent/out.png"));
+  for (const char* name : {"out.png", "out.svg"}) {
+    const Ended ended = run({"--render", QString("/nonexistent/") + name, q("before.pftrace")});
+    EXPECT_EQ(ended.code, 3);
+    EXPECT_THAT(ended.said, HasSubstr(std::string("/nonexistent/") + name));
+    EXPECT_EQ(std::ranges::count(ended.said, '\n'), 1) << ended.said;
+  }
+}
+
+TEST_F(Program, PictureNeedsNoDisplayWhateverADesktopHasSet) {
+  for (const char* platform : {"xcb", "wayland", "nonsense", ""}) {
+    const Ended ended =
+        run({"--render", q("out.png"), q("before.pftrace")}, {{"QT_QPA_PLATFORM", platform}, {"DISPLAY", ""}});
+    EXPECT_EQ(ended.code, 0) << platform << ended.said;
+  }
 }
 
 TEST_F(Program, WithoutADisplayItSaysSoAndWhatToDoInstead) {
-  const Ended ended = run({q("before.pftrace")}, false);
-  EXPECT_EQ(ended.code, 2);
-  EXPECT_THAT(ended.said, HasSubstr("no display"));
-  EXPECT_THAT(ended.said, HasSubstr("--render out.png"));
+  using Variables = std::map<QString, QString>;
+  for (const Variables& variables : std::initializer_list<Variables>{{},
+                                                                     {{"QT_QPA_PLATFORM", "xcb"}},
+                                                                     {{"QT_QPA_PLATFORM", "xcb"}, {"DISPLAY", ":9999"}},
+                                                                     {{"QT_QPA_PLATFORM", "wayland;xcb"}},
+                                                                     {{"QT_QPA_PLATFORM", "nonsense"}},
+                                                                     {{"QT_QPA_PLATFORM", ""}},
+                                                                     {{"DISPLAY", ":9999"}},
+                                                                     {{"WAYLAND_DISPLAY", "wayland-9999"}}}) {
+    const Ended ended = run({q("before.pftrace")}, variables);
+    const std::string which = variables.empty() ? "" : variables.begin()->second.toStdString();
+    EXPECT_EQ(ended.code, 2) << which << ended.said;
+    EXPECT_THAT(ended.said, AnyOf(HasSubstr("isplay"), HasSubstr("nonsense"), HasSubstr("wayland"))) << which;
+    EXPECT_THAT(ended.said, HasSubstr("--render out.png")) << which;
+  }
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QSettings>
 #include <QTabWidget>
 #include <QTableView>
 #include <QTest>
@@ -17,75 +16,23 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "platform/temporary_folder.hpp"
 #include "profiler/analysis/analysis.hpp"
-#include "profiler/formats/format.hpp"
-#include "tests/viewer/small_traces.hpp"
+#include "tests/viewer/app/window_fixture.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/command_palette.hpp"
-#include "viewer/app/compare_page.hpp"
 #include "viewer/app/load_job.hpp"
-#include "viewer/app/main_window.hpp"
-#include "viewer/app/run_page.hpp"
+#include "viewer/app/pages/compare_page.hpp"
+#include "viewer/app/pages/run_page.hpp"
 #include "viewer/app/settings.hpp"
-#include "viewer/app/trace_page.hpp"
 #include "viewer/timeline/selection.hpp"
 
 namespace underlap::viewer {
 namespace {
-
-namespace fs = std::filesystem;
-
-class Window : public testing::Test {
- protected:
-  Window() {
-    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, text(folder.path() / "settings"));
-    window = std::make_unique<MainWindow>();
-    window->resize(1280, 860);
-    window->show();
-    EXPECT_TRUE(QTest::qWaitForWindowExposed(window.get()));
-    window->activateWindow();
-  }
-
-  static QString text(const fs::path& path) { return QString::fromStdString(path.string()); }
-
-  // Written as a run writes it, early_ns as two_ranks() has it.
-  QString trace_file(const std::string& name, std::int64_t early_ns = 0) {
-    const fs::path file = folder.path() / name;
-    formats::write_trace(file, testing_support::two_ranks(early_ns));
-    return text(file);
-  }
-
-  bool wait_until(const std::function<bool()>& is_so) { return QTest::qWaitFor(is_so, 20'000); }
-
-  TracePage* opened(const QString& path) {
-    window->open(path);
-    EXPECT_TRUE(wait_until([&] { return !window->is_loading(); }));
-    auto* page = qobject_cast<TracePage*>(window->page());
-    if (page != nullptr) page->timeline()->setFocus();
-    return page;
-  }
-
-  static std::string fact(const TracePage& page, const std::string& label) {
-    for (const Fact& one : page.facts().facts())
-      if (one.label == label) return one.value;
-    return "";
-  }
-
-  void press(QWidget* widget, int key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
-    QTest::keyClick(widget, static_cast<Qt::Key>(key), modifiers);
-    QTest::qWait(1);
-  }
-
-  TemporaryFolder folder;
-  std::unique_ptr<MainWindow> window;
-};
 
 TEST_F(Window, OpensFindsACollectiveReadsItsExposureAndSelectsARange) {
   TracePage* page = opened(trace_file("trace.pftrace"));

@@ -269,7 +269,8 @@ TEST(Charts, RefuseWhatLacksTheirInputAndSayWhatToGive) {
   EXPECT_EQ(refusal("matrix", trace_both().input()),
             "chart matrix needs a run; both.pftrace.zst is a trace; give a run's folder, which holds results.json");
   EXPECT_EQ(refusal("change", trace_both().input()),
-            "chart change needs a comparison or a run; both.pftrace.zst is a trace; give two traces, or two runs");
+            "chart change needs a comparison or a run; both.pftrace.zst is a trace; give two traces, or two runs and a "
+            "cell of both");
   EXPECT_EQ(refusal("gate", {}),
             "chart gate needs a gate; what was given is none; give a baseline and a candidate to `underlap gate`");
   EXPECT_EQ(refusal("pie", {}), "there is no chart \"pie\"; there are: modes, steps, change, matrix, bandwidth, gate");

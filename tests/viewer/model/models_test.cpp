@@ -10,6 +10,7 @@
 #include "viewer/model/facts_model.hpp"
 #include "viewer/model/figure_table_model.hpp"
 #include "viewer/model/lane_arrangement.hpp"
+#include "viewer/model/operation_slices.hpp"
 #include "viewer/model/slices_model.hpp"
 
 namespace underlap::viewer {
@@ -54,6 +55,18 @@ TEST_F(Lanes, MoveAmongTheirLike) {
   arrangement.move(5, 40);
   EXPECT_THAT(order(),
               testing::ElementsAre("rank 0 compute", "rank 0 dp", "rank 0", "rank 1", "rank 1 compute", "rank 1 dp"));
+}
+
+TEST_F(Lanes, AreMovedByAListThatTheyAreDraggedIn) {
+  EXPECT_TRUE(arrangement.moveRow({}, 1, {}, 4));
+  EXPECT_THAT(order(),
+              testing::ElementsAre("rank 0", "rank 0 dp", "rank 1", "rank 0 compute", "rank 1 compute", "rank 1 dp"));
+  EXPECT_TRUE(arrangement.moveRow({}, 3, {}, 1));
+  EXPECT_FALSE(arrangement.moveRow({}, 3, {}, 3));
+  EXPECT_FALSE(arrangement.moveRow({}, 6, {}, 0));
+  EXPECT_FALSE(arrangement.moveRow({}, 0, {}, 7));
+  EXPECT_THAT(order(),
+              testing::ElementsAre("rank 0", "rank 0 compute", "rank 0 dp", "rank 1", "rank 1 compute", "rank 1 dp"));
 }
 
 TEST_F(Lanes, AreArrangedAgainAsTheyWereKept) {
@@ -122,6 +135,52 @@ TEST(FactsModel, HasALabelAndAValueARow) {
   model.set_facts({{"name", "gemm"}, {"layer", "3"}});
   EXPECT_EQ(model.index(1, 0).data().toString(), "layer");
   EXPECT_EQ(model.index(1, 1).data().toString(), "3");
+}
+
+// Two ranks, two steps of 100; each has two sends of one name on two streams, the second rank's a little later.
+Trace two_streams() {
+  Trace trace;
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    const std::uint32_t forth = trace.add_track({rank, 0, "forth"}), back = trace.add_track({rank, 1, "back"});
+    trace.marks.push_back({rank, 0, 0, 0});
+    for (std::int32_t step = 1; step <= 2; ++step) {
+      const std::int64_t begin = 100 * (step - 1) + 2 * rank;
+      trace.add(testing_support::slice_of(forth, begin + 10, 10, "send",
+                                          testing_support::communication(Mode::pp, "send", step)));
+      trace.add(testing_support::slice_of(back, begin + 30, 10, "send",
+                                          testing_support::communication(Mode::pp, "send", step)));
+      trace.add(
+          testing_support::slice_of(back, begin + 50, 5, "copy", {.kind = Kind::copy, .purpose = intern("send")}));
+      trace.marks.push_back({rank, 0, step, 100 * step});
+    }
+  }
+  return trace;
+}
+
+TEST(OperationSlices, AreOfTheStepTheStreamTheKindAndTheRank) {
+  const Trace trace = two_streams();
+  const Timeline timeline(trace, analysis::summarise(trace), 1);
+  ASSERT_EQ(timeline.steps().size(), 4U);
+  compare::NetOperation operation;
+  operation.name = operation.purpose = "send";
+  operation.kind = "communication";
+  operation.mode = "pp";
+  operation.stream = "back";
+  const auto begin_of = [&](int nth, std::optional<std::int32_t> rank = {}) {
+    const std::uint32_t slice = first_slice_of(timeline, nth, operation, rank);
+    return slice == Timeline::kNoSlice ? -1 : trace.start_ns()[slice];
+  };
+  EXPECT_EQ(begin_of(0), 30);
+  EXPECT_EQ(begin_of(1), 130);
+  EXPECT_EQ(begin_of(1, 1), 132);
+  EXPECT_EQ(begin_of(2), -1);  // no step has that number
+  operation.stream = "elsewhere";
+  EXPECT_EQ(begin_of(0), 10);
+  operation.mode = "dp";
+  EXPECT_EQ(begin_of(0), -1);
+  operation.mode = "";
+  operation.kind = "copy";
+  EXPECT_EQ(begin_of(0), 50);
 }
 
 }  // namespace

@@ -141,6 +141,39 @@ TEST(Scene, ArrowToALaneOutOfSightLeavesThePictureThere) {
   EXPECT_EQ(above_the_lane(), 0);
 }
 
+// Rank 0 waits 100 of 200 for rank 1: between the lanes the arrow stays near the moment at which rank 1 came, and that
+// rank's slice is marked.
+TEST(Scene, ArrowOfAWaitEndsWhereTheWaitEndsAndTheLateMemberIsMarked) {
+  Trace trace;
+  for (std::int32_t rank = 0; rank < 2; ++rank) trace.add_track({rank, 0, "dp"});
+  trace.add_group({intern("dp"), {0, 1}});
+  const Tag tag = communication(Mode::dp, "grad_all_reduce");
+  trace.add(slice_of(0, 0, 1'000'000, "all_reduce", tag),
+            {.group = 0, .sequence = 1, .last_arrival_ns = 500'000, .transfers = {}});
+  trace.add(slice_of(1, 500'000, 500'000, "all_reduce", tag),
+            {.group = 0, .sequence = 1, .last_arrival_ns = 500'000, .transfers = {}});
+  analysis::Summary summary = analysis::match_and_summarise(trace, {});
+  Drawn drawn(trace, std::move(summary));
+  drawn.state.selected = 0;
+  QImage image(kSize, QImage::Format_RGB32);
+  image.fill(Qt::white);
+  QPainter painter(&image);
+  drawn.scene.draw_over(painter, kSize, drawn.state, Theme::light());
+  painter.end();
+  const View view = drawn.scene.view_of(kSize, drawn.state);
+  const int came = Scene::kNames + static_cast<int>(view.x_of(500'000));
+  const int between = drawn.lane("rank 1").where.center().y();
+  std::vector<int> crossed;
+  for (int x = Scene::kNames; x < image.width(); ++x)
+    if (image.pixel(x, between) != qRgb(255, 255, 255)) crossed.push_back(x);
+  ASSERT_FALSE(crossed.empty());
+  EXPECT_GT(crossed.front(), came - 20);
+  EXPECT_LT(crossed.back(), came + 20);
+  const std::vector<PlacedLane> lanes = drawn.scene.place(kSize, drawn.state);
+  const int middle = lanes.back().where.center().y();
+  EXPECT_EQ(image.pixel(came - 3, middle), Theme::light().worse.rgb());
+}
+
 TEST(Scene, SpikeOfACounterStaysAmongManySamplesOfAPixel) {
   Trace trace;
   trace.add_track({0, 0, "compute"});
@@ -193,6 +226,55 @@ TEST(Scene, WaitForALatePeerIsHatchedWhereItIsExposed) {
     for (int y = lane.top() + 2; y < lane.top() + 16; ++y) colours.insert(image.pixel(x, y));
   EXPECT_EQ(colours.size(), 2U);
   EXPECT_THAT(colours, testing::Contains(Theme::light().exposed(Mode::dp).rgb()));
+}
+
+TEST(Scene, TwoModesThatAreExposedAtOnceAreBothOnTheStrip) {
+  Trace trace;
+  for (const char* stream : {"dp", "tp"}) trace.add_track({0, 0, stream});
+  trace.add(slice_of(0, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
+  trace.add(slice_of(1, 0, 500, "all_gather", communication(Mode::tp, "tokens")));
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+    const Drawn drawn(trace);
+    const QImage image = drawn.image(1, *theme);
+    const QRect strip = drawn.lane("rank 0").where;
+    const View view = drawn.scene.view_of(kSize, drawn.state);
+    const auto colours_at = [&](double ns) {
+      std::set<QRgb> colours;
+      for (int y = strip.top(); y <= strip.bottom(); ++y)
+        colours.insert(image.pixel(Scene::kNames + static_cast<int>(view.x_of(ns)), y));
+      return colours;
+    };
+    EXPECT_THAT(colours_at(250),
+                testing::UnorderedElementsAre(theme->exposed(Mode::dp).rgb(), theme->exposed(Mode::tp).rgb()));
+    EXPECT_THAT(colours_at(750), testing::ElementsAre(theme->exposed(Mode::dp).rgb()));
+  }
+}
+
+// Eyes that tell no blue from blue tell light from dark.
+TEST(Scene, ShardedAndPlainDataParallelismDifferInBrightness) {
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()})
+    EXPECT_GT(std::abs(qGray(theme->exposed(Mode::dp).rgb()) - qGray(theme->exposed(Mode::fsdp).rgb())), 60);
+}
+
+TEST(Scene, LegendStandsBelowTheLanesAndTakesNoClicks) {
+  Trace trace = testing_support::two_ranks(0);
+  for (int rank = 2; rank < 12; ++rank) trace.add(slice_of(trace.add_track({rank, 0, "compute"}), 0, 1000, "gemm"));
+  Drawn drawn(trace);
+  const auto colours_below = [&](const QImage& image) {
+    std::set<QRgb> colours;
+    for (int y = kSize.height() - Scene::kLegend; y < kSize.height(); ++y)
+      for (int x = 0; x < kSize.width(); ++x) colours.insert(image.pixel(x, y));
+    return colours;
+  };
+  const QRgb exposed = Theme::light().exposed(Mode::dp).rgb();
+  EXPECT_THAT(colours_below(drawn.image()), testing::Not(testing::Contains(exposed)));
+  EXPECT_TRUE(drawn.scene.hit({300, kSize.height() - 10}, kSize, drawn.state).lane.has_value());
+  drawn.state.has_legend = true;
+  EXPECT_THAT(colours_below(drawn.image()),
+              testing::IsSupersetOf({exposed, Theme::light().hidden(Mode::dp).rgb(), Theme::light().compute.rgb()}));
+  EXPECT_FALSE(drawn.scene.hit({300, kSize.height() - 10}, kSize, drawn.state).lane.has_value());
+  // Modes that are not in the trace have no place in it.
+  EXPECT_THAT(colours_below(drawn.image()), testing::Not(testing::Contains(Theme::light().exposed(Mode::tp).rgb())));
 }
 
 TEST(Scene, HitsTheSliceUnderTheMouse) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/timeline/timeline.hpp"
+#include "viewer/timeline/lane_pairs.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -13,6 +15,7 @@
 #include "profiler/analysis/details/slowed_compute.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/profiler/random_trace.hpp"
+#include "viewer/timeline/lane_pairs.hpp"
 #include "viewer/timeline/search.hpp"
 #include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
@@ -157,6 +160,84 @@ TEST(Search, PutsTheWorstExposedFirst) {
   EXPECT_EQ(worst[1].exposed_ns(), 30);
 }
 
+// Asked between the stages, it ends a reading at any of them.
+class CancelledAfter : public ReadingWatch {
+ public:
+  explicit CancelledAfter(int questions) : left_(questions) {}
+  bool is_cancelled() const override { return left_-- <= 0; }
+
+ private:
+  mutable int left_;
+};
+
+TEST(Timeline, SummaryAndLayoutEndWhereTheyAreCancelled) {
+  int stages = 0;
+  for (bool was_cancelled = true; was_cancelled; ++stages) {
+    was_cancelled = false;
+    Trace trace = small_trace();
+    CancelledAfter watch(stages);
+    try {
+      const analysis::Summary summary = analysis::match_and_summarise(trace, {}, Reading(watch));
+      const Timeline timeline(trace, summary, 2, Reading(watch));
+    } catch (const Cancelled&) {
+      was_cancelled = true;
+    }
+  }
+  EXPECT_GE(stages, 4);
+}
+
+// Both tables of a selection are means of the ranks.
+TEST(Selection, CountsAndTimesOfNamesAreMeansOfTheRanks) {
+  const Trace trace = small_trace();
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const Selection selection = select(timeline, 0, timeline.length_ns());
+  ASSERT_EQ(selection.ranks.size(), 2U);
+  for (const analysis::FigureRow& row : names_of(selection, 10).rows) {
+    if (row.names.front() != "gemm") continue;
+    EXPECT_EQ(row.figures[0], 1.0);    // one on either rank
+    EXPECT_EQ(row.figures[1], 110.0);  // of 100 and 120
+    EXPECT_EQ(row.figures[2], 110.0);
+    EXPECT_EQ(parts_of(selection).rows.front().figures.front(), 110.0);
+    return;
+  }
+  FAIL() << "no gemm";
+}
+
+Trace of_streams(std::int32_t rank, const char* compute, const char* dp, const char* tp) {
+  Trace trace;
+  trace.add(work(trace.add_track({rank, 0, compute}), 0, 100, "gemm"));
+  trace.add(work(trace.add_track({rank, 1, dp}), 0, 100, "all_reduce", comm(Mode::dp, "grads")));
+  trace.add(work(trace.add_track({rank, 2, tp}), 0, 100, "all_gather", comm(Mode::tp, "tokens")));
+  return trace;
+}
+
+// Lanes are: strip, compute, dp, tp.
+TEST(LanePairs, AreByNameOrElseByRole) {
+  const Trace own = of_streams(0, "compute", "dp", "tp");
+  const Timeline timeline(own, analysis::Summary{}, 1);
+  const auto pairs_with = [&](const Trace& other) {
+    return lane_pairs(timeline, Timeline(other, analysis::Summary{}, 1));
+  };
+  using Pairs = std::map<std::size_t, std::size_t>;
+  EXPECT_EQ(pairs_with(of_streams(0, "compute", "dp", "tp")), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
+  EXPECT_EQ(pairs_with(of_streams(4, "stream 7", "tp", "dp")), (Pairs{{0, 0}, {1, 1}, {2, 3}, {3, 2}}));
+  EXPECT_EQ(pairs_with(of_streams(4, "7", "20", "24")), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
+  Trace less;
+  less.add(work(less.add_track({0, 9, "7"}), 0, 100, "gemm"));
+  EXPECT_EQ(pairs_with(less), (Pairs{{0, 0}, {1, 1}}));
+}
+
+TEST(Timeline, RangesBesideAStreamOfTheirNameAreCalledSo) {
+  Trace trace;
+  trace.add(work(trace.add_track({0, 7, "stream 7"}), 0, 100, "gemm"));
+  trace.add(work(trace.add_track({0, 7, "stream 7", TrackKind::range}), 0, 100, "layer", {.kind = Kind::none}));
+  trace.add(work(trace.add_track({0, 8, "steps", TrackKind::range}), 0, 100, "step", {.kind = Kind::none}));
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  std::vector<std::string> names;
+  for (const Lane& lane : timeline.lanes()) names.push_back(lane.name);
+  EXPECT_THAT(names, testing::ElementsAre("rank 0", "stream 7", "ranges: stream 7", "steps"));
+}
+
 TEST(Selection, IsTheSplitOfTheAnalysisOfThatTime) {
   std::mt19937 random(12);
   for (int round = 0; round < 100; ++round) {
@@ -193,6 +274,33 @@ TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
   EXPECT_EQ(value_of(facts, "would be hidden by"), "comm_overlap.overlap_param_gather");
   EXPECT_EQ(value_of(facts, "rate, waits included"), "10.00 GB/s algorithm, 5.00 GB/s bus");
   EXPECT_EQ(value_of(facts, "group"), "ranks 0, 1");
+}
+
+TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
+  Trace trace = small_trace();
+  const auto said = [&] {
+    const Timeline timeline(trace, analysis::Summary{}, 1);
+    return value_of(facts_of(timeline, analysis::Summary{}, 1), "would be hidden by");
+  };
+  trace.metadata["knobs"] = R"({"comm_overlap.overlap_param_gather":"false"})";
+  EXPECT_EQ(said(), "comm_overlap.overlap_param_gather");
+  trace.metadata["knobs"] = R"({"comm_overlap.overlap_param_gather":"true"})";
+  EXPECT_EQ(said(), "");
+  trace.metadata["knobs"] = "no json";
+  EXPECT_EQ(said(), "comm_overlap.overlap_param_gather");
+
+  // Both ranks idle, and the gather waits for 90 of its 100 until the other comes.
+  Trace waits;
+  for (std::int32_t rank = 0; rank < 2; ++rank) waits.add_track({rank, 0, "dp"});
+  waits.add_group({intern("param_all_gather"), {0, 1}});
+  for (const std::uint32_t rank : {0U, 1U})
+    waits.add(work(rank, 90 * rank, 100 - 90 * rank, "all_gather", comm(Mode::dp, "param_all_gather")),
+              {.group = 0, .sequence = 1, .last_arrival_ns = 90, .transfers = {}});
+  const analysis::Summary summary = analysis::match_and_summarise(waits, {});
+  const Timeline timeline(waits, summary, 1);
+  EXPECT_EQ(value_of(facts_of(timeline, summary, 0), "would be hidden by"),
+            "no overlap: nearly all of it is waiting for rank 1");
+  EXPECT_EQ(value_of(facts_of(timeline, summary, 1), "would be hidden by"), "comm_overlap.overlap_param_gather");
 }
 
 // Four launches of one kernel: alone for 100 and 110, beside a gather for 150, and for 130 with a third of it beside.

@@ -4,10 +4,13 @@
 #include <QTimer>
 #include <QWidget>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
-#include "viewer/app/page.hpp"
+#include "viewer/app/pages/lanes_panel.hpp"
+#include "viewer/app/pages/page.hpp"
+#include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/model/document.hpp"
 #include "viewer/model/facts_model.hpp"
@@ -35,6 +38,11 @@ class TracePage : public Page {
   const TraceDocument& document() const { return *document_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
+  void set_legend(bool has_legend) override { timeline_->set_legend(has_legend); }
+  QList<QWidget*> stops() override;
+  int lane_row() override;
+  QJsonObject kept_state() const override { return timeline_->kept_state(); }
+  void restore(const QJsonObject& state) override { timeline_->restore(state); }
   void find() override;
   void go_to_found(Towards) override;
   void go_to_alike(Towards) override;
@@ -44,6 +52,9 @@ class TracePage : public Page {
   const FigureTableModel& selected_parts() const { return *parts_; }
   const SlicesModel& found() const { return *found_; }
   void search(const QString& text);
+  /// What takes over how `part`, the same trace while it was still being read, is looked at now: view, lanes, marks,
+  /// selection, panel, search. It no longer needs `part`.
+  std::function<void()> going_on_from(const TracePage& part);
 
  private:
   QWidget* make_details();
@@ -60,18 +71,19 @@ class TracePage : public Page {
   std::shared_ptr<const TraceDocument> document_;
   TimelineView* timeline_;
   QTabWidget* panels_;
+  LanesPanel* lanes_;
   FactsModel* facts_;
   FigureTableModel* parts_;
   FigureTableModel* names_;
   FigureTableModel* breakdown_;
   SlicesModel* found_;
   SlicesModel* worst_;
+  WorstExposed worst_exposed_;
   QLineEdit* query_ = nullptr;
   QLabel* found_text_ = nullptr;
   QLabel* selection_text_ = nullptr;
   QTimer search_after_typing_;
   QTimer select_after_dragging_;
-  std::size_t next_worst_ = 0;
 };
 
 }  // namespace underlap::viewer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/app/gate_page.hpp"
+#include "viewer/app/pages/gate_page.hpp"
 
 #include <QLabel>
 #include <QVBoxLayout>

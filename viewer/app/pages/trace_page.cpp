@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/app/trace_page.hpp"
+#include "viewer/app/pages/trace_page.hpp"
 
+#include <QApplication>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -8,6 +9,7 @@
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QSplitter>
+#include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -23,7 +25,6 @@
 namespace underlap::viewer {
 namespace {
 
-constexpr std::size_t kWorst = 500;
 constexpr std::size_t kNamesOfSelection = 200;
 constexpr int kAfterTyping = 120;   // milliseconds
 constexpr int kAfterDragging = 60;  // milliseconds
@@ -54,12 +55,14 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
       document_(std::move(document)),
       timeline_(new TimelineView(document_)),
       panels_(new QTabWidget),
+      lanes_(new LanesPanel(timeline_->arrangement())),
       facts_(new FactsModel(this)),
       parts_(new FigureTableModel(this)),
       names_(new FigureTableModel(this)),
       breakdown_(new FigureTableModel(this)),
       found_(new SlicesModel(*document_->timeline, this)),
-      worst_(new SlicesModel(*document_->timeline, this)) {
+      worst_(new SlicesModel(*document_->timeline, this)),
+      worst_exposed_(*document_->timeline) {
   auto* splitter = new QSplitter(Qt::Vertical);
   splitter->addWidget(timeline_);
   splitter->addWidget(panels_);
@@ -75,6 +78,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
   panels_->addTab(make_search(), tr("Find"));
   panels_->addTab(make_worst(), tr("Worst exposed"));
   panels_->addTab(make_analysis(), tr("Analysis"));
+  panels_->addTab(lanes_, tr("Lanes"));
   panels_->addTab(make_trace(), tr("Trace"));
   connect(timeline_, &TimelineView::slice_selected, this, &TracePage::show_facts);
   select_after_dragging_.setSingleShot(true);
@@ -92,6 +96,17 @@ ChartInput TracePage::chart_input() const {
 }
 
 void TracePage::set_theme(const Theme& theme) { timeline_->set_theme(theme); }
+
+// In a panel the first that takes keys.
+QList<QWidget*> TracePage::stops() {
+  QList<QWidget*> in_panel = panels_->currentWidget()->findChildren<QWidget*>();
+  in_panel.prepend(panels_->currentWidget());
+  const auto first = std::ranges::find_if(
+      in_panel, [](const QWidget* widget) { return widget->isVisible() && widget->focusPolicy() & Qt::TabFocus; });
+  return {timeline_, panels_->tabBar(), first == in_panel.end() ? nullptr : *first};
+}
+
+int TracePage::lane_row() { return lanes_->hasFocus() ? lanes_->currentIndex().row() : Page::lane_row(); }
 
 QWidget* TracePage::make_details() {
   auto* table = make_table(facts_, tr("What is known of the selected slice"));
@@ -144,9 +159,7 @@ QWidget* TracePage::make_search() {
 QWidget* TracePage::make_worst() {
   auto* table = make_table(worst_, tr("Communication that is exposed for longest"));
   go_on_activation(table, worst_, timeline_);
-  std::vector<std::uint32_t> slices;
-  for (const ExposedSlice& exposed : worst_exposed(timeline_->timeline(), kWorst)) slices.push_back(exposed.slice);
-  worst_->set_slices(std::move(slices));
+  worst_->set_slices(worst_exposed_.slices());
   return table;
 }
 
@@ -194,7 +207,8 @@ QString TracePage::trace_text() const {
 void TracePage::show_facts(std::uint32_t slice) {
   if (slice >= document_->traced.trace.size()) return facts_->set_facts({});
   facts_->set_facts(facts_of(timeline_->timeline(), document_->traced.summary, slice));
-  panels_->setCurrentIndex(0);
+  // Whoever goes through a list stays in it.
+  if (!panels_->isAncestorOf(QApplication::focusWidget())) panels_->setCurrentIndex(0);
 }
 
 void TracePage::show_selection() {
@@ -205,7 +219,7 @@ void TracePage::show_selection() {
     return;
   }
   const Selection selection = viewer::select(timeline_->timeline(), range->first, range->second);
-  selection_text_->setText(tr("%1 selected, from %2; mean of %3 ranks")
+  selection_text_->setText(tr("%1 selected, from %2; all figures are means of %3 ranks")
                                .arg(text(time_text(range->second - range->first)), text(time_text(range->first)))
                                .arg(selection.ranks.size()));
   parts_->set_table(parts_of(selection));
@@ -214,8 +228,21 @@ void TracePage::show_selection() {
 }
 
 void TracePage::show_breakdown(int index) {
+  if (document_->is_partial) return;  // of a part it would be no analysis
   breakdown_->set_table(analysis::breakdown(document_->traced.trace, document_->traced.summary,
                                             static_cast<analysis::Breakdown>(std::max(index, 0))));
+}
+
+std::function<void()> TracePage::going_on_from(const TracePage& part) {
+  return [this, lanes = part.timeline_->arrangement().state(), state = part.timeline_->state(),
+          is_moved = part.timeline_->is_moved(), panel = part.panels_->currentIndex(), words = part.query_->text(),
+          is_typing = part.query_->hasFocus()] {
+    timeline_->go_on_from(lanes, state, is_moved);
+    if (!words.isEmpty()) search(words);
+    if (state.range) show_selection();
+    panels_->setCurrentIndex(panel);
+    if (is_typing) find();
+  };
 }
 
 void TracePage::find() {
@@ -237,27 +264,12 @@ void TracePage::search(const QString& words) {
 
 void TracePage::go_to_found(Towards towards) {
   if (found_->slices().empty()) return;
-  const std::uint32_t selected = timeline_->state().selected;
-  const std::uint32_t from = selected < document_->traced.trace.size() ? selected : found_->slices().front();
-  const std::uint32_t next = next_of(timeline_->timeline(), found_->slices(), from, towards);
-  timeline_->go_to(next == Timeline::kNoSlice || selected == Timeline::kNoSlice ? found_->slices().front() : next);
+  go_to_next_of(*timeline_, found_->slices(), towards);
   panels_->setCurrentIndex(2);
 }
 
-void TracePage::go_to_alike(Towards towards) {
-  const std::uint32_t selected = timeline_->state().selected;
-  if (selected >= document_->traced.trace.size()) return;
-  const std::int32_t rank = document_->traced.trace.track_of(selected).rank;
-  const std::uint32_t next =
-      next_of(timeline_->timeline(), find_alike(timeline_->timeline(), selected), selected, towards, rank);
-  if (next != Timeline::kNoSlice) timeline_->go_to(next);
-}
+void TracePage::go_to_alike(Towards towards) { viewer::go_to_alike(*timeline_, towards); }
 
-void TracePage::go_to_worst() {
-  const auto& worst = worst_->slices();
-  if (worst.empty()) return;
-  timeline_->go_to(worst[next_worst_ % worst.size()]);
-  ++next_worst_;
-}
+void TracePage::go_to_worst() { worst_exposed_.go_to_next(*timeline_); }
 
 }  // namespace underlap::viewer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/app/run_page.hpp"
+#include "viewer/app/pages/run_page.hpp"
 
 #include <QApplication>
 #include <QHBoxLayout>
@@ -97,6 +97,8 @@ ChartInput RunPage::chart_input() const {
   input.summaries = &document_->summaries;
   return input;
 }
+
+QList<QWidget*> RunPage::stops() { return {focusProxy(), charts_->focusProxy()}; }
 
 void RunPage::set_theme(const Theme& theme) { charts_->set_theme(theme); }
 

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/app/compare_page.hpp"
+#include "viewer/app/pages/compare_page.hpp"
 
 #include <QCheckBox>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QSortFilterProxyModel>
 #include <QSpinBox>
 #include <QSplitter>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <optional>
+#include <stdexcept>
 
 #include "viewer/app/tables.hpp"
 #include "viewer/model/matrix_table.hpp"
+#include "viewer/model/operation_slices.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -46,16 +50,44 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
       parts_(new FigureTableModel(this)),
       operations_(new FigureTableModel(this)),
       step_(new QSpinBox),
-      ghost_(new QCheckBox(tr("&baseline as a ghost below each lane"))) {
-  const compare::TraceChange& change = *document_->report.comparisons.front().change;
+      ghost_(new QCheckBox(tr("&baseline as a ghost below each lane"))),
+      query_(new QLineEdit),
+      found_text_(new QLabel),
+      of_candidate_{{}, WorstExposed(*document_->to->timeline)},
+      of_baseline_{{}, WorstExposed(*document_->from->timeline)} {
   auto* heading_label = new QLabel(heading());
   heading_label->setWordWrap(true);
   heading_label->setContentsMargins(8, 4, 8, 4);
   heading_label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
 
+  auto* splitter = new QSplitter(Qt::Vertical);
+  splitter->addWidget(titled(tr("candidate: %1").arg(text(document_->to->path)), candidate_));
+  splitter->addWidget(titled(tr("baseline: %1").arg(text(document_->from->path)), baseline_));
+  splitter->addWidget(make_tables());
+  splitter->setSizes({300, 300, 220});
+
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(2);
+  layout->addWidget(heading_label);
+  layout->addWidget(make_line());
+  layout->addWidget(splitter, 1);
+
+  connect(step_, &QSpinBox::valueChanged, this, [this](int value) { align(value - 1); });
+  connect(ghost_, &QCheckBox::toggled, this, &ComparePage::show_as_ghost);
+  connect(candidate_, &TimelineView::view_changed, this, [this] { follow(*candidate_, *baseline_, -shift_ns()); });
+  connect(baseline_, &TimelineView::view_changed, this, [this] { follow(*baseline_, *candidate_, shift_ns()); });
+  setFocusProxy(candidate_);
+  align(0);
+}
+
+QWidget* ComparePage::make_tables() {
+  const compare::TraceChange& change = *document_->report.comparisons.front().change;
   auto* tables = new QSplitter(Qt::Horizontal);
   auto* operations = make_table(operations_, tr("Where the difference went, by operation"), FigureTableModel::kSort);
   auto* parts = make_table(parts_, tr("Where the difference went, by part of the step"));
+  operations_shown_ = operations;
+  parts_shown_ = parts;
   for (QTableView* table : {parts, operations}) {
     connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
     tables->addWidget(table);
@@ -67,40 +99,35 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
   };
   connect(operations, &QTableView::clicked, this, go);
   connect(operations, &QTableView::activated, this, go);
-
-  auto* splitter = new QSplitter(Qt::Vertical);
-  splitter->addWidget(titled(tr("candidate: %1").arg(text(document_->to->path)), candidate_));
-  splitter->addWidget(titled(tr("baseline: %1").arg(text(document_->from->path)), baseline_));
-  splitter->addWidget(tables);
-  splitter->setSizes({300, 300, 220});
-
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(8, 0, 8, 0);
-  line->addWidget(new QLabel(tr("step")));
-  step_->setRange(1, std::max(1, std::min(num_steps(*document_->from->timeline), num_steps(*document_->to->timeline))));
-  step_->setAccessibleName(tr("The step of either side that is held against the other's"));
-  line->addWidget(step_);
-  line->addWidget(ghost_);
-  line->addStretch(1);
-
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(2);
-  layout->addWidget(heading_label);
-  layout->addLayout(line);
-  layout->addWidget(splitter, 1);
-
   parts_->set_table(parts_table(change));
   operations_->set_table(operations_table(change));
-  connect(step_, &QSpinBox::valueChanged, this, [this](int value) { align(value - 1); });
-  connect(ghost_, &QCheckBox::toggled, this, &ComparePage::show_as_ghost);
-  connect(candidate_, &TimelineView::view_changed, this, [this] { follow(*candidate_, *baseline_, -shift_ns()); });
-  connect(baseline_, &TimelineView::view_changed, this, [this] { follow(*baseline_, *candidate_, shift_ns()); });
-  setFocusProxy(candidate_);
-  align(0);
+  return tables;
+}
+
+QWidget* ComparePage::make_line() {
+  auto* line = new QWidget;
+  auto* layout = new QHBoxLayout(line);
+  layout->setContentsMargins(8, 0, 8, 0);
+  layout->addWidget(new QLabel(tr("step")));
+  step_->setRange(1, std::max(1, std::min(num_steps(*document_->from->timeline), num_steps(*document_->to->timeline))));
+  step_->setAccessibleName(tr("The step of either side that is held against the other's"));
+  layout->addWidget(step_);
+  layout->addWidget(ghost_);
+  query_->setPlaceholderText(tr("find: words, mode:dp, kind:compute, exposed"));
+  query_->setAccessibleName(tr("Find slices of both sides"));
+  query_->setClearButtonEnabled(true);
+  connect(query_, &QLineEdit::returnPressed, this, [this] {
+    search();
+    go_to_found(Towards::later);
+  });
+  layout->addWidget(query_, 1);
+  layout->addWidget(found_text_);
+  return line;
 }
 
 TimelineView* ComparePage::timeline() { return baseline_->hasFocus() ? baseline_ : candidate_; }
+
+QList<QWidget*> ComparePage::stops() { return {candidate_, baseline_, step_, parts_shown_, operations_shown_}; }
 
 ChartInput ComparePage::chart_input() const {
   ChartInput input;
@@ -113,6 +140,13 @@ ChartInput ComparePage::chart_input() const {
 void ComparePage::set_theme(const Theme& theme) {
   candidate_->set_theme(theme);
   baseline_->set_theme(theme);
+}
+
+// Below the lower one.
+void ComparePage::set_legend(bool has_legend) {
+  has_legend_ = has_legend;
+  candidate_->set_legend(has_legend && ghost_->isChecked());
+  baseline_->set_legend(has_legend && !ghost_->isChecked());
 }
 
 QString ComparePage::heading() const {
@@ -148,6 +182,7 @@ void ComparePage::align(int nth) {
 
 void ComparePage::show_as_ghost(bool is_ghost) {
   ghost_->setChecked(is_ghost);
+  set_legend(has_legend_);
   baseline_->parentWidget()->setVisible(!is_ghost);
   candidate_->set_ghost(is_ghost ? std::optional(Ghost{document_->from->timeline.get(), shift_ns()}) : std::nullopt);
 }
@@ -170,29 +205,59 @@ void ComparePage::follow(const TimelineView& leader, TimelineView& follower, std
   is_following_ = false;
 }
 
-std::uint32_t ComparePage::slice_of(const Timeline& timeline, const compare::OperationChange& operation) const {
-  const std::int64_t begin = begin_of_step(timeline, nth_);
-  std::uint32_t best = Timeline::kNoSlice;
-  const Trace& trace = timeline.trace();
-  for (std::uint32_t slice = 0; slice < trace.size(); ++slice) {
-    const Tag& tag = trace.tag(slice);
-    const std::string_view name = operation.purpose.empty() ? name_of(trace.name(slice)) : name_of(tag.purpose);
-    if (name != (operation.purpose.empty() ? operation.name : operation.purpose)) continue;
-    if (timeline.begin_ns(slice) < begin) continue;
-    if (best == Timeline::kNoSlice || timeline.begin_ns(slice) < timeline.begin_ns(best)) best = slice;
-  }
-  return best;
-}
-
 void ComparePage::go_to_operation(int row) {
   const auto& operations = document_->report.comparisons.front().change->net;
   if (row < 0 || row >= static_cast<int>(operations.size())) return;
-  const compare::OperationChange& operation = operations[static_cast<std::size_t>(row)];
-  const std::uint32_t before = slice_of(*document_->from->timeline, operation);
-  const std::uint32_t now = slice_of(*document_->to->timeline, operation);
+  const compare::NetOperation& operation = operations[static_cast<std::size_t>(row)];
+  const Timeline &before = *document_->from->timeline, &now = *document_->to->timeline;
+  const std::uint32_t of_now = first_slice_of(now, nth_, operation);
+  std::optional<std::int32_t> rank;
+  if (of_now != Timeline::kNoSlice) rank = now.trace().track_of(of_now).rank;
+  const std::uint32_t of_before = first_slice_of(before, nth_, operation, rank);
   // The candidate last: its view is the one that both then show.
-  if (before != Timeline::kNoSlice) baseline_->go_to(before);
-  if (now != Timeline::kNoSlice) candidate_->go_to(now);
+  if (of_before != Timeline::kNoSlice) baseline_->go_to(of_before);
+  if (of_now != Timeline::kNoSlice) candidate_->go_to(of_now);
 }
+
+QJsonObject ComparePage::kept_state() const {
+  return {{"candidate", candidate_->kept_state()},
+          {"baseline", baseline_->kept_state()},
+          {"step", nth_},
+          {"ghost", ghost_->isChecked()}};
+}
+
+// The step first, since that shows all of it.
+void ComparePage::restore(const QJsonObject& state) {
+  align(std::clamp(state["step"].toInt(), 0, step_->maximum() - 1));
+  baseline_->restore(state["baseline"].toObject());
+  candidate_->restore(state["candidate"].toObject());
+  show_as_ghost(state["ghost"].toBool());
+}
+
+void ComparePage::find() {
+  query_->setFocus();
+  query_->selectAll();
+}
+
+void ComparePage::search() {
+  try {
+    const SearchQuery query = parse_query(query_->text().toStdString());
+    of_candidate_.found = find_slices(candidate_->timeline(), query);
+    of_baseline_.found = find_slices(baseline_->timeline(), query);
+    found_text_->setText(query.is_empty() ? QString()
+                                          : tr("%1 in the candidate, %2 in the baseline")
+                                                .arg(of_candidate_.found.size())
+                                                .arg(of_baseline_.found.size()));
+  } catch (const std::invalid_argument& error) {
+    of_candidate_.found = of_baseline_.found = {};
+    found_text_->setText(QString::fromUtf8(error.what()));
+  }
+}
+
+void ComparePage::go_to_found(Towards towards) { go_to_next_of(*timeline(), side().found, towards); }
+
+void ComparePage::go_to_alike(Towards towards) { viewer::go_to_alike(*timeline(), towards); }
+
+void ComparePage::go_to_worst() { side().worst.go_to_next(*timeline()); }
 
 }  // namespace underlap::viewer

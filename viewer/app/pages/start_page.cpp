@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/app/start_page.hpp"
+#include "viewer/app/pages/start_page.hpp"
 
 #include <QFileInfo>
 #include <QLabel>
@@ -15,7 +15,7 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
       "<h2>Underlap</h2><p>Open a trace (Underlap's own, PyTorch's profiler, Nsight Systems), a folder with the traces "
       "of a job's ranks, or the folder of a run. Or drop it here.</p>"));
   words->setWordWrap(true);
-  words->setMaximumWidth(560);
+  words->setAlignment(Qt::AlignHCenter);  // of the text: an aligned widget would be too low for its lines
   auto* trace = new QPushButton(tr("Open a &trace..."));
   auto* folder = new QPushButton(tr("Open a &folder..."));
   connect(trace, &QPushButton::clicked, this, &StartPage::trace_wanted);
@@ -25,8 +25,9 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   if (num_open == 0) again->hide();
   connect(again, &QPushButton::clicked, this, &StartPage::open_again_wanted);
   auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(40, 20, 40, 20);
   layout->addStretch(1);
-  layout->addWidget(words, 0, Qt::AlignHCenter);
+  layout->addWidget(words);
   for (QPushButton* button : {trace, folder, again}) {
     button->setMinimumWidth(220);
     layout->addWidget(button, 0, Qt::AlignHCenter);

@@ -2,15 +2,19 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <vector>
 
-#include "viewer/app/page.hpp"
+#include "viewer/app/pages/page.hpp"
+#include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/model/document.hpp"
 #include "viewer/model/figure_table_model.hpp"
 
 class QSpinBox;
 class QCheckBox;
+class QLabel;
+class QLineEdit;
+class QTableView;
 
 namespace underlap::viewer {
 
@@ -29,11 +33,19 @@ class ComparePage : public Page {
   const FigureTableModel& differences() const { return *operations_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
+  void set_legend(bool has_legend) override;
+  QList<QWidget*> stops() override;
+  QJsonObject kept_state() const override;
+  void restore(const QJsonObject&) override;
+  void find() override;
+  void go_to_found(Towards) override;
+  void go_to_alike(Towards) override;
+  void go_to_worst() override;
 
   /// The steps that are held against each other: the nth of either side.
   void align(int nth);
   void show_as_ghost(bool is_ghost);
-  /// Goes to the first slice of an operation in the aligned step, on both sides.
+  /// Goes to an operation in the aligned step, on both sides: to its first slice there, of one rank where both have it.
   void go_to_operation(int row);
 
  private:
@@ -42,7 +54,15 @@ class ComparePage : public Page {
   /// What the candidate's times are behind the baseline's.
   std::int64_t shift_ns() const;
   void follow(const TimelineView& leader, TimelineView& follower, std::int64_t shift_ns);
-  std::uint32_t slice_of(const Timeline&, const compare::OperationChange&) const;
+  QWidget* make_line();
+  QWidget* make_tables();
+  void search();
+  /// What is found, or worst, on the side that keys act on.
+  struct Side {
+    std::vector<std::uint32_t> found;
+    WorstExposed worst;
+  };
+  Side& side() { return timeline() == baseline_ ? of_baseline_ : of_candidate_; }
   QString heading() const;
 
   std::shared_ptr<const CompareDocument> document_;
@@ -50,10 +70,17 @@ class ComparePage : public Page {
   TimelineView* baseline_;
   FigureTableModel* parts_;
   FigureTableModel* operations_;
+  QTableView* parts_shown_ = nullptr;
+  QTableView* operations_shown_ = nullptr;
   QSpinBox* step_;
   QCheckBox* ghost_;
+  QLineEdit* query_;
+  QLabel* found_text_;
+  Side of_candidate_;
+  Side of_baseline_;
   int nth_ = 0;
   bool is_following_ = false;
+  bool has_legend_ = false;
 };
 
 }  // namespace underlap::viewer

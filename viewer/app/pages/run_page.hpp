@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "viewer/app/page.hpp"
+#include "viewer/app/pages/page.hpp"
 #include "viewer/model/document.hpp"
 #include "viewer/model/figure_table_model.hpp"
 
@@ -22,6 +22,7 @@ class RunPage : public Page {
   const FigureTableModel& matrix() const { return *matrix_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
+  QList<QWidget*> stops() override;
   ChartPanel& charts() { return *charts_; }
 
  signals:

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "viewer/app/page.hpp"
+#include "viewer/app/pages/page.hpp"
 #include "viewer/model/document.hpp"
 
 namespace underlap::viewer {

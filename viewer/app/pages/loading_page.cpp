@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/app/loading_page.hpp"
+#include "viewer/app/pages/loading_page.hpp"
 
 #include <QLabel>
 #include <QProgressBar>
@@ -17,19 +17,18 @@ LoadingPage::LoadingPage(const QString& path, QWidget* parent)
   text_->setWordWrap(true);
   text_->setAlignment(Qt::AlignCenter);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  text_->setMinimumWidth(600);
   bar_->setRange(0, 1000);
-  bar_->setMaximumWidth(600);
+  bar_->setFixedWidth(600);
   bar_->setTextVisible(false);
   go_on_->hide();
   auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(40, 20, 40, 20);
   layout->addStretch(2);
-  layout->addWidget(text_, 0, Qt::AlignHCenter);
+  layout->addWidget(text_);  // not aligned: it would be too low for its lines
   layout->addWidget(bar_, 0, Qt::AlignHCenter);
   layout->addWidget(cancel_, 0, Qt::AlignHCenter);
   layout->addWidget(go_on_, 0, Qt::AlignHCenter);
   layout->addStretch(3);
-  bar_->setMinimumWidth(600);
   connect(cancel_, &QPushButton::clicked, this, &LoadingPage::cancelled);
   connect(go_on_, &QPushButton::clicked, this, &LoadingPage::go_on_wanted);
 }

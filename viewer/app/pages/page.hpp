@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QJsonObject>
+#include <QList>
 #include <QWidget>
 
 #include "viewer/charts/chart.hpp"
@@ -23,6 +25,14 @@ class Page : public QWidget {
   /// What charts are drawn from; borrowed from the page.
   virtual ChartInput chart_input() const = 0;
   virtual void set_theme(const Theme&) = 0;
+  virtual void set_legend(bool) {}
+  /// Where keys go in turn: timelines, tabs of panels, what they show. Those that are not seen are passed over.
+  virtual QList<QWidget*> stops() { return {focusProxy()}; }
+  /// The lane that keys act on; -1 where there is none.
+  virtual int lane_row();
+  /// How a person left it, to be kept until the next time, and back; empty where there is nothing to keep.
+  virtual QJsonObject kept_state() const { return {}; }
+  virtual void restore(const QJsonObject&) {}
   virtual void find() {}
   virtual void go_to_found(Towards) {}
   virtual void go_to_alike(Towards) {}

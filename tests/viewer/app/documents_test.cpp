@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tabs, what is kept of them from one time to the next, and files that change under them.
+#include <QApplication>
+#include <QInputDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QScreen>
+#include <QScrollBar>
+#include <QTabWidget>
+#include <QTableView>
+#include <QTimer>
+#include <fstream>
+
+#include "tests/viewer/app/window_fixture.hpp"
+#include "viewer/app/pages/compare_page.hpp"
+#include "viewer/app/pages/loading_page.hpp"
+#include "viewer/app/pages/start_page.hpp"
+#include "viewer/app/settings.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+class Documents : public Window {
+ protected:
+  QTabWidget* tabs() const { return window->findChild<QTabWidget*>(); }
+
+  void start_again() {
+    window->close();
+    window = std::make_unique<MainWindow>();
+    window->resize(1280, 860);
+    window->show();
+  }
+
+  ComparePage* compared(const QString& from, const QString& to) {
+    window->compare(from, to);
+    EXPECT_TRUE(wait_until([&] { return !window->is_loading(); })) << window->last_error().toStdString();
+    return qobject_cast<ComparePage*>(window->page());
+  }
+};
+
+TEST_F(Documents, LastTabLeavesTheStartPageAndKeysGoRoundTheTabs) {
+  for (int i = 0; i < 2; ++i) {
+    press(window.get(), Qt::Key_W, Qt::ControlModifier);
+    EXPECT_EQ(tabs()->count(), 1);
+    EXPECT_NE(qobject_cast<StartPage*>(tabs()->currentWidget()), nullptr);
+    press(window.get(), Qt::Key_Tab, Qt::ControlModifier);
+  }
+  opened(trace_file("a.pftrace"));
+  opened(trace_file("b.pftrace"));
+  EXPECT_EQ(tabs()->currentIndex(), 2);
+  press(window.get(), Qt::Key_Tab, Qt::ControlModifier);
+  EXPECT_EQ(tabs()->currentIndex(), 0);
+  press(window.get(), Qt::Key_Backtab, Qt::ControlModifier | Qt::ShiftModifier);
+  EXPECT_EQ(tabs()->currentIndex(), 2);
+}
+
+TEST_F(Documents, FileOpensOnceWhateverItIsCalled) {
+  const QString path = trace_file("trace.pftrace");
+  fs::create_symlink(path.toStdString(), folder.path() / "link.pftrace");
+  for (const QString& name : {path, text(folder.path() / "." / "trace.pftrace"), text(folder.path() / "link.pftrace"),
+                              QDir::current().relativeFilePath(path)})
+    opened(name);
+  EXPECT_EQ(window->num_pages(), 1);
+}
+
+TEST_F(Documents, FileThatComesBackIsSaidToHaveChanged) {
+  const QString path = trace_file("trace.pftrace");
+  opened(path);
+  fs::remove(path.toStdString());
+  ASSERT_TRUE(wait_until([&] { return window->note().contains("no longer there"); }));
+  trace_file("trace.pftrace", 7);
+  EXPECT_TRUE(wait_until([&] { return window->note().contains("has changed"); })) << window->note().toStdString();
+}
+
+TEST_F(Documents, FitOnTheScreen) {
+  const QSize room = window->screen()->availableSize();
+  const MainWindow fresh;
+  EXPECT_LE(fresh.width(), room.width());
+  EXPECT_LE(fresh.height(), room.height());
+  // Of a screen of 1920 x 1080 at 200 %.
+  opened(trace_file("trace.pftrace"));
+  EXPECT_LE(window->minimumSizeHint().width(), 960);
+  EXPECT_LE(window->minimumSizeHint().height(), 500);
+}
+
+TEST_F(Documents, TextsOfStartAndFailureAreWhole) {
+  const StartPage start;
+  LoadingPage failed("x");
+  failed.show_failure(QString("word ").repeated(120), false);
+  for (QWidget* page : {static_cast<QWidget*>(const_cast<StartPage*>(&start)), static_cast<QWidget*>(&failed)}) {
+    page->resize(700, 500);
+    page->show();
+    ASSERT_TRUE(QTest::qWaitForWindowExposed(page));
+    for (const QLabel* label : page->findChildren<QLabel*>())
+      EXPECT_TRUE(!label->wordWrap() || label->height() >= label->heightForWidth(label->width()))
+          << label->text().toStdString();
+  }
+}
+
+TEST_F(Documents, TabThatWasNeverLookedAtKeepsWhatWasKeptOfIt) {
+  const QString first = trace_file("first.pftrace"), second = trace_file("second.pftrace", 2'000'000);
+  TracePage* page = opened(first);
+  ASSERT_NE(page, nullptr);
+  page->timeline()->show_time(1e6, 5e3);
+  for (int i = 0; i < 2; ++i) {
+    start_again();
+    window->open(first);
+    window->open(second);
+    ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  }
+  start_again();
+  page = opened(first);
+  ASSERT_TRUE(wait_until([&] { return page->shown().is_moved(); }));
+  EXPECT_EQ(page->shown().state().begin_ns, 1e6);
+  EXPECT_EQ(page->shown().state().ns_per_pixel, 5e3);
+  // And one of which nothing was kept stays so.
+  window->open(second);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  auto* other = qobject_cast<TracePage*>(window->page());
+  ASSERT_TRUE(wait_until([&] { return other->timeline()->state().ns_per_pixel > 1; }));
+  EXPECT_FALSE(other->shown().is_moved());
+}
+
+TEST_F(Documents, ComparisonOpensAsItWasLeft) {
+  const QString from = trace_file("before.pftrace"), to = trace_file("after.pftrace", 2'000'000);
+  ComparePage* page = compared(from, to);
+  ASSERT_NE(page, nullptr);
+  page->align(1);
+  page->candidate()->show_time(2e6, 4e3);
+  page->baseline()->arrangement().set_shown(1, false);
+  page->show_as_ghost(true);
+  start_again();
+  page = compared(from, to);
+  ASSERT_NE(page, nullptr);
+  ASSERT_TRUE(wait_until([&] { return page->candidate()->state().ns_per_pixel == 4e3; }));
+  EXPECT_EQ(page->candidate()->state().begin_ns, 2e6);
+  EXPECT_FALSE(page->baseline()->arrangement().lanes()[1].is_shown);
+  EXPECT_FALSE(page->baseline()->isVisible());
+}
+
+TEST_F(Documents, ComparisonFindsAndGoesToTheWorst) {
+  ComparePage* page = compared(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
+  ASSERT_NE(page, nullptr);
+  press(page->candidate(), Qt::Key_E);
+  const std::uint32_t worst = page->candidate()->state().selected;
+  ASSERT_NE(worst, Timeline::kNoSlice);
+  press(page->candidate(), Qt::Key_BracketRight);
+  EXPECT_NE(page->candidate()->state().selected, worst);
+  page->candidate()->clear();
+  press(page->candidate(), Qt::Key_Slash);
+  auto* words = qobject_cast<QLineEdit*>(QApplication::focusWidget());
+  ASSERT_NE(words, nullptr);
+  QTest::keyClicks(words, "gemm");
+  QTest::keyClick(words, Qt::Key_Return);
+  const std::uint32_t found = page->candidate()->state().selected;
+  ASSERT_NE(found, Timeline::kNoSlice);
+  page->candidate()->setFocus();
+  press(page->candidate(), Qt::Key_N);
+  EXPECT_NE(page->candidate()->state().selected, found);
+}
+
+// A part of what a file holds, as it is shown while the rest is read, and the whole.
+TEST_F(Documents, WhoeverLooksAtAPartGoesOnLookingAtTheWhole) {
+  const Trace trace = testing_support::two_ranks(0);
+  TracePage part(part_of("trace", trace)), whole(part_of("trace", trace));
+  for (TracePage* page : {&part, &whole}) page->resize(1000, 700);
+  part.show();
+  ASSERT_TRUE(QTest::qWaitForWindowExposed(&part));
+  TimelineView* before = part.timeline();
+  before->select(3);
+  before->set_marks({7, 9});
+  before->select_range(std::pair{std::int64_t{1'000'000}, std::int64_t{2'000'000}});
+  before->arrangement().set_pinned(2, true);
+  part.search("gemm");
+  before->show_time(1e6, 5e3);
+  whole.going_on_from(part)();
+  whole.show();
+  ASSERT_TRUE(QTest::qWaitForWindowExposed(&whole));
+  const SceneState &was = before->state(), &is = whole.shown().state();
+  EXPECT_EQ(is.selected, 3U);
+  EXPECT_EQ(is.marks, was.marks);
+  EXPECT_EQ(is.range, was.range);
+  EXPECT_EQ(is.begin_ns, 1e6);
+  EXPECT_EQ(is.ns_per_pixel, 5e3);
+  EXPECT_TRUE(whole.timeline()->arrangement().lanes().front().is_pinned);
+  EXPECT_EQ(whole.found().slices(), part.found().slices());
+  EXPECT_GT(whole.selected_parts().rowCount(), 0);
+}
+
+TEST_F(Documents, EveryColumnOfATableIsSeen) {
+  fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / "results.json");
+  window->open(text(folder.path()));
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  compared(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
+  for (const QTableView* table : window->findChildren<QTableView*>()) {
+    const int last = table->model()->columnCount() - 1;
+    if (last < 0) continue;
+    EXPECT_LE(table->columnViewportPosition(last) + table->columnWidth(last), table->viewport()->width())
+        << table->accessibleName().toStdString();
+  }
+}
+
+TEST_F(Documents, OpenTraceIsComparedWithAnotherThatIsOpen) {
+  const QString before = trace_file("before.pftrace"), after = trace_file("after.pftrace", 2'000'000);
+  opened(before);
+  TracePage* page = opened(after);
+  ASSERT_NE(page, nullptr);
+  QStringList offered;
+  QTimer::singleShot(0, [&] {
+    auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget());
+    ASSERT_NE(dialog, nullptr);
+    offered = dialog->comboBoxItems();
+    dialog->setTextValue(offered.front());
+    dialog->accept();
+  });
+  press(page->timeline(), Qt::Key_D, Qt::ControlModifier);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_EQ(offered.size(), 3);
+  auto* comparison = qobject_cast<ComparePage*>(window->page());
+  ASSERT_NE(comparison, nullptr) << window->last_error().toStdString();
+  EXPECT_EQ(QString::fromStdString(comparison->document().from->path), QFileInfo(before).canonicalFilePath());
+}
+
+TEST_F(Documents, TwoRunsAreRefusedWithTheCommandThatComparesThem) {
+  for (const char* run : {"one", "two"}) {
+    fs::create_directories(folder.path() / run);
+    fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / run / "results.json");
+  }
+  compared(text(folder.path() / "one"), text(folder.path() / "two"));
+  EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr("underlap compare "));
+}
+
+TEST_F(Documents, RefusalNamesBothFiles) {
+  Trace trace = testing_support::two_ranks(0);
+  trace.metadata["backend"] = "sim";
+  const fs::path other = folder.path() / "sim.pftrace";
+  formats::write_trace(other, trace);
+  window->compare(trace_file("host.pftrace"), text(other));
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  for (const char* words : {"not comparable", "host.pftrace", "sim.pftrace"})
+    EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr(words));
+}
+
+}  // namespace
+}  // namespace underlap::viewer

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/model/operation_slices.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace underlap::viewer {
+namespace {
+
+// Names are compared by their numbers: a step may have millions of slices.
+class Filter {
+ public:
+  explicit Filter(const compare::NetOperation& operation)
+      : operation_(operation),
+        purpose_(operation.purpose.empty() ? kNoName : intern(operation.purpose)),
+        name_(operation.purpose.empty() ? intern(operation.name) : kNoName) {}
+
+  bool takes(const Trace& trace, std::uint32_t slice) const {
+    const Tag& tag = trace.tag(slice);
+    if (tag.purpose != purpose_ || (name_ != kNoName && trace.name(slice) != name_)) return false;
+    if (to_string(tag.kind) != operation_.kind) return false;
+    if (operation_.is_of_some_layers && (tag.layer < operation_.first_layer || tag.layer > operation_.last_layer))
+      return false;
+    return tag.kind != Kind::communication ||
+           operation_.mode == (tag.mode == Mode::none ? "unattributed" : to_string(tag.mode));
+  }
+
+  bool is_its_stream(const Track& track) const {
+    return operation_.stream == (track.name.empty() ? std::to_string(track.stream) : track.name);
+  }
+
+ private:
+  const compare::NetOperation& operation_;
+  NameId purpose_;
+  NameId name_;
+};
+
+std::pair<std::int64_t, std::int64_t> step_of(const Timeline& timeline, std::int32_t rank, int nth) {
+  for (const StepSpan& step : timeline.steps())
+    if (step.rank == rank && nth-- == 0) return {step.begin_ns, step.end_ns};
+  if (timeline.steps().empty())
+    return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  return {0, 0};
+}
+
+}  // namespace
+
+std::uint32_t first_slice_of(const Timeline& timeline, int nth_step, const compare::NetOperation& operation,
+                             std::optional<std::int32_t> rank) {
+  const Filter filter(operation);
+  // Of the rank that was asked for, on the operation's stream, the first.
+  const auto place = [&](const Lane& lane, std::uint32_t slice) {
+    return std::tuple(rank && lane.rank != *rank,
+                      !filter.is_its_stream(timeline.trace().tracks[static_cast<std::size_t>(lane.track)]),
+                      timeline.begin_ns(slice));
+  };
+  std::uint32_t best = Timeline::kNoSlice;
+  std::tuple<bool, bool, std::int64_t> best_place{true, true, std::numeric_limits<std::int64_t>::max()};
+  for (const Lane& lane : timeline.lanes()) {
+    if (lane.kind != LaneKind::stream) continue;
+    const auto [begin_ns, end_ns] = step_of(timeline, lane.rank, nth_step);
+    for (const LaneRow& row : lane.rows) {
+      const auto [from, to] = timeline.slices_within(row, begin_ns, end_ns);
+      for (std::size_t i = from; i < to; ++i) {
+        if (timeline.begin_ns(row.slices[i]) < begin_ns || !filter.takes(timeline.trace(), row.slices[i])) continue;
+        const auto here = place(lane, row.slices[i]);
+        if (best == Timeline::kNoSlice || here < best_place) {
+          best = row.slices[i];
+          best_place = here;
+        }
+        break;  // a row is in the order of time
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace underlap::viewer

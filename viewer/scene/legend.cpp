@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/scene/legend.hpp"
+
+#include <QFontMetrics>
+#include <QString>
+#include <cmath>
+#include <vector>
+
+namespace underlap::viewer {
+namespace {
+
+struct Sample {
+  Column column;
+  QString word;
+};
+
+Sample plain(QRgb colour, const char* word) { return {{.base = colour}, word}; }
+
+Sample exposed(const Palette& palette, Shade shade, int height, const QString& word) {
+  const QRgb colour = palette.colour(shade);
+  return {{.base = palette.background(),
+           .exposed = colour,
+           .upper = colour,
+           .exposed_height = static_cast<std::uint16_t>(height),
+           .is_hatched = shade.paint == Paint::exposed_wait},
+          word};
+}
+
+// How communication is shown stands in the colour of the first mode, and then each mode has its own.
+std::vector<Sample> samples_of(std::uint8_t modes, const Palette& palette, int height) {
+  std::vector<Sample> samples{plain(palette.colour({Paint::compute, 0}), "compute"),
+                              plain(palette.colour({Paint::copy, 0}), "copy")};
+  if (modes == 0) return samples;
+  const std::uint8_t first = bit_of(first_mode(modes));
+  samples.push_back(plain(palette.colour({Paint::hidden, first}), "hidden"));
+  samples.push_back(exposed(palette, {Paint::exposed_transfer, first}, height, "exposed"));
+  samples.push_back(exposed(palette, {Paint::exposed_wait, first}, height, "exposed, waiting for a peer"));
+  for (unsigned mode = 0; mode <= static_cast<unsigned>(Mode::other); ++mode)
+    if (const auto bit = static_cast<std::uint8_t>(modes & (1U << mode)); bit != 0)
+      samples.push_back(
+          exposed(palette, {Paint::exposed_transfer, bit}, height, QString::fromStdString(modes_text(bit))));
+  return samples;
+}
+
+}  // namespace
+
+std::uint8_t modes_of(const Timeline& timeline) {
+  std::uint8_t modes = 0;
+  for (const Lane& lane : timeline.lanes()) {
+    if (lane.kind != LaneKind::strip) continue;
+    for (const LaneRow& row : lane.rows) {
+      const Content content = row.segments.content(0, row.segments.size());
+      modes |= content.hidden_modes | content.exposed_modes;
+    }
+  }
+  return modes;
+}
+
+void paint_legend(Surface& surface, const QRect& where, std::uint8_t modes, const Palette& palette, double scale,
+                  const QFont& font) {
+  const Theme& theme = palette.theme();
+  surface.fill(where, theme.surface.rgb());
+  const QFontMetrics metrics(font);
+  const auto pixels = [&](int plain) { return static_cast<int>(std::lround(plain * scale)); };
+  const int width = pixels(16), height = where.height() - 2 * pixels(5), gap = pixels(5);
+  int left = where.left() + pixels(8);
+  for (const Sample& sample : samples_of(modes, palette, height)) {
+    const int text = metrics.horizontalAdvance(sample.word) + 1;
+    if (left + width + gap + text > where.right()) return;
+    surface.draw_columns({left, where.top() + pixels(5), width, height},
+                         std::vector<Column>(static_cast<std::size_t>(width), sample.column));
+    surface.write({{left + width + gap, where.top(), text, where.height()}, sample.word, theme.text.rgb()});
+    left += width + gap + text + pixels(14);
+  }
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+
+#include "viewer/timeline/timeline.hpp"
+
+namespace underlap::viewer {
+
+/// Strips and streams of one timeline, each with its counterpart in another: by index into Timeline::lanes().
+///
+/// Ranks by number, or in their order where no number is in both. A rank's strip to a strip; a stream to that of its
+/// name, or else to one that nobody is paired with and that does the same: compute, or communication of the same modes.
+std::map<std::size_t, std::size_t> lane_pairs(const Timeline&, const Timeline& other);
+
+}  // namespace underlap::viewer
