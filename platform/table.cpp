@@ -257,4 +257,15 @@ std::string ascii(std::string_view text) {
   return out;
 }
 
+void drop_if_empty(Table& table, std::string_view title) {
+  const auto column = std::ranges::find(table.columns, title, &TableColumn::title);
+  const auto index = column - table.columns.begin();
+  const auto is_empty = [index](const std::vector<TableCell>& row) {
+    return row[static_cast<std::size_t>(index)].text == "-";
+  };
+  if (column == table.columns.end() || !std::ranges::all_of(table.rows, is_empty)) return;
+  table.columns.erase(column);
+  for (std::vector<TableCell>& row : table.rows) row.erase(row.begin() + index);
+}
+
 }  // namespace underlap

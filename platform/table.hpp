@@ -48,6 +48,9 @@ std::string render(const Table& table, const TableFormat& format);
 /// The same table in Markdown, all columns.
 std::string markdown(const Table& table);
 
+/// Leaves the column of that title out where no row says more in it than "-".
+void drop_if_empty(Table& table, std::string_view title);
+
 /// `text` so that Markdown shows `kernel<float>` and takes no `<float>` for a tag, which a `>` alone never is.
 std::string markdown_text(std::string_view text);
 

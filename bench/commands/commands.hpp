@@ -20,6 +20,7 @@ void add_submit_command(CLI::App& app, int& exit_code);
 void add_status_command(CLI::App& app, int& exit_code);
 void add_show_command(CLI::App& app, int& exit_code);
 void add_compare_command(CLI::App& app, int& exit_code);
+void add_scaling_command(CLI::App& app, int& exit_code);
 void add_gate_command(CLI::App& app, int& exit_code);
 void add_view_command(CLI::App& app);
 void add_baseline_command(CLI::App& app, int& exit_code);

@@ -32,6 +32,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
   add_status_command(app, exit_code);
   add_show_command(app, exit_code);
   add_compare_command(app, exit_code);
+  add_scaling_command(app, exit_code);
   add_gate_command(app, exit_code);
   add_baseline_command(app, exit_code);
   add_analyze_command(app, exit_code);

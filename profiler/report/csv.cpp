@@ -3,65 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <optional>
-#include <string_view>
 #include <vector>
 
+#include "profiler/report/sheet.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::report {
 namespace {
-
-// Rows of named fields; columns in the order in which their names were first put.
-class Sheet {
- public:
-  void begin_row() { rows_.emplace_back(); }
-
-  void put(const std::string& column, std::string text) {
-    if (std::ranges::find(columns_, column) == columns_.end()) columns_.push_back(column);
-    rows_.back()[column] = std::move(text);
-  }
-  void put(const std::string& column, const std::optional<double>& value) {
-    put(column, value ? fmt::format("{}", *value) : std::string());
-  }
-  void put(const std::string& column, std::int64_t value) { put(column, std::to_string(value)); }
-
-  void put(const std::string& column, const std::optional<Estimate>& estimate) {
-    const auto interval = estimate ? estimate->interval : std::nullopt;
-    put(column, estimate ? std::optional(estimate->value) : std::nullopt);
-    put(column + "_low", interval ? std::optional(interval->low) : std::nullopt);
-    put(column + "_high", interval ? std::optional(interval->high) : std::nullopt);
-  }
-
-  std::string text() const {
-    std::string out = line(columns_);
-    for (const auto& row : rows_) {
-      std::vector<std::string> fields;
-      for (const std::string& column : columns_)
-        fields.push_back(row.contains(column) ? row.at(column) : std::string());
-      out += line(fields);
-    }
-    return out;
-  }
-
- private:
-  static std::string quoted(const std::string& field) {
-    if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
-    std::string out = "\"";
-    for (const char c : field) out += c == '"' ? "\"\"" : std::string(1, c);
-    return out + "\"";
-  }
-  static std::string line(const std::vector<std::string>& fields) {
-    std::string out;
-    for (const std::string& field : fields) out += (&field == &fields.front() ? "" : ",") + quoted(field);
-    return out + "\n";
-  }
-
-  std::vector<std::string> columns_;
-  std::vector<std::map<std::string, std::string>> rows_;
-};
 
 void put_run(Sheet& sheet, const RunResults& results) {
   sheet.put("backend", std::string(to_string(results.info.backend)));

@@ -55,19 +55,6 @@ constexpr const char* kLoss = "loss";
 constexpr const char* kDependency = "dependency ms";
 constexpr std::array<const char*, 3> kComputeParts{"contention", "+ decomposition", "- concurrency"};
 
-// Leaves a column out in which no row says anything.
-void drop_if_empty(Table& table, std::string_view title) {
-  const auto column =
-      std::find_if(table.columns.begin(), table.columns.end(), [&](const TableColumn& c) { return c.title == title; });
-  const auto index = column - table.columns.begin();
-  const auto is_empty = [index](const std::vector<TableCell>& row) {
-    return row[static_cast<std::size_t>(index)].text == "-";
-  };
-  if (!std::all_of(table.rows.begin(), table.rows.end(), is_empty)) return;
-  table.columns.erase(column);
-  for (std::vector<TableCell>& row : table.rows) row.erase(row.begin() + index);
-}
-
 std::string interval_text(const std::optional<Estimate>& estimate, int digits) {
   if (!estimate || !estimate->interval) return "-";
   return fmt::format("[{:.{}f}, {:.{}f}]", estimate->interval->low, digits, estimate->interval->high, digits);

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -226,8 +229,7 @@ std::string read_text(const std::filesystem::path& file) {
   return read_input_file(file, most);
 }
 
-Json parse(const std::filesystem::path& file) {
-  const std::string text = read_text(file);
+Json parse(const std::string& text, const std::filesystem::path& file) {
   try {
     return parse_json(text);
   } catch (const Json::exception& error) {
@@ -235,6 +237,56 @@ Json parse(const std::filesystem::path& file) {
     throw std::invalid_argument(fmt::format("{}: not valid JSON:{}", file.string(), what.substr(what.find(']') + 1)));
   }
 }
+
+/// Takes the ranks' windows out of a document while it is read. They are nearly all of it, and as JSON take three times
+/// the memory: a thousand ranks' more than a machine may have. What it meets elsewhere than in
+/// /cells/C/samples/S/ranks it leaves alone, and what is not well formed ends in an exception.
+class WindowsTaken {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::key) begin_key(depth, parsed.get_ref<const std::string&>());
+    if (event == Json::parse_event_t::object_start) begin_object(depth);
+    const bool is_window = event == Json::parse_event_t::object_end && depth == kWindow && is_in_samples() &&
+                           keys_[kInSample] == "ranks" && !cells_.empty() && !cells_.back().empty();
+    if (is_window) decode(Cursor(parsed, ""), cells_.back().back().emplace_back());
+    return !is_window;
+  }
+
+  /// Puts them where they belong. Returns false where the cells or samples are others than those met on the way.
+  bool move_into(RunResults& results) {
+    if (results.cells.size() != cells_.size()) return false;
+    for (std::size_t c = 0; c < cells_.size(); ++c) {
+      std::vector<StepSample>& samples = results.cells[c].samples;
+      if (samples.size() != cells_[c].size()) return false;
+      for (std::size_t s = 0; s < samples.size(); ++s) samples[s].ranks = std::move(cells_[c][s]);
+    }
+    return true;
+  }
+
+ private:
+  // Levels of objects, and of the keys in them.
+  enum Depth { kInRoot = 1, kCell = 2, kInCell = 3, kSample = 4, kInSample = 5, kWindow = 6 };
+
+  bool is_in_samples() const { return keys_[kInRoot] == "cells" && keys_[kInCell] == "samples"; }
+
+  // Of a key that stands twice the last counts.
+  void begin_key(int depth, const std::string& key) {
+    if (depth > kInSample) return;
+    keys_[static_cast<std::size_t>(depth)] = key;
+    if (depth == kInRoot && key == "cells") cells_.clear();
+    if (depth == kInCell && key == "samples" && !cells_.empty()) cells_.back().clear();
+    const bool begins_ranks = depth == kInSample && key == "ranks" && is_in_samples();
+    if (begins_ranks && !cells_.empty() && !cells_.back().empty()) cells_.back().back().clear();
+  }
+
+  void begin_object(int depth) {
+    if (depth == kCell && keys_[kInRoot] == "cells") cells_.emplace_back();
+    if (depth == kSample && is_in_samples() && !cells_.empty()) cells_.back().emplace_back();
+  }
+
+  std::array<std::string, kInSample + 1> keys_;                   // by depth, the last that was met
+  std::vector<std::vector<std::vector<analysis::Split>>> cells_;  // by cell, sample and rank
+};
 
 void check_schema(const Cursor& schema) {
   const std::string name = schema.string();
@@ -261,6 +313,27 @@ void check_blocks(const Cursor& root, const RunResults& results) {
         samples[s].at("block").fail(fmt::format("is {}, but {} blocks were done", block, results.blocks_done));
     }
   }
+}
+
+RunResults results_in(const Json& document, const std::filesystem::path& file) {
+  const Cursor root(document, file.string());
+  check_schema(root.at("schema"));
+  RunResults results;
+  decode(root, results);
+  check_blocks(root, results);
+  return results;
+}
+
+// In a third of the memory. Nullopt where anything is wrong: which, and where, the whole document shows.
+std::optional<RunResults> well_formed(const std::string& text, const std::filesystem::path& file) try {
+  WindowsTaken windows;
+  const Json document = parse_json(text, std::ref(windows));
+  RunResults results = results_in(document, file);
+  return windows.move_into(results) ? std::optional(std::move(results)) : std::nullopt;
+} catch (const std::invalid_argument&) {
+  return std::nullopt;
+} catch (const Json::exception&) {
+  return std::nullopt;
 }
 
 void add_statistics(Json& cells, const RunResults& results) {
@@ -306,13 +379,10 @@ void write_results(const std::filesystem::path& folder, const RunResults& result
 }
 
 RunResults read_results(const std::filesystem::path& folder) try {
-  const Json document = parse(file_in(folder));
-  const Cursor root(document, file_in(folder).string());
-  check_schema(root.at("schema"));
-  RunResults results;
-  decode(root, results);
-  check_blocks(root, results);
-  return results;
+  const std::string text = read_text(file_in(folder));
+  if (std::optional<RunResults> results = well_formed(text, file_in(folder))) return std::move(*results);
+  const Json document = parse(text, file_in(folder));
+  return results_in(document, file_in(folder));
 } catch (const std::invalid_argument& error) {
   throw std::invalid_argument(fmt::format("{}; mend the file, or measure into another folder", error.what()));
 }

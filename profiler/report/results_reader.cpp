@@ -5,12 +5,14 @@
 
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace underlap::report::schema {
 namespace {
 
 // RFC 6901: "~" and "/" inside a key are written "~0" and "~1".
 std::string escaped(const std::string& key) {
+  if (key.find_first_of("~/") == std::string::npos) return key;
   std::string token;
   for (const char c : key) {
     if (c == '~')
@@ -34,7 +36,9 @@ void Cursor::fail_type(const char* expected) const {
 }
 
 Cursor Cursor::child(const nlohmann::ordered_json& value, const std::string& token) const {
-  return {value, file_, fmt::format("{}/{}", pointer_, token)};
+  std::string pointer;  // of each value of a file that has millions
+  pointer.reserve(pointer_.size() + 1 + token.size());
+  return {value, file_, std::move(pointer.append(pointer_).append(1, '/').append(token))};
 }
 
 Cursor Cursor::at(const std::string& key) const {

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kCommands{"init",    "plan",    "check", "run",  "show",    "analyze",
+const std::vector<std::string> kCommands{"init",    "plan",    "check", "run",  "show",    "analyze",   "scaling",
                                          "compare", "convert", "list",  "help", "version", "completion"};
 
 std::vector<std::string> lines_of(const std::string& text) {

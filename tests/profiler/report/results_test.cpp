@@ -282,6 +282,30 @@ TEST_F(ResultsFile, NamesSplitsAndBlocksThatCannotBe) {
               HasSubstr("/cells/0/samples/1/block is 2, but 2 blocks were done"));
 }
 
+TEST_F(ResultsFile, TakesTheLastOfTwoKeysOfOneName) {
+  write_results(folder_, full_results());
+  const std::string window = json_text(parse_json(text())["/cells/0/samples/0/ranks/0"_json_pointer]);
+  std::string twice = text();
+  twice.insert(twice.find("\"ranks\": ["), "\"ranks\": [" + window + "," + window + "," + window + "], ");
+  set_text(twice);
+  EXPECT_EQ(read_results(folder_).cells[0].samples[0].ranks, full_results().cells[0].samples[0].ranks);
+}
+
+TEST_F(ResultsFile, NamesWindowsThatStandWhereNoneCan) {
+  const auto window = [](Json& d) -> Json& { return d["/cells/0/samples/0/ranks/0"_json_pointer]; };
+  EXPECT_THAT(complaint([&](Json& d) {
+                d["cells"][0]["samples"][0]["ranks"] = Json{{"0", window(d)}};
+              }),
+              HasSubstr("/cells/0/samples/0/ranks is object, must be array"));
+  EXPECT_THAT(complaint([&](Json& d) {
+                Json& ranks = d["cells"][0]["samples"][0]["ranks"];
+                ranks.insert(ranks.begin(), 3);
+              }),
+              HasSubstr("/cells/0/samples/0/ranks/0 is number, must be object"));
+  EXPECT_THAT(complaint([&](Json& d) { d["cells"][0]["samples"].push_back(window(d)); }),
+              HasSubstr("/cells/0/samples/2 has no \"block\""));
+}
+
 TEST_F(ResultsFile, RefusesAnotherSchema) {
   EXPECT_THAT(complaint([](Json& d) { d["schema"] = "underlap.results/2"; }), HasSubstr("another version of Underlap"));
   EXPECT_THAT(complaint([](Json& d) { d["schema"] = "underlap.analysis/1"; }),

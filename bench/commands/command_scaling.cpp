@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/commands/commands.hpp"
+#include "bench/commands/status_watch.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/flag_values.hpp"
+#include "platform/terminal.hpp"
+#include "profiler/report/results.hpp"
+#include "profiler/report/run_folders.hpp"
+#include "profiler/report/scaling/scaling.hpp"
+#include "profiler/report/scaling/scaling_report.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct ScalingArguments {
+  std::vector<std::string> runs;
+  bool csv = false;
+  bool json = false;
+  bool force = false;
+  report::Details details = report::Details::left_out;
+};
+
+// The folders of a run, or of a series', that a person means by a path.
+std::vector<std::filesystem::path> folders_of(const std::string& path) {
+  std::filesystem::path named = path;
+  if (named.filename() == "results.json") named = named.parent_path();
+  std::vector<std::filesystem::path> folders = report::run_folders(named);
+  if (!folders.empty()) return folders;
+  if (report::is_folder_of_series(named / "baseline") || report::is_folder_of_series(named / "candidate"))
+    throw std::invalid_argument(
+        fmt::format("{0}: holds two sides that took turns\n  name one of them: {0}/baseline or {0}/candidate", path));
+  throw std::invalid_argument(fmt::format(
+      "{}: no run, since it holds no results.json\n  name folders that `underlap run CONFIG -o DIR` wrote", path));
+}
+
+// Of one run after the other: at a thousand ranks the samples of all would not hold in memory.
+std::vector<report::ScalingPoint> read_points(const std::string& path, std::vector<std::string>& notes) {
+  std::vector<report::RunResults> runs;
+  for (const std::filesystem::path& folder : folders_of(path)) runs.push_back(report::read_results(folder));
+  const auto num_runs = static_cast<std::int32_t>(runs.size());
+  return report::scaling_points(report::joined(std::move(runs), path), path, num_runs, notes);
+}
+
+report::ScalingReport report_of(const ScalingArguments& arguments) {
+  StatusWatch watch;
+  std::vector<report::ScalingPoint> points;
+  std::vector<std::string> notes;
+  for (const std::string& run : arguments.runs) {
+    watch.say("reading " + run);
+    std::ranges::move(read_points(run, notes), std::back_inserter(points));
+  }
+  return report::scaling_of(std::move(points), std::move(notes), arguments.force);
+}
+
+int run_scaling(const ScalingArguments& arguments) {
+  if (arguments.csv && arguments.json)
+    throw std::invalid_argument("--csv and --json are different outputs; ask for one of them");
+  if ((arguments.csv || arguments.json) && arguments.details == report::Details::included)
+    throw std::invalid_argument("--details is for the tables of a terminal; --csv and --json hold all there is");
+  const report::ScalingReport report = report_of(arguments);
+  if (arguments.json)
+    fmt::print("{}", report::scaling_json(report));
+  else if (arguments.csv)
+    fmt::print("{}", report::scaling_csv(report));
+  else
+    fmt::print("{}", report::scaling_text(report, terminal_format(STDOUT_FILENO), arguments.details));
+  return kWell;
+}
+
+}  // namespace
+
+void add_scaling_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ScalingArguments>();
+  CLI::App* command = app.add_subcommand("scaling", "Say what became of a step over more ranks, and why");
+  command
+      ->add_option("RUN", arguments->runs, "folders of one matrix's runs at several sizes, measured, modelled or both")
+      ->required()
+      ->check(not_empty());
+  command->add_flag_callback(
+      "--details", [arguments] { arguments->details = report::Details::included; },
+      "also communication by mode, how ranks lie apart, and what differs beside the size");
+  command->add_flag("--csv", arguments->csv, "print one table instead: a row a cell and size");
+  command->add_flag("--json", arguments->json, "print JSON instead, schema underlap.scaling/1");
+  command->add_flag("--force", arguments->force, "take runs that differ in more than their size, and say so");
+  command->footer(
+      "All runs of a series' folder (run --runs) count as one. One run may hold several\n"
+      "sizes itself, on an axis of its matrix: data_parallel_size: [2, 8, 64].\n"
+      "Example: underlap scaling out/2 out/8 out/64\n"
+      "         underlap scaling out/measured-* out/modelled-* --csv");
+  command->callback([arguments, &exit_code] { exit_code = run_scaling(*arguments); });
+}
+
+}  // namespace underlap::bench

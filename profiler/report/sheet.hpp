@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/report/statistics.hpp"
+
+namespace underlap::report {
+
+/// Rows of named fields as CSV, quoted as in RFC 4180. Columns stand in the order in which their names were first put;
+/// a field that a row lacks is empty.
+class Sheet {
+ public:
+  void begin_row() { rows_.emplace_back(); }
+
+  void put(const std::string& column, std::string text);
+  void put(const std::string& column, std::int64_t value) { put(column, std::to_string(value)); }
+  void put(const std::string& column, const std::optional<double>& value);
+  /// Three columns: the value, and its interval as _low and _high.
+  void put(const std::string& column, const std::optional<Estimate>& estimate);
+
+  std::string text() const;
+
+ private:
+  std::vector<std::string> columns_;
+  std::vector<std::map<std::string, std::string>> rows_;
+};
+
+}  // namespace underlap::report
