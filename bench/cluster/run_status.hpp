@@ -48,7 +48,7 @@ class StatusFile {
  private:
   void write() noexcept;
 
-  std::timed_mutex mutex_;  ///< whoever ends the run does not wait long for who was writing
+  std::mutex mutex_;  ///< whoever ends the run does not wait long for who was writing
   std::filesystem::path folder_;
   RunStatus status_;
   std::chrono::seconds pace_;
