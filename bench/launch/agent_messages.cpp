@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/launch/cbor.hpp"
 #include "bench/machine/machine.hpp"
 #include "platform/json.hpp"
 
@@ -10,14 +11,6 @@ namespace underlap::bench {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string to_bytes(const Json& json) {
-  std::string bytes;
-  Json::to_cbor(json, bytes);
-  return bytes;
-}
-
-Json from_bytes(std::string_view bytes) { return Json::from_cbor(bytes.begin(), bytes.end()); }
 
 Json optional_number(const std::optional<std::int32_t>& number) { return number ? Json(*number) : Json(); }
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "bench/launch/cbor.hpp"
 #include "bench/machine/machine.hpp"
 #include "platform/errors.hpp"
 #include "profiler/formats/perfetto_encoder.hpp"
@@ -15,15 +16,6 @@ namespace underlap::bench {
 namespace {
 
 using Json = nlohmann::json;
-
-// CBOR: texts keep every byte, and numbers every bit.
-std::string to_bytes(const Json& json) {
-  std::string bytes;
-  Json::to_cbor(json, bytes);
-  return bytes;
-}
-
-Json from_bytes(std::string_view bytes) { return Json::from_cbor(bytes.begin(), bytes.end()); }
 
 }  // namespace
 
