@@ -22,7 +22,7 @@ struct BatchJob {
   std::string account;             ///< likewise
   std::string time;                ///< as Slurm writes it, 02:00:00; empty: the partition's own limit
   std::int32_t warn_s = 120;       ///< how long before its limit the run hears that it has to end
-  bool requeues = true;            ///< after a node failed, or the job had to make room, it begins again
+  bool requeues = true;            ///< after a rank or a node failed, or the job had to make room, it begins again
   std::vector<std::string> more;   ///< further options of sbatch, as they are: --constraint=h100
 };
 

@@ -69,7 +69,8 @@ std::optional<RunStatus> read_status(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return std::nullopt;
   try {
     const Json json = parse_json(read_input_file(file, kMostBytes));
-    if (json.at("schema") != kSchema) throw std::invalid_argument("its schema is not underlap.status/1");
+    if (json.at("schema") != kSchema)
+      throw std::invalid_argument(file.string() + ": its schema is not underlap.status/1");
     return status_from(json);
   } catch (const Json::exception& error) {
     throw std::invalid_argument(fmt::format("{}: no status of a run: {}", file.string(), error.what()));

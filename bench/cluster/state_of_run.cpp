@@ -52,7 +52,7 @@ void add_results(const std::filesystem::path& folder, StateOfRun& state) {
   for (const report::CellResult& cell : results.cells) {
     std::set<std::int32_t> blocks;
     for (const report::StepSample& sample : cell.samples) blocks.insert(sample.block);
-    state.cells.push_back({cell.name, static_cast<std::int32_t>(blocks.size())});
+    state.cells.push_back({cell.name, static_cast<std::int32_t>(blocks.size()), cell.failed_because});
   }
 }
 
@@ -94,13 +94,19 @@ std::string waiting_text(const StateOfRun& state, std::int64_t now_s) {
   return text + (state.blocks_done > 0 ? "; " + blocks_text(state) : "");
 }
 
+std::string finished_text(const StateOfRun& state) {
+  const auto failed =
+      std::ranges::count_if(state.cells, [](const StateOfCell& cell) { return !cell.failed_because.empty(); });
+  return fmt::format("is finished: {} blocks of {} cells{}", state.blocks_done, state.cells.size(),
+                     failed == 0 ? "" : fmt::format(", but {} failed; --resume takes up what failed", failed));
+}
+
 std::string sentence(const StateOfRun& state, std::int64_t now_s) {
   switch (state.stage) {
     case Stage::waiting: return waiting_text(state, now_s);
     case Stage::running: return running_text(state, now_s);
     case Stage::ended: return ended_text(state, now_s);
-    case Stage::finished:
-      return fmt::format("is finished: {} blocks of {} cells", state.blocks_done, state.cells.size());
+    case Stage::finished: return finished_text(state);
     case Stage::silent: break;
   }
   return fmt::format("was last heard of {} ago on {}: {}; whether it still runs is not seen from here",
@@ -145,8 +151,14 @@ std::string state_text(const StateOfRun& state, const std::string& folder, std::
     text += fmt::format("  go on with: {}\n", state.status->resume_command);
   if (state.cells.empty()) return text;
   Table table{.columns = {{.title = "cell", .align = Align::left}, {.title = "blocks"}, {.title = "of"}}, .rows = {}};
-  for (const StateOfCell& cell : state.cells)
-    table.rows.push_back({cell.name, std::to_string(cell.blocks_done), std::to_string(state.blocks_planned)});
+  const bool any_failed =
+      std::ranges::any_of(state.cells, [](const StateOfCell& cell) { return !cell.failed_because.empty(); });
+  if (any_failed) table.columns.push_back({.title = "failed", .align = Align::left});
+  for (const StateOfCell& cell : state.cells) {
+    auto& row = table.rows.emplace_back();
+    row = {cell.name, std::to_string(cell.blocks_done), std::to_string(state.blocks_planned)};
+    if (any_failed) row.emplace_back(cell.failed_because.substr(0, cell.failed_because.find('\n')));
+  }
   return text + "\n" + render(table, format) + "\n";
 }
 
@@ -163,7 +175,8 @@ std::string state_json(const StateOfRun& state) {
                {"ended_because", nullptr},
                {"job", nullptr}};
   for (const StateOfCell& cell : state.cells)
-    json["cells"].push_back({{"name", cell.name}, {"blocks_done", cell.blocks_done}});
+    json["cells"].push_back(
+        {{"name", cell.name}, {"blocks_done", cell.blocks_done}, {"failed_because", cell.failed_because}});
   if (state.status) {
     json["host"] = state.status->host;
     json["doing"] = state.status->doing;

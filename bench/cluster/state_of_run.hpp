@@ -19,6 +19,7 @@ namespace underlap::bench {
 struct StateOfCell {
   std::string name;
   std::int32_t blocks_done = 0;
+  std::string failed_because = {};  ///< why it lacks the rest; empty: it has not failed
 };
 
 /// How a run stands, as its folder and the scheduler tell it.

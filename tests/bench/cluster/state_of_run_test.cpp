@@ -128,6 +128,16 @@ TEST_F(RunState, IsFinishedWhenAllBlocksAreDone) {
   EXPECT_THAT(state_json(finished), HasSubstr("\"stage\": \"finished\""));
 }
 
+TEST_F(RunState, NamesCellsThatFailed) {
+  measure(5);
+  report::RunResults results = report::read_results(folder / "");
+  results.cells.front().failed_because = "left out from block 3 on, where it failed 2 times: rank 1 was killed";
+  report::write_results(folder / "", results, report::Statistics::left_out);
+  EXPECT_THAT(text(state()), HasSubstr("is finished: 5 blocks of 1 cells, but 1 failed; --resume takes up"));
+  EXPECT_THAT(text(state()), HasSubstr("left out from block 3 on"));
+  EXPECT_THAT(state_json(state()), HasSubstr("\"failed_because\": \"left out from block 3 on"));
+}
+
 TEST_F(RunState, StatusIsWrittenAtItsPaceAndAlwaysAtItsEnd) {
   StatusFile file(folder / "", status(), std::chrono::hours(1));
   file.say("first", 1, 10);
