@@ -83,7 +83,7 @@ std::string ended_text(const StateOfRun& state, std::int64_t now_s) {
   else if (state.job_state)
     text += fmt::format(": Slurm says that job {} is {}", state.job->job, state.job_state->state);
   else if (state.status)
-    text += fmt::format(", without a word, after {} of it", time_text(now_s - state.status->started_s));
+    text += fmt::format(", without a word, and was last heard of {} ago", time_text(now_s - state.status->updated_s));
   return text + "; " + blocks_text(state);
 }
 

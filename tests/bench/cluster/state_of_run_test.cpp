@@ -101,7 +101,7 @@ TEST_F(RunState, EndedWhereItsProcessIsGone) {
   write_status(folder / "", here);
   measure(1);
   EXPECT_EQ(state().stage, Stage::ended);
-  EXPECT_THAT(text(state()), HasSubstr("without a word"));
+  EXPECT_THAT(text(state()), HasSubstr("without a word, and was last heard of 12 s ago"));
   EXPECT_THAT(text(state()), HasSubstr("1 of 5 blocks are done"));
   EXPECT_THAT(text(state()), HasSubstr("go on with: underlap run m.yaml -o out --resume"));
   here.pid = ::getpid();
