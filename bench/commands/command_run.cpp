@@ -136,6 +136,13 @@ void check_launched(const RunArguments& arguments, const plan::Matrix& matrix, c
                has_ranks ? fmt::format("the largest cell has {} ranks", needed) : "virtual time is computed by one");
 }
 
+std::string traces_text(const report::RunResults& results, const std::filesystem::path& folder) {
+  const bool has_traces =
+      std::ranges::any_of(results.cells, [](const report::CellResult& cell) { return !cell.trace_file.empty(); });
+  if (!has_traces) return "\nno traces are kept: their figures are in the results\n";
+  return fmt::format("\ntraces:  {}  (ui.perfetto.dev opens them)\n", (folder / "traces").string());
+}
+
 int run_here(const RunArguments& arguments, const std::string& command_line, const Launch* launch,
              Coordinator* coordinator) {
   plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments.fields));
@@ -181,7 +188,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   std::cout << "\nresults: " << (options.folder / "results.json").string()
             << "\nreport:  " << (options.folder / "report.md").string()
             << "  (every table; underlap show DIR --details prints them)"
-            << "\ntraces:  " << (options.folder / "traces").string() << "  (ui.perfetto.dev opens them)\n";
+            << traces_text(outcome.results, options.folder);
   for (const auto* complaints : {&outcome.mismatches, &outcome.invalid})
     for (const std::string& complaint : *complaints) fmt::print(stderr, "underlap: {}\n", complaint);
   if (!outcome.invalid.empty()) return kRunFailed;

@@ -16,7 +16,7 @@ namespace underlap::bench {
 namespace {
 
 // A field of `run:` has a flag of the same name, which wins.
-constexpr std::array<std::pair<const char*, const char*>, 17> kRunFields{{
+constexpr std::array<std::pair<const char*, const char*>, 18> kRunFields{{
     {"backend", "where it runs: host (threads and sockets, measured), cuda (GPUs) or sim (virtual time, modelled)"},
     {"steps", "measured steps of a cell in one block"},
     {"blocks", "blocks, each with every cell"},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<const char*, const char*>, 17> kRunFields{{
     {"peer_timeout_s", "how long a rank waits for a peer, seconds"},
     {"rank_processes", "true makes every rank a process of its own; with cuda it is one"},
     {"trace", "false: no slices, windows from marks alone"},
+    {"traces", "those that are kept: all, none, worst (the block of a cell's longest step) or sample:N (N ranks)"},
     {"no_comm", "remove every transfer"},
     {"hardware", "name or file of the machine that virtual time is for"},
     {"gpus_per_node", "GPUs of a node, in place of the hardware file's"},

@@ -9,19 +9,12 @@
 
 #include "impl/device/sim/time_alone.hpp"
 #include "impl/step/record_programs.hpp"
-#include "profiler/analysis/intervals.hpp"
-#include "profiler/analysis/windows.hpp"
-#include "profiler/report/statistics.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using Place = ComputeDurations::Place;
-
-// A layer is what it is, whichever stage has it.
-Place place_of(std::int32_t stage, const Tag& tag) {
-  return {tag.layer < 0 ? stage : -1, tag.purpose, tag.layer, tag.microbatch};
-}
+using analysis::Place;
+using analysis::place_of;
 
 std::int64_t cost_bytes(const ProgramCommand& command) {
   return command.bytes + command.cost.bytes_read + command.cost.bytes_written;
@@ -144,39 +137,11 @@ StepBound bound_of(const std::vector<Program>& stages, const TimeOf& time_of, st
   return {bounds, std::move(source), std::move(kernel_ns)};
 }
 
-std::map<std::int32_t, analysis::IntervalSet> compute_by_rank(const Trace& trace) {
-  std::map<std::int32_t, std::vector<analysis::Interval>> slices;
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.tag(i).kind == Kind::compute)
-      slices[trace.tracks[trace.track(i)].rank].push_back({trace.start_ns()[i], trace.end_ns(i)});
-  std::map<std::int32_t, analysis::IntervalSet> sets;
-  for (auto& [rank, intervals] : slices) sets[rank] = analysis::IntervalSet(std::move(intervals));
-  return sets;
-}
-
-bool meets(const analysis::IntervalSet& set, const analysis::Interval& interval) {
-  const auto behind = std::upper_bound(set.intervals().begin(), set.intervals().end(), interval.begin,
-                                       [](std::int64_t at, const analysis::Interval& i) { return at < i.end; });
-  return behind != set.intervals().end() && behind->begin < interval.end;
-}
-
 }  // namespace
 
-ComputeDurations::ComputeDurations(const Trace& trace, std::int32_t ranks_of_a_stage) {
-  std::map<std::tuple<std::int32_t, std::int32_t>, std::map<Place, double>> by_step;  // (rank, step)
-  for (const analysis::Window& window : analysis::find_windows(trace).windows) by_step[{window.rank, window.step}];
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const Tag& tag = trace.tag(i);
-    const std::int32_t rank = trace.tracks[trace.track(i)].rank;
-    const auto step = by_step.find({rank, tag.step});
-    if (step == by_step.end()) continue;
-    step->second[place_of(rank / ranks_of_a_stage, tag)] += static_cast<double>(trace.duration_ns()[i]);
-  }
-  std::map<Place, std::vector<double>> totals;
-  for (const auto& [step, places] : by_step)
-    for (const auto& [place, ns] : places) totals[place].push_back(ns);
-  for (const auto& [place, values] : totals) {
-    median_ns_[place] = report::median(values);
+ComputeDurations::ComputeDurations(const analysis::PlaceTimes& times) {
+  for (const auto& [place, values] : analysis::medians(times)) {
+    median_ns_[place] = values.front();
     purposes_.insert(std::get<NameId>(place));
   }
 }
@@ -186,27 +151,10 @@ std::optional<double> ComputeDurations::of(const Place& place) const {
   return found == median_ns_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<double> transfer_rate_alone(const Trace& trace, double latency_ns) {
-  const std::map<std::int32_t, analysis::IntervalSet> compute = compute_by_rank(trace);
-  double bytes = 0;
-  double ns = 0;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const CommunicationRecord* record = trace.communication(i);
-    if (record == nullptr || record->last_arrival_ns < 0) continue;
-    const std::int64_t start = std::max(record->last_arrival_ns, trace.start_ns()[i]);
-    const auto of_rank = compute.find(trace.tracks[trace.track(i)].rank);
-    if (of_rank != compute.end() && meets(of_rank->second, {start, trace.end_ns(i)})) continue;
-    bytes += static_cast<double>(record->bytes_on_wire());
-    ns += static_cast<double>(trace.end_ns(i) - start) - latency_ns;
-  }
-  return bytes > 0 && ns > 0 ? std::optional(bytes / ns) : std::nullopt;
-}
-
 StepBound step_bound(const plan::Config& config, const BoundDurations& measured) {
   const bool is_paced = set_link(config.run).has_value();
-  const std::optional<double> rate = is_paced || measured.off == nullptr
-                                         ? std::nullopt
-                                         : transfer_rate_alone(*measured.off, config.run.link_latency_us * 1e3);
+  const std::optional<double> rate =
+      is_paced || measured.off == nullptr ? std::nullopt : measured.off->rate(config.run.link_latency_us * 1e3);
   const std::vector<Program> stages = record_stages(config, Detail::costs);
   if (!is_paced && !rate && communicates(stages) && !config.run.no_comm)
     return {std::nullopt, "no cell whose transfers run alone"};

@@ -12,35 +12,27 @@
 #include "impl/device/makespan.hpp"
 #include "impl/device/sim/time_model.hpp"
 #include "impl/plan/config.hpp"
-#include "profiler/trace/trace.hpp"
+#include "profiler/analysis/durations/place_times.hpp"
+#include "profiler/analysis/durations/transfers_alone.hpp"
 
 namespace underlap::bench {
 
-/// How long each place of the model computes in one step, in nanoseconds: the median over the ranks of a pipeline stage
-/// and measured steps of the place's total in a step. Of the trace of a no_comm cell it is the time with no transfer
-/// beside it.
+/// How long each place of the model computes in one step, in nanoseconds: of a no_comm cell it is the time with no
+/// transfer beside it.
 class ComputeDurations {
  public:
-  /// Empty where `trace` has no measured step.
-  ComputeDurations(const Trace& trace, std::int32_t ranks_of_a_stage);
+  /// The median of what each place has in `times`.
+  explicit ComputeDurations(const analysis::PlaceTimes& times);
 
-  /// stage (of a layer's: -1), purpose, layer, microbatch
-  using Place = std::tuple<std::int32_t, NameId, std::int32_t, std::int32_t>;
-
-  std::optional<double> of(const Place& place) const;
+  std::optional<double> of(const analysis::Place& place) const;
 
   /// Whether any place has this purpose.
   bool has(NameId purpose) const { return purposes_.contains(purpose); }
 
  private:
-  std::map<Place, double> median_ns_;
+  std::map<analysis::Place, double> median_ns_;
   std::set<NameId> purposes_;
 };
-
-/// The rate at which transfers run with no compute beside them, in bytes on the wire per nanosecond: bytes over time
-/// between the last arrival and the end, less the paced `latency_ns` of each, summed over the transfers of a trace that
-/// met no compute of their rank. Nullopt without such transfers.
-std::optional<double> transfer_rate_alone(const Trace& trace, double latency_ns);
 
 /// The least time of a step of `config`, and where the durations come from.
 struct StepBound {
@@ -56,7 +48,7 @@ struct BoundDurations {
   /// Of the cell itself. Asked for once at most, and only where the step has a purpose that no_comm has not: the copies
   /// and sums of a technique, which a run without transfers leaves out with it. Empty: not measured.
   std::function<ComputeDurations()> own = {};
-  const Trace* off = nullptr;  ///< of a cell whose transfers run alone; null: not measured
+  const analysis::TransfersAlone* off = nullptr;  ///< of a cell whose transfers run alone; null: not measured
 };
 
 /// Records the schedule of one step of `config` and lays durations on it: compute from `no_comm`, and from `own` the

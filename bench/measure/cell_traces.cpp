@@ -1,51 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/measure/cell_traces.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
 #include <utility>
 
-#include "profiler/analysis/windows.hpp"
-#include "profiler/formats/format.hpp"
+#include "platform/errors.hpp"
 
 namespace underlap::bench {
+namespace {
 
-CellTraces::CellTraces(std::filesystem::path folder, std::size_t num_cells, bool measures_time)
+using Which = plan::KeptTraces::Which;
+namespace fs = std::filesystem;
+
+std::int64_t longest_ns(const std::vector<report::StepSample>& samples) {
+  std::int64_t longest = -1;
+  for (const report::StepSample& sample : samples) longest = std::max(longest, sample.step_ns);
+  return longest;
+}
+
+constexpr std::string_view kPending = ".block-";
+
+fs::path pending_path(const fs::path& trace, std::int32_t block) {
+  return trace.string() + fmt::format("{}{}", kPending, block);
+}
+
+void take_place(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) throw MachineError(fmt::format("cannot rename {} to {}: {}", from.string(), to.string(), error.message()));
+}
+
+}  // namespace
+
+std::vector<std::int32_t> kept_ranks(const plan::KeptTraces& kept, const report::BlockRun& run,
+                                     const report::CellResult& result) {
+  std::vector<std::int32_t> ranks = report::ranks_of(run);
+  switch (kept.which) {
+    case Which::all: return ranks;
+    case Which::none: return {};
+    case Which::worst:
+      return longest_ns(samples_of(run, 0)) > longest_ns(result.samples) ? ranks : std::vector<std::int32_t>{};
+    case Which::sample: break;
+  }
+  const auto all = static_cast<std::int64_t>(ranks.size());
+  const std::int64_t count = std::min(kept.num_ranks, all);
+  std::vector<std::int32_t> sampled;
+  for (std::int64_t i = 0; i < count; ++i) sampled.push_back(ranks[static_cast<std::size_t>(i * all / count)]);
+  return sampled;
+}
+
+CellTraces::CellTraces(fs::path folder, std::span<const plan::Cell> cells)
     : folder_(std::move(folder)),
-      measures_time_(measures_time),
-      compute_(num_cells),
-      delays_ns_(num_cells),
-      writers_(num_cells) {}
+      cells_(cells),
+      delays_ns_(cells.size()),
+      writers_(cells.size()),
+      pending_(cells.size()) {}
 
-void CellTraces::open(const std::vector<report::CellResult>& cells,
-                      const std::function<void(std::size_t cell)>& reads) {
+bool CellTraces::replaces(std::size_t cell) const {
+  return cells_[cell].plan.config.run.kept_traces.which == Which::worst;
+}
+
+void CellTraces::open(const std::vector<report::CellResult>& cells, const KernelFiles& times) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const report::CellResult& cell = cells[i];
     if (cell.trace_file.empty()) continue;
     const bool goes_on = cell.trace_bytes > 0;
-    writers_[i] = std::make_unique<formats::PerfettoWriter>(
-        folder_ / cell.trace_file,
-        goes_on ? formats::WriteAt::append_at(cell.trace_bytes) : formats::WriteAt::create());
-    if (!goes_on) continue;
-    reads(i);
-    const Trace earlier = formats::read_trace(folder_ / cell.trace_file);
-    add_compute(i, earlier);
-    delays_ns_[i] = Delay{.earlier_end_ns = earlier.last_ns(), .ns = {}};
+    if (goes_on) delays_ns_[i] = Delay{.earlier_end_ns = times.last_ns(i), .ns = {}};
+    if (!replaces(i))
+      writers_[i] = std::make_unique<formats::PerfettoWriter>(
+          folder_ / cell.trace_file,
+          goes_on ? formats::WriteAt::append_at(cell.trace_bytes) : formats::WriteAt::create());
   }
 }
 
 void CellTraces::close() {
   for (std::size_t i = 0; i < writers_.size(); ++i) {
     writers_[i].reset();
-    compute_[i] = {};
     delays_ns_[i].reset();
+    pending_[i].reset();
   }
 }
 
-void CellTraces::append(std::size_t cell, Trace& trace, report::CellResult& result) {
+void CellTraces::keep(std::size_t cell, std::int32_t block, Trace& trace, report::CellResult& result) {
   follow_earlier(cell, trace);
-  add_compute(cell, trace);
-  writers_[cell]->append(trace);
-  result.trace_bytes = writers_[cell]->bytes();
+  if (!replaces(cell)) {
+    writers_[cell]->append(trace);
+    result.trace_bytes = writers_[cell]->bytes();
+    return;
+  }
+  formats::PerfettoWriter writer(pending_path(folder_ / result.trace_file, block), formats::WriteAt::create());
+  writer.append(trace);
+  result.trace_bytes = writer.bytes();
+  pending_[cell] = block;
+}
+
+void CellTraces::commit(const std::vector<report::CellResult>& cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (const auto block = std::exchange(pending_[i], std::nullopt)) {
+      const fs::path trace = folder_ / cells[i].trace_file;
+      take_place(pending_path(trace, *block), trace);
+    }
 }
 
 void CellTraces::follow_earlier(std::size_t cell, Trace& trace) {
@@ -53,12 +112,25 @@ void CellTraces::follow_earlier(std::size_t cell, Trace& trace) {
   if (!delay) return;
   if (!delay->ns) delay->ns = std::max<std::int64_t>(0, delay->earlier_end_ns - trace.first_ns());
   trace.shift(*delay->ns);
-  if (measures_time_) return;
+  if (cells_[cell].plan.config.run.traits().measures_time) return;
   for (ClockSnapshot& clock : trace.clocks) clock.unix_ns += *delay->ns;  // a made-up wall clock, from 0 as well
 }
 
-void CellTraces::add_compute(std::size_t cell, const Trace& trace) {
-  compute_[cell].add(trace, analysis::find_windows(trace).windows);
+void settle_traces(const fs::path& folder, const report::RunResults& results) {
+  std::error_code ignored;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder / "traces", ignored)) {
+    const std::string name = file.path().filename().string();
+    const std::size_t at = name.rfind(kPending);
+    std::int32_t block = -1;
+    if (at == std::string::npos) continue;
+    std::from_chars(name.data() + at + kPending.size(), name.data() + name.size(), block);
+    const std::string trace = "traces/" + name.substr(0, at);
+    const auto cell = std::ranges::find(results.cells, trace, &report::CellResult::trace_file);
+    if (cell != results.cells.end() && block >= 0 && block < report::blocks_of(*cell))
+      take_place(file.path(), folder / trace);
+    else
+      fs::remove(file.path(), ignored);
+  }
 }
 
 }  // namespace underlap::bench

@@ -128,18 +128,31 @@ bool takes_slices(const ProgramCommand& command) {
   return command.type == ProgramCommand::Type::launch || command.type == ProgramCommand::Type::communicate;
 }
 
-double trace_bytes(const plan::Cell& cell, std::int64_t steps) {
+// Of the traces that the folder keeps: steps times ranks.
+double kept_steps(const plan::Cell& cell, const Work& work) {
+  using Which = plan::KeptTraces::Which;
+  const plan::RunConfig& run = cell.plan.config.run;
+  const double steps = double(run.steps + 1), ranks = double(num_played(cell)), blocks = double(work.blocks);
+  switch (run.kept_traces.which) {
+    case Which::none: return 0;
+    case Which::worst: return steps * ranks;
+    case Which::sample: return steps * blocks * std::min(ranks, double(run.kept_traces.num_ranks));
+    case Which::all: break;
+  }
+  return steps * blocks * ranks;
+}
+
+double trace_bytes(const plan::Cell& cell, const Work& work) {
   if (!cell.plan.config.run.trace) return 0;
   const Program step = record_step(cell.plan.config, Detail::costs);
   const auto slices = std::ranges::count_if(step.commands, takes_slices);
-  return double(slices) * double(num_played(cell)) * double(steps) * kBytesOfASlice;
+  return double(slices) * kept_steps(cell, work) * kBytesOfASlice;
 }
 
 std::string disk_text(const plan::Matrix& matrix, const Work& work) {
-  const std::int64_t in_traces = work.blocks * (matrix.cells.front().plan.config.run.steps + 1);
   double bytes = 0;
-  for (const plan::Cell& cell : matrix.cells) bytes += trace_bytes(cell, in_traces);
-  return fmt::format("about {} of traces: a step of rank 0, times ranks and steps, at {:g} bytes a slice",
+  for (const plan::Cell& cell : matrix.cells) bytes += trace_bytes(cell, work);
+  return fmt::format("about {} of traces: a step of rank 0, times ranks and steps that are kept, at {:g} bytes a slice",
                      in_bytes(static_cast<std::int64_t>(bytes)), kBytesOfASlice);
 }
 

@@ -14,9 +14,10 @@
 #include <set>
 
 #include "bench/machine/cpu_load.hpp"
-#include "bench/measure/bound.hpp"
 #include "bench/measure/cell_traces.hpp"
+#include "bench/measure/conclusions.hpp"
 #include "bench/measure/early_end.hpp"
+#include "bench/measure/kernel_files.hpp"
 #include "bench/measure/progress.hpp"
 #include "bench/measure/resume.hpp"
 #include "bench/measure/run_folder.hpp"
@@ -27,12 +28,9 @@
 #include "platform/errors.hpp"
 #include "platform/signal_watch.hpp"
 #include "platform/status_line.hpp"
-#include "profiler/analysis/compute_change.hpp"
 #include "profiler/compare/run_figures.hpp"
-#include "profiler/formats/format.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/samples.hpp"
-#include "profiler/report/stalls.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
@@ -57,6 +55,18 @@ void hold_to_modelled_gpu(const plan::Cell& cell, CellResult& result) {
     result.memory_advice = plan::advice_on_memory(cell.plan.config, result.device_memory_bytes);
 }
 
+bool keeps_trace(const plan::RunConfig& run) {
+  return run.trace && run.kept_traces.which != plan::KeptTraces::Which::none;
+}
+
+// Empty where a cell records nothing.
+std::vector<std::string> kernel_file_names(std::span<const plan::Cell> cells) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    names.push_back(cells[i].plan.config.run.trace ? kernel_file_name(i, cells[i].name) : "");
+  return names;
+}
+
 class Measurement {
  public:
   Measurement(const plan::Matrix& matrix, const MeasureOptions& options)
@@ -67,7 +77,8 @@ class Measurement {
         watch_([this](int signal) { early_end_.say_last_words(signal); },
                [this](int signal) { return early_end_.is_heeded(signal); }),
         status_(options.progress),
-        traces_(options.folder, matrix.cells.size(), run_.traits().measures_time) {
+        times_(options.folder, kernel_file_names(matrix.cells)),
+        traces_(options.folder, matrix.cells) {
     status_.say("reading what the cells name");
     results_ = described();
     folder_.emplace(options.folder);
@@ -124,7 +135,7 @@ class Measurement {
       result.peak_memory_bytes = cell.plan.peak_memory.total();
       if (!run_.traits().measures_time) hold_to_modelled_gpu(cell, result);
       result.paced = cell.plan.config.run.link_gbps > 0 || cell.plan.config.run.link_latency_us > 0;
-      if (cell.plan.config.run.trace) result.trace_file = trace_file_name(i, cell.name);
+      if (keeps_trace(cell.plan.config.run)) result.trace_file = trace_file_name(i, cell.name);
       links.insert(link_of(cell));
       if (options_.placement == nullptr || !run_.traits().measures_time) continue;
       if (std::string warning = tensor_parallel_warning(cell, *options_.placement); !warning.empty()) {
@@ -228,8 +239,8 @@ class Measurement {
     finished_ = finished();
     if (block > 0) results_.resumed_at_blocks.push_back(block);
     std::unique_ptr<Session> session = built_session();
-    traces_.open(results_.cells,
-                 [this](std::size_t cell) { status_.say(fmt::format("reading the trace of {}", cell_text(cell))); });
+    for (std::size_t i = 0; i < results_.cells.size(); ++i) times_.open(i, report::blocks_of(results_.cells[i]));
+    traces_.open(results_.cells, times_);
     warm_up(*session);
     return session;
   }
@@ -246,6 +257,7 @@ class Measurement {
     }
     results_.blocks_done = std::max(results_.blocks_done, block + 1);
     write_results(options_.folder, results_, report::Statistics::left_out);
+    traces_.commit(results_.cells);
     early_end_.set(results_.blocks_done, results_.blocks_planned);
     finished_ = finished();
     failures_.clear();
@@ -359,56 +371,35 @@ class Measurement {
     const CpuTimes before = cpu_times(own_processes());
     report::BlockRun run = run_steps(session, index, block, run_.steps + 1);
     if (run_.traits().measures_time) add_load(load_of(block), before, cpu_times(own_processes()));
-    cell.num_ranks_played = num_ranks_of(run);
+    cell.num_ranks_played = static_cast<std::int32_t>(ranks_of(run).size());
     cell.clock_residual_ns = std::max(cell.clock_residual_ns, run.clock_residual_ns);
-    for (report::StepSample& sample : samples_of(run, block, !cell.trace_file.empty()))
-      cell.samples.push_back(std::move(sample));
     for (const std::string& note : run.notes) cell.notes.push_back(fmt::format("block {}, {}", block, note));
     for (const std::string& why : run.invalid_because)
       cell.invalid_because.push_back(fmt::format("block {}, {}", block, why));
-    if (!traces_.records(index)) return;
-    run.trace.metadata = compare::metadata_of(cell);
-    run.trace.metadata.merge(
-        std::map<std::string, std::string>{{"cell", cell.name},
-                                           {"backend", std::string(to_string(results_.info.backend))},
-                                           {"link", link_of(matrix_.cells[index])},
-                                           {"clock", results_.info.clock}});
-    traces_.append(index, run.trace, cell);
+    const std::int64_t last_ns = keep_trace(session, index, block, run);
+    if (times_.records(index)) times_.append(index, block, last_ns, run.figures.kernels);
+    for (report::StepSample& sample : samples_of(run, block)) cell.samples.push_back(std::move(sample));
+  }
+
+  // Where its time ends; 0 where none is kept.
+  std::int64_t keep_trace(Session& session, std::size_t index, std::int32_t block, const report::BlockRun& run) {
+    CellResult& cell = results_.cells[index];
+    if (cell.trace_file.empty()) return 0;
+    const std::vector<std::int32_t> ranks = kept_ranks(matrix_.cells[index].plan.config.run.kept_traces, run, cell);
+    if (ranks.empty()) return 0;
+    Trace trace = session.take_trace(index, ranks);
+    trace.metadata = compare::metadata_of(cell);
+    trace.metadata.merge(std::map<std::string, std::string>{{"cell", cell.name},
+                                                            {"backend", std::string(to_string(results_.info.backend))},
+                                                            {"link", link_of(matrix_.cells[index])},
+                                                            {"clock", results_.info.clock}});
+    traces_.keep(index, block, trace, cell);
+    return trace.last_ns();
   }
 
   report::BlockLoad& load_of(std::int32_t block) {
     const auto known = std::ranges::find(results_.load, block, &report::BlockLoad::block);
     return known != results_.load.end() ? *known : results_.load.emplace_back(report::BlockLoad{.block = block});
-  }
-
-  // Of a run that was resumed when nothing was left to do, the results hold all this already.
-  void attribute_compute() {
-    for (std::size_t i = 0; i < results_.cells.size(); ++i) {
-      if (traces_.compute(i).windows() == 0) continue;
-      CellResult& cell = results_.cells[i];
-      const analysis::ComputeTimes own = compute_without(i, stalled_steps(cell));
-      cell.kernel_ns = own.kernels_ns_by_purpose();
-      cell.kernel_windows = own.windows();
-      const std::optional<std::size_t> off = find_references(results_.cells, i).off;
-      if (!off || *off == i || cell.no_comm) continue;
-      const report::Steps stalled = stalled_steps(results_.cells[*off], cell);
-      const analysis::ComputeTimes from = compute_without(*off, stalled);
-      const analysis::ComputeTimes to = compute_without(i, stalled);
-      if (from.windows() != to.windows()) continue;
-      cell.compute_since_off =
-          report::ComputeSinceOff{results_.cells[*off].name, to.windows(), analysis::compute_change(from, to)};
-    }
-  }
-
-  // Which steps stood still is known at the end alone, so their cell's trace is read again.
-  analysis::ComputeTimes compute_without(std::size_t cell, const report::Steps& steps) const {
-    if (steps.empty() || !has_trace(cell)) return traces_.compute(cell);
-    const Trace trace = formats::read_trace(options_.folder / results_.cells[cell].trace_file);
-    std::vector<analysis::Window> windows = analysis::find_windows(trace).windows;
-    std::erase_if(windows, [&](const analysis::Window& window) { return steps.contains({window.block, window.step}); });
-    analysis::ComputeTimes times;
-    times.add(trace, windows);
-    return times;
   }
 
   MeasureOutcome finish() {
@@ -418,51 +409,12 @@ class Measurement {
     for (const CellResult& cell : results_.cells)
       if (!cell.invalid_because.empty())
         outcome.invalid.push_back(fmt::format("cell {} is not valid: {}", cell.name, cell.invalid_because.front()));
-    lay_bounds();
-    attribute_compute();
+    draw_conclusions(matrix_.cells, results_, times_,
+                     [this](std::size_t cell) { status_.say("drawing conclusions of " + cell_text(cell)); });
     status_.say("writing results.json and report.md");
     write_results(options_.folder, results_);
     write_report(options_.folder, results_);
     return outcome;
-  }
-
-  bool has_trace(std::size_t cell) const { return results_.cells[cell].trace_bytes > 0; }
-
-  // The trace of a cell as its file holds it, or null without recorder. Read once.
-  const Trace* trace_of(std::optional<std::size_t> cell) {
-    if (!cell || !has_trace(*cell)) return nullptr;
-    const auto [entry, is_new] = whole_traces_.try_emplace(*cell);
-    if (is_new) entry->second = formats::read_trace(options_.folder / results_.cells[*cell].trace_file);
-    return &entry->second;
-  }
-
-  void lay_bounds() {
-    for (std::size_t i = 0; i < results_.cells.size(); ++i) {
-      status_.say("computing the bounds of " + cell_text(i));
-      const StepBound bound = find_bound(i);
-      CellResult& cell = results_.cells[i];
-      if (bound.ns) cell.bound_ns = bound.ns->schedule_ns, cell.bound_ideal_ns = bound.ns->ideal_ns;
-      cell.bound_kernel_ns = bound.kernel_ns;
-      cell.bound_source = bound.source;
-    }
-  }
-
-  StepBound find_bound(std::size_t i) {
-    const plan::Config& config = matrix_.cells[i].plan.config;
-    if (!config.run.traits().measures_time) return step_bound(config, *sim::make_time_model(config));
-    const report::References references = find_references(results_.cells, i);
-    const Trace* no_comm = trace_of(references.no_comm);
-    if (no_comm == nullptr) return {std::nullopt, "no traced cell without transfers to take durations from"};
-    const ComputeDurations alone(*no_comm, config.parallel.stage_size());
-    return step_bound(config,
-                      {.no_comm = alone, .own = [&] { return own_durations(i); }, .off = trace_of(references.off)});
-  }
-
-  // Its trace is read for this alone, and not kept: every cell may ask.
-  ComputeDurations own_durations(std::size_t cell) const {
-    return ComputeDurations(
-        has_trace(cell) ? formats::read_trace(options_.folder / results_.cells[cell].trace_file) : Trace{},
-        matrix_.cells[cell].plan.config.parallel.stage_size());
   }
 
   const plan::Matrix& matrix_;
@@ -473,12 +425,12 @@ class Measurement {
   StatusLine status_;
   std::optional<HeldRunFolder> folder_;
   RunResults results_;
+  KernelFiles times_;
   CellTraces traces_;
   static constexpr int kAttempts = 2;    // of a cell in a block
   std::map<std::size_t, int> failures_;  // in the block that is run
   std::set<std::size_t> left_out_;       // cells that failed so often
   Finished finished_;
-  std::map<std::size_t, Trace> whole_traces_;  // of the cells that bounds are taken from
 };
 
 }  // namespace

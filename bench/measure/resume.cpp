@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "bench/measure/cell_traces.hpp"
 #include "platform/json.hpp"
 
 namespace underlap::bench {
@@ -174,6 +175,7 @@ RunResults take_up(const std::filesystem::path& folder, const RunResults& now, s
     throw std::invalid_argument(fmt::format("run.blocks is {}, but {} holds {} finished blocks; ask for at least those",
                                             now.blocks_planned, folder.string(), before.blocks_done));
   check_samples(folder, before, steps);
+  settle_traces(folder, before);
   check_traces(folder, before, now);
   before.blocks_planned = now.blocks_planned;
   return before;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <fstream>
 #include <iterator>
@@ -23,6 +24,8 @@ namespace {
 
 // Of a file's name beside number and ending, well within the 255 bytes that file systems take.
 constexpr std::size_t kLongestName = 120;
+
+constexpr std::array<const char*, 2> kParts{"traces", "kernels"};
 
 std::vector<std::string> files_of(const plan::Config& config) {
   std::vector<std::string> files;
@@ -58,14 +61,15 @@ HeldRunFolder::HeldRunFolder(std::filesystem::path folder) : folder_(std::move(f
                     "folder (-o DIR)",
                     folder_.string(), held.what()));
   }
-  make_folder(folder_ / "traces");
+  for (const char* part : kParts) make_folder(folder_ / part);
   remove_temporary_files(folder_);
 }
 
 HeldRunFolder::~HeldRunFolder() {
   std::error_code ignored;  // what is not empty stays
   const bool holds_results = std::filesystem::exists(folder_ / "results.json", ignored);
-  if (!holds_results) std::filesystem::remove(folder_ / "traces", ignored);
+  for (const char* part : kParts)
+    if (!holds_results) std::filesystem::remove(folder_ / part, ignored);
   lock_.reset();
   if (!holds_results) std::filesystem::remove(folder_, ignored);
 }
@@ -94,13 +98,26 @@ std::string matrix_hash(const plan::Matrix& matrix, const std::map<std::string, 
   return name_hash(text);
 }
 
-std::string trace_file_name(std::size_t index, const std::string& cell) {
+namespace {
+
+// "03-off" of the fourth cell.
+std::string file_stem(std::size_t index, const std::string& cell) {
   constexpr std::string_view kNotInFileNames = "/\\:*?\"<>|";
   std::string name = cell;
   for (char& c : name)
     if (std::iscntrl(static_cast<unsigned char>(c)) != 0 || kNotInFileNames.find(c) != std::string_view::npos) c = '_';
   if (name.size() > kLongestName) name = fmt::format("{}-{}", first_letters(name, kLongestName), name_hash(cell));
-  return fmt::format("traces/{:02}-{}.pftrace", index, name);
+  return fmt::format("{:02}-{}", index, name);
+}
+
+}  // namespace
+
+std::string trace_file_name(std::size_t index, const std::string& cell) {
+  return fmt::format("traces/{}.pftrace", file_stem(index, cell));
+}
+
+std::string kernel_file_name(std::size_t index, const std::string& cell) {
+  return fmt::format("kernels/{}.bin", file_stem(index, cell));
 }
 
 }  // namespace underlap::bench

@@ -14,9 +14,9 @@ namespace underlap::bench {
 /// The folder of a run, held for this process: no other run writes into it as long as this lives.
 class HeldRunFolder {
  public:
-  /// Makes the folder and its traces/, and removes the temporary files of killed runs. Throws std::invalid_argument
-  /// where another run holds it, naming that, MachineError naming the path and the system's reason where it cannot be
-  /// made or written.
+  /// Makes the folder with its traces/ and kernels/, and removes the temporary files of killed runs. Throws
+  /// std::invalid_argument where another run holds it, naming that, MachineError naming the path and the system's
+  /// reason where it cannot be made or written.
   explicit HeldRunFolder(std::filesystem::path folder);
   /// Takes back what was made, as far as nothing was put into it.
   ~HeldRunFolder();
@@ -41,5 +41,8 @@ std::string matrix_hash(const plan::Matrix& matrix, const std::map<std::string, 
 /// Where a cell's trace stands in a run folder: traces/NN-NAME.pftrace, with every character that a file name may not
 /// have everywhere replaced, and a long name cut behind its first letters and told apart by a hash.
 std::string trace_file_name(std::size_t index, const std::string& cell);
+
+/// The same for what its kernels took: kernels/NN-NAME.bin.
+std::string kernel_file_name(std::size_t index, const std::string& cell);
 
 }  // namespace underlap::bench

@@ -63,13 +63,16 @@ void HostSession::on_every_rank(std::size_t cell, const std::function<void(HostR
 }
 
 report::BlockRun HostSession::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
+  last_trace_ = {};
   const std::int64_t transport_cpu_before = fabric_.transport_cpu_ns();
   on_every_rank(cell, [=](HostRank& rank) { rank.run(cell, block, steps); });
   const std::int64_t transport_cpu_ns = fabric_.transport_cpu_ns() - transport_cpu_before;
   std::vector<RankRun> runs;
   for (std::int32_t rank = 0; rank < num_ranks(cells_[cell]); ++rank)
     runs.push_back(ranks_[static_cast<std::size_t>(rank)]->take(cell));
+  for (const RankRun& run : runs) last_trace_.append(run.trace);
   report::BlockRun result = joined(std::move(runs), steps);
+  result.figures = figures_of(last_trace_, cells_[cell], block);
   result.transfer_cpu_ns = result.transfer_cpu_ns.value_or(0) + transport_cpu_ns;
   return result;
 }

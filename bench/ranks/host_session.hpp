@@ -27,6 +27,7 @@ class HostSession final : public Session {
   static std::map<std::string, std::string> library_versions();
 
   report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
+  Trace take_trace(std::size_t, std::span<const std::int32_t> ranks) override { return taken(last_trace_, ranks); }
   void reserve(std::size_t cell, std::int64_t steps) override;
 
  private:
@@ -36,6 +37,7 @@ class HostSession final : public Session {
   Texts texts_;
   std::span<const plan::Cell> cells_;
   host::Fabric fabric_;
+  Trace last_trace_;
   std::vector<std::unique_ptr<HostRank>> ranks_;  // last: they use the above
 };
 

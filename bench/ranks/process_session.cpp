@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
+#include "bench/ranks/arrivals.hpp"
 #include "bench/ranks/rank_messages.hpp"
 
 namespace underlap::bench {
@@ -106,15 +108,57 @@ report::BlockRun ProcessSession::run(std::size_t cell, std::int32_t block, std::
   ask(cell, RankMessage::run, order, "run " + what);
   const std::int64_t residual_ns = residual(before, read_clocks(cell));
   std::vector<RankRun> runs;
-  for (const std::string& answer : ask(cell, RankMessage::take, order, "hand over " + what))
-    runs.push_back(decode_run(answer, fmt::format("rank {}", runs.size())));
+  report::BlockFigures figures;
+  for (RankReport& report : take_reports(cell, order, what)) {
+    append(figures, std::move(*report.figures));
+    runs.push_back(std::move(report.run));
+  }
   report::BlockRun result = joined(std::move(runs), steps);
+  result.figures = std::move(figures);
   for (const auto& [rank, pause] : set_of(cell).ranks->take_pauses())
     result.notes.push_back(fmt::format("rank {} was stopped (SIGSTOP, or a debugger) for about {:.1f} s", rank,
                                        static_cast<double>(pause.count()) / 1e3));
   next_step_ = std::max(next_step_, result.first_step + result.num_steps);
   result.clock_residual_ns = residual_ns;
   return result;
+}
+
+std::vector<RankReport> ProcessSession::take_reports(std::size_t cell, const CellOrder& order,
+                                                     const std::string& what) {
+  last_run_ = what;
+  std::vector<RankReport> reports;
+  for (const std::string& answer : ask(cell, RankMessage::take, order, "say what it made of " + what))
+    reports.push_back(decode_report(answer, fmt::format("rank {}", reports.size())));
+  complete(cell, reports, what);
+  return reports;
+}
+
+// Those whose communications no member could know the last arrival of: their starts lie side by side only here.
+void ProcessSession::complete(std::size_t cell, std::vector<RankReport>& reports, const std::string& what) {
+  if (std::ranges::all_of(reports, [](const RankReport& report) { return report.figures.has_value(); })) return;
+  std::vector<Trace> parts;
+  for (RankReport& report : reports) parts.push_back(std::exchange(report.run.trace, {}));
+  const std::vector<std::vector<std::int64_t>> arrivals = last_arrivals(parts);
+  RankGroup::Orders orders;
+  for (std::size_t rank = 0; rank < reports.size(); ++rank)
+    if (!reports[rank].figures) orders.emplace_back(static_cast<std::int32_t>(rank), encode(arrivals[rank]));
+  const std::vector<std::string> answers = guarded(cell, [&] {
+    return set_of(cell).ranks->ask_ranks(RankMessage::arrivals, orders, "split its windows of " + what);
+  });
+  for (std::size_t i = 0; i < orders.size(); ++i)
+    reports[static_cast<std::size_t>(orders[i].first)].figures = report::decode_figures(answers[i]);
+}
+
+Trace ProcessSession::take_trace(std::size_t cell, std::span<const std::int32_t> ranks) {
+  RankGroup::Orders orders;
+  for (const std::int32_t rank : ranks) orders.emplace_back(rank, encode(CellOrder{.cell = cell}));
+  const std::vector<std::string> answers = guarded(cell, [&] {
+    return set_of(cell).ranks->ask_ranks(RankMessage::trace, orders, "hand over the trace of " + last_run_);
+  });
+  Trace trace;
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    trace.append(decode_trace(answers[i], fmt::format("rank {}", orders[i].first)));
+  return trace;
 }
 
 // One rank of each clock that is not rank 0's, whose process's clock this is too.

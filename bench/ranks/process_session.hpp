@@ -46,6 +46,7 @@ class ProcessSession final : public Session {
                  const ProcessOptions& options = {});
 
   report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
+  Trace take_trace(std::size_t cell, std::span<const std::int32_t> ranks) override;
   void reserve(std::size_t cell, std::int64_t steps) override;
   bool begin_block(std::int32_t block) override;
 
@@ -68,6 +69,8 @@ class ProcessSession final : public Session {
   StartOrder start_order(const RankSet& set, std::int32_t rank) const;
   RankSet& set_of(std::size_t cell);
   std::vector<std::string> ask(std::size_t cell, RankMessage order, const CellOrder& what, const std::string& told);
+  std::vector<RankReport> take_reports(std::size_t cell, const CellOrder& order, const std::string& what);
+  void complete(std::size_t cell, std::vector<RankReport>& reports, const std::string& what);
   Clocks read_clocks(std::size_t cell);
   void set_clocks(std::size_t cell, const Clocks& clocks);
   static std::int64_t residual(const Clocks& before, const Clocks& after);
@@ -80,6 +83,7 @@ class ProcessSession final : public Session {
   std::int32_t next_step_;
   std::optional<std::int32_t> round_;
   std::vector<RankSet> sets_;
+  std::string last_run_;  // in words
 };
 
 }  // namespace underlap::bench

@@ -55,6 +55,11 @@ class RankGroup {
   std::vector<std::string> ask(RankMessage order, const std::vector<std::string>& payloads, const std::string& told,
                                std::optional<std::chrono::milliseconds> limit = {});
 
+  using Orders = std::vector<std::pair<std::int32_t, std::string>>;  ///< rank, and its payload
+  /// The same with those ranks alone; answers in the order of `orders`.
+  std::vector<std::string> ask_ranks(RankMessage order, const Orders& orders, const std::string& told,
+                                     std::optional<std::chrono::milliseconds> limit = {});
+
   /// What one rank's clock is behind this process's, and how far that may be wrong: half of the quickest of several
   /// exchanges. Throws as ask() does.
   ClockReading read_clock(std::int32_t rank);
@@ -83,9 +88,6 @@ class RankGroup {
     std::optional<Deadline> first_answer;
   };
 
-  using Orders = std::vector<std::pair<std::int32_t, std::string>>;  ///< rank, and its payload
-  std::vector<std::string> ask_ranks(RankMessage order, const Orders& orders, const std::string& told,
-                                     std::optional<std::chrono::milliseconds> limit);
   int milliseconds_to_sleep() const;
   void watch_once(Waiting& waiting);
   void listen(RankProcess& rank, Waiting& waiting);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/rank_messages.hpp"
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <vector>
@@ -71,38 +70,53 @@ ClockOrder decode_clock_order(std::string_view payload) {
 }
 
 // Length of what is small, what is small, the trace.
-std::string encode(const RankRun& run) {
+std::string encode(const RankReport& report) {
+  const RankRun& run = report.run;
   Json json = {{"first_step", run.first_step},
                {"losses", run.losses},
                {"transfer_cpu_ns", nullptr},
                {"notes", run.notes},
-               {"invalid_because", run.invalid_because}};
+               {"invalid_because", run.invalid_because},
+               {"figures", nullptr},
+               {"open", nullptr}};
   if (run.transfer_cpu_ns) json["transfer_cpu_ns"] = *run.transfer_cpu_ns;
-  const std::string small = to_bytes(json);
-  const std::uint64_t length = small.size();
-  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
-  return bytes + small + formats::PerfettoEncoder().encode(run.trace);
+  if (report.figures)
+    json["figures"] = report::encode(*report.figures);
+  else
+    json["open"] = encode(run.trace);
+  return to_bytes(json);
 }
 
-RankRun decode_run(std::string_view payload, const std::string& origin) {
-  std::uint64_t length = 0;
-  if (payload.size() < sizeof length) throw MachineError(origin + " sent a result that is cut short");
-  std::memcpy(&length, payload.data(), sizeof length);
-  payload.remove_prefix(sizeof length);
-  if (payload.size() < length) throw MachineError(origin + " sent a result that is cut short");
-  const Json json = from_bytes(payload.substr(0, length));
-  payload.remove_prefix(length);
-  RankRun run;
-  run.trace = formats::read_perfetto(std::as_bytes(std::span(payload.data(), payload.size())), origin);
-  if (run.trace.import.num_skipped() > 0) throw MachineError(origin + " sent a trace with records that cannot be read");
-  run.trace.import = {};
-  run.trace.metadata = {};
-  run.first_step = json.at("first_step");
-  run.losses = json.at("losses").get<std::vector<double>>();
-  run.notes = json.at("notes").get<std::vector<std::string>>();
-  run.invalid_because = json.at("invalid_because").get<std::vector<std::string>>();
-  if (!json.at("transfer_cpu_ns").is_null()) run.transfer_cpu_ns = json.at("transfer_cpu_ns").get<std::int64_t>();
-  return run;
+RankReport decode_report(std::string_view payload, const std::string& origin) {
+  const Json json = from_bytes(payload);
+  RankReport report;
+  report.run.first_step = json.at("first_step");
+  report.run.losses = json.at("losses").get<std::vector<double>>();
+  report.run.notes = json.at("notes").get<std::vector<std::string>>();
+  report.run.invalid_because = json.at("invalid_because").get<std::vector<std::string>>();
+  if (!json.at("transfer_cpu_ns").is_null())
+    report.run.transfer_cpu_ns = json.at("transfer_cpu_ns").get<std::int64_t>();
+  if (!json.at("figures").is_null())
+    report.figures = report::decode_figures(json.at("figures").get_ref<const std::string&>());
+  else
+    report.run.trace = decode_trace(json.at("open").get_ref<const std::string&>(), origin);
+  return report;
+}
+
+std::string encode(const Trace& trace) { return formats::PerfettoEncoder().encode(trace); }
+
+Trace decode_trace(std::string_view payload, const std::string& origin) {
+  Trace trace = formats::read_perfetto(std::as_bytes(std::span(payload.data(), payload.size())), origin);
+  if (trace.import.num_skipped() > 0) throw MachineError(origin + " sent a trace with records that cannot be read");
+  trace.import = {};
+  trace.metadata = {};
+  return trace;
+}
+
+std::string encode(const std::vector<std::int64_t>& last_arrivals_ns) { return to_bytes(last_arrivals_ns); }
+
+std::vector<std::int64_t> decode_arrivals(std::string_view payload) {
+  return from_bytes(payload).get<std::vector<std::int64_t>>();
 }
 
 RankFailure failure_of(const std::exception& error) {

@@ -10,13 +10,16 @@
 #include <vector>
 
 #include "bench/ranks/rank_runner.hpp"
+#include "profiler/report/block_figures.hpp"
 
 namespace underlap::bench {
 
 /// What goes between a run and its ranks. The run orders, and a rank answers each order when it has done it: with
-/// `done`, with a `result` for `take`, or with `failed`, after which it ends. While it connects with its peers, a rank
-/// puts what these must know (`put`) and asks for what they have put (`get`), and the run answers (`met`). Between runs
-/// it says what time it is (`clock`), and takes the offset of its clock.
+/// `done`, with a `result` for `take`, `arrivals` and `trace`, or with `failed`, after which it ends. While it connects
+/// with its peers, a rank puts what these must know (`put`) and asks for what they have put (`get`), and the run
+/// answers (`met`). Between runs it says what time it is (`clock`), and takes the offset of its clock. Of what it
+/// records its figures travel (`take`; `arrivals` first tells it when the last members came, where it could not know),
+/// and the trace where it is asked for.
 enum class RankMessage : std::uint32_t {
   start = 1,
   build,
@@ -29,7 +32,9 @@ enum class RankMessage : std::uint32_t {
   put,
   get,
   met,
-  clock
+  clock,
+  arrivals,
+  trace
 };
 
 /// The first order: who the rank is, which matrix it belongs to, and which cells of it are its own.
@@ -61,10 +66,22 @@ struct CellOrder {
 std::string encode(const CellOrder& order);
 CellOrder decode_cell_order(std::string_view payload);
 
-/// The trace travels in the native format, without loss.
-std::string encode(const RankRun& run);
+/// What a rank says of a block: all but its trace, which it keeps.
+struct RankReport {
+  RankRun run;                                  ///< without a trace, or with the part that lacks arrivals
+  std::optional<report::BlockFigures> figures;  ///< nullopt: it waits for those arrivals
+};
+std::string encode(const RankReport& report);
 /// `origin` names the sender in messages.
-RankRun decode_run(std::string_view payload, const std::string& origin);
+RankReport decode_report(std::string_view payload, const std::string& origin);
+
+/// A trace travels in the native format, without loss.
+std::string encode(const Trace& trace);
+Trace decode_trace(std::string_view payload, const std::string& origin);
+
+/// The last arrivals of the part that a rank sent: bench/ranks/arrivals.hpp.
+std::string encode(const std::vector<std::int64_t>& last_arrivals_ns);
+std::vector<std::int64_t> decode_arrivals(std::string_view payload);
 
 /// Why a rank gave up.
 struct RankFailure {

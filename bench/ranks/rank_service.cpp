@@ -8,9 +8,13 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "bench/ranks/arrivals.hpp"
 #include "bench/ranks/link_meeting.hpp"
 #include "bench/ranks/rank_messages.hpp"
+#include "bench/ranks/session.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
@@ -27,11 +31,13 @@ class Rank {
     if (kind == RankMessage::start) return start(decode_start(message.payload));
     if (runner_ == nullptr) throw std::logic_error("a rank was told to work before it was told to start");
     if (kind == RankMessage::clock) return tell_clock(decode_clock_order(message.payload));
+    if (kind == RankMessage::arrivals) return take_arrivals(decode_arrivals(message.payload));
     const CellOrder order = decode_cell_order(message.payload);
     switch (kind) {
       case RankMessage::build: return build(order.cell), run_.send(RankMessage::done);
-      case RankMessage::run: return runner_->run(order.cell, order.block, order.steps), run_.send(RankMessage::done);
-      case RankMessage::take: return run_.send(RankMessage::result, encode(runner_->take(order.cell)));
+      case RankMessage::run: return run(order);
+      case RankMessage::take: return report_of(runner_->take(order.cell));
+      case RankMessage::trace: return run_.send(RankMessage::result, encode(std::exchange(trace_, {})));
       case RankMessage::reserve: return runner_->reserve(order.cell, order.steps), run_.send(RankMessage::done);
       default: throw std::logic_error(fmt::format("a rank was told {}, which is no order", message.kind));
     }
@@ -74,9 +80,36 @@ class Rank {
     run_.open(false);
   }
 
+  // The trace before it, which nobody asked for, takes no memory from it.
+  void run(const CellOrder& order) {
+    trace_ = {};
+    last_run_ = order;
+    runner_->run(order.cell, order.block, order.steps);
+    run_.send(RankMessage::done);
+  }
+
+  void report_of(RankRun run) {
+    trace_ = std::exchange(run.trace, {});
+    RankReport report{.run = std::move(run), .figures = {}};
+    if (last_run_.block >= 0 && lacks_arrivals(trace_))
+      report.run.trace = open_part(trace_);
+    else
+      report.figures = figures();
+    run_.send(RankMessage::result, encode(report));
+  }
+
+  void take_arrivals(const std::vector<std::int64_t>& last_arrivals_ns) {
+    set_arrivals(trace_, last_arrivals_ns);
+    run_.send(RankMessage::result, report::encode(figures()));
+  }
+
+  report::BlockFigures figures() const { return figures_of(trace_, matrix_.cells[last_run_.cell], last_run_.block); }
+
   LinkMeeting& run_;
   const RankFactory& make_runner_;
   plan::Matrix matrix_;
+  CellOrder last_run_;
+  Trace trace_;                         // of the last run, until it is asked for
   std::unique_ptr<RankRunner> runner_;  // last: it uses the cells
 };
 

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "bench/machine/gpu_libraries.hpp"
 #include "bench/ranks/cuda_backend.hpp"
@@ -12,7 +14,7 @@
 #include "bench/ranks/process_session.hpp"
 #include "bench/ranks/sim_session.hpp"
 #include "impl/plan/link.hpp"
-#include "profiler/analysis/arrivals.hpp"
+#include "profiler/trace/subset.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -27,13 +29,6 @@ std::string host_link_text(const plan::RunConfig& run, std::int32_t num_nodes) {
   return fmt::format("{}, {}", text, link);
 }
 
-bool lacks_arrivals(const Trace& trace) {
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (const CommunicationRecord* record = trace.communication(i); record != nullptr && record->last_arrival_ns == -1)
-      return true;
-  return false;
-}
-
 }  // namespace
 
 report::BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps) {
@@ -41,15 +36,22 @@ report::BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps) {
   result.first_step = ranks.front().first_step;
   result.num_steps = static_cast<std::int32_t>(steps);
   for (RankRun& rank : ranks) {
-    result.trace.append(rank.trace);
     for (std::string& note : rank.notes) result.notes.push_back(std::move(note));
     for (std::string& why : rank.invalid_because) result.invalid_because.push_back(std::move(why));
     if (!rank.losses.empty()) result.losses.push_back(std::move(rank.losses));
     if (rank.transfer_cpu_ns) result.transfer_cpu_ns = result.transfer_cpu_ns.value_or(0) + *rank.transfer_cpu_ns;
   }
-  // Ranks that exchange no arrival stamps, as those of NCCL: their starts lie side by side only here.
-  if (lacks_arrivals(result.trace)) analysis::find_arrivals(result.trace, analysis::align_clocks(result.trace));
   return result;
+}
+
+report::BlockFigures figures_of(const Trace& trace, const plan::Cell& cell, std::int32_t block) {
+  const plan::Config& config = cell.plan.config;
+  return report::figures_of(trace, config.run.trace && block >= 0, config.parallel.stage_size());
+}
+
+Trace taken(Trace& trace, std::span<const std::int32_t> ranks) {
+  const Trace whole = std::exchange(trace, {});
+  return subset(whole, [&](std::int32_t rank) { return std::ranges::find(ranks, rank) != ranks.end(); });
 }
 
 BackendInfo backend_info(Backend backend) {

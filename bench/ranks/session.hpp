@@ -33,11 +33,15 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  /// Runs `steps` steps of a cell on all its ranks, back to back, and waits for their end. Slices that find no slot in
-  /// a recorder are let go in a warm-up (block -1) and an error in a block that is measured.
-  /// Throws the first failure of any rank, as CellFailure where ranks are processes; the session is of no use
-  /// afterwards.
+  /// Runs `steps` steps of a cell on all its ranks, back to back, and waits for their end. The figures of its slices
+  /// come back, and those of a block that is measured stay for take_trace() until the next run. Slices that find no
+  /// slot in a recorder are let go in a warm-up (block -1) and an error in a block that is measured. Throws the first
+  /// failure of any rank, as CellFailure where ranks are processes; the session is of no use afterwards.
   virtual report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) = 0;
+
+  /// What the last run of a measured block recorded on these of its ranks, in ascending order: once, and of that cell
+  /// alone. Throws as run() does.
+  virtual Trace take_trace(std::size_t cell, std::span<const std::int32_t> ranks) = 0;
 
   /// Makes room in a cell's recorders for blocks of `steps` steps, from what its runs so far took a step.
   virtual void reserve(std::size_t cell, std::int64_t steps) = 0;
@@ -47,8 +51,15 @@ class Session {
   virtual bool begin_block(std::int32_t) { return false; }
 };
 
-/// The block of a cell's ranks, in their order, which all made the same `steps` steps.
+/// The block of a cell's ranks, in their order, which all made the same `steps` steps; its figures are the caller's to
+/// add.
 report::BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps);
+
+/// The figures of slices that a measured block recorded, or of marks alone.
+report::BlockFigures figures_of(const Trace& trace, const plan::Cell& cell, std::int32_t block);
+
+/// What `trace` has of these ranks. It is empty afterwards.
+Trace taken(Trace& trace, std::span<const std::int32_t> ranks);
 
 /// What a backend says of itself in results and traces.
 struct BackendInfo {

@@ -37,10 +37,9 @@ auto where_memory_may_run_out(const std::string& what, const auto& work) {
 
 }  // namespace
 
-SimSession::SimSession(std::span<const plan::Cell> cells, std::int32_t first_step) {
+SimSession::SimSession(std::span<const plan::Cell> cells, std::int32_t first_step) : given_(cells) {
   omp_set_num_threads(1);  // one operation at a time, each summed in the order that a rank's own core would take
   for (const plan::Cell& cell : cells) {
-    names_.push_back(cell.name);
     cells_.push_back(where_memory_may_run_out(fmt::format("the ranks of cell {} were set up", cell.name), [&] {
       return std::make_unique<CellState>(cell.plan.config, first_step);
     }));
@@ -54,13 +53,15 @@ report::BlockRun SimSession::run(std::size_t cell, std::int32_t block, std::int6
   report::BlockRun result;
   result.first_step = simulation.next_step();
   result.num_steps = static_cast<std::int32_t>(steps);
-  result.trace = where_memory_may_run_out(fmt::format("{} steps of cell {} were played", steps, names_[cell]),
-                                          [&] { return simulation.play(block, steps); });
+  last_trace_ = {};
+  last_trace_ = where_memory_may_run_out(fmt::format("{} steps of cell {} were played", steps, given_[cell].name),
+                                         [&] { return simulation.play(block, steps); });
   result.losses = simulation.take_losses();
   const std::string& unfolded = simulation.folding().reason;
   if (!unfolded.empty()) result.notes.push_back("run.fold: " + unfolded);
-  for (const Track& track : result.trace.tracks)
-    if (track.stream == 0) result.trace.clocks.push_back({.rank = track.rank, .device_ns = 0, .unix_ns = 0});
+  for (const Track& track : last_trace_.tracks)
+    if (track.stream == 0) last_trace_.clocks.push_back({.rank = track.rank, .device_ns = 0, .unix_ns = 0});
+  result.figures = figures_of(last_trace_, given_[cell], block);
   return result;
 }
 

@@ -19,11 +19,13 @@ class SimSession final : public Session {
   ~SimSession() override;
 
   report::BlockRun run(std::size_t cell, std::int32_t block, std::int64_t steps) override;
+  Trace take_trace(std::size_t, std::span<const std::int32_t> ranks) override { return taken(last_trace_, ranks); }
   void reserve(std::size_t, std::int64_t) override {}
 
  private:
   struct CellState;
-  std::vector<std::string> names_;  // of the cells
+  std::span<const plan::Cell> given_;
+  Trace last_trace_;
   std::vector<std::unique_ptr<CellState>> cells_;
 };
 

@@ -153,6 +153,13 @@ struct EmulatedLink {
   double latency_us = 0;     ///< of each step of a ring
 };
 
+/// Which of the traces that ranks record a run keeps. Figures come from all of them: ranks make their own.
+struct KeptTraces {
+  enum class Which : std::uint8_t { all, none, worst, sample };
+  Which which = Which::all;    ///< worst: of each cell the block with its longest step, of all ranks
+  std::int64_t num_ranks = 0;  ///< sample: so many, evenly spread
+};
+
 struct RunConfig {
   Backend backend = Backend::host;
   std::int64_t steps = 8;  ///< measured steps of one cell in one block
@@ -166,6 +173,8 @@ struct RunConfig {
   double peer_timeout_s = 30;
   bool rank_processes = false;  ///< each rank is a process of its own, and not threads of one
   bool trace = true;            ///< false: windows from marks alone, for the cost of tracing
+  std::string traces = "all";   ///< as written
+  KeptTraces kept_traces;       ///< what `traces` says
   bool no_comm = false;         ///< the same plan with every transfer removed: T_comp
   std::string hardware;         ///< sim: name or path of a hardware file, the one for gpu_arch where none was written
   std::optional<std::int64_t> gpus_per_node;  ///< sim; nullopt: as the hardware file says

@@ -50,19 +50,14 @@ void add_place(const KernelPlace& place, const ComputeTimes::ByPiece& pieces,
   (is_same ? change.contention_ns : change.decomposition_ns) += sign * ns;
 }
 
-}  // namespace
+struct Sums {
+  std::map<KernelPlace, ComputeTimes::ByPiece> places;
+  std::int64_t windows = 0, busy_ns = 0;
+};
 
-void ComputeTimes::add(const Trace& trace, std::span<const Window> windows) {
-  std::map<std::int32_t, std::vector<Window>> by_rank;
-  for (const Window& window : windows) by_rank[window.rank].push_back(window);
-  windows_ += static_cast<std::int64_t>(windows.size());
-  const auto slices = compute_by_rank(trace);
-  for (auto& [rank, of_rank] : by_rank)
-    if (const auto found = slices.find(rank); found != slices.end())
-      add_slices(trace, found->second, std::move(of_rank));
-}
-
-void ComputeTimes::add_slices(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows) {
+// Slices of one rank, and its windows.
+void add_slices(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows,
+                std::map<StepId, Sums>& sums) {
   std::ranges::sort(windows, {}, &Window::begin_ns);
   std::vector<std::vector<Interval>> busy(windows.size());
   for (const std::size_t slice : slices) {
@@ -74,20 +69,64 @@ void ComputeTimes::add_slices(const Trace& trace, const std::vector<std::size_t>
       const bool ends_here = end <= window->end_ns;
       if (piece.length() == 0 && !ends_here) continue;
       const Tag& tag = trace.tag(slice);
-      Kernels& kernels = places_[place_of(trace, slice)][{tag.bucket, tag.chunk}];
+      ComputeTimes::Kernels& kernels =
+          sums.at({window->block, window->step}).places[place_of(trace, slice)][{tag.bucket, tag.chunk}];
       if (ends_here) ++kernels.count;
       kernels.ns += piece.length();
-      kernels_ns_ += piece.length();
       busy[static_cast<std::size_t>(window - windows.begin())].push_back(piece);
     }
   }
-  for (std::vector<Interval>& pieces : busy) busy_ns_ += IntervalSet(std::move(pieces)).length();
+  for (std::size_t i = 0; i < windows.size(); ++i)
+    sums.at({windows[i].block, windows[i].step}).busy_ns += IntervalSet(std::move(busy[i])).length();
+}
+
+}  // namespace
+
+ComputeTimes::ComputeTimes(std::map<KernelPlace, ByPiece> places, std::int64_t windows, std::int64_t busy_ns)
+    : places_(std::move(places)), windows_(windows), busy_ns_(busy_ns) {
+  for (const auto& [place, pieces] : places_) kernels_ns_ += sum_ns(pieces);
+}
+
+ComputeTimes& ComputeTimes::operator+=(const ComputeTimes& other) {
+  for (const auto& [place, pieces] : other.places_) {
+    ByPiece& own = places_[place];
+    for (const auto& [piece, kernels] : pieces) {
+      own[piece].count += kernels.count;
+      own[piece].ns += kernels.ns;
+    }
+  }
+  windows_ += other.windows_;
+  kernels_ns_ += other.kernels_ns_;
+  busy_ns_ += other.busy_ns_;
+  return *this;
 }
 
 std::map<std::string, std::int64_t> ComputeTimes::kernels_ns_by_purpose() const {
   std::map<std::string, std::int64_t> purposes;
   for (const auto& [place, pieces] : places_) purposes[purpose_key(place.purpose)] += sum_ns(pieces);
   return purposes;
+}
+
+std::map<StepId, ComputeTimes> compute_by_step(const Trace& trace, std::span<const Window> windows) {
+  std::map<StepId, Sums> sums;
+  std::map<std::int32_t, std::vector<Window>> by_rank;
+  for (const Window& window : windows) {
+    by_rank[window.rank].push_back(window);
+    ++sums[{window.block, window.step}].windows;
+  }
+  const auto slices = compute_by_rank(trace);
+  for (auto& [rank, of_rank] : by_rank)
+    if (const auto found = slices.find(rank); found != slices.end())
+      add_slices(trace, found->second, std::move(of_rank), sums);
+  std::map<StepId, ComputeTimes> times;
+  for (auto& [step, sum] : sums) times.emplace(step, ComputeTimes(std::move(sum.places), sum.windows, sum.busy_ns));
+  return times;
+}
+
+ComputeTimes compute_times(const Trace& trace, std::span<const Window> windows) {
+  ComputeTimes all;
+  for (const auto& [step, times] : compute_by_step(trace, windows)) all += times;
+  return all;
 }
 
 ComputeChange compute_change(const ComputeTimes& from, const ComputeTimes& to) {

@@ -26,6 +26,9 @@ struct KernelPlace {
   friend auto operator<=>(const KernelPlace&, const KernelPlace&) = default;
 };
 
+/// A step of a run: its block and its number.
+using StepId = std::pair<std::int32_t, std::int32_t>;
+
 /// The compute kernels of windows, summed over windows, ranks and steps. Nanoseconds, all exact.
 class ComputeTimes {
  public:
@@ -37,8 +40,12 @@ class ComputeTimes {
   using Piece = std::pair<std::int32_t, std::int32_t>;  ///< Tag::bucket and Tag::chunk
   using ByPiece = std::map<Piece, Kernels>;
 
-  /// Adds the compute of `windows`, of any ranks; those of one rank do not overlap.
-  void add(const Trace& trace, std::span<const Window> windows);
+  ComputeTimes() = default;
+  /// Of so many windows, in which kernels of these places ran, one or more of them during `busy_ns`.
+  ComputeTimes(std::map<KernelPlace, ByPiece> places, std::int64_t windows, std::int64_t busy_ns);
+
+  ComputeTimes& operator+=(const ComputeTimes& other);
+  friend bool operator==(const ComputeTimes&, const ComputeTimes&) = default;
 
   std::int64_t windows() const { return windows_; }
   std::int64_t kernels_ns() const { return kernels_ns_; }                 ///< sum of the kernels' durations
@@ -50,13 +57,17 @@ class ComputeTimes {
   std::map<std::string, std::int64_t> kernels_ns_by_purpose() const;
 
  private:
-  void add_slices(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows);
-
   std::map<KernelPlace, ByPiece> places_;
   std::int64_t windows_ = 0;
   std::int64_t kernels_ns_ = 0;
   std::int64_t busy_ns_ = 0;
 };
+
+/// The compute of `windows`, of any ranks; those of one rank do not overlap.
+ComputeTimes compute_times(const Trace& trace, std::span<const Window> windows);
+
+/// The same by step, each summed over the ranks whose windows are given.
+std::map<StepId, ComputeTimes> compute_by_step(const Trace& trace, std::span<const Window> windows);
 
 /// How the compute of one cell's windows is made up, seen from another cell. All sums are over the windows.
 struct ComputeParts {

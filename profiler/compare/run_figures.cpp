@@ -186,8 +186,7 @@ std::vector<report::StepSample> samples_of(const std::vector<analysis::RankSumma
 
 // By purpose, and by the kernel's name where there is none.
 std::map<std::string, std::int64_t> kernels_of(const Trace& trace, const std::vector<analysis::Window>& windows) {
-  analysis::ComputeTimes times;
-  times.add(trace, windows);
+  const analysis::ComputeTimes times = analysis::compute_times(trace, windows);
   std::map<std::string, std::int64_t> kernels;
   for (const auto& [place, pieces] : times.places()) {
     const NameId name = place.purpose == kNoName ? place.name : place.purpose;

@@ -160,7 +160,7 @@ class Comparison {
   static std::vector<OwnedWindow> share(const Side& side, const std::map<std::int32_t, std::vector<std::size_t>>& work,
                                         std::int32_t rank, std::span<const Window> windows,
                                         analysis::ComputeTimes& compute) {
-    compute.add(side.trace, windows);
+    compute += analysis::compute_times(side.trace, windows);
     const auto found = work.find(rank);
     return share_out(side.trace, found == work.end() ? std::span<const std::size_t>() : found->second, windows);
   }

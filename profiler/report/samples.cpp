@@ -6,19 +6,19 @@
 #include <set>
 #include <utility>
 
-#include "platform/errors.hpp"
-#include "profiler/analysis/exposure.hpp"
-#include "profiler/analysis/windows.hpp"
-
 namespace underlap::report {
 namespace {
 
-// The latest mark of every step, over the ranks.
-std::map<std::int32_t, std::int64_t> latest_marks(const Trace& trace) {
+// When the last rank ended each step; the settling step ends where the first windows begin.
+std::map<std::int32_t, std::int64_t> latest_ends(const BlockFigures& figures) {
   std::map<std::int32_t, std::int64_t> latest;
-  for (const Mark& mark : trace.marks) {
-    const auto [entry, is_new] = latest.try_emplace(mark.step, mark.time_ns);
-    entry->second = std::max(entry->second, mark.time_ns);
+  const auto take = [&](std::int32_t step, std::int64_t end_ns) {
+    const auto [entry, is_new] = latest.try_emplace(step, end_ns);
+    entry->second = std::max(entry->second, end_ns);
+  };
+  for (const analysis::Window& window : figures.windows) {
+    take(window.step - 1, window.begin_ns);
+    take(window.step, window.end_ns);
   }
   return latest;
 }
@@ -32,31 +32,28 @@ std::optional<double> mean_loss(const BlockRun& run, std::size_t step) {
   return sum / static_cast<double>(run.losses.size());
 }
 
-std::int32_t num_ranks_of(const BlockRun& run) {
+std::vector<std::int32_t> ranks_of(const BlockRun& run) {
   std::set<std::int32_t> ranks;
-  for (const Mark& mark : run.trace.marks) ranks.insert(mark.rank);
-  return static_cast<std::int32_t>(ranks.size());
+  for (const analysis::Window& window : run.figures.windows) ranks.insert(window.rank);
+  return {ranks.begin(), ranks.end()};
 }
 
-std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block, bool has_slices) {
-  const analysis::WindowList list = analysis::find_windows(run.trace);
-  if (!list.errors.empty()) throw MachineError("a block's marks are not valid: " + list.errors.front());
-  const std::map<std::int32_t, std::int64_t> marks = latest_marks(run.trace);
+std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block) {
+  const BlockFigures& figures = run.figures;
+  const std::map<std::int32_t, std::int64_t> ends = latest_ends(figures);
   std::map<std::int32_t, StepSample> by_step;
   for (std::int32_t i = 1; i < run.num_steps; ++i) {
     const std::int32_t step = run.first_step + i;
     by_step[step] = {.block = block,
                      .step = step,
-                     .step_ns = marks.at(step) - marks.at(step - 1),
+                     .step_ns = ends.at(step) - ends.at(step - 1),
                      .loss = mean_loss(run, static_cast<std::size_t>(i)),
                      .transfer_cpu_ns = {},
                      .ranks = {}};
     if (run.transfer_cpu_ns) by_step[step].transfer_cpu_ns = *run.transfer_cpu_ns / run.num_steps;
   }
-  if (has_slices) {
-    const std::vector<analysis::Split> splits = analysis::split_windows(run.trace, list.windows);
-    for (std::size_t i = 0; i < splits.size(); ++i) by_step.at(list.windows[i].step).ranks.push_back(splits[i]);
-  }
+  for (std::size_t i = 0; i < figures.splits.size(); ++i)
+    by_step.at(figures.windows[i].step).ranks.push_back(figures.splits[i]);
   std::vector<StepSample> samples;
   for (auto& [step, sample] : by_step) samples.push_back(std::move(sample));
   return samples;

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "profiler/report/block_figures.hpp"
 #include "profiler/report/results.hpp"
-#include "profiler/trace/trace.hpp"
 
 namespace underlap::report {
 
 /// What one cell did in one block.
 struct BlockRun {
-  Trace trace;                              ///< all ranks: slices where the cell records them, and marks
+  BlockFigures figures;                     ///< of all ranks
   std::int32_t first_step = 0;              ///< the settling step
   std::int32_t num_steps = 0;               ///< the settling step included
   std::vector<std::vector<double>> losses;  ///< by rank, one per step; no rank where no values were computed
@@ -30,11 +30,10 @@ struct BlockRun {
 /// were computed.
 std::optional<double> mean_loss(const BlockRun& run, std::size_t step);
 
-/// The measured steps of one cell in one block: all but the settling one. `has_slices`: split the windows as well, for
-/// a cell that records. Throws MachineError where the block's marks bound no windows.
-std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block, bool has_slices);
+/// The measured steps of one cell in one block: all but the settling one, which has no window.
+std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block);
 
-/// Ranks whose steps the run holds.
-std::int32_t num_ranks_of(const BlockRun& run);
+/// Ranks whose steps the run holds, in ascending order.
+std::vector<std::int32_t> ranks_of(const BlockRun& run);
 
 }  // namespace underlap::report

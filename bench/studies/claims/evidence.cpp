@@ -202,18 +202,19 @@ void run_cell(const plan::Cell& cell, ClaimCell& into) {
   report::RunResults results;
   report::CellResult& result = results.cells.emplace_back();
   result.name = cell.name;
-  result.samples = samples_of(block, 0, run.trace);
+  result.samples = samples_of(block, 0);
+  const Trace trace = session->take_trace(0, ranks_of(block));
   into.run = summarise(results).front();
-  const Windows last = last_windows(block.trace);
-  const std::vector<analysis::Split> splits = splits_of(block.trace, last);
+  const Windows last = last_windows(trace);
+  const std::vector<analysis::Split> splits = splits_of(trace, last);
   into.modes = modes_of(splits);
   into.compute_ms = compute_ms_of(splits);
-  into.cp_under_attention_ms = under_attention_ms(block.trace, last);
+  into.cp_under_attention_ms = under_attention_ms(trace, last);
   if (cell.plan.config.parallel.pipeline_model_parallel_size > 1)
-    into.phases = phases_of(block.trace, last);
+    into.phases = phases_of(trace, last);
   else
-    into.chunks = chunks_of(block.trace, last);
-  into.computed = computed_in(block.trace);
+    into.chunks = chunks_of(trace, last);
+  into.computed = computed_in(trace);
 }
 
 }  // namespace

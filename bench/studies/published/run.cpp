@@ -98,8 +98,9 @@ double step_s(const plan::Config& config, const Slower& slower) {
   const auto time = machine(config, slower);
   report::BlockRun block;
   block.num_steps = 2;
-  block.trace = Simulation(config, data, *time).play(0, block.num_steps);
-  return static_cast<double>(samples_of(block, 0, false).front().step_ns) / kNsPerS + besides_s(config, slower);
+  block.figures =
+      report::figures_of(Simulation(config, data, *time).play(0, block.num_steps), false, config.parallel.stage_size());
+  return static_cast<double>(samples_of(block, 0).front().step_ns) / kNsPerS + besides_s(config, slower);
 }
 
 /// The cells of a matrix, found by what its axes say. Each is played when it is asked for.

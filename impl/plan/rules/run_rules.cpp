@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
+#include <utility>
 
 #include "impl/plan/link.hpp"
 #include "impl/plan/rules/resolution.hpp"
@@ -121,6 +124,32 @@ void read_link(Resolution& r) {
 }
 
 /// A rank that is alone knows when its peers are there only where they do the same at the same time as itself.
+void read_traces(Resolution& r) {
+  constexpr std::string_view kPath = "run.traces";
+  constexpr std::string_view kSample = "sample:";
+  using Which = KeptTraces::Which;
+  if (!r.settings.given(kPath) || r.settings.invalid(kPath)) return;
+  const std::string& text = r.config().run.traces;
+  KeptTraces& kept = r.config().run.kept_traces;
+  if (!r.config().run.trace && text != "none")
+    return r.error({kPath}, fmt::format("{} is {}, but run.trace is false: nothing is recorded; leave one of them out",
+                                        kPath, text));
+  constexpr std::array<std::pair<std::string_view, Which>, 3> kWords{
+      {{"all", Which::all}, {"none", Which::none}, {"worst", Which::worst}}};
+  const auto* word = std::ranges::find(kWords, text, &std::pair<std::string_view, Which>::first);
+  if (word != kWords.end()) {
+    kept.which = word->second;
+    return;
+  }
+  kept.which = Which::sample;
+  const char* const end = text.data() + text.size();
+  const char* const number = text.starts_with(kSample) ? text.data() + kSample.size() : end;
+  const auto [behind, error] = std::from_chars(number, end, kept.num_ranks);
+  if (error != std::errc() || behind != end || kept.num_ranks < 1)
+    r.error({kPath}, fmt::format("{} is \"{}\", must be all, none, worst or sample:N, where N ranks are 1 or more",
+                                 kPath, text));
+}
+
 void check_emulated_link(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (!run.emulated_link) return;
@@ -207,6 +236,7 @@ void apply_run_rules(Resolution& r) {
   tell_of_other_backends(r);
   if (!r.config().run.traits().measures_time) apply_sim_rules(r);
   read_link(r);
+  read_traces(r);
   check_emulated_link(r);
   check_peer_copies(r);
   tell_of_emulated_link(r);

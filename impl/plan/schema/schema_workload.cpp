@@ -419,6 +419,13 @@ constexpr auto kRows = std::to_array<Row>({
      .rule = "true",
      .about = "Record a trace; false: marks alone, for the cost of tracing",
      .slot = kSlot<kRun, &RunConfig::trace>},
+    {.path = "run.traces",
+     .type = text,
+     .status = honoured,
+     .rule = "all",
+     .about = "Recorded traces that the run's folder keeps: all, none, worst (of each cell the block of its longest "
+              "step) or sample:N (of N ranks, evenly spread)",
+     .slot = kSlot<kRun, &RunConfig::traces>},
     {.path = "run.no_comm",
      .status = honoured,
      .rule = "false",

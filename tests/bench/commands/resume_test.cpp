@@ -126,7 +126,7 @@ TEST(RunFolder, HoldsNothingButResultsAtTheEnd) {
   const FinishedRun run;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(run.folder.run())) names.push_back(entry.path().filename());
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("results.json", "report.md", "traces"));
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("results.json", "report.md", "traces", "kernels"));
 }
 
 /// A change of results.json that nobody's run makes.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every size and choice that a first configuration may hold runs, and its cells agree.
+#include <map>
+#include <optional>
 #include <ostream>
 
+#include "profiler/analysis/windows.hpp"
+#include "profiler/formats/format.hpp"
 #include "profiler/report/stalls.hpp"
 #include "tests/bench/commands/program.hpp"
 
@@ -105,6 +109,48 @@ TEST(Run, LeavesAStepThatStoodStillOutOfTheSumsOfKernels) {
   ASSERT_TRUE(results.cells[1].compute_since_off);
   EXPECT_EQ(results.cells[1].compute_since_off->windows,
             static_cast<std::int64_t>(2 * (results.cells[1].samples.size() - stalled.size())));
+}
+
+std::int64_t num_windows(const std::string& trace) {
+  return static_cast<std::int64_t>(analysis::find_windows(formats::read_trace(trace)).windows.size());
+}
+
+// Virtual time is the same every time, and so must be what is concluded from it.
+TEST(Run, ConcludesTheSameWhicheverTracesAreKept) {
+  std::optional<report::RunResults> all;
+  for (const char* traces : {"all", "none", "worst", "sample:1"}) {
+    const RunFolder folder(
+        tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n"));
+    const auto run = [&](const char* blocks) {
+      const Outcome outcome = underlap_program(folder.arguments(
+          {"--backend", "sim", "--fold", "false", "--blocks", blocks, "--resume", "--traces", traces}));
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      return outcome;
+    };
+    run("2");
+    const Outcome outcome = run("3");
+    const report::RunResults results = report::read_results(folder.run());
+    if (!all) all = results;
+    const report::CellResult& cell = results.cells[1];
+    EXPECT_EQ(cell.samples.size(), all->cells[1].samples.size());
+    EXPECT_EQ(cell.samples.back().ranks, all->cells[1].samples.back().ranks);
+    EXPECT_EQ(cell.kernel_ns, all->cells[1].kernel_ns);
+    EXPECT_EQ(cell.kernel_windows, 2 * static_cast<std::int64_t>(cell.samples.size()));
+    EXPECT_EQ(cell.compute_since_off->change, all->cells[1].compute_since_off->change);
+    const std::map<std::string, std::int64_t> windows{{"all", 12}, {"worst", 4}, {"sample:1", 6}};
+    EXPECT_EQ(cell.trace_file.empty(), std::string(traces) == "none");
+    if (!cell.trace_file.empty()) {
+      EXPECT_EQ(num_windows(folder.run() + "/" + cell.trace_file), windows.at(traces));
+    }
+    EXPECT_THAT(outcome.out, ::testing::HasSubstr(cell.trace_file.empty() ? "no traces" : "traces:  "));
+  }
+}
+
+TEST(Run, DoesNotGoOnWithOtherTraces) {
+  const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
+  ASSERT_EQ(underlap_program(folder.arguments({"--backend", "sim", "--traces", "none"})).exit_code, 0);
+  EXPECT_THAT(underlap_program(folder.arguments({"--backend", "sim", "--resume", "--blocks", "3"})),
+              fails_with(2, "run.traces was \"none\", is left out"));
 }
 
 }  // namespace

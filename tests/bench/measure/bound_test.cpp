@@ -49,9 +49,14 @@ Trace with_durations(const plan::Config& config, std::int64_t compute_ns, std::i
   return trace;
 }
 
+ComputeDurations durations_of(const Trace& trace) {
+  return ComputeDurations(analysis::place_times(trace, analysis::find_windows(trace).windows, kRanksOfAStage));
+}
+
 StepBound bound_of(const plan::Config& config, const Trace& no_comm, const Trace* off) {
-  const ComputeDurations compute(no_comm, kRanksOfAStage);
-  return step_bound(config, {.no_comm = compute, .off = off});
+  const ComputeDurations compute = durations_of(no_comm);
+  const analysis::TransfersAlone alone = off == nullptr ? analysis::TransfersAlone{} : analysis::transfers_alone(*off);
+  return step_bound(config, {.no_comm = compute, .off = off == nullptr ? nullptr : &alone});
 }
 
 std::int64_t num_compute_slices_of_a_step(const Trace& trace) {
@@ -176,7 +181,7 @@ class StepBoundOfATechnique : public testing::Test {
     own_ = with_durations(technique_, 5000, 1);
   }
   StepBound bound(std::function<ComputeDurations()> own) const {
-    const ComputeDurations compute(no_comm_, kRanksOfAStage);
+    const ComputeDurations compute = durations_of(no_comm_);
     return step_bound(technique_, {.no_comm = compute, .own = std::move(own), .off = nullptr});
   }
   std::int64_t expected_ideal_ns() const {
@@ -195,7 +200,7 @@ class StepBoundOfATechnique : public testing::Test {
 };
 
 TEST_F(StepBoundOfATechnique, TakesWhatItAddsFromItsOwnTraceAndSaysSo) {
-  const StepBound bound = this->bound([this] { return ComputeDurations(own_, kRanksOfAStage); });
+  const StepBound bound = this->bound([this] { return durations_of(own_); });
   ASSERT_TRUE(bound.ns) << bound.source;
   EXPECT_NEAR(static_cast<double>(bound.ns->ideal_ns), static_cast<double>(expected_ideal_ns()), 200);
   EXPECT_THAT(bound.source, testing::AllOf(HasSubstr("fc2_fprop_ring_sum"), HasSubstr("from this cell's own trace")));
@@ -203,22 +208,23 @@ TEST_F(StepBoundOfATechnique, TakesWhatItAddsFromItsOwnTraceAndSaysSo) {
 
 TEST_F(StepBoundOfATechnique, HasNoneWithoutItsOwnTrace) {
   EXPECT_THAT(bound({}).source, testing::StartsWith("no duration of "));
-  EXPECT_FALSE(bound([] { return ComputeDurations(Trace{}, kRanksOfAStage); }).ns);
+  EXPECT_FALSE(bound([] { return durations_of(Trace{}); }).ns);
 }
 
 // A purpose that the run without transfers has, but not here, is no technique's: something is wrong with the run.
 TEST_F(StepBoundOfATechnique, TakesNothingElseFromItsOwnTrace) {
   technique_.model.num_layers = 3;
   own_ = with_durations(technique_, 5000, 1);
-  EXPECT_FALSE(bound([this] { return ComputeDurations(own_, kRanksOfAStage); }).ns);
+  EXPECT_FALSE(bound([this] { return durations_of(own_); }).ns);
 }
 
 TEST(StepBound, DoesNotAskForItsOwnTraceWithoutNeed) {
   plan::Config config = config_with(true);
   const Trace trace = with_durations(config, 1000, 1);
-  const ComputeDurations compute(trace, kRanksOfAStage);
+  const ComputeDurations compute = durations_of(trace);
   const auto refuse = []() -> ComputeDurations { throw std::logic_error("asked for"); };
-  const StepBound bound = step_bound(config, {.no_comm = compute, .own = refuse, .off = &trace});
+  const analysis::TransfersAlone alone = analysis::transfers_alone(trace);
+  const StepBound bound = step_bound(config, {.no_comm = compute, .own = refuse, .off = &alone});
   EXPECT_TRUE(bound.ns);
   EXPECT_THAT(bound.source, testing::Not(HasSubstr("own trace")));
 }

@@ -254,7 +254,10 @@ TEST_F(LaunchedRanks, OfTwoEnvironmentsAreStartedAnewForThreeRounds) {
   ProcessSession& session = start("");
   std::vector<std::int32_t> anew;
   for (std::int32_t block = 0; block < 6; ++block) {
-    const auto rank_1 = [&](std::size_t cell) { return session.run(cell, block, 2).trace.clocks[1].device_ns; };
+    const auto rank_1 = [&](std::size_t cell) {
+      session.run(cell, block, 2);
+      return session.take_trace(cell, std::vector<std::int32_t>{1}).clocks.at(0).device_ns;
+    };
     const std::int64_t before = block > 0 ? rank_1(0) : 0;  // its process number
     if (session.begin_block(block)) anew.push_back(block);
     if (block > 0) {

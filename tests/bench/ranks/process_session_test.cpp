@@ -51,8 +51,10 @@ TEST(ProcessSession, JoinsWhatTheRanksDid) {
   EXPECT_EQ(run.num_steps, 3);
   EXPECT_THAT(run.losses, ElementsAre(ElementsAre(1.0 / 3, 1.0 / 3, 1.0 / 3), ElementsAre(4.0 / 3, 4.0 / 3, 4.0 / 3)));
   EXPECT_EQ(run.transfer_cpu_ns, 20);
-  ASSERT_EQ(run.trace.marks.size(), 6U);
-  EXPECT_EQ(run.trace.marks[3], (Mark{1, 0, 7, 7000}));
+  const Trace trace = session.take_trace(0, report::ranks_of(run));
+  ASSERT_EQ(trace.marks.size(), 6U);
+  EXPECT_EQ(trace.marks[3], (Mark{1, 0, 7, 7000}));
+  EXPECT_TRUE(run.figures == figures_of(trace, processes.matrix.cells[0], 0));
   EXPECT_EQ(session.run(1, -1, 1).first_step, 5) << "every cell counts its own steps";
 }
 
@@ -156,7 +158,34 @@ TEST(ProcessSession, CellsThatDifferInLaunchEnvironmentHaveTheirOwnProcesses) {
   TwoEnvironments processes;
   ProcessSession& session = processes.start();
   EXPECT_EQ(session.pids().size(), 4U);
-  EXPECT_NE(session.run(0, -1, 1).trace.clocks[0].device_ns, session.run(1, -1, 1).trace.clocks[0].device_ns);
+  const auto process = [&](std::size_t cell) {
+    session.run(cell, 0, 1);
+    return session.take_trace(cell, std::vector<std::int32_t>{0}).clocks.at(0).device_ns;
+  };
+  EXPECT_NE(process(0), process(1));
+}
+
+TEST(ProcessSession, HandsOverTheTracesOfTheRanksThatAreAskedFor) {
+  Processes processes("-1 none");
+  ProcessSession& session = processes.start();
+  session.run(0, 0, 3);
+  const Trace trace = session.take_trace(0, std::vector<std::int32_t>{1});
+  ASSERT_EQ(trace.marks.size(), 3U);
+  EXPECT_EQ(trace.marks[0].rank, 1);
+}
+
+// As on GPUs, where a rank knows its own starts alone: rank 1 comes 300 ns after rank 0, which waits for it.
+TEST(ProcessSession, SplitsTransfersWhoseLastArrivalNoRankKnows) {
+  Processes processes("-1 reduce");
+  ProcessSession& session = processes.start();
+  const report::BlockRun run = session.run(0, 0, 3);
+  ASSERT_EQ(run.figures.splits.size(), 4U) << "two windows of two ranks";
+  EXPECT_EQ(run.figures.splits[0].modes.at("dp").exposed_wait_ns, 300);
+  EXPECT_EQ(run.figures.splits[0].modes.at("dp").exposed_transfer_ns, 100);
+  EXPECT_EQ(run.figures.splits[2].modes.at("dp").exposed_wait_ns, 0);
+  EXPECT_EQ(run.figures.splits[2].modes.at("dp").exposed_unsplit_ns, 0);
+  const Trace trace = session.take_trace(0, report::ranks_of(run));
+  EXPECT_EQ(trace.communication(0)->last_arrival_ns, trace.start_ns()[0] + 300) << "the trace has it too";
 }
 
 TEST(ProcessSession, TellsRanksWhichCellsAreTheirOwn) {

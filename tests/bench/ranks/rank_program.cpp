@@ -65,11 +65,32 @@ class ObedientRank final : public RankRunner {
       ++next_step_[cell];
     }
     last_.trace.clocks.push_back({rank_, ::getpid(), 0});
+    if (deed_ == "reduce") reduce_in_each_step();
   }
 
   RankRun take(std::size_t) override { return last_; }
 
  private:
+  // In each of the steps of 1000 ns, from 500 ns on by rank 0 and from 800 ns on by rank 1.
+  void reduce_in_each_step() {
+    Trace& trace = last_.trace;
+    trace.clocks = {{rank_, 0, 0}};
+    const std::uint32_t track = trace.add_track({rank_, 1, "dp"});
+    const std::uint32_t group = trace.add_group({.ranks = {0, 1}});
+    for (const Mark& mark : trace.marks) {
+      const std::int64_t start_ns = mark.time_ns - 500 + 300 * rank_;
+      trace.add({.track = track,
+                 .start_ns = start_ns,
+                 .duration_ns = mark.time_ns - 100 - start_ns,
+                 .name = intern("all_reduce"),
+                 .tag = {.kind = Kind::communication, .mode = Mode::dp, .step = mark.step}},
+                {.group = group,
+                 .sequence = static_cast<std::uint64_t>(mark.step),
+                 .last_arrival_ns = -1,
+                 .transfers = {{.collective = Collective::all_reduce, .bytes_on_wire = 100}}});
+    }
+  }
+
   bool is_first_time() const {
     if (file_.empty()) return true;
     if (std::ifstream(file_).good()) return false;

@@ -95,6 +95,18 @@ TEST(RunRules, WrittenCountsHoldOnEveryBackend) {
   }
 }
 
+TEST(RunRules, TracesSayWhichAreKept) {
+  using Which = KeptTraces::Which;
+  const auto kept = [](const std::string& traces) { return plan_of(run_with(traces)).config.run.kept_traces; };
+  EXPECT_EQ(kept("steps: 1").which, Which::all);
+  EXPECT_EQ(kept("traces: none").which, Which::none);
+  EXPECT_EQ(kept("traces: worst").which, Which::worst);
+  EXPECT_EQ(kept("traces: 'sample:3'").which, Which::sample);
+  EXPECT_EQ(kept("traces: 'sample:3'").num_ranks, 3);
+  EXPECT_THAT(errors_of(run_with("traces: worst, trace: false")),
+              ElementsAre(HasSubstr("run.traces is worst, but run.trace is false: nothing is recorded")));
+}
+
 TEST(RunRules, HostKeepsItsCounts) {
   const RunConfig run = plan_of(run_with("backend: host")).config.run;
   EXPECT_EQ(run.steps, 8);

@@ -15,11 +15,7 @@ namespace {
 
 using underlap::testing_support::random_trace;
 
-ComputeTimes times_of(const Trace& trace) {
-  ComputeTimes times;
-  times.add(trace, find_windows(trace).windows);
-  return times;
-}
+ComputeTimes times_of(const Trace& trace) { return compute_times(trace, find_windows(trace).windows); }
 
 ComputeChange change_of(const Trace& from, const Trace& to) { return compute_change(times_of(from), times_of(to)); }
 

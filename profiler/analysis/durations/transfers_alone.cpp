@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/durations/transfers_alone.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "profiler/analysis/intervals.hpp"
+
+namespace underlap::analysis {
+namespace {
+
+std::map<std::int32_t, IntervalSet> compute_by_rank(const Trace& trace) {
+  std::map<std::int32_t, std::vector<Interval>> slices;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.tag(i).kind == Kind::compute)
+      slices[trace.tracks[trace.track(i)].rank].push_back({trace.start_ns()[i], trace.end_ns(i)});
+  std::map<std::int32_t, IntervalSet> sets;
+  for (auto& [rank, intervals] : slices) sets[rank] = IntervalSet(std::move(intervals));
+  return sets;
+}
+
+bool meets(const IntervalSet& set, const Interval& interval) {
+  const auto behind = std::upper_bound(set.intervals().begin(), set.intervals().end(), interval.begin,
+                                       [](std::int64_t at, const Interval& i) { return at < i.end; });
+  return behind != set.intervals().end() && behind->begin < interval.end;
+}
+
+}  // namespace
+
+std::optional<double> TransfersAlone::rate(double latency_ns) const {
+  const double without_latency = static_cast<double>(ns) - static_cast<double>(count) * latency_ns;
+  if (bytes_on_wire <= 0 || without_latency <= 0) return std::nullopt;
+  return static_cast<double>(bytes_on_wire) / without_latency;
+}
+
+TransfersAlone& TransfersAlone::operator+=(const TransfersAlone& other) {
+  count += other.count;
+  bytes_on_wire += other.bytes_on_wire;
+  ns += other.ns;
+  return *this;
+}
+
+TransfersAlone transfers_alone(const Trace& trace) {
+  const std::map<std::int32_t, IntervalSet> compute = compute_by_rank(trace);
+  TransfersAlone alone;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const CommunicationRecord* record = trace.communication(i);
+    if (record == nullptr || record->last_arrival_ns < 0) continue;
+    const std::int64_t start = std::max(record->last_arrival_ns, trace.start_ns()[i]);
+    const auto of_rank = compute.find(trace.tracks[trace.track(i)].rank);
+    if (of_rank != compute.end() && meets(of_rank->second, {start, trace.end_ns(i)})) continue;
+    alone += {.count = 1, .bytes_on_wire = record->bytes_on_wire(), .ns = trace.end_ns(i) - start};
+  }
+  return alone;
+}
+
+}  // namespace underlap::analysis
