@@ -17,14 +17,15 @@
 namespace underlap::bench {
 namespace {
 
+namespace fs = std::filesystem;
+
 // Before each block's times.
 struct Head {
   std::int64_t bytes = 0;
-  std::int64_t block = 0;
-  std::int64_t last_ns = 0;
+  KernelFiles::Kept kept;
 };
 
-[[noreturn]] void cannot(const std::filesystem::path& path, const std::string& why) {
+[[noreturn]] void cannot(const fs::path& path, const std::string& why) {
   throw MachineError(fmt::format("cannot write {}: {}", path.string(), why));
 }
 
@@ -42,46 +43,46 @@ std::vector<KernelFiles::Block> KernelFiles::read(std::size_t cell) const {
     std::error_code ignored;
     if (head.bytes < 0 || static_cast<std::uintmax_t>(head.bytes) > std::filesystem::file_size(path(cell), ignored))
       break;
-    Block block{static_cast<std::int32_t>(head.block), head.last_ns,
-                std::string(static_cast<std::size_t>(head.bytes), '\0')};
+    Block block{head.kept, std::string(static_cast<std::size_t>(head.bytes), '\0')};
     if (!file.read(block.times.data(), head.bytes)) break;
     blocks.push_back(std::move(block));
   }
   return blocks;
 }
 
-void KernelFiles::open(std::size_t cell, std::int32_t blocks) {
+void KernelFiles::open(std::size_t cell, std::int32_t blocks, std::int64_t trace_bytes) {
   if (!records(cell)) return;
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument(fmt::format("{} {}: measure into another folder (-o DIR)", path(cell).string(), why));
+  };
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path(cell), error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) refuse("is a link or no file");
+  last_ns_[cell] = 0;
   std::int64_t kept = 0;
   std::int32_t next = 0;
-  last_ns_[cell] = 0;
   for (const Block& block : blocks > 0 ? read(cell) : std::vector<Block>{}) {
-    if (next == blocks || block.block != next) break;
+    if (next == blocks || block.kept.block != next) break;
     kept += static_cast<std::int64_t>(sizeof(Head) + block.times.size());
-    last_ns_[cell] = block.last_ns;
+    last_ns_[cell] = block.kept.last_ns;
     ++next;
+    if (next == blocks && block.kept.trace_bytes != trace_bytes)
+      refuse(fmt::format("says that the cell's trace had {} bytes behind block {}, and results.json that it had {}",
+                         block.kept.trace_bytes, block.kept.block, trace_bytes));
   }
-  if (next < blocks)
-    throw std::invalid_argument(
-        fmt::format("{} lacks block {}, which the run has finished: measure into another folder "
-                    "(-o DIR)",
-                    path(cell).string(), next));
+  if (next < blocks) refuse(fmt::format("lacks block {}, which the run has finished", next));
   if (kept == 0) std::ofstream(path(cell), std::ios::trunc);
-  std::error_code error;
-  std::filesystem::resize_file(path(cell), static_cast<std::uintmax_t>(kept), error);
+  fs::resize_file(path(cell), static_cast<std::uintmax_t>(kept), error);
   if (error) cannot(path(cell), error.message());
 }
 
-void KernelFiles::append(std::size_t cell, std::int32_t block, std::int64_t last_ns, const report::KernelTimes& times) {
-  last_ns_[cell] = std::max(last_ns_[cell], last_ns);
-  write(cell, {block, last_ns_[cell], encode(times)});
-}
-
-void KernelFiles::write(std::size_t cell, const Block& block) const {
-  const Head head{static_cast<std::int64_t>(block.times.size()), block.block, block.last_ns};
+void KernelFiles::append(std::size_t cell, Kept kept, const report::KernelTimes& times) {
+  kept.last_ns = last_ns_[cell] = std::max(last_ns_[cell], kept.last_ns);
+  const std::string bytes = encode(times);
+  const Head head{static_cast<std::int64_t>(bytes.size()), kept};
   std::ofstream file(path(cell), std::ios::binary | std::ios::app);
   file.write(reinterpret_cast<const char*>(&head), sizeof head);
-  file.write(block.times.data(), head.bytes);
+  file.write(bytes.data(), head.bytes);
   if (!file.flush()) cannot(path(cell), std::strerror(errno));
 }
 

@@ -27,13 +27,19 @@ class KernelFiles {
   KernelFiles(std::filesystem::path folder, std::vector<std::string> names);
 
   /// Keeps the first `blocks` blocks of a cell's file and lets go of what comes after them. Throws
-  /// std::invalid_argument, naming the file, where one of them is missing, MachineError where it cannot be written.
-  void open(std::size_t cell, std::int32_t blocks);
+  /// std::invalid_argument, naming the file, where one of them is missing or left the cell's trace at another length
+  /// than `trace_bytes`, MachineError where it cannot be written.
+  void open(std::size_t cell, std::int32_t blocks, std::int64_t trace_bytes);
   bool records(std::size_t cell) const { return !names_[cell].empty(); }
 
-  /// Adds a block of a cell. `last_ns`: where its kept trace ends, 0 where none is. Throws MachineError where it
-  /// cannot be written.
-  void append(std::size_t cell, std::int32_t block, std::int64_t last_ns, const report::KernelTimes& times);
+  /// Of a block beside its times.
+  struct Kept {
+    std::int64_t block = 0;
+    std::int64_t last_ns = 0;      ///< where its trace ends; 0 where none is kept
+    std::int64_t trace_bytes = 0;  ///< of the cell, behind it
+  };
+  /// Adds a block of a cell. Throws MachineError where it cannot be written.
+  void append(std::size_t cell, Kept kept, const report::KernelTimes& times);
 
   /// The latest of a cell's blocks; 0 without any.
   std::int64_t last_ns(std::size_t cell) const { return last_ns_[cell]; }
@@ -43,13 +49,11 @@ class KernelFiles {
 
  private:
   struct Block {
-    std::int32_t block = 0;
-    std::int64_t last_ns = 0;
+    Kept kept;
     std::string times;
   };
   std::vector<Block> read(std::size_t cell) const;
   std::filesystem::path path(std::size_t cell) const { return folder_ / names_[cell]; }
-  void write(std::size_t cell, const Block& block) const;
 
   std::filesystem::path folder_;
   std::vector<std::string> names_;

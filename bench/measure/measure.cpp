@@ -239,7 +239,8 @@ class Measurement {
     finished_ = finished();
     if (block > 0) results_.resumed_at_blocks.push_back(block);
     std::unique_ptr<Session> session = built_session();
-    for (std::size_t i = 0; i < results_.cells.size(); ++i) times_.open(i, report::blocks_of(results_.cells[i]));
+    for (std::size_t i = 0; i < results_.cells.size(); ++i)
+      times_.open(i, report::blocks_of(results_.cells[i]), results_.cells[i].trace_bytes);
     traces_.open(results_.cells, times_);
     warm_up(*session);
     return session;
@@ -377,7 +378,7 @@ class Measurement {
     for (const std::string& why : run.invalid_because)
       cell.invalid_because.push_back(fmt::format("block {}, {}", block, why));
     const std::int64_t last_ns = keep_trace(session, index, block, run);
-    if (times_.records(index)) times_.append(index, block, last_ns, run.figures.kernels);
+    if (times_.records(index)) times_.append(index, {block, last_ns, cell.trace_bytes}, run.figures.kernels);
     for (report::StepSample& sample : samples_of(run, block)) cell.samples.push_back(std::move(sample));
   }
 

@@ -91,7 +91,7 @@ void expect_nothing_left(const Victim& victim, const Words& mode, const RunProgr
   expect_resumes(victim.folder, mode, victim.surroundings(), run);
   Words names;
   for (const auto& entry : fs::directory_iterator(victim.folder.run())) names.push_back(entry.path().filename());
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("results.json", "report.md", "traces"));
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("results.json", "report.md", "traces", "kernels"));
   EXPECT_TRUE(fs::is_empty(victim.folder.folder / "tmp"));
 }
 

@@ -112,8 +112,9 @@ report::KernelTimes times_of_block(std::int32_t block) {
 TEST(KernelFiles, SumBlocksWithoutTheStepsThatAreLeftOut) {
   const WorstOfOneCell run;
   KernelFiles files(run.folder, {"kernels/a", ""});
-  files.open(0, 0);
-  for (std::int32_t block = 0; block < 4; ++block) files.append(0, block, 100 - block, times_of_block(block));
+  files.open(0, 0, 0);
+  for (std::int32_t block = 0; block < 4; ++block)
+    files.append(0, {block, 100 - block, 10 * block}, times_of_block(block));
   EXPECT_EQ(files.last_ns(0), 100) << "the latest";
   EXPECT_EQ(files.times_of(0).compute.windows(), 8);
   EXPECT_EQ(files.times_of(0, {{1, 1}, {9, 9}}).compute.windows(), 6);
@@ -127,17 +128,18 @@ TEST(KernelFiles, AreCutBehindTheFinishedBlocks) {
   const WorstOfOneCell run;
   {
     KernelFiles files(run.folder, {"kernels/a"});
-    files.open(0, 0);
-    for (std::int32_t block = 0; block < 3; ++block) files.append(0, block, 7, times_of_block(block));
+    files.open(0, 0, 0);
+    for (std::int32_t block = 0; block < 3; ++block) files.append(0, {block, 7, 10 * block}, times_of_block(block));
   }
   std::filesystem::resize_file(run.folder / "kernels/a", std::filesystem::file_size(run.folder / "kernels/a") - 1);
   KernelFiles files(run.folder, {"kernels/a"});
-  EXPECT_THROW(files.open(0, 3), std::invalid_argument) << "the last one is not whole";
-  files.open(0, 2);
-  files.append(0, 2, 9, times_of_block(2));
+  EXPECT_THROW(files.open(0, 3, 20), std::invalid_argument) << "the last one is not whole";
+  EXPECT_THROW(files.open(0, 2, 11), std::invalid_argument) << "its trace had 10 bytes";
+  files.open(0, 2, 10);
+  files.append(0, {2, 9, 20}, times_of_block(2));
   EXPECT_EQ(files.times_of(0).compute.windows(), 6);
   EXPECT_EQ(files.last_ns(0), 9);
-  files.open(0, 0);
+  files.open(0, 0, 0);
   EXPECT_EQ(files.times_of(0).compute.windows(), 0);
 }
 
