@@ -235,6 +235,8 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   add_config(*command, arguments->config);
   command->add_option("-o,--output", arguments->folder, "folder of the run (default: a new one under results/runs)")
       ->check(not_empty());
+  command->add_option("--cell", arguments->fields[plan::kOneCell], "of the matrix this cell alone, by its name")
+      ->check(not_empty());
   command->add_flag("--resume", arguments->resume, "go on after the last finished block of the folder, or begin");
   command->add_flag("--no-verify", arguments->no_verify, "do not compare the cells' losses");
   command->add_flag("--details", arguments->details, "print every answer, column and table, as report.md has them");
