@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include "platform/atomic_file.hpp"
 #include "platform/input_file.hpp"
@@ -17,6 +19,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "underlap.job/1";
 constexpr int kMostRestarts = 3;
+constexpr const char* kTasks = "cells";
+constexpr const char* kExitCode = "exit_code";
 constexpr std::size_t kMostBytes = 1 << 20;
 
 std::filesystem::path file_of(const std::filesystem::path& folder) { return folder / "job.json"; }
@@ -25,6 +29,32 @@ std::string command_text(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
   return text;
+}
+
+std::string array_text(const std::map<std::size_t, std::string>& tasks) {
+  std::string text;
+  for (const auto& [task, cell] : tasks) text += (text.empty() ? "" : ",") + std::to_string(task);
+  return text;
+}
+
+// What tasks have that one allocation has not: the cell of this one, and a folder for it.
+std::string choose_task(const BatchJob& job) {
+  std::string text = "\ncells=(";
+  for (const auto& [task, cell] : job.tasks) text += fmt::format("\n  [{}]={}", task, shell_word(cell));
+  return text + fmt::format(
+                    "\n)\n"
+                    "folder={}/$SLURM_ARRAY_TASK_ID\n"
+                    "mkdir -p \"$folder\"\n"
+                    "rm -f \"$folder/{}\"\n",
+                    shell_word((job.folder / kTasks).string()), kExitCode);
+}
+
+// Whichever task is the last one to end makes one run of all.
+std::string end_task(const BatchJob& job) {
+  return fmt::format(
+      "echo $code >\"$folder/{}\"\n"
+      "{} merge {}\n",
+      kExitCode, shell_word(job.run.front()), shell_word(job.folder.string()));
 }
 
 }  // namespace
@@ -41,8 +71,10 @@ std::string job_script(const BatchJob& job) {
   std::string text =
       "#!/bin/bash\n"
       "# A run of Underlap. Submitted again (sbatch job.sh), it goes on after its last finished block.\n";
+  const bool is_array = !job.tasks.empty();
   const auto option = [&](const std::string& words) { text += "#SBATCH " + words + "\n"; };
   option("--job-name=" + job.name);
+  if (is_array) option("--array=" + array_text(job.tasks));
   option(fmt::format("--nodes={}", job.nodes));
   option(fmt::format("--ntasks-per-node={}", job.ranks_per_node));
   if (job.gpus_per_node > 0) option(fmt::format("--gpus-per-node={}", job.gpus_per_node));
@@ -53,28 +85,34 @@ std::string job_script(const BatchJob& job) {
   option(fmt::format("--signal=TERM@{}", job.warn_s));
   option(job.requeues ? "--requeue" : "--no-requeue");
   option("--open-mode=append");
-  option(fmt::format("--output=\"{}\"", (job.folder / "job-%j.txt").string()));
+  option(fmt::format("--output=\"{}\"", (job.folder / (is_array ? "job-%A_%a.txt" : "job-%j.txt")).string()));
   for (const std::string& more : job.more) option(more);
+  if (is_array) text += choose_task(job);
   text +=
-      fmt::format("\nsrun --ntasks-per-node={} --kill-on-bad-exit=1 {}\n", job.ranks_per_node, command_text(job.run));
-  if (!job.requeues) return text;
+      fmt::format("\nsrun --ntasks-per-node={} --kill-on-bad-exit=1 {}{}\n", job.ranks_per_node, command_text(job.run),
+                  is_array ? " --cell \"${cells[$SLURM_ARRAY_TASK_ID]}\" -o \"$folder\"" : "");
+  if (!job.requeues && !is_array) return text;
+  text += "code=$?\n";
   // Slurm itself requeues only where it misses a node before the run does.
-  return text + fmt::format(
-                    "code=$?\n"
-                    "# A rank or a node failed (not: all is well, losses differ, bad input, time is up): once more.\n"
-                    "if [ $code -ge 3 ] && [ $code -ne 143 ] && [ \"${{SLURM_RESTART_COUNT:-0}}\" -lt {} ]; then\n"
-                    "  scontrol requeue \"$SLURM_JOB_ID\"\n"
-                    "fi\n"
-                    "exit $code\n",
-                    kMostRestarts);
+  if (job.requeues)
+    text += fmt::format(
+        "# A rank or a node failed (not: all is well, losses differ, bad input, time is up): once more.\n"
+        "if [ $code -ge 3 ] && [ $code -ne 143 ] && [ \"${{SLURM_RESTART_COUNT:-0}}\" -lt {} ]; then\n"
+        "  scontrol requeue \"$SLURM_JOB_ID\" && exit $code\n"
+        "fi\n",
+        kMostRestarts);
+  if (is_array) text += end_task(job);
+  return text + "exit $code\n";
 }
 
 void write_job(const std::filesystem::path& folder, const SubmittedJob& job) {
-  const Json json = {{"schema", kSchema},
-                     {"job", job.job},
-                     {"nodes", job.nodes},
-                     {"ranks_per_node", job.ranks_per_node},
-                     {"submitted_unix_s", job.submitted_s}};
+  Json json = {{"schema", kSchema},
+               {"job", job.job},
+               {"nodes", job.nodes},
+               {"ranks_per_node", job.ranks_per_node},
+               {"submitted_unix_s", job.submitted_s}};
+  if (!job.cells.empty())
+    json.update({{"cells", job.cells}, {"blocks", job.blocks}, {"command", job.command}, {"overrides", job.overrides}});
   write_file_atomically(file_of(folder), json_text(json, 1) + "\n");
 }
 
@@ -84,13 +122,34 @@ std::optional<SubmittedJob> read_job(const std::filesystem::path& folder) {
   try {
     const Json json = parse_json(read_input_file(file, kMostBytes));
     if (json.at("schema") != kSchema) throw std::invalid_argument(file.string() + ": its schema is not underlap.job/1");
-    return SubmittedJob{.job = json.at("job"),
-                        .nodes = json.at("nodes"),
-                        .ranks_per_node = json.at("ranks_per_node"),
-                        .submitted_s = json.at("submitted_unix_s")};
+    SubmittedJob job{.job = json.at("job"),
+                     .nodes = json.at("nodes"),
+                     .ranks_per_node = json.at("ranks_per_node"),
+                     .submitted_s = json.at("submitted_unix_s")};
+    if (!json.contains("cells")) return job;
+    job.cells = json.at("cells").get<std::vector<std::string>>();
+    job.blocks = json.at("blocks");
+    job.command = json.at("command");
+    job.overrides = json.at("overrides").get<std::vector<std::pair<std::string, std::string>>>();
+    return job;
   } catch (const Json::exception& error) {
     throw std::invalid_argument(fmt::format("{}: no submitted job: {}", file.string(), error.what()));
   }
+}
+
+std::filesystem::path task_folder(const std::filesystem::path& folder, std::size_t task) {
+  return folder / kTasks / std::to_string(task);
+}
+
+std::optional<int> exit_code_of_task(const std::filesystem::path& folder, std::size_t task) {
+  std::ifstream file(task_folder(folder, task) / kExitCode);
+  int code = 0;
+  return file >> code ? std::optional(code) : std::nullopt;
+}
+
+void forget_exit_code(const std::filesystem::path& folder, std::size_t task) {
+  std::error_code ignored;
+  std::filesystem::remove(task_folder(folder, task) / kExitCode, ignored);
 }
 
 }  // namespace underlap::bench

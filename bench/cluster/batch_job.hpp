@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace underlap::bench {
@@ -14,6 +16,9 @@ struct BatchJob {
   std::string name;              ///< of the job
   std::filesystem::path folder;  ///< of the run, absolute; the script and what the job prints go there
   std::vector<std::string> run;  ///< program and arguments of the run, as a shell would have them
+  /// Cells of which each is a task of a job array, with an allocation and a run folder of its own: names by the numbers
+  /// of the tasks. Empty: one allocation runs the whole matrix.
+  std::map<std::size_t, std::string> tasks = {};
   std::int32_t nodes = 1;
   std::int32_t ranks_per_node = 1;
   std::int32_t gpus_per_node = 0;  ///< 0: none are asked for
@@ -34,8 +39,22 @@ struct SubmittedJob {
   std::string job;  ///< Slurm's number of the last submission
   std::int32_t nodes = 0;
   std::int32_t ranks_per_node = 0;
-  std::int64_t submitted_s = 0;  ///< Unix time
+  std::int64_t submitted_s = 0;         ///< Unix time
+  std::vector<std::string> cells = {};  ///< of a job array, each a task of that number; empty: one allocation
+  std::int32_t blocks = 0;              ///< of an array: that every cell is to have
+  std::string command = {};             ///< of an array: what a shell submitted it with
+  /// Of an array: what the command line set beside the configuration, by dotted path
+  std::vector<std::pair<std::string, std::string>> overrides = {};
 };
+
+/// The run folder of one task of an array: what `underlap run` leaves of that cell alone.
+std::filesystem::path task_folder(const std::filesystem::path& folder, std::size_t task);
+
+/// How the script of a task ended, which it leaves in its folder when it does not begin again; nullopt where it has
+/// not ended, or without a word.
+std::optional<int> exit_code_of_task(const std::filesystem::path& folder, std::size_t task);
+/// Takes that back, before the task is submitted again.
+void forget_exit_code(const std::filesystem::path& folder, std::size_t task);
 
 /// Writes it. Throws MachineError where it cannot be written.
 void write_job(const std::filesystem::path& folder, const SubmittedJob& job);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <sstream>
@@ -100,6 +101,24 @@ std::optional<JobState> state_of_job(const std::string& job) {
       said && said->exit_code == 0)
     return parsed(first_line(said->text));
   return std::nullopt;
+}
+
+std::optional<std::map<std::size_t, JobState>> states_of_tasks(const std::string& job) {
+  const auto said = run_command({"squeue", "--noheader", "--array", "--jobs", job, "--format", "%K|%T|%r|%N"});
+  if (!said) return std::nullopt;
+  std::map<std::size_t, JobState> states;
+  // What it has forgotten is over.
+  if (said->exit_code != 0)
+    return said->text.find("Invalid job id") != std::string::npos ? std::optional(states) : std::nullopt;
+  std::istringstream lines(said->text);
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t task = 0;
+    const char* end = line.data() + line.size();
+    const auto [bar, error] = std::from_chars(line.data(), end, task);
+    if (error != std::errc() || bar == end || *bar != '|') continue;  // a warning
+    if (auto state = parsed(std::string(bar + 1, end))) states[task] = std::move(*state);
+  }
+  return states;
 }
 
 }  // namespace underlap::bench

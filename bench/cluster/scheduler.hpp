@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,5 +34,9 @@ std::string submit_to_slurm(const std::filesystem::path& script);
 /// What Slurm says of a job (`squeue`, and once it is over `sacct` where the cluster keeps accounts); nullopt where it
 /// says nothing, or this machine has no Slurm.
 std::optional<JobState> state_of_job(const std::string& job);
+
+/// The tasks of a job array that Slurm still has, waiting or running, by number (`squeue`); nullopt where it says
+/// nothing, or this machine has no Slurm.
+std::optional<std::map<std::size_t, JobState>> states_of_tasks(const std::string& job);
 
 }  // namespace underlap::bench

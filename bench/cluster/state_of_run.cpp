@@ -113,6 +113,19 @@ std::string sentence(const StateOfRun& state, std::int64_t now_s) {
                      time_text(now_s - state.status->updated_s), state.status->host, state.status->doing);
 }
 
+bool has_results(const std::filesystem::path& folder) {
+  return std::filesystem::exists(std::filesystem::symlink_status(folder / "results.json"));
+}
+
+StateOfRun read_state(const std::filesystem::path& folder) {
+  StateOfRun state;
+  state.status = read_status(folder);
+  state.holder = FileLock::holder(folder / "run.lock").value_or("");
+  if (has_results(folder)) add_results(folder, state);
+  if (state.blocks_planned == 0 && state.status) state.blocks_planned = state.status->blocks_planned;
+  return state;
+}
+
 }  // namespace
 
 std::string_view to_string(Stage stage) {
@@ -128,18 +141,22 @@ std::string_view to_string(Stage stage) {
 
 StateOfRun state_of_run(const std::filesystem::path& folder,
                         const std::function<std::optional<JobState>(const std::string&)>& ask) {
-  StateOfRun state;
-  state.status = read_status(folder);
+  StateOfRun state = read_state(folder);
   state.job = read_job(folder);
-  state.holder = FileLock::holder(folder / "run.lock").value_or("");
-  const bool has_results = std::filesystem::exists(std::filesystem::symlink_status(folder / "results.json"));
-  if (!has_results && !state.status && !state.job && state.holder.empty())
+  if (!has_results(folder) && !state.status && !state.job && state.holder.empty())
     throw std::invalid_argument(
         fmt::format("{} holds no run: no results.json, no status.json, no job.json", folder.string()));
-  if (has_results) add_results(folder, state);
-  if (state.blocks_planned == 0 && state.status) state.blocks_planned = state.status->blocks_planned;
   const bool is_done = state.blocks_planned > 0 && state.blocks_done >= state.blocks_planned;
   if (state.job && !is_done) state.job_state = ask ? ask(state.job->job) : state_of_job(state.job->job);
+  state.stage = stage_of(state);
+  return state;
+}
+
+StateOfRun state_of_task(const std::filesystem::path& folder, const std::optional<JobState>& job_state,
+                         std::int32_t blocks_planned) {
+  StateOfRun state = read_state(folder);
+  state.blocks_planned = blocks_planned;
+  state.job_state = job_state;
   state.stage = stage_of(state);
   return state;
 }

@@ -47,6 +47,11 @@ std::string_view to_string(StateOfRun::Stage stage);
 StateOfRun state_of_run(const std::filesystem::path& folder,
                         const std::function<std::optional<JobState>(const std::string&)>& ask = {});
 
+/// The same of the folder of one task of an array, which may not have begun: what there is of it. `job_state` as the
+/// scheduler says, `blocks_planned` as it was submitted.
+StateOfRun state_of_task(const std::filesystem::path& folder, const std::optional<JobState>& job_state,
+                         std::int32_t blocks_planned);
+
 /// For a person: one sentence, how to go on where that is needed, and a row a cell. `now_s` is Unix time.
 std::string state_text(const StateOfRun& state, const std::string& folder, std::int64_t now_s,
                        const TableFormat& format);

@@ -118,6 +118,15 @@ void check_no_series(const std::filesystem::path& folder) {
                     folder.string()));
 }
 
+// The cells of an array are runs of their own, and the folder holds what was made of them.
+void check_no_array(const std::filesystem::path& folder) {
+  if (const auto job = read_job(folder); job && !job->cells.empty())
+    throw std::invalid_argument(
+        fmt::format("{} was submitted as an array: `underlap submit --array --resume` goes on with it, -o DIR takes "
+                    "another folder",
+                    folder.string()));
+}
+
 // What a launcher cannot be asked for, and how many of the processes that it started take part.
 void check_launched(const RunArguments& arguments, const plan::Matrix& matrix, const Launch& launch) {
   if (runs_several(arguments))
@@ -174,6 +183,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   }
   options.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
   check_no_series(options.folder);
+  check_no_array(options.folder);
   options.resume = arguments.resume;
   options.verify = !arguments.no_verify;
   options.info = machine_info();
@@ -241,6 +251,8 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   CLI::App* command = app.add_subcommand("run", "Run a matrix of configurations, measure and trace it");
   add_config(*command, arguments->config);
   command->add_option("-o,--output", arguments->folder, "folder of the run (default: a new one under results/runs)")
+      ->check(not_empty());
+  command->add_option("--cell", arguments->fields[plan::kOneCell], "of the matrix this cell alone, by its name")
       ->check(not_empty());
   command->add_flag("--resume", arguments->resume, "go on after the last finished block of the folder, or begin");
   command->add_flag("--no-verify", arguments->no_verify, "do not compare the cells' losses");

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "bench/cluster/state_of_array.hpp"
 #include "bench/cluster/state_of_run.hpp"
 #include "bench/commands/commands.hpp"
 #include "platform/exit_code.hpp"
@@ -28,13 +29,18 @@ void add_status_command(CLI::App& app, int& exit_code) {
       "submitted. Stages: waiting, running, silent, ended, finished.\n\n"
       "Example: underlap status out");
   command->callback([arguments, &exit_code] {
+    exit_code = kWell;
+    if (const auto array = state_of_array(arguments->folder)) {
+      fmt::print("{}", arguments->json ? array_json(*array)
+                                       : array_text(*array, arguments->folder, terminal_format(STDOUT_FILENO)));
+      return;
+    }
     const StateOfRun state = state_of_run(arguments->folder);
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     fmt::print("{}", arguments->json ? state_json(state)
                                      : state_text(state, arguments->folder,
                                                   std::chrono::duration_cast<std::chrono::seconds>(now).count(),
                                                   terminal_format(STDOUT_FILENO)));
-    exit_code = kWell;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "bench/cluster/batch_job.hpp"
 #include "bench/cluster/scheduler.hpp"
+#include "bench/cluster/state_of_array.hpp"
 #include "bench/cluster/state_of_run.hpp"
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
@@ -34,6 +36,7 @@ struct SubmitArguments {
   std::string folder;
   RunFields fields;
   BatchJob job;
+  bool array = false;
   bool resume = false;
   bool no_requeue = false;
   bool dry_run = false;
@@ -72,6 +75,49 @@ void settle_ranks(const plan::Matrix& matrix, BatchJob& job) {
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
 
+bool is_going(StateOfRun::Stage stage) {
+  return stage == StateOfRun::Stage::running || stage == StateOfRun::Stage::waiting;
+}
+
+[[noreturn]] void refuse_going(const fs::path& folder, StateOfRun::Stage stage, const std::string& job) {
+  throw std::invalid_argument(fmt::format("{} has a run that is {}{}: underlap status {} says more", folder.string(),
+                                          to_string(stage), job.empty() ? "" : " as job " + job, folder.string()));
+}
+
+// One allocation and an array leave folders that the other does not go on with.
+void check_same_kind(const SubmitArguments& arguments, bool is_array) {
+  if (arguments.array == is_array) return;
+  throw std::invalid_argument(fmt::format(
+      "{} {}; -o DIR takes another folder", arguments.job.folder.string(),
+      is_array
+          ? "was submitted as an array: --array --resume goes on with it"
+          : "holds a run whose cells take turns in one allocation, and no array: leave --array out to go on with it"));
+}
+
+// The cells that lack blocks, by their tasks' numbers.
+std::map<std::size_t, std::string> tasks_to_do(const SubmitArguments& arguments, const plan::Matrix& matrix) {
+  const auto blocks = static_cast<std::int32_t>(matrix.cells.front().plan.config.run.blocks);
+  auto state = arguments.resume ? state_of_array(arguments.job.folder) : std::nullopt;
+  if (state && !std::ranges::equal(matrix.cells, state->job.cells, {}, &plan::Cell::name))
+    throw std::invalid_argument(fmt::format("{} holds an array of other cells than {} has: -o DIR takes another folder",
+                                            arguments.job.folder.string(), arguments.config));
+  std::map<std::size_t, std::string> tasks;
+  for (std::size_t i = 0; i < matrix.cells.size(); ++i)
+    if (!state || !state->tasks[i].is_done() || state->tasks[i].run.blocks_done < blocks)
+      tasks[i] = matrix.cells[i].name;
+  return tasks;
+}
+
+void check_array(const SubmitArguments& arguments, const plan::Matrix& matrix) {
+  if (matrix.cells.size() == 1)
+    throw std::invalid_argument(
+        fmt::format("--array makes a task of each cell, and {} has one: leave it out", arguments.config));
+  if (arguments.fields.contains(plan::kOneCell)) throw std::invalid_argument("--array has a task for every cell");
+  if (arguments.job.tasks.empty())
+    throw std::invalid_argument(
+        fmt::format("{} lacks no block of any cell: --blocks asks for more", arguments.job.folder.string()));
+}
+
 // What the folder holds already.
 void check_folder(const SubmitArguments& arguments) {
   const fs::path folder = arguments.job.folder;
@@ -80,11 +126,12 @@ void check_folder(const SubmitArguments& arguments) {
   if (!arguments.resume)
     throw std::invalid_argument(
         fmt::format("{} holds a run already: --resume goes on with it, -o DIR takes another folder", folder.string()));
+  const auto array = state_of_array(folder);
+  check_same_kind(arguments, array.has_value());
+  if (array && is_going(array->stage())) refuse_going(folder, array->stage(), array->job.job);
+  if (array) return;
   const StateOfRun state = state_of_run(folder);
-  if (state.stage == StateOfRun::Stage::running || state.stage == StateOfRun::Stage::waiting)
-    throw std::invalid_argument(fmt::format("{} has a run that is {}{}: underlap status {} says more", folder.string(),
-                                            to_string(state.stage), state.job ? " as job " + state.job->job : "",
-                                            folder.string()));
+  if (is_going(state.stage)) refuse_going(folder, state.stage, state.job ? state.job->job : "");
 }
 
 /// Takes back what was written into a run's folder, unless the job was submitted.
@@ -109,6 +156,43 @@ class Written {
   bool is_kept_ = false;
 };
 
+// As a shell would have it, from any folder.
+std::string submit_command(const SubmitArguments& arguments) {
+  const BatchJob& job = arguments.job;
+  std::vector<std::string> words = {"underlap",
+                                    "submit",
+                                    (job.folder / "config.yaml").string(),
+                                    "--array",
+                                    "--resume",
+                                    "-o",
+                                    job.folder.string(),
+                                    "--nodes",
+                                    std::to_string(job.nodes),
+                                    "--ranks-per-node",
+                                    std::to_string(job.ranks_per_node)};
+  const auto add = [&](const char* flag, const std::string& value) {
+    if (!value.empty() && value != "0") words.insert(words.end(), {flag, value});
+  };
+  add("--gpus-per-node", std::to_string(job.gpus_per_node));
+  add("--cpus-per-rank", std::to_string(job.cpus_per_rank));
+  add("--partition", job.partition);
+  add("--account", job.account);
+  add("--time", job.time);
+  for (const std::string& more : job.more) words.push_back("--sbatch=" + more);
+  if (arguments.no_requeue) words.emplace_back("--no-requeue");
+  for (std::string& flag : flags_of(arguments.fields)) words.push_back(std::move(flag));
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
+}
+
+void describe_array(const SubmitArguments& arguments, const plan::Matrix& matrix, SubmittedJob& job) {
+  for (const plan::Cell& cell : matrix.cells) job.cells.push_back(cell.name);
+  job.blocks = static_cast<std::int32_t>(matrix.cells.front().plan.config.run.blocks);
+  job.command = submit_command(arguments);
+  job.overrides = overrides_of(arguments.fields);
+}
+
 int submit(const SubmitArguments& arguments, const plan::Matrix& matrix, const std::string& script) {
   const BatchJob& job = arguments.job;
   if (!run_command({"sbatch", "--version"}))
@@ -118,15 +202,19 @@ int submit(const SubmitArguments& arguments, const plan::Matrix& matrix, const s
   Written written(job.folder);
   write_file_atomically(job.folder / "config.yaml", matrix.source.yaml);
   write_file_atomically(job.folder / "job.sh", script);
+  for (const auto& [task, cell] : job.tasks) forget_exit_code(job.folder, task);
   const std::string number = submit_to_slurm(job.folder / "job.sh");
   written.keep();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  write_job(job.folder, {.job = number,
+  SubmittedJob submitted{.job = number,
                          .nodes = job.nodes,
                          .ranks_per_node = job.ranks_per_node,
-                         .submitted_s = std::chrono::duration_cast<std::chrono::seconds>(now).count()});
-  fmt::print("job {} is submitted: --nodes {}, {} ranks on each\nscript:  {}\nstatus:  underlap status {}\n", number,
-             job.nodes, job.ranks_per_node, (job.folder / "job.sh").string(), shell_word(arguments.folder));
+                         .submitted_s = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
+  if (arguments.array) describe_array(arguments, matrix, submitted);
+  write_job(job.folder, submitted);
+  fmt::print("job {} is submitted{}: --nodes {}, {} ranks on each\nscript:  {}\nstatus:  underlap status {}\n", number,
+             arguments.array ? fmt::format(", an array of {} tasks", job.tasks.size()) : "", job.nodes,
+             job.ranks_per_node, (job.folder / "job.sh").string(), shell_word(arguments.folder));
   return kWell;
 }
 
@@ -145,13 +233,15 @@ int run_submit(SubmitArguments arguments) {
   job.folder = absolute(arguments.folder);
   job.name = "underlap-" + fs::path(arguments.config).stem().string();
   job.requeues = !arguments.no_requeue;
-  job.run = {fs::read_symlink("/proc/self/exe").string(),
-             "run",
-             (job.folder / "config.yaml").string(),
-             "-o",
-             job.folder.string(),
-             "--resume"};
+  job.run = {fs::read_symlink("/proc/self/exe").string(), "run", (job.folder / "config.yaml").string()};
+  if (!arguments.array) job.run.insert(job.run.end(), {"-o", job.folder.string()});
+  job.run.emplace_back("--resume");
   for (std::string& flag : flags_of(arguments.fields)) job.run.push_back(std::move(flag));
+  if (arguments.array) {
+    check_folder(arguments);
+    job.tasks = tasks_to_do(arguments, matrix);
+    check_array(arguments, matrix);
+  }
   const std::string script = job_script(job);
   if (!arguments.dry_run) return submit(arguments, matrix, script);
   fmt::print("{}", script);
@@ -189,6 +279,9 @@ void add_submit_command(CLI::App& app, int& exit_code) {
       ->add_option("-o,--output", arguments->folder,
                    "folder of the run, which all nodes see (default: a new one under results/runs)")
       ->check(not_empty());
+  command->add_flag("--array", arguments->array,
+                    "each cell a task of a job array, with an allocation of its own: for queues with small gaps. Cells "
+                    "do not take turns then, and comparisons of them are weaker");
   command->add_flag("--resume", arguments->resume, "submit it again, to go on after the folder's last finished block");
   command->add_flag("--dry-run", arguments->dry_run, "print the job script, write and submit nothing");
   add_run_fields(*command, arguments->fields);
@@ -196,6 +289,7 @@ void add_submit_command(CLI::App& app, int& exit_code) {
       "The script, job.sh in the folder, starts `underlap run --resume` by srun: submitted again it goes on.\n\n"
       "Example: underlap submit quick --nodes 2 --ranks-per-node 2 --partition debug -o out\n"
       "         underlap submit llama.yaml --nodes 4 --gpus-per-node 8 --time 02:00:00 --dry-run\n"
+      "         underlap submit quick --array --nodes 2 --ranks-per-node 2 -o out\n"
       "         underlap status out");
   command->callback([arguments, &exit_code] { exit_code = run_submit(*arguments); });
 }

@@ -17,6 +17,7 @@ void add_check_command(CLI::App& app, int& exit_code);
 void add_run_command(CLI::App& app, int& exit_code, const std::string& command_line);
 void add_rank_command(CLI::App& app, int& exit_code);
 void add_submit_command(CLI::App& app, int& exit_code);
+void add_merge_command(CLI::App& app, int& exit_code);
 void add_status_command(CLI::App& app, int& exit_code);
 void add_show_command(CLI::App& app, int& exit_code);
 void add_compare_command(CLI::App& app, int& exit_code);

@@ -30,6 +30,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
   add_rank_command(app, exit_code);
   add_submit_command(app, exit_code);
   add_status_command(app, exit_code);
+  add_merge_command(app, exit_code);
   add_show_command(app, exit_code);
   add_compare_command(app, exit_code);
   add_scaling_command(app, exit_code);

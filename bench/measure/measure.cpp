@@ -59,14 +59,6 @@ bool keeps_trace(const plan::RunConfig& run) {
   return run.trace && run.kept_traces.which != plan::KeptTraces::Which::none;
 }
 
-// Empty where a cell records nothing.
-std::vector<std::string> kernel_file_names(std::span<const plan::Cell> cells) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    names.push_back(cells[i].plan.config.run.trace ? kernel_file_name(i, cells[i].name) : "");
-  return names;
-}
-
 class Measurement {
  public:
   Measurement(const plan::Matrix& matrix, const MeasureOptions& options)

@@ -81,7 +81,7 @@ void add_machine(const report::RunInfo& before, const report::RunInfo& now, std:
   };
   const auto placement_of = [](const report::RunInfo& info) {
     std::vector<std::int32_t> ranks;
-    for (const auto& [node, count] : report::launched_nodes(info)) ranks.push_back(count);
+    for (const auto& [node, count] : report::launched_nodes(info.launched_ranks)) ranks.push_back(count);
     return ranks.empty() ? std::string("none by a launcher")
                          : fmt::format("{} by {}", fmt::join(ranks, " + "), info.launcher);
   };

@@ -120,4 +120,11 @@ std::string kernel_file_name(std::size_t index, const std::string& cell) {
   return fmt::format("kernels/{}.bin", file_stem(index, cell));
 }
 
+std::vector<std::string> kernel_file_names(std::span<const plan::Cell> cells) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    names.push_back(cells[i].plan.config.run.trace ? kernel_file_name(i, cells[i].name) : "");
+  return names;
+}
+
 }  // namespace underlap::bench

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "impl/plan/plan.hpp"
 #include "platform/file_lock.hpp"
@@ -44,5 +46,7 @@ std::string trace_file_name(std::size_t index, const std::string& cell);
 
 /// The same for what its kernels took: kernels/NN-NAME.bin.
 std::string kernel_file_name(std::size_t index, const std::string& cell);
+/// Of each cell of a matrix; empty for one that records nothing.
+std::vector<std::string> kernel_file_names(std::span<const plan::Cell> cells);
 
 }  // namespace underlap::bench

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "impl/plan/matrix.hpp"
 #include "impl/plan/rules/resolution.hpp"
@@ -12,10 +13,12 @@ namespace underlap::plan {
 namespace {
 
 constexpr std::size_t kLargestFile = 1 << 20;
+constexpr std::size_t kMostNamed = 12;  // cells in a message
 
 /// The command-line flag that stands for `path`.
 std::string flag_name(const std::string& path) {
   if (path == "model.num_layers") return "--layers";
+  if (path == kOneCell) return "--cell";
   if (!path.starts_with("run.")) return "--set " + path;
   std::string flag = fmt::format("--{}", std::string_view(path).substr(4));
   std::replace(flag.begin(), flag.end(), '_', '-');
@@ -34,6 +37,7 @@ void apply_overrides(Settings& settings, const std::vector<Override>& overrides,
     const auto& [path, value] = overrides[i];
     const int index = static_cast<int>(i);
     const Place place{index, 1, 1};
+    if (path == kOneCell) continue;  // keep_one()
     if (!find_row(path)) {
       problems.add(place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
       continue;
@@ -58,6 +62,24 @@ void check_root(const Node* root, Problems& problems) {
     problems.add(root->place, fmt::format("a configuration is a mapping of sections such as model: and run:, not {}; "
                                           "write at least model: {{preset: tiny}}",
                                           describe(*root)));
+}
+
+// Of several cells the one that an override names, if any does.
+void keep_one(std::vector<CellRequest>& cells, const std::vector<Override>& overrides, Problems& problems) {
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    const auto& [path, name] = overrides[i];
+    if (path != kOneCell) continue;
+    if (std::ranges::find(cells, name, &CellRequest::name) != cells.end()) {
+      std::erase_if(cells, [&](const CellRequest& cell) { return cell.name != name; });
+      continue;
+    }
+    std::string names;
+    for (const CellRequest& cell : std::span(cells).first(std::min(cells.size(), kMostNamed)))
+      names += fmt::format("{}{}", names.empty() ? "" : "; ", cell.name);
+    if (cells.size() > kMostNamed) names += fmt::format("; and {} more", cells.size() - kMostNamed);
+    problems.add({static_cast<int>(i), 1, 1},
+                 fmt::format("the matrix has no cell {}; it has: {}", in_quotes(name), names));
+  }
 }
 
 /// What is left where nothing could be read.
@@ -96,6 +118,7 @@ Matrix parse_text(const std::string& yaml, const std::string& where, const std::
   apply_overrides(base, overrides, override_documents, problems);
   auto cells = expand_matrix(matrix_of(*document.root), base, problems);
   if (cells.empty()) cells.push_back({"cell", {}, std::move(base)});
+  keep_one(cells, overrides, problems);
   return resolve_cells(std::move(cells), problems);
 }
 

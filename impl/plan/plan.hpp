@@ -72,6 +72,9 @@ struct Cell {
 /// `path = value` as YAML text, e.g. {"run.link_gbps", "4"}: stronger than the file, weaker than the matrix's axes.
 using Override = std::pair<std::string, std::string>;
 
+/// The path of an override that is no setting: its value is the name of the only cell that is kept of a matrix.
+inline constexpr const char* kOneCell = "matrix.cell";
+
 /// What a matrix was read from. Reading it again gives the same matrix, in this process and in another.
 struct Source {
   std::string yaml;

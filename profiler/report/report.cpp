@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -95,14 +96,30 @@ std::string notes_markdown(const RunResults& results) {
   return text.empty() ? text : "## Notes\n\n" + text + "\n";
 }
 
+// "2 on node1, 2 on node2"
+std::string nodes_text(const std::vector<LaunchedRank>& ranks) {
+  std::string text;
+  for (const auto& [node, count] : launched_nodes(ranks))
+    text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", count, node);
+  return text;
+}
+
+// Where and when cells were measured that took no turns; without rows for others.
+Table allocation_table(const RunResults& results) {
+  Table table{{{"cell", Align::left}, {"ranks", Align::left}, {"begun", Align::left}, {"processor", Align::left}}, {}};
+  for (const CellResult& cell : results.cells)
+    if (const auto& own = cell.own_allocation)
+      table.rows.push_back({{cell.name}, {nodes_text(own->ranks)}, {own->started_utc}, {own->cpu_model}});
+  return table;
+}
+
 // "by Slurm: 2 on node1, 2 on node2; their clocks agree within 35 us"; empty where no launcher started them.
 std::string launch_text(const RunResults& results) {
-  std::vector<std::string> nodes;
-  for (const auto& [node, count] : launched_nodes(results.info)) nodes.push_back(fmt::format("{} on {}", count, node));
+  const std::string nodes = nodes_text(results.info.launched_ranks);
   if (nodes.empty()) return "";
   std::int64_t residual_ns = 0;
   for (const CellResult& cell : results.cells) residual_ns = std::max(residual_ns, cell.clock_residual_ns);
-  return fmt::format("by {}: {}{}", results.info.launcher, fmt::join(nodes, ", "),
+  return fmt::format("by {}: {}{}", results.info.launcher, nodes,
                      residual_ns == 0 ? ""
                                       : fmt::format("; their clocks agree within {:.0f} us",
                                                     std::ceil(static_cast<double>(residual_ns) / 1e3)));
@@ -145,7 +162,10 @@ std::string machine_markdown(const RunResults& results) {
                {{"seed"}, {std::to_string(info.seed)}},
                {{"config"}, {info.config_hash}}}};
   if (const std::string launch = launch_text(results); !launch.empty()) table.rows.push_back({{"ranks"}, {launch}});
-  return markdown(table) + (info.launched_ranks.empty() ? "" : "\n" + markdown(rank_table(info)));
+  std::string text = markdown(table);
+  for (const Table& more : {rank_table(info), allocation_table(results)})
+    if (!more.rows.empty()) text += "\n" + markdown(more);
+  return text;
 }
 
 constexpr const char* kUnderTheTable = "step/bound in parentheses: against the bound and the transfers' CPU time";
@@ -235,10 +255,26 @@ std::string load_text(const RunResults& results) {
   return text;
 }
 
+// Blocks of cells that did not take turns are no pairs.
+std::string allocations_text(const RunResults& results) {
+  std::set<std::string> nodes;
+  int cells = 0;
+  for (const CellResult& cell : results.cells) {
+    if (!cell.own_allocation) continue;
+    ++cells;
+    nodes.insert(nodes_text(cell.own_allocation->ranks));
+  }
+  if (cells == 0) return "";
+  return fmt::format(
+      "DID NOT TAKE TURNS: {} cells were measured one by one, each in an allocation of its own, on {}: what sets nodes "
+      "and times apart is in every comparison of two cells, and not in its interval\n",
+      cells, nodes.size() == 1 ? "the same nodes" : fmt::format("{} sets of nodes", nodes.size()));
+}
+
 // What was run, and what stands against taking the figures below for what they seem.
 std::string warnings_text(const RunResults& results, std::size_t most_stalls) {
-  return played_text(results) + memory_text(results) + mismatch_text(results) + load_text(results) +
-         stalls_text(results, most_stalls);
+  return played_text(results) + memory_text(results) + mismatch_text(results) + allocations_text(results) +
+         load_text(results) + stalls_text(results, most_stalls);
 }
 
 std::string wrapped_lines(const std::string& text, const TableFormat& format) {
@@ -347,7 +383,8 @@ std::string run_text(const RunResults& results, const TableFormat& format, Detai
       heading_text(results, format) + answers_text(answers, is_brief ? kMostAnswers : answers.size(), format);
   if (is_brief) return text + "\n" + render(brief_table(results, summaries), format);
   return text + "\n" + full_table(results, summaries, format) + detail_tables(results, summaries, format) +
-         titled("Ranks, and what their launcher left them", rank_table(results.info), format);
+         titled("Ranks, and what their launcher left them", rank_table(results.info), format) +
+         titled("Allocations, one for each cell", allocation_table(results), format);
 }
 
 std::string report_markdown(const RunResults& results) {

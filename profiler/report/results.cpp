@@ -356,13 +356,17 @@ std::string numerics_text(NumericsLabel label, double max_loss_difference) {
   return differs ? fmt::format("{} {:.1e}", to_string(label), max_loss_difference) : std::string(to_string(label));
 }
 
-std::vector<std::pair<std::string, std::int32_t>> launched_nodes(const RunInfo& info) {
+std::vector<std::pair<std::string, std::int32_t>> launched_nodes(const std::vector<LaunchedRank>& ranks) {
   std::vector<std::pair<std::string, std::int32_t>> nodes;
-  for (const LaunchedRank& rank : info.launched_ranks) {
+  for (const LaunchedRank& rank : ranks) {
     const auto known = std::ranges::find(nodes, rank.node, &std::pair<std::string, std::int32_t>::first);
     known == nodes.end() ? void(nodes.emplace_back(rank.node, 1)) : void(++known->second);
   }
   return nodes;
+}
+
+const std::vector<LaunchedRank>& launched_ranks_of(const RunInfo& info, const CellResult& cell) {
+  return cell.own_allocation ? cell.own_allocation->ranks : info.launched_ranks;
 }
 
 std::int32_t blocks_of(const CellResult& cell) { return cell.samples.empty() ? 0 : cell.samples.back().block + 1; }

@@ -43,6 +43,22 @@ struct ComputeSinceOff {
   analysis::ComputeChange change;  ///< from the off cell
 };
 
+/// Where one rank of a run was that a launcher started, and what it was left of the machine.
+struct LaunchedRank {
+  std::string node;
+  std::int32_t local_rank = 0;  ///< among the ranks of its node
+  std::string cpus;             ///< that it might use, as the kernel lists them: "0-3,8"
+  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty where it was not set
+  std::string numa_nodes = {};  ///< that those CPUs are on: "0,1"; empty where the machine did not say
+};
+
+/// Where and when a cell was measured by itself, which took no turns with the others of its run.
+struct OwnAllocation {
+  std::string started_utc;  ///< ISO 8601, when the cell was begun
+  std::string cpu_model;
+  std::vector<LaunchedRank> ranks;  ///< those that it was begun on
+};
+
 /// One cell of the matrix, as measured so far.
 struct CellResult {
   std::string name;
@@ -81,15 +97,7 @@ struct CellResult {
   /// Why it was left out of the blocks behind those that it has samples of, as invalid_because says it too; empty: it
   /// was not, and in results before it
   std::string failed_because = {};
-};
-
-/// Where one rank of a run was that a launcher started, and what it was left of the machine.
-struct LaunchedRank {
-  std::string node;
-  std::int32_t local_rank = 0;  ///< among the ranks of its node
-  std::string cpus;             ///< that it might use, as the kernel lists them: "0-3,8"
-  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty where it was not set
-  std::string numa_nodes = {};  ///< that those CPUs are on: "0,1"; empty where the machine did not say
+  std::optional<OwnAllocation> own_allocation = {};  ///< absent where cells took turns, block by block
 };
 
 /// How many blocks a cell has samples of; they are the first ones.
@@ -123,8 +131,11 @@ struct RunInfo {
   std::vector<LaunchedRank> launched_ranks = {};  ///< those that it started, by rank
 };
 
-/// How many of the launched ranks each node had, in the order of the nodes' first ranks.
-std::vector<std::pair<std::string, std::int32_t>> launched_nodes(const RunInfo& info);
+/// How many of the ranks each node had, in the order of the nodes' first ranks.
+std::vector<std::pair<std::string, std::int32_t>> launched_nodes(const std::vector<LaunchedRank>& ranks);
+
+/// Where the ranks of a cell were: in its own allocation, else in the run's.
+const std::vector<LaunchedRank>& launched_ranks_of(const RunInfo& info, const CellResult& cell);
 
 /// What the machine's processors did while the steps of a block were measured, in processor time.
 struct BlockLoad {

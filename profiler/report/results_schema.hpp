@@ -96,6 +96,26 @@ struct Fields<ComputeSinceOff> {
 };
 
 template <>
+struct Fields<LaunchedRank> {
+  static void visit(auto& rank, auto&& field) {
+    field("node", rank.node);
+    field("local_rank", rank.local_rank);
+    field("cpus", rank.cpus);
+    field("visible_devices", rank.visible_devices);
+    field("numa_nodes", NewerField{rank.numa_nodes});
+  }
+};
+
+template <>
+struct Fields<OwnAllocation> {
+  static void visit(auto& own, auto&& field) {
+    field("started_utc", own.started_utc);
+    field("cpu_model", own.cpu_model);
+    field("ranks", own.ranks);
+  }
+};
+
+template <>
 struct Fields<CellResult> {
   static void visit(auto& cell, auto&& field) {
     field("name", cell.name);
@@ -123,19 +143,9 @@ struct Fields<CellResult> {
     field("clock_residual_ns", NewerField{cell.clock_residual_ns});
     field("invalid_because", NewerField{cell.invalid_because});
     field("failed_because", NewerField{cell.failed_because});
+    field("own_allocation", NewerField{cell.own_allocation});
     field("warmup_losses", cell.warmup_losses);
     field("samples", cell.samples);
-  }
-};
-
-template <>
-struct Fields<LaunchedRank> {
-  static void visit(auto& rank, auto&& field) {
-    field("node", rank.node);
-    field("local_rank", rank.local_rank);
-    field("cpus", rank.cpus);
-    field("visible_devices", rank.visible_devices);
-    field("numa_nodes", NewerField{rank.numa_nodes});
   }
 };
 

@@ -67,14 +67,15 @@ double share_of_steps(const CellResult& cell, std::size_t rank) {
   return static_cast<double>(steps) / static_cast<double>(cell.samples.size());
 }
 
-std::string node_of(const RunInfo& info, std::size_t rank) {
-  return rank < info.launched_ranks.size() ? info.launched_ranks[rank].node : std::string();
+std::string node_of(const std::vector<LaunchedRank>& ranks, std::size_t rank) {
+  return rank < ranks.size() ? ranks[rank].node : std::string();
 }
 
-std::optional<SlowestNode> slowest_node(const RunInfo& info, const std::vector<double>& own_by_rank) {
+std::optional<SlowestNode> slowest_node(const std::vector<LaunchedRank>& ranks,
+                                        const std::vector<double>& own_by_rank) {
   std::map<std::string, std::vector<double>> by_node;
   for (std::size_t rank = 0; rank < own_by_rank.size(); ++rank)
-    if (const std::string node = node_of(info, rank); !node.empty()) by_node[node].push_back(own_by_rank[rank]);
+    if (const std::string node = node_of(ranks, rank); !node.empty()) by_node[node].push_back(own_by_rank[rank]);
   if (by_node.size() < 2) return std::nullopt;
   SlowestNode slowest;
   for (const auto& [node, own] : by_node)
@@ -83,6 +84,7 @@ std::optional<SlowestNode> slowest_node(const RunInfo& info, const std::vector<d
 }
 
 void add_ranks(ScalingPoint& point, const RunInfo& info, const CellResult& cell) {
+  const std::vector<LaunchedRank>& launched = launched_ranks_of(info, cell);
   point.exposed_spread = spread_of(medians_by_rank(cell, [](const auto& split) { return split.exposed_ns(); }));
   const std::vector<double> own = medians_by_rank(cell, own_ns);
   point.own_spread = spread_of(own);
@@ -90,10 +92,10 @@ void add_ranks(ScalingPoint& point, const RunInfo& info, const CellResult& cell)
   if (point.own_spread->most <= point.own_spread->median) return;
   const auto rank = static_cast<std::size_t>(std::ranges::max_element(own) - own.begin());
   point.slowest_rank = {.rank = static_cast<std::int32_t>(rank),
-                        .node = node_of(info, rank),
+                        .node = node_of(launched, rank),
                         .own_ms = own[rank],
                         .share_of_steps = share_of_steps(cell, rank)};
-  point.slowest_node = slowest_node(info, own);
+  point.slowest_node = slowest_node(launched, own);
 }
 
 void read_plan(ScalingPoint& point, const CellResult& cell) {
@@ -135,11 +137,12 @@ std::map<std::string, std::string> environment_of(const RunInfo& info) {
 }
 
 // Of ranks that nobody launched all are here; of those of virtual time nobody says where they would be.
-std::optional<std::int32_t> nodes_of(const RunInfo& info, std::int32_t ranks) {
-  if (info.launched_ranks.empty()) return traits_of(info.backend).measures_time ? std::optional(1) : std::nullopt;
+std::optional<std::int32_t> nodes_of(const RunInfo& info, const CellResult& cell, std::int32_t ranks) {
+  const std::vector<LaunchedRank>& launched = launched_ranks_of(info, cell);
+  if (launched.empty()) return traits_of(info.backend).measures_time ? std::optional(1) : std::nullopt;
   std::set<std::string> nodes;
-  for (std::size_t rank = 0; rank < info.launched_ranks.size() && rank < static_cast<std::size_t>(ranks); ++rank)
-    nodes.insert(info.launched_ranks[rank].node);
+  for (std::size_t rank = 0; rank < launched.size() && rank < static_cast<std::size_t>(ranks); ++rank)
+    nodes.insert(launched[rank].node);
   return static_cast<std::int32_t>(nodes.size());
 }
 
@@ -166,7 +169,7 @@ ScalingPoint point_of(const RunInfo& info, const CellResult& cell, const CellSum
                      .environment = environment_of(info),
                      .backend = std::string(to_string(info.backend)),
                      .summary = summary};
-  point.num_nodes = nodes_of(info, point.num_ranks);
+  point.num_nodes = nodes_of(info, cell, point.num_ranks);
   read_plan(point, cell);
   count_work(point);
   point.exposed_wait_ms = mean_rank_ms(cell, [](const auto& split) { return split.exposed_wait_ns; });

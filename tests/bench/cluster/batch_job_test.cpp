@@ -39,8 +39,41 @@ TEST(BatchJob, ScriptSaysWhatIsAskedForAndGoesOnWhereItEnded) {
             "code=$?\n"
             "# A rank or a node failed (not: all is well, losses differ, bad input, time is up): once more.\n"
             "if [ $code -ge 3 ] && [ $code -ne 143 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 3 ]; then\n"
-            "  scontrol requeue \"$SLURM_JOB_ID\"\n"
+            "  scontrol requeue \"$SLURM_JOB_ID\" && exit $code\n"
             "fi\n"
+            "exit $code\n");
+}
+
+TEST(BatchJob, ScriptOfAnArrayRunsOneCellInATaskAndMergesThem) {
+  BatchJob job = small_job();
+  job.run = {"/opt/underlap", "run", "it's.yaml", "--resume"};
+  job.tasks = {{0, "off"}, {3, "a cell's name"}};
+  job.requeues = false;
+  EXPECT_EQ(job_script(job),
+            "#!/bin/bash\n"
+            "# A run of Underlap. Submitted again (sbatch job.sh), it goes on after its last finished block.\n"
+            "#SBATCH --job-name=underlap-quick\n"
+            "#SBATCH --array=0,3\n"
+            "#SBATCH --nodes=2\n"
+            "#SBATCH --ntasks-per-node=8\n"
+            "#SBATCH --signal=TERM@120\n"
+            "#SBATCH --no-requeue\n"
+            "#SBATCH --open-mode=append\n"
+            "#SBATCH --output=\"/data/my run/job-%A_%a.txt\"\n"
+            "\n"
+            "cells=(\n"
+            "  [0]=off\n"
+            "  [3]='a cell'\\''s name'\n"
+            ")\n"
+            "folder='/data/my run/cells'/$SLURM_ARRAY_TASK_ID\n"
+            "mkdir -p \"$folder\"\n"
+            "rm -f \"$folder/exit_code\"\n"
+            "\n"
+            "srun --ntasks-per-node=8 --kill-on-bad-exit=1 /opt/underlap run 'it'\\''s.yaml' --resume "
+            "--cell \"${cells[$SLURM_ARRAY_TASK_ID]}\" -o \"$folder\"\n"
+            "code=$?\n"
+            "echo $code >\"$folder/exit_code\"\n"
+            "/opt/underlap merge '/data/my run'\n"
             "exit $code\n");
 }
 

@@ -20,6 +20,17 @@ TEST(Override, IsWeakerThanAnAxis) {
   EXPECT_EQ(matrix.cells[0].plan.config.run.steps, 5);
 }
 
+TEST(Override, KeepsTheOneCellThatItNames) {
+  const std::string yaml = "model: {preset: tiny}\nmatrix: {run.steps: [5, 6]}";
+  const Matrix matrix = parse(yaml, "f", {{kOneCell, "steps=6"}});
+  ASSERT_THAT(error_lines(matrix), IsEmpty());
+  ASSERT_EQ(matrix.cells.size(), 1U);
+  EXPECT_EQ(matrix.cells[0].plan.config.run.steps, 6);
+  EXPECT_EQ(matrix.cells[0].values.size(), 1U);
+  EXPECT_THAT(error_lines(parse(yaml, "f", {{kOneCell, "7"}})),
+              ElementsAre(StartsWith("--cell: the matrix has no cell \"7\"; it has: steps=5; steps=6")));
+}
+
 TEST(Override, ReplacesTheSameKnobUnderAnotherName) {
   const Matrix matrix = parse("model: {preset: tiny}\ndata_parallel_size: 2\nddp: {overlap_grad_reduce: true}", "f",
                               {{"comm_overlap.overlap_grad_reduce", "false"}});

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "bench/cluster/state_of_array.hpp"
+#include "bench/commands/commands.hpp"
+#include "bench/measure/merge.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/status_line.hpp"
+#include "platform/terminal.hpp"
+#include "profiler/report/report.hpp"
+
+namespace underlap::bench {
+namespace {
+
+int run_merge(const std::string& folder) {
+  const auto state = state_of_array(folder);
+  if (!state)
+    throw std::invalid_argument(
+        fmt::format("{} holds no array: `underlap submit MATRIX --array -o {}` makes one", folder, folder));
+  const MeasureOutcome outcome = merge_array(folder, *state, status_on_stderr());
+  std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO), report::Details::left_out)
+            << "\nresults: " << folder << "/results.json\nreport:  " << folder << "/report.md\n";
+  for (const auto* complaints : {&outcome.mismatches, &outcome.invalid})
+    for (const std::string& complaint : *complaints) fmt::print(stderr, "underlap: {}\n", complaint);
+  if (!outcome.invalid.empty()) return kRunFailed;
+  return outcome.mismatches.empty() ? kWell : kFound;
+}
+
+}  // namespace
+
+void add_merge_command(CLI::App& app, int& exit_code) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("merge", "Make one run of the cells that a job array measured");
+  command->add_option("DIR", *folder, "the folder that the array was submitted with")->required();
+  command->footer(
+      "The last task of `underlap submit --array` does this by itself; where it was cancelled, or its node lost, it "
+      "is\n"
+      "left to do. A cell whose task ended early has failed in the run, with its reason.\n\n"
+      "Example: underlap merge out");
+  command->callback([folder, &exit_code] { exit_code = run_merge(*folder); });
+}
+
+}  // namespace underlap::bench
