@@ -3,12 +3,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bench/commands/commands.hpp"
@@ -16,8 +13,7 @@
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
-#include "profiler/report/results.hpp"
-#include "profiler/report/run_folders.hpp"
+#include "profiler/report/scaling/read_scaling.hpp"
 #include "profiler/report/scaling/scaling.hpp"
 #include "profiler/report/scaling/scaling_report.hpp"
 
@@ -32,36 +28,10 @@ struct ScalingArguments {
   report::Details details = report::Details::left_out;
 };
 
-// The folders of a run, or of a series', that a person means by a path.
-std::vector<std::filesystem::path> folders_of(const std::string& path) {
-  std::filesystem::path named = path;
-  if (named.filename() == "results.json") named = named.parent_path();
-  std::vector<std::filesystem::path> folders = report::run_folders(named);
-  if (!folders.empty()) return folders;
-  if (report::is_folder_of_series(named / "baseline") || report::is_folder_of_series(named / "candidate"))
-    throw std::invalid_argument(
-        fmt::format("{0}: holds two sides that took turns\n  name one of them: {0}/baseline or {0}/candidate", path));
-  throw std::invalid_argument(fmt::format(
-      "{}: no run, since it holds no results.json\n  name folders that `underlap run CONFIG -o DIR` wrote", path));
-}
-
-// Of one run after the other: at a thousand ranks the samples of all would not hold in memory.
-std::vector<report::ScalingPoint> read_points(const std::string& path, std::vector<std::string>& notes) {
-  std::vector<report::RunResults> runs;
-  for (const std::filesystem::path& folder : folders_of(path)) runs.push_back(report::read_results(folder));
-  const auto num_runs = static_cast<std::int32_t>(runs.size());
-  return report::scaling_points(report::joined(std::move(runs), path), path, num_runs, notes);
-}
-
-report::ScalingReport report_of(const ScalingArguments& arguments) {
+report::ScalingReport read(const ScalingArguments& arguments) {
   StatusWatch watch;
-  std::vector<report::ScalingPoint> points;
-  std::vector<std::string> notes;
-  for (const std::string& run : arguments.runs) {
-    watch.say("reading " + run);
-    std::ranges::move(read_points(run, notes), std::back_inserter(points));
-  }
-  return report::scaling_of(std::move(points), std::move(notes), arguments.force);
+  return report::read_scaling(arguments.runs, arguments.force,
+                              [&](const std::string& run) { watch.say("reading " + run); });
 }
 
 int run_scaling(const ScalingArguments& arguments) {
@@ -69,7 +39,7 @@ int run_scaling(const ScalingArguments& arguments) {
     throw std::invalid_argument("--csv and --json are different outputs; ask for one of them");
   if ((arguments.csv || arguments.json) && arguments.details == report::Details::included)
     throw std::invalid_argument("--details is for the tables of a terminal; --csv and --json hold all there is");
-  const report::ScalingReport report = report_of(arguments);
+  const report::ScalingReport report = read(arguments);
   if (arguments.json)
     fmt::print("{}", report::scaling_json(report));
   else if (arguments.csv)

@@ -109,7 +109,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
                  "make a picture instead of opening a window: FILE.png or FILE.svg; of a chart FILE.csv too");
   app.add_option("--range", arguments.range, "of a picture: the part of time, 12ms..18ms, or \"step 3\"");
   app.add_option("--chart", arguments.chart,
-                 "of a picture: a chart instead of the timeline, modes, steps, change, matrix, bandwidth, gate");
+                 "of a picture: a chart instead of the timeline, modes, steps, change, matrix, bandwidth, gate, "
+                 "scaling (of several runs)");
   app.add_option("--cell", arguments.cell,
                  "of a picture of a run, or of two: the cell whose timeline, chart or change is drawn");
   app.add_option("--size", arguments.size, "of a picture: pixels, 1600x900 (default: as high as what there is)");
@@ -121,7 +122,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.footer(
       "Example: underlap-viewer out/traces/00-off.pftrace\n"
       "         underlap-viewer --compare before.json.gz after.json.gz\n"
-      "         underlap-viewer --render step.png --range \"step 3\" out/traces/00-off.pftrace");
+      "         underlap-viewer --render step.png --range \"step 3\" out/traces/00-off.pftrace\n"
+      "         underlap-viewer --render scaling.svg --chart scaling out/2 out/8 out/64");
 }
 
 }  // namespace

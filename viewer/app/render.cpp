@@ -16,6 +16,7 @@
 
 #include "platform/atomic_file.hpp"
 #include "profiler/compare/report_of.hpp"
+#include "profiler/report/scaling/read_scaling.hpp"
 #include "viewer/charts/picture_file.hpp"
 #include "viewer/charts/write_chart.hpp"
 #include "viewer/model/document.hpp"
@@ -297,6 +298,22 @@ void render_comparison(const RenderRequest& request) {
   draw_parts_to_file(parts, request);
 }
 
+bool is_scaling(const RenderRequest& request) {
+  if (request.chart.empty()) return false;
+  const std::vector<ChartSource>& needs = chart_kind(request.chart).needs;
+  return std::ranges::find(needs, ChartSource::scaling) != needs.end();
+}
+
+// Any number of runs, or series of runs.
+void render_scaling(const RenderRequest& request) {
+  std::vector<std::string> paths;
+  for (const QString& path : request.inputs) paths.push_back(path.toStdString());
+  const report::ScalingReport report = report::read_scaling(paths, request.is_forced, [](const std::string&) {});
+  ChartInput input;
+  input.scaling = &report;
+  write(request, input);
+}
+
 void check(const RenderRequest& request) {
   const std::string extension = extension_of(request.output);
   const bool is_chart = !request.chart.empty() || (request.inputs.size() == 1 && request.cell.empty() &&
@@ -304,10 +321,13 @@ void check(const RenderRequest& request) {
   if (extension != ".png" && extension != ".svg" && !(is_chart && extension == ".csv"))
     throw std::invalid_argument(
         fmt::format("--render is \"{}\"; it takes a file of .png or .svg, of a chart .csv too", request.output));
-  if (request.inputs.isEmpty() || request.inputs.size() > 2)
+  if (request.inputs.isEmpty() || (request.inputs.size() > 2 && !is_scaling(request)))
     throw std::invalid_argument(
-        fmt::format("--render takes a trace, a run, or two traces to compare, not {}", request.inputs.size()));
+        fmt::format("--render takes a trace, a run, two traces to compare, or runs for --chart scaling, not {}",
+                    request.inputs.size()));
   if (!request.chart.empty()) chart_kind(request.chart);
+  if (!request.cell.empty() && is_scaling(request))
+    throw std::invalid_argument("--cell is of a chart of one cell; scaling draws all that the runs have");
   if (!request.cell.empty() && request.inputs.size() == 1 &&
       kind_of(request.inputs[0].toStdString()) != DocumentKind::run)
     throw std::invalid_argument(
@@ -335,6 +355,7 @@ RangeRequest parse_range(const std::string& text) {
 
 void render(const RenderRequest& request) {
   check(request);
+  if (is_scaling(request)) return render_scaling(request);
   if (request.inputs.size() == 2) return render_comparison(request);
   const std::string path = request.inputs[0].toStdString();
   if (kind_of(path) == DocumentKind::run) return render_run(request, path);

@@ -6,6 +6,7 @@
 #include <QChart>
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 
 #include "profiler/trace/enum_names.hpp"
@@ -13,7 +14,7 @@
 namespace underlap::viewer {
 namespace {
 
-constexpr EnumNames<ChartSource, 4> kSources{{"run", "trace", "comparison", "gate"}};
+constexpr EnumNames<ChartSource, 5> kSources{{"run", "trace", "comparison", "gate", "scaling report"}};
 
 bool has(const ChartInput& input, ChartSource source) {
   switch (source) {
@@ -21,6 +22,7 @@ bool has(const ChartInput& input, ChartSource source) {
     case ChartSource::trace: return input.trace != nullptr && input.summary != nullptr;
     case ChartSource::comparison: return input.comparison != nullptr;
     case ChartSource::gate: return input.gate != nullptr;
+    case ChartSource::scaling: return input.scaling != nullptr;
   }
   return false;
 }
@@ -34,7 +36,8 @@ std::string sources_text(const std::vector<ChartSource>& sources) {
 
 std::vector<ChartSource> given(const ChartInput& input) {
   std::vector<ChartSource> sources;
-  for (const ChartSource source : {ChartSource::run, ChartSource::trace, ChartSource::comparison, ChartSource::gate})
+  for (const ChartSource source :
+       {ChartSource::run, ChartSource::trace, ChartSource::comparison, ChartSource::gate, ChartSource::scaling})
     if (has(input, source)) sources.push_back(source);
   return sources;
 }
@@ -60,6 +63,7 @@ std::string instead(const ChartKind& kind, const ChartInput& input) {
   }
   if (needs(ChartSource::comparison)) return "; give two traces, or two runs and a cell of both";
   if (needs(ChartSource::gate)) return "; give a baseline and a candidate to `underlap gate`";
+  if (needs(ChartSource::scaling)) return "; give folders of one matrix's runs at several sizes";
   if (needs(ChartSource::run)) return "; give a run's folder, which holds results.json";
   return "";
 }
@@ -126,6 +130,22 @@ std::string how_made(const Trace& trace) {
   const std::string device = text_at(trace.metadata, "device_name");
   return fmt::format("measured elsewhere{}{}", format.empty() ? "" : ": a trace of " + format,
                      device.empty() ? "" : ", " + device);
+}
+
+std::string how_made(const report::ScalingReport& scaling) {
+  std::set<std::string> measured, modelled;
+  for (const report::ScaledCell& cell : scaling.cells)
+    for (const report::ScaledPoint& scaled : cell.points) {
+      const report::ScalingPoint& point = scaled.point;
+      const std::string link = text_at(point.environment, "link");
+      if (point.is_modelled)
+        modelled.insert(modelled_text(link));
+      else
+        measured.insert(measured_text(point.backend, link));
+    }
+  if (measured.empty()) return fmt::format("{}", fmt::join(modelled, "; "));
+  measured.insert(modelled.begin(), modelled.end());
+  return fmt::format("{}", fmt::join(measured, "; "));
 }
 
 std::string how_made(const compare::RunFigures& run) {

@@ -12,6 +12,7 @@
 #include "profiler/analysis/summary.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/gate.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 #include "profiler/report/summary.hpp"
 #include "profiler/trace/trace.hpp"
 #include "viewer/theme/theme.hpp"
@@ -32,11 +33,12 @@ struct ChartInput {
   const analysis::Summary* summary = nullptr;  ///< of `trace`
   const compare::Comparison* comparison = nullptr;
   const gate::GateReport* gate = nullptr;
+  const report::ScalingReport* scaling = nullptr;
 };
 
-enum class ChartSource : std::uint8_t { run, trace, comparison, gate };
+enum class ChartSource : std::uint8_t { run, trace, comparison, gate, scaling };
 
-/// "run", "trace", "comparison", "gate".
+/// "run", "trace", "comparison", "gate", "scaling report".
 std::string_view to_string(ChartSource);
 
 /// All that is drawn, in figures and words: the picture is made from this alone, so that its CSV holds what it shows.
@@ -85,5 +87,7 @@ std::string how_made(const report::RunInfo&);
 std::string how_made(const Trace&);
 /// Of figures as a comparison or a gate reads them.
 std::string how_made(const compare::RunFigures&);
+/// Of runs at several sizes, which may be measured, modelled or both.
+std::string how_made(const report::ScalingReport&);
 
 }  // namespace underlap::viewer

@@ -29,7 +29,7 @@ nlohmann::json cells_of(const std::filesystem::path& run) {
   return nlohmann::json::parse(testing_support::read_text(run / "results.json")).at("cells");
 }
 
-constexpr std::uint64_t kHashOfCells = 5435593472749487142U;
+constexpr std::uint64_t kHashOfCells = 13612786166525714638U;
 constexpr std::uint64_t kHashOfTrace = 17772180304344062623U;
 
 // FNV-1a: enough to tell whether two machines wrote the same bytes.

@@ -5,6 +5,7 @@
 #include <QImage>
 #include <QProcess>
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -14,6 +15,7 @@
 
 #include "platform/temporary_folder.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/report/results.hpp"
 #include "tests/viewer/small_traces.hpp"
 #include "viewer/theme/theme.hpp"
 
@@ -159,7 +161,7 @@ TEST_F(Program, IsStartedByUnderlapViewWithAllThatStandsBehindIt) {
 TEST_F(Program, RefusesNonsenseWithThePlaceAndWhatToDo) {
   const QString trace = q("before.pftrace"), out = q("out.png");
   EXPECT_THAT(refused({"--render", q("out.gif"), trace}), HasSubstr("takes a file of .png or .svg"));
-  EXPECT_THAT(refused({"--render", out}), HasSubstr("takes a trace, a run, or two traces"));
+  EXPECT_THAT(refused({"--render", out}), HasSubstr("takes a trace, a run, two traces"));
   EXPECT_THAT(refused({"--render", out, q("gone.pftrace")}), HasSubstr("gone.pftrace"));
   EXPECT_THAT(refused({"--render", out, "--range", "step 9", trace}), HasSubstr("no step 9; it has 1 to 3"));
   EXPECT_THAT(refused({"--render", out, "--range", "soon", trace}), HasSubstr("12ms..18.5ms"));
@@ -200,6 +202,28 @@ TEST_F(Program, ComparesACellOfTwoRuns) {
               HasSubstr("one/traces/00-off_grad_reduce_in_fp32=true.pftrace"));
   fs::remove_all(folder.path() / "one/traces");
   EXPECT_THAT(refused({"--render", out, "--chart", "bandwidth", q("one")}), HasSubstr("no trace"));
+}
+
+// The quick run, as so many ranks would have made it.
+void make_sized_run(const fs::path& run, std::int32_t ranks) {
+  report::RunResults results = report::read_results(UNDERLAP_RESULTS_FOLDER "/quick/paced");
+  for (report::CellResult& cell : results.cells) cell.num_ranks = ranks;
+  fs::create_directories(run);
+  report::write_results(run, results, report::Statistics::left_out);
+}
+
+TEST_F(Program, DrawsRunsAtSeveralSizes) {
+  for (const std::int32_t ranks : {2, 4, 8}) make_sized_run(folder.path() / std::to_string(ranks), ranks);
+  const Ended ended = run({"--render", q("scaling.csv"), "--chart", "scaling", q("2"), q("4"), q("8")});
+  EXPECT_EQ(ended.code, 0) << ended.said;
+  EXPECT_THAT(text_of(at("scaling.csv")), HasSubstr("exposed dp," + at("8") + ",8,"));
+  const QString out = q("out.png");
+  EXPECT_EQ(run({"--render", q("dark.png"), "--chart", "scaling", "--dark", "--scale", "2", q("2"), q("8")}).code, 0);
+  EXPECT_GE(QImage(q("dark.png")).width(), 1600);
+  EXPECT_THAT(refused({"--render", out, "--chart", "scaling", q("2")}), HasSubstr("two sizes"));
+  EXPECT_THAT(refused({"--render", out, "--chart", "scaling", "--cell", "off", q("2"), q("8")}), HasSubstr("--cell"));
+  EXPECT_THAT(refused({"--render", out, "--chart", "scaling", q("2"), q("before.pftrace")}), HasSubstr("no run"));
+  EXPECT_THAT(refused({"--render", out, "--chart", "matrix", q("2"), q("4"), q("8")}), HasSubstr("--chart scaling"));
 }
 
 TEST_F(Program, WhatDoesNothingIsRefused) {

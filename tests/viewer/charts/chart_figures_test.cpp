@@ -273,7 +273,8 @@ TEST(Charts, RefuseWhatLacksTheirInputAndSayWhatToGive) {
             "cell of both");
   EXPECT_EQ(refusal("gate", {}),
             "chart gate needs a gate; what was given is none; give a baseline and a candidate to `underlap gate`");
-  EXPECT_EQ(refusal("pie", {}), "there is no chart \"pie\"; there are: modes, steps, change, matrix, bandwidth, gate");
+  EXPECT_EQ(refusal("pie", {}),
+            "there is no chart \"pie\"; there are: modes, steps, change, matrix, bandwidth, gate, scaling");
 }
 
 TEST(Charts, AreAsManyAsTheirFilesAndEachHasAName) {
@@ -286,6 +287,32 @@ TEST(Charts, AreAsManyAsTheirFilesAndEachHasAName) {
   for (const ChartKind& kind : chart_kinds()) names.emplace(kind.name);
   EXPECT_EQ(names, files);
   EXPECT_EQ(names.size(), chart_kinds().size());
+}
+
+TEST(ScalingChart, HasARowForTheStepAndForEachModeOfEverySize) {
+  const FigureTable table = table_of("scaling", {.scaling = &made_up_scaling()});
+  const FigureRow& step = row_of(table, {"off", "measured", "step", "out/8"});
+  EXPECT_EQ(figure(table, step, "ranks"), 8);
+  EXPECT_DOUBLE_EQ(*figure(table, step, "length"), 108e6);
+  EXPECT_DOUBLE_EQ(*figure(table, step, "high"), 1.1 * 108e6);
+  EXPECT_DOUBLE_EQ(*figure(table, step, "ideal"), 102e6);  // of 2 ranks: as many sequences a rank at each size
+  EXPECT_DOUBLE_EQ(*figure(table, row_of(table, {"on", "modelled", "exposed dp", "out/64"}), "length"), 0.75 * 37e6);
+  EXPECT_EQ(table.rows.size(), (4u + 3u) * 2 * 3);
+}
+
+TEST(ScalingChart, SaysWhatWasMeasuredAndWhatModelled) {
+  const ChartFigures both = make_chart("scaling", {.scaling = &made_up_scaling()}).figures;
+  EXPECT_EQ(both.subtitle, "measured: host, link real; modelled: h100-sxm; no time was measured; 4 runs");
+  EXPECT_THAT(both.note, HasSubstr("Ideal: "));
+  report::ScalingReport modelled = made_up_scaling();
+  for (report::ScaledCell& cell : modelled.cells) {
+    std::erase_if(cell.points, [](const report::ScaledPoint& scaled) { return !scaled.point.is_modelled; });
+    for (report::ScaledPoint& scaled : cell.points) scaled.efficiency.reset(), scaled.point.sequences.reset();
+  }
+  modelled.forced = "the seed differs";
+  const ChartFigures alone = make_chart("scaling", {.scaling = &modelled}).figures;
+  EXPECT_THAT(alone.title, HasSubstr("(modelled)"));
+  EXPECT_EQ(alone.note, "Not comparable, and forced: the seed differs.");
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "profiler/formats/format.hpp"
 
@@ -24,6 +27,36 @@ compare::Comparison compared() {
   comparison.from_step_ns = static_cast<double>(comparison.change->from.window_ns) / windows;
   comparison.to_step_ns = static_cast<double>(comparison.change->to.window_ns) / windows;
   return comparison;
+}
+
+report::ScalingPoint point_at(const char* cell, std::int32_t ranks, bool is_modelled, double step_ms) {
+  report::ScalingPoint point;
+  point.cell = point.name = cell;
+  point.run = "out/" + std::to_string(ranks);
+  point.is_modelled = is_modelled;
+  point.num_ranks = point.num_ranks_played = ranks;
+  point.sequences = 2.0 * ranks;
+  point.backend = is_modelled ? "sim" : "host";
+  point.environment["link"] = is_modelled ? "modelled: h100-sxm" : "real";
+  point.summary.step_ms =
+      report::Estimate{.value = step_ms, .interval = report::Interval{0.9 * step_ms, 1.1 * step_ms}, .blocks = 5};
+  point.summary.exposed_ms = report::Estimate{.value = step_ms - 60, .blocks = 5};
+  point.summary.modes["dp"].exposed_ms = 0.75 * (step_ms - 60);
+  point.summary.modes["tp"].exposed_ms = 0.25 * (step_ms - 60);
+  return point;
+}
+
+// Twice as many ranks and sequences each time; a step of 60 ms would be all compute.
+report::ScalingReport scaled_up() {
+  std::vector<report::ScalingPoint> points;
+  for (const std::int32_t ranks : {2, 4, 8, 64}) {
+    points.push_back(point_at("off", ranks, true, 80 + ranks));
+    points.push_back(point_at("on", ranks, true, 65 + 0.5 * ranks));
+    if (ranks > 8) continue;
+    points.push_back(point_at("off", ranks, false, 100 + ranks));
+    points.push_back(point_at("on", ranks, false, 70 + ranks));
+  }
+  return report::scaling_of(std::move(points), {}, false);
 }
 
 }  // namespace
@@ -99,6 +132,11 @@ gate::GateReport made_up_gate() {
   return report;
 }
 
+const report::ScalingReport& made_up_scaling() {
+  static const report::ScalingReport report = scaled_up();
+  return report;
+}
+
 ChartInput fitting_input(const ChartKind& kind) {
   switch (kind.needs.front()) {
     case ChartSource::run: return paced().input();
@@ -106,6 +144,7 @@ ChartInput fitting_input(const ChartKind& kind) {
     case ChartSource::comparison:
       return {.name = "off to both", .how_made = how_made(trace_both().trace), .comparison = &off_to_both()};
     case ChartSource::gate: return {.name = "main", .how_made = "measured: host, link real", .gate = &kept_gate()};
+    case ChartSource::scaling: return {.scaling = &made_up_scaling()};
   }
   return {};
 }

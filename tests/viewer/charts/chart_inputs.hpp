@@ -48,6 +48,9 @@ const compare::Comparison& off_to_both();
 /// A regression, an inconclusive metric and some that pass; limits known.
 gate::GateReport made_up_gate();
 
+/// off and on at 2 to 64 ranks, modelled, and measured at 2 to 8.
+const report::ScalingReport& made_up_scaling();
+
 /// An input that the chart can be made from.
 ChartInput fitting_input(const ChartKind&);
 

@@ -285,6 +285,57 @@ TEST(GatePicture, MarksStandAtTheirChangesInTheColourOfTheirVerdicts) {
   }
 }
 
+/// Where a value of the step's plot stands, above those of dp and tp, half as high each.
+struct StepsOverRanks {
+  explicit StepsOverRanks(const Picture& of) : picture(of), height((of.plot.height() - 2 * 40) / 2) {}
+
+  double x(double ranks) const {
+    return picture.plot.left() + 14 + (std::log2(ranks) - 1) / 5 * (picture.plot.width() - 28);
+  }
+  double y(double ms) const { return picture.plot.top() + height * (1 - ms / (1.05 * 1.1 * 144)); }
+  bool is_free(double px, double py) const { return picture.at(px, py) == Theme::light().background; }
+
+  const Picture& picture;
+  double height;
+};
+
+TEST(ScalingPicture, MeasuredPointsAreFilledAndModelledOnesHollow) {
+  const Picture picture(make_chart("scaling", {.scaling = &made_up_scaling()}), Theme::light());
+  const StepsOverRanks steps(picture);
+  EXPECT_EQ(picture.at(steps.x(8), steps.y(108)), Theme::light().accent);
+  EXPECT_TRUE(picture.has_near(Theme::light().accent, steps.x(64), steps.y(144) + 4, 2));
+  EXPECT_TRUE(steps.is_free(steps.x(64) - 2, steps.y(144)));
+  EXPECT_TRUE(picture.has_near(Theme::light().accent, steps.x(64), steps.y(1.1 * 144) + 3, 2));  // its interval
+}
+
+TEST(ScalingPicture, TheIdealIsAThinLineFromTheSmallestSizeOn) {
+  const Picture picture(make_chart("scaling", {.scaling = &made_up_scaling()}), Theme::light());
+  const StepsOverRanks steps(picture);
+  const double x = steps.x(32), y = steps.y(66);  // of "on", modelled: 66 ms with 2 ranks, 97 with 64
+  EXPECT_FALSE(steps.is_free(x, y) && steps.is_free(x, y - 1) && steps.is_free(x, y + 1));
+  EXPECT_TRUE(steps.is_free(x, y - 3));
+  EXPECT_TRUE(steps.is_free(x, y + 3));
+}
+
+// Steps that fall to a fiftieth would be one line with the axis.
+TEST(ScalingPicture, WidelyDifferentStepsAreDrawnByTheirLogarithm) {
+  Chart chart = make_chart("scaling", {.scaling = &made_up_scaling()});
+  auto& rows = chart.figures.table.rows;
+  const auto row = [](double ranks, double ms) {
+    return analysis::FigureRow{{"off", "measured", "step", "run"}, {ranks, 1e6 * ms, {}, {}, {}}};
+  };
+  rows = {row(2, 10000), row(8, 1000), row(32, 100)};
+  const Picture picture(chart, Theme::light());
+  EXPECT_TRUE(picture.has_near(Theme::light().accent, picture.plot.center().x(), picture.plot.center().y(), 1));
+}
+
+TEST(ScalingPicture, SaysThatThereIsNothing) {
+  Chart chart = make_chart("scaling", {.scaling = &made_up_scaling()});
+  chart.figures.table.rows.clear();
+  const Picture picture(chart, Theme::light());
+  EXPECT_TRUE(picture.has_near(Theme::light().dim_text, picture.plot.center().x(), picture.plot.center().y(), 40));
+}
+
 TEST(ChartPictures, LongNamesLeaveThePlotItsRoom) {
   RecordedRun run = paced();
   for (report::CellResult& cell : run.results.cells) cell.name = std::string(300, 'x') + cell.name;

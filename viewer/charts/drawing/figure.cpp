@@ -71,6 +71,7 @@ void draw_swatch(QPainter& painter, const QRectF& box, const LegendEntry& entry,
     case Mark::hatched: return draw_bar(painter, box, entry.colour, Fill::hatched, entry.stripe);
     case Mark::dotted: return draw_bar(painter, box, entry.colour, Fill::dotted, entry.stripe);
     case Mark::line: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 2.5);
+    case Mark::thin: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 0.8);
     case Mark::dashed:
       painter.setPen(QPen(entry.colour, 1.5, Qt::DashLine, Qt::FlatCap));
       return painter.drawLine(QPointF(box.left(), middle.y()), QPointF(box.right(), middle.y()));

@@ -18,7 +18,20 @@ namespace underlap::viewer {
 
 /// What stands for something in a legend.
 struct LegendEntry {
-  enum class Mark : std::uint8_t { box, hatched, dotted, line, dashed, dot, square, diamond, triangle, ring, interval };
+  enum class Mark : std::uint8_t {
+    box,
+    hatched,
+    dotted,
+    line,
+    thin,
+    dashed,
+    dot,
+    square,
+    diamond,
+    triangle,
+    ring,
+    interval
+  };
   Mark mark = Mark::box;
   QColor colour;
   QColor stripe = {};
