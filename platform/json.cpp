@@ -39,14 +39,12 @@ std::string text_of(const Json& value, int indent) {
 std::string json_text(const nlohmann::json& value, int indent) { return text_of(value, indent); }
 std::string json_text(const nlohmann::ordered_json& value, int indent) { return text_of(value, indent); }
 
-ordered_json parse_json(std::string_view text) { return parse_json(text, nullptr); }
-
-ordered_json parse_json(std::string_view text, const ordered_json::parser_callback_t& watch) {
+ordered_json parse_json(std::string_view text) {
   constexpr int kSyntax = 101;  // the library's number of such an error
   if (const auto at = too_deep(text))
     throw ordered_json::parse_error::create(kSyntax, *at, fmt::format("nested deeper than {} levels", kDeepest),
                                             nullptr);
-  return ordered_json::parse(text, watch);
+  return ordered_json::parse(text);
 }
 
 ordered_json parse_json_or_discard(std::string_view text) {

@@ -18,9 +18,6 @@ std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 /// it is nested deeper than 100 levels.
 nlohmann::ordered_json parse_json(std::string_view text);
 
-/// The same, while `watch` is shown each value as it is read and may take it out; see nlohmann's parser_callback_t.
-nlohmann::ordered_json parse_json(std::string_view text, const nlohmann::ordered_json::parser_callback_t& watch);
-
 /// The same, discarded (is_discarded()) where `text` is not JSON, or nested so deep.
 nlohmann::ordered_json parse_json_or_discard(std::string_view text);
 

@@ -4,18 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
-#include <functional>
+#include <future>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 #include "platform/atomic_file.hpp"
 #include "platform/input_file.hpp"
 #include "platform/json.hpp"
 #include "platform/room.hpp"
+#include "profiler/report/cut_windows.hpp"
 #include "profiler/report/results_reader.hpp"
 #include "profiler/report/results_schema.hpp"
 #include "profiler/trace/enum_names.hpp"
@@ -238,56 +240,6 @@ Json parse(const std::string& text, const std::filesystem::path& file) {
   }
 }
 
-/// Takes the ranks' windows out of a document while it is read. They are nearly all of it, and as JSON take three times
-/// the memory: a thousand ranks' more than a machine may have. What it meets elsewhere than in
-/// /cells/C/samples/S/ranks it leaves alone, and what is not well formed ends in an exception.
-class WindowsTaken {
- public:
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key) begin_key(depth, parsed.get_ref<const std::string&>());
-    if (event == Json::parse_event_t::object_start) begin_object(depth);
-    const bool is_window = event == Json::parse_event_t::object_end && depth == kWindow && is_in_samples() &&
-                           keys_[kInSample] == "ranks" && !cells_.empty() && !cells_.back().empty();
-    if (is_window) decode(Cursor(parsed, ""), cells_.back().back().emplace_back());
-    return !is_window;
-  }
-
-  /// Puts them where they belong. Returns false where the cells or samples are others than those met on the way.
-  bool move_into(RunResults& results) {
-    if (results.cells.size() != cells_.size()) return false;
-    for (std::size_t c = 0; c < cells_.size(); ++c) {
-      std::vector<StepSample>& samples = results.cells[c].samples;
-      if (samples.size() != cells_[c].size()) return false;
-      for (std::size_t s = 0; s < samples.size(); ++s) samples[s].ranks = std::move(cells_[c][s]);
-    }
-    return true;
-  }
-
- private:
-  // Levels of objects, and of the keys in them.
-  enum Depth { kInRoot = 1, kCell = 2, kInCell = 3, kSample = 4, kInSample = 5, kWindow = 6 };
-
-  bool is_in_samples() const { return keys_[kInRoot] == "cells" && keys_[kInCell] == "samples"; }
-
-  // Of a key that stands twice the last counts.
-  void begin_key(int depth, const std::string& key) {
-    if (depth > kInSample) return;
-    keys_[static_cast<std::size_t>(depth)] = key;
-    if (depth == kInRoot && key == "cells") cells_.clear();
-    if (depth == kInCell && key == "samples" && !cells_.empty()) cells_.back().clear();
-    const bool begins_ranks = depth == kInSample && key == "ranks" && is_in_samples();
-    if (begins_ranks && !cells_.empty() && !cells_.back().empty()) cells_.back().back().clear();
-  }
-
-  void begin_object(int depth) {
-    if (depth == kCell && keys_[kInRoot] == "cells") cells_.emplace_back();
-    if (depth == kSample && is_in_samples() && !cells_.empty()) cells_.back().emplace_back();
-  }
-
-  std::array<std::string, kInSample + 1> keys_;                   // by depth, the last that was met
-  std::vector<std::vector<std::vector<analysis::Split>>> cells_;  // by cell, sample and rank
-};
-
 void check_schema(const Cursor& schema) {
   const std::string name = schema.string();
   if (name == fmt::format("{}{}", kSchemaFamily, kSchemaVersion)) return;
@@ -324,15 +276,35 @@ RunResults results_in(const Json& document, const std::filesystem::path& file) {
   return results;
 }
 
-// In a third of the memory. Nullopt where anything is wrong: which, and where, the whole document shows.
+// A thousand ranks' windows as one document take more memory than a machine may have, and a while.
+void decode_windows(const std::vector<std::string_view>& windows, const std::vector<StepSample*>& samples) {
+  std::atomic<std::size_t> next = 0;
+  const auto decode_some = [&] {
+    for (std::size_t i = next++; i < windows.size(); i = next++)
+      decode(Cursor(parse_json(windows[i]), ""), samples[i]->ranks);
+  };
+  std::vector<std::future<void>> others;
+  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), windows.size());
+  for (std::size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, decode_some));
+  decode_some();
+  for (std::future<void>& other : others) other.get();
+}
+
+// Nullopt where anything is wrong: which, and where, the whole document shows.
 std::optional<RunResults> well_formed(const std::string& text, const std::filesystem::path& file) try {
-  WindowsTaken windows;
-  const Json document = parse_json(text, std::ref(windows));
-  RunResults results = results_in(document, file);
-  return windows.move_into(results) ? std::optional(std::move(results)) : std::nullopt;
+  const CutResults cut = cut_windows(text);
+  RunResults results = results_in(parse_json(cut.rest), file);
+  std::vector<StepSample*> samples;
+  for (CellResult& cell : results.cells)
+    for (StepSample& sample : cell.samples) samples.push_back(&sample);
+  if (samples.size() != cut.windows.size()) return std::nullopt;
+  decode_windows(cut.windows, samples);
+  return results;
 } catch (const std::invalid_argument&) {
   return std::nullopt;
 } catch (const Json::exception&) {
+  return std::nullopt;
+} catch (const std::system_error&) {
   return std::nullopt;
 }
 
