@@ -101,7 +101,8 @@ std::optional<CollectiveTime> known_all_to_all(const Hardware& hardware, const n
   const nccl::Choice choice{nccl::Algorithm::p2p, nccl::Protocol::simple, {}};
   const double of_bus = bus_factor(Collective::all_to_all, group.ranks);
   const nccl::Estimate time = carried_over(*times, {.bandwidth = links}, of_bus, bytes);
-  return CollectiveTime{time.latency_us, time.algbw_gb_per_s, choice, times->sms, true};
+  return CollectiveTime{
+      time.latency_us, time.algbw_gb_per_s, choice, times->sms, true, times->segments.front().latency_us};
 }
 
 struct Members {
@@ -178,6 +179,7 @@ class CallTime {
 
   void add(Collective collective, const CollectiveTime& time, std::int64_t bytes) {
     out_.latency_ns = std::max(out_.latency_ns, time.latency_us * 1000);
+    hop_latency_ns_ = std::max(hop_latency_ns_, time.hop_latency_us * 1000);
     moving_ns_ += static_cast<double>(bytes) / time.algbw_gb_per_s;
     out_.sms = std::max(out_.sms, time.sms);
     out_.algorithm = nccl::to_string(time.choice.algorithm);
@@ -230,6 +232,7 @@ class CallTime {
     const double latency_us = std::max(uses_nvlink_ ? node.p2p_nvlink_latency_us.value : 0,
                                        uses_network_ ? node.p2p_network_latency_us.value : 0);
     out_.latency_ns = std::max(out_.latency_ns, latency_us * 1000);
+    hop_latency_ns_ = std::max(hop_latency_ns_, latency_us * 1000);
     out_.sms = std::max(out_.sms, static_cast<int>(node.p2p_sms.value));
     out_.nvlink_bytes += busier.nvlink;
     out_.network_bytes += busier.network;
@@ -249,11 +252,11 @@ class CallTime {
   }
 
   // On fewer blocks than NCCL would take. Inside a node each carries what a multiprocessor can, up to what the links
-  // take; elsewhere each drives its own channel, and the bandwidth of the others is lost. A fit's latency is no less a
-  // part of the time than its bytes are.
+  // take; elsewhere each drives its own channel, and the bandwidth of the others is lost. The latency of a fit is no
+  // less a part of the time than its bytes are; only that of an empty message is one.
   double ns_on(int sms) const {
     const auto& sm_gb_per_s = hardware_.nccl.sm_gb_per_s;
-    if (sm_gb_per_s && out_.network_bytes <= 0) return out_.nvlink_bytes / (sm_gb_per_s->value * sms);
+    if (sm_gb_per_s && out_.network_bytes <= 0) return hop_latency_ns_ + out_.nvlink_bytes / (sm_gb_per_s->value * sms);
     return (out_.latency_ns + moving_ns_) * out_.sms / sms;
   }
 
@@ -262,7 +265,7 @@ class CallTime {
   const Call& call_;
   Members members_;
   TransferTime out_;
-  double moving_ns_ = 0;
+  double moving_ns_ = 0, hop_latency_ns_ = 0;
   Links sent_, received_;
   bool uses_nvlink_ = false, uses_network_ = false;
 };
@@ -304,11 +307,16 @@ CollectiveTime time_of_collective(const Hardware& hardware, Collective collectiv
   if (!comparison) {
     const nccl::Machine here = nccl::machine_of(hardware);
     const nccl::Choice expected = nccl::choose_protocol(here, collective, group, bytes, choice.algorithm).value();
-    return {expected.estimate.latency_us, expected.estimate.algbw_gb_per_s, expected,
-            channels_of(hardware, choice.algorithm, group), false};
+    return {expected.estimate.latency_us,
+            expected.estimate.algbw_gb_per_s,
+            expected,
+            channels_of(hardware, choice.algorithm, group),
+            false,
+            expected.estimate.latency_us};
   }
   const nccl::Estimate time = carried_over(*times, *comparison, bus_factor(collective, times->ranks), bytes);
-  return {time.latency_us, time.algbw_gb_per_s, choice, times->sms, true};
+  const double hop_latency_us = times->segments.front().latency_us * comparison->latency;
+  return {time.latency_us, time.algbw_gb_per_s, choice, times->sms, true, hop_latency_us};
 }
 
 TransferTime time_of_call(const Hardware& hardware, std::int32_t gpus_per_node, const Call& call) {
