@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "bench/ranks/arrivals.hpp"
 #include "bench/ranks/rank_messages.hpp"
+#include "profiler/analysis/waits/rank_arrivals.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -138,7 +138,7 @@ void ProcessSession::complete(std::size_t cell, std::vector<RankReport>& reports
   if (std::ranges::all_of(reports, [](const RankReport& report) { return report.figures.has_value(); })) return;
   std::vector<Trace> parts;
   for (RankReport& report : reports) parts.push_back(std::exchange(report.run.trace, {}));
-  const std::vector<std::vector<std::int64_t>> arrivals = last_arrivals(parts);
+  const std::vector<std::vector<std::int64_t>> arrivals = analysis::last_arrivals(parts);
   RankGroup::Orders orders;
   for (std::size_t rank = 0; rank < reports.size(); ++rank)
     if (!reports[rank].figures) orders.emplace_back(static_cast<std::int32_t>(rank), encode(arrivals[rank]));

@@ -79,7 +79,7 @@ RankReport decode_report(std::string_view payload, const std::string& origin);
 std::string encode(const Trace& trace);
 Trace decode_trace(std::string_view payload, const std::string& origin);
 
-/// The last arrivals of the part that a rank sent: bench/ranks/arrivals.hpp.
+/// The last arrivals of the part that a rank sent: profiler/analysis/waits/rank_arrivals.hpp.
 std::string encode(const std::vector<std::int64_t>& last_arrivals_ns);
 std::vector<std::int64_t> decode_arrivals(std::string_view payload);
 

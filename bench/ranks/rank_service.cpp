@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ranks/arrivals.hpp"
 #include "bench/ranks/link_meeting.hpp"
 #include "bench/ranks/rank_messages.hpp"
 #include "bench/ranks/session.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
+#include "profiler/analysis/waits/rank_arrivals.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -91,15 +91,15 @@ class Rank {
   void report_of(RankRun run) {
     trace_ = std::exchange(run.trace, {});
     RankReport report{.run = std::move(run), .figures = {}};
-    if (last_run_.block >= 0 && lacks_arrivals(trace_))
-      report.run.trace = open_part(trace_);
+    if (last_run_.block >= 0 && analysis::lacks_arrivals(trace_))
+      report.run.trace = analysis::open_part(trace_);
     else
       report.figures = figures();
     run_.send(RankMessage::result, encode(report));
   }
 
   void take_arrivals(const std::vector<std::int64_t>& last_arrivals_ns) {
-    set_arrivals(trace_, last_arrivals_ns);
+    analysis::set_arrivals(trace_, last_arrivals_ns);
     run_.send(RankMessage::result, report::encode(figures()));
   }
 

@@ -12,6 +12,9 @@ namespace underlap::bench {
 /// All cells of a matrix on the virtual-time backend: the ranks of a cell are recorded step by step and simulated
 /// together. Equal cells give equal runs, to the bit, on any machine; with run.numerics the losses are this machine's
 /// arithmetic.
+///
+/// One cell is in memory at a time, the one that ran last: another is built anew when its turn comes, and counts its
+/// steps and its time on. With run.numerics, where steps follow from values that earlier ones left, all stay.
 class SimSession final : public Session {
  public:
   /// See make_session().
@@ -24,9 +27,17 @@ class SimSession final : public Session {
 
  private:
   struct CellState;
-  std::span<const plan::Cell> given_;
+  struct Cell {
+    const plan::Cell* plan = nullptr;
+    std::int32_t next_step = 0;
+    std::int64_t now_ns = 0;  // where its virtual time stood when it was let go
+    std::unique_ptr<CellState> state;
+  };
+  CellState& resident(Cell& cell);
+  void let_go(Cell& cell);
+
+  std::vector<Cell> cells_;
   Trace last_trace_;
-  std::vector<std::unique_ptr<CellState>> cells_;
 };
 
 }  // namespace underlap::bench

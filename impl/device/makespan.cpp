@@ -2,8 +2,11 @@
 #include "impl/device/makespan.hpp"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -18,7 +21,8 @@ namespace {
 
 using Type = ProgramCommand::Type;
 
-constexpr std::int64_t kNever = -1;  // of a head or a tail: no path leads there
+// Of a head or a tail: no path leads there. No path is so long that this and its length are not negative.
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
 
 /// Moments and the least time between them.
 class Moments {
@@ -32,28 +36,33 @@ class Moments {
   /// To be called once, when all are added. Throws std::invalid_argument where some lie on a circle.
   void sort() { sort_by_time(); }
 
-  /// The longest path to each moment from one of those in [first, last); kNever where none leads there.
-  std::vector<std::int64_t> heads(std::size_t first, std::size_t last) const {
-    std::vector<std::int64_t> heads(count_, kNever);
-    for (std::size_t i = first; i < last; ++i) heads[i] = 0;
+  /// Path lengths of several questions at once, since an answer takes as long as going through the edges.
+  static constexpr std::size_t kAtOnce = 4;
+  using Lengths = std::vector<std::array<std::int64_t, kAtOnce>>;  // by moment
+  struct Range {
+    std::size_t first = 0, last = 0;
+  };
+
+  /// The longest path to each moment from one of those in a range; negative where none leads there.
+  Lengths heads(std::span<const Range> starts) const {
+    Lengths heads(count_, none());
+    for (std::size_t k = 0; k < starts.size(); ++k)
+      for (std::size_t i = starts[k].first; i < starts[k].last; ++i) heads[i][k] = 0;
     for (const std::uint32_t from : order_) {
-      const std::int64_t head = heads[from];
-      if (head == kNever) continue;
-      for (std::uint32_t e = first_[from]; e < first_[from + 1]; ++e)
-        heads[edges_[e].to] = std::max(heads[edges_[e].to], head + edges_[e].ns);
+      const auto head = heads[from];
+      for (std::uint32_t e = first_[from]; e < first_[from + 1]; ++e) lengthen(heads[edges_[e].to], head, edges_[e].ns);
     }
     return heads;
   }
 
-  /// The longest path from each moment to `target`; kNever where none leads there.
-  std::vector<std::int64_t> tails(std::size_t target) const {
-    std::vector<std::int64_t> tails(count_, kNever);
-    tails[target] = 0;
+  /// The longest path from each moment to a target; negative where none leads there.
+  Lengths tails(std::span<const std::size_t> targets) const {
+    Lengths tails(count_, none());
+    for (std::size_t k = 0; k < targets.size(); ++k) tails[targets[k]][k] = 0;
     for (auto from = order_.rbegin(); from != order_.rend(); ++from) {
-      std::int64_t tail = tails[*from];
+      auto tail = tails[*from];
       for (std::uint32_t e = first_[*from]; e < first_[*from + 1]; ++e)
-        if (const std::int64_t behind = tails[edges_[e].to]; behind != kNever)
-          tail = std::max(tail, behind + edges_[e].ns);
+        lengthen(tail, tails[edges_[e].to], edges_[e].ns);
       tails[*from] = tail;
     }
     return tails;
@@ -64,6 +73,16 @@ class Moments {
     std::uint32_t from, to;
     std::int64_t ns;
   };
+
+  static std::array<std::int64_t, kAtOnce> none() {
+    std::array<std::int64_t, kAtOnce> lengths;
+    lengths.fill(kNever);
+    return lengths;
+  }
+  static void lengthen(std::array<std::int64_t, kAtOnce>& longest, const std::array<std::int64_t, kAtOnce>& before,
+                       std::int64_t ns) {
+    for (std::size_t k = 0; k < kAtOnce; ++k) longest[k] = std::max(longest[k], before[k] + ns);
+  }
 
   void sort_by_time() {
     first_.assign(count_ + 1, 0);
@@ -117,9 +136,9 @@ class Play {
   StepBounds bounds() {
     StepBounds bounds;
     for (std::size_t p = 0; p < programs_.size(); ++p) {
-      heads_ = moments_.heads(2 * bases_[p], 2 * bases_[p + 1]);
-      tails_ = moments_.tails(marks_[p]);
-      bounds.schedule_ns = std::max(bounds.schedule_ns, heads_[marks_[p]]);
+      if (p % Moments::kAtOnce == 0) find_paths(p);
+      question_ = p % Moments::kAtOnce;
+      bounds.schedule_ns = std::max(bounds.schedule_ns, head(marks_[p]));
       for (const auto& [machine, jobs] : jobs_of_machines(p)) {
         std::int64_t work = 0;
         for (const MachineJob& job : jobs) work += job.work;
@@ -131,6 +150,20 @@ class Play {
   }
 
  private:
+  // Of the rank and the next ones.
+  void find_paths(std::size_t first) {
+    std::vector<Moments::Range> starts;
+    std::vector<std::size_t> marks;
+    for (std::size_t p = first; p < std::min(first + Moments::kAtOnce, programs_.size()); ++p) {
+      starts.push_back({2 * bases_[p], 2 * bases_[p + 1]});
+      marks.push_back(marks_[p]);
+    }
+    heads_ = moments_.heads(starts);
+    tails_ = moments_.tails(marks);
+  }
+  std::int64_t head(std::size_t moment) const { return heads_[moment][question_]; }
+  std::int64_t tail(std::size_t moment) const { return tails_[moment][question_]; }
+
   std::size_t start(CommandAt at) const { return 2 * (bases_[at.program] + at.command); }
   std::size_t end(CommandAt at) const { return start(at) + 1; }
   const CommandTime& time(CommandAt at) const { return times_[bases_[at.program] + at.command]; }
@@ -210,12 +243,12 @@ class Play {
   /// From when on a call can send and receive: bytes that all need a partner wait for it.
   std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> transfer_heads() const {
     std::vector<std::int64_t> send(bases_.back());
-    for (std::size_t i = 0; i < send.size(); ++i) send[i] = heads_[2 * i];
+    for (std::size_t i = 0; i < send.size(); ++i) send[i] = head(2 * i);
     std::vector<std::int64_t> receive = send;
     for (const Meeting& m : meetings_) {
       const std::size_t call = start(m.call) / 2;
-      if (m.send_share >= 1) send[call] = std::max(send[call], heads_[start(m.partner)]);
-      if (m.receive_share >= 1) receive[call] = std::max(receive[call], heads_[start(m.partner)]);
+      if (m.send_share >= 1) send[call] = std::max(send[call], head(start(m.partner)));
+      if (m.receive_share >= 1) receive[call] = std::max(receive[call], head(start(m.partner)));
     }
     return {std::move(send), std::move(receive)};
   }
@@ -224,10 +257,10 @@ class Play {
     std::map<MachineOf, std::vector<MachineJob>> jobs;
     const auto [send_heads, receive_heads] = transfer_heads();
     for (std::size_t i = bases_[p]; i < bases_[p + 1]; ++i) {
-      const std::int64_t tail = tails_[2 * i + 1];
-      if (tail == kNever) continue;
+      const std::int64_t tail = this->tail(2 * i + 1);
+      if (tail < 0) continue;
       const CommandTime& t = times_[i];
-      if (t.device_ns > 0) jobs[{p, Machine::compute, 0}].push_back({heads_[2 * i], t.device_ns, tail});
+      if (t.device_ns > 0) jobs[{p, Machine::compute, 0}].push_back({head(2 * i), t.device_ns, tail});
       for (std::size_t link = 0; link < t.links.size(); ++link) {
         const auto [send_ns, receive_ns] = t.links[link];
         if (send_ns > 0) jobs[{p, Machine::send, link}].push_back({send_heads[i], send_ns, tail});
@@ -241,10 +274,11 @@ class Play {
   std::vector<Meeting> meetings_;
   std::vector<std::size_t> bases_;  // by program: its first command among those of all
   Moments moments_;
-  std::vector<CommandTime> times_;   // by command of all programs
-  std::vector<std::int64_t> heads_;  // by moment: starts are even, ends odd; from the start of the rank at hand
-  std::vector<std::int64_t> tails_;  // to its mark
-  std::vector<std::size_t> marks_;   // by program: the end of its last mark
+  std::vector<CommandTime> times_;  // by command of all programs
+  Moments::Lengths heads_;          // by moment: starts are even, ends odd; from the start of the ranks at hand
+  Moments::Lengths tails_;          // to their marks
+  std::size_t question_ = 0;        // of these, the rank's
+  std::vector<std::size_t> marks_;  // by program: the end of its last mark
 };
 
 }  // namespace

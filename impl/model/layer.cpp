@@ -51,23 +51,33 @@ SharedLayers::SharedLayers(tp::Communicators& tensor, cp::Communicators& context
 RecomputedLayer& SharedLayers::recomputed(std::int32_t position, cp::Attention& attention) {
   const auto found = recomputed_.find({position, &attention});
   if (found != recomputed_.end()) return found->second;
-  RecomputedLayer layer{LayerActivations(device_, shape, attention),
+  RecomputedLayer layer{LayerActivations(device_, shape, attention, inputs(false)),
                         bf16_tensor(device_, "recomputed_output", shape.tokens_here, shape.hidden)};
   return recomputed_.emplace(std::pair(position, &attention), std::move(layer)).first->second;
 }
 
-LayerActivations::LayerActivations(Device& device, const Shape& shape, cp::Attention& attention_of_layer) {
+ProductInputs SharedLayers::inputs(bool are_kept_in_fp8) {
+  if (!are_kept_in_fp8) return {device_, shape};
+  if (!fp8_inputs_) fp8_inputs_.emplace(device_, shape);
+  return *fp8_inputs_;
+}
+
+ProductInputs::ProductInputs(Device& device, const Shape& shape)
+    : normed_attention(bf16_tensor(device, "normed_attention", shape.tokens_here, shape.hidden)),
+      normed_mlp(bf16_tensor(device, "normed_mlp", shape.tokens_here, shape.hidden)),
+      activated(bf16_tensor(device, "activated", shape.tokens, shape.ffn)) {}
+
+LayerActivations::LayerActivations(Device& device, const Shape& shape, cp::Attention& attention_of_layer,
+                                   const ProductInputs& inputs)
+    : normed_attention(inputs.normed_attention), normed_mlp(inputs.normed_mlp), activated(inputs.activated) {
   const std::int64_t here = shape.tokens_here;
-  normed_attention = bf16_tensor(device, "normed_attention", here, shape.hidden);
   attention_rstd = device.allocate("attention_rstd", DataType::f32, here);
   packed_qkv = bf16_tensor(device, "packed_qkv", shape.tokens, shape.qkv_features());
   attended = bf16_tensor(device, "attended", shape.tokens, shape.attention_features());
   attention = attention_of_layer.allocate_saved();
   middle = bf16_tensor(device, "middle", here, shape.hidden);
-  normed_mlp = bf16_tensor(device, "normed_mlp", here, shape.hidden);
   mlp_rstd = device.allocate("mlp_rstd", DataType::f32, here);
   fc1_out = bf16_tensor(device, "fc1_out", shape.tokens, shape.fc1_features());
-  activated = bf16_tensor(device, "activated", shape.tokens, shape.ffn);
 }
 
 Layer::Layer(Device& device, SharedLayers& shared, const plan::LayerParameters& parameters, std::int32_t index,
@@ -91,7 +101,8 @@ Layer::Layer(Device& device, SharedLayers& shared, const plan::LayerParameters& 
     recomputed_ = &shared.recomputed(keeping.position, attention_);
     return;
   }
-  for (std::int32_t slot = 0; slot < keeping.num_slots; ++slot) kept_.emplace_back(device, shape_, attention_);
+  for (std::int32_t slot = 0; slot < keeping.num_slots; ++slot)
+    kept_.emplace_back(device, shape_, attention_, shared.inputs(qkv_.is_in_fp8()));
   for (std::int32_t slot = 0; slot < keeping.num_gradient_slots; ++slot) gradients_.emplace_back(device, shape_);
 }
 

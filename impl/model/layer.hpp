@@ -38,6 +38,15 @@ struct LayerScratch {
   LayerScratch(Device& device, const Shape& shape);
 };
 
+/// Inputs of products that nothing but their product reads: bf16.
+struct ProductInputs {
+  Tensor normed_attention;  ///< [T/n, H]
+  Tensor normed_mlp;        ///< [T/n, H]
+  Tensor activated;         ///< [T, F]
+
+  ProductInputs(Device& device, const Shape& shape);
+};
+
 /// What a layer's forward pass leaves for the backward pass of the same microbatch: all bf16 but what says so.
 struct LayerActivations {
   View x;                   ///< [T/n, H]: the layer's input, which others own
@@ -52,7 +61,8 @@ struct LayerActivations {
   Tensor activated;         ///< [T, F]
   std::unique_ptr<cp::Attention::Saved> attention;
 
-  LayerActivations(Device& device, const Shape& shape, cp::Attention& attention_of_layer);
+  /// `inputs` are the layer's own, or those of all layers that keep them in fp8.
+  LayerActivations(Device& device, const Shape& shape, cp::Attention& attention_of_layer, const ProductInputs& inputs);
 };
 
 /// What a recomputed layer's last forward pass left, for all layers at the same place in their groups because only one
@@ -84,8 +94,12 @@ struct SharedLayers {
   /// Of the layers at `position` in a group that attend with `attention`; allocated when it is first asked for.
   RecomputedLayer& recomputed(std::int32_t position, cp::Attention& attention);
 
+  /// Of a layer that keeps its activations. Products in fp8 keep a copy of theirs, so one at work is enough for them.
+  ProductInputs inputs(bool are_kept_in_fp8);
+
  private:
   Device& device_;
+  std::optional<ProductInputs> fp8_inputs_;
   std::map<std::pair<std::int32_t, cp::Attention*>, RecomputedLayer> recomputed_;
 };
 

@@ -61,6 +61,9 @@ class Linear {
   Linear(tp::Linear& over_group, std::int32_t parameter, std::unique_ptr<Fp8Linear> fp8 = nullptr)
       : over_group_(over_group), parameter_(parameter), fp8_(std::move(fp8)) {}
 
+  /// Whether it multiplies in fp8, and keeps its input as such from the forward to the backward pass.
+  bool is_in_fp8() const { return fp8_ != nullptr; }
+
   /// bf16; shapes as tp::Linear has them. `slot` is the microbatch's among those between forward and backward.
   void fprop(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x, const View& y) const;
   /// dx from dy, and dy^T x added to the main gradient unless `weights` put that off.

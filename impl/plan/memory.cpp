@@ -8,12 +8,13 @@
 //               the last
 //   fp8         of all layers but the model's first and last a byte a weight for its transpose, and one more where it
 //   is
-//               gathered in bf16 (gathered in fp8 it takes a byte itself); for their inputs 2 H / s + (H + F) / n bytes
-//               a token, with the activations
+//               gathered in bf16 (gathered in fp8 it takes a byte itself)
 //   gradients   2 or 4 bytes each, whole;  optimizer  12 bytes each, with the distributed optimizer over the ranks of
 //               one instance: dp c / num_distributed_optimizer_instances
 //   activations (4 H / s + 2 K / k + (2 H + (U + 1) F) / n) * 2 bytes a token and layer (inputs and outputs of norms,
-//               of the GEMMs and of attention, whose scores are recomputed), for each chunk of
+//               of the GEMMs and of attention, whose scores are recomputed). In fp8 the inputs of the four GEMMs are
+//               kept as 2 H / s + (H + F) / n bytes, and (2 H / s + F / n) * 2 of the above, which nothing else needs,
+//               is there once for all layers that are not recomputed. That much for each chunk of
 //               L / (p v) layers whose forward ran and whose backward did not: one more than the warm-up of the
 //               schedule, which is p - 1 - stage, with virtual stages or overlap 2 (p - 1 - stage) + (v - 1) group.
 //               Of recomputed layers each such chunk keeps 2 H / s bytes a token and group, which uniform makes of
@@ -69,6 +70,10 @@ struct Shape {
     return (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn) / tp;
   }
   double layer_parameters(double tp) const { return linear_parameters(tp) + 2 * hidden; }
+  /// Inputs of products that nothing else reads: outputs of both norms and of the activation.
+  double inputs_per_token(double tp, double sequence_ranks) const {
+    return 2 * (2 * hidden / sequence_ranks + ffn / tp);
+  }
   /// What backward needs of the inputs of four products, a byte each.
   double fp8_inputs_per_token(double tp, double sequence_ranks) const {
     return 2 * hidden / sequence_ranks + (hidden + ffn) / tp;
@@ -118,15 +123,29 @@ InFlight chunks_in_flight(const Config& c, const Stage& stage) {
   return {.activations = static_cast<std::int64_t>(most), .gradients = 0};
 }
 
+/// Bytes a token that a layer leaves: where it keeps them, where it is recomputed, and its input.
+struct LayerBytes {
+  double kept, recomputed, input;
+};
+
 /// Bytes a token of the layers of all chunks in flight, and of the group that is recomputed.
-double layer_activations(const Config& c, double layers, double in_flight, double of_layer, double of_input) {
+double layer_activations(const Config& c, double layers, double in_flight, const LayerBytes& bytes) {
   const double num = c.recompute.num_layers;
   switch (c.recompute.method) {
     case RecomputeMethod::none: break;
-    case RecomputeMethod::uniform: return in_flight * std::ceil(layers / num) * of_input + num * of_layer;
-    case RecomputeMethod::block: return in_flight * (num * of_input + (layers - num) * of_layer) + of_layer;
+    case RecomputeMethod::uniform: return in_flight * std::ceil(layers / num) * bytes.input + num * bytes.recomputed;
+    case RecomputeMethod::block:
+      return in_flight * (num * bytes.input + (layers - num) * bytes.kept) + bytes.recomputed;
   }
-  return in_flight * layers * of_layer;
+  return in_flight * layers * bytes.kept;
+}
+
+/// Whether some layer of a stage keeps what it leaves, in fp8.
+bool keeps_in_fp8(const Config& c, double in_fp8, double layers) {
+  const RecomputeConfig& recompute = c.recompute;
+  const bool all_are_recomputed = recompute.method == RecomputeMethod::uniform ||
+                                  (recompute.method == RecomputeMethod::block && recompute.num_layers >= layers);
+  return in_fp8 > 0 && !all_are_recomputed;
 }
 
 /// Microbatches that keep what the head's weight gradient is made of.
@@ -206,8 +225,13 @@ PeakMemory memory_of(const Config& c, const Stage& stage) {
   const double more_logits = gradients > 0 ? activations - 1 + gradients - 1 : 0;
   const double head = stage.is_last() ? (6 + 2 * more_logits) * shape.vocab / tp + put_off : 0;
   const double in_fp8 = fp8_layers(c, shape, stage);
-  const double of_layer = shape.activations_per_token(tp, sequence_ranks) +
-                          in_fp8 / (shape.layers / stage.stages) * shape.fp8_inputs_per_token(tp, sequence_ranks);
+  const double share_in_fp8 = in_fp8 / (shape.layers / stage.stages);
+  const double inputs = shape.inputs_per_token(tp, sequence_ranks);
+  const double recomputed =
+      shape.activations_per_token(tp, sequence_ranks) + share_in_fp8 * shape.fp8_inputs_per_token(tp, sequence_ranks);
+  const LayerBytes of_layer{
+      .kept = recomputed - share_in_fp8 * inputs, .recomputed = recomputed, .input = 2 * shape.hidden / sequence_ranks};
+  const double shared_inputs = keeps_in_fp8(c, in_fp8, layers) ? inputs : 0;
   // In fp8 a weight has a transposed copy, and where it is gathered in bf16 an own one: of one byte each.
   const double copies =
       c.mixed_precision.fp8_param_gather ? 0 : 2;  // a byte gathered and a byte transposed are the two
@@ -215,9 +239,8 @@ PeakMemory memory_of(const Config& c, const Stage& stage) {
   peak.parameters = to_bytes(2 * parameters + copies * in_fp8 * shape.linear_parameters(tp));
   peak.gradients = to_bytes((c.ddp.grad_reduce_in_fp32 ? 4 : 2) * parameters);
   peak.optimizer = to_bytes(12 * parameters / std::max(shards, 1.0));
-  peak.activations =
-      to_bytes(tokens * (layer_activations(c, layers, activations, of_layer, 2 * shape.hidden / sequence_ranks) +
-                         gradients * layers * shape.gradients_per_token(tp, sequence_ranks) + head));
+  peak.activations = to_bytes(tokens * (layer_activations(c, layers, activations, of_layer) + shared_inputs +
+                                        gradients * layers * shape.gradients_per_token(tp, sequence_ranks) + head));
   peak.userbuffers = to_bytes(userbuffers_bytes(c, tokens));
   peak.exchange = to_bytes(messages(c, stage, in_flight) * tokens * shape.hidden / sequence_ranks * 2 +
                            attention_exchange_bytes(c, shape, tokens, tp));

@@ -98,7 +98,8 @@ KernelTime gemm(const Hardware& hardware, const Cost& cost) {
   const double tile_ns = 2.0 * static_cast<double>(tiles.rows) * static_cast<double>(tiles.cols) *
                          static_cast<double>(k) / sm_flops_per_ns;
   const double compute_ns = static_cast<double>(ceil_divide(tiles.count, sms)) * tile_ns;
-  if (compute_ns < hbm_ns(hardware, bytes_of(cost))) return memory_bound(hardware, cost);
+  const KernelTime of_memory = memory_bound(hardware, cost);
+  if (overhead_ns(hardware) + compute_ns < of_memory.alone_ns) return of_memory;
   return {.kind = KernelTime::Kind::waves,
           .alone_ns = overhead_ns(hardware) + compute_ns,
           .fixed_ns = overhead_ns(hardware),

@@ -25,6 +25,8 @@ constexpr std::string_view kSchema = "underlap.hardware/1";
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr Range kEfficiency{.low = 0, .high = 1, .above_low = true};
 constexpr double kUnread = std::numeric_limits<double>::quiet_NaN();  // in no conflict with any other figure
+constexpr Range kChannels{.low = 1, .high = 64, .whole = true};
+constexpr Range kNvlsChannels{.low = 2, .high = 64, .whole = true};
 constexpr Range kRanks{.low = 1, .high = 1 << 20, .whole = true};
 
 /// Reads one description; what is wrong goes to the problems, and the rest is read all the same.
@@ -44,6 +46,7 @@ class Reader {
     if (const auto* node = section.get("host")) read_host(*node);
     if (const auto* node = section.get("kernels")) read_kernels(*node);
     if (const auto* node = section.get("nccl")) read_nccl(*node);
+    if (const auto* node = section.find("collectives_taken_on")) read_taken_on(*node);
     if (const auto* node = section.get("collectives")) read_collectives(*node);
     section.finish();
     return std::move(hardware_);
@@ -253,17 +256,39 @@ class Reader {
     }
     if (const auto* n = section.get("algorithms")) read_algorithms(*n);
     if (const auto* n = section.get("protocols")) read_protocols(*n);
-    const Range channels{.low = 1, .high = 64, .whole = true};
-    read(section, "nccl", "ring_channels", channels, nccl.ring_channels);
+    read(section, "nccl", "ring_channels", kChannels, nccl.ring_channels);
     read(section, "nccl", "ring_channel_gb_per_s", kRate, nccl.ring_channel_gb_per_s);
-    read(section, "nccl", "network_channels", channels, nccl.network_channels);
+    read(section, "nccl", "network_channels", kChannels, nccl.network_channels);
     read(section, "nccl", "network_channel_gb_per_s", kRate, nccl.network_channel_gb_per_s);
     read(section, "nccl", "network_latency_us", kMicroseconds, nccl.network_latency_us);
-    read(section, "nccl", "nvls_channels", {.low = 2, .high = 64, .whole = true}, nccl.nvls_channels);
+    read(section, "nccl", "nvls_channels", kNvlsChannels, nccl.nvls_channels);
     read(section, "nccl", "nvls_channel_gb_per_s", kRate, nccl.nvls_channel_gb_per_s);
     read(section, "nccl", "sm_gb_per_s", kRate, nccl.sm_gb_per_s);
     section.finish();
     check_algorithms(node);
+  }
+
+  /// Figures that no source stands behind here: each was one of this file's, and those have theirs.
+  void read_taken_on(const yaml::Node& node) {
+    Section section(node, "collectives_taken_on", problems_);
+    TakenOn taken_on{.nccl = hardware_.nccl};
+    const auto read = [&](std::string_view key, const Range& range, double& out) {
+      if (const auto* value = section.get(key)) out = read_number(*value, key, range, problems_).value_or(kUnread);
+    };
+    NcclFigures& nccl = taken_on.nccl;
+    read("nvlink_gb_per_s", kRate, taken_on.nvlink_gb_per_s);
+    read("network_gb_per_s", kRate, taken_on.network_gb_per_s);
+    read("ring_channels", kChannels, nccl.ring_channels.value);
+    read("ring_channel_gb_per_s", kRate, nccl.ring_channel_gb_per_s.value);
+    read("network_channels", kChannels, nccl.network_channels.value);
+    read("network_channel_gb_per_s", kRate, nccl.network_channel_gb_per_s.value);
+    read("network_latency_us", kMicroseconds, nccl.network_latency_us.value);
+    if (nccl.nvls_channels && nccl.nvls_channel_gb_per_s) {
+      read("nvls_channels", kNvlsChannels, nccl.nvls_channels->value);
+      read("nvls_channel_gb_per_s", kRate, nccl.nvls_channel_gb_per_s->value);
+    }
+    section.finish();
+    hardware_.collectives_taken_on = std::move(taken_on);
   }
 
   void check_algorithms(const yaml::Node& node) {

@@ -118,6 +118,13 @@ struct NcclFigures {
   std::optional<Figure> sm_gb_per_s;
 };
 
+/// The machine that the times of collectives were taken on, as far as NCCL's model sees it.
+struct TakenOn {
+  NcclFigures nccl;
+  double nvlink_gb_per_s = 0;
+  double network_gb_per_s = 0;
+};
+
 /// What a communication beside it does to a kernel, measured.
 struct Interference {
   bool copy_engine = false;  ///< a copy engine's copies; else a kernel of `sms` blocks
@@ -152,6 +159,8 @@ struct Hardware {
   KernelCurves kernels;
   NcclFigures nccl;
   std::vector<CollectiveTimes> collectives;
+  /// Where `collectives` were taken: they are carried over from there to the figures above. Absent: on this machine.
+  std::optional<TakenOn> collectives_taken_on;
 
   /// Paths of the figures that nobody read or measured for this hardware, e.g. "host.kernel_launch_us".
   std::vector<std::string> unverified;

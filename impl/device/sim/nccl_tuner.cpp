@@ -68,13 +68,22 @@ struct Channels {
   double busbw() const { return count * gb_per_s; }
 };
 
-// Across nodes rings are as fast as the ports of the members in a node together, and no faster than NVLink.
+// Of the channels across nodes, all ports of a node taking part: no faster than their lines.
+double all_ports(const Machine& machine) {
+  const NcclFigures& figures = machine.figures;
+  return std::min(figures.network_channels.value * figures.network_channel_gb_per_s.value,
+                  machine.gpus_per_node * machine.network_gb_per_s);
+}
+
+// Across nodes rings are as fast as the ports of the members in a node together. None is faster than NVLink.
 Channels ring_channels(const Machine& machine, const Group& group) {
   const NcclFigures& figures = machine.figures;
-  if (group.nodes == 1) return {figures.ring_channels.value, figures.ring_channel_gb_per_s.value};
+  if (group.nodes == 1) {
+    const double count = figures.ring_channels.value;
+    return {count, std::min(figures.ring_channel_gb_per_s.value, machine.nvlink_gb_per_s / count)};
+  }
   const double count = figures.network_channels.value;
-  const double all_ports = count * figures.network_channel_gb_per_s.value;
-  const double busbw = all_ports * (group.ranks_per_node() / machine.gpus_per_node);
+  const double busbw = all_ports(machine) * (group.ranks_per_node() / machine.gpus_per_node);
   return {count, std::min(busbw, machine.nvlink_gb_per_s) / count};
 }
 
@@ -128,8 +137,8 @@ Estimate tree(const Machine& machine, const Group& group, std::int64_t bytes, Pr
 // Bus bandwidth of one channel of a reduction in the switch.
 double nvls_channel(const Machine& machine, Collective collective, const Group& group) {
   const double count = machine.figures.nvls_channels->value;
-  const double channel =
-      machine.figures.nvls_channel_gb_per_s->value * limits(machine).nvls_efficiency * (count - 1) / count;
+  const double line = std::min(machine.figures.nvls_channel_gb_per_s->value, machine.nvlink_gb_per_s / count);
+  const double channel = line * limits(machine).nvls_efficiency * (count - 1) / count;
   if (collective == Collective::all_reduce) return channel * 2;  // reduces one part while it spreads another
   return channel * (group.ranks_per_node() - 1) / group.ranks_per_node();
 }
@@ -141,10 +150,8 @@ Estimate nvls(const Machine& machine, Collective collective, const Group& group)
 }
 
 Estimate nvls_tree(const Machine& machine, const Group& group) {
-  const NcclFigures& figures = machine.figures;
-  const double count = figures.nvls_channels->value;
-  const double ports = figures.network_channels.value * figures.network_channel_gb_per_s.value *
-                       (group.ranks_per_node() / machine.gpus_per_node) / count;
+  const double count = machine.figures.nvls_channels->value;
+  const double ports = all_ports(machine) * (group.ranks_per_node() / machine.gpus_per_node) / count;
   const double channel = std::min({nvls_channel(machine, Collective::all_reduce, group),
                                    ports * (group.nodes <= 2 ? 2 : 1), limits(machine).nvls_tree[scale(group)]});
   const double latency =
@@ -178,7 +185,15 @@ bool can_run(Collective collective, const Group& group, Algorithm algorithm, Pro
 }  // namespace
 
 Machine machine_of(const Hardware& hardware) {
-  return {hardware.nccl, static_cast<std::int32_t>(hardware.node.gpus.value), hardware.node.nvlink_gb_per_s.value};
+  return {hardware.nccl, static_cast<std::int32_t>(hardware.node.gpus.value), hardware.node.nvlink_gb_per_s.value,
+          hardware.node.network_gb_per_s.value};
+}
+
+Machine machine_taken_on(const Hardware& hardware) {
+  if (!hardware.collectives_taken_on) return machine_of(hardware);
+  const TakenOn& taken_on = *hardware.collectives_taken_on;
+  return {taken_on.nccl, static_cast<std::int32_t>(hardware.node.gpus.value), taken_on.nvlink_gb_per_s,
+          taken_on.network_gb_per_s};
 }
 
 std::optional<Estimate> estimate(const Machine& machine, Collective collective, const Group& group, std::int64_t bytes,

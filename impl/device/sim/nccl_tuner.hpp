@@ -24,11 +24,15 @@ struct Group {
 struct Machine {
   const NcclFigures& figures;
   std::int32_t gpus_per_node = 0;  ///< that the channels across nodes were found with
-  double nvlink_gb_per_s = 0;      ///< line rate of one GPU and direction
+  double nvlink_gb_per_s = 0;      ///< line rate of one GPU and direction; no channels together are faster
+  double network_gb_per_s = 0;     ///< likewise, of one GPU's port
 };
 
 /// The machine of a description; it borrows from `hardware`.
 Machine machine_of(const Hardware& hardware);
+
+/// The machine that the description's times of collectives were taken on; it borrows from `hardware`.
+Machine machine_taken_on(const Hardware& hardware);
 
 /// time = latency + bytes / algbw
 struct Estimate {

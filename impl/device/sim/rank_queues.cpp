@@ -97,8 +97,8 @@ void RankQueues::enqueue(const ProgramCommand& command, std::uint32_t index) {
   StreamState& stream = streams_[command.stream];
   stream.fifo.push_back(item);
   ++num_in_flight_;
-  if (is_instant(command.type)) return;
-  queues_[stream.queue].push_back(&stream.fifo.back());
+  if (!is_instant(command.type)) return queues_[stream.queue].fifo.push_back(&stream.fifo.back());
+  if (stream.fifo.size() == 1) ripen(command.stream);
 }
 
 // Queues and streams --------------------------------------------------------------------------------------------------
@@ -108,31 +108,61 @@ void RankQueues::advance(std::int64_t now, std::vector<InFlight*>& begin) {
     has_moved_ = false;
     next_wake_ns_ = SharedDevice::kNever;
     run_host(now);
-    for (std::uint32_t s = 0; s < streams_.size(); ++s) pass_instants(s, now);
-    for (auto& queue : queues_) try_queue(queue, now, begin);
+    pass_ripe(now);
+    for (Queue& queue : queues_) try_queue(queue, now, begin);
   } while (has_moved_);
 }
 
 void RankQueues::try_queue(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin) {
-  while (!queue.empty() && try_head(*queue.front(), now, begin)) {
-    queue.pop_front();
+  while (!queue.fifo.empty() && !is_stuck(queue, now) && try_head(queue, now, begin)) {
+    queue.fifo.pop_front();
     has_moved_ = true;
   }
 }
 
+// Whether the head of a queue stays for the reason that it stayed for last.
+bool RankQueues::is_stuck(const Queue& queue, std::int64_t now) {
+  if (queue.ready_ns > now) return wake_at(queue.ready_ns), true;
+  return queue.awaited != kNoStream && streams_[queue.awaited].num_run == queue.seen;
+}
+
 // Whether the head of a queue gets out of the way.
-bool RankQueues::try_head(InFlight& head, std::int64_t now, std::vector<InFlight*>& begin) {
-  if (head.ready_ns > now) return wake_at(head.ready_ns), false;
+bool RankQueues::try_head(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin) {
+  InFlight& head = *queue.fifo.front();
+  const auto stays = [&](std::int64_t ready_ns, std::uint32_t awaited) {
+    queue.ready_ns = ready_ns;
+    queue.awaited = awaited;
+    queue.seen = awaited == kNoStream ? 0 : streams_[awaited].num_run;
+    return false;
+  };
+  if (head.ready_ns > now) return wake_at(head.ready_ns), stays(head.ready_ns, kNoStream);
   const ProgramCommand& command = head.command();
   if (is_wait(command.type)) {
-    if (!has_passed(command.awaited_stream, command.awaited_position)) return false;
+    if (!has_passed(command.awaited_stream, command.awaited_position)) return stays(0, command.awaited_stream);
     head.state = InFlight::State::over;
-    return true;
+    if (&streams_[head.stream].fifo.front() == &head) ripen(head.stream);
+  } else {
+    if (&streams_[head.stream].fifo.front() != &head) return stays(0, head.stream);
+    head.state = InFlight::State::running;
+    begin.push_back(&head);
   }
-  if (&streams_[head.stream].fifo.front() != &head) return false;
-  head.state = InFlight::State::running;
-  begin.push_back(&head);
+  queue.awaited = kNoStream;
   return true;
+}
+
+void RankQueues::ripen(std::uint32_t stream) {
+  if (std::find(ripe_.begin(), ripe_.end(), stream) == ripe_.end()) ripe_.push_back(stream);
+}
+
+// In the order of the streams, as their marks are told.
+void RankQueues::pass_ripe(std::int64_t now) {
+  if (ripe_.empty()) return;
+  std::sort(ripe_.begin(), ripe_.end());
+  for (const std::uint32_t stream : ripe_) pass_instants(stream, now);
+  std::erase_if(ripe_, [this](std::uint32_t id) {
+    const std::deque<InFlight>& fifo = streams_[id].fifo;
+    return fifo.empty() || !is_instant(fifo.front().command().type);
+  });
 }
 
 // Lets go of what is over at the front of a stream, and of marks that come to it.
@@ -142,7 +172,7 @@ void RankQueues::pass_instants(std::uint32_t id, std::int64_t now) {
     InFlight& front = stream.fifo.front();
     const ProgramCommand& command = front.command();
     if (is_instant(command.type)) {
-      if (front.ready_ns > now) return wake_at(front.ready_ns);
+      if (front.ready_ns > now) return ripen(id), wake_at(front.ready_ns);
       if (command.type == Type::mark) on_mark_(command, now);
       front.state = InFlight::State::over;
     }
@@ -170,7 +200,7 @@ void RankQueues::wake_at(std::int64_t ns) { next_wake_ns_ = std::min(next_wake_n
 
 const InFlight* RankQueues::head_of_queue(std::uint32_t stream) const {
   const Queue& queue = queues_[streams_[stream].queue];
-  return queue.empty() ? nullptr : queue.front();
+  return queue.fifo.empty() ? nullptr : queue.fifo.front();
 }
 
 std::optional<ProgramCommand> RankQueues::host_waits_for() const {

@@ -84,7 +84,14 @@ class RankQueues {
     std::uint64_t num_run = 0;
     std::uint32_t queue = 0;
   };
-  using Queue = std::deque<InFlight*>;
+  struct Queue {
+    std::deque<InFlight*> fifo;
+    // Why its head stayed, so that nobody looks at it again before that is over.
+    std::int64_t ready_ns = 0;          // its head is enqueued then; 0: it waits for the stream below
+    std::uint32_t awaited = kNoStream;  // kNoStream: nothing is known
+    std::uint64_t seen = 0;             // of that stream's num_run
+  };
+  static constexpr std::uint32_t kNoStream = 0xFFFFFFFF;
 
   void run_host(std::int64_t now);
   bool host_may_go_on(const ProgramCommand& command);
@@ -93,7 +100,10 @@ class RankQueues {
   void enqueue(const ProgramCommand& command, std::uint32_t index);
   std::int64_t host_cost(const ProgramCommand& command) const;
   void try_queue(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin);
-  bool try_head(InFlight& head, std::int64_t now, std::vector<InFlight*>& begin);
+  bool try_head(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin);
+  bool is_stuck(const Queue& queue, std::int64_t now);
+  void ripen(std::uint32_t stream);
+  void pass_ripe(std::int64_t now);
   void pass_instants(std::uint32_t stream, std::int64_t now);
   void pop(StreamState& stream);
   void wake_at(std::int64_t ns);
@@ -114,6 +124,7 @@ class RankQueues {
   std::deque<std::unique_ptr<Chunk>> chunks_;
   std::vector<StreamState> streams_;
   std::vector<Queue> queues_;
+  std::vector<std::uint32_t> ripe_;  // streams at whose front something may have come that takes no time
 };
 
 }  // namespace underlap::sim

@@ -40,37 +40,48 @@ const Segment& segment_of(const CollectiveTimes& times, double bytes) {
   return found == times.segments.end() ? times.segments.back() : *found;
 }
 
-// How a group compares with the one that an entry is known for, as the tuner expects it.
+// How a group on this machine compares with the one that an entry is known for, on the machine where it was taken, as
+// the tuner expects both.
 struct Comparison {
   double latency = 1;    // of the group over the entry's
   double bandwidth = 1;  // likewise, of large messages
 };
 
 // One ratio for all sizes, so that a time does not jump where only the protocol changes: latencies of the protocol with
-// the smallest one, bandwidths of Simple, which uses all of the links.
-std::optional<Comparison> compare(const nccl::Machine& machine, const CollectiveTimes& times,
-                                  const nccl::Group& group) {
+// the smallest one, bandwidths of Simple, which uses all of the links. Below the line stands what no figure of this
+// machine changes, so a machine with a faster link is never expected to be slower.
+std::optional<Comparison> compare(const Hardware& hardware, const CollectiveTimes& times, const nccl::Group& group) {
   const nccl::Group known{times.ranks, times.nodes};
-  if (known.ranks == group.ranks && known.nodes == group.nodes) return Comparison{};
+  const nccl::Machine here = nccl::machine_of(hardware), there = nccl::machine_taken_on(hardware);
   constexpr std::int64_t kLarge = std::int64_t{1} << 40;
-  const auto latency = [&](const nccl::Group& g) {
+  const auto latency = [&](const nccl::Machine& machine, const nccl::Group& g) {
     return nccl::choose_protocol(machine, times.collective, g, 0, times.algorithm);
   };
-  const auto bandwidth = [&](const nccl::Group& g) {
+  const auto bandwidth = [&](const nccl::Machine& machine, const nccl::Group& g) {
     return nccl::estimate(machine, times.collective, g, kLarge, times.algorithm, nccl::Protocol::simple);
   };
-  if (!latency(known) || !latency(group)) return std::nullopt;
-  return Comparison{latency(group)->estimate.latency_us / latency(known)->estimate.latency_us,
-                    bandwidth(group)->algbw_gb_per_s / bandwidth(known)->algbw_gb_per_s};
+  if (!latency(there, known) || !latency(here, group)) return std::nullopt;
+  return Comparison{latency(here, group)->estimate.latency_us / latency(there, known)->estimate.latency_us,
+                    bandwidth(here, group)->algbw_gb_per_s / bandwidth(there, known)->algbw_gb_per_s};
 }
 
-// The entry's time, carried over to another group: read at the message that would load the links of the entry's group
-// as this one loads those of `group`.
-nccl::Estimate carried_over(const CollectiveTimes& times, const Comparison& comparison, std::int64_t bytes) {
+// The entry's time, carried over to another group or machine: read at the message that would load the links of the
+// entry's group as this one loads those of `group`. Segments are fits, each by itself, and once their latencies are
+// scaled one may begin below the end of the one before; no message is faster than a smaller one, so that end holds.
+nccl::Estimate carried_over(const CollectiveTimes& times, const Comparison& comparison, double bus_factor,
+                            std::int64_t bytes) {
   const double loading_alike = static_cast<double>(bytes) / comparison.bandwidth;
   const Segment& segment = segment_of(times, loading_alike);
-  return {segment.latency_us * comparison.latency,
-          segment.busbw_gb_per_s / bus_factor(times.collective, times.ranks) * comparison.bandwidth};
+  const auto latency_us = [&](const Segment& s) { return s.latency_us * comparison.latency; };
+  const auto time_us = [&](const Segment& s, double message) {
+    return latency_us(s) + message / (1000 * s.busbw_gb_per_s / bus_factor);
+  };
+  double smaller_us = 0;  // the longest that a smaller message takes
+  for (const Segment* s = times.segments.data(); s != &segment; ++s)
+    smaller_us = std::max(smaller_us, time_us(*s, static_cast<double>(s->up_to_bytes)));
+  if (smaller_us <= time_us(segment, loading_alike))
+    return {latency_us(segment), segment.busbw_gb_per_s / bus_factor * comparison.bandwidth};
+  return {latency_us(segment), static_cast<double>(bytes) / (1000 * (smaller_us - latency_us(segment)))};
 }
 
 // SMs that the tuner's own expectation of an algorithm takes: one for each of its channels.
@@ -81,14 +92,17 @@ int channels_of(const Hardware& hardware, nccl::Algorithm algorithm, const nccl:
   return static_cast<int>((group.nodes == 1 ? figures.ring_channels : figures.network_channels).value);
 }
 
-// An all-to-all is sends and receives; inside a node the description may know its time.
+// An all-to-all is sends and receives, which the tuner has no word on; inside a node the description may know its time,
+// and a link with another line rate changes that in proportion.
 std::optional<CollectiveTime> known_all_to_all(const Hardware& hardware, const nccl::Group& group, std::int64_t bytes) {
   const CollectiveTimes* times = nearest_times(hardware, Collective::all_to_all, nccl::Algorithm::p2p, group);
   if (times == nullptr || group.nodes > 1) return std::nullopt;
-  const Segment& segment = segment_of(*times, static_cast<double>(bytes));
+  const double links = hardware.node.nvlink_gb_per_s.value / nccl::machine_taken_on(hardware).nvlink_gb_per_s;
   const nccl::Choice choice{nccl::Algorithm::p2p, nccl::Protocol::simple, {}};
-  return CollectiveTime{segment.latency_us, segment.busbw_gb_per_s / bus_factor(Collective::all_to_all, group.ranks),
-                        choice, times->sms, true};
+  const double of_bus = bus_factor(Collective::all_to_all, group.ranks);
+  const nccl::Estimate time = carried_over(*times, {.bandwidth = links}, of_bus, bytes);
+  return CollectiveTime{
+      time.latency_us, time.algbw_gb_per_s, choice, times->sms, true, times->segments.front().latency_us};
 }
 
 struct Members {
@@ -165,6 +179,7 @@ class CallTime {
 
   void add(Collective collective, const CollectiveTime& time, std::int64_t bytes) {
     out_.latency_ns = std::max(out_.latency_ns, time.latency_us * 1000);
+    hop_latency_ns_ = std::max(hop_latency_ns_, time.hop_latency_us * 1000);
     moving_ns_ += static_cast<double>(bytes) / time.algbw_gb_per_s;
     out_.sms = std::max(out_.sms, time.sms);
     out_.algorithm = nccl::to_string(time.choice.algorithm);
@@ -211,11 +226,13 @@ class CallTime {
     uses_nvlink_ |= busier.nvlink > 0;
     uses_network_ |= busier.network > 0;
     if (!uses_nvlink_ && !uses_network_) return;
-    moving_ns_ +=
-        std::max(busier.nvlink / node.p2p_nvlink_gb_per_s.value, busier.network / node.p2p_network_gb_per_s.value);
+    const double nvlink = std::min(node.p2p_nvlink_gb_per_s.value, node.nvlink_gb_per_s.value);
+    const double network = std::min(node.p2p_network_gb_per_s.value, node.network_gb_per_s.value);
+    moving_ns_ += std::max(busier.nvlink / nvlink, busier.network / network);
     const double latency_us = std::max(uses_nvlink_ ? node.p2p_nvlink_latency_us.value : 0,
                                        uses_network_ ? node.p2p_network_latency_us.value : 0);
     out_.latency_ns = std::max(out_.latency_ns, latency_us * 1000);
+    hop_latency_ns_ = std::max(hop_latency_ns_, latency_us * 1000);
     out_.sms = std::max(out_.sms, static_cast<int>(node.p2p_sms.value));
     out_.nvlink_bytes += busier.nvlink;
     out_.network_bytes += busier.network;
@@ -229,17 +246,18 @@ class CallTime {
       out_.copy_engine = true;
       out_.sms = 0;
     } else if (call_.hints.sms > 0) {
-      if (call_.hints.sms < out_.sms) moving_ns_ *= slowdown_on(call_.hints.sms);
+      if (call_.hints.sms < out_.sms) moving_ns_ = std::max(moving_ns_, ns_on(call_.hints.sms) - out_.latency_ns);
       out_.sms = call_.hints.sms;
     }
   }
 
-  // Fewer blocks than NCCL would take. Inside a node each carries what a multiprocessor can, up to what the links take;
-  // elsewhere each drives its own channel, and the bandwidth of the others is lost.
-  double slowdown_on(int sms) const {
+  // On fewer blocks than NCCL would take. Inside a node each carries what a multiprocessor can, up to what the links
+  // take; elsewhere each drives its own channel, and the bandwidth of the others is lost. The latency of a fit is no
+  // less a part of the time than its bytes are; only that of an empty message is one.
+  double ns_on(int sms) const {
     const auto& sm_gb_per_s = hardware_.nccl.sm_gb_per_s;
-    if (!sm_gb_per_s || out_.network_bytes > 0 || moving_ns_ <= 0) return static_cast<double>(out_.sms) / sms;
-    return std::max(1.0, out_.nvlink_bytes / moving_ns_ / (sm_gb_per_s->value * sms));
+    if (sm_gb_per_s && out_.network_bytes <= 0) return hop_latency_ns_ + out_.nvlink_bytes / (sm_gb_per_s->value * sms);
+    return (out_.latency_ns + moving_ns_) * out_.sms / sms;
   }
 
   const Hardware& hardware_;
@@ -247,7 +265,7 @@ class CallTime {
   const Call& call_;
   Members members_;
   TransferTime out_;
-  double moving_ns_ = 0;
+  double moving_ns_ = 0, hop_latency_ns_ = 0;
   Links sent_, received_;
   bool uses_nvlink_ = false, uses_network_ = false;
 };
@@ -283,15 +301,22 @@ double bus_factor(Collective collective, std::int32_t ranks) {
 
 CollectiveTime time_of_collective(const Hardware& hardware, Collective collective, const nccl::Group& group,
                                   std::int64_t bytes) {
-  const nccl::Machine machine = nccl::machine_of(hardware);
-  const nccl::Choice choice = nccl::choose(machine, collective, group, bytes);
+  const nccl::Choice choice = nccl::choose(nccl::machine_taken_on(hardware), collective, group, bytes);
   const CollectiveTimes* times = nearest_times(hardware, collective, choice.algorithm, group);
-  const auto comparison = times == nullptr ? std::nullopt : compare(machine, *times, group);
-  if (!comparison)
-    return {choice.estimate.latency_us, choice.estimate.algbw_gb_per_s, choice,
-            channels_of(hardware, choice.algorithm, group), false};
-  const nccl::Estimate time = carried_over(*times, *comparison, bytes);
-  return {time.latency_us, time.algbw_gb_per_s, choice, times->sms, true};
+  const auto comparison = times == nullptr ? std::nullopt : compare(hardware, *times, group);
+  if (!comparison) {
+    const nccl::Machine here = nccl::machine_of(hardware);
+    const nccl::Choice expected = nccl::choose_protocol(here, collective, group, bytes, choice.algorithm).value();
+    return {expected.estimate.latency_us,
+            expected.estimate.algbw_gb_per_s,
+            expected,
+            channels_of(hardware, choice.algorithm, group),
+            false,
+            expected.estimate.latency_us};
+  }
+  const nccl::Estimate time = carried_over(*times, *comparison, bus_factor(collective, times->ranks), bytes);
+  const double hop_latency_us = times->segments.front().latency_us * comparison->latency;
+  return {time.latency_us, time.algbw_gb_per_s, choice, times->sms, true, hop_latency_us};
 }
 
 TransferTime time_of_call(const Hardware& hardware, std::int32_t gpus_per_node, const Call& call) {

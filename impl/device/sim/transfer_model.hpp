@@ -16,7 +16,8 @@ struct CollectiveTime {
   double algbw_gb_per_s = 0;
   nccl::Choice choice;
   int sms = 0;
-  bool is_known = false;  ///< from the description's times; else the tuner's own expectation
+  bool is_known = false;      ///< from the description's times; else the tuner's own expectation
+  double hop_latency_us = 0;  ///< of an empty message: what no number of blocks changes
 
   double time_us(std::int64_t bytes) const { return latency_us + static_cast<double>(bytes) / (1000 * algbw_gb_per_s); }
 };

@@ -49,20 +49,29 @@ void decide_hardware(Resolution& r) {
   r.error({kArch}, fmt::format("no hardware file ships for {} {}; name one with {}", kArch, arch, kPath));
 }
 
-/// One step in virtual time is like the next, so repeating it buys nothing.
+/// One step in virtual time is like the next, so repeating it buys nothing. Nothing warms up: the step that settles in
+/// front of each block is the one from idle devices.
 void decide_repetitions(Resolution& r) {
   RunConfig& run = r.config().run;
   const std::string why = run.jitter_pct > 0
                               ? "virtual time repeats itself but for run.jitter_pct; ask for more to see its spread"
                               : "virtual time repeats itself";
-  const auto decide = [&](std::string_view path, std::int64_t& count) {
+  const auto decide = [&](std::string_view path, std::int64_t& count, std::int64_t value, const std::string& reason) {
     if (r.settings.given(path)) return;
-    count = 1;
-    r.decide(path, {1, "auto", why});
+    count = value;
+    r.decide(path, {value, "auto", reason});
   };
-  decide("run.steps", run.steps);
-  decide("run.blocks", run.blocks);
-  decide("run.warmup", run.warmup);
+  decide("run.steps", run.steps, 1, why);
+  decide("run.blocks", run.blocks, 1, why);
+  decide("run.warmup", run.warmup, 0, "in virtual time nothing warms up");
+}
+
+void check_warmup(Resolution& r) {
+  const RunConfig& run = r.config().run;
+  if (run.warmup > 0) return;
+  r.error({"run.warmup"}, fmt::format("run.warmup is 0, must be a whole number from 1 with backend {}: the first step "
+                                      "generates code, which no measured one may",
+                                      run.traits().name));
 }
 
 /// One rank can stand for others only where all that it meets is as theirs.
@@ -234,7 +243,10 @@ void tell_of_deterministic_mode(Resolution& r) {
 void apply_run_rules(Resolution& r) {
   decide_rank_processes(r);
   tell_of_other_backends(r);
-  if (!r.config().run.traits().measures_time) apply_sim_rules(r);
+  if (r.config().run.traits().measures_time)
+    check_warmup(r);
+  else
+    apply_sim_rules(r);
   read_link(r);
   read_traces(r);
   check_emulated_link(r);

@@ -242,7 +242,9 @@ TEST(Memory, CountsTheCopiesOfFp8WeightsAndInputs) {
   const PeakMemory fp8 = memory(recipe + ", fp8_param_gather: false}");
   const std::int64_t weights = 2 * (128 * (128 + 2 * 64) + 128 * 128 + 3 * 128 * 384);  // of two layers of the four
   EXPECT_EQ(fp8.parameters, bf16.parameters + 2 * weights) << "as it is, and transposed";
-  EXPECT_EQ(fp8.activations, bf16.activations + 128 * 2 * (3 * 128 + 384));
+  const std::int64_t inputs = 2 * (2 * 128 + 384);  // of three products a token, in bf16
+  EXPECT_EQ(fp8.activations, bf16.activations + 128 * (2 * (3 * 128 + 384 - inputs) + inputs))
+      << "in place of those of two layers, which share one";
   const PeakMemory gathered = memory("data_parallel_size: 2\n" + recipe + ", fp8_param_gather: true}");
   EXPECT_EQ(gathered.parameters, bf16.parameters) << "a byte as it is gathered, and a byte transposed";
 }

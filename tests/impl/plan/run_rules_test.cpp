@@ -74,13 +74,14 @@ TEST(RunRules, RanksFoldUnlessValuesOrJitterMakeThemDiffer) {
 
 TEST(RunRules, OneStepOfVirtualTimeIsEnough) {
   const Plan plan = plan_of(run_with("backend: sim"));
-  for (const char* path : {"run.steps", "run.blocks", "run.warmup"}) {
+  for (const char* path : {"run.steps", "run.blocks"}) {
     EXPECT_EQ(outcome(plan, path), "1 auto");
     EXPECT_EQ(knob_of(plan, path).reason, "virtual time repeats itself");
   }
+  EXPECT_EQ(outcome(plan, "run.warmup"), "0 auto");
   EXPECT_EQ(plan.config.run.steps, 1);
   EXPECT_EQ(plan.config.run.blocks, 1);
-  EXPECT_EQ(plan.config.run.warmup, 1);
+  EXPECT_EQ(plan.config.run.warmup, 0);
   EXPECT_THAT(knob_of(plan_of(run_with("backend: sim, jitter_pct: 1")), "run.steps").reason,
               HasSubstr("but for run.jitter_pct"));
 }
@@ -105,6 +106,12 @@ TEST(RunRules, TracesSayWhichAreKept) {
   EXPECT_EQ(kept("traces: 'sample:3'").num_ranks, 3);
   EXPECT_THAT(errors_of(run_with("traces: worst, trace: false")),
               ElementsAre(HasSubstr("run.traces is worst, but run.trace is false: nothing is recorded")));
+}
+
+TEST(RunRules, NothingButVirtualTimeGoesWithoutAWarmUp) {
+  EXPECT_EQ(plan_of(run_with("backend: sim, warmup: 0")).config.run.warmup, 0);
+  EXPECT_THAT(errors_of(run_with("backend: host, warmup: 0")),
+              ElementsAre(HasSubstr("run.warmup is 0, must be a whole number from 1 with backend host")));
 }
 
 TEST(RunRules, HostKeepsItsCounts) {

@@ -170,27 +170,40 @@ TEST(Recompute, IsWorkThatBoundsCount) {
 
 // Memory --------------------------------------------------------------------------------------------------------------
 
-plan::Plan plan_of(const std::string& sizes) {
+plan::Plan plan_of(const std::string& sizes, const std::string& more = "") {
   const plan::Matrix matrix = plan::parse(
       "model: {num_layers: 8, hidden_size: 512, ffn_hidden_size: 96, num_attention_heads: 4, num_query_groups: 2, "
       "vocab_size: 256, seq_length: 32, sequence_parallel: true, " +
-          sizes + "}\ntrain: {num_microbatches: 4}\n",
+          sizes + "}\ntrain: {num_microbatches: 4}\n" + more,
       "f");
   for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
   return matrix.cells.front().plan;
 }
 
-// Bytes that the first rank allocates for what the layers keep in bf16; the statistics of norms and attention are too
-// small to be predicted.
+// Bytes that the first rank allocates for what the layers keep; the statistics of norms and attention are too small to
+// be predicted.
 std::int64_t allocated(const plan::Config& config) {
-  static constexpr std::array<std::string_view, 9> kKept{"activations", "normed_attention", "packed_qkv",
-                                                         "attended",    "middle",           "normed_mlp",
-                                                         "fc1_out",     "activated",        "recomputed_output"};
+  static constexpr std::array<std::string_view, 10> kKept{
+      "activations", "normed_attention", "packed_qkv", "attended",          "middle",
+      "normed_mlp",  "fc1_out",          "activated",  "recomputed_output", "fp8_input"};
   std::int64_t bytes = 0;
   const Program program = record_programs(config, 0).front();
   for (const ProgramTensor& tensor : program.tensors)
-    if (std::ranges::count(kKept, tensor.name) > 0) bytes += 2 * tensor.elements;
+    if (std::ranges::count(kKept, tensor.name) > 0) bytes += size_of(tensor.dtype) * tensor.elements;
   return bytes;
+}
+
+TEST(Fp8Memory, HoldsInputsOfProductsOnceInBf16AsPredicted) {
+  for (const char* sizes :
+       {"", ", tensor_model_parallel_size: 2", ", context_parallel_size: 2", ", pipeline_model_parallel_size: 2"}) {
+    const plan::Plan bf16 = plan_of(std::string("activation: swiglu") + sizes);
+    const plan::Plan fp8 = plan_of(std::string("activation: swiglu") + sizes,
+                                   "mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed}\n");
+    EXPECT_EQ(allocated(bf16.config) - allocated(fp8.config),
+              bf16.peak_memory.activations - fp8.peak_memory.activations)
+        << sizes;
+    EXPECT_GT(allocated(bf16.config), allocated(fp8.config)) << sizes;
+  }
 }
 
 class RecomputeMemory : public testing::TestWithParam<const char*> {};

@@ -35,6 +35,29 @@ TEST(Engine, AStreamIsFifoAndAnEventOrdersTwo) {
   EXPECT_EQ(world.trace.marks[0].time_ns, times.at("0 b three").end);
 }
 
+// Graham's anomaly of list scheduling (1966): the device takes what is there first. `bulk`, which nothing waits for, is
+// there once `before` is over; where that is soon enough, it has the device when `urgent` comes, which all else
+// follows.
+TEST(Engine, AFasterKernelMayTakeTheDeviceFromAMoreUrgentOne) {
+  const auto end_with = [](double before_ns) {
+    World world(1);
+    RecordingDevice& d = world[0];
+    const Stream a = d.create_stream("a"), b = d.create_stream("b");
+    const Communicator dp = d.declare("dp", world.group(0));
+    const Transfer t = all_reduce(d.allocate("x", DataType::f32, 100));
+    const Cost few{.sms = -10}, all{.sms = -100};
+    d.launch(a, named("before"), kernel(before_ns, few));
+    d.launch(a, named("bulk"), kernel(100, all));
+    d.launch(b, named("first"), kernel(20, few));
+    d.launch(b, named("urgent"), kernel(10, all));
+    d.wait(dp.stream, d.record(b));
+    d.communicate(dp, named("sum"), {&t, 1});
+    return world.play().at("0 dp sum").end;
+  };
+  EXPECT_EQ(end_with(30), 30 + 10 + 400) << "urgent is there at 20, and bulk behind it";
+  EXPECT_EQ(end_with(10), 20 + 100 + 10 + 400) << "bulk is there at 10";
+}
+
 TEST(Engine, RefusesAnOperationThatVirtualTimeCannotCount) {
   World world(1);
   const Stream a = world[0].create_stream("a");

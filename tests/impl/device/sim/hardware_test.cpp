@@ -47,6 +47,20 @@ TEST(HardwareFile, GivesFiguresWithTheirSources) {
   EXPECT_EQ(round.collectives[7].segments[0].busbw_gb_per_s, 80);
 }
 
+TEST(HardwareFile, SaysWhereCollectivesWereTaken) {
+  const std::string taken_on =
+      "collectives_taken_on: {nvlink_gb_per_s: 90, network_gb_per_s: 9, ring_channels: 9, ring_channel_gb_per_s: 8, "
+      "network_channels: 7, network_channel_gb_per_s: 6, network_latency_us: 5}\n";
+  EXPECT_FALSE(test::round_hardware().collectives_taken_on);
+  const Hardware hardware = parse_hardware(changed("collectives:", taken_on + "collectives:"), "a");
+  EXPECT_EQ(hardware.collectives_taken_on->nvlink_gb_per_s, 90);
+  EXPECT_EQ(hardware.collectives_taken_on->nccl.network_channel_gb_per_s.value, 6);
+  EXPECT_EQ(hardware.nccl.network_channel_gb_per_s.value, 8);
+  const std::string all = complaint("collectives:", "collectives_taken_on: {nvlink_gb_per_s: 0}\ncollectives:");
+  EXPECT_THAT(all, HasSubstr("nvlink_gb_per_s is \"0\", must be a number from"));
+  EXPECT_THAT(all, HasSubstr("collectives_taken_on has no network_latency_us"));
+}
+
 TEST(HardwareFile, ListsWhatIsUnverified) {
   const Hardware hardware = parse_hardware(
       changed("l2_mb: {value: 10, source: round}", "l2_mb: {value: 10, source: round, unverified: true}"), "a");

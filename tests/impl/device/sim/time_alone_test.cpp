@@ -84,12 +84,14 @@ TEST_F(Bounded, MessagesOfOneCallMoveAtOnceUntilTheLinkIsFull) {
 
 TEST_F(Bounded, ATransferThatIsMeasuredFasterThanTheLineFillsItNoLongerThanItTakes) {
   Hardware hardware = test::round_hardware();
-  hardware.node.p2p_nvlink_latency_us.value = 0.5;
-  hardware.node.nvlink_gb_per_s.value = 50;  // at which the bytes would take 2000 ns
+  hardware.node.nvlink_gb_per_s.value = 50;  // at which the bytes on the wire would take 1750 ns
   machine = make_time_model(CostModel(hardware));
-  const CommandTime send = of({message(Collective::send, 1)});
-  EXPECT_EQ(send.alone_ns, 1500);
-  EXPECT_EQ(send.links[0].send_ns, 1500);
+  const Transfer gather{.collective = Collective::all_gather,
+                        .input = flat(buffer, 0, kAloneBytes / 8),
+                        .output = flat(buffer, 0, kAloneBytes)};
+  const CommandTime time = of({gather});
+  EXPECT_EQ(time.alone_ns, 875);
+  EXPECT_EQ(time.links[0].send_ns, 875);
 }
 
 TEST_F(Bounded, SendsOnOneCommunicatorAndReceivesOnAnotherDoNotDisturbEachOther) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ranks/arrivals.hpp"
+#include "profiler/analysis/waits/rank_arrivals.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "profiler/analysis/arrivals.hpp"
 #include "profiler/trace/subset.hpp"
 
-namespace underlap::bench {
+namespace underlap::analysis {
 namespace {
 
 bool lacks_arrival(const Trace& trace, std::size_t slice) {
@@ -35,7 +35,7 @@ Trace open_part(const Trace& trace) {
 std::vector<std::vector<std::int64_t>> last_arrivals(std::span<const Trace> parts) {
   Trace joined;
   for (const Trace& part : parts) joined.append(part);
-  analysis::find_arrivals(joined, analysis::align_clocks(joined));
+  find_arrivals(joined, align_clocks(joined));
   std::vector<std::vector<std::int64_t>> arrivals;
   std::size_t slice = 0;
   for (const Trace& part : parts) {
@@ -58,4 +58,4 @@ void set_arrivals(Trace& trace, std::span<const std::int64_t> last_arrivals_ns) 
         fmt::format("{} arrivals for {} communications that lack theirs", last_arrivals_ns.size(), next));
 }
 
-}  // namespace underlap::bench
+}  // namespace underlap::analysis

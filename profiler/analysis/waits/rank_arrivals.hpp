@@ -7,7 +7,7 @@
 
 #include "profiler/trace/trace.hpp"
 
-namespace underlap::bench {
+namespace underlap::analysis {
 
 // Ranks that exchange no arrival stamps, as those of NCCL, learn from each other's starts when the last one came.
 
@@ -24,4 +24,4 @@ std::vector<std::vector<std::int64_t>> last_arrivals(std::span<const Trace> part
 /// Sets them in the trace that the part was taken from. Throws std::invalid_argument for another number of them.
 void set_arrivals(Trace& trace, std::span<const std::int64_t> last_arrivals_ns);
 
-}  // namespace underlap::bench
+}  // namespace underlap::analysis
