@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -127,6 +128,24 @@ std::string numa_nodes_of(const std::string& cpus, const std::filesystem::path& 
         if (own_first <= last && first <= own_last) numbers.insert(number);
   }
   return fmt::format("{}", fmt::join(numbers, ","));
+}
+
+std::optional<std::int32_t> numa_node_of_device(const std::string& pci_bus_id, const std::filesystem::path& devices) {
+  std::string name = pci_bus_id;
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::ifstream file(devices / name / "numa_node");
+  std::int32_t node = -1;
+  return file >> node && node >= 0 ? std::optional(node) : std::nullopt;
+}
+
+std::string far_gpu_warning(const std::string& cpu_nodes, std::optional<std::int32_t> gpu_node) {
+  if (!gpu_node || cpu_nodes.empty()) return "";
+  for (const auto& [first, last] : ranges_of(cpu_nodes))
+    if (first <= *gpu_node && *gpu_node <= last) return "";
+  return fmt::format(
+      "its CPUs are on NUMA node {} and its GPU is on node {}, so that its launches and copies cross between them: "
+      "srun --gpu-bind=closest, or mpirun --map-by numa, binds a rank near its GPU",
+      cpu_nodes, *gpu_node);
 }
 
 std::string one_cpu_warning(const Placement& placement, std::int32_t num_ranks) {

@@ -49,6 +49,15 @@ std::int32_t num_cpus(const std::string& list);
 /// The numbers of the NUMA nodes that CPUs of the kernel's list are on; `nodes` is where the kernel tells of them.
 std::string numa_nodes_of(const std::string& cpus, const std::filesystem::path& nodes = "/sys/devices/system/node");
 
+/// The NUMA node of a PCI device ("0000:1B:00.0"); `devices` is where the kernel tells of them. Nullopt where it does
+/// not, as in most virtual machines.
+std::optional<std::int32_t> numa_node_of_device(const std::string& pci_bus_id,
+                                                const std::filesystem::path& devices = "/sys/bus/pci/devices");
+
+/// What is said of a rank whose CPUs, on these NUMA nodes ("0,1"), are all on others than its GPU's: launches and
+/// copies between the two cross. Empty where one is near, or nothing is known.
+std::string far_gpu_warning(const std::string& cpu_nodes, std::optional<std::int32_t> gpu_node);
+
 /// What is said first where launchers bound ranks to one CPU each, as mpirun does: of ranks that compute and
 /// communicate on CPUs nothing can overlap there. Empty where none is.
 std::string one_cpu_warning(const Placement& placement, std::int32_t num_ranks);

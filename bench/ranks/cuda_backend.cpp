@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <stdexcept>
 
 #include "bench/launch/launch_environment.hpp"
+#include "bench/launch/placement.hpp"
 #include "bench/ranks/cuda_rank.hpp"
 #include "bench/ranks/process_session.hpp"
 #include "impl/device/cuda/meeting_control_plane.hpp"
@@ -73,6 +76,13 @@ int device_of(const RankContext& context) {
                   context.rank, local_rank, count));
 }
 
+// Of this process, whose GPU that is.
+std::string far_from_gpu(int device) {
+  std::array<char, 32> bus{};
+  if (cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device) != cudaSuccess) return "";
+  return far_gpu_warning(own_place().numa_nodes, numa_node_of_device(bus.data()));
+}
+
 /// A rank of backend cuda that is this process, with the libraries that it opened.
 class CudaRankProcess final : public RankRunner {
  public:
@@ -86,6 +96,8 @@ class CudaRankProcess final : public RankRunner {
       collector_->start();
     }
     const int device = device_of(context);
+    far_from_gpu_ = far_from_gpu(device);
+    number_ = context.rank;
     cuda::check(cudaSetDevice(device));
     cuda::check(cudaFree(nullptr));  // makes the context
     if (collector_) {
@@ -120,9 +132,14 @@ class CudaRankProcess final : public RankRunner {
   }
 
   void build(std::size_t cell) override { rank_->build(cell); }
-  void run(std::size_t cell, std::int32_t block, std::int64_t steps) override { rank_->run(cell, block, steps); }
+  void run(std::size_t cell, std::int32_t block, std::int64_t steps) override {
+    is_measured_ = block >= 0;
+    rank_->run(cell, block, steps);
+  }
   RankRun take(std::size_t cell) override {
     RankRun run = rank_->take(cell);
+    if (is_measured_ && !far_from_gpu_.empty() && told_of_.insert(cell).second)
+      run.notes.push_back(fmt::format("rank {}: {}", number_, far_from_gpu_));
     if (clock_offset_ns_ != 0) run.trace.shift(clock_offset_ns_);
     return run;
   }
@@ -144,6 +161,10 @@ class CudaRankProcess final : public RankRunner {
   std::unique_ptr<cuda::CopyEngineTransport> copy_engines_;  // before those of NCCL, where a cell asks for them
   std::unique_ptr<CudaRank> rank_;
   std::int64_t clock_offset_ns_ = 0;
+  std::int32_t number_ = 0;
+  bool is_measured_ = false;  // the last run
+  std::string far_from_gpu_;  // empty: it is near, or nobody knows
+  std::set<std::size_t> told_of_;
 };
 
 }  // namespace

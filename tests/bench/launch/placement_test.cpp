@@ -52,6 +52,26 @@ TEST(Placement, SaysWhichNumaNodesCpusAreOn) {
   EXPECT_EQ(numa_nodes_of("0-3", folder / "none"), "");
 }
 
+TEST(Placement, KnowsTheNumaNodeOfADevice) {
+  const testing_support::TemporaryFolder folder;
+  for (const auto& [device, node] : {std::pair("0000:1b:00.0", "1\n"), std::pair("0000:00:04.0", "-1\n")}) {
+    std::filesystem::create_directories(folder / device);
+    testing_support::write_text(folder / (std::string(device) + "/numa_node"), node);
+  }
+  const std::filesystem::path devices = folder / "";
+  EXPECT_EQ(numa_node_of_device("0000:1B:00.0", devices), 1);
+  EXPECT_EQ(numa_node_of_device("0000:00:04.0", devices), std::nullopt) << "the machine does not say";
+  EXPECT_EQ(numa_node_of_device("0000:02:00.0", devices), std::nullopt);
+}
+
+TEST(Placement, SaysWhereARankIsFarFromItsGpu) {
+  EXPECT_THAT(far_gpu_warning("0", 1), ::testing::HasSubstr("on NUMA node 0 and its GPU is on node 1"));
+  EXPECT_EQ(far_gpu_warning("0,1", 1), "");
+  EXPECT_EQ(far_gpu_warning("1", 1), "");
+  EXPECT_EQ(far_gpu_warning("0", std::nullopt), "");
+  EXPECT_EQ(far_gpu_warning("", 1), "");
+}
+
 TEST(Placement, OfOneNodeMeetsOnTheLoopback) {
   Placement placement = on({"n1", "n1"});
   complete(placement);
