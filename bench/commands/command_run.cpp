@@ -148,7 +148,10 @@ void check_launched(const RunArguments& arguments, const plan::Matrix& matrix, c
 std::string traces_text(const report::RunResults& results, const std::filesystem::path& folder) {
   const bool has_traces =
       std::ranges::any_of(results.cells, [](const report::CellResult& cell) { return !cell.trace_file.empty(); });
-  if (!has_traces) return "\nno traces are kept: their figures are in the results\n";
+  const bool has_recorded =
+      std::ranges::any_of(results.cells, [](const report::CellResult& cell) { return cell.kernel_windows > 0; });
+  if (!has_traces)
+    return has_recorded ? "\nno traces are kept: their figures are in the results\n" : "\nno traces were recorded\n";
   return fmt::format("\ntraces:  {}  (ui.perfetto.dev opens them)\n", (folder / "traces").string());
 }
 

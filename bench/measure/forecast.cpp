@@ -152,6 +152,7 @@ double trace_bytes(const plan::Cell& cell, const Work& work) {
 std::string disk_text(const plan::Matrix& matrix, const Work& work) {
   double bytes = 0;
   for (const plan::Cell& cell : matrix.cells) bytes += trace_bytes(cell, work);
+  if (bytes <= 0) return "no traces are kept";
   return fmt::format("about {} of traces: a step of rank 0, times ranks and steps that are kept, at {:g} bytes a slice",
                      in_bytes(static_cast<std::int64_t>(bytes)), kBytesOfASlice);
 }
