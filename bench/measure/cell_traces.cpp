@@ -82,7 +82,8 @@ void CellTraces::close() {
   for (std::size_t i = 0; i < writers_.size(); ++i) {
     writers_[i].reset();
     delays_ns_[i].reset();
-    pending_[i].reset();
+    std::error_code ignored;
+    if (!pending_[i].empty()) fs::remove(std::exchange(pending_[i], {}), ignored);
   }
 }
 
@@ -93,18 +94,15 @@ void CellTraces::keep(std::size_t cell, std::int32_t block, Trace& trace, report
     result.trace_bytes = writers_[cell]->bytes();
     return;
   }
-  formats::PerfettoWriter writer(pending_path(folder_ / result.trace_file, block), formats::WriteAt::create());
+  pending_[cell] = pending_path(folder_ / result.trace_file, block);
+  formats::PerfettoWriter writer(pending_[cell], formats::WriteAt::create());
   writer.append(trace);
   result.trace_bytes = writer.bytes();
-  pending_[cell] = block;
 }
 
 void CellTraces::commit(const std::vector<report::CellResult>& cells) {
   for (std::size_t i = 0; i < cells.size(); ++i)
-    if (const auto block = std::exchange(pending_[i], std::nullopt)) {
-      const fs::path trace = folder_ / cells[i].trace_file;
-      take_place(pending_path(trace, *block), trace);
-    }
+    if (!pending_[i].empty()) take_place(std::exchange(pending_[i], {}), folder_ / cells[i].trace_file);
 }
 
 void CellTraces::follow_earlier(std::size_t cell, Trace& trace) {

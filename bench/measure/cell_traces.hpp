@@ -31,7 +31,7 @@ class CellTraces {
   /// run that was killed, or a block that failed, wrote after them is cut off. Where its time ends say `times`: virtual
   /// time begins at 0 anew, and the clock of a machine when it starts. Throws as the format's writer does.
   void open(const std::vector<report::CellResult>& cells, const KernelFiles& times);
-  /// Lets go of all files, and of what was kept for commit(); open() takes them up again.
+  /// Lets go of all files, and removes what was kept for commit(); open() takes them up again.
   void close();
 
   /// Keeps a block, and says in `result` how long the file then is. Where it takes the place of another block, that one
@@ -54,7 +54,7 @@ class CellTraces {
   std::span<const plan::Cell> cells_;
   std::vector<std::optional<Delay>> delays_ns_;                    // by cell
   std::vector<std::unique_ptr<formats::PerfettoWriter>> writers_;  // by cell; null where nothing is appended
-  std::vector<std::optional<std::int32_t>> pending_;               // by cell: block of the file that is to be committed
+  std::vector<std::filesystem::path> pending_;  // by cell: what is to take the place of its file; empty: nothing is
 };
 
 /// Ends what commit() would have done where a run was killed before it: of a block that `results` have, its file takes

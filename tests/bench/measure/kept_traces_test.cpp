@@ -17,7 +17,8 @@ using Which = plan::KeptTraces::Which;
 
 // One measured step of so many ranks.
 report::BlockRun run_of(std::int32_t num_ranks, std::int64_t step_ns) {
-  report::BlockRun run{.num_steps = 2};
+  report::BlockRun run;
+  run.num_steps = 2;
   for (std::int32_t rank = 0; rank < num_ranks; ++rank)
     run.figures.windows.push_back({.rank = rank, .block = 0, .step = 1, .begin_ns = 0, .end_ns = step_ns});
   return run;
@@ -84,6 +85,19 @@ TEST(KeptTraces, ABlockTakesTheFileWhenResultsHaveIt) {
   EXPECT_EQ(run.num_files(), 1);
   EXPECT_EQ(static_cast<std::int64_t>(std::filesystem::file_size(run.folder / "traces/00-c.pftrace")),
             run.results.cells[0].trace_bytes);
+}
+
+TEST(KeptTraces, OfABlockThatFailedAreGone) {
+  WorstOfOneCell run;
+  CellTraces traces(run.folder, run.cells);
+  run.keep(traces, 0);
+  traces.commit(run.results.cells);
+  run.keep(traces, 1);
+  EXPECT_EQ(run.num_files(), 2);
+  traces.close();
+  traces.commit(run.results.cells);
+  EXPECT_EQ(run.num_files(), 1);
+  EXPECT_EQ(run.kept_block(), 0);
 }
 
 TEST(KeptTraces, OfARunThatWasKilledBetweenResultsAndFileAreSettled) {
