@@ -61,7 +61,7 @@ enum class Work : std::uint8_t {
   gemm,
   attention_forward,
   attention_backward,
-  norm,  ///< moving its bytes, by persistent blocks that need their SMs all at once
+  norm,  ///< moving its bytes, by one persistent block for each SM
 };
 
 /// The element type of a GEMM's operands, which decides the peak that it is held against.
@@ -76,7 +76,7 @@ struct Cost {
   int sm_margin = 0;  ///< streaming multiprocessors that this operation leaves free
   Work work = Work::memory;
   /// What decides the time, in elements. gemm: {M, N, K} of the [M, N] product that is formed. attention: {queries of a
-  /// sequence (in backward, its keys), head size, sequences * query heads}. memory and norm: not used.
+  /// sequence (in backward, its keys), head size, sequences * query heads}. norm: {rows, columns, 1}. memory: not used.
   std::array<std::int64_t, 3> extent{};
   Precision precision = Precision::bf16;  ///< of a gemm
 };

@@ -106,6 +106,13 @@ std::int64_t bytes_on_wire(const Transfer& transfer, std::int32_t group_size);
 /// two data types, a sum of fp8, a peer outside the group.
 void check_transfer(const Transfer& transfer, const Group& group);
 
+/// What the host of the framework that is followed does by itself between the calls that it makes to the device.
+enum class HostWork : std::uint8_t {
+  pass,       ///< a schedule's call for a pass, up to its first kernel
+  read_back,  ///< a number is read from the device
+  iteration,  ///< the training loop between one step and the next
+};
+
 /// One rank's accelerator. A rank's program enqueues on it from one thread and never waits for what it enqueued,
 /// except in the calls that say so. Everything enqueued is recorded with its tag.
 ///
@@ -168,6 +175,10 @@ class Device {
 
   /// Blocks the host until all streams are idle. Throws what a stream threw.
   virtual void synchronize() = 0;
+
+  /// The framework's host works, behind `after` where that is given. Virtual time counts what the machine's description
+  /// says of it, and where that says nothing, nothing. A no-op elsewhere: there the host is this program.
+  virtual void host_work(HostWork /*work*/, Event /*after*/ = {}) {}
 
   /// Copies a dense view to the host. Call synchronize() first.
   virtual void download(const View& source, std::span<std::byte> bytes) = 0;

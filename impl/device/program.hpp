@@ -24,6 +24,7 @@ struct ProgramCommand {
     release,
     synchronize,  ///< the host waits; on no stream
     download,     ///< the host reads; on no stream
+    host_work,    ///< the followed framework's host works, behind what it awaits; on no stream
   };
   static constexpr std::uint32_t kAllStreams = ~std::uint32_t{0};
 
@@ -31,18 +32,19 @@ struct ProgramCommand {
   std::uint32_t stream = 0;
   NameId name = kNoName;    ///< of a launch: the operation's
   Tag tag;                  ///< of a mark: the step
+  HostWork work{};          ///< of host_work
   std::int32_t block = 0;   ///< of a mark
   std::uint32_t first = 0;  ///< index of its first use, or of its first transfer
   std::uint32_t count = 0;  ///< of uses or transfers
   std::uint32_t data = 0;   ///< index into operations (of a launch) or uploads; see Detail
   std::uint32_t communicator = 0;
-  std::uint32_t awaited_stream = 0;    ///< of a wait or synchronize: until that stream (or all of them) ...
+  std::uint32_t awaited_stream = 0;    ///< of a wait, synchronize or host_work: until that stream (or all of them) ...
   std::uint64_t awaited_position = 0;  ///< ... has run this many commands, counted from the device's first
   std::int64_t bytes = 0;              ///< of an upload
   Cost cost;                           ///< of a launch
 
   /// Whether it takes a place in its stream.
-  bool is_on_stream() const { return type != Type::synchronize && type != Type::download; }
+  bool is_on_stream() const { return type != Type::synchronize && type != Type::download && type != Type::host_work; }
 };
 
 /// What one rank's device holds and is connected to.

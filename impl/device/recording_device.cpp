@@ -16,6 +16,11 @@ using Type = ProgramCommand::Type;
 constexpr std::int64_t kWorthAsking = std::int64_t{32} << 20;  // bytes; asking the system takes a millisecond
 constexpr int kPositionBits = 40;                              // an event's id: the stream above, its position below
 
+void set_awaited(ProgramCommand& command, Event event) {
+  command.awaited_stream = static_cast<std::uint32_t>((event.id >> kPositionBits) - 1);
+  command.awaited_position = event.id & ((std::uint64_t{1} << kPositionBits) - 1);
+}
+
 }  // namespace
 
 ProgramCommand& RecordingDevice::add(Type type, Stream stream, const Tag& tag) {
@@ -86,10 +91,7 @@ Event RecordingDevice::record(Stream stream) {
 }
 
 void RecordingDevice::add_wait(Type type, Stream stream, Event event) {
-  if (event.id == 0) return;
-  ProgramCommand& command = add(type, stream, {});
-  command.awaited_stream = static_cast<std::uint32_t>((event.id >> kPositionBits) - 1);
-  command.awaited_position = event.id & ((std::uint64_t{1} << kPositionBits) - 1);
+  if (event.id != 0) set_awaited(add(type, stream, {}), event);
 }
 
 void RecordingDevice::wait(Stream stream, Event event) { add_wait(Type::wait, stream, event); }
@@ -99,6 +101,12 @@ void RecordingDevice::throttle(Stream stream, Event event) { add_wait(Type::thro
 void RecordingDevice::synchronize(Event event) { add_wait(Type::synchronize, {}, event); }
 
 void RecordingDevice::synchronize() { add(Type::synchronize, {}, {}).awaited_stream = ProgramCommand::kAllStreams; }
+
+void RecordingDevice::host_work(HostWork work, Event after) {
+  ProgramCommand& command = add(Type::host_work, {}, {});
+  command.work = work;
+  if (after.id != 0) set_awaited(command, after);
+}
 
 void RecordingDevice::acquire(Stream stream, const View& buffer) {
   if (detail_ == Detail::costs) return;
@@ -182,6 +190,7 @@ std::string describe(const Program& program, const ProgramCommand& command) {
       if (command.awaited_stream == ProgramCommand::kAllStreams) return "host: wait for all streams";
       return fmt::format("host: wait for {}", stream(command.awaited_stream));
     case Type::download: return "host: download";
+    case Type::host_work: return "host: its own work";
     default: return fmt::format("{}: {}{}", stream(command.stream), what(), place_of(command.tag));
   }
 }

@@ -27,6 +27,7 @@ class RecordingDevice : public Device {
   void mark(Stream stream, std::int32_t block, std::int32_t step) override;
   void synchronize(Event event) override;
   void synchronize() override;
+  void host_work(HostWork work, Event after = {}) override;
   /// Fills `bytes` with zeros: there is nothing to read.
   void download(const View& source, std::span<std::byte> bytes) override;
 

@@ -39,6 +39,7 @@ class WithoutTransfers final : public Device {
   void mark(Stream stream, std::int32_t block, std::int32_t step) override { device_.mark(stream, block, step); }
   void synchronize(Event event) override { device_.synchronize(event); }
   void synchronize() override { device_.synchronize(); }
+  void host_work(HostWork work, Event after) override { device_.host_work(work, after); }
   void download(const View& source, std::span<std::byte> bytes) override { device_.download(source, bytes); }
 
  private:

@@ -34,6 +34,8 @@ void Optimizer::begin_step(const Enqueue& enqueue) {
   for (const ShardUpdate& chunk : chunks_) chunk.add_squares(enqueue, flat(sum_of_squares_));
   if (norm_) all_reduce_norm(enqueue);
   enqueue(kNorm, kernels::clip_factor(flat(sum_of_squares_), flat(grad_factor_), clip_grad_));
+  // Megatron's host reads the norm before it clips; here the device does.
+  device_.host_work(HostWork::read_back, device_.record(enqueue.stream));
 }
 
 void Optimizer::all_reduce_norm(const Enqueue& enqueue) {

@@ -11,7 +11,7 @@ namespace {
 class ScriptedPipeline final : public Pipeline {
  public:
   ScriptedPipeline(const Context& context, const Script& script)
-      : schedule_(script.schedule()), actions_(script.actions()) {
+      : device_(*context.device), schedule_(script.schedule()), actions_(script.actions()) {
     if (schedule_.num_stages() > 1) exchanges_.emplace(context, count_buffers(script));
   }
 
@@ -37,6 +37,7 @@ class ScriptedPipeline final : public Pipeline {
   }
 
   void run(Stage& stage, const Action& action) {
+    device_.host_work(HostWork::pass);
     enqueue(stage, action);
     if (!exchanges_) return;
     exchanges_->end_pass();
@@ -53,6 +54,7 @@ class ScriptedPipeline final : public Pipeline {
                                     : stage.backward(chunk, microbatch, in, out);
   }
 
+  Device& device_;
   Schedule schedule_;
   std::vector<Action> actions_;
   std::optional<Exchanges> exchanges_;  // where there is more than one stage

@@ -85,6 +85,7 @@ model::Enqueue Trainer::enqueue(Direction direction) const {
 void Trainer::step(std::int32_t block) {
   if (step_ - first_loss_ >= kLossSlots) throw std::logic_error("more steps than slots for losses between two drains");
   device_.synchronize(step_ends_[static_cast<std::size_t>(step_) % 2]);
+  device_.host_work(HostWork::iteration);
   stage_->begin_step(step_, flat(losses_, step_ - first_loss_, 1));
   pipeline_->run(*stage_, step_);
   stage_->finish_gradients();

@@ -95,7 +95,8 @@ Operation rms_norm_forward(const View& x, const View& weight, const View& out, c
                    {.flops = 4 * elements(x),
                     .bytes_read = x.bytes() + weight.bytes(),
                     .bytes_written = out.bytes() + rstd.bytes(),
-                    .work = Work::norm},
+                    .work = Work::norm,
+                    .extent = {x.rows, x.cols, 1}},
                    {{x, Access::in}, {weight, Access::in}, {out, Access::out}, {rstd, Access::out}})
       .with_parameters(RmsNormParameters{epsilon});
 }
@@ -113,7 +114,8 @@ Operation rms_norm_dgrad(const RmsNormDgrad& t) {
                    {.flops = 8 * elements(t.x),
                     .bytes_read = t.x.bytes() + t.weight.bytes() + t.rstd.bytes() + t.dout.bytes() + t.residual.bytes(),
                     .bytes_written = t.dx.bytes(),
-                    .work = Work::norm},
+                    .work = Work::norm,
+                    .extent = {t.x.rows, t.x.cols, 1}},
                    {{t.x, Access::in},
                     {t.weight, Access::in},
                     {t.rstd, Access::in},
@@ -133,7 +135,8 @@ Operation rms_norm_wgrad(const View& x, const View& rstd, const View& dout, cons
                    {.flops = 3 * elements(x),
                     .bytes_read = x.bytes() + rstd.bytes() + dout.bytes() + dweight.bytes(),
                     .bytes_written = dweight.bytes(),
-                    .work = Work::norm},
+                    .work = Work::norm,
+                    .extent = {x.rows, x.cols, 1}},
                    {{x, Access::in}, {rstd, Access::in}, {dout, Access::in}, {dweight, Access::inout}});
 }
 

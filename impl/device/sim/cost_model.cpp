@@ -54,12 +54,20 @@ KernelTime memory_bound(const Hardware& hardware, const Cost& cost) {
           .hbm_bytes = bytes};
 }
 
+// A block for each multiprocessor. Rows that one block can hold are launched like any kernel, and blocks that find no
+// place run behind the others; longer ones are parted among blocks that wait for each other, and those are launched
+// together or not at all.
+// Source: Transformer Engine, normalization/rmsnorm/rmsnorm_{fwd,bwd}_*_cuda_kernel.cu: one CTA a row up to 8192
+// columns, above that cudaLaunchCooperativeKernel.
 KernelTime persistent_norm(const Hardware& hardware, const Cost& cost, int margin) {
+  constexpr std::int64_t kColumnsOfBlock = 8192;
   const int sms = sms_beside(hardware, "layernorm_sm_margin", margin);
   Cost limited = cost;
   limited.sms = sms;
   KernelTime time = memory_bound(hardware, limited);
-  time.kind = KernelTime::Kind::persistent;
+  const bool is_one_block_a_row = cost.extent[1] > 0 && cost.extent[1] <= kColumnsOfBlock;
+  time.kind = is_one_block_a_row ? KernelTime::Kind::waves : KernelTime::Kind::persistent;
+  time.tiles = sms;
   time.sms = sms;
   return time;
 }
@@ -191,12 +199,17 @@ TransferTime CostModel::transfers(std::span<const TransferShape> call, std::span
 HostCosts CostModel::host() const {
   const HostFigures& host = hardware_.host;
   const auto ns = [](const Figure& us) { return whole_ns(us.value * 1000); };
+  const auto optional_ns = [&](const std::optional<Figure>& us) { return us ? ns(*us) : 0; };
   return {.launch_ns = ns(host.kernel_launch_us),
           .communicate_ns = ns(host.collective_launch_us),
           .copy_ns = ns(host.copy_launch_us),
           .event_ns = ns(host.event_record_us) + ns(host.event_wait_us),
           .start_ns = 0,
-          .queue_depth = static_cast<std::int64_t>(host.launch_queue_depth.value)};
+          .queue_depth = static_cast<std::int64_t>(host.launch_queue_depth.value),
+          .pass_ns = optional_ns(host.schedule_call_us),
+          .iteration_ns = optional_ns(host.iteration_us),
+          .synchronize_ns = optional_ns(host.synchronize_us),
+          .reads_back = host.synchronize_us.has_value()};
 }
 
 DeviceLimits CostModel::limits() const {

@@ -138,6 +138,7 @@ class Reader {
     read(section, "node", "p2p_nvlink_latency_us", kMicroseconds, node.p2p_nvlink_latency_us);
     read(section, "node", "p2p_network_latency_us", kMicroseconds, node.p2p_network_latency_us);
     read(section, "node", "p2p_sms", {.low = 0, .high = 4096, .whole = true}, node.p2p_sms);
+    read(section, "node", "p2p_network_sms", {.low = 0, .high = 4096, .whole = true}, node.p2p_network_sms);
     section.finish();
   }
 
@@ -150,6 +151,9 @@ class Reader {
     read(section, "host", "event_record_us", kMicroseconds, host.event_record_us);
     read(section, "host", "event_wait_us", kMicroseconds, host.event_wait_us);
     read(section, "host", "launch_queue_depth", kCount, host.launch_queue_depth);
+    read(section, "host", "schedule_call_us", kMicroseconds, host.schedule_call_us);
+    read(section, "host", "synchronize_us", kMicroseconds, host.synchronize_us);
+    read(section, "host", "iteration_us", kMicroseconds, host.iteration_us);
     section.finish();
   }
 

@@ -50,17 +50,21 @@ struct Node {
   Figure p2p_network_gb_per_s;  ///< what one send reaches between nodes
   Figure p2p_nvlink_latency_us;
   Figure p2p_network_latency_us;
-  Figure p2p_sms;  ///< blocks of a send or a receive
+  Figure p2p_sms;                         ///< blocks of a send or a receive
+  std::optional<Figure> p2p_network_sms;  ///< the same to another node, where it takes others
 };
 
-/// What enqueuing costs the host.
+/// What enqueuing costs the host, and what the framework that is followed costs it besides. Absent: nothing.
 struct HostFigures {
   Figure kernel_launch_us;
   Figure collective_launch_us;
   Figure copy_launch_us;
   Figure event_record_us;
   Figure event_wait_us;
-  Figure launch_queue_depth;  ///< launches that a device accepts before the host blocks
+  Figure launch_queue_depth;               ///< launches that a device accepts before the host blocks
+  std::optional<Figure> schedule_call_us;  ///< from a schedule's call for a pass to its first launch
+  std::optional<Figure> synchronize_us;    ///< from the end of what it waits for until the host goes on
+  std::optional<Figure> iteration_us;      ///< the training loop between two steps
 };
 
 /// Efficiency of causal attention over the sequence length, for one head size.

@@ -99,6 +99,7 @@ class RankQueues {
   void set_up(const Program& program);
   void enqueue(const ProgramCommand& command, std::uint32_t index);
   std::int64_t host_cost(const ProgramCommand& command) const;
+  std::int64_t host_work_ns(HostWork work) const;
   void try_queue(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin);
   bool try_head(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin);
   bool is_stuck(const Queue& queue, std::int64_t now);

@@ -77,6 +77,11 @@ struct HostCosts {
   std::int64_t event_ns = 0;        ///< of a wait; recording is paid with it
   std::int64_t start_ns = 0;        ///< from the call until an idle device begins
   std::int64_t queue_depth = 1024;  ///< kernels that may be enqueued and not yet started
+  // Of the framework, see HostWork.
+  std::int64_t pass_ns = 0;
+  std::int64_t iteration_ns = 0;
+  std::int64_t synchronize_ns = 0;  ///< from the moment that what it waited for is over
+  bool reads_back = false;          ///< whether it waits for what it reads
 };
 
 /// Durations of everything, each alone. Answers depend on the arguments only.

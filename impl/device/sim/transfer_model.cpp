@@ -79,9 +79,10 @@ nccl::Estimate carried_over(const CollectiveTimes& times, const Comparison& comp
   double smaller_us = 0;  // the longest that a smaller message takes
   for (const Segment* s = times.segments.data(); s != &segment; ++s)
     smaller_us = std::max(smaller_us, time_us(*s, static_cast<double>(s->up_to_bytes)));
-  if (smaller_us <= time_us(segment, loading_alike))
-    return {latency_us(segment), segment.busbw_gb_per_s / bus_factor * comparison.bandwidth};
-  return {latency_us(segment), static_cast<double>(bytes) / (1000 * (smaller_us - latency_us(segment)))};
+  // What is missing to that end is latency: transfers of one call share theirs, so time that went over from moving
+  // bytes to latency as the segment's latency grows would make the call faster.
+  const double missing_us = std::max(0.0, smaller_us - time_us(segment, loading_alike));
+  return {latency_us(segment) + missing_us, segment.busbw_gb_per_s / bus_factor * comparison.bandwidth};
 }
 
 // SMs that the tuner's own expectation of an algorithm takes: one for each of its channels.
@@ -233,7 +234,9 @@ class CallTime {
                                        uses_network_ ? node.p2p_network_latency_us.value : 0);
     out_.latency_ns = std::max(out_.latency_ns, latency_us * 1000);
     hop_latency_ns_ = std::max(hop_latency_ns_, latency_us * 1000);
-    out_.sms = std::max(out_.sms, static_cast<int>(node.p2p_sms.value));
+    const Figure& network_sms = node.p2p_network_sms ? *node.p2p_network_sms : node.p2p_sms;
+    const double sms = std::max(uses_nvlink_ ? node.p2p_sms.value : 0, uses_network_ ? network_sms.value : 0);
+    out_.sms = std::max(out_.sms, static_cast<int>(sms));
     out_.nvlink_bytes += busier.nvlink;
     out_.network_bytes += busier.network;
     out_.hbm_bytes += sent_.nvlink + sent_.network + received_.nvlink + received_.network;

@@ -121,6 +121,7 @@ struct Pair {
         for (sim::Figure* const cost : {&host.kernel_launch_us, &host.collective_launch_us, &host.copy_launch_us,
                                         &host.event_record_us, &host.event_wait_us})
           cost->value = 0;
+        host.schedule_call_us = host.synchronize_us = host.iteration_us = std::nullopt;
       }
       const sim::Placement placement{.gpus_per_node = static_cast<std::int32_t>(config.run.gpus_per_node.value_or(0))};
       auto machine = sim::make_time_model(sim::CostModel(std::move(hardware), placement),

@@ -105,6 +105,15 @@ TEST_F(RoundModel, NormNeedsAllSmsButTheMargin) {
   EXPECT_THROW(model.kernel(norm, -1), std::invalid_argument);
 }
 
+TEST_F(RoundModel, NormOfRowsThatABlockHoldsNeedsNoSmsAtOnce) {
+  Cost norm{.bytes_read = 1'000'000, .work = Work::norm, .extent = {1000, 8192, 1}};
+  EXPECT_EQ(model.kernel(norm, 16).kind, Kind::waves);
+  EXPECT_EQ(model.kernel(norm, 16).tiles, 84);
+  EXPECT_EQ(model.kernel(norm, 16).alone_ns, 1000);
+  norm.extent[1] = 8193;
+  EXPECT_EQ(model.kernel(norm, 16).kind, Kind::persistent);
+}
+
 TEST_F(RoundModel, AttentionRunsAtThePeakOnceItsBlocksFillTheDevice) {
   const Cost full{.flops = 1e9, .work = Work::attention_forward, .extent = {1000, 100, 100}};
   EXPECT_EQ(model.kernel(full).kind, Kind::elastic);

@@ -154,6 +154,42 @@ TEST(Engine, TheHostStopsWhereItSynchronisesAndWhereItsLaunchQueueIsFull) {
   }
 }
 
+// Run ahead, the host's own work costs nothing; behind a synchronisation the device waits for it.
+TEST(Engine, TheFrameworksHostIsSeenWhereItStoodStill) {
+  const auto play = [](const HostCosts& host, bool synchronizes) {
+    World world(1);
+    world.times.host_ = host;
+    RecordingDevice& d = world[0];
+    const Stream a = d.create_stream("a");
+    d.launch(a, named("long"), kernel(1000));
+    if (synchronizes) d.synchronize();
+    d.host_work(HostWork::pass);
+    d.launch(a, named("pass"), kernel(1000));
+    return world.play().at("0 a pass").start;
+  };
+  const HostCosts host{.pass_ns = 70, .synchronize_ns = 5};
+  EXPECT_EQ(play(host, false), 1000);
+  EXPECT_EQ(play(host, true), 1075);
+  EXPECT_EQ(play({}, true), 1000);
+}
+
+TEST(Engine, TheHostWaitsForANumberThatItReadsWhereThatIsDescribed) {
+  const auto play = [](const HostCosts& host) {
+    World world(1);
+    world.times.host_ = host;
+    RecordingDevice& d = world[0];
+    const Stream a = d.create_stream("a"), b = d.create_stream("b");
+    d.launch(a, named("norm"), kernel(500, {.sms = -1}));
+    d.host_work(HostWork::read_back, d.record(a));
+    d.host_work(HostWork::iteration);
+    d.launch(b, named("next"), kernel(10, {.sms = -1}));
+    return world.play().at("0 b next").start;
+  };
+  EXPECT_EQ(play({}), 0);
+  EXPECT_EQ(play({.iteration_ns = 40}), 40);
+  EXPECT_EQ(play({.iteration_ns = 40, .synchronize_ns = 5, .reads_back = true}), 545);
+}
+
 TEST(Engine, AHostThatIsGivenMoreAfterAPlayGoesOnFromItsEnd) {
   World world(1);
   world.times.host_ = {.launch_ns = 30};

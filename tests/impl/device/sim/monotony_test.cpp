@@ -8,6 +8,7 @@
 #include "impl/device/sim/cost_model.hpp"
 #include "impl/device/sim/transfer_model.hpp"
 #include "tests/impl/device/sim/figure_edits.hpp"
+#include "tests/impl/device/sim/hardware_files.hpp"
 
 namespace underlap::sim {
 namespace {
@@ -99,6 +100,22 @@ TEST_P(Monotony, NoOperationAloneIsFasterOnASlowerMachine) {
           << figure.name;
     }
   }
+}
+
+// A segment that begins below the end of the one before takes what is missing as its own latency grows.
+TEST(Monotony, ACallOfSeveralIsNoFasterWhereOneOfThemHasMoreLatency) {
+  const auto alone_ns = [](double latency_us) {
+    Hardware hardware = test::round_hardware();
+    for (CollectiveTimes& times : hardware.collectives)
+      if (times.nodes == 1)
+        times.segments = {{.up_to_bytes = 1000, .latency_us = 100, .busbw_gb_per_s = 100},
+                          {.up_to_bytes = 2000, .latency_us = latency_us, .busbw_gb_per_s = 100},
+                          {.up_to_bytes = 1 << 30, .latency_us = 200, .busbw_gb_per_s = 100}};
+    const std::vector<TransferShape> call{{.collective = Collective::all_gather, .bytes = 2000},
+                                          {.collective = Collective::reduce_scatter, .bytes = 1 << 20}};
+    return CostModel(hardware).transfers(call, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7}, 0).alone_ns;
+  };
+  EXPECT_FALSE(is_less(alone_ns(50), alone_ns(10)));
 }
 
 // What is asked most: a link at a part of its rate, on the group that is known best and on one that is carried over.

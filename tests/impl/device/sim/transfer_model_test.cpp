@@ -147,6 +147,16 @@ TEST_F(LatentTransfers, HintsReplaceTheBlocksAndSlowWhatHasFewer) {
   EXPECT_EQ(time({message(Collective::send, kMB, 1)}, ranks(2)).sms, 8);
 }
 
+TEST_F(LatentTransfers, MessagesToAnotherNodeMayTakeOtherBlocks) {
+  Hardware hardware = test::round_hardware();
+  hardware.node.p2p_sms.value = 8;
+  hardware.node.p2p_network_sms = Figure{.value = 2};
+  model = CostModel(hardware);
+  EXPECT_EQ(time({message(Collective::send, kMB, 1)}, ranks(2)).sms, 8);
+  EXPECT_EQ(time({message(Collective::send, kMB, 1)}, ranks(2, 8)).sms, 2);
+  EXPECT_EQ(time({message(Collective::send, kMB, 1), message(Collective::send, kMB, 8)}, ranks(9)).sms, 8);
+}
+
 TEST_F(LatentTransfers, FewBlocksCarryWhatTheirMultiprocessorsCan) {
   Hardware hardware = test::round_hardware();
   for (CollectiveTimes& times : hardware.collectives) times.sms = 20;
