@@ -25,10 +25,13 @@
 //
 // Exposed: what a step's transfer takes longer than its tile; keys and gradients travel together, so it is twice as
 // long as in forward, as is the tile.
-// A hop runs on multiprocessors and is posted in front of its tile. That is enough with CUDA_DEVICE_MAX_CONNECTIONS=1;
-// with more, a tile may start first and leave it none, and NCCL's streams have to be of high priority.
-// Source: Liu et al. 2023 (ring attention); Transformer Engine's context parallelism, cp_comm_type p2p. It issues a
-// hop's send and receive as one group, or in an order that depends on the rank; here they are always one group.
+// A hop runs on multiprocessors and is posted in front of its tile. Both become ready at one moment, when the hop
+// before has arrived. That is enough with CUDA_DEVICE_MAX_CONNECTIONS=1; with more, the tile may start first and leave
+// it none, and NCCL's streams have to be of high priority: TORCH_NCCL_HIGH_PRIORITY=1, which launches of
+// Megatron-Bridge's recipes set beside 32 connections. Transformer Engine's own streams, compute and cp_stream, are
+// both of normal priority. Source: Liu et al. 2023 (ring attention); Transformer Engine's context parallelism,
+// cp_comm_type p2p. It issues a hop's send and receive as one group, or in an order that depends on the rank; here they
+// are always one group.
 #include <array>
 #include <vector>
 

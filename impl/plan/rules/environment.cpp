@@ -68,6 +68,25 @@ void plan_margin(Resolution& r) {
                                   reason, std::string(kMargin)});
 }
 
+// A hop of a ring and the kernel that it should run under become ready at one moment. With one queue the hop, which was
+// launched first, gets its SMs first; with many the kernel may, and keeps them to its end unless the hop goes before
+// it. Source: launches by Megatron-Bridge's performance recipes, which set this beside 32 queues.
+void plan_priority(Resolution& r) {
+  constexpr std::string_view kReason =
+      "many queues: without it a transfer waits for the kernel that it should run under";
+  bool& is_high = r.config().environment.torch_nccl_high_priority;
+  const bool by_rule = architecture_of(r.plan.config.environment.gpu_arch) >= 100 && connections_by_rule(r).value == 32;
+  const bool is_given = r.settings.given(kHighPriority);
+  if (!is_given && by_rule) {
+    is_high = true;
+    r.decide(kHighPriority, {true, "auto", std::string(kReason)});
+  }
+  if (is_high)
+    r.plan.environment.push_back({"TORCH_NCCL_HIGH_PRIORITY", "1",
+                                  is_given ? r.set_at(kHighPriority) : std::string(kReason),
+                                  std::string(kHighPriority)});
+}
+
 void plan_nccl(Resolution& r) {
   EnvironmentConfig& environment = r.config().environment;
   if (r.settings.given(kChunk) && in_scope(Scope::pp, r)) {
@@ -79,9 +98,7 @@ void plan_nccl(Resolution& r) {
   if (r.config().ddp.nccl_ub && in_scope(Scope::dp, r))
     for (const char* name : {"NCCL_NVLS_ENABLE", "NCCL_CTA_POLICY"})
       r.plan.environment.push_back({name, "1", r.set_at(kUserBuffers), std::string(kUserBuffers)});
-  if (environment.torch_nccl_high_priority)
-    r.plan.environment.push_back(
-        {"TORCH_NCCL_HIGH_PRIORITY", "1", r.set_at(kHighPriority), std::string(kHighPriority)});
+  plan_priority(r);
 }
 
 // A kernel that is loaded at its first launch takes the driver's locks, and one may wait for a collective that spins.

@@ -106,6 +106,19 @@ TEST(Environment, ChunkSizeIsForPipelinesThatAskForIt) {
   EXPECT_EQ(variable(plan_with(kTwoStages, ""), "NCCL_P2P_NET_CHUNKSIZE"), std::nullopt);
 }
 
+TEST(Environment, CommunicationGoesFirstWhereTheRuleGivesManyQueues) {
+  const Plan many = plan_with(kTwoTensorRanks, "gpu_arch: b200", "2");
+  EXPECT_EQ(variable(many, "CUDA_DEVICE_MAX_CONNECTIONS"), "32");
+  EXPECT_EQ(variable(many, "TORCH_NCCL_HIGH_PRIORITY"), "1");
+  EXPECT_TRUE(many.config.environment.torch_nccl_high_priority);
+  EXPECT_EQ(outcome(many, "environment.torch_nccl_high_priority"), "true auto");
+  const Plan refused = plan_with(kTwoTensorRanks, "gpu_arch: b200, torch_nccl_high_priority: false", "2");
+  EXPECT_FALSE(refused.config.environment.torch_nccl_high_priority);
+  EXPECT_EQ(variable(refused, "TORCH_NCCL_HIGH_PRIORITY"), std::nullopt);
+  EXPECT_FALSE(plan_with("", "gpu_arch: b200", "2").config.environment.torch_nccl_high_priority) << "8 queues";
+  EXPECT_FALSE(plan_with(kTwoTensorRanks, "", "2").config.environment.torch_nccl_high_priority) << "one queue";
+}
+
 TEST(Environment, PriorityOfCommunicationIsOffUntilAskedFor) {
   EXPECT_FALSE(plan_with("", "").config.environment.torch_nccl_high_priority);
   EXPECT_EQ(variable(plan_with("", ""), "TORCH_NCCL_HIGH_PRIORITY"), std::nullopt);

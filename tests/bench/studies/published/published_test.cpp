@@ -114,14 +114,14 @@ TEST(PublishedStudy, CountsPairsInTheWrongOrderUnlessTheyAreAsGoodAsEqual) {
   EXPECT_EQ(table.misordered_pairs(0), 2);     // a and b too
 }
 
-/// A tiny model on one modelled A100: `axis` goes on with its matrix, `table` with the table of its one row.
+/// A tiny model on one modelled L20, whose host the description leaves out: `axis` goes on with its matrix, `table` with the table of its one row.
 class PlayedStudy : public ::testing::Test {
  protected:
   std::vector<ModelledTable> play(const std::string& axis, const std::string& table) {
     std::filesystem::create_directory(folder_ / "published");
     testing_support::write_text(folder_ / "published/m.yaml",
                                 "model: {preset: tiny}\ntrain: {num_microbatches: 2}\nenvironment: {gpu_arch: a100}\n"
-                                "run: {backend: sim, hardware: a100-sxm, trace: false}\n"
+                                "run: {backend: sim, hardware: l20, trace: false}\n"
                                 "matrix:\n  model: [{name: a}]\n" +
                                     axis);
     const std::string yaml = study("matrix: m, rows: [{name: a, published: 1}]" + table);
