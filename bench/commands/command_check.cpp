@@ -79,7 +79,7 @@ int run_check(const CheckArguments& arguments) {
   if (arguments.connections) options.connections = read_connections(*arguments.connections);
   // Whatever backend would run it: the schedule is the same.
   plan::Matrix matrix = read_matrix(arguments.config, {{"run.backend", "host"}});
-  find_unreadable_data(matrix);
+  if (!arguments.no_numerics) find_unreadable_data(matrix);
   if (refuse(matrix, arguments.json)) return kBadInput;
   if (arguments.dry_run) {
     fmt::print("{}", check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps,

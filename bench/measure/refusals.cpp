@@ -52,6 +52,7 @@ void check_data_files(plan::Matrix& matrix) {
   std::map<std::pair<std::string, std::int64_t>, std::string> known;
   for (plan::Cell& cell : matrix.cells) {
     const plan::Config& c = cell.plan.config;
+    if (!c.run.reads_values()) continue;
     const auto [entry, is_new] = known.try_emplace({c.train.data, c.model.seq_length});
     if (is_new)
       entry->second = complaint_of([&] { model::TextData::open(c.train.data, c.model.seq_length, c.run.seed); });

@@ -12,7 +12,8 @@ namespace underlap::bench {
 /// Throws MachineError where the machine's CUDA cannot be used at all.
 void find_refusals(plan::Matrix& matrix, bool has_launcher = false);
 
-/// Of these what `check` refuses too, which runs on no machine: data files that cannot be read.
+/// Of these what `check` refuses too, which runs on no machine: data files that cannot be read, of cells whose values
+/// are computed.
 void find_unreadable_data(plan::Matrix& matrix);
 
 }  // namespace underlap::bench

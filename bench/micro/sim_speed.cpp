@@ -51,7 +51,7 @@ void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 void play(benchmark::State& state) {
   const plan::Config c = config();
-  const auto data = model::TextData::open({}, c.model.seq_length, 1);
+  const auto data = model::TextData::unread(c.model.seq_length);
   const auto time = sim::make_time_model(c);
   std::uint64_t operations = 0;
   std::int64_t bytes = 0;

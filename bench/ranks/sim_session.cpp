@@ -13,11 +13,18 @@
 
 namespace underlap::bench {
 
+namespace {
+
+model::TextData data_of(const plan::Config& config) {
+  if (!config.run.reads_values()) return model::TextData::unread(config.model.seq_length);
+  return model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
+}
+
+}  // namespace
+
 struct SimSession::CellState {
   CellState(const plan::Config& config, std::int32_t first_step)
-      : data(model::TextData::open(config.train.data, config.model.seq_length, config.run.seed)),
-        time(sim::make_time_model(config)),
-        simulation(config, data, *time, first_step) {}
+      : data(data_of(config)), time(sim::make_time_model(config)), simulation(config, data, *time, first_step) {}
 
   model::TextData data;
   std::unique_ptr<sim::TimeModel> time;

@@ -69,8 +69,15 @@ TextData TextData::open(const std::filesystem::path& path, std::int64_t seq_leng
   return {read(path), path.string(), seq_length, seed};
 }
 
+TextData TextData::unread(std::int64_t seq_length) { return TextData(seq_length); }
+
 void TextData::append_sample(std::int64_t id, std::vector<std::int32_t>& inputs,
                              std::vector<std::int32_t>& targets) const {
+  if (text_.empty()) {
+    inputs.resize(inputs.size() + static_cast<std::size_t>(seq_length_));
+    targets.resize(targets.size() + static_cast<std::size_t>(seq_length_));
+    return;
+  }
   const std::uint64_t num_starts = text_.size() - static_cast<std::size_t>(seq_length_);
   const std::size_t start = mix(mix(seed_) ^ static_cast<std::uint64_t>(id)) % num_starts;
   for (std::size_t i = start; i < start + static_cast<std::size_t>(seq_length_); ++i) {

@@ -183,6 +183,8 @@ struct RunConfig {
   bool fold = true;  ///< sim: of ranks whose programs are equal one is simulated for all, and it stands for the others
 
   const BackendTraits& traits() const { return traits_of(backend); }
+  /// Whether a run computes anything from the text that it trains on.
+  bool reads_values() const { return traits().measures_time || numerics; }
 };
 
 /// What is in effect: every automatic rule and gate has been applied.

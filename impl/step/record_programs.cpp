@@ -7,9 +7,8 @@
 namespace underlap {
 namespace {
 
-model::TextData open_data(const plan::Config& config) {
-  return model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
-}
+// What is recorded is what would run on values, whichever they are.
+model::TextData no_data(const plan::Config& config) { return model::TextData::unread(config.model.seq_length); }
 
 Program record_step_of(const plan::Config& config, const model::TextData& data, std::int32_t rank, Detail detail) {
   RecordingDevice device(detail);
@@ -22,7 +21,7 @@ Program record_step_of(const plan::Config& config, const model::TextData& data, 
 }  // namespace
 
 std::vector<Program> record_programs(const plan::Config& config, std::int32_t steps, Detail detail) {
-  const model::TextData data = open_data(config);
+  const model::TextData data = no_data(config);
   std::vector<Program> programs;
   for (std::int32_t rank = 0; rank < config.parallel.world_size(); ++rank) {
     RecordingDevice device(detail);
@@ -34,11 +33,11 @@ std::vector<Program> record_programs(const plan::Config& config, std::int32_t st
 }
 
 Program record_step(const plan::Config& config, Detail detail) {
-  return record_step_of(config, open_data(config), 0, detail);
+  return record_step_of(config, no_data(config), 0, detail);
 }
 
 std::vector<Program> record_stages(const plan::Config& config, Detail detail) {
-  const model::TextData data = open_data(config);
+  const model::TextData data = no_data(config);
   std::vector<Program> programs;
   for (const std::int32_t rank : parallel_groups(config, 0).pipeline.members)
     programs.push_back(record_step_of(config, data, rank, detail));

@@ -12,8 +12,7 @@
 namespace underlap {
 
 /// The programs of all ranks of `config`, by rank: construction and `steps` steps, transfers included where the
-/// configuration leaves them out of its runs. Nothing runs.
-/// Throws std::invalid_argument where train.data cannot be read.
+/// configuration leaves them out of its runs. Nothing runs, and train.data is not read.
 std::vector<Program> record_programs(const plan::Config& config, std::int32_t steps, Detail detail = Detail::uses);
 
 /// The commands of rank 0's first step alone, without the construction before it.

@@ -94,7 +94,7 @@ double besides_s(const plan::Config& config, const Slower& slower) {
 
 // The first step begins on idle devices; the second is that of a training in progress.
 double step_s(const plan::Config& config, const Slower& slower) {
-  const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
+  const auto data = model::TextData::unread(config.model.seq_length);
   const auto time = machine(config, slower);
   report::BlockRun block;
   block.num_steps = 2;

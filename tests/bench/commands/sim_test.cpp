@@ -94,6 +94,13 @@ TEST(Sim, SaysThatItsTimesAreModelled) {
                     Not(HasSubstr("CPU ms")), Not(HasSubstr("loss"))));
 }
 
+TEST(Sim, NeedsNoTextWhereNobodyReadsAValue) {
+  const RunFolder folder(sim_config("train: {data: /none}\n"));
+  EXPECT_EQ(underlap_program({"check", folder.config(), "--no-numerics"}).exit_code, 0);
+  EXPECT_THAT(underlap_program(folder.arguments({"--numerics", "true"})), fails_with(2, "No such file or directory"));
+  EXPECT_EQ(underlap_program(folder.arguments()).exit_code, 0);
+}
+
 TEST(Sim, ComputesTheHostsLossesWhereAsked) {
   const RunFolder sim(sim_config(std::string(kMatrix) + "optimizer: {lr: 0.01}\n"));
   const RunFolder host(sim_config(std::string(kMatrix) + "optimizer: {lr: 0.01}\n"));

@@ -47,6 +47,14 @@ TEST(TextData, ASampleDependsOnItsIdAndTheSeedAlone) {
   EXPECT_NE(sample(1, 7), sample(2, 7));
 }
 
+TEST(TextData, SamplesThatNobodyReadNeedNoText) {
+  std::vector<std::int32_t> inputs{1};
+  std::vector<std::int32_t> targets;
+  TextData::unread(3).append_sample(5, inputs, targets);
+  EXPECT_THAT(inputs, ElementsAre(1, 0, 0, 0));
+  EXPECT_THAT(targets, ElementsAre(0, 0, 0));
+}
+
 TEST(TextData, NamesTheFileThatIsMissingEmptyOrTooShort) {
   const std::filesystem::path folder = testing::TempDir();
   EXPECT_THAT(error_of(folder / "no such file", 8), AllOf(HasSubstr("no such file"), HasSubstr("train.data")));
