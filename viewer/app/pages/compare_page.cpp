@@ -14,6 +14,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "viewer/app/overview_bar.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/model/matrix_table.hpp"
 #include "viewer/model/operation_slices.hpp"
@@ -28,7 +29,8 @@ int num_steps(const Timeline& timeline) {
       timeline.steps(), [&](const StepSpan& step) { return step.rank == timeline.steps().front().rank; }));
 }
 
-QWidget* titled(const QString& title, QWidget* below) {
+// Below its title and the overview of its trace.
+QWidget* titled(const QString& title, TimelineView* timeline) {
   auto* panel = new QWidget;
   auto* layout = new QVBoxLayout(panel);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -36,7 +38,8 @@ QWidget* titled(const QString& title, QWidget* below) {
   auto* label = new QLabel(title);
   label->setContentsMargins(8, 2, 8, 2);
   layout->addWidget(label);
-  layout->addWidget(below, 1);
+  layout->addWidget(new OverviewBar(*timeline));
+  layout->addWidget(timeline, 1);
   return panel;
 }
 
