@@ -57,7 +57,7 @@ void OverviewBar::draw_all(double scale) {
   drawn_in_ = &palette.theme();
   std::vector<Piece> pieces;
   RowPicture row;
-  ImageSurface surface(image_);
+  ImageSurface surface(image_, scale);
   const LaneContext context{.surface = surface,
                             .timeline = timeline_.timeline(),
                             .palette = palette,

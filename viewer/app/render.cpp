@@ -137,7 +137,7 @@ void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& requ
   draw_parts(parts, size, [&](const PicturePart& part, const QRect& where, const SceneState& state) {
     const QSize of_scene(where.width(), where.height() - kTitle);
     QImage scene(of_scene * request.scale, QImage::Format_RGB32);
-    ImageSurface surface(scene);
+    ImageSurface surface(scene, request.scale);
     part.scene->draw(surface, of_scene, request.scale, state, palette, font_of(request.scale));
     QPainter painter(&image);
     painter.drawImage(QPoint(0, static_cast<int>((where.top() + kTitle) * request.scale)), scene);

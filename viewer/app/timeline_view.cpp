@@ -336,7 +336,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
   }
   if (is_stale_) {
     image_.setDevicePixelRatio(1);
-    ImageSurface surface(image_);
+    ImageSurface surface(image_, scale);
     QFont text = font();
     text.setPixelSize(std::max(1, static_cast<int>(std::lround(11.5 * scale))));
     scene_->draw(surface, size, scale, state_, *palette_, text);

@@ -40,11 +40,16 @@ void draw_exposed(const Piece& piece, std::vector<Column>& columns, int height, 
     column.exposed = colour;
     column.upper = second;
     column.exposed_height = std::max(column.exposed_height, pixels_high);
-    column.is_hatched = piece.exposed.paint == Paint::exposed_wait;
+    column.texture = texture_of(piece.exposed.paint);
   }
 }
 
 }  // namespace
+
+Texture texture_of(Paint paint) {
+  if (paint == Paint::exposed_wait) return Texture::hatched;
+  return paint == Paint::exposed_unsplit ? Texture::dotted : Texture::plain;
+}
 
 void RowPicture::begin(int width, QRgb background) {
   columns_.assign(static_cast<std::size_t>(std::max(width, 0)), Column{.base = background});

@@ -4,6 +4,7 @@
 #include <QFontMetrics>
 #include <QPainter>
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 
@@ -12,11 +13,18 @@
 namespace underlap::viewer {
 namespace {
 
-constexpr int kHatchPeriod = 6;
-constexpr int kHatchWidth = 2;
+constexpr int kPeriod = 6;           // of textures, pixels of a plain screen
+constexpr int kWidth = 2;            // of a line of them
 constexpr int kLeastCharacters = 2;  // of a text that is cut
 
-QRgb hatch_of(QRgb exposed, QRgb base) { return mixed_rgb(exposed, base, 0.68F); }
+QRgb faint(QRgb exposed, QRgb base) { return mixed_rgb(exposed, base, 0.68F); }
+
+int scaled(int pixels, double scale) { return std::max(1, static_cast<int>(std::lround(pixels * scale))); }
+
+bool is_faint(Texture texture, int x, int y, int period, int width) {
+  if (texture == Texture::hatched) return (x + y) % period < width;
+  return texture == Texture::dotted && x % period < width && y % period < width;
+}
 
 }  // namespace
 
@@ -54,7 +62,15 @@ void Surface::take_labels(Surface& other) {
   other.labels_.clear();
 }
 
-ImageSurface::ImageSurface(QImage& image) : image_(image), bits_(image.bits()), stride_(image.bytesPerLine()) {}
+ImageSurface::ImageSurface(QImage& image, double scale) : ImageSurface(image, image.bits(), scale) {}
+
+ImageSurface::ImageSurface(QImage& image, uchar* bits, double scale)
+    : image_(image),
+      bits_(bits),
+      stride_(image.bytesPerLine()),
+      scale_(scale),
+      period_(scaled(kPeriod, scale)),
+      width_(scaled(kWidth, scale)) {}
 
 void ImageSurface::fill(const QRect& rect, QRgb colour) {
   const QRect inside = rect & image_.rect();
@@ -82,14 +98,14 @@ void ImageSurface::draw_columns(const QRect& rect, const std::vector<Column>& co
         continue;
       }
       QRgb colour = 2 * from_below > column.exposed_height ? column.upper : column.exposed;
-      if (column.is_hatched && (x + y) % kHatchPeriod < kHatchWidth) colour = hatch_of(colour, column.base);
+      if (is_faint(column.texture, x, y, period_, width_)) colour = faint(colour, column.base);
       pixels[x] = colour;
     }
   }
 }
 
 std::unique_ptr<Surface> ImageSurface::for_second_thread() const {
-  return std::unique_ptr<Surface>(new ImageSurface(image_, bits_, stride_));
+  return std::unique_ptr<Surface>(new ImageSurface(image_, bits_, scale_));
 }
 
 void ImageSurface::finish_text(const QFont& font) {
@@ -111,17 +127,30 @@ void PainterSurface::draw_columns(const QRect& rect, const std::vector<Column>& 
     painter_.fillRect(exposed, QColor(column.exposed));
     const QRect upper(exposed.left(), exposed.top(), exposed.width(), exposed.height() - exposed.height() / 2);
     if (column.upper != column.exposed) painter_.fillRect(upper, QColor(column.upper));
-    if (column.is_hatched) hatch(exposed, hatch_of(column.exposed, column.base));
+    if (column.texture == Texture::hatched) hatch(exposed, faint(column.exposed, column.base));
+    if (column.texture == Texture::dotted) dot(exposed, faint(column.exposed, column.base));
   }
 }
 
 void PainterSurface::hatch(const QRect& rect, QRgb colour) {
   painter_.save();
   painter_.setClipRect(rect);
-  painter_.setPen(QPen(QColor(colour), kHatchWidth));
+  painter_.setPen(QPen(QColor(colour), kWidth));
   const int slant = rect.height();
-  for (int x = rect.left() - rect.left() % kHatchPeriod - kHatchPeriod; x < rect.right() + slant; x += kHatchPeriod)
+  for (int x = rect.left() - rect.left() % kPeriod - kPeriod; x < rect.right() + slant; x += kPeriod)
     painter_.drawLine(x, rect.top(), x - slant, rect.bottom());
+  painter_.restore();
+}
+
+// A line of dots for each row of them.
+void PainterSurface::dot(const QRect& rect, QRgb colour) {
+  painter_.save();
+  painter_.setClipRect(rect);
+  QPen pen(QColor(colour), kWidth, Qt::CustomDashLine, Qt::FlatCap);
+  pen.setDashPattern({1, 1.0 * kPeriod / kWidth - 1});  // in widths
+  painter_.setPen(pen);
+  for (int y = rect.top() + kWidth; y <= rect.bottom(); y += kPeriod)
+    painter_.drawLine(rect.left() - rect.left() % kPeriod, y, rect.right() + 1, y);
   painter_.restore();
 }
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "viewer/lanes/lane_painters.hpp"
-#include "viewer/scene/legend.hpp"
 #include "viewer/scene/rulers.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
 
@@ -51,7 +50,7 @@ Scene::Scene(const Timeline& timeline, const analysis::Summary& summary, const L
     : timeline_(timeline),
       summary_(summary),
       arrangement_(arrangement),
-      modes_(modes_of(timeline)),
+      legend_(legend_of(timeline)),
       rank_notes_(notes_of(summary)) {
   for (const StepSpan& step : timeline.steps())
     if (step.rank == timeline.steps().front().rank) steps_of_first_rank_.push_back(step);
@@ -170,7 +169,7 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   if (state.has_legend) {
     const QRect legend = scaled(QRect(0, bottom_of(size, state), size.width(), kLegend), scale);
     surface.drop_labels_below(legend.top());
-    paint_legend(surface, legend, modes_, palette, scale, font);
+    paint_legend(surface, legend, legend_, palette, scale, font);
   }
   surface.finish_text(font);
 }
