@@ -8,6 +8,8 @@
 #include <QSortFilterProxyModel>
 #include <QSpinBox>
 #include <QSplitter>
+#include <QTabBar>
+#include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -50,6 +52,9 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
       document_(std::move(document)),
       candidate_(new TimelineView(document_->to)),
       baseline_(new TimelineView(document_->from)),
+      panels_(new QTabWidget),
+      lanes_of_candidate_(new LanesPanel(candidate_->arrangement())),
+      lanes_of_baseline_(new LanesPanel(baseline_->arrangement())),
       parts_(new FigureTableModel(this)),
       operations_(new FigureTableModel(this)),
       step_(new QSpinBox),
@@ -66,7 +71,7 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
   auto* splitter = new QSplitter(Qt::Vertical);
   splitter->addWidget(titled(tr("candidate: %1").arg(text(document_->to->path)), candidate_));
   splitter->addWidget(titled(tr("baseline: %1").arg(text(document_->from->path)), baseline_));
-  splitter->addWidget(make_tables());
+  splitter->addWidget(make_panels());
   splitter->setSizes({300, 300, 220});
 
   auto* layout = new QVBoxLayout(this);
@@ -82,6 +87,14 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
   connect(baseline_, &TimelineView::view_changed, this, [this] { follow(*baseline_, *candidate_, shift_ns()); });
   setFocusProxy(candidate_);
   align(0);
+}
+
+QWidget* ComparePage::make_panels() {
+  panels_->setDocumentMode(true);
+  panels_->addTab(make_tables(), tr("Differences"));
+  panels_->addTab(lanes_of_candidate_, tr("Lanes of the candidate"));
+  panels_->addTab(lanes_of_baseline_, tr("Lanes of the baseline"));
+  return panels_;
 }
 
 QWidget* ComparePage::make_tables() {
@@ -128,9 +141,20 @@ QWidget* ComparePage::make_line() {
   return line;
 }
 
-TimelineView* ComparePage::timeline() { return baseline_->hasFocus() ? baseline_ : candidate_; }
+TimelineView* ComparePage::timeline() {
+  return baseline_->hasFocus() || lanes_of_baseline_->hasFocus() ? baseline_ : candidate_;
+}
 
-QList<QWidget*> ComparePage::stops() { return {candidate_, baseline_, step_, parts_shown_, operations_shown_}; }
+QList<QWidget*> ComparePage::stops() {
+  return {candidate_,          baseline_,         step_, panels_->tabBar(), parts_shown_, operations_shown_,
+          lanes_of_candidate_, lanes_of_baseline_};
+}
+
+int ComparePage::lane_row() {
+  for (const LanesPanel* lanes : {lanes_of_candidate_, lanes_of_baseline_})
+    if (lanes->hasFocus()) return lanes->currentIndex().row();
+  return Page::lane_row();
+}
 
 ChartInput ComparePage::chart_input() const {
   ChartInput input;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "viewer/app/pages/lanes_panel.hpp"
 #include "viewer/app/pages/page.hpp"
 #include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
@@ -15,6 +16,7 @@ class QCheckBox;
 class QLabel;
 class QLineEdit;
 class QTableView;
+class QTabWidget;
 
 namespace underlap::viewer {
 
@@ -35,6 +37,7 @@ class ComparePage : public Page {
   void set_theme(const Theme&) override;
   void set_legend(bool has_legend) override;
   QList<QWidget*> stops() override;
+  int lane_row() override;
   QJsonObject kept_state() const override;
   void restore(const QJsonObject&) override;
   void find() override;
@@ -55,6 +58,7 @@ class ComparePage : public Page {
   std::int64_t shift_ns() const;
   void follow(const TimelineView& leader, TimelineView& follower, std::int64_t shift_ns);
   QWidget* make_line();
+  QWidget* make_panels();
   QWidget* make_tables();
   void search();
   /// What is found, or worst, on the side that keys act on.
@@ -68,6 +72,9 @@ class ComparePage : public Page {
   std::shared_ptr<const CompareDocument> document_;
   TimelineView* candidate_;
   TimelineView* baseline_;
+  QTabWidget* panels_;
+  LanesPanel* lanes_of_candidate_;
+  LanesPanel* lanes_of_baseline_;
   FigureTableModel* parts_;
   FigureTableModel* operations_;
   QTableView* parts_shown_ = nullptr;
