@@ -221,15 +221,6 @@ TEST_F(Documents, OpenTraceIsComparedWithAnotherThatIsOpen) {
   EXPECT_EQ(QString::fromStdString(comparison->document().from->path), QFileInfo(before).canonicalFilePath());
 }
 
-TEST_F(Documents, TwoRunsAreRefusedWithTheCommandThatComparesThem) {
-  for (const char* run : {"one", "two"}) {
-    fs::create_directories(folder.path() / run);
-    fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / run / "results.json");
-  }
-  compared(text(folder.path() / "one"), text(folder.path() / "two"));
-  EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr("underlap compare "));
-}
-
 TEST_F(Documents, RefusalNamesBothFiles) {
   Trace trace = testing_support::two_ranks(0);
   trace.metadata["backend"] = "sim";
