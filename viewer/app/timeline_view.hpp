@@ -106,7 +106,7 @@ class TimelineView : public QWidget {
   void changed();
   void drag_lane(const QPoint& at);
   void click_name(const PlacedLane&, const QPoint& at);
-  QString tooltip_of(std::uint32_t slice) const;
+  QString tooltip_of(const Scene::Hit&) const;
 
   std::shared_ptr<const TraceDocument> document_;
   std::unique_ptr<LaneArrangement> arrangement_;

@@ -4,9 +4,11 @@
 #include <QFontMetrics>
 #include <QPainter>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <utility>
 
 #include "viewer/lanes/palette.hpp"
 
@@ -79,22 +81,26 @@ void ImageSurface::fill(const QRect& rect, QRgb colour) {
     std::fill(line(y) + inside.left(), line(y) + inside.right() + 1, colour);
 }
 
-// Lines above everything that is exposed are all like the first.
+// Lines above everything that is exposed are all alike, and so are those of the other half.
 void ImageSurface::draw_columns(const QRect& rect, const std::vector<Column>& columns) {
   const QRect inside = rect & image_.rect();
   if (inside.isEmpty()) return;
   const int highest = std::ranges::max_element(columns, {}, &Column::exposed_height)->exposed_height;
+  std::array<const QRgb*, 2> plain{};  // a line of the lower half, and of the upper one
   for (int y = inside.top(); y <= inside.bottom(); ++y) {
     QRgb* pixels = line(y);
     const int from_below = rect.bottom() + 1 - y;
-    if (y > inside.top() && from_below > highest) {
-      std::copy_n(line(inside.top()) + inside.left(), inside.width(), pixels + inside.left());
-      continue;
+    const bool is_upper = 2 * from_below > rect.height();
+    if (from_below > highest) {
+      if (const QRgb* alike = std::exchange(plain[is_upper ? 1 : 0], pixels)) {
+        std::copy_n(alike + inside.left(), inside.width(), pixels + inside.left());
+        continue;
+      }
     }
     for (int x = inside.left(); x <= inside.right(); ++x) {
       const Column& column = columns[static_cast<std::size_t>(x - rect.left())];
       if (column.exposed_height < from_below) {
-        pixels[x] = column.base;
+        pixels[x] = is_upper ? column.upper_base : column.base;
         continue;
       }
       QRgb colour = 2 * from_below > column.exposed_height ? column.upper : column.exposed;
@@ -122,6 +128,8 @@ void PainterSurface::draw_columns(const QRect& rect, const std::vector<Column>& 
     const Column& column = columns[from];
     const QRect all(rect.left() + static_cast<int>(from), rect.top(), static_cast<int>(to - from), rect.height());
     painter_.fillRect(all, QColor(column.base));
+    const QRect upper_half(all.left(), all.top(), all.width(), all.height() - all.height() / 2);
+    if (column.upper_base != column.base) painter_.fillRect(upper_half, QColor(column.upper_base));
     if (column.exposed_height == 0) continue;
     const QRect exposed = all.adjusted(0, rect.height() - column.exposed_height, 0, 0);
     painter_.fillRect(exposed, QColor(column.exposed));

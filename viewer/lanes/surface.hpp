@@ -29,11 +29,13 @@ enum class Texture : std::uint8_t {
   dotted    ///< of what is exposed: whether it waits is not known
 };
 
-/// One column of pixels of a row: its base, and over its lower part what is exposed.
+/// One column of pixels of a row: its base, and over its lower part what is exposed. Where two modes communicate at
+/// once the upper half of either is the second one's.
 struct Column {
   QRgb base = 0;
+  QRgb upper_base = 0;
   QRgb exposed = 0;
-  QRgb upper = 0;                    ///< of the upper half of what is exposed: where two modes are, the second one's
+  QRgb upper = 0;                    ///< of what is exposed
   std::uint16_t exposed_height = 0;  ///< pixels
   Texture texture = Texture::plain;  ///< of what is exposed
 

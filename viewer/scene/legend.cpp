@@ -16,11 +16,12 @@ struct Sample {
   QString word;
 };
 
-Sample plain(QRgb colour, const char* word) { return {{.base = colour}, word}; }
+Sample plain(QRgb colour, const char* word) { return {{.base = colour, .upper_base = colour}, word}; }
 
 Sample exposed(const Palette& palette, Shade shade, int height, const QString& word) {
   const QRgb colour = palette.colour(shade);
   return {{.base = palette.background(),
+           .upper_base = palette.background(),
            .exposed = colour,
            .upper = colour,
            .exposed_height = static_cast<std::uint16_t>(height),

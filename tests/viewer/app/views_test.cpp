@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of time is seen, and the way back.
+#include <QHelpEvent>
+#include <QToolTip>
 #include <QWheelEvent>
 
 #include "tests/viewer/app/window_fixture.hpp"
@@ -95,6 +97,17 @@ TEST_F(Views, OverviewShowsWhatAnyRankHasExposed) {
     EXPECT_TRUE(has_at(step + 9e6, Theme::light().exposed(Mode::dp))) << step;
     EXPECT_FALSE(has_at(step + 3e6, Theme::light().exposed(Mode::dp))) << step;
   }
+}
+
+TEST_F(Views, StripSaysUnderTheMouseWhatItsRankDoes) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  TimelineView* timeline = page->timeline();
+  const int x = Scene::kNames + static_cast<int>((9e6 - timeline->state().begin_ns) / timeline->state().ns_per_pixel);
+  const QPoint at(x, Scene::kRulers + 12);  // the first lane is the first rank's strip
+  QHelpEvent help(QEvent::ToolTip, at, timeline->mapToGlobal(at));
+  QApplication::sendEvent(timeline, &help);
+  EXPECT_THAT(QToolTip::text().toStdString(), testing::HasSubstr("exposed transfer"));
 }
 
 }  // namespace

@@ -308,6 +308,31 @@ TEST(Scene, TwoModesThatAreExposedAtOnceAreBothOnTheStrip) {
   }
 }
 
+TEST(Scene, TwoModesThatAreHiddenAtOnceAreBothOnTheStrip) {
+  Trace trace;
+  for (const char* stream : {"compute", "dp", "tp"}) trace.add_track({0, 0, stream});
+  trace.add(slice_of(0, 0, 1000, "gemm"));
+  trace.add(slice_of(1, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
+  trace.add(slice_of(2, 0, 500, "all_gather", communication(Mode::tp, "tokens")));
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+    const Drawn drawn(trace);
+    const QImage image = drawn.image(1, *theme);
+    const QRect strip = drawn.lane("rank 0").where;
+    const View view = drawn.scene.view_of(kSize, drawn.state);
+    const auto colours_at = [&](double ns) {
+      std::vector<QRgb> colours;
+      for (int y = strip.top(); y <= strip.bottom(); ++y) {
+        const QRgb colour = image.pixel(Scene::kNames + static_cast<int>(view.x_of(ns)), y);
+        if (colours.empty() || colours.back() != colour) colours.push_back(colour);
+      }
+      return colours;
+    };
+    const QRgb dp = theme->hidden(Mode::dp).rgb(), tp = theme->hidden(Mode::tp).rgb();
+    EXPECT_THAT(colours_at(250), testing::ElementsAre(tp, dp));  // the second one above
+    EXPECT_THAT(colours_at(750), testing::ElementsAre(dp));
+  }
+}
+
 // Eyes that tell no blue from blue tell light from dark.
 TEST(Scene, ShardedAndPlainDataParallelismDifferInBrightness) {
   for (const Theme* theme : {&Theme::light(), &Theme::dark()})
