@@ -6,15 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "profiler/analysis/not_comparable.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/compare/run_figures.hpp"
 #include "profiler/compare/trace_change.hpp"
-#include "profiler/report/not_comparable.hpp"
 #include "profiler/report/results.hpp"
 
 namespace underlap::compare {
-
-using report::NotComparable;
 
 /// A trace to be held against another.
 struct NamedTrace {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/analysis/not_comparable.hpp"
 #include "profiler/gate/named_runs.hpp"
-#include "profiler/report/not_comparable.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -98,7 +98,7 @@ void LoadJob::run() {
     post([this, document] { on_done(document); });
   } catch (const Cancelled&) {
     post([this] { on_cancelled(); });
-  } catch (const report::NotComparable& error) {
+  } catch (const analysis::NotComparable& error) {
     post([this, why = QString::fromStdString(error.reason)] {
       (on_not_comparable ? on_not_comparable : on_failed)(why);
     });

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "platform/atomic_file.hpp"
+#include "profiler/analysis/not_comparable.hpp"
 #include "profiler/compare/report_of.hpp"
 #include "profiler/report/scaling/read_scaling.hpp"
 #include "viewer/charts/picture_file.hpp"
@@ -267,7 +268,7 @@ std::shared_ptr<const CompareDocument> compared(const std::shared_ptr<const Trac
                                                 const std::shared_ptr<const TraceDocument>& to, bool is_forced) {
   try {
     return compare_documents(from, to, is_forced);
-  } catch (const compare::NotComparable& error) {
+  } catch (const analysis::NotComparable& error) {
     throw std::invalid_argument(fmt::format("{} and {} are not comparable: {}", from->path, to->path, error.what()));
   }
 }

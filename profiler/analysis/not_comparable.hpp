@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace underlap::report {
+namespace underlap::analysis {
 
 /// What was to be held against each other did not do the same. It says how a command goes on all the same; `reason` is
 /// the part for anyone.
@@ -18,4 +18,4 @@ class NotComparable : public std::invalid_argument {
   const std::string reason;
 };
 
-}  // namespace underlap::report
+}  // namespace underlap::analysis
