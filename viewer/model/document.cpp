@@ -57,6 +57,11 @@ DocumentKind kind_of(const std::string& path) {
 }
 
 std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch) {
+  if (gate::holds_runs(path))
+    throw std::invalid_argument(
+        path +
+        ": is a saved baseline or holds several runs; open one of the runs, or judge others by it: underlap view "
+        "--compare BASELINE CANDIDATE");
   auto document = std::make_shared<TraceDocument>();
   document->path = path;
   document->traced = input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::everything);

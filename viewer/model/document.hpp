@@ -63,7 +63,8 @@ struct ScalingDocument : Document {
 enum class DocumentKind { trace, run, gate };
 DocumentKind kind_of(const std::string& path);
 
-/// Reads a trace, a folder or a pattern of traces, as `underlap analyze` does. Throws as input::read_cell(); Cancelled.
+/// Reads a trace, a folder or a pattern of traces, as `underlap analyze` does. Throws as input::read_cell(); Cancelled;
+/// std::invalid_argument for what holds runs.
 std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch);
 
 /// What was read of a trace so far, as a document of its own.

@@ -220,6 +220,22 @@ TEST_F(Program, DrawsRunsAtSeveralSizes) {
   EXPECT_THAT(refused({"--render", out, "--chart", "matrix", q("2"), q("4"), q("8")}), HasSubstr("--chart scaling"));
 }
 
+TEST_F(Program, DrawsTheVerdictsOnRuns) {
+  for (const char* run : {"before/run-00", "before/run-01", "after"})
+    testing_support::make_sized_run(folder.path() / run, 2);
+  const Ended ended = run({"--render", q("gate.csv"), "--chart", "gate", q("before"), q("after")});
+  EXPECT_EQ(ended.code, 0) << ended.said;
+  EXPECT_THAT(text_of(at("gate.csv")), HasSubstr("off grad_reduce_in_fp32=true"));
+  const QString out = q("out.png");
+  testing_support::make_sized_run(folder.path() / "real", 2, "real");
+  EXPECT_THAT(refused({"--render", out, "--chart", "gate", q("before"), q("real")}), HasSubstr("--force"));
+  EXPECT_EQ(run({"--render", q("gate.png"), "--chart", "gate", "--force", q("before"), q("real")}).code, 0);
+  EXPECT_THAT(refused({"--render", out, "--chart", "gate", "--cell", "off", q("before"), q("after")}),
+              HasSubstr("--cell"));
+  // Several runs are nothing that one picture or one tab shows.
+  EXPECT_THAT(refused({"--render", out, q("before")}), AllOf(HasSubstr("several runs"), HasSubstr("--compare")));
+}
+
 TEST_F(Program, WhatDoesNothingIsRefused) {
   const QString trace = q("before.pftrace"), out = q("out.png");
   EXPECT_THAT(refused({"--render", out, "--range", "50ms..60ms", trace}), HasSubstr("it is 35.000 ms long"));
