@@ -3,6 +3,7 @@
 
 #include <QCheckBox>
 #include <QHBoxLayout>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSortFilterProxyModel>
@@ -57,6 +58,7 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
       lanes_of_baseline_(new LanesPanel(baseline_->arrangement())),
       parts_(new FigureTableModel(this)),
       operations_(new FigureTableModel(this)),
+      settings_(new FactsModel(this)),
       step_(new QSpinBox),
       ghost_(new QCheckBox(tr("&baseline as a ghost below each lane"))),
       query_(new QLineEdit),
@@ -92,9 +94,23 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
 QWidget* ComparePage::make_panels() {
   panels_->setDocumentMode(true);
   panels_->addTab(make_tables(), tr("Differences"));
+  const auto& differing = document_->report.differences;
+  if (!differing.empty()) panels_->addTab(make_settings(), tr("Settings that differ: %1").arg(differing.size()));
   panels_->addTab(lanes_of_candidate_, tr("Lanes of the candidate"));
   panels_->addTab(lanes_of_baseline_, tr("Lanes of the baseline"));
   return panels_;
+}
+
+QWidget* ComparePage::make_settings() {
+  std::vector<Fact> facts;
+  for (const compare::Difference& difference : document_->report.differences)
+    facts.push_back({difference.what, difference.candidate + ", was " + difference.baseline});
+  settings_shown_ = make_table(settings_, tr("What the sides were asked for, or ran on, that is not the same"));
+  settings_shown_->horizontalHeader()->hide();
+  connect(settings_, &QAbstractItemModel::modelReset, settings_shown_,
+          [table = settings_shown_] { fit_columns(*table); });
+  settings_->set_facts(std::move(facts));
+  return settings_shown_;
 }
 
 QWidget* ComparePage::make_tables() {
@@ -146,8 +162,9 @@ TimelineView* ComparePage::timeline() {
 }
 
 QList<QWidget*> ComparePage::stops() {
-  return {candidate_,          baseline_,         step_, panels_->tabBar(), parts_shown_, operations_shown_,
-          lanes_of_candidate_, lanes_of_baseline_};
+  return {candidate_,        baseline_,           step_,
+          panels_->tabBar(), parts_shown_,        operations_shown_,
+          settings_shown_,   lanes_of_candidate_, lanes_of_baseline_};
 }
 
 int ComparePage::lane_row() {
@@ -180,8 +197,6 @@ QString ComparePage::heading() const {
   const compare::CompareReport& report = document_->report;
   QString all = text(compare::sentence_of(report.comparisons.front()));
   if (!report.forced.empty()) all = tr("NOT COMPARABLE, compared all the same: %1\n%2").arg(text(report.forced), all);
-  for (const compare::Difference& difference : report.differences)
-    all += tr("\n%1: %2, was %3").arg(text(difference.what), text(difference.candidate), text(difference.baseline));
   return all;
 }
 

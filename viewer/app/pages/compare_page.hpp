@@ -9,6 +9,7 @@
 #include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/model/document.hpp"
+#include "viewer/model/facts_model.hpp"
 #include "viewer/model/figure_table_model.hpp"
 
 class QSpinBox;
@@ -33,6 +34,7 @@ class ComparePage : public Page {
   TimelineView* baseline() { return baseline_; }
   const CompareDocument& document() const { return *document_; }
   const FigureTableModel& differences() const { return *operations_; }
+  const FactsModel& settings() const { return *settings_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
   void set_legend(bool has_legend) override;
@@ -60,6 +62,7 @@ class ComparePage : public Page {
   QWidget* make_line();
   QWidget* make_panels();
   QWidget* make_tables();
+  QWidget* make_settings();
   void search();
   /// What is found, or worst, on the side that keys act on.
   struct Side {
@@ -77,8 +80,10 @@ class ComparePage : public Page {
   LanesPanel* lanes_of_baseline_;
   FigureTableModel* parts_;
   FigureTableModel* operations_;
+  FactsModel* settings_;
   QTableView* parts_shown_ = nullptr;
   QTableView* operations_shown_ = nullptr;
+  QTableView* settings_shown_ = nullptr;
   QSpinBox* step_;
   QCheckBox* ghost_;
   QLineEdit* query_;
