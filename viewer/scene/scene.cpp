@@ -29,6 +29,13 @@ QRect scaled(const QRect& rect, double scale) {
   return {left, top, scaled(rect.left() + rect.width(), scale) - left, scaled(rect.top() + rect.height(), scale) - top};
 }
 
+// Three digits: there is no room for more.
+QString short_time(double ms) {
+  const char* unit = ms < 999.5 ? "ms" : "s";
+  const double amount = ms < 999.5 ? ms : ms / 1e3;
+  return QString("%1 %2").arg(amount, 0, 'f', amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0).arg(unit);
+}
+
 // "18.3 ms exposed": of a step, where steps are known.
 std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary) {
   std::map<std::int32_t, QString> notes;
@@ -37,7 +44,7 @@ std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary) {
     if (rank.windows.empty()) continue;
     const double ms = static_cast<double>(rank.total.exposed_ns()) / 1e6 / static_cast<double>(rank.windows.size());
     const bool is_late = late && late->rank == rank.rank;
-    notes[rank.rank] = QString("%1%2 ms exposed").arg(is_late ? "LATE, " : "").arg(ms, 0, 'f', ms < 10 ? 2 : 1);
+    notes[rank.rank] = QString("%1%2 exposed").arg(is_late ? "LATE, " : "", short_time(ms));
   }
   return notes;
 }

@@ -5,11 +5,14 @@
 
 #include <QApplication>
 #include <QBuffer>
+#include <QFontMetrics>
 #include <QImage>
 #include <QPainter>
 #include <QSvgGenerator>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -267,6 +270,37 @@ TEST(Scene, ExposedThatIsNotSplitIsDotted) {
     EXPECT_EQ(plain_lines + dotted_lines, 16) << name;
     EXPECT_GE(dotted_lines, 4) << name;
     EXPECT_GE(plain_lines, 10) << name;
+  }
+}
+
+class Words : public ImageSurface {
+ public:
+  using ImageSurface::ImageSurface;
+  void finish_text(const QFont&) override {}
+  const std::vector<Label>& words() const { return labels_; }
+};
+
+// As a window writes it.
+TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
+  const Trace trace = testing_support::two_ranks(0);
+  QFont font = QApplication::font();
+  font.setPixelSize(12);
+  for (const auto& [exposed_ns, note] : std::map<std::int64_t, QString>{{9'876'000, "LATE, 9.88 ms exposed"},
+                                                                        {98'760'000, "LATE, 98.8 ms exposed"},
+                                                                        {987'600'000, "LATE, 988 ms exposed"},
+                                                                        {9'996'000'000, "LATE, 10.0 s exposed"}}) {
+    analysis::Summary summary;
+    summary.ranks.emplace_back().windows.emplace_back();
+    summary.ranks.front().total.exposed_ns_by_modes["dp"] = exposed_ns;
+    summary.waits.emplace().arrivals.push_back(
+        {.waited_ns = 1, .cause = analysis::LateCause::longer_kernels, .blamed_rank = 0});
+    const Drawn drawn(trace, summary);
+    QImage picture(kSize, QImage::Format_RGB32);
+    Words surface(picture);
+    drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), font);
+    const auto written = std::ranges::find(surface.words(), note, &Label::text);
+    ASSERT_NE(written, surface.words().end()) << note.toStdString();
+    EXPECT_LE(QFontMetrics(font).horizontalAdvance(note), written->where.width()) << note.toStdString();
   }
 }
 
