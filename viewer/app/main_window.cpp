@@ -227,6 +227,7 @@ Page* MainWindow::make_page(const std::shared_ptr<const Document>& document) {
   connect(run, &RunPage::trace_wanted, this, &MainWindow::open);
   connect(run, &RunPage::comparison_wanted, this,
           [this](const QString& from, const QString& to) { compare(from, to); });
+  connect(run, &RunPage::other_run_wanted, this, &MainWindow::compare_with_other);
   connect(run, &RunPage::told, this, &MainWindow::tell);
   return run;
 }

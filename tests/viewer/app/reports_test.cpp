@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QInputDialog>
+#include <QPushButton>
 #include <QTabWidget>
 #include <QTimer>
 
@@ -68,18 +69,26 @@ TEST_F(Reports, OpenRunIsComparedWithAnotherThatIsOpen) {
   const QString before = run_of("before", 2), after = run_of("after", 2);
   opened(trace_file("trace.pftrace"));
   open_all({before, after});
-  QStringList offered;
-  QTimer::singleShot(0, [&] {
-    auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget());
-    ASSERT_NE(dialog, nullptr);
-    offered = dialog->comboBoxItems();
-    dialog->setTextValue(offered.front());
-    dialog->accept();
-  });
-  press(window->page(), Qt::Key_D, Qt::ControlModifier);
-  ASSERT_NE(report(), nullptr) << window->last_error().toStdString();
-  ASSERT_EQ(offered.size(), 3);  // a trace is none of them
-  EXPECT_EQ(offered.front(), QFileInfo(before).canonicalFilePath());
+  auto* shown = qobject_cast<RunPage*>(window->page());
+  ASSERT_NE(shown, nullptr);
+  for (const bool by_key : {true, false}) {
+    QStringList offered;
+    QTimer::singleShot(0, [&offered] {
+      auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget());
+      ASSERT_NE(dialog, nullptr);
+      offered = dialog->comboBoxItems();
+      dialog->setTextValue(offered.front());
+      dialog->accept();
+    });
+    if (by_key)
+      press(shown, Qt::Key_D, Qt::ControlModifier);
+    else
+      shown->findChild<QPushButton*>("judge")->click();
+    EXPECT_NE(report(), nullptr) << window->last_error().toStdString();
+    ASSERT_EQ(offered.size(), 3);  // a trace is none of them
+    EXPECT_EQ(offered.front(), QFileInfo(before).canonicalFilePath());
+    window->open(after);
+  }
 }
 
 TEST_F(Reports, RunOfOtherWorkIsJudgedWhereThatIsWanted) {
