@@ -75,7 +75,7 @@ class Surface {
 class ImageSurface : public Surface {
  public:
   /// `scale` of its pixels are one of a plain screen.
-  explicit ImageSurface(QImage& image, double scale = 1);
+  ImageSurface(QImage& image, double scale);
 
   void fill(const QRect&, QRgb) override;
   void draw_columns(const QRect&, const std::vector<Column>&) override;

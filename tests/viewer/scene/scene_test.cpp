@@ -113,7 +113,7 @@ TEST(Scene, IsTheSamePictureWhetherOneThreadDrawsItOrTwo) {
     const Trace trace = underlap::testing_support::random_trace(random, {.num_slices = 400, .is_foreign = true});
     const Drawn drawn(trace);
     QImage by_one(kSize, QImage::Format_RGB32);
-    OneThread surface(by_one);
+    OneThread surface(by_one, 1);
     drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), QApplication::font());
     EXPECT_EQ(drawn.image(), by_one) << "round " << round;
   }
@@ -296,7 +296,7 @@ TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
         {.waited_ns = 1, .cause = analysis::LateCause::longer_kernels, .blamed_rank = 0});
     const Drawn drawn(trace, summary);
     QImage picture(kSize, QImage::Format_RGB32);
-    Words surface(picture);
+    Words surface(picture, 1);
     drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), font);
     const auto written = std::ranges::find(surface.words(), note, &Label::text);
     ASSERT_NE(written, surface.words().end()) << note.toStdString();
