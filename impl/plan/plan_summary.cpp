@@ -130,14 +130,17 @@ std::string gate_text(const Knob& knob) {
 }
 
 std::string findings_text(const Matrix& matrix, int width) {
-  Findings gates(matrix), notices(matrix), not_run(matrix);
+  Findings gates(matrix), exposed(matrix), contradictions(matrix), notices(matrix), not_run(matrix);
   for (const Cell& cell : matrix.cells) {
     for (const Knob& knob : cell.plan.knobs)
       if (knob.source == "gate") gates.add(knob.where.empty() ? "by default" : knob.where, gate_text(knob), cell.name);
+    for (const Message& m : cell.plan.exposed) exposed.add(m.where, m.message, cell.name);
+    for (const Message& m : cell.plan.contradictions) contradictions.add(m.where, m.message, cell.name);
     for (const Message& m : cell.plan.notices) notices.add(m.where, m.message, cell.name);
     for (const Message& m : cell.plan.not_run) not_run.add(m.where, m.message, cell.name);
   }
-  return gates.text("NOT AS REQUESTED", width) + not_run.text("run refuses this here", width) +
+  return gates.text("NOT AS REQUESTED", width) + exposed.text("EXPOSED", width) +
+         contradictions.text("CONTRADICTIONS", width) + not_run.text("run refuses this here", width) +
          notices.text("notices", width);
 }
 

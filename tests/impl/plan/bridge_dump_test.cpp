@@ -81,11 +81,19 @@ TEST(BridgeDump, WithoutTheDistributedOptimizerTheCopiesInDdpCount) {
   EXPECT_EQ(outcome(plan, kGradients), "true user");
 }
 
-TEST(BridgeDump, CopiesOfAFlagThatDifferAreBothOn) {
-  EXPECT_EQ(outcome(plan_of(dump("ddp: {use_distributed_optimizer: false}\n"
-                                 "optimizer: {use_distributed_optimizer: true}\n")),
-                    "ddp.use_distributed_optimizer"),
-            "true user");
+TEST(BridgeDump, CopiesOfAFlagThatDifferAreBothOnOnceCommOverlapHasLookedAtDdp) {
+  const Plan plan =
+      plan_of(dump("ddp: {use_distributed_optimizer: false}\n"
+                   "optimizer: {use_distributed_optimizer: true}\n"
+                   "comm_overlap: {overlap_grad_reduce: true}\n"));
+  EXPECT_TRUE(plan.config.ddp.use_distributed_optimizer);
+  EXPECT_EQ(outcome(plan, kGradients), "false gate") << "skipped: ddp had no distributed optimizer yet";
+}
+
+TEST(BridgeDump, DefaultsThatItSpellsOutAreNobodysWish) {
+  const Plan plan = plan_of(dump("ddp: {average_in_collective: false, check_for_nan_in_grad: true}\n"));
+  EXPECT_EQ(outcome(plan, "ddp.average_in_collective"), "false auto");
+  EXPECT_EQ(outcome(plan, "ddp.check_for_nan_in_grad"), "true user");
 }
 
 TEST(BridgeDump, MixedPrecisionGoesOverDdp) {
