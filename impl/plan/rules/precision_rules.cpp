@@ -74,7 +74,8 @@ void decide_recipe(Resolution& r) {
 /// A field that follows from the recipe. Bridge lets a field beside a recipe override it.
 void decide_field(Resolution& r, std::string_view field, const Value& by_recipe) {
   const std::string path = fmt::format("mixed_precision.{}", field);
-  if (!r.settings.given(path))
+  const bool is_spelled_out = r.settings.is_dump && r.settings[path].value == by_recipe;
+  if (!r.settings.given(path) || is_spelled_out)
     return r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
   r.decide(path, {r.settings[path].value, "user", r.set_at(path)});
 }

@@ -90,7 +90,8 @@ void tell_of_overwritten(Resolution& r, std::size_t i, const Setting& copy, Knob
 
 /// A dump spells defaults out, and nobody asked for them. Those of CommOverlapConfig are null.
 void call_defaults_of_dump_automatic(const Resolution& r, std::size_t i, Knob& knob) {
-  if (!r.settings.is_dump || knob.source != "user" || knob.effective != default_of(i)) return;
+  if (!r.settings.is_dump || knob.source != "user") return;
+  if (knob.effective != default_of(i) && in_scope(rows()[i].scope, r)) return;
   if (r.settings[i].spelling.starts_with("comm_overlap.")) return;
   knob.source = "auto";
   knob.reason = fmt::format("default: {}", rows()[i].rule);
@@ -179,6 +180,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
   check_split_backward(resolution);
   apply_expert_rules(resolution);
   apply_run_rules(resolution);
+  find_what_is_exposed(resolution);
   find_what_does_not_run(resolution);
   plan_environment(resolution);
   predict_memory(resolution);

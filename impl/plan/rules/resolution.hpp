@@ -81,6 +81,7 @@ void apply_recompute_rules(Resolution& resolution);
 void check_split_backward(Resolution& resolution);
 void apply_expert_rules(Resolution& resolution);
 void apply_run_rules(Resolution& resolution);
+void find_what_is_exposed(Resolution& resolution);
 void find_what_does_not_run(Resolution& resolution);
 void plan_environment(Resolution& resolution);
 void predict_memory(Resolution& resolution);

@@ -42,6 +42,9 @@ class DumpReader {
     for (const Entry& entry : root_.entries) read_top(entry);
     settings_.settle();
     tell_of_overwritten();
+    if (!ignored_.empty())
+      notice({}, fmt::format("{} keys that have nothing to do with overlap are ignored: {}", ignored_.size(),
+                             listing(ignored_)));
     if (!settings_.given("data_parallel_size") && !settings_.given("world_size"))
       notice({},
              "a dump does not say how many GPUs there are: data_parallel_size is taken as 1; write it or world_size "
@@ -59,7 +62,7 @@ class DumpReader {
     if (is_ours(key)) return read_ours(entry);
     if (is_section(key) && value.kind == Node::Kind::mapping) return read_bridge_section(entry);
     if (const auto row = find_row(key)) return add_candidate(*row, key, entry);
-    notice(entry.place, fmt::format("{} is ignored: it has nothing to do with overlap", key));
+    ignored_.push_back(key);
   }
 
   void read_ours(const Entry& entry) {
@@ -70,27 +73,21 @@ class DumpReader {
                     fmt::format("{} must be a mapping of settings, not {}", entry.key, describe(*entry.value)));
   }
 
-  void read_bridge_section(const Entry& section) {
-    std::vector<std::string> ignored;
-    read_fields(section.key + ".", *section.value, ignored);
-    if (!ignored.empty())
-      notice(section.place, fmt::format("{}: {} keys that have nothing to do with overlap are ignored: {}", section.key,
-                                        ignored.size(), listing(ignored)));
-  }
+  void read_bridge_section(const Entry& section) { read_fields(section.key + ".", *section.value); }
 
-  void read_fields(const std::string& prefix, const Node& section, std::vector<std::string>& ignored) {
+  void read_fields(const std::string& prefix, const Node& section) {
     for (const Entry& entry : section.entries) {
       const std::string path = prefix + entry.key;
       const auto row = find_row(path);
       if (is_of_hydra(entry.key)) continue;
       if (is_section(path) && entry.value->kind == Node::Kind::mapping)
-        read_fields(path + ".", *entry.value, ignored);
+        read_fields(path + ".", *entry.value);
       else if (row)
         add_candidate(*row, path, entry);
       else if (prefix.find("tp_comm_overlap_cfg.") != prefix.npos)
         problems_.add(entry.place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
       else if (!is_read_for_the_model(path))
-        ignored.push_back(entry.key);
+        ignored_.push_back(path);
     }
   }
 
@@ -100,12 +97,12 @@ class DumpReader {
   }
 
   void tell_of_overwritten() {
-    std::vector<std::string_view> names;
-    for (const auto& [row, setting] : settings_.overwritten) names.push_back(setting.spelling);
+    std::vector<std::string> names;
+    for (const auto& [row, setting] : settings_.overwritten) names.emplace_back(setting.spelling);
     if (!names.empty())
       notice(settings_.overwritten.front().second.place,
-             fmt::format("Megatron-Bridge overwrites these with what comm_overlap and mixed_precision decide: {}",
-                         fmt::join(names, ", ")));
+             fmt::format("Megatron-Bridge overwrites {} copies with what comm_overlap and mixed_precision decide: {}",
+                         names.size(), listing(names)));
   }
 
   // Fields of the model that Megatron Core fills or names in its own way.
@@ -170,6 +167,7 @@ class DumpReader {
   Settings& settings_;
   const Node& root_;
   Problems& problems_;
+  std::vector<std::string> ignored_;
 };
 
 }  // namespace

@@ -140,8 +140,10 @@ void read_section(Settings& settings, const std::string& prefix, const Node& nod
 Settings read_settings(const Node& root, Problems& problems) {
   Settings settings;
   const auto has = [&](std::string_view section) {
-    const Entry* entry = find_entry(root, section);
-    return entry != nullptr && entry->value->kind != Node::Kind::null;
+    return std::ranges::any_of(root.entries, [&](const Entry& entry) {
+      return entry.key.starts_with(fmt::format("{}.", section)) ||
+             (entry.key == section && entry.value->kind != Node::Kind::null);
+    });
   };
   settings.has_comm_overlap = has("comm_overlap");
   settings.has_mixed_precision = has("mixed_precision");

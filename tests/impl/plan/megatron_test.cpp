@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans beside what Megatron-Bridge's and Megatron Core's own code answers to the same configurations. The folder that
 // UNDERLAP_MEGATRON_CASES names holds the answers.
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -144,6 +146,38 @@ TEST_F(Megatron, HasTheEnvironmentOfThePlan) {
       planned[variable.name] = variable.value;
     for (const auto& [name, value] : answer["megatron"]["environment"].items())
       EXPECT_EQ(planned[name], value.get<std::string>()) << "line " << line << ": " << name;
+  }
+}
+
+/// A configuration of the case's sizes, whose buckets Megatron's own model and bucket code gave.
+std::string config_of(const Json& of) {
+  const std::string sizes = of["virtual_pipeline_model_parallel_size"] == 1
+                                ? ""
+                                : fmt::format(", virtual_pipeline_model_parallel_size: {}",
+                                              json_text(of["virtual_pipeline_model_parallel_size"]));
+  return fmt::format(
+      "model: {{preset: {}, num_layers: {}, position_embedding_type: rope, tensor_model_parallel_size: {}, "
+      "pipeline_model_parallel_size: {}, context_parallel_size: {}{}}}\n"
+      "data_parallel_size: {}\ntrain: {{num_microbatches: 64}}\n"
+      "ddp: {{use_distributed_optimizer: {}, pad_buckets_for_high_nccl_busbw: {}, overlap_grad_reduce: {}, "
+      "overlap_param_gather: {}, bucket_size: {}}}\n"
+      "optimizer: {{overlap_param_gather_with_optimizer_step: {}}}\n",
+      of["preset"].get<std::string>(), json_text(of["num_layers"]), json_text(of["tensor_model_parallel_size"]),
+      json_text(of["pipeline_model_parallel_size"]), json_text(of["context_parallel_size"]), sizes,
+      json_text(of["data_parallel_size"]), json_text(of["use_distributed_optimizer"]),
+      json_text(of["pad_buckets_for_high_nccl_busbw"]), json_text(of["overlap"]),
+      of["use_distributed_optimizer"].get<bool>() ? json_text(of["overlap"]) : "false", json_text(of["bucket_size"]),
+      json_text(of["overlap_param_gather_with_optimizer_step"]));
+}
+
+TEST_F(Megatron, HasThePlansBuckets) {
+  for (const Json& answer : answers(folder_ / "buckets.jsonl.gz")) {
+    const Plan plan = plan_of(config_of(answer["case"]));
+    const auto chunk = std::ranges::find_if(plan.buckets, [&](const ChunkBuckets& of) {
+      return of.stage == answer["stage"].get<int>() && of.chunk == answer["chunk"].get<int>();
+    });
+    ASSERT_NE(chunk, plan.buckets.end());
+    EXPECT_EQ(chunk->elements, answer["elements"].get<std::vector<std::int64_t>>()) << answer["case"];
   }
 }
 
