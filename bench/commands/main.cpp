@@ -26,6 +26,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
   add_init_command(app, exit_code);
   add_plan_command(app, exit_code);
   add_check_command(app, exit_code);
+  add_tune_command(app, exit_code);
   add_run_command(app, exit_code, command_line);
   add_rank_command(app, exit_code);
   add_submit_command(app, exit_code);

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "bench/commands/commands.hpp"
+#include "bench/commands/config_input.hpp"
+#include "bench/machine/machine.hpp"
+#include "bench/tune/report.hpp"
+#include "bench/tune/search.hpp"
+#include "impl/plan/step_flops.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/flag_values.hpp"
+#include "platform/status_line.hpp"
+#include "platform/terminal.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct TuneArguments {
+  std::string config;
+  std::string around;
+  std::int64_t gpus = 0;
+  std::string hardware;
+  std::optional<std::int64_t> batch;
+  std::string sequence, layers, cell;
+  std::string limit;
+  std::string flops = "full";
+  std::string folder;
+  bool resume = false;
+  bool exhaustive = false;
+  bool json = false;
+};
+
+std::int64_t bytes_of(const std::string& text) {
+  std::size_t end = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  const std::string unit = text.substr(end);
+  const double scale = unit == "GB" ? 1e9 : unit == "GiB" ? 1024.0 * 1024 * 1024 : 0;
+  if (end == 0 || scale == 0 || !(number > 0) || number > 1e6)
+    throw std::invalid_argument(fmt::format("--limit: {} is no size; write 75GB or 70GiB", text));
+  return static_cast<std::int64_t>(number * scale);
+}
+
+TuneRequest request_of(const TuneArguments& arguments) {
+  const bool is_around = !arguments.around.empty();
+  if (is_around == !arguments.config.empty())
+    throw std::invalid_argument(is_around ? "CONFIG and --around both name a configuration: name one of them"
+                                          : "tune what? Name a configuration, or --around one that is to be improved");
+  TuneRequest request;
+  request.model.where = is_around ? arguments.around : arguments.config;
+  request.model.yaml = plan::read_config(request.model.where);
+  const auto put = [&](const char* knob, const std::string& value) {
+    if (!value.empty()) request.model.overrides.emplace_back(knob, value);
+  };
+  put("run.hardware", arguments.hardware);
+  put("model.seq_length", arguments.sequence);
+  put("model.num_layers", arguments.layers);
+  put(plan::kOneCell, arguments.cell);
+  request.num_gpus = arguments.gpus;
+  request.batch = arguments.batch;
+  if (!arguments.limit.empty()) request.limit_bytes = bytes_of(arguments.limit);
+  request.around = is_around;
+  return request;
+}
+
+plan::FlopConvention convention_of(const std::string& word) {
+  if (const auto convention = plan::flop_convention(word)) return *convention;
+  throw std::invalid_argument(
+      fmt::format("--flops: {} is no way to count; use full, causal, full+recompute or causal+recompute", word));
+}
+
+int run_tune(const TuneArguments& arguments) {
+  const plan::FlopConvention convention = convention_of(arguments.flops);
+  if (arguments.resume && arguments.folder.empty())
+    throw std::invalid_argument("--resume needs -o DIR, the folder of the search to go on with");
+  const TuneJob job(request_of(arguments));
+  Plays plays(arguments.folder, arguments.resume, job.fingerprint() + machine_info().commit);
+  StatusLine status(status_on_stderr());
+  const SearchProgress progress = [&](const std::string& what, std::size_t done, std::size_t count,
+                                      std::int64_t best_ns) {
+    status.say(fmt::format("{}: {} of {}{}", what, done, count,
+                           best_ns > 0 ? fmt::format("; best so far {:.1f} ms", static_cast<double>(best_ns) / 1e6) : ""));
+  };
+  const SearchResult result =
+      arguments.exhaustive ? search_exhaustively(job, plays, progress) : search(job, plays, progress);
+  if (arguments.json)
+    fmt::print("{}", tune_json(job, result, convention));
+  else
+    fmt::print("{}", tune_text(job, result, convention, terminal_format(STDOUT_FILENO)));
+  if (!arguments.folder.empty() && !result.best.empty()) {
+    write_configs(job, result, arguments.folder);
+    if (!arguments.json) fmt::print("configs: {}/best.yaml, 01.yaml and on\n", arguments.folder);
+  }
+  return result.best.empty() ? kFound : kWell;
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<TuneArguments>();
+  CLI::App* command = app.add_subcommand("tune", "Find the layout and overlap settings of the shortest step, modelled");
+  command
+      ->add_option("CONFIG", arguments->config,
+                   "a model, and whatever else is decided: what it says is kept, what it leaves open is searched")
+      ->check(not_empty());
+  command->add_option("--around", arguments->around,
+                      "improve this configuration: its layout and overlap are where the search begins")
+      ->check(not_empty());
+  command->add_option("--gpus", arguments->gpus, "GPUs of the job")->required()->check(CLI::Range(1, 65536));
+  command->add_option("--hardware", arguments->hardware, "name or file of the machine: `underlap list hardware`")
+      ->check(not_empty());
+  command->add_option("--batch", arguments->batch, "sequences of a step, of all GPUs together")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  command->add_option("--seq", arguments->sequence, "tokens of a sequence")->check(not_empty());
+  command->add_option("--layers", arguments->layers, "shorten the model to this many layers")->check(not_empty());
+  command->add_option("--cell", arguments->cell, "of the file's matrix this cell alone, by its name")->check(not_empty());
+  command->add_option("--limit", arguments->limit, "memory that a GPU may need, as predicted: 75GB (default: all it has)")
+      ->check(not_empty());
+  command
+      ->add_option("--flops", arguments->flops,
+                   "what TFLOP/s and MFU count: full (attention's whole square, as Megatron-LM), causal, and either "
+                   "with +recompute")
+      ->check(not_empty());
+  command->add_option("-o,--output", arguments->folder, "folder for the configurations found, and for what was played")
+      ->check(not_empty());
+  command->add_flag("--resume", arguments->resume, "go on with the search in that folder");
+  command->add_flag("--exhaustive", arguments->exhaustive, "play every combination in full, of a small space");
+  command->add_flag("--json", arguments->json, "print JSON instead, schema underlap.tune/1");
+  command->footer(
+      "Example: underlap tune model.yaml --gpus 64 --hardware h100-sxm --batch 128 -o tuned\n"
+      "         underlap tune --around tuned/best.yaml --gpus 128");
+  command->callback([arguments, &exit_code] { exit_code = run_tune(*arguments); });
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "bench/tune/report.hpp"
+#include "platform/atomic_file.hpp"
+#include "platform/errors.hpp"
+
+namespace underlap::bench {
+namespace {
+
+/// Keys with their values, and sections of them.
+struct Section {
+  std::vector<std::pair<std::string, std::string>> values;
+  std::vector<std::pair<std::string, Section>> sections;
+
+  Section& section(const std::string& name) {
+    for (auto& [known, section] : sections)
+      if (known == name) return section;
+    return sections.emplace_back(name, Section{}).second;
+  }
+
+  void put(const std::string& path, const std::string& value) {
+    const std::size_t dot = path.find('.');
+    if (dot == std::string::npos)
+      values.emplace_back(path, value);
+    else
+      section(path.substr(0, dot)).put(path.substr(dot + 1), value);
+  }
+
+  std::string text(const std::string& indent) const {
+    std::string all;
+    for (const auto& [key, value] : values) all += fmt::format("{}{}: {}\n", indent, key, value);
+    for (const auto& [name, section] : sections) all += fmt::format("{}{}:\n{}", indent, name, section.text(indent + "  "));
+    return all;
+  }
+};
+
+// A key whose value is a whole has no place for settings beneath it.
+bool lies_beneath(const std::vector<plan::Knob>& knobs, const std::string& name) {
+  for (const plan::Knob& knob : knobs)
+    if (!plan::is_null(knob.requested) && name.starts_with(knob.name + '.')) return true;
+  return false;
+}
+
+std::string config_text(const TuneJob& job, const TunedConfig& config, std::size_t place) {
+  Section root;
+  for (const plan::Knob& knob : config.plan.knobs)
+    if (!plan::is_null(knob.requested) && !lies_beneath(config.plan.knobs, knob.name))
+      root.put(knob.name, plan::to_json_text(knob.requested));
+  return fmt::format(
+      "# Number {} of those found for {} GPUs, {}: a step of {:.1f} ms, modelled.\n"
+      "# underlap run FILE plays it again; underlap plan FILE says what is in effect, and why.\n{}",
+      place, job.num_gpus(), job.hardware(), static_cast<double>(config.step.step_ns) / 1e6, root.text(""));
+}
+
+}  // namespace
+
+std::vector<std::string> write_configs(const TuneJob& job, const SearchResult& result,
+                                       const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < result.best.size(); ++i) {
+    names.push_back(fmt::format("{:02}.yaml", i + 1));
+    write_file_atomically(folder / names.back(), config_text(job, result.best[i], i + 1));
+  }
+  if (!result.best.empty()) write_file_atomically(folder / "best.yaml", config_text(job, result.best.front(), 1));
+  return names;
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/tune/job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <stdexcept>
+#include <string_view>
+
+#include "impl/device/sim/hardware.hpp"
+#include "impl/device/sim/machine.hpp"
+
+namespace underlap::bench {
+namespace {
+
+constexpr std::int64_t kUsualSequencesOfAGpu = 2;
+
+// What a job around a configuration does not keep: layout, batch cut and overlap. The model, its precision, the
+// optimizer and the machine are what they are.
+bool is_searched(std::string_view knob) {
+  constexpr std::array<std::string_view, 10> kLayout{"model.tensor_model_parallel_size",
+                                                     "model.pipeline_model_parallel_size",
+                                                     "model.virtual_pipeline_model_parallel_size",
+                                                     "model.context_parallel_size",
+                                                     "model.sequence_parallel",
+                                                     "model.recompute_granularity",
+                                                     "model.recompute_method",
+                                                     "model.recompute_num_layers",
+                                                     "train.micro_batch_size",
+                                                     "data_parallel_size"};
+  return std::ranges::find(kLayout, knob) != kLayout.end() || knob == "train.num_microbatches" ||
+         knob.starts_with("comm_overlap.") || knob == "model.cp_comm_type" ||
+         knob == "model.overlap_p2p_comm_warmup_flush" || knob == "model.microbatch_group_size_per_vp_stage" ||
+         knob == "environment.layernorm_sm_margin" || knob == "environment.cuda_device_max_connections";
+}
+
+// Sizes that follow from the request, whatever the file says.
+bool follows(std::string_view knob) {
+  return knob == "world_size" || knob == "data_parallel_size" || knob == "train.global_batch_size" ||
+         knob == "train.num_microbatches";
+}
+
+std::string all_errors(const std::vector<plan::Message>& messages) {
+  std::string text;
+  for (const plan::Message& message : messages)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", message.where, message.message);
+  return text;
+}
+
+}  // namespace
+
+std::string text_of(const Choices& choices) {
+  std::string text;
+  for (const auto& [knob, value] : choices) text += fmt::format("{}{}={}", text.empty() ? "" : " ", knob, value);
+  return text;
+}
+
+TuneJob::TuneJob(const TuneRequest& request) : model_(request.model), num_gpus_(request.num_gpus) {
+  if (num_gpus_ < 1) throw std::invalid_argument("--gpus must be at least 1");
+  model_.overrides.emplace_back("run.backend", "sim");
+  read_cells(request.around);
+  const plan::Config& any = cells_.begin()->second;
+  hardware_ = any.run.hardware;
+  const auto time = sim::make_time_model(any);
+  gpus_per_node_ = time->gpus_per_node();
+  limit_bytes_ = request.limit_bytes.value_or(sim::gpu_memory_bytes(any));
+  set_batch(request.batch);
+}
+
+void TuneJob::read_cells(bool around) {
+  const plan::Matrix matrix = plan::parse(model_.yaml, model_.where, model_.overrides);
+  if (matrix.has_errors()) throw std::invalid_argument(all_errors(matrix.errors));
+  for (const plan::Cell& cell : matrix.cells) {
+    cells_[cell.name] = cell.plan.config;
+    for (const plan::Knob& knob : cell.plan.knobs) {
+      if (plan::is_null(knob.requested) || follows(knob.name)) continue;
+      if (around && is_searched(knob.name))
+        start_[knob.name] = plan::to_json_text(knob.requested);
+      else
+        kept_.insert(knob.name);
+    }
+  }
+  if (around && cells_.size() > 1)
+    throw std::invalid_argument(
+        fmt::format("{}: --around takes one configuration, and this has a matrix of {} cells; --cell NAME takes one",
+                    model_.where, cells_.size()));
+}
+
+void TuneJob::set_batch(const std::optional<std::int64_t>& batch) {
+  if (batch) {
+    batch_ = *batch;
+    return;
+  }
+  for (const auto& [name, config] : cells_)
+    batch_ = std::max(batch_, config.train.micro_batch_size * config.train.num_microbatches *
+                                  config.parallel.data_parallel_size);
+  if (batch_ > 1) return;
+  batch_ = kUsualSequencesOfAGpu * num_gpus_;
+  notes_.push_back(fmt::format("a step has {} sequences, two for each GPU: --batch says another number", batch_));
+}
+
+plan::Plan TuneJob::plan(const Choices& choices) const {
+  std::vector<plan::Override> overrides = model_.overrides;
+  for (const char* knob : {"data_parallel_size", "train.num_microbatches"}) overrides.emplace_back(knob, "");
+  overrides.emplace_back("world_size", std::to_string(num_gpus_));
+  overrides.emplace_back("train.global_batch_size", std::to_string(batch_));
+  for (const auto& [knob, value] : start_)
+    if (!choices.contains(knob)) overrides.emplace_back(knob, "");
+  for (const auto& [knob, value] : choices) overrides.emplace_back(knob, value);
+  plan::Matrix matrix = plan::parse(model_.yaml, model_.where, overrides);
+  return std::move(matrix.cells.front().plan);
+}
+
+std::string TuneJob::fingerprint() const {
+  std::string text = fmt::format("{}\n{} {} {} {}\n", model_.yaml, num_gpus_, batch_, limit_bytes_, hardware_);
+  for (const auto& [path, value] : model_.overrides) text += fmt::format("{}={}\n", path, value);
+  return text;
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/tune/plays.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "platform/errors.hpp"
+#include "platform/json.hpp"
+
+namespace underlap::bench {
+namespace {
+
+constexpr const char* kSchema = "underlap.plays/1";
+
+Played played(const Play& play) {
+  try {
+    return {play.nanoseconds(), ""};
+  } catch (const std::invalid_argument& error) {
+    return {0, error.what()};
+  } catch (const MachineError& error) {
+    return {0, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {0, "memory ran out"};
+  }
+}
+
+// FNV-1a, as a word: a fingerprint is long.
+std::string hash_of(const std::string& text) {
+  std::uint64_t hash = 0xCBF29CE484222325ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace
+
+void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& work, unsigned threads) {
+  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work_on = [&] {
+    for (std::size_t i = next++; i < count; i = next++) try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        failure = std::current_exception();
+        next = count;
+      }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) others.emplace_back(work_on);
+    work_on();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+Plays::Plays(const std::filesystem::path& folder, bool resume, const std::string& fingerprint, unsigned threads)
+    : threads_(threads) {
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const std::filesystem::path file = folder / "plays.jsonl";
+  const bool exists = std::filesystem::exists(file);
+  if (exists && !resume)
+    throw std::invalid_argument(
+        fmt::format("{} holds a search already: --resume goes on with it, -o DIR takes another folder", folder.string()));
+  if (exists) take_up(file, fingerprint);
+  file_.open(file, std::ios::app);
+  if (!exists)
+    file_ << json_text(nlohmann::ordered_json{{"schema", kSchema}, {"fingerprint", hash_of(fingerprint)}}) << '\n'
+          << std::flush;
+  if (!file_) throw MachineError(fmt::format("cannot write {}", file.string()));
+}
+
+// A last line that was cut off is as good as none.
+void Plays::take_up(const std::filesystem::path& file, const std::string& fingerprint) {
+  std::ifstream lines(file);
+  std::string line;
+  std::getline(lines, line);
+  const auto head = parse_json_or_discard(line);
+  if (!head.is_object() || head.value("schema", "") != kSchema)
+    throw std::invalid_argument(fmt::format("{} is no list of plays", file.string()));
+  if (head.value("fingerprint", "") != hash_of(fingerprint))
+    throw std::invalid_argument(
+        fmt::format("{} is of another search: model, GPUs, batch, limit, hardware or program differ; -o DIR takes "
+                    "another folder",
+                    file.string()));
+  while (std::getline(lines, line)) {
+    const auto entry = parse_json_or_discard(line);
+    if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string()) continue;
+    known_[entry["name"]] = {entry.value("ns", std::int64_t{0}), entry.value("failure", "")};
+  }
+  num_taken_up_ = known_.size();
+}
+
+void Plays::keep(const std::string& name, const Played& played) {
+  known_[name] = played;
+  if (!file_.is_open()) return;
+  nlohmann::ordered_json entry{{"name", name}};
+  played.failure.empty() ? entry["ns"] = played.ns : entry["failure"] = played.failure;
+  file_ << json_text(entry) << '\n' << std::flush;
+  if (!file_) throw MachineError("cannot write plays.jsonl");
+}
+
+std::vector<Played> Plays::play(const std::vector<Play>& plays, const Progress& progress) {
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < plays.size(); ++i) {
+    const auto same_name = [&](std::size_t other) { return plays[other].name == plays[i].name; };
+    if (!known_.contains(plays[i].name) && std::ranges::none_of(missing, same_name)) missing.push_back(i);
+  }
+  std::mutex mutex;
+  std::size_t done = plays.size() - missing.size();
+  on_all_cores(
+      missing.size(),
+      [&](std::size_t i) {
+        const Played time = played(plays[missing[i]]);
+        const std::lock_guard lock(mutex);
+        keep(plays[missing[i]].name, time);
+        if (progress) progress(++done, plays.size());
+      },
+      threads_);
+  std::vector<Played> times;
+  for (const Play& play : plays) times.push_back(known_.at(play.name));
+  return times;
+}
+
+}  // namespace underlap::bench

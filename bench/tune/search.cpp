@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/tune/search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/tune/space.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// Layouts that are estimated before it is asked again whether further ones can be among the best.
+constexpr std::size_t kAtOnce = 8;
+// Layouts whose overlap knobs are tried.
+constexpr std::size_t kRefined = 12;
+
+Choices laid_over(Choices base, const Choices& over) {
+  for (const auto& [knob, value] : over) base[knob] = value;
+  return base;
+}
+
+/// A set of choices and what is known of it.
+struct Candidate {
+  Choices choices;
+  plan::Plan plan = {};
+  std::int64_t least_ns = 0;
+  std::int64_t least_of_rest_ns = 0;  // of the microbatches beyond those of the shorter short step
+  std::int64_t step_ns = 0;           // estimated, or played in full
+};
+
+bool is_shorter(const Candidate& a, const Candidate& b) {
+  return a.step_ns != b.step_ns ? a.step_ns < b.step_ns : text_of(a.choices) < text_of(b.choices);
+}
+
+// Equal for plans that are played alike.
+std::string effect_of(const plan::Plan& plan) {
+  std::string text;
+  for (const plan::Knob& knob : plan.knobs) text += knob.name + '=' + plan::to_json_text(knob.effective) + ' ';
+  return text;
+}
+
+bool is_well(const plan::Plan& plan) { return plan.errors.empty() && plan.not_run.empty(); }
+
+/// Where the search begins in a layout: of every overlap knob the usual value.
+Choices usual_overlap(const TuneJob& job, const plan::Config& layout) {
+  Choices usual;
+  for (const TuneAxis& axis : overlap_axes(job, layout)) {
+    const auto written = job.start().find(axis.knob);
+    const std::string& value = written == job.start().end() ? axis.values.front() : written->second;
+    if (!value.empty()) usual[axis.knob] = value;
+  }
+  return usual;
+}
+
+class Search {
+ public:
+  Search(const TuneJob& job, Plays& plays, const SearchProgress& progress)
+      : job_(job), plays_(plays), progress_(progress) {}
+
+  SearchResult run() {
+    std::vector<Candidate> layouts = fitting_layouts();
+    find_least_steps(layouts);
+    std::vector<Candidate> estimated = estimate(layouts);
+    refine(estimated);
+    return finish(std::move(estimated));
+  }
+
+  SearchResult run_exhaustively() {
+    std::vector<Candidate> all = combinations();
+    play_in_full(all);
+    return finish(std::move(all));
+  }
+
+ private:
+  bool fits(const plan::Plan& plan) const { return plan.peak_memory.total() <= job_.limit_bytes(); }
+
+  // Parsing takes as long as a short step: on all cores.
+  std::vector<Candidate> fitting_layouts() {
+    const std::vector<Choices> layouts = layouts_of(job_);
+    result_.counts.layouts = layouts.size();
+    std::vector<std::optional<Candidate>> found(layouts.size());
+    std::vector<std::string> refusals(layouts.size());
+    on_all_cores(layouts.size(), [&](std::size_t i) { found[i] = fitting(layouts[i], refusals[i]); });
+    std::vector<Candidate> all;
+    for (std::size_t i = 0; i < layouts.size(); ++i)
+      if (found[i])
+        all.push_back(std::move(*found[i]));
+      else if (refusals[i].empty())
+        ++result_.counts.too_large;
+      else
+        ++result_.counts.refused[refusals[i]];
+    return all;
+  }
+
+  // With the least recomputation that makes it fit, if any does.
+  std::optional<Candidate> fitting(const Choices& layout, std::string& refusal) const {
+    const plan::Plan bare = job_.plan(layout);
+    if (!bare.errors.empty()) return refusal = bare.errors.front().message, std::nullopt;
+    const Choices usual = laid_over(layout, usual_overlap(job_, bare.config));
+    const plan::Plan first = job_.plan(usual);
+    if (!is_well(first))
+      return refusal = (first.errors.empty() ? first.not_run : first.errors).front().message, std::nullopt;
+    const std::vector<Choices> more = recomputations(job_, first.config);
+    const auto first_fit =
+        std::ranges::partition_point(more, [&](const Choices& some) { return !fits(job_.plan(laid_over(usual, some))); });
+    if (first_fit == more.end()) return std::nullopt;
+    Candidate candidate{.choices = laid_over(usual, *first_fit)};
+    candidate.plan = job_.plan(candidate.choices);
+    if (!is_well(candidate.plan)) return refusal = candidate.plan.errors.front().message, std::nullopt;
+    return candidate;
+  }
+
+  void find_least_steps(std::vector<Candidate>& layouts) {
+    std::vector<Play> plays;
+    for (const Candidate& layout : layouts) {
+      const std::int64_t all = layout.plan.config.train.num_microbatches;
+      for (const std::int64_t num : {all, shortened(layout.plan.config).fewer})
+        plays.push_back({fmt::format("least of {} microbatches: {}", num, text_of(layout.choices)),
+                         [config = with_microbatches(layout.plan.config, num)] { return least_step_ns(config); }});
+    }
+    const std::vector<Played> times = play("bounds", plays);
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+      layouts[i].least_ns = times[2 * i].ns;
+      layouts[i].least_of_rest_ns = times[2 * i].ns - times[2 * i + 1].ns;
+    }
+    std::ranges::stable_sort(layouts, {}, &Candidate::least_ns);
+  }
+
+  std::vector<Candidate> estimate(const std::vector<Candidate>& layouts) {
+    std::vector<Candidate> estimated;
+    for (std::size_t begin = 0; begin < layouts.size(); begin += kAtOnce) {
+      if (layouts[begin].least_ns >= to_beat(estimated)) {
+        result_.counts.beaten = layouts.size() - begin;
+        break;
+      }
+      const std::size_t end = std::min(begin + kAtOnce, layouts.size());
+      std::vector<Candidate> some(layouts.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  layouts.begin() + static_cast<std::ptrdiff_t>(end));
+      result_.counts.estimated += some.size();
+      leave_hopeful(some, to_beat(estimated));
+      estimate_steps("layouts", some);
+      for (Candidate& candidate : some)
+        if (candidate.step_ns > 0) estimated.push_back(std::move(candidate));
+      std::ranges::sort(estimated, is_shorter);
+      if (!estimated.empty()) best_ns_ = estimated.front().step_ns;
+    }
+    return estimated;
+  }
+
+  // A step that would make a layout one of the best.
+  static std::int64_t to_beat(const std::vector<Candidate>& estimated) {
+    return estimated.size() < kBestShown ? std::numeric_limits<std::int64_t>::max()
+                                         : estimated[kBestShown - 1].step_ns;
+  }
+
+  // What a short step takes, and the least that the other microbatches add, is beyond `limit_ns` for most.
+  void leave_hopeful(std::vector<Candidate>& candidates, std::int64_t limit_ns) {
+    std::vector<Play> plays;
+    for (const Candidate& candidate : candidates)
+      plays.push_back(step_of(candidate, shortened(candidate.plan.config).fewer));
+    const std::vector<Played> times = play("layouts", plays);
+    for (std::size_t i = candidates.size(); i-- > 0;)
+      if (!times[i].failure.empty() || times[i].ns + candidates[i].least_of_rest_ns >= limit_ns)
+        candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+
+  // Of one that cannot be played 0.
+  void estimate_steps(const std::string& what, std::vector<Candidate>& candidates) {
+    std::vector<Play> plays;
+    for (const Candidate& candidate : candidates) {
+      const auto [fewer, more] = shortened(candidate.plan.config);
+      for (const std::int64_t num : {fewer, more})
+        if (num > 0) plays.push_back(step_of(candidate, num));
+    }
+    const std::vector<Played> times = play(what, plays);
+    std::size_t next = 0;
+    for (Candidate& candidate : candidates) {
+      const bool is_short = shortened(candidate.plan.config).more > 0;
+      const Played& fewer = times[next++];
+      const Played& more = is_short ? times[next++] : fewer;
+      const bool is_played = fewer.failure.empty() && more.failure.empty();
+      candidate.step_ns = is_played ? extrapolated(candidate.plan.config, fewer.ns, more.ns) : 0;
+    }
+  }
+
+  static Play step_of(const Candidate& candidate, std::int64_t num_microbatches) {
+    return {fmt::format("{} of {} microbatches", text_of(candidate.choices), num_microbatches),
+            [config = with_microbatches(candidate.plan.config, num_microbatches)] { return step_ns(config); }};
+  }
+
+  // Of the first of each size of tensor parallelism all knobs; of the others those that helped there, which is most of
+  // what there is to gain.
+  void refine(std::vector<Candidate>& candidates) {
+    result_.counts.refined = std::min(kRefined, candidates.size());
+    std::map<std::int32_t, std::set<std::string>> helpful;  // by that size
+    for (std::size_t i = 0; i < result_.counts.refined; ++i) {
+      const plan::Config& config = candidates[i].plan.config;
+      std::vector<TuneAxis> axes = overlap_axes(job_, config);
+      const auto [entry, is_first] = helpful.try_emplace(config.parallel.tensor_model_parallel_size);
+      std::set<std::string>& knobs = entry->second;
+      const auto leave_helpful = [&] {
+        std::erase_if(axes, [&](const TuneAxis& axis) { return !knobs.contains(axis.knob); });
+      };
+      if (!is_first) leave_helpful();
+      for (const std::string& knob : refined(candidates[i], axes)) knobs.insert(knob);
+      if (!is_first) continue;
+      leave_helpful();  // what helped may help more, or no longer, beside what was chosen after it
+      refined(candidates[i], axes);
+    }
+    std::ranges::sort(candidates, is_shorter);
+  }
+
+  // Chooses the best value of each knob in turn. Returns the knobs for which another value than the one before was.
+  std::vector<std::string> refined(Candidate& candidate, const std::vector<TuneAxis>& axes) {
+    std::vector<std::string> changed;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      std::vector<Candidate> variants = variants_of(candidate, axes[i]);
+      estimate_steps(fmt::format("overlap settings, {}", axes[i].knob), variants);
+      std::erase_if(variants, [](const Candidate& variant) { return variant.step_ns == 0; });
+      const auto best = std::ranges::min_element(variants, is_shorter);
+      if (best == variants.end() || best->step_ns >= candidate.step_ns) continue;
+      best->least_ns = candidate.least_ns;
+      candidate = std::move(*best);
+      changed.push_back(axes[i].knob);
+      best_ns_ = std::min(best_ns_, candidate.step_ns);
+    }
+    return changed;
+  }
+
+  // The candidate with each other value of a knob, where that is another plan and fits.
+  std::vector<Candidate> variants_of(const Candidate& candidate, const TuneAxis& axis) const {
+    std::vector<Candidate> variants;
+    std::set<std::string> seen{effect_of(candidate.plan)};
+    for (const std::string& value : axis.values) {
+      Candidate variant{.choices = candidate.choices};
+      variant.choices[axis.knob] = value;
+      if (value.empty()) variant.choices.erase(axis.knob);
+      if (variant.choices == candidate.choices) continue;
+      variant.plan = job_.plan(variant.choices);
+      if (is_well(variant.plan) && fits(variant.plan) && seen.insert(effect_of(variant.plan)).second)
+        variants.push_back(std::move(variant));
+    }
+    return variants;
+  }
+
+  void play_in_full(std::vector<Candidate>& candidates) {
+    std::vector<Play> plays;
+    for (const Candidate& candidate : candidates)
+      plays.push_back(step_of(candidate, candidate.plan.config.train.num_microbatches));
+    const std::vector<Played> times = play("whole steps", plays);
+    for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].step_ns = times[i].ns;
+    std::erase_if(candidates, [](const Candidate& candidate) { return candidate.step_ns == 0; });
+    std::ranges::sort(candidates, is_shorter);
+    if (!candidates.empty()) best_ns_ = candidates.front().step_ns;
+  }
+
+  std::vector<Candidate> combinations() {
+    std::vector<Candidate> all;
+    std::set<std::string> seen;
+    const std::vector<Choices> layouts = layouts_of(job_);
+    result_.counts.layouts = layouts.size();
+    for (const Choices& layout : layouts) {
+      const plan::Plan bare = job_.plan(layout);
+      if (!bare.errors.empty()) {
+        ++result_.counts.refused[bare.errors.front().message];
+        continue;
+      }
+      for (const Choices& more : recomputations(job_, bare.config))
+        append_combinations(laid_over(layout, more), overlap_axes(job_, bare.config), 0, all, seen);
+    }
+    return all;
+  }
+
+  void append_combinations(const Choices& choices, const std::vector<TuneAxis>& axes, std::size_t axis,
+                           std::vector<Candidate>& all, std::set<std::string>& seen) const {
+    if (axis < axes.size()) {
+      for (const std::string& value : axes[axis].values)
+        append_combinations(value.empty() ? choices : laid_over(choices, {{axes[axis].knob, value}}), axes, axis + 1,
+                            all, seen);
+      return;
+    }
+    Candidate candidate{.choices = choices, .plan = job_.plan(choices)};
+    if (!is_well(candidate.plan) || !fits(candidate.plan)) return;
+    if (!seen.insert(effect_of(candidate.plan)).second) return;
+    if (all.size() == kMostCombinations)
+      throw std::invalid_argument(
+          fmt::format("--exhaustive: more than {} combinations; write knobs that are not to be searched into {}",
+                      kMostCombinations, "the file"));
+    all.push_back(std::move(candidate));
+  }
+
+  // Traced steps take as long as others.
+  SearchResult finish(std::vector<Candidate> candidates) {
+    if (candidates.size() > kBestShown) candidates.resize(kBestShown);
+    std::vector<StepExposure> exposures(candidates.size());
+    std::size_t done = 0;
+    std::mutex mutex;
+    on_all_cores(candidates.size(), [&](std::size_t i) {
+      exposures[i] = step_exposure(candidates[i].plan.config);
+      const std::lock_guard lock(mutex);
+      if (progress_) progress_("whole steps", ++done, candidates.size(), best_ns_);
+    });
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      result_.best.push_back({.choices = std::move(candidates[i].choices),
+                              .plan = std::move(candidates[i].plan),
+                              .step = std::move(exposures[i]),
+                              .least_step_ns = candidates[i].least_ns,
+                              .worth = {}});
+    std::ranges::stable_sort(result_.best, {}, [](const TunedConfig& config) { return config.step.step_ns; });
+    find_worth();
+    result_.counts.played = plays_.num_played();
+    return std::move(result_);
+  }
+
+  /// A change that a knob is held against.
+  struct Change {
+    std::size_t of;
+    KnobWorth worth;
+    Candidate candidate;
+    std::int64_t estimate_ns;  // of what is changed, as the change is estimated
+  };
+
+  void find_worth() {
+    std::vector<Candidate> bases, changed;
+    std::vector<Change> changes;
+    for (std::size_t i = 0; i < result_.best.size(); ++i) {
+      bases.push_back({.choices = result_.best[i].choices, .plan = result_.best[i].plan});
+      append_changes(i, changes);
+    }
+    for (const Change& change : changes) changed.push_back(change.candidate);
+    estimate_steps("what knobs are worth", bases);
+    std::vector<Candidate> valid;
+    for (const Change& change : changes)
+      if (change.worth.failure.empty()) valid.push_back(change.candidate);
+    estimate_steps("what knobs are worth", valid);
+    std::size_t next = 0;
+    for (Change& change : changes) {
+      TunedConfig& config = result_.best[change.of];
+      if (change.worth.failure.empty()) {
+        const std::int64_t estimate = valid[next++].step_ns;
+        change.worth.step_ns = config.step.step_ns + estimate - bases[change.of].step_ns;
+      }
+      config.worth.push_back(std::move(change.worth));
+    }
+    for (TunedConfig& config : result_.best)
+      std::ranges::stable_sort(config.worth, [](const KnobWorth& a, const KnobWorth& b) { return a.step_ns > b.step_ns; });
+  }
+
+  void append_changes(std::size_t i, std::vector<Change>& changes) const {
+    const TunedConfig& config = result_.best[i];
+    const auto add = [&](std::string name, std::string value, std::string against, const Choices& change) {
+      Change made{i, {std::move(name), std::move(value), std::move(against), 0, ""}, {}, 0};
+      made.candidate.choices = laid_over(config.choices, change);
+      made.candidate.plan = job_.plan(made.candidate.choices);
+      if (!is_well(made.candidate.plan))
+        made.worth.failure =
+            (made.candidate.plan.errors.empty() ? made.candidate.plan.not_run : made.candidate.plan.errors)
+                .front()
+                .message;
+      changes.push_back(std::move(made));
+    };
+    for (const OverlapSwitch& each : switches_on(config.plan.config)) add(each.name, "on", "off", each.off);
+    for (const TuneAxis& axis : overlap_axes(job_, config.plan.config)) {
+      const auto chosen = config.choices.find(axis.knob);
+      const std::string value = chosen == config.choices.end() ? "" : chosen->second;
+      if (value != axis.values.front() && value != "false")
+        add(axis.knob, value, axis.values.front().empty() ? "the rule's" : axis.values.front(),
+            {{axis.knob, axis.values.front()}});
+    }
+  }
+
+  std::vector<Played> play(const std::string& what, const std::vector<Play>& plays) {
+    return plays_.play(plays,
+                       [&](std::size_t done, std::size_t count) { if (progress_) progress_(what, done, count, best_ns_); });
+  }
+
+  const TuneJob& job_;
+  Plays& plays_;
+  const SearchProgress& progress_;
+  SearchResult result_;
+  std::int64_t best_ns_ = 0;
+};
+
+}  // namespace
+
+SearchResult search(const TuneJob& job, Plays& plays, const SearchProgress& progress) {
+  return Search(job, plays, progress).run();
+}
+
+SearchResult search_exhaustively(const TuneJob& job, Plays& plays, const SearchProgress& progress) {
+  return Search(job, plays, progress).run_exhaustively();
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/tune/step_times.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "impl/device/sim/machine.hpp"
+#include "impl/device/sim/time_alone.hpp"
+#include "impl/model/text_data.hpp"
+#include "impl/step/record_programs.hpp"
+#include "impl/step/simulation.hpp"
+#include "profiler/report/block_figures.hpp"
+#include "profiler/report/samples.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// The first begins on idle devices.
+constexpr std::int64_t kSteps = 2;
+
+report::StepSample played_step(const plan::Config& config) {
+  const auto data = model::TextData::unread(config.model.seq_length);
+  const auto time = sim::make_time_model(config);
+  report::BlockRun block;
+  block.num_steps = kSteps;
+  block.figures = report::figures_of(Simulation(config, data, *time).play(0, kSteps), config.run.trace,
+                                     config.parallel.stage_size());
+  return report::samples_of(block, 0).front();
+}
+
+// The same compute with the plainest schedule, which any number of microbatches can have.
+plan::Config computing_alone(plan::Config config) {
+  config.run.no_comm = true;
+  config.environment.layernorm_sm_margin = 0;
+  config.tensor_overlap = {};
+  if (config.recompute.method == plan::RecomputeMethod::block)
+    config.recompute.num_layers *= config.parallel.virtual_pipeline_model_parallel_size;
+  config.parallel.virtual_pipeline_model_parallel_size = 1;
+  config.pipeline = {};
+  config.extensions.pipeline_schedule.reset();
+  config.optimizer.overlap_param_gather_with_optimizer_step = false;
+  return config;
+}
+
+/// What the kernels of each pipeline stage take in a step, one after the other, nanoseconds.
+struct StageTimes {
+  std::vector<std::int64_t> alone;   ///< each from its start to its end
+  std::vector<std::int64_t> device;  ///< if the device were shared out without a gap
+};
+
+StageTimes stage_times(const plan::Config& config, std::int64_t num_microbatches) {
+  const plan::Config shorter = with_microbatches(config, num_microbatches);
+  const auto time = sim::make_time_model(shorter);
+  StageTimes times;
+  for (const Program& stage : record_stages(shorter, Detail::costs)) {
+    std::int64_t alone = 0, device = 0;
+    for (const ProgramCommand& command : stage.commands) {
+      if (command.type != ProgramCommand::Type::launch) continue;
+      const CommandTime taken = sim::time_alone(*time, stage, command);
+      alone += taken.alone_ns;
+      device += taken.device_ns;
+    }
+    times.alone.push_back(alone);
+    times.device.push_back(device);
+  }
+  return times;
+}
+
+}  // namespace
+
+std::int64_t step_ns(const plan::Config& config) {
+  plan::Config untraced = config;
+  untraced.run.trace = false;
+  return played_step(untraced).step_ns;
+}
+
+StepExposure step_exposure(const plan::Config& config) {
+  plan::Config traced = config;
+  traced.run.trace = true;
+  const report::StepSample step = played_step(traced);
+  StepExposure exposure{.step_ns = step.step_ns, .comm_ns = 0, .exposed_ns = {}};
+  analysis::Split all;
+  for (const analysis::Split& rank : step.ranks) all += rank;
+  const auto ranks = static_cast<std::int64_t>(step.ranks.size());
+  exposure.comm_ns = all.comm_ns() / ranks;
+  for (const auto& [modes, ns] : all.exposed_ns_by_modes) exposure.exposed_ns[modes] = ns / ranks;
+  return exposure;
+}
+
+plan::Config with_microbatches(plan::Config config, std::int64_t num) {
+  config.train.num_microbatches = num;
+  return config;
+}
+
+// From one round of the pipeline to the next.
+Shortened shortened(const plan::Config& config) {
+  const std::int64_t unit =
+      config.parallel.pipeline_model_parallel_size == 1
+          ? 1
+          : std::max<std::int64_t>(config.parallel.pipeline_model_parallel_size,
+                                   config.pipeline.microbatch_group_size_per_vp_stage);
+  const Shortened of_step{unit, 2 * unit};
+  if (of_step.fewer + of_step.more >= config.train.num_microbatches) return {config.train.num_microbatches, 0};
+  return of_step;
+}
+
+std::int64_t extrapolated(const plan::Config& config, std::int64_t fewer_ns, std::int64_t more_ns) {
+  const auto [fewer, more] = shortened(config);
+  if (more == 0) return fewer_ns;
+  return more_ns + (config.train.num_microbatches - more) * (more_ns - fewer_ns) / (more - fewer);
+}
+
+std::int64_t least_step_ns(const plan::Config& config) {
+  const plan::Config alone = computing_alone(config);
+  const StageTimes one = stage_times(alone, 1), two = stage_times(alone, 2);
+  const std::int64_t more = config.train.num_microbatches - 1;
+  std::int64_t busiest = 0, of_all = 0, longest = 0;
+  for (std::size_t stage = 0; stage < one.alone.size(); ++stage) {
+    busiest = std::max(busiest, one.device[stage] + more * (two.device[stage] - one.device[stage]));
+    const std::int64_t of_microbatch = two.alone[stage] - one.alone[stage];
+    of_all += of_microbatch;
+    longest = std::max(longest, of_microbatch);
+  }
+  return busiest + (of_all - longest) / config.parallel.virtual_pipeline_model_parallel_size;
+}
+
+}  // namespace underlap::bench

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "bench/tune/certainty.hpp"
+#include "bench/tune/report.hpp"
+#include "impl/device/sim/hardware.hpp"
+
+namespace underlap::bench {
+namespace {
+
+constexpr double kNsPerS = 1e9;
+constexpr double kNsPerMs = 1e6;
+constexpr double kBytesPerGb = 1e9;
+constexpr double kFlopsPerTflop = 1e12;
+
+bool is_fp8(const plan::Config& config) {
+  return config.mixed_precision.recipe.find("fp8") != std::string::npos;
+}
+
+double peak_tflops(const plan::Config& config) {
+  const sim::Gpu gpu = sim::load_hardware(config.run.hardware).gpu;
+  return is_fp8(config) && gpu.fp8_tflops ? gpu.fp8_tflops->value : gpu.bf16_tflops.value;
+}
+
+double in_ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
+
+std::string recomputed_text(const plan::RecomputeConfig& recompute) {
+  switch (recompute.method) {
+    case plan::RecomputeMethod::none: return "-";
+    case plan::RecomputeMethod::uniform: return "all";
+    case plan::RecomputeMethod::block: break;
+  }
+  return std::to_string(recompute.num_layers);
+}
+
+// "dp+tp" is both at once.
+std::string column_of(const std::string& modes) { return modes.find('+') == std::string::npos ? modes : "several"; }
+
+std::set<std::string> exposed_modes(const SearchResult& result) {
+  std::set<std::string> columns;
+  for (const TunedConfig& config : result.best)
+    for (const auto& [modes, ns] : config.step.exposed_ns)
+      if (ns > 0) columns.insert(column_of(modes));
+  return columns;
+}
+
+std::string exposed_text(const TunedConfig& config, const std::string& column) {
+  std::int64_t sum = 0;
+  for (const auto& [modes, ns] : config.step.exposed_ns)
+    if (column_of(modes) == column) sum += ns;
+  return sum == 0 ? "-" : fmt::format("{:.1f}", in_ms(sum));
+}
+
+std::int64_t exposed_ns(const TunedConfig& config) {
+  std::int64_t sum = 0;
+  for (const auto& [mode, ns] : config.step.exposed_ns) sum += ns;
+  return sum;
+}
+
+// Of several models which one each row is of.
+Table best_table(const TuneJob& job, const SearchResult& result, plan::FlopConvention convention) {
+  Table table{{{"", Align::right}}, {}};
+  const bool has_cells = job.cells().size() > 1;
+  if (has_cells) table.columns.push_back({"model", Align::left});
+  for (const char* title : {"TP", "PP", "VP", "CP", "DP", "mb", "re"}) table.columns.push_back({title});
+  for (const char* title : {"step ms", "TF/s", "MFU %", "GB", "exposed ms"}) table.columns.push_back({title});
+  table.columns.push_back({"tokens/s", Align::right, 2});
+  const std::set<std::string> modes = exposed_modes(result);
+  for (const std::string& mode : modes) table.columns.push_back({mode + " ms", Align::right, 1});
+  for (std::size_t i = 0; i < result.best.size(); ++i) {
+    const TunedConfig& best = result.best[i];
+    const plan::Config& c = best.plan.config;
+    const StepRates rates = rates_of(c, best.step.step_ns, convention);
+    std::vector<TableCell>& row = table.rows.emplace_back();
+    row.push_back({std::to_string(i + 1)});
+    if (has_cells) row.push_back({best.choices.at(plan::kOneCell)});
+    for (const std::int64_t size :
+         {std::int64_t{c.parallel.tensor_model_parallel_size}, std::int64_t{c.parallel.pipeline_model_parallel_size},
+          std::int64_t{c.parallel.virtual_pipeline_model_parallel_size},
+          std::int64_t{c.parallel.context_parallel_size}, std::int64_t{c.parallel.data_parallel_size},
+          c.train.micro_batch_size})
+      row.push_back({std::to_string(size)});
+    row.push_back({recomputed_text(c.recompute)});
+    row.push_back({fmt::format("{:.1f}", in_ms(best.step.step_ns))});
+    row.push_back({fmt::format("{:.0f}", rates.tflops_per_gpu)});
+    row.push_back({fmt::format("{:.1f}", rates.mfu * 100)});
+    row.push_back({fmt::format("{:.1f}", static_cast<double>(best.plan.peak_memory.total()) / kBytesPerGb)});
+    row.push_back({fmt::format("{:.1f}", in_ms(exposed_ns(best)))});
+    row.push_back({fmt::format("{:.0f}", rates.tokens_per_s)});
+    for (const std::string& mode : modes) row.push_back({exposed_text(best, mode)});
+  }
+  return table;
+}
+
+Table worth_table(const TunedConfig& config) {
+  Table table{{{"knob", Align::left}, {"value", Align::left, 0, 40}, {"against", Align::left, 0, 40}, {"saves ms"}, {"saves %"}}, {}};
+  for (const KnobWorth& worth : config.worth) {
+    const double saved = in_ms(worth.step_ns - config.step.step_ns);
+    const bool is_known = worth.failure.empty();
+    table.rows.push_back({{worth.name},
+                          {worth.value},
+                          {worth.against},
+                          {is_known ? fmt::format("{:+.1f}", saved) : "-"},
+                          {is_known ? fmt::format("{:+.2f}", 100 * saved / in_ms(config.step.step_ns)) : "-"}});
+  }
+  return table;
+}
+
+std::string refusals_text(const SearchCounts& counts, int width) {
+  std::vector<std::pair<std::size_t, std::string>> reasons;
+  for (const auto& [reason, count] : counts.refused) reasons.emplace_back(count, reason);
+  std::ranges::sort(reasons, std::greater<>());
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, reasons.size()); ++i)
+    text += wrap(fmt::format("  {} refused: {}", reasons[i].first, reasons[i].second), width, "    ");
+  if (reasons.size() > kShown) text += fmt::format("  and {} refused for other reasons\n", reasons.size() - kShown);
+  return text;
+}
+
+std::string counts_text(const SearchResult& result, const TuneJob& job, int width) {
+  const SearchCounts& counts = result.counts;
+  std::size_t refused = 0;
+  for (const auto& [reason, count] : counts.refused) refused += count;
+  std::string text = fmt::format(
+      "{} layouts: {} refused by the plan, {} need more than {:.1f} GB on a GPU even where every layer is recomputed",
+      counts.layouts, refused, counts.too_large, static_cast<double>(job.limit_bytes()) / kBytesPerGb);
+  if (counts.estimated > 0)
+    text += fmt::format(
+        ", {} compute for longer than the ten best take, {} were estimated; of the {} best of these overlap settings were "
+        "searched",
+        counts.beaten, counts.estimated, counts.refined);
+  return wrap(text + fmt::format("; {} steps were played, short ones too", counts.played), width) +
+         refusals_text(counts, width);
+}
+
+std::string certainty_text(const TuneJob& job, int width) {
+  const std::vector<PublishedError> errors = published_errors(published_results(), job.hardware());
+  if (errors.empty())
+    return wrap(fmt::format("How sure: no published steps on {} were held against the model; take the order, not the "
+                            "milliseconds.",
+                            job.hardware()),
+                width);
+  std::string text = wrap("How sure: against published steps of such machines the modelled ones are", width);
+  for (const PublishedError& error : errors)
+    text += wrap(fmt::format("  {:+.1f} to {:+.1f} % faster in {} rows: {}", error.least * 100, error.most * 100,
+                             error.rows, error.table),
+                 width, "    ");
+  return text;
+}
+
+}  // namespace
+
+StepRates rates_of(const plan::Config& config, std::int64_t step_ns, plan::FlopConvention convention) {
+  const double seconds = static_cast<double>(step_ns) / kNsPerS;
+  StepRates rates;
+  rates.tflops_per_gpu =
+      plan::step_flops(config, convention) / seconds / config.parallel.world_size() / kFlopsPerTflop;
+  rates.mfu = rates.tflops_per_gpu / peak_tflops(config);
+  rates.tokens_per_s = plan::step_tokens(config) / seconds;
+  return rates;
+}
+
+std::string tune_text(const TuneJob& job, const SearchResult& result, plan::FlopConvention convention,
+                      const TableFormat& format) {
+  std::string text = wrap(fmt::format("{} GPUs, {}: every time here is modelled, none was measured; {} sequences a step; "
+                                      "at most {:.1f} GB on a GPU as predicted",
+                                      job.num_gpus(), job.hardware(), job.batch(),
+                                      static_cast<double>(job.limit_bytes()) / kBytesPerGb),
+                          format.width);
+  for (const std::string& note : job.notes()) text += wrap("note: " + note, format.width);
+  text += '\n';
+  if (result.best.empty()) return text + "Nothing fits.\n\n" + counts_text(result, job, format.width);
+  text += render(best_table(job, result, convention), format);
+  text += wrap(fmt::format("mb: sequences a microbatch; re: layers of a model chunk that are recomputed; TF/s of a GPU, "
+                           "FLOPs counted as {}; MFU of {:.0f} TFLOP/s; exposed: mean rank",
+                           plan::to_string(convention), peak_tflops(result.best.front().plan.config)),
+               format.width);
+  if (!result.best.front().worth.empty())
+    text += "\nWhat each knob is worth in the first, changed alone\n\n" + render(worth_table(result.best.front()), format);
+  return text + '\n' + counts_text(result, job, format.width) + certainty_text(job, format.width);
+}
+
+}  // namespace underlap::bench

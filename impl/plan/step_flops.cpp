@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/step_flops.hpp"
+
+#include <algorithm>
+
+#include "profiler/trace/enum_names.hpp"
+
+namespace underlap::plan {
+namespace {
+
+constexpr EnumNames<FlopConvention, 4> kNames{{"full", "causal", "full+recompute", "causal+recompute"}};
+
+bool is_causal(FlopConvention convention) {
+  return convention == FlopConvention::causal || convention == FlopConvention::causal_recompute;
+}
+
+bool counts_recomputation(FlopConvention convention) {
+  return convention == FlopConvention::full_recompute || convention == FlopConvention::causal_recompute;
+}
+
+// Of all layers.
+double recomputed_layers(const Config& config) {
+  const auto layers = static_cast<double>(config.model.num_layers);
+  switch (config.recompute.method) {
+    case RecomputeMethod::none: return 0;
+    case RecomputeMethod::uniform: return layers;
+    case RecomputeMethod::block: break;
+  }
+  const double chunks = double(config.parallel.pipeline_model_parallel_size) *
+                        double(config.parallel.virtual_pipeline_model_parallel_size);
+  return std::min(layers, chunks * config.recompute.num_layers);
+}
+
+// Of one layer's forward pass, by token.
+double layer_flops(const ModelConfig& model, bool causal) {
+  const auto hidden = static_cast<double>(model.hidden_size), ffn = static_cast<double>(model.ffn_hidden_size);
+  const double kv = hidden * double(model.num_query_groups) / double(model.num_attention_heads);
+  const double up = model.activation == Activation::swiglu ? 2 : 1;
+  const auto sequence = static_cast<double>(model.seq_length);
+  const double products = 2 * (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn);
+  return products + (causal ? 2 * hidden * (sequence + 1) : 4 * hidden * sequence);
+}
+
+}  // namespace
+
+std::string_view to_string(FlopConvention convention) { return kNames[convention]; }
+std::optional<FlopConvention> flop_convention(std::string_view word) { return kNames.find(word); }
+
+double step_tokens(const Config& config) {
+  return double(config.train.micro_batch_size) * double(config.train.num_microbatches) *
+         double(config.parallel.data_parallel_size) * double(config.model.seq_length);
+}
+
+double step_flops(const Config& config, FlopConvention convention) {
+  constexpr double kPasses = 3;
+  const ModelConfig& model = config.model;
+  const double of_layer = layer_flops(model, is_causal(convention));
+  const double again = counts_recomputation(convention) ? recomputed_layers(config) : 0;
+  const double head = 2 * double(model.hidden_size) * double(model.vocab_size);
+  return step_tokens(config) * ((kPasses * double(model.num_layers) + again) * of_layer + kPasses * head);
+}
+
+}  // namespace underlap::plan

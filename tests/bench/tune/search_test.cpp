@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search against every combination of small spaces, and the parts that it rests on.
+#include "bench/tune/search.hpp"
+
+#include <gmock/gmock.h>
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "bench/tune/report.hpp"
+#include "bench/tune/space.hpp"
+
+namespace underlap::bench {
+namespace {
+
+// What the tests of one kind of parallelism leave to the others.
+constexpr const char* kModel =
+    "preset: llama3-8b, num_layers: 8, seq_length: 2048, vocab_size: 32000, context_parallel_size: 1, "
+    "recompute_granularity: null";
+constexpr const char* kEnvironment = "environment: {layernorm_sm_margin: 16, cuda_device_max_connections: 8}\n";
+
+constexpr const char* kDataSpace =
+    "comm_overlap: {tp_comm_overlap: false}\n"
+    "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false}\n";
+constexpr const char* kPipelineSpace =
+    "comm_overlap: {overlap_grad_reduce: true, overlap_param_gather: true, bucket_size: 40000000, "
+    "align_param_gather: false, overlap_param_gather_with_optimizer_step: false}\n"
+    "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false, align_grad_reduce: true}\n";
+constexpr const char* kTensorSpace =
+    "comm_overlap: {overlap_grad_reduce: true, overlap_param_gather: true, bucket_size: 40000000, tp_comm_overlap_cfg: "
+    "{qkv_fprop: {method: ring_exchange}, fc1_fprop: {method: ring_exchange}, fc2_dgrad: {method: ring_exchange}, "
+    "proj_dgrad: {method: ring_exchange}, qkv_dgrad: {method: bulk}, qkv_wgrad: {method: bulk}, fc1_dgrad: {method: "
+    "bulk}, fc1_wgrad: {method: bulk}}}\n"
+    "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false}\n";
+
+TuneRequest request_of(const std::string& model, const std::string& more, std::int64_t gpus = 8) {
+  TuneRequest request;
+  request.model = {fmt::format("model: {{{}, {}}}\n{}{}run: {{hardware: h100-sxm}}\n", kModel, model, kEnvironment, more),
+                   "model.yaml",
+                   {}};
+  request.num_gpus = gpus;
+  request.batch = 32;
+  return request;
+}
+
+struct Space {
+  const char* name;
+  const char* model;
+  const char* more;
+};
+
+class SmallSpace : public ::testing::TestWithParam<Space> {};
+
+TEST_P(SmallSpace, HasNoBetterStepThanTheSearchFinds) {
+  const TuneJob job(request_of(GetParam().model, GetParam().more));
+  Plays searched("", false, ""), played("", false, "");
+  const SearchResult found = search(job, searched, {});
+  const SearchResult all = search_exhaustively(job, played, {});
+  ASSERT_FALSE(found.best.empty());
+  ASSERT_GT(all.counts.played, 50) << "no space to search";
+  EXPECT_LE(found.best.front().step.step_ns, all.best.front().step.step_ns)
+      << text_of(found.best.front().choices) << "\nagainst\n"
+      << text_of(all.best.front().choices);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Search, SmallSpace,
+    ::testing::Values(Space{"Data", "pipeline_model_parallel_size: 1", kDataSpace},
+                      Space{"Pipeline", "tensor_model_parallel_size: 1", kPipelineSpace},
+                      Space{"Tensor", "pipeline_model_parallel_size: 1, sequence_parallel: true", kTensorSpace}),
+    [](const ::testing::TestParamInfo<Space>& space) { return space.param.name; });
+
+TEST(Search, IsTheSameOnAnyNumberOfThreads) {
+  const TuneJob job(request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 2", kPipelineSpace));
+  Plays one("", false, "", 1), many("", false, "", 5);
+  EXPECT_EQ(tune_json(job, search(job, one, {}), plan::FlopConvention::full),
+            tune_json(job, search(job, many, {}), plan::FlopConvention::full));
+}
+
+TEST(Search, TakesTheLeastRecomputationThatFits) {
+  TuneRequest request = request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 1", kDataSpace, 2);
+  Plays plays("", false, "");
+  const plan::Plan whole = search(TuneJob(request), plays, {}).best.front().plan;
+  ASSERT_EQ(whole.config.recompute.method, plan::RecomputeMethod::none);
+  request.limit_bytes = whole.peak_memory.total() - 1;
+  Plays tighter("", false, "");
+  const plan::Plan tight = search(TuneJob(request), tighter, {}).best.front().plan;
+  EXPECT_LE(tight.peak_memory.total(), *request.limit_bytes);
+}
+
+TEST(Search, SaysWhatEachKnobIsWorth) {
+  const TuneJob job(request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 1", kDataSpace));
+  Plays plays("", false, "");
+  const TunedConfig best = search(job, plays, {}).best.front();
+  const auto reduce = std::ranges::find(best.worth, "overlap_grad_reduce", &KnobWorth::name);
+  ASSERT_NE(reduce, best.worth.end());
+  Choices off = best.choices;
+  off["comm_overlap.overlap_grad_reduce"] = "false";
+  EXPECT_NEAR(double(reduce->step_ns), double(step_ns(job.plan(off).config)), 0.002 * double(best.step.step_ns));
+}
+
+TEST(TuneJob, KeepsWhatTheFileSays) {
+  const TuneJob job(request_of("tensor_model_parallel_size: 4", kDataSpace));
+  EXPECT_FALSE(job.is_open("model.tensor_model_parallel_size"));
+  EXPECT_TRUE(job.is_open("model.pipeline_model_parallel_size"));
+  for (const Choices& layout : layouts_of(job))
+    EXPECT_EQ(job.plan(layout).config.parallel.tensor_model_parallel_size, 4) << text_of(layout);
+}
+
+TEST(TuneJob, BeginsAroundAConfigurationAndKeepsItsModel) {
+  TuneRequest request = request_of("tensor_model_parallel_size: 4", kDataSpace);
+  request.around = true;
+  const TuneJob job(request);
+  EXPECT_TRUE(job.is_open("model.tensor_model_parallel_size"));
+  EXPECT_FALSE(job.is_open("model.num_layers"));
+  EXPECT_EQ(job.start().at("comm_overlap.tp_comm_overlap"), "false");
+}
+
+TEST(StepTimes, ShortStepsTellThatOfManyMicrobatches) {
+  const TuneJob job(request_of("tensor_model_parallel_size: 2, sequence_parallel: true", kDataSpace, 8));
+  for (const Choices& layout : layouts_of(job)) {
+    const plan::Plan plan = job.plan(layout);
+    if (!plan.errors.empty()) continue;
+    const auto [fewer, more] = shortened(plan.config);
+    if (more == 0) continue;
+    const std::int64_t whole = step_ns(plan.config);
+    EXPECT_NEAR(double(extrapolated(plan.config, step_ns(with_microbatches(plan.config, fewer)),
+                                    step_ns(with_microbatches(plan.config, more)))),
+                double(whole), 0.01 * double(whole))
+        << text_of(layout);
+  }
+}
+
+TEST(StepTimes, NoOverlapBeatsTheLeastStep) {
+  const TuneJob job(request_of("deterministic_mode: false", kPipelineSpace, 8));
+  std::size_t num = 0;
+  for (const Choices& layout : layouts_of(job)) {
+    const plan::Plan plan = job.plan(layout);
+    if (!plan.errors.empty() || ++num > 24) continue;
+    EXPECT_LE(least_step_ns(plan.config), step_ns(plan.config)) << text_of(layout);
+  }
+}
+
+}  // namespace
+}  // namespace underlap::bench
