@@ -217,7 +217,7 @@ HostCosts CostModel::host() const {
           .pass_ns = optional_ns(host.schedule_call_us),
           .iteration_ns = optional_ns(host.iteration_us),
           .synchronize_ns = optional_ns(host.synchronize_us),
-          .reads_back = host.synchronize_us.has_value()};
+          .synchronizes = host.synchronize_us.has_value()};
 }
 
 DeviceLimits CostModel::limits() const {
