@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
-#include "bench/commands/gate_input.hpp"
+#include "bench/commands/status_watch.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/room.hpp"
 #include "profiler/gate/baseline.hpp"
+#include "profiler/gate/named_runs.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -26,8 +27,9 @@ struct SaveArguments {
 
 int save_baseline(const SaveArguments& arguments) {
   std::vector<compare::RunFigures> runs;
+  StatusWatch watch;
   for (const std::string& path : arguments.runs)
-    for (compare::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
+    for (compare::RunFigures& run : gate::runs_named(path, watch)) runs.push_back(std::move(run));
   gate::check_baseline(runs);
   check_output_folder("-o", arguments.folder);
   // Runs of one side have the same knobs: those of the first are enough.

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
-#include "bench/commands/gate_input.hpp"
+#include "bench/commands/status_watch.hpp"
 #include "bench/commands/viewer_program.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
@@ -22,6 +22,7 @@
 #include "platform/temporary_folder.hpp"
 #include "platform/terminal.hpp"
 #include "profiler/gate/gate.hpp"
+#include "profiler/gate/named_runs.hpp"
 #include "profiler/gate/reports.hpp"
 
 namespace underlap::bench {
@@ -48,9 +49,10 @@ struct GateArguments {
 using Runs = std::vector<compare::RunFigures>;
 
 Runs runs_of(const std::string& first, const std::vector<std::string>& more) {
-  Runs runs = runs_named(first);
+  StatusWatch watch;
+  Runs runs = gate::runs_named(first, watch);
   for (const std::string& path : more)
-    for (compare::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
+    for (compare::RunFigures& run : gate::runs_named(path, watch)) runs.push_back(std::move(run));
   return runs;
 }
 

@@ -4,21 +4,27 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
 #include "bench/measure/refusals.hpp"
+#include "impl/plan/findings.hpp"
+#include "impl/plan/plan_diff.hpp"
 #include "impl/plan/plan_summary.hpp"
 #include "impl/plan/plan_text.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
+#include "platform/json.hpp"
 #include "platform/suggestion.hpp"
+#include "platform/table.hpp"
 #include "platform/terminal.hpp"
 
 namespace underlap::bench {
@@ -26,9 +32,12 @@ namespace {
 
 struct PlanArguments {
   std::string config;
+  std::string before;
   std::string cell;
   bool all = false;
   bool json = false;
+  bool github = false;
+  bool sarif = false;
   bool strict = false;
 };
 
@@ -78,7 +87,124 @@ void print_text(const plan::Matrix& matrix, bool all) {
   }
 }
 
-int run_plan(const PlanArguments& arguments) {
+/// The matrix of a file with what `run` would refuse; what cannot be read at all is an error of it.
+plan::Matrix read_whole(const std::string& file) {
+  plan::Matrix matrix;
+  try {
+    matrix = read_matrix(file);
+  } catch (const std::invalid_argument& error) {
+    std::string message = error.what();
+    if (message.starts_with(file + ": ")) message.erase(0, file.size() + 2);
+    matrix.errors = {{file, message}};
+    return matrix;
+  }
+  tell_what_run_refuses(matrix);
+  return matrix;
+}
+
+void print_findings(const std::vector<plan::Finding>& findings, const PlanArguments& arguments) {
+  fmt::print("{}", arguments.github ? plan::to_github(findings) : plan::to_sarif(findings) + "\n");
+}
+
+bool has_kind(const std::vector<plan::Finding>& findings, std::string_view kind) {
+  return std::ranges::find(findings, kind, &plan::Finding::kind) != findings.end();
+}
+
+/// Errors are bad input, and with --strict gates are.
+int exit_code_of(const std::vector<plan::Finding>& findings, const PlanArguments& arguments) {
+  const bool is_bad = has_kind(findings, "error") || (arguments.strict && has_kind(findings, "not-as-requested"));
+  return is_bad ? kBadInput : kWell;
+}
+
+/// The configurations of a folder and of those in it. Throws std::invalid_argument naming the folder where there are
+/// none, or more than a folder of configurations has of anything.
+std::vector<std::string> configurations_in(const std::string& folder) {
+  constexpr int kMost = 10'000;
+  std::vector<std::string> files;
+  std::error_code error;
+  int num_seen = 0;
+  for (std::filesystem::recursive_directory_iterator
+           at(folder, std::filesystem::directory_options::skip_permission_denied, error),
+       end;
+       !error && at != end; at.increment(error)) {
+    std::error_code of_entry;
+    const std::filesystem::path& path = at->path();
+    if (++num_seen > kMost)
+      throw std::invalid_argument(
+          fmt::format("{}: holds more than {} files; name a folder of configurations, or one of them", folder, kMost));
+    if ((path.extension() == ".yaml" || path.extension() == ".yml") && at->is_regular_file(of_entry))
+      files.push_back(path.string());
+  }
+  if (files.empty())
+    throw std::invalid_argument(folder + ": a directory without .yaml or .yml files; name a configuration");
+  std::ranges::sort(files);
+  return files;
+}
+
+/// "config.yaml: 2 errors, 1 exposed".
+std::string verdict(const std::string& file, const std::vector<plan::Finding>& findings) {
+  std::vector<std::string> words;
+  for (const std::string_view kind : {"error", "not-as-requested", "exposed", "contradiction"})
+    if (const auto count = std::ranges::count(findings, kind, &plan::Finding::kind); count > 0)
+      words.push_back(fmt::format("{} {}", count, kind));
+  return fmt::format("{}: {}", file, words.empty() ? "well" : fmt::format("{}", fmt::join(words, ", ")));
+}
+
+int plan_folder(const PlanArguments& arguments) {
+  std::vector<plan::Finding> all;
+  nlohmann::ordered_json json{{"schema", "underlap.plans/1"}, {"files", nlohmann::ordered_json::array()}};
+  for (const std::string& file : configurations_in(arguments.config)) {
+    const plan::Matrix matrix = read_whole(file);
+    const std::vector<plan::Finding> own = plan::findings(matrix);
+    all.insert(all.end(), own.begin(), own.end());
+    if (arguments.json)
+      json["files"].push_back(
+          {{"file", file},
+           {"plans", parse_json(matrix.has_errors() ? errors_json(matrix.errors) : plans_json(matrix))}});
+    if (arguments.json || arguments.github || arguments.sarif) continue;
+    fmt::print("{}\n", verdict(file, own));
+    for (const plan::Finding& finding : own)
+      if (finding.level != "note")
+        fmt::print("{}", wrap(fmt::format("  {}: {}", finding.message.where, finding.message.message),
+                              terminal_format(STDOUT_FILENO).width, "    "));
+  }
+  if (arguments.json) fmt::print("{}\n", json_text(json, 2));
+  if (arguments.github || arguments.sarif) print_findings(all, arguments);
+  return exit_code_of(all, arguments);
+}
+
+const plan::Plan& only_plan(plan::Matrix& matrix, const PlanArguments& arguments) {
+  if (!arguments.cell.empty()) keep_cell(matrix, arguments.cell);
+  if (matrix.cells.size() > 1)
+    throw std::invalid_argument(fmt::format("{}: a matrix of {} cells; --cell NAME names the one to compare",
+                                            matrix.source.where, matrix.cells.size()));
+  return matrix.cells.front().plan;
+}
+
+int diff_plans(const PlanArguments& arguments) {
+  plan::Matrix before = read_matrix(arguments.before), after = read_matrix(arguments.config);
+  for (const plan::Matrix* matrix : {&before, &after})
+    if (matrix->has_errors() && refuse(*matrix, arguments.json)) return kBadInput;
+  const auto differences = plan::differences(only_plan(before, arguments), only_plan(after, arguments));
+  if (!arguments.json) {
+    fmt::print("{}", plan::differences_text(differences, terminal_format(STDOUT_FILENO)));
+    return differences.empty() ? kWell : kFound;
+  }
+  nlohmann::ordered_json json{{"schema", "underlap.plan_diff/1"}, {"differences", nlohmann::ordered_json::array()}};
+  for (const plan::Difference& d : differences)
+    json["differences"].push_back({{"name", d.what}, {"first", d.before}, {"second", d.after}, {"reason", d.why}});
+  fmt::print("{}\n", json_text(json, 2));
+  return differences.empty() ? kWell : kFound;
+}
+
+int plan_file(const PlanArguments& arguments) {
+  if (arguments.github || arguments.sarif) {
+    plan::Matrix matrix = read_whole(arguments.config);
+    if (!arguments.cell.empty() && !matrix.has_errors()) keep_cell(matrix, arguments.cell);
+    const std::vector<plan::Finding> all = plan::findings(matrix);
+    print_findings(all, arguments);
+    return exit_code_of(all, arguments);
+  }
   plan::Matrix matrix = read_matrix(arguments.config);
   tell_what_run_refuses(matrix);
   if (matrix.has_errors()) {
@@ -97,6 +223,12 @@ int run_plan(const PlanArguments& arguments) {
   return arguments.strict && print_gates(matrix, arguments.config) ? kBadInput : kWell;
 }
 
+int run_plan(const PlanArguments& arguments) {
+  if (!arguments.before.empty()) return diff_plans(arguments);
+  std::error_code ignored;
+  return std::filesystem::is_directory(arguments.config, ignored) ? plan_folder(arguments) : plan_file(arguments);
+}
+
 }  // namespace
 
 void add_plan_command(CLI::App& app, int& exit_code) {
@@ -110,10 +242,20 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       ->add_flag("--json", arguments->json,
                  "print JSON, schema underlap.plan/1; what is wrong too, as underlap.errors/1")
       ->excludes(all);
+  CLI::Option* github =
+      command->add_flag("--github", arguments->github, "print findings as commands of a GitHub workflow, a line each");
+  command->add_flag("--sarif", arguments->sarif, "print findings as SARIF 2.1.0, for code scanning")->excludes(github);
+  command
+      ->add_option(
+          "--diff", arguments->before,
+          "say what is in effect otherwise in CONFIG than in this configuration; exit with 1 where something is")
+      ->check(not_empty());
   command->add_flag("--strict", arguments->strict, "exit with 2 where a gate switched a request off");
   command->footer(
       "Example: underlap plan bench/matrices/quick.yaml\n"
-      "         underlap plan bench/matrices/modes.yaml --cell \"tp on\"");
+      "         underlap plan bench/matrices/modes.yaml --cell \"tp on\"\n"
+      "         underlap plan configs/ --strict --github    # each configuration of a folder\n"
+      "         underlap plan --diff before.yaml after.yaml");
   command->callback([arguments, &exit_code] {
     exit_code = with_errors_as(arguments->json, arguments->config, [&] { return run_plan(*arguments); });
   });

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bench/commands/gate_input.hpp"
 #include "bench/commands/series.hpp"
+#include "profiler/gate/named_runs.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "profiler/report/statistics.hpp"
 
@@ -23,7 +23,7 @@ bool holds_runs(const fs::path& folder) {
 
 // Whole runs; what is missing is said below them, of what is going as well.
 Runs shown_runs(const fs::path& folder, std::string& incomplete) {
-  SeriesRuns series = series_runs(folder);
+  gate::SeriesRuns series = gate::series_runs(folder);
   if (series.runs.empty())
     throw std::invalid_argument(series.incomplete.empty()
                                     ? folder.string() + ": no run is in it\n  --resume goes on with what began"

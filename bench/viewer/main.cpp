@@ -173,7 +173,7 @@ void bench_frames(const Timeline& timeline, const analysis::Summary& summary) {
   for (const SceneState& state : session(timeline, scene.height_of_lanes())) {
     const auto begin = Clock::now();
     const double processor_begin = processor_ms();
-    ImageSurface surface(image);
+    ImageSurface surface(image, 1);
     scene.draw(surface, kScreen, 1, state, palette, font);
     QPainter painter(&window);
     painter.drawImage(0, 0, image);
@@ -238,7 +238,7 @@ void draw_once(const TraceDocument& document) {
   state.ns_per_pixel = static_cast<double>(std::max<std::int64_t>(document.timeline->length_ns(), 1)) /
                        (kScreen.width() - Scene::kNames);
   QImage image(kScreen, QImage::Format_RGB32);
-  ImageSurface surface(image);
+  ImageSurface surface(image, 1);
   scene.draw(surface, kScreen, 1, state, Palette(Theme::light()), QApplication::font());
 }
 

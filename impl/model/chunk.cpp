@@ -19,7 +19,7 @@ Chunk::Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan:
                            range.first_layer + group.first + keeping.position, keeping);
     }
   if (range.has_head) head_.emplace(communicators, shared, config, parameters, keeping);
-  if (range.has_embedding) embedding_inputs_ = config.parallel.context_parallel_size > 1 ? 2 : 1;
+  if (range.has_embedding) embedding_inputs_ = plan::uploads_positions(config) ? 2 : 1;
   if (tokens_of_slot() > 0)
     tokens_ = device.allocate("tokens", DataType::i32, num_slots.activations * tokens_of_slot());
   const std::size_t num_between = groups_.size() - 1 + range.has_embedding + range.has_head;

@@ -25,10 +25,14 @@ void Embedding::forward(const Enqueue& enqueue, const Weights& weights, const ke
   static const NameId kEmbedding = intern("embedding_fprop");
   static const NameId kScatter = intern("embedding_reduce_scatter");
   static const NameId kAllReduce = intern("embedding_all_reduce");
-  weights.before_use({word_, position_});
+  if (position_ < 0)
+    weights.before_use({word_});
+  else
+    weights.before_use({word_, position_});
   const View part = shape_.cuts_tokens() ? of_all_tokens() : out;
-  enqueue(kEmbedding, kernels::embedding_forward(tokens, weights.weight(word_), weights.weight(position_), part,
-                                                 vocab_shard(shape_, vocab_size_)));
+  enqueue(kEmbedding,
+          kernels::embedding_forward(tokens, weights.weight(word_), position_ < 0 ? View{} : weights.weight(position_),
+                                     part, vocab_shard(shape_, vocab_size_)));
   if (is_alone()) return;
   if (shape_.cuts_tokens())
     collectives_.reduce_scatter(enqueue.tag, kScatter, part, out);
@@ -41,10 +45,13 @@ void Embedding::backward(const Enqueue& enqueue, const Weights& weights, const k
   static const NameId kGather = intern("embedding_all_gather");
   static const NameId kEmbedding = intern("embedding_wgrad");
   if (shape_.cuts_tokens()) collectives_.all_gather(enqueue.tag, kGather, d_out, of_all_tokens());
-  enqueue(kEmbedding,
-          kernels::embedding_wgrad(tokens, shape_.cuts_tokens() ? of_all_tokens() : d_out, weights.main_grad(word_),
-                                   weights.main_grad(position_), vocab_shard(shape_, vocab_size_)));
-  weights.after_wgrad({position_, word_});
+  enqueue(kEmbedding, kernels::embedding_wgrad(
+                          tokens, shape_.cuts_tokens() ? of_all_tokens() : d_out, weights.main_grad(word_),
+                          position_ < 0 ? View{} : weights.main_grad(position_), vocab_shard(shape_, vocab_size_)));
+  if (position_ < 0)
+    weights.after_wgrad({word_});
+  else
+    weights.after_wgrad({position_, word_});
 }
 
 }  // namespace underlap::model

@@ -11,7 +11,7 @@ namespace underlap::model {
 /// The part of a vocabulary that the rank of `shape` holds; alone, all of it.
 kernels::VocabShard vocab_shard(const Shape& shape, std::int64_t vocab_size);
 
-/// Token and position embedding, the start of a model.
+/// Token and perhaps position embedding, the start of a model.
 ///
 /// Over a tensor-parallel group it is parted by vocabulary. Its reduce-scatter is waited for, and so is the gather in
 /// backward that brings every rank the gradients of all tokens; without sequence parallelism there is an all-reduce,

@@ -13,6 +13,8 @@
 namespace underlap::plan {
 
 enum class Activation : std::uint8_t { swiglu, gelu, squared_relu };
+enum class PositionEmbedding : std::uint8_t { learned_absolute, rope, none };
+enum class Normalization : std::uint8_t { rms_norm, layer_norm };
 
 /// The transformer. Field names are Megatron's.
 struct ModelConfig {
@@ -26,6 +28,9 @@ struct ModelConfig {
   std::int64_t seq_length = 0;
   bool share_embeddings_and_output_weights = false;
   Activation activation = Activation::swiglu;
+  PositionEmbedding position_embedding_type = PositionEmbedding::learned_absolute;
+  bool add_bias_linear = false;  ///< of qkv, proj, fc1 and fc2
+  Normalization normalization = Normalization::rms_norm;
   bool deterministic_mode = false;  ///< cuda: attention's backward adds in one order
 
   std::int64_t head_size() const { return hidden_size / num_attention_heads; }

@@ -95,6 +95,7 @@ Matrix resolve_cells(std::vector<CellRequest> requests, const Problems& of_file)
   Problems all = of_file;
   for (CellRequest& request : requests) {
     Problems own = of_file;
+    request.settings.settle();
     Plan plan = resolve(request.settings, own);
     plan.errors = own.messages();
     all.merge(own);

@@ -57,7 +57,9 @@ struct Plan {
   std::vector<ChunkBuckets> buckets;  ///< empty where there are errors
   std::vector<Knob> knobs;
   std::vector<EnvironmentVariable> environment;
-  std::vector<Message> errors;  ///< of the file as a whole, and this cell's own
+  std::vector<Message> errors;          ///< of the file as a whole, and this cell's own
+  std::vector<Message> exposed;         ///< what costs exposure
+  std::vector<Message> contradictions;  ///< requests that contradict each other, and which of them counts
   std::vector<Message> notices;
   std::vector<Message> not_run;  ///< planned, but not run by this version; `run` refuses where any stands here
 };

@@ -52,6 +52,14 @@ Tree to_tree(const std::vector<ChunkBuckets>& chunks) {
   return list;
 }
 
+/// One list of what is worth saying, the weightiest first.
+std::vector<Message> all_notices(const Plan& plan) {
+  std::vector<Message> all;
+  for (const auto* messages : {&plan.exposed, &plan.contradictions, &plan.notices})
+    all.insert(all.end(), messages->begin(), messages->end());
+  return all;
+}
+
 }  // namespace
 
 std::string to_json(const Plan& plan) {
@@ -60,7 +68,7 @@ std::string to_json(const Plan& plan) {
                      {"environment", to_tree(plan.environment)},
                      {"buckets", to_tree(plan.buckets)},
                      {"peak_memory_bytes", to_tree(plan.peak_memory)},
-                     {"notices", to_tree(plan.notices)},
+                     {"notices", to_tree(all_notices(plan))},
                      {"not_run", to_tree(plan.not_run)},
                      {"errors", to_tree(plan.errors)}};
   return json_text(tree);

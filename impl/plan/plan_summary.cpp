@@ -130,40 +130,118 @@ std::string gate_text(const Knob& knob) {
 }
 
 std::string findings_text(const Matrix& matrix, int width) {
-  Findings gates(matrix), notices(matrix), not_run(matrix);
+  Findings gates(matrix), exposed(matrix), contradictions(matrix), notices(matrix), not_run(matrix);
   for (const Cell& cell : matrix.cells) {
     for (const Knob& knob : cell.plan.knobs)
       if (knob.source == "gate") gates.add(knob.where.empty() ? "by default" : knob.where, gate_text(knob), cell.name);
+    // A matrix holds modes against each other, those that expose too.
+    if (matrix.cells.size() == 1)
+      for (const Message& m : cell.plan.exposed) exposed.add(m.where, m.message, cell.name);
+    for (const Message& m : cell.plan.contradictions) contradictions.add(m.where, m.message, cell.name);
     for (const Message& m : cell.plan.notices) notices.add(m.where, m.message, cell.name);
     for (const Message& m : cell.plan.not_run) not_run.add(m.where, m.message, cell.name);
   }
-  return gates.text("NOT AS REQUESTED", width) + not_run.text("run refuses this here", width) +
+  return gates.text("NOT AS REQUESTED", width) + exposed.text("EXPOSED", width) +
+         contradictions.text("CONTRADICTIONS", width) + not_run.text("run refuses this here", width) +
          notices.text("notices", width);
 }
 
 /// Without its section, which --all shows.
-std::string short_name(const Knob& knob) {
-  return is_slot(knob) ? knob.name.substr(kSlotSection.find('.') + 1) : std::string(last_component(knob.name));
+std::string short_name(const Knob& knob) { return std::string(last_component(knob.name)); }
+
+/// "pp 4 x 5 virtual"; nothing for a size of 1.
+std::string sizes_text(const ParallelConfig& p) {
+  Names words;
+  const auto add = [&](const char* name, std::int32_t size, const std::string& more) {
+    if (size > 1) words.push_back(fmt::format("{} {}{}", name, size, more));
+  };
+  add("TP", p.tensor_model_parallel_size, p.sequence_parallel ? " with sequence parallelism" : "");
+  add("CP", p.context_parallel_size, "");
+  add("PP", p.pipeline_model_parallel_size,
+      p.virtual_pipeline_model_parallel_size > 1 ? fmt::format(" of {} chunks", p.virtual_pipeline_model_parallel_size)
+                                                 : "");
+  add("DP", p.data_parallel_size, "");
+  return words.empty() ? "" : fmt::format(": {}", fmt::join(words, ", "));
 }
 
-/// "set at 9:19" for "set at bench/matrices/quick.yaml:9:19": the file is the one that was named.
+/// What the plan is of, in a line or two.
+std::string heading(const Plan& plan) {
+  const Config& c = plan.config;
+  return fmt::format(
+      "{} on {} {}{}; {} {} a step; {}",
+      c.model.preset.empty() ? fmt::format("{} layers of {}", c.model.num_layers, c.model.hidden_size) : c.model.preset,
+      c.parallel.world_size(), c.parallel.world_size() == 1 ? "rank" : "ranks", sizes_text(c.parallel),
+      c.train.num_microbatches, c.train.num_microbatches == 1 ? "microbatch" : "microbatches",
+      c.mixed_precision.recipe);
+}
+
+/// What nobody said and the plan needs.
+std::string assumptions(const Plan& plan) {
+  Names words;
+  if (find_knob(plan, "environment.gpu_arch") == nullptr)
+    words.push_back(fmt::format("environment.gpu_arch {}", plan.config.environment.gpu_arch));
+  if (find_knob(plan, "data_parallel_size") == nullptr) words.push_back("data_parallel_size 1");
+  return words.empty() ? "" : fmt::format("assumed, because nothing says it: {}", fmt::join(words, ", "));
+}
+
+/// The first clause of a reason; --all shows all of it.
 std::string short_reason(const Knob& knob) {
-  const std::string said = "set at " + knob.where;
-  if (knob.where.empty() || !knob.reason.starts_with(said)) return knob.reason;
-  const std::size_t column = knob.where.rfind(':');
-  const std::size_t line = column == std::string::npos ? column : knob.where.rfind(':', column - 1);
-  const std::string place =
-      line == std::string::npos ? "by " + knob.where : "line " + knob.where.substr(line + 1, column - line - 1);
-  return place + knob.reason.substr(said.size());
+  const std::size_t end = std::min(knob.reason.find("; "), knob.reason.find(": "));
+  return knob.reason.substr(0, end);
 }
 
-Table knob_table(const Plan& plan) {
-  constexpr int kWidest = 32;
-  Table table{{{"knob", Align::left}, {"in effect", Align::left, 0, kWidest}, {"why", Align::left}}, {}};
+bool decided_by_rule(const Knob& knob) {
+  return knob.source == "auto" && !is_left_alone(knob) && !knob.name.starts_with("run.") && !is_slot(knob);
+}
+
+/// A slot's method and where it comes from, once for all slots that are alike.
+std::string slots_text(const Plan& plan) {
+  std::map<std::string, int> methods;
+  std::set<std::string> sources;
   for (const Knob& knob : plan.knobs)
-    if (!is_left_alone(knob) && knob.source != "gate")
-      table.rows.push_back({{short_name(knob)}, {value_text(knob.effective)}, {short_reason(knob)}});
+    if (is_slot(knob)) {
+      if (const Value* method = find(knob.effective, "method")) ++methods[value_text(*method)];
+      sources.insert(short_reason(knob));
+    }
+  if (methods.empty() || plan.config.parallel.tensor_model_parallel_size == 1) return "";
+  Names words;
+  for (const auto& [method, count] : methods) words.push_back(fmt::format("{} {}", count, method));
+  return fmt::format("slots of tensor parallelism: {}{}", fmt::join(words, ", "),
+                     sources.size() == 1 ? fmt::format(" ({})", *sources.begin()) : "");
+}
+
+Table rule_table(const Plan& plan, int width) {
+  constexpr int kWidest = 24;
+  const auto wide = [](std::size_t size) { return static_cast<int>(size); };
+  std::size_t name = 0, value = 0;
+  for (const Knob& knob : plan.knobs)
+    if (decided_by_rule(knob)) {
+      name = std::max(name, short_name(knob).size());
+      value = std::max(value, std::min<std::size_t>(kWidest, value_text(knob.effective).size()));
+    }
+  // One line each: what does not fit is left to --all.
+  const auto room = static_cast<std::size_t>(std::max(20, width - wide(name) - std::max(wide(value), 9) - 4));
+  const auto cut = [&](std::string text) {
+    return text.size() <= room ? text : text.substr(0, text.rfind(' ', room - 4)) + " ...";
+  };
+  Table table{{{"decided by rule", Align::left}, {"in effect", Align::left, 0, kWidest}, {"why", Align::left}}, {}};
+  for (const Knob& knob : plan.knobs)
+    if (decided_by_rule(knob))
+      table.rows.push_back({{short_name(knob)}, {value_text(knob.effective)}, {cut(short_reason(knob))}});
   return table;
+}
+
+/// How much is as it was asked for, which needs no telling.
+std::string requests_text(const Plan& plan) {
+  const auto count = std::ranges::count(plan.knobs, "user", &Knob::source);
+  return count == 0 ? "" : fmt::format("{} {} as requested", count, count == 1 ? "setting is" : "settings are");
+}
+
+std::string launch_text(const Plan& plan) {
+  Names variables;
+  for (const EnvironmentVariable& variable : plan.environment)
+    variables.push_back(fmt::format("{}={}", variable.name, variable.value));
+  return variables.empty() ? "" : fmt::format("launch with {}", fmt::join(variables, " "));
 }
 
 }  // namespace
@@ -174,10 +252,22 @@ std::string overview(const Matrix& matrix, const TableFormat& format) {
 }
 
 std::string cell_summary(const Cell& cell, const TableFormat& format) {
+  const Plan& plan = cell.plan;
   const Matrix alone{{cell}, {}, {}};
-  return render(knob_table(cell.plan), format) + findings_text(alone, format.width) +
-         "\npredicted peak memory of a rank\n" + wrap("  " + memory_text(cell.plan.peak_memory), format.width, "  ") +
-         "\n--all shows what is left at its default, the launch environment and the buckets\n";
+  const Table rules = rule_table(plan, format.width);
+  std::string text;
+  const auto tell = [&](const std::string& line) {
+    if (!line.empty()) text += wrap(line, format.width, "  ");
+  };
+  tell(heading(plan));
+  tell(assumptions(plan));
+  text += findings_text(alone, format.width) + "\n";
+  if (!rules.rows.empty()) text += render(rules, format);
+  tell(slots_text(plan));
+  tell(requests_text(plan));
+  tell(launch_text(plan));
+  tell("predicted peak memory of a rank: " + memory_text(plan.peak_memory));
+  return text + "--all shows every setting with its reason, and the buckets\n";
 }
 
 std::vector<Message> common_notices(const Matrix& matrix) {

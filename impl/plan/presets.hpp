@@ -15,6 +15,7 @@ struct Preset {
   std::int64_t num_layers, hidden_size, ffn_hidden_size, num_attention_heads, num_query_groups, vocab_size, seq_length;
   bool share_embeddings_and_output_weights;
   Activation activation;
+  PositionEmbedding position_embedding_type;
 };
 
 /// All presets, sorted by name.

@@ -12,11 +12,19 @@
 namespace underlap::plan {
 
 inline constexpr EnumNames<Activation, 3> kActivationNames{{"swiglu", "gelu", "squared_relu"}};
+inline constexpr EnumNames<PositionEmbedding, 3> kPositionEmbeddingNames{{"learned_absolute", "rope", "none"}};
+inline constexpr EnumNames<Normalization, 2> kNormalizationNames{{"RMSNorm", "LayerNorm"}};
 
 // The enumerations of Config, by the words that are written for them.
 inline void from_word(Activation& field, std::string_view word) { field = kActivationNames.find(word).value(); }
+inline void from_word(PositionEmbedding& field, std::string_view word) {
+  field = kPositionEmbeddingNames.find(word).value();
+}
+inline void from_word(Normalization& field, std::string_view word) { field = kNormalizationNames.find(word).value(); }
 inline void from_word(Backend& field, std::string_view word) { field = backend_from(word).value(); }
 inline std::string_view to_word(Activation field) { return kActivationNames[field]; }
+inline std::string_view to_word(PositionEmbedding field) { return kPositionEmbeddingNames[field]; }
+inline std::string_view to_word(Normalization field) { return kNormalizationNames[field]; }
 inline std::string_view to_word(Backend field) { return to_string(field); }
 
 /// Puts a value of the field's kind, as read_value checks it, into a field of Config; null where there may be none.

@@ -157,7 +157,7 @@ std::vector<std::int32_t> ModelStage::tokens_of(const ChunkOfStage& chunk, std::
     tokens.insert(tokens.end(), more.begin(), more.end());
   };
   if (chunk.range.has_embedding) add(inputs);
-  if (chunk.range.has_embedding && rank_.groups->context.size() > 1) add(positions);
+  if (chunk.range.has_embedding && plan::uploads_positions(*rank_.config)) add(positions);
   if (chunk.range.has_head) add(targets);
   return tokens;
 }

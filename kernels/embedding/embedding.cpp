@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "kernels/registry.hpp"
@@ -20,16 +22,32 @@ namespace {
 
 bool holds(const BoundView& table, std::int64_t row) { return row >= 0 && row < table.rows; }
 
-/// The positions of an operation that was given them as use `index`, else nullptr.
-const std::int32_t* positions_of(const Arguments& views, std::size_t index) {
-  return views.size() > index ? views[index].as<std::int32_t>() : nullptr;
+/// The positions of an operation that was given them, as its last use, else nullptr.
+const std::int32_t* positions_of(const Arguments& views) {
+  return views.size() > 4 ? views[4].as<std::int32_t>() : nullptr;
+}
+
+/// Tokens, two matrices, and only then a table of positions, where there is one.
+bool has_table(const Arguments& views) { return views.size() > 3; }
+
+void copy_rows(const BoundView& word, const BoundView& out, const std::int32_t* tokens, const VocabShard& shard) {
+  for (std::int64_t t = 0; t < out.rows; ++t) {
+    require_index("embedding_forward", "token", tokens[t], t, shard.vocab_size);
+    const std::int64_t row = tokens[t] - shard.first;
+    if (holds(word, row))
+      std::copy_n(word.row<bf16>(row), out.cols, out.row<bf16>(t));
+    else
+      std::fill_n(out.row<bf16>(t), out.cols, bf16(0.0F));
+  }
 }
 
 void forward_cpu(const Arguments& views) {
-  const BoundView &word = views[1], &position = views[2], &out = views[3];
+  const BoundView &word = views[1], &out = views[2];
   const auto shard = views.parameters<VocabShard>();
   const std::int32_t* const tokens = views[0].as<std::int32_t>();
-  const std::int32_t* const positions = positions_of(views, 4);
+  if (!has_table(views)) return copy_rows(word, out, tokens, shard);
+  const BoundView& position = views[3];
+  const std::int32_t* const positions = positions_of(views);
   for (std::int64_t t = 0; t < out.rows; ++t) {
     require_index("embedding_forward", "token", tokens[t], t, shard.vocab_size);
     if (positions != nullptr) require_index("embedding_forward", "sequence position", positions[t], t, position.rows);
@@ -88,19 +106,20 @@ void add_in_turn(const BoundView& dout, const BoundView& dposition, float* total
 }
 
 void wgrad_cpu(const Arguments& views) {
-  const BoundView &dout = views[1], &dword = views[2], &dposition = views[3];
+  const BoundView &dout = views[1], &dword = views[2];
   const auto shard = views.parameters<VocabShard>();
   const std::int32_t* const tokens = views[0].as<std::int32_t>();
-  const std::int32_t* const positions = positions_of(views, 4);
+  const std::int32_t* const positions = positions_of(views);
   for (std::int64_t t = 0; t < dout.rows; ++t) {
     require_index("embedding_wgrad", "token", tokens[t], t, shard.vocab_size);
-    if (positions != nullptr) require_index("embedding_wgrad", "sequence position", positions[t], t, dposition.rows);
+    if (positions != nullptr) require_index("embedding_wgrad", "sequence position", positions[t], t, views[3].rows);
   }
   Scratch scratch;
   float* const total = scratch.take(dout.cols);
   add_by_id(tokens, dout, dword, shard.first, total);
-  if (positions == nullptr) return add_in_turn(dout, dposition, total);
-  add_by_id(positions, dout, dposition, 0, total);
+  if (!has_table(views)) return;
+  if (positions == nullptr) return add_in_turn(dout, views[3], total);
+  add_by_id(positions, dout, views[3], 0, total);
 }
 
 /// What a shard's tokens are of `bytes`, where tokens are spread evenly over the vocabulary.
@@ -110,21 +129,29 @@ std::int64_t share_of(std::int64_t bytes, const View& table, const VocabShard& s
 
 /// Bytes of the rows of a table that `tokens` can touch.
 std::int64_t touched(const View& tokens, const View& table) {
+  if (table.elements() == 0) return 0;
   return std::min(tokens.cols, table.rows) * table.cols * size_of(table.tensor.dtype);
 }
 
-void require_tokens(const char* operation, const EmbeddedTokens& in, std::int64_t seq_length) {
+/// `table` is that of positions.
+void require_tokens(const char* operation, const EmbeddedTokens& in, const View& table) {
+  const std::int64_t seq_length = table.rows;
   require(operation, in.tokens, {"tokens", 1, in.tokens.cols, {DataType::i32}});
+  if (table.elements() == 0) {
+    if (in.has_positions()) throw std::invalid_argument(std::string(operation) + ": positions without a table of them");
+    return;
+  }
   if (!in.has_positions()) return require_multiple(operation, "tokens", in.tokens.cols, "sequence length", seq_length);
   require(operation, in.positions, {"positions", 1, in.tokens.cols, {DataType::i32}});
 }
 
-/// The operation, with the positions as its fifth use where there are any.
+/// The operation, with a table of positions as its fourth use and the positions as its fifth, where there are any.
 Operation make(NameId name, CpuImplementation cpu, Cost cost, const std::array<Use, 4>& uses, const EmbeddedTokens& in,
                const VocabShard& shard) {
   std::array<Use, 5> all{uses[0], uses[1], uses[2], uses[3], Use{in.positions, Access::in}};
   if (in.has_positions()) cost.bytes_read += in.positions.bytes();
-  return Operation(name, cpu, cost, std::span(all).first(in.has_positions() ? 5 : 4)).with_parameters(shard);
+  const std::size_t count = in.has_positions() ? 5 : uses[3].view.elements() > 0 ? 4 : 3;
+  return Operation(name, cpu, cost, std::span(all).first(count)).with_parameters(shard);
 }
 
 }  // namespace
@@ -132,9 +159,9 @@ Operation make(NameId name, CpuImplementation cpu, Cost cost, const std::array<U
 Operation embedding_forward(const EmbeddedTokens& in, const View& word, const View& position, const View& out,
                             const VocabShard& shard) {
   constexpr auto kName = "embedding_forward";
-  require_tokens(kName, in, position.rows);
+  require_tokens(kName, in, position);
   require(kName, word, {"word", word.rows, out.cols, {DataType::bf16}});
-  require(kName, position, {"position", position.rows, out.cols, {DataType::bf16}});
+  if (position.elements() > 0) require(kName, position, {"position", position.rows, out.cols, {DataType::bf16}});
   require(kName, out, {"out", in.tokens.cols, out.cols, {DataType::bf16}});
   const VocabShard held = checked_shard(kName, shard, word.rows);
   static const NameId name = intern(kName);
@@ -142,16 +169,17 @@ Operation embedding_forward(const EmbeddedTokens& in, const View& word, const Vi
               {.flops = static_cast<double>(out.elements()),
                .bytes_read = in.tokens.bytes() + share_of(out.bytes(), word, held) + touched(in.tokens, position),
                .bytes_written = out.bytes()},
-              {{{in.tokens, Access::in}, {word, Access::in}, {position, Access::in}, {out, Access::out}}}, in, held);
+              {{{in.tokens, Access::in}, {word, Access::in}, {out, Access::out}, {position, Access::in}}}, in, held);
 }
 
 Operation embedding_wgrad(const EmbeddedTokens& in, const View& dout, const View& dword, const View& dposition,
                           const VocabShard& shard) {
   constexpr auto kName = "embedding_wgrad";
-  require_tokens(kName, in, dposition.rows);
+  require_tokens(kName, in, dposition);
   require(kName, dout, {"dout", in.tokens.cols, dout.cols, {DataType::bf16}});
   require(kName, dword, {"dword", dword.rows, dout.cols, {DataType::f32, DataType::bf16}});
-  require(kName, dposition, {"dposition", dposition.rows, dout.cols, {DataType::f32, DataType::bf16}});
+  if (dposition.elements() > 0)
+    require(kName, dposition, {"dposition", dposition.rows, dout.cols, {DataType::f32, DataType::bf16}});
   const VocabShard held = checked_shard(kName, shard, dword.rows);
   const std::int64_t added_to = touched(in.tokens, dword) + touched(in.tokens, dposition);
   static const NameId name = intern(kName);

@@ -54,7 +54,9 @@ struct Ids {
   }
 };
 
-/// Positions are use 4, where there are any.
+/// Uses are tokens, two matrices, then a table of positions and positions, where there are any.
+bool has_table(const Arguments& views) { return views.size() > 3; }
+
 Ids ids_of(const Arguments& views) {
   return {.tokens = views[0].as<const std::int32_t>(),
           .positions = views.size() > 4 ? views[4].as<const std::int32_t>() : nullptr};
@@ -62,37 +64,45 @@ Ids ids_of(const Arguments& views) {
 
 /// A token or position that is out of range, or not of this shard, still loads: row 0, whose values are not used. So no
 /// branch stands between a thread's loads. Of a token out of range nothing is written, and the fault is reported.
-template <int N>
+/// Without a table of positions the table of words stands in for it, and nothing of it is added.
+template <int N, bool has_table>
 __global__ void embedding_forward_kernel(Ids ids, Rows<const bf16> word, Rows<const bf16> position, Rows<bf16> out,
                                          VocabShard shard, std::uint32_t* faults) {
   for_each_group<N, 2>(
       out.rows, out.cols,
       [&](auto n, std::int64_t t, std::int64_t c) {
-        const std::int64_t row = ids.tokens[t] - shard.first, place = ids.position(t, position.rows);
-        return std::pair(load<n()>(word.at(holds(word, row) ? row : 0, c)),
-                         load<n()>(position.at(holds(position, place) ? place : 0, c)));
+        const std::int64_t row = ids.tokens[t] - shard.first;
+        const auto of_word = load<n()>(word.at(holds(word, row) ? row : 0, c));
+        if constexpr (!has_table) return std::pair(of_word, of_word);
+        const std::int64_t place = ids.position(t, position.rows);
+        return std::pair(of_word, load<n()>(position.at(holds(position, place) ? place : 0, c)));
       },
       [&](auto n, std::int64_t t, std::int64_t c, const auto& loaded) {
         if (!is_valid(ids.tokens[t], shard.vocab_size, kTokenOutsideVocabulary, faults)) return;
-        const auto place = static_cast<std::int32_t>(ids.position(t, position.rows));
-        if (!is_valid(place, position.rows, kPositionOutsideSequence, faults)) return;
+        if constexpr (has_table) {
+          const auto place = static_cast<std::int32_t>(ids.position(t, position.rows));
+          if (!is_valid(place, position.rows, kPositionOutsideSequence, faults)) return;
+        }
         const bool is_held = holds(word, ids.tokens[t] - shard.first);
         Group<bf16, n()> sum;
         for (int i = 0; i < n(); ++i)
-          sum.element[i] = !is_held ? bf16(0.0F)
-                                    : narrowed<bf16>(static_cast<float>(loaded.first.element[i]) +
-                                                     static_cast<float>(loaded.second.element[i]));
+          sum.element[i] = !is_held     ? bf16(0.0F)
+                           : !has_table ? loaded.first.element[i]
+                                        : narrowed<bf16>(static_cast<float>(loaded.first.element[i]) +
+                                                         static_cast<float>(loaded.second.element[i]));
         store(out.at(t, c), sum);
       });
 }
 
 void forward_cuda(const Arguments& views, LaunchContext& context) {
-  const auto word = rows_of<const bf16>(views[1]), position = rows_of<const bf16>(views[2]);
-  const auto out = rows_of<bf16>(views[3]);
+  const bool adds = has_table(views);
+  const auto word = rows_of<const bf16>(views[1]), position = rows_of<const bf16>(views[adds ? 3 : 1]);
+  const auto out = rows_of<bf16>(views[2]);
   const int group = group_for(8, word, position, out);
-  launch(group == 1 ? embedding_forward_kernel<1> : embedding_forward_kernel<8>,
-         blocks_of_groups(out.rows, out.cols, group, 2), context.stream, ids_of(views), word, position, out,
-         views.parameters<VocabShard>(), context.faults);
+  const auto with = group == 1 ? embedding_forward_kernel<1, true> : embedding_forward_kernel<8, true>;
+  const auto without = group == 1 ? embedding_forward_kernel<1, false> : embedding_forward_kernel<8, false>;
+  launch(adds ? with : without, blocks_of_groups(out.rows, out.cols, group, 2), context.stream, ids_of(views), word,
+         position, out, views.parameters<VocabShard>(), context.faults);
 }
 
 /// Ids in sorted order, equal ones in the order of the batch.
@@ -224,12 +234,14 @@ void add_by_id(const Limited& in, const BoundView& dout, const BoundView& table,
 }
 
 void wgrad_cuda(const Arguments& views, LaunchContext& context) {
-  const BoundView &dout = views[1], &dposition = views[3];
+  const BoundView& dout = views[1];
   const auto shard = views.parameters<VocabShard>();
   const Ids ids = ids_of(views);
   // What sorts the tokens can then sort the positions: one stream.
   auto* const memory = reinterpret_cast<std::int32_t*>(context.workspace->take(2 * dout.rows * sizeof(std::int32_t)));
   add_by_id({ids.tokens, shard.vocab_size, kTokenOutsideVocabulary}, dout, views[2], shard.first, memory, context);
+  if (!has_table(views)) return;
+  const BoundView& dposition = views[3];
   if (ids.positions != nullptr)
     return add_by_id({ids.positions, dposition.rows, kPositionOutsideSequence}, dout, dposition, 0, memory, context);
   if (dposition.dtype == DataType::f32) return launch_add_positions<float>(views, context);

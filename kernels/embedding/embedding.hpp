@@ -19,11 +19,12 @@ struct EmbeddedTokens {
   bool has_positions() const { return positions.elements() > 0; }
 };
 
-/// out[t] = word[tokens[t]] + position[positions[t]]: token embedding plus learned position embedding.
+/// out[t] = word[tokens[t]] + position[positions[t]]: token embedding plus learned position embedding, where there is
+/// one.
 ///
 /// in        T tokens
 /// word      [V, H] bf16, or the rows of `shard`
-/// position  [S, H] bf16, S the sequence length
+/// position  [S, H] bf16, S the sequence length; empty: nothing is added, and in.positions are empty too
 /// out       [T, H] bf16, rounded once; rows whose token lies outside `shard` are zero, without position, so that the
 ///           sum of the shards' results is what the whole table gives, to the bit
 /// Throws std::invalid_argument for shapes that do not fit; the implementation throws it for a token outside [0, V) and
@@ -37,7 +38,7 @@ Operation embedding_forward(const EmbeddedTokens& in, const View& word, const Vi
 /// in         T tokens
 /// dout       [T, H] bf16
 /// dword      [V, H] f32 or bf16, or the rows of `shard`; added to, by tokens inside the shard
-/// dposition  [S, H] f32 or bf16, added to by all tokens
+/// dposition  [S, H] f32 or bf16, added to by all tokens; empty where there is no such table
 /// The rows of dout that meet in one row are summed in fp32 in token order; the sum is added once.
 /// Throws as embedding_forward does. Traffic counts only the rows of dword and dposition that T tokens can touch.
 Operation embedding_wgrad(const EmbeddedTokens& in, const View& dout, const View& dword, const View& dposition,

@@ -13,7 +13,7 @@ namespace {
 
 void refuse_unless_forced(CompareReport& report, const Runs& from, const Runs& to, bool is_forced) {
   report.forced = not_comparable(from, to);
-  if (!report.forced.empty() && !is_forced) throw NotComparable(report.forced);
+  if (!report.forced.empty() && !is_forced) throw analysis::NotComparable(report.forced);
   report.differences = differences_of(from, to);
   report.notes = untold(from, to);
 }

@@ -3,27 +3,16 @@
 
 #include <functional>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "profiler/analysis/not_comparable.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/compare/run_figures.hpp"
 #include "profiler/compare/trace_change.hpp"
 #include "profiler/report/results.hpp"
 
 namespace underlap::compare {
-
-/// Two sides that did not do the same. It says how a command goes on all the same; `reason` is the part for anyone.
-class NotComparable : public std::invalid_argument {
- public:
-  explicit NotComparable(std::string why)
-      : std::invalid_argument(why + "\n  they did not do the same; --force compares all the same"),
-        reason(std::move(why)) {}
-
-  const std::string reason;
-};
 
 /// A trace to be held against another.
 struct NamedTrace {

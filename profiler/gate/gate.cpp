@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "profiler/analysis/not_comparable.hpp"
 #include "profiler/gate/metrics.hpp"
 #include "profiler/gate/sides.hpp"
 
@@ -285,8 +286,8 @@ GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptio
   report.forced = trace_against_run(baseline, candidate);
   if (report.forced.empty()) report.forced = compare::not_comparable(baseline, candidate);
   if (!report.forced.empty() && !options.is_forced)
-    throw std::invalid_argument(report.forced +
-                                "\n  that is no regression but another run; --force compares all the same");
+    throw analysis::NotComparable(report.forced,
+                                  "that is no regression but another run; --force compares all the same");
   report.warnings = warnings_of(baseline, candidate);
   report.differences = compare::differences_of(baseline, candidate);
   report.is_paired = are_paired(baseline, candidate);

@@ -94,8 +94,8 @@ struct GateReport {
 };
 
 /// Judges a candidate by its baseline, each one or more runs. Throws std::invalid_argument, naming the run and the
-/// reason, where a side has no run, where one run stands on both sides, where the sides are of another backend, kind of
-/// link or work, and where the candidate lacks a cell.
+/// reason, where a side has no run, where one run stands on both sides, and where the candidate lacks a cell;
+/// NotComparable where the sides are of another backend, kind of link or work.
 GateReport run_gate(const std::vector<RunFigures>& baseline, const std::vector<RunFigures>& candidate,
                     const GateOptions& options);
 

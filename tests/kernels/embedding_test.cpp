@@ -51,6 +51,25 @@ TEST_F(Embedding, WgradAddsEveryTokensGradientInBothTypes) {
   }
 }
 
+TEST_F(Embedding, WithoutATableOfPositionsCopiesRowsAndAddsThem) {
+  const View word = memory.randomize(memory.columns(DataType::bf16, kVocabulary, kRowLength, 27, 2));
+  const View out = memory.columns(DataType::bf16, kLookups, kRowLength, 26, 1);
+  run_operation(memory, kernels::embedding_forward(tokens, word, {}, out));
+  const Matrix w = memory.get(word);
+  Matrix expected(kLookups, kRowLength);
+  for (std::int64_t t = 0; t < kLookups; ++t)
+    for (std::int64_t h = 0; h < kRowLength; ++h) expected(t, h) = w(token(t), h);
+  expect_close(memory.get(out), expected, kBf16Rounded);
+  const View dword = memory.randomize(memory.dense(DataType::f32, kVocabulary, kRowLength));
+  Matrix total = memory.get(dword);
+  for (std::int64_t t = 0; t < kLookups; ++t)
+    for (std::int64_t h = 0; h < kRowLength; ++h) total(token(t), h) += expected(t, h);
+  run_operation(memory, kernels::embedding_wgrad(tokens, out, dword, {}));
+  expect_close(memory.get(dword), total, kFp32);
+  const View positions = memory.dense(DataType::i32, 1, kLookups);
+  EXPECT_THROW(kernels::embedding_forward({tokens, positions}, word, {}, out), std::invalid_argument);
+}
+
 // Some tokens share a position, some positions have no token, and the tokens are no whole number of sequences.
 struct EmbeddingParts : Embedding {
   static constexpr std::int64_t kPart = 9;

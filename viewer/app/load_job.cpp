@@ -9,8 +9,10 @@
 #include <new>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
-#include "profiler/compare/report_of.hpp"
+#include "profiler/analysis/not_comparable.hpp"
+#include "profiler/gate/named_runs.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -96,7 +98,7 @@ void LoadJob::run() {
     post([this, document] { on_done(document); });
   } catch (const Cancelled&) {
     post([this] { on_cancelled(); });
-  } catch (const compare::NotComparable& error) {
+  } catch (const analysis::NotComparable& error) {
     post([this, why = QString::fromStdString(error.reason)] {
       (on_not_comparable ? on_not_comparable : on_failed)(why);
     });
@@ -117,14 +119,14 @@ std::shared_ptr<const Document> open_document(const std::string& path, ReadingWa
 
 std::shared_ptr<const Document> compare(const std::string& from, const std::string& to, bool is_forced,
                                         ReadingWatch& watch) {
-  if (kind_of(from) == DocumentKind::run && kind_of(to) == DocumentKind::run)
-    throw std::invalid_argument(fmt::format(
-        "{0} and {1} are runs: compare the traces of one of their cells here, or all in a terminal: underlap compare "
-        "{0} {1}",
-        from, to));
+  const bool has_runs = gate::holds_runs(from) || gate::holds_runs(to);
+  if (has_runs && gate::holds_runs(from) == gate::holds_runs(to)) return judge_runs(from, to, is_forced, watch);
   for (const std::string& path : {from, to})
-    if (kind_of(path) != DocumentKind::trace)
-      throw std::invalid_argument(path + ": is no trace; a trace is compared with another, or with a folder of them");
+    if (has_runs || kind_of(path) != DocumentKind::trace)
+      throw std::invalid_argument(
+          fmt::format("{} and {} are not alike: traces are compared with traces, and runs or a "
+                      "saved baseline with runs",
+                      from, to));
   const std::shared_ptr<const TraceDocument> before = open_trace(from, watch), now = open_trace(to, watch);
   watch.say("comparing");
   return compare_documents(before, now, is_forced);
@@ -142,13 +144,24 @@ QString canonical(const QString& path) {
 
 }  // namespace
 
+Request scaling_request_for(const QStringList& runs, bool is_forced) {
+  Request request;
+  request.is_forced = is_forced;
+  for (const QString& run : runs) request.runs << canonical(run);
+  request.path = request.runs.front();
+  return request;
+}
+
 Request request_for(const QString& path, const QString& baseline, bool is_forced) {
-  return {canonical(path), canonical(baseline), is_forced};
+  return {.path = canonical(path), .baseline = canonical(baseline), .is_forced = is_forced};
 }
 
 LoadJob::Work work_for(const Request& request) {
-  return [path = request.path.toStdString(), baseline = request.baseline.toStdString(),
-          is_forced = request.is_forced](ReadingWatch& watch) {
+  std::vector<std::string> runs;
+  for (const QString& run : request.runs) runs.push_back(run.toStdString());
+  return [path = request.path.toStdString(), baseline = request.baseline.toStdString(), runs,
+          is_forced = request.is_forced](ReadingWatch& watch) -> std::shared_ptr<const Document> {
+    if (!runs.empty()) return scale_runs(runs, is_forced, watch);
     return baseline.empty() ? open_document(path, watch) : compare(baseline, path, is_forced, watch);
   };
 }

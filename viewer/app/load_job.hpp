@@ -3,6 +3,7 @@
 
 #include <QObject>
 #include <QString>
+#include <QStringList>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -12,18 +13,26 @@
 
 namespace underlap::viewer {
 
-/// What a tab is to show: a trace, a folder of traces, a run or a gate's report; or a trace against a baseline.
+/// What a tab is to show: a trace, a folder of traces, a run or a gate's report; a trace or runs against a baseline; or
+/// how runs scale.
 struct Request {
   QString path;
   QString baseline = {};   ///< empty: no comparison
   bool is_forced = false;  ///< compared whatever speaks against it
+  QStringList runs = {};   ///< of one matrix at several sizes; `path` is the first of them
 
   bool compares() const { return !baseline.isEmpty(); }
+  bool scales() const { return !runs.isEmpty(); }
+  /// Whether it opens one thing, and sets nothing against another.
+  bool opens() const { return !compares() && !scales(); }
+  /// All that it names.
+  QStringList paths() const { return scales() ? runs : compares() ? QStringList{baseline, path} : QStringList{path}; }
   friend bool operator==(const Request&, const Request&) = default;
 };
 
 /// A file's name in it is the one that no link leads to, so that one file is opened once, whatever it is called.
 Request request_for(const QString& path, const QString& baseline = {}, bool is_forced = false);
+Request scaling_request_for(const QStringList& runs, bool is_forced = false);
 
 /// Opens something on a thread of its own, and tells the window's thread how that goes. Deleting it cancels the reading
 /// and waits for its end, which takes a fifth of a second at most.

@@ -21,6 +21,8 @@
 namespace underlap::viewer {
 namespace {
 
+constexpr const char* kScaling = "scaling";  // the chart that a window opens with
+
 struct Arguments {
   std::vector<std::string> inputs;
   std::string render;
@@ -60,12 +62,16 @@ RenderRequest request_of(const Arguments& arguments) {
 
 void check(const Arguments& arguments) {
   const bool renders = !arguments.render.empty();
-  if (!renders &&
-      (!arguments.range.empty() || !arguments.chart.empty() || !arguments.size.empty() || !arguments.cell.empty()))
-    throw std::invalid_argument("--range, --chart, --cell and --size are of a picture; name its file with --render");
+  const bool has_chart = !arguments.chart.empty() && arguments.chart != kScaling;
+  if (!renders && (!arguments.range.empty() || has_chart || !arguments.size.empty() || !arguments.cell.empty()))
+    throw std::invalid_argument(
+        "--range, --chart, --cell and --size are of a picture; name its file with --render; a window shows charts of "
+        "what it opened (Ctrl+H), and --chart scaling of several runs");
   if (arguments.compare && arguments.inputs.size() != 2)
     throw std::invalid_argument(
-        fmt::format("--compare takes two traces, the baseline first, not {}", arguments.inputs.size()));
+        fmt::format("--compare takes two traces or runs, the baseline first, not {}", arguments.inputs.size()));
+  if (arguments.chart == kScaling && (arguments.inputs.empty() || arguments.compare))
+    throw std::invalid_argument("--chart scaling takes folders of runs, and no --compare");
 }
 
 // Qt speaks of the machine's set-up, which nobody here can mend and nothing needs.
@@ -83,11 +89,16 @@ int show(int& argc, char** argv, const Arguments& arguments) {
   MainWindow window;
   if (arguments.dark) window.set_dark(true);
   window.show();
-  if (arguments.compare)
+  if (!arguments.chart.empty()) {
+    QStringList runs;
+    for (const std::string& input : arguments.inputs) runs << QString::fromStdString(input);
+    window.scale(runs, arguments.force);
+  } else if (arguments.compare) {
     window.compare(QString::fromStdString(arguments.inputs[0]), QString::fromStdString(arguments.inputs[1]),
                    arguments.force);
-  else
+  } else {
     for (const std::string& input : arguments.inputs) window.open(QString::fromStdString(input));
+  }
   return QApplication::exec();
 }
 
@@ -104,13 +115,14 @@ int run(int& argc, char** argv, const Arguments& arguments) {
 void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("PATH", arguments.inputs,
                  "traces, folders of traces, folders of runs, or what `underlap gate --json` said: a tab each");
-  app.add_flag("--compare", arguments.compare, "two traces, the baseline first, side by side");
+  app.add_flag("--compare", arguments.compare,
+               "two traces, the baseline first, side by side; of two runs a gate's verdicts");
   app.add_option("--render", arguments.render,
                  "make a picture instead of opening a window: FILE.png or FILE.svg; of a chart FILE.csv too");
   app.add_option("--range", arguments.range, "of a picture: the part of time, 12ms..18ms, or \"step 3\"");
   app.add_option("--chart", arguments.chart,
                  "of a picture: a chart instead of the timeline, modes, steps, change, matrix, bandwidth, gate, "
-                 "scaling (of several runs)");
+                 "scaling (of several runs; in a window too)");
   app.add_option("--cell", arguments.cell,
                  "of a picture of a run, or of two: the cell whose timeline, chart or change is drawn");
   app.add_option("--size", arguments.size, "of a picture: pixels, 1600x900 (default: as high as what there is)");
@@ -122,6 +134,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.footer(
       "Example: underlap-viewer out/traces/00-off.pftrace\n"
       "         underlap-viewer --compare before.json.gz after.json.gz\n"
+      "         underlap-viewer --compare baselines/main out/pr\n"
+      "         underlap-viewer --chart scaling out/2 out/8 out/64\n"
       "         underlap-viewer --render step.png --range \"step 3\" out/traces/00-off.pftrace\n"
       "         underlap-viewer --render scaling.svg --chart scaling out/2 out/8 out/64");
 }

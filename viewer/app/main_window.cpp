@@ -22,8 +22,8 @@
 #include "viewer/app/look.hpp"
 #include "viewer/app/note_bar.hpp"
 #include "viewer/app/pages/compare_page.hpp"
-#include "viewer/app/pages/gate_page.hpp"
 #include "viewer/app/pages/loading_page.hpp"
+#include "viewer/app/pages/report_page.hpp"
 #include "viewer/app/pages/run_page.hpp"
 #include "viewer/app/pages/start_page.hpp"
 #include "viewer/app/pages/trace_page.hpp"
@@ -34,8 +34,9 @@ namespace {
 
 // Under which the state of a tab is kept.
 QString key_of(const Request& request) {
-  const QString path = QFileInfo(request.path).absoluteFilePath();
-  return request.compares() ? QFileInfo(request.baseline).absoluteFilePath() + "\n" + path : path;
+  QStringList paths;
+  for (const QString& path : request.paths()) paths << QFileInfo(path).absoluteFilePath();
+  return paths.join('\n');
 }
 
 // Whether a tab shows a part of what is still being read.
@@ -122,11 +123,15 @@ void MainWindow::take_up_note() {
 void MainWindow::show_tab(const Request& request) {
   for (auto tab = shown_.cbegin(); tab != shown_.cend(); ++tab)
     if (tab.value().request == request) return tabs_->setCurrentWidget(tab.key());
-  auto* loading = new LoadingPage(request.compares() ? request.baseline + "\n" + request.path : request.path);
-  const QString title = request.compares() ? tr("compare") : QFileInfo(request.path).fileName();
+  auto* loading = new LoadingPage(request.paths().join('\n'));
+  const QString title = request.compares() ? tr("compare")
+                        : request.scales() ? tr("scaling")
+                                           : QFileInfo(request.path).fileName();
   tabs_->setCurrentIndex(tabs_->addTab(loading, title));
   connect(loading, &LoadingPage::go_on_wanted, this, [this, loading, request] {
-    compare(request.baseline, request.path, true);
+    Request forced = request;
+    forced.is_forced = true;
+    show_tab(forced);
     close_tab(tabs_->indexOf(loading));
   });
   start(loading, request);
@@ -156,7 +161,7 @@ void MainWindow::start(QWidget* tab, const Request& request) {
         close_tab(tabs_->indexOf(loading));
     });
     // What is read again is shown when it is whole.
-    if (!request.compares())
+    if (request.opens())
       job->on_part = [this, job](const std::shared_ptr<const TraceDocument>& part) { show_part(job, part); };
   }
   job->on_progress = [this, job](const QString& doing, double fraction) {
@@ -168,7 +173,7 @@ void MainWindow::start(QWidget* tab, const Request& request) {
   };
   job->on_done = [this, job, request,
                   began = QDateTime::currentDateTime()](const std::shared_ptr<const Document>& document) {
-    if (!request.compares()) note_recent(request.path);
+    if (request.opens()) note_recent(request.path);
     statusBar()->clearMessage();
     show_document(job, document);
     QStringList files;
@@ -185,7 +190,9 @@ void MainWindow::start(QWidget* tab, const Request& request) {
   job->on_failed = [this, job](const QString& why) { fail(job, why, Failure::unreadable); };
   job->on_not_comparable = [this, job, request](const QString& why) {
     fail(job,
-         tr("These are not comparable: %1\n\nbaseline: %2\ncandidate: %3").arg(why, request.baseline, request.path),
+         tr("These are not comparable: %1\n\n%2")
+             .arg(why, request.scales() ? request.runs.join('\n')
+                                        : tr("baseline: %1\ncandidate: %2").arg(request.baseline, request.path)),
          Failure::not_comparable);
   };
   job->start();
@@ -214,11 +221,13 @@ Page* MainWindow::make_page(const std::shared_ptr<const Document>& document) {
   if (const auto trace = std::dynamic_pointer_cast<const TraceDocument>(document)) return new TracePage(trace);
   if (const auto comparison = std::dynamic_pointer_cast<const CompareDocument>(document))
     return new ComparePage(comparison);
-  if (const auto judged = std::dynamic_pointer_cast<const GateDocument>(document)) return new GatePage(judged);
+  if (const auto judged = std::dynamic_pointer_cast<const GateDocument>(document)) return new ReportPage(judged);
+  if (const auto scaled = std::dynamic_pointer_cast<const ScalingDocument>(document)) return new ReportPage(scaled);
   auto* run = new RunPage(std::dynamic_pointer_cast<const RunDocument>(document));
   connect(run, &RunPage::trace_wanted, this, &MainWindow::open);
   connect(run, &RunPage::comparison_wanted, this,
           [this](const QString& from, const QString& to) { compare(from, to); });
+  connect(run, &RunPage::other_run_wanted, this, &MainWindow::compare_with_other);
   connect(run, &RunPage::told, this, &MainWindow::tell);
   return run;
 }

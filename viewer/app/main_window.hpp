@@ -33,6 +33,8 @@ class MainWindow : public QMainWindow {
   void compare(const QString& from, const QString& to, bool is_forced = false) {
     show_tab(request_for(to, from, is_forced));
   }
+  /// Holds runs at several sizes against each other.
+  void scale(const QStringList& runs, bool is_forced = false) { show_tab(scaling_request_for(runs, is_forced)); }
   /// Opens what was open when the last window closed.
   void open_again();
   /// Reads what the tab that is shown was read from anew. What it shows stays until that is done.
@@ -93,6 +95,7 @@ class MainWindow : public QMainWindow {
   void ask_for_folder();
   void compare_with_other();
   void show_charts();
+  void show_scaling();
   void save_picture();
   void show_palette();
   void show_keys();

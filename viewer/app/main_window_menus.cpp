@@ -21,6 +21,7 @@
 #include "viewer/app/look.hpp"
 #include "viewer/app/main_window.hpp"
 #include "viewer/app/pages/compare_page.hpp"
+#include "viewer/app/pages/run_page.hpp"
 #include "viewer/app/pages/trace_page.hpp"
 #include "viewer/app/settings.hpp"
 
@@ -64,7 +65,8 @@ void MainWindow::make_file_menu() {
   connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fill_recent);
   add(menu, tr("Open &again what was open last"), keys({"Ctrl+Shift+T"}), [this] { open_again(); });
   add(menu, tr("&Read again"), keys({"F5"}), [this] { read_again(); });
-  add(menu, tr("&Compare with another trace..."), keys({"Ctrl+D"}), [this] { compare_with_other(); });
+  add(menu, tr("&Compare with another trace or run..."), keys({"Ctrl+D"}), [this] { compare_with_other(); });
+  add(menu, tr("&Scaling over the runs that are open"), keys({"Ctrl+Shift+S"}), [this] { show_scaling(); });
   add(menu, tr("C&harts..."), keys({"Ctrl+H"}), [this] { show_charts(); });
   add(menu, tr("Save a &picture..."), keys({"Ctrl+S"}), [this] { save_picture(); });
   menu->addSeparator();
@@ -202,17 +204,20 @@ void MainWindow::ask_for_folder() {
   if (!path.isEmpty()) open(path);
 }
 
-// With a trace that is open in another tab, with a file, or with a folder of ranks.
+// With another that is open, with a file, or with a folder: a trace with traces, a run with runs or a saved baseline.
 void MainWindow::compare_with_other() {
-  const auto* shown = qobject_cast<const TracePage*>(page());
-  if (shown == nullptr || shown->document().is_partial)
-    return tell(tr("Open the trace that is to be compared first, and wait until it is read."));
+  const bool is_run = qobject_cast<const RunPage*>(page()) != nullptr;
+  const auto* trace = qobject_cast<const TracePage*>(page());
+  if (!is_run && (trace == nullptr || trace->document().is_partial))
+    return tell(tr("Open the trace or the run that is to be compared first, and wait until it is read."));
   const QString candidate = shown_[page()].request.path;
-  const QString file = tr("Another file..."), folder = tr("The folder of a job's ranks...");
+  const QString file = is_run ? tr("A saved baseline...") : tr("Another file...");
+  const QString folder = is_run ? tr("The folder of a run, or of several...") : tr("The folder of a job's ranks...");
   QStringList choices;
   for (int i = 0; i < tabs_->count(); ++i) {
-    const auto* other = qobject_cast<const TracePage*>(tabs_->widget(i));
-    if (other != nullptr && other != shown) choices << shown_[tabs_->widget(i)].request.path;
+    const QWidget* other = tabs_->widget(i);
+    if (other != page() && other->metaObject() == page()->metaObject())
+      choices << shown_[tabs_->widget(i)].request.path;
   }
   choices << file << folder;
   QInputDialog dialog(this);
@@ -225,6 +230,14 @@ void MainWindow::compare_with_other() {
   if (baseline == file) baseline = QFileDialog::getOpenFileName(this, tr("Open the baseline"));
   if (baseline == folder) baseline = QFileDialog::getExistingDirectory(this, tr("Open the baseline"));
   if (!baseline.isEmpty()) compare(baseline, candidate);
+}
+
+void MainWindow::show_scaling() {
+  QStringList runs;
+  for (int i = 0; i < tabs_->count(); ++i)
+    if (qobject_cast<const RunPage*>(tabs_->widget(i)) != nullptr) runs << shown_[tabs_->widget(i)].request.path;
+  if (runs.isEmpty()) return tell(tr("Open runs of one matrix at several sizes first."));
+  scale(runs);
 }
 
 void MainWindow::show_charts() {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "platform/atomic_file.hpp"
+#include "profiler/analysis/not_comparable.hpp"
 #include "profiler/compare/report_of.hpp"
 #include "profiler/report/scaling/read_scaling.hpp"
 #include "viewer/charts/picture_file.hpp"
@@ -137,7 +138,7 @@ void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& requ
   draw_parts(parts, size, [&](const PicturePart& part, const QRect& where, const SceneState& state) {
     const QSize of_scene(where.width(), where.height() - kTitle);
     QImage scene(of_scene * request.scale, QImage::Format_RGB32);
-    ImageSurface surface(scene);
+    ImageSurface surface(scene, request.scale);
     part.scene->draw(surface, of_scene, request.scale, state, palette, font_of(request.scale));
     QPainter painter(&image);
     painter.drawImage(QPoint(0, static_cast<int>((where.top() + kTitle) * request.scale)), scene);
@@ -267,7 +268,7 @@ std::shared_ptr<const CompareDocument> compared(const std::shared_ptr<const Trac
                                                 const std::shared_ptr<const TraceDocument>& to, bool is_forced) {
   try {
     return compare_documents(from, to, is_forced);
-  } catch (const compare::NotComparable& error) {
+  } catch (const analysis::NotComparable& error) {
     throw std::invalid_argument(fmt::format("{} and {} are not comparable: {}", from->path, to->path, error.what()));
   }
 }
@@ -298,10 +299,23 @@ void render_comparison(const RenderRequest& request) {
   draw_parts_to_file(parts, request);
 }
 
-bool is_scaling(const RenderRequest& request) {
+bool is_drawn_from(const RenderRequest& request, ChartSource source) {
   if (request.chart.empty()) return false;
   const std::vector<ChartSource>& needs = chart_kind(request.chart).needs;
-  return std::ranges::find(needs, ChartSource::scaling) != needs.end();
+  return std::ranges::find(needs, source) != needs.end();
+}
+
+bool is_scaling(const RenderRequest& request) { return is_drawn_from(request, ChartSource::scaling); }
+
+// A baseline and a candidate, each what `underlap gate` takes.
+void render_judged(const RenderRequest& request) {
+  ReadingWatch nobody;
+  const std::shared_ptr<const GateDocument> judged =
+      judge_runs(request.inputs[0].toStdString(), request.inputs[1].toStdString(), request.is_forced, nobody);
+  ChartInput input;
+  input.name = judged->path;
+  input.gate = &judged->report;
+  write(request, input);
 }
 
 // Any number of runs, or series of runs.
@@ -326,8 +340,9 @@ void check(const RenderRequest& request) {
         fmt::format("--render takes a trace, a run, two traces to compare, or runs for --chart scaling, not {}",
                     request.inputs.size()));
   if (!request.chart.empty()) chart_kind(request.chart);
-  if (!request.cell.empty() && is_scaling(request))
-    throw std::invalid_argument("--cell is of a chart of one cell; scaling draws all that the runs have");
+  if (!request.cell.empty() && (is_scaling(request) || is_drawn_from(request, ChartSource::gate)))
+    throw std::invalid_argument(
+        fmt::format("--cell is of a chart of one cell; {} draws all that the runs have", request.chart));
   if (!request.cell.empty() && request.inputs.size() == 1 &&
       kind_of(request.inputs[0].toStdString()) != DocumentKind::run)
     throw std::invalid_argument(
@@ -356,6 +371,7 @@ RangeRequest parse_range(const std::string& text) {
 void render(const RenderRequest& request) {
   check(request);
   if (is_scaling(request)) return render_scaling(request);
+  if (request.inputs.size() == 2 && is_drawn_from(request, ChartSource::gate)) return render_judged(request);
   if (request.inputs.size() == 2) return render_comparison(request);
   const std::string path = request.inputs[0].toStdString();
   if (kind_of(path) == DocumentKind::run) return render_run(request, path);

@@ -27,7 +27,7 @@ RangeRequest parse_range(const std::string& text);
 /// A picture to make without a window.
 struct RenderRequest {
   std::string output;  ///< .png or .svg; of a chart .csv too
-  QStringList inputs;  ///< a trace, a run, or two traces, or two runs and a cell: the baseline first
+  QStringList inputs;  ///< a trace, a run, or two of these: the baseline first
   std::optional<RangeRequest> range = {};
   std::string chart = {};          ///< its name; empty: the timeline, or of a run its matrix
   std::string cell = {};           ///< of runs: the timeline, the chart or the comparison of this cell

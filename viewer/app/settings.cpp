@@ -36,14 +36,16 @@ void keep_open(const std::vector<Request>& requests) {
   for (const Request& request : requests)
     open.append(QJsonObject{{"path", QFileInfo(request.path).absoluteFilePath()},
                             {"baseline", request.compares() ? QFileInfo(request.baseline).absoluteFilePath() : ""},
-                            {"forced", request.is_forced}});
+                            {"forced", request.is_forced},
+                            {"runs", QJsonArray::fromStringList(request.runs)}});
   viewer_settings().setValue("open", QJsonDocument(open).toJson(QJsonDocument::Compact));
 }
 
 std::vector<Request> kept_open() {
   std::vector<Request> requests;
   for (const QJsonValue& value : QJsonDocument::fromJson(viewer_settings().value("open").toByteArray()).array())
-    requests.push_back({value["path"].toString(), value["baseline"].toString(), value["forced"].toBool()});
+    requests.push_back({value["path"].toString(), value["baseline"].toString(), value["forced"].toBool(),
+                        value["runs"].toVariant().toStringList()});
   return requests;
 }
 

@@ -336,7 +336,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
   }
   if (is_stale_) {
     image_.setDevicePixelRatio(1);
-    ImageSurface surface(image_);
+    ImageSurface surface(image_, scale);
     QFont text = font();
     text.setPixelSize(std::max(1, static_cast<int>(std::lround(11.5 * scale))));
     scene_->draw(surface, size, scale, state_, *palette_, text);
@@ -455,9 +455,19 @@ void TimelineView::leaveEvent(QEvent*) {
   update();
 }
 
-QString TimelineView::tooltip_of(std::uint32_t slice) const {
+// Of a slice, or of a moment of a rank's strip; empty where there is nothing.
+QString TimelineView::tooltip_of(const Scene::Hit& hit) const {
+  if (hit.is_on_name) return hit.lane ? tr("click: open or collapse; Ctrl-click: pin; drag: move") : QString();
+  std::vector<Fact> facts;
+  if (hit.slice != Timeline::kNoSlice) {
+    facts = short_facts_of(timeline(), hit.slice);
+  } else if (hit.lane && timeline().lanes()[hit.lane->lane].kind == LaneKind::strip) {
+    facts = strip_facts_of(timeline(), timeline().lanes()[hit.lane->lane].rank,
+                           static_cast<std::int64_t>(std::floor(hit.time_ns)));
+  }
+  if (facts.empty()) return {};
   QString text;
-  for (const Fact& fact : short_facts_of(timeline(), slice))
+  for (const Fact& fact : facts)
     text += QString("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>")
                 .arg(QString::fromStdString(fact.label), QString::fromStdString(fact.value).toHtmlEscaped());
   return "<table>" + text + "</table>";
@@ -467,12 +477,7 @@ bool TimelineView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
   const Scene::Hit hit = scene_->hit(help->pos(), scene_size(), state_);
-  if (hit.slice != Timeline::kNoSlice)
-    QToolTip::showText(help->globalPos(), tooltip_of(hit.slice), this);
-  else if (hit.is_on_name && hit.lane)
-    QToolTip::showText(help->globalPos(), tr("click: open or collapse; Ctrl-click: pin; drag: move"), this);
-  else
-    QToolTip::hideText();
+  QToolTip::showText(help->globalPos(), tooltip_of(hit), this);  // an empty one goes
   return true;
 }
 

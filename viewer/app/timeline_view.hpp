@@ -33,6 +33,9 @@ class TimelineView : public QWidget {
   const Timeline& timeline() const { return *document_->timeline; }
   LaneArrangement& arrangement() { return *arrangement_; }
   const SceneState& state() const { return state_; }
+  const Palette& palette() const { return *palette_; }
+  /// Pixels in which time is seen, right of the names.
+  int lanes_width() const;
   /// Whether a person looked at another part of time than all of it.
   bool is_moved() const { return has_size_ && !is_fitted_; }
 
@@ -94,7 +97,6 @@ class TimelineView : public QWidget {
   enum class Drag { none, pan, range, lane };
 
   QSize scene_size() const;
-  int lanes_width() const;
   int lanes_height() const;  ///< that is seen, below the rulers and above the legend
   double time_at(int x) const;
   void set_view(double begin_ns, double ns_per_pixel, bool is_jump);
@@ -104,7 +106,7 @@ class TimelineView : public QWidget {
   void changed();
   void drag_lane(const QPoint& at);
   void click_name(const PlacedLane&, const QPoint& at);
-  QString tooltip_of(std::uint32_t slice) const;
+  QString tooltip_of(const Scene::Hit&) const;
 
   std::shared_ptr<const TraceDocument> document_;
   std::unique_ptr<LaneArrangement> arrangement_;

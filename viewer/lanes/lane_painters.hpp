@@ -52,6 +52,9 @@ void paint_lane(const Lane&, const QRect& where, bool is_collapsed, const LaneCo
 /// than a few pixels.
 void paint_pieces(const QRect& where, QRgb background, const LaneContext&);
 
+/// What tells paints of one colour apart.
+Texture texture_of(Paint);
+
 /// A kernel's or range's name as it stands in a slice: without "void", template arguments and parameters.
 QString label_of(NameId);
 

@@ -34,9 +34,9 @@ QRgb Palette::colour(Shade shade) const {
   return of_paint_[static_cast<std::size_t>(shade.paint)];
 }
 
-QRgb Palette::second_colour(Shade shade) const {
+Shade Palette::second(Shade shade) {
   const auto others = static_cast<std::uint8_t>(shade.modes & (shade.modes - 1));
-  return colour(others == 0 ? shade : Shade{shade.paint, others});
+  return others == 0 ? shade : Shade{shade.paint, others};
 }
 
 QRgb Palette::colour(Shade shade, float coverage) const {

@@ -19,8 +19,8 @@ class Palette {
   QRgb colour(Shade) const;
   /// The same where only a part of a pixel is covered, 0 to 1: paler, and never as pale as nothing.
   QRgb colour(Shade, float coverage) const;
-  /// Of what is exposed and of two modes at once: the second one's; of one, the same as colour().
-  QRgb second_colour(Shade) const;
+  /// Of two modes at once what the second one is drawn in; of one, the same.
+  static Shade second(Shade);
   /// Of the text on it.
   QRgb text_on(Shade) const;
   const Theme& theme() const { return *theme_; }

@@ -23,31 +23,45 @@ Pixels pixels_of(const Piece& piece, int width) {
 
 void draw_base(const Piece& piece, std::vector<Column>& columns, const LaneContext& context) {
   const Pixels pixels = pixels_of(piece, static_cast<int>(columns.size()));
-  const QRgb colour = context.palette.colour(piece.base, piece.coverage);
-  for (int x = pixels.from; x < pixels.to; ++x) columns[static_cast<std::size_t>(x)].base = colour;
-  if (pixels.to - pixels.from >= kLeastWithEdge * context.scale)
-    columns[static_cast<std::size_t>(pixels.to - 1)].base =
-        mixed_rgb(context.palette.colour(piece.base), context.palette.background(), 0.55F);
+  const Shade second = context.palette.second(piece.base);
+  const QRgb lower = context.palette.colour(piece.base, piece.coverage),
+             upper = context.palette.colour(second, piece.coverage);
+  for (int x = pixels.from; x < pixels.to; ++x) {
+    columns[static_cast<std::size_t>(x)].base = lower;
+    columns[static_cast<std::size_t>(x)].upper_base = upper;
+  }
+  if (pixels.to - pixels.from < kLeastWithEdge * context.scale) return;
+  const auto edge = [&](Shade of) {
+    return mixed_rgb(context.palette.colour(of), context.palette.background(), 0.55F);
+  };
+  columns[static_cast<std::size_t>(pixels.to - 1)].base = edge(piece.base);
+  columns[static_cast<std::size_t>(pixels.to - 1)].upper_base = edge(second);
 }
 
 void draw_exposed(const Piece& piece, std::vector<Column>& columns, int height, const LaneContext& context) {
   const Pixels pixels = pixels_of(piece, static_cast<int>(columns.size()));
   const float share = piece.exposed_share < 1 ? std::max(piece.exposed_share, kLeastExposedHeight) : 1;
   const auto pixels_high = static_cast<std::uint16_t>(std::max(1L, std::lround(share * static_cast<float>(height))));
-  const QRgb colour = context.palette.colour(piece.exposed), second = context.palette.second_colour(piece.exposed);
+  const QRgb colour = context.palette.colour(piece.exposed),
+             second = context.palette.colour(context.palette.second(piece.exposed));
   for (int x = pixels.from; x < pixels.to; ++x) {
     Column& column = columns[static_cast<std::size_t>(x)];
     column.exposed = colour;
     column.upper = second;
     column.exposed_height = std::max(column.exposed_height, pixels_high);
-    column.is_hatched = piece.exposed.paint == Paint::exposed_wait;
+    column.texture = texture_of(piece.exposed.paint);
   }
 }
 
 }  // namespace
 
+Texture texture_of(Paint paint) {
+  if (paint == Paint::exposed_wait) return Texture::hatched;
+  return paint == Paint::exposed_unsplit ? Texture::dotted : Texture::plain;
+}
+
 void RowPicture::begin(int width, QRgb background) {
-  columns_.assign(static_cast<std::size_t>(std::max(width, 0)), Column{.base = background});
+  columns_.assign(static_cast<std::size_t>(std::max(width, 0)), Column{.base = background, .upper_base = background});
 }
 
 void RowPicture::add(const std::vector<Piece>& pieces, int height, const LaneContext& context) {

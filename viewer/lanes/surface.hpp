@@ -22,13 +22,22 @@ struct Label {
   Qt::Alignment alignment = Qt::AlignLeft | Qt::AlignVCenter;
 };
 
-/// One column of pixels of a row: its base, and over its lower part what is exposed.
+/// What a colour is drawn with, for eyes that do not tell it from others.
+enum class Texture : std::uint8_t {
+  plain,
+  hatched,  ///< of what is exposed: it waits
+  dotted    ///< of what is exposed: whether it waits is not known
+};
+
+/// One column of pixels of a row: its base, and over its lower part what is exposed. Where two modes communicate at
+/// once the upper half of either is the second one's.
 struct Column {
   QRgb base = 0;
+  QRgb upper_base = 0;
   QRgb exposed = 0;
-  QRgb upper = 0;                    ///< of the upper half of what is exposed: where two modes are, the second one's
+  QRgb upper = 0;                    ///< of what is exposed
   std::uint16_t exposed_height = 0;  ///< pixels
-  bool is_hatched = false;           ///< of what is exposed: it waits
+  Texture texture = Texture::plain;  ///< of what is exposed
 
   friend bool operator==(const Column&, const Column&) = default;
 };
@@ -65,7 +74,8 @@ class Surface {
 /// Draws into an image of format RGB32, line by line and without a painter: a frame has a hundred thousand rectangles.
 class ImageSurface : public Surface {
  public:
-  explicit ImageSurface(QImage& image);
+  /// `scale` of its pixels are one of a plain screen.
+  ImageSurface(QImage& image, double scale);
 
   void fill(const QRect&, QRgb) override;
   void draw_columns(const QRect&, const std::vector<Column>&) override;
@@ -73,12 +83,15 @@ class ImageSurface : public Surface {
   std::unique_ptr<Surface> for_second_thread() const override;
 
  private:
-  ImageSurface(QImage& image, uchar* bits, qsizetype stride) : image_(image), bits_(bits), stride_(stride) {}
+  ImageSurface(QImage& image, uchar* bits, double scale);
   QRgb* line(int y) { return reinterpret_cast<QRgb*>(bits_ + y * stride_); }
 
   QImage& image_;
   uchar* bits_;
   qsizetype stride_;
+  double scale_;
+  int period_;  ///< of textures, pixels
+  int width_;   ///< of a line of theirs
 };
 
 /// Draws with a painter, as into SVG.
@@ -92,6 +105,7 @@ class PainterSurface : public Surface {
 
  private:
   void hatch(const QRect&, QRgb);
+  void dot(const QRect&, QRgb);
 
   QPainter& painter_;
 };

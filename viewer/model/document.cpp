@@ -8,8 +8,12 @@
 #include <utility>
 
 #include "profiler/compare/report_of.hpp"
+#include "profiler/gate/baseline.hpp"
 #include "profiler/gate/gate_reader.hpp"
+#include "profiler/gate/named_runs.hpp"
 #include "profiler/input/trace_files.hpp"
+#include "profiler/report/run_folders.hpp"
+#include "profiler/report/scaling/read_scaling.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -19,6 +23,21 @@ namespace fs = std::filesystem;
 std::string title_of(const std::string& path) {
   const fs::path named = fs::path(path).lexically_normal();
   return named.has_filename() ? named.filename().string() : named.parent_path().filename().string();
+}
+
+std::string title_of_two(const std::string& baseline, const std::string& candidate) {
+  return baseline == candidate ? candidate + " against itself before" : candidate + " against " + baseline;
+}
+
+// What of runs was read: of a series that of each of its runs.
+std::vector<std::string> result_files(const fs::path& path) {
+  if (!fs::is_directory(path)) return {path.string()};
+  std::vector<std::string> files;
+  for (const char* name : {"results.json", gate::kBaselineFile})
+    if (fs::exists(path / name)) files.push_back((path / name).string());
+  for (const report::NumberedRun& run : report::numbered_runs(path))
+    if (run.has_results) files.push_back((run.folder / "results.json").string());
+  return files;
 }
 
 unsigned num_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
@@ -38,6 +57,11 @@ DocumentKind kind_of(const std::string& path) {
 }
 
 std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch) {
+  if (gate::holds_runs(path))
+    throw std::invalid_argument(
+        path +
+        ": is a saved baseline or holds several runs; open one of the runs, or judge others by it: underlap view "
+        "--compare BASELINE CANDIDATE");
   auto document = std::make_shared<TraceDocument>();
   document->path = path;
   document->traced = input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::everything);
@@ -73,6 +97,35 @@ std::shared_ptr<GateDocument> open_gate(const std::string& file) {
   document->path = file;
   document->title = title_of(file);
   document->report = gate::read_gate(file);
+  document->files = {file};
+  return document;
+}
+
+std::shared_ptr<GateDocument> judge_runs(const std::string& baseline, const std::string& candidate, bool is_forced,
+                                         ReadingWatch& watch) {
+  auto document = std::make_shared<GateDocument>();
+  document->path = candidate;
+  document->title = title_of_two(title_of(baseline), title_of(candidate));
+  const std::vector<compare::RunFigures> before = gate::runs_named(baseline, watch);
+  const std::vector<compare::RunFigures> now = gate::runs_named(candidate, watch);
+  watch.say("judging");
+  document->report = gate::run_gate(before, now, {.is_forced = is_forced});
+  for (const std::string& path : {baseline, candidate})
+    for (const std::string& file : result_files(path)) document->files.push_back(file);
+  return document;
+}
+
+std::shared_ptr<ScalingDocument> scale_runs(const std::vector<std::string>& paths, bool is_forced,
+                                            ReadingWatch& watch) {
+  auto document = std::make_shared<ScalingDocument>();
+  document->path = paths.front();
+  document->title = "scaling of " + std::to_string(paths.size()) + (paths.size() == 1 ? " run" : " runs");
+  document->report = report::read_scaling(paths, is_forced, [&](const std::string& run) {
+    if (watch.is_cancelled()) throw Cancelled();
+    watch.say("reading " + run);
+  });
+  for (const std::string& path : paths)
+    for (const std::string& file : result_files(path)) document->files.push_back(file);
   return document;
 }
 
@@ -80,8 +133,7 @@ std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDo
                                                    std::shared_ptr<const TraceDocument> to, bool is_forced) {
   auto document = std::make_shared<CompareDocument>();
   document->path = to->path;
-  document->title =
-      from->title == to->title ? from->title + " against itself before" : to->title + " against " + from->title;
+  document->title = title_of_two(from->title, to->title);
   document->report = compare::report_of_traces(named(*from), named(*to), is_forced);
   document->from = std::move(from);
   document->to = std::move(to);
@@ -92,6 +144,8 @@ std::vector<std::string> files_of(const Document& document) {
   if (const auto* trace = dynamic_cast<const TraceDocument*>(&document)) return trace->traced.files;
   if (dynamic_cast<const RunDocument*>(&document) != nullptr)
     return {(fs::path(document.path) / "results.json").string()};
+  if (const auto* judged = dynamic_cast<const GateDocument*>(&document)) return judged->files;
+  if (const auto* scaled = dynamic_cast<const ScalingDocument*>(&document)) return scaled->files;
   const auto* comparison = dynamic_cast<const CompareDocument*>(&document);
   if (comparison == nullptr) return {document.path};
   std::vector<std::string> files = comparison->from->traced.files;

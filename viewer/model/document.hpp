@@ -9,6 +9,7 @@
 #include "profiler/gate/gate.hpp"
 #include "profiler/input/trace_input.hpp"
 #include "profiler/report/results.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 #include "profiler/report/summary.hpp"
 #include "profiler/trace/reading.hpp"
 #include "viewer/timeline/timeline.hpp"
@@ -46,16 +47,24 @@ struct CompareDocument : Document {
   compare::CompareReport report;
 };
 
-/// What `underlap gate --json` said.
+/// What `underlap gate --json` said, or would say of runs that were named.
 struct GateDocument : Document {
   gate::GateReport report;
+  std::vector<std::string> files;  ///< that it was read from
+};
+
+/// Runs of one matrix at several sizes.
+struct ScalingDocument : Document {
+  report::ScalingReport report;
+  std::vector<std::string> files;  ///< that it was read from
 };
 
 /// What a file or folder is read as.
 enum class DocumentKind { trace, run, gate };
 DocumentKind kind_of(const std::string& path);
 
-/// Reads a trace, a folder or a pattern of traces, as `underlap analyze` does. Throws as input::read_cell(); Cancelled.
+/// Reads a trace, a folder or a pattern of traces, as `underlap analyze` does. Throws as input::read_cell(); Cancelled;
+/// std::invalid_argument for what holds runs.
 std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch);
 
 /// What was read of a trace so far, as a document of its own.
@@ -66,6 +75,14 @@ std::shared_ptr<RunDocument> open_run(const std::string& folder);
 
 /// Reads a gate's report. Throws as gate::read_gate().
 std::shared_ptr<GateDocument> open_gate(const std::string& file);
+
+/// Judges what one path names by what another does, as `underlap gate` with its defaults. Throws as gate::runs_named()
+/// and gate::run_gate().
+std::shared_ptr<GateDocument> judge_runs(const std::string& baseline, const std::string& candidate, bool is_forced,
+                                         ReadingWatch& watch);
+
+/// Holds runs at several sizes against each other. Throws as report::read_scaling(); Cancelled.
+std::shared_ptr<ScalingDocument> scale_runs(const std::vector<std::string>& paths, bool is_forced, ReadingWatch& watch);
 
 /// Compares two traces as `underlap compare` does. Throws std::invalid_argument, with the reason, where they are not
 /// comparable, unless `is_forced`.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "viewer/lanes/lane_painters.hpp"
+
 namespace underlap::viewer {
 namespace {
 
@@ -14,29 +16,33 @@ struct Sample {
   QString word;
 };
 
-Sample plain(QRgb colour, const char* word) { return {{.base = colour}, word}; }
+Sample plain(QRgb colour, const char* word) { return {{.base = colour, .upper_base = colour}, word}; }
 
 Sample exposed(const Palette& palette, Shade shade, int height, const QString& word) {
   const QRgb colour = palette.colour(shade);
   return {{.base = palette.background(),
+           .upper_base = palette.background(),
            .exposed = colour,
            .upper = colour,
            .exposed_height = static_cast<std::uint16_t>(height),
-           .is_hatched = shade.paint == Paint::exposed_wait},
+           .texture = texture_of(shade.paint)},
           word};
 }
 
 // How communication is shown stands in the colour of the first mode, and then each mode has its own.
-std::vector<Sample> samples_of(std::uint8_t modes, const Palette& palette, int height) {
+std::vector<Sample> samples_of(const LegendContent& content, const Palette& palette, int height) {
   std::vector<Sample> samples{plain(palette.colour({Paint::compute, 0}), "compute"),
                               plain(palette.colour({Paint::copy, 0}), "copy")};
-  if (modes == 0) return samples;
-  const std::uint8_t first = bit_of(first_mode(modes));
+  if (content.modes == 0) return samples;
+  const std::uint8_t first = bit_of(first_mode(content.modes));
   samples.push_back(plain(palette.colour({Paint::hidden, first}), "hidden"));
   samples.push_back(exposed(palette, {Paint::exposed_transfer, first}, height, "exposed"));
-  samples.push_back(exposed(palette, {Paint::exposed_wait, first}, height, "exposed, waiting for a peer"));
+  if (content.has_wait)
+    samples.push_back(exposed(palette, {Paint::exposed_wait, first}, height, "exposed, waiting for a peer"));
+  if (content.has_unsplit)
+    samples.push_back(exposed(palette, {Paint::exposed_unsplit, first}, height, "exposed, wait or transfer"));
   for (unsigned mode = 0; mode <= static_cast<unsigned>(Mode::other); ++mode)
-    if (const auto bit = static_cast<std::uint8_t>(modes & (1U << mode)); bit != 0)
+    if (const auto bit = static_cast<std::uint8_t>(content.modes & (1U << mode)); bit != 0)
       samples.push_back(
           exposed(palette, {Paint::exposed_transfer, bit}, height, QString::fromStdString(modes_text(bit))));
   return samples;
@@ -44,27 +50,31 @@ std::vector<Sample> samples_of(std::uint8_t modes, const Palette& palette, int h
 
 }  // namespace
 
-std::uint8_t modes_of(const Timeline& timeline) {
-  std::uint8_t modes = 0;
+LegendContent legend_of(const Timeline& timeline) {
+  LegendContent shown;
+  for (const ExposedSlice& slice : timeline.exposed()) {
+    shown.has_wait |= slice.wait_ns > 0;
+    shown.has_unsplit |= slice.unsplit_ns > 0;
+  }
   for (const Lane& lane : timeline.lanes()) {
     if (lane.kind != LaneKind::strip) continue;
     for (const LaneRow& row : lane.rows) {
       const Content content = row.segments.content(0, row.segments.size());
-      modes |= content.hidden_modes | content.exposed_modes;
+      shown.modes |= content.hidden_modes | content.exposed_modes;
     }
   }
-  return modes;
+  return shown;
 }
 
-void paint_legend(Surface& surface, const QRect& where, std::uint8_t modes, const Palette& palette, double scale,
-                  const QFont& font) {
+void paint_legend(Surface& surface, const QRect& where, const LegendContent& content, const Palette& palette,
+                  double scale, const QFont& font) {
   const Theme& theme = palette.theme();
   surface.fill(where, theme.surface.rgb());
   const QFontMetrics metrics(font);
   const auto pixels = [&](int plain) { return static_cast<int>(std::lround(plain * scale)); };
   const int width = pixels(16), height = where.height() - 2 * pixels(5), gap = pixels(5);
   int left = where.left() + pixels(8);
-  for (const Sample& sample : samples_of(modes, palette, height)) {
+  for (const Sample& sample : samples_of(content, palette, height)) {
     const int text = metrics.horizontalAdvance(sample.word) + 1;
     if (left + width + gap + text > where.right()) return;
     surface.draw_columns({left, where.top() + pixels(5), width, height},

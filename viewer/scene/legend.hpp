@@ -11,11 +11,16 @@
 
 namespace underlap::viewer {
 
-/// The modes that communicate in a timeline, each a bit.
-std::uint8_t modes_of(const Timeline&);
+/// What of communication a timeline shows.
+struct LegendContent {
+  std::uint8_t modes = 0;    ///< that communicate, each a bit
+  bool has_wait = false;     ///< before the last member of a communication came
+  bool has_unsplit = false;  ///< exposed, and when that member came is not known
+};
+LegendContent legend_of(const Timeline&);
 
-/// A row of colours, each with its word: what work is, how communication is shown, and the colours of these modes.
+/// A row of colours, each with its word: what work is, how communication is shown, and the colours of its modes.
 /// What has no room is left out.
-void paint_legend(Surface&, const QRect& where, std::uint8_t modes, const Palette&, double scale, const QFont&);
+void paint_legend(Surface&, const QRect& where, const LegendContent&, const Palette&, double scale, const QFont&);
 
 }  // namespace underlap::viewer

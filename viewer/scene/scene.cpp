@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "viewer/lanes/lane_painters.hpp"
-#include "viewer/scene/legend.hpp"
 #include "viewer/scene/rulers.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
 
@@ -30,6 +29,13 @@ QRect scaled(const QRect& rect, double scale) {
   return {left, top, scaled(rect.left() + rect.width(), scale) - left, scaled(rect.top() + rect.height(), scale) - top};
 }
 
+// Three digits: there is no room for more.
+QString short_time(double ms) {
+  const char* unit = ms < 999.5 ? "ms" : "s";
+  const double amount = ms < 999.5 ? ms : ms / 1e3;
+  return QString("%1 %2").arg(amount, 0, 'f', amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0).arg(unit);
+}
+
 // "18.3 ms exposed": of a step, where steps are known.
 std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary) {
   std::map<std::int32_t, QString> notes;
@@ -38,7 +44,7 @@ std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary) {
     if (rank.windows.empty()) continue;
     const double ms = static_cast<double>(rank.total.exposed_ns()) / 1e6 / static_cast<double>(rank.windows.size());
     const bool is_late = late && late->rank == rank.rank;
-    notes[rank.rank] = QString("%1%2 ms exposed").arg(is_late ? "LATE, " : "").arg(ms, 0, 'f', ms < 10 ? 2 : 1);
+    notes[rank.rank] = QString("%1%2 exposed").arg(is_late ? "LATE, " : "", short_time(ms));
   }
   return notes;
 }
@@ -51,7 +57,7 @@ Scene::Scene(const Timeline& timeline, const analysis::Summary& summary, const L
     : timeline_(timeline),
       summary_(summary),
       arrangement_(arrangement),
-      modes_(modes_of(timeline)),
+      legend_(legend_of(timeline)),
       rank_notes_(notes_of(summary)) {
   for (const StepSpan& step : timeline.steps())
     if (step.rank == timeline.steps().front().rank) steps_of_first_rank_.push_back(step);
@@ -170,7 +176,7 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   if (state.has_legend) {
     const QRect legend = scaled(QRect(0, bottom_of(size, state), size.width(), kLegend), scale);
     surface.drop_labels_below(legend.top());
-    paint_legend(surface, legend, modes_, palette, scale, font);
+    paint_legend(surface, legend, legend_, palette, scale, font);
   }
   surface.finish_text(font);
 }

@@ -16,6 +16,7 @@
 #include "viewer/lanes/palette.hpp"
 #include "viewer/lanes/surface.hpp"
 #include "viewer/model/lane_arrangement.hpp"
+#include "viewer/scene/legend.hpp"
 #include "viewer/timeline/pieces.hpp"
 #include "viewer/timeline/timeline.hpp"
 
@@ -126,8 +127,8 @@ class Scene {
   const LaneArrangement& arrangement_;
   std::optional<Ghost> ghost_;
   std::map<std::size_t, std::size_t> ghost_lanes_;  ///< of lanes their counterparts in the ghost
-  std::uint8_t modes_ = 0;                          ///< that communicate
-  std::map<std::int32_t, QString> rank_notes_;      ///< what stands beside the name of a rank
+  LegendContent legend_;
+  std::map<std::int32_t, QString> rank_notes_;  ///< what stands beside the name of a rank
   std::vector<StepSpan> steps_of_first_rank_;
   /// Those of the slice that was selected last: finding them goes through all flows, which no frame has time for.
   mutable std::uint32_t linked_slice_ = Timeline::kNoSlice;

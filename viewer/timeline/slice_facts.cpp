@@ -200,6 +200,22 @@ Facts short_facts_of(const Timeline& timeline, std::uint32_t slice) {
   return facts;
 }
 
+Facts strip_facts_of(const Timeline& timeline, std::int32_t rank, std::int64_t time_ns) {
+  const Segments& strip = timeline.strip_of(rank);
+  const std::size_t i = strip.first_ending_after(time_ns);
+  Facts facts;
+  add(facts, "rank", std::to_string(rank));
+  if (i == strip.size() || strip.begin_ns(i) > time_ns) {
+    add(facts, "does", "nothing");
+    return facts;
+  }
+  const Shade shade = strip.shade(i);
+  add(facts, "does", std::string(to_string(shade.paint)));
+  if (shade.modes != 0) add(facts, "modes", modes_text(shade.modes));
+  add(facts, "duration", time_text(strip.end_ns(i) - strip.begin_ns(i)));
+  return facts;
+}
+
 Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice) {
   const Trace& trace = timeline.trace();
   const Track& track = trace.track_of(slice);

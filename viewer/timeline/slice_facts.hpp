@@ -24,6 +24,9 @@ std::vector<Fact> facts_of(const Timeline&, const analysis::Summary&, std::uint3
 /// The first lines alone, for a tooltip: name, times, exposure.
 std::vector<Fact> short_facts_of(const Timeline&, std::uint32_t slice);
 
+/// What a rank does at a moment, as its strip shows it: what, of which modes, for how long.
+std::vector<Fact> strip_facts_of(const Timeline&, std::int32_t rank, std::int64_t time_ns);
+
 /// The knob by whose overlap communication of this tag is hidden, by Megatron's name; empty where there is none.
 std::string_view hiding_knob(const Tag&);
 

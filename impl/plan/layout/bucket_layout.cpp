@@ -39,16 +39,17 @@ class Builder {
   }
 
   void add(std::int32_t index, const Parameter& parameter) {
-    if (parameter.shared_embedding) close();
+    const bool is_apart = parameter.shared_embedding && options_.pads;
+    if (is_apart) close();
     open_.is_fp8 = parameter.is_fp8;
     if (parameter.is_fp8) layout_.fp8_index[static_cast<std::size_t>(index)] = layout_.num_fp8++;
-    const std::int64_t offset = round_up(layout_.elements, kParameterAlignment);
+    const std::int64_t offset = options_.pads ? round_up(layout_.elements, kParameterAlignment) : layout_.elements;
     open_.parameters.push_back(index);
     layout_.offset_of[static_cast<std::size_t>(index)] = offset;
     layout_.bucket_of[static_cast<std::size_t>(index)] = layout_.num_buckets();
     layout_.elements = offset + parameter.elements();
     const bool is_full = options_.bucket_size && layout_.elements - open_.begin >= *options_.bucket_size;
-    if (parameter.shared_embedding || is_full) close();
+    if (is_apart || is_full) close();
   }
 
   void end_of_fp8() {
@@ -65,7 +66,7 @@ class Builder {
  private:
   void close() {
     if (open_.parameters.empty()) return;
-    layout_.elements = round_up(layout_.elements, alignment_);
+    if (options_.pads) layout_.elements = round_up(layout_.elements, alignment_);
     open_.end = layout_.elements;
     layout_.buckets.push_back(std::move(open_));
     open_ = {.begin = layout_.elements, .end = 0, .parameters = {}};

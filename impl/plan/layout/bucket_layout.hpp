@@ -24,6 +24,7 @@ struct BucketOptions {
   std::optional<std::int64_t> bucket_size;  ///< parameters, not bytes; nullopt: one bucket
   std::int32_t num_shards = 1;              ///< equal ones, that every bucket is cut into
   bool pad_buckets_for_high_nccl_busbw = false;
+  bool pads = true;                 ///< for shards: without them neither parameters nor buckets are aligned
   bool one_bucket_a_group = false;  ///< also where fp8 parameters would merge the others
 };
 
@@ -49,10 +50,10 @@ struct BucketLayout {
 ///
 /// A parameter begins at a multiple of 64 elements. A bucket is closed once it holds bucket_size parameters or more:
 /// the size is a minimum. Its end is padded to a multiple of lcm(num_shards, 128), or of
-/// lcm(num_shards, 128, 2^16) for high bus bandwidth. A shared embedding has a bucket of its own.
-/// fp8 parameters have buckets of their own, which come first; then each of their buckets is a group, and all other
-/// buckets join the last group, the start of the model, so that they hold none of the earlier ones back. Without fp8,
-/// or with one_bucket_a_group, every bucket is a group.
+/// lcm(num_shards, 128, 2^16) for high bus bandwidth. A shared embedding has a bucket of its own. Without shards
+/// nothing is padded, and a shared embedding lies with the others. fp8 parameters have buckets of their own, which come
+/// first; then each of their buckets is a group, and all other buckets join the last group, the start of the model, so
+/// that they hold none of the earlier ones back. Without fp8, or with one_bucket_a_group, every bucket is a group.
 /// Throws std::invalid_argument for bucket_size < 1, num_shards < 1 or an empty parameter.
 /// Source: Megatron Core, distributed data parallel.
 BucketLayout lay_out(std::span<const Parameter> parameters, const BucketOptions& options);

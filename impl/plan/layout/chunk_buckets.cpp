@@ -34,6 +34,7 @@ BucketLayout bucket_layout(const Config& config, std::int32_t stage, std::int32_
                  {.bucket_size = is_cut(config, stage, chunk) ? config.ddp.bucket_size : std::nullopt,
                   .num_shards = instance_size(config),
                   .pad_buckets_for_high_nccl_busbw = config.ddp.pad_buckets_for_high_nccl_busbw,
+                  .pads = config.ddp.use_distributed_optimizer,
                   .one_bucket_a_group = config.ddp.reduce_scatter_with_fp32_accumulation});
 }
 

@@ -26,6 +26,9 @@ struct LayerParameters {
   std::int32_t mlp_norm = 0;  ///< [1, H]
   std::int32_t fc1 = 0;       ///< [2 F, H] with SwiGLU (gate, then up), else [F, H]
   std::int32_t fc2 = 0;       ///< [H, F]
+  /// Of LayerNorm and of linear layers that add them; -1 where there is none. [1, out features].
+  std::int32_t attention_norm_bias = -1, qkv_bias = -1, proj_bias = -1, mlp_norm_bias = -1, fc1_bias = -1,
+               fc2_bias = -1;
 };
 
 /// Rows of this rank's part of a weight, and where in the whole weight they come from.
@@ -36,22 +39,29 @@ struct WeightBlock {
   std::int64_t first = 0;       ///< element of the whole weight at (row, 0) of the part, counted row-major
 };
 
-/// The weights of a range of a model on one rank, in the order of the forward pass. An index of what the range does
-/// not have is -1.
+/// The weights of a range of a model on one rank, in the order in which Megatron Core registers them: that of the
+/// forward pass, but proj before qkv and its norm. An index of what the range does not have is -1.
 struct ModelParameters {
   std::vector<Parameter> all;
   std::vector<std::vector<WeightBlock>> blocks;  ///< by parameter: its rows from the first to the last
   std::int32_t word_embedding = -1;              ///< [V, H]
-  std::int32_t position_embedding = -1;          ///< [S, H], on every rank alike
+  std::int32_t position_embedding = -1;          ///< [S, H], on every rank alike; -1 also without learned positions
   std::vector<LayerParameters> layers;
   std::int32_t final_norm = -1;  ///< [1, H], on every rank alike, as the other norms
-  std::int32_t head = -1;        ///< [V, H]; the word embedding itself where it is tied and in the same range
+  std::int32_t final_norm_bias = -1;
+  std::int32_t head = -1;  ///< [V, H]; the word embedding itself where it is tied and in the same range
 };
 
 /// Which part of each weight a rank of a tensor-parallel group holds: rows of qkv and fc1 (of each of their parts),
 /// columns of proj and fc2, rows of the embedding and the head; norms and positions whole.
 /// Source: Shoeybi et al. 2019, section 3.
 ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor = {});
+
+/// Whether a rank must be told where its tokens stand in their sequences: it holds parts of them, and a table asks.
+inline bool uploads_positions(const Config& config) {
+  return config.parallel.context_parallel_size > 1 &&
+         config.model.position_embedding_type == PositionEmbedding::learned_absolute;
+}
 
 /// The same of a range alone. A tied head that lies apart from the embedding is a copy of it.
 ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor, const LayerRange& range);

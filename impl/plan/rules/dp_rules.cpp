@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data parallelism, as Megatron-Bridge's CommOverlapConfig decides it: with the distributed optimizer an absent value
-// is true (bucket_size: 134217728 parameters) above one data-parallel rank; with one rank everything is forced off.
-// Without the distributed optimizer Bridge skips these rules, what stands under comm_overlap included.
+// is true (bucket_size: 134217728 parameters) above one data-parallel rank, and off on one. What the user wrote under
+// comm_overlap stands. Without ddp.use_distributed_optimizer Bridge skips these rules, what stands under comm_overlap
+// included.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,15 +17,14 @@ constexpr std::int64_t kBridgeBucket = 134'217'728;
 constexpr std::string_view kGrads = "comm_overlap.overlap_grad_reduce";
 constexpr std::string_view kParams = "comm_overlap.overlap_param_gather";
 constexpr std::string_view kBucket = "comm_overlap.bucket_size";
+constexpr std::string_view kNumBuckets = "ddp.num_buckets";
 
 /// Why Bridge's rules do not run; empty where they do.
 std::string why_no_rules(const Resolution& r) {
   if (r.settings.without_overlap_rules) return "comm_overlap is null in a Megatron-Bridge dump";
-  if (!r.plan.config.ddp.use_distributed_optimizer) return "ddp.use_distributed_optimizer is false";
+  if (!r.settings.distributed_in_ddp()) return "ddp.use_distributed_optimizer is false";
   return "";
 }
-
-bool one_rank(const Resolution& r) { return r.plan.config.parallel.data_parallel_size == 1; }
 
 /// The value stands where Bridge's skipped rules would have been its only way into effect.
 bool skipped_with_the_rules(const Resolution& r, std::string_view path) {
@@ -32,52 +32,44 @@ bool skipped_with_the_rules(const Resolution& r, std::string_view path) {
 }
 
 /// Context-parallel ranks share the gradients as well, but Bridge looks at the data-parallel size alone.
-std::string why_off_on_one_rank(const Resolution& r) {
-  if (!in_scope(Scope::dp, r)) return "data_parallel_size is 1; there is no other rank to exchange with";
-  return "data_parallel_size is 1: Megatron-Bridge switches it off, though context-parallel ranks share the gradients";
-}
-
-/// Decides `path`: `automatic` is Bridge's value above one rank, `off` what one rank and Megatron Core's default give.
-Decision decide_dp_knob(const Resolution& r, std::string_view path, const Value& automatic, const Value& off,
-                        const Value& core_default) {
-  const Value& requested = r.settings[path].value;
-  const bool given = r.settings.given(path);
-  const std::string no_rules = why_no_rules(r);
+std::string why_automatic(const Resolution& r) {
   const auto dp = r.plan.config.parallel.data_parallel_size;
-  if (!no_rules.empty()) {
-    if (!given) return {core_default, "auto", fmt::format("{}: no automatic rule; Megatron Core's default", no_rules)};
-    if (!skipped_with_the_rules(r, path) || requested == core_default)
-      return {requested, "user", r.set_at(path) + (one_rank(r) ? "; no effect: data_parallel_size is 1" : "")};
-    return {core_default, "gate",
-            fmt::format("{}, so Megatron-Bridge skips what stands under comm_overlap; write it under ddp to keep it",
-                        no_rules)};
-  }
-  if (one_rank(r)) {
-    const std::string why = why_off_on_one_rank(r);
-    if (given && requested != off) return {off, "gate", why};
-    return {off, given ? "user" : "auto", why};
-  }
-  if (given) return {requested, "user", r.set_at(path)};
-  return {automatic, "auto", fmt::format("data_parallel_size is {}, above 1", dp)};
+  if (dp > 1) return fmt::format("data_parallel_size is {}, above 1", dp);
+  if (!in_scope(Scope::dp, r)) return "data_parallel_size is 1; there is no other rank to exchange with";
+  return "data_parallel_size is 1: Megatron-Bridge's rule is off, though context-parallel ranks share the gradients";
 }
 
 void decide_overlap(Resolution& r, std::string_view path, bool& field, std::string_view departure) {
-  Decision decision = decide_dp_knob(r, path, true, false, false);
+  const bool automatic = r.config().parallel.data_parallel_size > 1;
+  Decision decision = decide_dp_knob(r, path, automatic, false, why_automatic(r));
   field = std::get<bool>(decision.effective);
-  if (field && !one_rank(r)) decision.reason += fmt::format("; unlike Megatron, {}", departure);
+  if (field)
+    decision.reason += in_scope(Scope::dp, r) ? fmt::format("; unlike Megatron, {}", departure)
+                                              : "; no effect: data_parallel_size is 1";
   r.decide(path, std::move(decision));
 }
 
-/// What Megatron Core takes where bucket_size is None: nothing without overlap, else 40 million parameters or more.
-std::optional<std::int64_t> core_bucket(const Config& config) {
-  if (!config.ddp.overlap_grad_reduce) return std::nullopt;
-  return std::max<std::int64_t>(40'000'000, 1'000'000 * std::int64_t{config.parallel.data_parallel_size});
+/// What Megatron Core's DistributedDataParallel takes where bucket_size is None.
+std::int64_t core_bucket(const Config& config) {
+  const ParallelConfig& p = config.parallel;
+  return std::max<std::int64_t>(40'000'000, 1'000'000 * std::int64_t{p.data_parallel_size} * p.context_parallel_size);
 }
 
 void decide_bucket(Resolution& r) {
-  Decision decision = decide_dp_knob(r, kBucket, kBridgeBucket, {}, to_value(core_bucket(r.config())));
+  const bool automatic = r.config().parallel.data_parallel_size > 1;
+  Decision decision = decide_dp_knob(r, kBucket, automatic ? Value(kBridgeBucket) : Value(), Value(), why_automatic(r));
   const DdpConfig& ddp = r.config().ddp;
   auto& bucket = r.config().ddp.bucket_size;
+  if (r.settings.given(kNumBuckets) && !is_null(decision.effective))
+    r.error(
+        {kNumBuckets},
+        fmt::format("ddp.num_buckets excludes bucket_size, which is {}: Megatron Core's DDP takes one of them; keep "
+                    "one, and without ddp.num_buckets leave bucket_size to its rule",
+                    to_json_text(decision.effective)));
+  if (is_null(decision.effective) && ddp.overlap_grad_reduce && !r.settings.given(kNumBuckets)) {
+    decision.effective = core_bucket(r.config());
+    decision.reason += fmt::format("; Megatron Core's DDP takes {} parameters for null", core_bucket(r.config()));
+  }
   assign(bucket, decision.effective);
   if (bucket && !ddp.overlap_grad_reduce && !ddp.overlap_param_gather) {
     const std::string_view why = "neither gradients nor parameters overlap, so each has one bucket";
@@ -95,21 +87,22 @@ void check_contradictions(Resolution& r) {
   const DdpConfig& ddp = r.config().ddp;
   if (ddp.overlap_param_gather && !ddp.use_distributed_optimizer)
     r.error({kParams},
-            "overlap_param_gather needs ddp.use_distributed_optimizer: without it parameters are not gathered; "
-            "set one of them to the other's value");
-  if (r.settings.given("ddp.num_buckets") && r.settings.given(kBucket))
-    r.error({"ddp.num_buckets"}, "ddp.num_buckets and bucket_size exclude each other; keep one of them");
+            "overlap_param_gather needs ddp.use_distributed_optimizer: without it parameters are not gathered, and "
+            "Megatron Core stops in the first forward pass; set one of them to the other's value");
 }
 
-/// With fp32 gradients every sum is in fp32 already.
-void decide_fp32_accumulation(Resolution& r) {
+/// Megatron Core exchanges all to all whatever the gradients' type.
+void tell_of_fp32_accumulation(Resolution& r) {
   constexpr std::string_view kPath = "ddp.reduce_scatter_with_fp32_accumulation";
-  DdpConfig& ddp = r.config().ddp;
-  if (!ddp.reduce_scatter_with_fp32_accumulation || !ddp.grad_reduce_in_fp32) return;
-  ddp.reduce_scatter_with_fp32_accumulation = false;
-  r.decide(kPath, {false, "gate",
-                   "grad_reduce_in_fp32 is true: gradients travel and are summed in fp32 already; set "
-                   "mixed_precision.grad_reduce_in_fp32 to false to send bf16"});
+  const DdpConfig& ddp = r.config().ddp;
+  if (!ddp.reduce_scatter_with_fp32_accumulation || !in_scope(Scope::dp, r)) return;
+  if (!ddp.use_distributed_optimizer)
+    r.tell_no_effect(kPath, "ddp.use_distributed_optimizer is false, so gradients are all-reduced");
+  else if (ddp.grad_reduce_in_fp32)
+    r.notice({kPath},
+             fmt::format("{} gains nothing and costs an all-to-all with a buffer of its own: gradients travel and are "
+                         "summed in fp32 already; set mixed_precision.grad_reduce_in_fp32 to false to send bf16",
+                         kPath));
 }
 
 /// Each instance shards a whole optimizer state over its ranks; gradients are summed over instances besides.
@@ -136,13 +129,29 @@ void check_instances(Resolution& r) {
 
 }  // namespace
 
+Decision decide_dp_knob(const Resolution& r, std::string_view path, const Value& automatic, const Value& core,
+                        const std::string& why_automatic) {
+  const Value& requested = r.settings[path].value;
+  const bool given = r.settings.given(path);
+  const std::string no_rules = why_no_rules(r);
+  if (given && (no_rules.empty() || !skipped_with_the_rules(r, path) || requested == core))
+    return {requested, "user", r.set_at(path)};
+  if (no_rules.empty()) return {automatic, "auto", why_automatic};
+  if (!given) return {core, "auto", fmt::format("{}: no automatic rule; Megatron Core's default", no_rules)};
+  return {core, "gate",
+          fmt::format("{}, so Megatron-Bridge skips what stands under comm_overlap; write it under ddp or optimizer to "
+                      "keep it",
+                      no_rules)};
+}
+
 void apply_dp_rules(Resolution& r) {
   DdpConfig& ddp = r.config().ddp;
   decide_overlap(r, kGrads, ddp.overlap_grad_reduce,
                  "overlaps from the first step on, because the bucket order is known from the model");
   decide_overlap(r, kParams, ddp.overlap_param_gather, "does not need overlap_grad_reduce: each has its own buckets");
+  decide_step_gather(r);
   decide_bucket(r);
-  decide_fp32_accumulation(r);
+  tell_of_fp32_accumulation(r);
   check_contradictions(r);
   check_instances(r);
 }

@@ -59,10 +59,8 @@ void plan_margin(Resolution& r) {
       r.decide(kMargin, {0, "gate", "enable_layernorm_sm_margin is false, so norm kernels leave no SM free"});
     return;
   }
-  const std::string flex = r.settings.text(kFlex, "");
-  margin = static_cast<std::int32_t>(r.settings.integer(kMargin, flex.empty() ? 16 : 20));
-  std::string reason = "norm kernels want every SM and would wait for a collective that holds some";
-  if (!flex.empty() && !r.settings.given(kMargin)) reason += fmt::format("; {} holds more", flex);
+  margin = static_cast<std::int32_t>(r.settings.integer(kMargin, 16));
+  const std::string reason = "norm kernels want every SM and would wait for a collective that holds some";
   for (const std::string_view direction : {"FWD", "BWD"})
     r.plan.environment.push_back({fmt::format("NVTE_{}_LAYERNORM_SM_MARGIN", direction), fmt::format("{}", margin),
                                   reason, std::string(kMargin)});

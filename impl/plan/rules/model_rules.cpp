@@ -12,9 +12,8 @@
 namespace underlap::plan {
 namespace {
 
-constexpr std::array<std::string_view, 7> kSizes = {
-    "model.num_layers",       "model.hidden_size", "model.ffn_hidden_size", "model.num_attention_heads",
-    "model.num_query_groups", "model.vocab_size",  "model.seq_length"};
+constexpr std::array<std::string_view, 5> kSizes = {
+    "model.num_layers", "model.hidden_size", "model.num_attention_heads", "model.vocab_size", "model.seq_length"};
 
 constexpr std::string_view kTp = "model.tensor_model_parallel_size";
 constexpr std::string_view kPp = "model.pipeline_model_parallel_size";
@@ -98,10 +97,16 @@ void check_pipeline(Resolution& r) {
   const std::int64_t vpp = p.virtual_pipeline_model_parallel_size;
   check_divides(r, {"model.num_layers", r.config().model.num_layers}, {vpp > 1 ? kVpp : kPp, pp * vpp},
                 "pipeline_model_parallel_size * virtual_pipeline_model_parallel_size");
-  if (vpp > 1 && pp == 1)
-    r.error({kVpp}, fmt::format("virtual_pipeline_model_parallel_size is {}, but pipeline_model_parallel_size is 1; "
-                                "virtual stages need at least 2 stages",
-                                vpp));
+  if (r.settings.given(kVpp) && pp == 1)
+    r.error({kVpp},
+            fmt::format("virtual_pipeline_model_parallel_size is {}, but pipeline_model_parallel_size is 1, and "
+                        "Megatron Core wants at least 2 stages for any number of virtual ones; leave it out, or "
+                        "at null",
+                        vpp));
+  else if (r.settings.given(kVpp) && vpp == 1)
+    r.notice({kVpp},
+             "virtual_pipeline_model_parallel_size 1 is not the same as null: Megatron runs its interleaved schedule "
+             "with one chunk on each stage, and this version plans and runs the plain one; leave it out");
 }
 
 void check_world(Resolution& r) {
@@ -114,6 +119,16 @@ void check_world(Resolution& r) {
     r.error({kDp, kTp, kPp, kCp}, fmt::format("data * tensor * pipeline * context parallel sizes give more than {} "
                                               "ranks; lower one of them",
                                               kMostRanks));
+}
+
+/// Where one rank holds whole layers there is no sequence to split among more.
+void resolve_sequence_parallel(Resolution& r) {
+  constexpr std::string_view kPath = "model.sequence_parallel";
+  ParallelConfig& p = r.config().parallel;
+  if (!p.sequence_parallel || p.tensor_model_parallel_size > 1) return;
+  p.sequence_parallel = false;
+  r.decide(kPath, {false, "auto", fmt::format("{}; no effect: tensor_model_parallel_size is 1", r.set_at(kPath))});
+  if (!r.settings.is_dump) r.notice({kPath}, fmt::format("{} has no effect: tensor_model_parallel_size is 1", kPath));
 }
 
 bool has_invalid_sizes(const Resolution& r) {
@@ -136,6 +151,18 @@ void resolve_model(Resolution& r) {
   const auto names = preset_names();
   r.error({kPreset}, fmt::format("no model preset is named {}; use one of {}{}", in_quotes(name),
                                  fmt::join(names, ", "), did_you_mean(name, names)));
+}
+
+// As Megatron Core's TransformerConfig fills what is left out.
+void fill_sizes(Resolution& r) {
+  ModelConfig& m = r.config().model;
+  const auto fill = [&](std::string_view path, std::int64_t& size, std::int64_t value, const std::string& why) {
+    if (size != 0 || value == 0 || r.settings.invalid(path)) return;
+    size = value;
+    r.decide(path, {value, "auto", why});
+  };
+  fill("model.num_query_groups", m.num_query_groups, m.num_attention_heads, "as many as num_attention_heads");
+  fill("model.ffn_hidden_size", m.ffn_hidden_size, 4 * m.hidden_size, "four times hidden_size");
 }
 
 // Megatron is started with a number of ranks, and data parallelism is what the model leaves of them.
@@ -163,6 +190,7 @@ void resolve_world(Resolution& r) {
 }
 
 void check_sizes(Resolution& r) {
+  resolve_sequence_parallel(r);
   check_shape(r);
   check_tp(r);
   check_sequence(r);

@@ -22,6 +22,7 @@ constexpr std::string_view kPp = "model.pipeline_model_parallel_size";
 constexpr std::string_view kAlign = "comm_overlap.align_param_gather";
 constexpr std::string_view kAlignReduce = "ddp.align_grad_reduce";
 constexpr std::string_view kWithStep = "comm_overlap.overlap_param_gather_with_optimizer_step";
+constexpr std::string_view kReuse = "ddp.reuse_grad_buf_for_mxfp8_param_ag";
 constexpr std::string_view kDefer = "comm_overlap.defer_embedding_wgrad_compute";
 constexpr std::string_view kLimit = "comm_overlap.wgrad_deferral_limit";
 constexpr std::string_view kSchedule = "extensions.pipeline_schedule";
@@ -64,6 +65,19 @@ void decide_exchanges(Resolution& r) {
   decide_flag(r, kBatch, pipeline.batch_p2p_comm, batched && !(plain && pipeline.overlap_p2p_comm), reason);
 }
 
+void expose_every_gather(Resolution& r) {
+  constexpr std::string_view kPrefetch = "extensions.param_gather_prefetch";
+  r.expose({kAlign}, fmt::format("every parameter gather is exposed: align_param_gather leaves them to a schedule of "
+                                 "virtual stages, and {}, so that each starts where it is first needed; set "
+                                 "align_param_gather to false",
+                                 sizes(r)));
+  if (r.settings.given(kPrefetch)) return;
+  r.config().extensions.param_gather_prefetch = 0;
+  r.decide(kPrefetch, {0, "auto",
+                       "align_param_gather is true without virtual stages, so Megatron Core starts no "
+                       "gather ahead of its use"});
+}
+
 void decide_group_size(Resolution& r) {
   auto& group = r.config().pipeline.microbatch_group_size_per_vp_stage;
   const std::int64_t stages = r.config().parallel.pipeline_model_parallel_size;
@@ -76,29 +90,30 @@ void decide_group_size(Resolution& r) {
   }
 }
 
-/// Bridge decides it with data parallelism, and so not without the distributed optimizer. Gathers are started by the
-/// schedule of virtual stages alone, which is why Megatron-LM's command line resets it without them.
+/// Gathers are started by the schedule of virtual stages alone. Under another one Megatron Core starts each where it is
+/// first needed, and none ahead: align_param_gather is what tells it to leave the next bucket to the schedule.
 void decide_aligned_gather(Resolution& r) {
   DdpConfig& ddp = r.config().ddp;
-  const bool rules = !r.settings.without_overlap_rules && ddp.use_distributed_optimizer;
-  const bool automatic = rules && is_interleaved(r) && r.config().parallel.data_parallel_size > 1;
-  decide_flag(r, kAlign, ddp.align_param_gather, automatic, sizes(r));
-  const auto gate = [&](std::string reason) {
-    ddp.align_param_gather = false;
-    r.decide(kAlign, {false, "gate", std::move(reason)});
-  };
+  const bool automatic = is_interleaved(r) && r.config().parallel.data_parallel_size > 1;
+  const Decision decision = decide_dp_knob(r, kAlign, automatic, false, sizes(r));
+  ddp.align_param_gather = std::get<bool>(decision.effective);
+  r.decide(kAlign, decision);
   if (!ddp.align_param_gather) return;
-  if (!is_pipeline(r)) r.tell_no_effect(kAlign, "pipeline_model_parallel_size is 1");
-  if (is_pipeline(r) && !is_interleaved(r))
-    return gate("virtual_pipeline_model_parallel_size is 1, and the plain 1F1B schedule starts no gathers");
-  if (is_pipeline(r) && !ddp.use_distributed_optimizer)
-    return gate("ddp.use_distributed_optimizer is false, so parameters are not gathered");
-  if (is_pipeline(r) && !ddp.overlap_param_gather) r.tell_no_effect(kAlign, "overlap_param_gather is false");
-  ddp.align_param_gather = is_pipeline(r) && ddp.overlap_param_gather;
+  if (!ddp.use_distributed_optimizer)
+    r.tell_no_effect(kAlign, "ddp.use_distributed_optimizer is false, so parameters are not gathered");
+  else if (!ddp.overlap_param_gather)
+    r.tell_no_effect(kAlign, "overlap_param_gather is false");
+  else if (!is_interleaved(r) && in_scope(Scope::dp, r))
+    expose_every_gather(r);
+  ddp.align_param_gather = is_interleaved(r) && ddp.overlap_param_gather && ddp.use_distributed_optimizer;
 }
 
 void check_schedule(Resolution& r) {
   const PipelineConfig& pipeline = r.config().pipeline;
+  if (pipeline.overlap_p2p_comm_warmup_flush && (!pipeline.overlap_p2p_comm || pipeline.batch_p2p_comm))
+    r.error({kFlush},
+            "overlap_p2p_comm_warmup_flush needs overlap_p2p_comm, and batch_p2p_comm false; set "
+            "them so, or leave it out");
   if (!is_pipeline(r)) return;
   if (pipeline.overlap_p2p_comm && !is_interleaved(r) && !overlaps_plain_schedule(r))
     r.error({kOverlap}, fmt::format("overlap_p2p_comm needs virtual_pipeline_model_parallel_size of at least 2: the "
@@ -111,11 +126,8 @@ void check_schedule(Resolution& r) {
   if (!pipeline.overlap_p2p_comm && is_interleaved(r) && r.config().parallel.pipeline_model_parallel_size == 2)
     r.error({kOverlap, kVpp},
             "virtual stages without overlap_p2p_comm need pipeline_model_parallel_size above 2, and it is 2; "
-            "raise it, or set overlap_p2p_comm to true");
-  if (pipeline.overlap_p2p_comm_warmup_flush && (!pipeline.overlap_p2p_comm || pipeline.batch_p2p_comm))
-    r.error({kFlush},
-            "overlap_p2p_comm_warmup_flush needs overlap_p2p_comm, and batch_p2p_comm false; set "
-            "them so, or leave it out");
+            "raise it, or set overlap_p2p_comm to true: else the same two ranks exchange several tensors in one "
+            "batch, which tells them apart by nothing");
 }
 
 void decide_schedule(Resolution& r) {
@@ -145,21 +157,6 @@ void check_group_size(Resolution& r) {
             fmt::format("num_microbatches is {}, but virtual stages need a multiple of pipeline_model_parallel_size "
                         "({}); make it one, or set {} so that it leaves a remainder of 0 or at least {}",
                         microbatches, stages, kGroup, stages));
-}
-
-void check_step_gather(Resolution& r) {
-  const Config& c = r.config();
-  if (!c.optimizer.overlap_param_gather_with_optimizer_step) return;
-  std::vector<std::string_view> missing;
-  if (!c.ddp.use_distributed_optimizer) missing.push_back("ddp.use_distributed_optimizer");
-  if (!c.ddp.overlap_param_gather) missing.push_back("comm_overlap.overlap_param_gather");
-  if (!is_interleaved(r)) missing.push_back("virtual_pipeline_model_parallel_size above 1");
-  if (missing.empty()) return;
-  r.error(
-      {kWithStep},
-      fmt::format("overlap_param_gather_with_optimizer_step needs {}; set what is missing, or leave it out: the first "
-                  "chunk is gathered while the optimizer updates the others",
-                  fmt::join(missing, " and ")));
 }
 
 /// Bridge's automatic limit is -1, which Megatron Core then refuses.
@@ -246,6 +243,35 @@ void check_split_backward(Resolution& r) {
     refuse(kDefer, "those of the head with them; set defer_embedding_wgrad_compute to false");
 }
 
+// Megatron Core splits the optimizer in that of the first chunk and that of the others.
+void decide_step_gather(Resolution& r) {
+  bool& field = r.config().optimizer.overlap_param_gather_with_optimizer_step;
+  const Decision decision = decide_dp_knob(r, kWithStep, false, false, "default: false");
+  field = std::get<bool>(decision.effective);
+  if (r.settings.given(kWithStep) || decision.source == "gate") r.decide(kWithStep, decision);
+  if (!field) return;
+  if (!r.config().ddp.use_distributed_optimizer) {
+    field = false;
+    return r.tell_no_effect(kWithStep, "ddp.use_distributed_optimizer is false, so parameters are not gathered");
+  }
+  std::vector<std::string_view> missing;
+  if (!r.config().ddp.overlap_param_gather) missing.push_back("comm_overlap.overlap_param_gather");
+  if (!is_interleaved(r)) missing.push_back("virtual_pipeline_model_parallel_size above 1");
+  if (r.settings.flag(kReuse, r.config().mixed_precision.recipe.find("mxfp8") != std::string::npos))
+    r.error(
+        {kWithStep},
+        fmt::format("overlap_param_gather_with_optimizer_step and ddp.reuse_grad_buf_for_mxfp8_param_ag, which recipe "
+                    "{} sets, exclude each other; leave one of them out",
+                    r.config().mixed_precision.recipe));
+  if (missing.empty()) return;
+  field = false;
+  r.not_run({kWithStep},
+            fmt::format("overlap_param_gather_with_optimizer_step needs {}: the first chunk is gathered while the "
+                        "optimizer updates the others, and Megatron-LM's command line refuses it otherwise; set what "
+                        "is missing, or leave it out",
+                        fmt::join(missing, " and ")));
+}
+
 void apply_pp_rules(Resolution& r) {
   decide_exchanges(r);
   decide_group_size(r);
@@ -253,7 +279,6 @@ void apply_pp_rules(Resolution& r) {
   decide_deferral(r);
   check_schedule(r);
   check_group_size(r);
-  check_step_gather(r);
   if (!is_pipeline(r)) return;
   decide_schedule(r);
   decide_every_stage(r);

@@ -3,6 +3,9 @@
 // and of gathered parameters. A recipe may also be given as a dump of Bridge gives it, by its fields.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "impl/plan/rules/resolution.hpp"
 
 namespace underlap::plan {
@@ -23,10 +26,21 @@ bool contains(std::string_view text, std::string_view part) { return text.find(p
 struct Scaling {
   std::string_view in_name, word;
 };
-constexpr Scaling kScalings[] = {{"fp8_delayed_scaling", "delayed"},
+constexpr Scaling kScalings[] = {{"nanov2_bf16_with_fp8_current_scaling", "blockwise"},  // in spite of its name
+                                 {"fp8_delayed_scaling", "delayed"},
                                  {"fp8_current_scaling", "tensorwise"},
                                  {"mxfp8", "mxfp8"},
                                  {"fp8_subchannel_scaling", "blockwise"}};
+
+/// Layers that a recipe keeps in bf16.
+struct EdgeLayers {
+  std::string_view in_name;
+  int at_start, at_end;
+};
+constexpr EdgeLayers kEdgeLayers[] = {{"nemotron_3_super_bf16_with_nvfp4", 0, 14},
+                                      {"nemotron_h_bf16_with_fp8_current_scaling", 2, 2},
+                                      {"nanov2_bf16_with_fp8_current_scaling", 2, 2},
+                                      {"fp8_current_scaling", 1, 1}};
 
 std::string_view scaling_of(std::string_view recipe) {
   for (const Scaling& scaling : kScalings)
@@ -40,8 +54,11 @@ std::string recipe_of_fields(const Resolution& r) {
   if (r.settings.given(kFp4)) return "bf16_with_nvfp4_mixed";
   if (!r.settings.given(kFp8)) return base + "_mixed";
   const std::string word = r.settings.text(kScaling, "tensorwise");
+  if (word == "blockwise" && r.settings.flag("mixed_precision.first_last_layers_bf16", false))
+    return "nanov2_bf16_with_fp8_current_scaling_mixed";
   for (const Scaling& scaling : kScalings)
-    if (scaling.word == word) return fmt::format("{}_with_{}_mixed", base, scaling.in_name);
+    if (scaling.word == word && !scaling.in_name.starts_with("nano"))
+      return fmt::format("{}_with_{}_mixed", base, scaling.in_name);
   return base + "_mixed";
 }
 
@@ -57,7 +74,8 @@ void decide_recipe(Resolution& r) {
 /// A field that follows from the recipe. Bridge lets a field beside a recipe override it.
 void decide_field(Resolution& r, std::string_view field, const Value& by_recipe) {
   const std::string path = fmt::format("mixed_precision.{}", field);
-  if (!r.settings.given(path))
+  const bool is_spelled_out = r.settings.is_dump && r.settings[path].value == by_recipe;
+  if (!r.settings.given(path) || is_spelled_out)
     return r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
   r.decide(path, {r.settings[path].value, "user", r.set_at(path)});
 }
@@ -74,17 +92,37 @@ void decide_format(Resolution& r, std::string_view field, const Value& by_recipe
 
 Value word_or_null(std::string_view word) { return word.empty() ? Value() : Value(std::string(word)); }
 
-/// Layers that stay in bf16: two at each end in Nemotron's recipes of current scaling, one in the others of it.
+/// More layers in bf16 than the first or last stage has stop Megatron Core. Its stages are num_layers over the
+/// pipeline's size, chunks and uneven stages apart.
+void check_edge_layers(Resolution& r) {
+  const std::int64_t of_stage = r.config().model.num_layers / r.config().parallel.pipeline_model_parallel_size;
+  if (r.decisions.at(row_index("mixed_precision.first_last_layers_bf16")).effective != Value(true)) return;
+  for (const std::string_view end : {"start", "end"}) {
+    const std::string path = fmt::format("mixed_precision.num_layers_at_{}_in_bf16", end);
+    const auto& effective = r.decisions.at(row_index(path)).effective;
+    const auto* count = std::get_if<std::int64_t>(&effective);
+    if (count != nullptr && *count > of_stage && r.config().model.num_layers > 0)
+      r.error(
+          {path, kRecipe, "model.num_layers"},
+          fmt::format("{} is {}, more than the {} layers of a pipeline stage, and Megatron Core takes at most these; "
+                      "set it to fewer, or pipeline_model_parallel_size lower",
+                      path, *count, of_stage));
+  }
+}
+
 void decide_edge_layers(Resolution& r, const std::string& recipe) {
-  const bool keeps = contains(recipe, "current_scaling");
-  const int count = !keeps ? 0 : recipe.starts_with("nemotron") || recipe.starts_with("nano") ? 2 : 1;
+  const auto* edge =
+      std::ranges::find_if(kEdgeLayers, [&](const EdgeLayers& e) { return contains(recipe, e.in_name); });
+  const bool keeps = edge != std::end(kEdgeLayers);
   decide_field(r, "first_last_layers_bf16", keeps);
-  decide_field(r, "num_layers_at_start_in_bf16", count);
-  decide_field(r, "num_layers_at_end_in_bf16", count);
+  decide_field(r, "num_layers_at_start_in_bf16", std::int64_t{keeps ? edge->at_start : 0});
+  decide_field(r, "num_layers_at_end_in_bf16", std::int64_t{keeps ? edge->at_end : 0});
+  check_edge_layers(r);
   if (!keeps) return;
   for (const std::string_view field :
        {"first_last_layers_bf16", "num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16"}) {
     const std::string path = fmt::format("mixed_precision.{}", field);
+    const std::int64_t count = field.find("start") != field.npos ? edge->at_start : edge->at_end;
     const Value by_recipe = field.starts_with("first") ? Value(true) : Value(count);
     if (r.settings.given(path) && r.settings[path].value != by_recipe)
       r.not_run({path}, fmt::format("{} is planned but not run by this version with another value than {}, the "
@@ -103,7 +141,10 @@ void decide_fields(Resolution& r, const std::string& recipe) {
     decide_format(r, "fp4", word_or_null(is_fp4 ? "e2m1" : ""));
     decide_format(r, "fp4_recipe", word_or_null(is_fp4 ? "nvfp4" : ""));
   }
-  if (scaling.empty() && !r.settings.given(kFp8)) return;
+  if (scaling.empty() && !r.settings.given(kFp8)) {
+    if (is_fp4) decide_edge_layers(r, recipe);
+    return;
+  }
   decide_format(r, "fp8", word_or_null(scaling.empty() ? "" : scaling == "mxfp8" ? "e4m3" : "hybrid"));
   decide_format(r, "fp8_recipe", word_or_null(scaling));
   decide_edge_layers(r, recipe);
@@ -115,13 +156,17 @@ void decide_by_recipe(Resolution& r, std::string_view path, bool by_recipe, bool
   r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
 }
 
+/// The recipe reuses the gradients' buffer, whether or not parameters are gathered in mxfp8.
 void check_mxfp8(Resolution& r) {
   const bool gathers_fp8 = r.config().mixed_precision.fp8_param_gather;
-  const bool reuse = r.settings.flag(kReuse, gathers_fp8);
-  if (!r.settings.given(kReuse)) r.decide(kReuse, {gathers_fp8, "auto", "follows fp8_param_gather"});
+  const bool reuse = r.settings.flag(kReuse, true);
+  if (!r.settings.given(kReuse))
+    r.decide(kReuse, {true, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
   if (reuse != gathers_fp8)
     r.error({kReuse, kGatherFp8},
-            fmt::format("{} must equal fp8_param_gather under an mxfp8 recipe; leave it out to follow", kReuse));
+            fmt::format("{} is {} and fp8_param_gather is {}: Megatron-Bridge takes an mxfp8 recipe with both or with "
+                        "neither; make them agree",
+                        kReuse, reuse, gathers_fp8));
 }
 
 }  // namespace
@@ -134,7 +179,7 @@ void apply_precision_rules(Resolution& r) {
   const bool is_fp8 = contains(recipe, "fp8");
   decide_by_recipe(r, kGradsFp32, !recipe.starts_with("fp16"), r.config().ddp.grad_reduce_in_fp32);
   decide_by_recipe(r, kGatherFp8, is_fp8 && !contains(recipe, "subchannel"), precision.fp8_param_gather);
-  if (contains(recipe, "nvfp4") && !r.settings.given("ddp.fp4_param_gather"))
+  if (contains(recipe, "nvfp4") && r.settings.flag("ddp.fp4_param_gather", true))
     r.decide("ddp.fp4_param_gather", {true, "auto", fmt::format("recipe {}", recipe)});
   if (precision.fp8_param_gather && !is_fp8)
     r.error({kGatherFp8}, fmt::format("fp8_param_gather needs an fp8 recipe, not {}; set mixed_precision.recipe to "

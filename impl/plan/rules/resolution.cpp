@@ -60,16 +60,63 @@ std::string where_requested(const Resolution& r, std::size_t i, const Decision& 
   return is_part ? r.problems.text(r.settings[*whole].place) : "";
 }
 
+/// The first copy of the knob that Megatron-Bridge writes over with another value than it has; nullptr: none.
+const Setting* overwritten_copy(const Resolution& r, std::size_t row, const Value& effective) {
+  for (const auto& [overwritten, setting] : r.settings.overwritten)
+    if (overwritten == row && setting.state == Setting::State::given && setting.value != effective) return &setting;
+  return nullptr;
+}
+
+/// What is written over is a request all the same, unless it is the default of a dump.
+void tell_of_overwritten(Resolution& r, std::size_t i, const Setting& copy, Knob& knob) {
+  const std::string_view path = rows()[i].path;
+  const bool is_overlap = path.starts_with("comm_overlap.");
+  if (r.settings[i].state == Setting::State::given) {
+    r.plan.contradictions.push_back(
+        {r.problems.text(copy.place),
+         fmt::format("{} is {}, but {} is {} at {}: Megatron-Bridge takes the latter; make them agree", copy.spelling,
+                     to_json_text(copy.value), r.settings[i].spelling, to_json_text(r.settings[i].value),
+                     r.problems.text(r.settings[i].place))});
+    return;
+  }
+  knob.requested = copy.value;
+  knob.where = r.problems.text(copy.place);
+  knob.source = "gate";
+  knob.reason +=
+      fmt::format("; Megatron-Bridge's {} writes over {}; write {} to keep it",
+                  is_overlap ? "CommOverlapConfig" : "precision recipe", copy.spelling,
+                  is_overlap ? std::string(path) : fmt::format("mixed_precision.{}", path.substr(path.find('.') + 1)));
+}
+
+/// A dump spells defaults out, and nobody asked for them. Those of CommOverlapConfig are null.
+void call_defaults_of_dump_automatic(const Resolution& r, std::size_t i, Knob& knob) {
+  if (!r.settings.is_dump || knob.source != "user") return;
+  if (knob.effective != default_of(i) && in_scope(rows()[i].scope, r)) return;
+  if (r.settings[i].spelling.starts_with("comm_overlap.")) return;
+  knob.source = "auto";
+  knob.reason = fmt::format("default: {}", rows()[i].rule);
+}
+
 void report_knobs(Resolution& r) {
   for (std::size_t i = 0; i < rows().size(); ++i) {
     const Setting& setting = r.settings[i];
     if (setting.state == Setting::State::invalid) continue;
     const auto decided = r.decisions.find(i);
-    const bool is_news = setting.state == Setting::State::given || decided != r.decisions.end();
+    const auto written_over = [&](const auto& each) { return each.first == i; };
+    const bool is_news = setting.state == Setting::State::given || decided != r.decisions.end() ||
+                         (!r.settings.is_dump && std::ranges::any_of(r.settings.overwritten, written_over));
     if (!is_news && !is_listed(rows()[i], r)) continue;
     const Decision decision = decided != r.decisions.end() ? decided->second : without_rule(r, i);
-    r.plan.knobs.push_back({std::string(rows()[i].path), decision.requested.value_or(setting.value), decision.effective,
-                            decision.source, decision.reason, where_requested(r, i, decision)});
+    Knob knob{std::string(rows()[i].path),
+              decision.requested.value_or(setting.value),
+              decision.effective,
+              decision.source,
+              decision.reason,
+              where_requested(r, i, decision)};
+    const Setting* copy = r.settings.is_dump ? nullptr : overwritten_copy(r, i, decision.effective);
+    if (copy != nullptr) tell_of_overwritten(r, i, *copy, knob);
+    call_defaults_of_dump_automatic(r, i, knob);
+    r.plan.knobs.push_back(std::move(knob));
   }
   std::stable_partition(r.plan.knobs.begin(), r.plan.knobs.end(),
                         [](const Knob& knob) { return knob.source == "gate"; });
@@ -93,6 +140,12 @@ void Resolution::tell_no_effect(std::string_view path, const std::string& why) {
   if (!settings.is_dump) notice({path}, fmt::format("{} has no effect: {}", path, why));
 }
 
+Value default_of(std::size_t row) {
+  static const Config kDefaults;
+  if (rows()[row].fallback.empty() && rows()[row].slot.read != nullptr) return rows()[row].slot.read(kDefaults);
+  return fallback(row);
+}
+
 bool in_scope(Scope scope, const Resolution& r) {
   const ParallelConfig& parallel = r.plan.config.parallel;
   switch (scope) {
@@ -114,6 +167,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
     resolution.plan.notices.push_back({problems.text(place), message});
   resolve_model(resolution);
   store_requests(resolution);
+  fill_sizes(resolution);
   resolve_world(resolution);
   check_sizes(resolution);
   resolve_batch(resolution);
@@ -126,6 +180,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
   check_split_backward(resolution);
   apply_expert_rules(resolution);
   apply_run_rules(resolution);
+  find_what_is_exposed(resolution);
   find_what_does_not_run(resolution);
   plan_environment(resolution);
   predict_memory(resolution);

@@ -37,6 +37,10 @@ struct Resolution {
   void notice(std::initializer_list<std::string_view> paths, std::string message) {
     plan.notices.push_back({problems.text(place_of(paths)), std::move(message)});
   }
+  /// What keeps communication from overlapping, though it is set as it was meant.
+  void expose(std::initializer_list<std::string_view> paths, std::string message) {
+    plan.exposed.push_back({problems.text(place_of(paths)), std::move(message)});
+  }
   void not_run(std::initializer_list<std::string_view> paths, std::string message) {
     plan.not_run.push_back({problems.text(place_of(paths)), std::move(message)});
   }
@@ -50,16 +54,26 @@ struct Resolution {
 /// Whether something in `config` makes keys of `scope` matter.
 bool in_scope(Scope scope, const Resolution& resolution);
 
+/// What is in effect of a knob of CommOverlapConfig's data-parallel block: `automatic` is its own value, `core` what
+/// stands where it does not run.
+Decision decide_dp_knob(const Resolution& resolution, std::string_view path, const Value& automatic, const Value& core,
+                        const std::string& why_automatic);
+
+/// The value that the row has where nothing was written.
+Value default_of(std::size_t row);
+
 /// Applies every rule to `settings`: the plan of one cell. Errors go to `problems`.
 Plan resolve(const Settings& settings, Problems& problems);
 
 // The rules, in the order of their application.
 void resolve_model(Resolution& resolution);
+void fill_sizes(Resolution& resolution);
 void resolve_world(Resolution& resolution);
 void check_sizes(Resolution& resolution);
 void resolve_batch(Resolution& resolution);
 void apply_precision_rules(Resolution& resolution);
 void apply_dp_rules(Resolution& resolution);
+void decide_step_gather(Resolution& resolution);
 void apply_tp_rules(Resolution& resolution);
 void apply_pp_rules(Resolution& resolution);
 void apply_cp_rules(Resolution& resolution);
@@ -67,6 +81,7 @@ void apply_recompute_rules(Resolution& resolution);
 void check_split_backward(Resolution& resolution);
 void apply_expert_rules(Resolution& resolution);
 void apply_run_rules(Resolution& resolution);
+void find_what_is_exposed(Resolution& resolution);
 void find_what_does_not_run(Resolution& resolution);
 void plan_environment(Resolution& resolution);
 void predict_memory(Resolution& resolution);

@@ -103,14 +103,15 @@ std::string why_no_clusters(const Config& c) {
   return "";
 }
 
-/// One notice stands for every slot whose collective runs beside a GEMM.
+/// One notice stands for every slot that asks and whose collective runs beside a GEMM. A preset is not a person.
 void tell_of_cga_size(Resolution& r, const TensorConfig& config) {
   const std::string why = why_no_clusters(r.config());
   if (why.empty()) return;
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     const TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
     const bool is_collective = overlap.method == TensorMethod::bulk || overlap.method == TensorMethod::pipeline;
-    if (config.slots[i].cga_size && overlap.cga_size > 1 && is_collective)
+    const bool is_written = r.settings.given(kTensorSlotPaths[i]) && config.slots[i].cga_size;
+    if (is_written && overlap.cga_size > 1 && is_collective)
       return r.notice({kTensorSlotPaths[i], kConfig}, "cga_size has no effect: " + why);
   }
 }

@@ -23,33 +23,33 @@ std::string closed_gate(const Resolution& r) {
   return "";
 }
 
-/// A preset for another layer shape or machine is wrong; for another batch it is only not tuned.
+/// Neither Megatron-Bridge nor Transformer Engine compares a preset with what it is used for: it runs, tuned for
+/// something else.
 void compare_preset(Resolution& r, const UserbuffersPreset& preset) {
   const Config& c = r.config();
+  std::vector<std::string> differences;
+  const auto compare = [&](std::string_view what, const auto& here, const auto& there) {
+    if (here != there) differences.push_back(fmt::format("{} {}, not {}", what, there, here));
+  };
   const std::string& arch = c.environment.gpu_arch;
-  const auto must_match = [&](std::string_view what, std::int64_t here, std::int64_t there) {
-    if (here != there)
-      r.error({kConfig}, fmt::format("the userbuffers preset is for {} {}, not {}; choose another", what, there, here));
-  };
-  const auto should_match = [&](std::string_view what, const auto& here, const auto& there) {
-    if (here != there)
-      r.notice({kConfig}, fmt::format("the userbuffers preset was tuned for {} {}, not {}", what, there, here));
-  };
-  must_match("hidden_size", c.model.hidden_size, preset.hidden_size);
-  must_match("tensor_model_parallel_size", c.parallel.tensor_model_parallel_size, preset.tp);
-  if (architecture_of(arch) != architecture_of(preset.arch))
-    r.error({kConfig}, fmt::format("the userbuffers preset is for {}, not {}; choose another", preset.arch, arch));
-  should_match("seq_length", c.model.seq_length, preset.seq_length);
-  should_match("micro_batch_size", c.train.micro_batch_size, preset.micro_batch_size);
-  should_match("context_parallel_size", std::int64_t{c.parallel.context_parallel_size}, preset.cp);
+  compare("hidden_size", c.model.hidden_size, preset.hidden_size);
+  compare("tensor_model_parallel_size", std::int64_t{c.parallel.tensor_model_parallel_size}, std::int64_t{preset.tp});
+  if (architecture_of(arch) != architecture_of(preset.arch)) compare("gpu_arch", std::string_view(arch), preset.arch);
+  compare("seq_length", c.model.seq_length, preset.seq_length);
+  compare("micro_batch_size", c.train.micro_batch_size, preset.micro_batch_size);
+  compare("context_parallel_size", std::int64_t{c.parallel.context_parallel_size}, preset.cp);
   const bool is_fp8 = c.mixed_precision.recipe.find("fp8") != std::string::npos;
-  should_match("precision", std::string_view(is_fp8 ? "fp8" : "bf16"), preset.precision);
+  compare("precision", std::string_view(is_fp8 ? "fp8" : "bf16"), preset.precision);
+  if (!differences.empty())
+    r.notice({kConfig}, fmt::format("the userbuffers preset was tuned for {}", fmt::join(differences, ", for ")));
 }
 
 /// Blocks of a tensor have no single scale, and userbuffers knows no other.
 void check_quantizer(Resolution& r) {
   const std::string& recipe = r.config().mixed_precision.recipe;
-  if (recipe.find("subchannel") == std::string::npos && recipe.find("nvfp4") == std::string::npos) return;
+  const bool is_blockwise = r.settings.text("mixed_precision.fp8_recipe", "") == "blockwise" ||
+                            recipe.find("subchannel") != std::string::npos || recipe.starts_with("nanov2");
+  if (!is_blockwise && recipe.find("nvfp4") == std::string::npos) return;
   r.error({kOverlap}, fmt::format("tp_comm_overlap does not go with recipe {}: Transformer Engine's userbuffers take "
                                   "bf16, per-tensor fp8 and mxfp8; set one of them to another",
                                   recipe));

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "impl/plan/rules/tensor_checks.hpp"
 
 namespace underlap::plan {
@@ -64,19 +66,23 @@ class Switches {
   }
 
  private:
-  static std::string is_false(std::string_view path) { return fmt::format("{} is false", path); }
+  static std::string is_false(std::string_view path) {
+    return fmt::format("{} is false, so Transformer Engine sets the slot up and leaves it unused", path);
+  }
 
   Outcome off(std::string reason) const { return {{.method = without_}, std::move(reason), true}; }
 
   /// Asked for by the slot itself.
   Outcome outside(TensorMethod method) const {
     const bool waits = method == TensorMethod::nccl && without_ == TensorMethod::waited;
-    return {{.method = waits ? without_ : method}, waits ? is_false(kAsync) : "", waits};
+    return {{.method = waits ? without_ : method}, waits ? fmt::format("{} is false", kAsync) : "", waits};
   }
 
   Outcome apply_to_gather(TensorSlot slot, const TensorSlotOverlap& overlap) const {
     if (!on(kGather, true)) return off(is_false(kGather));
-    if (is_column_fprop(slot) && is_disabled(slot)) return off(fmt::format("{} is true", disabling(slot)));
+    if (is_column_fprop(slot) && is_disabled(slot))
+      return off(
+          fmt::format("{} is true, so Transformer Engine sets the slot up and leaves it unused", disabling(slot)));
     return {overlap};
   }
 
@@ -150,12 +156,19 @@ std::string_view without_sequence_parallel(TensorSlot slot) {
   }
 }
 
+/// Whether somebody wants to know of the slots.
+bool is_asked(const Resolution& r) {
+  return r.settings.flag("comm_overlap.tp_comm_overlap", false) ||
+         r.settings.given("comm_overlap.tp_comm_overlap_cfg") ||
+         std::ranges::any_of(kTensorSlotPaths, [&](std::string_view path) { return r.settings.given(path); });
+}
+
 /// Off, unless a slot asks otherwise: one value for all of them.
 void decide_without(Resolution& r, const Switches& switches, std::string_view why) {
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
     overlap = {.method = switches.without_userbuffers()};
-    if (!in_scope(Scope::tp, r)) continue;
+    if (!in_scope(Scope::tp, r) && !is_asked(r)) continue;
     const auto slot = static_cast<TensorSlot>(i);
     const std::string reason =
         r.config().parallel.sequence_parallel
@@ -176,11 +189,12 @@ void decide_switches(Resolution& r, const Switches& switches) {
     r.decide(kReduceDgrad, {false, "gate", fmt::format("{} and {} are true", kDisableQkv, kDisableFc1)});
   if (!for_qkv || !for_fc1) return;
   for (const std::string_view bulk : {kBulkDgrad, kBulkWgrad})
-    r.decide(bulk, {false,
-                    r.settings.flag(bulk, false) ? "gate"
-                    : r.settings.given(bulk)     ? "user"
-                                                 : "auto",
-                    fmt::format("{} is true, and turns both bulk overlaps off", kReduceDgrad)});
+    r.decide(bulk,
+             {false,
+              r.settings.flag(bulk, false) ? "gate"
+              : r.settings.given(bulk)     ? "user"
+                                           : "auto",
+              fmt::format("{} is true, for which Transformer Engine turns both bulk overlaps off", kReduceDgrad)});
 }
 
 }  // namespace

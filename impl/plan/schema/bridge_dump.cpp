@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dump holds every field of every dataclass, so a value in it need not be anybody's wish: `ddp.overlap_grad_reduce:
-// false` is a default that CommOverlapConfig overwrites. Which copy of a knob counts follows Bridge's
-// runtime_config_update: mixed precision, then comm_overlap, each written over model, optimizer and ddp; the
-// data-parallel part only with the distributed optimizer. Some fields have other names than ours, or none.
+// false` is a default that CommOverlapConfig overwrites. Some fields have other names than ours, or none.
 #include "impl/plan/schema/bridge_dump.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 namespace underlap::plan {
 namespace {
-
-constexpr std::string_view kDistributed = "ddp.use_distributed_optimizer";
-constexpr std::array<std::string_view, 5> kOfDistributedOptimizer = {
-    "comm_overlap.overlap_grad_reduce", "comm_overlap.overlap_param_gather", "comm_overlap.bucket_size",
-    "comm_overlap.align_param_gather", "comm_overlap.overlap_param_gather_with_optimizer_step"};
-
-std::string_view section_of(std::string_view path) { return path.substr(0, path.find('.')); }
 
 bool is_ours(std::string_view section) {
   return section == "run" || section == "extensions" || section == "environment";
@@ -50,11 +40,11 @@ class DumpReader {
 
   void read() {
     for (const Entry& entry : root_.entries) read_top(entry);
-    for (const auto& [row, settings] : candidates_) choose(row, settings);
-    if (!overwritten_.empty())
-      notice(overwritten_place_, fmt::format("Megatron-Bridge overwrites these with what comm_overlap and "
-                                             "mixed_precision decide: {}",
-                                             fmt::join(overwritten_, ", ")));
+    settings_.settle();
+    tell_of_overwritten();
+    if (!ignored_.empty())
+      notice({}, fmt::format("{} keys that have nothing to do with overlap are ignored: {}", ignored_.size(),
+                             listing(ignored_)));
     if (!settings_.given("data_parallel_size") && !settings_.given("world_size"))
       notice({},
              "a dump does not say how many GPUs there are: data_parallel_size is taken as 1; write it or world_size "
@@ -72,7 +62,7 @@ class DumpReader {
     if (is_ours(key)) return read_ours(entry);
     if (is_section(key) && value.kind == Node::Kind::mapping) return read_bridge_section(entry);
     if (const auto row = find_row(key)) return add_candidate(*row, key, entry);
-    notice(entry.place, fmt::format("{} is ignored: it has nothing to do with overlap", key));
+    ignored_.push_back(key);
   }
 
   void read_ours(const Entry& entry) {
@@ -83,73 +73,36 @@ class DumpReader {
                     fmt::format("{} must be a mapping of settings, not {}", entry.key, describe(*entry.value)));
   }
 
-  void read_bridge_section(const Entry& section) {
-    std::vector<std::string> ignored;
-    read_fields(section.key + ".", *section.value, ignored);
-    if (!ignored.empty())
-      notice(section.place, fmt::format("{}: {} keys that have nothing to do with overlap are ignored: {}", section.key,
-                                        ignored.size(), listing(ignored)));
-  }
+  void read_bridge_section(const Entry& section) { read_fields(section.key + ".", *section.value); }
 
-  void read_fields(const std::string& prefix, const Node& section, std::vector<std::string>& ignored) {
+  void read_fields(const std::string& prefix, const Node& section) {
     for (const Entry& entry : section.entries) {
       const std::string path = prefix + entry.key;
       const auto row = find_row(path);
       if (is_of_hydra(entry.key)) continue;
       if (is_section(path) && entry.value->kind == Node::Kind::mapping)
-        read_fields(path + ".", *entry.value, ignored);
+        read_fields(path + ".", *entry.value);
       else if (row)
         add_candidate(*row, path, entry);
       else if (prefix.find("tp_comm_overlap_cfg.") != prefix.npos)
         problems_.add(entry.place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
       else if (!is_read_for_the_model(path))
-        ignored.push_back(entry.key);
+        ignored_.push_back(path);
     }
   }
 
   void add_candidate(std::size_t row, const std::string& path, const Entry& entry) {
     Setting setting = read_setting(row, path, entry.place, *entry.value, problems_);
-    if (setting.state != Setting::State::absent) candidates_[row].push_back(std::move(setting));
+    if (setting.state != Setting::State::absent) settings_.add(row, std::move(setting));
   }
 
-  /// Whether only the copy in the section that the row is named after counts.
-  bool is_decided_by_its_section(std::string_view path) const {
-    const Entry* owner = find_entry(root_, section_of(path));
-    if (section_of(path) != "comm_overlap" && section_of(path) != "mixed_precision") return false;
-    return owner != nullptr && owner->value->kind != Node::Kind::null && !is_skipped(path);
-  }
-
-  /// Whether CommOverlapConfig leaves the knob alone, for want of the distributed optimizer.
-  bool is_skipped(std::string_view path) const {
-    if (std::find(kOfDistributedOptimizer.begin(), kOfDistributedOptimizer.end(), path) ==
-        kOfDistributedOptimizer.end())
-      return false;
-    const auto found = candidates_.find(row_index(kDistributed));
-    return found != candidates_.end() && std::none_of(found->second.begin(), found->second.end(),
-                                                      [](const Setting& s) { return s.value == Value(true); });
-  }
-
-  void choose(std::size_t row, const std::vector<Setting>& settings) {
-    const std::string_view path = rows()[row].path;
-    const bool only_own = is_decided_by_its_section(path);
-    const Setting* chosen = nullptr;
-    for (const Setting& setting : settings)
-      if (!only_own || section_of(setting.spelling) == section_of(path) || setting.spelling == section_of(path))
-        if (chosen == nullptr || is_stronger(row, setting, *chosen)) chosen = &setting;
-    for (const Setting& setting : settings)
-      if (&setting != chosen && (chosen == nullptr || setting.value != chosen->value)) overwrite(setting);
-    if (chosen != nullptr) settings_.put(row, *chosen);
-  }
-
-  /// Copies of a flag that differ are both turned on; a skipped comm_overlap does not reach the others.
-  bool is_stronger(std::size_t row, const Setting& setting, const Setting& than) const {
-    if (is_skipped(rows()[row].path) && section_of(than.spelling) == "comm_overlap") return true;
-    return setting.value == Value(true) && than.value == Value(false);
-  }
-
-  void overwrite(const Setting& setting) {
-    if (overwritten_.empty()) overwritten_place_ = setting.place;
-    overwritten_.push_back(std::string(setting.spelling));
+  void tell_of_overwritten() {
+    std::vector<std::string> names;
+    for (const auto& [row, setting] : settings_.overwritten) names.emplace_back(setting.spelling);
+    if (!names.empty())
+      notice(settings_.overwritten.front().second.place,
+             fmt::format("Megatron-Bridge overwrites {} copies with what comm_overlap and mixed_precision decide: {}",
+                         names.size(), listing(names)));
   }
 
   // Fields of the model that Megatron Core fills or names in its own way.
@@ -214,9 +167,7 @@ class DumpReader {
   Settings& settings_;
   const Node& root_;
   Problems& problems_;
-  std::map<std::size_t, std::vector<Setting>> candidates_;  // by row, in the order of the file
-  std::vector<std::string> overwritten_;
-  Place overwritten_place_;
+  std::vector<std::string> ignored_;
 };
 
 }  // namespace

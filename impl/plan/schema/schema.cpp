@@ -87,9 +87,13 @@ std::optional<Value> read_scalar(const Row& row, const Node& node) {
     case Type::text: {
       const auto choices = choices_of(row);
       if (node.kind != Node::Kind::scalar) return std::nullopt;
-      if (!choices.empty() && std::find(choices.begin(), choices.end(), node.text) == choices.end())
-        return std::nullopt;
-      return node.text;
+      if (choices.empty()) return node.text;
+      // NeMo's names have hyphens where Bridge's have underscores, and Bridge takes both.
+      std::string with_underscores = node.text;
+      std::replace(with_underscores.begin(), with_underscores.end(), '-', '_');
+      for (const std::string& word : {node.text, with_underscores})
+        if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
+      return std::nullopt;
     }
     case Type::any: return any_value(node);
   }

@@ -24,7 +24,7 @@ constexpr std::string_view kPrecisionRecipes =
     "bf16_with_fp8_current_scaling_mixed fp16_with_fp8_current_scaling_mixed "
     "nemotron_h_bf16_with_fp8_current_scaling_mixed nanov2_bf16_with_fp8_current_scaling_mixed "
     "bf16_with_mxfp8_mixed fp16_with_mxfp8_mixed bf16_with_fp8_subchannel_scaling_mixed "
-    "fp16_with_fp8_subchannel_scaling_mixed bf16_with_nvfp4_mixed";
+    "fp16_with_fp8_subchannel_scaling_mixed bf16_with_nvfp4_mixed nemotron_3_super_bf16_with_nvfp4_mixed";
 
 constexpr auto kRows = std::to_array<Row>({
     {.path = "mixed_precision.recipe",

@@ -66,13 +66,13 @@ class Reader {
 
   void read_knob(std::size_t row, std::string_view path, const Entry& entry) {
     Setting setting = read_setting(row, path, entry.place, *entry.value, problems_);
-    const Setting& before = settings_[row];
-    if (before.state == Setting::State::absent) return settings_.put(row, std::move(setting));
-    if (setting.state == Setting::State::absent) return;
-    if (before.state == setting.state && before.value != setting.value)
-      problems_.add(entry.place, fmt::format("{} is {}, but the same knob is {} as {} at {}; keep one of them", path,
-                                             to_json_text(setting.value), to_json_text(before.value), before.spelling,
-                                             problems_.text(before.place)));
+    for (const Setting& before : settings_.copies(row))
+      if (before.state == setting.state && setting.state != Setting::State::absent && before.value != setting.value &&
+          !bridge_decides(before.spelling, setting.spelling))
+        problems_.add(entry.place, fmt::format("{} is {}, but the same knob is {} as {} at {}; keep one of them", path,
+                                               to_json_text(setting.value), to_json_text(before.value), before.spelling,
+                                               problems_.text(before.place)));
+    settings_.add(row, std::move(setting));
   }
 
   Settings& settings_;
@@ -139,10 +139,19 @@ void read_section(Settings& settings, const std::string& prefix, const Node& nod
 
 Settings read_settings(const Node& root, Problems& problems) {
   Settings settings;
+  const auto has = [&](std::string_view section) {
+    return std::ranges::any_of(root.entries, [&](const Entry& entry) {
+      return entry.key.starts_with(fmt::format("{}.", section)) ||
+             (entry.key == section && entry.value->kind != Node::Kind::null);
+    });
+  };
+  settings.has_comm_overlap = has("comm_overlap");
+  settings.has_mixed_precision = has("mixed_precision");
   if (is_bridge_dump(root))
     read_bridge_dump(settings, root, problems);
   else
     read_section(settings, "", root, problems);
+  settings.settle();
   if (!settings.is_dump) check_whole_or_parts(settings, problems);
   if (const Entry* model = find_entry(root, "model")) settings.model_place = model->place;
   return settings;
@@ -156,7 +165,8 @@ void override_setting(Settings& settings, std::string_view spelling, Place place
     if (rows()[i].path.starts_with(beneath)) settings.put(i, {});
   if (value.kind == Node::Kind::mapping && is_section(rows()[row].path)) {
     settings.put(row, {});
-    return read_section(settings, fmt::format("{}.", spelling), value, problems);
+    read_section(settings, fmt::format("{}.", spelling), value, problems);
+    return settings.settle();
   }
   settings.put(row, read_setting(row, spelling, place, value, problems));
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "impl/plan/schema/schema.hpp"
@@ -35,7 +37,24 @@ class Settings {
   std::int64_t integer(std::string_view path, std::int64_t otherwise) const;
   std::string text(std::string_view path, std::string_view otherwise) const;
 
-  void put(std::size_t row, Setting setting) { settings_[row] = std::move(setting); }
+  /// In place of all that was written for the row.
+  void put(std::size_t row, Setting setting);
+  /// Beside what was written for the row in other places; settle() says which of them counts.
+  void add(std::size_t row, Setting setting);
+  /// What was written for the row, in the order of the file; empty where put() replaced it.
+  const std::vector<Setting>& copies(std::size_t row) const;
+
+  /// Chooses among the copies of each knob as Megatron-Bridge's update does: schema/precedence.cpp. Again after put():
+  /// a knob can decide which copies of others count.
+  void settle();
+
+  /// The copies that Megatron-Bridge writes over, by row.
+  std::vector<std::pair<std::size_t, Setting>> overwritten;
+  /// Whether a CommOverlapConfig, or a MixedPrecisionConfig, stands beside the copies of its fields in other sections.
+  bool has_comm_overlap = false;
+  bool has_mixed_precision = false;
+  /// use_distributed_optimizer as the section ddp has it when CommOverlapConfig looks; the optimizer's joins later.
+  bool distributed_in_ddp() const;
 
   /// What reading found worth saying that is no error.
   std::vector<std::pair<Place, std::string>> notices;
@@ -51,6 +70,7 @@ class Settings {
 
  private:
   std::vector<Setting> settings_;
+  std::map<std::size_t, std::vector<Setting>> copies_;
 };
 
 /// Reads `node`, written under `path`, as `row` demands; a value that does not fit goes to `problems`.
@@ -63,6 +83,9 @@ std::size_t row_index(std::string_view path);
 /// contradictory is added to `problems`. Skips `_target_`, which Megatron-Bridge's dumps hold, and at the top `matrix`
 /// and `x-...`, which may hold anchors.
 void read_section(Settings& settings, const std::string& prefix, const Node& node, Problems& problems);
+
+/// Whether Megatron-Bridge has both places and decides which of them counts, so that a knob may stand in both.
+bool bridge_decides(std::string_view spelling, std::string_view other);
 
 /// Reads a whole configuration, or a dump of Megatron-Bridge.
 Settings read_settings(const Node& root, Problems& problems);

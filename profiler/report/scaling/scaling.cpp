@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/analysis/not_comparable.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::report {
@@ -192,8 +193,8 @@ void check_cell(const ScaledCell& cell, ScalingReport& report, bool is_forced) {
     for (const ScalingPoint* one : {&cell.points.front().point, static_cast<const ScalingPoint*>(of_its_kind)}) {
       const std::string why = one == nullptr ? "" : why_not_comparable(*one, point);
       if (!why.empty() && !is_forced)
-        throw std::invalid_argument(
-            why + "\n  they differ in more than their size; --force holds them against each other all the same");
+        throw analysis::NotComparable(
+            why, "they differ in more than their size; --force holds them against each other all the same");
       if (report.forced.empty()) report.forced = why;
     }
     if (of_its_kind == nullptr)

@@ -61,8 +61,8 @@ struct ScalingReport {
 /// one size alone are added.
 ///
 /// Throws std::invalid_argument where no cell is at two sizes, where one size of a cell was measured, or modelled,
-/// twice, and, unless `is_forced`, where cells differ in what they were asked for beside their size: the message names
-/// the knob, both runs and both values.
+/// twice; NotComparable, unless `is_forced`, where cells differ in what they were asked for beside their size: the
+/// message names the knob, both runs and both values.
 ScalingReport scaling_of(std::vector<ScalingPoint> points, std::vector<std::string> notes, bool is_forced);
 
 }  // namespace underlap::report

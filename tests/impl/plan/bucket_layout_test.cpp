@@ -65,6 +65,15 @@ TEST(BucketLayout, RefusesSizesThatCannotBe) {
   EXPECT_THROW(lay_out(parameters({0}), {.bucket_size = 1, .num_shards = 1}), std::invalid_argument);
 }
 
+TEST(BucketLayout, PadsNothingAndKeepsNoneApartWithoutShards) {
+  std::vector<Parameter> list = parameters({10, 20, 30});
+  list[1].shared_embedding = true;
+  const BucketLayout layout = lay_out(list, {.num_shards = 8, .pads = false});
+  ASSERT_EQ(layout.num_buckets(), 1);
+  EXPECT_EQ(layout.elements, 60);
+  EXPECT_EQ(lay_out(list, {.num_shards = 8}).num_buckets(), 3);
+}
+
 TEST(BucketLayout, HoldsEveryParameterOnceWithoutOverlap) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

@@ -44,6 +44,25 @@ TEST(ChunkParameters, OneChunkIsTheWholeModel) {
   EXPECT_EQ(names_of(config, 0, 0), names);
 }
 
+TEST(ChunkParameters, FollowTheOrderOfMegatronsModules) {
+  EXPECT_THAT(names_of(tiny("num_layers: 1, position_embedding_type: rope"), 0, 0),
+              ElementsAre("word_embedding", "layer0.proj", "layer0.attention_norm", "layer0.qkv", "layer0.mlp_norm",
+                          "layer0.fc1", "layer0.fc2", "final_norm", "head"));
+}
+
+TEST(ChunkParameters, HaveBiasesWhereTheModelHasThem) {
+  const Config config = tiny(
+      "num_layers: 2, tensor_model_parallel_size: 2, add_bias_linear: true, "
+      "normalization: LayerNorm, pipeline_model_parallel_size: 2");
+  EXPECT_THAT(names_of(config, 1, 0),
+              ElementsAre("layer1.proj", "layer1.proj_bias", "layer1.attention_norm", "layer1.attention_norm_bias",
+                          "layer1.qkv", "layer1.qkv_bias", "layer1.mlp_norm", "layer1.mlp_norm_bias", "layer1.fc1",
+                          "layer1.fc1_bias", "layer1.fc2", "layer1.fc2_bias", "final_norm", "final_norm_bias", "head"));
+  EXPECT_EQ(elements_of(config, 1, "layer1.qkv_bias"), 128) << "a tensor-parallel rank's part";
+  EXPECT_EQ(elements_of(config, 1, "layer1.fc1_bias"), 384);
+  EXPECT_EQ(elements_of(config, 1, "layer1.fc2_bias"), 128) << "whole, on every rank";
+}
+
 TEST(ChunkParameters, ChunksTakeTurnsOverTheStages) {
   const Config config = tiny("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2");
   const auto has = [](std::string name) { return testing::Contains(std::move(name)); };

@@ -88,10 +88,14 @@ TEST(ContextSizes, HierarchicalSizesAreIdleUnlessALayerUsesThem) {
   EXPECT_EQ(plan.config.context.hierarchical_context_parallel_sizes, std::nullopt);
 }
 
-TEST(ContextAndData, GradientsAreSharedThoughBridgeOverlapsNothing) {
-  const Plan plan = plan_of(context(2, "", "ddp: {overlap_grad_reduce: true, average_in_collective: true}"));
-  EXPECT_EQ(outcome(plan, "comm_overlap.overlap_grad_reduce"), "false gate");
-  EXPECT_THAT(knob_of(plan, "comm_overlap.overlap_grad_reduce").reason, HasSubstr("context-parallel ranks share"));
+TEST(ContextAndData, GradientsAreSharedThoughBridgeOverlapsNothingByItself) {
+  const std::string grads = "comm_overlap.overlap_grad_reduce";
+  const Plan plan = plan_of(context(2, "", "ddp: {average_in_collective: true}"));
+  EXPECT_EQ(outcome(plan, grads), "false auto");
+  EXPECT_THAT(knob_of(plan, grads).reason, HasSubstr("context-parallel ranks share"));
+  const Plan asked = plan_of(context(2, "", "comm_overlap: {overlap_grad_reduce: true}"));
+  EXPECT_EQ(outcome(asked, grads), "true user");
+  EXPECT_EQ(asked.config.ddp.bucket_size, 40'000'000) << "Megatron Core's";
   EXPECT_THAT(plan.notices, IsEmpty()) << "averaging has an effect";
 }
 

@@ -31,15 +31,43 @@ TEST(DpRules, OneRankTurnsEverythingOff) {
   EXPECT_FALSE(plan.config.ddp.overlap_param_gather);
 }
 
-TEST(DpRules, OneRankGatesRequestsAndShowsThemFirst) {
+TEST(DpRules, OneRankKeepsWhatTheUserWroteUnderCommOverlap) {
   const Plan plan = plan_of(kOneRank + "comm_overlap: {overlap_param_gather: true, bucket_size: 7}");
-  EXPECT_EQ(outcome(plan, kParams), "false gate");
-  EXPECT_EQ(outcome(plan, kBucket), "null gate");
-  EXPECT_EQ(plan.knobs[0].name, kParams);
-  EXPECT_EQ(plan.knobs[1].name, kBucket);
-  EXPECT_THAT(plan.knobs[0].reason, HasSubstr("data_parallel_size is 1"));
-  EXPECT_FALSE(plan.config.ddp.overlap_param_gather);
-  EXPECT_EQ(plan.config.ddp.bucket_size, std::nullopt);
+  EXPECT_EQ(outcome(plan, kParams), "true user");
+  EXPECT_THAT(knob_of(plan, kParams).reason, HasSubstr("no effect: data_parallel_size is 1"));
+  EXPECT_EQ(outcome(plan, kGrads), "false auto");
+  EXPECT_EQ(plan.config.ddp.bucket_size, 7);
+}
+
+TEST(DpRules, WhatCommOverlapWritesOverIsGatedAndShownFirst) {
+  const Plan plan = plan_of(kTwoRanks + "ddp: {overlap_grad_reduce: false, bucket_size: 7}\ncomm_overlap: {}");
+  EXPECT_EQ(outcome(plan, kGrads), "true gate");
+  EXPECT_EQ(outcome(plan, kBucket), "134217728 gate");
+  EXPECT_EQ(plan.knobs[0].name, kGrads);
+  EXPECT_EQ(plan.knobs[0].where, "f:3:7");
+  EXPECT_THAT(
+      plan.knobs[0].reason,
+      HasSubstr("CommOverlapConfig writes over ddp.overlap_grad_reduce; write comm_overlap.overlap_grad_reduce"));
+}
+
+TEST(DpRules, WithoutTheDistributedOptimizerCopiesInDdpAndTheOptimizerAreJoined) {
+  const std::string none = kTwoRanks + "ddp: {use_distributed_optimizer: false, overlap_grad_reduce: false}\n";
+  EXPECT_EQ(outcome(plan_of(none + "comm_overlap: {overlap_grad_reduce: true}"), kGrads), "false user");
+  const std::string joined = kTwoRanks +
+                             "ddp: {use_distributed_optimizer: false, overlap_param_gather: false}\n"
+                             "comm_overlap: {overlap_param_gather: false}\n"
+                             "optimizer: {use_distributed_optimizer: true, overlap_param_gather: true}\n";
+  EXPECT_EQ(outcome(plan_of(joined), kParams), "true user");
+}
+
+TEST(DpRules, ABucketOfNullIsMegatronCores) {
+  const auto bucket = [](const std::string& sizes) {
+    return plan_of("model: {preset: tiny, context_parallel_size: 2}\n" + sizes +
+                   "ddp: {use_distributed_optimizer: false, overlap_grad_reduce: true}")
+        .config.ddp.bucket_size;
+  };
+  EXPECT_EQ(bucket("data_parallel_size: 2\n"), 40'000'000);
+  EXPECT_EQ(bucket("data_parallel_size: 30\n"), 60'000'000);
 }
 
 TEST(DpRules, TheUserWins) {
@@ -58,16 +86,19 @@ TEST(DpRules, EverySpellingIsTheSameKnob) {
   EXPECT_EQ(outcome(plan_of(kTwoRanks + "ddp: {bucket_size: 9}"), kBucket), "9 user");
 }
 
-TEST(DpRules, TwoDifferentValuesOfOneKnobAreAnErrorThatNamesBothPlaces) {
-  EXPECT_THAT(errors_of(kTwoRanks + "ddp: {overlap_grad_reduce: false}\ncomm_overlap: {overlap_grad_sync: true}"),
-              ElementsAre("f:4:16: comm_overlap.overlap_grad_sync is true, but the same knob is false as "
+TEST(DpRules, TwoDifferentValuesInOneSectionAreAnErrorThatNamesBothPlaces) {
+  EXPECT_THAT(errors_of(kTwoRanks + "ddp: {overlap_grad_reduce: false, overlap_grad_sync: true}"),
+              ElementsAre("f:3:35: ddp.overlap_grad_sync is true, but the same knob is false as "
                           "ddp.overlap_grad_reduce at f:3:7; keep one of them"));
 }
 
-TEST(DpRules, ANullInOnePlaceLeavesTheValueOfTheOther) {
-  EXPECT_EQ(outcome(plan_of(kTwoRanks + "ddp: {overlap_grad_reduce: false}\ncomm_overlap: {overlap_grad_reduce: null}"),
-                    kGrads),
-            "false user");
+TEST(DpRules, TwoDifferentValuesInTwoSectionsAreSettledAsBridgeDoesAndTold) {
+  const Plan plan = plan_of(kTwoRanks + "ddp: {overlap_grad_reduce: false}\ncomm_overlap: {overlap_grad_sync: true}");
+  EXPECT_EQ(outcome(plan, kGrads), "true user");
+  ASSERT_EQ(plan.contradictions.size(), 1U);
+  EXPECT_EQ(plan.contradictions[0].where + ": " + plan.contradictions[0].message,
+            "f:3:7: ddp.overlap_grad_reduce is false, but comm_overlap.overlap_grad_sync is true at f:4:16: "
+            "Megatron-Bridge takes the latter; make them agree");
 }
 
 TEST(DpRules, BothDeparturesFromMegatronAreStated) {
@@ -114,7 +145,10 @@ TEST(DpRules, NoRuleRunsInADumpWithoutCommOverlap) {
 
 TEST(DpRules, BucketSizeAndNumBucketsExcludeEachOther) {
   EXPECT_THAT(errors_of(kTwoRanks + "ddp: {num_buckets: 3, bucket_size: 5}"),
-              ElementsAre(HasSubstr("exclude each other")));
+              ElementsAre(HasSubstr("excludes bucket_size, which is 5")));
+  EXPECT_THAT(errors_of(kTwoRanks + "ddp: {num_buckets: 3}"),
+              ElementsAre(HasSubstr("excludes bucket_size, which is 134217728")));
+  plan_of(kTwoRanks + "ddp: {num_buckets: 3, use_distributed_optimizer: false}");
 }
 
 TEST(PrecisionRules, RecipeDecidesTheTypeOfGradients) {
@@ -175,17 +209,36 @@ TEST(PrecisionRules, Fp8GatherWithoutAnFp8RecipeIsAnError) {
 }
 
 TEST(PrecisionRules, Mxfp8GatherGoesThroughTheGradientBuffer) {
-  EXPECT_THAT(errors_of(kTwoRanks + "mixed_precision: bf16_with_mxfp8_mixed\nddp: {reuse_grad_buf_for_mxfp8_param_ag: "
-                                    "false}"),
-              ElementsAre(HasSubstr("must equal fp8_param_gather")));
+  const std::string reuse = "ddp.reuse_grad_buf_for_mxfp8_param_ag";
+  const std::string recipe = "mixed_precision: {recipe: bf16_with_mxfp8_mixed, ";
+  EXPECT_EQ(outcome(plan_of(kTwoRanks + recipe + "}\nddp: {reuse_grad_buf_for_mxfp8_param_ag: false}"), reuse),
+            "true gate");
+  EXPECT_THAT(errors_of(kTwoRanks + recipe + "fp8_param_gather: false}"), ElementsAre(HasSubstr("make them agree")));
+  plan_of(kTwoRanks + recipe + "fp8_param_gather: false, reuse_grad_buf_for_mxfp8_param_ag: false}");
 }
 
-TEST(PrecisionRules, Fp32AccumulationIsGatedWhereGradientsAreFp32Already) {
+TEST(PrecisionRules, NanoV2IsBlockwiseInSpiteOfItsName) {
+  const Plan plan = plan_of(kTwoRanks + "mixed_precision: nanov2_bf16_with_fp8_current_scaling_mixed");
+  EXPECT_EQ(outcome(plan, "mixed_precision.fp8_recipe"), "\"blockwise\" auto");
+  EXPECT_EQ(outcome(plan, "mixed_precision.num_layers_at_end_in_bf16"), "2 auto");
+}
+
+TEST(PrecisionRules, LayersInBf16MustFitAStage) {
+  const std::string recipe = "mixed_precision: nemotron_h_bf16_with_fp8_current_scaling_mixed\n";
+  const std::string model = "model: {preset: tiny, pipeline_model_parallel_size: ";
+  plan_of(model + "2}\n" + recipe);
+  EXPECT_THAT(errors_of(model + "4}\n" + recipe),
+              ElementsAre(HasSubstr("num_layers_at_end_in_bf16 is 2, more than the 1 layers"),
+                          HasSubstr("num_layers_at_start_in_bf16 is 2, more than the 1 layers")));
+}
+
+TEST(PrecisionRules, Fp32AccumulationIsKeptWithANoticeWhereGradientsAreFp32Already) {
   const std::string knob = "ddp.reduce_scatter_with_fp32_accumulation";
   const std::string ddp = "ddp: {reduce_scatter_with_fp32_accumulation: true}\n";
-  const Plan gated = plan_of(kTwoRanks + ddp);
-  EXPECT_EQ(outcome(gated, knob), "false gate");
-  EXPECT_FALSE(gated.config.ddp.reduce_scatter_with_fp32_accumulation);
+  const Plan idle = plan_of(kTwoRanks + ddp);
+  EXPECT_EQ(outcome(idle, knob), "true user");
+  EXPECT_TRUE(idle.config.ddp.reduce_scatter_with_fp32_accumulation);
+  EXPECT_THAT(idle.notices.at(0).message, HasSubstr("gains nothing"));
   const Plan used = plan_of(kTwoRanks + ddp + "mixed_precision: {grad_reduce_in_fp32: false}");
   EXPECT_EQ(outcome(used, knob), "true user");
   EXPECT_TRUE(used.config.ddp.reduce_scatter_with_fp32_accumulation);

@@ -78,8 +78,8 @@ TEST_P(MarginRule, IsWrittenForBothDirectionsAndInConfig) {
 
 INSTANTIATE_TEST_SUITE_P(Environment, MarginRule,
                          testing::Values(Margin{"", 16}, Margin{"layernorm_sm_margin: 10", 10},
-                                         Margin{"moe_flex_dispatcher_backend: deepep", 20},
-                                         Margin{"moe_flex_dispatcher_backend: hybridep", 20},
+                                         Margin{"moe_flex_dispatcher_backend: deepep", 16},
+                                         Margin{"moe_flex_dispatcher_backend: hybridep", 16},
                                          Margin{"moe_flex_dispatcher_backend: deepep, layernorm_sm_margin: 12", 12},
                                          Margin{"enable_layernorm_sm_margin: false", 0},
                                          Margin{"enable_layernorm_sm_margin: false, layernorm_sm_margin: 20", 0}));

@@ -15,7 +15,8 @@ using testing::IsEmpty;
 std::string pipeline_of(int stages, int chunks, const std::string& rest = "", int microbatches = 8,
                         const std::string& model = "") {
   return "model: {preset: tiny, num_layers: 8, pipeline_model_parallel_size: " + std::to_string(stages) +
-         ", virtual_pipeline_model_parallel_size: " + std::to_string(chunks) + (model.empty() ? "" : ", ") + model +
+         (chunks == 1 ? "" : ", virtual_pipeline_model_parallel_size: " + std::to_string(chunks)) +
+         (model.empty() ? "" : ", ") + model +
          "}\ndata_parallel_size: 2\ntrain: {num_microbatches: " + std::to_string(microbatches) + "}\n" + rest;
 }
 
@@ -99,13 +100,12 @@ TEST(PipelineSchedule, EveryMistakeIsReportedAtOnce) {
                 "virtual_pipeline_model_parallel_size: 2, context_parallel_size: 4, cp_comm_type: a2a, "
                 "hierarchical_context_parallel_sizes: [2, 3], overlap_p2p_comm_warmup_flush: true}\n"
                 "train: {num_microbatches: 5}\nworld_size: 20\n"
-                "comm_overlap: {overlap_p2p_comm: false, overlap_param_gather_with_optimizer_step: true}\n"
+                "comm_overlap: {overlap_p2p_comm: false}\n"
                 "ddp: {num_distributed_optimizer_instances: 3}\n"),
       ElementsAre(HasSubstr("f:1:23: model.num_layers is 6"), HasSubstr("f:1:38: model.seq_length is 126"),
                   HasSubstr("f:1:155: all-to-all splits"), HasSubstr("f:1:174: a2a+p2p needs"),
                   HasSubstr("f:1:219: overlap_p2p_comm_warmup_flush"), HasSubstr("f:2:9: num_microbatches is 5"),
                   HasSubstr("f:3:1: world_size is 20"), HasSubstr("f:4:16: virtual stages without overlap_p2p_comm"),
-                  HasSubstr("f:4:41: overlap_param_gather_with_optimizer_step needs"),
                   HasSubstr("f:5:7: ddp.num_distributed_optimizer_instances is 3")));
 }
 
@@ -188,17 +188,27 @@ TEST(AlignedGather, IsInEffectWithVirtualStagesThatGather) {
   EXPECT_FALSE(without_gather.config.ddp.align_param_gather) << "but there is nothing to align";
 }
 
-TEST(AlignedGather, IsGatedWhereNoScheduleStartsGathers) {
+TEST(AlignedGather, ExposesEveryGatherWhereNoScheduleStartsThem) {
   const std::string on = "comm_overlap: {align_param_gather: true}\n";
-  const Plan plain = plan_of(pipeline_of(2, 1, on));
-  EXPECT_EQ(outcome(plain, kAlign), "false gate");
-  EXPECT_FALSE(plain.config.ddp.align_param_gather);
+  for (const int stages : {1, 2}) {
+    const Plan plan = plan_of(pipeline_of(stages, 1, on));
+    EXPECT_EQ(outcome(plan, kAlign), "true user");
+    ASSERT_FALSE(plan.exposed.empty());
+    EXPECT_THAT(plan.exposed[0].message, HasSubstr("every parameter gather is exposed"));
+    EXPECT_EQ(plan.config.extensions.param_gather_prefetch, 0);
+    EXPECT_FALSE(plan.config.ddp.align_param_gather) << "no schedule starts them";
+  }
+  EXPECT_THAT(plan_of(pipeline_of(2, 2, on)).exposed, IsEmpty());
+  EXPECT_EQ(plan_of(pipeline_of(2, 2, on)).config.extensions.param_gather_prefetch, 1);
+}
+
+TEST(AlignedGather, IsIdleWhereNothingIsGathered) {
+  const std::string on = "comm_overlap: {align_param_gather: true}\n";
   const Plan whole = plan_of(pipeline_of(2, 2, on + "ddp: {use_distributed_optimizer: false}"));
-  EXPECT_EQ(outcome(whole, kAlign), "false gate");
+  EXPECT_EQ(outcome(whole, kAlign), "false gate") << "Megatron-Bridge skips it";
   EXPECT_EQ(outcome(plan_of(pipeline_of(2, 2, "ddp: {use_distributed_optimizer: false}")), kAlign), "false auto");
-  const Plan one_stage = plan_of(pipeline_of(1, 1, on));
-  EXPECT_THAT(only_notice(one_stage), HasSubstr("pipeline_model_parallel_size is 1"));
-  EXPECT_FALSE(one_stage.config.ddp.align_param_gather);
+  EXPECT_THAT(only_notice(plan_of(pipeline_of(2, 2, "ddp: {align_param_gather: true, overlap_param_gather: false}"))),
+              HasSubstr("overlap_param_gather is false"));
 }
 
 TEST(AlignedReduce, IsOnUntilSwitchedOff) {
@@ -214,12 +224,28 @@ const std::string kWithStep = "comm_overlap: {overlap_param_gather_with_optimize
 
 TEST(GatherWithOptimizerStep, NamesEachThingItLacks) {
   EXPECT_TRUE(plan_of(pipeline_of(2, 2, kWithStep)).config.optimizer.overlap_param_gather_with_optimizer_step);
-  EXPECT_THAT(errors_of(pipeline_of(2, 1, kWithStep)),
-              ElementsAre(HasSubstr("needs virtual_pipeline_model_parallel_size above 1;")));
-  EXPECT_THAT(errors_of(pipeline_of(2, 2, kWithStep + "ddp: {overlap_param_gather: false}")),
-              ElementsAre(HasSubstr("needs comm_overlap.overlap_param_gather;")));
-  EXPECT_THAT(errors_of(pipeline_of(2, 2, kWithStep + "ddp: {use_distributed_optimizer: false}")),
-              ElementsAre(HasSubstr("needs ddp.use_distributed_optimizer and comm_overlap.overlap_param_gather;")));
+  const auto refusal = [](const std::string& yaml) {
+    const Plan plan = plan_of(yaml);
+    EXPECT_FALSE(plan.config.optimizer.overlap_param_gather_with_optimizer_step);
+    return plan.not_run.empty() ? "" : plan.not_run[0].message;
+  };
+  EXPECT_THAT(refusal(pipeline_of(2, 1, kWithStep)), HasSubstr("needs virtual_pipeline_model_parallel_size above 1:"));
+  EXPECT_THAT(refusal(pipeline_of(2, 2,
+                                  "comm_overlap: {overlap_param_gather_with_optimizer_step: true, "
+                                  "overlap_param_gather: false}")),
+              HasSubstr("needs comm_overlap.overlap_param_gather:"));
+}
+
+TEST(GatherWithOptimizerStep, IsIdleWithoutTheDistributedOptimizer) {
+  EXPECT_THAT(only_notice(plan_of(pipeline_of(2, 2,
+                                              "optimizer: {overlap_param_gather_with_optimizer_step: true}\n"
+                                              "ddp: {use_distributed_optimizer: false}"))),
+              HasSubstr("ddp.use_distributed_optimizer is false"));
+}
+
+TEST(GatherWithOptimizerStep, ExcludesTheReusedBufferOfMxfp8) {
+  EXPECT_THAT(errors_of(pipeline_of(2, 2, kWithStep + "mixed_precision: bf16_with_mxfp8_mixed")),
+              ElementsAre(HasSubstr("exclude each other")));
 }
 
 TEST(GatherWithOptimizerStep, LeavesOneBucketAChunk) {

@@ -21,7 +21,7 @@ using testing::IsEmpty;
 
 std::string pipeline_of(int stages, int chunks, const std::string& schedule, const std::string& rest = "") {
   return "model: {preset: tiny, num_layers: 8, pipeline_model_parallel_size: " + std::to_string(stages) +
-         ", virtual_pipeline_model_parallel_size: " + std::to_string(chunks) + "}\n" +
+         (chunks == 1 ? "" : ", virtual_pipeline_model_parallel_size: " + std::to_string(chunks)) + "}\n" +
          "train: {num_microbatches: 8}\nextensions: {pipeline_schedule: " + schedule + "}\n" + rest;
 }
 constexpr const char* kWaiting = "comm_overlap: {overlap_p2p_comm: false}\n";

@@ -46,8 +46,9 @@ plan::Config config_of(const Layout& l, const std::string& more = "") {
       "context_parallel_size: {}, pipeline_model_parallel_size: {}, virtual_pipeline_model_parallel_size: {}}}\n"
       "data_parallel_size: {}\ntrain: {{micro_batch_size: 1, num_microbatches: {}}}\noptimizer: {{lr: 0.003}}\n"
       "run: {{backend: sim, numerics: true}}\nddp.num_distributed_optimizer_instances: {}\n{}",
-      l.layers, l.groups, l.sequence_parallel, l.tensor, l.context, l.pipeline, l.virtual_pipeline, l.data,
-      l.sequences / l.data, l.instances, more);
+      l.layers, l.groups, l.sequence_parallel, l.tensor, l.context, l.pipeline,
+      l.virtual_pipeline > 1 ? fmt::format("{}", l.virtual_pipeline) : "null", l.data, l.sequences / l.data,
+      l.instances, more);
   const plan::Matrix matrix = plan::parse(yaml, "f");
   for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
   for (const plan::Message& refusal : matrix.cells.front().plan.not_run) ADD_FAILURE() << refusal.message;
@@ -132,6 +133,15 @@ TEST_P(Composition, LearnsAsOneRankDoes) {
   if (alone.empty())
     alone = losses_of(config_of({.groups = layout.groups, .layers = layout.layers, .sequences = layout.sequences}));
   const auto losses = losses_of(config_of(layout));
+  EXPECT_LT(losses.back(), losses.front() - 0.5);
+  EXPECT_LT(largest_difference(losses, alone), 2e-3);
+}
+
+TEST(Composition, AModelWithoutATableOfPositionsLearnsAsOneRankDoes) {
+  const std::string rope = "model.position_embedding_type: rope\n";
+  constexpr std::int32_t kFew = 10;
+  const auto alone = losses_of(config_of({}, rope), 0.5, kFew);
+  const auto losses = losses_of(config_of({.tensor = 2, .context = 2, .pipeline = 2}, rope), 0.5, kFew);
   EXPECT_LT(losses.back(), losses.front() - 0.5);
   EXPECT_LT(largest_difference(losses, alone), 2e-3);
 }

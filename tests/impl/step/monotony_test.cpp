@@ -66,8 +66,8 @@ std::string draw_config(Draw& draw, bool of_data_alone) {
       "context_parallel_size: {}, pipeline_model_parallel_size: {}, virtual_pipeline_model_parallel_size: {}, "
       "cp_comm_type: {}}}\n",
       pipeline * chunks, hidden, 4 * hidden, std::int64_t{256} << draw.below(7),
-      tensor > 1 ? either("true", "false") : "false", tensor, context, pipeline, chunks,
-      either("p2p", either("a2a", "all_gather")));
+      tensor > 1 ? either("true", "false") : "false", tensor, context, pipeline,
+      chunks > 1 ? fmt::format("{}", chunks) : "null", either("p2p", either("a2a", "all_gather")));
   yaml += fmt::format("data_parallel_size: {}\ntrain: {{micro_batch_size: 1, num_microbatches: {}}}\n", data,
                       pipeline * draw.from(1, 2));
   const auto knob = [&](const std::string& name) { yaml += either(name + either(": true\n", ": false\n")); };

@@ -221,13 +221,25 @@ TEST_F(Documents, OpenTraceIsComparedWithAnotherThatIsOpen) {
   EXPECT_EQ(QString::fromStdString(comparison->document().from->path), QFileInfo(before).canonicalFilePath());
 }
 
-TEST_F(Documents, TwoRunsAreRefusedWithTheCommandThatComparesThem) {
-  for (const char* run : {"one", "two"}) {
-    fs::create_directories(folder.path() / run);
-    fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / run / "results.json");
-  }
-  compared(text(folder.path() / "one"), text(folder.path() / "two"));
-  EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr("underlap compare "));
+// However many settings differ, there is room for what they did.
+TEST_F(Documents, SettingsThatDifferAreAPanelOfAComparison) {
+  constexpr int kSettings = 40;
+  const auto with_knobs = [&](const char* value) {
+    Trace trace = testing_support::two_ranks(0);
+    std::string knobs;
+    for (int i = 0; i < kSettings; ++i)
+      knobs += std::string(i == 0 ? "{" : ", ") + "\"knob_" + std::to_string(i) + "\": \"" + value + "\"";
+    trace.metadata["knobs"] = knobs + "}";
+    const fs::path file = folder.path() / (std::string(value) + ".pftrace");
+    formats::write_trace(file, trace);
+    return text(file);
+  };
+  ComparePage* page = compared(with_knobs("off"), with_knobs("on"));
+  ASSERT_NE(page, nullptr) << window->last_error().toStdString();
+  ASSERT_EQ(page->settings().facts().size(), kSettings);
+  EXPECT_EQ(page->settings().facts().front().label, "knob_0");
+  EXPECT_EQ(page->settings().facts().front().value, "on, was off");
+  EXPECT_GT(page->candidate()->height(), window->height() / 5);
 }
 
 TEST_F(Documents, RefusalNamesBothFiles) {

@@ -95,6 +95,32 @@ TEST_F(Keyboard, StepOfAComparisonIsChosen) {
   EXPECT_NE(page->candidate()->state().begin_ns, begin);
 }
 
+TEST_F(Keyboard, LanesOfEitherSideOfAComparisonAreHiddenShownAndMoved) {
+  window->compare(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  auto* page = qobject_cast<ComparePage*>(window->page());
+  ASSERT_NE(page, nullptr) << window->last_error().toStdString();
+  page->candidate()->setFocus();
+  for (const bool is_baseline : {false, true}) {
+    show_panel(is_baseline ? "Lanes of the baseline" : "Lanes of the candidate");
+    ASSERT_NE(go_to<LanesPanel>(), nullptr);
+    const auto lane_is = [](TimelineView* of, int row) {
+      return of->arrangement().lanes()[static_cast<std::size_t>(row)];
+    };
+    TimelineView *own = is_baseline ? page->baseline() : page->candidate(),
+                 *other = is_baseline ? page->candidate() : page->baseline();
+    const QJsonObject before = other->arrangement().state();
+    type(Qt::Key_Home);
+    type(Qt::Key_Down);
+    type(Qt::Key_H);
+    EXPECT_FALSE(lane_is(own, 1).is_shown);
+    const std::size_t lane = lane_is(own, 1).lane;
+    type(Qt::Key_Down, Qt::ControlModifier);
+    EXPECT_EQ(lane_is(own, 2).lane, lane);
+    EXPECT_EQ(other->arrangement().state(), before);
+  }
+}
+
 TEST_F(Keyboard, EscapeLeavesTheFindField) {
   TracePage* page = opened(trace_file("trace.pftrace"));
   ASSERT_NE(page, nullptr);

@@ -16,6 +16,7 @@
 #include "platform/temporary_folder.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/report/results.hpp"
+#include "tests/viewer/small_runs.hpp"
 #include "tests/viewer/small_traces.hpp"
 #include "viewer/theme/theme.hpp"
 
@@ -204,16 +205,9 @@ TEST_F(Program, ComparesACellOfTwoRuns) {
   EXPECT_THAT(refused({"--render", out, "--chart", "bandwidth", q("one")}), HasSubstr("no trace"));
 }
 
-// The quick run, as so many ranks would have made it.
-void make_sized_run(const fs::path& run, std::int32_t ranks) {
-  report::RunResults results = report::read_results(UNDERLAP_RESULTS_FOLDER "/quick/paced");
-  for (report::CellResult& cell : results.cells) cell.num_ranks = ranks;
-  fs::create_directories(run);
-  report::write_results(run, results, report::Statistics::left_out);
-}
-
 TEST_F(Program, DrawsRunsAtSeveralSizes) {
-  for (const std::int32_t ranks : {2, 4, 8}) make_sized_run(folder.path() / std::to_string(ranks), ranks);
+  for (const std::int32_t ranks : {2, 4, 8})
+    testing_support::make_sized_run(folder.path() / std::to_string(ranks), ranks);
   const Ended ended = run({"--render", q("scaling.csv"), "--chart", "scaling", q("2"), q("4"), q("8")});
   EXPECT_EQ(ended.code, 0) << ended.said;
   EXPECT_THAT(text_of(at("scaling.csv")), HasSubstr("exposed dp," + at("8") + ",8,"));
@@ -224,6 +218,22 @@ TEST_F(Program, DrawsRunsAtSeveralSizes) {
   EXPECT_THAT(refused({"--render", out, "--chart", "scaling", "--cell", "off", q("2"), q("8")}), HasSubstr("--cell"));
   EXPECT_THAT(refused({"--render", out, "--chart", "scaling", q("2"), q("before.pftrace")}), HasSubstr("no run"));
   EXPECT_THAT(refused({"--render", out, "--chart", "matrix", q("2"), q("4"), q("8")}), HasSubstr("--chart scaling"));
+}
+
+TEST_F(Program, DrawsTheVerdictsOnRuns) {
+  for (const char* run : {"before/run-00", "before/run-01", "after"})
+    testing_support::make_sized_run(folder.path() / run, 2);
+  const Ended ended = run({"--render", q("gate.csv"), "--chart", "gate", q("before"), q("after")});
+  EXPECT_EQ(ended.code, 0) << ended.said;
+  EXPECT_THAT(text_of(at("gate.csv")), HasSubstr("off grad_reduce_in_fp32=true"));
+  const QString out = q("out.png");
+  testing_support::make_sized_run(folder.path() / "real", 2, "real");
+  EXPECT_THAT(refused({"--render", out, "--chart", "gate", q("before"), q("real")}), HasSubstr("--force"));
+  EXPECT_EQ(run({"--render", q("gate.png"), "--chart", "gate", "--force", q("before"), q("real")}).code, 0);
+  EXPECT_THAT(refused({"--render", out, "--chart", "gate", "--cell", "off", q("before"), q("after")}),
+              HasSubstr("--cell"));
+  // Several runs are nothing that one picture or one tab shows.
+  EXPECT_THAT(refused({"--render", out, q("before")}), AllOf(HasSubstr("several runs"), HasSubstr("--compare")));
 }
 
 TEST_F(Program, WhatDoesNothingIsRefused) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of time is seen, and the way back.
+#include <QHelpEvent>
+#include <QToolTip>
 #include <QWheelEvent>
 
 #include "tests/viewer/app/window_fixture.hpp"
+#include "viewer/app/overview_bar.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -55,6 +58,56 @@ TEST_F(Views, ViewOfAJumpComesBackAfterTheWheel) {
   EXPECT_EQ(seen(*timeline), turned);
   press(timeline, Qt::Key_Backspace);
   EXPECT_EQ(seen(*timeline), jump);
+}
+
+TEST_F(Views, OverviewShowsWhereTheViewIsAndMovesItThere) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  auto* bar = page->findChild<OverviewBar*>();
+  ASSERT_NE(bar, nullptr);
+  TimelineView* timeline = page->timeline();
+  const double all = bar->seen().width();
+  timeline->show_time(6e6, 12e6 / timeline->lanes_width());  // a third of 36 ms
+  EXPECT_NEAR(bar->seen().width(), all / 3, 0.02 * all);
+  EXPECT_NEAR(bar->seen().left(), bar->x_of(6e6), 1);
+  const QPoint to(static_cast<int>(bar->x_of(24e6)), bar->height() / 2);
+  QTest::mouseClick(bar, Qt::LeftButton, Qt::NoModifier, to);
+  EXPECT_NEAR(bar->seen().center().x(), to.x(), 1);
+  EXPECT_NEAR(seen(*timeline).first, 18e6, 36e6 / timeline->lanes_width());
+  EXPECT_NEAR(seen(*timeline).second, 12e6 / timeline->lanes_width(), 1);
+}
+
+// Whatever part is seen: in it at full strength, elsewhere veiled.
+TEST_F(Views, OverviewShowsWhatAnyRankHasExposed) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  auto* bar = page->findChild<OverviewBar*>();
+  ASSERT_NE(bar, nullptr);
+  const QImage picture = bar->grab().toImage();
+  const double scale = bar->devicePixelRatioF();
+  const auto has_at = [&](double time_ns, const QColor& colour) {
+    const int x = static_cast<int>(bar->x_of(time_ns) * scale);
+    for (int y = 0; y < picture.height(); ++y)
+      if (picture.pixel(x, y) == colour.rgb()) return true;
+    return false;
+  };
+  // Every step computes for 7 ms; then both ranks communicate until its 11th, and rest for one.
+  for (const double step : {0.0, 12e6, 24e6}) {
+    EXPECT_TRUE(has_at(step + 3e6, Theme::light().compute)) << step;
+    EXPECT_TRUE(has_at(step + 9e6, Theme::light().exposed(Mode::dp))) << step;
+    EXPECT_FALSE(has_at(step + 3e6, Theme::light().exposed(Mode::dp))) << step;
+  }
+}
+
+TEST_F(Views, StripSaysUnderTheMouseWhatItsRankDoes) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  TimelineView* timeline = page->timeline();
+  const int x = Scene::kNames + static_cast<int>((9e6 - timeline->state().begin_ns) / timeline->state().ns_per_pixel);
+  const QPoint at(x, Scene::kRulers + 12);  // the first lane is the first rank's strip
+  QHelpEvent help(QEvent::ToolTip, at, timeline->mapToGlobal(at));
+  QApplication::sendEvent(timeline, &help);
+  EXPECT_THAT(QToolTip::text().toStdString(), testing::HasSubstr("exposed transfer"));
 }
 
 }  // namespace

@@ -5,11 +5,14 @@
 
 #include <QApplication>
 #include <QBuffer>
+#include <QFontMetrics>
 #include <QImage>
 #include <QPainter>
 #include <QSvgGenerator>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -40,7 +43,7 @@ struct Drawn {
 
   QImage image(double scale = 1, const Theme& theme = Theme::light()) const {
     QImage picture(kSize * scale, QImage::Format_RGB32);
-    ImageSurface surface(picture);
+    ImageSurface surface(picture, scale);
     scene.draw(surface, kSize, scale, state, Palette(theme), QApplication::font());
     return picture;
   }
@@ -110,7 +113,7 @@ TEST(Scene, IsTheSamePictureWhetherOneThreadDrawsItOrTwo) {
     const Trace trace = underlap::testing_support::random_trace(random, {.num_slices = 400, .is_foreign = true});
     const Drawn drawn(trace);
     QImage by_one(kSize, QImage::Format_RGB32);
-    OneThread surface(by_one);
+    OneThread surface(by_one, 1);
     drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), QApplication::font());
     EXPECT_EQ(drawn.image(), by_one) << "round " << round;
   }
@@ -212,20 +215,109 @@ TEST(Scene, ExposedStandsOutAndWaitIsHatched) {
   EXPECT_THAT(colours_at(5), testing::ElementsAre(theme.background.rgb()));
 }
 
+// How many pixels of a line are alike, of each run of them that both ends of are seen.
+std::set<int> lengths_of_runs(const QImage& image, int y, int from, int to) {
+  std::set<int> lengths;
+  int begin = -1;
+  for (int x = from + 1; x < to; ++x) {
+    if (image.pixel(x, y) == image.pixel(x - 1, y)) continue;
+    if (begin >= 0) lengths.insert(x - begin);
+    begin = x;
+  }
+  return lengths;
+}
+
 TEST(Scene, WaitForALatePeerIsHatchedWhereItIsExposed) {
   const Trace trace = testing_support::two_ranks(0);
+  for (const int scale : {1, 2, 3}) {
+    Drawn drawn(trace);
+    drawn.state.has_text = false;
+    const QImage image = drawn.image(scale);
+    const QRect lane = drawn.lane("dp").where;
+    const View view = drawn.scene.view_of(kSize, drawn.state, scale);
+    const int from = Scene::kNames * scale + static_cast<int>(view.x_of(7.05e6)),
+              to = Scene::kNames * scale + static_cast<int>(view.x_of(7.45e6));
+    std::set<QRgb> colours;
+    for (int x = from; x < to; ++x)
+      for (int y = (lane.top() + 2) * scale; y < (lane.top() + 16) * scale; ++y) colours.insert(image.pixel(x, y));
+    EXPECT_EQ(colours.size(), 2U);
+    EXPECT_THAT(colours, testing::Contains(Theme::light().exposed(Mode::dp).rgb()));
+    // As wide as it is on a plain screen, in pixels of which there are more.
+    EXPECT_THAT(lengths_of_runs(image, (lane.top() + 5) * scale, from, to),
+                testing::UnorderedElementsAre(2 * scale, 4 * scale));
+  }
+}
+
+// Without arrivals nobody knows which of it is wait: neither plain, as transfer, nor hatched, as wait.
+TEST(Scene, ExposedThatIsNotSplitIsDotted) {
+  Trace trace;
+  for (const char* stream : {"dp", "compute"}) trace.add_track({0, 0, stream});
+  trace.add(slice_of(0, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
+  trace.add(slice_of(1, 1000, 1000, "gemm"));
   Drawn drawn(trace);
   drawn.state.has_text = false;
   const QImage image = drawn.image();
-  const QRect lane = drawn.lane("dp").where;
-  const View view = drawn.scene.view_of(kSize, drawn.state);
-  const int from = Scene::kNames + static_cast<int>(view.x_of(7.05e6)),
-            to = Scene::kNames + static_cast<int>(view.x_of(7.45e6));
-  std::set<QRgb> colours;
-  for (int x = from; x < to; ++x)
-    for (int y = lane.top() + 2; y < lane.top() + 16; ++y) colours.insert(image.pixel(x, y));
-  EXPECT_EQ(colours.size(), 2U);
-  EXPECT_THAT(colours, testing::Contains(Theme::light().exposed(Mode::dp).rgb()));
+  const QRgb exposed = Theme::light().exposed(Mode::dp).rgb();
+  for (const char* name : {"rank 0", "dp"}) {
+    const QRect lane = drawn.lane(name).where;
+    int plain_lines = 0, dotted_lines = 0;
+    for (int y = lane.top() + 1; y < lane.top() + 17; ++y) {
+      const std::set<int> runs = lengths_of_runs(image, y, Scene::kNames + 20, Scene::kNames + 400);
+      plain_lines += runs.empty();
+      dotted_lines += runs == std::set{2, 4};
+      EXPECT_TRUE(image.pixel(Scene::kNames + 24, y) == exposed || image.pixel(Scene::kNames + 27, y) == exposed);
+    }
+    EXPECT_EQ(plain_lines + dotted_lines, 16) << name;
+    EXPECT_GE(dotted_lines, 4) << name;
+    EXPECT_GE(plain_lines, 10) << name;
+  }
+}
+
+class Words : public ImageSurface {
+ public:
+  using ImageSurface::ImageSurface;
+  void finish_text(const QFont&) override {}
+  const std::vector<Label>& words() const { return labels_; }
+};
+
+// As a window writes it.
+TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
+  const Trace trace = testing_support::two_ranks(0);
+  QFont font = QApplication::font();
+  font.setPixelSize(12);
+  for (const auto& [exposed_ns, note] : std::map<std::int64_t, QString>{{9'876'000, "LATE, 9.88 ms exposed"},
+                                                                        {98'760'000, "LATE, 98.8 ms exposed"},
+                                                                        {987'600'000, "LATE, 988 ms exposed"},
+                                                                        {9'996'000'000, "LATE, 10.0 s exposed"}}) {
+    analysis::Summary summary;
+    summary.ranks.emplace_back().windows.emplace_back();
+    summary.ranks.front().total.exposed_ns_by_modes["dp"] = exposed_ns;
+    summary.waits.emplace().arrivals.push_back(
+        {.waited_ns = 1, .cause = analysis::LateCause::longer_kernels, .blamed_rank = 0});
+    const Drawn drawn(trace, summary);
+    QImage picture(kSize, QImage::Format_RGB32);
+    Words surface(picture, 1);
+    drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), font);
+    const auto written = std::ranges::find(surface.words(), note, &Label::text);
+    ASSERT_NE(written, surface.words().end()) << note.toStdString();
+    EXPECT_LE(QFontMetrics(font).horizontalAdvance(note), written->where.width()) << note.toStdString();
+  }
+}
+
+TEST(Scene, LegendNamesTheWaysOfExposureThatThereAre) {
+  const auto content = [](const Trace& trace) {
+    const Drawn drawn(trace);
+    return legend_of(drawn.timeline);
+  };
+  const LegendContent split = content(testing_support::two_ranks(0));
+  EXPECT_TRUE(split.has_wait);
+  EXPECT_FALSE(split.has_unsplit);
+  Trace trace;
+  trace.add_track({0, 0, "dp"});
+  trace.add(slice_of(0, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
+  EXPECT_FALSE(content(trace).has_wait);
+  EXPECT_TRUE(content(trace).has_unsplit);
+  EXPECT_EQ(content(trace).modes, bit_of(Mode::dp));
 }
 
 TEST(Scene, TwoModesThatAreExposedAtOnceAreBothOnTheStrip) {
@@ -244,9 +336,34 @@ TEST(Scene, TwoModesThatAreExposedAtOnceAreBothOnTheStrip) {
         colours.insert(image.pixel(Scene::kNames + static_cast<int>(view.x_of(ns)), y));
       return colours;
     };
-    EXPECT_THAT(colours_at(250),
-                testing::UnorderedElementsAre(theme->exposed(Mode::dp).rgb(), theme->exposed(Mode::tp).rgb()));
-    EXPECT_THAT(colours_at(750), testing::ElementsAre(theme->exposed(Mode::dp).rgb()));
+    const QRgb dp = theme->exposed(Mode::dp).rgb(), tp = theme->exposed(Mode::tp).rgb();
+    EXPECT_THAT(colours_at(250), testing::IsSupersetOf({dp, tp}));
+    EXPECT_THAT(colours_at(750), testing::AllOf(testing::Contains(dp), testing::Not(testing::Contains(tp))));
+  }
+}
+
+TEST(Scene, TwoModesThatAreHiddenAtOnceAreBothOnTheStrip) {
+  Trace trace;
+  for (const char* stream : {"compute", "dp", "tp"}) trace.add_track({0, 0, stream});
+  trace.add(slice_of(0, 0, 1000, "gemm"));
+  trace.add(slice_of(1, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
+  trace.add(slice_of(2, 0, 500, "all_gather", communication(Mode::tp, "tokens")));
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+    const Drawn drawn(trace);
+    const QImage image = drawn.image(1, *theme);
+    const QRect strip = drawn.lane("rank 0").where;
+    const View view = drawn.scene.view_of(kSize, drawn.state);
+    const auto colours_at = [&](double ns) {
+      std::vector<QRgb> colours;
+      for (int y = strip.top(); y <= strip.bottom(); ++y) {
+        const QRgb colour = image.pixel(Scene::kNames + static_cast<int>(view.x_of(ns)), y);
+        if (colours.empty() || colours.back() != colour) colours.push_back(colour);
+      }
+      return colours;
+    };
+    const QRgb dp = theme->hidden(Mode::dp).rgb(), tp = theme->hidden(Mode::tp).rgb();
+    EXPECT_THAT(colours_at(250), testing::ElementsAre(tp, dp));  // the second one above
+    EXPECT_THAT(colours_at(750), testing::ElementsAre(dp));
   }
 }
 

@@ -331,5 +331,25 @@ TEST(SliceFacts, SayHowMuchCommunicationSlowedAKernel) {
   EXPECT_EQ(whole.kernels.front().alone, 2);
 }
 
+TEST(SliceFacts, SayWhatARankDoesAtAMoment) {
+  Trace trace;
+  for (const char* stream : {"compute", "dp", "tp"}) trace.add_track({3, 0, stream});
+  trace.add(work(0, 0, 1000, "gemm"));
+  trace.add(work(1, 200, 800, "all_reduce", comm(Mode::dp, "grads")));
+  trace.add(work(2, 300, 100, "all_gather", comm(Mode::tp, "tokens")));
+  trace.add(work(1, 1500, 500, "all_reduce", comm(Mode::dp, "grads")));
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const auto said = [&](std::int64_t time_ns) {
+    std::string all;
+    for (const Fact& fact : strip_facts_of(timeline, 3, time_ns)) all += fact.label + " " + fact.value + "; ";
+    return all;
+  };
+  EXPECT_EQ(said(100), "rank 3; does compute; duration 200 ns; ");
+  EXPECT_EQ(said(350), "rank 3; does hidden; modes dp+tp; duration 100 ns; ");
+  EXPECT_EQ(said(1200), "rank 3; does nothing; ");
+  EXPECT_EQ(said(1500), "rank 3; does exposed; modes dp; duration 500 ns; ");
+  EXPECT_EQ(said(5000), "rank 3; does nothing; ");
+}
+
 }  // namespace
 }  // namespace underlap::viewer

@@ -3,17 +3,21 @@
 
 #include <QCheckBox>
 #include <QHBoxLayout>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSortFilterProxyModel>
 #include <QSpinBox>
 #include <QSplitter>
+#include <QTabBar>
+#include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
 
+#include "viewer/app/overview_bar.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/model/matrix_table.hpp"
 #include "viewer/model/operation_slices.hpp"
@@ -28,7 +32,8 @@ int num_steps(const Timeline& timeline) {
       timeline.steps(), [&](const StepSpan& step) { return step.rank == timeline.steps().front().rank; }));
 }
 
-QWidget* titled(const QString& title, QWidget* below) {
+// Below its title and the overview of its trace.
+QWidget* titled(const QString& title, TimelineView* timeline) {
   auto* panel = new QWidget;
   auto* layout = new QVBoxLayout(panel);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -36,7 +41,8 @@ QWidget* titled(const QString& title, QWidget* below) {
   auto* label = new QLabel(title);
   label->setContentsMargins(8, 2, 8, 2);
   layout->addWidget(label);
-  layout->addWidget(below, 1);
+  layout->addWidget(new OverviewBar(*timeline));
+  layout->addWidget(timeline, 1);
   return panel;
 }
 
@@ -47,8 +53,12 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
       document_(std::move(document)),
       candidate_(new TimelineView(document_->to)),
       baseline_(new TimelineView(document_->from)),
+      panels_(new QTabWidget),
+      lanes_of_candidate_(new LanesPanel(candidate_->arrangement())),
+      lanes_of_baseline_(new LanesPanel(baseline_->arrangement())),
       parts_(new FigureTableModel(this)),
       operations_(new FigureTableModel(this)),
+      settings_(new FactsModel(this)),
       step_(new QSpinBox),
       ghost_(new QCheckBox(tr("&baseline as a ghost below each lane"))),
       query_(new QLineEdit),
@@ -63,7 +73,7 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
   auto* splitter = new QSplitter(Qt::Vertical);
   splitter->addWidget(titled(tr("candidate: %1").arg(text(document_->to->path)), candidate_));
   splitter->addWidget(titled(tr("baseline: %1").arg(text(document_->from->path)), baseline_));
-  splitter->addWidget(make_tables());
+  splitter->addWidget(make_panels());
   splitter->setSizes({300, 300, 220});
 
   auto* layout = new QVBoxLayout(this);
@@ -79,6 +89,28 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
   connect(baseline_, &TimelineView::view_changed, this, [this] { follow(*baseline_, *candidate_, shift_ns()); });
   setFocusProxy(candidate_);
   align(0);
+}
+
+QWidget* ComparePage::make_panels() {
+  panels_->setDocumentMode(true);
+  panels_->addTab(make_tables(), tr("Differences"));
+  const auto& differing = document_->report.differences;
+  if (!differing.empty()) panels_->addTab(make_settings(), tr("Settings that differ: %1").arg(differing.size()));
+  panels_->addTab(lanes_of_candidate_, tr("Lanes of the candidate"));
+  panels_->addTab(lanes_of_baseline_, tr("Lanes of the baseline"));
+  return panels_;
+}
+
+QWidget* ComparePage::make_settings() {
+  std::vector<Fact> facts;
+  for (const compare::Difference& difference : document_->report.differences)
+    facts.push_back({difference.what, difference.candidate + ", was " + difference.baseline});
+  settings_shown_ = make_table(settings_, tr("What the sides were asked for, or ran on, that is not the same"));
+  settings_shown_->horizontalHeader()->hide();
+  connect(settings_, &QAbstractItemModel::modelReset, settings_shown_,
+          [table = settings_shown_] { fit_columns(*table); });
+  settings_->set_facts(std::move(facts));
+  return settings_shown_;
 }
 
 QWidget* ComparePage::make_tables() {
@@ -125,9 +157,21 @@ QWidget* ComparePage::make_line() {
   return line;
 }
 
-TimelineView* ComparePage::timeline() { return baseline_->hasFocus() ? baseline_ : candidate_; }
+TimelineView* ComparePage::timeline() {
+  return baseline_->hasFocus() || lanes_of_baseline_->hasFocus() ? baseline_ : candidate_;
+}
 
-QList<QWidget*> ComparePage::stops() { return {candidate_, baseline_, step_, parts_shown_, operations_shown_}; }
+QList<QWidget*> ComparePage::stops() {
+  return {candidate_,        baseline_,           step_,
+          panels_->tabBar(), parts_shown_,        operations_shown_,
+          settings_shown_,   lanes_of_candidate_, lanes_of_baseline_};
+}
+
+int ComparePage::lane_row() {
+  for (const LanesPanel* lanes : {lanes_of_candidate_, lanes_of_baseline_})
+    if (lanes->hasFocus()) return lanes->currentIndex().row();
+  return Page::lane_row();
+}
 
 ChartInput ComparePage::chart_input() const {
   ChartInput input;
@@ -153,8 +197,6 @@ QString ComparePage::heading() const {
   const compare::CompareReport& report = document_->report;
   QString all = text(compare::sentence_of(report.comparisons.front()));
   if (!report.forced.empty()) all = tr("NOT COMPARABLE, compared all the same: %1\n%2").arg(text(report.forced), all);
-  for (const compare::Difference& difference : report.differences)
-    all += tr("\n%1: %2, was %3").arg(text(difference.what), text(difference.candidate), text(difference.baseline));
   return all;
 }
 

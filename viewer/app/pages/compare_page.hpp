@@ -4,10 +4,12 @@
 #include <memory>
 #include <vector>
 
+#include "viewer/app/pages/lanes_panel.hpp"
 #include "viewer/app/pages/page.hpp"
 #include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/model/document.hpp"
+#include "viewer/model/facts_model.hpp"
 #include "viewer/model/figure_table_model.hpp"
 
 class QSpinBox;
@@ -15,6 +17,7 @@ class QCheckBox;
 class QLabel;
 class QLineEdit;
 class QTableView;
+class QTabWidget;
 
 namespace underlap::viewer {
 
@@ -31,10 +34,12 @@ class ComparePage : public Page {
   TimelineView* baseline() { return baseline_; }
   const CompareDocument& document() const { return *document_; }
   const FigureTableModel& differences() const { return *operations_; }
+  const FactsModel& settings() const { return *settings_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
   void set_legend(bool has_legend) override;
   QList<QWidget*> stops() override;
+  int lane_row() override;
   QJsonObject kept_state() const override;
   void restore(const QJsonObject&) override;
   void find() override;
@@ -55,7 +60,9 @@ class ComparePage : public Page {
   std::int64_t shift_ns() const;
   void follow(const TimelineView& leader, TimelineView& follower, std::int64_t shift_ns);
   QWidget* make_line();
+  QWidget* make_panels();
   QWidget* make_tables();
+  QWidget* make_settings();
   void search();
   /// What is found, or worst, on the side that keys act on.
   struct Side {
@@ -68,10 +75,15 @@ class ComparePage : public Page {
   std::shared_ptr<const CompareDocument> document_;
   TimelineView* candidate_;
   TimelineView* baseline_;
+  QTabWidget* panels_;
+  LanesPanel* lanes_of_candidate_;
+  LanesPanel* lanes_of_baseline_;
   FigureTableModel* parts_;
   FigureTableModel* operations_;
+  FactsModel* settings_;
   QTableView* parts_shown_ = nullptr;
   QTableView* operations_shown_ = nullptr;
+  QTableView* settings_shown_ = nullptr;
   QSpinBox* step_;
   QCheckBox* ghost_;
   QLineEdit* query_;

@@ -55,6 +55,9 @@ RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
   connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   auto* open = new QPushButton(tr("Open &trace"));
   auto* compare = new QPushButton(tr("&Compare two"));
+  auto* judge = new QPushButton(tr("Compare with another &run..."));
+  judge->setObjectName("judge");
+  connect(judge, &QPushButton::clicked, this, &RunPage::other_run_wanted);
   compare->setToolTip(tr("Of the two cells that are selected the upper one is the baseline"));
   const auto open_selected = [this, table] {
     for (const int cell : cells_of(*table)) open_cell(cell);
@@ -71,6 +74,7 @@ RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
   auto* buttons = new QHBoxLayout;
   buttons->addWidget(open);
   buttons->addWidget(compare);
+  buttons->addWidget(judge);
   buttons->addStretch(1);
   auto* left = new QWidget;
   auto* left_layout = new QVBoxLayout(left);

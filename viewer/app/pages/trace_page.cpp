@@ -18,6 +18,7 @@
 #include <stdexcept>
 
 #include "profiler/analysis/breakdown.hpp"
+#include "viewer/app/overview_bar.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
@@ -64,7 +65,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
       worst_(new SlicesModel(*document_->timeline, this)),
       worst_exposed_(*document_->timeline) {
   auto* splitter = new QSplitter(Qt::Vertical);
-  splitter->addWidget(timeline_);
+  splitter->addWidget(make_timeline());
   splitter->addWidget(panels_);
   splitter->setStretchFactor(0, 3);
   splitter->setStretchFactor(1, 1);
@@ -107,6 +108,16 @@ QList<QWidget*> TracePage::stops() {
 }
 
 int TracePage::lane_row() { return lanes_->hasFocus() ? lanes_->currentIndex().row() : Page::lane_row(); }
+
+QWidget* TracePage::make_timeline() {
+  auto* panel = new QWidget;
+  auto* layout = new QVBoxLayout(panel);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(new OverviewBar(*timeline_));
+  layout->addWidget(timeline_, 1);
+  return panel;
+}
 
 QWidget* TracePage::make_details() {
   auto* table = make_table(facts_, tr("What is known of the selected slice"));

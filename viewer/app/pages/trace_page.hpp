@@ -57,6 +57,7 @@ class TracePage : public Page {
   std::function<void()> going_on_from(const TracePage& part);
 
  private:
+  QWidget* make_timeline();
   QWidget* make_details();
   QWidget* make_selection();
   QWidget* make_search();

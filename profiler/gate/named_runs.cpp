@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/gate_input.hpp"
+#include "profiler/gate/named_runs.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,14 +13,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/commands/status_watch.hpp"
 #include "profiler/gate/baseline.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/run_folders.hpp"
 
-namespace underlap::bench {
+namespace underlap::gate {
 namespace {
 
 namespace fs = std::filesystem;
@@ -37,7 +36,7 @@ std::vector<std::string> fitting(const std::string& pattern) {
 }
 
 // Cells of one run's traces become one run.
-Runs run_of_traces(const std::string& path) {
+Runs run_of_traces(const std::string& path, ReadingWatch& watch) {
   std::optional<compare::RunFigures> run;
   const auto take = [&](const input::CellTrace& traced) {
     const std::string name = traced.cell.empty() ? "trace" : traced.cell;
@@ -48,7 +47,6 @@ Runs run_of_traces(const std::string& path) {
       run->cells.push_back(std::move(figures.cells.front()));
   };
   const input::AttributionOptionsOf options = [](const Trace&) { return attribution::AttributionOptions{}; };
-  StatusWatch watch;
   if (input::is_run_folder(path))
     input::for_each_cell(path, std::nullopt, options, watch, take);
   else
@@ -93,8 +91,6 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   std::ranges::sort(folders, input::naturally_before);
   return folders;
 }
-
-Runs of_each(const std::vector<std::string>& paths);
 
 [[noreturn]] void refuse_sides(const fs::path& folder) {
   throw std::invalid_argument(
@@ -166,8 +162,8 @@ class SeriesCheck {
 };
 
 // Of one run, or of `run --runs`; nullopt where the folder is neither, and holds at most other folders.
-std::optional<Runs> of_run_folder(const fs::path& folder) {
-  if (fs::exists(folder / gate::kBaselineFile)) return gate::read_baseline(folder / gate::kBaselineFile);
+std::optional<Runs> of_run_folder(const fs::path& folder, ReadingWatch& watch) {
+  if (fs::exists(folder / kBaselineFile)) return read_baseline(folder / kBaselineFile);
   if (fs::exists(folder / "results.json")) {
     if (report::is_folder_of_series(folder)) refuse_both(folder);
     return Runs{compare::figures_of(report::read_results(folder), folder.string())};
@@ -180,18 +176,18 @@ std::optional<Runs> of_run_folder(const fs::path& folder) {
   }
   // Beside traces, folders are something else: a profiler's own.
   if (input::is_run_folder(folder) || holds_trace_files(folder) || (holds_files(folder) && folders_in(folder).empty()))
-    return run_of_traces(folder.string());
+    return run_of_traces(folder.string(), watch);
   return std::nullopt;
 }
 
 // Folders of folders of runs are none: links could go round.
-Runs of_folder(const fs::path& folder) {
-  if (std::optional<Runs> runs = of_run_folder(folder)) return std::move(*runs);
+Runs of_folder(const fs::path& folder, ReadingWatch& watch) {
+  if (std::optional<Runs> runs = of_run_folder(folder, watch)) return std::move(*runs);
   Runs all;
   for (const std::string& inner : folders_in(folder)) {
     const std::string name = fs::path(inner).filename().string();
     if (name == "baseline" || name == "candidate") refuse_sides(folder);
-    std::optional<Runs> runs = of_run_folder(inner);
+    std::optional<Runs> runs = of_run_folder(inner, watch);
     if (!runs) throw std::invalid_argument(inner + ": holds neither a run nor traces\n  remove it, or name the runs");
     for (compare::RunFigures& run : *runs) all.push_back(std::move(run));
   }
@@ -201,10 +197,10 @@ Runs of_folder(const fs::path& folder) {
                               "--runs 5 -o DIR` measures runs");
 }
 
-Runs of_each(const std::vector<std::string>& paths) {
+Runs of_each(const std::vector<std::string>& paths, ReadingWatch& watch) {
   Runs runs;
   for (const std::string& path : paths)
-    for (compare::RunFigures& run : runs_named(path)) runs.push_back(std::move(run));
+    for (compare::RunFigures& run : runs_named(path, watch)) runs.push_back(std::move(run));
   return runs;
 }
 
@@ -225,14 +221,20 @@ SeriesRuns series_runs(const fs::path& folder) {
   return series;
 }
 
-std::vector<compare::RunFigures> runs_named(const std::string& path) {
+bool holds_runs(const fs::path& path) {
+  if (!fs::is_directory(path)) return path.filename() == kBaselineFile || path.filename() == "results.json";
+  return fs::exists(path / kBaselineFile) || fs::exists(path / "results.json") ||
+         std::ranges::any_of(report::numbered_runs(path), &report::NumberedRun::has_results);
+}
+
+std::vector<compare::RunFigures> runs_named(const std::string& path, ReadingWatch& watch) {
   const fs::path named = path;
-  if (fs::is_directory(named)) return of_folder(named.has_filename() ? named : named.parent_path());
+  if (fs::is_directory(named)) return of_folder(named.has_filename() ? named : named.parent_path(), watch);
   const std::string file = named.filename().string();
   const fs::path folder = named.has_parent_path() ? named.parent_path() : fs::path(".");
-  if (fs::exists(named) && file == gate::kBaselineFile) return gate::read_baseline(named);
-  if (fs::exists(named) && file == "results.json") return of_folder(folder);
-  if (fs::exists(named)) return run_of_traces(path);
+  if (fs::exists(named) && file == kBaselineFile) return read_baseline(named);
+  if (fs::exists(named) && file == "results.json") return of_folder(folder, watch);
+  if (fs::exists(named)) return run_of_traces(path, watch);
   std::vector<std::string> paths = fitting(path);
   // What a run printed stands beside its folder.
   std::erase_if(paths, [](const fs::path& one) {
@@ -244,8 +246,8 @@ std::vector<compare::RunFigures> runs_named(const std::string& path) {
         ": no such file or folder\n  name a run's folder, a saved baseline (`underlap baseline save`) or traces");
   // Files that one pattern fits are the ranks of one run.
   if (std::ranges::all_of(paths, [](const std::string& one) { return fs::is_regular_file(one); }))
-    return run_of_traces(path);
-  return of_each(paths);
+    return run_of_traces(path, watch);
+  return of_each(paths, watch);
 }
 
-}  // namespace underlap::bench
+}  // namespace underlap::gate

@@ -6,14 +6,18 @@
 #include <vector>
 
 #include "profiler/compare/run_figures.hpp"
+#include "profiler/trace/reading.hpp"
 
-namespace underlap::bench {
+namespace underlap::gate {
 
 /// The runs that `path` names, in their order: a saved baseline, the folder of a run, of `run --runs`, of several runs
 /// or of several folders of traces, a trace, or a shell's pattern that fits some of these. Throws
 /// std::invalid_argument, naming the place, where it names no run, for a run or a series that is not whole, and for a
-/// folder that holds both a run and a series.
-std::vector<compare::RunFigures> runs_named(const std::string& path);
+/// folder that holds both a run and a series; Cancelled while traces are read.
+std::vector<compare::RunFigures> runs_named(const std::string& path, ReadingWatch& watch);
+
+/// Whether a file or folder holds runs or a saved baseline, and not traces alone.
+bool holds_runs(const std::filesystem::path& path);
 
 /// The runs of a folder that `run --runs` wrote.
 struct SeriesRuns {
@@ -24,4 +28,4 @@ struct SeriesRuns {
 /// Throws std::invalid_argument for a run that cannot be used although it ended.
 SeriesRuns series_runs(const std::filesystem::path& folder);
 
-}  // namespace underlap::bench
+}  // namespace underlap::gate

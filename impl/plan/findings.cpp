@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/findings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <system_error>
+#include <tuple>
+
+#include "platform/json.hpp"
+
+namespace underlap::plan {
+namespace {
+
+struct Kind {
+  std::string_view name, level, about;
+};
+constexpr std::array<Kind, 6> kKinds{{
+    {"error", "error", "The configuration cannot be run"},
+    {"not-as-requested", "warning", "A rule or a gate overrules what was requested"},
+    {"exposed", "warning", "Communication that nothing runs beside"},
+    {"contradiction", "warning", "Requests that contradict each other"},
+    {"not-run", "note", "Planned, and not run by this program here"},
+    {"notice", "note", "Something worth knowing"},
+}};
+
+class Collector {
+ public:
+  void add(std::size_t kind, Message message) {
+    if (seen_.emplace(kind, message.where, message.message).second)
+      all_.push_back({kKinds[kind].name, kKinds[kind].level, std::move(message)});
+  }
+  void add(std::size_t kind, const std::vector<Message>& messages) {
+    for (const Message& message : messages) add(kind, message);
+  }
+  std::vector<Finding> take() {
+    std::ranges::stable_sort(
+        all_, {}, [](const Finding& f) { return std::ranges::find(kKinds, f.kind, &Kind::name) - kKinds.begin(); });
+    return std::move(all_);
+  }
+
+ private:
+  std::set<std::tuple<std::size_t, std::string, std::string>> seen_;
+  std::vector<Finding> all_;
+};
+
+std::string gate_text(const Knob& knob) {
+  return fmt::format("{} was requested as {} and is {}: {}", knob.name, to_json_text(knob.requested),
+                     to_json_text(knob.effective), knob.reason);
+}
+
+/// The number behind the last colon of `text`, which is cut off it; 0 where there is none.
+int take_number(std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return 0;
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data() + colon + 1, end, number);
+  if (error != std::errc{} || last != end) return 0;
+  text.resize(colon);
+  return number;
+}
+
+/// What a workflow command cannot hold as it is.
+std::string escaped(std::string_view text, bool is_property) {
+  std::string out;
+  for (const char c : text) {
+    const bool separates = is_property && (c == ':' || c == ',');
+    if (c == '%' || c == '\n' || c == '\r' || separates)
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Finding> findings(const Matrix& matrix) {
+  Collector all;
+  all.add(0, matrix.errors);
+  if (matrix.has_errors()) return all.take();
+  for (const Cell& cell : matrix.cells) {
+    for (const Knob& knob : cell.plan.knobs)
+      if (knob.source == "gate") all.add(1, {knob.where.empty() ? matrix.source.where : knob.where, gate_text(knob)});
+    // A matrix holds modes against each other, those that expose too.
+    if (matrix.cells.size() == 1) all.add(2, cell.plan.exposed);
+    all.add(3, cell.plan.contradictions);
+    all.add(4, cell.plan.not_run);
+    all.add(5, cell.plan.notices);
+  }
+  return all.take();
+}
+
+Location location_of(const std::string& where) {
+  Location location{.file = where};
+  location.column = take_number(location.file);
+  location.line = take_number(location.file);
+  return location.line > 0 ? location : Location{.file = where};
+}
+
+std::string to_github(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    const Location at = location_of(finding.message.where);
+    text += fmt::format("::{} file={}{},title=underlap {}::{}\n", finding.level == "note" ? "notice" : finding.level,
+                        escaped(at.file, true), at.line > 0 ? fmt::format(",line={},col={}", at.line, at.column) : "",
+                        finding.kind, escaped(finding.message.message, false));
+  }
+  return text;
+}
+
+std::string to_sarif(const std::vector<Finding>& findings) {
+  using Json = nlohmann::ordered_json;
+  Json rules = Json::array(), results = Json::array();
+  for (const Kind& kind : kKinds)
+    rules.push_back({{"id", kind.name},
+                     {"shortDescription", {{"text", kind.about}}},
+                     {"defaultConfiguration", {{"level", kind.level}}}});
+  for (const Finding& finding : findings) {
+    const Location at = location_of(finding.message.where);
+    Json place = {{"artifactLocation", {{"uri", at.file}}}};
+    if (at.line > 0) place["region"] = {{"startLine", at.line}, {"startColumn", at.column}};
+    results.push_back({{"ruleId", finding.kind},
+                       {"level", finding.level},
+                       {"message", {{"text", finding.message.message}}},
+                       {"locations", Json::array({{{"physicalLocation", place}}})}});
+  }
+  const Json driver = {{"name", "underlap"}, {"rules", rules}};
+  return json_text(Json{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                        {"version", "2.1.0"},
+                        {"runs", Json::array({{{"tool", {{"driver", driver}}}, {"results", results}}})}},
+                   2);
+}
+
+}  // namespace underlap::plan

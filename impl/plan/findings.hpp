@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/plan/plan.hpp"
+
+namespace underlap::plan {
+
+/// Something that a plan has to say of a configuration.
+struct Finding {
+  std::string_view kind;   ///< error, not-as-requested, exposed, contradiction, not-run or notice
+  std::string_view level;  ///< SARIF's: error, warning or note
+  Message message;
+};
+
+/// What a matrix has to say, the weightiest first, each once and not for each cell.
+std::vector<Finding> findings(const Matrix& matrix);
+
+/// Where a message points to: "config.yaml:3:5" is a file, a line and a column. Of anything else only `file` is set.
+struct Location {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+Location location_of(const std::string& where);
+
+/// A line each, as GitHub's workflows read them: "::warning file=config.yaml,line=3,col=5,title=...::...".
+std::string to_github(const std::vector<Finding>& findings);
+
+/// A log of SARIF 2.1.0 with one run, as code scanning reads it.
+std::string to_sarif(const std::vector<Finding>& findings);
+
+}  // namespace underlap::plan

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "impl/plan/plan.hpp"
+#include "platform/table.hpp"
+
+namespace underlap::plan {
+
+/// Something that is in effect in one plan and not in another.
+struct Difference {
+  std::string what;    ///< a knob, a variable of the launch environment, or a sum such as "buckets of stage 0, chunk 0"
+  std::string before;  ///< "-" where the plan does not have it
+  std::string after;
+  std::string why;  ///< the second plan's reason
+};
+
+/// What is in effect otherwise in `after` than in `before`. Requests that have the same effect are not told.
+std::vector<Difference> differences(const Plan& before, const Plan& after);
+
+/// The same as a table.
+std::string differences_text(const std::vector<Difference>& differences, const TableFormat& format);
+
+}  // namespace underlap::plan

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a configuration leaves exposed, though each of its settings is in effect: a line for each kind of transfer that
+// nothing runs beside, with what it costs and how to mend it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "impl/plan/pipeline_schedules.hpp"
+#include "impl/plan/rules/resolution.hpp"
+
+namespace underlap::plan {
+namespace {
+
+constexpr std::string_view kGrads = "comm_overlap.overlap_grad_reduce";
+constexpr std::string_view kParams = "comm_overlap.overlap_param_gather";
+constexpr std::string_view kTensor = "comm_overlap.tp_comm_overlap";
+constexpr std::string_view kTp = "model.tensor_model_parallel_size";
+constexpr std::string_view kPp = "model.pipeline_model_parallel_size";
+
+void expose_data(Resolution& r) {
+  const DdpConfig& ddp = r.config().ddp;
+  if (!in_scope(Scope::dp, r)) return;
+  if (!ddp.overlap_grad_reduce)
+    r.expose(
+        {kGrads, "data_parallel_size"},
+        fmt::format("every gradient reduction is exposed: overlap_grad_reduce is false, so all of them wait for the "
+                    "end of the backward pass; set {} to true",
+                    kGrads));
+  if (ddp.use_distributed_optimizer && !ddp.overlap_param_gather)
+    r.expose(
+        {kParams, "data_parallel_size"},
+        fmt::format("every parameter gather is exposed: overlap_param_gather is false, so all of them stand before "
+                    "the forward pass; set {} to true",
+                    kParams));
+  if (r.settings.flag("ddp.check_for_nan_in_grad", false) && ddp.overlap_grad_reduce)
+    r.expose(
+        {"ddp.check_for_nan_in_grad"},
+        "the host waits for the device before each bucket's reduction: ddp.check_for_nan_in_grad is true; set it to "
+        "false");
+}
+
+void expose_tensor(Resolution& r) {
+  const ParallelConfig& p = r.config().parallel;
+  if (p.tensor_model_parallel_size == 1) return;
+  const auto& slots = r.config().tensor_overlap.slots;
+  const auto uses_nccl = [](const TensorSlotOverlap& slot) {
+    return slot.method == TensorMethod::nccl || slot.method == TensorMethod::waited;
+  };
+  if (!p.sequence_parallel)
+    r.expose({"model.sequence_parallel", kTp},
+             "every all-reduce of a forward pass is exposed: sequence_parallel is false, and without it nothing "
+             "overlaps with tensor parallelism; set model.sequence_parallel to true");
+  else if (std::ranges::all_of(slots, uses_nccl))
+    r.expose(
+        {kTensor, kTp},
+        fmt::format("every gather and reduction of a layer's forward pass is exposed: tp_comm_overlap is false; set "
+                    "{} to true",
+                    kTensor));
+  else if (const auto num = std::ranges::count_if(slots, uses_nccl); num > 0)
+    r.expose({kTensor},
+             fmt::format("{} of the 10 slots of tensor parallelism run outside userbuffers, so that those of a forward "
+                         "pass are exposed; --all shows which, and why",
+                         num));
+}
+
+void expose_pipeline(Resolution& r) {
+  const Config& c = r.config();
+  if (!in_scope(Scope::pp, r) || c.extensions.pipeline_schedule) return;
+  if (!c.pipeline.overlap_p2p_comm)
+    r.expose(
+        {"comm_overlap.overlap_p2p_comm", kPp},
+        fmt::format("every transfer between stages is exposed: overlap_p2p_comm is false, so each is waited for; {}",
+                    c.parallel.virtual_pipeline_model_parallel_size > 1
+                        ? "set comm_overlap.overlap_p2p_comm to true"
+                        : "set model.virtual_pipeline_model_parallel_size above 1"));
+}
+
+void expose_context(Resolution& r) {
+  const Config& c = r.config();
+  if (!in_scope(Scope::cp, r)) return;
+  const auto num = std::ranges::count_if(c.context.cp_comm_type, [](CpCommType type) {
+    return type == CpCommType::all_gather || type == CpCommType::a2a;
+  });
+  if (num > 0)
+    r.expose({"model.cp_comm_type"},
+             fmt::format("attention waits for its exchange in {}: cp_comm_type all_gather and a2a have nothing to run "
+                         "beside; p2p does",
+                         c.context.cp_comm_type.size() == 1 ? "every layer" : fmt::format("{} layers", num)));
+}
+
+}  // namespace
+
+void find_what_is_exposed(Resolution& r) {
+  expose_data(r);
+  expose_tensor(r);
+  expose_pipeline(r);
+  expose_context(r);
+}
+
+}  // namespace underlap::plan

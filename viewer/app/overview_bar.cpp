@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/overview_bar.hpp"
+
+#include <QMouseEvent>
+#include <QPainter>
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "viewer/app/timeline_view.hpp"
+#include "viewer/lanes/lane_painters.hpp"
+#include "viewer/timeline/slice_facts.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr int kHeight = 22;
+constexpr int kEdge = 3;             // pixels above and below the row
+constexpr double kLeastSeen = 4;     // pixels of the part that is seen, however short it is
+constexpr float kOutOfSight = 0.6F;  // of the colours of what is not seen the background's share
+
+double length_of(const TimelineView& timeline) {
+  return static_cast<double>(std::max<std::int64_t>(timeline.timeline().length_ns(), 1));
+}
+
+}  // namespace
+
+OverviewBar::OverviewBar(TimelineView& timeline, QWidget* parent) : QWidget(parent), timeline_(timeline) {
+  setFixedHeight(kHeight);
+  setAttribute(Qt::WA_OpaquePaintEvent);
+  setAccessibleName(tr("Overview"));
+  setAccessibleDescription(tr("All of the trace, and which part of it the timeline shows"));
+  setToolTip(tr("All of the trace, its ranks over each other; press or drag to go there"));
+  connect(&timeline, &TimelineView::view_changed, this, QOverload<>::of(&QWidget::update));
+}
+
+View OverviewBar::all(double scale) const {
+  const int width = std::max(1, static_cast<int>(std::lround(timeline_.lanes_width() * scale)));
+  return {.begin_ns = 0, .ns_per_pixel = length_of(timeline_) / width, .width = width};
+}
+
+double OverviewBar::x_of(double time_ns) const { return Scene::kNames + all(1).x_of(time_ns); }
+
+QRectF OverviewBar::seen() const {
+  const SceneState& state = timeline_.state();
+  const double first = Scene::kNames, last = first + timeline_.lanes_width();
+  const double left = std::clamp(x_of(state.begin_ns), first, last - kLeastSeen);
+  const double right = std::clamp(x_of(state.begin_ns + state.ns_per_pixel * timeline_.lanes_width()), first, last);
+  return {left, 0, std::max(right - left, kLeastSeen), 1.0 * height()};
+}
+
+void OverviewBar::draw_all(double scale) {
+  const Palette& palette = timeline_.palette();
+  const View view = all(scale);
+  const int rows = static_cast<int>(std::lround((kHeight - 2 * kEdge) * scale));
+  image_ = QImage(view.width, rows, QImage::Format_RGB32);
+  drawn_in_ = &palette.theme();
+  std::vector<Piece> pieces;
+  RowPicture row;
+  ImageSurface surface(image_, scale);
+  const LaneContext context{.surface = surface,
+                            .timeline = timeline_.timeline(),
+                            .palette = palette,
+                            .view = view,
+                            .scale = scale,
+                            .has_text = false,
+                            .pieces = pieces,
+                            .row = row};
+  row.begin(view.width, palette.theme().idle.rgb());
+  for (const Lane& lane : timeline_.timeline().lanes()) {
+    if (lane.kind != LaneKind::strip) continue;
+    for (const LaneRow& of : lane.rows) {
+      find_pieces(of.segments, view, pieces);
+      row.add(pieces, rows, context);
+    }
+  }
+  surface.draw_columns(image_.rect(), row.columns());
+}
+
+void OverviewBar::paintEvent(QPaintEvent*) {
+  const double scale = devicePixelRatioF();
+  const Theme& theme = timeline_.palette().theme();
+  if (image_.width() != all(scale).width || drawn_in_ != &theme) draw_all(scale);
+  QPainter painter(this);
+  painter.fillRect(rect(), theme.surface);
+  QFont small = font();
+  small.setPixelSize(11);
+  painter.setFont(small);
+  painter.setPen(theme.dim_text);
+  const auto length = QString::fromStdString(time_text(timeline_.timeline().length_ns()));
+  painter.drawText(QRect(8, 0, Scene::kNames - 14, height()), Qt::AlignVCenter, tr("all ranks, %1").arg(length));
+  painter.drawImage(QRectF(Scene::kNames, kEdge, timeline_.lanes_width(), kHeight - 2 * kEdge), image_);
+  draw_over(painter);
+}
+
+void OverviewBar::draw_over(QPainter& painter) const {
+  const Theme& theme = timeline_.palette().theme();
+  const SceneState& state = timeline_.state();
+  const QRectF row(Scene::kNames, 0, timeline_.lanes_width(), height()), part = seen();
+  painter.setClipRect(row);
+  QColor veil = theme.surface;
+  veil.setAlphaF(kOutOfSight);
+  painter.fillRect(QRectF(row.topLeft(), part.bottomLeft()), veil);
+  painter.fillRect(QRectF(part.topRight(), row.bottomRight()), veil);
+  if (state.range) {
+    const double left = x_of(static_cast<double>(state.range->first));
+    QColor shade = theme.accent;
+    shade.setAlpha(60);
+    painter.fillRect(QRectF(left, 0, std::max(1.0, x_of(static_cast<double>(state.range->second)) - left), height()),
+                     shade);
+  }
+  painter.setPen(QPen(theme.accent, 1.2, Qt::DashLine));
+  for (const std::int64_t mark : state.marks)
+    painter.drawLine(QPointF(x_of(static_cast<double>(mark)), 0), QPointF(x_of(static_cast<double>(mark)), height()));
+  if (state.selected < timeline_.timeline().trace().size()) {
+    const double x = x_of(static_cast<double>(timeline_.timeline().begin_ns(state.selected)));
+    painter.fillRect(QRectF(x - 1, 0, 2, kEdge), theme.accent);
+    painter.fillRect(QRectF(x - 1, height() - kEdge, 2, kEdge), theme.accent);
+  }
+  painter.setClipping(false);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(theme.accent, 1.4));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRoundedRect(part.adjusted(0.7, 0.7, -0.7, -0.7), 2, 2);
+}
+
+void OverviewBar::mousePressEvent(QMouseEvent* event) {
+  if (event->button() == Qt::LeftButton) go_to(event->position());
+}
+
+void OverviewBar::mouseMoveEvent(QMouseEvent* event) {
+  if (event->buttons() & Qt::LeftButton) go_to(event->position());
+}
+
+// The middle of what is seen, as by panning.
+void OverviewBar::go_to(const QPointF& at) {
+  if (at.x() < Scene::kNames) return;
+  const SceneState& state = timeline_.state();
+  const double middle = state.begin_ns + 0.5 * state.ns_per_pixel * timeline_.lanes_width();
+  timeline_.pan((all(1).time_of(at.x() - Scene::kNames) - middle) / state.ns_per_pixel);
+}
+
+}  // namespace underlap::viewer

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QImage>
+#include <QRectF>
+#include <QWidget>
+
+#include "viewer/timeline/pieces.hpp"
+
+namespace underlap::viewer {
+
+struct Theme;
+class TimelineView;
+
+/// All of a trace in one low row, its ranks over each other, so that what any of them has exposed is seen; and in it
+/// which part the timeline shows. A press or a drag moves the timeline there.
+class OverviewBar : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit OverviewBar(TimelineView& timeline, QWidget* parent = nullptr);
+
+  /// Where the part that the timeline shows lies here, in pixels; within the bar.
+  QRectF seen() const;
+  /// Where a moment lies.
+  double x_of(double time_ns) const;
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  void mousePressEvent(QMouseEvent*) override;
+  void mouseMoveEvent(QMouseEvent*) override;
+
+ private:
+  View all(double scale) const;
+  void draw_all(double scale);
+  void draw_over(QPainter&) const;
+  void go_to(const QPointF& at);
+
+  TimelineView& timeline_;
+  QImage image_;  ///< of all there is: drawn again for another width or theme alone
+  const Theme* drawn_in_ = nullptr;
+};
+
+}  // namespace underlap::viewer

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/pages/report_page.hpp"
+
+#include <QFontDatabase>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+#include "profiler/gate/reports.hpp"
+#include "profiler/gate/words.hpp"
+#include "profiler/report/scaling/scaling_report.hpp"
+#include "viewer/app/chart_panel.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr TableFormat kFormat{.width = 120, .unicode = true};
+
+QString text(const std::string& string) { return QString::fromStdString(string); }
+
+QString heading_of(const GateDocument& document) {
+  const gate::GateReport& report = document.report;
+  QString all = text(gate::verdict_sentence(report));
+  if (!report.forced.empty())
+    all = ReportPage::tr("NOT COMPARABLE, judged all the same: %1\n%2").arg(text(report.forced), all);
+  return all + ReportPage::tr("\nbaseline: %1\ncandidate: %2")
+                   .arg(text(gate::side_text(report.baseline)), text(gate::side_text(report.candidate)));
+}
+
+QString heading_of(const ScalingDocument& document) {
+  const QString made = text(how_made(document.report));
+  if (document.report.forced.empty()) return made;
+  return ReportPage::tr("NOT COMPARABLE, held against each other all the same: %1\n%2")
+      .arg(text(document.report.forced), made);
+}
+
+ChartInput input_of(const GateDocument& document) {
+  ChartInput input;
+  input.name = document.path;
+  input.gate = &document.report;
+  return input;
+}
+
+ChartInput input_of(const ScalingDocument& document) {
+  ChartInput input;
+  input.name = document.path;
+  input.scaling = &document.report;
+  return input;
+}
+
+}  // namespace
+
+ReportPage::ReportPage(std::shared_ptr<const GateDocument> judged, QWidget* parent)
+    : ReportPage(judged, heading_of(*judged), gate::gate_text(judged->report, kFormat, gate::Rows::all),
+                 input_of(*judged), parent) {}
+
+ReportPage::ReportPage(std::shared_ptr<const ScalingDocument> scaled, QWidget* parent)
+    : ReportPage(scaled, heading_of(*scaled), report::scaling_text(scaled->report, kFormat, report::Details::included),
+                 input_of(*scaled), parent) {}
+
+ReportPage::ReportPage(std::shared_ptr<const Document> document, const QString& heading, const std::string& all,
+                       const ChartInput& input, QWidget* parent)
+    : Page(parent),
+      document_(std::move(document)),
+      heading_(heading),
+      all_(text(all)),
+      input_(input),
+      charts_(new ChartPanel) {
+  auto* label = new QLabel(heading_);
+  label->setWordWrap(true);
+  label->setContentsMargins(8, 4, 8, 4);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  auto* words = new QPlainTextEdit(all_);
+  words->setReadOnly(true);
+  words->setLineWrapMode(QPlainTextEdit::NoWrap);
+  words->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  words->setAccessibleName(tr("All of the report"));
+  text_ = words;
+  auto* splitter = new QSplitter(Qt::Vertical);
+  splitter->addWidget(charts_);
+  splitter->addWidget(text_);
+  splitter->setSizes({500, 260});
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(label);
+  layout->addWidget(splitter, 1);
+  charts_->set_input(input_);
+  setFocusProxy(charts_);
+}
+
+void ReportPage::set_theme(const Theme& theme) { charts_->set_theme(theme); }
+
+QList<QWidget*> ReportPage::stops() { return {charts_->focusProxy(), text_}; }
+
+}  // namespace underlap::viewer

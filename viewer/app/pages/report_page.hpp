@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "viewer/app/pages/page.hpp"
+#include "viewer/model/document.hpp"
+
+namespace underlap::viewer {
+
+class ChartPanel;
+
+/// What a report says: its answer in a sentence or two, its charts, and all of it as a terminal shows it.
+class ReportPage : public Page {
+  Q_OBJECT
+
+ public:
+  /// Of a gate: the verdict, the verdicts of all metrics, what moved.
+  explicit ReportPage(std::shared_ptr<const GateDocument> judged, QWidget* parent = nullptr);
+  /// Of runs at several sizes: what became of the step over more ranks.
+  explicit ReportPage(std::shared_ptr<const ScalingDocument> scaled, QWidget* parent = nullptr);
+
+  ChartInput chart_input() const override { return input_; }
+  void set_theme(const Theme&) override;
+  QList<QWidget*> stops() override;
+  const QString& heading() const { return heading_; }
+  const QString& all() const { return all_; }
+
+ private:
+  ReportPage(std::shared_ptr<const Document>, const QString& heading, const std::string& all, const ChartInput&,
+             QWidget* parent);
+
+  std::shared_ptr<const Document> document_;  ///< what the charts are drawn from
+  QString heading_;
+  QString all_;
+  ChartInput input_;
+  ChartPanel* charts_;
+  QWidget* text_;
+};
+
+}  // namespace underlap::viewer
