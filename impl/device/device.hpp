@@ -108,9 +108,9 @@ void check_transfer(const Transfer& transfer, const Group& group);
 
 /// What the host of the framework that is followed does by itself between the calls that it makes to the device.
 enum class HostWork : std::uint8_t {
-  pass,       ///< a schedule's call for a pass, up to its first kernel
-  read_back,  ///< a number is read from the device
-  iteration,  ///< the training loop between one step and the next
+  pass,         ///< a schedule's call for a pass, up to its first kernel
+  synchronize,  ///< it waits for the device, and takes a moment to go on
+  iteration,    ///< the training loop between one step and the next
 };
 
 /// One rank's accelerator. A rank's program enqueues on it from one thread and never waits for what it enqueued,

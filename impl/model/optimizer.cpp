@@ -35,7 +35,7 @@ void Optimizer::begin_step(const Enqueue& enqueue) {
   if (norm_) all_reduce_norm(enqueue);
   enqueue(kNorm, kernels::clip_factor(flat(sum_of_squares_), flat(grad_factor_), clip_grad_));
   // Megatron's host reads the norm before it clips; here the device does.
-  device_.host_work(HostWork::read_back, device_.record(enqueue.stream));
+  device_.host_work(HostWork::synchronize, device_.record(enqueue.stream));
 }
 
 void Optimizer::all_reduce_norm(const Enqueue& enqueue) {

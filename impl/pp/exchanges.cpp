@@ -232,6 +232,7 @@ void Exchanges::release(const Message& message) {
 
 void Exchanges::synchronize() {
   device_.synchronize();
+  device_.host_work(HostWork::synchronize);
   for (Lane& lane : lanes_) {
     lane.follows = lane.throttled_to = order_;
     lane.awaited = lane.num_calls;

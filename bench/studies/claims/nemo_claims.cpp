@@ -284,8 +284,9 @@ constexpr std::array<Claim, 8> kClaims{{
              .holds_where = "It is one chunk each way, so two a step: nothing computes before the first gather, and "
                             "nothing after the last gradient. The others hide while two things hold: each is shorter "
                             "than the compute beside it, which fails where there is little compute for the bytes; and "
-                            "that compute can run, which fails where norm kernels leave fewer multiprocessors than a "
-                            "collective holds, so that everything behind the norm waits for the collective's end.",
+                            "that compute can run, which fails where norm kernels of rows above 8192 leave fewer "
+                            "multiprocessors than a collective holds, so that everything behind the norm waits for "
+                            "the collective's end; these rows are shorter.",
              .does_not_hold = "In every cell transfers are longer than the compute beside them, or hold "
                               "multiprocessors that this compute waits for, so more than one chunk is exposed.",
              .not_run = ""}},

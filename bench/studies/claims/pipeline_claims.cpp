@@ -400,7 +400,8 @@ constexpr std::array<Claim, 10> kClaims{{
      .examine = examine_ends,
      .why = {.holds = "A stage that fills or drains has nothing to compute until its next input is there. "
                       "overlap_p2p_comm_warmup_flush posts its receives early there too; the input was not sent "
-                      "earlier, and the step gets no shorter.",
+                      "earlier, and the step gets no shorter. It gets longer where a receive that waits holds many "
+                      "multiprocessors for a whole pass: eight inside a node here, two between nodes.",
              .holds_where = "In some cells part of it hides.",
              .does_not_hold = "In every cell part of it hides.",
              .not_run = ""}},

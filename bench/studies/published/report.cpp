@@ -133,8 +133,10 @@ std::string figures_text(const ModelledTable& modelled) {
   std::string text;
   for (const std::string& figure : given_texts(modelled)) text += fmt::format("Given: {}. ", figure);
   if (table.fitted_to.empty()) return text + "Fitted: nothing.";
-  const std::string figure = fmt::format("GEMMs{} keep up {:.3f} of the peak that the description says",
-                                         table.attention_forward_us > 0 ? "" : " and attention", table.speed);
+  const std::string figure = table.fitted_figure.empty()
+                                 ? fmt::format("GEMMs{} keep up {:.3f} of the peak that the description says",
+                                               table.attention_forward_us > 0 ? "" : " and attention", table.speed)
+                                 : table.fitted_figure + " of the description";
   if (has_fit(modelled))
     return text + fmt::format("Fitted: one figure, to row {} and to nothing else: {}.", table.fitted_to, figure);
   return text + fmt::format("Given: the figure fitted to row {} of a table above, {}. Fitted here: nothing.",

@@ -137,16 +137,19 @@ class Steps {
 };
 
 // Source: Narayanan et al. 2021, eq. 3, 96 B s l h^2 (1 + s / 6h + V / 16 l h), which counts a second forward pass of
-// every layer; without it 72 B s l h^2 (1 + s / 6h + V / 12 l h), which is also what Megatron-LM prints for equally
-// many key and query heads and an MLP of 4 h.
+// every layer; without it 72 B s l h^2 (1 + s / 6h + V / 12 l h). With the sizes of key heads and of the MLP in place
+// of 12 h^2 weights of a layer it is what Megatron-LM and NeMo print.
 double flops(const plan::Config& config, PublishedQuantity quantity) {
   const auto number = [](std::int64_t n) { return static_cast<double>(n); };
   const plan::ModelConfig& model = config.model;
   const double sequences = number(config.train.micro_batch_size) * number(config.train.num_microbatches) *
                            config.parallel.data_parallel_size;
   const double s = number(model.seq_length), h = number(model.hidden_size), l = number(model.num_layers);
+  const double key_features = number(model.num_query_groups * model.head_size());
+  const double mlp_weights = (model.activation == plan::Activation::swiglu ? 3 : 2) * h * number(model.ffn_hidden_size);
+  const double weights = 2 * h * h + 2 * h * key_features + mlp_weights;
   const double passes = quantity == PublishedQuantity::hardware_tflops ? 4 : 3;
-  return 24 * passes * sequences * s * l * h * h * (1 + s / (6 * h) + number(model.vocab_size) / (4 * passes * l * h));
+  return sequences * s * (2 * passes * l * (weights + 2 * s * h) + 6 * h * number(model.vocab_size));
 }
 
 // Of a step of few layers and microbatches everything but the passes of two layers cancels.

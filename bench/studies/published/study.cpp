@@ -64,6 +64,7 @@ class StudyReader {
                        {"part", text(table.part)},
                        {"speed", parser_.value(table.speed, 0.01, 1.0)},
                        {"fitted_to", text(table.fitted_to)},
+                       {"fitted_figure", text(table.fitted_figure)},
                        {"unit", text(table.unit)},
                        {"layer_ms", parser_.value(table.layer_ms, 1e-6, 1e6)},
                        {"attention_forward_us", parser_.value(table.attention_forward_us, 1e-6, 1e6)},
@@ -86,7 +87,7 @@ class StudyReader {
   // Of the last table: a row of its own, or of one before with the same figure.
   void check_fit(const YAML::Node& node, const PublishedStudy& study) {
     const PublishedTable& last = study.tables.back();
-    if (last.fitted_to.empty() != (last.speed == 1))
+    if (last.fitted_to.empty() != (last.speed == 1 && last.fitted_figure.empty()))
       parser_.error(node.Mark(), "a speed other than 1 is fitted, and fitted_to names the row");
     const auto is_fitted = [&](const PublishedTable& table) {
       return table.speed == last.speed && table.fitted_to == last.fitted_to && has_row(table, last.fitted_to);

@@ -39,7 +39,8 @@ struct PublishedTable {
   double within = 0.1;               ///< largest error that is aimed at, as a fraction
   std::string part;                  ///< throughputs: value of the matrix's axis `part`; empty where it has none
   double speed = 1;                  ///< of the described peak, what GEMMs keep up, and attention unless it is given
-  std::string fitted_to;             ///< the row, here or in a table before, that `speed` was fitted to; or empty
+  std::string fitted_to;             ///< the row, here or in a table before, that a figure was fitted to; or empty
+  std::string fitted_figure;         ///< that figure, where it is one of the machine's description and not `speed`
   std::string unit;                  ///< iteration_from_layer: the model, of the axis, whose layer is given
   double layer_ms = 0;               ///< its published forward and backward pass, what is recomputed among it
   double attention_forward_us = 0;   ///< of one head of one sequence, where it was not fused; 0: as described

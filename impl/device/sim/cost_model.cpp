@@ -25,6 +25,10 @@ double hbm_ns(const Hardware& hardware, double bytes) {
 
 double overhead_ns(const Hardware& hardware) { return hardware.gpu.kernel_overhead_us.value * 1000; }
 
+double clock_of(const Hardware& hardware) {
+  return hardware.gpu.sustained_clock ? hardware.gpu.sustained_clock->value : 1;
+}
+
 int sms_of(const Hardware& hardware) { return static_cast<int>(hardware.gpu.sms.value); }
 
 // SMs that are left beside a margin, which `what` names.
@@ -90,11 +94,15 @@ struct GemmPeak {
   const Curve& efficiency;
 };
 
+double bf16_flops_per_ns(const Hardware& hardware) {
+  return hardware.gpu.bf16_tflops.value * 1000 * clock_of(hardware);
+}
+
 GemmPeak peak_of(const Hardware& hardware, Precision precision) {
-  if (precision == Precision::bf16) return {hardware.gpu.bf16_tflops.value * 1000, hardware.kernels.gemm_bf16.curve};
+  if (precision == Precision::bf16) return {bf16_flops_per_ns(hardware), hardware.kernels.gemm_bf16.curve};
   if (!hardware.gpu.fp8_tflops || !hardware.kernels.gemm_fp8)
     throw std::invalid_argument(fmt::format("{} has no fp8 GEMM", hardware.name));
-  return {hardware.gpu.fp8_tflops->value * 1000, hardware.kernels.gemm_fp8->curve};
+  return {hardware.gpu.fp8_tflops->value * 1000 * clock_of(hardware), hardware.kernels.gemm_fp8->curve};
 }
 
 KernelTime gemm(const Hardware& hardware, const Cost& cost) {
@@ -143,7 +151,7 @@ KernelTime attention(const Hardware& hardware, const Cost& cost) {
   const std::int64_t blocks = ceil_divide(rows, kAttentionBlockRows) * sequences_times_heads;
   const int busy = static_cast<int>(std::clamp<std::int64_t>(blocks, 1, sms));
   const double efficiency = attention_efficiency(curves, causal_length(cost), static_cast<double>(head_size));
-  const double peak = hardware.gpu.bf16_tflops.value * 1000 * (static_cast<double>(busy) / sms_of(hardware));
+  const double peak = bf16_flops_per_ns(hardware) * (static_cast<double>(busy) / sms_of(hardware));
   const double compute_ns = cost.flops / (peak * efficiency);
   return {.kind = KernelTime::Kind::elastic,
           .alone_ns = overhead_ns(hardware) + std::max(compute_ns, hbm_ns(hardware, bytes_of(cost))),
@@ -209,7 +217,7 @@ HostCosts CostModel::host() const {
           .pass_ns = optional_ns(host.schedule_call_us),
           .iteration_ns = optional_ns(host.iteration_us),
           .synchronize_ns = optional_ns(host.synchronize_us),
-          .reads_back = host.synchronize_us.has_value()};
+          .synchronizes = host.synchronize_us.has_value()};
 }
 
 DeviceLimits CostModel::limits() const {

@@ -114,6 +114,7 @@ class Reader {
     read(section, "gpu", "sms", {.low = 1, .high = 4096, .whole = true}, gpu.sms);
     read(section, "gpu", "bf16_tflops", kRate, gpu.bf16_tflops);
     read(section, "gpu", "fp8_tflops", kRate, gpu.fp8_tflops);
+    read(section, "gpu", "sustained_clock", kEfficiency, gpu.sustained_clock);
     read(section, "gpu", "hbm_gb_per_s", kRate, gpu.hbm_gb_per_s);
     read(section, "gpu", "hbm_gb", kRate, gpu.hbm_gb);
     read(section, "gpu", "l2_mb", kRate, gpu.l2_mb);
@@ -264,6 +265,7 @@ class Reader {
     read(section, "nccl", "ring_channel_gb_per_s", kRate, nccl.ring_channel_gb_per_s);
     read(section, "nccl", "network_channels", kChannels, nccl.network_channels);
     read(section, "nccl", "network_channel_gb_per_s", kRate, nccl.network_channel_gb_per_s);
+    read(section, "nccl", "channels_per_port", kChannels, nccl.channels_per_port);
     read(section, "nccl", "network_latency_us", kMicroseconds, nccl.network_latency_us);
     read(section, "nccl", "nvls_channels", kNvlsChannels, nccl.nvls_channels);
     read(section, "nccl", "nvls_channel_gb_per_s", kRate, nccl.nvls_channel_gb_per_s);

@@ -32,6 +32,9 @@ struct Gpu {
   Figure sms;
   Figure bf16_tflops;
   std::optional<Figure> fp8_tflops;  ///< absent: the GPU cannot
+  /// Of the clock behind the rates above, what a training keeps up in GEMMs and attention at the power limit.
+  /// Absent: 1.
+  std::optional<Figure> sustained_clock;
   Figure hbm_gb_per_s;
   Figure hbm_gb;
   Figure l2_mb;
@@ -114,6 +117,8 @@ struct NcclFigures {
   Figure ring_channel_gb_per_s;
   Figure network_channels;  ///< rings and trees across nodes, all GPUs of a node taking part
   Figure network_channel_gb_per_s;
+  /// The most of them that one GPU's port takes, where few GPUs of a node take part. Absent: always all.
+  std::optional<Figure> channels_per_port;
   Figure network_latency_us;            ///< of the port, added to a hop between nodes
   std::optional<Figure> nvls_channels;  ///< reduction in the switch; present where nvls or nvls_tree may be chosen
   std::optional<Figure> nvls_channel_gb_per_s;

@@ -71,7 +71,7 @@ bool RankQueues::host_may_go_on(const ProgramCommand& command) {
   if (command.type == Type::launch || command.type == Type::communicate)
     return num_waiting_launches_ < host_.queue_depth;
   if (command.type == Type::host_work)
-    return !host_.reads_back || has_passed(command.awaited_stream, command.awaited_position);
+    return !host_.synchronizes || has_passed(command.awaited_stream, command.awaited_position);
   if (command.type != Type::synchronize) return true;
   if (command.awaited_stream == ProgramCommand::kAllStreams) return num_in_flight_ == 0;
   return has_passed(command.awaited_stream, command.awaited_position);
@@ -80,7 +80,7 @@ bool RankQueues::host_may_go_on(const ProgramCommand& command) {
 std::int64_t RankQueues::host_work_ns(HostWork work) const {
   switch (work) {
     case HostWork::pass: return host_.pass_ns;
-    case HostWork::read_back: return host_.synchronize_ns;
+    case HostWork::synchronize: return host_.synchronize_ns;
     case HostWork::iteration: return host_.iteration_ns;
   }
   return 0;
@@ -93,7 +93,6 @@ std::int64_t RankQueues::host_cost(const ProgramCommand& command) const {
     case Type::upload: return host_.copy_ns;
     case Type::wait:
     case Type::throttle: return host_.event_ns;
-    case Type::synchronize: return host_.synchronize_ns;
     case Type::host_work: return host_work_ns(command.work);
     default: return 0;
   }

@@ -81,7 +81,7 @@ struct HostCosts {
   std::int64_t pass_ns = 0;
   std::int64_t iteration_ns = 0;
   std::int64_t synchronize_ns = 0;  ///< from the moment that what it waited for is over
-  bool reads_back = false;          ///< whether it waits for what it reads
+  bool synchronizes = false;        ///< whether it waits where the framework reads from the device
 };
 
 /// Durations of everything, each alone. Answers depend on the arguments only.

@@ -85,12 +85,24 @@ nccl::Estimate carried_over(const CollectiveTimes& times, const Comparison& comp
   return {latency_us(segment) + missing_us, segment.busbw_gb_per_s / bus_factor * comparison.bandwidth};
 }
 
+bool is_in_switch(nccl::Algorithm algorithm) {
+  return algorithm == nccl::Algorithm::nvls || algorithm == nccl::Algorithm::nvls_tree;
+}
+
+// SMs of a group, one for each channel, where all GPUs of a node would take `all`: across nodes channels come with
+// ports.
+int sms_with_ports(const Hardware& hardware, nccl::Algorithm algorithm, const nccl::Group& group, int all) {
+  const auto& per_port = hardware.nccl.channels_per_port;
+  if (!per_port || group.nodes == 1 || is_in_switch(algorithm)) return all;
+  return std::min(all, static_cast<int>(per_port->value * group.ranks_per_node()));
+}
+
 // SMs that the tuner's own expectation of an algorithm takes: one for each of its channels.
 int channels_of(const Hardware& hardware, nccl::Algorithm algorithm, const nccl::Group& group) {
   const NcclFigures& figures = hardware.nccl;
-  const bool in_switch = algorithm == nccl::Algorithm::nvls || algorithm == nccl::Algorithm::nvls_tree;
-  if (in_switch) return static_cast<int>(figures.nvls_channels->value);
-  return static_cast<int>((group.nodes == 1 ? figures.ring_channels : figures.network_channels).value);
+  if (is_in_switch(algorithm)) return static_cast<int>(figures.nvls_channels->value);
+  const auto all = static_cast<int>((group.nodes == 1 ? figures.ring_channels : figures.network_channels).value);
+  return sms_with_ports(hardware, algorithm, group, all);
 }
 
 // An all-to-all is sends and receives, which the tuner has no word on; inside a node the description may know its time,
@@ -319,7 +331,8 @@ CollectiveTime time_of_collective(const Hardware& hardware, Collective collectiv
   }
   const nccl::Estimate time = carried_over(*times, *comparison, bus_factor(collective, times->ranks), bytes);
   const double hop_latency_us = times->segments.front().latency_us * comparison->latency;
-  return {time.latency_us, time.algbw_gb_per_s, choice, times->sms, true, hop_latency_us};
+  const int sms = sms_with_ports(hardware, choice.algorithm, group, times->sms);
+  return {time.latency_us, time.algbw_gb_per_s, choice, sms, true, hop_latency_us};
 }
 
 TransferTime time_of_call(const Hardware& hardware, std::int32_t gpus_per_node, const Call& call) {

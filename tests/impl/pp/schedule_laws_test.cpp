@@ -175,6 +175,13 @@ TEST(WaitedLaws, TheHostWaitsBehindEveryBatchedExchange) {
       const auto count = [&](auto is_one) { return std::ranges::count_if(program.commands, is_one); };
       EXPECT_EQ(count([](const ProgramCommand& c) { return c.type == ProgramCommand::Type::synchronize; }),
                 count([](const ProgramCommand& c) { return c.tag.mode == Mode::pp; }));
+      const auto count_work = [&](HostWork work) {
+        return count(
+            [&](const ProgramCommand& c) { return c.type == ProgramCommand::Type::host_work && c.work == work; });
+      };
+      EXPECT_EQ(count_work(HostWork::synchronize),
+                count([](const ProgramCommand& c) { return c.type == ProgramCommand::Type::synchronize; }));
+      EXPECT_EQ(count_work(HostWork::pass), 2 * chunks * 4) << "each pass is a call of the schedule";
     }
 }
 

@@ -84,6 +84,14 @@ TEST(PublishedStudy, AFigureMayBeFittedToARowOfATableBefore) {
   EXPECT_EQ(complaint(first + rows + ", speed: 0.5, fitted_to: x"), "");
   EXPECT_THAT(complaint(first + rows + ", speed: 0.6, fitted_to: x"), HasSubstr("x, which is no row"))
       << "another figure was fitted to nothing";
+  EXPECT_THAT(complaint(first + rows + ", fitted_figure: gpu.sustained_clock"), HasSubstr("fitted_to names the row"));
+  ModelledTable of_description;
+  of_description.table.fitted_to = "x";
+  of_description.table.fitted_figure = "gpu.sustained_clock";
+  of_description.rows = {row("x", 2, 2)};
+  of_description.rows[0].is_fit = true;
+  EXPECT_THAT(published_markdown({}, {of_description}),
+              HasSubstr("Fitted: one figure, to row x and to nothing else: gpu.sustained_clock of the description."));
   ModelledTable table;
   table.table.fitted_to = "x";
   table.table.speed = 0.5;
@@ -114,7 +122,8 @@ TEST(PublishedStudy, CountsPairsInTheWrongOrderUnlessTheyAreAsGoodAsEqual) {
   EXPECT_EQ(table.misordered_pairs(0), 2);     // a and b too
 }
 
-/// A tiny model on one modelled L20, whose host the description leaves out: `axis` goes on with its matrix, `table` with the table of its one row.
+/// A tiny model on one modelled L20, whose host the description leaves out: `axis` goes on with its matrix, `table`
+/// with the table of its one row.
 class PlayedStudy : public ::testing::Test {
  protected:
   std::vector<ModelledTable> play(const std::string& axis, const std::string& table) {

@@ -114,6 +114,17 @@ TEST_F(RoundModel, NormOfRowsThatABlockHoldsNeedsNoSmsAtOnce) {
   EXPECT_EQ(model.kernel(norm, 16).kind, Kind::persistent);
 }
 
+TEST_F(RoundModel, GemmsAndAttentionRunAtTheClockThatIsKeptUp) {
+  Hardware hardware = test::round_hardware();
+  hardware.gpu.sustained_clock = Figure{.value = 0.8};
+  const CostModel slower(hardware);
+  for (const Cost& cost : {Cost{.flops = 1e9, .work = Work::gemm, .extent = {1000, 1000, 500}},
+                           Cost{.work = Work::gemm, .extent = {1000, 1000, 500}, .precision = Precision::fp8},
+                           Cost{.flops = 1e9, .work = Work::attention_forward, .extent = {1000, 100, 100}}})
+    EXPECT_DOUBLE_EQ(slower.kernel(cost).alone_ns, model.kernel(cost).alone_ns / 0.8);
+  EXPECT_EQ(slower.kernel({.bytes_read = 1'000'000}).alone_ns, 1000) << "memory has its own clock";
+}
+
 TEST_F(RoundModel, AttentionRunsAtThePeakOnceItsBlocksFillTheDevice) {
   const Cost full{.flops = 1e9, .work = Work::attention_forward, .extent = {1000, 100, 100}};
   EXPECT_EQ(model.kernel(full).kind, Kind::elastic);

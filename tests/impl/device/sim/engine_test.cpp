@@ -162,7 +162,10 @@ TEST(Engine, TheFrameworksHostIsSeenWhereItStoodStill) {
     RecordingDevice& d = world[0];
     const Stream a = d.create_stream("a");
     d.launch(a, named("long"), kernel(1000));
-    if (synchronizes) d.synchronize();
+    if (synchronizes) {
+      d.synchronize();
+      d.host_work(HostWork::synchronize);
+    }
     d.host_work(HostWork::pass);
     d.launch(a, named("pass"), kernel(1000));
     return world.play().at("0 a pass").start;
@@ -180,14 +183,14 @@ TEST(Engine, TheHostWaitsForANumberThatItReadsWhereThatIsDescribed) {
     RecordingDevice& d = world[0];
     const Stream a = d.create_stream("a"), b = d.create_stream("b");
     d.launch(a, named("norm"), kernel(500, {.sms = -1}));
-    d.host_work(HostWork::read_back, d.record(a));
+    d.host_work(HostWork::synchronize, d.record(a));
     d.host_work(HostWork::iteration);
     d.launch(b, named("next"), kernel(10, {.sms = -1}));
     return world.play().at("0 b next").start;
   };
   EXPECT_EQ(play({}), 0);
   EXPECT_EQ(play({.iteration_ns = 40}), 40);
-  EXPECT_EQ(play({.iteration_ns = 40, .synchronize_ns = 5, .reads_back = true}), 545);
+  EXPECT_EQ(play({.iteration_ns = 40, .synchronize_ns = 5, .synchronizes = true}), 545);
 }
 
 TEST(Engine, AHostThatIsGivenMoreAfterAPlayGoesOnFromItsEnd) {

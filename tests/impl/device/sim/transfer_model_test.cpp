@@ -157,6 +157,18 @@ TEST_F(LatentTransfers, MessagesToAnotherNodeMayTakeOtherBlocks) {
   EXPECT_EQ(time({message(Collective::send, kMB, 1), message(Collective::send, kMB, 8)}, ranks(9)).sms, 8);
 }
 
+TEST_F(LatentTransfers, AcrossNodesChannelsComeWithPorts) {
+  Hardware hardware = test::round_hardware();
+  for (CollectiveTimes& times : hardware.collectives) times.sms = 20;
+  hardware.nccl.channels_per_port = Figure{.value = 4};
+  model = CostModel(hardware);
+  const TransferShape gather = collective(Collective::all_gather, 800 * kMB);
+  EXPECT_EQ(time({gather}, {0, 8, 16, 24}).sms, 4);
+  EXPECT_EQ(time({gather}, {0, 1, 8, 9}).sms, 8);
+  EXPECT_EQ(time({gather}, ranks(16)).sms, 20);
+  EXPECT_EQ(time({gather}, ranks(2)).sms, 20) << "inside a node";
+}
+
 TEST_F(LatentTransfers, FewBlocksCarryWhatTheirMultiprocessorsCan) {
   Hardware hardware = test::round_hardware();
   for (CollectiveTimes& times : hardware.collectives) times.sms = 20;
