@@ -286,18 +286,4 @@ void apply_pp_rules(Resolution& r) {
   tell_of_idle_knobs(r);
 }
 
-void apply_expert_rules(Resolution& r) {
-  constexpr std::string_view kExperts = "model.expert_model_parallel_size";
-  if (r.settings.integer(kExperts, 1) > 1)
-    r.error({kExperts},
-            fmt::format("expert_model_parallel_size is {}, and Underlap's models have no experts; leave it out",
-                        r.settings.integer(kExperts, 1)));
-  for (const std::string_view path :
-       {"comm_overlap.overlap_moe_expert_parallel_comm", "comm_overlap.delay_wgrad_compute"})
-    if (r.settings.flag(path, false))
-      r.error({path}, fmt::format("{} needs expert_model_parallel_size above 1, and Underlap's models have no experts; "
-                                  "leave it out",
-                                  path));
-}
-
 }  // namespace underlap::plan

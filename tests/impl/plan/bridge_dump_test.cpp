@@ -145,13 +145,56 @@ TEST(BridgeDump, FillsTheModelAsMegatronCoreDoes) {
 
 TEST(BridgeDump, SaysWhatItCannotKnow) {
   EXPECT_THAT(plan_of("model: {preset: tiny, _target_: x.Y, num_moe_experts: 8}").notices,
-              testing::AllOf(told("data_parallel_size is taken as 1"), told("num_moe_experts is ignored")));
+              testing::AllOf(told("data_parallel_size is taken as 1"),
+                             told("the dense part of a model with 8 experts is planned")));
 }
 
 TEST(BridgeDump, DefaultsWithoutEffectAreNotWorthANotice) {
   const std::string no_effect = "mixed_precision: {fp8_param_gather: false, num_layers_at_end_in_bf16: 3}\n";
   EXPECT_TRUE(plan_of(dump(no_effect)).notices.empty());
   EXPECT_FALSE(plan_of("model: {preset: tiny}\n" + no_effect).notices.empty());
+}
+
+// What BridgeGPTModelConfig and its TransformerConfig write since 2026.
+const std::string kNested =
+    "model:\n  _target_: megatron.bridge.models.gpt.model_config.BridgeGPTModelConfig\n  make_vocab_size_divisible_by: "
+    "128\n"
+    "  should_pad_vocab: true\n  vocab_size: null\n  position_embedding_type: rope\n  seq_length: 128\n  transformer:\n"
+    "    _target_: megatron.bridge.models.transformer_config.TransformerConfig\n    activation_func: silu\n"
+    "    gated_linear_unit: true\n    hidden_size: 128\n    num_attention_heads: 4\n    num_layers: 4\n"
+    "    num_query_groups: null\n    ffn_hidden_size: 384\n    normalization: RMSNorm\n    add_bias_linear: false\n"
+    "    pipeline_model_parallel_size: 2\n    rotary_interleaved: false\ndata_parallel_size: 2\n"
+    "train: {num_microbatches: 2}\n";
+
+TEST(BridgeDump, ReadsTheFieldsOfANestedTransformer) {
+  const Plan plan = plan_of(kNested);
+  const Config& c = plan.config;
+  EXPECT_EQ(c.model.num_layers, 4);
+  EXPECT_EQ(c.model.num_query_groups, 4) << "as many as heads";
+  EXPECT_EQ(c.model.activation, Activation::swiglu);
+  EXPECT_EQ(c.model.position_embedding_type, PositionEmbedding::rope);
+  EXPECT_EQ(c.parallel.pipeline_model_parallel_size, 2);
+  EXPECT_THAT(plan.notices, told("model.rotary_interleaved"));
+}
+
+TEST(BridgeDump, TakesAVocabularyOfNullFromTheTokenizerOrAUsualOne) {
+  const Plan usual = plan_of(kNested);
+  EXPECT_EQ(usual.config.model.vocab_size, 128256);
+  EXPECT_THAT(usual.notices, told("--vocab-size takes another"));
+  const Plan own = plan_of(kNested + "tokenizer: {_target_: x.Y, vocab_size: 1000}\n");
+  EXPECT_EQ(own.config.model.vocab_size, 1024) << "padded to a multiple of 128";
+  EXPECT_THAT(own.notices, told("tokenizer.vocab_size is taken, 1000"));
+}
+
+TEST(BridgeDump, TakesEachFp8RecipeByItsFields) {
+  const Plan mxfp8 = plan_of(
+      dump("ddp: {fp8_param_gather: false, reuse_grad_buf_for_mxfp8_param_ag: false}\n"
+           "mixed_precision: {bf16: true, fp8: e4m3, fp8_recipe: mxfp8, fp8_param: true, fp8_param_gather: true, "
+           "reuse_grad_buf_for_mxfp8_param_ag: true, fp4: null, fp4_recipe: nvfp4, num_layers_at_start_in_bf16: 0, "
+           "num_layers_at_end_in_bf16: 0, first_last_layers_bf16: false}\noptimizer: "
+           "{reuse_grad_buf_for_mxfp8_param_ag: false}\n"));
+  EXPECT_EQ(mxfp8.config.mixed_precision.recipe, "bf16_with_mxfp8_mixed");
+  EXPECT_EQ(outcome(mxfp8, "ddp.reuse_grad_buf_for_mxfp8_param_ag"), "true user");
 }
 
 TEST(BridgeDump, UnderlapsOwnSectionsStayStrict) {
