@@ -40,6 +40,7 @@ struct PlanArguments {
   bool sarif = false;
   bool strict = false;
   std::string vocab_size;
+  std::string words;  ///< Megatron-LM's arguments, in place of a configuration
 
   /// What of a dump the tokenizer would fill.
   std::vector<plan::Override> overrides() const {
@@ -94,11 +95,17 @@ void print_text(const plan::Matrix& matrix, bool all) {
   }
 }
 
+/// Reads a configuration, or the arguments that stand in its place.
+plan::Matrix read_plan(const std::string& file, const PlanArguments& arguments) {
+  if (arguments.words.empty()) return read_matrix(file, arguments.overrides());
+  return plan::parse(arguments.words, "the arguments", arguments.overrides());
+}
+
 /// The matrix of a file with what `run` would refuse; what cannot be read at all is an error of it.
 plan::Matrix read_whole(const std::string& file, const PlanArguments& arguments) {
   plan::Matrix matrix;
   try {
-    matrix = read_matrix(file, arguments.overrides());
+    matrix = read_plan(file, arguments);
   } catch (const std::invalid_argument& error) {
     std::string message = error.what();
     if (message.starts_with(file + ": ")) message.erase(0, file.size() + 2);
@@ -190,7 +197,7 @@ const plan::Plan& only_plan(plan::Matrix& matrix, const PlanArguments& arguments
 
 int diff_plans(const PlanArguments& arguments) {
   plan::Matrix before = read_matrix(arguments.before, arguments.overrides());
-  plan::Matrix after = read_matrix(arguments.config, arguments.overrides());
+  plan::Matrix after = read_plan(arguments.config, arguments);
   for (const plan::Matrix* matrix : {&before, &after})
     if (matrix->has_errors() && refuse(*matrix, arguments.json)) return kBadInput;
   const auto differences = plan::differences(only_plan(before, arguments), only_plan(after, arguments));
@@ -213,7 +220,7 @@ int plan_file(const PlanArguments& arguments) {
     print_findings(all, arguments);
     return exit_code_of(all, arguments);
   }
-  plan::Matrix matrix = read_matrix(arguments.config, arguments.overrides());
+  plan::Matrix matrix = read_plan(arguments.config, arguments);
   tell_what_run_refuses(matrix);
   if (matrix.has_errors()) {
     // Of one configuration the plan as far as it goes, which holds its errors.
@@ -229,6 +236,16 @@ int plan_file(const PlanArguments& arguments) {
   else
     print_text(matrix, arguments.all);
   return arguments.strict && print_gates(matrix, arguments.config) ? kBadInput : kWell;
+}
+
+/// Behind two hyphens stand arguments of Megatron-LM, the first of them where a configuration would.
+void take_arguments(PlanArguments& arguments, std::vector<std::string> more) {
+  if (!arguments.config.starts_with("--")) {
+    if (!more.empty()) throw CLI::ExtrasError("plan", more);
+    return;
+  }
+  std::erase(more, "--");
+  arguments.words = fmt::format("{} {}", arguments.config, fmt::join(more, " "));
 }
 
 int run_plan(const PlanArguments& arguments) {
@@ -265,8 +282,11 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       "Example: underlap plan bench/matrices/quick.yaml\n"
       "         underlap plan bench/matrices/modes.yaml --cell \"tp on\"\n"
       "         underlap plan configs/ --strict --github    # each configuration of a folder\n"
-      "         underlap plan --diff before.yaml after.yaml");
-  command->callback([arguments, &exit_code] {
+      "         underlap plan --diff before.yaml after.yaml\n"
+      "         underlap plan -- --num-layers 32 --hidden-size 4096 ...    # Megatron-LM's own arguments");
+  command->allow_extras();
+  command->callback([arguments, command, &exit_code] {
+    take_arguments(*arguments, command->remaining());
     exit_code = with_errors_as(arguments->json, arguments->config, [&] { return run_plan(*arguments); });
   });
 }

@@ -57,7 +57,7 @@ void decide_flag(Resolution& r, std::string_view path, bool& field, bool automat
 
 void decide_exchanges(Resolution& r) {
   PipelineConfig& pipeline = r.config().pipeline;
-  const bool rules = !r.settings.without_overlap_rules;
+  const bool rules = r.settings.without_overlap_rules.empty();
   const bool plain = overlaps_plain_schedule(r);
   const std::string reason = plain ? fmt::format("{} is true", kWithoutStages) : sizes(r);
   decide_flag(r, kOverlap, pipeline.overlap_p2p_comm, plain || (rules && is_interleaved(r)), reason);

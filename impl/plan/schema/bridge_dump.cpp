@@ -218,7 +218,8 @@ void read_bridge_dump(Settings& settings, const Node& root, Problems& problems) 
   DumpReader(settings, root, problems).read();
   settings.is_dump = true;
   const Entry* overlap = find_entry(root, "comm_overlap");
-  settings.without_overlap_rules = overlap != nullptr && overlap->value->kind == Node::Kind::null;
+  if (overlap != nullptr && overlap->value->kind == Node::Kind::null)
+    settings.without_overlap_rules = "comm_overlap is null in a Megatron-Bridge dump";
 }
 
 }  // namespace underlap::plan
