@@ -197,6 +197,40 @@ TEST(BridgeDump, TakesEachFp8RecipeByItsFields) {
   EXPECT_EQ(outcome(mxfp8, "ddp.reuse_grad_buf_for_mxfp8_param_ag"), "true user");
 }
 
+const std::string kNemo =
+    "_target_: nemo.collections.llm.api.pretrain\n"
+    "model: {_target_: x.LlamaModel, config: {_target_: nemo.collections.llm.gpt.model.llama.Llama3Config8B, "
+    "num_layers: 16}}\n"
+    "data: {_target_: x.MockDataModule, seq_length: 4096, micro_batch_size: 1, global_batch_size: 64}\n"
+    "optim: {config: {_target_: x.OptimizerConfig, lr: 0.0003, use_distributed_optimizer: true}}\n"
+    "trainer:\n  _target_: x.Trainer\n  num_nodes: 2\n  devices: 8\n"
+    "  plugins: {_target_: x.MegatronMixedPrecision, precision: bf16-mixed, grad_reduce_in_fp32: false}\n"
+    "  strategy: {_target_: x.MegatronStrategy, tensor_model_parallel_size: 2, sequence_parallel: true, "
+    "ddp: {_target_: x.D, overlap_grad_reduce: true, average_in_collective: true, use_distributed_optimizer: true}}\n";
+const std::string kCallback =
+    "  callbacks:\n    - {_target_: x.TimingCallback}\n"
+    "    - {_target_: nemo.lightning.pytorch.callbacks.MegatronCommOverlapCallback, tp_comm_overlap: true}\n";
+
+TEST(NemoDump, IsReadInTheSectionsOfBridge) {
+  const Plan plan = plan_of(kNemo + kCallback);
+  const Config& c = plan.config;
+  EXPECT_EQ(c.model.preset, "llama3-8b");
+  EXPECT_EQ(c.model.num_layers, 16);
+  EXPECT_EQ(c.model.seq_length, 4096);
+  EXPECT_EQ(c.parallel.data_parallel_size, 8);
+  EXPECT_EQ(c.train.num_microbatches, 8);
+  EXPECT_EQ(c.mixed_precision.recipe, "bf16_mixed");
+  EXPECT_TRUE(c.ddp.average_in_collective && !c.ddp.grad_reduce_in_fp32);
+  EXPECT_EQ(outcome(plan, "comm_overlap.tp_comm_overlap"), "true user");
+  EXPECT_EQ(outcome(plan, "comm_overlap.overlap_param_gather"), "true auto");
+}
+
+TEST(NemoDump, WithoutTheCallbackHasNoRulesOfOverlap) {
+  const Plan plan = plan_of(kNemo);
+  EXPECT_EQ(outcome(plan, kGradients), "true user");
+  EXPECT_EQ(outcome(plan, "comm_overlap.overlap_param_gather"), "false auto");
+}
+
 TEST(BridgeDump, UnderlapsOwnSectionsStayStrict) {
   EXPECT_THAT(errors_of(dump("run: {step: 3}\n")), ElementsAre(HasSubstr("did you mean run.steps?")));
   EXPECT_EQ(plan_of(dump("run: {steps: 3}\n")).config.run.steps, 3);
