@@ -139,6 +139,8 @@ std::optional<std::string> read_layout(const Value& value) {
   if (const auto* list = std::get_if<ValueList>(&value)) return letters_of(*list);
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr) return std::nullopt;
+  constexpr std::size_t kLongest = 10'000;  // brackets in brackets are calls in calls
+  if (text->size() > kLongest) return std::nullopt;
   std::string_view rest = *text;
   return written_out(rest, false);
 }

@@ -167,6 +167,15 @@ std::vector<Word> words_of(const std::string& text) {
   return words;
 }
 
+/// A size that reading will take, as a number; anything else is `otherwise` here, and an error there.
+std::int64_t size_of(const std::string& digits, std::int64_t otherwise) {
+  constexpr std::size_t kMostDigits = 9;
+  const bool is_number = !digits.empty() && digits.size() <= kMostDigits &&
+                         std::ranges::all_of(digits, [](unsigned char c) { return std::isdigit(c) != 0; });
+  const std::int64_t size = is_number ? std::stoll(digits) : 0;
+  return size > 0 ? size : otherwise;
+}
+
 /// Builds the document of a configuration out of paths and values.
 class Builder {
  public:
@@ -209,12 +218,7 @@ class Builder {
     return entry == nullptr ? "" : entry->value->text;
   }
   bool is_on(std::string_view path) const { return text(path) == "true"; }
-  std::int64_t integer(std::string_view path, std::int64_t otherwise) const {
-    const std::string digits = text(path);
-    const bool is_number = !digits.empty() && digits.size() < 16 &&
-                           std::ranges::all_of(digits, [](unsigned char c) { return std::isdigit(c) != 0; });
-    return is_number ? std::stoll(digits) : otherwise;
-  }
+  std::int64_t size(std::string_view path, std::int64_t otherwise) const { return size_of(text(path), otherwise); }
 
  private:
   Node& root() { return *root_; }
@@ -305,7 +309,7 @@ class ArgumentReader {
     fill_pipeline();
     if (const std::string heads = builder_.text("model.num_attention_heads"); !has_groups_ && !heads.empty())
       builder_.put("model.num_query_groups", {}, heads);
-    const std::int64_t hidden = builder_.integer("model.hidden_size", 0);
+    const std::int64_t hidden = builder_.size("model.hidden_size", 0);
     if (hidden > 0 && builder_.text("model.activation") == "swiglu")
       put_default("model.ffn_hidden_size", fmt::format("{}", hidden * 8 / 3 / 64 * 64));
     if (builder_.find("mixed_precision.fp8") != nullptr) put_default("mixed_precision.fp8_recipe", "delayed");
@@ -317,11 +321,11 @@ class ArgumentReader {
   /// Virtual stages, whose transfers overlap and whose gathers are aligned unless somebody says otherwise.
   void fill_pipeline() {
     constexpr std::string_view kVpp = "model.virtual_pipeline_model_parallel_size";
-    const std::int64_t stages = builder_.integer("model.pipeline_model_parallel_size", 1);
-    const std::int64_t layers = builder_.integer("model.num_layers", 0);
+    const std::int64_t stages = builder_.size("model.pipeline_model_parallel_size", 1);
+    const std::int64_t layers = builder_.size("model.num_layers", 0);
     if (!layers_of_chunk_.text.empty()) {
-      const std::int64_t of_chunk = std::atoll(layers_of_chunk_.text.c_str());
-      if (of_chunk < 1 || layers % (stages * of_chunk) != 0)
+      const std::int64_t of_chunk = size_of(layers_of_chunk_.text, 0);
+      if (of_chunk == 0 || layers % (stages * of_chunk) != 0)
         problems_.add(layers_of_chunk_.place,
                       fmt::format("--num-layers-per-virtual-pipeline-stage is {}, and {} layers on {} stages are no "
                                   "multiple of it; change one of them",
@@ -338,11 +342,10 @@ class ArgumentReader {
   }
 
   void pad_vocabulary() {
-    const std::int64_t size = builder_.integer("model.vocab_size", 0);
+    const std::int64_t size = builder_.size("model.vocab_size", 0);
     if (size == 0) return;
-    const std::int64_t of_rank = divisor_.text.empty() ? 128 : std::max(1LL, std::atoll(divisor_.text.c_str()));
-    const std::int64_t multiple =
-        of_rank * std::max<std::int64_t>(1, builder_.integer("model.tensor_model_parallel_size", 1));
+    const std::int64_t of_rank = size_of(divisor_.text, 128);
+    const std::int64_t multiple = of_rank * builder_.size("model.tensor_model_parallel_size", 1);
     builder_.put("model.vocab_size", builder_.find("model.vocab_size")->place,
                  fmt::format("{}", (size + multiple - 1) / multiple * multiple));
   }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <initializer_list>
+#include <iterator>
 #include <utility>
 
 namespace underlap::plan {
@@ -126,6 +127,7 @@ class Builder {
     const Node* trainer = find_mapping(nemo_, {"trainer"});
     const Entry *nodes = find_entry(*trainer, "num_nodes"), *devices = find_entry(*trainer, "devices");
     if (devices == nullptr || find_entry(nemo_, "world_size") != nullptr) return;
+    if (devices->value->text.size() > 6 || (nodes != nullptr && nodes->value->text.size() > 6)) return;
     const long ranks =
         std::atol(devices->value->text.c_str()) * (nodes == nullptr ? 1 : std::atol(nodes->value->text.c_str()));
     if (ranks > 0)

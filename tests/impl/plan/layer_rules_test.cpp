@@ -67,6 +67,11 @@ TEST(LayersOfStages, AreALayouts) {
               ElementsAre(HasSubstr("is no layout")));
 }
 
+TEST(LayersOfStages, OfBracketsInBracketsAreRefused) {
+  EXPECT_THAT(errors_of(pipeline(4, 2, 1, "pipeline_model_parallel_layout: '" + std::string(500'000, '(') + "'")),
+              ElementsAre(HasSubstr("is no layout")));
+}
+
 TEST(LayersOfStages, MakeLlama405BValidWithItsOwnLayers) {
   const std::string model =
       "model: {preset: llama3.1-405b, tensor_model_parallel_size: 8, sequence_parallel: true, "

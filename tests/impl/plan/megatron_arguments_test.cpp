@@ -63,6 +63,11 @@ TEST(MegatronArguments, ThatItsCommandLineRefusesAreErrors) {
   EXPECT_THAT(errors_of(kModel + "--tp-comm-overlap"), ElementsAre(HasSubstr("needs --sequence-parallel")));
   EXPECT_THAT(errors_of(kModel + "--num-layers-per-virtual-pipeline-stage 3"),
               ElementsAre(HasSubstr("are no multiple of it")));
+  EXPECT_FALSE(
+      errors_of(kModel + "--pipeline-model-parallel-size 0 --num-layers-per-virtual-pipeline-stage 2").empty());
+  EXPECT_FALSE(errors_of(kModel + "--tensor-model-parallel-size 999999999999999999 --make-vocab-size-divisible-by "
+                                  "999999999999999999")
+                   .empty());
   EXPECT_THAT(errors_of(kModel + "--recompute-method"), ElementsAre(HasSubstr("--recompute-method has no value")));
 }
 
