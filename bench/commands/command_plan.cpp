@@ -39,6 +39,14 @@ struct PlanArguments {
   bool github = false;
   bool sarif = false;
   bool strict = false;
+  std::string vocab_size;
+  std::string words;  ///< Megatron-LM's arguments, in place of a configuration
+
+  /// What of a dump the tokenizer would fill.
+  std::vector<plan::Override> overrides() const {
+    if (vocab_size.empty()) return {};
+    return {{"model.vocab_size", vocab_size}};
+  }
 };
 
 /// Requests that a gate switched off, on stderr. False where there is none.
@@ -87,11 +95,17 @@ void print_text(const plan::Matrix& matrix, bool all) {
   }
 }
 
+/// Reads a configuration, or the arguments that stand in its place.
+plan::Matrix read_plan(const std::string& file, const PlanArguments& arguments) {
+  if (arguments.words.empty()) return read_matrix(file, arguments.overrides());
+  return plan::parse(arguments.words, "the arguments", arguments.overrides());
+}
+
 /// The matrix of a file with what `run` would refuse; what cannot be read at all is an error of it.
-plan::Matrix read_whole(const std::string& file) {
+plan::Matrix read_whole(const std::string& file, const PlanArguments& arguments) {
   plan::Matrix matrix;
   try {
-    matrix = read_matrix(file);
+    matrix = read_plan(file, arguments);
   } catch (const std::invalid_argument& error) {
     std::string message = error.what();
     if (message.starts_with(file + ": ")) message.erase(0, file.size() + 2);
@@ -154,7 +168,7 @@ int plan_folder(const PlanArguments& arguments) {
   std::vector<plan::Finding> all;
   nlohmann::ordered_json json{{"schema", "underlap.plans/1"}, {"files", nlohmann::ordered_json::array()}};
   for (const std::string& file : configurations_in(arguments.config)) {
-    const plan::Matrix matrix = read_whole(file);
+    const plan::Matrix matrix = read_whole(file, arguments);
     const std::vector<plan::Finding> own = plan::findings(matrix);
     all.insert(all.end(), own.begin(), own.end());
     if (arguments.json)
@@ -182,7 +196,8 @@ const plan::Plan& only_plan(plan::Matrix& matrix, const PlanArguments& arguments
 }
 
 int diff_plans(const PlanArguments& arguments) {
-  plan::Matrix before = read_matrix(arguments.before), after = read_matrix(arguments.config);
+  plan::Matrix before = read_matrix(arguments.before, arguments.overrides());
+  plan::Matrix after = read_plan(arguments.config, arguments);
   for (const plan::Matrix* matrix : {&before, &after})
     if (matrix->has_errors() && refuse(*matrix, arguments.json)) return kBadInput;
   const auto differences = plan::differences(only_plan(before, arguments), only_plan(after, arguments));
@@ -199,13 +214,13 @@ int diff_plans(const PlanArguments& arguments) {
 
 int plan_file(const PlanArguments& arguments) {
   if (arguments.github || arguments.sarif) {
-    plan::Matrix matrix = read_whole(arguments.config);
+    plan::Matrix matrix = read_whole(arguments.config, arguments);
     if (!arguments.cell.empty() && !matrix.has_errors()) keep_cell(matrix, arguments.cell);
     const std::vector<plan::Finding> all = plan::findings(matrix);
     print_findings(all, arguments);
     return exit_code_of(all, arguments);
   }
-  plan::Matrix matrix = read_matrix(arguments.config);
+  plan::Matrix matrix = read_plan(arguments.config, arguments);
   tell_what_run_refuses(matrix);
   if (matrix.has_errors()) {
     // Of one configuration the plan as far as it goes, which holds its errors.
@@ -221,6 +236,16 @@ int plan_file(const PlanArguments& arguments) {
   else
     print_text(matrix, arguments.all);
   return arguments.strict && print_gates(matrix, arguments.config) ? kBadInput : kWell;
+}
+
+/// Behind two hyphens stand arguments of Megatron-LM, the first of them where a configuration would.
+void take_arguments(PlanArguments& arguments, std::vector<std::string> more) {
+  if (!arguments.config.starts_with("--")) {
+    if (!more.empty()) throw CLI::ExtrasError("plan", more);
+    return;
+  }
+  std::erase(more, "--");
+  arguments.words = fmt::format("{} {}", arguments.config, fmt::join(more, " "));
 }
 
 int run_plan(const PlanArguments& arguments) {
@@ -250,13 +275,18 @@ void add_plan_command(CLI::App& app, int& exit_code) {
           "--diff", arguments->before,
           "say what is in effect otherwise in CONFIG than in this configuration; exit with 1 where something is")
       ->check(not_empty());
+  command->add_option("--vocab-size", arguments->vocab_size,
+                      "vocabulary of the model, where a dump leaves it to the tokenizer");
   command->add_flag("--strict", arguments->strict, "exit with 2 where a gate switched a request off");
   command->footer(
       "Example: underlap plan bench/matrices/quick.yaml\n"
       "         underlap plan bench/matrices/modes.yaml --cell \"tp on\"\n"
       "         underlap plan configs/ --strict --github    # each configuration of a folder\n"
-      "         underlap plan --diff before.yaml after.yaml");
-  command->callback([arguments, &exit_code] {
+      "         underlap plan --diff before.yaml after.yaml\n"
+      "         underlap plan -- --num-layers 32 --hidden-size 4096 ...    # Megatron-LM's own arguments");
+  command->allow_extras();
+  command->callback([arguments, command, &exit_code] {
+    take_arguments(*arguments, command->remaining());
     exit_code = with_errors_as(arguments->json, arguments->config, [&] { return run_plan(*arguments); });
   });
 }

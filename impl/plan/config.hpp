@@ -43,6 +43,8 @@ struct ParallelConfig {
   std::int32_t context_parallel_size = 1;
   std::int32_t data_parallel_size = 1;
   bool sequence_parallel = false;
+  /// Layers of each range of the model, the first of every stage before the second of any; empty: as many in each.
+  std::vector<std::int32_t> layers_of_ranges = {};
 
   /// Ranks of one pipeline stage; their numbers follow each other.
   std::int32_t stage_size() const { return tensor_model_parallel_size * context_parallel_size * data_parallel_size; }

@@ -7,6 +7,8 @@
 
 #include "impl/plan/matrix.hpp"
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/megatron_arguments.hpp"
+#include "impl/plan/schema/nemo_dump.hpp"
 #include "platform/input_file.hpp"
 
 namespace underlap::plan {
@@ -111,11 +113,19 @@ Matrix parse_text(const std::string& yaml, const std::string& where, const std::
     problems.add({}, "larger than 1 MiB; this is no configuration: name one");
     return without_plan(problems);
   }
-  const Document document = read_document(yaml, problems);
-  check_root(document.root, problems);
-  if (document.root == nullptr || document.root->kind != Node::Kind::mapping) return without_plan(problems);
+  const bool is_list = are_megatron_arguments(yaml);
+  Document document = is_list ? Document{} : read_document(yaml, problems);
+  if (!is_list) check_root(document.root, problems);
+  if (!is_list && (document.root == nullptr || document.root->kind != Node::Kind::mapping))
+    return without_plan(problems);
+  // Its nodes are shared, so both documents stay.
+  Document of_nemo;
+  if (!is_list && is_nemo_dump(*document.root)) {
+    of_nemo = nemo_as_bridge(*document.root);
+    document.root = of_nemo.root;
+  }
   std::deque<Document> override_documents;
-  Settings base = read_settings(*document.root, problems);
+  Settings base = is_list ? read_megatron_arguments(yaml, document, problems) : read_settings(*document.root, problems);
   apply_overrides(base, overrides, override_documents, problems);
   auto cells = expand_matrix(matrix_of(*document.root), base, problems);
   if (cells.empty()) cells.push_back({"cell", {}, std::move(base)});

@@ -191,7 +191,10 @@ std::string short_reason(const Knob& knob) {
 }
 
 bool decided_by_rule(const Knob& knob) {
-  return knob.source == "auto" && !is_left_alone(knob) && !knob.name.starts_with("run.") && !is_slot(knob);
+  // The heading has them.
+  const bool is_size =
+      knob.name.starts_with("run.") || knob.name == "train.num_microbatches" || knob.name == "data_parallel_size";
+  return knob.source == "auto" && !is_left_alone(knob) && !is_size && !is_slot(knob);
 }
 
 /// A slot's method and where it comes from, once for all slots that are alike.
@@ -206,8 +209,9 @@ std::string slots_text(const Plan& plan) {
   if (methods.empty() || plan.config.parallel.tensor_model_parallel_size == 1) return "";
   Names words;
   for (const auto& [method, count] : methods) words.push_back(fmt::format("{} {}", count, method));
+  const bool is_short = sources.size() == 1 && !sources.begin()->starts_with("userbuffers_");
   return fmt::format("slots of tensor parallelism: {}{}", fmt::join(words, ", "),
-                     sources.size() == 1 ? fmt::format(" ({})", *sources.begin()) : "");
+                     is_short ? fmt::format(" ({})", *sources.begin()) : "");
 }
 
 Table rule_table(const Plan& plan, int width) {
@@ -266,8 +270,8 @@ std::string cell_summary(const Cell& cell, const TableFormat& format) {
   tell(slots_text(plan));
   tell(requests_text(plan));
   tell(launch_text(plan));
-  tell("predicted peak memory of a rank: " + memory_text(plan.peak_memory));
-  return text + "--all shows every setting with its reason, and the buckets\n";
+  tell(fmt::format("predicted peak memory of a rank: {}", in_bytes(plan.peak_memory.total())));
+  return text + "--all shows every setting with its reason, the buckets, and what memory is for\n";
 }
 
 std::vector<Message> common_notices(const Matrix& matrix) {

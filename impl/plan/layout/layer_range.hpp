@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 
 #include "impl/plan/config.hpp"
 
@@ -17,14 +18,16 @@ struct LayerRange {
   bool is_whole() const { return has_embedding && has_head; }
 };
 
-/// Chunk c of stage s is the (c * stages + s)-th of equal ranges.
+/// Chunk c of stage s is the (c * stages + s)-th of the ranges that the layers are cut into.
 /// Source: Narayanan et al. 2021, section 2.2; Megatron Core's layer assignment.
 inline LayerRange layers_of(const Config& config, std::int32_t stage, std::int32_t chunk) {
   const ParallelConfig& p = config.parallel;
   const std::int32_t ranges = p.pipeline_model_parallel_size * p.virtual_pipeline_model_parallel_size;
   const std::int32_t index = chunk * p.pipeline_model_parallel_size + stage;
   const auto length = static_cast<std::int32_t>(config.model.num_layers) / ranges;
-  return {index * length, length, index == 0, index == ranges - 1};
+  if (p.layers_of_ranges.empty()) return {index * length, length, index == 0, index == ranges - 1};
+  const auto begin = p.layers_of_ranges.begin(), own = begin + index;
+  return {std::accumulate(begin, own, 0), *own, index == 0, index == ranges - 1};
 }
 
 }  // namespace underlap::plan

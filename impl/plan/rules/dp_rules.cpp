@@ -21,7 +21,7 @@ constexpr std::string_view kNumBuckets = "ddp.num_buckets";
 
 /// Why Bridge's rules do not run; empty where they do.
 std::string why_no_rules(const Resolution& r) {
-  if (r.settings.without_overlap_rules) return "comm_overlap is null in a Megatron-Bridge dump";
+  if (!r.settings.without_overlap_rules.empty()) return r.settings.without_overlap_rules;
   if (!r.settings.distributed_in_ddp()) return "ddp.use_distributed_optimizer is false";
   return "";
 }

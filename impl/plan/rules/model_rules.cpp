@@ -95,8 +95,9 @@ void check_pipeline(Resolution& r) {
   const ParallelConfig& p = r.config().parallel;
   const std::int64_t pp = p.pipeline_model_parallel_size;
   const std::int64_t vpp = p.virtual_pipeline_model_parallel_size;
-  check_divides(r, {"model.num_layers", r.config().model.num_layers}, {vpp > 1 ? kVpp : kPp, pp * vpp},
-                "pipeline_model_parallel_size * virtual_pipeline_model_parallel_size");
+  if (pp == 1 || !has_uneven_layers(r))
+    check_divides(r, {"model.num_layers", r.config().model.num_layers}, {vpp > 1 ? kVpp : kPp, pp * vpp},
+                  "pipeline_model_parallel_size * virtual_pipeline_model_parallel_size");
   if (r.settings.given(kVpp) && pp == 1)
     r.error({kVpp},
             fmt::format("virtual_pipeline_model_parallel_size is {}, but pipeline_model_parallel_size is 1, and "

@@ -57,7 +57,7 @@ void decide_flag(Resolution& r, std::string_view path, bool& field, bool automat
 
 void decide_exchanges(Resolution& r) {
   PipelineConfig& pipeline = r.config().pipeline;
-  const bool rules = !r.settings.without_overlap_rules;
+  const bool rules = r.settings.without_overlap_rules.empty();
   const bool plain = overlaps_plain_schedule(r);
   const std::string reason = plain ? fmt::format("{} is true", kWithoutStages) : sizes(r);
   decide_flag(r, kOverlap, pipeline.overlap_p2p_comm, plain || (rules && is_interleaved(r)), reason);
@@ -284,20 +284,6 @@ void apply_pp_rules(Resolution& r) {
   decide_every_stage(r);
   decide_scatter_gather(r);
   tell_of_idle_knobs(r);
-}
-
-void apply_expert_rules(Resolution& r) {
-  constexpr std::string_view kExperts = "model.expert_model_parallel_size";
-  if (r.settings.integer(kExperts, 1) > 1)
-    r.error({kExperts},
-            fmt::format("expert_model_parallel_size is {}, and Underlap's models have no experts; leave it out",
-                        r.settings.integer(kExperts, 1)));
-  for (const std::string_view path :
-       {"comm_overlap.overlap_moe_expert_parallel_comm", "comm_overlap.delay_wgrad_compute"})
-    if (r.settings.flag(path, false))
-      r.error({path}, fmt::format("{} needs expert_model_parallel_size above 1, and Underlap's models have no experts; "
-                                  "leave it out",
-                                  path));
 }
 
 }  // namespace underlap::plan

@@ -135,8 +135,8 @@ void decide_fields(Resolution& r, const std::string& recipe) {
   const std::string_view scaling = scaling_of(recipe);
   const bool is_fp4 = contains(recipe, "nvfp4");
   const bool is_fp16 = recipe.starts_with("fp16");
-  if (r.settings.given("mixed_precision.bf16")) decide_format(r, "bf16", !is_fp16);
-  if (r.settings.given(kFp16)) decide_format(r, "fp16", is_fp16);
+  if (is_fp16 || r.settings.given("mixed_precision.bf16")) decide_format(r, "bf16", !is_fp16);
+  if (is_fp16 || r.settings.given(kFp16)) decide_format(r, "fp16", is_fp16);
   if (is_fp4 || r.settings.given(kFp4)) {
     decide_format(r, "fp4", word_or_null(is_fp4 ? "e2m1" : ""));
     decide_format(r, "fp4_recipe", word_or_null(is_fp4 ? "nvfp4" : ""));

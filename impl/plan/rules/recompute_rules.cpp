@@ -25,8 +25,9 @@ bool contains(const std::array<std::string_view, n>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// 0 where the sizes do not divide, which is an error of its own.
+/// Of the largest chunk. 0 where the sizes do not divide, which is an error of its own.
 std::int64_t layers_of_chunk(const Config& c) {
+  if (const auto& ranges = c.parallel.layers_of_ranges; !ranges.empty()) return *std::ranges::max_element(ranges);
   const std::int64_t chunks =
       std::int64_t{c.parallel.pipeline_model_parallel_size} * c.parallel.virtual_pipeline_model_parallel_size;
   return c.model.num_layers % chunks == 0 ? c.model.num_layers / chunks : 0;

@@ -154,7 +154,7 @@ bool in_scope(Scope scope, const Resolution& r) {
     case Scope::pp: return parallel.pipeline_model_parallel_size > 1;
     case Scope::cp: return parallel.context_parallel_size > 1;
     case Scope::fp8: return r.plan.config.mixed_precision.recipe.find("fp8") != std::string::npos;
-    case Scope::moe: return false;
+    case Scope::moe: return r.settings.integer("model.num_moe_experts", 1) > 1;
     case Scope::fsdp: return r.settings.flag("ddp.use_megatron_fsdp", false);
     case Scope::always: break;
   }
@@ -169,6 +169,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
   store_requests(resolution);
   fill_sizes(resolution);
   resolve_world(resolution);
+  resolve_layers(resolution);
   check_sizes(resolution);
   resolve_batch(resolution);
   apply_precision_rules(resolution);

@@ -69,6 +69,8 @@ Plan resolve(const Settings& settings, Problems& problems);
 void resolve_model(Resolution& resolution);
 void fill_sizes(Resolution& resolution);
 void resolve_world(Resolution& resolution);
+void resolve_layers(Resolution& resolution);
+bool has_uneven_layers(const Resolution& resolution);
 void check_sizes(Resolution& resolution);
 void resolve_batch(Resolution& resolution);
 void apply_precision_rules(Resolution& resolution);

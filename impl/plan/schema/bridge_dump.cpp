@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <utility>
 
 namespace underlap::plan {
 namespace {
@@ -17,11 +19,23 @@ bool is_ours(std::string_view section) {
 
 /// Fields that say something under another name than ours.
 bool is_read_for_the_model(std::string_view path) {
-  constexpr std::array<std::string_view, 5> kFields = {"model.activation_func", "model.gated_linear_unit",
-                                                       "model.should_pad_vocab", "model.make_vocab_size_divisible_by",
-                                                       "model.num_moe_experts"};
+  constexpr std::array<std::string_view, 4> kFields = {"model.activation_func", "model.gated_linear_unit",
+                                                       "model.should_pad_vocab", "model.make_vocab_size_divisible_by"};
   return std::find(kFields.begin(), kFields.end(), path) != kFields.end();
 }
+
+/// Bridge's GPT config since 2026 keeps the fields of Megatron Core's TransformerConfig in a mapping of their own.
+constexpr std::string_view kTransformer = "transformer";
+
+/// A field of the model, in whichever of the two mappings; nullptr: in none.
+const Entry* find_field(const Node& model, std::string_view name) {
+  if (const Entry* own = find_entry(model, name)) return own;
+  const Entry* transformer = find_entry(model, kTransformer);
+  return transformer == nullptr ? nullptr : find_entry(*transformer->value, name);
+}
+
+/// Llama 3's. The vocabulary decides the size of embedding and head alone.
+constexpr std::int64_t kUsualVocabulary = 128'256;
 
 /// `_target_`, `_call_`, `_args_`: how the value is made again.
 bool is_of_hydra(std::string_view key) { return key.starts_with("_"); }
@@ -80,7 +94,9 @@ class DumpReader {
       const std::string path = prefix + entry.key;
       const auto row = find_row(path);
       if (is_of_hydra(entry.key)) continue;
-      if (is_section(path) && entry.value->kind == Node::Kind::mapping)
+      if (prefix == "model." && entry.key == kTransformer)
+        read_fields(prefix, *entry.value);
+      else if (is_section(path) && entry.value->kind == Node::Kind::mapping)
         read_fields(path + ".", *entry.value);
       else if (row)
         add_candidate(*row, path, entry);
@@ -113,8 +129,14 @@ class DumpReader {
   }
 
   void fill_model(const Node& model) {
-    tell_of_experts(model);
     if (settings_.given("model.preset")) return;
+    fill_from("model.seq_length", {{"dataset", "seq_length"}, {"dataset", "sequence_length"}}, model.place);
+    if (!fill_from("model.vocab_size", {{"tokenizer", "vocab_size"}}, model.place)) {
+      put_integer("model.vocab_size", kUsualVocabulary, model.place);
+      notice(model.place, fmt::format("model.vocab_size is null, since the tokenizer fills it: {} is taken; "
+                                      "--vocab-size takes another",
+                                      kUsualVocabulary));
+    }
     const std::int64_t heads = settings_.integer("model.num_attention_heads", 0);
     const std::int64_t hidden = settings_.integer("model.hidden_size", 0);
     if (!settings_.given("model.num_query_groups") && heads > 0)
@@ -125,11 +147,30 @@ class DumpReader {
     name_activation(model);
   }
 
+  /// Takes a field that is null from the first of other sections that has it. Whether it has a value.
+  bool fill_from(std::string_view path, std::initializer_list<std::pair<const char*, const char*>> fields,
+                 Place place) {
+    if (settings_.given(path) || settings_.invalid(path)) return true;
+    for (const auto& [section, field] : fields) {
+      const Entry* in = find_entry(root_, section);
+      const Entry* entry = in == nullptr ? nullptr : find_entry(*in->value, field);
+      if (entry == nullptr || entry->value->kind != Node::Kind::scalar) continue;
+      const Row row{.path = path, .type = Type::integer, .range = {1, 1e9}};
+      const auto value = read_value(row, *entry->value, problems_);
+      const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+      if (number == nullptr) continue;
+      put_integer(path, *number, entry->place);
+      notice(place, fmt::format("{} is null: {}.{} is taken, {}", path, section, field, *number));
+      return true;
+    }
+    return false;
+  }
+
   void pad_vocabulary(const Node& model) {
-    const Entry* pads = find_entry(model, "should_pad_vocab");
+    const Entry* pads = find_field(model, "should_pad_vocab");
     const std::int64_t vocabulary = settings_.integer("model.vocab_size", 0);
     if (pads == nullptr || pads->value->text != "true" || vocabulary == 0) return;
-    const Entry* multiple = find_entry(model, "make_vocab_size_divisible_by");
+    const Entry* multiple = find_field(model, "make_vocab_size_divisible_by");
     const Row whole{.path = "model.make_vocab_size_divisible_by", .type = Type::integer, .range = {1, 1e9}};
     std::int64_t divisor = 128;
     if (multiple != nullptr)
@@ -141,10 +182,11 @@ class DumpReader {
   }
 
   void name_activation(const Node& model) {
-    const Entry* gated = find_entry(model, "gated_linear_unit");
-    const Entry* function = find_entry(model, "activation_func");
+    const Entry* gated = find_field(model, "gated_linear_unit");
+    const Entry* function = find_field(model, "activation_func");
     if (gated == nullptr && function == nullptr) return;
     std::string name = "gelu";
+    if (function != nullptr && function->value->kind == Node::Kind::scalar) name = function->value->text;
     if (function != nullptr)
       if (const Entry* target = find_entry(*function->value, "_target_")) name = target->value->text;
     name = name.substr(name.rfind('.') + 1);
@@ -156,12 +198,6 @@ class DumpReader {
                                 in_quotes(name), taken));
     const std::size_t row = row_index("model.activation");
     settings_.put(row, {Setting::State::given, taken, place, rows()[row].path});
-  }
-
-  void tell_of_experts(const Node& model) {
-    const Entry* experts = find_entry(model, "num_moe_experts");
-    if (experts != nullptr && experts->value->kind != Node::Kind::null)
-      notice(experts->place, "num_moe_experts is ignored: Underlap's models are dense, and so is this plan");
   }
 
   Settings& settings_;
@@ -182,7 +218,8 @@ void read_bridge_dump(Settings& settings, const Node& root, Problems& problems) 
   DumpReader(settings, root, problems).read();
   settings.is_dump = true;
   const Entry* overlap = find_entry(root, "comm_overlap");
-  settings.without_overlap_rules = overlap != nullptr && overlap->value->kind == Node::Kind::null;
+  if (overlap != nullptr && overlap->value->kind == Node::Kind::null)
+    settings.without_overlap_rules = "comm_overlap is null in a Megatron-Bridge dump";
 }
 
 }  // namespace underlap::plan

@@ -145,7 +145,7 @@ std::string range_words(const Range& range) {
 std::span<const Row> rows() {
   static const std::vector<Row> instance = [] {
     std::vector<Row> all;
-    for (const auto table : {overlap_rows(), tensor_rows(), numerics_rows(), workload_rows()})
+    for (const auto table : {overlap_rows(), tensor_rows(), numerics_rows(), model_rows(), workload_rows()})
       for (const Row& row : table) {
         all.push_back(row);
         for (const KnownRows& group : known_rows())

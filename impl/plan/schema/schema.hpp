@@ -65,10 +65,11 @@ struct Row {
 };
 
 /// The tables: knobs of communication overlap, those of tensor parallelism apart; number formats and the optimizer;
-/// model, machine and run.
+/// the model; machine and run.
 std::span<const Row> overlap_rows();
 std::span<const Row> tensor_rows();
 std::span<const Row> numerics_rows();
+std::span<const Row> model_rows();
 std::span<const Row> workload_rows();
 
 /// Keys that are known by name alone, and the key that each group of them is listed behind.

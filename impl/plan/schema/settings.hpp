@@ -60,10 +60,11 @@ class Settings {
   std::vector<std::pair<Place, std::string>> notices;
   /// Where to point for something that is missing: where the section stands, or the top of the file.
   Place model_place;
-  /// A dump of Megatron-Bridge's container: most of its values are defaults that nobody asked for.
+  /// A dump of Megatron-Bridge's container, or arguments with their defaults filled in: most of the values are defaults
+  /// that nobody asked for.
   bool is_dump = false;
-  /// A dump without a CommOverlapConfig: none of its rules runs.
-  bool without_overlap_rules = false;
+  /// Why none of CommOverlapConfig's rules runs; empty: they do.
+  std::string without_overlap_rules;
 
   /// Equal for equal requests, wherever they were written.
   std::string fingerprint() const;

@@ -72,7 +72,9 @@ TEST(BadInput, ConfigThatIsNoFileIsRefused) {
   const testing_support::TemporaryFolder folder;
   for (const std::string command : {"plan", "run"}) {
     EXPECT_THAT(underlap_program({command, folder / "none.yaml"}), fails_with(2, "none.yaml: no such file"));
-    EXPECT_THAT(underlap_program({command, folder / ""}), fails_with(2, "a directory, not a file"));
+    EXPECT_THAT(
+        underlap_program({command, folder / ""}),
+        fails_with(2, command == "plan" ? "a directory without .yaml or .yml files" : "a directory, not a file"));
     EXPECT_THAT(underlap_program({command, UNDERLAP_PROGRAM}), fails_with(2, "larger than 1 MiB"));
     EXPECT_THAT(underlap_program({command}), fails_with(2, "CONFIG is required"));
   }

@@ -141,7 +141,7 @@ TEST(ListKnobs, NoneIsAnErrorThatNamesTheNearest) {
 
 TEST(ListPresets, HaveTheirShapes) {
   EXPECT_THAT(underlap_program({"list", "presets"}).out,
-              ::testing::ContainsRegex("llama3-8b +32 +4096 +14336 +32 +8 +128256 +8192 +8.1 B"));
+              ::testing::ContainsRegex("llama3-8b +32 +4096 +14336 +32 +8 +128256 +8192 +8.0 B"));
 }
 
 /// What bash offers behind `words`, the last of which is being written.

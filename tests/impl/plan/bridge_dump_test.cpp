@@ -145,13 +145,90 @@ TEST(BridgeDump, FillsTheModelAsMegatronCoreDoes) {
 
 TEST(BridgeDump, SaysWhatItCannotKnow) {
   EXPECT_THAT(plan_of("model: {preset: tiny, _target_: x.Y, num_moe_experts: 8}").notices,
-              testing::AllOf(told("data_parallel_size is taken as 1"), told("num_moe_experts is ignored")));
+              testing::AllOf(told("data_parallel_size is taken as 1"),
+                             told("the dense part of a model with 8 experts is planned")));
 }
 
 TEST(BridgeDump, DefaultsWithoutEffectAreNotWorthANotice) {
   const std::string no_effect = "mixed_precision: {fp8_param_gather: false, num_layers_at_end_in_bf16: 3}\n";
   EXPECT_TRUE(plan_of(dump(no_effect)).notices.empty());
   EXPECT_FALSE(plan_of("model: {preset: tiny}\n" + no_effect).notices.empty());
+}
+
+// What BridgeGPTModelConfig and its TransformerConfig write since 2026.
+const std::string kNested =
+    "model:\n  _target_: megatron.bridge.models.gpt.model_config.BridgeGPTModelConfig\n  make_vocab_size_divisible_by: "
+    "128\n"
+    "  should_pad_vocab: true\n  vocab_size: null\n  position_embedding_type: rope\n  seq_length: 128\n  transformer:\n"
+    "    _target_: megatron.bridge.models.transformer_config.TransformerConfig\n    activation_func: silu\n"
+    "    gated_linear_unit: true\n    hidden_size: 128\n    num_attention_heads: 4\n    num_layers: 4\n"
+    "    num_query_groups: null\n    ffn_hidden_size: 384\n    normalization: RMSNorm\n    add_bias_linear: false\n"
+    "    pipeline_model_parallel_size: 2\n    rotary_interleaved: false\ndata_parallel_size: 2\n"
+    "train: {num_microbatches: 2}\n";
+
+TEST(BridgeDump, ReadsTheFieldsOfANestedTransformer) {
+  const Plan plan = plan_of(kNested);
+  const Config& c = plan.config;
+  EXPECT_EQ(c.model.num_layers, 4);
+  EXPECT_EQ(c.model.num_query_groups, 4) << "as many as heads";
+  EXPECT_EQ(c.model.activation, Activation::swiglu);
+  EXPECT_EQ(c.model.position_embedding_type, PositionEmbedding::rope);
+  EXPECT_EQ(c.parallel.pipeline_model_parallel_size, 2);
+  EXPECT_THAT(plan.notices, told("model.rotary_interleaved"));
+}
+
+TEST(BridgeDump, TakesAVocabularyOfNullFromTheTokenizerOrAUsualOne) {
+  const Plan usual = plan_of(kNested);
+  EXPECT_EQ(usual.config.model.vocab_size, 128256);
+  EXPECT_THAT(usual.notices, told("--vocab-size takes another"));
+  const Plan own = plan_of(kNested + "tokenizer: {_target_: x.Y, vocab_size: 1000}\n");
+  EXPECT_EQ(own.config.model.vocab_size, 1024) << "padded to a multiple of 128";
+  EXPECT_THAT(own.notices, told("tokenizer.vocab_size is taken, 1000"));
+}
+
+TEST(BridgeDump, TakesEachFp8RecipeByItsFields) {
+  const Plan mxfp8 = plan_of(
+      dump("ddp: {fp8_param_gather: false, reuse_grad_buf_for_mxfp8_param_ag: false}\n"
+           "mixed_precision: {bf16: true, fp8: e4m3, fp8_recipe: mxfp8, fp8_param: true, fp8_param_gather: true, "
+           "reuse_grad_buf_for_mxfp8_param_ag: true, fp4: null, fp4_recipe: nvfp4, num_layers_at_start_in_bf16: 0, "
+           "num_layers_at_end_in_bf16: 0, first_last_layers_bf16: false}\noptimizer: "
+           "{reuse_grad_buf_for_mxfp8_param_ag: false}\n"));
+  EXPECT_EQ(mxfp8.config.mixed_precision.recipe, "bf16_with_mxfp8_mixed");
+  EXPECT_EQ(outcome(mxfp8, "ddp.reuse_grad_buf_for_mxfp8_param_ag"), "true user");
+}
+
+const std::string kNemo =
+    "_target_: nemo.collections.llm.api.pretrain\n"
+    "model: {_target_: x.LlamaModel, config: {_target_: nemo.collections.llm.gpt.model.llama.Llama3Config8B, "
+    "num_layers: 16}}\n"
+    "data: {_target_: x.MockDataModule, seq_length: 4096, micro_batch_size: 1, global_batch_size: 64}\n"
+    "optim: {config: {_target_: x.OptimizerConfig, lr: 0.0003, use_distributed_optimizer: true}}\n"
+    "trainer:\n  _target_: x.Trainer\n  num_nodes: 2\n  devices: 8\n"
+    "  plugins: {_target_: x.MegatronMixedPrecision, precision: bf16-mixed, grad_reduce_in_fp32: false}\n"
+    "  strategy: {_target_: x.MegatronStrategy, tensor_model_parallel_size: 2, sequence_parallel: true, "
+    "ddp: {_target_: x.D, overlap_grad_reduce: true, average_in_collective: true, use_distributed_optimizer: true}}\n";
+const std::string kCallback =
+    "  callbacks:\n    - {_target_: x.TimingCallback}\n"
+    "    - {_target_: nemo.lightning.pytorch.callbacks.MegatronCommOverlapCallback, tp_comm_overlap: true}\n";
+
+TEST(NemoDump, IsReadInTheSectionsOfBridge) {
+  const Plan plan = plan_of(kNemo + kCallback);
+  const Config& c = plan.config;
+  EXPECT_EQ(c.model.preset, "llama3-8b");
+  EXPECT_EQ(c.model.num_layers, 16);
+  EXPECT_EQ(c.model.seq_length, 4096);
+  EXPECT_EQ(c.parallel.data_parallel_size, 8);
+  EXPECT_EQ(c.train.num_microbatches, 8);
+  EXPECT_EQ(c.mixed_precision.recipe, "bf16_mixed");
+  EXPECT_TRUE(c.ddp.average_in_collective && !c.ddp.grad_reduce_in_fp32);
+  EXPECT_EQ(outcome(plan, "comm_overlap.tp_comm_overlap"), "true user");
+  EXPECT_EQ(outcome(plan, "comm_overlap.overlap_param_gather"), "true auto");
+}
+
+TEST(NemoDump, WithoutTheCallbackHasNoRulesOfOverlap) {
+  const Plan plan = plan_of(kNemo);
+  EXPECT_EQ(outcome(plan, kGradients), "true user");
+  EXPECT_EQ(outcome(plan, "comm_overlap.overlap_param_gather"), "false auto");
 }
 
 TEST(BridgeDump, UnderlapsOwnSectionsStayStrict) {

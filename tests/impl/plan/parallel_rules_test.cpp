@@ -234,9 +234,28 @@ TEST(NotRun, KnobsWithoutEffectAreANoticeInstead) {
   EXPECT_EQ(outcome(plan, "model.variable_seq_lengths"), "true user");
 }
 
+const std::string kBoth = "comm_overlap: {overlap_moe_expert_parallel_comm: true, delay_wgrad_compute: true}";
+
 TEST(ExpertRules, ExpertOverlapIsAnErrorWithoutExperts) {
-  EXPECT_THAT(errors_of(with("", "comm_overlap: {overlap_moe_expert_parallel_comm: true, delay_wgrad_compute: true}")),
-              ElementsAre(HasSubstr("overlap_moe_expert_parallel_comm needs"), HasSubstr("delay_wgrad_compute needs")));
+  EXPECT_THAT(errors_of(with("", kBoth)),
+              ElementsAre(HasSubstr("overlap_moe_expert_parallel_comm needs "
+                                    "expert_model_parallel_size above 1, num_moe_experts")));
+  EXPECT_THAT(errors_of(with("", "comm_overlap: {delay_wgrad_compute: true}")),
+              ElementsAre(HasSubstr("delay_wgrad_compute needs overlap_moe_expert_parallel_comm")));
+  EXPECT_THAT(errors_of(with("expert_model_parallel_size: 2")), ElementsAre(HasSubstr("the model has no experts")));
+  EXPECT_THAT(errors_of(with("expert_model_parallel_size: 2, num_moe_experts: 3")),
+              ElementsAre(HasSubstr("does not divide")));
+}
+
+TEST(ExpertRules, TheDensePartIsPlannedAndWhatIsNotSaidIsListed) {
+  const Plan plan =
+      plan_of(with("expert_model_parallel_size: 2, num_moe_experts: 8, "
+                   "moe_token_dispatcher_type: alltoall",
+                   kBoth));
+  EXPECT_EQ(outcome(plan, "comm_overlap.overlap_moe_expert_parallel_comm"), "true user");
+  EXPECT_THAT(plan.notices, testing::Contains(testing::Field(
+                                &Message::message, HasSubstr("not said are the router, the weights of the experts"))));
+  EXPECT_FALSE(plan.not_run.empty());
 }
 
 }  // namespace

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/impl/plan/plan_testing.hpp"
+
+namespace underlap::plan {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+
+const std::string kModel =
+    "--num-layers 8 --hidden-size 256 --num-attention-heads 8 --seq-length 128 --vocab-size 1000 "
+    "--micro-batch-size 1 --global-batch-size 16 --world-size 16 --tensor-model-parallel-size 2 "
+    "--pipeline-model-parallel-size 2 --bf16 ";
+
+const std::string kGrads = "comm_overlap.overlap_grad_reduce";
+
+TEST(MegatronArguments, HaveTheDefaultsOfTheirOwnCommandLine) {
+  const Plan plan = plan_of(kModel);
+  const Config& c = plan.config;
+  EXPECT_EQ(c.parallel.data_parallel_size, 4);
+  EXPECT_EQ(c.model.vocab_size, 1024) << "padded to a multiple of 128 of each tensor-parallel rank";
+  EXPECT_EQ(c.model.num_query_groups, 8);
+  EXPECT_EQ(c.model.activation, Activation::gelu);
+  EXPECT_TRUE(c.model.share_embeddings_and_output_weights && c.model.add_bias_linear);
+  EXPECT_EQ(c.model.normalization, Normalization::layer_norm);
+  EXPECT_EQ(outcome(plan, kGrads), "false auto");
+  EXPECT_EQ(outcome(plan, "ddp.use_distributed_optimizer"), "false user");
+  EXPECT_TRUE(c.ddp.grad_reduce_in_fp32);
+  EXPECT_TRUE(c.pipeline.batch_p2p_comm && !c.pipeline.overlap_p2p_comm);
+}
+
+TEST(MegatronArguments, AreKnobsUnderNamesOfTheirOwn) {
+  const Plan plan =
+      plan_of(kModel +
+              "--swiglu --untie-embeddings-and-output-weights --disable-bias-linear --normalization RMSNorm\n"
+              "--position-embedding-type rope --group-query-attention --num-query-groups 4 --sequence-parallel\n"
+              "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size=5000000\n"
+              "--num-layers-per-virtual-pipeline-stage 2 --tp-comm-overlap --grad-reduce-in-bf16\n");
+  const Config& c = plan.config;
+  EXPECT_EQ(c.model.activation, Activation::swiglu);
+  EXPECT_EQ(c.model.ffn_hidden_size, 640) << "two thirds of four times hidden_size, in whole 64s";
+  EXPECT_EQ(c.model.num_query_groups, 4);
+  EXPECT_EQ(c.model.position_embedding_type, PositionEmbedding::rope);
+  EXPECT_FALSE(c.model.share_embeddings_and_output_weights || c.model.add_bias_linear || c.ddp.grad_reduce_in_fp32);
+  EXPECT_EQ(c.parallel.virtual_pipeline_model_parallel_size, 2);
+  EXPECT_TRUE(c.pipeline.overlap_p2p_comm && c.ddp.align_param_gather && c.ddp.overlap_param_gather);
+  EXPECT_EQ(c.ddp.bucket_size, 5'000'000);
+  EXPECT_EQ(knob_of(plan, kGrads).where, "f:3:29");
+}
+
+TEST(MegatronArguments, MayBeThoseOfALaunchScript) {
+  const Plan plan = plan_of("# what every job has\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\nARGS=(\n  " + kModel +
+                            "\\\n  --train-iters 100 \\\n  --data-path \"a b\"\n)\n");
+  EXPECT_EQ(plan.config.environment.cuda_device_max_connections, 1);
+  EXPECT_THAT(plan.notices, Contains(Field(&Message::message, HasSubstr("are ignored: --train-iters, --data-path"))));
+}
+
+TEST(MegatronArguments, ThatItsCommandLineRefusesAreErrors) {
+  EXPECT_THAT(errors_of(kModel + "--overlap-param-gather --use-distributed-optimizer"),
+              ElementsAre(HasSubstr("needs --overlap-grad-reduce")));
+  EXPECT_THAT(errors_of(kModel + "--tp-comm-overlap"), ElementsAre(HasSubstr("needs --sequence-parallel")));
+  EXPECT_THAT(errors_of(kModel + "--num-layers-per-virtual-pipeline-stage 3"),
+              ElementsAre(HasSubstr("are no multiple of it")));
+  EXPECT_FALSE(
+      errors_of(kModel + "--pipeline-model-parallel-size 0 --num-layers-per-virtual-pipeline-stage 2").empty());
+  EXPECT_FALSE(errors_of(kModel + "--tensor-model-parallel-size 999999999999999999 --make-vocab-size-divisible-by "
+                                  "999999999999999999")
+                   .empty());
+  EXPECT_THAT(errors_of(kModel + "--recompute-method"), ElementsAre(HasSubstr("--recompute-method has no value")));
+}
+
+}  // namespace
+}  // namespace underlap::plan
