@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -89,8 +90,9 @@ int run_tune(const TuneArguments& arguments) {
   StatusLine status(status_on_stderr());
   const SearchProgress progress = [&](const std::string& what, std::size_t done, std::size_t count,
                                       std::int64_t best_ns) {
-    status.say(fmt::format("{}: {} of {}{}", what, done, count,
-                           best_ns > 0 ? fmt::format("; best so far {:.1f} ms", static_cast<double>(best_ns) / 1e6) : ""));
+    status.say(
+        fmt::format("{}: {} of {}{}", what, done, count,
+                    best_ns > 0 ? fmt::format("; best so far {:.1f} ms", static_cast<double>(best_ns) / 1e6) : ""));
   };
   const SearchResult result =
       arguments.exhaustive ? search_exhaustively(job, plays, progress) : search(job, plays, progress);
@@ -114,8 +116,9 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->add_option("CONFIG", arguments->config,
                    "a model, and whatever else is decided: what it says is kept, what it leaves open is searched")
       ->check(not_empty());
-  command->add_option("--around", arguments->around,
-                      "improve this configuration: its layout and overlap are where the search begins")
+  command
+      ->add_option("--around", arguments->around,
+                   "improve this configuration: its layout and overlap are where the search begins")
       ->check(not_empty());
   command->add_option("--gpus", arguments->gpus, "GPUs of the job")->required()->check(CLI::Range(1, 65536));
   command->add_option("--hardware", arguments->hardware, "name or file of the machine: `underlap list hardware`")
@@ -124,8 +127,10 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command->add_option("--seq", arguments->sequence, "tokens of a sequence")->check(not_empty());
   command->add_option("--layers", arguments->layers, "shorten the model to this many layers")->check(not_empty());
-  command->add_option("--cell", arguments->cell, "of the file's matrix this cell alone, by its name")->check(not_empty());
-  command->add_option("--limit", arguments->limit, "memory that a GPU may need, as predicted: 75GB (default: all it has)")
+  command->add_option("--cell", arguments->cell, "of the file's matrix this cell alone, by its name")
+      ->check(not_empty());
+  command
+      ->add_option("--limit", arguments->limit, "memory that a GPU may need, as predicted: 75GB (default: all it has)")
       ->check(not_empty());
   command
       ->add_option("--flops", arguments->flops,

@@ -10,7 +10,8 @@ namespace underlap::bench {
 std::vector<PublishedError> published_errors(std::string_view results, std::string_view hardware) {
   constexpr std::string_view kModelled = "modelled: ";
   std::vector<PublishedError> errors;
-  for (const auto& table : parse_json(results).at("tables")) {
+  const nlohmann::ordered_json all = parse_json(results);
+  for (const auto& table : all.at("tables")) {
     if (table.at("link").get<std::string>() != std::string(kModelled) + std::string(hardware)) continue;
     PublishedError error{.table = table.at("title"), .hardware = std::string(hardware)};
     const bool is_time = table.at("quantity") == "iteration_from_layer";

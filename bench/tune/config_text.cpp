@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
+#include <system_error>
 #include <vector>
 
 #include "bench/tune/report.hpp"
@@ -33,23 +34,28 @@ struct Section {
   std::string text(const std::string& indent) const {
     std::string all;
     for (const auto& [key, value] : values) all += fmt::format("{}{}: {}\n", indent, key, value);
-    for (const auto& [name, section] : sections) all += fmt::format("{}{}:\n{}", indent, name, section.text(indent + "  "));
+    for (const auto& [name, section] : sections)
+      all += fmt::format("{}{}:\n{}", indent, name, section.text(indent + "  "));
     return all;
   }
 };
 
-// A key whose value is a whole has no place for settings beneath it.
-bool lies_beneath(const std::vector<plan::Knob>& knobs, const std::string& name) {
-  for (const plan::Knob& knob : knobs)
-    if (!plan::is_null(knob.requested) && name.starts_with(knob.name + '.')) return true;
-  return false;
-}
+constexpr const char* kSlots = "comm_overlap.tp_comm_overlap_cfg";
+
+bool is_slot(const plan::Knob& knob) { return knob.name.starts_with(std::string(kSlots) + '.'); }
 
 std::string config_text(const TuneJob& job, const TunedConfig& config, std::size_t place) {
   Section root;
-  for (const plan::Knob& knob : config.plan.knobs)
-    if (!plan::is_null(knob.requested) && !lies_beneath(config.plan.knobs, knob.name))
+  const std::vector<plan::Knob>& knobs = config.plan.knobs;
+  // A preset that single slots were changed of is no longer one: every slot is then written as it is in effect.
+  const bool has_slots = std::ranges::any_of(
+      knobs, [](const plan::Knob& knob) { return is_slot(knob) && !plan::is_null(knob.requested); });
+  for (const plan::Knob& knob : knobs) {
+    const bool is_of_slots = is_slot(knob) || knob.name == kSlots;
+    if (has_slots && is_slot(knob)) root.put(knob.name, plan::to_json_text(knob.effective));
+    if (!(has_slots && is_of_slots) && !plan::is_null(knob.requested))
       root.put(knob.name, plan::to_json_text(knob.requested));
+  }
   return fmt::format(
       "# Number {} of those found for {} GPUs, {}: a step of {:.1f} ms, modelled.\n"
       "# underlap run FILE plays it again; underlap plan FILE says what is in effect, and why.\n{}",

@@ -7,7 +7,9 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "platform/errors.hpp"
@@ -69,10 +71,11 @@ Plays::Plays(const std::filesystem::path& folder, bool resume, const std::string
   const std::filesystem::path file = folder / "plays.jsonl";
   const bool exists = std::filesystem::exists(file);
   if (exists && !resume)
-    throw std::invalid_argument(
-        fmt::format("{} holds a search already: --resume goes on with it, -o DIR takes another folder", folder.string()));
+    throw std::invalid_argument(fmt::format(
+        "{} holds a search already: --resume goes on with it, -o DIR takes another folder", folder.string()));
   if (exists) take_up(file, fingerprint);
   file_.open(file, std::ios::app);
+  if (exists) file_ << '\n';  // behind a line that was cut off; between others nothing is read
   if (!exists)
     file_ << json_text(nlohmann::ordered_json{{"schema", kSchema}, {"fingerprint", hash_of(fingerprint)}}) << '\n'
           << std::flush;

@@ -17,6 +17,7 @@ constexpr const char* kPipeline = "model.pipeline_model_parallel_size";
 constexpr const char* kVirtual = "model.virtual_pipeline_model_parallel_size";
 constexpr const char* kContext = "model.context_parallel_size";
 constexpr const char* kSequence = "model.sequence_parallel";
+constexpr const char* kTensorOverlap = "comm_overlap.tp_comm_overlap";
 constexpr const char* kMicroBatch = "train.micro_batch_size";
 constexpr std::int64_t kMostSequencesOfAMicrobatch = 8;
 constexpr std::int64_t kLeastTokensOfARank = 2048;  // of a sequence
@@ -38,7 +39,11 @@ std::vector<std::int64_t> sizes(const TuneJob& job, const char* knob, std::int64
 class Layouts {
  public:
   Layouts(const TuneJob& job, const std::string& cell, const plan::Config& config)
-      : job_(job), cell_(cell), model_(config.model), parallel_(config.parallel), micro_(config.train.micro_batch_size) {}
+      : job_(job),
+        cell_(cell),
+        model_(config.model),
+        parallel_(config.parallel),
+        micro_(config.train.micro_batch_size) {}
 
   void append_to(std::vector<Choices>& all) const {
     const std::int64_t gpus = job_.num_gpus();
@@ -50,7 +55,8 @@ class Layouts {
 
  private:
   // Tensor parallelism stays in a node: across the network its collectives, two a layer and direction, are no choice.
-  // Context parallelism leaves a rank tokens enough to compute on: the other kinds cut what is shorter with less traffic.
+  // Context parallelism leaves a rank tokens enough to compute on: the other kinds cut what is shorter with less
+  // traffic.
   bool can_be(std::int64_t tp, std::int64_t pp, std::int64_t cp) const {
     return job_.num_gpus() % (tp * pp * cp) == 0 && tp <= job_.gpus_per_node() &&
            model_.num_attention_heads % tp == 0 && model_.num_layers % pp == 0 && model_.seq_length % (2 * cp) == 0 &&
@@ -61,8 +67,8 @@ class Layouts {
     const std::int64_t replicas = job_.num_gpus() / (tp * pp * cp);
     const std::int64_t layers = model_.num_layers / pp;
     const std::vector<std::int64_t> one{1};
-    for (const std::int64_t vp : sizes(job_, kVirtual, parallel_.virtual_pipeline_model_parallel_size,
-                                       pp == 1 ? one : divisors(layers)))
+    for (const std::int64_t vp :
+         sizes(job_, kVirtual, parallel_.virtual_pipeline_model_parallel_size, pp == 1 ? one : divisors(layers)))
       for (const std::int64_t micro : sizes(job_, kMicroBatch, micro_, {1, 2, 4, kMostSequencesOfAMicrobatch}))
         if (layers % vp == 0 && job_.batch() % (replicas * micro) == 0) all.push_back(layout(tp, pp, vp, cp, micro));
   }
@@ -90,8 +96,13 @@ class Layouts {
   std::int64_t micro_;
 };
 
+bool has_userbuffers(const plan::Config& config) {
+  return std::ranges::any_of(config.tensor_overlap.slots,
+                             [](const plan::TensorSlotOverlap& slot) { return plan::in_userbuffers(slot.method); });
+}
+
 void append_tensor_axes(std::vector<TuneAxis>& axes, const plan::Config& layout) {
-  axes.push_back({"comm_overlap.tp_comm_overlap", {"true", "false"}});
+  axes.push_back({kTensorOverlap, {"true", "false"}});
   std::vector<std::string> presets{""};
   for (const std::string_view name : plan::userbuffers_preset_names())
     if (const auto preset = plan::find_userbuffers_preset(name);
@@ -109,8 +120,9 @@ void append_tensor_axes(std::vector<TuneAxis>& axes, const plan::Config& layout)
   for (std::size_t i = 0; i < plan::kNumTensorSlots; ++i) {
     const plan::TensorSlotKind kind = plan::kind_of(static_cast<plan::TensorSlot>(i));
     const bool is_ring = kind == plan::TensorSlotKind::gather_gemm;
-    axes.push_back({std::string(plan::kTensorSlotPaths[i]),
-                    is_ring ? rings : kind == plan::TensorSlotKind::gemm_scatter ? scatters : bulks});
+    axes.push_back({std::string(plan::kTensorSlotPaths[i]), is_ring                                      ? rings
+                                                            : kind == plan::TensorSlotKind::gemm_scatter ? scatters
+                                                                                                         : bulks});
   }
 }
 
@@ -134,8 +146,8 @@ void append_pipeline_axes(std::vector<TuneAxis>& axes, const plan::Config& layou
   axes.push_back({"comm_overlap.batch_p2p_comm", {"", "true", "false"}});
   if (layout.parallel.virtual_pipeline_model_parallel_size == 1) return;
   axes.push_back({"model.overlap_p2p_comm_warmup_flush", {"", "true"}});
-  axes.push_back({"model.microbatch_group_size_per_vp_stage",
-                  {"", std::to_string(stages + 1), std::to_string(2 * stages)}});
+  axes.push_back(
+      {"model.microbatch_group_size_per_vp_stage", {"", std::to_string(stages + 1), std::to_string(2 * stages)}});
 }
 
 }  // namespace
@@ -163,7 +175,8 @@ std::vector<Choices> recomputations(const TuneJob& job, const plan::Config& layo
 std::vector<TuneAxis> overlap_axes(const TuneJob& job, const plan::Config& layout) {
   std::vector<TuneAxis> axes;
   const plan::ParallelConfig& parallel = layout.parallel;
-  if (parallel.tensor_model_parallel_size > 1 && parallel.sequence_parallel) append_tensor_axes(axes, layout);
+  if (parallel.sequence_parallel && (job.is_open(kTensorOverlap) || has_userbuffers(layout)))
+    append_tensor_axes(axes, layout);
   if (parallel.data_parallel_size * parallel.context_parallel_size > 1) append_data_axes(axes, layout);
   if (parallel.pipeline_model_parallel_size > 1) append_pipeline_axes(axes, layout);
   if (parallel.context_parallel_size > 1) axes.push_back({"model.cp_comm_type", {"", "all_gather", "a2a"}});
@@ -178,9 +191,7 @@ std::vector<OverlapSwitch> switches_on(const plan::Config& config) {
   const auto add = [&](bool is_on, std::string name, Choices off) {
     if (is_on) on.push_back({std::move(name), std::move(off)});
   };
-  const bool has_userbuffers = std::ranges::any_of(
-      config.tensor_overlap.slots, [](const plan::TensorSlotOverlap& slot) { return plan::in_userbuffers(slot.method); });
-  add(has_userbuffers, "tp_comm_overlap", {{"comm_overlap.tp_comm_overlap", "false"}});
+  add(has_userbuffers(config), "tp_comm_overlap", {{kTensorOverlap, "false"}});
   add(config.ddp.overlap_grad_reduce, "overlap_grad_reduce", {{"comm_overlap.overlap_grad_reduce", "false"}});
   add(config.ddp.overlap_param_gather, "overlap_param_gather", {{"comm_overlap.overlap_param_gather", "false"}});
   add(config.pipeline.overlap_p2p_comm, "overlap_p2p_comm",

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <initializer_list>
 #include <stdexcept>
 
 #include "tests/profiler/temporary_folder.hpp"
@@ -70,7 +71,11 @@ TEST_F(PlaysTest, RefusesAFolderOfAnotherSearch) {
 
 TEST(OnAllCores, ThrowsWhatAWorkThrew) {
   EXPECT_THROW(on_all_cores(
-                   8, [](std::size_t i) { if (i == 3) throw std::runtime_error("three"); }, 4),
+                   8,
+                   [](std::size_t i) {
+                     if (i == 3) throw std::runtime_error("three");
+                   },
+                   4),
                std::runtime_error);
 }
 

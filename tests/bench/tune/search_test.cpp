@@ -10,33 +10,39 @@
 
 #include "bench/tune/report.hpp"
 #include "bench/tune/space.hpp"
+#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
 namespace {
 
 // What the tests of one kind of parallelism leave to the others.
 constexpr const char* kModel =
-    "preset: llama3-8b, num_layers: 8, seq_length: 2048, vocab_size: 32000, context_parallel_size: 1, "
+    "num_layers: 4, seq_length: 2048, vocab_size: 32000, context_parallel_size: 1, "
     "recompute_granularity: null";
 constexpr const char* kEnvironment = "environment: {layernorm_sm_margin: 16, cuda_device_max_connections: 8}\n";
 
 constexpr const char* kDataSpace =
     "comm_overlap: {tp_comm_overlap: false}\n"
-    "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false}\n";
+    "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false}\n"
+    "train: {micro_batch_size: 1}\n";
 constexpr const char* kPipelineSpace =
     "comm_overlap: {overlap_grad_reduce: true, overlap_param_gather: true, bucket_size: 40000000, "
     "align_param_gather: false, overlap_param_gather_with_optimizer_step: false}\n"
-    "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false, align_grad_reduce: true}\n";
+    "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false, align_grad_reduce: true}\n"
+    "train: {micro_batch_size: 1}\n";
 constexpr const char* kTensorSpace =
     "comm_overlap: {overlap_grad_reduce: true, overlap_param_gather: true, bucket_size: 40000000, tp_comm_overlap_cfg: "
     "{qkv_fprop: {method: ring_exchange}, fc1_fprop: {method: ring_exchange}, fc2_dgrad: {method: ring_exchange}, "
     "proj_dgrad: {method: ring_exchange}, qkv_dgrad: {method: bulk}, qkv_wgrad: {method: bulk}, fc1_dgrad: {method: "
     "bulk}, fc1_wgrad: {method: bulk}}}\n"
-    "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false}\n";
+    "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false}\n"
+    "train: {micro_batch_size: 1}\n";
 
-TuneRequest request_of(const std::string& model, const std::string& more, std::int64_t gpus = 8) {
+TuneRequest request_of(const std::string& model, const std::string& more, std::int64_t gpus = 8,
+                       const std::string& preset = "llama3-8b") {
   TuneRequest request;
-  request.model = {fmt::format("model: {{{}, {}}}\n{}{}run: {{hardware: h100-sxm}}\n", kModel, model, kEnvironment, more),
+  request.model = {fmt::format("model: {{preset: {}, {}, {}}}\n{}{}run: {{hardware: h100-sxm}}\n", preset, kModel,
+                               model, kEnvironment, more),
                    "model.yaml",
                    {}};
   request.num_gpus = gpus;
@@ -64,12 +70,12 @@ TEST_P(SmallSpace, HasNoBetterStepThanTheSearchFinds) {
       << text_of(all.best.front().choices);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Search, SmallSpace,
-    ::testing::Values(Space{"Data", "pipeline_model_parallel_size: 1", kDataSpace},
-                      Space{"Pipeline", "tensor_model_parallel_size: 1", kPipelineSpace},
-                      Space{"Tensor", "pipeline_model_parallel_size: 1, sequence_parallel: true", kTensorSpace}),
-    [](const ::testing::TestParamInfo<Space>& space) { return space.param.name; });
+INSTANTIATE_TEST_SUITE_P(Search, SmallSpace,
+                         ::testing::Values(Space{"Data", "pipeline_model_parallel_size: 1", kDataSpace},
+                                           Space{"Pipeline", "tensor_model_parallel_size: 1", kPipelineSpace},
+                                           Space{"Tensor", "pipeline_model_parallel_size: 1, sequence_parallel: true",
+                                                 kTensorSpace}),
+                         [](const ::testing::TestParamInfo<Space>& space) { return space.param.name; });
 
 TEST(Search, IsTheSameOnAnyNumberOfThreads) {
   const TuneJob job(request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 2", kPipelineSpace));
@@ -98,6 +104,27 @@ TEST(Search, SaysWhatEachKnobIsWorth) {
   Choices off = best.choices;
   off["comm_overlap.overlap_grad_reduce"] = "false";
   EXPECT_NEAR(double(reduce->step_ns), double(step_ns(job.plan(off).config)), 0.002 * double(best.step.step_ns));
+}
+
+// The steps of the files that are written, beside what the search says of them.
+TEST(Search, WritesConfigurationsThatPlayAsItSays) {
+  const testing_support::TemporaryFolder folder;
+  const std::string preset = std::string(kDataSpace)
+                                 .replace(0, std::string("comm_overlap: {tp_comm_overlap: false}").size(),
+                                          "comm_overlap: {overlap_grad_reduce: true}");
+  for (const std::string& more : {std::string(kTensorSpace), preset}) {
+    const TuneJob job(
+        request_of("tensor_model_parallel_size: 4, pipeline_model_parallel_size: 1", more, 8, "llama3-70b"));
+    Plays plays("", false, "");
+    const SearchResult result = search(job, plays, {});
+    const std::vector<std::string> names = write_configs(job, result, folder / "");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const plan::Matrix matrix = plan::load(folder / names[i]);
+      ASSERT_TRUE(matrix.errors.empty()) << matrix.errors.front().message;
+      EXPECT_EQ(step_ns(matrix.cells.front().plan.config), result.best[i].step.step_ns)
+          << testing_support::read_text(folder / names[i]);
+    }
+  }
 }
 
 TEST(TuneJob, KeepsWhatTheFileSays) {
