@@ -104,7 +104,8 @@ TEST(Help, VersionSaysWhatWasBuiltAndWithWhat) {
 
 TEST(Help, WordsThatNoCommandExpectsAreNamedWithWhatWasMeant) {
   EXPECT_THAT(underlap_program({"runn"}), fails_with(2, "underlap has no command \"runn\"; did you mean run?"));
-  EXPECT_THAT(underlap_program({"zzzzzz"}), fails_with(2, "use one of init, plan, check, run, submit, status, merge"));
+  EXPECT_THAT(underlap_program({"zzzzzz"}),
+              fails_with(2, "use one of init, plan, check, tune, run, submit, status, merge"));
   EXPECT_THAT(underlap_program({"list", "knob"}), fails_with(2, "list has no command \"knob\"; did you mean knobs?"));
   EXPECT_THAT(underlap_program({"run", "--bloks", "3"}),
               fails_with(2, "underlap run has no option --bloks; did you mean --blocks?"));

@@ -307,7 +307,7 @@ TEST(Observed, AGatedSlotHasARowWithItsGate) {
   EXPECT_THAT(knob.requested, HasSubstr("ring_exchange"));
   EXPECT_EQ(knob.effective, "\"nccl\"");
   EXPECT_EQ(knob.status, report::ObservedStatus::not_in_trace);
-  EXPECT_THAT(knob.reason, AllOf(StartsWith("switched off, "), HasSubstr("tp_comm_overlap_ag is false; "),
+  EXPECT_THAT(knob.reason, AllOf(StartsWith("switched off, "), HasSubstr("tp_comm_overlap_ag is false, "),
                                  HasSubstr("none of its operations is in the trace")));
 }
 

@@ -77,13 +77,6 @@ INSTANTIATE_TEST_SUITE_P(Search, SmallSpace,
                                                  kTensorSpace}),
                          [](const ::testing::TestParamInfo<Space>& space) { return space.param.name; });
 
-TEST(Search, IsTheSameOnAnyNumberOfThreads) {
-  const TuneJob job(request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 2", kPipelineSpace));
-  Plays one("", false, "", 1), many("", false, "", 5);
-  EXPECT_EQ(tune_json(job, search(job, one, {}), plan::FlopConvention::full),
-            tune_json(job, search(job, many, {}), plan::FlopConvention::full));
-}
-
 TEST(Search, TakesTheLeastRecomputationThatFits) {
   TuneRequest request = request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 1", kDataSpace, 2);
   Plays plays("", false, "");
