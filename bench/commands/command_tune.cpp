@@ -104,7 +104,7 @@ int run_tune(const TuneArguments& arguments) {
     write_configs(job, result, arguments.folder);
     if (!arguments.json) fmt::print("configs: {}/best.yaml, 01.yaml and on\n", arguments.folder);
   }
-  return result.best.empty() ? kFound : kWell;
+  return result.best.empty() ? kBadInput : kWell;
 }
 
 }  // namespace

@@ -16,9 +16,7 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kBytesPerGb = 1e9;
 constexpr double kFlopsPerTflop = 1e12;
 
-bool is_fp8(const plan::Config& config) {
-  return config.mixed_precision.recipe.find("fp8") != std::string::npos;
-}
+bool is_fp8(const plan::Config& config) { return config.mixed_precision.recipe.find("fp8") != std::string::npos; }
 
 double peak_tflops(const plan::Config& config) {
   const sim::Gpu gpu = sim::load_hardware(config.run.hardware).gpu;
@@ -79,9 +77,8 @@ Table best_table(const TuneJob& job, const SearchResult& result, plan::FlopConve
     if (has_cells) row.push_back({best.choices.at(plan::kOneCell)});
     for (const std::int64_t size :
          {std::int64_t{c.parallel.tensor_model_parallel_size}, std::int64_t{c.parallel.pipeline_model_parallel_size},
-          std::int64_t{c.parallel.virtual_pipeline_model_parallel_size},
-          std::int64_t{c.parallel.context_parallel_size}, std::int64_t{c.parallel.data_parallel_size},
-          c.train.micro_batch_size})
+          std::int64_t{c.parallel.virtual_pipeline_model_parallel_size}, std::int64_t{c.parallel.context_parallel_size},
+          std::int64_t{c.parallel.data_parallel_size}, c.train.micro_batch_size})
       row.push_back({std::to_string(size)});
     row.push_back({recomputed_text(c.recompute)});
     row.push_back({fmt::format("{:.1f}", in_ms(best.step.step_ns))});
@@ -96,11 +93,16 @@ Table best_table(const TuneJob& job, const SearchResult& result, plan::FlopConve
 }
 
 Table worth_table(const TunedConfig& config) {
-  Table table{{{"knob", Align::left}, {"value", Align::left, 0, 40}, {"against", Align::left, 0, 40}, {"saves ms"}, {"saves %"}}, {}};
+  Table table{{{"knob", Align::left},
+               {"value", Align::left, 0, 40},
+               {"against", Align::left, 0, 40},
+               {"saves ms"},
+               {"saves %"}},
+              {}};
   for (const KnobWorth& worth : config.worth) {
     const double saved = in_ms(worth.step_ns - config.step.step_ns);
     const bool is_known = worth.failure.empty();
-    table.rows.push_back({{worth.name},
+    table.rows.push_back({{worth.name.substr(worth.name.find('.') + 1)},
                           {worth.value},
                           {worth.against},
                           {is_known ? fmt::format("{:+.1f}", saved) : "-"},
@@ -130,7 +132,8 @@ std::string counts_text(const SearchResult& result, const TuneJob& job, int widt
       counts.layouts, refused, counts.too_large, static_cast<double>(job.limit_bytes()) / kBytesPerGb);
   if (counts.estimated > 0)
     text += fmt::format(
-        ", {} compute for longer than the ten best take, {} were estimated; of the {} best of these overlap settings were "
+        ", {} compute for longer than the ten best take, {} were estimated; of the {} best of these overlap settings "
+        "were "
         "searched",
         counts.beaten, counts.estimated, counts.refined);
   return wrap(text + fmt::format("; {} steps were played, short ones too", counts.played), width) +
@@ -157,8 +160,7 @@ std::string certainty_text(const TuneJob& job, int width) {
 StepRates rates_of(const plan::Config& config, std::int64_t step_ns, plan::FlopConvention convention) {
   const double seconds = static_cast<double>(step_ns) / kNsPerS;
   StepRates rates;
-  rates.tflops_per_gpu =
-      plan::step_flops(config, convention) / seconds / config.parallel.world_size() / kFlopsPerTflop;
+  rates.tflops_per_gpu = plan::step_flops(config, convention) / seconds / config.parallel.world_size() / kFlopsPerTflop;
   rates.mfu = rates.tflops_per_gpu / peak_tflops(config);
   rates.tokens_per_s = plan::step_tokens(config) / seconds;
   return rates;
@@ -166,21 +168,23 @@ StepRates rates_of(const plan::Config& config, std::int64_t step_ns, plan::FlopC
 
 std::string tune_text(const TuneJob& job, const SearchResult& result, plan::FlopConvention convention,
                       const TableFormat& format) {
-  std::string text = wrap(fmt::format("{} GPUs, {}: every time here is modelled, none was measured; {} sequences a step; "
-                                      "at most {:.1f} GB on a GPU as predicted",
-                                      job.num_gpus(), job.hardware(), job.batch(),
-                                      static_cast<double>(job.limit_bytes()) / kBytesPerGb),
-                          format.width);
+  std::string text = wrap(
+      fmt::format("{} GPUs, {}: every time here is modelled, none was measured; {} sequences a step; "
+                  "at most {:.1f} GB on a GPU as predicted",
+                  job.num_gpus(), job.hardware(), job.batch(), static_cast<double>(job.limit_bytes()) / kBytesPerGb),
+      format.width);
   for (const std::string& note : job.notes()) text += wrap("note: " + note, format.width);
   text += '\n';
   if (result.best.empty()) return text + "Nothing fits.\n\n" + counts_text(result, job, format.width);
   text += render(best_table(job, result, convention), format);
-  text += wrap(fmt::format("mb: sequences a microbatch; re: layers of a model chunk that are recomputed; TF/s of a GPU, "
-                           "FLOPs counted as {}; MFU of {:.0f} TFLOP/s; exposed: mean rank",
-                           plan::to_string(convention), peak_tflops(result.best.front().plan.config)),
-               format.width);
+  text +=
+      wrap(fmt::format("mb: sequences a microbatch; re: layers of a model chunk that are recomputed; TF/s of a GPU, "
+                       "FLOPs counted as {}; MFU of {:.0f} TFLOP/s; exposed: mean rank",
+                       plan::to_string(convention), peak_tflops(result.best.front().plan.config)),
+           format.width);
   if (!result.best.front().worth.empty())
-    text += "\nWhat each knob is worth in the first, changed alone\n\n" + render(worth_table(result.best.front()), format);
+    text +=
+        "\nWhat each knob is worth in the first, changed alone\n\n" + render(worth_table(result.best.front()), format);
   return text + '\n' + counts_text(result, job, format.width) + certainty_text(job, format.width);
 }
 
