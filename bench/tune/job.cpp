@@ -94,8 +94,8 @@ void TuneJob::set_batch(const std::optional<std::int64_t>& batch) {
     return;
   }
   for (const auto& [name, config] : cells_)
-    batch_ = std::max(batch_, config.train.micro_batch_size * config.train.num_microbatches *
-                                  config.parallel.data_parallel_size);
+    batch_ = std::max(
+        batch_, config.train.micro_batch_size * config.train.num_microbatches * config.parallel.data_parallel_size);
   if (batch_ > 1) return;
   batch_ = kUsualSequencesOfAGpu * num_gpus_;
   notes_.push_back(fmt::format("a step has {} sequences, two for each GPU: --batch says another number", batch_));

@@ -19,8 +19,8 @@ struct StepRates {
 };
 StepRates rates_of(const plan::Config& config, std::int64_t step_ns, plan::FlopConvention convention);
 
-/// What a terminal shows: the best configurations, what the knobs of the first are worth, what became of the others, and
-/// how far the model was from published figures of such a machine.
+/// What a terminal shows: the best configurations, what the knobs of the first are worth, what became of the others,
+/// and how far the model was from published figures of such a machine.
 std::string tune_text(const TuneJob& job, const SearchResult& result, plan::FlopConvention convention,
                       const TableFormat& format);
 

@@ -108,8 +108,8 @@ class Search {
     if (!is_well(first))
       return refusal = (first.errors.empty() ? first.not_run : first.errors).front().message, std::nullopt;
     const std::vector<Choices> more = recomputations(job_, first.config);
-    const auto first_fit =
-        std::ranges::partition_point(more, [&](const Choices& some) { return !fits(job_.plan(laid_over(usual, some))); });
+    const auto first_fit = std::ranges::partition_point(
+        more, [&](const Choices& some) { return !fits(job_.plan(laid_over(usual, some))); });
     if (first_fit == more.end()) return std::nullopt;
     Candidate candidate{.choices = laid_over(usual, *first_fit)};
     candidate.plan = job_.plan(candidate.choices);
@@ -156,8 +156,7 @@ class Search {
 
   // A step that would make a layout one of the best.
   static std::int64_t to_beat(const std::vector<Candidate>& estimated) {
-    return estimated.size() < kBestShown ? std::numeric_limits<std::int64_t>::max()
-                                         : estimated[kBestShown - 1].step_ns;
+    return estimated.size() < kBestShown ? std::numeric_limits<std::int64_t>::max() : estimated[kBestShown - 1].step_ns;
   }
 
   // What a short step takes, and the least that the other microbatches add, is beyond `limit_ns` for most.
@@ -350,7 +349,8 @@ class Search {
       config.worth.push_back(std::move(change.worth));
     }
     for (TunedConfig& config : result_.best)
-      std::ranges::stable_sort(config.worth, [](const KnobWorth& a, const KnobWorth& b) { return a.step_ns > b.step_ns; });
+      std::ranges::stable_sort(config.worth,
+                               [](const KnobWorth& a, const KnobWorth& b) { return a.step_ns > b.step_ns; });
   }
 
   void append_changes(std::size_t i, std::vector<Change>& changes) const {
@@ -377,8 +377,9 @@ class Search {
   }
 
   std::vector<Played> play(const std::string& what, const std::vector<Play>& plays) {
-    return plays_.play(plays,
-                       [&](std::size_t done, std::size_t count) { if (progress_) progress_(what, done, count, best_ns_); });
+    return plays_.play(plays, [&](std::size_t done, std::size_t count) {
+      if (progress_) progress_(what, done, count, best_ns_);
+    });
   }
 
   const TuneJob& job_;

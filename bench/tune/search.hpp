@@ -38,8 +38,8 @@ struct SearchCounts {
   std::size_t too_large = 0;                   ///< do not fit even where everything is recomputed
   std::size_t beaten = 0;                      ///< cannot be among the best, however they overlap: by least_step_ns()
   std::size_t estimated = 0;
-  std::size_t refined = 0;                     ///< of these, whose overlap settings were searched
-  std::size_t played = 0;                      ///< steps in all, short ones too
+  std::size_t refined = 0;  ///< of these, whose overlap settings were searched
+  std::size_t played = 0;   ///< steps in all, short ones too
 };
 
 struct SearchResult {
@@ -50,15 +50,17 @@ struct SearchResult {
 inline constexpr std::size_t kBestShown = 10;
 
 /// Told from time to time what the search is at; `best_ns` 0: nothing was played yet.
-using SearchProgress = std::function<void(const std::string& what, std::size_t done, std::size_t count, std::int64_t best_ns)>;
+using SearchProgress =
+    std::function<void(const std::string& what, std::size_t done, std::size_t count, std::int64_t best_ns)>;
 
 /// Looks for the layout and the overlap settings of the shortest step.
 ///
 /// Layouts that do not fit by predicted memory are left out, each with the least recomputation that makes it fit. Those
 /// that are left come in the order of the least step that their compute allows (least_step_ns()), and are estimated
-/// with the overlap that the plan's rules choose, until no further one can be among the best. Of the best of them overlap
-/// knobs are then tried with all their values, one knob after the other: all knobs of the first with a size of tensor
-/// parallelism, and of the others those that helped there. Ten are played in full. The same for the same job, whatever the number of threads.
+/// with the overlap that the plan's rules choose, until no further one can be among the best. Of the best of them
+/// overlap knobs are then tried with all their values, one knob after the other: all knobs of the first with a size of
+/// tensor parallelism, and of the others those that helped there. Ten are played in full. The same for the same job,
+/// whatever the number of threads.
 SearchResult search(const TuneJob& job, Plays& plays, const SearchProgress& progress);
 
 /// Plays every layout with every amount of recomputation and every combination of overlap settings, in full.

@@ -95,11 +95,10 @@ plan::Config with_microbatches(plan::Config config, std::int64_t num) {
 
 // From one round of the pipeline to the next.
 Shortened shortened(const plan::Config& config) {
-  const std::int64_t unit =
-      config.parallel.pipeline_model_parallel_size == 1
-          ? 1
-          : std::max<std::int64_t>(config.parallel.pipeline_model_parallel_size,
-                                   config.pipeline.microbatch_group_size_per_vp_stage);
+  const std::int64_t unit = config.parallel.pipeline_model_parallel_size == 1
+                                ? 1
+                                : std::max<std::int64_t>(config.parallel.pipeline_model_parallel_size,
+                                                         config.pipeline.microbatch_group_size_per_vp_stage);
   const Shortened of_step{unit, 2 * unit};
   if (of_step.fewer + of_step.more >= config.train.num_microbatches) return {config.train.num_microbatches, 0};
   return of_step;

@@ -10,9 +10,9 @@ namespace underlap::plan {
 
 /// What is counted as a step's floating-point operations. Rates by different conventions do not compare.
 enum class FlopConvention {
-  full,              ///< attention's whole square, no recomputation: Megatron-LM's TFLOP/s
-  causal,            ///< the half of it that causal attention needs
-  full_recompute,    ///< what is recomputed is counted too: hardware FLOPs, HFU in place of MFU
+  full,            ///< attention's whole square, no recomputation: Megatron-LM's TFLOP/s
+  causal,          ///< the half of it that causal attention needs
+  full_recompute,  ///< what is recomputed is counted too: hardware FLOPs, HFU in place of MFU
   causal_recompute,
 };
 

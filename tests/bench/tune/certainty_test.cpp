@@ -31,9 +31,7 @@ TEST(Certainty, IsNoneOfAMachineThatNobodyPublishedStepsOf) {
   EXPECT_TRUE(published_errors(kResults, "mine.yaml").empty());
 }
 
-TEST(Certainty, ReadsWhatTheProgramCarries) {
-  EXPECT_FALSE(published_errors(published_results(), "a100-sxm").empty());
-}
+TEST(Certainty, ReadsWhatTheProgramCarries) { EXPECT_FALSE(published_errors(published_results(), "a100-sxm").empty()); }
 
 }  // namespace
 }  // namespace underlap::bench
