@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "impl/device/sim/hardware.hpp"
+#include "bench/measure/run_folder.hpp"
 #include "impl/device/sim/machine.hpp"
 
 namespace underlap::bench {
@@ -72,6 +72,7 @@ TuneJob::TuneJob(const TuneRequest& request) : model_(request.model), num_gpus_(
 void TuneJob::read_cells(bool around) {
   const plan::Matrix matrix = plan::parse(model_.yaml, model_.where, model_.overrides);
   if (matrix.has_errors()) throw std::invalid_argument(all_errors(matrix.errors));
+  input_hashes_ = hash_inputs(matrix);
   for (const plan::Cell& cell : matrix.cells) {
     cells_[cell.name] = cell.plan.config;
     for (const plan::Knob& knob : cell.plan.knobs) {
@@ -115,6 +116,7 @@ plan::Plan TuneJob::plan(const Choices& choices) const {
 
 std::string TuneJob::fingerprint() const {
   std::string text = fmt::format("{}\n{} {} {} {}\n", model_.yaml, num_gpus_, batch_, limit_bytes_, hardware_);
+  for (const auto& [file, hash] : input_hashes_) text += fmt::format("{} {}\n", file, hash);
   for (const auto& [path, value] : model_.overrides) text += fmt::format("{}={}\n", path, value);
   return text;
 }

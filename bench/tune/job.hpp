@@ -64,6 +64,7 @@ class TuneJob {
   std::set<std::string> kept_;
   std::map<std::string, plan::Config> cells_;
   Choices start_;
+  std::map<std::string, std::string> input_hashes_;  // of the files that it names: a description of hardware may change
   std::vector<std::string> notes_;
 };
 

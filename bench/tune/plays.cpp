@@ -12,6 +12,7 @@
 #include <system_error>
 #include <thread>
 
+#include "bench/machine/machine.hpp"
 #include "platform/errors.hpp"
 #include "platform/json.hpp"
 
@@ -30,13 +31,6 @@ Played played(const Play& play) {
   } catch (const std::bad_alloc&) {
     return {0, "memory ran out"};
   }
-}
-
-// FNV-1a, as a word: a fingerprint is long.
-std::string hash_of(const std::string& text) {
-  std::uint64_t hash = 0xCBF29CE484222325ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  return fmt::format("{:016x}", hash);
 }
 
 }  // namespace
@@ -77,7 +71,7 @@ Plays::Plays(const std::filesystem::path& folder, bool resume, const std::string
   file_.open(file, std::ios::app);
   if (exists) file_ << '\n';  // behind a line that was cut off; between others nothing is read
   if (!exists)
-    file_ << json_text(nlohmann::ordered_json{{"schema", kSchema}, {"fingerprint", hash_of(fingerprint)}}) << '\n'
+    file_ << json_text(nlohmann::ordered_json{{"schema", kSchema}, {"fingerprint", name_hash(fingerprint)}}) << '\n'
           << std::flush;
   if (!file_) throw MachineError(fmt::format("cannot write {}", file.string()));
 }
@@ -90,7 +84,7 @@ void Plays::take_up(const std::filesystem::path& file, const std::string& finger
   const auto head = parse_json_or_discard(line);
   if (!head.is_object() || head.value("schema", "") != kSchema)
     throw std::invalid_argument(fmt::format("{} is no list of plays", file.string()));
-  if (head.value("fingerprint", "") != hash_of(fingerprint))
+  if (head.value("fingerprint", "") != name_hash(fingerprint))
     throw std::invalid_argument(
         fmt::format("{} is of another search: model, GPUs, batch, limit, hardware or program differ; -o DIR takes "
                     "another folder",

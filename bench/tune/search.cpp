@@ -48,6 +48,11 @@ std::string effect_of(const plan::Plan& plan) {
 
 bool is_well(const plan::Plan& plan) { return plan.errors.empty() && plan.not_run.empty(); }
 
+// Why `plan` cannot be played, which is not well.
+const std::string& refusal_of(const plan::Plan& plan) {
+  return (plan.errors.empty() ? plan.not_run : plan.errors).front().message;
+}
+
 /// Where the search begins in a layout: of every overlap knob the usual value.
 Choices usual_overlap(const TuneJob& job, const plan::Config& layout) {
   Choices usual;
@@ -105,15 +110,14 @@ class Search {
     if (!bare.errors.empty()) return refusal = bare.errors.front().message, std::nullopt;
     const Choices usual = laid_over(layout, usual_overlap(job_, bare.config));
     const plan::Plan first = job_.plan(usual);
-    if (!is_well(first))
-      return refusal = (first.errors.empty() ? first.not_run : first.errors).front().message, std::nullopt;
+    if (!is_well(first)) return refusal = refusal_of(first), std::nullopt;
     const std::vector<Choices> more = recomputations(job_, first.config);
     const auto first_fit = std::ranges::partition_point(
         more, [&](const Choices& some) { return !fits(job_.plan(laid_over(usual, some))); });
     if (first_fit == more.end()) return std::nullopt;
     Candidate candidate{.choices = laid_over(usual, *first_fit)};
     candidate.plan = job_.plan(candidate.choices);
-    if (!is_well(candidate.plan)) return refusal = candidate.plan.errors.front().message, std::nullopt;
+    if (!is_well(candidate.plan)) return refusal = refusal_of(candidate.plan), std::nullopt;
     return candidate;
   }
 
@@ -323,19 +327,16 @@ class Search {
     std::size_t of;
     KnobWorth worth;
     Candidate candidate;
-    std::int64_t estimate_ns;  // of what is changed, as the change is estimated
   };
 
   void find_worth() {
-    std::vector<Candidate> bases, changed;
+    std::vector<Candidate> bases, valid;
     std::vector<Change> changes;
     for (std::size_t i = 0; i < result_.best.size(); ++i) {
       bases.push_back({.choices = result_.best[i].choices, .plan = result_.best[i].plan});
       append_changes(i, changes);
     }
-    for (const Change& change : changes) changed.push_back(change.candidate);
     estimate_steps("what knobs are worth", bases);
-    std::vector<Candidate> valid;
     for (const Change& change : changes)
       if (change.worth.failure.empty()) valid.push_back(change.candidate);
     estimate_steps("what knobs are worth", valid);
@@ -356,14 +357,10 @@ class Search {
   void append_changes(std::size_t i, std::vector<Change>& changes) const {
     const TunedConfig& config = result_.best[i];
     const auto add = [&](std::string name, std::string value, std::string against, const Choices& change) {
-      Change made{i, {std::move(name), std::move(value), std::move(against), 0, ""}, {}, 0};
+      Change made{i, {std::move(name), std::move(value), std::move(against), 0, ""}, {}};
       made.candidate.choices = laid_over(config.choices, change);
       made.candidate.plan = job_.plan(made.candidate.choices);
-      if (!is_well(made.candidate.plan))
-        made.worth.failure =
-            (made.candidate.plan.errors.empty() ? made.candidate.plan.not_run : made.candidate.plan.errors)
-                .front()
-                .message;
+      if (!is_well(made.candidate.plan)) made.worth.failure = refusal_of(made.candidate.plan);
       changes.push_back(std::move(made));
     };
     for (const OverlapSwitch& each : switches_on(config.plan.config)) add(each.name, "on", "off", each.off);

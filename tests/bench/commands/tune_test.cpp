@@ -17,8 +17,10 @@ constexpr const char* kModel =
     "model: {preset: llama3-8b, num_layers: 2, seq_length: 1024, vocab_size: 32000, tensor_model_parallel_size: 1}\n"
     "train: {micro_batch_size: 1}\n";
 
-std::vector<std::string> tune(const RunFolder& folder, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words{"tune", folder.config(), "--gpus", "4", "--hardware", "h100-sxm", "--batch", "8"};
+std::vector<std::string> tune(const RunFolder& folder, const std::vector<std::string>& more = {},
+                              const std::string& hardware = "h100-sxm") {
+  std::vector<std::string> words{"tune", folder.config(), "--gpus", "4", "--batch", "8"};
+  if (!hardware.empty()) words.insert(words.end(), {"--hardware", hardware});
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -40,6 +42,19 @@ TEST(Tune, GoesOnWithASearchAndFindsTheSame) {
   const Outcome first = underlap_program(tune(folder, {"-o", found}));
   EXPECT_THAT(underlap_program(tune(folder, {"-o", found})), fails_with(2, "--resume goes on with it"));
   EXPECT_EQ(underlap_program(tune(folder, {"-o", found, "--resume"})).out, first.out);
+}
+
+TEST(Tune, RefusesToGoOnWhereTheDescriptionOfTheMachineChanged) {
+  const RunFolder folder(kModel);
+  const std::string machine = folder.folder / "mine.yaml";
+  std::string text = testing_support::read_text(UNDERLAP_SOURCE_DIR "/results/hardware/h100-sxm.yaml");
+  testing_support::write_text(machine, text);
+  const std::vector<std::string> words{"-o", folder.folder / "found", "--hardware", machine};
+  ASSERT_EQ(underlap_program(tune(folder, words, "")).exit_code, 0);
+  testing_support::write_text(machine, text + "# other\n");
+  std::vector<std::string> again = words;
+  again.emplace_back("--resume");
+  EXPECT_THAT(underlap_program(tune(folder, again, "")), fails_with(2, "is of another search"));
 }
 
 TEST(Tune, SaysThatItsTimesAreModelledAndHowFarFromPublishedOnes) {
