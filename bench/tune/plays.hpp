@@ -11,10 +11,6 @@
 
 namespace underlap::bench {
 
-/// Calls `work` for 0 to count - 1, several at once on so many threads; 0: one for each core. What one of them throws
-/// is thrown when those under way have ended.
-void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& work, unsigned threads = 0);
-
 /// A time that is asked for, under a name that no other time has.
 struct Play {
   std::string name;

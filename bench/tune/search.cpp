@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bench/tune/space.hpp"
+#include "platform/threads/on_all_cores.hpp"
 
 namespace underlap::bench {
 namespace {

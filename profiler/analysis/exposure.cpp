@@ -7,18 +7,19 @@
 #include <array>
 #include <cstddef>
 #include <map>
-#include <numeric>
-#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "platform/threads/on_all_cores.hpp"
 #include "profiler/analysis/intervals.hpp"
 
 namespace underlap::analysis {
 namespace {
 
 constexpr std::size_t kNumModes = static_cast<std::size_t>(Mode::other) + 1;
+constexpr std::size_t kManySlices = 200'000;  ///< fewer are split before other threads have begun
 
 std::string mode_key(std::size_t mode) {
   return mode == 0 ? "unattributed" : std::string(to_string(static_cast<Mode>(mode)));
@@ -151,21 +152,46 @@ CommunicationSplit measure(const CommunicationIntervals& counts, const Communica
 
 using ModeSets = std::array<IntervalSet, kNumModes>;
 
+// Goes through the beginnings and ends of a set's intervals.
+class Edges {
+ public:
+  explicit Edges(std::span<const Interval> intervals) : intervals_(intervals) {}
+
+  bool has_next() const { return next_ < 2 * intervals_.size(); }
+  std::int64_t next_ns() const {
+    const Interval& interval = intervals_[next_ / 2];
+    return next_ % 2 == 0 ? interval.begin : interval.end;
+  }
+  void pass() { ++next_; }
+
+ private:
+  std::span<const Interval> intervals_;
+  std::size_t next_ = 0;
+};
+
 // Length of every combination of modes that are exposed at one time.
 std::map<std::string, std::int64_t> exposed_by_modes(const ModeSets& exposed) {
-  std::vector<std::pair<std::int64_t, unsigned>> toggles;
+  std::vector<std::pair<Edges, unsigned>> modes;
   for (std::size_t mode = 0; mode < kNumModes; ++mode)
-    for (const Interval& i : exposed[mode].intervals())
-      for (const std::int64_t time : {i.begin, i.end}) toggles.emplace_back(time, 1U << mode);
-  std::sort(toggles.begin(), toggles.end());
-  std::map<std::string, std::int64_t> lengths;
+    if (!exposed[mode].empty()) modes.emplace_back(exposed[mode].intervals(), 1U << mode);
+  std::array<std::int64_t, 1U << kNumModes> length_of{};
   unsigned active = 0;
   std::int64_t since = 0;
-  for (const auto& [time, mode] : toggles) {
-    if (active != 0 && time > since) lengths[modes_key(active)] += time - since;
-    active ^= mode;
-    since = time;
+  while (!modes.empty()) {
+    const std::int64_t now =
+        std::ranges::min(modes, {}, [](const auto& mode) { return mode.first.next_ns(); }).first.next_ns();
+    if (active != 0) length_of[active] += now - since;
+    since = now;
+    for (auto& [edges, mode] : modes) {
+      if (edges.next_ns() != now) continue;
+      edges.pass();
+      active ^= mode;
+    }
+    std::erase_if(modes, [](const auto& mode) { return !mode.first.has_next(); });
   }
+  std::map<std::string, std::int64_t> lengths;
+  for (unsigned combination = 1; combination < length_of.size(); ++combination)
+    if (length_of[combination] > 0) lengths[modes_key(combination)] = length_of[combination];
   return lengths;
 }
 
@@ -209,22 +235,22 @@ void check_window(const Window& window) {
                                             window.rank, window.step, window.end_ns, window.begin_ns));
 }
 
-// The slices of every rank by start.
+// The slices of every rank that does work, by start.
 std::map<std::int32_t, std::vector<std::size_t>> slices_by_rank(const Trace& trace) {
   std::map<std::int32_t, std::vector<std::size_t>> ranks;
+  std::vector<std::vector<std::size_t>*> of_tracks;
+  for (const Track& track : trace.tracks) of_tracks.push_back(&ranks[track.rank]);
   for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.is_work(i)) ranks[trace.track_of(i).rank].push_back(i);
-  for (auto& [rank, slices] : ranks)
-    std::stable_sort(slices.begin(), slices.end(),
-                     [&](std::size_t a, std::size_t b) { return trace.start_ns()[a] < trace.start_ns()[b]; });
+    if (trace.is_work(i)) of_tracks[trace.track(i)]->push_back(i);
   return ranks;
 }
 
 // Hands out the slices of one rank to its windows, which must come in order of time.
 class RankSweep {
  public:
-  RankSweep(const Trace& trace, const std::vector<std::size_t>& slices_by_start)
-      : trace_(trace), slices_(slices_by_start) {}
+  RankSweep(const Trace& trace, std::vector<std::size_t> slices) : trace_(trace), slices_(std::move(slices)) {
+    std::ranges::stable_sort(slices_, {}, [&](std::size_t slice) { return trace_.start_ns()[slice]; });
+  }
 
   Split next(const Window& window) {
     while (next_ < slices_.size() && trace_.start_ns()[slices_[next_]] <= window.end_ns)
@@ -237,7 +263,7 @@ class RankSweep {
 
  private:
   const Trace& trace_;
-  const std::vector<std::size_t>& slices_;
+  std::vector<std::size_t> slices_;  ///< by start
   std::size_t next_ = 0;
   std::vector<std::size_t> open_;  ///< begun before the end of the last window and not ended in it
 };
@@ -253,25 +279,30 @@ Split split_window(const Trace& trace, const Window& window) {
 }
 
 std::vector<Split> split_windows(const Trace& trace, std::span<const Window> windows) {
-  std::vector<std::size_t> order(windows.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(windows[a].rank, windows[a].begin_ns) < std::pair(windows[b].rank, windows[b].begin_ns);
-  });
-  auto by_rank = slices_by_rank(trace);
-  std::vector<Split> splits(windows.size());
-  const Window* last = nullptr;
-  std::optional<RankSweep> sweep;
-  for (const std::size_t i : order) {
-    const Window& window = windows[i];
-    check_window(window);
-    const bool same_rank = last != nullptr && last->rank == window.rank;
-    if (same_rank && window.begin_ns < last->end_ns)
-      throw std::invalid_argument(fmt::format("windows of rank {} overlap at {} ns", window.rank, window.begin_ns));
-    if (!same_rank) sweep.emplace(trace, by_rank[window.rank]);
-    splits[i] = sweep->next(window);
-    last = &window;
+  std::map<std::int32_t, std::vector<std::size_t>> windows_of;  // by rank
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    check_window(windows[i]);
+    windows_of[windows[i].rank].push_back(i);
   }
+  for (auto& [rank, of_rank] : windows_of) {
+    std::ranges::stable_sort(of_rank, {}, [&](std::size_t i) { return windows[i].begin_ns; });
+    for (std::size_t i = 1; i < of_rank.size(); ++i)
+      if (windows[of_rank[i]].begin_ns < windows[of_rank[i - 1]].end_ns)
+        throw std::invalid_argument(
+            fmt::format("windows of rank {} overlap at {} ns", rank, windows[of_rank[i]].begin_ns));
+  }
+  auto by_rank = slices_by_rank(trace);
+  const std::vector<std::pair<std::int32_t, std::vector<std::size_t>>> ranks(windows_of.begin(), windows_of.end());
+  std::vector<std::vector<std::size_t>> slices;
+  for (const auto& [rank, of_rank] : ranks) slices.push_back(std::move(by_rank[rank]));
+  std::vector<Split> splits(windows.size());
+  on_all_cores(
+      ranks.size(),
+      [&](std::size_t rank) {
+        RankSweep sweep(trace, std::move(slices[rank]));
+        for (const std::size_t i : ranks[rank].second) splits[i] = sweep.next(windows[i]);
+      },
+      trace.size() < kManySlices ? 1 : 0);
   return splits;
 }
 

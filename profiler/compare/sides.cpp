@@ -114,7 +114,7 @@ void check_cells(const RunFigures& whole, const RunFigures& run, const std::stri
   missing.resize(missing.size() - more);
   throw std::invalid_argument(fmt::format(
       "{}: has no cell {}{}, which {} {} has\n  measure both with one matrix, or "
-      "name the cells to judge with --cells",
+      "name the cells to judge (underlap gate --cells)",
       run.source, fmt::join(missing, ", "), more > 0 ? fmt::format(" and {} more", more) : "", what, whole.source));
 }
 

@@ -73,7 +73,7 @@ std::vector<bool> kept_slices(const Trace& trace) {
 }
 
 // Appends what is kept of a file, and what tells of the whole.
-void append_kept(Trace& all, const Trace& file, const Reading& reading) {
+void append_kept(Trace& all, const Trace& file, const std::vector<bool>& kept, const Reading& reading) {
   constexpr std::size_t kPolled = std::size_t{1} << 16;
   constexpr std::uint32_t kDropped = ~std::uint32_t{0};
   Trace part;
@@ -82,14 +82,16 @@ void append_kept(Trace& all, const Trace& file, const Reading& reading) {
   part.groups = file.groups;
   part.marks = file.marks;
   part.clocks = file.clocks;
-  const std::vector<bool> kept = kept_slices(file);
-  std::vector<std::uint32_t> place(file.size(), kDropped);
+  std::vector<std::uint32_t> place(file.size(), kDropped), track_in_part(file.tracks.size(), kDropped);
   for (std::size_t i = 0; i < file.size(); ++i) {
     if (i % kPolled == 0) reading.check();
     if (!kept[i]) continue;
     place[i] = static_cast<std::uint32_t>(part.size());
     Slice slice = file.slice(i);
-    slice.track = part.add_track(file.track_of(i));
+    if (std::uint32_t& track = track_in_part[file.track(i)]; track == kDropped)
+      track = slice.track = part.add_track(file.track_of(i));
+    else
+      slice.track = track;
     if (const CommunicationRecord* record = file.communication(i))
       part.add(slice, *record);
     else
@@ -223,7 +225,11 @@ class JobReader {
     reading_.check();
     std::ranges::move(analysis::find_steps(trace).ranks, std::back_inserter(steps_.ranks));
     reading_.check();
-    append_kept(cell_.trace, trace, reading_);
+    const std::vector<bool> kept = kept_slices(trace);
+    if (cell_.files.size() == 1 && std::ranges::find(kept, false) == kept.end())
+      cell_.trace = std::move(trace);
+    else
+      append_kept(cell_.trace, trace, kept, reading_);
   }
 
   const AttributionOptionsOf& options_;

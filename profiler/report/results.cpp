@@ -4,18 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
-#include <future>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 
 #include "platform/atomic_file.hpp"
 #include "platform/input_file.hpp"
 #include "platform/json.hpp"
+#include "platform/threads/on_all_cores.hpp"
 #include "platform/room.hpp"
 #include "profiler/report/cut_windows.hpp"
 #include "profiler/report/results_reader.hpp"
@@ -278,16 +276,7 @@ RunResults results_in(const Json& document, const std::filesystem::path& file) {
 
 // A thousand ranks' windows as one document take more memory than a machine may have, and a while.
 void decode_windows(const std::vector<std::string_view>& windows, const std::vector<StepSample*>& samples) {
-  std::atomic<std::size_t> next = 0;
-  const auto decode_some = [&] {
-    for (std::size_t i = next++; i < windows.size(); i = next++)
-      decode(Cursor(parse_json(windows[i]), ""), samples[i]->ranks);
-  };
-  std::vector<std::future<void>> others;
-  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), windows.size());
-  for (std::size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, decode_some));
-  decode_some();
-  for (std::future<void>& other : others) other.get();
+  on_all_cores(windows.size(), [&](std::size_t i) { decode(Cursor(parse_json(windows[i]), ""), samples[i]->ranks); });
 }
 
 // Nullopt where anything is wrong: which, and where, the whole document shows.

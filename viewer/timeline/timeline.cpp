@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <iterator>
 #include <limits>
@@ -12,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "platform/threads/on_all_cores.hpp"
 #include "viewer/timeline/lane_rows.hpp"
 
 namespace underlap::viewer {
@@ -66,26 +66,6 @@ Segments segments_of(const Trace& trace, const Indices& slices, std::int64_t ori
   return segments;
 }
 
-// Runs `work` for 0 to count - 1, on as many threads, until it is cancelled.
-template <class Work>
-void in_parallel(std::size_t count, unsigned threads, const Reading& reading, const Work& work) {
-  std::atomic<std::size_t> next{0};
-  std::vector<std::jthread> others;
-  for (unsigned i = 1; i < std::min<std::size_t>(threads, count); ++i)
-    others.emplace_back([&] {
-      for (std::size_t one = next++; one < count; one = next++) work(one);
-    });
-  try {
-    for (std::size_t one = next++; one < count; one = next++) {
-      reading.check();
-      work(one);
-    }
-  } catch (const Cancelled&) {
-    next = count;
-    throw;
-  }
-}
-
 }  // namespace
 
 Timeline::Timeline(const Trace& trace, const analysis::Summary& summary, unsigned threads, const Reading& reading)
@@ -122,8 +102,13 @@ void Timeline::add_lanes(unsigned threads, const Reading& reading) {
   std::vector<Indices> of_tracks = slices_of_tracks(*trace_);
   std::vector<std::vector<Lane>> lanes(ranks_.size());
   std::vector<std::vector<ExposedSlice>> exposed(ranks_.size());
-  in_parallel(ranks_.size(), threads, reading,
-              [&](std::size_t i) { build_rank(ranks_[i], of_tracks, lanes[i], exposed[i]); });
+  on_all_cores(
+      ranks_.size(),
+      [&, reader = std::this_thread::get_id()](std::size_t i) {
+        if (std::this_thread::get_id() == reader) reading.check();
+        build_rank(ranks_[i], of_tracks, lanes[i], exposed[i]);
+      },
+      threads);
   std::size_t num_exposed = 0;
   for (const auto& of_rank : exposed) num_exposed += of_rank.size();
   exposed_.reserve(num_exposed);

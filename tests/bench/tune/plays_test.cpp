@@ -69,15 +69,5 @@ TEST_F(PlaysTest, RefusesAFolderOfAnotherSearch) {
   EXPECT_THROW(Plays(folder_ / "search", true, "another"), std::invalid_argument);
 }
 
-TEST(OnAllCores, ThrowsWhatAWorkThrew) {
-  EXPECT_THROW(on_all_cores(
-                   8,
-                   [](std::size_t i) {
-                     if (i == 3) throw std::runtime_error("three");
-                   },
-                   4),
-               std::runtime_error);
-}
-
 }  // namespace
 }  // namespace underlap::bench

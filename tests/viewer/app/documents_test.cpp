@@ -184,7 +184,7 @@ TEST_F(Documents, WhoeverLooksAtAPartGoesOnLookingAtTheWhole) {
   EXPECT_EQ(is.ns_per_pixel, 5e3);
   EXPECT_TRUE(whole.timeline()->arrangement().lanes().front().is_pinned);
   EXPECT_EQ(whole.found().slices(), part.found().slices());
-  EXPECT_GT(whole.selected_parts().rowCount(), 0);
+  EXPECT_TRUE(wait_until([&] { return whole.selected_parts().rowCount() > 0; }));
 }
 
 TEST_F(Documents, EveryColumnOfATableIsSeen) {

@@ -13,6 +13,7 @@
 #include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <QtConcurrent>
 #include <algorithm>
 #include <exception>
 #include <stdexcept>
@@ -20,7 +21,6 @@
 #include "profiler/analysis/breakdown.hpp"
 #include "viewer/app/overview_bar.hpp"
 #include "viewer/app/tables.hpp"
-#include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {
@@ -84,7 +84,16 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
   connect(timeline_, &TimelineView::slice_selected, this, &TracePage::show_facts);
   select_after_dragging_.setSingleShot(true);
   connect(timeline_, &TimelineView::range_selected, this, [this] { select_after_dragging_.start(kAfterDragging); });
-  connect(&select_after_dragging_, &QTimer::timeout, this, &TracePage::show_selection);
+  connect(&select_after_dragging_, &QTimer::timeout, this, [this] {
+    ask_for_selection();
+    if (timeline_->state().range) panels_->setCurrentIndex(1);
+  });
+  connect(&selecting_, &QFutureWatcherBase::finished, this, [this] {
+    if (!selecting_.isCanceled()) show_selection(selecting_.result());
+  });
+  connect(&breaking_down_, &QFutureWatcherBase::finished, this, [this] {
+    if (!breaking_down_.isCanceled()) breakdown_->set_table(breaking_down_.result());
+  });
   setFocusProxy(timeline_);
 }
 
@@ -184,9 +193,9 @@ QWidget* TracePage::make_analysis() {
   connect(breakdown_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   // Made when it is first looked at: of a large trace it takes a while.
   connect(panels_, &QTabWidget::currentChanged, this, [this, panel, by] {
-    if (panels_->currentWidget() == panel && breakdown_->rowCount() == 0) show_breakdown(by->currentIndex());
+    if (panels_->currentWidget() == panel && breakdown_->rowCount() == 0) ask_for_breakdown(by->currentIndex());
   });
-  connect(by, &QComboBox::currentIndexChanged, this, &TracePage::show_breakdown);
+  connect(by, &QComboBox::currentIndexChanged, this, &TracePage::ask_for_breakdown);
   auto* layout = tight(panel);
   layout->addWidget(by, 0, Qt::AlignLeft);
   layout->addWidget(table, 1);
@@ -222,26 +231,35 @@ void TracePage::show_facts(std::uint32_t slice) {
   if (!panels_->isAncestorOf(QApplication::focusWidget())) panels_->setCurrentIndex(0);
 }
 
-void TracePage::show_selection() {
+void TracePage::ask_for_selection() {
   const auto& range = timeline_->state().range;
   if (!range) {
+    selecting_.setFuture({});
     parts_->set_table({});
     names_->set_table({});
     return;
   }
-  const Selection selection = viewer::select(timeline_->timeline(), range->first, range->second);
+  const auto [begin_ns, end_ns] = *range;
+  selecting_.setFuture(QtConcurrent::run([document = document_, begin_ns = begin_ns, end_ns = end_ns] {
+    return select(*document->timeline, begin_ns, end_ns);
+  }));
+}
+
+void TracePage::show_selection(const Selection& selection) {
+  const std::int64_t length_ns = selection.end_ns - selection.begin_ns;
   selection_text_->setText(tr("%1 selected, from %2; all figures are means of %3 ranks")
-                               .arg(text(time_text(range->second - range->first)), text(time_text(range->first)))
+                               .arg(text(time_text(length_ns)), text(time_text(selection.begin_ns)))
                                .arg(selection.ranks.size()));
   parts_->set_table(parts_of(selection));
   names_->set_table(names_of(selection, kNamesOfSelection));
-  panels_->setCurrentIndex(1);
 }
 
-void TracePage::show_breakdown(int index) {
+void TracePage::ask_for_breakdown(int index) {
   if (document_->is_partial) return;  // of a part it would be no analysis
-  breakdown_->set_table(analysis::breakdown(document_->traced.trace, document_->traced.summary,
-                                            static_cast<analysis::Breakdown>(std::max(index, 0))));
+  const auto by = static_cast<analysis::Breakdown>(std::max(index, 0));
+  breaking_down_.setFuture(QtConcurrent::run([document = document_, by] {
+    return analysis::breakdown(document->traced.trace, document->traced.summary, by);
+  }));
 }
 
 std::function<void()> TracePage::going_on_from(const TracePage& part) {
@@ -250,7 +268,7 @@ std::function<void()> TracePage::going_on_from(const TracePage& part) {
           is_typing = part.query_->hasFocus()] {
     timeline_->go_on_from(lanes, state, is_moved);
     if (!words.isEmpty()) search(words);
-    if (state.range) show_selection();
+    if (state.range) ask_for_selection();
     panels_->setCurrentIndex(panel);
     if (is_typing) find();
   };

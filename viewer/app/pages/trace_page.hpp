@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QFutureWatcher>
 #include <QTimer>
 #include <QWidget>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "viewer/model/figure_table_model.hpp"
 #include "viewer/model/slices_model.hpp"
 #include "viewer/timeline/search.hpp"
+#include "viewer/timeline/selection.hpp"
 
 class QComboBox;
 class QLabel;
@@ -65,8 +67,11 @@ class TracePage : public Page {
   QWidget* make_analysis();
   QWidget* make_trace();
   void show_facts(std::uint32_t slice);
-  void show_selection();
-  void show_breakdown(int index);
+  /// Both are worked out on another thread: of a large trace that takes longer than a frame. The newest question is the
+  /// one that is answered.
+  void ask_for_selection();
+  void ask_for_breakdown(int index);
+  void show_selection(const Selection&);
   QString trace_text() const;
 
   std::shared_ptr<const TraceDocument> document_;
@@ -85,6 +90,8 @@ class TracePage : public Page {
   QLabel* selection_text_ = nullptr;
   QTimer search_after_typing_;
   QTimer select_after_dragging_;
+  QFutureWatcher<Selection> selecting_;
+  QFutureWatcher<analysis::FigureTable> breaking_down_;
 };
 
 }  // namespace underlap::viewer
