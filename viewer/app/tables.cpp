@@ -44,6 +44,7 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
   table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table->setShowGrid(false);
   table->setWordWrap(false);
+  table->setTextElideMode(Qt::ElideMiddle);  // names of cells and kernels are often told apart by their ends
   table->verticalHeader()->hide();
   table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
   table->horizontalHeader()->setStretchLastSection(true);
