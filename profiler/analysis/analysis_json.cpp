@@ -171,10 +171,9 @@ Json source_json(const Trace& trace) {
 
 // What told the steps, in a word and in a sentence.
 Json steps_source_json(const Summary& summary) {
-  if (summary.has_steps) return {{"source", to_string(StepSource::marks)}, {"text", "the trace's own marks"}};
-  StepSource source = StepSource::none;
+  StepSource source = summary.has_steps ? StepSource::marks : StepSource::none;
   for (const RankSteps& rank : summary.steps.ranks) source = std::min(source, rank.source);
-  return {{"source", to_string(source)}, {"text", steps_text(summary.steps)}};
+  return {{"source", to_string(source)}, {"text", steps_text(summary)}};
 }
 
 // The rank that the others waited for.

@@ -13,14 +13,9 @@ namespace {
 
 constexpr std::size_t kMostRows = 40;  ///< of a table by stream, step or kernel
 
-// What could not be read, in one line, and which marks bound no step.
-std::string faults(const Trace& trace, const Summary& summary, int width) {
+std::string faults_text(const Trace& trace, const Summary& summary, int width) {
   std::string text;
-  for (const auto& [reason, count] : trace.import.skipped)
-    text += fmt::format("{}skipped {}: {}", text.empty() ? "" : "; ", count, reason);
-  if (!text.empty())
-    text = wrap("Not all of the trace could be used, so its figures may be wrong: " + text + ".", width);
-  for (const std::string& error : summary.window_errors) text += wrap("no windows: " + error, width, "  ");
+  for (const std::string& fault : faults(trace, summary)) text += wrap(fault, width, "  ");
   return text.empty() ? text : text + "\n";
 }
 
@@ -62,7 +57,7 @@ std::string text_of(const Trace& trace, const Summary& summary, Breakdown by, co
 
 std::string analysis_table(const Trace& trace, const Summary& summary, const TableFormat& format,
                            std::span<const Breakdown> asked) {
-  std::string text = faults(trace, summary, format.width);
+  std::string text = faults_text(trace, summary, format.width);
   const bool has_any =
       std::ranges::any_of(summary.shown(), [](const RankSummary& rank) { return !rank.windows.empty(); });
   if (!has_any) return text + "The trace has no measured step: nothing can be split.\n" + advice(trace, format.width);

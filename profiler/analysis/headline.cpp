@@ -157,4 +157,15 @@ std::vector<std::string> headline(const Trace& trace, const Summary& summary) {
   return sentences;
 }
 
+std::vector<std::string> faults(const Trace& trace, const Summary& summary) {
+  std::vector<std::string> sentences;
+  std::string skipped;
+  for (const auto& [reason, count] : trace.import.skipped)
+    skipped += fmt::format("{}skipped {}: {}", skipped.empty() ? "" : "; ", count, reason);
+  if (!skipped.empty())
+    sentences.push_back("Not all of the trace could be used, so its figures may be wrong: " + skipped + ".");
+  for (const std::string& error : summary.window_errors) sentences.push_back("no windows: " + error);
+  return sentences;
+}
+
 }  // namespace underlap::analysis

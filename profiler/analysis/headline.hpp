@@ -14,4 +14,7 @@ namespace underlap::analysis {
 /// Where there are no steps, of the whole trace. Figures are those of the mean rank.
 std::vector<std::string> headline(const Trace&, const Summary&);
 
+/// What of a trace could not be read or used, a sentence each; none where all could.
+std::vector<std::string> faults(const Trace&, const Summary&);
+
 }  // namespace underlap::analysis

@@ -111,6 +111,10 @@ void set_clock(Summary& summary, const ClockAlignment& alignment) {
 
 }  // namespace
 
+std::string steps_text(const Summary& summary) {
+  return summary.has_steps ? "the trace's own marks" : steps_text(summary.steps);
+}
+
 double median_of(std::span<const Split> splits, const std::function<std::int64_t(const Split&)>& part) {
   std::vector<std::int64_t> values;
   for (const Split& split : splits) values.push_back(part(split));

@@ -59,6 +59,9 @@ Summary summarise(const Trace&, StepList steps);
 /// Cancelled.
 Summary match_and_summarise(Trace&, StepList steps, const Reading& = {});
 
+/// What told the steps, in a sentence.
+std::string steps_text(const Summary&);
+
 /// The median over `splits` of what `part` gives of each; 0 where there are none.
 double median_of(std::span<const Split> splits, const std::function<std::int64_t(const Split&)>& part);
 

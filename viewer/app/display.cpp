@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace underlap::viewer {
 namespace {
@@ -24,24 +25,32 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Whether the X server of DISPLAY answers, as libxcb tells; true where that library is not here, and Qt will say.
-bool answers_x() {
-  const std::unique_ptr<void, int (*)(void*)> library(::dlopen("libxcb.so.1", RTLD_NOW), ::dlclose);
-  if (!library) return true;
+// A connection to the X server of DISPLAY, by libxcb.
+struct XConnection {
+  std::shared_ptr<void> connection;  ///< none where the server does not answer, or the library is not here
+  bool answers = true;               ///< without the library Qt will say
+};
+
+XConnection connect_to_x() {
+  const std::shared_ptr<void> library(::dlopen("libxcb.so.1", RTLD_NOW), [](void* handle) {
+    if (handle != nullptr) ::dlclose(handle);
+  });
+  if (!library) return {};
   const auto connect = reinterpret_cast<void* (*)(const char*, int*)>(::dlsym(library.get(), "xcb_connect"));
   const auto error = reinterpret_cast<int (*)(void*)>(::dlsym(library.get(), "xcb_connection_has_error"));
   const auto disconnect = reinterpret_cast<void (*)(void*)>(::dlsym(library.get(), "xcb_disconnect"));
-  if (connect == nullptr || error == nullptr || disconnect == nullptr) return true;
-  void* connection = connect(nullptr, nullptr);
-  const bool is_well = error(connection) == 0;
-  disconnect(connection);
-  return is_well;
+  if (connect == nullptr || error == nullptr || disconnect == nullptr) return {};
+  std::shared_ptr<void> connection(connect(nullptr, nullptr), [library, disconnect](void* open) { disconnect(open); });
+  if (error(connection.get()) != 0) return {.connection = nullptr, .answers = false};
+  return {.connection = std::move(connection), .answers = true};
 }
 
-std::string why_no_x() {
+std::string why_no_x(std::shared_ptr<void>& kept) {
   const std::string display = variable("DISPLAY");
   if (display.empty()) return "there is no display (DISPLAY is not set)";
-  return answers_x() ? "" : "display \"" + display + "\" does not answer";
+  XConnection x = connect_to_x();
+  kept = std::move(x.connection);
+  return x.answers ? "" : "display \"" + display + "\" does not answer";
 }
 
 // A compositor listens at a socket of the user's runtime folder.
@@ -76,32 +85,34 @@ QStringList platforms() {
   return names;
 }
 
-std::string why_not_on(const QString& platform) {
+std::string why_not_on(const QString& platform, std::shared_ptr<void>& kept) {
   if (const QStringList all = platforms(); !all.contains(platform))
     return fmt::format("QT_QPA_PLATFORM names \"{}\", which Qt has no plugin for here; it has: {}",
                        platform.toStdString(), all.join(", ").toStdString());
-  if (platform == "xcb") return why_no_x();
+  if (platform == "xcb") return why_no_x(kept);
   return platform.startsWith("wayland") ? why_no_wayland() : "";
 }
 
-}  // namespace
-
 // Qt takes the first platform of the list that it can; with none it aborts.
-std::string why_no_display() {
+std::string why_no_display(std::shared_ptr<void>& kept) {
   const QString asked = qEnvironmentVariable("QT_QPA_PLATFORM");
   if (asked.isEmpty()) {
     if (variable("DISPLAY").empty() && variable("WAYLAND_DISPLAY").empty())
       return "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)";
-    if (!variable("WAYLAND_DISPLAY").empty() && why_not_on("wayland").empty()) return "";
-    return variable("DISPLAY").empty() ? why_not_on("wayland") : why_not_on("xcb");
+    if (!variable("WAYLAND_DISPLAY").empty() && why_not_on("wayland", kept).empty()) return "";
+    return variable("DISPLAY").empty() ? why_not_on("wayland", kept) : why_not_on("xcb", kept);
   }
   std::string why;
   for (const QString& platform : asked.split(';', Qt::SkipEmptyParts)) {
-    const std::string not_on_this = why_not_on(platform.section(':', 0, 0));
+    const std::string not_on_this = why_not_on(platform.section(':', 0, 0), kept);
     if (not_on_this.empty()) return "";
     if (why.empty()) why = not_on_this;
   }
   return why;
 }
+
+}  // namespace
+
+DisplayProbe::DisplayProbe() : why_not_(why_no_display(connection_)) {}
 
 }  // namespace underlap::viewer

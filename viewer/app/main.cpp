@@ -80,8 +80,9 @@ void pass_on(QtMsgType, const QMessageLogContext&, const QString& message) {
 }
 
 int show(int& argc, char** argv, const Arguments& arguments) {
-  if (const std::string why = why_no_display(); !why.empty()) {
-    fmt::print(stderr, "underlap-viewer: {}\n  --render out.png makes a picture without one\n", why);
+  const DisplayProbe display;
+  if (!display.why_not().empty()) {
+    fmt::print(stderr, "underlap-viewer: {}\n  --render out.png makes a picture without one\n", display.why_not());
     return kBadInput;
   }
   QApplication application(argc, argv);

@@ -246,13 +246,22 @@ void MainWindow::replace(QWidget* before, Page* page, const QString& title) {
   before->deleteLater();
 }
 
+// Two copies of a trace have one cell: then their files' names tell them apart.
+QString MainWindow::title_among_others(const Document& document, const QWidget* own) const {
+  const QString title = QString::fromStdString(document.title);
+  for (int tab = 0; tab < tabs_->count(); ++tab)
+    if (tabs_->widget(tab) != own && tabs_->tabText(tab) == title)
+      return tr("%1 (%2)").arg(title, QFileInfo(QString::fromStdString(document.path)).fileName());
+  return title;
+}
+
 void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Document>& document) {
   Page* page = make_page(document);
   // Whoever looked at something while it was still being read goes on looking at it.
   const auto* part = is_partial(jobs_[job]) ? qobject_cast<const TracePage*>(jobs_[job]) : nullptr;
   auto* whole = qobject_cast<TracePage*>(page);
   const std::function<void()> go_on = part == nullptr || whole == nullptr ? [] {} : whole->going_on_from(*part);
-  replace(jobs_[job], page, QString::fromStdString(document->title));
+  replace(jobs_[job], page, title_among_others(*document, jobs_[job]));
   jobs_[job] = page;
   tabs_->setTabToolTip(tabs_->indexOf(page), QString::fromStdString(document->path));
   restore_state_of(page);

@@ -81,6 +81,7 @@ class MainWindow : public QMainWindow {
   void show_start();
   void show_tab(const Request& request);
   void start(QWidget* tab, const Request& request);
+  QString title_among_others(const Document&, const QWidget* own) const;
   void show_document(LoadJob* job, const std::shared_ptr<const Document>& document);
   Page* make_page(const std::shared_ptr<const Document>& document);
   void show_part(LoadJob* job, const std::shared_ptr<const TraceDocument>& part);

@@ -78,10 +78,8 @@ void MainWindow::make_file_menu() {
 
 void MainWindow::make_view_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&View"));
-  add_to_timeline(menu, tr("Zoom &in"), keys({"W", "Ctrl++"}),
-                  [](TimelineView& view) { view.zoom(kZoomStep, view.state().cursor_ns); });
-  add_to_timeline(menu, tr("Zoom &out"), keys({"S", "Ctrl+-"}),
-                  [](TimelineView& view) { view.zoom(1 / kZoomStep, view.state().cursor_ns); });
+  add_to_timeline(menu, tr("Zoom &in"), keys({"W", "Ctrl++"}), [](TimelineView& view) { view.zoom(kZoomStep); });
+  add_to_timeline(menu, tr("Zoom &out"), keys({"S", "Ctrl+-"}), [](TimelineView& view) { view.zoom(1 / kZoomStep); });
   add_to_timeline(menu, tr("Move &left"), keys({"A"}), [](TimelineView& view) { view.pan(-kPanStep); });
   add_to_timeline(menu, tr("Move &right"), keys({"D"}), [](TimelineView& view) { view.pan(kPanStep); });
   add_to_timeline(menu, tr("&Fit: the selection, or all"), keys({"F"}), [](TimelineView& view) {

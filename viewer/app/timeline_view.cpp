@@ -91,8 +91,27 @@ void TimelineView::set_view(double begin_ns, double ns_per_pixel, bool is_jump) 
   const double span = state_.ns_per_pixel * lanes_width();
   state_.begin_ns = std::clamp(begin_ns, -0.9 * span, length - 0.1 * span);
   is_fitted_ = false;
+  place_cursor();
   if (is_jump) remember();
   changed();
+}
+
+// Where the mouse is, whatever part of time lies below it now.
+void TimelineView::place_cursor() {
+  const bool is_on_lanes = cursor_x_ && *cursor_x_ >= Scene::kNames;
+  state_.cursor_ns = is_on_lanes ? std::optional(time_at(*cursor_x_)) : std::nullopt;
+}
+
+// At the mouse; who went somewhere with keys since it moved means the slice that is selected.
+double TimelineView::focus_ns() const {
+  if (state_.cursor_ns) return *state_.cursor_ns;
+  const double begin = state_.begin_ns, end = begin + state_.ns_per_pixel * lanes_width();
+  if (state_.selected < timeline().trace().size()) {
+    const double middle = 0.5 * (static_cast<double>(timeline().begin_ns(state_.selected)) +
+                                 static_cast<double>(timeline().end_ns(state_.selected)));
+    if (middle >= begin && middle <= end) return middle;
+  }
+  return (begin + end) / 2;
 }
 
 void TimelineView::remember() {
@@ -115,6 +134,7 @@ void TimelineView::follow_time(double begin_ns, double ns_per_pixel) {
   state_.begin_ns = begin_ns;
   state_.ns_per_pixel = ns_per_pixel;
   is_fitted_ = false;
+  place_cursor();
   changed();
 }
 
@@ -129,7 +149,7 @@ void TimelineView::show_range(std::int64_t begin_ns, std::int64_t end_ns) {
 }
 
 void TimelineView::zoom(double factor, std::optional<double> around_ns) {
-  const double around = around_ns.value_or(state_.begin_ns + 0.5 * state_.ns_per_pixel * lanes_width());
+  const double around = around_ns ? *around_ns : focus_ns();
   const double offset = (around - state_.begin_ns) / state_.ns_per_pixel;
   const auto length = static_cast<double>(std::max<std::int64_t>(timeline().length_ns(), 1));
   const double next =
@@ -230,6 +250,8 @@ void TimelineView::go_to(std::uint32_t slice) {
                                                                     : std::max(10 * (end - begin), 20 * kClosest);
     set_view((begin + end) / 2 - span / 2, span / lanes_width(), true);
   }
+  cursor_x_.reset();
+  place_cursor();
   const int row = arrangement_->row_of(place.lane_index);
   arrangement_->set_shown(row, true);
   scroll_to_row(row);
@@ -397,7 +419,8 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
 
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   const QPoint at = event->pos();
-  state_.cursor_ns = at.x() >= Scene::kNames ? std::optional(time_at(at.x())) : std::nullopt;
+  cursor_x_ = at.x();
+  place_cursor();
   if (drag_ != Drag::none && (at - pressed_at_).manhattanLength() >= kDragAfter) has_dragged_ = true;
   if (drag_ == Drag::pan && has_dragged_) {
     scroll_bar_->setValue(scroll_bar_->value() - (at.y() - dragged_to_.y()));
@@ -451,7 +474,8 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void TimelineView::leaveEvent(QEvent*) {
-  state_.cursor_ns.reset();
+  cursor_x_.reset();
+  place_cursor();
   update();
 }
 

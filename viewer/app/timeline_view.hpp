@@ -49,6 +49,7 @@ class TimelineView : public QWidget {
   void follow_time(double begin_ns, double ns_per_pixel);
   /// A part of time, with room at both sides.
   void show_range(std::int64_t begin_ns, std::int64_t end_ns);
+  /// Around a moment; without one around the mouse, or the slice that was gone to since it moved.
   void zoom(double factor, std::optional<double> around_ns = {});
   void pan(double pixels);
   void fit();
@@ -100,6 +101,8 @@ class TimelineView : public QWidget {
   int lanes_height() const;  ///< that is seen, below the rulers and above the legend
   double time_at(int x) const;
   void set_view(double begin_ns, double ns_per_pixel, bool is_jump);
+  void place_cursor();
+  double focus_ns() const;
   void remember();
   void scroll_to_row(int row);
   void update_scroll_bar();
@@ -123,6 +126,7 @@ class TimelineView : public QWidget {
   Drag drag_ = Drag::none;
   QPoint pressed_at_;
   QPoint dragged_to_;
+  std::optional<int> cursor_x_;  ///< of the mouse, unless a slice was gone to since it moved
   bool has_dragged_ = false;
   std::size_t dragged_lane_ = 0;
   QTimer settle_;                                   ///< runs while zooming and panning has not paused yet

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "profiler/analysis/headline.hpp"
 #include "profiler/compare/report_of.hpp"
 #include "profiler/gate/baseline.hpp"
 #include "profiler/gate/gate_reader.hpp"
@@ -66,6 +67,7 @@ std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch&
   document->path = path;
   document->traced = input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::everything);
   document->title = document->traced.cell.empty() ? title_of(path) : document->traced.cell;
+  document->headline = analysis::headline(document->traced.trace, document->traced.summary);
   watch.say("laying out");
   document->timeline =
       std::make_unique<Timeline>(document->traced.trace, document->traced.summary, num_threads(), Reading(watch));
@@ -155,7 +157,11 @@ std::vector<std::string> files_of(const Document& document) {
 
 std::string trace_file_of(const RunDocument& document, std::size_t cell) {
   const std::string& file = document.results.cells.at(cell).trace_file;
-  return file.empty() ? "" : (fs::path(document.path) / file).string();
+  if (file.empty()) return "";
+  const std::string path = (fs::path(document.path) / file).string();
+  for (const char* packed : {"", ".zst"})
+    if (fs::exists(path + packed)) return path + packed;
+  return "";
 }
 
 }  // namespace underlap::viewer

@@ -32,6 +32,7 @@ struct TraceDocument : Document {
   input::CellTrace traced;
   std::unique_ptr<Timeline> timeline;  ///< of `traced`
   bool is_partial = false;             ///< it is still being read: kinds and modes may not be known yet
+  std::vector<std::string> headline;   ///< what a person wants to know first, as `underlap analyze` says it
 };
 
 /// A run's folder: its matrix. Traces of its cells are documents of their own.
@@ -92,7 +93,7 @@ std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDo
 /// The files that a document was read from.
 std::vector<std::string> files_of(const Document&);
 
-/// The file of a cell's trace; empty where it has none.
+/// The file of a cell's trace, which may have been compressed since; empty where there is none.
 std::string trace_file_of(const RunDocument&, std::size_t cell);
 
 }  // namespace underlap::viewer

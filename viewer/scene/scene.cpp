@@ -36,17 +36,36 @@ QString short_time(double ms) {
   return QString("%1 %2").arg(amount, 0, 'f', amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0).arg(unit);
 }
 
-// "18.3 ms exposed": of a step, where steps are known.
+// "18.3 ms exposed": of the median step, as `underlap analyze` has it, where steps are known.
 std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary) {
   std::map<std::int32_t, QString> notes;
   const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
   for (const analysis::RankSummary& rank : summary.shown()) {
     if (rank.windows.empty()) continue;
-    const double ms = static_cast<double>(rank.total.exposed_ns()) / 1e6 / static_cast<double>(rank.windows.size());
+    const double ms = analysis::median_of(rank.splits, [](const analysis::Split& s) { return s.exposed_ns(); }) / 1e6;
     const bool is_late = late && late->rank == rank.rank;
     notes[rank.rank] = QString("%1%2 exposed").arg(is_late ? "LATE, " : "", short_time(ms));
   }
   return notes;
+}
+
+// Of several that which is exposed for longest, or else the longest; of very many one where most exposed time lies.
+std::uint32_t slice_in_pixel(const Timeline& timeline, const LaneRow& row, std::int64_t begin_ns, std::int64_t end_ns) {
+  constexpr std::size_t kMostLookedAt = 64;
+  const auto [from, to] = timeline.slices_within(row, begin_ns, end_ns);
+  if (to - from > kMostLookedAt)
+    if (const std::uint32_t exposed = timeline.exposed_within(row, begin_ns, end_ns); exposed != Timeline::kNoSlice)
+      return exposed;
+  std::uint32_t best = Timeline::kNoSlice;
+  std::pair<std::int64_t, std::int64_t> most{-1, -1};  // exposed, duration
+  for (std::size_t i = from; i < std::min(to, from + kMostLookedAt); ++i) {
+    const ExposedSlice* exposed = timeline.exposed_of(row.slices[i]);
+    const std::pair weight{exposed == nullptr ? 0 : exposed->exposed_ns(),
+                           timeline.trace().duration_ns()[row.slices[i]]};
+    if (weight > most) best = row.slices[i];
+    most = std::max(most, weight);
+  }
+  return best;
 }
 
 bool has_ghost(const Lane& lane) { return lane.kind == LaneKind::strip || lane.kind == LaneKind::stream; }
@@ -141,17 +160,8 @@ Scene::Hit Scene::hit(const QPoint& at, const QSize& size, const SceneState& sta
   const LaneRow& of = lane.rows[static_cast<std::size_t>(row)];
   for (const double pixels : {0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0}) {
     const double begin = hit.time_ns + (pixels - 0.5) * state.ns_per_pixel;
-    const auto [from, to] = timeline_.slices_within(of, static_cast<std::int64_t>(begin),
-                                                    static_cast<std::int64_t>(std::ceil(begin + state.ns_per_pixel)));
-    std::int64_t longest = -1;
-    for (std::size_t i = from; i < std::min(to, from + 64); ++i) {
-      // Of several in one pixel that which is exposed for longest, or else the longest.
-      const ExposedSlice* exposed = timeline_.exposed_of(of.slices[i]);
-      const std::int64_t weight =
-          timeline_.trace().duration_ns()[of.slices[i]] + (exposed == nullptr ? 0 : (1LL << 50));
-      if (weight > longest) hit.slice = of.slices[i];
-      longest = std::max(longest, weight);
-    }
+    hit.slice = slice_in_pixel(timeline_, of, static_cast<std::int64_t>(begin),
+                               static_cast<std::int64_t>(std::ceil(begin + state.ns_per_pixel)));
     if (hit.slice != Timeline::kNoSlice) return hit;
   }
   return hit;
@@ -184,7 +194,7 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
 // Two threads take one lane after the other: each has pixels of its own. A third would hardly be felt.
 void Scene::draw_lanes(Surface& surface, const std::vector<PlacedLane>& lanes, const View& view, double scale,
                        const SceneState& state, const Palette& palette) const {
-  for (const PlacedLane& lane : lanes) draw_name(surface, lane, scale, palette);
+  draw_names(surface, lanes, scale, palette);
   std::atomic<std::size_t> next{0};
   const auto draw_on = [&](Surface& on) {
     for (std::size_t i = next++; i < lanes.size(); i = next++) draw_lane(on, lanes[i], view, scale, state, palette);
@@ -247,17 +257,33 @@ void Scene::draw_ghost(Surface& surface, const PlacedLane& placed, const QRect& 
               .row = row});
 }
 
-void Scene::draw_name(Surface& surface, const PlacedLane& placed, double scale, const Palette& palette) const {
+// A lane below the strip of its rank needs no other name than its own. One that is pinned, was moved, or whose strip
+// has gone out of sight names its rank.
+void Scene::draw_names(Surface& surface, const std::vector<PlacedLane>& lanes, double scale,
+                       const Palette& palette) const {
+  std::optional<std::int32_t> named;
+  for (const PlacedLane& placed : lanes) {
+    const Lane& lane = timeline_.lanes()[placed.lane];
+    const bool names_rank = lane.kind != LaneKind::strip && (is_pinned(placed) || named != lane.rank);
+    if (draw_name(surface, placed, names_rank, scale, palette)) named = lane.rank;
+  }
+}
+
+bool Scene::draw_name(Surface& surface, const PlacedLane& placed, bool names_rank, double scale,
+                      const Palette& palette) const {
   const Theme& theme = palette.theme();
   const Lane& lane = timeline_.lanes()[placed.lane];
   QRect name = placed.where;
   name.setWidth(kNames - 1);
   surface.fill(scaled(name.adjusted(0, 0, 0, 1), scale), theme.surface.rgb());
-  const bool is_cut = name.top() < kRulers;
-  if (is_cut) return;
   const bool is_strip = lane.kind == LaneKind::strip;
-  name.setHeight(std::max(height_of_row(lane.kind, placed.is_collapsed), placed.is_collapsed ? 13 : 0));
+  const int height = std::max(height_of_row(lane.kind, placed.is_collapsed), placed.is_collapsed ? 13 : 0);
+  // Of a lane with several rows the name goes down as far as it can.
+  if (name.top() < kRulers) name.setTop(std::min(kRulers, name.bottom() + 1 - height));
+  if (name.top() < kRulers) return false;
+  name.setHeight(height);
   QString text = QString::fromStdString(lane.name);
+  if (names_rank) text = QString("rank %1  %2").arg(lane.rank).arg(text);
   if (ghost_ && has_ghost(lane) && !ghost_lanes_.contains(placed.lane)) text += ": not in the baseline";
   surface.write({scaled(name.adjusted(is_strip ? 8 : 18, 0, is_strip ? -140 : -6, 0), scale), text,
                  is_strip ? theme.text.rgb() : theme.dim_text.rgb()});
@@ -265,6 +291,7 @@ void Scene::draw_name(Surface& surface, const PlacedLane& placed, double scale, 
     surface.write({scaled(name.adjusted(54, 0, -6, 0), scale), note->second,
                    note->second.startsWith("LATE") ? theme.worse.rgb() : theme.dim_text.rgb(),
                    Qt::AlignRight | Qt::AlignVCenter});
+  return true;
 }
 
 }  // namespace underlap::viewer

@@ -114,7 +114,9 @@ class Scene {
   void draw_lanes(Surface&, const std::vector<PlacedLane>&, const View&, double scale, const SceneState&,
                   const Palette&) const;
   void draw_lane(Surface&, const PlacedLane&, const View&, double scale, const SceneState&, const Palette&) const;
-  void draw_name(Surface&, const PlacedLane&, double scale, const Palette&) const;
+  void draw_names(Surface&, const std::vector<PlacedLane>&, double scale, const Palette&) const;
+  /// Whether there was room for it.
+  bool draw_name(Surface&, const PlacedLane&, bool names_rank, double scale, const Palette&) const;
   void draw_ghost(Surface&, const PlacedLane&, const QRect& where, const View&, double scale, const Palette&) const;
   /// Where a slice lies, also where that is out of sight; nothing where its lane is hidden.
   std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize&,

@@ -122,7 +122,8 @@ void Scene::draw_arrows(QPainter& painter, const QSize& size, const SceneState& 
     draw_arrow(painter, QPointF(leaves, from->center().y()), QPointF(arrives, to->center().y()), theme.accent);
   }
   painter.setBrush(Qt::NoBrush);
-  if (const std::optional<QRect> late = rect_of(links.late, lanes, size, state)) {
+  const QRect seen(kNames, 0, size.width() - kNames, size.height());
+  if (const std::optional<QRect> late = rect_of(links.late, lanes, size, state); late && seen.intersects(*late)) {
     painter.setPen(QPen(theme.worse, 2));
     painter.drawRect(QRectF(*late).adjusted(-3, -3, 3, 3));
     const QRectF word(std::min(late->right() + 5, size.width() - 40), late->top(), 36, late->height());

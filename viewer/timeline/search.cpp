@@ -164,9 +164,27 @@ std::uint32_t next_of(const Timeline& timeline, const std::vector<std::uint32_t>
   return best ? best->second : Timeline::kNoSlice;
 }
 
+namespace {
+
+// Steps are rank by rank, in order of time.
+bool is_in_a_step(const Timeline& timeline, std::uint32_t slice) {
+  const std::int32_t rank = timeline.trace().track_of(slice).rank;
+  const std::vector<StepSpan>& steps = timeline.steps();
+  const auto later = std::ranges::upper_bound(steps, std::pair(rank, timeline.begin_ns(slice)), {},
+                                              [](const StepSpan& step) { return std::pair(step.rank, step.begin_ns); });
+  if (later == steps.begin()) return false;
+  const StepSpan& step = *(later - 1);
+  return step.rank == rank && timeline.begin_ns(slice) < step.end_ns;
+}
+
+}  // namespace
+
 std::vector<ExposedSlice> worst_exposed(const Timeline& timeline, std::size_t most) {
-  std::vector<ExposedSlice> worst(std::min(most, timeline.exposed().size()));
-  std::ranges::partial_sort_copy(timeline.exposed(), worst, std::ranges::greater(), &ExposedSlice::exposed_ns,
+  std::vector<ExposedSlice> found = timeline.exposed();
+  if (!timeline.steps().empty())
+    std::erase_if(found, [&](const ExposedSlice& exposed) { return !is_in_a_step(timeline, exposed.slice); });
+  std::vector<ExposedSlice> worst(std::min(most, found.size()));
+  std::ranges::partial_sort_copy(found, worst, std::ranges::greater(), &ExposedSlice::exposed_ns,
                                  &ExposedSlice::exposed_ns);
   return worst;
 }

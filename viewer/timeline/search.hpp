@@ -38,7 +38,8 @@ enum class Towards : std::uint8_t { later, earlier };
 std::uint32_t next_of(const Timeline&, const std::vector<std::uint32_t>& found, std::uint32_t from, Towards,
                       std::optional<std::int32_t> rank = {});
 
-/// Those with the longest exposed time, longest first.
+/// Those with the longest exposed time, longest first; of a trace whose steps are known those in its steps, since what
+/// lies before the first is no training yet.
 std::vector<ExposedSlice> worst_exposed(const Timeline&, std::size_t most);
 
 }  // namespace underlap::viewer

@@ -82,15 +82,19 @@ bool is_on(const Trace& trace, std::string_view knob) {
 }
 
 // Only where it could help: waiting for a peer is hidden by no overlap.
-std::string what_would_hide(const Timeline& timeline, const analysis::Summary& summary, const ExposedSlice& exposed) {
+void add_knob(const Timeline& timeline, const analysis::Summary& summary, const ExposedSlice& exposed, Facts& facts) {
   constexpr double kNearlyAll = 0.9;
   if (static_cast<double>(exposed.wait_ns) >= kNearlyAll * static_cast<double>(exposed.exposed_ns())) {
     const analysis::LateArrival* late = late_arrival_of(summary, exposed.slice);
-    return fmt::format("no overlap: nearly all of it is waiting for {}",
-                       late == nullptr ? "a peer" : fmt::format("rank {}", late->last_rank));
+    return add(facts, "would be hidden by",
+               fmt::format("no overlap: nearly all of it is waiting for {}",
+                           late == nullptr ? "a peer" : fmt::format("rank {}", late->last_rank)));
   }
   const std::string_view knob = hiding_knob(timeline.trace().tag(exposed.slice));
-  return is_on(timeline.trace(), knob) ? "" : std::string(knob);
+  if (is_on(timeline.trace(), knob))
+    add(facts, "exposed although", fmt::format("{} is on", knob));
+  else
+    add(facts, "would be hidden by", std::string(knob));
 }
 
 void add_exposure(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
@@ -105,7 +109,7 @@ void add_exposure(const Timeline& timeline, const analysis::Summary& summary, st
   if (exposed->transfer_ns > 0) add(facts, "exposed transfer", share_text(exposed->transfer_ns, whole));
   if (exposed->unsplit_ns > 0)
     add(facts, "wait or transfer", "not known: when the last member came is not in the trace");
-  add(facts, "would be hidden by", what_would_hide(timeline, summary, *exposed));
+  add_knob(timeline, summary, *exposed, facts);
 }
 
 void add_slowdown(const Timeline& timeline, std::uint32_t slice, Facts& facts) {

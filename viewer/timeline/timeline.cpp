@@ -213,6 +213,21 @@ std::pair<std::size_t, std::size_t> Timeline::slices_within(const LaneRow& row, 
   return {index(from), std::max(index(from), index(to))};
 }
 
+// Goes to that half which holds more, down to one.
+std::uint32_t Timeline::exposed_within(const LaneRow& row, std::int64_t begin_ns, std::int64_t end_ns) const {
+  const Segments& segments = row.segments;
+  std::size_t from = segments.first_beginning_at(begin_ns, 0), to = segments.first_beginning_at(end_ns, from);
+  if (from >= to || segments.content(from, to).exposed_ns <= 0) return kNoSlice;
+  while (to - from > 1) {
+    const std::size_t middle = from + (to - from) / 2;
+    if (segments.content(from, middle).exposed_ns >= segments.content(middle, to).exposed_ns)
+      to = middle;
+    else
+      from = middle;
+  }
+  return slice_at(row, segments.begin_ns(from));
+}
+
 Timeline::Place Timeline::place_of(std::uint32_t slice) const {
   const auto track = static_cast<std::int32_t>(trace_->track(slice));
   const std::int64_t start_ns = begin_ns(slice);

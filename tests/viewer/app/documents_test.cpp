@@ -63,6 +63,48 @@ TEST_F(Documents, FileOpensOnceWhateverItIsCalled) {
   EXPECT_EQ(window->num_pages(), 1);
 }
 
+TEST_F(Documents, TraceAnswersFirstAndSaysWhatOfItIsLost) {
+  const auto answer = [](const TracePage* page) {
+    const auto* label = page->findChild<QLabel*>("answer");
+    return label == nullptr ? QString() : label->text();
+  };
+  const QString path = trace_file("trace.pftrace");
+  const TracePage* whole = opened(path);
+  ASSERT_NE(whole, nullptr);
+  EXPECT_TRUE(answer(whole).startsWith("A step takes 12.00 ms")) << answer(whole).toStdString();
+  EXPECT_TRUE(answer(whole).contains("all of it dp")) << answer(whole).toStdString();
+  fs::copy_file(path.toStdString(), folder.path() / "cut.pftrace");
+  fs::resize_file(folder.path() / "cut.pftrace", fs::file_size(path.toStdString()) - 40);
+  const TracePage* cut = opened(text(folder.path() / "cut.pftrace"));
+  ASSERT_NE(cut, nullptr);
+  EXPECT_TRUE(answer(cut).contains("<b>Not all of the trace could be used")) << answer(cut).toStdString();
+}
+
+TEST_F(Documents, TracesOfOneCellAreToldApartByTheirFiles) {
+  Trace trace = testing_support::two_ranks(0);
+  trace.metadata["cell"] = "both";
+  for (const char* name : {"a.pftrace", "b.pftrace"}) {
+    formats::write_trace((folder.path() / name).string(), trace);
+    opened(text(folder.path() / name));
+  }
+  EXPECT_EQ(tabs()->tabText(1), "both");
+  EXPECT_EQ(tabs()->tabText(2), "both (b.pftrace)");
+}
+
+// A run whose traces were compressed, or taken away, after it.
+TEST_F(Documents, CellLeadsToItsTraceWhereThatIs) {
+  fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / "results.json");
+  const std::shared_ptr<RunDocument> run = open_run(folder.path().string());
+  ASSERT_FALSE(run->results.cells.front().trace_file.empty());
+  const fs::path file = folder.path() / run->results.cells.front().trace_file;
+  EXPECT_EQ(trace_file_of(*run, 0), "");
+  fs::create_directories(file.parent_path());
+  std::ofstream(file.string() + ".zst") << "x";
+  EXPECT_EQ(trace_file_of(*run, 0), file.string() + ".zst");
+  std::ofstream(file.string()) << "x";
+  EXPECT_EQ(trace_file_of(*run, 0), file.string());
+}
+
 TEST_F(Documents, FileThatComesBackIsSaidToHaveChanged) {
   const QString path = trace_file("trace.pftrace");
   opened(path);

@@ -60,6 +60,35 @@ TEST_F(Views, ViewOfAJumpComesBackAfterTheWheel) {
   EXPECT_EQ(seen(*timeline), jump);
 }
 
+// The mouse stays where it is: first all of the trace lies below it, then a slice that was gone to with a key.
+TEST_F(Views, KeysZoomAtTheMouseUntilTheyGoToASlice) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  TimelineView* timeline = page->timeline();
+  const QPoint at(timeline->width() - 100, 200);
+  QTest::mouseMove(timeline, at - QPoint(5, 0));
+  QTest::mouseMove(timeline, at);
+  ASSERT_TRUE(wait_until([&] { return timeline->state().cursor_ns.has_value(); }));
+  const auto time_at_mouse = [&] {
+    return timeline->state().begin_ns + (at.x() - Scene::kNames) * timeline->state().ns_per_pixel;
+  };
+  timeline->show_time(10e6, 1e3);
+  EXPECT_NEAR(*timeline->state().cursor_ns, time_at_mouse(), 2e3);
+  const double before = time_at_mouse();
+  press(timeline, Qt::Key_W);
+  EXPECT_NEAR(time_at_mouse(), before, 2e3);
+  timeline->fit();
+  press(timeline, Qt::Key_E);
+  const std::uint32_t worst = timeline->state().selected;
+  ASSERT_NE(worst, Timeline::kNoSlice);
+  for (int i = 0; i < 6; ++i) press(timeline, Qt::Key_W);
+  const auto [begin, scale] = seen(*timeline);
+  const double middle =
+      0.5 * static_cast<double>(timeline->timeline().begin_ns(worst) + timeline->timeline().end_ns(worst));
+  EXPECT_GE(middle, begin);
+  EXPECT_LE(middle, begin + scale * timeline->lanes_width());
+}
+
 TEST_F(Views, OverviewShowsWhereTheViewIsAndMovesItThere) {
   TracePage* page = opened(trace_file("trace.pftrace"));
   ASSERT_NE(page, nullptr);

@@ -27,6 +27,7 @@
 namespace underlap::viewer {
 namespace {
 
+using ::testing::ElementsAre;
 using testing_support::communication;
 using testing_support::slice_of;
 
@@ -291,7 +292,7 @@ TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
                                                                         {9'996'000'000, "LATE, 10.0 s exposed"}}) {
     analysis::Summary summary;
     summary.ranks.emplace_back().windows.emplace_back();
-    summary.ranks.front().total.exposed_ns_by_modes["dp"] = exposed_ns;
+    summary.ranks.front().splits.emplace_back().exposed_ns_by_modes["dp"] = exposed_ns;
     summary.waits.emplace().arrivals.push_back(
         {.waited_ns = 1, .cause = analysis::LateCause::longer_kernels, .blamed_rank = 0});
     const Drawn drawn(trace, summary);
@@ -410,6 +411,47 @@ TEST(Scene, HitsTheSliceUnderTheMouse) {
   EXPECT_TRUE(name.is_on_name);
   ASSERT_TRUE(name.lane.has_value());
   EXPECT_EQ(drawn.timeline.lanes()[name.lane->lane].name, "dp");
+}
+
+// A hundred thousand of a nanosecond in one pixel, of which one in the middle runs without compute.
+TEST(Scene, HitsWhatIsExposedAmongVeryMany) {
+  constexpr std::int64_t kSlices = 100'000;
+  constexpr std::uint32_t kExposed = 70'000;
+  Trace trace;
+  const std::uint32_t compute = trace.add_track({0, 0, "compute"}), dp = trace.add_track({0, 1, "dp"});
+  for (std::int64_t i = 0; i < kSlices; ++i)
+    trace.add(slice_of(dp, 2 * i, 1, "all_gather", communication(Mode::dp, "param_all_gather")));
+  trace.add(slice_of(compute, 0, 2 * kExposed - 1, "gemm"));
+  trace.add(slice_of(compute, 2 * kExposed + 2, 2'000'000'000, "gemm"));
+  const Drawn drawn(trace);
+  const QPoint first(Scene::kNames, drawn.lane("dp").where.center().y());
+  EXPECT_EQ(drawn.scene.hit(first, kSize, drawn.state).slice, kExposed);
+}
+
+// In the order in which they stand in the picture.
+std::vector<std::string> names_in(const Drawn& drawn) {
+  QImage picture(kSize, QImage::Format_RGB32);
+  Words surface(picture, 1);
+  drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), QApplication::font());
+  std::vector<std::string> names;
+  for (const Label& label : surface.words())
+    if (label.where.left() < Scene::kNames && label.where.top() >= Scene::kRulers)
+      names.push_back(label.text.toStdString());
+  return names;
+}
+
+TEST(Scene, LaneOutsideOfItsRankSaysWhichThatIs) {
+  const Trace trace = testing_support::two_ranks(0);
+  Drawn drawn(trace);
+  EXPECT_THAT(names_in(drawn), ElementsAre("rank 0", "compute", "dp", "rank 1", "compute", "dp"));
+  drawn.state.scroll = drawn.lane("compute").where.top() - Scene::kRulers;  // the strip has gone out of sight
+  EXPECT_THAT(names_in(drawn), ElementsAre("rank 0  compute", "dp", "rank 1", "compute", "dp"));
+  drawn.state.scroll = 0;
+  drawn.arrangement.move(1, 4);  // below rank 1
+  EXPECT_THAT(names_in(drawn), ElementsAre("rank 0", "dp", "rank 1", "compute", "dp", "rank 0  compute"));
+  drawn.arrangement.move(5, -4);
+  drawn.arrangement.set_pinned(5, true);
+  EXPECT_THAT(names_in(drawn), testing::Contains("rank 1  dp"));
 }
 
 TEST(Scene, HitsASliverNearTheMouse) {

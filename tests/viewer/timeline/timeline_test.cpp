@@ -160,6 +160,20 @@ TEST(Search, PutsTheWorstExposedFirst) {
   EXPECT_EQ(worst[1].exposed_ns(), 30);
 }
 
+// Two gathers alike, of which the longer one is before the first step.
+TEST(Search, WorstExposedAreThoseOfSteps) {
+  Trace trace;
+  trace.add_track({0, 0, "dp"});
+  trace.add(work(0, 0, 100, "all_gather", comm(Mode::dp, "param_all_gather")));
+  trace.add(work(0, 200, 50, "all_gather", comm(Mode::dp, "param_all_gather")));
+  trace.marks = {{0, 0, 0, 150}, {0, 0, 1, 300}};
+  const analysis::Summary summary = analysis::summarise(trace);
+  ASSERT_TRUE(summary.shows_steps());
+  const auto worst = worst_exposed(Timeline(trace, summary, 1), 10);
+  ASSERT_EQ(worst.size(), 1U);
+  EXPECT_EQ(worst[0].slice, 1U);
+}
+
 // Asked between the stages, it ends a reading at any of them.
 class CancelledAfter : public ReadingWatch {
  public:
@@ -278,14 +292,15 @@ TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
 
 TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
   Trace trace = small_trace();
-  const auto said = [&] {
+  const auto said = [&](const std::string& label = "would be hidden by") {
     const Timeline timeline(trace, analysis::Summary{}, 1);
-    return value_of(facts_of(timeline, analysis::Summary{}, 1), "would be hidden by");
+    return value_of(facts_of(timeline, analysis::Summary{}, 1), label);
   };
   trace.metadata["knobs"] = R"({"comm_overlap.overlap_param_gather":"false"})";
   EXPECT_EQ(said(), "comm_overlap.overlap_param_gather");
   trace.metadata["knobs"] = R"({"comm_overlap.overlap_param_gather":"true"})";
   EXPECT_EQ(said(), "");
+  EXPECT_EQ(said("exposed although"), "comm_overlap.overlap_param_gather is on");
   trace.metadata["knobs"] = "no json";
   EXPECT_EQ(said(), "comm_overlap.overlap_param_gather");
 

@@ -30,17 +30,26 @@ std::vector<int> cells_of(const QTableView& table) {
   return cells;
 }
 
-// The names of cells lead to their traces, and look so.
+// The names of cells that have traces lead to them, and look so.
 class NameDelegate : public QStyledItemDelegate {
  public:
-  using QStyledItemDelegate::QStyledItemDelegate;
+  NameDelegate(const RunDocument& document, QTableView* table) : QStyledItemDelegate(table), table_(*table) {
+    for (std::size_t cell = 0; cell < document.results.cells.size(); ++cell)
+      has_trace_.push_back(!trace_file_of(document, cell).empty());
+  }
 
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
     QStyledItemDelegate::initStyleOption(option, index);
+    const auto* sorted = qobject_cast<const QSortFilterProxyModel*>(table_.model());
+    if (!has_trace_.at(static_cast<std::size_t>(sorted->mapToSource(index).row()))) return;
     option->font.setUnderline(true);
     option->palette.setColor(QPalette::Text, option->palette.color(QPalette::Link));
   }
+
+ private:
+  const QTableView& table_;
+  std::vector<bool> has_trace_;  // by cell
 };
 
 }  // namespace
@@ -65,7 +74,7 @@ RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
   connect(open, &QPushButton::clicked, this, open_selected);
   connect(table, &QTableView::activated, this, open_selected);
   // A click on a name opens its trace; elsewhere, or with Ctrl, it selects.
-  table->setItemDelegateForColumn(0, new NameDelegate(table));
+  table->setItemDelegateForColumn(0, new NameDelegate(*document_, table));
   connect(table, &QTableView::clicked, this, [open_selected](const QModelIndex& index) {
     if (index.column() == 0 && QApplication::keyboardModifiers() == Qt::NoModifier) open_selected();
   });
@@ -119,7 +128,9 @@ QString RunPage::heading() const {
 void RunPage::open_cell(int cell) {
   const std::string file = trace_file_of(*document_, static_cast<std::size_t>(cell));
   const std::string& name = document_->results.cells[static_cast<std::size_t>(cell)].name;
-  if (file.empty()) return emit told(tr("Cell %1 was run without its recorder: it has no trace.").arg(text(name)));
+  if (file.empty())
+    return emit told(
+        tr("Cell %1 has no trace here: it was run without its recorder, or its file is gone.").arg(text(name)));
   emit trace_wanted(text(file));
 }
 

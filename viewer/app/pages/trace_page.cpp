@@ -19,6 +19,7 @@
 #include <stdexcept>
 
 #include "profiler/analysis/breakdown.hpp"
+#include "profiler/analysis/headline.hpp"
 #include "viewer/app/overview_bar.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/timeline/slice_facts.hpp"
@@ -27,6 +28,7 @@ namespace underlap::viewer {
 namespace {
 
 constexpr std::size_t kNamesOfSelection = 200;
+constexpr const char* kHowToSelect = "Shift-drag over the timeline selects a range.";
 constexpr int kAfterTyping = 120;   // milliseconds
 constexpr int kAfterDragging = 60;  // milliseconds
 
@@ -123,9 +125,27 @@ QWidget* TracePage::make_timeline() {
   auto* layout = new QVBoxLayout(panel);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
+  if (const QString answer = answer_text(); !answer.isEmpty()) {
+    auto* label = new QLabel(answer);
+    label->setObjectName("answer");
+    label->setWordWrap(true);
+    label->setContentsMargins(8, 4, 8, 4);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    layout->addWidget(label);
+  }
   layout->addWidget(new OverviewBar(*timeline_));
   layout->addWidget(timeline_, 1);
   return panel;
+}
+
+// What `underlap analyze` says first, and before that what keeps it from being right.
+QString TracePage::answer_text() const {
+  QStringList lines, sentences;
+  for (const std::string& fault : analysis::faults(document_->traced.trace, document_->traced.summary))
+    lines << tr("<b>%1</b>").arg(text(fault).toHtmlEscaped());
+  for (const std::string& sentence : document_->headline) sentences << text(sentence).toHtmlEscaped();
+  if (!sentences.isEmpty()) lines << sentences.join(" ");
+  return document_->is_partial ? QString() : lines.join("<br>");
 }
 
 QWidget* TracePage::make_details() {
@@ -137,7 +157,7 @@ QWidget* TracePage::make_details() {
 
 QWidget* TracePage::make_selection() {
   auto* panel = new QWidget;
-  selection_text_ = new QLabel(tr("Shift-drag over the timeline selects a range."));
+  selection_text_ = new QLabel(tr(kHowToSelect));
   auto* split = new QSplitter(Qt::Horizontal);
   for (FigureTableModel* model : {parts_, names_}) {
     auto* table = make_table(model, model == parts_ ? tr("Parts of the selection") : tr("Names in the selection"),
@@ -217,7 +237,7 @@ QString TracePage::trace_text() const {
   for (const auto& [reason, count] : traced.trace.import.skipped)
     all += tr("skipped %1: %2\n").arg(count).arg(text(reason));
   for (const std::string& error : traced.summary.window_errors) all += text(error) + "\n";
-  all += tr("steps: %1\n").arg(text(analysis::steps_text(traced.summary.steps)));
+  all += tr("steps: %1\n").arg(text(analysis::steps_text(traced.summary)));
   for (const std::string& file : traced.files) all += text(file) + "\n";
   for (const auto& [key, value] : traced.trace.metadata)
     if (value.size() < 200) all += QString("%1: %2\n").arg(text(key), text(value));
@@ -235,6 +255,7 @@ void TracePage::ask_for_selection() {
   const auto& range = timeline_->state().range;
   if (!range) {
     selecting_.setFuture({});
+    selection_text_->setText(tr(kHowToSelect));
     parts_->set_table({});
     names_->set_table({});
     return;

@@ -73,6 +73,7 @@ class TracePage : public Page {
   void ask_for_breakdown(int index);
   void show_selection(const Selection&);
   QString trace_text() const;
+  QString answer_text() const;
 
   std::shared_ptr<const TraceDocument> document_;
   TimelineView* timeline_;
