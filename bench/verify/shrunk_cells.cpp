@@ -77,8 +77,8 @@ void shrink_data_parallel_size(std::vector<ShrunkCell>& cells) {
     for (ShrunkCell& cell : cells) cell.config.parallel.data_parallel_size /= 2;
 }
 
-// Whether a layer between the first and the last multiplies in fp8.
-bool has_fp8(const Config& c) { return plan::multiplies_in_fp8(c, 1); }
+// Whether some layer multiplies in fp8.
+bool has_fp8(const Config& c) { return plan::multiplies_in_fp8(c, c.mixed_precision.bf16_layers_at_start); }
 
 // The ranks of a layer cut tokens, twice each where context is parallel; in fp8 they multiply eight at least.
 void shrink_sequence(Config& c) {
@@ -101,6 +101,8 @@ void shrink_layers(std::vector<ShrunkCell>& cells) {
   for (ShrunkCell& cell : cells) {
     Config& c = cell.config;
     c.model.num_layers = std::min(c.model.num_layers, layers);
+    c.mixed_precision.bf16_layers_at_start = std::min(c.mixed_precision.bf16_layers_at_start, 1);
+    c.mixed_precision.bf16_layers_at_end = std::min(c.mixed_precision.bf16_layers_at_end, 1);
     c.recompute.num_layers = std::min(c.recompute.num_layers, plan::layers_of(c, 0, 0).num_layers);
   }
 }

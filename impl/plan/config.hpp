@@ -114,6 +114,8 @@ struct DdpConfig {
 struct MixedPrecisionConfig {
   std::string recipe = "bf16_mixed";
   bool fp8_param_gather = false;
+  std::int32_t bf16_layers_at_start = 0;  ///< of an fp8 recipe, the first layers of the model that multiply in bf16
+  std::int32_t bf16_layers_at_end = 0;    ///< and the last ones
 };
 
 struct OptimizerConfig {

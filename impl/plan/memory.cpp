@@ -106,10 +106,12 @@ double stage_parameters(const Shape& shape, bool tied, const Stage& stage, doubl
 
 bool is_fp8(const Config& c) { return c.mixed_precision.recipe.find("current_scaling") != std::string::npos; }
 
-/// Layers of a stage whose products are in fp8: all but the first and the last of the model.
+/// Layers of a stage whose products are in fp8: all but the model's first and last that stay in bf16.
 double fp8_layers(const Config& c, const Shape& shape, const Stage& stage) {
   if (!is_fp8(c)) return 0;
-  return std::max(0.0, shape.layers / stage.stages - stage.is_first() - stage.is_last());
+  const double in_bf16 = (stage.is_first() ? c.mixed_precision.bf16_layers_at_start : 0) +
+                         (stage.is_last() ? c.mixed_precision.bf16_layers_at_end : 0);
+  return std::max(0.0, shape.layers / stage.stages - in_bf16);
 }
 
 InFlight chunks_in_flight(const Config& c, const Stage& stage) {
@@ -165,7 +167,8 @@ double buffer_bytes(TensorSlot slot, const TensorSlotOverlap& overlap, bool has_
 }
 
 double userbuffers_bytes(const Config& c, double tokens) {
-  const bool has_bf16_layers = is_fp8(c);
+  const bool has_bf16_layers =
+      is_fp8(c) && c.mixed_precision.bf16_layers_at_start + c.mixed_precision.bf16_layers_at_end > 0;
   double bytes = 0;
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     const TensorSlotOverlap& overlap = c.tensor_overlap.slots[i];

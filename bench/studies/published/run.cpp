@@ -14,6 +14,7 @@
 #include "impl/device/sim/machine.hpp"
 #include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/plan/plan.hpp"
+#include "impl/plan/step_flops.hpp"
 #include "impl/step/simulation.hpp"
 #include "profiler/report/samples.hpp"
 
@@ -57,6 +58,7 @@ void set_efficiency(std::vector<sim::AttentionCurve>& curves, double by_feature)
 std::unique_ptr<sim::TimeModel> machine(const plan::Config& config, const Slower& slower) {
   sim::Hardware hardware = sim::load_hardware(config.run.hardware);
   hardware.gpu.bf16_tflops.value *= slower.speed;
+  if (hardware.gpu.fp8_tflops) hardware.gpu.fp8_tflops->value *= slower.speed;
   if (slower.attention_forward > 0) {
     set_efficiency(hardware.kernels.attention_forward, slower.attention_forward / slower.speed);
     set_efficiency(hardware.kernels.attention_backward, slower.attention_backward / slower.speed);
@@ -136,20 +138,10 @@ class Steps {
   plan::Matrix matrix_;
 };
 
-// Source: Narayanan et al. 2021, eq. 3, 96 B s l h^2 (1 + s / 6h + V / 16 l h), which counts a second forward pass of
-// every layer; without it 72 B s l h^2 (1 + s / 6h + V / 12 l h). With the sizes of key heads and of the MLP in place
-// of 12 h^2 weights of a layer it is what Megatron-LM and NeMo print.
-double flops(const plan::Config& config, PublishedQuantity quantity) {
-  const auto number = [](std::int64_t n) { return static_cast<double>(n); };
-  const plan::ModelConfig& model = config.model;
-  const double sequences = number(config.train.micro_batch_size) * number(config.train.num_microbatches) *
-                           config.parallel.data_parallel_size;
-  const double s = number(model.seq_length), h = number(model.hidden_size), l = number(model.num_layers);
-  const double key_features = number(model.num_query_groups * model.head_size());
-  const double mlp_weights = (model.activation == plan::Activation::swiglu ? 3 : 2) * h * number(model.ffn_hidden_size);
-  const double weights = 2 * h * h + 2 * h * key_features + mlp_weights;
-  const double passes = quantity == PublishedQuantity::hardware_tflops ? 4 : 3;
-  return sequences * s * (2 * passes * l * (weights + 2 * s * h) + 6 * h * number(model.vocab_size));
+plan::FlopConvention convention_of(PublishedQuantity quantity) {
+  if (quantity == PublishedQuantity::causal_tflops) return plan::FlopConvention::causal;
+  return quantity == PublishedQuantity::hardware_tflops ? plan::FlopConvention::full_recompute
+                                                        : plan::FlopConvention::full;
 }
 
 // Of a step of few layers and microbatches everything but the passes of two layers cancels.
@@ -219,7 +211,8 @@ void add_rows(const Steps& steps, ModelledTable& out) {
   for (const PublishedRow& row : table.rows) {
     const auto [cell, step] = fastest(steps, row.cell, is_from_layer ? kIteration : table.part, slower);
     const plan::Config& config = cell->plan.config;
-    const double tflops = flops(config, table.quantity) / step / config.parallel.world_size() / kFlopsPerTflop;
+    const double flops = plan::step_flops(config, convention_of(table.quantity));
+    const double tflops = flops / step / config.parallel.world_size() / kFlopsPerTflop;
     out.rows.push_back({.row = row,
                         .chosen = Steps::value(*cell, "choice"),
                         .step_s = step,

@@ -12,7 +12,8 @@ namespace underlap::bench {
 namespace {
 
 constexpr const char* kStudy = "published_figures";
-constexpr EnumNames<PublishedQuantity, 3> kQuantities{{"model_tflops", "hardware_tflops", "iteration_from_layer"}};
+constexpr EnumNames<PublishedQuantity, 4> kQuantities{
+    {"model_tflops", "causal_tflops", "hardware_tflops", "iteration_from_layer"}};
 
 class StudyReader {
  public:
@@ -53,7 +54,8 @@ class StudyReader {
     const auto quantity = [this, &table](const YAML::Node& value) {
       const auto found = kQuantities.find(value.IsScalar() ? value.Scalar() : "");
       if (!found)
-        return parser_.error(value.Mark(), "quantity is model_tflops, hardware_tflops or iteration_from_layer");
+        return parser_.error(value.Mark(),
+                             "quantity is model_tflops, causal_tflops, hardware_tflops or iteration_from_layer");
       table.quantity = *found;
     };
     parser_.map(node, {{"matrix", text(table.matrix)},

@@ -13,11 +13,12 @@ namespace underlap::bench {
 /// How a published figure follows from steps in virtual time.
 enum class PublishedQuantity : std::uint8_t {
   model_tflops,     ///< model FLOPs of a GPU and second, as Megatron-LM counts them: full attention, no recomputation
-  hardware_tflops,  ///< FLOPs that it was made to compute: the same with the second forward pass of every layer
+  causal_tflops,    ///< the same with the half of attention that is computed, as Megatron-Bridge counts them
+  hardware_tflops,  ///< FLOPs that it was made to compute: those of Megatron-LM with all that is recomputed
   iteration_from_layer,  ///< seconds of a step, given the time of one layer
 };
 
-/// "model_tflops", "hardware_tflops", "iteration_from_layer".
+/// "model_tflops", "causal_tflops", "hardware_tflops", "iteration_from_layer".
 std::string_view to_string(PublishedQuantity);
 
 /// One published figure.

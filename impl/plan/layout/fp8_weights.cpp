@@ -4,8 +4,9 @@
 namespace underlap::plan {
 
 bool multiplies_in_fp8(const Config& config, std::int32_t layer) {
-  return config.mixed_precision.recipe == "bf16_with_fp8_current_scaling_mixed" && layer > 0 &&
-         layer + 1 < config.model.num_layers;
+  const MixedPrecisionConfig& precision = config.mixed_precision;
+  return precision.recipe == "bf16_with_fp8_current_scaling_mixed" && layer >= precision.bf16_layers_at_start &&
+         layer + precision.bf16_layers_at_end < config.model.num_layers;
 }
 
 bool gathers_fp8_weights(const Config& config) {

@@ -118,17 +118,17 @@ void decide_edge_layers(Resolution& r, const std::string& recipe) {
   decide_field(r, "num_layers_at_start_in_bf16", std::int64_t{keeps ? edge->at_start : 0});
   decide_field(r, "num_layers_at_end_in_bf16", std::int64_t{keeps ? edge->at_end : 0});
   check_edge_layers(r);
-  if (!keeps) return;
-  for (const std::string_view field :
-       {"first_last_layers_bf16", "num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16"}) {
-    const std::string path = fmt::format("mixed_precision.{}", field);
-    const std::int64_t count = field.find("start") != field.npos ? edge->at_start : edge->at_end;
-    const Value by_recipe = field.starts_with("first") ? Value(true) : Value(count);
-    if (r.settings.given(path) && r.settings[path].value != by_recipe)
-      r.not_run({path}, fmt::format("{} is planned but not run by this version with another value than {}, the "
-                                    "recipe's; leave it out",
-                                    path, to_json_text(by_recipe)));
-  }
+  const auto effective = [&](std::string_view field) {
+    return r.decisions.at(row_index(fmt::format("mixed_precision.{}", field))).effective;
+  };
+  if (effective("first_last_layers_bf16") != Value(true)) return;
+  const auto count = [&](std::string_view field) {
+    const Value value = effective(field);
+    const auto* layers = std::get_if<std::int64_t>(&value);
+    return layers == nullptr ? 0 : static_cast<std::int32_t>(*layers);
+  };
+  r.config().mixed_precision.bf16_layers_at_start = count("num_layers_at_start_in_bf16");
+  r.config().mixed_precision.bf16_layers_at_end = count("num_layers_at_end_in_bf16");
 }
 
 void decide_fields(Resolution& r, const std::string& recipe) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/layout/fp8_weights.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
@@ -196,6 +197,23 @@ TEST(PrecisionRules, ARecipeGivesItsFields) {
   EXPECT_EQ(field("bf16_with_fp8_delayed_scaling_mixed", "first_last_layers_bf16"), "false auto");
   EXPECT_EQ(field("bf16_with_mxfp8_mixed", "fp8"), "\"e4m3\" auto");
   EXPECT_EQ(field("bf16_with_nvfp4_mixed", "fp4"), "\"e2m1\" auto");
+}
+
+TEST(PrecisionRules, LayersAtTheEndsStayInBf16AsAsked) {
+  const auto in_fp8 = [](const std::string& fields) {
+    const Plan plan = plan_of(
+        "model: {preset: tiny, num_layers: 8}\ndata_parallel_size: 2\nmixed_precision: {recipe: "
+        "bf16_with_fp8_current_scaling_mixed" +
+        fields + "}");
+    EXPECT_TRUE(plan.not_run.empty());
+    std::string layers;
+    for (std::int32_t layer = 0; layer < 8; ++layer) layers += multiplies_in_fp8(plan.config, layer) ? '8' : 'b';
+    return layers;
+  };
+  EXPECT_EQ(in_fp8(""), "b888888b");
+  EXPECT_EQ(in_fp8(", num_layers_at_start_in_bf16: 2, num_layers_at_end_in_bf16: 0"), "bb888888");
+  EXPECT_EQ(in_fp8(", first_last_layers_bf16: false"), "88888888");
+  EXPECT_EQ(in_fp8(", first_last_layers_bf16: false, num_layers_at_start_in_bf16: 2"), "88888888");
 }
 
 TEST(PrecisionRules, AFieldThatContradictsTheRecipeIsAnError) {

@@ -58,7 +58,7 @@ TEST(PublishedStudy, SaysAllThatIsWrongWithItsPlace) {
   const std::string text =
       complaint("quantity: speed, layer_ms: 3, attention_forward_us: 1, rows: [{name: x, published: 2, z: 1}]");
   EXPECT_THAT(text, HasSubstr("a.yaml:3:"));
-  EXPECT_THAT(text, HasSubstr("quantity is model_tflops, hardware_tflops or iteration_from_layer"));
+  EXPECT_THAT(text, HasSubstr("quantity is model_tflops, causal_tflops, hardware_tflops or iteration_from_layer"));
   EXPECT_THAT(text, HasSubstr("needs matrix and rows"));
   EXPECT_THAT(text, HasSubstr("unknown key \"z\""));
   EXPECT_THAT(text, HasSubstr("unit and layer_ms belong to"));
