@@ -19,6 +19,11 @@
 namespace underlap {
 namespace {
 
+const plan::MixedPrecisionConfig kInnerLayersInFp8{.recipe = "bf16_with_fp8_current_scaling_mixed",
+                                                   .fp8_param_gather = true,
+                                                   .bf16_layers_at_start = 1,
+                                                   .bf16_layers_at_end = 1};
+
 using check::CheckReport;
 using check::Finding;
 using check::FindingKind;
@@ -117,10 +122,7 @@ std::vector<StepCase> data_cases() {
            [](plan::Config& c) {
              c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
              c.model.num_layers = 3;  // the inner one is fp8
-             c.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed",
-                                  .fp8_param_gather = true,
-                                  .bf16_layers_at_start = 1,
-                                  .bf16_layers_at_end = 1};
+             c.mixed_precision = kInnerLayersInFp8;
            }},
           {"TiedEmbedding", [](plan::Config& c) {
              c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
@@ -172,10 +174,7 @@ std::vector<StepCase> pipeline_cases() {
           {"Fp8GatherOfVirtualStages",
            [](plan::Config& c) {
              interleave(c);  // of the four layers the two inner ones are fp8
-             c.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed",
-                                  .fp8_param_gather = true,
-                                  .bf16_layers_at_start = 1,
-                                  .bf16_layers_at_end = 1};
+             c.mixed_precision = kInnerLayersInFp8;
            }},
           {"DeferredWgrads",
            [](plan::Config& c) {
