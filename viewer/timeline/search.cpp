@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstddef>
 #include <numeric>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -37,12 +39,23 @@ Kind kind_named(std::string_view name) {
   throw std::invalid_argument(fmt::format("kind:{} is no kind; it takes compute, communication, copy or none", name));
 }
 
+std::int32_t rank_of(std::string_view number) {
+  std::int32_t rank = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), rank);
+  if (error == std::errc() && end == number.data() + number.size() && rank >= 0) return rank;
+  throw std::invalid_argument(fmt::format("rank:{} is no rank; it takes a number, 0 or more", number));
+}
+
 void take_word(const std::string& word, SearchQuery& query) {
   if (const auto mode = after(word, "mode:")) {
     query.mode = mode_named(*mode);
     if (!query.kind) query.kind = Kind::communication;
   } else if (const auto kind = after(word, "kind:")) {
     query.kind = kind_named(*kind);
+  } else if (const auto rank = after(word, "rank:")) {
+    query.rank = rank_of(*rank);
+  } else if (const auto stream = after(word, "stream:")) {
+    query.stream = *stream;
   } else if (word == "exposed") {
     query.only_exposed = true;
   } else {
@@ -74,12 +87,17 @@ class Names {
 class Filter {
  public:
   Filter(const Trace& trace, const SearchQuery& query)
-      : trace_(trace), query_(query), words_(query.words.begin(), query.words.end()) {}
+      : trace_(trace), query_(query), words_(query.words.begin(), query.words.end()) {
+    for (const Track& track : trace.tracks)
+      is_track_.push_back((!query.rank || track.rank == *query.rank) &&
+                          lower(track.name).find(query.stream) != std::string::npos);
+  }
 
   bool fits(std::uint32_t slice) {
     const Tag& tag = trace_.tag(slice);
     if (query_.kind && tag.kind != *query_.kind) return false;
     if (query_.mode && tag.mode != *query_.mode) return false;
+    if (!is_track_[trace_.track(slice)]) return false;
     return std::ranges::all_of(words_,
                                [&](Names& names) { return names.hold(trace_.name(slice)) || names.hold(tag.purpose); });
   }
@@ -88,6 +106,7 @@ class Filter {
   const Trace& trace_;
   const SearchQuery& query_;
   std::vector<Names> words_;
+  std::vector<bool> is_track_;  ///< of rank and stream
 };
 
 }  // namespace

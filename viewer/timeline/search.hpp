@@ -11,18 +11,21 @@
 
 namespace underlap::viewer {
 
-/// What to look for. "gemm mode:dp kind:communication": words that a slice's name or purpose must hold, in any case,
-/// and what its tag must say.
+/// What to look for. "gemm mode:dp rank:3 stream:comm": words that a slice's name or purpose must hold, in any case,
+/// what its tag must say, and where it must lie.
 struct SearchQuery {
   std::vector<std::string> words;  ///< in lower case
   std::optional<Mode> mode;
   std::optional<Kind> kind;
+  std::optional<std::int32_t> rank;
+  std::string stream;         ///< what the stream's name must hold, in lower case
   bool only_exposed = false;  ///< "exposed"
 
-  bool is_empty() const { return words.empty() && !mode && !kind && !only_exposed; }
+  bool is_empty() const { return *this == SearchQuery(); }
+  friend bool operator==(const SearchQuery&, const SearchQuery&) = default;
 };
 
-/// Throws std::invalid_argument, with the words that there are, for a mode or a kind that is none.
+/// Throws std::invalid_argument, with the words that there are, for a mode, a kind or a rank that is none.
 SearchQuery parse_query(std::string_view text);
 
 /// The slices that fit, in the order of the trace. Ten million take a tenth of a second.

@@ -114,7 +114,7 @@ TEST(Timeline, EverySliceHasItsPlaceOnce) {
   }
 }
 
-TEST(Search, FindsByNamePurposeModeAndExposure) {
+TEST(Search, FindsByNamePurposeModePlaceAndExposure) {
   const Trace trace = small_trace();
   const Timeline timeline(trace, analysis::Summary{}, 1);
   const auto found = [&](const char* text) { return find_slices(timeline, parse_query(text)); };
@@ -126,16 +126,22 @@ TEST(Search, FindsByNamePurposeModeAndExposure) {
   EXPECT_EQ(found("kind:none"), (Slices{4, 5}));
   EXPECT_EQ(found("exposed gather"), (Slices{1, 3}));
   EXPECT_EQ(found("gemm gather"), Slices{});
+  EXPECT_EQ(found("rank:1"), (Slices{2, 3}));
+  EXPECT_EQ(found("rank:0 stream:DP"), Slices{1});
+  EXPECT_EQ(found("stream:comp"), (Slices{0, 2}));
+  EXPECT_EQ(found("exposed rank:1"), Slices{3});
   EXPECT_EQ(found(""), Slices{});
 }
 
-TEST(Search, RefusesAModeThatIsNone) {
+TEST(Search, RefusesAModeOrRankThatIsNone) {
   try {
     parse_query("mode:ddp");
     FAIL();
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(), "mode:ddp is no mode; it takes dp, tp, pp, cp, ep, fsdp, other or unattributed");
   }
+  for (const char* none : {"rank:x", "rank:-1", "rank:", "rank:3x", "rank:99999999999"})
+    EXPECT_THROW(parse_query(none), std::invalid_argument) << none;
 }
 
 TEST(Search, GoesOnInOrderOfTime) {

@@ -174,7 +174,7 @@ QWidget* TracePage::make_selection() {
 QWidget* TracePage::make_search() {
   auto* panel = new QWidget;
   query_ = new QLineEdit;
-  query_->setPlaceholderText(tr("words of a name or purpose, mode:dp, kind:compute, exposed"));
+  query_->setPlaceholderText(tr("words of a name or purpose, mode:dp, kind:compute, rank:3, stream:comm, exposed"));
   query_->setAccessibleName(tr("Find slices"));
   query_->setClearButtonEnabled(true);
   found_text_ = new QLabel;
