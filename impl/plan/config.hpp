@@ -40,12 +40,15 @@ struct ParallelConfig {
   std::int32_t tensor_model_parallel_size = 1;
   std::int32_t pipeline_model_parallel_size = 1;
   std::int32_t virtual_pipeline_model_parallel_size = 1;
+  bool interleaves_one_chunk = false;  ///< a virtual size of 1 was asked for, which is not the same as none
   std::int32_t context_parallel_size = 1;
   std::int32_t data_parallel_size = 1;
   bool sequence_parallel = false;
   /// Layers of each range of the model, the first of every stage before the second of any; empty: as many in each.
   std::vector<std::int32_t> layers_of_ranges = {};
 
+  /// Whether the pipeline's order is that of virtual stages, even if each stage has one chunk.
+  bool is_interleaved() const { return virtual_pipeline_model_parallel_size > 1 || interleaves_one_chunk; }
   /// Ranks of one pipeline stage; their numbers follow each other.
   std::int32_t stage_size() const { return tensor_model_parallel_size * context_parallel_size * data_parallel_size; }
   std::int32_t world_size() const { return stage_size() * pipeline_model_parallel_size; }

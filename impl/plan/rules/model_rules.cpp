@@ -104,10 +104,13 @@ void check_pipeline(Resolution& r) {
                         "Megatron Core wants at least 2 stages for any number of virtual ones; leave it out, or "
                         "at null",
                         vpp));
-  else if (r.settings.given(kVpp) && vpp == 1)
+  else if (r.settings.given(kVpp) && vpp == 1) {
+    r.config().parallel.interleaves_one_chunk = true;
     r.notice({kVpp},
-             "virtual_pipeline_model_parallel_size 1 is not the same as null: Megatron runs its interleaved schedule "
-             "with one chunk on each stage, and this version plans and runs the plain one; leave it out");
+             "virtual_pipeline_model_parallel_size 1 is not the same as null: Megatron Core runs its interleaved "
+             "schedule with one chunk on each stage, which begins with twice as many forward passes as plain 1F1B, "
+             "holds their activations, and exchanges once behind each pair of passes; leave it out for plain 1F1B");
+  }
 }
 
 void check_world(Resolution& r) {

@@ -57,6 +57,7 @@ constexpr std::array kStopsLater = {
     "does not divide",
     "needs ddp.use_distributed_optimizer",
     "virtual stages need a multiple",
+    "Megatron Core fails at the second, which there is not",
     "and leave a remainder of 0",
     "num_distributed_optimizer_instances above 1 and ddp.reduce_scatter_with_fp32_accumulation exclude each other"};
 
