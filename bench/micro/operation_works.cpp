@@ -21,6 +21,7 @@
 #include "kernels/random/random.hpp"
 #include "kernels/reduction/reduction.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/rope/rope.hpp"
 #include "kernels/segments/segments.hpp"
 #include "kernels/transpose/transpose.hpp"
 #include "kernels/zigzag/zigzag.hpp"
@@ -74,6 +75,19 @@ void add_attention(Works& works, const LayerShape& l) {
   const std::string shape = fmt::format("S{}_A{}_G{}_D{}", l.sequence, l.heads, l.groups, l.head_size);
   works.push_back({shape, kernels::attention_forward(forward)});
   works.push_back({shape, kernels::attention_backward(backward), {kernels::attention_forward(forward)}});
+}
+
+void add_rope(Works& works, const LayerShape& l) {
+  Tensors t;
+  const View table = t.f32(l.sequence, l.head_size);
+  const Operation angles = kernels::rope_table(table, 0, 10'000);
+  works.push_back({shape_of(l.sequence, l.head_size), angles});
+  for (const std::int64_t heads : {l.heads, l.groups}) {
+    const View x = t.bf16(l.sequence, heads * l.head_size);
+    const std::string shape = fmt::format("S{}_A{}_D{}", l.sequence, heads, l.head_size);
+    works.push_back({shape, kernels::rope_forward(x, table, l.head_size), {angles}});
+    works.push_back({shape, kernels::rope_backward(x, table, l.head_size), {angles}});
+  }
 }
 
 void add_norms(Works& works, const LayerShape& l) {
@@ -248,6 +262,7 @@ std::vector<Work> operation_works(const LayerShape& layer) {
   Works works;
   add_linears(works, layer);
   add_attention(works, layer);
+  add_rope(works, layer);
   add_norms(works, layer);
   add_activations(works, layer);
   add_ends(works, layer);

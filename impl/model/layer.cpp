@@ -46,6 +46,7 @@ SharedLayers::SharedLayers(tp::Communicators& tensor, cp::Communicators& context
       scratch(tensor.device(), shape),
       device_(tensor.device()) {
   if (shape.group_ranks > 1) groups.emplace(tensor, shape);
+  if (config.model.position_embedding_type == plan::PositionEmbedding::rope) rope.emplace(context, config.model);
 }
 
 RecomputedLayer& SharedLayers::recomputed(std::int32_t position, cp::Attention& attention) {
@@ -85,6 +86,7 @@ Layer::Layer(Device& device, SharedLayers& shared, const plan::LayerParameters& 
     : shape_(shared.shape),
       scratch_(shared.scratch),
       groups_(shared.groups),
+      rope_(shared.rope),
       attention_(shared.attentions.of_layer(index)),
       index_(index),
       attention_norm_("attention_norm", parameters.attention_norm),
@@ -157,6 +159,7 @@ void Layer::forward(const Enqueue& outer, const Weights& weights, std::int32_t s
   const View packed = by_token(kept.packed_qkv);
   qkv_.fprop(enqueue, weights, place, by_token_here(kept.normed_attention), groups_ ? groups_->part() : packed);
   if (groups_) groups_->gather(enqueue, packed);
+  if (rope_) rope_->forward(enqueue, qkv(kept.packed_qkv));
   attention_.forward(enqueue.tag, qkv(kept.packed_qkv), by_token(kept.attended), *kept.attention);
   proj_.fprop(enqueue, weights, place, by_token(kept.attended), by_token_here(scratch_.projected));
   enqueue(kResidual, kernels::residual_add(x, by_token_here(scratch_.projected), by_token_here(kept.middle)));
@@ -187,6 +190,7 @@ void Layer::backward(const Enqueue& outer, const Weights& weights, Slot slot, co
   proj_.backward(enqueue, weights, place, d_middle, by_token(kept.attended), by_token(scratch_.d_attention));
   attention_.backward(enqueue.tag, qkv(kept.packed_qkv), by_token(kept.attended), by_token(scratch_.d_attention),
                       qkv(gradients.d_qkv), *kept.attention);
+  if (rope_) rope_->backward(enqueue, qkv(gradients.d_qkv));
   if (groups_) groups_->reduce(enqueue, by_token(gradients.d_qkv), by_token(gradients.d_qkv_part));
   qkv_.backward(enqueue, weights, place, d_qkv_out(gradients), by_token_here(kept.normed_attention),
                 by_token_here(scratch_.d_norm));

@@ -10,6 +10,7 @@
 #include "impl/cp/attention.hpp"
 #include "impl/model/linear.hpp"
 #include "impl/model/norm.hpp"
+#include "impl/model/rope.hpp"
 #include "impl/model/shared_groups.hpp"
 
 namespace underlap::model {
@@ -84,6 +85,7 @@ struct SharedLayers {
   LayerLinears linears;
   Fp8Linears fp8_linears;
   std::optional<SharedGroups> groups;  ///< where several ranks share a key and value head
+  std::optional<Rope> rope;            ///< with position_embedding_type rope
   cp::LayerAttentions attentions;
   LayerScratch scratch;
 
@@ -142,6 +144,7 @@ class Layer {
   const Shape& shape_;
   LayerScratch& scratch_;
   const std::optional<SharedGroups>& groups_;
+  const std::optional<Rope>& rope_;
   cp::Attention& attention_;
   std::int32_t index_;
   Norm attention_norm_;

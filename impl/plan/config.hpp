@@ -29,11 +29,17 @@ struct ModelConfig {
   bool share_embeddings_and_output_weights = false;
   Activation activation = Activation::swiglu;
   PositionEmbedding position_embedding_type = PositionEmbedding::learned_absolute;
+  double rotary_base = 10'000;   ///< of the frequencies of rope
+  double rotary_percent = 1;     ///< of each head's features that rope turns
   bool add_bias_linear = false;  ///< of qkv, proj, fc1 and fc2
   Normalization normalization = Normalization::rms_norm;
   bool deterministic_mode = false;  ///< cuda: attention's backward adds in one order
 
   std::int64_t head_size() const { return hidden_size / num_attention_heads; }
+  /// Features of a head that rope turns, in pairs.
+  std::int64_t rotary_features() const {
+    return static_cast<std::int64_t>(static_cast<double>(head_size()) * rotary_percent);
+  }
 };
 
 struct ParallelConfig {

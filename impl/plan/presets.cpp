@@ -18,14 +18,14 @@ using enum Activation;
 using enum PositionEmbedding;
 
 constexpr auto kPresets = std::to_array<Preset>({
-    // name, layers, hidden, ffn, heads, groups, vocabulary, sequence, tied, activation, positions
+    // name, layers, hidden, ffn, heads, groups, vocabulary, sequence, tied, activation, positions, base, percent
     {"gpt3-175b", 96, 12288, 49152, 96, 96, 51200, 2048, true, gelu, learned_absolute},
     {"gpt3-20b", 44, 6144, 24576, 48, 48, 51200, 2048, true, gelu, learned_absolute},
-    {"llama3-70b", 80, 8192, 28672, 64, 8, 128256, 8192, false, swiglu, rope},
-    {"llama3-8b", 32, 4096, 14336, 32, 8, 128256, 8192, false, swiglu, rope},
-    {"llama3.1-405b", 126, 16384, 53248, 128, 8, 128256, 8192, false, swiglu, rope},
-    {"nemotron4-15b", 32, 6144, 24576, 48, 8, 256000, 4096, false, squared_relu, rope},
-    {"nemotron4-340b", 96, 18432, 73728, 96, 8, 256000, 4096, false, squared_relu, rope},
+    {"llama3-70b", 80, 8192, 28672, 64, 8, 128256, 8192, false, swiglu, rope, 500'000},
+    {"llama3-8b", 32, 4096, 14336, 32, 8, 128256, 8192, false, swiglu, rope, 500'000},
+    {"llama3.1-405b", 126, 16384, 53248, 128, 8, 128256, 8192, false, swiglu, rope, 500'000},
+    {"nemotron4-15b", 32, 6144, 24576, 48, 8, 256000, 4096, false, squared_relu, rope, 10'000, 0.5},
+    {"nemotron4-340b", 96, 18432, 73728, 96, 8, 256000, 4096, false, squared_relu, rope, 10'000, 0.5},
     {"tiny", 4, 128, 384, 4, 2, 256, 128, false, swiglu, learned_absolute},
 });
 
@@ -48,6 +48,8 @@ std::optional<ModelConfig> find_preset(std::string_view name) {
   model.share_embeddings_and_output_weights = found->share_embeddings_and_output_weights;
   model.activation = found->activation;
   model.position_embedding_type = found->position_embedding_type;
+  model.rotary_base = found->rotary_base;
+  model.rotary_percent = found->rotary_percent;
   return model;
 }
 

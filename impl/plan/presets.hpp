@@ -16,6 +16,7 @@ struct Preset {
   bool share_embeddings_and_output_weights;
   Activation activation;
   PositionEmbedding position_embedding_type;
+  double rotary_base = 10'000, rotary_percent = 1;
 };
 
 /// All presets, sorted by name.

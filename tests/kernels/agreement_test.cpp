@@ -14,6 +14,7 @@
 #include "kernels/random/random.hpp"
 #include "kernels/reduction/reduction.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/rope/rope.hpp"
 #include "tests/kernels/reference.hpp"
 
 namespace underlap::test {
@@ -205,6 +206,18 @@ TEST_P(Agreement, OfEmbeddingIsToTheBit) {
 TEST_P(Agreement, OfSumOfSquaresIsToFp32) {
   for (const DataType dtype : {DataType::f32, DataType::bf16})
     expect_near(kernels::sum_of_squares(random(dtype), memory.dense(DataType::f32, 1, 1)), {.relative = 1.2e-7});
+}
+
+TEST_P(Agreement, OfRopeIsToARounding) {
+  for (const auto& [head_size, features] : {std::pair{64, 64}, {32, 16}, {10, 6}}) {
+    const View table = view(DataType::f32, 11, features);
+    const View dense = memory.dense(DataType::f32, 11, features);
+    expect_near(kernels::rope_table(table, 5000, 10'000), kFp32);
+    expect_near(kernels::rope_table(dense, 5000, 10'000), kFp32);
+    const View x = memory.randomize(view(DataType::bf16, 33, 4 * head_size));
+    expect_near(kernels::rope_forward(x, dense, head_size), kBf16Twice);
+    expect_near(kernels::rope_backward(x, dense, head_size), kBf16Twice);
+  }
 }
 
 TEST_P(Agreement, OfRmsNormIsToARounding) {

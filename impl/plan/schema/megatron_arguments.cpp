@@ -97,6 +97,8 @@ constexpr auto kArguments = std::to_array<Argument>({
     {"recompute-method", "model.recompute_method"},
     {"recompute-modules", "model.recompute_modules", Takes::list},
     {"recompute-num-layers", "model.recompute_num_layers"},
+    {"rotary-base", "model.rotary_base"},
+    {"rotary-percent", "model.rotary_percent"},
     {"seq-length", "model.seq_length"},
     {"sequence-parallel", "model.sequence_parallel", kSwitch},
     {"squared-relu", "model.activation", kSwitch, "squared_relu"},
