@@ -12,15 +12,24 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
+/// The name of an operation; of a bias's gradient also what it is made of.
+std::string described(const Program& program, const ProgramCommand& command) {
+  const std::string name(name_of(command.name));
+  if (name != "bias_wgrad") return name;
+  const Tensor& from = program.uses(command).front().view.tensor;
+  return fmt::format("{}({})", name, program.tensors.at(from.id - 1).name);
+}
+
 /// The operations of the first layer in a step, in one direction.
 std::string operations_of(const std::string& model, Direction direction) {
   const plan::Matrix matrix =
       plan::parse(fmt::format("model: {{preset: tiny, num_layers: 2, {}}}\nddp: {{bucket_size: null}}\n", model), "f");
   for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
   std::string names;
-  for (const ProgramCommand& c : record_step(matrix.cells.front().plan.config).commands)
+  const Program program = record_step(matrix.cells.front().plan.config);
+  for (const ProgramCommand& c : program.commands)
     if (c.type == ProgramCommand::Type::launch && c.tag.layer == 0 && c.tag.direction == direction)
-      names += fmt::format("{}{}", names.empty() ? "" : " ", name_of(c.name));
+      names += fmt::format("{}{}", names.empty() ? "" : " ", described(program, c));
   return names;
 }
 
@@ -30,6 +39,25 @@ TEST(LayerOperations, WithoutRopeNothingTurns) {
             "rms_norm_forward gemm_fprop attention_forward gemm_fprop residual_add rms_norm_forward gemm_fprop "
             "swiglu_forward gemm_fprop residual_add");
   EXPECT_THAT(operations_of(model, Direction::backward), Not(HasSubstr("rope")));
+}
+
+TEST(LayerOperations, BiasesAreAddedByWhatFollowsAndHaveGradientsOfTheirOwn) {
+  const std::string model = "add_bias_linear: true, activation: gelu";
+  EXPECT_EQ(operations_of(model, Direction::forward),
+            "rms_norm_forward gemm_fprop attention_forward gemm_fprop biased_residual_add rms_norm_forward gemm_fprop "
+            "gelu_forward gemm_fprop biased_residual_add");
+  EXPECT_EQ(operations_of(model, Direction::backward),
+            "bias_wgrad(d_hidden) gemm_dgrad gemm_wgrad gelu_backward bias_wgrad(d_fc1) gemm_dgrad gemm_wgrad "
+            "rms_norm_wgrad rms_norm_dgrad bias_wgrad(d_middle) gemm_dgrad gemm_wgrad attention_backward "
+            "bias_wgrad(d_qkv) gemm_dgrad gemm_wgrad rms_norm_wgrad rms_norm_dgrad");
+}
+
+TEST(LayerOperations, LayerNormStandsWhereRmsNormDoes) {
+  EXPECT_EQ(operations_of("normalization: LayerNorm", Direction::forward),
+            "layer_norm_forward gemm_fprop attention_forward gemm_fprop residual_add layer_norm_forward gemm_fprop "
+            "swiglu_forward gemm_fprop residual_add");
+  EXPECT_THAT(operations_of("normalization: LayerNorm", Direction::backward),
+              HasSubstr("layer_norm_wgrad layer_norm_dgrad"));
 }
 
 TEST(LayerOperations, RopeTurnsQueriesAndKeysBeforeAttentionAndTheirGradientsBehindIt) {
