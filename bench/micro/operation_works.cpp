@@ -9,6 +9,7 @@
 #include "kernels/adam/adam.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention_merge/attention_merge.hpp"
+#include "kernels/bias/bias.hpp"
 #include "kernels/cast/cast.hpp"
 #include "kernels/copy/copy.hpp"
 #include "kernels/cross_entropy/cross_entropy.hpp"
@@ -17,10 +18,12 @@
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm_fp8/gemm_fp8.hpp"
 #include "kernels/head_blocks/head_blocks.hpp"
+#include "kernels/layer_norm/layer_norm.hpp"
 #include "kernels/quantize/quantize.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reduction/reduction.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/rope/rope.hpp"
 #include "kernels/segments/segments.hpp"
 #include "kernels/transpose/transpose.hpp"
 #include "kernels/zigzag/zigzag.hpp"
@@ -76,6 +79,19 @@ void add_attention(Works& works, const LayerShape& l) {
   works.push_back({shape, kernels::attention_backward(backward), {kernels::attention_forward(forward)}});
 }
 
+void add_rope(Works& works, const LayerShape& l) {
+  Tensors t;
+  const View table = t.f32(l.sequence, l.head_size);
+  const Operation angles = kernels::rope_table(table, 0, 10'000);
+  works.push_back({shape_of(l.sequence, l.head_size), angles});
+  for (const std::int64_t heads : {l.heads, l.groups}) {
+    const View x = t.bf16(l.sequence, heads * l.head_size);
+    const std::string shape = fmt::format("S{}_A{}_D{}", l.sequence, heads, l.head_size);
+    works.push_back({shape, kernels::rope_forward(x, table, l.head_size), {angles}});
+    works.push_back({shape, kernels::rope_backward(x, table, l.head_size), {angles}});
+  }
+}
+
 void add_norms(Works& works, const LayerShape& l) {
   Tensors t;
   const std::string shape = shape_of(l.sequence, l.hidden);
@@ -86,6 +102,14 @@ void add_norms(Works& works, const LayerShape& l) {
   works.push_back({shape, forward});
   works.push_back({shape, kernels::rms_norm_dgrad({x, weight, rstd, dout, residual, dx}), {forward}});
   works.push_back({shape, kernels::rms_norm_wgrad(x, rstd, dout, t.f32(1, l.hidden)), {forward}});
+  const View bias = t.bf16(1, l.hidden), mean = t.f32(1, l.sequence);
+  const Operation shifted = kernels::layer_norm_forward({x, weight, bias, dx, mean, rstd}, 1e-5);
+  works.push_back({shape, shifted});
+  works.push_back({shape, kernels::layer_norm_dgrad({x, weight, mean, rstd, dout, residual, dx}), {shifted}});
+  const View dweight = t.f32(1, l.hidden), dbias = t.f32(1, l.hidden);
+  works.push_back({shape, kernels::layer_norm_wgrad({x, mean, rstd, dout, dweight, dbias}), {shifted}});
+  works.push_back({shape, kernels::biased_residual_add(x, residual, bias, dx)});
+  works.push_back({shape, kernels::bias_wgrad(x, dbias)});
 }
 
 void add_activations(Works& works, const LayerShape& l) {
@@ -248,6 +272,7 @@ std::vector<Work> operation_works(const LayerShape& layer) {
   Works works;
   add_linears(works, layer);
   add_attention(works, layer);
+  add_rope(works, layer);
   add_norms(works, layer);
   add_activations(works, layer);
   add_ends(works, layer);

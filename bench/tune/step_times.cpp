@@ -37,6 +37,7 @@ plan::Config computing_alone(plan::Config config) {
   if (config.recompute.method == plan::RecomputeMethod::block)
     config.recompute.num_layers *= config.parallel.virtual_pipeline_model_parallel_size;
   config.parallel.virtual_pipeline_model_parallel_size = 1;
+  config.parallel.interleaves_one_chunk = false;
   config.pipeline = {};
   config.extensions.pipeline_schedule.reset();
   config.optimizer.overlap_param_gather_with_optimizer_step = false;

@@ -48,7 +48,7 @@ void shrink_micro_batch(std::vector<ShrunkCell>& cells) {
 // Virtual stages take microbatches in groups, and what is left over must fill the pipeline.
 bool fill_the_pipeline(const Config& c, std::int64_t num_microbatches) {
   const std::int64_t stages = c.parallel.pipeline_model_parallel_size;
-  if (stages == 1 || c.parallel.virtual_pipeline_model_parallel_size == 1) return true;
+  if (stages == 1 || !c.parallel.is_interleaved()) return true;
   const std::int64_t rest = num_microbatches % c.pipeline.microbatch_group_size_per_vp_stage;
   return num_microbatches >= c.pipeline.microbatch_group_size_per_vp_stage && (rest == 0 || rest >= stages);
 }

@@ -93,7 +93,7 @@ void Fp8Linear::take_weight(const Tag& tag, const GatheredWeight& weight) {
 void Fp8Linear::fprop(const Tag& tag, std::int32_t slot, const GatheredWeight& weight, const View& x, const View& y) {
   take_weight(tag, weight);
   quantize(tag, x, scale(kOfInput + slot), input(slot).values, context_.input_group);
-  context_.products->fprop(tag, weight_, input(slot), y);
+  context_.products->fprop(tag, {weight_.values, weight_.inverse_scale, weight.bias}, input(slot), y);
 }
 
 void Fp8Linear::backward(const Tag& tag, std::int32_t slot, const View& dy, const View& dx, const View& main_grad) {

@@ -26,7 +26,7 @@ struct Fp8Context {
   const tp::Collectives* gradient_group = nullptr;
 };
 
-/// A weight as it was gathered: bf16, or f8e4m3 with its scale.
+/// A weight as it was gathered: bf16, or f8e4m3 with its scale; and the bias that its product adds, if any.
 using GatheredWeight = tp::Operand;
 
 /// A linear layer y = x w^T that multiplies in fp8 under current scaling: each tensor is scaled by its own largest

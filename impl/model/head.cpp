@@ -27,17 +27,18 @@ Head::Head(tp::Communicators& communicators, const SharedLayers& shared, const p
       loss_scale_(1.0 / static_cast<double>(shape_.tokens * config.train.num_microbatches)),
       collectives_(communicators),
       over_group_(make_head(communicators, shape_, config)),
-      norm_("final_norm", parameters.final_norm),
+      norm_("final_norm", parameters.final_norm, parameters.final_norm_bias),
       linear_(*over_group_, parameters.head),
       parameter_(parameters.head),
       drain_(make_head_drain(communicators, shape_, config)) {
   Device& device = communicators.device();
   const std::int64_t t = shape_.tokens;
   for (std::int32_t slot = 0; slot < keeping.num_slots; ++slot)
-    kept_.push_back({.input = {},
-                     .rstd = device.allocate("rstd", DataType::f32, shape_.tokens_here),
-                     .logits = device.allocate("logits", DataType::bf16, t * shape_.vocab),
-                     .lse = device.allocate("loss_lse", DataType::f32, t)});
+    kept_.push_back(
+        {.input = {},
+         .statistics = device.allocate("norm_statistics", DataType::f32, shape_.norm_statistics() * shape_.tokens_here),
+         .logits = device.allocate("logits", DataType::bf16, t * shape_.vocab),
+         .lse = device.allocate("loss_lse", DataType::f32, t)});
   const auto normed = [&] { return device.allocate("normed", DataType::bf16, shape_.tokens_here * shape_.hidden); };
   const auto d_logits = [&] { return device.allocate("d_logits", DataType::bf16, t * shape_.vocab); };
   const std::int64_t num_put_off = num_wgrads_put_off(config);
@@ -56,7 +57,7 @@ void Head::forward(const Enqueue& enqueue, const Weights& weights, std::int32_t 
   Kept& kept = kept_[static_cast<std::size_t>(slot)];
   kept.input = input;
   const View normed = by_token_here(operands({.activations = slot}, input.microbatch).normed);
-  norm_.forward(enqueue, weights, input.x, normed, flat(kept.rstd));
+  norm_.forward(enqueue, weights, input.x, normed, statistics(kept));
   linear_.fprop(enqueue, weights, slot, normed, by_token(kept.logits));
   find_loss(enqueue, kept, loss);
 }
@@ -103,7 +104,7 @@ void Head::backward(const Enqueue& enqueue, const Weights& weights, Slot slot, c
   const View residual = by_token_here(scratch_.gradients.d_middle);
   enqueue(kZero, kernels::fill(residual, 0));
   norm_.backward(enqueue, weights,
-                 {.x = kept.input.x, .rstd = flat(kept.rstd), .dout = d_norm, .residual = residual, .dx = d_x});
+                 {.x = kept.input.x, .statistics = statistics(kept), .dout = d_norm, .residual = residual, .dx = d_x});
 }
 
 void Head::wgrad(const Enqueue& enqueue, const Weights& weights, Slot slot) {

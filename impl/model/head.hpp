@@ -41,9 +41,9 @@ class Head {
   // What forward leaves for backward.
   struct Kept {
     Input input;
-    Tensor rstd;    // [T/n] f32
-    Tensor logits;  // [T, V]
-    Tensor lse;     // [T] f32
+    Tensor statistics;  // [1 or 2, T/n] f32: of the norm
+    Tensor logits;      // [T, V]
+    Tensor lse;         // [T] f32
   };
   // What the output layer's weight gradient is made of.
   struct WgradOperands {
@@ -55,6 +55,9 @@ class Head {
   WgradOperands operands(Slot slot, std::int64_t microbatch) const;
 
   View by_token(const Tensor& tensor) const { return matrix(tensor, shape_.tokens, shape_.vocab); }
+  View statistics(const Kept& kept) const {
+    return matrix(kept.statistics, shape_.norm_statistics(), shape_.tokens_here);
+  }
   View by_token_here(const Tensor& tensor) const { return matrix(tensor, shape_.tokens_here, shape_.hidden); }
   void find_loss(const Enqueue& enqueue, const Kept& kept, const View& loss) const;
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/activation/activation.hpp"
+#include "kernels/bias/bias.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 
 namespace underlap::model {
@@ -46,6 +47,7 @@ SharedLayers::SharedLayers(tp::Communicators& tensor, cp::Communicators& context
       scratch(tensor.device(), shape),
       device_(tensor.device()) {
   if (shape.group_ranks > 1) groups.emplace(tensor, shape);
+  if (config.model.position_embedding_type == plan::PositionEmbedding::rope) rope.emplace(context, config.model);
 }
 
 RecomputedLayer& SharedLayers::recomputed(std::int32_t position, cp::Attention& attention) {
@@ -71,12 +73,12 @@ LayerActivations::LayerActivations(Device& device, const Shape& shape, cp::Atten
                                    const ProductInputs& inputs)
     : normed_attention(inputs.normed_attention), normed_mlp(inputs.normed_mlp), activated(inputs.activated) {
   const std::int64_t here = shape.tokens_here;
-  attention_rstd = device.allocate("attention_rstd", DataType::f32, here);
+  attention_statistics = device.allocate("attention_statistics", DataType::f32, shape.norm_statistics() * here);
   packed_qkv = bf16_tensor(device, "packed_qkv", shape.tokens, shape.qkv_features());
   attended = bf16_tensor(device, "attended", shape.tokens, shape.attention_features());
   attention = attention_of_layer.allocate_saved();
   middle = bf16_tensor(device, "middle", here, shape.hidden);
-  mlp_rstd = device.allocate("mlp_rstd", DataType::f32, here);
+  mlp_statistics = device.allocate("mlp_statistics", DataType::f32, shape.norm_statistics() * here);
   fc1_out = bf16_tensor(device, "fc1_out", shape.tokens, shape.fc1_features());
 }
 
@@ -85,18 +87,24 @@ Layer::Layer(Device& device, SharedLayers& shared, const plan::LayerParameters& 
     : shape_(shared.shape),
       scratch_(shared.scratch),
       groups_(shared.groups),
+      rope_(shared.rope),
       attention_(shared.attentions.of_layer(index)),
       index_(index),
-      attention_norm_("attention_norm", parameters.attention_norm),
+      attention_norm_("attention_norm", parameters.attention_norm, parameters.attention_norm_bias),
       qkv_(*shared.linears.qkv, parameters.qkv,
-           shared.fp8_linears.make("qkv", index, shape_.hidden, shape_.qkv_out_features(), keeping)),
+           shared.fp8_linears.make("qkv", index, shape_.hidden, shape_.qkv_out_features(), keeping),
+           parameters.qkv_bias),
       proj_(*shared.linears.proj, parameters.proj,
             shared.fp8_linears.make("proj", index, shape_.attention_features(), shape_.hidden, keeping)),
-      mlp_norm_("mlp_norm", parameters.mlp_norm),
+      mlp_norm_("mlp_norm", parameters.mlp_norm, parameters.mlp_norm_bias),
       fc1_(*shared.linears.fc1, parameters.fc1,
            shared.fp8_linears.make("fc1", index, shape_.hidden, shape_.fc1_features(), keeping)),
       fc2_(*shared.linears.fc2, parameters.fc2,
-           shared.fp8_linears.make("fc2", index, shape_.ffn, shape_.hidden, keeping)) {
+           shared.fp8_linears.make("fc2", index, shape_.ffn, shape_.hidden, keeping)),
+      qkv_bias_("qkv", parameters.qkv_bias),
+      proj_bias_("proj", parameters.proj_bias),
+      fc1_bias_("fc1", parameters.fc1_bias),
+      fc2_bias_("fc2", parameters.fc2_bias) {
   if (keeping.is_recomputed) {
     recomputed_ = &shared.recomputed(keeping.position, attention_);
     return;
@@ -147,24 +155,26 @@ cp::Qkv Layer::qkv(const Tensor& packed) const {
 }
 
 void Layer::forward(const Enqueue& outer, const Weights& weights, std::int32_t slot, const View& x, const View& out) {
-  static const NameId kResidual = intern("residual_add");
   const Enqueue enqueue = outer.in_layer(index_);
   const std::int32_t place = place_of(slot);
   LayerActivations& kept = this->kept(place);
   if (recomputed_ != nullptr) acquire(enqueue);
   kept.x = x;
-  attention_norm_.forward(enqueue, weights, x, by_token_here(kept.normed_attention), flat(kept.attention_rstd));
+  attention_norm_.forward(enqueue, weights, x, by_token_here(kept.normed_attention),
+                          statistics(kept.attention_statistics));
   const View packed = by_token(kept.packed_qkv);
   qkv_.fprop(enqueue, weights, place, by_token_here(kept.normed_attention), groups_ ? groups_->part() : packed);
   if (groups_) groups_->gather(enqueue, packed);
+  if (rope_) rope_->forward(enqueue, qkv(kept.packed_qkv));
   attention_.forward(enqueue.tag, qkv(kept.packed_qkv), by_token(kept.attended), *kept.attention);
   proj_.fprop(enqueue, weights, place, by_token(kept.attended), by_token_here(scratch_.projected));
-  enqueue(kResidual, kernels::residual_add(x, by_token_here(scratch_.projected), by_token_here(kept.middle)));
-  mlp_norm_.forward(enqueue, weights, by_token_here(kept.middle), by_token_here(kept.normed_mlp), flat(kept.mlp_rstd));
+  add_residual(enqueue, weights, proj_bias_, x, by_token_here(kept.middle));
+  mlp_norm_.forward(enqueue, weights, by_token_here(kept.middle), by_token_here(kept.normed_mlp),
+                    statistics(kept.mlp_statistics));
   fc1_.fprop(enqueue, weights, place, by_token_here(kept.normed_mlp), by_token(kept.fc1_out));
-  activation_forward(enqueue, kept);
+  activation_forward(enqueue, weights, kept);
   fc2_.fprop(enqueue, weights, place, by_token(kept.activated), by_token_here(scratch_.projected));
-  enqueue(kResidual, kernels::residual_add(by_token_here(kept.middle), by_token_here(scratch_.projected), out));
+  add_residual(enqueue, weights, fc2_bias_, by_token_here(kept.middle), out);
 }
 
 void Layer::backward(const Enqueue& outer, const Weights& weights, Slot slot, const View& d_out, const View& d_x) {
@@ -173,26 +183,31 @@ void Layer::backward(const Enqueue& outer, const Weights& weights, Slot slot, co
   const LayerActivations& kept = this->kept(place);
   LayerGradients& gradients = this->gradients(weights, slot);
   gradients.d_out = d_out;
+  fc2_bias_.backward(enqueue, weights, d_out);
   fc2_.backward(enqueue, weights, place, d_out, by_token(kept.activated), by_token(scratch_.d_activation));
-  activation_backward(enqueue, kept, gradients);
+  activation_backward(enqueue, weights, kept, gradients);
+  fc1_bias_.backward(enqueue, weights, by_token(gradients.d_fc1));
   fc1_.backward(enqueue, weights, place, by_token(gradients.d_fc1), by_token_here(kept.normed_mlp),
                 by_token_here(scratch_.d_norm));
   const View d_middle = by_token_here(gradients.d_middle);
   mlp_norm_.backward(enqueue, weights,
                      {.x = by_token_here(kept.middle),
-                      .rstd = flat(kept.mlp_rstd),
+                      .statistics = statistics(kept.mlp_statistics),
                       .dout = by_token_here(scratch_.d_norm),
                       .residual = d_out,
                       .dx = d_middle});
+  proj_bias_.backward(enqueue, weights, d_middle);
   proj_.backward(enqueue, weights, place, d_middle, by_token(kept.attended), by_token(scratch_.d_attention));
   attention_.backward(enqueue.tag, qkv(kept.packed_qkv), by_token(kept.attended), by_token(scratch_.d_attention),
                       qkv(gradients.d_qkv), *kept.attention);
+  if (rope_) rope_->backward(enqueue, qkv(gradients.d_qkv));
   if (groups_) groups_->reduce(enqueue, by_token(gradients.d_qkv), by_token(gradients.d_qkv_part));
+  qkv_bias_.backward(enqueue, weights, d_qkv_out(gradients));
   qkv_.backward(enqueue, weights, place, d_qkv_out(gradients), by_token_here(kept.normed_attention),
                 by_token_here(scratch_.d_norm));
   attention_norm_.backward(enqueue, weights,
                            {.x = kept.x,
-                            .rstd = flat(kept.attention_rstd),
+                            .statistics = statistics(kept.attention_statistics),
                             .dout = by_token_here(scratch_.d_norm),
                             .residual = d_middle,
                             .dx = d_x});
@@ -208,27 +223,38 @@ void Layer::wgrad(const Enqueue& outer, const Weights& weights, Slot slot) {
   qkv_.wgrad(enqueue, weights, d_qkv_out(gradients), by_token_here(kept.normed_attention));
 }
 
-void Layer::activation_forward(const Enqueue& enqueue, const LayerActivations& kept) const {
+void Layer::add_residual(const Enqueue& enqueue, const Weights& weights, const Bias& bias, const View& residual,
+                         const View& out) const {
+  static const NameId kResidual = intern("residual_add");
+  const View x = by_token_here(scratch_.projected);
+  if (!bias.is_there()) return enqueue(kResidual, kernels::residual_add(residual, x, out));
+  const View values = bias.gathered(weights);
+  enqueue(kResidual, kernels::biased_residual_add(residual, x, values, out));
+}
+
+void Layer::activation_forward(const Enqueue& enqueue, const Weights& weights, const LayerActivations& kept) const {
   static const NameId kPurpose = intern("activation_fprop");
+  const View bias = fc1_bias_.gathered(weights);
   const View x = by_token(kept.fc1_out);
   const View out = by_token(kept.activated);
   switch (shape_.activation) {
-    case plan::Activation::swiglu: return enqueue(kPurpose, kernels::swiglu_forward(x, out));
-    case plan::Activation::gelu: return enqueue(kPurpose, kernels::gelu_forward(x, out));
-    case plan::Activation::squared_relu: return enqueue(kPurpose, kernels::squared_relu_forward(x, out));
+    case plan::Activation::swiglu: return enqueue(kPurpose, kernels::swiglu_forward(x, out, bias));
+    case plan::Activation::gelu: return enqueue(kPurpose, kernels::gelu_forward(x, out, bias));
+    case plan::Activation::squared_relu: return enqueue(kPurpose, kernels::squared_relu_forward(x, out, bias));
   }
 }
 
-void Layer::activation_backward(const Enqueue& enqueue, const LayerActivations& kept,
+void Layer::activation_backward(const Enqueue& enqueue, const Weights& weights, const LayerActivations& kept,
                                 const LayerGradients& gradients) const {
+  const View bias = fc1_bias_.value(weights);
   static const NameId kPurpose = intern("activation_dgrad");
   const View x = by_token(kept.fc1_out);
   const View dout = by_token(scratch_.d_activation);
   const View dx = by_token(gradients.d_fc1);
   switch (shape_.activation) {
-    case plan::Activation::swiglu: return enqueue(kPurpose, kernels::swiglu_backward(x, dout, dx));
-    case plan::Activation::gelu: return enqueue(kPurpose, kernels::gelu_backward(x, dout, dx));
-    case plan::Activation::squared_relu: return enqueue(kPurpose, kernels::squared_relu_backward(x, dout, dx));
+    case plan::Activation::swiglu: return enqueue(kPurpose, kernels::swiglu_backward(x, dout, dx, bias));
+    case plan::Activation::gelu: return enqueue(kPurpose, kernels::gelu_backward(x, dout, dx, bias));
+    case plan::Activation::squared_relu: return enqueue(kPurpose, kernels::squared_relu_backward(x, dout, dx, bias));
   }
 }
 

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "impl/cp/attention.hpp"
+#include "impl/model/bias.hpp"
 #include "impl/model/linear.hpp"
 #include "impl/model/norm.hpp"
+#include "impl/model/rope.hpp"
 #include "impl/model/shared_groups.hpp"
 
 namespace underlap::model {
@@ -49,16 +51,16 @@ struct ProductInputs {
 
 /// What a layer's forward pass leaves for the backward pass of the same microbatch: all bf16 but what says so.
 struct LayerActivations {
-  View x;                   ///< [T/n, H]: the layer's input, which others own
-  Tensor normed_attention;  ///< [T/n, H]
-  Tensor attention_rstd;    ///< [T/n] f32
-  Tensor packed_qkv;        ///< [T, (A + 2 G) D]
-  Tensor attended;          ///< [T, A D]
-  Tensor middle;            ///< [T/n, H]: after the first residual
-  Tensor normed_mlp;        ///< [T/n, H]
-  Tensor mlp_rstd;          ///< [T/n] f32
-  Tensor fc1_out;           ///< [T, fc1 features]
-  Tensor activated;         ///< [T, F]
+  View x;                       ///< [T/n, H]: the layer's input, which others own
+  Tensor normed_attention;      ///< [T/n, H]
+  Tensor attention_statistics;  ///< [1 or 2, T/n] f32: of the norm
+  Tensor packed_qkv;            ///< [T, (A + 2 G) D]
+  Tensor attended;              ///< [T, A D]
+  Tensor middle;                ///< [T/n, H]: after the first residual
+  Tensor normed_mlp;            ///< [T/n, H]
+  Tensor mlp_statistics;        ///< [1 or 2, T/n] f32
+  Tensor fc1_out;               ///< [T, fc1 features]
+  Tensor activated;             ///< [T, F]
   std::unique_ptr<cp::Attention::Saved> attention;
 
   /// `inputs` are the layer's own, or those of all layers that keep them in fp8.
@@ -73,8 +75,8 @@ struct RecomputedLayer {
 
   /// All but those of attention.
   std::array<Tensor, 10> tensors() const {
-    return {kept.normed_attention, kept.attention_rstd, kept.packed_qkv, kept.attended,  kept.middle,
-            kept.normed_mlp,       kept.mlp_rstd,       kept.fc1_out,    kept.activated, out};
+    return {kept.normed_attention, kept.attention_statistics, kept.packed_qkv, kept.attended,  kept.middle,
+            kept.normed_mlp,       kept.mlp_statistics,       kept.fc1_out,    kept.activated, out};
   }
 };
 
@@ -84,6 +86,7 @@ struct SharedLayers {
   LayerLinears linears;
   Fp8Linears fp8_linears;
   std::optional<SharedGroups> groups;  ///< where several ranks share a key and value head
+  std::optional<Rope> rope;            ///< with position_embedding_type rope
   cp::LayerAttentions attentions;
   LayerScratch scratch;
 
@@ -130,8 +133,12 @@ class Layer {
   View by_token_here(const Tensor& tensor) const;
   View heads(const Tensor& packed, std::int64_t first_head, std::int64_t num_heads) const;
   cp::Qkv qkv(const Tensor& packed) const;
-  void activation_forward(const Enqueue& enqueue, const LayerActivations& kept) const;
-  void activation_backward(const Enqueue& enqueue, const LayerActivations& kept, const LayerGradients& gradients) const;
+  View statistics(const Tensor& tensor) const { return matrix(tensor, shape_.norm_statistics(), shape_.tokens_here); }
+  void activation_forward(const Enqueue& enqueue, const Weights& weights, const LayerActivations& kept) const;
+  void activation_backward(const Enqueue& enqueue, const Weights& weights, const LayerActivations& kept,
+                           const LayerGradients& gradients) const;
+  void add_residual(const Enqueue& enqueue, const Weights& weights, const Bias& bias, const View& residual,
+                    const View& out) const;
   /// A recomputed layer has one place for all slots.
   std::int32_t place_of(std::int32_t slot) const { return recomputed_ != nullptr ? 0 : slot; }
   LayerActivations& kept(std::int32_t place);
@@ -142,6 +149,7 @@ class Layer {
   const Shape& shape_;
   LayerScratch& scratch_;
   const std::optional<SharedGroups>& groups_;
+  const std::optional<Rope>& rope_;
   cp::Attention& attention_;
   std::int32_t index_;
   Norm attention_norm_;
@@ -150,6 +158,7 @@ class Layer {
   Norm mlp_norm_;
   Linear fc1_;
   Linear fc2_;
+  Bias qkv_bias_, proj_bias_, fc1_bias_, fc2_bias_;
 
   std::vector<LayerActivations> kept_;     // by slot
   std::vector<LayerGradients> gradients_;  // by slot, where weight gradients are put off

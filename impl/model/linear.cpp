@@ -126,8 +126,9 @@ std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Communicators& communicators
 void Linear::fprop(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& x,
                    const View& y) const {
   const View weight = weights.gathered(parameter_);
-  if (fp8_ != nullptr) return fp8_->fprop(enqueue.tag, slot, {weight, weights.inverse_scale(parameter_)}, x, y);
-  over_group_.fprop(enqueue.tag, {weight}, {x}, y);
+  const View bias = bias_ < 0 ? View{} : weights.gathered(bias_);
+  if (fp8_ != nullptr) return fp8_->fprop(enqueue.tag, slot, {weight, weights.inverse_scale(parameter_), bias}, x, y);
+  over_group_.fprop(enqueue.tag, {weight, {}, bias}, {x}, y);
 }
 
 void Linear::backward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const View& dy, const View& x,

@@ -54,12 +54,14 @@ std::unique_ptr<tp::Linear> make_head(tp::Communicators& communicators, const Sh
 std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Communicators& communicators, const Shape& shape,
                                                 const plan::Config& config);
 
-/// A linear layer y = x w^T with its weight. This is where tensor parallelism takes hold: `over_group` says how.
+/// A linear layer y = x w^T with its weight, and perhaps a bias that its product adds to y. This is where tensor
+/// parallelism takes hold: `over_group` says how.
 class Linear {
  public:
-  /// With `fp8` the layer multiplies in fp8.
-  Linear(tp::Linear& over_group, std::int32_t parameter, std::unique_ptr<Fp8Linear> fp8 = nullptr)
-      : over_group_(over_group), parameter_(parameter), fp8_(std::move(fp8)) {}
+  /// With `fp8` the layer multiplies in fp8. `bias` is a parameter of a column-parallel layer, -1: none.
+  Linear(tp::Linear& over_group, std::int32_t parameter, std::unique_ptr<Fp8Linear> fp8 = nullptr,
+         std::int32_t bias = -1)
+      : over_group_(over_group), parameter_(parameter), bias_(bias), fp8_(std::move(fp8)) {}
 
   /// Whether it multiplies in fp8, and keeps its input as such from the forward to the backward pass.
   bool is_in_fp8() const { return fp8_ != nullptr; }
@@ -76,7 +78,7 @@ class Linear {
 
  private:
   tp::Linear& over_group_;
-  std::int32_t parameter_;
+  std::int32_t parameter_, bias_;
   std::unique_ptr<Fp8Linear> fp8_;
 };
 

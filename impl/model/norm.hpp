@@ -7,18 +7,20 @@
 
 namespace underlap::model {
 
-/// Root-mean-square normalisation with a learned weight.
+/// Root-mean-square normalisation with a learned weight; with a bias, LayerNorm.
 class Norm {
  public:
-  Norm(std::string_view slot, std::int32_t parameter);
+  /// `bias` -1: there is none.
+  Norm(std::string_view slot, std::int32_t parameter, std::int32_t bias);
 
-  /// x, out [T, H] bf16; rstd [1, T] f32, kept for backward.
-  void forward(const Enqueue& enqueue, const Weights& weights, const View& x, const View& out, const View& rstd) const;
+  /// x, out [T, H] bf16; statistics [1 or 2, T] f32, kept for backward: see Shape::norm_statistics().
+  void forward(const Enqueue& enqueue, const Weights& weights, const View& x, const View& out,
+               const View& statistics) const;
 
   /// dx = residual + the gradient of x; residual is what reaches x past the norm. All [T, H] bf16.
   struct Gradients {
     View x;
-    View rstd;
+    View statistics;
     View dout;
     View residual;
     View dx;
@@ -26,7 +28,9 @@ class Norm {
   void backward(const Enqueue& enqueue, const Weights& weights, const Gradients& g) const;
 
  private:
-  std::int32_t parameter_;
+  bool has_bias() const { return bias_ >= 0; }
+
+  std::int32_t parameter_, bias_;
   NameId fprop_;
   NameId dgrad_;
   NameId wgrad_;

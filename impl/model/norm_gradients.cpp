@@ -2,17 +2,28 @@
 #include "impl/model/norm_gradients.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "kernels/copy/copy.hpp"
 
 namespace underlap::model {
+namespace {
+
+// A table of positions takes in the gradients of all tokens.
+bool is_of_own_tokens(const plan::Parameter& parameter) {
+  return std::ranges::any_of(std::array{"norm", "norm_bias", "proj_bias", "fc2_bias"},
+                             [&](std::string_view end) { return parameter.name.ends_with(end); });
+}
+
+}  // namespace
 
 NormGradients::NormGradients(tp::Communicators& communicators, std::span<const dp::Buffers* const> chunks)
     : collectives_(communicators) {
   std::int64_t elements = 0;
   for (const dp::Buffers* buffers : chunks)
     for (std::size_t p = 0; p < buffers->parameters.size(); ++p) {
-      if (!buffers->parameters[p].name.ends_with("norm")) continue;
+      if (!is_of_own_tokens(buffers->parameters[p])) continue;
       gradients_.push_back(buffers->main_grad(static_cast<std::int32_t>(p)));
       elements += gradients_.back().elements();
     }

@@ -9,9 +9,11 @@
 
 namespace underlap::model {
 
-/// The gradients of the norms over a tensor-parallel group: each rank has them of its own tokens only.
+/// The gradients over a tensor-parallel group of what every rank holds and works on its own tokens with: norms, and the
+/// biases of row-parallel layers.
 ///
-/// Source: Megatron Core's all-reduce of layernorm gradients with sequence parallelism, in one flat buffer.
+/// Source: Megatron Core's all-reduce with sequence parallelism of the gradients of parameters that are marked for it,
+/// in one flat buffer.
 class NormGradients {
  public:
   /// `communicators` and `chunks`, the buffers of all chunks of a rank, outlive this. Allocates on the communicators'

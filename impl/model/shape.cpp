@@ -18,6 +18,7 @@ Shape::Shape(const plan::Config& config, plan::TensorRank tensor_rank)
       tokens(config.train.micro_batch_size * seq_length),
       tokens_here(config.parallel.sequence_parallel ? tokens / tensor_rank.size : tokens),
       activation(config.model.activation),
+      normalization(config.model.normalization),
       tensor(tensor_rank) {}
 
 }  // namespace underlap::model

@@ -21,6 +21,7 @@ struct Shape {
   std::int64_t tokens = 0;       ///< T: of the microbatch, inside attention and the MLP
   std::int64_t tokens_here = 0;  ///< T/n: between layers; without sequence parallelism T is meant by that too
   plan::Activation activation = plan::Activation::swiglu;
+  plan::Normalization normalization = plan::Normalization::rms_norm;
   plan::TensorRank tensor;
 
   Shape(const plan::Config& config, plan::TensorRank tensor_rank);
@@ -32,6 +33,8 @@ struct Shape {
   std::int64_t qkv_features() const { return (heads + 2 * groups) * head_size; }
   /// Columns that qkv writes: the same, or an m-th of what m ranks read.
   std::int64_t qkv_out_features() const { return (group_ranks * heads + 2 * groups) * head_size / group_ranks; }
+  /// Numbers that a norm keeps of each token for the backward pass: 1 / its deviation, and LayerNorm its mean.
+  std::int64_t norm_statistics() const { return normalization == plan::Normalization::layer_norm ? 2 : 1; }
   /// Columns that fc1 writes: gate and up with SwiGLU.
   std::int64_t fc1_features() const { return activation == plan::Activation::swiglu ? 2 * ffn : ffn; }
 };

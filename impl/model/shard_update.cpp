@@ -15,6 +15,7 @@ namespace {
 constexpr double kInitialDeviation = 0.02;
 
 bool is_norm(const plan::Parameter& parameter) { return parameter.name.ends_with("norm"); }
+bool is_bias(const plan::Parameter& parameter) { return parameter.name.ends_with("bias"); }
 
 bool writes_to_residual(const plan::Parameter& parameter) {
   return parameter.name.ends_with(".proj") || parameter.name.ends_with(".fc2");
@@ -86,8 +87,8 @@ void ShardUpdate::fill_parameter(const Enqueue& enqueue, std::int32_t p) {
     const kernels::MatrixBlock place{parameter.cols, block.whole_cols, block.first};
     fill_range(enqueue, buffers().layout.bucket_of[static_cast<std::size_t>(p)], begin,
                begin + block.rows * parameter.cols, [&](const View& view, std::int64_t first) {
-                 return is_norm(parameter) ? kernels::fill(view, 1)
-                                           : kernels::random_normal_block(view, seed, first, deviation, place);
+                 if (is_norm(parameter) || is_bias(parameter)) return kernels::fill(view, is_norm(parameter) ? 1 : 0);
+                 return kernels::random_normal_block(view, seed, first, deviation, place);
                });
   }
 }

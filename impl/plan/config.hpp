@@ -29,23 +29,32 @@ struct ModelConfig {
   bool share_embeddings_and_output_weights = false;
   Activation activation = Activation::swiglu;
   PositionEmbedding position_embedding_type = PositionEmbedding::learned_absolute;
+  double rotary_base = 10'000;   ///< of the frequencies of rope
+  double rotary_percent = 1;     ///< of each head's features that rope turns
   bool add_bias_linear = false;  ///< of qkv, proj, fc1 and fc2
   Normalization normalization = Normalization::rms_norm;
   bool deterministic_mode = false;  ///< cuda: attention's backward adds in one order
 
   std::int64_t head_size() const { return hidden_size / num_attention_heads; }
+  /// Features of a head that rope turns, in pairs.
+  std::int64_t rotary_features() const {
+    return static_cast<std::int64_t>(static_cast<double>(head_size()) * rotary_percent);
+  }
 };
 
 struct ParallelConfig {
   std::int32_t tensor_model_parallel_size = 1;
   std::int32_t pipeline_model_parallel_size = 1;
   std::int32_t virtual_pipeline_model_parallel_size = 1;
+  bool interleaves_one_chunk = false;  ///< a virtual size of 1 was asked for, which is not the same as none
   std::int32_t context_parallel_size = 1;
   std::int32_t data_parallel_size = 1;
   bool sequence_parallel = false;
   /// Layers of each range of the model, the first of every stage before the second of any; empty: as many in each.
   std::vector<std::int32_t> layers_of_ranges = {};
 
+  /// Whether the pipeline's order is that of virtual stages, even if each stage has one chunk.
+  bool is_interleaved() const { return virtual_pipeline_model_parallel_size > 1 || interleaves_one_chunk; }
   /// Ranks of one pipeline stage; their numbers follow each other.
   std::int32_t stage_size() const { return tensor_model_parallel_size * context_parallel_size * data_parallel_size; }
   std::int32_t world_size() const { return stage_size() * pipeline_model_parallel_size; }

@@ -35,7 +35,7 @@ std::string_view schedule_in_effect(const Config& config) {
   if (config.parallel.pipeline_model_parallel_size == 1) return "single_stage";
   if (config.extensions.pipeline_schedule) return *config.extensions.pipeline_schedule;
   if (config.pipeline.overlap_p2p_comm) return "overlapped";
-  return config.parallel.virtual_pipeline_model_parallel_size > 1 ? "interleaved" : "one_forward_one_backward";
+  return config.parallel.is_interleaved() ? "interleaved" : "one_forward_one_backward";
 }
 
 const PipelineSchedule* find_schedule_in_effect(const Config& config) {

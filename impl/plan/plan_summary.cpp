@@ -93,11 +93,18 @@ class Findings {
   }
 
   std::string text(std::string_view title, int width) const {
-    std::string out;
-    for (const Finding& finding : all_)
-      out += wrap(fmt::format("  {}: {}{}", places_text(finding.places), finding.text, cells_text(finding.cells)),
-                  width, "  ");
-    return out.empty() ? out : fmt::format("\n{}\n{}", title, out);
+    return all_.empty() ? "" : fmt::format("\n{}\n{}", title, list(width));
+  }
+
+  /// One as it is; of several how many there are.
+  std::string count_text(std::string_view title, int width) const {
+    if (all_.size() <= 1) return text(title, width);
+    Names cells;
+    for (const Cell& cell : matrix_.cells)
+      if (std::ranges::any_of(all_, [&](const Finding& f) { return std::ranges::count(f.cells, cell.name) > 0; }))
+        cells.push_back(cell.name);
+    return "\n" + wrap(fmt::format("{}, for {} reasons that --all lists{}", title, all_.size(), cells_text(cells)),
+                       width, "  ");
   }
 
  private:
@@ -106,6 +113,14 @@ class Findings {
     std::string text;
     Names cells;
   };
+
+  std::string list(int width) const {
+    std::string out;
+    for (const Finding& finding : all_)
+      out += wrap(fmt::format("  {}: {}{}", places_text(finding.places), finding.text, cells_text(finding.cells)),
+                  width, "  ");
+    return out;
+  }
 
   static std::string places_text(const std::set<std::string>& places) {
     const std::size_t more = places.size() - 1;
@@ -142,7 +157,7 @@ std::string findings_text(const Matrix& matrix, int width) {
     for (const Message& m : cell.plan.not_run) not_run.add(m.where, m.message, cell.name);
   }
   return gates.text("NOT AS REQUESTED", width) + exposed.text("EXPOSED", width) +
-         contradictions.text("CONTRADICTIONS", width) + not_run.text("run refuses this here", width) +
+         contradictions.text("CONTRADICTIONS", width) + not_run.count_text("run refuses this here", width) +
          notices.text("notices", width);
 }
 
@@ -159,6 +174,7 @@ std::string sizes_text(const ParallelConfig& p) {
   add("CP", p.context_parallel_size, "");
   add("PP", p.pipeline_model_parallel_size,
       p.virtual_pipeline_model_parallel_size > 1 ? fmt::format(" of {} chunks", p.virtual_pipeline_model_parallel_size)
+      : p.is_interleaved()                       ? " of one chunk, interleaved"
                                                  : "");
   add("DP", p.data_parallel_size, "");
   return words.empty() ? "" : fmt::format(": {}", fmt::join(words, ", "));

@@ -16,6 +16,9 @@ struct Preset {
   bool share_embeddings_and_output_weights;
   Activation activation;
   PositionEmbedding position_embedding_type;
+  Normalization normalization;
+  bool add_bias_linear;
+  double rotary_base = 10'000, rotary_percent = 1;
 };
 
 /// All presets, sorted by name.

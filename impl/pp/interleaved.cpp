@@ -7,6 +7,9 @@
 //   compute | F4 B0 |   | F5 B1 |   | F6 B2 |
 //   pp              | x |       | x |            exposed: every exchange, whole
 //
+// With virtual_pipeline_model_parallel_size 1 each stage has one chunk, and the order is this one all the same: against
+// plain 1F1B twice as many forward passes before the first backward pass, and one exchange a pair instead of two.
+//
 // Source: Narayanan et al. 2021, section 2.2; Megatron Core's interleaved schedule without overlap_p2p_comm.
 #include <cassert>
 
@@ -20,7 +23,8 @@ constexpr Direction kForward = Direction::forward, kBackward = Direction::backwa
 
 void write(Script& script) {
   // One group cannot tell apart what the same peer sends as the stage before and as the stage behind.
-  assert(!script.config().pipeline.batch_p2p_comm || script.schedule().num_stages() > 2);
+  assert(!script.config().pipeline.batch_p2p_comm || script.schedule().num_stages() > 2 ||
+         script.schedule().num_chunks() == 1);
   const std::int64_t warmup = script.schedule().num_warmup(), all = script.schedule().num_passes();
   script.exchange({script.receive(kForward, 0)});
   for (std::int64_t k = 0; k < warmup; ++k) {
@@ -43,8 +47,7 @@ void write(Script& script) {
 }
 
 std::string refusal(const plan::Config& config) {
-  if (config.parallel.virtual_pipeline_model_parallel_size == 1)
-    return "it needs virtual_pipeline_model_parallel_size above 1";
+  if (!config.parallel.is_interleaved()) return "it needs virtual_pipeline_model_parallel_size";
   return config.pipeline.overlap_p2p_comm ? "it waits for every exchange, and overlap_p2p_comm is true" : "";
 }
 

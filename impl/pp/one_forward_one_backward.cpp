@@ -41,8 +41,8 @@ void write(Script& script) {
 }
 
 std::string refusal(const plan::Config& config) {
-  if (config.parallel.virtual_pipeline_model_parallel_size > 1)
-    return "it runs one chunk on each stage, and virtual_pipeline_model_parallel_size is above 1";
+  if (config.parallel.is_interleaved())
+    return "it runs without virtual stages, and virtual_pipeline_model_parallel_size is given";
   return config.pipeline.overlap_p2p_comm ? "it waits for every exchange, and overlap_p2p_comm is true" : "";
 }
 

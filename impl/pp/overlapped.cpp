@@ -107,7 +107,7 @@ class Writer {
   }
 
   void sent_forward(const std::optional<Message>& sent) {
-    if (script_.config().extensions.release_by_event || script_.schedule().num_chunks() == 1) {
+    if (script_.config().extensions.release_by_event || !script_.schedule().is_interleaved()) {
       script_.release(forward_);
       forward_ = sent;
     } else if (script_.config().pipeline.deallocate_pipeline_outputs) {
@@ -139,7 +139,7 @@ class Writer {
 
 void write(Script& script) {
   assert(!script.config().pipeline.batch_p2p_comm);
-  assert(script.schedule().num_chunks() > 1 || script.config().extensions.overlap_without_virtual_stages);
+  assert(script.schedule().is_interleaved() || script.config().extensions.overlap_without_virtual_stages);
   Writer(script).write();
 }
 

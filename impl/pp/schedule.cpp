@@ -11,7 +11,8 @@ Schedule::Schedule(const plan::Config& config, std::int32_t stage)
       num_stages_(config.parallel.pipeline_model_parallel_size),
       num_chunks_(config.parallel.virtual_pipeline_model_parallel_size),
       num_microbatches_(config.train.num_microbatches),
-      leaves_time_(num_chunks_ > 1 || config.pipeline.overlap_p2p_comm),
+      is_interleaved_(config.parallel.is_interleaved()),
+      leaves_time_(is_interleaved_ || config.pipeline.overlap_p2p_comm),
       group_size_(num_chunks_ > 1 ? config.pipeline.microbatch_group_size_per_vp_stage : num_microbatches_) {
   assert(stage >= 0 && stage < num_stages_);
   assert(num_chunks_ == 1 || (num_stages_ > 1 && group_size_ >= num_stages_ && group_size_ <= num_microbatches_));
@@ -66,15 +67,14 @@ std::optional<std::int32_t> Schedule::gather_before_forward(std::int64_t k) cons
 
 std::optional<std::int32_t> Schedule::reduce_after_backward(std::int64_t k) const {
   const std::int64_t aligned = k - stage_;
-  if (num_chunks_ == 1 || aligned < 0) return std::nullopt;
+  if (!is_interleaved_ || aligned < 0) return std::nullopt;
   const Pass last = pass(Direction::backward, aligned);
   return last.microbatch == num_microbatches_ - 1 ? std::optional(last.chunk) : std::nullopt;
 }
 
 bool reduces_by_hooks(const plan::Config& config, std::int32_t stage) {
   const plan::ParallelConfig& p = config.parallel;
-  const bool is_plain = p.virtual_pipeline_model_parallel_size == 1;
-  return p.pipeline_model_parallel_size == 1 || !config.ddp.align_grad_reduce || (is_plain && stage == 0);
+  return p.pipeline_model_parallel_size == 1 || !config.ddp.align_grad_reduce || (!p.is_interleaved() && stage == 0);
 }
 
 bool launches_reduces(const plan::Config& config, std::int32_t stage) {

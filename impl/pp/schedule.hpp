@@ -34,13 +34,14 @@ class Schedule {
   std::int32_t stage() const { return stage_; }
   std::int32_t num_stages() const { return num_stages_; }
   std::int32_t num_chunks() const { return num_chunks_; }
+  bool is_interleaved() const { return is_interleaved_; }
   bool is_first_stage() const { return stage_ == 0; }
   bool is_last_stage() const { return stage_ == num_stages_ - 1; }
 
   /// Passes in each direction: v * m.
   std::int64_t num_passes() const { return static_cast<std::int64_t>(order_.size()); }
   /// Forward passes before the first backward pass, but for the one that stands right before it: p-1-s in plain 1F1B,
-  /// 2 (p-1-s) + (v-1) * group with virtual stages or overlap, and never more than there are. 0 for a stage alone.
+  /// 2 (p-1-s) + (v-1) * group interleaved or with overlap, and never more than there are. 0 for a stage alone.
   std::int64_t num_warmup() const;
 
   /// The k-th pass of a direction.
@@ -72,6 +73,7 @@ class Schedule {
   std::int32_t num_stages_;
   std::int32_t num_chunks_;
   std::int64_t num_microbatches_;
+  bool is_interleaved_;
   bool leaves_time_;  // for a gradient between its making and its use
   std::int64_t group_size_;
   std::vector<Turn> order_;  // of the forward passes

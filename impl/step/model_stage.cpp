@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "impl/cp/sequence_part.hpp"
 #include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/pp/technique.hpp"
-#include "impl/step/sequence_part.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 
 namespace underlap {
@@ -143,7 +143,7 @@ std::vector<std::int32_t> ModelStage::tokens_of(const ChunkOfStage& chunk, std::
   const std::int64_t replicas = rank_.config->parallel.data_parallel_size;
   const std::int64_t first =
       ((step_ * train.num_microbatches + microbatch) * replicas + rank_.groups->place.data) * train.micro_batch_size;
-  const SequencePart part(rank_.config->model.seq_length, rank_.groups->context);
+  const cp::SequencePart part(rank_.config->model.seq_length, rank_.groups->context);
   std::vector<std::int32_t> inputs, positions, targets;
   for (std::int64_t i = 0; i < train.micro_batch_size; ++i) {
     std::vector<std::int32_t> whole_inputs, whole_targets;

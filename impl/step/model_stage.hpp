@@ -43,6 +43,10 @@ class ModelStage final : public pp::Stage {
   const dp::Buffers& buffers(std::int32_t chunk) const;
   model::OptimizedChunk optimized(std::int32_t chunk) const;
 
+  /// Enqueues what is made once before training, but for the weights, which the optimizer fills.
+  void initialise(const model::Enqueue& enqueue) const {
+    if (shared_.rope) shared_.rope->initialise(enqueue);
+  }
   /// Begins a step: gathers what is gathered before anything else, and zeroes the gradients. `loss` [1, 1] f32 gets
   /// what the step's microbatches add to it.
   void begin_step(std::int32_t step, const View& loss);

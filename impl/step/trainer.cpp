@@ -45,6 +45,7 @@ Trainer::Trainer(Device& device, const plan::Config& config, const ParallelGroup
   device.begin();
   model::Enqueue outside_steps = enqueue(Direction::none);
   outside_steps.tag.step = -1;
+  stage_->initialise(outside_steps);
   optimizer_->initialise(outside_steps);
 }
 

@@ -5,10 +5,12 @@
 
 namespace underlap::tp {
 
-/// What a product reads: bf16, or fp8 values that stand for themselves times their inverse scale.
+/// What a product reads: bf16, or fp8 values that stand for themselves times their inverse scale. A weight may bring
+/// the bias that its product going forward adds.
 struct Operand {
   View values;
   View inverse_scale = {};  ///< [1, 1] f32, of fp8 values
+  View bias = {};           ///< [1, out] bf16; of a column-parallel layer alone, whose products are whole sums
 
   bool is_fp8() const { return underlap::is_fp8(values.tensor.dtype); }
 };

@@ -1,69 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/activation/activation.hpp"
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <span>
 
 #include "kernels/registry.hpp"
+#include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
 
 namespace underlap::kernels {
 namespace {
 
+/// Rows of x, or of x + bias where views[bias_at] is a bias.
+class Inputs {
+ public:
+  Inputs(const Arguments& views, std::size_t bias_at) : x_(views[0]) {
+    if (views.size() <= bias_at) return;
+    bias_ = scratch_.take(x_.cols);
+    row_ = scratch_.take(x_.cols);
+    widen(views[bias_at].as<bf16>(), bias_, x_.cols);
+  }
+
+  /// f(x) with x(i) the element in column i of row t.
+  template <class F>
+  void with_row(std::int64_t t, F f) const {
+    const bf16* const from = x_.row<bf16>(t);
+    if (bias_ == nullptr) return f([from](std::int64_t i) { return static_cast<float>(from[i]); });
+    for (std::int64_t i = 0; i < x_.cols; ++i) row_[i] = static_cast<float>(from[i]) + bias_[i];
+    f([row = row_](std::int64_t i) { return row[i]; });
+  }
+
+ private:
+  const BoundView& x_;
+  Scratch scratch_;
+  float *bias_ = nullptr, *row_ = nullptr;
+};
+
 /// out[i] = f(x[i]) over all rows.
 template <class F>
-void map(const BoundView& x, const BoundView& out, F f) {
-  for (std::int64_t t = 0; t < x.rows; ++t) {
-    const bf16* const from = x.row<bf16>(t);
-    bf16* const to = out.row<bf16>(t);
-    for (std::int64_t i = 0; i < x.cols; ++i) to[i] = bf16(f(static_cast<float>(from[i])));
-  }
+void map(const Arguments& views, F f) {
+  const BoundView& out = views[1];
+  const Inputs inputs(views, 2);
+  for (std::int64_t t = 0; t < out.rows; ++t)
+    inputs.with_row(t, [&](auto x) {
+      bf16* const to = out.row<bf16>(t);
+      for (std::int64_t i = 0; i < out.cols; ++i) to[i] = bf16(f(x(i)));
+    });
 }
 
 /// dx[i] = dout[i] * derivative(x[i]) over all rows.
 template <class F>
 void map_gradient(const Arguments& views, F derivative) {
-  const BoundView &x = views[0], &dout = views[1], &dx = views[2];
-  for (std::int64_t t = 0; t < x.rows; ++t) {
-    const bf16* const from = x.row<bf16>(t);
-    const bf16* const gradient = dout.row<bf16>(t);
-    bf16* const to = dx.row<bf16>(t);
-    for (std::int64_t i = 0; i < x.cols; ++i) {
-      to[i] = bf16(static_cast<float>(gradient[i]) * derivative(static_cast<float>(from[i])));
-    }
-  }
+  const BoundView &dout = views[1], &dx = views[2];
+  const Inputs inputs(views, 3);
+  for (std::int64_t t = 0; t < dx.rows; ++t)
+    inputs.with_row(t, [&](auto x) {
+      const bf16* const gradient = dout.row<bf16>(t);
+      bf16* const to = dx.row<bf16>(t);
+      for (std::int64_t i = 0; i < dx.cols; ++i) to[i] = bf16(static_cast<float>(gradient[i]) * derivative(x(i)));
+    });
 }
 
 void swiglu_forward_cpu(const Arguments& views) {
-  const BoundView &x = views[0], &out = views[1];
-  for (std::int64_t t = 0; t < out.rows; ++t) {
-    const bf16* const gate = x.row<bf16>(t);
-    const bf16* const up = gate + out.cols;
-    bf16* const to = out.row<bf16>(t);
-    for (std::int64_t i = 0; i < out.cols; ++i) {
-      const auto z = static_cast<float>(gate[i]);
-      to[i] = bf16(z * sigmoid(z) * static_cast<float>(up[i]));
-    }
-  }
+  const BoundView& out = views[1];
+  const Inputs inputs(views, 2);
+  for (std::int64_t t = 0; t < out.rows; ++t)
+    inputs.with_row(t, [&](auto x) {
+      bf16* const to = out.row<bf16>(t);
+      for (std::int64_t i = 0; i < out.cols; ++i) {
+        const float z = x(i);
+        to[i] = bf16(z * sigmoid(z) * x(out.cols + i));
+      }
+    });
 }
 
 void swiglu_backward_cpu(const Arguments& views) {
-  const BoundView &x = views[0], &dout = views[1], &dx = views[2];
+  const BoundView &dout = views[1], &dx = views[2];
   const std::int64_t width = dout.cols;
-  for (std::int64_t t = 0; t < dout.rows; ++t) {
-    const bf16* const gate = x.row<bf16>(t);
-    const bf16* const gradient = dout.row<bf16>(t);
-    bf16* const to = dx.row<bf16>(t);
-    for (std::int64_t i = 0; i < width; ++i) {
-      const auto z = static_cast<float>(gate[i]);
-      const auto up = static_cast<float>(gate[width + i]);
-      const auto d = static_cast<float>(gradient[i]);
-      const float s = sigmoid(z);
-      // silu'(z) = s + z s (1 - s)
-      to[i] = bf16(d * up * s * (1.0F + z * (1.0F - s)));
-      to[width + i] = bf16(d * z * s);
-    }
-  }
+  const Inputs inputs(views, 3);
+  for (std::int64_t t = 0; t < dout.rows; ++t)
+    inputs.with_row(t, [&](auto x) {
+      const bf16* const gradient = dout.row<bf16>(t);
+      bf16* const to = dx.row<bf16>(t);
+      for (std::int64_t i = 0; i < width; ++i) {
+        const float z = x(i), up = x(width + i);
+        const auto d = static_cast<float>(gradient[i]);
+        const float s = sigmoid(z);
+        // silu'(z) = s + z s (1 - s)
+        to[i] = bf16(d * up * s * (1.0F + z * (1.0F - s)));
+        to[width + i] = bf16(d * z * s);
+      }
+    });
 }
 
 // gelu(x) = x / 2 * (1 + tanh(u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), and so x * gelu_gate(x).
@@ -74,7 +104,7 @@ constexpr float kCubic = 0.044715F;
 float gelu_gate(float x) { return sigmoid(kTwoRootTwoOverPi * (x + kCubic * x * x * x)); }
 
 void gelu_forward_cpu(const Arguments& views) {
-  map(views[0], views[1], [](float x) { return x * gelu_gate(x); });
+  map(views, [](float x) { return x * gelu_gate(x); });
 }
 
 void gelu_backward_cpu(const Arguments& views) {
@@ -86,7 +116,7 @@ void gelu_backward_cpu(const Arguments& views) {
 
 void squared_relu_forward_cpu(const Arguments& views) {
   // A comparison that keeps NaN.
-  map(views[0], views[1], [](float x) { return (x < 0.0F ? 0.0F : x) * x; });
+  map(views, [](float x) { return (x < 0.0F ? 0.0F : x) * x; });
 }
 
 void squared_relu_backward_cpu(const Arguments& views) {
@@ -101,57 +131,72 @@ struct Kind {
   double flops;  ///< per element of out; an exponential counts as one
 };
 
-Operation forward(const Kind& kind, NameId name, const View& x, const View& out) {
+bool has_bias(const View& bias) { return bias.tensor.id != 0; }
+
+/// The operation on `uses` and the bias, where there is one.
+Operation with_bias(const Kind& kind, NameId name, const Cost& cost, std::initializer_list<Use> uses,
+                    const View& bias) {
+  if (!has_bias(bias)) return Operation(name, kind.cpu, cost, uses);
+  require(kind.name, bias, {"bias", 1, uses.begin()->view.cols, {DataType::bf16}});
+  std::array<Use, 4> all{};
+  *std::copy(uses.begin(), uses.end(), all.begin()) = {bias, Access::in};
+  Cost with = cost;
+  with.flops += static_cast<double>(uses.begin()->view.elements());
+  with.bytes_read += bias.bytes();
+  return Operation(name, kind.cpu, with, std::span(all).first(uses.size() + 1));
+}
+
+Operation forward(const Kind& kind, NameId name, const View& x, const View& out, const View& bias) {
   require(kind.name, out, {"out", out.rows, out.cols, {DataType::bf16}});
   require(kind.name, x, {"x", out.rows, out.cols * kind.width, {DataType::bf16}});
-  return Operation(name, kind.cpu,
+  return with_bias(kind, name,
                    {.flops = kind.flops * static_cast<double>(out.elements()),
                     .bytes_read = x.bytes(),
                     .bytes_written = out.bytes()},
-                   {{x, Access::in}, {out, Access::out}});
+                   {{x, Access::in}, {out, Access::out}}, bias);
 }
 
-Operation backward(const Kind& kind, NameId name, const View& x, const View& dout, const View& dx) {
+Operation backward(const Kind& kind, NameId name, const View& x, const View& dout, const View& dx, const View& bias) {
   require(kind.name, dout, {"dout", dout.rows, dout.cols, {DataType::bf16}});
   require(kind.name, x, {"x", dout.rows, dout.cols * kind.width, {DataType::bf16}});
   require(kind.name, dx, {"dx", dout.rows, dout.cols * kind.width, {DataType::bf16}});
-  return Operation(name, kind.cpu,
+  return with_bias(kind, name,
                    {.flops = kind.flops * static_cast<double>(dout.elements()),
                     .bytes_read = x.bytes() + dout.bytes(),
                     .bytes_written = dx.bytes()},
-                   {{x, Access::in}, {dout, Access::in}, {dx, Access::out}});
+                   {{x, Access::in}, {dout, Access::in}, {dx, Access::out}}, bias);
 }
 
 }  // namespace
 
-Operation swiglu_forward(const View& x, const View& out) {
+Operation swiglu_forward(const View& x, const View& out, const View& bias) {
   static const NameId name = intern("swiglu_forward");
-  return forward({"swiglu_forward", swiglu_forward_cpu, 2, 5}, name, x, out);
+  return forward({"swiglu_forward", swiglu_forward_cpu, 2, 5}, name, x, out, bias);
 }
 
-Operation swiglu_backward(const View& x, const View& dout, const View& dx) {
+Operation swiglu_backward(const View& x, const View& dout, const View& dx, const View& bias) {
   static const NameId name = intern("swiglu_backward");
-  return backward({"swiglu_backward", swiglu_backward_cpu, 2, 11}, name, x, dout, dx);
+  return backward({"swiglu_backward", swiglu_backward_cpu, 2, 11}, name, x, dout, dx, bias);
 }
 
-Operation gelu_forward(const View& x, const View& out) {
+Operation gelu_forward(const View& x, const View& out, const View& bias) {
   static const NameId name = intern("gelu_forward");
-  return forward({"gelu_forward", gelu_forward_cpu, 1, 9}, name, x, out);
+  return forward({"gelu_forward", gelu_forward_cpu, 1, 9}, name, x, out, bias);
 }
 
-Operation gelu_backward(const View& x, const View& dout, const View& dx) {
+Operation gelu_backward(const View& x, const View& dout, const View& dx, const View& bias) {
   static const NameId name = intern("gelu_backward");
-  return backward({"gelu_backward", gelu_backward_cpu, 1, 18}, name, x, dout, dx);
+  return backward({"gelu_backward", gelu_backward_cpu, 1, 18}, name, x, dout, dx, bias);
 }
 
-Operation squared_relu_forward(const View& x, const View& out) {
+Operation squared_relu_forward(const View& x, const View& out, const View& bias) {
   static const NameId name = intern("squared_relu_forward");
-  return forward({"squared_relu_forward", squared_relu_forward_cpu, 1, 2}, name, x, out);
+  return forward({"squared_relu_forward", squared_relu_forward_cpu, 1, 2}, name, x, out, bias);
 }
 
-Operation squared_relu_backward(const View& x, const View& dout, const View& dx) {
+Operation squared_relu_backward(const View& x, const View& dout, const View& dx, const View& bias) {
   static const NameId name = intern("squared_relu_backward");
-  return backward({"squared_relu_backward", squared_relu_backward_cpu, 1, 3}, name, x, dout, dx);
+  return backward({"squared_relu_backward", squared_relu_backward_cpu, 1, 3}, name, x, dout, dx, bias);
 }
 
 std::span<const KernelInfo> list_activation() {

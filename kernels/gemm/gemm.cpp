@@ -182,6 +182,9 @@ void store(float* sums, const GemmCall& call, std::int64_t row, std::int64_t col
     std::transform(sums, sums + Tile<T>::kRows * Tile<T>::kCols, sums, [scale](float x) { return x * scale; });
   const std::int64_t rows = std::min(Tile<T>::kRows, call.c.rows - row),
                      cols = std::min(Tile<T>::kCols, call.c.cols - col);
+  if (call.bias != nullptr)
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < cols; ++c) sums[r * Tile<T>::kCols + c] += static_cast<float>(call.bias[col + c]);
   with_float_type(call.c.dtype, [&]<class C>(C*) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const float* const from = sums + r * Tile<T>::kCols;
@@ -224,7 +227,7 @@ bool multiplies_bf16() {
   return (isa & bf16_isa) == bf16_isa;
 }
 
-void fprop_cpu(const Arguments& views) { run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_b = true}); }
+void fprop_cpu(const Arguments& views) { run_gemm(fprop_call(views)); }
 
 void dgrad_cpu(const Arguments& views) { run_gemm({.a = views[0], .b = views[1], .c = views[2]}); }
 
@@ -246,15 +249,26 @@ Cost gemm_cost(const Extent& extent, std::int64_t bytes_read, std::int64_t bytes
 
 void run_gemm(const GemmCall& call) { multiplies_bf16() ? multiply<bf16>(call) : multiply<float>(call); }
 
-Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin) {
+GemmCall fprop_call(const Arguments& views) {
+  return {.a = views[0],
+          .b = views[1],
+          .c = views[2],
+          .bias = views.size() > 3 ? views[3].as<const bf16>() : nullptr,
+          .transpose_b = true};
+}
+
+Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin, const View& bias) {
   constexpr auto kName = "gemm_fprop";
   require(kName, sm_margin >= 0, "sm_margin", sm_margin, "at least 0");
   require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
   require(kName, w, {"w", w.rows, x.cols, {DataType::bf16}});
   require(kName, y, {"y", x.rows, w.rows, {DataType::bf16}});
   static const NameId name = intern(kName);
-  return Operation(name, fprop_cpu, gemm_cost({x.rows, w.rows, x.cols}, x.bytes() + w.bytes(), y.bytes(), sm_margin),
-                   {{x, Access::in}, {w, Access::in}, {y, Access::out}});
+  const Cost cost = gemm_cost({x.rows, w.rows, x.cols}, x.bytes() + w.bytes() + bias.bytes(), y.bytes(), sm_margin);
+  if (bias.tensor.id == 0)
+    return Operation(name, fprop_cpu, cost, {{x, Access::in}, {w, Access::in}, {y, Access::out}});
+  require(kName, bias, {"bias", 1, w.rows, {DataType::bf16}});
+  return Operation(name, fprop_cpu, cost, {{x, Access::in}, {w, Access::in}, {y, Access::out}, {bias, Access::in}});
 }
 
 Operation gemm_dgrad(const View& dy, const View& w, const View& dx, int sm_margin) {
@@ -283,7 +297,8 @@ Operation gemm_wgrad(const View& dy, const View& x, const View& dw, int sm_margi
 
 std::span<const KernelInfo> list_gemm() {
   static constexpr std::array<KernelInfo, 3> kernels{{
-      {"gemm", "gemm_fprop", "y [M,N] = x [M,K] w [N,K]^T", "2 M N K flops; 2 (MK + NK + MN) bytes"},
+      {"gemm", "gemm_fprop", "y [M,N] = x [M,K] w [N,K]^T, perhaps + bias [N]",
+       "2 M N K flops; 2 (MK + NK + MN) bytes"},
       {"gemm", "gemm_dgrad", "dx [M,K] = dy [M,N] w [N,K]", "2 M N K flops; 2 (MN + NK + MK) bytes"},
       {"gemm", "gemm_wgrad", "dw [N,K] += dy [M,N]^T x [M,K], dw f32 or bf16",
        "2 M N K flops; 2 (MN + MK) bytes and dw twice"},

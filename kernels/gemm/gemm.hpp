@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/bf16.hpp"
 #include "kernels/operation.hpp"
 
 namespace underlap::kernels {
@@ -12,9 +13,11 @@ namespace underlap::kernels {
 /// y  [M, N] bf16, accumulated in fp32 and rounded once
 /// Views may be strided. The implementation runs on as many OpenMP threads as its caller has set; its result does not
 /// depend on their number. All GEMMs: 2 M N K floating-point operations; every operand moves once. sm_margin
-/// multiprocessors of a GPU that the product leaves free, for what runs beside it Throws std::invalid_argument for
+/// multiprocessors of a GPU that the product leaves free, for what runs beside it. Throws std::invalid_argument for
 /// shapes that do not fit, and for a negative margin.
-Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin = 0);
+///
+/// bias  [1, N] bf16, added to each row before it is rounded; none: nothing is
+Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin = 0, const View& bias = {});
 
 /// dx = dy w, the gradient of gemm_fprop's input.
 ///
@@ -30,11 +33,12 @@ Operation gemm_dgrad(const View& dy, const View& w, const View& dx, int sm_margi
 /// dw  [N, K] f32, or bf16: then the product is formed in fp32, added, and rounded once
 Operation gemm_wgrad(const View& dy, const View& x, const View& dw, int sm_margin = 0);
 
-/// c = a b or c += a b.
+/// c = a b, c = a b + bias or c += a b.
 struct GemmCall {
-  BoundView a;  ///< [m, k] bf16 or fp8, or [k, m] with transpose_a
-  BoundView b;  ///< [k, n] bf16 or fp8, or [n, k] with transpose_b
-  BoundView c;  ///< [m, n] bf16 or f32
+  BoundView a;                 ///< [m, k] bf16 or fp8, or [k, m] with transpose_a
+  BoundView b;                 ///< [k, n] bf16 or fp8, or [n, k] with transpose_b
+  BoundView c;                 ///< [m, n] bf16 or f32
+  const bf16* bias = nullptr;  ///< [n], added to each row; nullptr: none. Not with accumulate
   /// fp8 only: what a and b stand for is their elements times these, one float each, where the views have their memory.
   const float* a_inverse_scale = nullptr;
   const float* b_inverse_scale = nullptr;
@@ -45,6 +49,9 @@ struct GemmCall {
   bool transpose_b = false;
   bool accumulate = false;  ///< c += a b instead of c = a b
 };
+
+/// The product that gemm_fprop's implementation is called for, with its views.
+GemmCall fprop_call(const Arguments& views);
 
 /// Runs `call` on the calling thread and as many OpenMP threads as it has set.
 ///

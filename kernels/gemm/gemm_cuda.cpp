@@ -17,9 +17,7 @@ void multiply(const kernels::GemmCall& call, LaunchContext& context) {
   context.products->enqueue(call, context);
 }
 
-void fprop_cuda(const Arguments& views, LaunchContext& context) {
-  multiply({.a = views[0], .b = views[1], .c = views[2], .transpose_b = true}, context);
-}
+void fprop_cuda(const Arguments& views, LaunchContext& context) { multiply(kernels::fprop_call(views), context); }
 
 void dgrad_cuda(const Arguments& views, LaunchContext& context) {
   multiply({.a = views[0], .b = views[1], .c = views[2]}, context);

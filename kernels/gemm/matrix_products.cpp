@@ -77,11 +77,11 @@ bool has_fast_accumulation(const GemmCall& call) { return is_fp8(call.a.dtype) &
 
 std::string describe(const GemmCall& call) {
   return fmt::format(
-      "[{}, {}] {} {} [{}, {}]{}{} [{}, {}]{}{}, leading dimensions {}, {}, {}, aligned to {}, {}, {} bytes{}",
+      "[{}, {}] {} {} [{}, {}]{}{} [{}, {}]{}{}{}, leading dimensions {}, {}, {}, aligned to {}, {}, {} bytes{}",
       call.c.rows, call.c.cols, to_string(call.c.dtype), call.accumulate ? "+=" : "=", call.a.rows, call.a.cols,
       fp8_name(call.a), call.transpose_a ? "^T" : "", call.b.rows, call.b.cols, fp8_name(call.b),
-      call.transpose_b ? "^T" : "", call.a.leading_dimension, call.b.leading_dimension, call.c.leading_dimension,
-      alignment(call.a), alignment(call.b), alignment(call.c),
+      call.transpose_b ? "^T" : "", call.bias != nullptr ? " + bias" : "", call.a.leading_dimension,
+      call.b.leading_dimension, call.c.leading_dimension, alignment(call.a), alignment(call.b), alignment(call.c),
       has_fast_accumulation(call) ? ", fast accumulation" : "");
 }
 
@@ -162,6 +162,7 @@ MatrixProducts::Key MatrixProducts::key_of(const GemmCall& call, int sm_budget) 
           alignment(call.b),
           alignment(call.c),
           has_fast_accumulation(call) ? 1 : 0,
+          call.bias != nullptr ? 1 : 0,
           sm_budget};
 }
 
@@ -190,20 +191,23 @@ std::unique_ptr<MatrixProducts::Prepared> MatrixProducts::prepare(const GemmCall
   set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
   set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N));
   if (sm_budget > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(sm_budget));
-  if (is_fp8(call.a.dtype)) {
-    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(has_fast_accumulation(call)));
-    set_scales(call, prepared.operation.get());
-  }
+  if (is_fp8(call.a.dtype)) set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(has_fast_accumulation(call)));
+  if (call.bias != nullptr) set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
+  set_pointers(call, prepared.operation.get());
   choose(prepared, call);
   return std::make_unique<Prepared>(std::move(prepared));
 }
 
-// Scales are pointers in the descriptor, read by the product when it runs: set for each call, since their place is not
-// part of the key.
-void MatrixProducts::set_scales(const GemmCall& call, cublasLtMatmulDesc_t operation) const {
-  const void *a = call.b_inverse_scale, *b = call.a_inverse_scale;
-  api_.check(api_.desc_set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &a, sizeof a));
-  api_.check(api_.desc_set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &b, sizeof b));
+// Scales and bias are pointers in the descriptor, read by the product when it runs: set for each call, since their
+// place is not part of the key. A bias has an element for each row of cuBLASLt's matrix, which is a column of ours.
+void MatrixProducts::set_pointers(const GemmCall& call, cublasLtMatmulDesc_t operation) const {
+  const auto set = [&](cublasLtMatmulDescAttributes_t which, const void* pointer) {
+    api_.check(api_.desc_set(operation, which, &pointer, sizeof pointer));
+  };
+  if (call.bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias);
+  if (!is_fp8(call.a.dtype)) return;
+  set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, call.b_inverse_scale);
+  set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, call.a_inverse_scale);
 }
 
 // Takes the first of the heuristic's candidates that fits into the workspace and is not known to be wrong. Its numbers
@@ -261,7 +265,7 @@ void MatrixProducts::enqueue(const GemmCall& call, const LaunchContext& context)
   const Prepared& prepared = prepared_for(call, context.sm_budget);
   constexpr float kAlpha = 1;
   void* const workspace = context.workspace->take(workspace_bytes_);
-  if (is_fp8(call.a.dtype)) set_scales(call, prepared.operation.get());
+  set_pointers(call, prepared.operation.get());
   api_.check(api_.matmul(handle_.get(), prepared.operation.get(), &kAlpha, call.b.data, prepared.b.get(), call.a.data,
                          prepared.a.get(), &prepared.beta, call.c.data, prepared.c.get(), call.c.data, prepared.c.get(),
                          &prepared.algorithm, workspace, static_cast<std::size_t>(workspace_bytes_), context.stream));

@@ -37,12 +37,13 @@ std::string to_string(const ProductChoice& choice);
 /// f32.
 ///
 /// What a product needs beside its pointers is made at its first use and kept, by shape, leading dimensions, types,
-/// transpositions, alignment of the pointers, fp8 accumulation and SM budget; after that a product is one look-up and
-/// one call. c += a b is formed as 1 * (a b) + 1 * c in fp32 and rounded once, also where c is bf16: reduction schemes
-/// that would round partial sums to c's type, which are also the ones that add into c itself, are not admitted. What is
-/// left (no split of k, or partial sums in fp32 that a second pass adds in order) uses no atomics: the same product on
-/// the same device gives the same bits. Another SM budget, alignment or release of cuBLASLt may choose another
-/// algorithm, and so other bits. Algorithms that are known to leave out a part of k are not taken.
+/// transpositions, alignment of the pointers, fp8 accumulation, whether there is a bias, and SM budget; after that a
+/// product is one look-up and one call. c += a b is formed as 1 * (a b) + 1 * c in fp32 and rounded once, also where c
+/// is bf16: reduction schemes that would round partial sums to c's type, which are also the ones that add into c
+/// itself, are not admitted. What is left (no split of k, or partial sums in fp32 that a second pass adds in order)
+/// uses no atomics: the same product on the same device gives the same bits. Another SM budget, alignment or release of
+/// cuBLASLt may choose another algorithm, and so other bits. Algorithms that are known to leave out a part of k are not
+/// taken.
 ///
 /// For one thread at a time, whose current device is the one that the object was made on.
 class MatrixProducts {
@@ -70,13 +71,13 @@ class MatrixProducts {
 
  private:
   struct Prepared;
-  using Key = std::array<std::int64_t, 16>;
+  using Key = std::array<std::int64_t, 17>;
 
   Key key_of(const kernels::GemmCall& call, int sm_budget) const;
   const Prepared& prepared_for(const kernels::GemmCall& call, int sm_budget);
   std::unique_ptr<Prepared> prepare(const kernels::GemmCall& call, int sm_budget) const;
   void choose(Prepared& prepared, const kernels::GemmCall& call) const;
-  void set_scales(const kernels::GemmCall& call, cublasLtMatmulDesc_t operation) const;
+  void set_pointers(const kernels::GemmCall& call, cublasLtMatmulDesc_t operation) const;
 
   CublasLtApi api_;
   int capability_ = 0;  // of the device, as 90 for 9.0

@@ -6,6 +6,7 @@
 #include "kernels/gemm_fp8/gemm_fp8.hpp"
 
 #include <array>
+#include <span>
 #include <stdexcept>
 
 #include "kernels/gemm_fp8/gemm_fp8_parameters.hpp"
@@ -24,6 +25,8 @@ void check_scale(const char* name, const char* offset, const View& scale) {
   require(kName, scale.offset % kScaleStride == 0, offset, static_cast<double>(scale.offset), "a multiple of 4");
 }
 
+bool has_bias(const Fp8Product& p) { return p.bias.tensor.id != 0; }
+
 void check(const Fp8Product& p) {
   const View &a = p.a, &b = p.b;
   require(kName, a, {"a", a.rows, a.cols, {DataType::f8e4m3, DataType::f8e5m2}});
@@ -31,6 +34,8 @@ void check(const Fp8Product& p) {
   check_scale("a_inverse_scale", "a_inverse_scale's offset", p.a_inverse_scale);
   check_scale("b_inverse_scale", "b_inverse_scale's offset", p.b_inverse_scale);
   require(kName, p.c, {"c", a.rows, b.rows, {DataType::bf16, DataType::f32}});
+  if (has_bias(p)) require(kName, p.bias, {"bias", 1, b.rows, {DataType::bf16}});
+  require(kName, !(has_bias(p) && p.accumulate), "accumulate", 1, "off with a bias");
   require(kName, a.cols % 16 == 0, "K", static_cast<double>(a.cols), "a multiple of 16");
   require(kName, a.rows % 8 == 0, "M", static_cast<double>(a.rows), "a multiple of 8");
   require(kName, b.rows % 8 == 0, "N", static_cast<double>(b.rows), "a multiple of 8");
@@ -42,7 +47,7 @@ void check(const Fp8Product& p) {
 Cost cost_of(const Fp8Product& p) {
   const std::int64_t m = p.a.rows, n = p.b.rows, k = p.a.cols;
   return {.flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k),
-          .bytes_read = p.a.bytes() + p.b.bytes() + (p.accumulate ? p.c.bytes() : 0),
+          .bytes_read = p.a.bytes() + p.b.bytes() + p.bias.bytes() + (p.accumulate ? p.c.bytes() : 0),
           .bytes_written = p.c.bytes(),
           .sm_margin = p.sm_margin,
           .work = Work::gemm,
@@ -55,12 +60,13 @@ Cost cost_of(const Fp8Product& p) {
 Operation gemm_fp8(const Fp8Product& product) {
   check(product);
   static const NameId name = intern(kName);
-  return Operation(name, gemm_fp8_cpu, cost_of(product),
-                   {{product.a, Access::in},
-                    {product.a_inverse_scale, Access::in},
-                    {product.b, Access::in},
-                    {product.b_inverse_scale, Access::in},
-                    {product.c, product.accumulate ? Access::inout : Access::out}})
+  const std::array<Use, 6> uses{{{product.a, Access::in},
+                                 {product.a_inverse_scale, Access::in},
+                                 {product.b, Access::in},
+                                 {product.b_inverse_scale, Access::in},
+                                 {product.c, product.accumulate ? Access::inout : Access::out},
+                                 {product.bias, Access::in}}};
+  return Operation(name, gemm_fp8_cpu, cost_of(product), std::span(uses).first(has_bias(product) ? 6 : 5))
       .with_parameters(Fp8ProductParameters{product.accumulate, product.use_split_accumulator});
 }
 

@@ -18,6 +18,7 @@ struct Fp8Product {
   View b;                ///< [N, K] f8e4m3 or f8e5m2; not both are f8e5m2
   View b_inverse_scale;  ///< [1, 1] f32, likewise
   View c;                ///< [M, N] bf16 or f32
+  View bias = {};        ///< [1, N] bf16, added to each row before it is rounded; none: nothing is. Not with accumulate
   bool accumulate = false;
   /// Transformer Engine's default recipe has it in both backward products, and not in the forward one, whose sums a
   /// GPU may then keep in fewer bits than fp32 has, and faster.

@@ -5,7 +5,8 @@
 
 namespace underlap::kernels {
 
-/// What gemm_fp8's implementation is told beside its views, which are a, a_inverse_scale, b, b_inverse_scale, c.
+/// What gemm_fp8's implementation is told beside its views, which are a, a_inverse_scale, b, b_inverse_scale, c,
+/// and perhaps a bias.
 struct Fp8ProductParameters {
   bool accumulate = false;
   bool use_split_accumulator = true;
@@ -17,6 +18,7 @@ inline GemmCall fp8_call(const Arguments& views) {
   return {.a = views[0],
           .b = views[2],
           .c = views[4],
+          .bias = views.size() > 5 ? views[5].as<const bf16>() : nullptr,
           .a_inverse_scale = views[1].as<const float>(),
           .b_inverse_scale = views[3].as<const float>(),
           .use_split_accumulator = parameters.use_split_accumulator,

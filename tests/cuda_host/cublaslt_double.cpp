@@ -101,6 +101,8 @@ cublasStatus_t desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_
     case CUBLASLT_MATMUL_DESC_TRANSB: return assign(operation.transpose_b, from, bytes);
     case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET: return assign(operation.sm_count_target, from, bytes);
     case CUBLASLT_MATMUL_DESC_FAST_ACCUM: return assign(operation.fast_accumulation, from, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE: return assign(operation.epilogue, from, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return assign(operation.bias, from, bytes);
     case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: return assign(operation.scale_a, from, bytes);
     case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: return assign(operation.scale_b, from, bytes);
     default: return CUBLAS_STATUS_INVALID_VALUE;
@@ -267,7 +269,9 @@ void compute(const Product& product, void* to) {
                (transpose_b ? read(product.pointers[1], b, col, l) : read(product.pointers[1], b, l, col));
       // A factor of 0 means that c is not read.
       const float old = product.beta == 0 ? 0 : product.beta * read(product.pointers[2], c, row, col);
-      write(to, d, row, col, alpha * sum + old);
+      const bool has_bias = product.operation.epilogue == CUBLASLT_EPILOGUE_BIAS;
+      const float bias = has_bias ? static_cast<float>(product.operation.bias[row]) : 0;
+      write(to, d, row, col, alpha * sum + old + bias);
     }
 }
 

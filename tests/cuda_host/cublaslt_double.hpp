@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/bf16.hpp"
 #include "kernels/gemm/cublaslt_api.hpp"
 
 namespace underlap::cuda_host {
@@ -26,11 +27,14 @@ class CublasLtDouble {
     std::int8_t fast_accumulation = 0;
     const float* scale_a = nullptr;
     const float* scale_b = nullptr;
+    std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    const bf16* bias = nullptr;
 
-    /// But for the scales' places, which an algorithm does not depend on.
+    /// But for the places of scales and bias, which an algorithm does not depend on.
     bool is_like(Operation other) const {
       other.scale_a = scale_a;
       other.scale_b = scale_b;
+      other.bias = bias;
       return *this == other;
     }
     bool operator==(const Operation&) const = default;

@@ -36,8 +36,8 @@ Matrix squared_relu(Matrix x) {
 
 struct ActivationCase {
   const char* name;
-  Operation (*forward)(const View&, const View&);
-  Operation (*backward)(const View&, const View&, const View&);
+  Operation (*forward)(const View&, const View&, const View&);
+  Operation (*backward)(const View&, const View&, const View&, const View&);
   Matrix (*reference)(Matrix);
   std::int64_t width;  ///< columns of x for each of out
 };
@@ -51,18 +51,42 @@ class Activation : public testing::TestWithParam<ActivationCase> {
 
 TEST_P(Activation, ForwardAgreesWithTheReference) {
   const View out = memory.columns(DataType::bf16, kTokens, kWidth, 41, 2);
-  run_operation(memory, c.forward(x, out));
+  run_operation(memory, c.forward(x, out, {}));
   expect_close(memory.get(out), c.reference(memory.get(x)), kBf16Rounded);
 }
 
 TEST_P(Activation, BackwardAgreesWithFiniteDifferences) {
   const View dout = memory.randomize(memory.columns(DataType::bf16, kTokens, kWidth, 40, 1));
   const View dx = memory.columns(DataType::bf16, kTokens, kWidth * c.width, 77, 3);
-  run_operation(memory, c.backward(x, dout, dx));
+  run_operation(memory, c.backward(x, dout, dx, {}));
   const Matrix weights = memory.get(dout);
   const Matrix gradient =
       finite_differences(memory.get(x), [&](const Matrix& at) { return inner_product(c.reference(at), weights); });
   expect_close(memory.get(dx), gradient, kBf16Rounded);
+}
+
+TEST_P(Activation, WithABiasIsThatOfTheSum) {
+  for (const std::int64_t width : {kWidth, std::int64_t{40}}) {
+    const View in = memory.randomize(memory.columns(DataType::bf16, kTokens, width * c.width, 96, 8), 2);
+    const View bias = memory.randomize(memory.dense(DataType::bf16, 1, width * c.width));
+    Matrix sum = memory.get(in);
+    for (std::int64_t t = 0; t < kTokens; ++t)
+      for (std::int64_t i = 0; i < in.cols; ++i) sum(t, i) += memory.get(bias)(0, i);
+    const View out = memory.dense(DataType::bf16, kTokens, width);
+    const View dout = memory.randomize(memory.dense(DataType::bf16, kTokens, width));
+    const View dx = memory.dense(DataType::bf16, kTokens, width * c.width);
+    run_operation(memory, c.forward(in, out, bias));
+    run_operation(memory, c.backward(in, dout, dx, bias));
+    expect_close(memory.get(out), c.reference(sum), kBf16Rounded);
+    const Matrix weights = memory.get(dout);
+    expect_close(memory.get(dx),
+                 finite_differences(sum, [&](const Matrix& at) { return inner_product(c.reference(at), weights); }),
+                 kBf16Rounded);
+    const Cost with = c.forward(in, out, bias).cost(), without = c.forward(in, out, {}).cost();
+    EXPECT_EQ(with.bytes_read, without.bytes_read + bias.bytes());
+    EXPECT_EQ(with.bytes_written, without.bytes_written);
+    EXPECT_THROW(c.forward(in, out, dout), std::invalid_argument);
+  }
 }
 
 TEST_P(Activation, FarFromZeroItStaysFinite) {
@@ -72,16 +96,16 @@ TEST_P(Activation, FarFromZeroItStaysFinite) {
   const View out = memory.dense(DataType::bf16, 2, 1), dout = memory.dense(DataType::bf16, 2, 1);
   const View dx = memory.dense(DataType::bf16, 2, c.width);
   memory.set(dout, std::vector<double>{1, 1});
-  run_operation(memory, c.forward(far, out));
-  run_operation(memory, c.backward(far, dout, dx));
+  run_operation(memory, c.forward(far, out, {}));
+  run_operation(memory, c.backward(far, dout, dx, {}));
   expect_close(memory.get(out), c.reference(memory.get(far)), {.relative = 0.00393});
   for (const double value : memory.get(dx).values) EXPECT_TRUE(std::isfinite(value));
 }
 
 TEST_P(Activation, RefusesAnInputOfAnotherWidth) {
   const View out = memory.dense(DataType::bf16, kTokens, kWidth + 1);
-  EXPECT_THROW(c.forward(x, out), std::invalid_argument);
-  EXPECT_THROW(c.backward(x, out, x), std::invalid_argument);
+  EXPECT_THROW(c.forward(x, out, {}), std::invalid_argument);
+  EXPECT_THROW(c.backward(x, out, x, {}), std::invalid_argument);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Activation,

@@ -6,14 +6,17 @@
 
 #include "kernels/activation/activation.hpp"
 #include "kernels/adam/adam.hpp"
+#include "kernels/bias/bias.hpp"
 #include "kernels/cast/cast.hpp"
 #include "kernels/copy/copy.hpp"
 #include "kernels/cross_entropy/cross_entropy.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
+#include "kernels/layer_norm/layer_norm.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reduction/reduction.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/rope/rope.hpp"
 #include "tests/kernels/reference.hpp"
 
 namespace underlap::test {
@@ -205,6 +208,58 @@ TEST_P(Agreement, OfEmbeddingIsToTheBit) {
 TEST_P(Agreement, OfSumOfSquaresIsToFp32) {
   for (const DataType dtype : {DataType::f32, DataType::bf16})
     expect_near(kernels::sum_of_squares(random(dtype), memory.dense(DataType::f32, 1, 1)), {.relative = 1.2e-7});
+}
+
+TEST_P(Agreement, OfLayerNormIsToARounding) {
+  const View x = random(DataType::bf16, 0.5), dout = random(DataType::bf16);
+  const View weight = row(DataType::bf16, layout.cols), bias = row(DataType::bf16, layout.cols);
+  const View mean = row(DataType::f32, layout.rows), rstd = row(DataType::f32, layout.rows);
+  expect_near(kernels::layer_norm_forward({.x = x,
+                                           .weight = weight,
+                                           .bias = bias,
+                                           .out = view(DataType::bf16, layout.rows, layout.cols),
+                                           .mean = mean,
+                                           .rstd = rstd},
+                                          1e-3),
+              kBf16Twice);
+  expect_near(kernels::layer_norm_dgrad({.x = x,
+                                         .weight = weight,
+                                         .mean = mean,
+                                         .rstd = rstd,
+                                         .dout = dout,
+                                         .residual = random(DataType::bf16),
+                                         .dx = view(DataType::bf16, layout.rows, layout.cols)}),
+              kBf16Twice);
+  for (const DataType dtype : {DataType::f32, DataType::bf16})
+    expect_near(kernels::layer_norm_wgrad({.x = x,
+                                           .mean = mean,
+                                           .rstd = rstd,
+                                           .dout = dout,
+                                           .dweight = row(dtype, layout.cols),
+                                           .dbias = row(dtype, layout.cols)}),
+                dtype == DataType::f32 ? kFp32 : kBf16Twice);
+}
+
+TEST_P(Agreement, OfBiasesIsToARounding) {
+  const View x = random(DataType::bf16), bias = row(DataType::bf16, layout.cols);
+  const View out = view(DataType::bf16, layout.rows, layout.cols);
+  expect_equal(kernels::biased_residual_add(random(DataType::bf16), x, bias, out));
+  expect_near(kernels::bias_wgrad(x, row(DataType::f32, layout.cols)), kFp32);
+  expect_near(kernels::bias_wgrad(x, row(DataType::bf16, layout.cols)), kBf16Twice);
+  expect_near(kernels::gelu_forward(x, out, bias), kBf16Twice);
+  expect_near(kernels::gelu_backward(x, random(DataType::bf16), out, bias), kBf16Twice);
+}
+
+TEST_P(Agreement, OfRopeIsToARounding) {
+  for (const auto& [head_size, features] : {std::pair{64, 64}, {32, 16}, {10, 6}}) {
+    const View table = view(DataType::f32, 11, features);
+    const View dense = memory.dense(DataType::f32, 11, features);
+    expect_near(kernels::rope_table(table, 5000, 10'000), kFp32);
+    expect_near(kernels::rope_table(dense, 5000, 10'000), kFp32);
+    const View x = memory.randomize(view(DataType::bf16, 33, 4 * head_size));
+    expect_near(kernels::rope_forward(x, dense, head_size), kBf16Twice);
+    expect_near(kernels::rope_backward(x, dense, head_size), kBf16Twice);
+  }
 }
 
 TEST_P(Agreement, OfRmsNormIsToARounding) {

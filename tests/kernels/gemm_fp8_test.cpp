@@ -61,6 +61,19 @@ INSTANTIATE_TEST_SUITE_P(Types, GemmFp8,
                                                           std::pair{DataType::f8e4m3, DataType::f8e5m2}),
                                           testing::Values(DataType::bf16, DataType::f32), testing::Bool()));
 
+TEST(GemmFp8Views, MayHaveABiasOfEachColumn) {
+  Memory memory;
+  Fp8Product p = product_of(memory, DataType::f8e4m3, DataType::f8e4m3, DataType::bf16);
+  Matrix reference = expected(memory, p);
+  p.bias = memory.randomize(memory.dense(DataType::bf16, 1, kFp8N), 10);
+  for (std::int64_t r = 0; r < kFp8M; ++r)
+    for (std::int64_t c = 0; c < kFp8N; ++c) reference(r, c) += memory.get(p.bias)(0, c);
+  run_operation(memory, gemm_fp8(p), Placement::aligned);
+  expect_close(memory.get(p.c), reference, kBf16Rounded);
+  p.accumulate = true;
+  EXPECT_THROW(gemm_fp8(p), std::invalid_argument);
+}
+
 TEST(GemmFp8Views, MayBeColumnsOfWiderTensors) {
   Memory memory;
   Fp8Product p = product_of(memory, DataType::f8e4m3, DataType::f8e4m3, DataType::bf16);

@@ -41,6 +41,21 @@ TEST(Gemm, FpropMultipliesByTheTransposedWeight) {
   expect_close(memory.get(y), product(memory.get(x), false, memory.get(w), true), kBf16Rounded);
 }
 
+TEST(Gemm, FpropAddsABiasBeforeItRounds) {
+  Memory memory;
+  const View x = memory.randomize(memory.dense(DataType::bf16, kM, kK));
+  const View w = memory.randomize(memory.dense(DataType::bf16, kN, kK));
+  const View bias = memory.randomize(memory.dense(DataType::bf16, 1, kN), 10);
+  const View y = memory.dense(DataType::bf16, kM, kN);
+  run_operation(memory, gemm_fprop(x, w, y, 0, bias));
+  Matrix expected = product(memory.get(x), false, memory.get(w), true);
+  for (std::int64_t r = 0; r < kM; ++r)
+    for (std::int64_t c = 0; c < kN; ++c) expected(r, c) += memory.get(bias)(0, c);
+  expect_close(memory.get(y), expected, kBf16Rounded);
+  EXPECT_EQ(gemm_fprop(x, w, y, 0, bias).cost().bytes_read, gemm_fprop(x, w, y).cost().bytes_read + bias.bytes());
+  EXPECT_THROW(gemm_fprop(x, w, y, 0, x), std::invalid_argument);
+}
+
 TEST(Gemm, DgradMultipliesByTheWeight) {
   Memory memory;
   const View dy = memory.randomize(memory.dense(DataType::bf16, kM, kN));

@@ -21,6 +21,9 @@ std::string number(double value) { return fmt::format("{:g}", value); }
 std::int32_t stages_of(const ClaimCell& cell) { return cell.plan.config.parallel.pipeline_model_parallel_size; }
 std::int32_t chunks_of(const ClaimCell& cell) { return cell.plan.config.parallel.virtual_pipeline_model_parallel_size; }
 
+// A virtual size as matrices have it. One chunk is that of plain 1F1B, which null asks for.
+std::string size_of(std::int32_t chunks) { return chunks == 1 ? "null" : fmt::format("{}", chunks); }
+
 bool overlaps(const ClaimCell& cell) { return cell.plan.config.pipeline.overlap_p2p_comm; }
 
 // What stages sent to their neighbours in a step, mean over the ranks.
@@ -84,7 +87,7 @@ Finding examine_growth(const Evidence& evidence, double noticeable) {
                   .cases = {},
                   .note = {}};
   for (const ClaimCell& cell : evidence.cells) {
-    const ClaimCell* one = partner_of(evidence, cell, kVpp, "1");
+    const ClaimCell* one = partner_of(evidence, cell, kVpp, size_of(1));
     if (!cell.run || one == nullptr || exchanged_by(*one).bytes <= 0) continue;
     const double bytes = exchanged_by(cell).bytes, ratio = bytes / exchanged_by(*one).bytes;
     finding.found.rows.push_back(
@@ -137,7 +140,7 @@ Finding examine_bottleneck(const Evidence& evidence, double noticeable) {
     finding.found.rows.push_back({place_of(cell), fmt::format("{}", cell.plan.config.train.num_microbatches),
                                   fmt::format("{}", chunks_of(cell)), ms(step_of(cell)), ms(cell.compute_ms),
                                   ms(transfer), percent(transfer / step_of(cell)), ms(stalled_otherwise_of(cell))});
-    const ClaimCell* one = partner_of(evidence, cell, kVpp, "1");
+    const ClaimCell* one = partner_of(evidence, cell, kVpp, size_of(1));
     if (chunks_of(cell) == 1 || one == nullptr || !ran_in_stages(*one)) continue;
     finding.cases.push_back(
         {workload_of(cell), is_held_up_by_transfers(cell, noticeable) && !is_held_up_by_transfers(*one, noticeable)});
@@ -157,7 +160,7 @@ Finding examine_cancels(const Evidence& evidence, double noticeable) {
                   .note = {}};
   for (const ClaimCell& cell : evidence.cells) {
     if (!ran_in_stages(cell)) continue;
-    const ClaimCell* half = partner_of(evidence, cell, kVpp, fmt::format("{}", chunks_of(cell) / 2));
+    const ClaimCell* half = partner_of(evidence, cell, kVpp, size_of(chunks_of(cell) / 2));
     const bool has_half = half != nullptr && ran_in_stages(*half);
     const double ratio = has_half ? step_of(cell) / step_of(*half) : 1;
     finding.found.rows.push_back(

@@ -70,9 +70,8 @@ void expose_pipeline(Resolution& r) {
     r.expose(
         {"comm_overlap.overlap_p2p_comm", kPp},
         fmt::format("every transfer between stages is exposed: overlap_p2p_comm is false, so each is waited for; {}",
-                    c.parallel.virtual_pipeline_model_parallel_size > 1
-                        ? "set comm_overlap.overlap_p2p_comm to true"
-                        : "set model.virtual_pipeline_model_parallel_size above 1"));
+                    c.parallel.is_interleaved() ? "set comm_overlap.overlap_p2p_comm to true"
+                                                : "set model.virtual_pipeline_model_parallel_size above 1"));
 }
 
 void expose_context(Resolution& r) {

@@ -45,12 +45,29 @@ void check_divides(Resolution& r, Size whole, Size part, std::string_view part_w
                                                whole.path, whole.value, part_words, part.value, part.value));
 }
 
+/// Features turn in pairs.
+void check_rotary(Resolution& r) {
+  constexpr std::string_view kPercent = "model.rotary_percent";
+  const ModelConfig& m = r.config().model;
+  if (m.position_embedding_type != PositionEmbedding::rope) {
+    for (const std::string_view path : {std::string_view("model.rotary_base"), kPercent})
+      r.tell_no_effect(path, "position_embedding_type is not rope");
+    return;
+  }
+  if (m.num_attention_heads < 1) return;
+  if (const std::int64_t turned = m.rotary_features(); turned < 2 || turned % 2 != 0)
+    r.error({kPercent, "model.position_embedding_type", "model.num_attention_heads"},
+            fmt::format("rope turns {} of the {} features of a head, and turns them in pairs; change {}", turned,
+                        m.head_size(), turned == m.head_size() ? "model.num_attention_heads" : kPercent));
+}
+
 void check_shape(Resolution& r) {
   const ModelConfig& m = r.config().model;
   const Size heads{"model.num_attention_heads", m.num_attention_heads};
   const Size groups{"model.num_query_groups", m.num_query_groups};
   check_divides(r, {"model.hidden_size", m.hidden_size}, heads, "num_attention_heads");
   check_divides(r, heads, groups, "num_query_groups");
+  check_rotary(r);
 }
 
 /// Where ranks share key and value heads, qkv's columns are cut evenly, whatever head they are of.
@@ -104,10 +121,13 @@ void check_pipeline(Resolution& r) {
                         "Megatron Core wants at least 2 stages for any number of virtual ones; leave it out, or "
                         "at null",
                         vpp));
-  else if (r.settings.given(kVpp) && vpp == 1)
+  else if (r.settings.given(kVpp) && vpp == 1) {
+    r.config().parallel.interleaves_one_chunk = true;
     r.notice({kVpp},
-             "virtual_pipeline_model_parallel_size 1 is not the same as null: Megatron runs its interleaved schedule "
-             "with one chunk on each stage, and this version plans and runs the plain one; leave it out");
+             "virtual_pipeline_model_parallel_size 1 is not the same as null: Megatron Core runs its interleaved "
+             "schedule with one chunk on each stage, which begins with twice as many forward passes as plain 1F1B, "
+             "holds their activations, and exchanges once behind each pair of passes; leave it out for plain 1F1B");
+  }
 }
 
 void check_world(Resolution& r) {

@@ -37,12 +37,6 @@ void refuse_fp8_sizes(Resolution& r) {
 
 void refuse_choices(Resolution& r) {
   const Config& c = r.config();
-  if (c.model.add_bias_linear)
-    r.not_run({"model.add_bias_linear"},
-              "biases of linear layers are planned but not run by this version; set model.add_bias_linear to false");
-  if (c.model.normalization == Normalization::layer_norm)
-    r.not_run({"model.normalization"},
-              "LayerNorm is planned but not run by this version; set model.normalization to RMSNorm");
   const std::string& recipe = c.mixed_precision.recipe;
   const bool is_fp8 = recipe == "bf16_with_fp8_current_scaling_mixed";
   if (recipe != "bf16_mixed" && !is_fp8)

@@ -33,7 +33,9 @@ constexpr std::string_view kScatterGather = "extensions.scatter_gather_tensors_i
 
 bool is_pipeline(const Resolution& r) { return r.plan.config.parallel.pipeline_model_parallel_size > 1; }
 
-bool is_interleaved(const Resolution& r) {
+bool is_interleaved(const Resolution& r) { return is_pipeline(r) && r.plan.config.parallel.is_interleaved(); }
+
+bool has_chunks(const Resolution& r) {
   return is_pipeline(r) && r.plan.config.parallel.virtual_pipeline_model_parallel_size > 1;
 }
 
@@ -60,8 +62,8 @@ void decide_exchanges(Resolution& r) {
   const bool rules = r.settings.without_overlap_rules.empty();
   const bool plain = overlaps_plain_schedule(r);
   const std::string reason = plain ? fmt::format("{} is true", kWithoutStages) : sizes(r);
-  decide_flag(r, kOverlap, pipeline.overlap_p2p_comm, plain || (rules && is_interleaved(r)), reason);
-  const bool batched = rules ? is_pipeline(r) && !is_interleaved(r) : true;
+  decide_flag(r, kOverlap, pipeline.overlap_p2p_comm, plain || (rules && has_chunks(r)), reason);
+  const bool batched = rules ? is_pipeline(r) && !has_chunks(r) : true;
   decide_flag(r, kBatch, pipeline.batch_p2p_comm, batched && !(plain && pipeline.overlap_p2p_comm), reason);
 }
 
@@ -94,7 +96,7 @@ void decide_group_size(Resolution& r) {
 /// first needed, and none ahead: align_param_gather is what tells it to leave the next bucket to the schedule.
 void decide_aligned_gather(Resolution& r) {
   DdpConfig& ddp = r.config().ddp;
-  const bool automatic = is_interleaved(r) && r.config().parallel.data_parallel_size > 1;
+  const bool automatic = has_chunks(r) && r.config().parallel.data_parallel_size > 1;
   const Decision decision = decide_dp_knob(r, kAlign, automatic, false, sizes(r));
   ddp.align_param_gather = std::get<bool>(decision.effective);
   r.decide(kAlign, decision);
@@ -105,6 +107,11 @@ void decide_aligned_gather(Resolution& r) {
     r.tell_no_effect(kAlign, "overlap_param_gather is false");
   else if (!is_interleaved(r) && in_scope(Scope::dp, r))
     expose_every_gather(r);
+  else if (!has_chunks(r) && in_scope(Scope::dp, r))
+    r.error({kAlign, kVpp},
+            "align_param_gather gathers the first two chunks of a stage before all else, and with "
+            "virtual_pipeline_model_parallel_size 1 Megatron Core fails at the second, which there is not; set "
+            "align_param_gather to false");
   ddp.align_param_gather = is_interleaved(r) && ddp.overlap_param_gather && ddp.use_distributed_optimizer;
 }
 
@@ -123,7 +130,7 @@ void check_schedule(Resolution& r) {
     r.error({kBatch, kOverlap},
             "overlap_p2p_comm and batch_p2p_comm exclude each other: a batched exchange is waited "
             "for at once; set one of them to false");
-  if (!pipeline.overlap_p2p_comm && is_interleaved(r) && r.config().parallel.pipeline_model_parallel_size == 2)
+  if (!pipeline.overlap_p2p_comm && has_chunks(r) && r.config().parallel.pipeline_model_parallel_size == 2)
     r.error({kOverlap, kVpp},
             "virtual stages without overlap_p2p_comm need pipeline_model_parallel_size above 2, and it is 2; "
             "raise it, or set overlap_p2p_comm to true: else the same two ranks exchange several tensors in one "
@@ -256,7 +263,7 @@ void decide_step_gather(Resolution& r) {
   }
   std::vector<std::string_view> missing;
   if (!r.config().ddp.overlap_param_gather) missing.push_back("comm_overlap.overlap_param_gather");
-  if (!is_interleaved(r)) missing.push_back("virtual_pipeline_model_parallel_size above 1");
+  if (!has_chunks(r)) missing.push_back("virtual_pipeline_model_parallel_size above 1");
   if (r.settings.flag(kReuse, r.config().mixed_precision.recipe.find("mxfp8") != std::string::npos))
     r.error(
         {kWithStep},

@@ -97,6 +97,8 @@ constexpr auto kArguments = std::to_array<Argument>({
     {"recompute-method", "model.recompute_method"},
     {"recompute-modules", "model.recompute_modules", Takes::list},
     {"recompute-num-layers", "model.recompute_num_layers"},
+    {"rotary-base", "model.rotary_base"},
+    {"rotary-percent", "model.rotary_percent"},
     {"seq-length", "model.seq_length"},
     {"sequence-parallel", "model.sequence_parallel", kSwitch},
     {"squared-relu", "model.activation", kSwitch, "squared_relu"},
@@ -198,6 +200,7 @@ class Builder {
     node.text = std::move(text);
     put(path, place, node);
   }
+  void put_null(std::string_view path, Place place) { put(path, place, add_node(Node::Kind::null, place)); }
   void put(std::string_view path, Place place, std::span<const Word> list) {
     Node& node = add_node(Node::Kind::sequence, place);
     for (const Word& word : list) {
@@ -333,7 +336,9 @@ class ArgumentReader {
       else
         builder_.put(kVpp, layers_of_chunk_.place, fmt::format("{}", layers / stages / of_chunk));
     }
-    const Entry* chunks = builder_.find(kVpp);
+    // Its command line takes one chunk for none, and the plain schedule.
+    if (builder_.size(kVpp, 0) == 1) builder_.put_null(kVpp, builder_.find(kVpp)->place);
+    const Entry* chunks = builder_.size(kVpp, 0) > 0 ? builder_.find(kVpp) : nullptr;
     const bool overlaps = chunks != nullptr && builder_.text("model.overlap_p2p_comm") != "false";
     builder_.put("model.overlap_p2p_comm", chunks == nullptr ? Place{} : chunks->place, overlaps ? "true" : "false");
     builder_.put("model.batch_p2p_comm", chunks == nullptr ? Place{} : chunks->place, overlaps ? "false" : "true");

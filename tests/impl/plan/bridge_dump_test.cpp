@@ -24,17 +24,18 @@ auto told(const std::string& text) { return Contains(Field(&Message::message, Ha
 const std::string kGradients = "comm_overlap.overlap_grad_reduce";
 
 TEST(BridgeDump, IsKnownByATargetInASection) {
-  plan_of("model: {preset: tiny, _target_: x.Provider, rotary_base: 500000}\n");
-  EXPECT_THAT(errors_of("model: {preset: tiny, rotary_base: 500000}\n"), ElementsAre(HasSubstr("unknown key")));
+  plan_of("model: {preset: tiny, _target_: x.Provider, rotary_interleaved: false}\n");
+  EXPECT_THAT(errors_of("model: {preset: tiny, rotary_interleaved: false}\n"), ElementsAre(HasSubstr("unknown key")));
 }
 
 TEST(BridgeDump, WhatHasNothingToDoWithOverlapGetsOneNotice) {
   const Plan plan = plan_of(dump("tokenizer: {_target_: x.Y, a: 1, b: 2}\ndataset: {c: 3}\nft: null\n",
-                                 "rotary_base: 1, kv_channels: 2, init_method: {_target_: f}"));
+                                 "rotary_interleaved: false, kv_channels: 2, init_method: {_target_: f}"));
   std::vector<std::string> messages;
   for (const Message& notice : plan.notices) messages.push_back(notice.where + " " + notice.message);
-  EXPECT_THAT(messages, ElementsAre("f:1:1 5 keys that have nothing to do with overlap are ignored: model.rotary_base, "
-                                    "model.kv_channels, model.init_method, tokenizer, dataset"));
+  EXPECT_THAT(messages,
+              ElementsAre("f:1:1 5 keys that have nothing to do with overlap are ignored: "
+                          "model.rotary_interleaved, model.kv_channels, model.init_method, tokenizer, dataset"));
 }
 
 TEST(BridgeDump, TheNumberOfGpusGivesTheDataParallelSize) {

@@ -50,6 +50,12 @@ TEST(MegatronArguments, AreKnobsUnderNamesOfTheirOwn) {
   EXPECT_EQ(knob_of(plan, kGrads).where, "f:3:29");
 }
 
+TEST(MegatronArguments, TakeOneVirtualStageForNone) {
+  const Plan plan = plan_of(kModel + "--num-virtual-stages-per-pipeline-rank 1\n");
+  EXPECT_FALSE(plan.config.parallel.is_interleaved());
+  EXPECT_FALSE(plan.config.pipeline.overlap_p2p_comm);
+}
+
 TEST(MegatronArguments, MayBeThoseOfALaunchScript) {
   const Plan plan = plan_of("# what every job has\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\nARGS=(\n  " + kModel +
                             "\\\n  --train-iters 100 \\\n  --data-path \"a b\"\n)\n");

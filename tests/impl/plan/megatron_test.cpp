@@ -57,6 +57,7 @@ constexpr std::array kStopsLater = {
     "does not divide",
     "needs ddp.use_distributed_optimizer",
     "virtual stages need a multiple",
+    "Megatron Core fails at the second, which there is not",
     "and leave a remainder of 0",
     "num_distributed_optimizer_instances above 1 and ddp.reduce_scatter_with_fp32_accumulation exclude each other"};
 
@@ -156,7 +157,8 @@ std::string config_of(const Json& of) {
                                 : fmt::format(", virtual_pipeline_model_parallel_size: {}",
                                               json_text(of["virtual_pipeline_model_parallel_size"]));
   return fmt::format(
-      "model: {{preset: {}, num_layers: {}, position_embedding_type: rope, tensor_model_parallel_size: {}, "
+      "model: {{preset: {}, num_layers: {}, position_embedding_type: rope, normalization: RMSNorm, add_bias_linear: "
+      "false, tensor_model_parallel_size: {}, "
       "pipeline_model_parallel_size: {}, context_parallel_size: {}{}}}\n"
       "data_parallel_size: {}\ntrain: {{num_microbatches: 64}}\n"
       "ddp: {{use_distributed_optimizer: {}, pad_buckets_for_high_nccl_busbw: {}, overlap_grad_reduce: {}, "

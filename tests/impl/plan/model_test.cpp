@@ -255,5 +255,28 @@ TEST(Memory, AbsurdSizesDoNotOverflow) {
   EXPECT_THAT(error_lines(matrix), testing::ElementsAre(testing::HasSubstr("bytes for weights")));
 }
 
+TEST(Rope, TurnsAPartOfEachHeadInPairs) {
+  const auto model = [](const std::string& more) {
+    return plan_of("model: {preset: tiny, position_embedding_type: rope, " + more + "}\n").config.model;
+  };
+  EXPECT_EQ(model("rotary_percent: 1").rotary_features(), 32);
+  EXPECT_EQ(model("rotary_percent: 0.25, rotary_base: 500000").rotary_features(), 8);
+  EXPECT_EQ(model("rotary_percent: 0.25, rotary_base: 500000").rotary_base, 500'000);
+  const auto errors = [](const std::string& percent) {
+    return errors_of("model: {preset: tiny, position_embedding_type: rope, rotary_percent: " + percent + "}\n");
+  };
+  EXPECT_THAT(errors("0.1"), testing::ElementsAre(testing::HasSubstr("turns 3 of the 32 features of a head")));
+  EXPECT_THAT(errors("0.01"), testing::ElementsAre(testing::HasSubstr("turns 0 of the 32 features")));
+  const Plan learned = plan_of("model: {preset: tiny, rotary_base: 5}\n");
+  ASSERT_EQ(learned.notices.size(), 1U);
+  EXPECT_THAT(learned.notices[0].message, testing::HasSubstr("rotary_base has no effect"));
+}
+
+TEST(Rope, OfPresetsIsThatOfTheModels) {
+  EXPECT_EQ(plan_of("model: {preset: llama3-8b}\n").config.model.rotary_base, 500'000);
+  const ModelConfig nemotron = plan_of("model: {preset: nemotron4-15b}\n").config.model;
+  EXPECT_EQ(nemotron.rotary_features(), nemotron.head_size() / 2);
+}
+
 }  // namespace
 }  // namespace underlap::plan

@@ -94,6 +94,34 @@ TEST(PipelineSchedule, AGroupSizeWithoutVirtualStagesIsIdle) {
               HasSubstr("has no effect: virtual_pipeline_model_parallel_size is 1"));
 }
 
+constexpr const char* kOneChunk = "virtual_pipeline_model_parallel_size: 1";
+
+TEST(OneVirtualStage, RunsTheInterleavedScheduleAndSaysSo) {
+  const Plan plan = plan_of(pipeline_of(4, 1, "", 8, kOneChunk));
+  EXPECT_EQ(outcome(plan, "extensions.pipeline_schedule"), "\"interleaved\" auto");
+  EXPECT_TRUE(plan.config.pipeline.batch_p2p_comm && !plan.config.pipeline.overlap_p2p_comm) << "as Bridge decides";
+  EXPECT_THAT(only_notice(plan), HasSubstr("twice as many forward passes as plain 1F1B"));
+  EXPECT_EQ(outcome(plan_of(pipeline_of(2, 1, "", 8, "virtual_pipeline_model_parallel_size: null")),
+                    "extensions.pipeline_schedule"),
+            "\"one_forward_one_backward\" auto");
+}
+
+TEST(OneVirtualStage, OverlapsWhereThatIsAskedFor) {
+  const std::string on = "comm_overlap: {overlap_p2p_comm: true, batch_p2p_comm: false}\n";
+  EXPECT_THAT(errors_of(pipeline_of(4, 1, on, 8, kOneChunk)), IsEmpty());
+  EXPECT_EQ(outcome(plan_of(pipeline_of(4, 1, on, 8, kOneChunk)), "extensions.pipeline_schedule"),
+            "\"overlapped\" auto");
+}
+
+TEST(OneVirtualStage, HoldsWhatMegatronCoreChecksOfVirtualStages) {
+  EXPECT_THAT(errors_of(pipeline_of(4, 1, "", 6, kOneChunk)), ElementsAre(HasSubstr("num_microbatches is 6")));
+  const auto aligned = [](const char* value) {
+    return pipeline_of(4, 1, std::string("comm_overlap: {align_param_gather: ") + value + "}\n", 8, kOneChunk);
+  };
+  EXPECT_THAT(errors_of(aligned("true")), ElementsAre(HasSubstr("fails at the second, which there is not")));
+  EXPECT_THAT(errors_of(aligned("false")), IsEmpty());
+}
+
 TEST(PipelineSchedule, EveryMistakeIsReportedAtOnce) {
   EXPECT_THAT(
       errors_of("model: {preset: tiny, num_layers: 6, seq_length: 126, pipeline_model_parallel_size: 2, "

@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "impl/plan/plan_text.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
@@ -108,6 +109,26 @@ TEST(PlanOfACell, SaysWhichOfTwoContradictingRequestsCounts) {
       "model: {preset: tiny}\ndata_parallel_size: 2\nddp: {bucket_size: 5}\ncomm_overlap: {bucket_size: 7}\n";
   EXPECT_THAT(joined(cell_summary(parse(yaml, "f").cells.front(), {.width = kNarrow})),
               HasSubstr("CONTRADICTIONS f:3:7: ddp.bucket_size is 5, but comm_overlap.bucket_size is 7 at f:4:16"));
+}
+
+TEST(PlanOfACell, TellsOneReasonThatRunRefusesItForAndCountsSeveral) {
+  Matrix matrix = parse("model: {preset: tiny}\n", "f");
+  Plan& plan = matrix.cells.front().plan;
+  plan.not_run = {{"f:1:1", "the first reason"}};
+  const auto summary = [&] { return cell_summary(matrix.cells.front(), {.width = kNarrow}); };
+  EXPECT_THAT(joined(summary()), HasSubstr("run refuses this here f:1:1: the first reason"));
+  plan.not_run.push_back({"f:2:2", "the second reason"});
+  EXPECT_THAT(lines_of(summary()), Contains("run refuses this here, for 2 reasons that --all lists"));
+  EXPECT_THAT(summary(), Not(HasSubstr("the first reason")));
+  EXPECT_THAT(joined(to_text(plan, {.width = kNarrow})),
+              AllOf(HasSubstr("the first reason"), HasSubstr("the second reason")));
+}
+
+TEST(PlanOverview, SaysForWhichCellsRunRefusesIt) {
+  Matrix matrix = parse(kOnOff, "f");
+  matrix.cells.at(1).plan.not_run = {{"f:1:1", "one"}, {"f:1:2", "two"}};
+  EXPECT_THAT(joined(overview(matrix, {.width = 160})),
+              HasSubstr("run refuses this here, for 2 reasons that --all lists [1 of 2 cells: on]"));
 }
 
 TEST(CommonNotices, AreThoseOfEveryCell) {

@@ -36,6 +36,7 @@ PipelineCase case_of(const YAML::Node& yaml) {
                        .overlap_p2p_comm_warmup_flush = is("overlap_p2p_comm_warmup_flush"),
                        .deallocate_pipeline_outputs = is("deallocate_pipeline_outputs")},
           .release_by_event = is("release_by_event"),
+          .interleaves_one_chunk = is("interleaves_one_chunk"),
           .schedule = asked_schedule(yaml),
           .num_tensor = yaml["num_tensor"].as<std::int32_t>(1),
           .forward_ns = ms("forward_ms"),

@@ -86,6 +86,24 @@ TEST(InterleavedSchedule, OfFourStages) {
   EXPECT_EQ(passes(config(4, 2, 4), 3), "F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b B0a B1a B2a B3a");
 }
 
+TEST(InterleavedSchedule, OfOneChunkHasTwiceTheWarmupOfThePlainOne) {
+  plan::Config c = config(4, 1, 8);
+  c.parallel.interleaves_one_chunk = true;
+  EXPECT_EQ(passes(c, 0), "F0 F1 F2 F3 F4 F5 F6 B0 F7 B1 B2 B3 B4 B5 B6 B7");
+  EXPECT_EQ(passes(c, 2), "F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 F6 B4 F7 B5 B6 B7");
+  EXPECT_EQ(passes(c, 3), passes(config(4, 1, 8), 3));
+  EXPECT_EQ(in_flight(c, 0, 0), 7);
+}
+
+TEST(InterleavedSchedule, OfOneChunkLaunchesReductionsOnEveryStage) {
+  plan::Config c = config(4, 1, 8);
+  c.ddp.overlap_grad_reduce = true;
+  EXPECT_FALSE(launches_reduces(c, 0)) << "hooks of the plain schedule's first stage";
+  c.parallel.interleaves_one_chunk = true;
+  EXPECT_TRUE(launches_reduces(c, 0));
+  EXPECT_EQ(Schedule(c, 0).reduce_after_backward(7), 0);
+}
+
 TEST(InterleavedSchedule, OfLongGroupsAndARemainder) {
   EXPECT_EQ(passes(config(2, 2, 6, 4), 1),
             "F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b F4a B0a F5a B1a F4b B2a F5b B3a B4b B5b B4a B5a");

@@ -20,6 +20,7 @@ struct TechniqueCase {
   std::int32_t fewest_stages = 2;  ///< one group cannot tell apart what a peer sends from both sides
   std::int32_t num_tensor = 1;     ///< above 1: scatter_gather_tensors_in_pipeline
   std::optional<std::string> schedule = {};
+  bool interleaves_one_chunk = false;
 
   PipelineCase of(std::int32_t num_stages, std::int32_t num_chunks, std::int64_t num_microbatches) const {
     return {.num_stages = num_stages,
@@ -27,6 +28,7 @@ struct TechniqueCase {
             .num_microbatches = num_microbatches,
             .pipeline = pipeline,
             .release_by_event = release_by_event,
+            .interleaves_one_chunk = interleaves_one_chunk,
             .schedule = schedule,
             .num_tensor = num_tensor};
   }
@@ -86,6 +88,13 @@ inline std::vector<TechniqueCase> technique_cases() {
                                  {"InterleavedSynchronizedInParts", true, batched, false, 3, 2},
                                  {"OverlappedInParts", true, overlap, false, 2, 2},
                                  {"OverlappedFlushByEventInParts", true, flush, true, 2, 2}};
+  for (const auto& [name, pipeline] : {std::pair{"OneChunk", unbatched},
+                                       {"OneChunkBatched", unsynchronized},
+                                       {"OneChunkSynchronized", batched},
+                                       {"OneChunkOverlapped", overlap},
+                                       {"OneChunkOverlappedKept", kept},
+                                       {"OneChunkOverlappedFlush", flush}})
+    all.push_back({.name = name, .pipeline = pipeline, .interleaves_one_chunk = true});
   for (TechniqueCase& asked : asked_cases()) all.push_back(std::move(asked));
   return all;
 }

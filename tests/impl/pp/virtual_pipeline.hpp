@@ -21,6 +21,7 @@ struct PipelineCase {
   std::int64_t group_size = 0;  ///< 0: as many as there are stages
   plan::PipelineConfig pipeline{.batch_p2p_comm = false};
   bool release_by_event = false;
+  bool interleaves_one_chunk = false;
   std::optional<std::string> schedule = {};  ///< extensions.pipeline_schedule
   std::int32_t num_data = 1;                 ///< pipelines, whose equal stages reduce their gradients
   std::int32_t num_tensor = 1;               ///< ranks of a stage that hold the same; above 1 each sends a part of it
@@ -35,6 +36,7 @@ struct PipelineCase {
     plan::Config config;
     config.parallel.pipeline_model_parallel_size = num_stages;
     config.parallel.virtual_pipeline_model_parallel_size = num_chunks;
+    config.parallel.interleaves_one_chunk = interleaves_one_chunk;
     config.parallel.data_parallel_size = num_data;
     config.parallel.tensor_model_parallel_size = num_tensor;
     config.extensions.scatter_gather_tensors_in_pipeline = num_tensor > 1;
@@ -43,7 +45,7 @@ struct PipelineCase {
     config.pipeline.microbatch_group_size_per_vp_stage = group_size > 0 ? group_size : num_stages;
     config.extensions.release_by_event = release_by_event;
     config.extensions.pipeline_schedule = schedule;
-    config.extensions.overlap_without_virtual_stages = num_chunks == 1 && pipeline.overlap_p2p_comm;
+    config.extensions.overlap_without_virtual_stages = !config.parallel.is_interleaved() && pipeline.overlap_p2p_comm;
     return config;
   }
 };

@@ -124,6 +124,7 @@ std::vector<StepCase> data_cases() {
              c.model.num_layers = 3;  // the inner one is fp8
              c.mixed_precision = kInnerLayersInFp8;
            }},
+          {"BiasesAndLayerNorm", testing_support::with_biases_and_layer_norm},
           {"TiedEmbedding", [](plan::Config& c) {
              c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
              c.model.share_embeddings_and_output_weights = true;

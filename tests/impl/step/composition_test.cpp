@@ -77,6 +77,10 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 constexpr Layout kWhole{
     .tensor = 2, .context = 2, .pipeline = 2, .virtual_pipeline = 2, .data = 2, .sequence_parallel = false};
 
+const std::string kRope = "model.position_embedding_type: rope\nmodel.rotary_percent: 0.5\n";
+const std::string kShapes = "model.normalization: LayerNorm\nmodel.add_bias_linear: true\nmodel.activation: gelu\n";
+const std::string kFp8 = "mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed, fp8_param_gather: true}\n";
+
 enum Kind { kTensor, kContext, kPipeline, kVirtualPipeline, kData, kNumKinds };
 
 // All legal products of ones and twos but that of ones alone; with `four` also one four, of that kind. Models are no
@@ -146,6 +150,21 @@ TEST(Composition, AModelWithoutATableOfPositionsLearnsAsOneRankDoes) {
   EXPECT_LT(largest_difference(losses, alone), 2e-3);
 }
 
+TEST(Composition, BiasesAndLayerNormLearnAsOneRankDoes) {
+  constexpr std::int32_t kFew = 10;
+  const auto differ = [&](const std::vector<Layout>& layouts, const std::string& more) {
+    const auto alone = losses_of(config_of({}, more), 0.5, kFew);
+    EXPECT_LT(alone.back(), alone.front() - 0.5);
+    double largest = 0;
+    for (const Layout& layout : layouts)
+      largest = std::max(largest, largest_difference(losses_of(config_of(layout, more), 0.5, kFew), alone));
+    return largest;
+  };
+  const Layout whole{.tensor = 2, .data = 2, .sequence_parallel = false};
+  EXPECT_LT(differ({{.tensor = 2, .context = 2, .pipeline = 2}, {.tensor = 4}, whole}, kShapes), 2e-3);
+  EXPECT_LT(differ({{.tensor = 2, .context = 2}, whole}, kShapes + kFp8), 2e-2);
+}
+
 struct OffAndOn {
   std::string name;
   Layout off_layout, on_layout;
@@ -168,62 +187,70 @@ std::string recompute(const std::string& method, int num_layers) {
 }
 
 const std::string kEveryExchange = "model.cp_comm_type: [p2p, a2a, all_gather, p2p, a2a, all_gather, p2p, p2p]\n";
-const std::string kFp8 = "mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed, fp8_param_gather: true}\n";
 constexpr const char* kWaited = "extensions: {tp_async_collectives: false}\n";
 constexpr const char* kInParts = "extensions: {scatter_gather_tensors_in_pipeline: true}\n";
 constexpr const char* kDeferred = "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n";
 
 INSTANTIATE_TEST_SUITE_P(
     Knobs, OverlapInComposition,
-    testing::Values(OffAndOn{"every_mode", kPlain, kVirtual,
-                             "comm_overlap: {overlap_grad_reduce: false, overlap_param_gather: false}\n"
-                             "extensions: {cp_overlap: false}\n",
-                             "comm_overlap: {tp_comm_overlap: true, bucket_size: 5000}\n"},
-                    OffAndOn{"without_virtual_stages", kPlain, kPlain, "",
-                             "comm_overlap: {overlap_p2p_comm: true, batch_p2p_comm: false}\n"
-                             "extensions: {overlap_without_virtual_stages: true}\n"},
-                    OffAndOn{"fill_and_drain", kVirtual, kVirtual, "model.overlap_p2p_comm_warmup_flush: true\n", ""},
-                    OffAndOn{"release_by_event", kVirtual, kVirtual, "extensions: {release_by_event: true}\n", ""},
-                    OffAndOn{"bucket_every_stage", kVirtual, kVirtual,
-                             "comm_overlap: {bucket_size: 5000}\nextensions: {bucket_every_stage: true}\n",
-                             "comm_overlap: {bucket_size: 5000}\n"},
-                    OffAndOn{"gathers_with_the_update", kVirtual, kVirtual, "",
-                             "comm_overlap: {overlap_param_gather_with_optimizer_step: true}\n"},
-                    OffAndOn{"deferred_wgrads", kVirtual, kVirtual, "", kDeferred},
-                    OffAndOn{"whole_activations", kWhole, kWhole, kWaited, ""},
-                    OffAndOn{"in_parts", kWholePlain, kWholePlain, "", kInParts},
-                    OffAndOn{"in_parts_over_virtual_stages", kWhole, kWhole, "", kInParts},
-                    OffAndOn{"deferred_wgrads_of_whole_activations", kWhole, kWhole, "", kDeferred},
-                    OffAndOn{"deferred_wgrads_of_a_tied_head", kPlain, kPlain,
-                             "model.share_embeddings_and_output_weights: true\n",
-                             std::string("model.share_embeddings_and_output_weights: true\n") + kDeferred},
-                    OffAndOn{"instances", kInstances, kInstances, "",
-                             "comm_overlap: {overlap_grad_reduce: false, overlap_param_gather: false}\n"},
-                    OffAndOn{"recomputed_groups", {}, {}, "", recompute("uniform", 3)},
-                    OffAndOn{"recomputed_over_tensor_ranks",
-                             {.tensor = 2},
-                             {.tensor = 2},
-                             "comm_overlap: {tp_comm_overlap: true}\n",
-                             "comm_overlap: {tp_comm_overlap: true}\n" + recompute("uniform", 2)},
-                    OffAndOn{"recomputed_over_context_ranks",
-                             {.context = 2},
-                             {.context = 2},
-                             kEveryExchange,
-                             kEveryExchange + recompute("uniform", 4)},
-                    OffAndOn{"recomputed_block_of_virtual_stages",
-                             {.pipeline = 2, .virtual_pipeline = 2},
-                             {.pipeline = 2, .virtual_pipeline = 2},
-                             "",
-                             recompute("block", 1)},
-                    OffAndOn{"recomputed_in_every_mode", kVirtual, kVirtual, "comm_overlap: {bucket_size: 5000}\n",
-                             "comm_overlap: {bucket_size: 5000}\n" + recompute("uniform", 2)},
-                    OffAndOn{"recomputed_in_fp8",
-                             {.tensor = 2, .pipeline = 2},
-                             {.tensor = 2, .pipeline = 2},
-                             kFp8,
-                             kFp8 + recompute("uniform", 2)},
-                    OffAndOn{"hooks_in_place_of_alignment", kVirtual, kVirtual, "ddp: {align_grad_reduce: false}\n",
-                             "comm_overlap: {align_param_gather: false}\n"}),
+    testing::Values(
+        OffAndOn{"every_mode", kPlain, kVirtual,
+                 "comm_overlap: {overlap_grad_reduce: false, overlap_param_gather: false}\n"
+                 "extensions: {cp_overlap: false}\n",
+                 "comm_overlap: {tp_comm_overlap: true, bucket_size: 5000}\n"},
+        OffAndOn{"without_virtual_stages", kPlain, kPlain, "",
+                 "comm_overlap: {overlap_p2p_comm: true, batch_p2p_comm: false}\n"
+                 "extensions: {overlap_without_virtual_stages: true}\n"},
+        OffAndOn{"fill_and_drain", kVirtual, kVirtual, "model.overlap_p2p_comm_warmup_flush: true\n", ""},
+        OffAndOn{"release_by_event", kVirtual, kVirtual, "extensions: {release_by_event: true}\n", ""},
+        OffAndOn{"bucket_every_stage", kVirtual, kVirtual,
+                 "comm_overlap: {bucket_size: 5000}\nextensions: {bucket_every_stage: true}\n",
+                 "comm_overlap: {bucket_size: 5000}\n"},
+        OffAndOn{"gathers_with_the_update", kVirtual, kVirtual, "",
+                 "comm_overlap: {overlap_param_gather_with_optimizer_step: true}\n"},
+        OffAndOn{"deferred_wgrads", kVirtual, kVirtual, "", kDeferred},
+        OffAndOn{"whole_activations", kWhole, kWhole, kWaited, ""},
+        OffAndOn{"in_parts", kWholePlain, kWholePlain, "", kInParts},
+        OffAndOn{"in_parts_over_virtual_stages", kWhole, kWhole, "", kInParts},
+        OffAndOn{"deferred_wgrads_of_whole_activations", kWhole, kWhole, "", kDeferred},
+        OffAndOn{"deferred_wgrads_of_a_tied_head", kPlain, kPlain, "model.share_embeddings_and_output_weights: true\n",
+                 std::string("model.share_embeddings_and_output_weights: true\n") + kDeferred},
+        OffAndOn{"instances", kInstances, kInstances, "",
+                 "comm_overlap: {overlap_grad_reduce: false, overlap_param_gather: false}\n"},
+        OffAndOn{"recomputed_groups", {}, {}, "", recompute("uniform", 3)},
+        OffAndOn{"recomputed_over_tensor_ranks",
+                 {.tensor = 2},
+                 {.tensor = 2},
+                 "comm_overlap: {tp_comm_overlap: true}\n",
+                 "comm_overlap: {tp_comm_overlap: true}\n" + recompute("uniform", 2)},
+        OffAndOn{"recomputed_over_context_ranks",
+                 {.context = 2},
+                 {.context = 2},
+                 kEveryExchange,
+                 kEveryExchange + recompute("uniform", 4)},
+        OffAndOn{"biases_and_layer_norm", kPlain, kVirtual,
+                 kShapes + "comm_overlap: {overlap_grad_reduce: false, overlap_param_gather: false}\n",
+                 kShapes + "comm_overlap: {tp_comm_overlap: true, bucket_size: 5000}\n"},
+        OffAndOn{"recomputed_with_biases_and_layer_norm",
+                 {.tensor = 2},
+                 {.tensor = 2},
+                 kShapes,
+                 kShapes + recompute("uniform", 2)},
+        OffAndOn{"recomputed_with_rope", {.context = 2}, {.context = 2}, kRope, kRope + recompute("uniform", 2)},
+        OffAndOn{"recomputed_block_of_virtual_stages",
+                 {.pipeline = 2, .virtual_pipeline = 2},
+                 {.pipeline = 2, .virtual_pipeline = 2},
+                 "",
+                 recompute("block", 1)},
+        OffAndOn{"recomputed_in_every_mode", kVirtual, kVirtual, "comm_overlap: {bucket_size: 5000}\n",
+                 "comm_overlap: {bucket_size: 5000}\n" + recompute("uniform", 2)},
+        OffAndOn{"recomputed_in_fp8",
+                 {.tensor = 2, .pipeline = 2},
+                 {.tensor = 2, .pipeline = 2},
+                 kFp8,
+                 kFp8 + recompute("uniform", 2)},
+        OffAndOn{"hooks_in_place_of_alignment", kVirtual, kVirtual, "ddp: {align_grad_reduce: false}\n",
+                 "comm_overlap: {align_param_gather: false}\n"}),
     [](const auto& parameter) { return parameter.param.name; });
 
 TEST_P(OverlapInComposition, MovesNoBit) {
@@ -247,10 +274,12 @@ INSTANTIATE_TEST_SUITE_P(Schedules, AskedSchedule,
 TEST_P(AskedSchedule, MovesNoBit) {
   const auto& [schedule, layout] = GetParam();
   const std::string asked = fmt::format("extensions: {{pipeline_schedule: {}}}\n", schedule);
-  for (const std::string& model : {std::string(), std::string("model.share_embeddings_and_output_weights: true\n"
-                                                              "optimizer.clip_grad: 0.3\n"
-                                                              "comm_overlap: {batch_p2p_comm: false}\n"
-                                                              "mixed_precision: {grad_reduce_in_fp32: false}\n")}) {
+  for (const std::string& model : {std::string(),
+                                   std::string("model.share_embeddings_and_output_weights: true\n"
+                                               "optimizer.clip_grad: 0.3\n"
+                                               "comm_overlap: {batch_p2p_comm: false}\n"
+                                               "mixed_precision: {grad_reduce_in_fp32: false}\n"),
+                                   kShapes}) {
     const auto megatron = losses_of(config_of(layout, model), 0.5, 6);
     EXPECT_EQ(losses_of(config_of(layout, model + asked), 5, 6), megatron) << model;
   }

@@ -5,7 +5,7 @@
 
 #include <tuple>
 
-#include "impl/step/sequence_part.hpp"
+#include "impl/cp/sequence_part.hpp"
 
 namespace underlap {
 namespace {
@@ -104,7 +104,7 @@ TEST(ParallelGroups, PlacesAndRanksAreEachOthersReverse) {
 std::vector<std::int32_t> positions(std::int64_t seq_length, std::int32_t size, std::int32_t rank) {
   Group context{std::vector<std::int32_t>(static_cast<std::size_t>(size)), rank};
   std::vector<std::int32_t> part;
-  SequencePart(seq_length, context).append_positions(part);
+  cp::SequencePart(seq_length, context).append_positions(part);
   return part;
 }
 
@@ -120,7 +120,7 @@ TEST(SequencePart, OfOneRankIsEverythingWhateverItsLength) {
 
 TEST(SequencePart, TakesTheTokensAtItsPositions) {
   std::vector<std::int32_t> part{99};
-  SequencePart(8, Group{{0, 1}, 0}).append({10, 11, 12, 13, 14, 15, 16, 17}, part);
+  cp::SequencePart(8, Group{{0, 1}, 0}).append({10, 11, 12, 13, 14, 15, 16, 17}, part);
   EXPECT_THAT(part, ElementsAre(99, 10, 11, 16, 17));
 }
 

@@ -130,4 +130,13 @@ inline void multiply_in_fp8(plan::Config& config) {
   config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed", .fp8_param_gather = true};
 }
 
+/// Gives `config` the shapes that its model has none of, with gradients and gathers that overlap.
+inline void with_biases_and_layer_norm(plan::Config& config) {
+  config.ddp.overlap_grad_reduce = config.ddp.overlap_param_gather = true;
+  config.model.add_bias_linear = true;
+  config.model.normalization = plan::Normalization::layer_norm;
+  config.model.activation = plan::Activation::gelu;
+  config.model.position_embedding_type = plan::PositionEmbedding::rope;
+}
+
 }  // namespace underlap::testing_support

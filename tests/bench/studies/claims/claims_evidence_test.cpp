@@ -86,7 +86,7 @@ TEST(ClaimEvidence, AnErrorOfSomeCellsIsEvidenceOfAPlanAlone) {
   const std::string yaml =
       "model: {preset: tiny, pipeline_model_parallel_size: 2}\ntrain: {num_microbatches: 4}\nrun: {backend: sim}\n"
       "comm_overlap: {overlap_p2p_comm: true, batch_p2p_comm: false}\n"
-      "matrix: {model.virtual_pipeline_model_parallel_size: [1, 2]}\n";
+      "matrix: {model.virtual_pipeline_model_parallel_size: [null, 2]}\n";
   const Evidence evidence = gathered(yaml, false);
   ASSERT_EQ(evidence.cells.size(), 2U);
   EXPECT_EQ(evidence.cells[0].plan.errors.size(), 1U);

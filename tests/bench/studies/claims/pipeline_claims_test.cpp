@@ -30,7 +30,7 @@ TEST(PipelineExchangesClaim, AsksForBothDirectionsWithStagesAndForNoneWithout) {
 }
 
 const std::string kChunks = kStages + "model.num_layers: 16\ncomm_overlap: {overlap_p2p_comm: false}\n" +
-                            "matrix: {model.virtual_pipeline_model_parallel_size: [1, 2, 4]}\n";
+                            "matrix: {model.virtual_pipeline_model_parallel_size: [null, 2, 4]}\n";
 
 TEST(PipelineGrowthClaim, HoldsForMoreBytesThanWithOneChunk) {
   Evidence evidence = planned(kChunks);
@@ -121,9 +121,9 @@ TEST(PipelineNeedsStagesClaim, HoldsWhereTheRequestIsAnErrorWithOneChunkAlone) {
 }
 
 TEST(PipelineUnbatchedClaim, HoldsForANoticeableGainOverTheSameSchedule) {
-  Evidence evidence =
-      planned(kStages + "model.num_layers: 8\ncomm_overlap: {overlap_p2p_comm: false}\nmatrix: {" +
-              "model.virtual_pipeline_model_parallel_size: [1, 2], " + "comm_overlap.batch_p2p_comm: [true, false]}\n");
+  Evidence evidence = planned(kStages + "model.num_layers: 8\ncomm_overlap: {overlap_p2p_comm: false}\nmatrix: {" +
+                              "model.virtual_pipeline_model_parallel_size: [null, 2], " +
+                              "comm_overlap.batch_p2p_comm: [true, false]}\n");
   for (ClaimCell& cell : evidence.cells) set_phases(cell, 1, 1, 1);
   EXPECT_EQ(verdict("pp_unbatched", evidence), Verdict::does_not_hold);
   set_step(evidence.cells[1], 985);
@@ -135,7 +135,7 @@ TEST(PipelineUnbatchedClaim, HoldsForANoticeableGainOverTheSameSchedule) {
 TEST(PipelineChoiceClaim, AsksForTheRuleAndForNoUser) {
   const std::string stages = "train: {num_microbatches: 8}\nmodel.num_layers: 8\n";
   const std::string matrix =
-      "matrix: {model.pipeline_model_parallel_size: [2, 4], model.virtual_pipeline_model_parallel_size: [1, 2]}\n";
+      "matrix: {model.pipeline_model_parallel_size: [2, 4], model.virtual_pipeline_model_parallel_size: [null, 2]}\n";
   EXPECT_EQ(verdict("pp_choice", planned(stages + matrix)), Verdict::holds);
   EXPECT_EQ(verdict("pp_choice", planned(stages + "model.pipeline_model_parallel_size: 4\n" +
                                          "comm_overlap.overlap_p2p_comm: false\n")),

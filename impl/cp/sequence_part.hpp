@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "impl/device/device.hpp"
 
-namespace underlap {
+namespace underlap::cp {
 
 /// What a rank of a context-parallel group of c holds of a sequence: of its 2c equal chunks those numbered r and
 /// 2c-1-r, so that all ranks have as many causal query-key pairs. Alone: all of it.
@@ -24,6 +25,9 @@ class SequencePart {
     }
   }
 
+  /// Tokens from, to: what this rank holds, one behind the other.
+  std::span<const std::pair<std::int64_t, std::int64_t>> ranges() const { return ranges_; }
+
   /// Appends this rank's part of `whole`, one number for each token of a sequence.
   void append(const std::vector<std::int32_t>& whole, std::vector<std::int32_t>& part) const {
     for (const auto& [begin, end] : ranges_) part.insert(part.end(), whole.begin() + begin, whole.begin() + end);
@@ -35,7 +39,7 @@ class SequencePart {
   }
 
  private:
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;  // tokens from, to
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;
 };
 
-}  // namespace underlap
+}  // namespace underlap::cp
