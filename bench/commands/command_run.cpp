@@ -291,8 +291,9 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
   add_flops(*command, arguments->flops);
   add_run_fields(*command, arguments->fields);
   command->footer(
-      "A cell of the matrix that cannot be run is a row with its reason; the others are run,\n"
-      "and the exit code is that of bad input, 2. --runs and --interleave take whole matrices.\n\n"
+      "A cell of the matrix that cannot be run is a row with its reason; the others\n"
+      "are run, and the exit code is that of bad input. --runs and --interleave take\n"
+      "whole matrices.\n\n"
       "SIGINT, SIGTERM and SIGHUP end it as that signal (130, 143, 129 in a shell),\n"
       "after a line that says what is kept and the command that goes on.\n\n"
       "Started by mpirun, srun or torchrun, each process is one rank: rank 0 alone\n"
