@@ -80,12 +80,12 @@ int digits_of(const std::vector<CellSummary>& summaries) {
   return largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 10 ? 2 : 3;
 }
 
-// A row for each cell that was not run, which says no more than where to read why.
+// A row for each cell that was not run, which says no more than where to read why, in the second column.
 void add_refused(Table& table, const RunResults& results, const CellNotes& notes) {
   for (const RefusedCell& cell : results.refused) {
     std::vector<TableCell>& row = table.rows.emplace_back(table.columns.size(), TableCell("-", Style::dim));
     row.front() = {cell.name};
-    row.back() = {notes.of(cell.name)};
+    row[1] = {notes.of(cell.name)};
   }
 }
 
@@ -108,6 +108,7 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
   const bool has_intervals =
       std::ranges::any_of(summaries, [](const CellSummary& s) { return s.step_ms && s.step_ms->interval; });
   Table table{{{"cell", Align::left},
+               {kNote, Align::left},
                {has_intervals ? "step ms [95 %]" : "step ms"},
                {has_intervals ? "step/off [95 %]" : "step/off", Align::right, 1},
                {"exposed ms"},
@@ -121,21 +122,20 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
                {"numerics", Align::left, 5},
                {"worst exposed ms", Align::right, 9},
                {kEfficiencyInterval, Align::right, 10},
-               {kLoss, Align::right, 11},
-               {kNote, Align::left}},
+               {kLoss, Align::right, 11}},
               {}};
   const int digits = digits_of(summaries);
   const CellNotes notes = notes_of(results);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const CellSummary& summary = summaries[i];
-    table.rows.push_back({summary.name, estimate_text(summary.step_ms, digits), ratio_cell(summary.step_ratio_to_off),
-                          value_text(summary.exposed_ms, digits), value_text(summary.comm_ms, digits),
-                          number_text(summary.overlap_pct, 1), value_text(summary.efficiency, 2),
-                          megabytes_text(summary.bytes_on_wire), number_text(summary.transfer_cpu_ms, digits),
-                          bound_text(summary), number_text(summary.step_ratio_to_bound_ideal, 2),
-                          numerics_cell(results.cells[i]), value_text(summary.exposed_worst_ms, digits),
-                          interval_text(summary.efficiency, 2), number_text(summary.final_loss, 4),
-                          notes.of(summary.name)});
+    table.rows.push_back({summary.name, notes.of(summary.name), estimate_text(summary.step_ms, digits),
+                          ratio_cell(summary.step_ratio_to_off), value_text(summary.exposed_ms, digits),
+                          value_text(summary.comm_ms, digits), number_text(summary.overlap_pct, 1),
+                          value_text(summary.efficiency, 2), megabytes_text(summary.bytes_on_wire),
+                          number_text(summary.transfer_cpu_ms, digits), bound_text(summary),
+                          number_text(summary.step_ratio_to_bound_ideal, 2), numerics_cell(results.cells[i]),
+                          value_text(summary.exposed_worst_ms, digits), interval_text(summary.efficiency, 2),
+                          number_text(summary.final_loss, 4)});
   }
   add_refused(table, results, notes);
   for (const std::string_view title : {kEfficiency, kEfficiencyInterval, kIdeal, kCpu, kLoss, kNote})
@@ -145,24 +145,24 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
 
 Table brief_table(const RunResults& results, const std::vector<CellSummary>& summaries) {
   Table table{{{"cell", Align::left},
+               {kNote, Align::left},
                {"step ms"},
                {"step/off"},
                {kInterval, Align::right, 1},
                {"exposed ms"},
                {"overlap %"},
                {"comm ms", Align::right, 2},
-               {"numerics", Align::left, 3},
-               {kNote, Align::left}},
+               {"numerics", Align::left, 3}},
               {}};
   const int digits = digits_of(summaries);
   const CellNotes notes = notes_of(results);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const CellSummary& summary = summaries[i];
-    table.rows.push_back({summary.name, value_text(summary.step_ms, digits),
+    table.rows.push_back({summary.name, notes.of(summary.name), value_text(summary.step_ms, digits),
                           TableCell(value_text(summary.step_ratio_to_off, 3), style_of(summary.step_ratio_to_off)),
                           interval_text(summary.step_ratio_to_off, 3), value_text(summary.exposed_ms, digits),
                           number_text(summary.overlap_pct, 1), value_text(summary.comm_ms, digits),
-                          numerics_cell(results.cells[i]), notes.of(summary.name)});
+                          numerics_cell(results.cells[i])});
   }
   add_refused(table, results, notes);
   for (const char* title : {"step/off", kInterval, kNote}) drop_if_empty(table, title);

@@ -80,6 +80,17 @@ TEST(CellReferences, HaveTheFewestSwitchesOnThatTheMatrixHas) {
   EXPECT_EQ(off_cells(matrix), (Named{{"both", "grads"}, {"grads", "grads"}, {"params", ""}}));
 }
 
+// Of two cells with different overlaps neither is the other without overlap, whichever has more of it.
+TEST(CellReferences, AreNotCellsWithAnOverlapThatTheCellHasNot) {
+  const std::string matrix =
+      "model: {preset: tiny, context_parallel_size: 2}\ndata_parallel_size: 2\n"
+      "matrix:\n  x:\n"
+      "    - {name: dp, extensions.cp_overlap: false}\n"
+      "    - {name: cp, comm_overlap.overlap_grad_reduce: false, "
+      "comm_overlap.overlap_param_gather: false}\n";
+  EXPECT_EQ(off_cells(matrix), (Named{{"dp", ""}, {"cp", ""}}));
+}
+
 // A pipeline overlaps through virtual stages, which are how it is done and no switch.
 TEST(CellReferences, HoldVirtualStagesAgainstAPlainPipeline) {
   const std::string model =
@@ -91,6 +102,19 @@ TEST(CellReferences, HoldVirtualStagesAgainstAPlainPipeline) {
                    {"virtual_pipeline_model_parallel_size=4", "virtual_pipeline_model_parallel_size=1"}}));
   EXPECT_EQ(off_cells(model + "matrix: {model.virtual_pipeline_model_parallel_size: [2, 4]}\n"),
             (Named{{"virtual_pipeline_model_parallel_size=2", ""}, {"virtual_pipeline_model_parallel_size=4", ""}}));
+}
+
+// What overlap needs of its surroundings means nothing without it; where the matrix has both, equals are compared.
+TEST(CellReferences, TakeTheLaunchEnvironmentForAMannerOfOverlap) {
+  const std::string off = "comm_overlap.overlap_grad_reduce: false, comm_overlap.overlap_param_gather: false";
+  EXPECT_EQ(off_cells(kTwoRanks + "matrix:\n  x: [{name: off, " + off +
+                      "}, {name: on, environment.layernorm_sm_margin: 24, "
+                      "environment.cuda_device_max_connections: 1}]\n"),
+            (Named{{"off", "off"}, {"on", "off"}}));
+  EXPECT_EQ(off_cells(kTwoRanks + "matrix:\n  environment.layernorm_sm_margin: [16, 24]\n  x: [{name: off, " + off +
+                      "}, {name: on}]\n")
+                .at("layernorm_sm_margin=24 on"),
+            "layernorm_sm_margin=24 off");
 }
 
 TEST(CellReferences, HoldTheFloorAgainstWhatMegatronRuns) {
