@@ -79,16 +79,24 @@ int run_check(const CheckArguments& arguments) {
   if (arguments.connections) options.connections = read_connections(*arguments.connections);
   // Whatever backend would run it: the schedule is the same.
   plan::Matrix matrix = read_matrix(arguments.config, {{"run.backend", "host"}});
+  std::vector<report::RefusedCell> refused = take_out_refused(matrix);
   if (!arguments.no_numerics) find_unreadable_data(matrix);
+  for (report::RefusedCell& cell : take_out_refused(matrix)) refused.push_back(std::move(cell));
   if (refuse(matrix, arguments.json)) return kBadInput;
   if (arguments.dry_run) {
+    tell_refused(refused);
     fmt::print("{}", check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps,
                                     terminal_width(STDOUT_FILENO)));
-    return kWell;
+    return refused.empty() ? kWell : kBadInput;
   }
-  const CheckedMatrix checked = checked_matrix(matrix, arguments, options);
+  CheckedMatrix checked = checked_matrix(matrix, arguments, options);
+  checked.refused = refused;
   fmt::print("{}", arguments.json ? check_json(checked) : check_text(checked));
-  return is_well(checked) ? kWell : kFound;
+  if (!refused.empty())
+    fmt::print(stderr, "underlap: {} of {} cells are not checked: their configurations cannot be run\n", refused.size(),
+               refused.size() + matrix.cells.size());
+  if (!is_well(checked)) return kFound;
+  return refused.empty() ? kWell : kBadInput;
 }
 
 }  // namespace

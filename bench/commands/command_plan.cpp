@@ -80,6 +80,12 @@ void keep_cell(plan::Matrix& matrix, const std::string& name) {
         fmt::format("--cell: {} has no cell {}{}", matrix.source.where, yaml::in_quotes(name),
                     meant.empty() ? fmt::format("; underlap plan {} lists them", matrix.source.where) : meant));
   matrix.cells = {matrix.cells[static_cast<std::size_t>(found - names.begin())]};
+  matrix.errors = matrix.cells.front().plan.errors;
+}
+
+// Of a matrix with cells that are wrong and others that are not.
+bool has_sound_cells(const plan::Matrix& matrix) {
+  return std::ranges::any_of(matrix.cells, [](const plan::Cell& cell) { return cell.plan.errors.empty(); });
 }
 
 void print_text(const plan::Matrix& matrix, bool all) {
@@ -90,6 +96,7 @@ void print_text(const plan::Matrix& matrix, bool all) {
     return;
   }
   for (const plan::Cell& cell : matrix.cells) {
+    if (!cell.plan.errors.empty()) continue;
     if (matrix.cells.size() > 1) fmt::print("{}cell {}\n\n", &cell == &matrix.cells.front() ? "" : "\n", cell.name);
     fmt::print("{}", plan::to_text(cell.plan, format));
   }
@@ -221,16 +228,17 @@ int plan_file(const PlanArguments& arguments) {
     return exit_code_of(all, arguments);
   }
   plan::Matrix matrix = read_plan(arguments.config, arguments);
+  if (!arguments.cell.empty() && has_sound_cells(matrix)) keep_cell(matrix, arguments.cell);
   tell_what_run_refuses(matrix);
   if (matrix.has_errors()) {
-    // Of one configuration the plan as far as it goes, which holds its errors.
+    // Of one configuration the plan as far as it goes, which holds its errors; of a matrix the cells without any.
     if (arguments.json && matrix.cells.size() == 1)
       fmt::print("{}\n", plans_json(matrix));
     else
       refuse(matrix, arguments.json);
+    if (!arguments.json && has_sound_cells(matrix)) print_text(matrix, arguments.all);
     return kBadInput;
   }
-  if (!arguments.cell.empty()) keep_cell(matrix, arguments.cell);
   if (arguments.json)
     fmt::print("{}\n", plans_json(matrix));
   else

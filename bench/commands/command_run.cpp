@@ -55,6 +55,7 @@ struct RunArguments {
   std::int32_t runs = 0;  // 0: one, in the folder itself
   std::int32_t launch_timeout_s = 60;
   std::string other;  // program or configuration that takes turns
+  std::string flops = "full";
   RunFields fields;
 };
 
@@ -104,6 +105,8 @@ int run_many(const RunArguments& arguments, const plan::Matrix& matrix) {
   request.other = arguments.other;
   request.options = flags_of(arguments.fields);
   if (arguments.no_verify) request.options.emplace_back("--no-verify");
+  if (arguments.flops != RunArguments().flops)  // an earlier build has no such flag
+    request.options.insert(request.options.end(), {"--flops", arguments.flops});
   request.resume = arguments.resume;
   request.resume_command = resume_command(arguments, request.folder);
   request.progress = status_on_stderr();
@@ -158,8 +161,14 @@ std::string traces_text(const report::RunResults& results, const std::filesystem
 int run_here(const RunArguments& arguments, const std::string& command_line, const Launch* launch,
              Coordinator* coordinator) {
   plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments.fields));
-  find_refusals(matrix, launch != nullptr);
+  const plan::FlopConvention convention = convention_of(arguments.flops);
+  std::vector<report::RefusedCell> refused;
+  if (runs_several(arguments))
+    find_refusals(matrix, launch != nullptr);  // what a gate takes is whole
+  else
+    refused = keep_runnable(matrix, launch != nullptr);
   if (refuse(matrix)) return kBadInput;
+  tell_refused(refused);
   if (launch != nullptr) check_launched(arguments, matrix, *launch);
   for (const plan::Message& notice : plan::common_notices(matrix))
     fmt::print(stderr, "note: {}: {}\n", notice.where, notice.message);
@@ -167,7 +176,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
     throw std::invalid_argument("--resume needs -o DIR, the folder of the run to go on with");
   if (arguments.dry_run) {
     fmt::print("{}", forecast(arguments, matrix));
-    return kWell;
+    return refused.empty() ? kWell : kBadInput;
   }
   if (runs_several(arguments)) {
     if (!matrix.cells.front().plan.config.run.traits().measures_time)
@@ -189,8 +198,10 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   check_no_array(options.folder);
   options.resume = arguments.resume;
   options.verify = !arguments.no_verify;
+  options.refused = refused;
   options.info = machine_info();
   options.info.command = command_line;
+  options.info.flops = to_string(convention);
   read_series(options.info);
   options.progress = status_on_stderr();
   options.resume_command = resume_command(arguments, options.folder);
@@ -205,6 +216,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   for (const auto* complaints : {&outcome.mismatches, &outcome.invalid})
     for (const std::string& complaint : *complaints) fmt::print(stderr, "underlap: {}\n", complaint);
   if (!outcome.invalid.empty()) return kRunFailed;
+  if (!refused.empty()) return kBadInput;
   return outcome.mismatches.empty() ? kWell : kFound;
 }
 
@@ -213,8 +225,9 @@ AgentOptions agent_of(const Launch& launch, const std::filesystem::path& folder,
   AgentOptions options{
       .launch = launch, .folder = folder, .patience = std::chrono::seconds(arguments.launch_timeout_s)};
   try {
-    const plan::Matrix matrix =
+    plan::Matrix matrix =
         plan::parse(plan::read_config(arguments.config), arguments.config, overrides_of(arguments.fields));
+    take_out_refused(matrix);
     if (matrix.has_errors())
       throw std::invalid_argument(fmt::format("{}: {}", matrix.errors.front().where, matrix.errors.front().message));
     if (matrix.cells.front().plan.config.run.backend == Backend::cuda) check_caller_environment(matrix.cells);
@@ -275,8 +288,12 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
       ->add_option("--launch-timeout-s", arguments->launch_timeout_s,
                    "how long the processes that mpirun, srun or torchrun started wait for each other, seconds")
       ->check(CLI::Range(1, 86400));
+  add_flops(*command, arguments->flops);
   add_run_fields(*command, arguments->fields);
   command->footer(
+      "A cell of the matrix that cannot be run is a row with its reason; the others\n"
+      "are run, and the exit code is that of bad input. --runs and --interleave take\n"
+      "whole matrices.\n\n"
       "SIGINT, SIGTERM and SIGHUP end it as that signal (130, 143, 129 in a shell),\n"
       "after a line that says what is kept and the command that goes on.\n\n"
       "Started by mpirun, srun or torchrun, each process is one rank: rank 0 alone\n"

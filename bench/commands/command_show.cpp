@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/config_input.hpp"
 #include "bench/commands/series.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
@@ -27,6 +29,7 @@ struct ShowArguments {
   bool csv = false;
   bool json = false;
   std::string html;
+  std::string flops;  // empty: as the run counted
 };
 
 // Whoever names what a run left, and not its folder, means the run.
@@ -56,10 +59,20 @@ void write_html(const report::RunResults& results, const std::string& file) {
     write_file_atomically(file, page);
 }
 
+void count_flops_as(const std::string& flops, report::RunResults& results) {
+  if (flops.empty()) return;
+  results.info.flops = to_string(convention_of(flops));
+  const auto knows = [&](const report::CellResult& cell) { return cell.work.flops.contains(results.info.flops); };
+  if (std::ranges::none_of(results.cells, knows))
+    throw std::invalid_argument("--flops: the results were written before FLOPs were kept in them");
+}
+
 int show_series(const ShowArguments& arguments) {
-  if (arguments.csv || arguments.json || !arguments.html.empty() || arguments.details == report::Details::included)
+  if (arguments.csv || arguments.json || !arguments.html.empty() || !arguments.flops.empty() ||
+      arguments.details == report::Details::included)
     throw std::invalid_argument(
-        fmt::format("{0} holds several runs, and --csv, --json, --html and --details are for one: name it, {0}/run-00",
+        fmt::format("{0} holds several runs, and --csv, --json, --html, --flops and --details are for one: name it, "
+                    "{0}/run-00",
                     arguments.folder));
   fmt::print("{}", series_text(arguments.folder, terminal_format(STDOUT_FILENO)));
   return kWell;
@@ -72,7 +85,8 @@ int run_show(const ShowArguments& arguments) {
     throw std::invalid_argument(
         "--details is for the tables of a terminal; --csv, --json and --html hold all there is");
   if (is_series(arguments.folder)) return show_series(arguments);
-  const report::RunResults results = report::read_results(run_folder(arguments.folder));
+  report::RunResults results = report::read_results(run_folder(arguments.folder));
+  count_flops_as(arguments.flops, results);
   if (arguments.csv)
     fmt::print("{}", report::report_csv(results));
   else if (arguments.json)
@@ -100,6 +114,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
   command->add_option("--html", arguments->html,
                       "write a page with pictures and all tables to this file, or - for standard output; it needs "
                       "nothing beside itself, so it can be sent to somebody");
+  add_flops(*command, arguments->flops);
   command->footer(
       "Example: underlap show results/quick/paced\n"
       "         underlap show results/quick/paced --html quick.html\n"

@@ -27,7 +27,7 @@ struct TuneArguments {
   std::string config;
   std::string around;
   std::int64_t gpus = 0;
-  std::string hardware;
+  std::string hardware, speed;
   std::optional<std::int64_t> batch;
   std::string sequence, layers, cell;
   std::string limit;
@@ -65,6 +65,7 @@ TuneRequest request_of(const TuneArguments& arguments) {
     if (!value.empty()) request.model.overrides.emplace_back(knob, value);
   };
   put("run.hardware", arguments.hardware);
+  put("run.speed", arguments.speed);
   put("model.seq_length", arguments.sequence);
   put("model.num_layers", arguments.layers);
   put(plan::kOneCell, arguments.cell);
@@ -73,12 +74,6 @@ TuneRequest request_of(const TuneArguments& arguments) {
   if (!arguments.limit.empty()) request.limit_bytes = bytes_of(arguments.limit);
   request.around = is_around;
   return request;
-}
-
-plan::FlopConvention convention_of(const std::string& word) {
-  if (const auto convention = plan::flop_convention(word)) return *convention;
-  throw std::invalid_argument(
-      fmt::format("--flops: {} is no way to count; use full, causal, full+recompute or causal+recompute", word));
 }
 
 int run_tune(const TuneArguments& arguments) {
@@ -123,6 +118,9 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command->add_option("--gpus", arguments->gpus, "GPUs of the job")->required()->check(CLI::Range(1, 65536));
   command->add_option("--hardware", arguments->hardware, "name or file of the machine: `underlap list hardware`")
       ->check(not_empty());
+  command
+      ->add_option("--speed", arguments->speed, "speed of GEMMs and attention, as a part of what that description says")
+      ->check(not_empty());
   command->add_option("--batch", arguments->batch, "sequences of a step, of all GPUs together")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command->add_option("--seq", arguments->sequence, "tokens of a sequence")->check(not_empty());
@@ -132,11 +130,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("--limit", arguments->limit, "memory that a GPU may need, as predicted: 75GB (default: all it has)")
       ->check(not_empty());
-  command
-      ->add_option("--flops", arguments->flops,
-                   "what TFLOP/s and MFU count: full (attention's whole square, as Megatron-LM), causal, and either "
-                   "with +recompute")
-      ->check(not_empty());
+  add_flops(*command, arguments->flops);
   command->add_option("-o,--output", arguments->folder, "folder for the configurations found, and for what was played")
       ->check(not_empty());
   command->add_flag("--resume", arguments->resume, "go on with the search in that folder");

@@ -11,6 +11,7 @@
 #include "bench/machine/machine.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/flag_values.hpp"
 #include "platform/json.hpp"
 #include "platform/status_line.hpp"
 #include "platform/yaml_document.hpp"
@@ -91,6 +92,26 @@ bool refuse(const plan::Matrix& matrix, bool json) {
   if (!json)
     for (const plan::Message& error : errors) fmt::print(stderr, "{}: {}\n", error.where, error.message);
   return !errors.empty();
+}
+
+void add_flops(CLI::App& command, std::string& flops) {
+  command
+      .add_option("--flops", flops,
+                  "what TFLOP/s and MFU count: full (attention's whole square, as Megatron-LM), causal, and either "
+                  "with +recompute")
+      ->check(not_empty());
+}
+
+plan::FlopConvention convention_of(const std::string& flops) {
+  if (const auto convention = plan::flop_convention(flops)) return *convention;
+  throw std::invalid_argument(
+      fmt::format("--flops: {} is no way to count; use full, causal, full+recompute or causal+recompute", flops));
+}
+
+void tell_refused(const std::vector<report::RefusedCell>& refused) {
+  for (const report::RefusedCell& cell : refused)
+    for (const std::string& reason : cell.because)
+      fmt::print(stderr, "note: cell {} is not run: {}\n", cell.name, reason);
 }
 
 int with_errors_as(bool json, const std::string& file, const std::function<int()>& command) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "impl/plan/plan.hpp"
+#include "impl/plan/step_flops.hpp"
+#include "profiler/report/results.hpp"
 
 namespace underlap::bench {
 
@@ -41,6 +43,14 @@ bool refuse_not_run(const plan::Matrix& matrix);
 /// Tells why nothing is run: errors, and where there are none what is not run. On stderr a line each, or with `json` on
 /// stdout as errors_json(). Returns whether there is any.
 bool refuse(const plan::Matrix& matrix, bool json = false);
+
+/// Gives a command the flag --flops, which says how tables count FLOPs.
+void add_flops(CLI::App& command, std::string& flops);
+/// What it says. Throws std::invalid_argument for anything else than a convention.
+plan::FlopConvention convention_of(const std::string& flops);
+
+/// Tells on stderr which cells of a matrix are not run, and why.
+void tell_refused(const std::vector<report::RefusedCell>& refused);
 
 /// The exit code of `command`, which reads `file`. With `json`, std::invalid_argument that it throws is printed on
 /// stdout as errors_json(), and the code is that of bad input.

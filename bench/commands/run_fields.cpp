@@ -16,7 +16,7 @@ namespace underlap::bench {
 namespace {
 
 // A field of `run:` has a flag of the same name, which wins.
-constexpr std::array<std::pair<const char*, const char*>, 18> kRunFields{{
+constexpr std::array<std::pair<const char*, const char*>, 19> kRunFields{{
     {"backend", "where it runs: host (threads and sockets, measured), cuda (GPUs) or sim (virtual time, modelled)"},
     {"steps", "measured steps of a cell in one block"},
     {"blocks", "blocks, each with every cell"},
@@ -31,6 +31,7 @@ constexpr std::array<std::pair<const char*, const char*>, 18> kRunFields{{
     {"traces", "those that are kept: all, none, worst (the block of a cell's longest step) or sample:N (N ranks)"},
     {"no_comm", "remove every transfer"},
     {"hardware", "name or file of the machine that virtual time is for"},
+    {"speed", "speed of GEMMs and attention, as a part of what that description says"},
     {"gpus_per_node", "GPUs of a node, in place of the hardware file's"},
     {"numerics", "compute values in virtual time, and losses with them"},
     {"jitter_pct", "vary durations at random by up to this many percent"},

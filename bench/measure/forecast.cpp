@@ -59,7 +59,7 @@ std::string ranks_text(const plan::Matrix& matrix) {
 }
 
 std::string where_text(const plan::RunConfig& run) {
-  if (!run.traits().measures_time) return fmt::format("in virtual time (backend sim, {})", run.hardware);
+  if (!run.traits().measures_time) return fmt::format("in virtual time (backend sim, {})", sim::hardware_words(run));
   if (run.traits().runs_on_gpus) return "a process and a GPU each (backend cuda)";
   return fmt::format("{} (backend host)", run.rank_processes ? "processes of this machine" : "threads of this process");
 }

@@ -16,6 +16,7 @@
 #include "bench/machine/cpu_load.hpp"
 #include "bench/measure/cell_traces.hpp"
 #include "bench/measure/conclusions.hpp"
+#include "bench/measure/described_cells.hpp"
 #include "bench/measure/early_end.hpp"
 #include "bench/measure/kernel_files.hpp"
 #include "bench/measure/progress.hpp"
@@ -23,8 +24,6 @@
 #include "bench/measure/run_folder.hpp"
 #include "bench/ranks/session.hpp"
 #include "bench/verify/numerics_labels.hpp"
-#include "impl/device/sim/machine.hpp"
-#include "impl/plan/memory.hpp"
 #include "platform/errors.hpp"
 #include "platform/signal_watch.hpp"
 #include "platform/status_line.hpp"
@@ -46,13 +45,6 @@ std::vector<std::size_t> shuffled_cells(std::size_t count, std::uint64_t seed, s
   // Not std::shuffle: its use of the generator differs between standard libraries.
   for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
   return order;
-}
-
-// Virtual time plays what no GPU could hold.
-void hold_to_modelled_gpu(const plan::Cell& cell, CellResult& result) {
-  result.device_memory_bytes = sim::gpu_memory_bytes(cell.plan.config);
-  if (result.peak_memory_bytes > result.device_memory_bytes)
-    result.memory_advice = plan::advice_on_memory(cell.plan.config, result.device_memory_bytes);
 }
 
 bool keeps_trace(const plan::RunConfig& run) {
@@ -115,18 +107,12 @@ class Measurement {
     results.info.config_hash = matrix_hash(matrix_, results.info.input_hashes);
     describe_launch(results.info);
     results.blocks_planned = static_cast<std::int32_t>(run_.blocks);
+    results.refused = options_.refused;
+    results.cells = described_cells(matrix_.cells);
     std::set<std::string> links;
     for (std::size_t i = 0; i < matrix_.cells.size(); ++i) {
       const plan::Cell& cell = matrix_.cells[i];
-      CellResult& result = results.cells.emplace_back();
-      result.name = cell.name;
-      result.values = cell.values;
-      result.plan_json = plan::to_json(cell.plan);
-      result.no_comm = cell.plan.config.run.no_comm;
-      result.num_ranks = cell.plan.config.parallel.world_size();
-      result.peak_memory_bytes = cell.plan.peak_memory.total();
-      if (!run_.traits().measures_time) hold_to_modelled_gpu(cell, result);
-      result.paced = cell.plan.config.run.link_gbps > 0 || cell.plan.config.run.link_latency_us > 0;
+      CellResult& result = results.cells[i];
       if (keeps_trace(cell.plan.config.run)) result.trace_file = trace_file_name(i, cell.name);
       links.insert(link_of(cell));
       if (options_.placement == nullptr || !run_.traits().measures_time) continue;
@@ -163,6 +149,9 @@ class Measurement {
       throw std::invalid_argument(fmt::format(
           "{} holds a run already: --resume goes on with it, -o DIR takes another folder", options_.folder.string()));
     results_ = take_up(options_.folder, results_, run_.steps);
+    describe_anew(matrix_.cells, results_.cells);
+    results_.refused = options_.refused;
+    results_.info.flops = options_.info.flops;
     for (CellResult& cell : results_.cells) {
       if (cell.failed_because.empty()) continue;
       status_.print(fmt::format("cell {} is taken up again; it was {}", cell.name, cell.failed_because));

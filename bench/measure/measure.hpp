@@ -15,10 +15,11 @@
 namespace underlap::bench {
 
 struct MeasureOptions {
-  std::filesystem::path folder;  ///< of the run: results.json, report.md, traces/
-  bool resume = false;           ///< go on after the last finished block of what is in the folder
-  bool verify = true;            ///< compare losses
-  report::RunInfo info;          ///< machine, command and build; measure() adds what the matrix says
+  std::filesystem::path folder;              ///< of the run: results.json, report.md, traces/
+  bool resume = false;                       ///< go on after the last finished block of what is in the folder
+  bool verify = true;                        ///< compare losses
+  std::vector<report::RefusedCell> refused;  ///< cells that were taken out of the matrix, for the results to tell
+  report::RunInfo info;                      ///< machine, command and build; measure() adds what the matrix says
   StatusOptions progress;
   RankStarter* starter = nullptr;        ///< of the ranks that a launcher started processes for; null: no launcher
   const Placement* placement = nullptr;  ///< of those

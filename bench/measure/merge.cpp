@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "bench/measure/conclusions.hpp"
+#include "bench/measure/described_cells.hpp"
 #include "bench/measure/run_folder.hpp"
 #include "bench/verify/numerics_labels.hpp"
 #include "platform/errors.hpp"
@@ -117,16 +118,6 @@ RunInfo info_of(const Measured& measured, const StateOfArray& state, const plan:
   return info;
 }
 
-CellResult without_blocks(const plan::Cell& cell) {
-  return {.name = cell.name,
-          .values = cell.values,
-          .plan_json = plan::to_json(cell.plan),
-          .no_comm = cell.plan.config.run.no_comm,
-          .paced = cell.plan.config.run.link_gbps > 0 || cell.plan.config.run.link_latency_us > 0,
-          .num_ranks = cell.plan.config.parallel.world_size(),
-          .peak_memory_bytes = cell.plan.peak_memory.total()};
-}
-
 // The same file, where the file system has such names; what is measured later is appended there.
 void take_file(const fs::path& from, const fs::path& to) {
   std::error_code error;
@@ -136,9 +127,10 @@ void take_file(const fs::path& from, const fs::path& to) {
   if (error) throw MachineError(fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.message()));
 }
 
-CellResult cell_of(const RunResults& task, const plan::Matrix& matrix, std::size_t index, const StateOfTask& state,
-                   const fs::path& folder) {
-  CellResult cell = task.cells.empty() ? without_blocks(matrix.cells[index]) : task.cells.front();
+// `described`: without blocks, which stands where the task measured none.
+CellResult cell_of(const RunResults& task, CellResult described, const plan::Matrix& matrix, std::size_t index,
+                   const StateOfTask& state, const fs::path& folder) {
+  CellResult cell = task.cells.empty() ? std::move(described) : task.cells.front();
   if (!task.cells.empty()) {
     cell.own_allocation = report::OwnAllocation{
         .started_utc = task.info.started_utc, .cpu_model = task.info.cpu_model, .ranks = task.info.launched_ranks};
@@ -197,6 +189,7 @@ std::vector<std::string> label(const plan::Matrix& matrix, const Measured& measu
     its.name = cell.name;
     its.values = cell.values;
     its.no_comm = cell.no_comm;
+    its.references = cell.references;
     for (const report::StepSample& sample : cell.samples)
       if (sample.block < end)
         its.samples.push_back(
@@ -216,13 +209,15 @@ RunResults merged(const fs::path& folder, const StateOfArray& state, const plan:
   results.info = info_of(measured, state, matrix);
   results.blocks_planned = state.job.blocks;
   std::set<std::int32_t> resumed;
+  std::vector<CellResult> described = described_cells(matrix.cells);
   for (std::size_t i = 0; i < matrix.cells.size(); ++i) {
     const RunResults& task = measured.tasks[i];
     results.blocks_done = std::max(results.blocks_done, task.blocks_done);
     resumed.insert(task.resumed_at_blocks.begin(), task.resumed_at_blocks.end());
     add_load(results.load, task.load);
-    results.cells.push_back(cell_of(task, matrix, i, state.tasks[i], folder));
+    results.cells.push_back(cell_of(task, std::move(described[i]), matrix, i, state.tasks[i], folder));
   }
+  set_references(matrix.cells, results.cells);  // a task knows of its own cell alone
   results.resumed_at_blocks.assign(resumed.begin(), resumed.end());
   return results;
 }

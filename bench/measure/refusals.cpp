@@ -77,15 +77,28 @@ void check_blocks_are_shared(plan::Matrix& matrix) {
   const auto shape = [](const plan::RunConfig& r) {
     return std::tuple(r.backend, r.steps, r.blocks, r.warmup, r.peer_timeout_s, r.rank_processes);
   };
-  for (const plan::Cell& cell : matrix.cells)
-    if (shape(cell.plan.config.run) != shape(matrix.cells.front().plan.config.run))
-      return add_once(
-          matrix.errors,
-          {matrix.source.where,
-           fmt::format("cell {} differs in run.backend, steps, blocks, warmup, peer_timeout_s or "
-                       "rank_processes: all cells of a matrix share their blocks; measure such a difference "
-                       "in two runs",
-                       cell.name)});
+  const auto other = std::ranges::find_if(matrix.cells, [&](const plan::Cell& cell) {
+    return shape(cell.plan.config.run) != shape(matrix.cells.front().plan.config.run);
+  });
+  if (other == matrix.cells.end()) return;
+  const plan::Message message{matrix.source.where,
+                              fmt::format("cell {} differs in run.backend, steps, blocks, warmup, peer_timeout_s or "
+                                          "rank_processes: all cells of a matrix share their blocks; measure such a "
+                                          "difference in two runs",
+                                          other->name)};
+  for (plan::Cell& cell : matrix.cells) add_once(cell.plan.errors, message);
+  add_once(matrix.errors, message);
+}
+
+const std::vector<plan::Message>& reasons_of(const plan::Plan& plan) {
+  return plan.errors.empty() ? plan.not_run : plan.errors;
+}
+
+report::RefusedCell refused(const plan::Cell& cell) {
+  report::RefusedCell result{.name = cell.name, .values = cell.values, .because = {}};
+  for (const plan::Message& reason : reasons_of(cell.plan))
+    result.because.push_back(fmt::format("{}: {}", reason.where, reason.message));
+  return result;
 }
 
 void add_not_run(plan::Matrix& matrix, std::string_view knob, const std::string& complaint) {
@@ -111,6 +124,30 @@ void find_refusals(plan::Matrix& matrix, bool has_launcher) {
   if (matrix.cells.front().plan.config.run.backend == Backend::cuda)
     add_not_run(matrix, "run.backend", complaint_of([&] { check_cuda_backend(matrix.cells); }));
   add_not_run(matrix, "", complaint_of([&] { check_planned_memory(matrix.cells); }));
+}
+
+std::vector<report::RefusedCell> take_out_refused(plan::Matrix& matrix) {
+  const auto is_refused = [](const plan::Cell& cell) { return !reasons_of(cell.plan).empty(); };
+  if (std::ranges::all_of(matrix.cells, is_refused) || std::ranges::none_of(matrix.cells, is_refused)) return {};
+  std::vector<report::RefusedCell> taken_out;
+  for (const plan::Cell& cell : matrix.cells)
+    if (is_refused(cell)) taken_out.push_back(refused(cell));
+  std::erase_if(matrix.cells, is_refused);
+  matrix.errors.clear();  // an error of the file as a whole is one of every cell
+  std::erase_if(matrix.source.overrides, [](const plan::Override& o) { return o.first == plan::kOneCell; });
+  for (const plan::Cell& cell : matrix.cells) matrix.source.overrides.emplace_back(plan::kOneCell, cell.name);
+  return taken_out;
+}
+
+std::vector<report::RefusedCell> keep_runnable(plan::Matrix& matrix, bool has_launcher) {
+  std::vector<report::RefusedCell> taken_out = take_out_refused(matrix);
+  find_refusals(matrix, has_launcher);
+  if (has_launcher) return taken_out;  // each rank's process can tell what a plan says, and no more
+  for (auto more = take_out_refused(matrix); !more.empty(); more = take_out_refused(matrix)) {
+    taken_out.insert(taken_out.end(), more.begin(), more.end());
+    find_refusals(matrix);
+  }
+  return taken_out;
 }
 
 }  // namespace underlap::bench

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "impl/plan/plan.hpp"
+#include "profiler/report/results.hpp"
 
 namespace underlap::bench {
 
@@ -12,8 +15,17 @@ namespace underlap::bench {
 /// Throws MachineError where the machine's CUDA cannot be used at all.
 void find_refusals(plan::Matrix& matrix, bool has_launcher = false);
 
-/// Of these what `check` refuses too, which runs on no machine: data files that cannot be read, of cells whose values
-/// are computed.
+/// Takes those cells out of `matrix` that have errors or hold what is not run, so that the others can be run; with its
+/// errors, which are theirs. What the matrix was read from then names the cells that are left: ranks that read it again
+/// have the same. Takes out none where no cell would be left, as where an error is one of the file as a whole.
+std::vector<report::RefusedCell> take_out_refused(plan::Matrix& matrix);
+
+/// find_refusals(), and take_out_refused() as long as it finds any; with a launcher only what the plan refuses, which
+/// each rank's process tells by itself.
+std::vector<report::RefusedCell> keep_runnable(plan::Matrix& matrix, bool has_launcher);
+
+/// Of what find_refusals() finds what `check` refuses too, which runs on no machine: data files that cannot be read, of
+/// cells whose values are computed.
 void find_unreadable_data(plan::Matrix& matrix);
 
 }  // namespace underlap::bench

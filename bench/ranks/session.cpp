@@ -13,6 +13,7 @@
 #include "bench/ranks/host_session.hpp"
 #include "bench/ranks/process_session.hpp"
 #include "bench/ranks/sim_session.hpp"
+#include "impl/device/sim/machine.hpp"
 #include "impl/plan/link.hpp"
 #include "profiler/trace/subset.hpp"
 
@@ -65,7 +66,7 @@ BackendInfo backend_info(Backend backend) {
 
 std::string link_text(const plan::RunConfig& run, std::int32_t num_nodes) {
   if (run.emulated_link) return plan::to_words(*run.emulated_link);
-  if (!run.traits().measures_time) return fmt::format("{}: {}", run.traits().link, run.hardware);
+  if (!run.traits().measures_time) return fmt::format("{}: {}", run.traits().link, sim::hardware_words(run));
   if (run.traits().runs_on_cores) return host_link_text(run, num_nodes);
   return std::string(run.traits().link) + (num_nodes > 1 ? fmt::format(", between {} nodes", num_nodes) : "");
 }

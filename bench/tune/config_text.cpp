@@ -59,7 +59,7 @@ std::string config_text(const TuneJob& job, const TunedConfig& config, std::size
   return fmt::format(
       "# Number {} of those found for {} GPUs, {}: a step of {:.1f} ms, modelled.\n"
       "# underlap run FILE plays it again; underlap plan FILE says what is in effect, and why.\n{}",
-      place, job.num_gpus(), job.hardware(), static_cast<double>(config.step.step_ns) / 1e6, root.text(""));
+      place, job.num_gpus(), job.machine(), static_cast<double>(config.step.step_ns) / 1e6, root.text(""));
 }
 
 }  // namespace

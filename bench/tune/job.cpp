@@ -63,6 +63,7 @@ TuneJob::TuneJob(const TuneRequest& request) : model_(request.model), num_gpus_(
   read_cells(request.around);
   const plan::Config& any = cells_.begin()->second;
   hardware_ = any.run.hardware;
+  machine_ = sim::hardware_words(any.run);
   const auto time = sim::make_time_model(any);
   gpus_per_node_ = time->gpus_per_node();
   limit_bytes_ = request.limit_bytes.value_or(sim::gpu_memory_bytes(any));

@@ -48,7 +48,10 @@ class TuneJob {
   std::int64_t batch() const { return batch_; }
   std::int64_t limit_bytes() const { return limit_bytes_; }
   std::int64_t gpus_per_node() const { return gpus_per_node_; }
+  /// The name of its description, and how people read that with run.speed.
   const std::string& hardware() const { return hardware_; }
+  const std::string& machine() const { return machine_; }
+  double speed() const { return cells_.begin()->second.run.speed; }
   /// What was assumed, in sentences.
   const std::vector<std::string>& notes() const { return notes_; }
   /// The same for the same request, on any machine.
@@ -61,6 +64,7 @@ class TuneJob {
   plan::Source model_;
   std::int64_t num_gpus_ = 0, batch_ = 0, limit_bytes_ = 0, gpus_per_node_ = 0;
   std::string hardware_;
+  std::string machine_;
   std::set<std::string> kept_;
   std::map<std::string, plan::Config> cells_;
   Choices start_;

@@ -8,16 +8,12 @@
 #include "bench/tune/search.hpp"
 #include "impl/plan/step_flops.hpp"
 #include "platform/table.hpp"
+#include "profiler/report/rows/rates.hpp"
 
 namespace underlap::bench {
 
-/// Rates of a step.
-struct StepRates {
-  double tflops_per_gpu = 0;
-  double mfu = 0;  ///< of the data sheet's dense peak of the format that the products are in
-  double tokens_per_s = 0;
-};
-StepRates rates_of(const plan::Config& config, std::int64_t step_ns, plan::FlopConvention convention);
+/// Rates of a step in virtual time.
+report::StepRates rates_of(const plan::Config& config, std::int64_t step_ns, plan::FlopConvention convention);
 
 /// What a terminal shows: the best configurations, what the knobs of the first are worth, what became of the others,
 /// and how far the model was from published figures of such a machine.

@@ -21,7 +21,7 @@ Tree tree_of(const KnobWorth& worth) {
 
 Tree tree_of(const TunedConfig& config, plan::FlopConvention convention) {
   const plan::Config& c = config.plan.config;
-  const StepRates rates = rates_of(c, config.step.step_ns, convention);
+  const report::StepRates rates = rates_of(c, config.step.step_ns, convention);
   Tree tree{{"choices", Tree::object()},
             {"tensor_model_parallel_size", c.parallel.tensor_model_parallel_size},
             {"pipeline_model_parallel_size", c.parallel.pipeline_model_parallel_size},
@@ -33,7 +33,7 @@ Tree tree_of(const TunedConfig& config, plan::FlopConvention convention) {
             {"step_ns", config.step.step_ns},
             {"least_step_ns", config.least_step_ns},
             {"tflops_per_gpu", rates.tflops_per_gpu},
-            {"mfu", rates.mfu},
+            {"mfu", rates.mfu.value_or(0)},
             {"tokens_per_s", rates.tokens_per_s},
             {"peak_memory_bytes", config.plan.peak_memory.total()},
             {"comm_ns", config.step.comm_ns},
@@ -67,6 +67,7 @@ std::string tune_json(const TuneJob& job, const SearchResult& result, plan::Flop
   Tree tree{{"schema", "underlap.tune/1"},
             {"gpus", job.num_gpus()},
             {"hardware", job.hardware()},
+            {"speed", job.speed()},
             {"global_batch_size", job.batch()},
             {"limit_bytes", job.limit_bytes()},
             {"flops", std::string(plan::to_string(convention))},

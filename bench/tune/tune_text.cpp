@@ -4,24 +4,16 @@
 #include <algorithm>
 #include <set>
 
+#include "bench/measure/described_cells.hpp"
 #include "bench/tune/certainty.hpp"
 #include "bench/tune/report.hpp"
-#include "impl/device/sim/hardware.hpp"
+#include "impl/device/sim/machine.hpp"
 
 namespace underlap::bench {
 namespace {
 
-constexpr double kNsPerS = 1e9;
 constexpr double kNsPerMs = 1e6;
 constexpr double kBytesPerGb = 1e9;
-constexpr double kFlopsPerTflop = 1e12;
-
-bool is_fp8(const plan::Config& config) { return config.mixed_precision.recipe.find("fp8") != std::string::npos; }
-
-double peak_tflops(const plan::Config& config) {
-  const sim::Gpu gpu = sim::load_hardware(config.run.hardware).gpu;
-  return is_fp8(config) && gpu.fp8_tflops ? gpu.fp8_tflops->value : gpu.bf16_tflops.value;
-}
 
 double in_ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
 
@@ -71,7 +63,7 @@ Table best_table(const TuneJob& job, const SearchResult& result, plan::FlopConve
   for (std::size_t i = 0; i < result.best.size(); ++i) {
     const TunedConfig& best = result.best[i];
     const plan::Config& c = best.plan.config;
-    const StepRates rates = rates_of(c, best.step.step_ns, convention);
+    const report::StepRates rates = rates_of(c, best.step.step_ns, convention);
     std::vector<TableCell>& row = table.rows.emplace_back();
     row.push_back({std::to_string(i + 1)});
     if (has_cells) row.push_back({best.choices.at(plan::kOneCell)});
@@ -83,7 +75,7 @@ Table best_table(const TuneJob& job, const SearchResult& result, plan::FlopConve
     row.push_back({recomputed_text(c.recompute)});
     row.push_back({fmt::format("{:.1f}", in_ms(best.step.step_ns))});
     row.push_back({fmt::format("{:.0f}", rates.tflops_per_gpu)});
-    row.push_back({fmt::format("{:.1f}", rates.mfu * 100)});
+    row.push_back({fmt::format("{:.1f}", rates.mfu.value_or(0) * 100)});
     row.push_back({fmt::format("{:.1f}", static_cast<double>(best.plan.peak_memory.total()) / kBytesPerGb)});
     row.push_back({fmt::format("{:.1f}", in_ms(exposed_ns(best)))});
     row.push_back({fmt::format("{:.0f}", rates.tokens_per_s)});
@@ -152,18 +144,19 @@ std::string certainty_text(const TuneJob& job, int width) {
     text += wrap(fmt::format("  {:+.1f} to {:+.1f} % faster in {} rows: {}", error.least * 100, error.most * 100,
                              error.rows, error.table),
                  width, "    ");
+  if (job.speed() != 1)
+    text +=
+        wrap(fmt::format("That is at the speeds which results/published names, and not at {}.", job.speed()), width);
   return text;
 }
 
 }  // namespace
 
-StepRates rates_of(const plan::Config& config, std::int64_t step_ns, plan::FlopConvention convention) {
-  const double seconds = static_cast<double>(step_ns) / kNsPerS;
-  StepRates rates;
-  rates.tflops_per_gpu = plan::step_flops(config, convention) / seconds / config.parallel.world_size() / kFlopsPerTflop;
-  rates.mfu = rates.tflops_per_gpu / peak_tflops(config);
-  rates.tokens_per_s = plan::step_tokens(config) / seconds;
-  return rates;
+report::StepRates rates_of(const plan::Config& config, std::int64_t step_ns, plan::FlopConvention convention) {
+  constexpr double kNsPerS = 1e9;
+  return report::rates_of(work_of(config), config.parallel.world_size(), static_cast<double>(step_ns) / kNsPerS,
+                          std::string(to_string(convention)))
+      .value_or(report::StepRates());
 }
 
 std::string tune_text(const TuneJob& job, const SearchResult& result, plan::FlopConvention convention,
@@ -171,7 +164,7 @@ std::string tune_text(const TuneJob& job, const SearchResult& result, plan::Flop
   std::string text = wrap(
       fmt::format("{} GPUs, {}: every time here is modelled, none was measured; {} sequences a step; "
                   "at most {:.1f} GB on a GPU as predicted",
-                  job.num_gpus(), job.hardware(), job.batch(), static_cast<double>(job.limit_bytes()) / kBytesPerGb),
+                  job.num_gpus(), job.machine(), job.batch(), static_cast<double>(job.limit_bytes()) / kBytesPerGb),
       format.width);
   for (const std::string& note : job.notes()) text += wrap("note: " + note, format.width);
   text += '\n';
@@ -180,7 +173,7 @@ std::string tune_text(const TuneJob& job, const SearchResult& result, plan::Flop
   text +=
       wrap(fmt::format("mb: sequences a microbatch; re: layers of a model chunk that are recomputed; TF/s of a GPU, "
                        "FLOPs counted as {}; MFU of {:.0f} TFLOP/s; exposed: mean rank",
-                       plan::to_string(convention), peak_tflops(result.best.front().plan.config)),
+                       plan::to_string(convention), sim::peak_tflops(result.best.front().plan.config)),
            format.width);
   if (!result.best.front().worth.empty())
     text +=

@@ -109,6 +109,8 @@ bool is_well(const CheckedMatrix& matrix) {
 std::string check_text(const CheckedMatrix& matrix) {
   std::string text;
   for (const CheckedCell& cell : matrix.cells) text += cell_text(cell);
+  for (const report::RefusedCell& cell : matrix.refused)
+    text += fmt::format("{}: not checked: {}\n", cell.name, fmt::join(cell.because, "; "));
   if (matrix.numerics) text += numerics_section(matrix.cells, *matrix.numerics);
   return text;
 }
@@ -120,6 +122,9 @@ std::string check_json(const CheckedMatrix& matrix) {
     cell["numerics"] = matrix.numerics ? to_tree(matrix.numerics->cells[i]) : Tree(nullptr);
     json["cells"].push_back(std::move(cell));
   }
+  json["refused"] = Tree::array();
+  for (const report::RefusedCell& cell : matrix.refused)
+    json["refused"].push_back({{"name", cell.name}, {"because", cell.because}});
   json["axes"] = Tree::array();
   if (matrix.numerics)
     for (const AxisNumerics& axis : matrix.numerics->axes)

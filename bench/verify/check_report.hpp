@@ -8,6 +8,7 @@
 
 #include "bench/verify/numerics_check.hpp"
 #include "impl/device/check/check.hpp"
+#include "profiler/report/results.hpp"
 
 namespace underlap::bench {
 
@@ -21,7 +22,8 @@ struct CheckedCell {
 /// A matrix, checked: the schedule of each cell, and what its losses say where they were computed.
 struct CheckedMatrix {
   std::vector<CheckedCell> cells;
-  std::optional<NumericsCheck> numerics = {};  ///< of the same cells
+  std::optional<NumericsCheck> numerics = {};     ///< of the same cells
+  std::vector<report::RefusedCell> refused = {};  ///< that have no schedule, and why
 };
 
 /// Whether no cell has a finding, and none is a mismatch.

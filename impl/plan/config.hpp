@@ -195,6 +195,7 @@ struct RunConfig {
   KeptTraces kept_traces;       ///< what `traces` says
   bool no_comm = false;         ///< the same plan with every transfer removed: T_comp
   std::string hardware;         ///< sim: name or path of a hardware file, the one for gpu_arch where none was written
+  double speed = 1;             ///< sim: of GEMMs and attention, as a part of what the hardware file says
   std::optional<std::int64_t> gpus_per_node;  ///< sim; nullopt: as the hardware file says
   bool numerics = false;                      ///< sim: values are computed in virtual time
   double jitter_pct = 0;                      ///< sim: each duration is varied by up to so much, seeded by `seed`

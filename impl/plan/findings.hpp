@@ -19,6 +19,10 @@ struct Finding {
 /// What a matrix has to say, the weightiest first, each once and not for each cell.
 std::vector<Finding> findings(const Matrix& matrix);
 
+/// The requests of `plan` that are not in effect, each with the reason: what a rule or a gate overrules, and what was
+/// asked for of overlap where there is nothing that it could overlap.
+std::vector<std::string> unmet_requests(const Plan& plan);
+
 /// Where a message points to: "config.yaml:3:5" is a file, a line and a column. Of anything else only `file` is set.
 struct Location {
   std::string file;

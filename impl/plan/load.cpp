@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <span>
+#include <string_view>
 
 #include "impl/plan/matrix.hpp"
 #include "impl/plan/rules/resolution.hpp"
@@ -39,7 +41,7 @@ void apply_overrides(Settings& settings, const std::vector<Override>& overrides,
     const auto& [path, value] = overrides[i];
     const int index = static_cast<int>(i);
     const Place place{index, 1, 1};
-    if (path == kOneCell) continue;  // keep_one()
+    if (path == kOneCell) continue;  // keep_named()
     if (!find_row(path)) {
       problems.add(place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
       continue;
@@ -66,13 +68,14 @@ void check_root(const Node* root, Problems& problems) {
                                           describe(*root)));
 }
 
-// Of several cells the one that an override names, if any does.
-void keep_one(std::vector<CellRequest>& cells, const std::vector<Override>& overrides, Problems& problems) {
+// Of several cells those that overrides name, if any does.
+void keep_named(std::vector<CellRequest>& cells, const std::vector<Override>& overrides, Problems& problems) {
+  std::set<std::string_view> kept;
   for (std::size_t i = 0; i < overrides.size(); ++i) {
     const auto& [path, name] = overrides[i];
     if (path != kOneCell) continue;
     if (std::ranges::find(cells, name, &CellRequest::name) != cells.end()) {
-      std::erase_if(cells, [&](const CellRequest& cell) { return cell.name != name; });
+      kept.insert(name);
       continue;
     }
     std::string names;
@@ -82,6 +85,7 @@ void keep_one(std::vector<CellRequest>& cells, const std::vector<Override>& over
     problems.add({static_cast<int>(i), 1, 1},
                  fmt::format("the matrix has no cell {}; it has: {}", in_quotes(name), names));
   }
+  if (!kept.empty()) std::erase_if(cells, [&](const CellRequest& cell) { return !kept.contains(cell.name); });
 }
 
 /// What is left where nothing could be read.
@@ -129,7 +133,7 @@ Matrix parse_text(const std::string& yaml, const std::string& where, const std::
   apply_overrides(base, overrides, override_documents, problems);
   auto cells = expand_matrix(matrix_of(*document.root), base, problems);
   if (cells.empty()) cells.push_back({"cell", {}, std::move(base)});
-  keep_one(cells, overrides, problems);
+  keep_named(cells, overrides, problems);
   return resolve_cells(std::move(cells), problems);
 }
 

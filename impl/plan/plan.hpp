@@ -74,7 +74,8 @@ struct Cell {
 /// `path = value` as YAML text, e.g. {"run.link_gbps", "4"}: stronger than the file, weaker than the matrix's axes.
 using Override = std::pair<std::string, std::string>;
 
-/// The path of an override that is no setting: its value is the name of the only cell that is kept of a matrix.
+/// The path of an override that is no setting: its value is the name of a cell. Of a matrix those are kept that such
+/// overrides name.
 inline constexpr const char* kOneCell = "matrix.cell";
 
 /// What a matrix was read from. Reading it again gives the same matrix, in this process and in another.

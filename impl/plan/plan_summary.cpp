@@ -60,7 +60,7 @@ std::string in_effect(const Plan& plan, const Names& names) {
   for (const std::string& name : names) {
     const Knob* knob = find_knob(plan, name);
     if (knob == nullptr || is_null(knob->effective) || knob->effective == Value(false)) continue;
-    if (is_left_alone(*knob) || knob->reason.find("no effect") != std::string::npos) continue;
+    if (is_left_alone(*knob) || !why_no_effect(*knob).empty()) continue;
     if (is_slot(*knob)) continue;  // told by tp_comm_overlap, and in full by --cell
     const std::string word(last_component(name));
     words.push_back(knob->effective == Value(true) ? word : fmt::format("{}={}", word, value_text(knob->effective)));
@@ -267,7 +267,15 @@ std::string launch_text(const Plan& plan) {
 }  // namespace
 
 std::string overview(const Matrix& matrix, const TableFormat& format) {
-  return render(cell_table(matrix), format) + findings_text(matrix, format.width) +
+  const auto is_wrong = [](const Cell& cell) { return !cell.plan.errors.empty(); };
+  Matrix sound = matrix;
+  std::erase_if(sound.cells, is_wrong);
+  Table table = cell_table(sound);
+  for (const Cell& cell : matrix.cells)
+    if (is_wrong(cell))
+      table.rows.push_back(
+          {{cell.name}, {"-"}, {"-"}, {"cannot be run: " + in_one_line(cell.plan.errors.front().message)}});
+  return render(table, format) + findings_text(sound, format.width) +
          "\n--cell NAME shows one cell, --all every knob of each\n";
 }
 

@@ -37,6 +37,12 @@ bool is_slot(const Knob& knob) {
 
 bool is_left_alone(const Knob& knob) { return knob.source == "auto" && knob.reason.starts_with("default:"); }
 
+std::string_view why_no_effect(const Knob& knob) {
+  constexpr std::string_view kWords = "no effect: ";
+  const std::size_t at = knob.reason.find(kWords);
+  return at == std::string::npos ? std::string_view() : std::string_view(knob.reason).substr(at + kWords.size());
+}
+
 std::string slot_text(const Value& slot) {
   constexpr auto kOrder = std::to_array<std::string_view>(
       {"_target_", "method", "num_splits", "num_sm", "cga_size", "set_sm_margin", "aggregate", "fp8_buf"});

@@ -18,6 +18,9 @@ bool is_slot(const Knob& knob);
 /// Nobody wrote it and no rule decided.
 bool is_left_alone(const Knob& knob);
 
+/// Why what is in effect of a knob does nothing, as its reason says; empty: it does something.
+std::string_view why_no_effect(const Knob& knob);
+
 /// A slot in a few words: "ring_exchange sm1 cga1 margin +aggregate"; what is no slot as JSON text.
 std::string slot_text(const Value& slot);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string_view>
 
@@ -15,6 +16,9 @@ enum class FlopConvention {
   full_recompute,  ///< what is recomputed is counted too: hardware FLOPs, HFU in place of MFU
   causal_recompute,
 };
+
+inline constexpr std::array kFlopConventions{FlopConvention::full, FlopConvention::causal,
+                                             FlopConvention::full_recompute, FlopConvention::causal_recompute};
 
 /// "full", "causal", "full+recompute", "causal+recompute".
 std::string_view to_string(FlopConvention convention);

@@ -15,6 +15,7 @@ namespace {
 void put_run(Sheet& sheet, const RunResults& results) {
   sheet.put("backend", std::string(to_string(results.info.backend)));
   sheet.put("times_are", std::string(traits_of(results.info.backend).measures_time ? "measured" : "modelled"));
+  sheet.put("flops_counted_as", results.info.flops);
   sheet.put("blocks_done", std::int64_t{results.blocks_done});
   sheet.put("blocks_planned", std::int64_t{results.blocks_planned});
 }
@@ -36,6 +37,9 @@ void put_summary(Sheet& sheet, const CellSummary& summary) {
   sheet.put("step_to_bound_and_cpu_ratio", summary.step_ratio_to_bound_and_cpu);
   sheet.put("step_to_ideal_bound_ratio", summary.step_ratio_to_bound_ideal);
   sheet.put("final_loss_nats", summary.final_loss);
+  sheet.put("tokens_per_s", summary.tokens_per_s);
+  sheet.put("tflops_per_gpu", summary.tflops_per_gpu);
+  sheet.put("mfu_ratio", summary.mfu);
 }
 
 std::optional<double> milliseconds(const std::optional<std::int64_t>& ns) {
@@ -51,6 +55,7 @@ void put_cell(Sheet& sheet, const CellResult& cell) {
   sheet.put("ranks_played", std::int64_t{cell.num_ranks_played});
   sheet.put("peak_memory_bytes", cell.peak_memory_bytes);
   sheet.put("device_memory_bytes", cell.device_memory_bytes);
+  sheet.put("not_as_requested", fmt::format("{}", fmt::join(cell.not_as_requested, "; ")));
   sheet.put("not_valid_because", fmt::format("{}", fmt::join(cell.invalid_because, "; ")));
 }
 
@@ -80,6 +85,13 @@ std::string report_csv(const RunResults& results) {
     for (const auto& [mode, figures] : summaries[i].modes) put_communication(sheet, "mode." + mode, figures);
     for (const auto& [purpose, figures] : summaries[i].purposes)
       put_communication(sheet, "purpose." + purpose, figures);
+  }
+  for (const RefusedCell& cell : results.refused) {
+    sheet.begin_row();
+    sheet.put("cell", cell.name);
+    put_run(sheet, results);
+    sheet.put("not_run_because", fmt::format("{}", fmt::join(cell.because, "; ")));
+    for (const auto& [axis, value] : cell.values) sheet.put("axis." + axis, value);
   }
   return sheet.text();
 }

@@ -98,9 +98,7 @@ bool differ_in_alone(const CellResult& a, const CellResult& b, const std::string
   return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(), equal_or_axis);
 }
 
-}  // namespace
-
-References find_references(const std::vector<CellResult>& cells, std::size_t cell) {
+References by_values(const std::vector<CellResult>& cells, std::size_t cell) {
   const Values& values = cells.at(cell).values;
   BestCell off_cell, no_comm_cell;
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -116,16 +114,38 @@ References find_references(const std::vector<CellResult>& cells, std::size_t cel
   return {off_cell.index, no_comm_cell.index};
 }
 
+std::optional<std::size_t> named(const std::vector<CellResult>& cells, const std::string& name) {
+  const auto found = std::find_if(cells.begin(), cells.end(), [&](const CellResult& c) { return c.name == name; });
+  return found == cells.end() ? std::nullopt : std::optional(std::size_t(found - cells.begin()));
+}
+
+// Whether what sets two cells apart along `axis` turns overlap or transfers on or off.
+bool toggles(const CellResult& a, const CellResult& b, const std::string& axis) {
+  if (!a.references || !b.references) return toggles_overlap(axis) || toggles_transfers(axis);
+  if (a.no_comm != b.no_comm) return true;
+  const bool share_off = !a.references->off.empty() && a.references->off == b.references->off;
+  return share_off && a.references->overlaps != b.references->overlaps;
+}
+
+}  // namespace
+
+References find_references(const std::vector<CellResult>& cells, std::size_t cell) {
+  if (const auto& planned = cells.at(cell).references)
+    return {named(cells, planned->off), named(cells, planned->no_comm)};
+  return by_values(cells, cell);
+}
+
 std::vector<AxisPair> pairs_along_axes(const std::vector<CellResult>& cells) {
   std::vector<AxisPair> pairs;
   for (const std::string& axis : axes_of(cells)) {
     const std::vector<std::string> values = values_along(cells, axis);
-    if (values.size() != 2 || toggles_overlap(axis) || toggles_transfers(axis)) continue;
+    if (values.size() != 2) continue;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const std::string* value = find(cells[i].values, axis);
       if (value == nullptr || *value != values.front()) continue;
       for (std::size_t j = 0; j < cells.size(); ++j)
-        if (differ_in_alone(cells[i], cells[j], axis)) pairs.push_back({axis, i, j});
+        if (differ_in_alone(cells[i], cells[j], axis) && !toggles(cells[i], cells[j], axis))
+          pairs.push_back({axis, i, j});
     }
   }
   return pairs;

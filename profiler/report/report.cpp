@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -19,6 +20,7 @@
 #include "platform/atomic_file.hpp"
 #include "profiler/report/answer.hpp"
 #include "profiler/report/report_tables.hpp"
+#include "profiler/report/rows/cell_notes.hpp"
 #include "profiler/report/stalls.hpp"
 
 namespace underlap::report {
@@ -189,6 +191,8 @@ constexpr const char* kHowToRead = R"(## How to read it
 - `step/ideal` is the step against the least that any schedule of the same work could take: the longer of what a rank
   computes and what its link carries.
 - `CPU ms` is that time: processor time of the communication threads of all ranks and of the transport, per step.
+- Rates are of the median step. `MFU` is the share of the GPUs' dense peak that the counted FLOPs make.
+- `note` points to what is said above: a request that is not in effect, or why a cell was not run.
 - `numerics` says how a cell's losses compare with the reference's: bit_identical, reordered (up to summation order) or
   lower_precision, with the largest relative difference.
 - A ratio along an axis compares two cells that differ in that axis alone. It `resolves 1 %` where half the width of its
@@ -271,10 +275,17 @@ std::string allocations_text(const RunResults& results) {
       cells, nodes.size() == 1 ? "the same nodes" : fmt::format("{} sets of nodes", nodes.size()));
 }
 
+// What of the requests is not in effect, and which cells were not run: a line each.
+std::string notes_text(const RunResults& results) {
+  std::string text;
+  for (const std::string& line : notes_of(results).lines) text += line + "\n";
+  return text;
+}
+
 // What was run, and what stands against taking the figures below for what they seem.
 std::string warnings_text(const RunResults& results, std::size_t most_stalls) {
-  return played_text(results) + memory_text(results) + mismatch_text(results) + allocations_text(results) +
-         load_text(results) + stalls_text(results, most_stalls);
+  return played_text(results) + notes_text(results) + memory_text(results) + mismatch_text(results) +
+         allocations_text(results) + load_text(results) + stalls_text(results, most_stalls);
 }
 
 std::string wrapped_lines(const std::string& text, const TableFormat& format) {
@@ -307,6 +318,12 @@ std::string answers_markdown(const std::vector<PairAnswer>& answers) {
   if (answers.size() == 1) return text;
   for (const PairAnswer& answer : answers) text += fmt::format("- {}\n", answer_text(answer));
   return text + "\n";
+}
+
+// "Tokens of all ranks."
+std::string sentence(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + ".";
 }
 
 // A table under its title, or nothing where it has no rows.
@@ -352,7 +369,8 @@ std::string interval_note(const RunResults& results) {
 std::string report_warnings(const RunResults& results) { return warnings_text(results, kAllStalls); }
 
 std::vector<ReportSection> report_sections(const RunResults& results, const std::vector<CellSummary>& summaries) {
-  std::vector<ReportSection> sections{{"Cells", "Times are of one training step.", cell_table(results, summaries)}};
+  std::vector<ReportSection> sections{{"Cells", "Times are of one training step.", cell_table(results, summaries)},
+                                      {"Rates", sentence(rates_about(results)), rate_table(results, summaries)}};
   for (AxisTable& along : axis_tables(results, summaries))
     sections.push_back({std::move(along.title),
                         "Steps of cells that differ in this axis alone, as a ratio within each block.",
@@ -381,8 +399,9 @@ std::string run_text(const RunResults& results, const TableFormat& format, Detai
   const bool is_brief = details == Details::left_out;
   std::string text =
       heading_text(results, format) + answers_text(answers, is_brief ? kMostAnswers : answers.size(), format);
-  if (is_brief) return text + "\n" + render(brief_table(results, summaries), format);
-  return text + "\n" + full_table(results, summaries, format) + detail_tables(results, summaries, format) +
+  const std::string rates = titled("Rates: " + rates_about(results), rate_table(results, summaries), format);
+  if (is_brief) return text + "\n" + render(brief_table(results, summaries), format) + rates;
+  return text + "\n" + full_table(results, summaries, format) + rates + detail_tables(results, summaries, format) +
          titled("Ranks, and what their launcher left them", rank_table(results.info), format) +
          titled("Allocations, one for each cell", allocation_table(results), format);
 }

@@ -7,8 +7,11 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <set>
 #include <sstream>
 
+#include "profiler/report/rows/cell_notes.hpp"
+#include "profiler/report/rows/rates.hpp"
 #include "profiler/report/where_time_went.hpp"
 
 namespace underlap::report {
@@ -52,6 +55,7 @@ constexpr const char* kEfficiency = "E";
 constexpr const char* kEfficiencyInterval = "E [95 %]";
 constexpr const char* kCpu = "CPU ms";
 constexpr const char* kLoss = "loss";
+constexpr const char* kNote = "note";
 constexpr const char* kDependency = "dependency ms";
 constexpr std::array<const char*, 3> kComputeParts{"contention", "+ decomposition", "- concurrency"};
 
@@ -76,6 +80,15 @@ int digits_of(const std::vector<CellSummary>& summaries) {
   return largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 10 ? 2 : 3;
 }
 
+// A row for each cell that was not run, which says no more than where to read why, in the second column.
+void add_refused(Table& table, const RunResults& results, const CellNotes& notes) {
+  for (const RefusedCell& cell : results.refused) {
+    std::vector<TableCell>& row = table.rows.emplace_back(table.columns.size(), TableCell("-", Style::dim));
+    row.front() = {cell.name};
+    row[1] = {notes.of(cell.name)};
+  }
+}
+
 // To the nanosecond, so that a row adds up.
 std::string delta_ms(std::int64_t ns) {
   const std::int64_t magnitude = std::abs(ns);
@@ -95,6 +108,7 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
   const bool has_intervals =
       std::ranges::any_of(summaries, [](const CellSummary& s) { return s.step_ms && s.step_ms->interval; });
   Table table{{{"cell", Align::left},
+               {kNote, Align::left},
                {has_intervals ? "step ms [95 %]" : "step ms"},
                {has_intervals ? "step/off [95 %]" : "step/off", Align::right, 1},
                {"exposed ms"},
@@ -111,23 +125,27 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
                {kLoss, Align::right, 11}},
               {}};
   const int digits = digits_of(summaries);
+  const CellNotes notes = notes_of(results);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const CellSummary& summary = summaries[i];
-    table.rows.push_back({summary.name, estimate_text(summary.step_ms, digits), ratio_cell(summary.step_ratio_to_off),
-                          value_text(summary.exposed_ms, digits), value_text(summary.comm_ms, digits),
-                          number_text(summary.overlap_pct, 1), value_text(summary.efficiency, 2),
-                          megabytes_text(summary.bytes_on_wire), number_text(summary.transfer_cpu_ms, digits),
-                          bound_text(summary), number_text(summary.step_ratio_to_bound_ideal, 2),
-                          numerics_cell(results.cells[i]), value_text(summary.exposed_worst_ms, digits),
-                          interval_text(summary.efficiency, 2), number_text(summary.final_loss, 4)});
+    table.rows.push_back({summary.name, notes.of(summary.name), estimate_text(summary.step_ms, digits),
+                          ratio_cell(summary.step_ratio_to_off), value_text(summary.exposed_ms, digits),
+                          value_text(summary.comm_ms, digits), number_text(summary.overlap_pct, 1),
+                          value_text(summary.efficiency, 2), megabytes_text(summary.bytes_on_wire),
+                          number_text(summary.transfer_cpu_ms, digits), bound_text(summary),
+                          number_text(summary.step_ratio_to_bound_ideal, 2), numerics_cell(results.cells[i]),
+                          value_text(summary.exposed_worst_ms, digits), interval_text(summary.efficiency, 2),
+                          number_text(summary.final_loss, 4)});
   }
-  for (const std::string_view title : {kEfficiency, kEfficiencyInterval, kIdeal, kCpu, kLoss})
+  add_refused(table, results, notes);
+  for (const std::string_view title : {kEfficiency, kEfficiencyInterval, kIdeal, kCpu, kLoss, kNote})
     drop_if_empty(table, title);
   return table;
 }
 
 Table brief_table(const RunResults& results, const std::vector<CellSummary>& summaries) {
   Table table{{{"cell", Align::left},
+               {kNote, Align::left},
                {"step ms"},
                {"step/off"},
                {kInterval, Align::right, 1},
@@ -137,16 +155,66 @@ Table brief_table(const RunResults& results, const std::vector<CellSummary>& sum
                {"numerics", Align::left, 3}},
               {}};
   const int digits = digits_of(summaries);
+  const CellNotes notes = notes_of(results);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const CellSummary& summary = summaries[i];
-    table.rows.push_back({summary.name, value_text(summary.step_ms, digits),
+    table.rows.push_back({summary.name, notes.of(summary.name), value_text(summary.step_ms, digits),
                           TableCell(value_text(summary.step_ratio_to_off, 3), style_of(summary.step_ratio_to_off)),
                           interval_text(summary.step_ratio_to_off, 3), value_text(summary.exposed_ms, digits),
                           number_text(summary.overlap_pct, 1), value_text(summary.comm_ms, digits),
                           numerics_cell(results.cells[i])});
   }
-  for (const char* title : {"step/off", kInterval}) drop_if_empty(table, title);
+  add_refused(table, results, notes);
+  for (const char* title : {"step/off", kInterval, kNote}) drop_if_empty(table, title);
   return table;
+}
+
+namespace {
+
+// Three digits that count, where rates of a tiny model and of a cluster stand in one column.
+std::string three_digits(const std::optional<double>& value) {
+  if (!value) return "-";
+  return *value >= 100 || *value <= 0 ? fmt::format("{:.0f}", *value) : fmt::format("{:.3g}", *value);
+}
+
+std::string predicted_memory(const CellResult& cell) {
+  constexpr double kBytesPerGb = 1e9;
+  if (cell.peak_memory_bytes == 0) return "-";
+  return three_digits(static_cast<double>(cell.peak_memory_bytes) / kBytesPerGb);
+}
+
+bool has_gpus(const RunResults& results) { return !traits_of(results.info.backend).runs_on_cores; }
+
+}  // namespace
+
+Table rate_table(const RunResults& results, const std::vector<CellSummary>& summaries) {
+  constexpr double kPercent = 100;
+  Table table{{{"cell", Align::left},
+               {"tokens/s"},
+               {has_gpus(results) ? "TFLOP/s a GPU" : "TFLOP/s a rank"},
+               {"MFU %"},
+               {"memory GB"}},
+              {}};
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    const CellSummary& summary = summaries[i];
+    if (!summary.tokens_per_s) continue;
+    table.rows.push_back({summary.name, three_digits(summary.tokens_per_s), three_digits(summary.tflops_per_gpu),
+                          summary.mfu ? fmt::format("{:.1f}", kPercent * *summary.mfu) : "-",
+                          predicted_memory(results.cells[i])});
+  }
+  return table;
+}
+
+std::string rates_about(const RunResults& results) {
+  std::set<std::string> peaks;
+  for (const CellResult& cell : results.cells)
+    peaks.insert(cell.work.peak_tflops > 0
+                     ? fmt::format("MFU of {:.0f} TFLOP/s ({})", cell.work.peak_tflops, cell.work.peak_of)
+                     : fmt::format("no MFU: {}", cell.work.peak_of));
+  return fmt::format(
+      "tokens/s of all ranks together; FLOPs counted as {} ({}); {}; memory of the rank that needs most, "
+      "as predicted",
+      results.info.flops, convention_words(results.info.flops), fmt::join(peaks, ", "));
 }
 
 namespace {

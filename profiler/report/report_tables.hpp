@@ -16,6 +16,12 @@ Table cell_table(const RunResults& results, const std::vector<CellSummary>& summ
 /// One row a cell, of what a terminal of 80 columns holds.
 Table brief_table(const RunResults& results, const std::vector<CellSummary>& summaries);
 
+/// One row a cell: tokens and TFLOP a second, MFU, predicted memory. Without rows in results of before they were kept.
+Table rate_table(const RunResults& results, const std::vector<CellSummary>& summaries);
+
+/// What the figures of rate_table() are of: what is counted, and whose peak.
+std::string rates_about(const RunResults& results);
+
 /// Ratios of steps along one axis of two values: a row for each pair of cells that differ in it alone, with whether
 /// 1 % of a step can be told apart and how many blocks that takes.
 struct AxisTable {

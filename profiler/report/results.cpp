@@ -195,6 +195,8 @@ void check(const Cursor& from, const RunInfo& info) { check_not_negative(from, i
 
 void check(const Cursor& from, const ComputeSinceOff& compute) { check_not_negative(from, compute); }
 
+void check(const Cursor& from, const StepWork& work) { check_not_negative(from, work); }
+
 template <class T>
 void check(const Cursor&, const T&) {}
 

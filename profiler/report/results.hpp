@@ -43,6 +43,22 @@ struct ComputeSinceOff {
   analysis::ComputeChange change;  ///< from the off cell
 };
 
+/// What a step of a cell works on, which its rates are of.
+struct StepWork {
+  std::int64_t tokens = 0;              ///< of all ranks; 0 in results before it
+  std::map<std::string, double> flops;  ///< of all ranks, by what is counted: "full", "causal", ... (bench/METRICS.md)
+  double peak_tflops = 0;               ///< dense, of one GPU, in the format of the products; 0: not known
+  std::string peak_of;                  ///< what has that peak: "h100-sxm, bf16"; or why it is not known
+};
+
+/// What a cell is held against, cells by name, as the run's plan has it (impl/plan/cell_references.hpp):
+/// bench/METRICS.md says how they are chosen. Empty: there is none.
+struct PlannedReferences {
+  std::string off;
+  std::string no_comm;
+  std::vector<std::string> overlaps;  ///< keys of overlap that are on in the cell
+};
+
 /// Where one rank of a run was that a launcher started, and what it was left of the machine.
 struct LaunchedRank {
   std::string node;
@@ -64,6 +80,7 @@ struct CellResult {
   std::string name;
   std::vector<std::pair<std::string, std::string>> values;  ///< axis -> value; each axis once
   std::string plan_json;                                    ///< schema underlap.plan/1; read back in compact form
+  std::optional<PlannedReferences> references = {};         ///< absent in results before it
   bool no_comm = false;
   bool paced = false;
   std::int32_t num_ranks = 0;  ///< of the plan; 0 in results before it
@@ -72,6 +89,9 @@ struct CellResult {
   std::int64_t peak_memory_bytes = 0;    ///< predicted, of the rank that needs most; 0 in results before it
   std::int64_t device_memory_bytes = 0;  ///< of one modelled GPU, which nothing held to it; 0: not modelled
   std::string memory_advice;             ///< where that is too little: what would fit
+  StepWork work = {};
+  /// Requests that are not in effect in this cell, each with the reason; results before it lack it
+  std::vector<std::string> not_as_requested = {};
   std::vector<StepSample> samples;
   std::vector<double> warmup_losses;  ///< losses of the steps before the first block
   NumericsLabel label = NumericsLabel::not_checked;
@@ -129,6 +149,7 @@ struct RunInfo {
   std::string series_side = {};  ///< "baseline" or "candidate" where two took turns (`run --interleave`); else empty
   std::string launcher = {};     ///< what started the ranks (mpirun, srun, torchrun), in words; empty: the run itself
   std::vector<LaunchedRank> launched_ranks = {};  ///< those that it started, by rank
+  std::string flops = "full";                     ///< how the rates of its tables count FLOPs: a key of StepWork::flops
 };
 
 /// How many of the ranks each node had, in the order of the nodes' first ranks.
@@ -147,6 +168,13 @@ struct BlockLoad {
   std::int64_t stolen_cpu_ns = 0;  ///< that a hypervisor gave to others
 };
 
+/// A cell of the matrix that could not be run, and why, a line each: "config.yaml:3:5: ...".
+struct RefusedCell {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> values;
+  std::vector<std::string> because;
+};
+
 /// A whole run: results.json, schema underlap.results/1.
 struct RunResults {
   RunInfo info;
@@ -156,6 +184,7 @@ struct RunResults {
       resumed_at_blocks;        ///< blocks before which --resume, or ranks started anew, began with fresh weights
   std::vector<BlockLoad> load;  ///< by block; empty in virtual time, and in results of before it was kept
   std::vector<CellResult> cells;
+  std::vector<RefusedCell> refused;  ///< none in results before it
 };
 
 /// Whether a results file holds the cells' summaries.

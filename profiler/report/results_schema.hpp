@@ -116,11 +116,40 @@ struct Fields<OwnAllocation> {
 };
 
 template <>
+struct Fields<StepWork> {
+  static void visit(auto& work, auto&& field) {
+    field("tokens", work.tokens);
+    field("flops", work.flops);
+    field("peak_tflops", work.peak_tflops);
+    field("peak_of", work.peak_of);
+  }
+};
+
+template <>
+struct Fields<RefusedCell> {
+  static void visit(auto& cell, auto&& field) {
+    field("name", cell.name);
+    field("values", cell.values);
+    field("because", cell.because);
+  }
+};
+
+template <>
+struct Fields<PlannedReferences> {
+  static void visit(auto& references, auto&& field) {
+    field("off", references.off);
+    field("no_comm", references.no_comm);
+    field("overlaps", references.overlaps);
+  }
+};
+
+template <>
 struct Fields<CellResult> {
   static void visit(auto& cell, auto&& field) {
     field("name", cell.name);
     field("values", cell.values);
     field("plan", JsonText{cell.plan_json});
+    field("references", NewerField{cell.references});
     field("no_comm", cell.no_comm);
     field("paced", cell.paced);
     field("num_ranks", NewerField{cell.num_ranks});
@@ -128,6 +157,8 @@ struct Fields<CellResult> {
     field("peak_memory_bytes", NewerField{cell.peak_memory_bytes});
     field("device_memory_bytes", NewerField{cell.device_memory_bytes});
     field("memory_advice", NewerField{cell.memory_advice});
+    field("work", NewerField{cell.work});
+    field("not_as_requested", NewerField{cell.not_as_requested});
     field("label", cell.label);
     field("max_loss_difference", cell.max_loss_difference);
     field("bound_ns", cell.bound_ns);
@@ -175,6 +206,7 @@ struct Fields<RunInfo> {
     field("series_side", NewerField{info.series_side});
     field("launcher", NewerField{info.launcher});
     field("launched_ranks", NewerField{info.launched_ranks});
+    field("flops", NewerField{info.flops});
   }
 };
 
@@ -198,6 +230,7 @@ struct Fields<RunResults> {
     field("blocks_done", results.blocks_done);
     field("resumed_at_blocks", results.resumed_at_blocks);
     field("load", NewerField{results.load});
+    field("refused", NewerField{results.refused});
     field("cells", results.cells);
   }
 };
@@ -277,6 +310,9 @@ struct Fields<CellSummary> {
     field("step_ratio_to_bound_ideal", summary.step_ratio_to_bound_ideal);
     field("ratios_along", summary.ratios_along);
     field("final_loss", summary.final_loss);
+    field("tokens_per_s", summary.tokens_per_s);
+    field("tflops_per_gpu", summary.tflops_per_gpu);
+    field("mfu", summary.mfu);
     field("stalls", summary.stalls);
     field("modes", summary.modes);
     field("purposes", summary.purposes);

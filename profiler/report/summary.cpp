@@ -5,6 +5,8 @@
 #include <cmath>
 #include <span>
 
+#include "profiler/report/rows/rates.hpp"
+
 namespace underlap::report {
 namespace {
 
@@ -200,7 +202,17 @@ std::optional<double> transfer_cpu_ms(const StepSample& sample) {
   return sample.transfer_cpu_ns ? std::optional(ms(*sample.transfer_cpu_ns)) : std::nullopt;
 }
 
-CellSummary summarise_alone(const CellResult& cell) {
+void rate(CellSummary& summary, const CellResult& cell, const std::string& convention) {
+  constexpr double kMsPerS = 1e3;
+  if (!summary.step_ms) return;
+  const auto rates = rates_of(cell.work, cell.num_ranks, summary.step_ms->value / kMsPerS, convention);
+  if (!rates) return;
+  summary.tokens_per_s = rates->tokens_per_s;
+  summary.tflops_per_gpu = rates->tflops_per_gpu;
+  summary.mfu = rates->mfu;
+}
+
+CellSummary summarise_alone(const CellResult& cell, const std::string& convention) {
   CellSummary summary;
   summary.name = cell.name;
   summary.steps = static_cast<std::int32_t>(cell.samples.size());
@@ -216,6 +228,7 @@ CellSummary summarise_alone(const CellResult& cell) {
   summary.modes = communications_of(cell, &analysis::Split::modes);
   summary.purposes = communications_of(cell, &analysis::Split::purposes);
   hold_against_bound(summary, cell);
+  rate(summary, cell, convention);
   return summary;
 }
 
@@ -249,7 +262,7 @@ void forget_pointlike_intervals(CellSummary& summary) {
 std::vector<CellSummary> summarise(const RunResults& results) {
   std::vector<CellSummary> summaries;
   for (std::size_t i = 0; i < results.cells.size(); ++i)
-    compare(summaries.emplace_back(summarise_alone(results.cells[i])), results.cells, i);
+    compare(summaries.emplace_back(summarise_alone(results.cells[i], results.info.flops)), results.cells, i);
   compare_along_axes(summaries, results.cells);
   if (!traits_of(results.info.backend).measures_time)
     for (CellSummary& summary : summaries) forget_pointlike_intervals(summary);

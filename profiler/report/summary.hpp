@@ -58,8 +58,11 @@ struct CellSummary {
   std::optional<double> step_ratio_to_bound_ideal;  ///< step / bound_ideal_ns
   /// By axis of two values that toggles neither overlap nor transfers; in the cells with the first of the values.
   std::map<std::string, AxisRatio> ratios_along;
-  std::optional<double> final_loss;  ///< of the last measured step; absent where nothing was sent between ranks
-  std::vector<Stall> stalls;         ///< measured steps that stood still: in medians, and in no mean
+  std::optional<double> final_loss;    ///< of the last measured step; absent where nothing was sent between ranks
+  std::optional<double> tokens_per_s;  ///< rates_of() the median step, FLOPs counted as the run says
+  std::optional<double> tflops_per_gpu;
+  std::optional<double> mfu;
+  std::vector<Stall> stalls;  ///< measured steps that stood still: in medians, and in no mean
   std::map<std::string, PurposeSummary> modes;
   std::map<std::string, PurposeSummary> purposes;
 };
@@ -73,7 +76,7 @@ struct References {
   std::optional<std::size_t> no_comm;
 };
 
-/// Finds a cell's references from the axis values alone.
+/// A cell's references, as the plan has them; in results that lack them, from the values of axes alone:
 ///
 /// An axis toggles overlap where the last part of its dotted path begins or ends with "overlap" (overlap,
 /// ddp.overlap_grad_reduce, tp_comm_overlap) or is grad_reduce or param_gather; its values off, false and none mean
@@ -93,7 +96,8 @@ struct AxisPair {
   std::size_t other = 0;
 };
 
-/// All pairs along the axes of exactly two values that toggle neither overlap nor transfers, axis by axis.
+/// All pairs along the axes of exactly two values, axis by axis, but those of a cell with overlap and its off cell, and
+/// of one with transfers and one without.
 std::vector<AxisPair> pairs_along_axes(const std::vector<CellResult>& cells);
 
 /// One summary per cell, in the order of the cells. Deterministic. Never throws for what was measured.

@@ -42,7 +42,7 @@ plan::Matrix read_matrix(const std::string& file) {
 
 /// What a GPU does more slowly than its description.
 struct Slower {
-  double speed = 1;  ///< of GEMMs, and of attention unless it is given, as a fraction of the described peak
+  double speed = 1;  ///< run.speed: of GEMMs, and of attention unless it is given
   /// Of the described peak for each feature of a head: attention that writes its scores moves them, however many
   /// features a head has. 0: as described.
   double attention_forward = 0, attention_backward = 0;
@@ -56,9 +56,9 @@ void set_efficiency(std::vector<sim::AttentionCurve>& curves, double by_feature)
 }
 
 std::unique_ptr<sim::TimeModel> machine(const plan::Config& config, const Slower& slower) {
-  sim::Hardware hardware = sim::load_hardware(config.run.hardware);
-  hardware.gpu.bf16_tflops.value *= slower.speed;
-  if (hardware.gpu.fp8_tflops) hardware.gpu.fp8_tflops->value *= slower.speed;
+  plan::RunConfig run = config.run;
+  run.speed *= slower.speed;
+  sim::Hardware hardware = sim::hardware_of(run);
   if (slower.attention_forward > 0) {
     set_efficiency(hardware.kernels.attention_forward, slower.attention_forward / slower.speed);
     set_efficiency(hardware.kernels.attention_backward, slower.attention_backward / slower.speed);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/machine.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 
@@ -30,15 +32,40 @@ class Machine final : public TimeModel {
   int layernorm_sm_margin_;
 };
 
+bool is_in_fp8(const plan::Config& config, const Gpu& gpu) {
+  return config.mixed_precision.recipe.find("fp8") != std::string::npos && gpu.fp8_tflops;
+}
+
 }  // namespace
+
+double peak_tflops(const plan::Config& config) {
+  const Gpu gpu = load_hardware(config.run.hardware).gpu;
+  return is_in_fp8(config, gpu) ? gpu.fp8_tflops->value : gpu.bf16_tflops.value;
+}
+
+std::string peak_words(const plan::Config& config) {
+  const Gpu gpu = load_hardware(config.run.hardware).gpu;
+  return fmt::format("{}, {}", config.run.hardware, is_in_fp8(config, gpu) ? "fp8" : "bf16");
+}
 
 std::unique_ptr<TimeModel> make_time_model(CostModel model, int layernorm_sm_margin) {
   return std::make_unique<Machine>(std::move(model), layernorm_sm_margin);
 }
 
+Hardware hardware_of(const plan::RunConfig& run) {
+  Hardware hardware = load_hardware(run.hardware);
+  hardware.gpu.bf16_tflops.value *= run.speed;
+  if (hardware.gpu.fp8_tflops) hardware.gpu.fp8_tflops->value *= run.speed;
+  return hardware;
+}
+
+std::string hardware_words(const plan::RunConfig& run) {
+  return run.speed == 1 ? run.hardware : fmt::format("{} at speed {}", run.hardware, run.speed);
+}
+
 std::unique_ptr<TimeModel> make_time_model(const plan::Config& config) {
   const Placement placement{.gpus_per_node = static_cast<std::int32_t>(config.run.gpus_per_node.value_or(0))};
-  return make_time_model(CostModel(load_hardware(config.run.hardware), placement),
+  return make_time_model(CostModel(hardware_of(config.run), placement),
                          static_cast<int>(config.environment.layernorm_sm_margin));
 }
 

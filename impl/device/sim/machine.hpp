@@ -2,15 +2,30 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "impl/device/sim/cost_model.hpp"
+#include "impl/device/sim/hardware.hpp"
 #include "impl/device/sim/time_model.hpp"
 #include "impl/plan/config.hpp"
 
 namespace underlap::sim {
 
-/// The machine that `config` asks for: run.hardware, run.gpus_per_node and the LayerNorm SM margin of its environment.
-/// Throws std::invalid_argument with every error of the hardware file, each with file, line and column.
+/// What run.hardware describes, with GEMMs and attention at run.speed of what it says. Throws as load_hardware() does.
+Hardware hardware_of(const plan::RunConfig& run);
+
+/// Its name where people read it: "h100-sxm", "h100-sxm at speed 0.8".
+std::string hardware_words(const plan::RunConfig& run);
+
+/// The data sheet's dense peak of one GPU in the format that `config`'s products are in, TFLOP/s: what MFU is a share
+/// of, whatever run.speed is. Throws as load_hardware() does.
+double peak_tflops(const plan::Config& config);
+
+/// "h100-sxm, bf16".
+std::string peak_words(const plan::Config& config);
+
+/// The machine that `config` asks for: run.hardware at run.speed, run.gpus_per_node and the LayerNorm SM margin of its
+/// environment. Throws std::invalid_argument with every error of the hardware file, each with file, line and column.
 std::unique_ptr<TimeModel> make_time_model(const plan::Config& config);
 
 /// Memory of one GPU that `config` asks for. Throws as make_time_model() does.

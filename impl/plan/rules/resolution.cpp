@@ -146,19 +146,23 @@ Value default_of(std::size_t row) {
   return fallback(row);
 }
 
-bool in_scope(Scope scope, const Resolution& r) {
-  const ParallelConfig& parallel = r.plan.config.parallel;
+bool has_ranks(Scope scope, const ParallelConfig& parallel) {
   switch (scope) {
     case Scope::dp: return parallel.data_parallel_size > 1 || parallel.context_parallel_size > 1;
     case Scope::tp: return parallel.tensor_model_parallel_size > 1;
     case Scope::pp: return parallel.pipeline_model_parallel_size > 1;
     case Scope::cp: return parallel.context_parallel_size > 1;
+    default: return true;
+  }
+}
+
+bool in_scope(Scope scope, const Resolution& r) {
+  switch (scope) {
     case Scope::fp8: return r.plan.config.mixed_precision.recipe.find("fp8") != std::string::npos;
     case Scope::moe: return r.settings.integer("model.num_moe_experts", 1) > 1;
     case Scope::fsdp: return r.settings.flag("ddp.use_megatron_fsdp", false);
-    case Scope::always: break;
+    default: return has_ranks(scope, r.plan.config.parallel);
   }
-  return true;
 }
 
 Plan resolve(const Settings& settings, Problems& problems) {

@@ -51,6 +51,9 @@ struct Resolution {
   std::string set_at(std::string_view path) const;
 };
 
+/// Whether a kind of parallelism has several ranks; of a scope that is none, true.
+bool has_ranks(Scope scope, const ParallelConfig& parallel);
+
 /// Whether something in `config` makes keys of `scope` matter.
 bool in_scope(Scope scope, const Resolution& resolution);
 

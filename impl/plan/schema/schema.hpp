@@ -29,6 +29,16 @@ enum class Status : std::uint8_t {
 /// The kind of parallelism or precision without which a key has no effect.
 enum class Scope : std::uint8_t { always, dp, tp, pp, cp, fp8, moe, fsdp };
 
+/// What a key decides of a step.
+enum class Role : std::uint8_t {
+  work,       ///< what is computed and sent, and on which machine: cells that differ in it do other work
+  overlap,    ///< a switch: communication that is there anyway runs beside compute
+  manner,     ///< how that is done
+  floor,      ///< false: less runs beside compute than without any switch of overlap
+  transfers,  ///< whether anything is sent at all
+  aside,      ///< nothing: how a step is recorded, or other words for what another key says
+};
+
 struct Range {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
@@ -52,6 +62,7 @@ struct Row {
   Type type = Type::boolean;
   Status status = Status::known;
   Scope scope = Scope::always;
+  Role role = Role::work;
   std::string_view backends = {};  ///< those that use it, between blanks; empty: all
   bool listed = false;             ///< in every plan, not only where the user wrote it
   std::string_view fallback =

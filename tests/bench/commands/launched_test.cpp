@@ -87,6 +87,20 @@ TEST(Launched, MpirunStartsRanks) {
   expect_same_work(results, threads_of(folder));
 }
 
+// Every process reads the matrix by itself, and must number its cells alike.
+TEST(Launched, RunTheCellsThatCanBeRun) {
+  const RunFolder folder(tiny_config(
+      "matrix:\n  x: [{name: bad, model.tensor_model_parallel_size: 3}, {name: good, data_parallel_size: 2}]\n"));
+  const std::vector<Outcome> outcomes = Job(2, folder.arguments()).wait();
+  EXPECT_EQ(outcomes[0].exit_code, 2) << outcomes[0].err;
+  EXPECT_THAT(outcomes[0].err, HasSubstr("note: cell bad is not run: "));
+  EXPECT_EQ(outcomes[1].exit_code, 2);
+  EXPECT_THAT(outcomes[1].err, IsEmpty());
+  const report::RunResults results = report::read_results(folder.run());
+  ASSERT_EQ(results.cells.size(), 1U);
+  EXPECT_EQ(results.cells[0].samples.size(), 4U);
+}
+
 TEST(Launched, GoOnBehindResume) {
   const RunFolder folder(kFourRanks);
   EXPECT_EQ(Job(4, folder.arguments()).wait()[0].exit_code, 0);

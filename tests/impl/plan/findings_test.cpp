@@ -30,6 +30,25 @@ TEST(Findings, AreErrorsAloneWhereThereAreAny) {
   EXPECT_EQ(all[0].kind, "error");
 }
 
+TEST(UnmetRequests, AreWhatIsOverruledAndOverlapOfNothing) {
+  const std::string tiny = "model: {preset: tiny}\n";
+  EXPECT_THAT(unmet_requests(plan_of(tiny + "comm_overlap: {tp_comm_overlap: true}\n")),
+              ElementsAre(testing::StartsWith("comm_overlap.tp_comm_overlap was requested as true and is false: ")));
+  EXPECT_THAT(unmet_requests(plan_of(tiny + "extensions: {cp_overlap: true, release_by_event: true}\n")),
+              testing::UnorderedElementsAre("extensions.cp_overlap was requested as true and does nothing: "
+                                            "context_parallel_size is 1",
+                                            "extensions.release_by_event was requested as true and does nothing: "
+                                            "pipeline_model_parallel_size is 1"));
+}
+
+// A cell of a matrix with overlap off asks for nothing, whatever the file says of overlap for all its cells.
+TEST(UnmetRequests, AreNoneOfACellThatWantsNoOverlap) {
+  EXPECT_THAT(unmet_requests(plan_of("model: {preset: tiny, context_parallel_size: 1}\ndata_parallel_size: 2\n"
+                                     "comm_overlap: {overlap_grad_reduce: false, overlap_param_gather: false, "
+                                     "bucket_size: 1000}\nextensions: {cp_overlap: false}\n")),
+              IsEmpty());
+}
+
 TEST(Findings, KnowFileLineAndColumn) {
   const Location location = location_of("a:b/config.yaml:3:15");
   EXPECT_EQ(location.file, "a:b/config.yaml");

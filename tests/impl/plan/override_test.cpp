@@ -60,5 +60,17 @@ TEST(Override, BrokenYamlIsAnError) {
               ElementsAre(StartsWith("--steps: not YAML")));
 }
 
+TEST(Overrides, KeepTheCellsThatTheyName) {
+  const std::string yaml = "model: {preset: tiny}\nmatrix: {train.num_microbatches: [1, 2, 3]}\n";
+  const auto kept = [&](const std::vector<Override>& overrides) {
+    std::vector<std::string> names;
+    for (const Cell& cell : parse(yaml, "f", overrides).cells) names.push_back(cell.name);
+    return names;
+  };
+  EXPECT_THAT(kept({{kOneCell, "num_microbatches=3"}, {kOneCell, "num_microbatches=1"}}),
+              testing::ElementsAre("num_microbatches=1", "num_microbatches=3"));
+  EXPECT_EQ(kept({}).size(), 3U);
+}
+
 }  // namespace
 }  // namespace underlap::plan

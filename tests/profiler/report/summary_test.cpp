@@ -68,6 +68,26 @@ TEST(FindReferences, MatrixWithoutOverlapAxisHasNoOffCell) {
   EXPECT_EQ(find_references(cells, 0).off, std::nullopt);
 }
 
+TEST(FindReferences, BelievesThePlanAndNotTheNames) {
+  auto cells = matrix().cells;
+  for (CellResult& cell : cells) cell.references = PlannedReferences{};
+  cells[1].references = PlannedReferences{.off = "off bf16", .no_comm = "none fp32", .overlaps = {"x"}};
+  EXPECT_EQ(find_references(cells, 1).off, 2U);
+  EXPECT_EQ(find_references(cells, 1).no_comm, 3U);
+  EXPECT_EQ(find_references(cells, 0).off, std::nullopt);
+}
+
+// Cells a and b of an axis that is called after an overlap and is none.
+TEST(PairsAlongAxes, AreThoseThatDoNotTurnOverlapOnOrOff) {
+  std::vector<CellResult> cells{cell_of("a", {{"my_overlap", "1"}}, {}), cell_of("b", {{"my_overlap", "2"}}, {})};
+  EXPECT_TRUE(pairs_along_axes(cells).empty()) << "by names";
+  for (CellResult& cell : cells) cell.references = PlannedReferences{};
+  EXPECT_EQ(pairs_along_axes(cells).size(), 1U);
+  cells[0].references = cells[1].references = PlannedReferences{.off = "a", .no_comm = "", .overlaps = {}};
+  cells[1].references->overlaps = {"x"};
+  EXPECT_TRUE(pairs_along_axes(cells).empty()) << "b has an overlap that its off cell has not";
+}
+
 TEST(Summarise, GivesTheFiguresOfASteadyCell) {
   const CellSummary on = summarise(matrix())[1];
   EXPECT_EQ(on.off_cell, "off fp32");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "impl/device/sim/machine.hpp"
 #include "tests/impl/device/sim/hardware_files.hpp"
 
 namespace underlap::sim {
@@ -76,6 +77,19 @@ std::string test_name(const testing::TestParamInfo<std::string>& hardware) {
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(All, Shipped, testing::ValuesIn(hardware_names()), test_name);
+
+TEST(Speed, IsThatOfProductsAlone) {
+  plan::RunConfig run;
+  run.hardware = "h100-sxm";
+  run.speed = 0.8;
+  const Hardware described = load_hardware("h100-sxm"), slower = hardware_of(run);
+  EXPECT_DOUBLE_EQ(slower.gpu.bf16_tflops.value, 0.8 * described.gpu.bf16_tflops.value);
+  EXPECT_DOUBLE_EQ(slower.gpu.fp8_tflops->value, 0.8 * described.gpu.fp8_tflops->value);
+  EXPECT_EQ(slower.gpu.hbm_gb_per_s.value, described.gpu.hbm_gb_per_s.value);
+  EXPECT_EQ(hardware_words(run), "h100-sxm at speed 0.8");
+  run.speed = 1;
+  EXPECT_EQ(hardware_words(run), "h100-sxm");
+}
 
 // Figures that were never read anywhere, only remembered or assumed.
 TEST(ShippedHardware, MarksWhatNobodyRead) {

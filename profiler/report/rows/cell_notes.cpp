@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/report/rows/cell_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace underlap::report {
+namespace {
+
+/// Texts with the cells that each holds for, in the order of the first of them.
+class Texts {
+ public:
+  void add(const std::string& text, const std::string& cell) {
+    auto found = std::ranges::find(all_, text, &std::pair<std::string, std::vector<std::string>>::first);
+    if (found == all_.end()) found = all_.insert(all_.end(), {text, {}});
+    if (std::ranges::find(found->second, cell) == found->second.end()) found->second.push_back(cell);
+  }
+
+  void number(const char* title, CellNotes& notes) const {
+    for (const auto& [text, cells] : all_) {
+      const std::string mark = fmt::format("[{}]", notes.lines.size() + 1);
+      for (const std::string& cell : cells) {
+        std::string& marks = notes.of_cells[cell];
+        marks += (marks.empty() ? "" : " ") + mark;
+      }
+      notes.lines.push_back(fmt::format("{} {}: {}: {}", title, mark, cells_text(cells), text));
+    }
+  }
+
+ private:
+  static std::string cells_text(const std::vector<std::string>& cells) {
+    return cells.size() == 1 ? cells.front() : fmt::format("{} and {} more", cells.front(), cells.size() - 1);
+  }
+
+  std::vector<std::pair<std::string, std::vector<std::string>>> all_;
+};
+
+// Of several reasons one says enough for a row.
+std::string first_of(const std::vector<std::string>& reasons) {
+  if (reasons.size() < 2) return reasons.empty() ? "no reason was kept" : reasons.front();
+  return fmt::format("{} ({} more reasons are in results.json)", reasons.front(), reasons.size() - 1);
+}
+
+}  // namespace
+
+std::string CellNotes::of(std::string_view cell) const {
+  const auto found = of_cells.find(std::string(cell));
+  return found == of_cells.end() ? "-" : found->second;
+}
+
+CellNotes notes_of(const RunResults& results) {
+  Texts unmet, refused;
+  for (const CellResult& cell : results.cells)
+    for (const std::string& request : cell.not_as_requested) unmet.add(request, cell.name);
+  for (const RefusedCell& cell : results.refused) refused.add(first_of(cell.because), cell.name);
+  CellNotes notes;
+  refused.number("NOT RUN", notes);
+  unmet.number("NOT AS REQUESTED", notes);
+  return notes;
+}
+
+}  // namespace underlap::report

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/report/results.hpp"
+
+namespace underlap::report {
+
+/// What is said once above the tables and pointed to by a number in the rows that it holds for: requests that are not
+/// in effect, and why cells were not run.
+struct CellNotes {
+  std::vector<std::string> lines;               ///< "NOT AS REQUESTED [1]: on and 2 more: ..."
+  std::map<std::string, std::string> of_cells;  ///< name -> "[1] [3]"
+
+  /// What stands in a cell's row; "-" where there is nothing.
+  std::string of(std::string_view cell) const;
+};
+CellNotes notes_of(const RunResults& results);
+
+}  // namespace underlap::report
