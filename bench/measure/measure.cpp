@@ -24,7 +24,7 @@
 #include "bench/ranks/session.hpp"
 #include "bench/verify/numerics_labels.hpp"
 #include "impl/device/sim/machine.hpp"
-#include "impl/plan/memory.hpp"
+#include "impl/plan/memory/advice.hpp"
 #include "platform/errors.hpp"
 #include "platform/signal_watch.hpp"
 #include "platform/status_line.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "impl/plan/memory.hpp"
+#include "impl/plan/memory/advice.hpp"
 #include "impl/step/planned_trainer.hpp"
 #include "impl/step/record_programs.hpp"
 #include "kernels/gemm/matrix_products.hpp"

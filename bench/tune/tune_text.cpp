@@ -7,6 +7,7 @@
 #include "bench/tune/certainty.hpp"
 #include "bench/tune/report.hpp"
 #include "impl/device/sim/hardware.hpp"
+#include "impl/plan/precision.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -16,11 +17,9 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kBytesPerGb = 1e9;
 constexpr double kFlopsPerTflop = 1e12;
 
-bool is_fp8(const plan::Config& config) { return config.mixed_precision.recipe.find("fp8") != std::string::npos; }
-
 double peak_tflops(const plan::Config& config) {
   const sim::Gpu gpu = sim::load_hardware(config.run.hardware).gpu;
-  return is_fp8(config) && gpu.fp8_tflops ? gpu.fp8_tflops->value : gpu.bf16_tflops.value;
+  return plan::is_fp8(plan::scaling_of(config)) && gpu.fp8_tflops ? gpu.fp8_tflops->value : gpu.bf16_tflops.value;
 }
 
 double in_ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }

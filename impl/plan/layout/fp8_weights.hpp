@@ -6,9 +6,9 @@
 
 namespace underlap::plan {
 
-/// Whether the linear layers of layer `layer` multiply in fp8: under the current-scaling recipe all but those of the
-/// first and the last layer. Embedding, norms and head never do. Source: Megatron-Bridge's
-/// bf16_with_fp8_current_scaling_mixed (first_last_layers_bf16, one at each end).
+/// Whether the linear layers of layer `layer` multiply in fp8 with one scale for a tensor from its own values: under
+/// the current-scaling recipe all but those of the first and the last layer. Embedding, norms and head never do.
+/// Source: Megatron-Bridge's bf16_with_fp8_current_scaling_mixed (first_last_layers_bf16, one at each end).
 bool multiplies_in_fp8(const Config& config, std::int32_t layer);
 
 /// Whether such layers' weights are stored and gathered in fp8: fp8_param_gather, with the distributed optimizer.
