@@ -10,7 +10,8 @@
 #include "impl/device/sim/machine.hpp"
 #include "impl/plan/cell_references.hpp"
 #include "impl/plan/findings.hpp"
-#include "impl/plan/memory.hpp"
+#include "impl/plan/memory/advice.hpp"
+#include "impl/plan/memory/memory.hpp"
 #include "impl/plan/step_flops.hpp"
 
 namespace underlap::bench {

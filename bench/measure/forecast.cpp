@@ -162,9 +162,10 @@ std::string memory_text(const plan::Matrix& matrix) {
   double held = 0;
   for (const plan::Cell& cell : matrix.cells) {
     const plan::RunConfig& run = cell.plan.config.run;
-    const std::int64_t peak = cell.plan.peak_memory.total();
-    most = std::max(most, peak);
-    if (run.traits().runs_on_cores || run.numerics) held += double(peak) * double(num_ranks(cell));
+    const plan::PeakMemory& peak = cell.plan.peak_memory;
+    const bool is_here = run.traits().runs_on_cores || run.numerics;
+    most = std::max(most, run.traits().runs_on_cores ? peak.of_tensors() : peak.total());
+    if (is_here) held += double(peak.of_tensors()) * double(num_ranks(cell));
   }
   const plan::RunConfig& run = matrix.cells.front().plan.config.run;
   std::string text = fmt::format("{} are predicted for the rank of most need", in_bytes(most));

@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "impl/plan/memory.hpp"
+#include "impl/plan/memory/advice.hpp"
+#include "impl/plan/memory/memory.hpp"
 #include "impl/step/planned_trainer.hpp"
 #include "impl/step/record_programs.hpp"
 #include "kernels/gemm/matrix_products.hpp"
@@ -37,7 +38,10 @@ void advised(const plan::Config& config, const std::function<void()>& work) {
   try {
     work();
   } catch (const OutOfDeviceMemory& error) {
-    throw MachineError(fmt::format("{} ({})", error.what(), plan::advice_on_memory(config, error.rank_bytes())));
+    const plan::PeakMemory peak = plan::predicted_memory(config);
+    const std::int64_t of_libraries = peak.total() - peak.of_tensors();  // which have theirs already
+    throw MachineError(
+        fmt::format("{} ({})", error.what(), plan::advice_on_memory(config, error.rank_bytes() + of_libraries)));
   }
 }
 

@@ -117,7 +117,8 @@ void check_planned_memory(std::span<const plan::Cell> cells, std::int32_t most) 
   double wanted = 0;  // more bytes than 64 bits count, where a shape is absurd
   for (const plan::Cell& cell : cells)
     if (cell.plan.config.run.traits().runs_on_cores || cell.plan.config.run.numerics)
-      wanted += double(cell.plan.peak_memory.total()) * double(std::min(most, cell.plan.config.parallel.world_size()));
+      wanted +=
+          double(cell.plan.peak_memory.of_tensors()) * double(std::min(most, cell.plan.config.parallel.world_size()));
   const Room room = memory_room();
   if (wanted > static_cast<double>(room.amount))
     refuse_memory(in_words(cells, static_cast<std::size_t>(std::min(most, most_ranks(cells)))), wanted, room);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <tuple>
 
+#include "impl/plan/precision.hpp"
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/step/techniques.hpp"
 #include "profiler/report/summary.hpp"
@@ -38,9 +39,7 @@ std::optional<double> largest_relative_difference(const CellResult& cell, const 
   return largest;
 }
 
-bool multiplies_in_fp8(const plan::Config& config) {
-  return config.mixed_precision.recipe.find("fp8") != std::string::npos;
-}
+bool multiplies_in_fp8(const plan::Config& config) { return plan::is_fp8(plan::scaling_of(config)); }
 
 bool reduces_in_fp8(const plan::Config& config) {
   for (std::size_t i = 0; i < plan::kNumTensorSlots; ++i)

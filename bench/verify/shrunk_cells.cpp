@@ -78,7 +78,11 @@ void shrink_data_parallel_size(std::vector<ShrunkCell>& cells) {
 }
 
 // Whether some layer multiplies in fp8.
-bool has_fp8(const Config& c) { return plan::multiplies_in_fp8(c, c.mixed_precision.bf16_layers_at_start); }
+bool has_fp8(const Config& c) {
+  for (std::int32_t layer = 0; layer < c.model.num_layers; ++layer)
+    if (plan::multiplies_in_fp8(c, layer)) return true;
+  return false;
+}
 
 // The ranks of a layer cut tokens, twice each where context is parallel; in fp8 they multiply eight at least.
 void shrink_sequence(Config& c) {
@@ -101,8 +105,8 @@ void shrink_layers(std::vector<ShrunkCell>& cells) {
   for (ShrunkCell& cell : cells) {
     Config& c = cell.config;
     c.model.num_layers = std::min(c.model.num_layers, layers);
-    c.mixed_precision.bf16_layers_at_start = std::min(c.mixed_precision.bf16_layers_at_start, 1);
-    c.mixed_precision.bf16_layers_at_end = std::min(c.mixed_precision.bf16_layers_at_end, 1);
+    if (std::optional<plan::EdgeLayers>& in_bf16 = c.mixed_precision.layers_in_bf16)
+      in_bf16 = {std::min(in_bf16->at_start, 1), std::min(in_bf16->at_end, 1)};
     c.recompute.num_layers = std::min(c.recompute.num_layers, plan::layers_of(c, 0, 0).num_layers);
   }
 }

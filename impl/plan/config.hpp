@@ -34,6 +34,8 @@ struct ModelConfig {
   bool add_bias_linear = false;  ///< of qkv, proj, fc1 and fc2
   Normalization normalization = Normalization::rms_norm;
   bool deterministic_mode = false;  ///< cuda: attention's backward adds in one order
+  /// "native": Megatron Core's own loss, or "te": Transformer Engine's. For its memory: Underlap has one of its own.
+  std::string cross_entropy_fusion_impl = "native";
 
   std::int64_t head_size() const { return hidden_size / num_attention_heads; }
   /// Features of a head that rope turns, in pairs.
@@ -95,12 +97,28 @@ enum class RecomputeMethod : std::uint8_t {
 struct RecomputeConfig {
   RecomputeMethod method = RecomputeMethod::none;
   std::int32_t num_layers = 0;  ///< uniform: of a group; block: that are recomputed
+  bool mlp = false;             ///< the MLP of each layer, where no whole layers are
+};
+
+/// Layers whose activations wait in the host's memory between forward and backward.
+struct OffloadConfig {
+  std::int32_t num_layers = 0;
 };
 
 struct TrainConfig {
   std::int64_t micro_batch_size = 1;
   std::int64_t num_microbatches = 1;  ///< per data-parallel rank and step
   std::string data;                   ///< path of a text file; empty: the text that ships with Underlap
+};
+
+/// What each data-parallel rank holds a part of with Megatron-FSDP, each with what stands before it.
+enum class ShardingStrategy : std::uint8_t { no_shard, optim, optim_grads, optim_grads_params };
+
+/// Megatron-FSDP, of which the memory alone is planned.
+struct FsdpConfig {
+  ShardingStrategy strategy = ShardingStrategy::no_shard;
+  bool double_buffer = false;                           ///< two units' parameters and gradients at a time, no more
+  std::optional<std::int64_t> communication_unit_size;  ///< parameters that are on their way at once
 };
 
 struct DdpConfig {
@@ -117,14 +135,20 @@ struct DdpConfig {
   bool nccl_ub = false;             ///< NCCL knows the buffers of parameters and gradients beforehand
   bool disable_symmetric_registration = false;  ///< each rank registers its own alone, and not as a window of all
   std::int32_t num_distributed_optimizer_instances = 1;  ///< groups that the shards of one optimizer are spread over
+  std::optional<FsdpConfig> fsdp;                        ///< in place of the distributed optimizer and its buckets
 };
 
-/// What of the precision recipe is not in DdpConfig already.
+/// Layers at the ends of a model.
+struct EdgeLayers {
+  std::int32_t at_start = 0, at_end = 0;
+};
+
+/// What of the precision recipe is not in DdpConfig already. What its name says: impl/plan/precision.hpp.
 struct MixedPrecisionConfig {
   std::string recipe = "bf16_mixed";
   bool fp8_param_gather = false;
-  std::int32_t bf16_layers_at_start = 0;  ///< of an fp8 recipe, the first layers of the model that multiply in bf16
-  std::int32_t bf16_layers_at_end = 0;    ///< and the last ones
+  bool fp4_param_gather = false;
+  std::optional<EdgeLayers> layers_in_bf16;  ///< nullopt: the recipe's
 };
 
 struct OptimizerConfig {
@@ -135,6 +159,7 @@ struct OptimizerConfig {
   double weight_decay = 0.0;
   double clip_grad = 0.0;                                 ///< bound of the gradient norm; 0: no clipping
   bool overlap_param_gather_with_optimizer_step = false;  ///< the first chunk is gathered while the others are updated
+  bool use_precision_aware_optimizer = false;  ///< main parameters without the bits that bf16 parameters have already
 };
 
 /// Knobs of our own, off by default.
@@ -214,6 +239,7 @@ struct Config {
   PipelineConfig pipeline;
   ContextConfig context;
   RecomputeConfig recompute;
+  OffloadConfig offload;
   DdpConfig ddp;
   TensorOverlap tensor_overlap;
   MixedPrecisionConfig mixed_precision;

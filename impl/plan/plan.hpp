@@ -31,16 +31,22 @@ struct EnvironmentVariable {
 
 using yaml::Message;
 
-/// Predicted bytes on the rank that needs most, from shapes alone. Formulas: impl/plan/memory.cpp.
+/// Predicted bytes on the rank that needs most, from shapes alone. Formulas: impl/plan/memory/memory.cpp.
 struct PeakMemory {
-  std::int64_t parameters = 0;   ///< bf16
-  std::int64_t gradients = 0;    ///< bf16 or fp32, whole
-  std::int64_t optimizer = 0;    ///< fp32 main parameters and two Adam moments, sharded
-  std::int64_t activations = 0;  ///< estimate: what backward needs of the microbatches in flight, and the logits
-  std::int64_t userbuffers = 0;  ///< static buffers of the tensor-parallel slots
-  std::int64_t exchange = 0;     ///< what pipeline stages and context-parallel ranks send and receive
+  std::int64_t parameters = 0;     ///< bf16, and the copies that products in fewer bits read
+  std::int64_t gradients = 0;      ///< bf16 or fp32, whole unless Megatron-FSDP deals them out
+  std::int64_t optimizer = 0;      ///< fp32 main parameters and two Adam moments, sharded
+  std::int64_t activations = 0;    ///< estimate: what backward needs of the microbatches in flight, and the logits
+  std::int64_t userbuffers = 0;    ///< static buffers of the tensor-parallel slots
+  std::int64_t exchange = 0;       ///< what pipeline stages and context-parallel ranks send and receive
+  std::int64_t workspaces = 0;     ///< of GEMMs and attention
+  std::int64_t communicators = 0;  ///< what NCCL holds; unverified
+  std::int64_t context = 0;        ///< what CUDA holds; unverified
 
-  std::int64_t total() const { return parameters + gradients + optimizer + activations + userbuffers + exchange; }
+  /// What a rank itself allocates, wherever it runs.
+  std::int64_t of_tensors() const { return parameters + gradients + optimizer + activations + userbuffers + exchange; }
+  /// With what a GPU's libraries hold.
+  std::int64_t total() const { return of_tensors() + workspaces + communicators + context; }
 };
 
 /// The data-parallel buckets of one model chunk on one pipeline stage.

@@ -36,13 +36,11 @@ Tree to_tree(const std::vector<EnvironmentVariable>& environment) {
 }
 
 Tree to_tree(const PeakMemory& peak) {
-  return {{"parameters", peak.parameters},
-          {"gradients", peak.gradients},
-          {"optimizer", peak.optimizer},
-          {"activations", peak.activations},
-          {"userbuffers", peak.userbuffers},
-          {"exchange", peak.exchange},
-          {"total", peak.total()}};
+  return {{"parameters", peak.parameters},   {"gradients", peak.gradients},
+          {"optimizer", peak.optimizer},     {"activations", peak.activations},
+          {"userbuffers", peak.userbuffers}, {"exchange", peak.exchange},
+          {"workspaces", peak.workspaces},   {"communicators", peak.communicators},
+          {"context", peak.context},         {"total", peak.total()}};
 }
 
 Tree to_tree(const std::vector<ChunkBuckets>& chunks) {

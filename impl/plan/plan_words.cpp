@@ -68,10 +68,11 @@ std::string memory_text(const PeakMemory& peak) {
   const auto also = [](const char* what, std::int64_t bytes) {
     return bytes > 0 ? fmt::format(" + {} {}", what, in_bytes(bytes)) : "";
   };
-  return fmt::format("{} = parameters {} + gradients {} + optimizer {} + activations {}{}{}", in_bytes(peak.total()),
-                     in_bytes(peak.parameters), in_bytes(peak.gradients), in_bytes(peak.optimizer),
-                     in_bytes(peak.activations), also("userbuffers", peak.userbuffers),
-                     also("exchange", peak.exchange));
+  return fmt::format("{} = parameters {} + gradients {} + optimizer {} + activations {}{}{}{} + unverified: {}{}",
+                     in_bytes(peak.total()), in_bytes(peak.parameters), in_bytes(peak.gradients),
+                     in_bytes(peak.optimizer), in_bytes(peak.activations), also("userbuffers", peak.userbuffers),
+                     also("exchange", peak.exchange), also("workspaces", peak.workspaces),
+                     fmt::format("context {}", in_bytes(peak.context)), also("communicators", peak.communicators));
 }
 
 }  // namespace underlap::plan

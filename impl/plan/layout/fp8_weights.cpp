@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/layout/fp8_weights.hpp"
 
+#include "impl/plan/precision.hpp"
+
 namespace underlap::plan {
 
 bool multiplies_in_fp8(const Config& config, std::int32_t layer) {
-  const MixedPrecisionConfig& precision = config.mixed_precision;
-  return precision.recipe == "bf16_with_fp8_current_scaling_mixed" && layer >= precision.bf16_layers_at_start &&
-         layer + precision.bf16_layers_at_end < config.model.num_layers;
+  return scaling_of(config) == Scaling::tensorwise && is_in_low_precision(config, layer);
 }
 
 bool gathers_fp8_weights(const Config& config) {

@@ -2,6 +2,7 @@
 // What a plan may hold and `run` of this version does not do.
 #include <fmt/format.h>
 
+#include "impl/plan/precision.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/tensor_slots.hpp"
 
@@ -38,19 +39,19 @@ void refuse_fp8_sizes(Resolution& r) {
 void refuse_choices(Resolution& r) {
   const Config& c = r.config();
   const std::string& recipe = c.mixed_precision.recipe;
-  const bool is_fp8 = recipe == "bf16_with_fp8_current_scaling_mixed";
-  if (recipe != "bf16_mixed" && !is_fp8)
+  const bool runs_in_fp8 = recipe == "bf16_with_fp8_current_scaling_mixed";
+  if (recipe != "bf16_mixed" && !runs_in_fp8)
     r.not_run({"mixed_precision.recipe"},
               fmt::format("recipe {} is planned but not run by this version; bf16_mixed and "
                           "bf16_with_fp8_current_scaling_mixed are",
                           recipe));
   // The one architecture of a plan below compute capability 8.9.
-  if (c.environment.gpu_arch == "a100" && recipe.find("fp8") != std::string::npos)
+  if (c.environment.gpu_arch == "a100" && is_fp8(scaling_of(recipe)))
     r.not_run({"mixed_precision.recipe", "environment.gpu_arch"},
               fmt::format("recipe {} multiplies in fp8, and environment.gpu_arch a100 has no fp8; set one of them to "
                           "another",
                           recipe));
-  if (is_fp8) refuse_fp8_sizes(r);
+  if (runs_in_fp8) refuse_fp8_sizes(r);
 }
 
 void refuse_known_names(Resolution& r) {

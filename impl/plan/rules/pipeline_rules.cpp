@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "impl/plan/pipeline_schedules.hpp"
+#include "impl/plan/precision.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/tensor_slots.hpp"
 
@@ -241,7 +242,7 @@ void check_split_backward(Resolution& r) {
   if (std::ranges::any_of(c.tensor_overlap.slots, in_userbuffers, &TensorSlotOverlap::method))
     refuse("comm_overlap.tp_comm_overlap",
            "tp_comm_overlap runs collectives beside them; set one of the two to another");
-  if (c.mixed_precision.recipe.find("fp8") != std::string::npos)
+  if (is_fp8(scaling_of(c)))
     refuse("mixed_precision.recipe", "this version keeps no gradients in fp8 for them; choose bf16_mixed");
   if (c.recompute.method != RecomputeMethod::none)
     refuse("model.recompute_granularity",
@@ -264,7 +265,7 @@ void decide_step_gather(Resolution& r) {
   std::vector<std::string_view> missing;
   if (!r.config().ddp.overlap_param_gather) missing.push_back("comm_overlap.overlap_param_gather");
   if (!has_chunks(r)) missing.push_back("virtual_pipeline_model_parallel_size above 1");
-  if (r.settings.flag(kReuse, r.config().mixed_precision.recipe.find("mxfp8") != std::string::npos))
+  if (r.settings.flag(kReuse, scaling_of(r.config()) == Scaling::mxfp8))
     r.error(
         {kWithStep},
         fmt::format("overlap_param_gather_with_optimizer_step and ddp.reuse_grad_buf_for_mxfp8_param_ag, which recipe "

@@ -3,9 +3,9 @@
 // and of gathered parameters. A recipe may also be given as a dump of Bridge gives it, by its fields.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
+#include "impl/plan/precision.hpp"
 #include "impl/plan/rules/resolution.hpp"
 
 namespace underlap::plan {
@@ -18,35 +18,10 @@ constexpr std::string_view kScaling = "mixed_precision.fp8_recipe";
 constexpr std::string_view kFp4 = "mixed_precision.fp4";
 constexpr std::string_view kGradsFp32 = "mixed_precision.grad_reduce_in_fp32";
 constexpr std::string_view kGatherFp8 = "mixed_precision.fp8_param_gather";
+constexpr std::string_view kGatherFp4 = "ddp.fp4_param_gather";
 constexpr std::string_view kReuse = "ddp.reuse_grad_buf_for_mxfp8_param_ag";
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-/// The part of a recipe's name for each way of scaling fp8.
-struct Scaling {
-  std::string_view in_name, word;
-};
-constexpr Scaling kScalings[] = {{"nanov2_bf16_with_fp8_current_scaling", "blockwise"},  // in spite of its name
-                                 {"fp8_delayed_scaling", "delayed"},
-                                 {"fp8_current_scaling", "tensorwise"},
-                                 {"mxfp8", "mxfp8"},
-                                 {"fp8_subchannel_scaling", "blockwise"}};
-
-/// Layers that a recipe keeps in bf16.
-struct EdgeLayers {
-  std::string_view in_name;
-  int at_start, at_end;
-};
-constexpr EdgeLayers kEdgeLayers[] = {{"nemotron_3_super_bf16_with_nvfp4", 0, 14},
-                                      {"nemotron_h_bf16_with_fp8_current_scaling", 2, 2},
-                                      {"nanov2_bf16_with_fp8_current_scaling", 2, 2},
-                                      {"fp8_current_scaling", 1, 1}};
-
-std::string_view scaling_of(std::string_view recipe) {
-  for (const Scaling& scaling : kScalings)
-    if (contains(recipe, scaling.in_name)) return scaling.word;
-  return "";
-}
 
 /// The recipe that a dump's fields describe.
 std::string recipe_of_fields(const Resolution& r) {
@@ -56,9 +31,8 @@ std::string recipe_of_fields(const Resolution& r) {
   const std::string word = r.settings.text(kScaling, "tensorwise");
   if (word == "blockwise" && r.settings.flag("mixed_precision.first_last_layers_bf16", false))
     return "nanov2_bf16_with_fp8_current_scaling_mixed";
-  for (const Scaling& scaling : kScalings)
-    if (scaling.word == word && !scaling.in_name.starts_with("nano"))
-      return fmt::format("{}_with_{}_mixed", base, scaling.in_name);
+  for (const std::string_view part : {"fp8_delayed_scaling", "fp8_current_scaling", "mxfp8", "fp8_subchannel_scaling"})
+    if (to_word(scaling_of(part)) == word) return fmt::format("{}_with_{}_mixed", base, part);
   return base + "_mixed";
 }
 
@@ -110,30 +84,29 @@ void check_edge_layers(Resolution& r) {
   }
 }
 
+std::int32_t effective_layers(const Resolution& r, std::string_view path) {
+  const auto* count = std::get_if<std::int64_t>(&r.decisions.at(row_index(path)).effective);
+  return count == nullptr ? 0 : static_cast<std::int32_t>(*count);
+}
+
 void decide_edge_layers(Resolution& r, const std::string& recipe) {
-  const auto* edge =
-      std::ranges::find_if(kEdgeLayers, [&](const EdgeLayers& e) { return contains(recipe, e.in_name); });
-  const bool keeps = edge != std::end(kEdgeLayers);
-  decide_field(r, "first_last_layers_bf16", keeps);
-  decide_field(r, "num_layers_at_start_in_bf16", std::int64_t{keeps ? edge->at_start : 0});
-  decide_field(r, "num_layers_at_end_in_bf16", std::int64_t{keeps ? edge->at_end : 0});
+  const EdgeLayers edge = layers_in_bf16(recipe);
+  const bool keeps = edge.at_start > 0 || edge.at_end > 0;
+  const std::pair<std::string_view, Value> fields[] = {{"first_last_layers_bf16", keeps},
+                                                       {"num_layers_at_start_in_bf16", std::int64_t{edge.at_start}},
+                                                       {"num_layers_at_end_in_bf16", std::int64_t{edge.at_end}}};
+  for (const auto& [field, by_recipe] : fields) decide_field(r, field, by_recipe);
   check_edge_layers(r);
-  const auto effective = [&](std::string_view field) {
-    return r.decisions.at(row_index(fmt::format("mixed_precision.{}", field))).effective;
-  };
-  if (effective("first_last_layers_bf16") != Value(true)) return;
-  const auto count = [&](std::string_view field) {
-    const Value value = effective(field);
-    const auto* layers = std::get_if<std::int64_t>(&value);
-    return layers == nullptr ? 0 : static_cast<std::int32_t>(*layers);
-  };
-  r.config().mixed_precision.bf16_layers_at_start = count("num_layers_at_start_in_bf16");
-  r.config().mixed_precision.bf16_layers_at_end = count("num_layers_at_end_in_bf16");
+  const bool are_kept = r.decisions.at(row_index("mixed_precision.first_last_layers_bf16")).effective == Value(true);
+  r.config().mixed_precision.layers_in_bf16 =
+      are_kept ? EdgeLayers{effective_layers(r, "mixed_precision.num_layers_at_start_in_bf16"),
+                            effective_layers(r, "mixed_precision.num_layers_at_end_in_bf16")}
+               : EdgeLayers{};
 }
 
 void decide_fields(Resolution& r, const std::string& recipe) {
-  const std::string_view scaling = scaling_of(recipe);
-  const bool is_fp4 = contains(recipe, "nvfp4");
+  const Scaling scaling = scaling_of(recipe);
+  const bool is_fp4 = scaling == Scaling::nvfp4;
   const bool is_fp16 = recipe.starts_with("fp16");
   if (is_fp16 || r.settings.given("mixed_precision.bf16")) decide_format(r, "bf16", !is_fp16);
   if (is_fp16 || r.settings.given(kFp16)) decide_format(r, "fp16", is_fp16);
@@ -141,12 +114,12 @@ void decide_fields(Resolution& r, const std::string& recipe) {
     decide_format(r, "fp4", word_or_null(is_fp4 ? "e2m1" : ""));
     decide_format(r, "fp4_recipe", word_or_null(is_fp4 ? "nvfp4" : ""));
   }
-  if (scaling.empty() && !r.settings.given(kFp8)) {
+  if (!is_fp8(scaling) && !r.settings.given(kFp8)) {
     if (is_fp4) decide_edge_layers(r, recipe);
     return;
   }
-  decide_format(r, "fp8", word_or_null(scaling.empty() ? "" : scaling == "mxfp8" ? "e4m3" : "hybrid"));
-  decide_format(r, "fp8_recipe", word_or_null(scaling));
+  decide_format(r, "fp8", word_or_null(!is_fp8(scaling) ? "" : scaling == Scaling::mxfp8 ? "e4m3" : "hybrid"));
+  decide_format(r, "fp8_recipe", word_or_null(to_word(scaling)));
   decide_edge_layers(r, recipe);
 }
 
@@ -176,16 +149,16 @@ void apply_precision_rules(Resolution& r) {
   MixedPrecisionConfig& precision = r.config().mixed_precision;
   const std::string& recipe = precision.recipe;
   decide_fields(r, recipe);
-  const bool is_fp8 = contains(recipe, "fp8");
+  const Scaling scaling = scaling_of(recipe);
   decide_by_recipe(r, kGradsFp32, !recipe.starts_with("fp16"), r.config().ddp.grad_reduce_in_fp32);
-  decide_by_recipe(r, kGatherFp8, is_fp8 && !contains(recipe, "subchannel"), precision.fp8_param_gather);
-  if (contains(recipe, "nvfp4") && r.settings.flag("ddp.fp4_param_gather", true))
-    r.decide("ddp.fp4_param_gather", {true, "auto", fmt::format("recipe {}", recipe)});
-  if (precision.fp8_param_gather && !is_fp8)
+  decide_by_recipe(r, kGatherFp8, is_fp8(scaling) && !contains(recipe, "subchannel"), precision.fp8_param_gather);
+  precision.fp4_param_gather = scaling == Scaling::nvfp4 && r.settings.flag(kGatherFp4, true);
+  if (precision.fp4_param_gather) r.decide(kGatherFp4, {true, "auto", fmt::format("recipe {}", recipe)});
+  if (precision.fp8_param_gather && !is_fp8(scaling))
     r.error({kGatherFp8}, fmt::format("fp8_param_gather needs an fp8 recipe, not {}; set mixed_precision.recipe to "
                                       "bf16_with_fp8_current_scaling_mixed, or leave fp8_param_gather out",
                                       recipe));
-  if (contains(recipe, "mxfp8")) check_mxfp8(r);
+  if (scaling == Scaling::mxfp8) check_mxfp8(r);
 }
 
 }  // namespace underlap::plan

@@ -74,12 +74,30 @@ void read_module(Resolution& r, const Value& module) {
   } else if (!contains(kOfTheseModels, name)) {
     r.error({kModules}, fmt::format("recompute_modules has no {}; choose from {}, {}", in_quotes(name),
                                     fmt::join(kOfTheseModels, ", "), fmt::join(kOfOtherModels, ", ")));
-  } else if (name != "core_attn") {
+  } else if (name == "layernorm") {
+    if (!r.settings.is_dump)
+      r.notice({kModules},
+               "recompute_modules: layernorm has no effect on the layers that are planned: Transformer Engine's norms "
+               "are part of the linear layers "
+               "behind them, and Megatron Core recomputes norms that stand alone");
+  } else if (name == "mlp") {
+    r.config().recompute.mlp = true;
     r.not_run({kModules},
-              fmt::format("recompute_modules: {} alone is planned but not recomputed by this version; leave "
-                          "it out, or recompute whole layers with recompute_granularity full",
-                          name));
+              "recompute_modules: mlp alone is planned, with the memory that it saves, but not recomputed by this "
+              "version; leave it out, or recompute whole layers with recompute_granularity full");
   }
+}
+
+std::string modules_reason(const Resolution& r, bool has_attention) {
+  std::string reason = r.set_at(kGranularity);
+  if (has_attention)
+    reason +=
+        "; core_attn costs nothing: fused attention keeps no scores and computes them again in every backward pass";
+  if (r.plan.config.recompute.mlp)
+    reason +=
+        "; of the MLP nothing is kept but its input, which the residual keeps too, and it runs forward again in "
+        "backward";
+  return reason;
 }
 
 /// Attention keeps no scores here, so that one of the modules is always recomputed.
@@ -99,12 +117,8 @@ void recompute_modules(Resolution& r) {
                                            to_json_text(written)));
   for (const Value& module : *modules) read_module(r, module);
   const bool has_attention = std::find(modules->begin(), modules->end(), Value("core_attn")) != modules->end();
-  if (has_attention)
-    r.decide(kGranularity,
-             {"selective", "user",
-              fmt::format("{}; core_attn costs nothing: fused attention keeps no scores and computes them "
-                          "again in every backward pass",
-                          r.set_at(kGranularity))});
+  if (has_attention || r.config().recompute.mlp)
+    r.decide(kGranularity, {"selective", "user", modules_reason(r, has_attention)});
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "impl/plan/precision.hpp"
+
 namespace underlap::plan {
 namespace {
 
@@ -158,7 +160,7 @@ bool has_ranks(Scope scope, const ParallelConfig& parallel) {
 
 bool in_scope(Scope scope, const Resolution& r) {
   switch (scope) {
-    case Scope::fp8: return r.plan.config.mixed_precision.recipe.find("fp8") != std::string::npos;
+    case Scope::fp8: return is_fp8(scaling_of(r.plan.config));
     case Scope::moe: return r.settings.integer("model.num_moe_experts", 1) > 1;
     case Scope::fsdp: return r.settings.flag("ddp.use_megatron_fsdp", false);
     default: return has_ranks(scope, r.plan.config.parallel);
@@ -182,6 +184,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
   apply_pp_rules(resolution);
   apply_cp_rules(resolution);
   apply_recompute_rules(resolution);
+  apply_memory_rules(resolution);
   check_split_backward(resolution);
   apply_expert_rules(resolution);
   apply_run_rules(resolution);

@@ -83,6 +83,7 @@ void apply_tp_rules(Resolution& resolution);
 void apply_pp_rules(Resolution& resolution);
 void apply_cp_rules(Resolution& resolution);
 void apply_recompute_rules(Resolution& resolution);
+void apply_memory_rules(Resolution& resolution);
 void check_split_backward(Resolution& resolution);
 void apply_expert_rules(Resolution& resolution);
 void apply_run_rules(Resolution& resolution);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "impl/plan/pipeline_schedules.hpp"
+#include "impl/plan/precision.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/rules/tensor_switches.hpp"
 
@@ -38,21 +39,18 @@ void compare_preset(Resolution& r, const UserbuffersPreset& preset) {
   compare("seq_length", c.model.seq_length, preset.seq_length);
   compare("micro_batch_size", c.train.micro_batch_size, preset.micro_batch_size);
   compare("context_parallel_size", std::int64_t{c.parallel.context_parallel_size}, preset.cp);
-  const bool is_fp8 = c.mixed_precision.recipe.find("fp8") != std::string::npos;
-  compare("precision", std::string_view(is_fp8 ? "fp8" : "bf16"), preset.precision);
+  compare("precision", std::string_view(is_fp8(scaling_of(c)) ? "fp8" : "bf16"), preset.precision);
   if (!differences.empty())
     r.notice({kConfig}, fmt::format("the userbuffers preset was tuned for {}", fmt::join(differences, ", for ")));
 }
 
 /// Blocks of a tensor have no single scale, and userbuffers knows no other.
 void check_quantizer(Resolution& r) {
-  const std::string& recipe = r.config().mixed_precision.recipe;
-  const bool is_blockwise = r.settings.text("mixed_precision.fp8_recipe", "") == "blockwise" ||
-                            recipe.find("subchannel") != std::string::npos || recipe.starts_with("nanov2");
-  if (!is_blockwise && recipe.find("nvfp4") == std::string::npos) return;
+  const Scaling scaling = scaling_of(r.config());
+  if (scaling != Scaling::blockwise && scaling != Scaling::nvfp4) return;
   r.error({kOverlap}, fmt::format("tp_comm_overlap does not go with recipe {}: Transformer Engine's userbuffers take "
                                   "bf16, per-tensor fp8 and mxfp8; set one of them to another",
-                                  recipe));
+                                  r.config().mixed_precision.recipe));
 }
 
 /// Why nothing overlaps; empty where it does.

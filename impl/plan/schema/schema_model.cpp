@@ -125,6 +125,15 @@ constexpr auto kRows = std::to_array<Row>({
      .about = "cuda: attention's backward adds dq up in one order instead of by atomics: the same bits at every run, "
               "for 2 bytes a query, key and head of a sequence and more time. NCCL chooses its algorithms all the same",
      .slot = kSlot<kModel, &ModelConfig::deterministic_mode>},
+    {.path = "model.cross_entropy_fusion_impl",
+     .type = text,
+     .status = planned,
+     .fallback = "native",
+     .rule = "Megatron Core: native",
+     .about = "The loss that memory is predicted for: native holds the logits in fp32 too, te, Transformer Engine's, "
+              "works in their place. What runs is Underlap's own",
+     .slot = kSlot<kModel, &ModelConfig::cross_entropy_fusion_impl>,
+     .choices = "native te"},
     {.path = "data_parallel_size",
      .spellings = "comm_overlap.data_parallel_size",
      .type = integer,
@@ -239,7 +248,9 @@ constexpr auto kRows = std::to_array<Row>({
      .status = honoured,
      .fallback = "[\"core_attn\"]",
      .rule = "Megatron Core: [core_attn]",
-     .about = "With granularity selective: a list of core_attn, which fused attention always recomputes"},
+     .about =
+         "With granularity selective: a list of core_attn, which fused attention always recomputes, and mlp, which "
+         "is planned but not run"},
 });
 
 }  // namespace

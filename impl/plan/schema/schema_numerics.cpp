@@ -164,6 +164,12 @@ constexpr auto kRows = std::to_array<Row>({
      .about = "Bound of the gradient norm; 0: no clipping",
      .slot = kSlot<kOptimizer, &OptimizerConfig::clip_grad>,
      .range = kNotNegative},
+    {.path = "optimizer.use_precision_aware_optimizer",
+     .status = planned,
+     .fallback = "false",
+     .rule = "Megatron Core: false",
+     .about = "Of main parameters the optimizer keeps the 16 bits that bf16 parameters lack: planned for its memory",
+     .slot = kSlot<kOptimizer, &OptimizerConfig::use_precision_aware_optimizer>},
 });
 
 }  // namespace

@@ -60,7 +60,8 @@ TEST(FirstUse, ListsAsMuchAsTheRegistriesHold) {
 TEST(FirstUse, HardwareIsListedWithItsLimitsAndWhatIsUnverified) {
   const std::string text = underlap_program({"list", "hardware"}).out;
   EXPECT_THAT(text, HasSubstr("h100-sxm     8 x NVIDIA H100"));
-  EXPECT_THAT(text, HasSubstr("bf16 989 TFLOP/s, fp8 1979 TFLOP/s, HBM 80 GB at 3350 GB/s, 132 SMs, NVLink 450 GB/s"));
+  EXPECT_THAT(text,
+              HasSubstr("bf16 989 TFLOP/s, fp8 1979 TFLOP/s, HBM 85.52 GB at 3350 GB/s, 132 SMs, NVLink 450 GB/s"));
   EXPECT_THAT(text, HasSubstr("fp8 none"));
   const sim::Hardware h100 = sim::load_hardware("h100-sxm");
   EXPECT_THAT(text, HasSubstr(fmt::format("unverified: {} of {} figures", h100.unverified.size(), h100.num_figures)));

@@ -233,9 +233,9 @@ TEST_F(ComposedSim, PrintsTheTables) {
 TEST(Sim, PlaysWhatNoGpuCouldHoldAndSaysWhatWouldFit) {
   const RunFolder folder("model: {preset: llama3-8b}\nrun: {backend: sim, hardware: h100-sxm}\n");
   EXPECT_THAT(underlap_program(folder.arguments()).out,
-              ::testing::ContainsRegex("DOES NOT FIT: .* a GPU has 80.0 GB \\(--layers [0-9]+ fits as predicted\\)"));
+              ::testing::ContainsRegex("DOES NOT FIT: .* a GPU has 85.5 GB \\(--layers [0-9]+ fits as predicted\\)"));
   const nlohmann::json cell = cells_of(folder.run())[0];
-  EXPECT_EQ(cell["device_memory_bytes"], 80'000'000'000);
+  EXPECT_EQ(cell["device_memory_bytes"], 85'520'000'000);
   EXPECT_EQ(cell["peak_memory_bytes"], cell["plan"]["peak_memory_bytes"]["total"]);
   const std::string advice = cell["memory_advice"];
   const std::string layers = advice.substr(9, advice.find(' ', 9) - 9);

@@ -56,6 +56,22 @@ TEST(MegatronArguments, TakeOneVirtualStageForNone) {
   EXPECT_FALSE(plan.config.pipeline.overlap_p2p_comm);
 }
 
+TEST(MegatronArguments, SayWhatMemoryFollowsFrom) {
+  const Config c = plan_of(kModel +
+                           "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params\n"
+                           "--suggested-communication-unit-size 200000000 --fsdp-double-buffer\n"
+                           "--use-precision-aware-optimizer\n")
+                       .config;
+  ASSERT_TRUE(c.ddp.fsdp.has_value());
+  EXPECT_EQ(c.ddp.fsdp->strategy, ShardingStrategy::optim_grads_params);
+  EXPECT_EQ(c.ddp.fsdp->communication_unit_size, 200'000'000);
+  EXPECT_TRUE(c.ddp.fsdp->double_buffer && c.optimizer.use_precision_aware_optimizer);
+  const std::string alone =
+      "--num-layers 8 --hidden-size 256 --num-attention-heads 8 --seq-length 128 --vocab-size 1000 "
+      "--micro-batch-size 1 --bf16 --cpu-offloading --cpu-offloading-num-layers 3\n";
+  EXPECT_EQ(plan_of(alone).config.offload.num_layers, 3);
+}
+
 TEST(MegatronArguments, MayBeThoseOfALaunchScript) {
   const Plan plan = plan_of("# what every job has\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\nARGS=(\n  " + kModel +
                             "\\\n  --train-iters 100 \\\n  --data-path \"a b\"\n)\n");

@@ -70,7 +70,12 @@ TEST(Recompute, OtherModulesAreNotRun) {
   const Plan plan = plan_of(recompute("recompute_granularity: selective, recompute_modules: [core_attn, mlp]"));
   ASSERT_EQ(plan.not_run.size(), 1U);
   EXPECT_THAT(plan.not_run[0].message, HasSubstr("mlp alone"));
-  EXPECT_EQ(plan_of(recompute("recompute_granularity: selective, recompute_modules: [layernorm]")).not_run.size(), 1U);
+  EXPECT_TRUE(plan.config.recompute.mlp);
+  EXPECT_THAT(reason(plan), AllOf(HasSubstr("core_attn costs nothing"), HasSubstr("of the MLP nothing is kept but")));
+  const Plan norms = plan_of(recompute("recompute_granularity: selective, recompute_modules: [layernorm]"));
+  EXPECT_THAT(norms.not_run, IsEmpty());
+  ASSERT_EQ(norms.notices.size(), 1U);
+  EXPECT_THAT(norms.notices[0].message, HasSubstr("layernorm has no effect"));
   const Plan experts = plan_of(recompute("recompute_granularity: selective, recompute_modules: [moe_act]"));
   EXPECT_THAT(experts.not_run, IsEmpty());
   ASSERT_EQ(experts.notices.size(), 1U);

@@ -20,9 +20,7 @@ namespace underlap {
 namespace {
 
 const plan::MixedPrecisionConfig kInnerLayersInFp8{.recipe = "bf16_with_fp8_current_scaling_mixed",
-                                                   .fp8_param_gather = true,
-                                                   .bf16_layers_at_start = 1,
-                                                   .bf16_layers_at_end = 1};
+                                                   .fp8_param_gather = true};
 
 using check::CheckReport;
 using check::Finding;

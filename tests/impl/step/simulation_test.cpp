@@ -94,9 +94,7 @@ TEST(SimulatedInstances, UpdateAndQuantiseAlike) {
   plan::Config config = small_config(4);
   config.model.num_layers = 3;  // the inner one is fp8
   config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed",
-                            .fp8_param_gather = true,
-                            .bf16_layers_at_start = 1,
-                            .bf16_layers_at_end = 1};
+                            .fp8_param_gather = true};
   config.ddp.num_distributed_optimizer_instances = 2;
   config.run.numerics = true;
   const StepTimes times(3.0);

@@ -94,7 +94,7 @@ TEST(Speed, IsThatOfProductsAlone) {
 // Figures that were never read anywhere, only remembered or assumed.
 TEST(ShippedHardware, MarksWhatNobodyRead) {
   for (const std::string name : {"b200", "gb200"})
-    for (const char* path : {"gpu.sms", "gpu.hbm_gb_per_s", "gpu.hbm_gb", "gpu.l2_mb", "gpu.copy_engines",
+    for (const char* path : {"gpu.sms", "gpu.hbm_gb_per_s", "gpu.l2_mb", "gpu.copy_engines",
                              "kernels.attention_forward.128", "collectives.all_reduce.nvls.1_nodes"})
       EXPECT_THAT(load_hardware(name).unverified, Contains(path)) << name;
   EXPECT_THAT(load_hardware("a100-sxm").unverified, Contains("gpu.copy_engines"));
@@ -117,6 +117,7 @@ TEST(ShippedHardware, HasTheLimitsOfTheDataSheets) {
   EXPECT_EQ(h100.gpu.bf16_tflops.value, 989);
   EXPECT_EQ(h100.gpu.fp8_tflops->value, 1979);
   EXPECT_EQ(h100.gpu.hbm_gb_per_s.value, 3350);
+  EXPECT_EQ(h100.gpu.hbm_gb.value, 85.52) << "the data sheet's 80 GB are counted in 2^30";
   EXPECT_FALSE(h100.gpu.sms.unverified);
   EXPECT_FALSE(a100.gpu.fp8_tflops.has_value());
   EXPECT_FALSE(a100.kernels.gemm_fp8.has_value());

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+
+#include "impl/plan/config.hpp"
+
+namespace underlap::plan {
+
+/// The sizes that a rank's memory follows from. Doubles: products of absurd but permitted sizes leave 64 bits.
+struct RankShape {
+  double hidden, ffn, vocab, heads;
+  double up;              ///< widths of fc1's output: 2 for a gated activation, else 1
+  double kv;              ///< width of the keys, as of the values
+  double tp;              ///< ranks that split a layer
+  double sequence_ranks;  ///< those that split what lies between its products: tp with sequence parallelism, else 1
+  double kv_of_rank;      ///< where keys have fewer heads than there are ranks, several hold the same
+  double tokens;          ///< of a microbatch on this rank
+
+  explicit RankShape(const Config& c)
+      : hidden(double(c.model.hidden_size)),
+        ffn(double(c.model.ffn_hidden_size)),
+        vocab(double(c.model.vocab_size)),
+        heads(double(c.model.num_attention_heads)),
+        up(c.model.activation == Activation::swiglu ? 2 : 1),
+        kv(hidden * double(c.model.num_query_groups) / heads),
+        tp(c.parallel.tensor_model_parallel_size),
+        sequence_ranks(c.parallel.sequence_parallel ? tp : 1),
+        kv_of_rank(kv / std::max(1.0, std::min(tp, double(c.model.num_query_groups)))),
+        tokens(double(c.train.micro_batch_size) * double(c.model.seq_length) / c.parallel.context_parallel_size) {}
+
+  /// Of the four products of a layer.
+  double linear_parameters() const {
+    return (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn) / tp;
+  }
+  double layer_parameters() const { return linear_parameters() + 2 * hidden; }
+  /// Of the embedding, and as many of the head.
+  double table_parameters() const { return vocab * hidden / tp; }
+};
+
+}  // namespace underlap::plan
