@@ -79,6 +79,8 @@ struct Cost {
   /// sequence (in backward, its keys), head size, sequences * query heads}. norm: {rows, columns, 1}. memory: not used.
   std::array<std::int64_t, 3> extent{};
   Precision precision = Precision::bf16;  ///< of a gemm
+
+  friend bool operator==(const Cost&, const Cost&) = default;
 };
 
 /// A view with memory behind it. An implementation can touch this and nothing else.

@@ -16,8 +16,9 @@ namespace {
 using analysis::Place;
 using analysis::place_of;
 
-std::int64_t cost_bytes(const ProgramCommand& command) {
-  return command.bytes + command.cost.bytes_read + command.cost.bytes_written;
+std::int64_t cost_bytes(const Program& program, const ProgramCommand& command) {
+  const Cost cost = program.cost(command);
+  return command.bytes + cost.bytes_read + cost.bytes_written;
 }
 
 // A place may hold several operations, and another number of them than in the measured cell (one Adam a bucket): its
@@ -27,7 +28,7 @@ std::map<Place, std::int64_t> bytes_by_place(const std::vector<Program>& stages)
   for (std::size_t stage = 0; stage < stages.size(); ++stage)
     for (const ProgramCommand& command : stages[stage].commands)
       if (command.type == ProgramCommand::Type::launch || command.type == ProgramCommand::Type::upload)
-        bytes[place_of(static_cast<std::int32_t>(stage), command.tag)] += cost_bytes(command);
+        bytes[place_of(static_cast<std::int32_t>(stage), command.tag)] += cost_bytes(stages[stage], command);
   return bytes;
 }
 
@@ -166,7 +167,7 @@ StepBound step_bound(const plan::Config& config, const BoundDurations& measured)
     if (command.type == ProgramCommand::Type::communicate)
       return transfer_time(stages[stage], command, config.run, rate.value_or(1));
     const Place place = place_of(static_cast<std::int32_t>(stage), command.tag);
-    const double share = static_cast<double>(cost_bytes(command)) / static_cast<double>(bytes.at(place));
+    const double share = static_cast<double>(cost_bytes(stages[stage], command)) / static_cast<double>(bytes.at(place));
     const auto ns = static_cast<std::int64_t>(compute.ns.at(place) * share);
     return {.alone_ns = ns, .device_ns = ns};
   };
@@ -177,9 +178,11 @@ StepBound step_bound(const plan::Config& config, const BoundDurations& measured)
 
 StepBound step_bound(const plan::Config& config, const sim::TimeModel& time) {
   const std::vector<Program> stages = record_stages(config, Detail::costs);
+  std::vector<sim::TimesAlone> alone;
+  for (const Program& stage : stages) alone.emplace_back(time, stage);
   const auto time_of = [&](std::size_t stage, const ProgramCommand& command) -> CommandTime {
     if (command.type == ProgramCommand::Type::communicate && config.run.no_comm) return {};
-    return sim::time_alone(time, stages[stage], command);
+    return alone[stage].of(command);
   };
   return bound_of(stages, time_of, "modelled durations, each alone");
 }

@@ -45,7 +45,10 @@ class Conclusions {
 
   StepBound find_bound(std::size_t i) {
     const plan::Config& config = cells_[i].plan.config;
-    if (!config.run.traits().measures_time) return step_bound(config, *sim::make_time_model(config));
+    if (!config.run.traits().measures_time) {
+      if (!config.run.trace) return {std::nullopt, "not laid: with run.trace false virtual time plays steps alone"};
+      return step_bound(config, *sim::make_time_model(config));
+    }
     const report::References references = find_references(results_.cells, i);
     if (!references.no_comm || times_of(*references.no_comm).places.empty())
       return {std::nullopt, "no traced cell without transfers to take durations from"};

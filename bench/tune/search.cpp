@@ -33,7 +33,8 @@ struct Candidate {
   plan::Plan plan = {};
   std::int64_t least_ns = 0;
   std::int64_t least_of_rest_ns = 0;  // of the microbatches beyond those of the shorter short step
-  std::int64_t step_ns = 0;           // estimated, or played in full
+  std::int64_t step_ns = 0;           // estimated, or played in full; 0: cannot be played
+  std::string failure = {};           // then why
 };
 
 bool is_shorter(const Candidate& a, const Candidate& b) {
@@ -122,18 +123,27 @@ class Search {
     return candidate;
   }
 
+  // First all whole steps, then the short ones, so that nobody waits for a layout that another thread is at.
   void find_least_steps(std::vector<Candidate>& layouts) {
+    struct Found {
+      std::once_flag once;
+      std::optional<LeastSteps> steps;
+    };
+    std::vector<Found> found(layouts.size());
     std::vector<Play> plays;
-    for (const Candidate& layout : layouts) {
-      const std::int64_t all = layout.plan.config.train.num_microbatches;
-      for (const std::int64_t num : {all, shortened(layout.plan.config).fewer})
-        plays.push_back({fmt::format("least of {} microbatches: {}", num, text_of(layout.choices)),
-                         [config = with_microbatches(layout.plan.config, num)] { return least_step_ns(config); }});
-    }
+    const auto add = [&](std::size_t i, std::int64_t num) {
+      plays.push_back({fmt::format("least of {} microbatches: {}", num, text_of(layouts[i].choices)),
+                       [&config = layouts[i].plan.config, &of = found[i], num] {
+                         std::call_once(of.once, [&] { of.steps.emplace(config); });
+                         return of.steps->ns(num);
+                       }});
+    };
+    for (std::size_t i = 0; i < layouts.size(); ++i) add(i, layouts[i].plan.config.train.num_microbatches);
+    for (std::size_t i = 0; i < layouts.size(); ++i) add(i, shortened(layouts[i].plan.config).fewer);
     const std::vector<Played> times = play("bounds", plays);
     for (std::size_t i = 0; i < layouts.size(); ++i) {
-      layouts[i].least_ns = times[2 * i].ns;
-      layouts[i].least_of_rest_ns = times[2 * i].ns - times[2 * i + 1].ns;
+      layouts[i].least_ns = times[i].ns;
+      layouts[i].least_of_rest_ns = times[i].ns - times[layouts.size() + i].ns;
     }
     std::ranges::stable_sort(layouts, {}, &Candidate::least_ns);
   }
@@ -168,20 +178,19 @@ class Search {
   void leave_hopeful(std::vector<Candidate>& candidates, std::int64_t limit_ns) {
     std::vector<Play> plays;
     for (const Candidate& candidate : candidates)
-      plays.push_back(step_of(candidate, shortened(candidate.plan.config).fewer));
+      plays.push_back(short_step_of(candidate, shortened(candidate.plan.config).fewer));
     const std::vector<Played> times = play("layouts", plays);
     for (std::size_t i = candidates.size(); i-- > 0;)
       if (!times[i].failure.empty() || times[i].ns + candidates[i].least_of_rest_ns >= limit_ns)
         candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(i));
   }
 
-  // Of one that cannot be played 0.
   void estimate_steps(const std::string& what, std::vector<Candidate>& candidates) {
     std::vector<Play> plays;
     for (const Candidate& candidate : candidates) {
       const auto [fewer, more] = shortened(candidate.plan.config);
       for (const std::int64_t num : {fewer, more})
-        if (num > 0) plays.push_back(step_of(candidate, num));
+        if (num > 0) plays.push_back(short_step_of(candidate, num));
     }
     const std::vector<Played> times = play(what, plays);
     std::size_t next = 0;
@@ -189,14 +198,18 @@ class Search {
       const bool is_short = shortened(candidate.plan.config).more > 0;
       const Played& fewer = times[next++];
       const Played& more = is_short ? times[next++] : fewer;
-      const bool is_played = fewer.failure.empty() && more.failure.empty();
-      candidate.step_ns = is_played ? extrapolated(candidate.plan.config, fewer.ns, more.ns) : 0;
+      candidate.failure = fewer.failure.empty() ? more.failure : fewer.failure;
+      candidate.step_ns = candidate.failure.empty() ? extrapolated(candidate.plan.config, fewer.ns, more.ns) : 0;
     }
   }
 
-  static Play step_of(const Candidate& candidate, std::int64_t num_microbatches) {
-    return {fmt::format("{} of {} microbatches", text_of(candidate.choices), num_microbatches),
-            [config = with_microbatches(candidate.plan.config, num_microbatches)] { return step_ns(config); }};
+  static Play short_step_of(const Candidate& candidate, std::int64_t num_microbatches) {
+    return {fmt::format("nearly, with {} microbatches: {}", num_microbatches, text_of(candidate.choices)),
+            [config = with_microbatches(candidate.plan.config, num_microbatches)] { return nearly_step_ns(config); }};
+  }
+
+  static Play whole_step_of(const Candidate& candidate) {
+    return {text_of(candidate.choices), [config = candidate.plan.config] { return step_ns(config); }};
   }
 
   // Of the first of each size of tensor parallelism all knobs; of the others those that helped there, which is most of
@@ -256,8 +269,7 @@ class Search {
 
   void play_in_full(std::vector<Candidate>& candidates) {
     std::vector<Play> plays;
-    for (const Candidate& candidate : candidates)
-      plays.push_back(step_of(candidate, candidate.plan.config.train.num_microbatches));
+    for (const Candidate& candidate : candidates) plays.push_back(whole_step_of(candidate));
     const std::vector<Played> times = play("whole steps", plays);
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].step_ns = times[i].ns;
     std::erase_if(candidates, [](const Candidate& candidate) { return candidate.step_ns == 0; });
@@ -345,8 +357,9 @@ class Search {
     for (Change& change : changes) {
       TunedConfig& config = result_.best[change.of];
       if (change.worth.failure.empty()) {
-        const std::int64_t estimate = valid[next++].step_ns;
-        change.worth.step_ns = config.step.step_ns + estimate - bases[change.of].step_ns;
+        const Candidate& changed = valid[next++];
+        change.worth.failure = changed.failure;
+        change.worth.step_ns = config.step.step_ns + changed.step_ns - bases[change.of].step_ns;
       }
       config.worth.push_back(std::move(change.worth));
     }

@@ -36,7 +36,7 @@ struct SearchCounts {
   std::size_t layouts = 0;
   std::map<std::string, std::size_t> refused;  ///< by what the plan says of them
   std::size_t too_large = 0;                   ///< do not fit even where everything is recomputed
-  std::size_t beaten = 0;                      ///< cannot be among the best, however they overlap: by least_step_ns()
+  std::size_t beaten = 0;                      ///< cannot be among the best, however they overlap: by LeastSteps
   std::size_t estimated = 0;
   std::size_t refined = 0;  ///< of these, whose overlap settings were searched
   std::size_t played = 0;   ///< steps in all, short ones too
@@ -56,7 +56,7 @@ using SearchProgress =
 /// Looks for the layout and the overlap settings of the shortest step.
 ///
 /// Layouts that do not fit by predicted memory are left out, each with the least recomputation that makes it fit. Those
-/// that are left come in the order of the least step that their compute allows (least_step_ns()), and are estimated
+/// that are left come in the order of the least step that their compute allows (LeastSteps), and are estimated
 /// with the overlap that the plan's rules choose, until no further one can be among the best. Of the best of them
 /// overlap knobs are then tried with all their values, one knob after the other: all knobs of the first with a size of
 /// tensor parallelism, and of the others those that helped there. Ten are played in full. The same for the same job,

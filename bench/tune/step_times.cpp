@@ -29,6 +29,17 @@ report::StepSample played_step(const plan::Config& config) {
   return report::samples_of(block, 0).front();
 }
 
+plan::Config untraced(plan::Config config) {
+  config.run.trace = false;
+  return config;
+}
+
+std::int64_t last_mark_ns(const Trace& trace) {
+  std::int64_t last = 0;
+  for (const Mark& mark : trace.marks) last = std::max(last, mark.time_ns);
+  return last;
+}
+
 // The same compute with the plainest schedule, which any number of microbatches can have.
 plan::Config computing_alone(plan::Config config) {
   config.run.no_comm = true;
@@ -56,9 +67,10 @@ StageTimes stage_times(const plan::Config& config, std::int64_t num_microbatches
   StageTimes times;
   for (const Program& stage : record_stages(shorter, Detail::costs)) {
     std::int64_t alone = 0, device = 0;
+    sim::TimesAlone times_alone(*time, stage);
     for (const ProgramCommand& command : stage.commands) {
       if (command.type != ProgramCommand::Type::launch) continue;
-      const CommandTime taken = sim::time_alone(*time, stage, command);
+      const CommandTime taken = times_alone.of(command);
       alone += taken.alone_ns;
       device += taken.device_ns;
     }
@@ -70,10 +82,17 @@ StageTimes stage_times(const plan::Config& config, std::int64_t num_microbatches
 
 }  // namespace
 
-std::int64_t step_ns(const plan::Config& config) {
-  plan::Config untraced = config;
-  untraced.run.trace = false;
-  return played_step(untraced).step_ns;
+std::int64_t step_ns(const plan::Config& config) { return played_step(untraced(config)).step_ns; }
+
+std::int64_t nearly_step_ns(const plan::Config& of) {
+  const plan::Config config = untraced(of);
+  const auto data = model::TextData::unread(config.model.seq_length);
+  const auto time = sim::make_time_model(config);
+  Simulation simulation(config, data, *time, 0, fold_nearly_alike(config, time->gpus_per_node()));
+  const std::int64_t first_ns = last_mark_ns(simulation.play(0, 1));
+  // In front of a later step the host has run ahead, and its loop between two steps takes no time.
+  if (!config.optimizer.overlap_param_gather_with_optimizer_step) return first_ns - time->host().iteration_ns;
+  return last_mark_ns(simulation.play(0, 1)) - first_ns;
 }
 
 StepExposure step_exposure(const plan::Config& config) {
@@ -111,18 +130,24 @@ std::int64_t extrapolated(const plan::Config& config, std::int64_t fewer_ns, std
   return more_ns + (config.train.num_microbatches - more) * (more_ns - fewer_ns) / (more - fewer);
 }
 
-std::int64_t least_step_ns(const plan::Config& config) {
+LeastSteps::LeastSteps(const plan::Config& config) {
   const plan::Config alone = computing_alone(config);
   const StageTimes one = stage_times(alone, 1), two = stage_times(alone, 2);
-  const std::int64_t more = config.train.num_microbatches - 1;
-  std::int64_t busiest = 0, of_all = 0, longest = 0;
+  std::int64_t of_all = 0, longest = 0;
   for (std::size_t stage = 0; stage < one.alone.size(); ++stage) {
-    busiest = std::max(busiest, one.device[stage] + more * (two.device[stage] - one.device[stage]));
+    stages_.push_back({one.device[stage], two.device[stage] - one.device[stage]});
     const std::int64_t of_microbatch = two.alone[stage] - one.alone[stage];
     of_all += of_microbatch;
     longest = std::max(longest, of_microbatch);
   }
-  return busiest + (of_all - longest) / config.parallel.virtual_pipeline_model_parallel_size;
+  of_others_ns_ = (of_all - longest) / config.parallel.virtual_pipeline_model_parallel_size;
+}
+
+std::int64_t LeastSteps::ns(std::int64_t num_microbatches) const {
+  std::int64_t busiest = 0;
+  for (const Stage& stage : stages_)
+    busiest = std::max(busiest, stage.first_ns + (num_microbatches - 1) * stage.of_more_ns);
+  return busiest + of_others_ns_;
 }
 
 }  // namespace underlap::bench

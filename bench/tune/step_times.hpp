@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "impl/plan/config.hpp"
 
@@ -12,6 +13,11 @@ namespace underlap::bench {
 /// The step of a training in progress, in virtual time, nanoseconds: the second of two. It is what `underlap run`
 /// gives. Throws as Simulation does. May be called by several threads at once.
 std::int64_t step_ns(const plan::Config& config);
+
+/// A step that is near to it, at half of the work and less: the first of a training, which begins on idle devices, with
+/// one rank for all that share a context (fold_nearly_alike()). Where a step leaves communication to the next one it is
+/// the second.
+std::int64_t nearly_step_ns(const plan::Config& config);
 
 /// The step's exposed communication by mode, mean over its ranks, nanoseconds.
 struct StepExposure {
@@ -38,6 +44,20 @@ std::int64_t extrapolated(const plan::Config& config, std::int64_t fewer_ns, std
 /// what the busiest rank computes, with whole GEMMs, nothing sent and no margin of SMs left, and the passes of one
 /// microbatch through a chunk of each other stage. For the last stage can begin only when those before it have taken
 /// the first microbatch, and the first stage ends only when those behind it have taken the last one.
-std::int64_t least_step_ns(const plan::Config& config);
+class LeastSteps {
+ public:
+  explicit LeastSteps(const plan::Config& config);
+
+  /// With so many microbatches.
+  std::int64_t ns(std::int64_t num_microbatches) const;
+
+ private:
+  struct Stage {
+    std::int64_t first_ns = 0;    // on the device, with one microbatch
+    std::int64_t of_more_ns = 0;  // with each further one
+  };
+  std::vector<Stage> stages_;
+  std::int64_t of_others_ns_ = 0;
+};
 
 }  // namespace underlap::bench

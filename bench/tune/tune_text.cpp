@@ -84,6 +84,8 @@ Table best_table(const TuneJob& job, const SearchResult& result, plan::FlopConve
   return table;
 }
 
+std::string name_of(const KnobWorth& worth) { return worth.name.substr(worth.name.find('.') + 1); }
+
 Table worth_table(const TunedConfig& config) {
   Table table{{{"knob", Align::left},
                {"value", Align::left, 0, 40},
@@ -94,13 +96,23 @@ Table worth_table(const TunedConfig& config) {
   for (const KnobWorth& worth : config.worth) {
     const double saved = in_ms(worth.step_ns - config.step.step_ns);
     const bool is_known = worth.failure.empty();
-    table.rows.push_back({{worth.name.substr(worth.name.find('.') + 1)},
+    table.rows.push_back({{name_of(worth)},
                           {worth.value},
                           {worth.against},
                           {is_known ? fmt::format("{:+.1f}", saved) : "-"},
                           {is_known ? fmt::format("{:+.2f}", 100 * saved / in_ms(config.step.step_ns)) : "-"}});
   }
   return table;
+}
+
+// Of knobs that cannot be changed alone, why.
+std::string unplayed_text(const TunedConfig& config, int width) {
+  std::string text;
+  for (const KnobWorth& worth : config.worth)
+    if (!worth.failure.empty())
+      text += wrap(fmt::format("-: {} against {} is no step: {}", name_of(worth), worth.against, worth.failure), width,
+                   "   ");
+  return text;
 }
 
 std::string refusals_text(const SearchCounts& counts, int width) {
@@ -176,8 +188,8 @@ std::string tune_text(const TuneJob& job, const SearchResult& result, plan::Flop
                        plan::to_string(convention), sim::peak_tflops(result.best.front().plan.config)),
            format.width);
   if (!result.best.front().worth.empty())
-    text +=
-        "\nWhat each knob is worth in the first, changed alone\n\n" + render(worth_table(result.best.front()), format);
+    text += "\nWhat each knob is worth in the first, changed alone\n\n" +
+            render(worth_table(result.best.front()), format) + unplayed_text(result.best.front(), format.width);
   return text + '\n' + counts_text(result, job, format.width) + certainty_text(job, format.width);
 }
 

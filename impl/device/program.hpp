@@ -11,7 +11,7 @@
 
 namespace underlap {
 
-/// One thing that a rank's program told its device. 136 bytes: a simulated cluster holds millions.
+/// One thing that a rank's program told its device. 88 bytes: a simulated cluster holds millions.
 struct ProgramCommand {
   enum class Type : std::uint8_t {
     launch,
@@ -29,19 +29,19 @@ struct ProgramCommand {
   static constexpr std::uint32_t kAllStreams = ~std::uint32_t{0};
 
   Type type = Type::launch;
+  HostWork work{};  ///< of host_work
   std::uint32_t stream = 0;
   NameId name = kNoName;    ///< of a launch: the operation's
   Tag tag;                  ///< of a mark: the step
-  HostWork work{};          ///< of host_work
   std::int32_t block = 0;   ///< of a mark
   std::uint32_t first = 0;  ///< index of its first use, or of its first transfer
   std::uint32_t count = 0;  ///< of uses or transfers
   std::uint32_t data = 0;   ///< index into operations (of a launch) or uploads; see Detail
+  std::uint32_t cost = 0;   ///< of a launch: index into costs
   std::uint32_t communicator = 0;
   std::uint32_t awaited_stream = 0;    ///< of a wait, synchronize or host_work: until that stream (or all of them) ...
   std::uint64_t awaited_position = 0;  ///< ... has run this many commands, counted from the device's first
   std::int64_t bytes = 0;              ///< of an upload
-  Cost cost;                           ///< of a launch
 
   /// Whether it takes a place in its stream.
   bool is_on_stream() const { return type != Type::synchronize && type != Type::download && type != Type::host_work; }
@@ -71,6 +71,7 @@ struct Program {
   std::vector<ProgramTensor> tensors;
   std::vector<ProgramCommunicator> communicators;
   std::vector<std::uint64_t> first_positions;  ///< by stream: commands that the device was given before this program
+  std::vector<Cost> costs;                     ///< of all launches that the device was given, each once
 
   std::vector<ProgramCommand> commands;
   std::vector<Transfer> all_transfers;
@@ -82,6 +83,8 @@ struct Program {
     if (c.type != ProgramCommand::Type::communicate) return {};
     return std::span(all_transfers).subspan(c.first, c.count);
   }
+  /// Of anything but a launch nothing.
+  Cost cost(const ProgramCommand& c) const { return c.type == ProgramCommand::Type::launch ? costs[c.cost] : Cost{}; }
   std::span<const Use> uses(const ProgramCommand& c) const {
     if (c.type == ProgramCommand::Type::communicate || all_uses.empty()) return {};
     return std::span(all_uses).subspan(c.first, c.count);

@@ -70,11 +70,27 @@ Communicator RecordingDevice::declare(std::string_view purpose, const Group& gro
 void RecordingDevice::launch(Stream stream, const Tag& tag, const Operation& operation) {
   ProgramCommand& command = add(Type::launch, stream, tag);
   command.name = operation.name();
-  command.cost = operation.cost();
+  command.cost = number_of(operation.cost());
   for (const Use& use : operation.uses()) add_use(command, use.view, use.access);
   if (detail_ != Detail::operations) return;
   command.data = static_cast<std::uint32_t>(program_.operations.size());
   program_.operations.push_back(operation);
+}
+
+// A step has thousands of launches and some tens of costs.
+std::uint32_t RecordingDevice::number_of(const Cost& cost) {
+  const auto [entry, is_new] = cost_numbers_.try_emplace(cost, static_cast<std::uint32_t>(program_.costs.size()));
+  if (is_new) program_.costs.push_back(cost);
+  return entry->second;
+}
+
+std::size_t RecordingDevice::CostHash::operator()(const Cost& cost) const {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
+  std::uint64_t hash = 0;
+  for (const std::int64_t part : {cost.bytes_read, cost.bytes_written, cost.extent[0], cost.extent[1], cost.extent[2],
+                                  std::int64_t{cost.sms}, std::int64_t{cost.sm_margin}})
+    hash = (hash ^ static_cast<std::uint64_t>(part)) * kOdd;
+  return hash ^ (hash >> 32);
 }
 
 void RecordingDevice::communicate(const Communicator& communicator, const Tag& tag,
@@ -141,18 +157,21 @@ Program RecordingDevice::take_program() {
                .tensors = program_.tensors,
                .communicators = program_.communicators,
                .first_positions = num_on_stream_,
+               .costs = program_.costs,
                .commands = {},
                .all_transfers = {},
                .all_uses = {},
                .operations = {},
                .uploads = {}};
+  rest.commands.reserve(program_.commands.size());  // the next piece is most often as long
+  rest.all_transfers.reserve(program_.all_transfers.size());
   return std::exchange(program_, std::move(rest));
 }
 
 std::int64_t Program::bytes() const {
   const auto of = [](const auto& list) { return static_cast<std::int64_t>(list.size() * sizeof(list[0])); };
-  std::int64_t sum = of(streams) + of(tensors) + of(communicators) + of(commands) + of(all_transfers) + of(all_uses) +
-                     of(operations) + of(uploads);
+  std::int64_t sum = of(streams) + of(tensors) + of(communicators) + of(costs) + of(commands) + of(all_transfers) +
+                     of(all_uses) + of(operations) + of(uploads);
   for (const ProgramCommunicator& communicator : communicators) sum += of(communicator.group.members);
   for (const std::vector<std::byte>& upload : uploads) sum += of(upload);
   return sum;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "impl/device/program.hpp"
@@ -32,7 +35,7 @@ class RecordingDevice : public Device {
   void download(const View& source, std::span<std::byte> bytes) override;
 
   const Program& program() const { return program_; }
-  /// Takes the commands so far; streams, tensors and communicators stay, and so do events.
+  /// Takes the commands so far; streams, tensors, communicators and costs stay, and so do events.
   Program take_program();
 
  private:
@@ -41,9 +44,16 @@ class RecordingDevice : public Device {
   void add_use(ProgramCommand& command, const View& view, Access access);
   void add_wait(ProgramCommand::Type type, Stream stream, Event event);
 
+  std::uint32_t number_of(const Cost& cost);
+
+  struct CostHash {
+    std::size_t operator()(const Cost& cost) const;
+  };
+
   Detail detail_;
   Program program_;
   std::vector<std::uint64_t> num_on_stream_;
+  std::unordered_map<Cost, std::uint32_t, CostHash> cost_numbers_;
 };
 
 }  // namespace underlap

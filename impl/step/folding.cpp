@@ -42,9 +42,9 @@ class Spreads {
     for (const auto& [number, members] : groups) add(config.parallel, gpus_per_node, members);
   }
 
-  void append_to(std::vector<std::int32_t>& distances, std::int32_t rank) const {
+  void append_to(std::vector<std::int32_t>& distances, std::int32_t rank, bool contexts_are_alike) const {
     const Spread& spread = of_rank_[static_cast<std::size_t>(rank)];
-    distances.insert(distances.end(), {spread.num_nodes, spread.in_mine, spread.contexts});
+    distances.insert(distances.end(), {spread.num_nodes, spread.in_mine, contexts_are_alike ? 0 : spread.contexts});
   }
 
  private:
@@ -81,12 +81,12 @@ class Distances {
       spreads_.emplace_back(config, gpus_per_node, &GroupNumbers::optimizer);
   }
 
-  std::vector<std::int32_t> of(std::int32_t rank) const {
+  std::vector<std::int32_t> of(std::int32_t rank, bool contexts_are_alike) const {
     std::vector<std::int32_t> distances;
     const Place place = place_of(config_.parallel, rank);
     for (const auto group_of : {tensor_group, context_group, pipeline_group})
       append_distances(group_of(config_.parallel, place), gpus_per_node_, distances);
-    for (const Spreads& spreads : spreads_) spreads.append_to(distances, rank);
+    for (const Spreads& spreads : spreads_) spreads.append_to(distances, rank, contexts_are_alike);
     return distances;
   }
 
@@ -99,7 +99,7 @@ class Distances {
 bool are_as_far_apart(const plan::Config& config, const Distances& distances, const Folding& folding) {
   std::vector<std::vector<std::int32_t>> of_simulated(static_cast<std::size_t>(config.parallel.world_size()));
   for (std::int32_t rank = 0; rank < config.parallel.world_size(); ++rank) {
-    std::vector<std::int32_t> mine = distances.of(rank);
+    std::vector<std::int32_t> mine = distances.of(rank, folding.context);
     const std::int32_t simulated = folding.simulated_for(config.parallel, rank);  // never above rank
     if (simulated == rank)
       of_simulated[static_cast<std::size_t>(rank)] = std::move(mine);
@@ -124,28 +124,38 @@ Folding with_simulated(Folding folding, const plan::ParallelConfig& parallel) {
   return folding;
 }
 
+bool may_fold(const plan::RunConfig& run) { return run.fold && !run.numerics && run.jitter_pct == 0; }
+
 }  // namespace
 
 std::int32_t Folding::simulated_for(const plan::ParallelConfig& parallel, std::int32_t rank) const {
   Place place = place_of(parallel, rank);
   if (tensor) place.tensor = 0;
   if (data) place.data = 0;
+  if (context) place.context = 0;
   return rank_of(parallel, place);
 }
 
 Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
   const plan::ParallelConfig& parallel = config.parallel;
-  if (!config.run.fold || config.run.numerics || config.run.jitter_pct > 0) return with_simulated({}, parallel);
+  if (!may_fold(config.run)) return with_simulated({}, parallel);
   std::string reason = tensor_asymmetry(config);
   const bool tensor = parallel.tensor_model_parallel_size > 1 && reason.empty(), data = parallel.data_parallel_size > 1;
   const Distances distances(config, gpus_per_node);
-  for (Folding folding :
-       {Folding{tensor, data, {}, {}}, Folding{false, data, {}, {}}, Folding{tensor, false, {}, {}}}) {
+  for (Folding folding : {Folding{tensor, data}, Folding{false, data}, Folding{tensor, false}}) {
     folding.reason = reason;
     if (are_as_far_apart(config, distances, folding)) return with_simulated(folding, parallel);
     reason = "ranks that do the same have other peers: farther away, behind the network or of other contexts";
   }
   return with_simulated({.simulated = {}, .reason = reason}, parallel);
+}
+
+Folding fold_nearly_alike(const plan::Config& config, std::int32_t gpus_per_node) {
+  Folding folding = fold_ranks(config, gpus_per_node);
+  if (config.parallel.context_parallel_size == 1 || !may_fold(config.run)) return folding;
+  Folding more{folding.tensor, folding.data, true, {}, folding.reason};
+  if (!are_as_far_apart(config, Distances(config, gpus_per_node), more)) return folding;
+  return with_simulated(more, config.parallel);
 }
 
 }  // namespace underlap

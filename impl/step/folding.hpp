@@ -16,10 +16,11 @@ namespace underlap {
 /// simulated. A coordinate along which ranks have their peers at other distances, as a technique in effect may say of
 /// itself, or optimizer instances that cut context-parallel groups unevenly, is not folded.
 struct Folding {
-  bool tensor = false;                  ///< of tensor-parallel ranks the first is simulated for all
-  bool data = false;                    ///< likewise of data-parallel ones
-  std::vector<std::int32_t> simulated;  ///< global ranks, rising
-  std::string reason;                   ///< where run.fold is true and fewer coordinates fold than there are: why
+  bool tensor = false;                       ///< of tensor-parallel ranks the first is simulated for all
+  bool data = false;                         ///< likewise of data-parallel ones
+  bool context = false;                      ///< likewise of context-parallel ones; see fold_nearly_alike()
+  std::vector<std::int32_t> simulated = {};  ///< global ranks, rising
+  std::string reason = {};                   ///< where run.fold is true and fewer coordinates fold than there are: why
 
   /// The rank that is simulated for `rank`, which may be itself.
   std::int32_t simulated_for(const plan::ParallelConfig& parallel, std::int32_t rank) const;
@@ -32,5 +33,9 @@ struct Folding {
 
 /// The folding of `config` where `gpus_per_node` ranks share a node; with run.fold false every rank is simulated.
 Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node);
+
+/// The same for an estimate: where peers are as far apart the first context-parallel rank stands for all, too. They
+/// compute as much as it does in tiles of other shapes.
+Folding fold_nearly_alike(const plan::Config& config, std::int32_t gpus_per_node);
 
 }  // namespace underlap

@@ -43,7 +43,11 @@ struct Simulation::Rank {
 
 Simulation::Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
                        std::int32_t first_step)
-    : folding_(fold_ranks(config, time.gpus_per_node())) {
+    : Simulation(config, data, time, first_step, fold_ranks(config, time.gpus_per_node())) {}
+
+Simulation::Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
+                       std::int32_t first_step, Folding folding)
+    : folding_(std::move(folding)) {
   if (config.run.numerics) memory_ = std::make_unique<sim::VirtualMemory>(folding_.simulated.size());
   std::vector<sim::RankQueues::Source> sources;
   for (const std::int32_t r : folding_.simulated) {

@@ -20,6 +20,9 @@ class Simulation {
   /// Throws std::invalid_argument where the ranks need more memory than there is.
   Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
              std::int32_t first_step = 0);
+  /// The same with another choice of the ranks that stand for all.
+  Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
+             std::int32_t first_step, Folding folding);
   ~Simulation();
 
   /// Plays the next `steps` steps of all simulated ranks, back to back, to their end. Returns their slices and marks.

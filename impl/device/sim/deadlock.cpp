@@ -24,11 +24,12 @@ std::string missing_text(const std::vector<std::int32_t>& ranks) {
 
 // What holds up the front of a stream.
 std::string Engine::explain(std::int32_t r, const InFlight& front) const {
-  const Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  Rank& rank = *ranks_[static_cast<std::size_t>(r)];
   const std::int32_t number = rank.number;
   if (front.state == InFlight::State::running) {
-    const auto running = std::find_if(rank.running.begin(), rank.running.end(),
-                                      [&front](const Running& candidate) { return candidate.item == &front; });
+    const auto running = std::find_if(rank.running.begin(), rank.running.end(), [&front](const Running& candidate) {
+      return candidate.item.chunk != nullptr && candidate.item.stream == front.stream;
+    });
     if (running == rank.running.end()) return text(number, front);
     if (running->start_ns < 0) return text(number, front) + " waits for multiprocessors that others hold";
     std::string line = text(number, front);

@@ -34,7 +34,7 @@ Engine::Engine(const TimeModel& time, const EngineOptions& options, std::vector<
       trace_.marks.push_back({.rank = rank, .block = mark.block, .step = mark.tag.step, .time_ns = now});
     };
     ranks_.push_back(std::make_unique<Rank>(
-        rank, RankQueues(std::move(sources[r]), std::move(on_mark), host_, options.connections), time.limits()));
+        rank, RankQueues(std::move(sources[r]), std::move(on_mark), host_, options.connections), time));
   }
 }
 
@@ -90,16 +90,15 @@ void Engine::run_touched() {
 // Moves a rank on at the present moment until nothing more happens on it.
 void Engine::run_rank(std::int32_t r) {
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
-  bool goes_on = true;
-  while (goes_on) {
+  while (true) {
     rank.begin.clear();
     rank.queues.advance(now_, rank.begin);
-    for (InFlight* const item : rank.begin) hand_over(r, *item);
+    for (const InFlight& item : rank.begin) hand_over(r, item);
+    if (!rank.device.has_to_advance(now_)) break;
     rank.device.advance(now_, rank.changes);
     for (const SharedDevice::Id id : rank.changes.finished) finish(r, id);
     for (const SharedDevice::Id id : rank.changes.started) start(r, id);
     limit_flows(r);
-    goes_on = !rank.changes.finished.empty() || !rank.changes.started.empty() || rank.device.next_event_ns() == now_;
   }
   schedule(r);
 }
@@ -146,27 +145,39 @@ double Engine::stretched(double ns, std::int32_t rank, const InFlight& item) con
 // Operations ----------------------------------------------------------------------------------------------------------
 
 // Gives what came out of a hardware queue to the device.
-void Engine::hand_over(std::int32_t r, InFlight& item) {
+void Engine::hand_over(std::int32_t r, const InFlight& item) {
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
   const Program& program = item.program();
   const ProgramCommand& command = item.command();
   const Priority priority = program.streams[command.stream].priority;
-  Running running{.item = &item, .entries = {}, .times = {}};
-  SharedDevice::Id id = 0;
   if (command.type == ProgramCommand::Type::communicate) {
-    enter(r, running);
-    int sms = 0;
-    for (const TransferTime& time : running.times) sms = std::max(sms, time.sms);
-    id = rank.device.add_transfers(sms, priority);
+    const CallTimes::Call& call = rank.calls.of(program, command);
+    enter(r, occupy(rank, rank.device.add_transfers(call.sms, priority), item), call);
   } else {
     KernelTime time =
-        command.type == ProgramCommand::Type::upload ? time_.copy(command.bytes) : time_.kernel(command.cost);
+        command.type == ProgramCommand::Type::upload ? time_.copy(command.bytes) : launch_time(rank, program, command);
     time.alone_ns = stretched(time.alone_ns, r, item);
     refuse_endless(r, item, time.alone_ns);
-    id = rank.device.add_kernel(time, priority);
+    occupy(rank, rank.device.add_kernel(time, priority), item);
   }
+}
+
+Engine::Running& Engine::occupy(Rank& rank, SharedDevice::Id id, const InFlight& item) {
   if (rank.running.size() <= id) rank.running.resize(id + 1);
-  rank.running[id] = std::move(running);
+  Running& running = rank.running[id];
+  running.item = item;
+  running.start_ns = -1;
+  running.last_arrival_ns = 0;
+  running.call = nullptr;
+  running.entries.clear();
+  return running;
+}
+
+const KernelTime& Engine::launch_time(Rank& rank, const Program& program, const ProgramCommand& launch) {
+  if (rank.launches.size() <= launch.cost) rank.launches.resize(program.costs.size());
+  std::optional<KernelTime>& time = rank.launches[launch.cost];
+  if (!time) time = time_.kernel(program.costs[launch.cost]);
+  return *time;
 }
 
 void Engine::refuse_endless(std::int32_t r, const InFlight& item, double ns) const {
@@ -176,32 +187,30 @@ void Engine::refuse_endless(std::int32_t r, const InFlight& item, double ns) con
                                           kFasterMachine));
 }
 
-void Engine::enter(std::int32_t r, Running& running) {
+void Engine::enter(std::int32_t r, Running& running, const CallTimes::Call& parts) {
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
-  const Program& program = running.item->program();
-  const ProgramCommand& call = running.item->command();
+  const Program& program = running.item.program();
+  const ProgramCommand& call = running.item.command();
   if (rank.sequences.empty()) {
     rank.sequences.resize(program.communicators.size());
     rendezvous_.add_rank(rank.number, program);
   }
   running.sequence = rank.sequences[call.communicator]++;
-  running.entries = rendezvous_.enter(rank.number, program, call);
+  running.call = &parts;
+  rendezvous_.enter(rank.number, program, call, parts.parts, running.entries);
   running.num_flows_left = running.entries.size();
-  for (const Rendezvous::Entry& entry : running.entries) {
-    running.times.push_back(time_of(time_, program, call, entry.part));
-    refuse_endless(r, *running.item, running.times.back().alone_ns);
-  }
+  for (const TransferTime& time : parts.times) refuse_endless(r, running.item, time.alone_ns);
 }
 
 void Engine::start(std::int32_t r, SharedDevice::Id id) {
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
   Running& running = rank.running[id];
-  const ProgramCommand& command = running.item->command();
+  const ProgramCommand& command = running.item.command();
   running.start_ns = now_;
   if (command.type != ProgramCommand::Type::upload) rank.queues.started();
   if (options_.memory != nullptr) {
-    options_.memory->allocate(r, running.item->program());
-    running.token = options_.memory->begin(r, running.item->program(), command);
+    options_.memory->allocate(r, running.item.program());
+    running.token = options_.memory->begin(r, running.item.program(), command);
   }
   if (command.type == ProgramCommand::Type::communicate) arrive(r, id);
 }
@@ -212,7 +221,7 @@ void Engine::finish(std::int32_t r, SharedDevice::Id id) {
   if (options_.memory != nullptr) options_.memory->end(running.token);
   record(r, running);
   ++num_operations_;
-  rank.queues.complete(std::exchange(running.item, nullptr)->stream, now_);
+  rank.queues.complete(std::exchange(running.item, {}).stream, now_);
 }
 
 // Transfers -----------------------------------------------------------------------------------------------------------
@@ -223,7 +232,7 @@ void Engine::arrive(std::int32_t r, SharedDevice::Id id) {
     const Rendezvous::Entry& entry = running.entries[i];
     if (flows_.size() <= entry.flow) flows_.resize(entry.flow + 1);
     Flow& flow = flows_[entry.flow];
-    flow.members.push_back({.rank = r, .id = id, .entry = i});
+    flow.members.push_back({.rank = r, .id = id, .part = i});
     if (flow.members.size() == entry.num_ends) begin_flow(entry.flow);
   }
 }
@@ -236,9 +245,9 @@ void Engine::begin_flow(std::uint32_t id) {
     Rank& rank = *ranks_[static_cast<std::size_t>(member.rank)];
     Running& running = rank.running[member.id];
     running.last_arrival_ns = std::max(running.last_arrival_ns, now_);
-    const TransferTime& time = running.times[member.entry];
-    alone_ns = std::max(alone_ns, stretched(time.alone_ns, member.rank, *running.item));
-    const CallPart& part = running.entries[member.entry].part;
+    const TransferTime& time = running.call->times[member.part];
+    alone_ns = std::max(alone_ns, stretched(time.alone_ns, member.rank, running.item));
+    const CallPart& part = running.call->parts[member.part];
     const auto rate = [&](double bytes) { return time.alone_ns > 0 ? bytes / time.alone_ns : 0.0; };
     FlowDemand demand{.hbm = rate(time.hbm_bytes)};
     if (part.sends) demand.nvlink_out = rate(time.nvlink_bytes), demand.network_out = rate(time.network_bytes);
@@ -278,7 +287,7 @@ void Engine::set_speed(std::uint32_t id, double speed) {
 }
 
 void Engine::end_flow(std::uint32_t id) {
-  const std::vector<Member> members = std::exchange(flows_[id].members, {});
+  std::vector<Member>& members = flows_[id].members;
   ++flows_[id].version;
   if (options_.memory != nullptr) exchange(members);
   rendezvous_.forget(id);
@@ -290,17 +299,18 @@ void Engine::end_flow(std::uint32_t id) {
     rank.device.remove(members[i].id);
     finish(members[i].rank, members[i].id);
   }
+  members.clear();
 }
 
 void Engine::exchange(const std::vector<Member>& members) {
   // Members arrived in any order; values are summed in group order.
   std::vector<VirtualMemory::Member> in_order;
   const auto& first = ranks_[static_cast<std::size_t>(members[0].rank)]->running[members[0].id];
-  for (const std::int32_t wanted : first.entries[members[0].entry].part.members) {
+  for (const std::int32_t wanted : first.call->parts[members[0].part].members) {
     const auto member =
         std::find_if(members.begin(), members.end(), [wanted](const Member& m) { return m.rank == wanted; });
     const Running& running = ranks_[static_cast<std::size_t>(wanted)]->running[member->id];
-    in_order.push_back({running.token, running.entries[member->entry].part.transfers});
+    in_order.push_back({running.token, running.call->parts[member->part].transfers});
   }
   options_.memory->exchange(in_order);
 }
@@ -311,14 +321,14 @@ void Engine::record(std::int32_t r, const Running& running) {
   static const NameId kUpload = intern("upload");
   if (!options_.records_slices) return;
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
-  const Program& program = running.item->program();
-  const ProgramCommand& command = running.item->command();
+  const Program& program = running.item.program();
+  const ProgramCommand& command = running.item.command();
   if (rank.tracks.empty()) name_tracks(r, program);
   Slice slice{.track = rank.tracks[command.stream],
               .start_ns = running.start_ns,
               .duration_ns = now_ - running.start_ns,
               .name = command.name,
-              .operation = running.item->operation,
+              .operation = running.item.operation,
               .tag = command.tag};
   if (command.type == ProgramCommand::Type::upload) slice.name = kUpload;
   if (command.type != ProgramCommand::Type::communicate) return trace_.add(slice);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/device/sim/call_times.hpp"
 #include "impl/device/sim/rank_queues.hpp"
 #include "impl/device/sim/rendezvous.hpp"
 #include "impl/device/sim/shared_device.hpp"
@@ -67,8 +68,10 @@ class Engine {
   void run_touched();
   void run_rank(std::int32_t rank);
   void schedule(std::int32_t rank);
-  void hand_over(std::int32_t rank, InFlight& item);
-  void enter(std::int32_t rank, Running& running);
+  void hand_over(std::int32_t rank, const InFlight& item);
+  static Running& occupy(Rank& rank, SharedDevice::Id id, const InFlight& item);
+  const KernelTime& launch_time(Rank& rank, const Program& program, const ProgramCommand& launch);
+  void enter(std::int32_t rank, Running& running, const CallTimes::Call& call);
   void start(std::int32_t rank, SharedDevice::Id id);
   void arrive(std::int32_t rank, SharedDevice::Id id);
   void begin_flow(std::uint32_t flow);

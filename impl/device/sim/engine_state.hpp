@@ -1,34 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "impl/device/sim/call_times.hpp"
 #include "impl/device/sim/engine.hpp"
 
 namespace underlap::sim {
 
 // Something that the device works on.
 struct Engine::Running {
-  InFlight* item = nullptr;                // null: nothing, its id is free
+  InFlight item;                           // without a chunk: nothing, its id is free
   std::int64_t start_ns = -1;              // -1: waits for its place on the device
   std::int64_t last_arrival_ns = 0;        // of a call
-  std::vector<Rendezvous::Entry> entries;  // of a call
-  std::vector<TransferTime> times;         // of a call, by entry
+  const CallTimes::Call* call = nullptr;   // null: no call
+  std::vector<Rendezvous::Entry> entries;  // of a call, by part
   std::size_t num_flows_left = 0;          // of a call
   std::uint64_t sequence = 0;              // of a call
   VirtualMemory::Token token = 0;
 };
 
 struct Engine::Rank {
-  Rank(std::int32_t number_, RankQueues queues_, const DeviceLimits& limits)
-      : number(number_), queues(std::move(queues_)), device(limits) {}
+  Rank(std::int32_t number_, RankQueues queues_, const TimeModel& time)
+      : number(number_), queues(std::move(queues_)), device(time.limits()), calls(time) {}
 
   const Program& program() const { return queues.newest_program(); }
 
   std::int32_t number;  // global; everything else knows it by its place among the simulated
   RankQueues queues;
   SharedDevice device;
+  std::vector<std::optional<KernelTime>> launches;  // by number of their cost
+  CallTimes calls;
   std::vector<Running> running;          // by the device's id
   std::vector<std::uint64_t> sequences;  // by communicator
   std::vector<std::uint32_t> tracks;     // by stream
@@ -36,15 +40,15 @@ struct Engine::Rank {
   std::int64_t scheduled_ns = -1;        // of the newest event in the heap
   bool is_touched = false;
   SharedDevice::Changes changes;
-  std::vector<InFlight*> begin;
+  std::vector<InFlight> begin;
 };
 
 // One rank in a flow; twice where it stands for the other end of its own message.
 struct Engine::Member {
   std::int32_t rank = 0;
   SharedDevice::Id id = 0;
-  std::size_t entry = 0;  // of its call
-  double limit = 1;       // the speed that its device leaves the flow
+  std::size_t part = 0;  // of its call
+  double limit = 1;      // the speed that its device leaves the flow
 };
 
 struct Engine::Flow {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "impl/plan/precision.hpp"
+
 namespace underlap::sim {
 namespace {
 
@@ -33,7 +35,7 @@ class Machine final : public TimeModel {
 };
 
 bool is_in_fp8(const plan::Config& config, const Gpu& gpu) {
-  return config.mixed_precision.recipe.find("fp8") != std::string::npos && gpu.fp8_tflops;
+  return plan::is_fp8(plan::scaling_of(config)) && gpu.fp8_tflops;
 }
 
 }  // namespace

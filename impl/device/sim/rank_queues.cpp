@@ -30,7 +30,7 @@ void RankQueues::set_up(const Program& program) {
   queues_.resize(num_queues);
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     streams_[i].queue = static_cast<std::uint32_t>(i % num_queues);
-    streams_[i].num_run = program.first_positions[i];
+    streams_[i].num_run = streams_[i].num_out = program.first_positions[i];
   }
 }
 
@@ -99,7 +99,13 @@ std::int64_t RankQueues::host_cost(const ProgramCommand& command) const {
 }
 
 void RankQueues::enqueue(const ProgramCommand& command, std::uint32_t index) {
-  InFlight item{.chunk = chunks_.back().get(), .index = index, .stream = command.stream, .ready_ns = host_ns_};
+  InFlight item{.chunk = chunks_.back().get(),
+                .ready_ns = host_ns_,
+                .awaited_position = command.awaited_position,
+                .awaited_stream = command.awaited_stream,
+                .stream = command.stream,
+                .index = index,
+                .type = command.type};
   if (is_operation(command.type)) {
     item.operation = ++num_operations_;
     item.ready_ns += host_.start_ns;
@@ -109,13 +115,14 @@ void RankQueues::enqueue(const ProgramCommand& command, std::uint32_t index) {
   StreamState& stream = streams_[command.stream];
   stream.fifo.push_back(item);
   ++num_in_flight_;
-  if (!is_instant(command.type)) return queues_[stream.queue].fifo.push_back(&stream.fifo.back());
+  if (!is_instant(command.type)) return queues_[stream.queue].fifo.push_back(command.stream);
   if (stream.fifo.size() == 1) ripen(command.stream);
 }
 
 // Queues and streams --------------------------------------------------------------------------------------------------
 
-void RankQueues::advance(std::int64_t now, std::vector<InFlight*>& begin) {
+void RankQueues::advance(std::int64_t now, std::vector<InFlight>& begin) {
+  if (!std::exchange(has_news_, false) && now < next_wake_ns_) return;
   do {
     has_moved_ = false;
     next_wake_ns_ = SharedDevice::kNever;
@@ -125,11 +132,16 @@ void RankQueues::advance(std::int64_t now, std::vector<InFlight*>& begin) {
   } while (has_moved_);
 }
 
-void RankQueues::try_queue(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin) {
+void RankQueues::try_queue(Queue& queue, std::int64_t now, std::vector<InFlight>& begin) {
   while (!queue.fifo.empty() && !is_stuck(queue, now) && try_head(queue, now, begin)) {
     queue.fifo.pop_front();
     has_moved_ = true;
   }
+}
+
+InFlight& RankQueues::StreamState::next_out() {
+  while (is_instant(fifo[num_out - num_run].type)) ++num_out;
+  return fifo[num_out - num_run];
 }
 
 // Whether the head of a queue stays for the reason that it stayed for last.
@@ -139,8 +151,9 @@ bool RankQueues::is_stuck(const Queue& queue, std::int64_t now) {
 }
 
 // Whether the head of a queue gets out of the way.
-bool RankQueues::try_head(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin) {
-  InFlight& head = *queue.fifo.front();
+bool RankQueues::try_head(Queue& queue, std::int64_t now, std::vector<InFlight>& begin) {
+  StreamState& stream = streams_[queue.fifo.front()];
+  InFlight& head = stream.next_out();
   const auto stays = [&](std::int64_t ready_ns, std::uint32_t awaited) {
     queue.ready_ns = ready_ns;
     queue.awaited = awaited;
@@ -148,16 +161,16 @@ bool RankQueues::try_head(Queue& queue, std::int64_t now, std::vector<InFlight*>
     return false;
   };
   if (head.ready_ns > now) return wake_at(head.ready_ns), stays(head.ready_ns, kNoStream);
-  const ProgramCommand& command = head.command();
-  if (is_wait(command.type)) {
-    if (!has_passed(command.awaited_stream, command.awaited_position)) return stays(0, command.awaited_stream);
+  if (is_wait(head.type)) {
+    if (!has_passed(head.awaited_stream, head.awaited_position)) return stays(0, head.awaited_stream);
     head.state = InFlight::State::over;
-    if (&streams_[head.stream].fifo.front() == &head) ripen(head.stream);
+    if (stream.is_next_out_at_front()) ripen(head.stream);
   } else {
-    if (&streams_[head.stream].fifo.front() != &head) return stays(0, head.stream);
+    if (!stream.is_next_out_at_front()) return stays(0, head.stream);
     head.state = InFlight::State::running;
-    begin.push_back(&head);
+    begin.push_back(head);
   }
+  ++stream.num_out;
   queue.awaited = kNoStream;
   return true;
 }
@@ -172,8 +185,8 @@ void RankQueues::pass_ripe(std::int64_t now) {
   std::sort(ripe_.begin(), ripe_.end());
   for (const std::uint32_t stream : ripe_) pass_instants(stream, now);
   std::erase_if(ripe_, [this](std::uint32_t id) {
-    const std::deque<InFlight>& fifo = streams_[id].fifo;
-    return fifo.empty() || !is_instant(fifo.front().command().type);
+    const Ring<InFlight>& fifo = streams_[id].fifo;
+    return fifo.empty() || !is_instant(fifo.front().type);
   });
 }
 
@@ -182,10 +195,9 @@ void RankQueues::pass_instants(std::uint32_t id, std::int64_t now) {
   StreamState& stream = streams_[id];
   while (!stream.fifo.empty()) {
     InFlight& front = stream.fifo.front();
-    const ProgramCommand& command = front.command();
-    if (is_instant(command.type)) {
+    if (is_instant(front.type)) {
       if (front.ready_ns > now) return ripen(id), wake_at(front.ready_ns);
-      if (command.type == Type::mark) on_mark_(command, now);
+      if (front.type == Type::mark) on_mark_(front.command(), now);
       front.state = InFlight::State::over;
     }
     if (front.state != InFlight::State::over) return;
@@ -197,11 +209,13 @@ void RankQueues::pop(StreamState& stream) {
   --stream.fifo.front().chunk->num_left;
   stream.fifo.pop_front();
   ++stream.num_run;
+  stream.num_out = std::max(stream.num_out, stream.num_run);
   --num_in_flight_;
   has_moved_ = true;
 }
 
 void RankQueues::complete(std::uint32_t id, std::int64_t now) {
+  has_news_ = true;
   streams_[id].fifo.front().state = InFlight::State::over;
   pass_instants(id, now);
 }
@@ -210,9 +224,9 @@ void RankQueues::wake_at(std::int64_t ns) { next_wake_ns_ = std::min(next_wake_n
 
 // Messages ------------------------------------------------------------------------------------------------------------
 
-const InFlight* RankQueues::head_of_queue(std::uint32_t stream) const {
+const InFlight* RankQueues::head_of_queue(std::uint32_t stream) {
   const Queue& queue = queues_[streams_[stream].queue];
-  return queue.fifo.empty() ? nullptr : queue.fifo.front();
+  return queue.fifo.empty() ? nullptr : &streams_[queue.fifo.front()].next_out();
 }
 
 std::optional<ProgramCommand> RankQueues::host_waits_for() const {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/device/sim/ring.hpp"
 #include "impl/device/sim/time_model.hpp"
 
 namespace underlap::sim {
@@ -19,16 +20,20 @@ struct Chunk {
   std::size_t num_left = 0;  ///< commands on streams that have not run
 };
 
-/// A command on its way through its stream.
+/// A command on its way through its stream, with all that its way depends on: the command itself, far behind in a long
+/// program, is looked at when it begins and when it ends.
 struct InFlight {
   enum class State : std::uint8_t { queued, running, over };
 
   Chunk* chunk = nullptr;
+  std::int64_t ready_ns = 0;           ///< the host had enqueued it and the device may begin
+  std::uint64_t awaited_position = 0;  ///< of a wait, as its command has it
+  std::uint32_t awaited_stream = 0;
+  std::uint32_t stream = 0;
   std::uint32_t index = 0;      ///< into the chunk's commands
   std::uint32_t operation = 0;  ///< number in its rank's step, from 1; 0: no operation
-  std::uint32_t stream = 0;
+  ProgramCommand::Type type{};
   State state = State::queued;
-  std::int64_t ready_ns = 0;  ///< the host had enqueued it and the device may begin
 
   const Program& program() const { return chunk->program; }
   const ProgramCommand& command() const { return chunk->program.commands[index]; }
@@ -51,16 +56,22 @@ class RankQueues {
 
   /// Lets the host enqueue what it can, and passes on all that is free to pass at `now`. Returns the commands that
   /// begin: launches, transfers and uploads, in order. Each is over when complete() says so.
-  void advance(std::int64_t now, std::vector<InFlight*>& begin);
+  void advance(std::int64_t now, std::vector<InFlight>& begin);
 
   /// The source has more to give after it gave nothing: a host that ran dry goes on at the next advance(), not before.
-  void resume() { host_is_held_ = host_is_held_ || std::exchange(is_over_, false); }
+  void resume() {
+    host_is_held_ = host_is_held_ || std::exchange(is_over_, false);
+    has_news_ = true;
+  }
 
   /// The command that runs on `stream` is over.
   void complete(std::uint32_t stream, std::int64_t now);
 
   /// A launch that began has got its place on the device: the host may enqueue one more.
-  void started() { --num_waiting_launches_; }
+  void started() {
+    --num_waiting_launches_;
+    has_news_ = has_news_ || host_is_held_;
+  }
 
   /// When advance() has something to do though nothing completes; SharedDevice::kNever otherwise.
   std::int64_t next_wake_ns() const { return next_wake_ns_; }
@@ -72,20 +83,25 @@ class RankQueues {
   std::size_t num_streams() const { return streams_.size(); }
 
   // For messages about what does not go on.
-  const std::deque<InFlight>& stream(std::uint32_t id) const { return streams_[id].fifo; }
-  const InFlight* head_of_queue(std::uint32_t stream) const;
+  const Ring<InFlight>& stream(std::uint32_t id) const { return streams_[id].fifo; }
+  const InFlight* head_of_queue(std::uint32_t stream);
   std::optional<ProgramCommand> host_waits_for() const;
   const Program& newest_program() const { return chunks_.back()->program; }
   bool has_passed(std::uint32_t stream, std::uint64_t position) const { return streams_[stream].num_run >= position; }
 
  private:
   struct StreamState {
-    std::deque<InFlight> fifo;  // enqueued and not yet run
+    Ring<InFlight> fifo;  // enqueued and not yet run
     std::uint64_t num_run = 0;
+    std::uint64_t num_out = 0;  // of its queue, and all before them; marks, which take no place there, may lag behind
     std::uint32_t queue = 0;
+
+    /// The first that is not out of its queue.
+    InFlight& next_out();
+    bool is_next_out_at_front() const { return num_out == num_run; }
   };
   struct Queue {
-    std::deque<InFlight*> fifo;
+    Ring<std::uint32_t> fifo;  // streams, each as often as it has commands there
     // Why its head stayed, so that nobody looks at it again before that is over.
     std::int64_t ready_ns = 0;          // its head is enqueued then; 0: it waits for the stream below
     std::uint32_t awaited = kNoStream;  // kNoStream: nothing is known
@@ -100,8 +116,8 @@ class RankQueues {
   void enqueue(const ProgramCommand& command, std::uint32_t index);
   std::int64_t host_cost(const ProgramCommand& command) const;
   std::int64_t host_work_ns(HostWork work) const;
-  void try_queue(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin);
-  bool try_head(Queue& queue, std::int64_t now, std::vector<InFlight*>& begin);
+  void try_queue(Queue& queue, std::int64_t now, std::vector<InFlight>& begin);
+  bool try_head(Queue& queue, std::int64_t now, std::vector<InFlight>& begin);
   bool is_stuck(const Queue& queue, std::int64_t now);
   void ripen(std::uint32_t stream);
   void pass_ripe(std::int64_t now);
@@ -118,6 +134,7 @@ class RankQueues {
   bool is_over_ = false;
   bool host_is_held_ = false;
   bool has_moved_ = false;            // something left a queue or a stream
+  bool has_news_ = true;              // since the last advance(): without, it has nothing to do before next_wake_ns_
   std::uint32_t num_operations_ = 0;  // since the last mark
   std::int64_t num_waiting_launches_ = 0;
   std::size_t num_in_flight_ = 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <stdexcept>
 
@@ -21,11 +22,14 @@ bool agree(const Transfer& a, const Transfer& b) {
          (a.collective != Collective::broadcast || a.peer == b.peer);
 }
 
-std::vector<Transfer> collectives_of(std::span<const Transfer> transfers) {
-  std::vector<Transfer> result;
-  for (const Transfer& t : transfers)
-    if (!is_message(t)) result.push_back(t);
-  return result;
+// Whether the collectives among the transfers of two calls agree, one by one.
+bool agree(std::span<const Transfer> a, std::span<const Transfer> b) {
+  const auto next = [](std::span<const Transfer> rest) {
+    return rest.subspan(static_cast<std::size_t>(std::ranges::find_if_not(rest, is_message) - rest.begin()));
+  };
+  for (a = next(a), b = next(b); !a.empty() && !b.empty(); a = next(a.subspan(1)), b = next(b.subspan(1)))
+    if (!agree(a.front(), b.front())) return false;
+  return a.empty() && b.empty();
 }
 
 std::string text_of(const Transfer& t) {
@@ -37,6 +41,12 @@ std::string text_of(std::int32_t rank, const Program& program, const ProgramComm
   std::string text = fmt::format("rank {} {}:", rank, describe(program, call));
   for (const Transfer& t : transfers) text += " " + text_of(t);
   return text;
+}
+
+std::vector<Transfer> collectives_of(std::span<const Transfer> transfers) {
+  std::vector<Transfer> result;
+  std::ranges::copy_if(transfers, std::back_inserter(result), std::not_fn(is_message));
+  return result;
 }
 
 }  // namespace
@@ -76,7 +86,7 @@ Rendezvous::Key Rendezvous::message_key(const CommunicatorState& state, const Pr
 
 Rendezvous::FlowId Rendezvous::find(const Key& key, std::int32_t rank, const Program& program,
                                     const ProgramCommand& call, std::uint32_t transfer,
-                                    const std::vector<std::int32_t>& members) {
+                                    std::span<const std::int32_t> members) {
   const auto known = open_.find(key);
   if (known != open_.end()) {
     flows_[known->second].entered.push_back(rank);
@@ -89,23 +99,28 @@ Rendezvous::FlowId Rendezvous::find(const Key& key, std::int32_t rank, const Pro
     id = free_.back();
     free_.pop_back();
   }
-  flows_[id] = {
-      .key = key, .members = members, .entered = {rank}, .program = &program, .call = &call, .transfer = transfer};
+  FlowState& flow = flows_[id];
+  flow.key = key;
+  flow.members = members;
+  flow.entered.assign(1, rank);
+  flow.program = &program;
+  flow.call = &call;
+  flow.transfer = transfer;
   open_.emplace(key, id);
   return id;
 }
 
-std::vector<Rendezvous::Entry> Rendezvous::enter(std::int32_t rank, const Program& program,
-                                                 const ProgramCommand& call) {
+void Rendezvous::enter(std::int32_t rank, const Program& program, const ProgramCommand& call,
+                       std::span<const CallPart> parts, std::vector<Entry>& entries) {
   CommunicatorState& state = ranks_.at(rank).at(call.communicator);
   const std::span<const Transfer> transfers = program.transfers(call);
-  std::vector<Entry> entries;
-  for (CallPart& part : parts_of(program, call)) {
+  entries.clear();
+  for (const CallPart& part : parts) {
     if (part.is_collective) {
       const Key key{state.global, -1, -1, state.num_collective_calls++};
       const FlowId flow = find(key, rank, program, call, 0, state.simulated);
       check_collectives(flow, rank, program, call);
-      entries.push_back({flow, std::move(part), state.simulated.size()});
+      entries.push_back({flow, state.simulated.size()});
       continue;
     }
     Key key = message_key(state, program, call, part);
@@ -113,9 +128,8 @@ std::vector<Rendezvous::Entry> Rendezvous::enter(std::int32_t rank, const Progra
     const std::uint32_t place = part.transfers[0];
     const FlowId flow = find(key, rank, program, call, place, part.members);
     check_message(flow, rank, program, call, transfers[place]);
-    entries.push_back({flow, std::move(part), 2});
+    entries.push_back({flow, 2});
   }
-  return entries;
 }
 
 void Rendezvous::check_message(FlowId id, std::int32_t rank, const Program& program, const ProgramCommand& call,
@@ -132,12 +146,12 @@ void Rendezvous::check_collectives(FlowId id, std::int32_t rank, const Program& 
                                    const ProgramCommand& call) const {
   const FlowState& flow = flows_[id];
   if (flow.call == &call) return;
-  const std::vector<Transfer> first = collectives_of(flow.program->transfers(*flow.call));
-  const std::vector<Transfer> mine = collectives_of(program.transfers(call));
-  if (std::equal(first.begin(), first.end(), mine.begin(), mine.end(), agree)) return;
-  throw std::invalid_argument(fmt::format("members of one collective do not mean the same: {}; {}",
-                                          text_of(flow.entered.front(), *flow.program, *flow.call, first),
-                                          text_of(rank, program, call, mine)));
+  const std::span<const Transfer> first = flow.program->transfers(*flow.call), mine = program.transfers(call);
+  if (agree(first, mine)) return;
+  throw std::invalid_argument(
+      fmt::format("members of one collective do not mean the same: {}; {}",
+                  text_of(flow.entered.front(), *flow.program, *flow.call, collectives_of(first)),
+                  text_of(rank, program, call, collectives_of(mine))));
 }
 
 std::vector<std::int32_t> Rendezvous::missing(FlowId id) const {

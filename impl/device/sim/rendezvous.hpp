@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -33,16 +34,17 @@ class Rendezvous {
   /// Tells the communicators of `rank`, once, before its first call.
   void add_rank(std::int32_t rank, const Program& program);
 
-  /// One flow of a call, as its rank enters it.
+  /// One flow of a call, as its rank enters it: that of the part in the same place.
   struct Entry {
     FlowId flow = 0;
-    CallPart part;
     std::size_t num_ends = 0;  ///< of the flow, which begins when all have been entered and arrived
   };
 
-  /// Numbers the flows of a call. Calls of one communicator are told in their order.
+  /// Numbers the flows of a call, which is in `parts`, into `entries`. Calls of one communicator are told in their
+  /// order; program and parts stay until their flows are over.
   /// Throws std::invalid_argument naming both ranks where what they bring does not fit.
-  std::vector<Entry> enter(std::int32_t rank, const Program& program, const ProgramCommand& call);
+  void enter(std::int32_t rank, const Program& program, const ProgramCommand& call, std::span<const CallPart> parts,
+             std::vector<Entry>& entries);
 
   /// The flow is over: its number may be given again.
   void forget(FlowId flow);
@@ -66,15 +68,15 @@ class Rendezvous {
   };
   struct FlowState {
     Key key;
-    std::vector<std::int32_t> members;  // that enter
+    std::span<const std::int32_t> members;  // that enter
     std::vector<std::int32_t> entered;
-    const Program* program = nullptr;  // of the first to enter; alive until the flow is over
+    const Program* program = nullptr;  // of the first to enter
     const ProgramCommand* call = nullptr;
     std::uint32_t transfer = 0;  // of a message: its place in the call
   };
 
   FlowId find(const Key& key, std::int32_t rank, const Program& program, const ProgramCommand& call,
-              std::uint32_t transfer, const std::vector<std::int32_t>& members);
+              std::uint32_t transfer, std::span<const std::int32_t> members);
   bool is_simulated(std::int32_t rank) const;
   Key message_key(const CommunicatorState& state, const Program& program, const ProgramCommand& call,
                   const CallPart& part) const;

@@ -9,6 +9,7 @@
 namespace underlap::sim {
 
 SharedDevice::Id SharedDevice::add(Work work) {
+  has_news_ = true;
   Id id = static_cast<Id>(work_.size());
   if (free_ids_.empty()) {
     work_.push_back(work);
@@ -37,16 +38,19 @@ SharedDevice::Id SharedDevice::add_transfers(int sms, Priority priority) {
 }
 
 void SharedDevice::remove(Id id) {
+  has_news_ = true;
   order_.erase(std::find(order_.begin(), order_.end(), id));
   free_ids_.push_back(id);
 }
 
 void SharedDevice::begin_flow(std::uint64_t flow, const FlowDemand& demand) {
+  has_news_ = true;
   flows_.push_back({flow, demand});
   flow_limits_.push_back({flow, 1});
 }
 
 void SharedDevice::end_flow(std::uint64_t flow) {
+  has_news_ = true;
   std::erase_if(flows_, [flow](const Flow& f) { return f.id == flow; });
   std::erase_if(flow_limits_, [flow](const FlowLimit& limit) { return limit.flow == flow; });
 }
@@ -60,6 +64,7 @@ void SharedDevice::advance(std::int64_t now, Changes& changes) {
   share_copy_engines(changes);
   share_bandwidth();
   find_next_event();
+  has_news_ = false;
 }
 
 void SharedDevice::settle(std::int64_t now) {

@@ -52,6 +52,9 @@ class SharedDevice {
     std::vector<Id> started;   ///< got their multiprocessors, in order
     std::vector<Id> finished;  ///< kernels and copies; their ids are free again
   };
+  /// Whether advance() would change anything.
+  bool has_to_advance(std::int64_t now) const { return has_news_ || now > now_ || now >= next_event_ns_; }
+
   /// Moves everything on to `now` and shares out anew. `now` never goes back.
   void advance(std::int64_t now, Changes& changes);
 
@@ -114,6 +117,7 @@ class SharedDevice {
   int free_sms_;
   std::int64_t now_ = 0;
   std::int64_t next_event_ns_ = kNever;
+  bool has_news_ = true;    // something was added or taken away since the last advance()
   std::vector<Work> work_;  // by id
   std::vector<Id> free_ids_;
   std::vector<Id> order_;  // by priority, then by age

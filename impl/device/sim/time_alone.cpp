@@ -2,7 +2,7 @@
 #include "impl/device/sim/time_alone.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 
 namespace underlap::sim {
 namespace {
@@ -35,32 +35,40 @@ struct LinkBytes {
   }
 };
 
-CommandTime call_alone(const TimeModel& time, const Program& program, const ProgramCommand& call) {
-  const DeviceLimits limits = time.limits();
+}  // namespace
+
+TimesAlone::TimesAlone(const TimeModel& time, const Program& program)
+    : time_(time), program_(program), limits_(time.limits()), launches_(program.costs.size()), calls_(time) {}
+
+CommandTime TimesAlone::of(const ProgramCommand& command) {
+  if (command.type == ProgramCommand::Type::communicate) return call(calls_.of(program_, command));
+  if (command.type == ProgramCommand::Type::upload) return kernel(time_.copy(command.bytes));
+  std::optional<CommandTime>& known = launches_[command.cost];
+  if (!known) known = kernel(time_.kernel(program_.costs[command.cost]));
+  return *known;
+}
+
+CommandTime TimesAlone::kernel(const KernelTime& time) const {
+  return {.alone_ns = rounded_down(time.alone_ns),
+          .device_ns = rounded_down((time.alone_ns - time.fixed_ns) * device_share(time, limits_))};
+}
+
+CommandTime TimesAlone::call(const CallTimes::Call& call) const {
   LinkBytes nvlink, network;
   double longest_ns = 0;
-  for (const CallPart& part : parts_of(program, call)) {
-    const TransferTime alone = time_of(time, program, call, part);
+  for (std::size_t i = 0; i < call.parts.size(); ++i) {
+    const CallPart& part = call.parts[i];
+    const TransferTime& alone = call.times[i];
     longest_ns = std::max(longest_ns, alone.alone_ns);
     // A transfer that is measured faster than its bytes at the line rate fills the link for no longer than it takes.
-    nvlink.add(part, std::min(alone.nvlink_bytes, alone.alone_ns * limits.nvlink_bytes_per_ns));
-    network.add(part, std::min(alone.network_bytes, alone.alone_ns * limits.network_bytes_per_ns));
+    nvlink.add(part, std::min(alone.nvlink_bytes, alone.alone_ns * limits_.nvlink_bytes_per_ns));
+    network.add(part, std::min(alone.network_bytes, alone.alone_ns * limits_.network_bytes_per_ns));
   }
   CommandTime result{.alone_ns = rounded_down(longest_ns),
-                     .links = {nvlink.at(limits.nvlink_bytes_per_ns), network.at(limits.network_bytes_per_ns)}};
+                     .links = {nvlink.at(limits_.nvlink_bytes_per_ns), network.at(limits_.network_bytes_per_ns)}};
   for (const LinkTime& link : result.links)
     result.alone_ns = std::max({result.alone_ns, link.send_ns, link.receive_ns});
   return result;
-}
-
-}  // namespace
-
-CommandTime time_alone(const TimeModel& time, const Program& program, const ProgramCommand& command) {
-  if (command.type == ProgramCommand::Type::communicate) return call_alone(time, program, command);
-  const KernelTime kernel =
-      command.type == ProgramCommand::Type::upload ? time.copy(command.bytes) : time.kernel(command.cost);
-  return {.alone_ns = rounded_down(kernel.alone_ns),
-          .device_ns = rounded_down((kernel.alone_ns - kernel.fixed_ns) * device_share(kernel, time.limits()))};
 }
 
 }  // namespace underlap::sim

@@ -22,6 +22,10 @@ CallPart message_part(const Transfer& message, std::uint32_t place, const Group&
 
 }  // namespace
 
+TransferShape shape_of(const Transfer& t) {
+  return {.collective = t.collective, .dtype = dtype_of(t), .bytes = message_bytes(t), .peer = t.peer};
+}
+
 std::vector<CallPart> parts_of(const Program& program, const ProgramCommand& call) {
   const Group& group = program.communicators[call.communicator].group;
   const std::span<const Transfer> transfers = program.transfers(call);
@@ -39,10 +43,7 @@ std::vector<CallPart> parts_of(const Program& program, const ProgramCommand& cal
 TransferTime time_of(const TimeModel& time, const Program& program, const ProgramCommand& call, const CallPart& part) {
   const std::span<const Transfer> transfers = program.transfers(call);
   std::vector<TransferShape> shapes;
-  for (const std::uint32_t i : part.transfers) {
-    const Transfer& t = transfers[i];
-    shapes.push_back({.collective = t.collective, .dtype = dtype_of(t), .bytes = message_bytes(t), .peer = t.peer});
-  }
+  for (const std::uint32_t i : part.transfers) shapes.push_back(shape_of(transfers[i]));
   // A message is between two: its peer is the other one.
   if (!part.is_collective) shapes[0].peer = part.sends ? 1 : 0;
   return time.transfers(shapes, part.members, program.communicators[call.communicator].hints);

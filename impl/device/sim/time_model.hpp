@@ -46,7 +46,10 @@ struct TransferShape {
   DataType dtype = DataType::f32;
   std::int64_t bytes = 0;  ///< message size as nccl-tests counts it
   std::int32_t peer = -1;  ///< of a send, a receive or a broadcast: index in the group
+
+  friend bool operator==(const TransferShape&, const TransferShape&) = default;
 };
+TransferShape shape_of(const Transfer& transfer);
 
 /// What of a call begins and ends by itself: one message, or all of its collectives, which are one kernel's work.
 struct CallPart {

@@ -210,6 +210,19 @@ TEST_F(ComposedSim, SplitsTheExposureOfEveryMode) {
   EXPECT_GT(dependency_ns, 0);
 }
 
+TEST(Sim, LaysNoBoundsWhereStepsAloneAreAskedFor) {
+  const RunFolder traced(sim_config()), alone(sim_config());
+  ASSERT_EQ(underlap_program({"run", traced.config(), "-o", traced.run()}).exit_code, 0);
+  ASSERT_EQ(underlap_program({"run", alone.config(), "--trace", "false", "-o", alone.run()}).exit_code, 0);
+  const nlohmann::json with = cells_of(traced.run()), without = cells_of(alone.run());
+  for (std::size_t i = 0; i < without.size(); ++i) {
+    EXPECT_GT(with[i]["bound_ns"], 0);
+    EXPECT_TRUE(without[i]["bound_ns"].is_null());
+    EXPECT_THAT(without[i]["bound_source"], testing::HasSubstr("run.trace false"));
+    EXPECT_EQ(without[i]["samples"][0]["step_ns"], with[i]["samples"][0]["step_ns"]);
+  }
+}
+
 TEST_F(ComposedSim, KeepsWhatItsKernelsTakeAloneBesideTheBound) {
   for (const nlohmann::json& cell : cells_) {
     EXPECT_GT(sum_of(cell["bound_kernel_ns"]), 0);

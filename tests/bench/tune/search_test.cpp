@@ -99,6 +99,17 @@ TEST(Search, SaysWhatEachKnobIsWorth) {
   EXPECT_NEAR(double(reduce->step_ns), double(step_ns(job.plan(off).config)), 0.002 * double(best.step.step_ns));
 }
 
+TEST(TuneText, SaysWhyAKnobCannotBeChangedAlone) {
+  const TuneJob job(request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 1", kDataSpace));
+  SearchResult result;
+  result.best.push_back({.choices = {}, .plan = job.plan({}), .step = {.step_ns = 1000}, .least_step_ns = 900});
+  result.best[0].worth = {{"comm_overlap.some_knob", "true", "false", 1010, ""},
+                          {"comm_overlap.other_knob", "true", "off", 0, "it needs some_knob"}};
+  const std::string text = tune_text(job, result, plan::FlopConvention::full, {});
+  EXPECT_THAT(text, ::testing::HasSubstr("-: other_knob against off is no step: it needs some_knob\n"));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("some_knob against false")));
+}
+
 // The steps of the files that are written, beside what the search says of them.
 TEST(Search, WritesConfigurationsThatPlayAsItSays) {
   const testing_support::TemporaryFolder folder;
@@ -145,10 +156,26 @@ TEST(StepTimes, ShortStepsTellThatOfManyMicrobatches) {
     const auto [fewer, more] = shortened(plan.config);
     if (more == 0) continue;
     const std::int64_t whole = step_ns(plan.config);
-    EXPECT_NEAR(double(extrapolated(plan.config, step_ns(with_microbatches(plan.config, fewer)),
-                                    step_ns(with_microbatches(plan.config, more)))),
-                double(whole), 0.01 * double(whole))
+    EXPECT_NEAR(double(extrapolated(plan.config, nearly_step_ns(with_microbatches(plan.config, fewer)),
+                                    nearly_step_ns(with_microbatches(plan.config, more)))),
+                double(whole), 0.015 * double(whole))
         << text_of(layout);
+  }
+}
+
+TEST(StepTimes, OneContextParallelRankNearlyStandsForAll) {
+  for (const char* const type : {"p2p", "all_gather", "a2a"}) {
+    TuneRequest request = request_of(fmt::format("tensor_model_parallel_size: 2, sequence_parallel: true, "
+                                                 "pipeline_model_parallel_size: 1, cp_comm_type: {}",
+                                                 type),
+                                     kDataSpace);
+    for (const char* const wide : {"2", "4"}) {
+      request.model.overrides = {{"model.context_parallel_size", wide}, {"model.seq_length", "8192"}};
+      const plan::Plan plan = TuneJob(request).plan({});
+      ASSERT_TRUE(plan.errors.empty()) << plan.errors.front().message;
+      const std::int64_t whole = step_ns(plan.config);
+      EXPECT_NEAR(double(nearly_step_ns(plan.config)), double(whole), 0.01 * double(whole)) << type << ' ' << wide;
+    }
   }
 }
 
@@ -158,7 +185,7 @@ TEST(StepTimes, NoOverlapBeatsTheLeastStep) {
   for (const Choices& layout : layouts_of(job)) {
     const plan::Plan plan = job.plan(layout);
     if (!plan.errors.empty() || ++num > 24) continue;
-    EXPECT_LE(least_step_ns(plan.config), step_ns(plan.config)) << text_of(layout);
+    EXPECT_LE(LeastSteps(plan.config).ns(plan.config.train.num_microbatches), step_ns(plan.config)) << text_of(layout);
   }
 }
 

@@ -86,7 +86,7 @@ std::int64_t sent(const Program& program, const ProgramCommand& command) {
 StepBounds bounds_of(const std::vector<Program>& programs, std::int64_t latency_ns = 0) {
   return step_bounds(programs, [&](std::size_t p, const ProgramCommand& c) -> CommandTime {
     if (c.type != ProgramCommand::Type::communicate)
-      return {.alone_ns = c.cost.bytes_read, .device_ns = c.cost.bytes_written};
+      return {.alone_ns = programs[p].cost(c).bytes_read, .device_ns = programs[p].cost(c).bytes_written};
     const std::int64_t out = sent(programs[p], c);
     const std::int64_t in = received(programs[p], c);
     const bool over_network = programs[p].communicators[c.communicator].purpose == "network";

@@ -170,10 +170,11 @@ std::string text_of(const Program& program, const ProgramCommand& c) {
   const bool waits = c.type == ProgramCommand::Type::wait || c.type == ProgramCommand::Type::throttle;
   const std::uint64_t before = waits ? program.first_positions[c.awaited_stream] : c.awaited_position;
   const std::uint64_t awaited = std::max(c.awaited_position, before) - before;  // counted from the first step
+  const Cost cost = program.cost(c);
   std::string text =
       fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(c.type), c.stream, name_of(c.name),
                   name_of(c.tag.purpose), c.tag.layer, c.tag.microbatch, c.tag.bucket, c.tag.chunk, c.tag.step,
-                  c.awaited_stream, awaited, c.bytes, c.cost.flops, c.cost.bytes_read, c.cost.bytes_written);
+                  c.awaited_stream, awaited, c.bytes, cost.flops, cost.bytes_read, cost.bytes_written);
   for (const Transfer& t : program.transfers(c)) {
     const Group& group = program.communicators[c.communicator].group;
     const std::int32_t distance = t.peer < 0 ? -1 : (t.peer - group.my_index + group.size()) % group.size();
@@ -233,6 +234,16 @@ TEST(Folding, SaysWhyAnAggregatedRingIsNotFolded) {
   const plan::Config config =
       config_of({"", yaml_of("tensor_model_parallel_size: 4, sequence_parallel: true", 1, 1, aggregated)});
   EXPECT_THAT(fold_ranks(config, 8).reason, testing::HasSubstr("aggregated ring"));
+}
+
+TEST(Folding, LetsOneContextParallelRankStandForAllOnlyInEstimates) {
+  const plan::Config config = config_of({"", yaml_of("tensor_model_parallel_size: 2, context_parallel_size: 2", 2, 1)});
+  EXPECT_EQ(fold_ranks(config, 8).simulated, (std::vector<std::int32_t>{0, 2}));
+  EXPECT_EQ(fold_nearly_alike(config, 8).simulated, std::vector<std::int32_t>{0});
+  EXPECT_EQ(fold_nearly_alike(config, 2).simulated, (std::vector<std::int32_t>{0})) << "each on a node of its own";
+  plan::Config whole = config;
+  whole.run.fold = false;
+  EXPECT_EQ(fold_nearly_alike(whole, 8).simulated.size(), 8U);
 }
 
 TEST(Folding, PlaysSixteenOf16384) {

@@ -156,8 +156,8 @@ TEST(Recompute, LengthensAStepByTheForwardPassOfItsLayers) {
 TEST(Recompute, IsWorkThatBoundsCount) {
   const auto bounds = [](const plan::Config& config) {
     const Program program = record_step(config);
-    return step_bounds({&program, 1}, [](std::size_t, const ProgramCommand& c) {
-      const std::int64_t ns = c.bytes + c.cost.bytes_read + c.cost.bytes_written;
+    return step_bounds({&program, 1}, [&program](std::size_t, const ProgramCommand& c) {
+      const std::int64_t ns = c.bytes + program.cost(c).bytes_read + program.cost(c).bytes_written;
       return CommandTime{.alone_ns = ns, .device_ns = ns};
     });
   };

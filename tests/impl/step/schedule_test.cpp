@@ -20,7 +20,8 @@ std::int64_t duration(const Transfer& t, std::int32_t group_size, double ns_per_
 }
 
 std::int64_t duration(const Program& program, const ProgramCommand& command, double ns_per_byte) {
-  std::int64_t ns = command.bytes + command.cost.bytes_read + command.cost.bytes_written;
+  const Cost cost = program.cost(command);
+  std::int64_t ns = command.bytes + cost.bytes_read + cost.bytes_written;
   for (const Transfer& t : program.transfers(command)) ns += duration(t, program.group_size(command), ns_per_byte);
   return ns;
 }

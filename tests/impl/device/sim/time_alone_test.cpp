@@ -34,7 +34,7 @@ struct Bounded : testing::Test {
   CommandTime of(const std::vector<Transfer>& call) {
     device.communicate(tp, named("call"), call);
     const Program program = device.take_program();
-    return time_alone(*machine, program, program.commands.back());
+    return TimesAlone(*machine, program).of(program.commands.back());
   }
   void gemm(Stream stream, std::int64_t tiles) {
     const Cost cost{.bytes_read = 1, .work = Work::gemm, .extent = {100 * tiles, 100, 500}};
@@ -45,7 +45,7 @@ struct Bounded : testing::Test {
     device.mark(main, 0, 0);
     const Program program = device.take_program();
     return step_bounds({&program, 1}, [&](std::size_t, const ProgramCommand& command) {
-      return time_alone(*machine, program, command);
+      return TimesAlone(*machine, program).of(command);
     });
   }
 
@@ -173,7 +173,7 @@ TEST(TimeAlone, IsNeverAboveWhatTheEnginePlays) {
           programs.push_back(d.program());
         }
         const StepBounds b = step_bounds(programs, [&](std::size_t p, const ProgramCommand& command) {
-          return time_alone(*world.machine, programs[p], command);
+          return TimesAlone(*world.machine, programs[p]).of(command);
         });
         world.play();
         EXPECT_LE(b.ideal_ns, b.schedule_ns);
