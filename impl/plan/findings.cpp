@@ -54,13 +54,13 @@ std::string gate_text(const Knob& knob) {
                      to_json_text(knob.effective), knob.reason);
 }
 
-/// A switch of overlap that was turned on; or a manner of overlap that is not the usual one, of a kind of parallelism
-/// that there is none of. What a switch that is off leaves without effect was not asked for.
-bool asks_for_overlap(const Knob& knob, const ParallelConfig& parallel) {
+/// A switch of overlap that was turned on; or another value than the usual one of a kind of parallelism that there is
+/// none of. What a switch that is off leaves without effect was not asked for.
+bool asks_for_what_is_not_there(const Knob& knob, const ParallelConfig& parallel) {
   const std::size_t i = row_index(knob.name);
   const Row& row = rows()[i];
   if (row.role == Role::overlap) return knob.requested != Value(false);
-  return row.role == Role::manner && knob.requested != default_of(i) && !has_ranks(row.scope, parallel);
+  return knob.requested != default_of(i) && !has_ranks(row.scope, parallel);
 }
 
 /// The number behind the last colon of `text`, which is cut off it; 0 where there is none.
@@ -111,7 +111,7 @@ std::vector<std::string> unmet_requests(const Plan& plan) {
   for (const Knob& knob : plan.knobs) {
     if (knob.source == "gate") unmet.push_back(gate_text(knob));
     const std::string_view why = why_no_effect(knob);
-    if (knob.source == "user" && !why.empty() && asks_for_overlap(knob, plan.config.parallel))
+    if (knob.source == "user" && !why.empty() && asks_for_what_is_not_there(knob, plan.config.parallel))
       unmet.push_back(
           fmt::format("{} was requested as {} and does nothing: {}", knob.name, to_json_text(knob.requested), why));
   }

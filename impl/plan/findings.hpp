@@ -20,7 +20,7 @@ struct Finding {
 std::vector<Finding> findings(const Matrix& matrix);
 
 /// The requests of `plan` that are not in effect, each with the reason: what a rule or a gate overrules, and what was
-/// asked for of overlap where there is nothing that it could overlap.
+/// asked for of overlap, or of a kind of parallelism, where there is none.
 std::vector<std::string> unmet_requests(const Plan& plan);
 
 /// Where a message points to: "config.yaml:3:5" is a file, a line and a column. Of anything else only `file` is set.

@@ -30,12 +30,15 @@ TEST(Findings, AreErrorsAloneWhereThereAreAny) {
   EXPECT_EQ(all[0].kind, "error");
 }
 
-TEST(UnmetRequests, AreWhatIsOverruledAndOverlapOfNothing) {
+TEST(UnmetRequests, AreWhatIsOverruledAndWhatIsAskedOfNothing) {
   const std::string tiny = "model: {preset: tiny}\n";
   EXPECT_THAT(unmet_requests(plan_of(tiny + "comm_overlap: {tp_comm_overlap: true}\n")),
               ElementsAre(testing::StartsWith("comm_overlap.tp_comm_overlap was requested as true and is false: ")));
-  EXPECT_THAT(unmet_requests(plan_of(tiny + "extensions: {cp_overlap: true, release_by_event: true}\n")),
-              testing::UnorderedElementsAre("extensions.cp_overlap was requested as true and does nothing: "
+  EXPECT_THAT(unmet_requests(plan_of("model: {preset: tiny, cp_comm_type: a2a}\n"
+                                     "extensions: {cp_overlap: true, release_by_event: true}\n")),
+              testing::UnorderedElementsAre("model.cp_comm_type was requested as \"a2a\" and does nothing: "
+                                            "context_parallel_size is 1",
+                                            "extensions.cp_overlap was requested as true and does nothing: "
                                             "context_parallel_size is 1",
                                             "extensions.release_by_event was requested as true and does nothing: "
                                             "pipeline_model_parallel_size is 1"));

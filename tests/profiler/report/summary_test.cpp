@@ -83,6 +83,8 @@ TEST(PairsAlongAxes, AreThoseThatDoNotTurnOverlapOnOrOff) {
   EXPECT_TRUE(pairs_along_axes(cells).empty()) << "by names";
   for (CellResult& cell : cells) cell.references = PlannedReferences{};
   EXPECT_EQ(pairs_along_axes(cells).size(), 1U);
+  cells[1].references->overlaps = {"x"};
+  EXPECT_EQ(pairs_along_axes(cells).size(), 1U) << "on two ranks there is more to overlap than on one";
   cells[0].references = cells[1].references = PlannedReferences{.off = "a", .no_comm = "", .overlaps = {}};
   cells[1].references->overlaps = {"x"};
   EXPECT_TRUE(pairs_along_axes(cells).empty()) << "b has an overlap that its off cell has not";
