@@ -33,6 +33,7 @@ struct SceneState {
   std::optional<std::pair<std::int64_t, std::int64_t>> range;
   std::vector<std::int64_t> marks;
   std::optional<double> cursor_ns;
+  std::int64_t origin_ns = 0;  ///< what the ruler and marks count from
   bool has_text = true;
   bool has_legend = false;
 
