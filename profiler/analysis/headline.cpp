@@ -109,18 +109,9 @@ std::string main_kernel(const Trace& trace) {
 }
 
 std::string because(LateCause cause) {
-  switch (cause) {
-    case LateCause::longer_kernels: return ", whose kernels took longer";
-    case LateCause::more_kernels: return ", which ran more kernels";
-    case LateCause::longer_communication: return ", whose communication took longer";
-    case LateCause::longer_copies: return ", whose copies took longer";
-    case LateCause::late_launch: return ", which launched its work late";
-    case LateCause::longer_idle: return ", which idled longer";
-    case LateCause::longer_wait:
-    case LateCause::pipeline:
-    case LateCause::unresolved: break;
-  }
-  return "";
+  const bool is_its_own =
+      cause != LateCause::longer_wait && cause != LateCause::pipeline && cause != LateCause::unresolved;
+  return is_its_own ? fmt::format(", {}", clause_of(cause)) : "";
 }
 
 // What the exposed time is spent on, and who is waited for.

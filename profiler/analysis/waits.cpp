@@ -87,6 +87,21 @@ std::string_view to_string(LateCause cause) {
   return kNames.at(static_cast<std::size_t>(cause));
 }
 
+std::string_view clause_of(LateCause cause) {
+  switch (cause) {
+    case LateCause::longer_kernels: return "whose kernels took longer";
+    case LateCause::more_kernels: return "which ran more kernels";
+    case LateCause::longer_communication: return "whose communication took longer";
+    case LateCause::longer_copies: return "whose copies took longer";
+    case LateCause::late_launch: return "which launched its work late";
+    case LateCause::longer_idle: return "which idled longer";
+    case LateCause::longer_wait: return "which waited for another";
+    case LateCause::pipeline: return "whose stage of the pipeline had not come so far";
+    case LateCause::unresolved: break;
+  }
+  return "which came later by less than the clocks can tell";
+}
+
 std::optional<LateRank> WaitReport::late_rank() const {
   std::map<std::int32_t, std::map<LateCause, std::int64_t>> blamed;
   std::int64_t sum = 0;

@@ -32,6 +32,9 @@ enum class LateCause : std::uint8_t {
 /// "longer_kernels", ...
 std::string_view to_string(LateCause);
 
+/// The same of a rank, as a sentence goes on: "whose kernels took longer", "which launched its work late", ...
+std::string_view clause_of(LateCause);
+
 /// Who came last to one communication, by how much, and what that goes back to.
 struct LateArrival {
   std::size_t match = 0;         ///< index into Matching::matches

@@ -9,8 +9,10 @@
 #include <QLabel>
 #include <QMessageBox>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <stdexcept>
 
@@ -21,15 +23,36 @@ namespace {
 
 QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
+// As high as its chart needs to leave no row out.
+class ChartView : public QChartView {
+ public:
+  void fit_height() { setMinimumHeight(static_cast<int>(std::ceil(chart()->preferredHeight()))); }
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override {
+    QChartView::resizeEvent(event);
+    fit_height();
+  }
+};
+
 }  // namespace
 
 ChartPanel::ChartPanel(QWidget* parent)
-    : QWidget(parent), theme_(&Theme::light()), kinds_(new QComboBox), view_(new QChartView), reason_(new QLabel) {
+    : QWidget(parent),
+      theme_(&Theme::light()),
+      kinds_(new QComboBox),
+      view_(new ChartView),
+      scrolled_(new QScrollArea),
+      reason_(new QLabel) {
   kinds_->setAccessibleName(tr("Chart"));
   auto* save_button = new QPushButton(tr("Save as..."));
   reason_->setWordWrap(true);
   reason_->setAlignment(Qt::AlignCenter);
   view_->setRenderHint(QPainter::Antialiasing);
+  view_->setFrameShape(QFrame::NoFrame);
+  scrolled_->setWidget(view_);
+  scrolled_->setWidgetResizable(true);
+  scrolled_->setFrameShape(QFrame::NoFrame);
   auto* line = new QHBoxLayout;
   line->addWidget(kinds_);
   line->addWidget(save_button);
@@ -37,7 +60,7 @@ ChartPanel::ChartPanel(QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
   layout->addLayout(line);
-  layout->addWidget(view_, 1);
+  layout->addWidget(scrolled_, 1);
   layout->addWidget(reason_, 1);
   reason_->hide();
   setFocusProxy(kinds_);
@@ -76,12 +99,13 @@ void ChartPanel::redraw() {
   } catch (const std::invalid_argument& error) {
     why = QString::fromUtf8(error.what());
   }
-  view_->setVisible(chart_.has_value());
+  scrolled_->setVisible(chart_.has_value());
   reason_->setVisible(!chart_);
   reason_->setText(why);
   if (!chart_) return;
   QChart* before = view_->chart();
   view_->setChart(draw(*chart_, *theme_).release());
+  static_cast<ChartView*>(view_)->fit_height();
   view_->setBackgroundBrush(theme_->background);
   delete before;
 }

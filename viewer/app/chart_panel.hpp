@@ -9,10 +9,12 @@
 class QChartView;
 class QComboBox;
 class QLabel;
+class QScrollArea;
 
 namespace underlap::viewer {
 
-/// One chart of a page at a time, chosen from those that its document has figures for; writes it to a file.
+/// One chart of a page at a time, chosen from those that its document has figures for, with all its rows: those that
+/// have no room are scrolled to. Writes it to a file.
 class ChartPanel : public QWidget {
   Q_OBJECT
 
@@ -37,6 +39,7 @@ class ChartPanel : public QWidget {
   std::optional<Chart> chart_;
   QComboBox* kinds_;
   QChartView* view_;
+  QScrollArea* scrolled_;
   QLabel* reason_;
 };
 

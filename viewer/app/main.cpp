@@ -42,7 +42,8 @@ QSize size_from(const std::string& text) {
   constexpr int kMost = 20'000;
   if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < 300 || height < 100 ||
       width > kMost || height > kMost)
-    throw std::invalid_argument(fmt::format("--size is \"{}\"; write pixels, 1600x900, at least 300x100", text));
+    throw std::invalid_argument(
+        fmt::format("--size is \"{0}\"; write pixels, 1600x900, at least 300x100 and at most {1}x{1}", text, kMost));
   return {width, height};
 }
 

@@ -49,7 +49,6 @@ bool is_partial(const QWidget* tab) {
 
 MainWindow::MainWindow()
     : note_(new NoteBar), tabs_(new QTabWidget), changes_(new ChangeWatch(this)), theme_(&Theme::light()) {
-  setWindowTitle("Underlap");
   setAcceptDrops(true);
   tabs_->setDocumentMode(true);
   tabs_->setTabsClosable(true);
@@ -57,6 +56,7 @@ MainWindow::MainWindow()
   tabs_->setElideMode(Qt::ElideMiddle);
   connect(tabs_, &QTabWidget::tabCloseRequested, this, &MainWindow::close_tab);
   connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::show_note);
+  connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::show_title);
   connect(changes_, &ChangeWatch::changed, this, &MainWindow::show_note);
   connect(note_, &NoteBar::taken_up, this, &MainWindow::take_up_note);
   auto* all = new QWidget;
@@ -114,6 +114,11 @@ void MainWindow::show_note() {
   note_->show_note(shown.failure.isEmpty() ? changes_->news_of(tab) : shown.failure, tr("&Read again"));
 }
 
+void MainWindow::show_title() {
+  const QString title = tabs_->tabText(tabs_->currentIndex());
+  setWindowTitle(shown_.contains(tabs_->currentWidget()) ? tr("%1 - Underlap").arg(title) : tr("Underlap"));
+}
+
 void MainWindow::take_up_note() {
   QWidget* tab = tabs_->currentWidget();
   if (!is_partial(tab)) return read_again();
@@ -122,12 +127,20 @@ void MainWindow::take_up_note() {
 
 void MainWindow::show_tab(const Request& request) {
   for (auto tab = shown_.cbegin(); tab != shown_.cend(); ++tab)
-    if (tab.value().request == request) return tabs_->setCurrentWidget(tab.key());
+    if (tab.value().request == request) {
+      tabs_->setCurrentWidget(tab.key());
+      return tab.value().is_failed ? read_again() : void();
+    }
   auto* loading = new LoadingPage(request.paths().join('\n'));
   const QString title = request.compares() ? tr("compare")
                         : request.scales() ? tr("scaling")
                                            : QFileInfo(request.path).fileName();
   tabs_->setCurrentIndex(tabs_->addTab(loading, title));
+  connect(loading, &LoadingPage::cancelled, this, [this, loading] {
+    const QList<LoadJob*> jobs = jobs_.keys(loading);
+    if (jobs.isEmpty()) return close_tab(tabs_->indexOf(loading));
+    for (LoadJob* job : jobs) job->cancel();
+  });
   connect(loading, &LoadingPage::go_on_wanted, this, [this, loading, request] {
     Request forced = request;
     forced.is_forced = true;
@@ -153,13 +166,9 @@ void MainWindow::start(QWidget* tab, const Request& request) {
   jobs_[job] = tab;
   shown_[tab] = {request};
   show_note();
+  show_title();
   if (auto* loading = qobject_cast<LoadingPage*>(tab)) {
-    connect(loading, &LoadingPage::cancelled, this, [this, job, loading] {
-      if (jobs_.contains(job))
-        job->cancel();
-      else
-        close_tab(tabs_->indexOf(loading));
-    });
+    loading->show_start();
     // What is read again is shown when it is whole.
     if (request.opens())
       job->on_part = [this, job](const std::shared_ptr<const TraceDocument>& part) { show_part(job, part); };
@@ -210,7 +219,7 @@ void MainWindow::fail(LoadJob* job, const QString& why, Failure failure) {
   end(job);
   statusBar()->clearMessage();
   if (auto* loading = qobject_cast<LoadingPage*>(tab)) {
-    shown_.remove(tab);  // asked for again, it is tried again
+    shown_[tab].is_failed = true;
     return loading->show_failure(why, failure == Failure::not_comparable);
   }
   shown_[tab].failure = why;
@@ -264,6 +273,7 @@ void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Documen
   replace(jobs_[job], page, title_among_others(*document, jobs_[job]));
   jobs_[job] = page;
   tabs_->setTabToolTip(tabs_->indexOf(page), QString::fromStdString(document->path));
+  show_title();
   restore_state_of(page);
   go_on();
 }
@@ -273,6 +283,7 @@ bool MainWindow::has_legend() { return viewer_settings().value("legend", true).t
 void MainWindow::show_part(LoadJob* job, const std::shared_ptr<const TraceDocument>& part) {
   show_document(job, part);
   tabs_->setTabText(tabs_->indexOf(jobs_[job]), tr("%1 ...").arg(QString::fromStdString(part->title)));
+  show_title();
 }
 
 void MainWindow::close_tab(int index) {
@@ -333,7 +344,8 @@ void MainWindow::keep_all() const {
   std::vector<Request> open;
   for (int i = 0; i < tabs_->count(); ++i) {
     keep_state_of(tabs_->widget(i));
-    if (shown_.contains(tabs_->widget(i))) open.push_back(shown_[tabs_->widget(i)].request);
+    const auto shown = shown_.constFind(tabs_->widget(i));
+    if (shown != shown_.cend() && !shown->is_failed) open.push_back(shown->request);
   }
   if (!open.empty()) keep_open(open);
 }

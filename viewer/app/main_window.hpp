@@ -3,6 +3,7 @@
 
 #include <QHash>
 #include <QMainWindow>
+#include <QPointer>
 #include <QStringList>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "viewer/theme/theme.hpp"
 
 class QAction;
+class QDialog;
 class QMenu;
 class QTabWidget;
 
@@ -65,8 +67,9 @@ class MainWindow : public QMainWindow {
   /// What the window knows of a tab that shows a document, or will.
   struct Tab {
     Request request;
-    QString failure = {};   ///< why it could not be read again
-    QString progress = {};  ///< of what is still being read
+    QString failure = {};    ///< why it could not be read again
+    QString progress = {};   ///< of what is still being read
+    bool is_failed = false;  ///< it could not be read at all: asked for again, it is tried again
   };
 
   QAction* add(QMenu* menu, const QString& text, const QList<QKeySequence>& keys, std::function<void()> what);
@@ -108,6 +111,8 @@ class MainWindow : public QMainWindow {
   static bool has_legend();
   void show_note();
   void take_up_note();
+  /// Names the window by what it shows.
+  void show_title();
 
   NoteBar* note_;
   QTabWidget* tabs_;
@@ -118,6 +123,7 @@ class MainWindow : public QMainWindow {
   QHash<LoadJob*, QWidget*> jobs_;  ///< each with the tab that it fills
   const Theme* theme_;
   QString last_error_;
+  QPointer<QDialog> keys_;  ///< while it is open
 };
 
 }  // namespace underlap::viewer

@@ -126,6 +126,12 @@ void MainWindow::make_go_menu() {
   add(menu, tr("Previous of the same k&ind"), keys({"[", ","}),
       on_page([](Page& shown) { shown.go_to_alike(Towards::earlier); }));
   add(menu, tr("&Worst exposed, and the next worst"), keys({"E"}), on_page([](Page& shown) { shown.go_to_worst(); }));
+  add_to_timeline(menu, tr("Who came &last to the selected communication"), keys({"Shift+L"}),
+                  [this](TimelineView& view) {
+                    if (view.late_member() == Timeline::kNoSlice)
+                      return tell(tr("Select a communication first that ranks came to at different times."));
+                    view.go_to(view.late_member());
+                  });
   menu->addSeparator();
   add(menu, tr("Next pan&el: timeline, tabs, what they show"), keys({"F6"}), [this] { step_panel(1); });
   add(menu, tr("Previous panel"), keys({"Shift+F6"}), [this] { step_panel(-1); });
@@ -275,7 +281,12 @@ void MainWindow::show_palette() {
 }
 
 void MainWindow::show_keys() {
+  if (keys_ != nullptr) {
+    keys_->raise();
+    return keys_->activateWindow();
+  }
   auto* dialog = new QDialog(this);
+  keys_ = dialog;
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(tr("Keys"));
   auto* table = new QTableWidget(0, 2);

@@ -52,7 +52,9 @@ struct PicturePart {
   std::unique_ptr<LaneArrangement> arrangement;
   std::unique_ptr<Scene> scene;
   QString title;
+  QString short_title;  ///< where that has no room
   TimeRange range;
+  std::int64_t origin_ns = 0;
 };
 
 PicturePart part_for(std::shared_ptr<const TraceDocument> document, const QString& title) {
@@ -60,7 +62,7 @@ PicturePart part_for(std::shared_ptr<const TraceDocument> document, const QStrin
   part.document = std::move(document);
   part.arrangement = std::make_unique<LaneArrangement>(*part.document->timeline);
   part.scene = std::make_unique<Scene>(*part.document->timeline, part.document->traced.summary, *part.arrangement);
-  part.title = title;
+  part.title = part.short_title = title;
   return part;
 }
 
@@ -108,6 +110,7 @@ void draw_parts(const std::vector<PicturePart>& parts, const QSize& size,
     SceneState state;
     state.has_legend = is_last && height_of(part) + Scene::kLegend <= height;
     state.begin_ns = static_cast<double>(part.range.begin_ns);
+    state.origin_ns = part.origin_ns;
     state.ns_per_pixel =
         static_cast<double>(part.range.end_ns - part.range.begin_ns) / std::max(1, size.width() - Scene::kNames);
     draw(part, QRect(0, top, size.width(), height), state);
@@ -125,8 +128,11 @@ void draw_title(QPainter& painter, const PicturePart& part, const QRect& where, 
   painter.fillRect(QRect(where.left(), where.top(), where.width(), kTitle), theme.surface);
   painter.setPen(theme.text);
   painter.setFont(font_of(1));
-  painter.drawText(QRect(where.left() + 8, where.top(), where.width() - 16, kTitle), Qt::AlignVCenter,
-                   painter.fontMetrics().elidedText(part.title, Qt::ElideMiddle, where.width() - 16));
+  const QRect room(where.left() + 8, where.top(), where.width() - 16, kTitle);
+  const bool has_room = painter.fontMetrics().horizontalAdvance(part.title) <= room.width();
+  painter.drawText(
+      room, Qt::AlignVCenter,
+      painter.fontMetrics().elidedText(has_room ? part.title : part.short_title, Qt::ElideMiddle, room.width()));
 }
 
 void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& request) {
@@ -289,11 +295,13 @@ void render_comparison(const RenderRequest& request) {
   std::vector<PicturePart> parts;
   const QString said = QString::fromStdString(compare::sentence_of(change));
   parts.push_back(part_for(to, QString("candidate %1: %2").arg(QString::fromStdString(to->path), said)));
+  parts.back().short_title = QString("candidate: %1").arg(said);
   parts.push_back(part_for(from, QString("baseline %1").arg(QString::fromStdString(from->path))));
   std::int64_t longest = 1;
   for (PicturePart& part : parts) {
     part.range = range_of(*part.document->timeline, request.range);
     longest = std::max(longest, part.range.end_ns - part.range.begin_ns);
+    if (request.range && request.range->step) part.origin_ns = part.range.begin_ns;
   }
   for (PicturePart& part : parts) part.range.end_ns = part.range.begin_ns + longest;
   draw_parts_to_file(parts, request);

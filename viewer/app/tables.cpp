@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/tables.hpp"
 
+#include <QAbstractItemView>
 #include <QHeaderView>
 #include <QSortFilterProxyModel>
 #include <QTableView>
@@ -22,6 +23,13 @@ class PanelTable : public QTableView {
     fit_columns(*this);
   }
 };
+
+// Of the rows that are looked at, with room for the grid.
+int content_width(const QTableView& table, int column) {
+  return static_cast<const QAbstractItemView&>(table).sizeHintForColumn(column) + 1;
+}
+
+int sum_of(const std::vector<int>& widths) { return std::accumulate(widths.begin(), widths.end(), 0); }
 
 }  // namespace
 
@@ -47,32 +55,39 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
   table->setTextElideMode(Qt::ElideMiddle);  // names of cells and kernels are often told apart by their ends
   table->verticalHeader()->hide();
   table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
-  table->horizontalHeader()->setStretchLastSection(true);
   table->horizontalHeader()->setHighlightSections(false);
   table->horizontalHeader()->setMinimumSectionSize(36);
   return table;
 }
 
-// The widest columns give way, as far as it takes: names are cut, figures are not.
+// Where titles are wider than what stands below them, they give way first. Then the widest columns do, as far as it
+// takes: names are cut, figures are not.
 void fit_columns(QTableView& table) {
   constexpr int kRowsLookedAt = 100;
   constexpr int kLeast = 60;
+  if (table.model() == nullptr) return;
   QHeaderView& header = *table.horizontalHeader();
   header.setResizeContentsPrecision(kRowsLookedAt);
-  header.setStretchLastSection(false);  // which would keep the width that it had in a larger window
-  table.resizeColumnsToContents();
-  std::vector<int> widths;
-  for (int column = 0; table.model() != nullptr && column < table.model()->columnCount(); ++column)
-    widths.push_back(table.columnWidth(column));
+  const int room = table.viewport()->width();
+  std::vector<int> widths, contents;
+  for (int column = 0; column < table.model()->columnCount(); ++column) {
+    contents.push_back(std::max(content_width(table, column), header.minimumSectionSize()));
+    widths.push_back(header.isHidden() ? contents.back() : std::max(contents.back(), header.sectionSizeHint(column)));
+  }
+  int lacking = sum_of(widths) - room;
+  for (std::size_t column = 0; column < widths.size() && lacking > 0; ++column) {
+    const int given = std::min(lacking, widths[column] - contents[column]);
+    widths[column] -= given;
+    lacking -= given;
+  }
   const auto sum_at = [&](int most) {
     return std::accumulate(widths.begin(), widths.end(), 0,
                            [&](int sum, int width) { return sum + std::min(width, most); });
   };
-  int most = table.viewport()->width();
-  while (most > kLeast && sum_at(most) > table.viewport()->width()) --most;
+  int most = room;
+  while (most > kLeast && sum_at(most) > room) --most;
   for (std::size_t column = 0; column < widths.size(); ++column)
     table.setColumnWidth(static_cast<int>(column), std::min(widths[column], most));
-  header.setStretchLastSection(true);
 }
 
 }  // namespace underlap::viewer

@@ -72,6 +72,11 @@ void TimelineView::set_legend(bool has_legend) {
   changed();
 }
 
+void TimelineView::set_origin(std::int64_t origin_ns) {
+  state_.origin_ns = origin_ns;
+  changed();
+}
+
 QSize TimelineView::scene_size() const { return {std::max(width() - kScrollBar, Scene::kNames + 1), height()}; }
 
 int TimelineView::lanes_width() const { return std::max(1, scene_size().width() - Scene::kNames); }
@@ -256,6 +261,11 @@ void TimelineView::go_to(std::uint32_t slice) {
   arrangement_->set_shown(row, true);
   scroll_to_row(row);
   select(slice);
+}
+
+std::uint32_t TimelineView::late_member() const {
+  if (state_.selected >= timeline().trace().size()) return Timeline::kNoSlice;
+  return scene_->links_of(state_.selected).late;
 }
 
 void TimelineView::select_neighbour(int slices, int lanes) {

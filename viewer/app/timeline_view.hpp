@@ -42,6 +42,8 @@ class TimelineView : public QWidget {
   void set_theme(const Theme&);
   void set_ghost(std::optional<Ghost>);
   void set_legend(bool has_legend);
+  /// The moment that the ruler counts from.
+  void set_origin(std::int64_t origin_ns);
 
   /// What is seen of time; kept within what there is, and remembered.
   void show_time(double begin_ns, double ns_per_pixel);
@@ -67,6 +69,8 @@ class TimelineView : public QWidget {
   void select(std::uint32_t slice);
   /// Selects a slice and brings it into view.
   void go_to(std::uint32_t slice);
+  /// Of the selected communication the member that the others waited for; Timeline::kNoSlice where none came later.
+  std::uint32_t late_member() const;
   /// The slice before or after on its lane; the lane above or below at the same time.
   void select_neighbour(int slices, int lanes);
   void select_range(std::optional<std::pair<std::int64_t, std::int64_t>>);

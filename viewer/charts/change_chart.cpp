@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <QPainter>
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -72,7 +74,9 @@ struct Pair {
 const report::CellResult& cell_named(const report::RunResults& run, const std::string& name) {
   const auto found = std::ranges::find(run.cells, name, &report::CellResult::name);
   if (found == run.cells.end())
-    throw std::invalid_argument(fmt::format("chart change: the run has no cell \"{}\"", name));
+    throw std::invalid_argument(
+        fmt::format("chart change: the run has no cell \"{}\"; it has: {}", name,
+                    fmt::join(run.cells | std::views::transform(&report::CellResult::name), ", ")));
   return *found;
 }
 

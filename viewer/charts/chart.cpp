@@ -62,7 +62,7 @@ std::string instead(const ChartKind& kind, const ChartInput& input) {
                         : fmt::format("; give one of its traces, as {}/{}", input.name, file);
   }
   if (needs(ChartSource::comparison)) return "; give two traces, or two runs and a cell of both";
-  if (needs(ChartSource::gate)) return "; give a baseline and a candidate to `underlap gate`";
+  if (needs(ChartSource::gate)) return "; give two runs: --chart gate BASELINE CANDIDATE";
   if (needs(ChartSource::scaling)) return "; give folders of one matrix's runs at several sizes";
   if (needs(ChartSource::run)) return "; give a run's folder, which holds results.json";
   return "";
@@ -119,6 +119,11 @@ std::unique_ptr<QChart> draw(const Chart& chart, const Theme& theme) {
 std::string how_made(const report::RunInfo& info) {
   const BackendTraits& backend = traits_of(info.backend);
   return backend.measures_time ? measured_text(backend.name, info.link) : modelled_text(info.link);
+}
+
+bool is_modelled(const Trace& trace) {
+  const auto backend = backend_from(text_at(trace.metadata, "backend"));
+  return backend && !traits_of(*backend).measures_time;
 }
 
 std::string how_made(const Trace& trace) {

@@ -85,6 +85,8 @@ std::unique_ptr<QChart> draw(const Chart&, const Theme&);
 /// How times came about: "measured: host, paced to 1 Gbit/s" or "modelled: h100-sxm; no time was measured".
 std::string how_made(const report::RunInfo&);
 std::string how_made(const Trace&);
+/// Whether no time of it was measured.
+bool is_modelled(const Trace&);
 /// Of figures as a comparison or a gate reads them.
 std::string how_made(const compare::RunFigures&);
 /// Of runs at several sizes, which may be measured, modelled or both.

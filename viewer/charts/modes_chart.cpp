@@ -170,7 +170,7 @@ QChart* draw_modes(const ChartFigures& of, const Theme& theme) {
   RowPlot plot{.rows = rows_of(of.table),
                .says_titles = {"hidden ms", "exposed ms"},
                .high = longest > 0 ? 1.02 * longest : 1,
-               .axis_title = "communication of a step, ms",
+               .axis_title = "ms of communication of a step",
                .when_empty = "no communication"};
   plot.paint_row = [rows = of.table.rows](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
     paint_row(painter, canvas, rows[row]);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace underlap::viewer {
 namespace {
@@ -12,14 +14,28 @@ namespace {
 constexpr double kNarrowest = 34;  // pixels of a slice that gets a label
 constexpr int kLeastRowHeight = 11;
 
-Shade shade_of(const Trace& trace, std::uint32_t slice, const Timeline& timeline) {
-  const Tag& tag = trace.tag(slice);
-  if (tag.kind == Kind::compute) return {Paint::compute, 0};
-  if (tag.kind == Kind::copy) return {Paint::copy, 0};
-  if (tag.kind == Kind::none) return {Paint::range, 0};
-  const ExposedSlice* exposed = timeline.exposed_of(slice);
-  const bool is_mostly_exposed = exposed != nullptr && 2 * exposed->exposed_ns() > trace.duration_ns()[slice];
-  return {is_mostly_exposed ? Paint::exposed_transfer : Paint::hidden, bit_of(tag.mode)};
+// What the middle of the row shows of a piece.
+Shade shade_of(const Piece& piece) { return piece.exposed_share > 0.5F ? piece.exposed : piece.base; }
+
+// A part of a slice on which text has one colour.
+struct Ground {
+  double left = 0;
+  double right = 0;
+  QRgb text = 0;
+
+  double width() const { return right - left; }
+};
+
+// The widest of a slice that is seen up to `right`, from the first of its pieces on that is wide.
+Ground widest_ground(const std::vector<Piece>& pieces, std::size_t first, double right, const Palette& palette) {
+  Ground widest, ground;
+  for (std::size_t i = first; i < pieces.size() && pieces[i].left < right - 0.5; ++i) {
+    const QRgb text = palette.text_on(shade_of(pieces[i]));
+    if (i == first || text != ground.text) ground = {pieces[i].left, 0, text};
+    ground.right = std::min<double>(pieces[i].right, right);
+    if (ground.width() > widest.width()) widest = ground;
+  }
+  return widest;
 }
 
 }  // namespace
@@ -29,23 +45,24 @@ void write_labels(const LaneRow& row, const QRect& where, const LaneContext& con
   const Timeline& timeline = context.timeline;
   const Trace& trace = timeline.trace();
   const double narrowest_ns = kNarrowest * context.scale * context.view.ns_per_pixel;
+  std::uint32_t labelled = Timeline::kNoSlice;
   // Of segments only wide ones are looked at: there are no more of them than pixels.
-  for (const Piece& piece : context.pieces) {
+  for (std::size_t i = 0; i < context.pieces.size(); ++i) {
+    const Piece& piece = context.pieces[i];
     if (piece.right - piece.left < kNarrowest * context.scale / 2) continue;
-    const auto begin_ns = static_cast<std::int64_t>(std::ceil(context.view.time_of(piece.left)));
-    const std::uint32_t slice = timeline.slice_at(row, begin_ns);
-    if (slice == Timeline::kNoSlice) continue;
-    // The label stands at the first piece that is seen of its slice.
+    const auto middle_ns = static_cast<std::int64_t>(context.view.time_of((piece.left + piece.right) / 2));
+    const std::uint32_t slice = timeline.slice_at(row, middle_ns);
+    if (slice == Timeline::kNoSlice || slice == std::exchange(labelled, slice)) continue;
     const double left = std::max(context.view.x_of(static_cast<double>(timeline.begin_ns(slice))), 0.0);
-    if (std::abs(left - piece.left) > 1.5) continue;
     const double right = std::min(context.view.x_of(static_cast<double>(timeline.end_ns(slice))), 1.0 * where.width());
     if ((right - left) * context.view.ns_per_pixel < narrowest_ns) continue;
     const NameId name = trace.tag(slice).purpose == kNoName ? trace.name(slice) : trace.tag(slice).purpose;
     const int inset = static_cast<int>(std::lround(3 * context.scale));
-    context.surface.write({.where = {where.left() + static_cast<int>(left) + inset, where.top(),
-                                     static_cast<int>(right - left) - 2 * inset, where.height()},
+    const Ground ground = widest_ground(context.pieces, i, right, context.palette);
+    context.surface.write({.where = {where.left() + static_cast<int>(ground.left) + inset, where.top(),
+                                     static_cast<int>(ground.width()) - 2 * inset, where.height()},
                            .text = label_of(name),
-                           .colour = context.palette.text_on(shade_of(trace, slice, timeline))});
+                           .colour = ground.text});
   }
 }
 

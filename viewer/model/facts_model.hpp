@@ -2,28 +2,46 @@
 #pragma once
 
 #include <QAbstractTableModel>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {
 
-/// What is known of a slice: a label and a value a row.
+/// What is known of a slice of one side.
+struct FactsOfSide {
+  std::string side;
+  std::vector<Fact> facts;
+};
+
+/// What is known of a slice: a label and a value a row. Of slices that stand for each other a value for each side.
 class FactsModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
   explicit FactsModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-  void set_facts(std::vector<Fact> facts);
-  const std::vector<Fact>& facts() const { return facts_; }
+  void set_facts(std::vector<Fact> facts) { set_sides({{"", std::move(facts)}}); }
+  /// A row for each label of any side, in their order; where a side has one twice, the first stands beside the first.
+  void set_sides(std::vector<FactsOfSide> sides);
+  /// Those of the first side.
+  const std::vector<Fact>& facts() const { return sides_.front().facts; }
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
-  std::vector<Fact> facts_;
+  struct Row {
+    std::string label;
+    std::vector<std::string> values;  ///< by side
+  };
+
+  std::vector<FactsOfSide> sides_ = std::vector<FactsOfSide>(1);
+  std::vector<Row> rows_;
 };
 
 }  // namespace underlap::viewer

@@ -20,6 +20,17 @@ QString figure_text(FigureUnit unit, std::optional<double> figure) {
   return QString::number(*figure, 'f', *figure == std::floor(*figure) ? 0 : 3);
 }
 
+QString unit_text(FigureUnit unit) {
+  switch (unit) {
+    case FigureUnit::time: return "ms";
+    case FigureUnit::short_time: return "us";
+    case FigureUnit::percent: return "%";
+    case FigureUnit::megabytes: return "MB";
+    case FigureUnit::number: break;
+  }
+  return {};
+}
+
 void FigureTableModel::set_table(analysis::FigureTable table) {
   beginResetModel();
   table_ = std::move(table);
@@ -56,10 +67,12 @@ QVariant FigureTableModel::headerData(int section, Qt::Orientation orientation, 
   if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
   if (role == Qt::TextAlignmentRole)
     return QVariant((is_name(section) ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-  if (role != Qt::DisplayRole) return {};
+  if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   const auto column = static_cast<std::size_t>(section);
-  return QString::fromStdString(is_name(section) ? table_.names[column].title
-                                                 : table_.columns[column - table_.names.size()].title);
+  if (is_name(section)) return QString::fromStdString(table_.names[column].title);
+  const analysis::FigureColumn& figures = table_.columns[column - table_.names.size()];
+  const QString title = QString::fromStdString(figures.title), unit = unit_text(figures.unit);
+  return title.split(' ').contains(unit) || unit.isEmpty() ? title : title + " " + unit;
 }
 
 }  // namespace underlap::viewer

@@ -31,6 +31,9 @@ class FigureTableModel : public QAbstractTableModel {
   analysis::FigureTable table_;
 };
 
+/// What a figure's text is in: "ms", "us", "%", "MB"; empty for a number.
+QString unit_text(analysis::FigureUnit unit);
+
 /// A figure as it stands in a table: milliseconds, microseconds, percent, ...; empty where it is not known.
 QString figure_text(analysis::FigureUnit unit, std::optional<double> figure);
 

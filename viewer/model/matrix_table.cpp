@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/model/matrix_table.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstddef>
+#include <map>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "profiler/compare/compare_report.hpp"
 
@@ -20,10 +28,35 @@ std::optional<double> value_of(const std::optional<report::Estimate>& estimate) 
   return estimate ? std::optional(estimate->value) : std::nullopt;
 }
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+// The settings, "knob=value", that every name has; of one name none.
+std::set<std::string> shared_by_all(const std::vector<report::CellSummary>& summaries) {
+  std::map<std::string, std::size_t> counts;
+  for (const report::CellSummary& cell : summaries)
+    for (const std::string& word : words_of(cell.name)) counts[word] += word.find('=') != std::string::npos;
+  std::set<std::string> shared;
+  for (const auto& [word, count] : counts)
+    if (summaries.size() > 1 && count == summaries.size()) shared.insert(word);
+  return shared;
+}
+
+std::string without(const std::string& name, const std::set<std::string>& shared) {
+  std::vector<std::string> words = words_of(name);
+  std::erase_if(words, [&](const std::string& word) { return shared.contains(word); });
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 }  // namespace
 
 FigureTable matrix_table(const std::vector<report::CellSummary>& summaries) {
-  FigureTable table{{{"cell", "cell"}},
+  const std::set<std::string> shared = shared_by_all(summaries);
+  FigureTable table{{{shared.empty() ? "cell" : fmt::format("cell, with {}", fmt::join(shared, " ")), "cell"}},
                     {{"step ms", "step"},
                      {"step/off", "step_ratio_to_off", FigureUnit::number},
                      {"exposed ms", "exposed"},
@@ -31,7 +64,7 @@ FigureTable matrix_table(const std::vector<report::CellSummary>& summaries) {
                      {"E", "efficiency", FigureUnit::number}},
                     {}};
   for (const report::CellSummary& cell : summaries)
-    table.rows.push_back({{cell.name},
+    table.rows.push_back({{without(cell.name, shared)},
                           {ns_of(cell.step_ms), value_of(cell.step_ratio_to_off), ns_of(cell.exposed_ms),
                            cell.overlap_pct, value_of(cell.efficiency)}});
   return table;

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "viewer/timeline/lane_pairs.hpp"
+
 namespace underlap::viewer {
 namespace {
 
@@ -46,6 +48,50 @@ std::pair<std::int64_t, std::int64_t> step_of(const Timeline& timeline, std::int
   return {0, 0};
 }
 
+std::optional<int> nth_step_at(const Timeline& timeline, std::int32_t rank, std::int64_t time_ns) {
+  if (timeline.steps().empty()) return 0;
+  int nth = 0;
+  for (const StepSpan& step : timeline.steps()) {
+    if (step.rank != rank) continue;
+    if (step.begin_ns <= time_ns && time_ns < step.end_ns) return nth;
+    ++nth;
+  }
+  return std::nullopt;
+}
+
+// What a slice does, in whichever step.
+struct Doing {
+  LaneKind lane;
+  Tag tag;
+  NameId name;  // where it has no purpose
+
+  friend bool operator==(const Doing&, const Doing&) = default;
+};
+
+Doing doing_of(const Timeline& timeline, const Lane& lane, std::uint32_t slice) {
+  const Trace& trace = timeline.trace();
+  Doing doing{lane.kind, trace.tag(slice), kNoName};
+  doing.tag.step = -1;
+  if (doing.tag.purpose == kNoName) doing.name = trace.name(slice);
+  return doing;
+}
+
+std::vector<std::uint32_t> all_in_step(const Timeline& timeline, std::int32_t rank, int nth, const Doing& doing) {
+  const auto [begin_ns, end_ns] = step_of(timeline, rank, nth);
+  std::vector<std::uint32_t> found;
+  for (const Lane& lane : timeline.lanes()) {
+    if (lane.rank != rank || lane.kind != doing.lane) continue;
+    for (const LaneRow& row : lane.rows) {
+      const auto [from, to] = timeline.slices_within(row, begin_ns, end_ns);
+      for (std::size_t i = from; i < to; ++i)
+        if (timeline.begin_ns(row.slices[i]) >= begin_ns && doing_of(timeline, lane, row.slices[i]) == doing)
+          found.push_back(row.slices[i]);
+    }
+  }
+  std::ranges::sort(found, {}, [&](std::uint32_t slice) { return std::pair(timeline.begin_ns(slice), slice); });
+  return found;
+}
+
 }  // namespace
 
 std::uint32_t first_slice_of(const Timeline& timeline, int nth_step, const compare::NetOperation& operation,
@@ -76,6 +122,28 @@ std::uint32_t first_slice_of(const Timeline& timeline, int nth_step, const compa
     }
   }
   return best;
+}
+
+std::optional<Alike> alike_in_step(const Timeline& timeline, std::uint32_t slice) {
+  const Timeline::Place place = timeline.place_of(slice);
+  if (place.lane == nullptr) return std::nullopt;
+  const auto nth = nth_step_at(timeline, place.lane->rank, timeline.begin_ns(slice));
+  if (!nth) return std::nullopt;
+  Alike alike{*nth, all_in_step(timeline, place.lane->rank, *nth, doing_of(timeline, *place.lane, slice))};
+  alike.index = static_cast<std::size_t>(std::ranges::find(alike.slices, slice) - alike.slices.begin());
+  return alike;
+}
+
+std::uint32_t counterpart_of(const Timeline& timeline, std::uint32_t slice, const Timeline& other) {
+  const std::optional<Alike> alike = alike_in_step(timeline, slice);
+  if (!alike) return Timeline::kNoSlice;
+  const Lane& lane = *timeline.place_of(slice).lane;
+  for (const auto& [rank, counterpart] : rank_pairs(timeline, other)) {
+    if (rank != lane.rank) continue;
+    const auto there = all_in_step(other, counterpart, alike->nth_step, doing_of(timeline, lane, slice));
+    if (alike->index < there.size()) return there[alike->index];
+  }
+  return Timeline::kNoSlice;
 }
 
 }  // namespace underlap::viewer

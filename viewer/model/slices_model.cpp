@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/model/slices_model.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "viewer/timeline/slice_facts.hpp"
 
@@ -15,11 +17,16 @@ constexpr std::array kTitles{"name", "rank", "lane", "begin", "duration", "expos
 
 QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
+std::string_view shown_name(const Trace& trace, std::uint32_t slice) {
+  const NameId purpose = trace.tag(slice).purpose;
+  return name_of(purpose == kNoName ? trace.name(slice) : purpose);
+}
+
 QString value_of(const Timeline& timeline, std::uint32_t slice, int column) {
   const Trace& trace = timeline.trace();
   const Tag& tag = trace.tag(slice);
   switch (column) {
-    case 0: return text(name_of(tag.purpose == kNoName ? trace.name(slice) : tag.purpose));
+    case 0: return text(shown_name(trace, slice));
     case 1: return QString::number(trace.track_of(slice).rank);
     case 2: return text(trace.track_of(slice).name);
     case 3: return QString::fromStdString(time_text(timeline.begin_ns(slice)));
@@ -31,12 +38,61 @@ QString value_of(const Timeline& timeline, std::uint32_t slice, int column) {
   return tag.kind == Kind::communication ? QString("0") : QString();
 }
 
+// What rows are sorted by.
+std::pair<std::int64_t, std::string_view> key_of(const Timeline& timeline, std::uint32_t slice, int column) {
+  const Trace& trace = timeline.trace();
+  switch (column) {
+    case 0: return {0, shown_name(trace, slice)};
+    case 1: return {trace.track_of(slice).rank, {}};
+    case 2: return {0, trace.track_of(slice).name};
+    case 3: return {timeline.begin_ns(slice), {}};
+    case 4: return {trace.duration_ns()[slice], {}};
+    default: break;
+  }
+  const ExposedSlice* exposed = timeline.exposed_of(slice);
+  if (exposed != nullptr) return {exposed->exposed_ns(), {}};
+  return {trace.tag(slice).kind == Kind::communication ? 0 : -1, {}};
+}
+
 }  // namespace
 
 void SlicesModel::set_slices(std::vector<std::uint32_t> slices) {
   beginResetModel();
   slices_ = std::move(slices);
+  as_set_ = is_sortable() ? slices_ : std::vector<std::uint32_t>();
+  if (sorted_by_ >= 0 && is_sortable()) slices_ = sorted();
   endResetModel();
+}
+
+std::vector<std::uint32_t> SlicesModel::sorted() const {
+  using Key = std::pair<std::int64_t, std::string_view>;
+  std::vector<std::pair<Key, std::uint32_t>> keys;
+  keys.reserve(as_set_.size());
+  for (const std::uint32_t slice : as_set_) keys.emplace_back(key_of(*timeline_, slice, sorted_by_), slice);
+  if (sort_order_ == Qt::AscendingOrder)
+    std::ranges::stable_sort(keys, std::ranges::less(), &std::pair<Key, std::uint32_t>::first);
+  else
+    std::ranges::stable_sort(keys, std::ranges::greater(), &std::pair<Key, std::uint32_t>::first);
+  std::vector<std::uint32_t> all;
+  all.reserve(keys.size());
+  for (const auto& [key, slice] : keys) all.push_back(slice);
+  return all;
+}
+
+void SlicesModel::sort(int column, Qt::SortOrder order) {
+  sorted_by_ = column < columnCount() ? column : -1;
+  sort_order_ = order;
+  if (!is_sortable()) return;
+  emit layoutAboutToBeChanged({}, VerticalSortHint);
+  const QModelIndexList before = persistentIndexList();
+  std::vector<std::uint32_t> selected;
+  for (const QModelIndex& index : before) selected.push_back(slices_[static_cast<std::size_t>(index.row())]);
+  slices_ = sorted_by_ < 0 ? as_set_ : sorted();
+  for (qsizetype i = 0; i < before.size(); ++i) {
+    const auto now = std::ranges::find(slices_, selected[static_cast<std::size_t>(i)]);
+    changePersistentIndex(before[i], index(static_cast<int>(now - slices_.begin()), before[i].column()));
+  }
+  emit layoutChanged({}, VerticalSortHint);
 }
 
 int SlicesModel::rowCount(const QModelIndex& parent) const {

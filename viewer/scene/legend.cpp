@@ -3,6 +3,7 @@
 
 #include <QFontMetrics>
 #include <QString>
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -14,37 +15,37 @@ namespace {
 struct Sample {
   Column column;
   QString word;
+  Column right_half = column;
 };
 
-Sample plain(QRgb colour, const char* word) { return {{.base = colour, .upper_base = colour}, word}; }
+Column plain(QRgb colour) { return {.base = colour, .upper_base = colour}; }
 
-Sample exposed(const Palette& palette, Shade shade, int height, const QString& word) {
+Column exposed(const Palette& palette, Shade shade, int height) {
   const QRgb colour = palette.colour(shade);
-  return {{.base = palette.background(),
-           .upper_base = palette.background(),
-           .exposed = colour,
-           .upper = colour,
-           .exposed_height = static_cast<std::uint16_t>(height),
-           .texture = texture_of(shade.paint)},
-          word};
+  return {.base = palette.background(),
+          .upper_base = palette.background(),
+          .exposed = colour,
+          .upper = colour,
+          .exposed_height = static_cast<std::uint16_t>(height),
+          .texture = texture_of(shade.paint)};
 }
 
-// How communication is shown stands in the colour of the first mode, and then each mode has its own.
+// How communication is shown stands in the colour of the first mode, and then each mode has both of its own.
 std::vector<Sample> samples_of(const LegendContent& content, const Palette& palette, int height) {
-  std::vector<Sample> samples{plain(palette.colour({Paint::compute, 0}), "compute"),
-                              plain(palette.colour({Paint::copy, 0}), "copy")};
+  std::vector<Sample> samples{{plain(palette.colour({Paint::compute, 0})), "compute"},
+                              {plain(palette.colour({Paint::copy, 0})), "copy"}};
   if (content.modes == 0) return samples;
   const std::uint8_t first = bit_of(first_mode(content.modes));
-  samples.push_back(plain(palette.colour({Paint::hidden, first}), "hidden"));
-  samples.push_back(exposed(palette, {Paint::exposed_transfer, first}, height, "exposed"));
+  samples.push_back({plain(palette.colour({Paint::hidden, first})), "hidden"});
+  samples.push_back({exposed(palette, {Paint::exposed_transfer, first}, height), "exposed"});
   if (content.has_wait)
-    samples.push_back(exposed(palette, {Paint::exposed_wait, first}, height, "exposed, waiting for a peer"));
+    samples.push_back({exposed(palette, {Paint::exposed_wait, first}, height), "exposed, waiting for a peer"});
   if (content.has_unsplit)
-    samples.push_back(exposed(palette, {Paint::exposed_unsplit, first}, height, "exposed, wait or transfer"));
+    samples.push_back({exposed(palette, {Paint::exposed_unsplit, first}, height), "exposed, wait or transfer"});
   for (unsigned mode = 0; mode <= static_cast<unsigned>(Mode::other); ++mode)
     if (const auto bit = static_cast<std::uint8_t>(content.modes & (1U << mode)); bit != 0)
-      samples.push_back(
-          exposed(palette, {Paint::exposed_transfer, bit}, height, QString::fromStdString(modes_text(bit))));
+      samples.push_back({plain(palette.colour({Paint::hidden, bit})), QString::fromStdString(modes_text(bit)),
+                         exposed(palette, {Paint::exposed_transfer, bit}, height)});
   return samples;
 }
 
@@ -77,8 +78,9 @@ void paint_legend(Surface& surface, const QRect& where, const LegendContent& con
   for (const Sample& sample : samples_of(content, palette, height)) {
     const int text = metrics.horizontalAdvance(sample.word) + 1;
     if (left + width + gap + text > where.right()) return;
-    surface.draw_columns({left, where.top() + pixels(5), width, height},
-                         std::vector<Column>(static_cast<std::size_t>(width), sample.column));
+    std::vector<Column> columns(static_cast<std::size_t>(width), sample.column);
+    std::fill(columns.begin() + width / 2, columns.end(), sample.right_half);
+    surface.draw_columns({left, where.top() + pixels(5), width, height}, columns);
     surface.write({{left + width + gap, where.top(), text, where.height()}, sample.word, theme.text.rgb()});
     left += width + gap + text + pixels(14);
   }

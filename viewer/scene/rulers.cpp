@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/scene/rulers.hpp"
 
+#include <QFontMetrics>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +13,7 @@ struct Unit {
   double ns;
   const char* name;
 };
+constexpr double kLeastApart = 90;  // of ticks, pixels of a plain screen
 constexpr std::array<Unit, 4> kUnits{{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}}};
 
 // The unit in which a distance of ticks reads best.
@@ -28,6 +30,24 @@ double round_distance(double least_ns) {
   return 10 * power;
 }
 
+// Of a unit that tell such a distance apart.
+int digits_of(double distance_ns, const Unit& unit) {
+  return std::max(0, static_cast<int>(std::ceil(std::log10(unit.ns / distance_ns) - 1e-9)));
+}
+
+// As many digits as there is room for: a number that is cut is another number.
+QString step_text(const StepSpan& step, const QFontMetrics& metrics, int room) {
+  const QString number = QString::number(step.step);
+  const double ms = static_cast<double>(step.end_ns - step.begin_ns) / 1e6;
+  for (const int digits : {3, 1, 0})
+    if (const QString text = QString("step %1  %2 ms").arg(number).arg(ms, 0, 'f', digits);
+        metrics.horizontalAdvance(text) <= room)
+      return text;
+  for (const QString& text : {"step " + number, number})
+    if (metrics.horizontalAdvance(text) <= room) return text;
+  return {};
+}
+
 }  // namespace
 
 std::vector<Tick> ticks_of(const View& view, double least_px) {
@@ -35,7 +55,7 @@ std::vector<Tick> ticks_of(const View& view, double least_px) {
   if (view.width <= 0) return ticks;
   const double distance = round_distance(least_px * view.ns_per_pixel);
   const Unit& unit = unit_of(distance);
-  const int digits = std::max(0, static_cast<int>(std::ceil(std::log10(unit.ns / distance) - 1e-9)));
+  const int digits = digits_of(distance, unit);
   const auto first = static_cast<std::int64_t>(std::ceil(view.begin_ns / distance));
   const auto last = static_cast<std::int64_t>(std::floor(view.end_ns() / distance));
   for (std::int64_t i = first; i <= last; ++i) {
@@ -46,15 +66,24 @@ std::vector<Tick> ticks_of(const View& view, double least_px) {
   return ticks;
 }
 
-void paint_time_ruler(Surface& surface, const QRect& where, const View& view, const Palette& palette, double scale) {
+QString moment_text(double time_ns, double ns_per_pixel) {
+  const Unit& unit = unit_of(round_distance(kLeastApart * ns_per_pixel));
+  return QString("%1 %2").arg(time_ns / unit.ns, 0, 'f', digits_of(std::max(ns_per_pixel, 1.0), unit)).arg(unit.name);
+}
+
+void paint_time_ruler(Surface& surface, const QRect& where, const View& view, double origin_ns, const Palette& palette,
+                      double scale, const QFont& font) {
   const Theme& theme = palette.theme();
   surface.fill(where, theme.surface.rgb());
-  constexpr double kLeastApart = 90;
   const int inset = static_cast<int>(std::lround(4 * scale));
-  for (const Tick& tick : ticks_of(view, kLeastApart * scale)) {
-    const int x = where.left() + static_cast<int>(std::lround(view.x_of(static_cast<double>(tick.time_ns))));
+  const QFontMetrics metrics(font);
+  View counted = view;
+  counted.begin_ns -= origin_ns;
+  for (const Tick& tick : ticks_of(counted, kLeastApart * scale)) {
+    const int x = where.left() + static_cast<int>(std::lround(counted.x_of(static_cast<double>(tick.time_ns))));
     surface.fill({x, where.top() + where.height() / 3, std::max(1, static_cast<int>(scale)), where.height()},
                  theme.grid.rgb());
+    if (x + inset + metrics.horizontalAdvance(tick.text) > where.left() + where.width()) continue;
     surface.write({{x + inset, where.top(), static_cast<int>(kLeastApart * scale) - inset, where.height()},
                    tick.text,
                    theme.dim_text.rgb()});
@@ -62,10 +91,11 @@ void paint_time_ruler(Surface& surface, const QRect& where, const View& view, co
 }
 
 void paint_step_ruler(Surface& surface, const QRect& where, const View& view, const std::vector<StepSpan>& steps,
-                      const Palette& palette, double scale) {
+                      const Palette& palette, double scale, const QFont& font) {
   const Theme& theme = palette.theme();
   surface.fill(where, theme.surface.rgb());
   const int inset = static_cast<int>(std::lround(4 * scale));
+  const QFontMetrics metrics(font);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepSpan& step = steps[i];
     const double left = std::max(view.x_of(static_cast<double>(step.begin_ns)), 0.0);
@@ -75,11 +105,10 @@ void paint_step_ruler(Surface& surface, const QRect& where, const View& view, co
     const int width = std::max(1, static_cast<int>(std::lround(right - left)));
     surface.fill({x, where.top() + 1, width, where.height() - 2},
                  mixed_rgb(theme.accent.rgb(), theme.surface.rgb(), i % 2 == 0 ? 0.16F : 0.26F));
-    surface.write({{x + inset, where.top(), width - 2 * inset, where.height()},
-                   QString("step %1  %2 ms")
-                       .arg(step.step)
-                       .arg(static_cast<double>(step.end_ns - step.begin_ns) / 1e6, 0, 'f', 3),
-                   theme.text.rgb()});
+    const int room = width - 2 * inset;
+    if (room < inset) continue;
+    if (const QString text = step_text(step, metrics, room); !text.isEmpty())
+      surface.write({{x + inset, where.top(), room, where.height()}, text, theme.text.rgb()});
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QFont>
 #include <QRect>
 #include <QString>
 #include <cstdint>
@@ -23,9 +24,14 @@ struct Tick {
 /// as many digits as tell them apart.
 std::vector<Tick> ticks_of(const View&, double least_px);
 
-/// Times, and below them the steps of one rank: number and length.
-void paint_time_ruler(Surface&, const QRect& where, const View&, const Palette&, double scale);
+/// A moment, to the pixel: in the unit of the ruler's ticks, with as many digits as tell two pixels apart.
+QString moment_text(double time_ns, double ns_per_pixel);
+
+/// Times, counted from `origin_ns` on. A tick near the right end, where its text would be cut, has none.
+void paint_time_ruler(Surface&, const QRect& where, const View&, double origin_ns, const Palette&, double scale,
+                      const QFont&);
+/// The steps of one rank: number and length, with fewer digits or none where there is less room.
 void paint_step_ruler(Surface&, const QRect& where, const View&, const std::vector<StepSpan>& steps, const Palette&,
-                      double scale);
+                      double scale, const QFont&);
 
 }  // namespace underlap::viewer

@@ -180,9 +180,10 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   surface.fill(scaled(QRect(0, 0, kNames, kRulers), scale), theme.surface.rgb());
   const QRect rulers = scaled(QRect(kNames, 0, size.width() - kNames, kRulers), scale);
   const int above = scaled(kTimeRuler, scale);
-  paint_time_ruler(surface, {rulers.left(), rulers.top(), rulers.width(), above}, view, palette, scale);
+  paint_time_ruler(surface, {rulers.left(), rulers.top(), rulers.width(), above}, view,
+                   static_cast<double>(state.origin_ns), palette, scale, font);
   paint_step_ruler(surface, {rulers.left(), above, rulers.width(), rulers.height() - above}, view, steps_of_first_rank_,
-                   palette, scale);
+                   palette, scale, font);
   if (state.has_legend) {
     const QRect legend = scaled(QRect(0, bottom_of(size, state), size.width(), kLegend), scale);
     surface.drop_labels_below(legend.top());

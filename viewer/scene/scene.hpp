@@ -33,6 +33,7 @@ struct SceneState {
   std::optional<std::pair<std::int64_t, std::int64_t>> range;
   std::vector<std::int64_t> marks;
   std::optional<double> cursor_ns;
+  std::int64_t origin_ns = 0;  ///< what the ruler and marks count from
   bool has_text = true;
   bool has_legend = false;
 
@@ -101,6 +102,9 @@ class Scene {
   /// What lies over it: arrows of the selected slice, the range, marks. In pixels of a plain screen.
   void draw_over(QPainter&, const QSize& size, const SceneState&, const Theme&) const;
 
+  /// What leads to a slice and away from it.
+  const Links& links_of(std::uint32_t slice) const;
+
   const Timeline& timeline() const { return timeline_; }
   const analysis::Summary& summary() const { return summary_; }
 
@@ -121,7 +125,6 @@ class Scene {
   /// Where a slice lies, also where that is out of sight; nothing where its lane is hidden.
   std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize&,
                                const SceneState&) const;
-  const Links& links_of(std::uint32_t slice) const;
   void draw_arrows(QPainter&, const QSize&, const SceneState&, const Theme&) const;
 
   const Timeline& timeline_;

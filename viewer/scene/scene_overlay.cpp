@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "viewer/lanes/lane_painters.hpp"
+#include "viewer/scene/rulers.hpp"
 #include "viewer/scene/scene.hpp"
 #include "viewer/timeline/slice_facts.hpp"
 
@@ -15,6 +16,16 @@ namespace {
 constexpr std::size_t kMostArrows = 200;
 
 QString text_of(std::int64_t ns) { return QString::fromStdString(time_text(ns)); }
+
+// On a ruler, from there on as far as the picture has room, and over what stands there.
+void write_on_ruler(QPainter& painter, double left, const QString& text, const QSize& size, const Theme& theme) {
+  constexpr double kInset = 4, kHigh = 16;
+  const double width = painter.fontMetrics().horizontalAdvance(text) + 2 * kInset;
+  const QRectF where(std::clamp(left, 1.0 * Scene::kNames, std::max(1.0 * Scene::kNames, size.width() - width)), 2,
+                     width, kHigh);
+  painter.fillRect(where, theme.surface);
+  painter.drawText(where, Qt::AlignCenter, text);
+}
 
 // A line that leaves to the right and arrives from the left, with a head.
 void draw_arrow(QPainter& painter, const QPointF& from, const QPointF& to, const QColor& colour) {
@@ -78,20 +89,27 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
     QColor shade = theme.accent;
     shade.setAlpha(38);
     painter.fillRect(range, shade);
-    painter.setPen(theme.accent);
-    painter.drawText(range.adjusted(4, 2, 0, 0), Qt::AlignLeft | Qt::AlignTop, text_of(end - begin));
   }
   for (const std::int64_t mark : state.marks) {
     painter.setPen(QPen(theme.accent, 1.2, Qt::DashLine));
     painter.drawLine(QPointF(x_of(static_cast<double>(mark)), 0),
                      QPointF(x_of(static_cast<double>(mark)), size.height()));
-    painter.drawText(QPointF(x_of(static_cast<double>(mark)) + 4, bottom - 6), text_of(mark));
+    painter.drawText(QPointF(x_of(static_cast<double>(mark)) + 4, bottom - 6), text_of(mark - state.origin_ns));
   }
   if (state.cursor_ns) {
     QColor faint = theme.dim_text;
     faint.setAlpha(90);
     painter.setPen(faint);
     painter.drawLine(QPointF(x_of(*state.cursor_ns), kRulers), QPointF(x_of(*state.cursor_ns), size.height()));
+    painter.setPen(theme.text);
+    write_on_ruler(painter, x_of(*state.cursor_ns) + 4,
+                   moment_text(*state.cursor_ns - static_cast<double>(state.origin_ns), state.ns_per_pixel), size,
+                   theme);
+  }
+  if (state.range) {
+    painter.setPen(theme.accent);
+    write_on_ruler(painter, x_of(static_cast<double>(state.range->first)) + 1,
+                   text_of(state.range->second - state.range->first), size, theme);
   }
   painter.setClipRect(QRect(kNames, kRulers, size.width() - kNames, bottom - kRulers));
   draw_arrows(painter, size, state, theme);

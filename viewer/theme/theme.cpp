@@ -54,7 +54,8 @@ QColor of_mode(Mode mode, bool is_dark) {
     case Mode::other: return is_dark ? QColor(0xf0, 0xe4, 0x42) : QColor(0xc9, 0xb8, 0x1a);
     case Mode::none: break;
   }
-  return is_dark ? QColor(0xd6, 0xcf, 0xe8) : QColor(0x4a, 0x3f, 0x63);
+  // No grey, however pale: next to compute it would look like compute.
+  return is_dark ? QColor(0x8f, 0x45, 0xff) : QColor(0x6b, 0x21, 0xc8);
 }
 
 Mode mode_of(std::string_view name) {

@@ -31,7 +31,8 @@ std::vector<std::size_t> lanes_of(const Timeline& timeline, std::int32_t rank) {
 
 using Alike = std::function<bool(const Lane&, const Lane&)>;
 
-// The ranks of two timelines that stand for each other.
+}  // namespace
+
 std::vector<std::pair<std::int32_t, std::int32_t>> rank_pairs(const Timeline& one, const Timeline& other) {
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
   for (const std::int32_t rank : one.ranks())
@@ -40,8 +41,6 @@ std::vector<std::pair<std::int32_t, std::int32_t>> rank_pairs(const Timeline& on
     pairs.emplace_back(one.ranks()[i], other.ranks()[i]);
   return pairs;
 }
-
-}  // namespace
 
 std::map<std::size_t, std::size_t> lane_pairs(const Timeline& one, const Timeline& other) {
   std::map<std::size_t, std::size_t> pairs;

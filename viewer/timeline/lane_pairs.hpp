@@ -2,15 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "viewer/timeline/timeline.hpp"
 
 namespace underlap::viewer {
 
+/// The ranks of two timelines that stand for each other: by number, or in their order where no number is in both.
+std::vector<std::pair<std::int32_t, std::int32_t>> rank_pairs(const Timeline&, const Timeline& other);
+
 /// Strips and streams of one timeline, each with its counterpart in another: by index into Timeline::lanes().
 ///
-/// Ranks by number, or in their order where no number is in both. A rank's strip to a strip; a stream to that of its
+/// Of ranks that are paired a rank's strip to a strip; a stream to that of its
 /// name, or else to one that nobody is paired with and that does the same: compute, or communication of the same modes.
 std::map<std::size_t, std::size_t> lane_pairs(const Timeline&, const Timeline& other);
 

@@ -40,6 +40,13 @@ std::string how_known(const Attribution& attribution) {
                      reason.empty() ? "" : ": ", reason);
 }
 
+// As labels and lists have it: what it is for, where that is known.
+void add_name(const Trace& trace, std::uint32_t slice, Facts& facts) {
+  const NameId recorded = trace.name(slice), purpose = trace.tag(slice).purpose;
+  add(facts, "name", std::string(name_of(purpose == kNoName ? recorded : purpose)));
+  if (purpose != kNoName && purpose != recorded) add(facts, "recorded as", std::string(name_of(recorded)));
+}
+
 void add_tag(const Trace& trace, std::uint32_t slice, Facts& facts) {
   const Tag& tag = trace.tag(slice);
   add(facts, "kind", std::string(tag.kind == Kind::none ? "call, range or wait" : to_string(tag.kind)));
@@ -47,7 +54,6 @@ void add_tag(const Trace& trace, std::uint32_t slice, Facts& facts) {
     add(facts, "mode", tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode)));
     add(facts, "mode known by", how_known(trace.attribution(slice)));
   }
-  add(facts, "purpose", std::string(name_of(tag.purpose)));
   if (tag.direction != Direction::none) add(facts, "pass", std::string(to_string(tag.direction)));
   add(facts, "layer", number_text(tag.layer));
   add(facts, "microbatch", number_text(tag.microbatch));
@@ -174,7 +180,7 @@ void add_late(const analysis::Summary& summary, std::uint32_t slice, Facts& fact
       fmt::format("rank {}, {} after the first", late->last_rank, time_text(late->last_ns - late->first_ns)));
   if (late->blamed_rank >= 0)
     add(facts, "because of",
-        fmt::format("rank {}: {}, {} more{}{}", late->blamed_rank, to_string(late->cause), time_text(late->cause_ns),
+        fmt::format("rank {}, {}: {} more{}{}", late->blamed_rank, clause_of(late->cause), time_text(late->cause_ns),
                     late->kernel == kNoName ? "" : ", most in ", name_of(late->kernel)));
 }
 
@@ -190,10 +196,8 @@ std::string time_text(std::int64_t ns) {
 Facts short_facts_of(const Timeline& timeline, std::uint32_t slice) {
   const Trace& trace = timeline.trace();
   Facts facts;
-  add(facts, "name", std::string(name_of(trace.name(slice))));
+  add_name(trace, slice, facts);
   const Tag& tag = trace.tag(slice);
-  if (tag.purpose != kNoName && name_of(tag.purpose) != name_of(trace.name(slice)))
-    add(facts, "purpose", std::string(name_of(tag.purpose)));
   if (tag.kind == Kind::communication)
     add(facts, "mode", tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode)));
   add(facts, "duration", time_text(trace.duration_ns()[slice]));
@@ -224,7 +228,7 @@ Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::
   const Trace& trace = timeline.trace();
   const Track& track = trace.track_of(slice);
   Facts facts;
-  add(facts, "name", std::string(name_of(trace.name(slice))));
+  add_name(trace, slice, facts);
   add(facts, "duration", time_text(trace.duration_ns()[slice]));
   add_exposure(timeline, summary, slice, facts);
   add_slowdown(timeline, slice, facts);

@@ -10,6 +10,7 @@
 #include "viewer/model/facts_model.hpp"
 #include "viewer/model/figure_table_model.hpp"
 #include "viewer/model/lane_arrangement.hpp"
+#include "viewer/model/matrix_table.hpp"
 #include "viewer/model/operation_slices.hpp"
 #include "viewer/model/slices_model.hpp"
 
@@ -111,6 +112,14 @@ TEST(FigureTableModel, ShowsUnitsAndSortsByFigures) {
   EXPECT_EQ(model.index(1, 1).data().toString(), "");
   EXPECT_EQ(model.index(0, 1).data(FigureTableModel::kSort).toDouble(), 1'234'567.0);
   EXPECT_EQ(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), "time ms");
+  model.set_table({{{"name", "name"}},
+                   {{"comm", "comm"},
+                    {"each", "each", analysis::FigureUnit::short_time},
+                    {"count", "count", analysis::FigureUnit::number}},
+                   {}});
+  EXPECT_EQ(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), "comm ms");
+  EXPECT_EQ(model.headerData(2, Qt::Horizontal, Qt::DisplayRole).toString(), "each us");
+  EXPECT_EQ(model.headerData(3, Qt::Horizontal, Qt::DisplayRole).toString(), "count");
   model.set_table({});
   EXPECT_EQ(model.rowCount(), 0);
 }
@@ -135,6 +144,64 @@ TEST(FactsModel, HasALabelAndAValueARow) {
   model.set_facts({{"name", "gemm"}, {"layer", "3"}});
   EXPECT_EQ(model.index(1, 0).data().toString(), "layer");
   EXPECT_EQ(model.index(1, 1).data().toString(), "3");
+}
+
+TEST(FactsModel, PutsTheSidesOfAComparisonBesideEachOther) {
+  FactsModel model;
+  const QAbstractItemModelTester tester(&model, kFatal);
+  model.set_sides({{"candidate", {{"name", "send"}, {"transfer", "1 MB"}, {"transfer", "2 MB"}, {"rank", "0"}}},
+                   {"baseline", {{"name", "send"}, {"wait", "1 us"}, {"transfer", "3 MB"}, {"rank", "0"}}}});
+  std::vector<std::string> rows;
+  for (int row = 0; row < model.rowCount(); ++row) {
+    std::string texts;
+    for (int column = 0; column < model.columnCount(); ++column)
+      texts += model.index(row, column).data().toString().toStdString() + "|";
+    rows.push_back(texts);
+  }
+  EXPECT_THAT(rows, testing::ElementsAre("name|send|send|", "wait||1 us|", "transfer|1 MB|3 MB|", "transfer|2 MB||",
+                                         "rank|0|0|"));
+  EXPECT_EQ(model.headerData(2, Qt::Horizontal, Qt::DisplayRole).toString(), "baseline");
+  model.set_facts({});
+  EXPECT_EQ(model.rowCount(), 0);
+}
+
+TEST(SlicesModel, SortsByFiguresAndBackAgainAndKeepsWhatIsSelected) {
+  const Trace trace = testing_support::two_ranks(0);
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  SlicesModel model(timeline);
+  const QAbstractItemModelTester tester(&model, kFatal);
+  const std::vector<std::uint32_t> set{3, 0, 7, 1};  // steps 2 and 1 of rank 0, rank 1's late one, rank 0's first
+  model.set_slices(set);
+  const QPersistentModelIndex selected(model.index(1, 0));
+  model.sort(4, Qt::DescendingOrder);  // 7 ms, 4 ms twice, 3.5 ms
+  EXPECT_THAT(model.slices(), testing::ElementsAre(0, 3, 1, 7));
+  EXPECT_EQ(selected.row(), 0);
+  model.sort(3, Qt::AscendingOrder);
+  EXPECT_THAT(model.slices(), testing::ElementsAre(0, 1, 7, 3));
+  model.sort(5, Qt::AscendingOrder);  // what is no communication has nothing exposed
+  EXPECT_EQ(model.slices().front(), 0U);
+  model.set_slices({1, 0});
+  EXPECT_THAT(model.slices(), testing::ElementsAre(0, 1));
+  model.sort(-1, Qt::AscendingOrder);
+  EXPECT_THAT(model.slices(), testing::ElementsAre(1, 0));
+  std::vector<std::uint32_t> many(SlicesModel::kMostSorted + 1, 1);
+  many.back() = 0;
+  model.set_slices(many);
+  model.sort(4, Qt::DescendingOrder);
+  EXPECT_FALSE(model.is_sortable());
+  EXPECT_EQ(model.slices().front(), 1U);
+}
+
+TEST(MatrixTable, WhatAllCellsHaveStandsInTheTitleOnce) {
+  std::vector<report::CellSummary> cells(2);
+  cells[0].name = "off grad_reduce_in_fp32=true";
+  cells[1].name = "both grad_reduce_in_fp32=true bucket=4";
+  const analysis::FigureTable table = matrix_table(cells);
+  EXPECT_EQ(table.names.front().title, "cell, with grad_reduce_in_fp32=true");
+  EXPECT_EQ(table.rows[0].names.front(), "off");
+  EXPECT_EQ(table.rows[1].names.front(), "both bucket=4");
+  cells.resize(1);
+  EXPECT_EQ(matrix_table(cells).rows[0].names.front(), "off grad_reduce_in_fp32=true");
 }
 
 // Two ranks, two steps of 100; each has two sends of one name on two streams, the second rank's a little later.
@@ -181,6 +248,26 @@ TEST(OperationSlices, AreOfTheStepTheStreamTheKindAndTheRank) {
   operation.mode = "";
   operation.kind = "copy";
   EXPECT_EQ(begin_of(0), 50);
+}
+
+TEST(OperationSlices, CounterpartIsTheSameOfItsKindInTheStepOfTheRank) {
+  const Trace trace = two_streams();
+  Trace other = two_streams();
+  other.add(testing_support::slice_of(0, 190, 1, "added"));
+  const Timeline here(trace, analysis::summarise(trace), 1), there(other, analysis::summarise(other), 1);
+  for (std::uint32_t slice = 0; slice < trace.size(); ++slice) {
+    const std::uint32_t found = counterpart_of(here, slice, there);
+    ASSERT_NE(found, Timeline::kNoSlice) << slice;
+    EXPECT_EQ(there.begin_ns(found), here.begin_ns(slice));
+    EXPECT_EQ(other.track_of(found).rank, trace.track_of(slice).rank);
+    EXPECT_EQ(other.tag(found), trace.tag(slice));
+  }
+  EXPECT_EQ(counterpart_of(there, static_cast<std::uint32_t>(other.size()) - 1, here), Timeline::kNoSlice);
+  const auto alike = alike_in_step(here, 4);  // the second step's second send of rank 0
+  ASSERT_TRUE(alike.has_value());
+  EXPECT_EQ(alike->nth_step, 1);
+  EXPECT_EQ(alike->slices.size(), 2U);
+  EXPECT_EQ(alike->index, 1U);
 }
 
 }  // namespace

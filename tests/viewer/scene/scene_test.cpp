@@ -21,45 +21,18 @@
 #include <vector>
 
 #include "tests/profiler/random_trace.hpp"
+#include "tests/viewer/scene/drawn.hpp"
 #include "tests/viewer/small_traces.hpp"
-#include "viewer/scene/rulers.hpp"
 
 namespace underlap::viewer {
 namespace {
 
 using ::testing::ElementsAre;
 using testing_support::communication;
+using testing_support::Drawn;
+using testing_support::kSize;
 using testing_support::slice_of;
-
-constexpr QSize kSize{1400, 300};
-
-struct Drawn {
-  explicit Drawn(const Trace& trace, analysis::Summary of = {})
-      : summary(std::move(of)),
-        timeline(trace, summary, 1),
-        arrangement(timeline),
-        scene(timeline, summary, arrangement) {
-    state.ns_per_pixel = static_cast<double>(timeline.length_ns()) / (kSize.width() - Scene::kNames);
-  }
-
-  QImage image(double scale = 1, const Theme& theme = Theme::light()) const {
-    QImage picture(kSize * scale, QImage::Format_RGB32);
-    ImageSurface surface(picture, scale);
-    scene.draw(surface, kSize, scale, state, Palette(theme), QApplication::font());
-    return picture;
-  }
-  PlacedLane lane(const std::string& name) const {
-    for (const PlacedLane& placed : scene.place(kSize, state))
-      if (timeline.lanes()[placed.lane].name == name) return placed;
-    throw std::logic_error(name);
-  }
-
-  analysis::Summary summary;
-  Timeline timeline;
-  LaneArrangement arrangement;
-  Scene scene;
-  SceneState state;
-};
+using testing_support::Words;
 
 // Ten seconds of compute, cut by a microsecond of exposed communication at many places.
 Trace with_slivers(std::vector<std::int64_t>& at) {
@@ -273,13 +246,6 @@ TEST(Scene, ExposedThatIsNotSplitIsDotted) {
     EXPECT_GE(plain_lines, 10) << name;
   }
 }
-
-class Words : public ImageSurface {
- public:
-  using ImageSurface::ImageSurface;
-  void finish_text(const QFont&) override {}
-  const std::vector<Label>& words() const { return labels_; }
-};
 
 // As a window writes it.
 TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
@@ -510,18 +476,6 @@ TEST(Scene, GhostOfTheBaselineLiesBelowEachLane) {
   const int x = Scene::kNames + static_cast<int>(view.x_of(10.5e6));
   EXPECT_EQ(image.pixel(x, lane.top() + 5), Theme::light().background.rgb());
   EXPECT_EQ(image.pixel(x, lane.bottom() - 2), Theme::light().exposed(Mode::dp).rgb());
-}
-
-TEST(Rulers, TicksHaveRoundTimesAndTellThemApart) {
-  const auto texts = [](double begin, double ns_per_pixel) {
-    std::vector<std::string> all;
-    for (const Tick& tick : ticks_of({.begin_ns = begin, .ns_per_pixel = ns_per_pixel, .width = 300}, 100))
-      all.push_back(tick.text.toStdString());
-    return all;
-  };
-  EXPECT_THAT(texts(0, 1e5), testing::ElementsAre("0 ms", "10 ms", "20 ms", "30 ms"));
-  EXPECT_THAT(texts(1.2345e9, 10), testing::ElementsAre("1234500 us", "1234501 us", "1234502 us", "1234503 us"));
-  EXPECT_THAT(texts(-1e6, 1e4), testing::ElementsAre("-1 ms", "0 ms", "1 ms", "2 ms"));
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/pages/compare_page.hpp"
 
+#include <fmt/format.h>
+
+#include <QAbstractItemView>
+#include <QApplication>
 #include <QCheckBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -16,14 +20,19 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "viewer/app/overview_bar.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/model/matrix_table.hpp"
 #include "viewer/model/operation_slices.hpp"
+#include "viewer/timeline/selection_change.hpp"
+#include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {
 namespace {
+
+constexpr std::size_t kNamesOfSelection = 200;
 
 QString text(const std::string& string) { return QString::fromStdString(string); }
 
@@ -59,7 +68,10 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
       parts_(new FigureTableModel(this)),
       operations_(new FigureTableModel(this)),
       settings_(new FactsModel(this)),
+      facts_(new FactsModel(this)),
+      selection_(new SelectionPanel),
       step_(new QSpinBox),
+      steps_(new QLabel),
       ghost_(new QCheckBox(tr("&baseline as a ghost below each lane"))),
       query_(new QLineEdit),
       found_text_(new QLabel),
@@ -83,6 +95,10 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
   layout->addWidget(make_line());
   layout->addWidget(splitter, 1);
 
+  for (const TimelineView* view : {candidate_, baseline_}) {
+    connect(view, &TimelineView::slice_selected, this, [this, view](std::uint32_t slice) { show_slice(*view, slice); });
+    connect(view, &TimelineView::range_selected, this, [this, view] { show_range(*view); });
+  }
   connect(step_, &QSpinBox::valueChanged, this, [this](int value) { align(value - 1); });
   connect(ghost_, &QCheckBox::toggled, this, &ComparePage::show_as_ghost);
   connect(candidate_, &TimelineView::view_changed, this, [this] { follow(*candidate_, *baseline_, -shift_ns()); });
@@ -94,6 +110,8 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
 QWidget* ComparePage::make_panels() {
   panels_->setDocumentMode(true);
   panels_->addTab(make_tables(), tr("Differences"));
+  panels_->addTab(details_ = make_details(), tr("Details"));
+  panels_->addTab(selection_, tr("Selection"));
   const auto& differing = document_->report.differences;
   if (!differing.empty()) panels_->addTab(make_settings(), tr("Settings that differ: %1").arg(differing.size()));
   panels_->addTab(lanes_of_candidate_, tr("Lanes of the candidate"));
@@ -101,16 +119,21 @@ QWidget* ComparePage::make_panels() {
   return panels_;
 }
 
+QWidget* ComparePage::make_details() {
+  auto* table = make_table(facts_, tr("What is known of the selected slice, and of the one that does the same there"));
+  connect(facts_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
+  return table;
+}
+
 QWidget* ComparePage::make_settings() {
   std::vector<Fact> facts;
   for (const compare::Difference& difference : document_->report.differences)
     facts.push_back({difference.what, difference.candidate + ", was " + difference.baseline});
-  settings_shown_ = make_table(settings_, tr("What the sides were asked for, or ran on, that is not the same"));
-  settings_shown_->horizontalHeader()->hide();
-  connect(settings_, &QAbstractItemModel::modelReset, settings_shown_,
-          [table = settings_shown_] { fit_columns(*table); });
+  auto* table = make_table(settings_, tr("What the sides were asked for, or ran on, that is not the same"));
+  table->horizontalHeader()->hide();
+  connect(settings_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   settings_->set_facts(std::move(facts));
-  return settings_shown_;
+  return table;
 }
 
 QWidget* ComparePage::make_tables() {
@@ -118,8 +141,6 @@ QWidget* ComparePage::make_tables() {
   auto* tables = new QSplitter(Qt::Horizontal);
   auto* operations = make_table(operations_, tr("Where the difference went, by operation"), FigureTableModel::kSort);
   auto* parts = make_table(parts_, tr("Where the difference went, by part of the step"));
-  operations_shown_ = operations;
-  parts_shown_ = parts;
   for (QTableView* table : {parts, operations}) {
     connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
     tables->addWidget(table);
@@ -140,8 +161,10 @@ QWidget* ComparePage::make_line() {
   auto* line = new QWidget;
   auto* layout = new QHBoxLayout(line);
   layout->setContentsMargins(8, 0, 8, 0);
-  layout->addWidget(new QLabel(tr("step")));
-  step_->setRange(1, std::max(1, std::min(num_steps(*document_->from->timeline), num_steps(*document_->to->timeline))));
+  const int most = std::min(num_steps(*document_->from->timeline), num_steps(*document_->to->timeline));
+  step_->setRange(1, std::max(1, most));
+  step_->setSuffix(tr(" of %1").arg(step_->maximum()));
+  layout->addWidget(steps_);
   step_->setAccessibleName(tr("The step of either side that is held against the other's"));
   layout->addWidget(step_);
   layout->addWidget(ghost_);
@@ -162,9 +185,9 @@ TimelineView* ComparePage::timeline() {
 }
 
 QList<QWidget*> ComparePage::stops() {
-  return {candidate_,        baseline_,           step_,
-          panels_->tabBar(), parts_shown_,        operations_shown_,
-          settings_shown_,   lanes_of_candidate_, lanes_of_baseline_};
+  QList<QWidget*> all{candidate_, baseline_, step_, panels_->tabBar()};
+  for (auto* in_panel : panels_->findChildren<QAbstractItemView*>()) all << in_panel;
+  return all;
 }
 
 int ComparePage::lane_row() {
@@ -195,29 +218,58 @@ void ComparePage::set_legend(bool has_legend) {
 
 QString ComparePage::heading() const {
   const compare::CompareReport& report = document_->report;
-  QString all = text(compare::sentence_of(report.comparisons.front()));
+  const compare::Comparison& comparison = report.comparisons.front();
+  const Trace& candidate = document_->to->traced.trace;
+  QString all = text(compare::sentence_of(comparison));
+  all += tr("\nMeans of %1 steps of ranks on either side; %2")
+             .arg(comparison.change->windows)
+             .arg(text(how_made(candidate)));
+  if (!is_modelled(candidate))
+    all += tr("; one run of each, which does not tell how far runs differ by chance: underlap gate judges several");
   if (!report.forced.empty()) all = tr("NOT COMPARABLE, compared all the same: %1\n%2").arg(text(report.forced), all);
   return all;
 }
 
-std::int64_t ComparePage::begin_of_step(const Timeline& timeline, int nth) const {
-  if (timeline.steps().empty()) return 0;
-  const std::int32_t rank = timeline.steps().front().rank;
+// Of the first rank that has steps.
+const StepSpan* ComparePage::step_of(const Timeline& timeline, int nth) const {
   for (const StepSpan& step : timeline.steps())
-    if (step.rank == rank && nth-- == 0) return step.begin_ns;
-  return timeline.steps().front().begin_ns;
+    if (step.rank == timeline.steps().front().rank && nth-- == 0) return &step;
+  return nullptr;
+}
+
+std::int64_t ComparePage::begin_of_step(const Timeline& timeline, int nth) const {
+  const StepSpan* step = step_of(timeline, nth);
+  return step == nullptr ? 0 : step->begin_ns;
+}
+
+std::int64_t ComparePage::length_of_step(const Timeline& timeline, int nth) const {
+  const StepSpan* step = step_of(timeline, nth);
+  return step == nullptr ? timeline.length_ns() : step->end_ns - step->begin_ns;
+}
+
+QString ComparePage::steps_text() const {
+  const StepSpan *now = step_of(*document_->to->timeline, nth_), *before = step_of(*document_->from->timeline, nth_);
+  if (now == nullptr || before == nullptr) return tr("all, since steps are not known");
+  if (now->step == before->step) return tr("step %1").arg(now->step);
+  return tr("step %1 against step %2").arg(now->step).arg(before->step);
 }
 
 std::int64_t ComparePage::shift_ns() const {
   return begin_of_step(*document_->to->timeline, nth_) - begin_of_step(*document_->from->timeline, nth_);
 }
 
+// A range goes with the step.
 void ComparePage::align(int nth) {
-  nth_ = nth;
+  const std::int64_t before_ns = begin_of_step(*document_->to->timeline, std::exchange(nth_, nth));
   step_->setValue(nth + 1);
+  steps_->setText(steps_text());
   if (ghost_->isChecked()) candidate_->set_ghost(Ghost{document_->from->timeline.get(), shift_ns()});
   const Timeline &now = *document_->to->timeline, &before = *document_->from->timeline;
   const std::int64_t begin = begin_of_step(now, nth);
+  candidate_->set_origin(begin);
+  baseline_->set_origin(begin_of_step(before, nth));
+  if (const auto range = candidate_->state().range)
+    candidate_->select_range(std::pair{range->first + begin - before_ns, range->second + begin - before_ns});
   const std::int64_t longest = std::max(length_of_step(now, nth), length_of_step(before, nth));
   candidate_->show_range(begin, begin + longest);
 }
@@ -229,22 +281,79 @@ void ComparePage::show_as_ghost(bool is_ghost) {
   candidate_->set_ghost(is_ghost ? std::optional(Ghost{document_->from->timeline.get(), shift_ns()}) : std::nullopt);
 }
 
-// Where steps are not known, of all there is.
-std::int64_t ComparePage::length_of_step(const Timeline& timeline, int nth) const {
-  const std::int64_t begin = begin_of_step(timeline, nth);
-  for (const StepSpan& step : timeline.steps())
-    if (step.rank == timeline.steps().front().rank && step.begin_ns == begin) return step.end_ns - step.begin_ns;
-  return timeline.length_ns();
+void ComparePage::mirror(const std::function<void()>& what) {
+  if (std::exchange(is_mirroring_, true)) return;
+  what();
+  is_mirroring_ = false;
 }
 
 // The other side shows the same time within the step.
 void ComparePage::follow(const TimelineView& leader, TimelineView& follower, std::int64_t shift_ns) {
-  if (is_following_) return;
-  is_following_ = true;
-  const double begin = leader.state().begin_ns + static_cast<double>(shift_ns);
-  if (follower.state().begin_ns != begin || follower.state().ns_per_pixel != leader.state().ns_per_pixel)
-    follower.follow_time(begin, leader.state().ns_per_pixel);
-  is_following_ = false;
+  mirror([&] {
+    const double begin = leader.state().begin_ns + static_cast<double>(shift_ns);
+    if (follower.state().begin_ns != begin || follower.state().ns_per_pixel != leader.state().ns_per_pixel)
+      follower.follow_time(begin, leader.state().ns_per_pixel);
+  });
+}
+
+void ComparePage::show_slice(const TimelineView& of, std::uint32_t slice) {
+  mirror([&] {
+    TimelineView& other = &of == candidate_ ? *baseline_ : *candidate_;
+    const bool is_any = slice < of.timeline().trace().size();
+    const std::uint32_t there = is_any ? counterpart_of(of.timeline(), slice, other.timeline()) : Timeline::kNoSlice;
+    other.select(there);
+    show_facts(&of == candidate_ ? slice : there, &of == candidate_ ? there : slice);
+    // Whoever goes through a list stays in it.
+    if (is_any && !panels_->isAncestorOf(QApplication::focusWidget())) panels_->setCurrentWidget(details_);
+  });
+}
+
+void ComparePage::show_facts(std::uint32_t of_candidate, std::uint32_t of_baseline) {
+  std::vector<Fact> now = facts_of_side(*document_->to, of_candidate),
+                    before = facts_of_side(*document_->from, of_baseline);
+  if (now.empty() && before.empty()) return facts_->set_facts({});
+  for (std::vector<Fact>* side : {&now, &before})
+    if (side->empty()) side->push_back({"name", "none does the same in this step"});
+  facts_->set_sides({{"candidate", std::move(now)}, {"baseline", std::move(before)}});
+}
+
+std::vector<Fact> ComparePage::facts_of_side(const TraceDocument& side, std::uint32_t slice) const {
+  if (slice >= side.traced.trace.size()) return {};
+  std::vector<Fact> facts = facts_of(*side.timeline, side.traced.summary, slice);
+  const std::optional<Alike> alike = alike_in_step(*side.timeline, slice);
+  if (!alike) return facts;
+  const std::int64_t in_step_ns = side.timeline->begin_ns(slice) - begin_of_step(*side.timeline, alike->nth_step);
+  facts.insert(facts.begin() + 2,
+               {{"begin in the step", time_text(in_step_ns)},
+                {"of those that do the same in it", fmt::format("{} of {}", alike->index + 1, alike->slices.size())}});
+  return facts;
+}
+
+void ComparePage::show_range(const TimelineView& of) {
+  mirror([&] {
+    TimelineView& other = &of == candidate_ ? *baseline_ : *candidate_;
+    const std::int64_t shift = &of == candidate_ ? -shift_ns() : shift_ns();
+    const auto range = of.state().range;
+    other.select_range(range ? std::optional(std::pair{range->first + shift, range->second + shift}) : std::nullopt);
+    if (range) panels_->setCurrentWidget(selection_);
+    ask_for_selection();
+  });
+}
+
+void ComparePage::ask_for_selection() {
+  const auto &now = candidate_->state().range, &before = baseline_->state().range;
+  if (!now || !before) return selection_->ask({});
+  const std::int64_t begin_ns = now->first - begin_of_step(*document_->to->timeline, nth_);
+  selection_->ask([document = document_, now = *now, before = *before, begin_ns]() -> RangeFigures {
+    const Selection from = select(*document->from->timeline, before.first, before.second),
+                    to = select(*document->to->timeline, now.first, now.second);
+    return {tr("%1 selected on both sides, from %2 of the step; all figures are means of the ranks, "
+               "%3 of the candidate and %4 of the baseline")
+                .arg(text(time_text(now.second - now.first)), text(time_text(begin_ns)))
+                .arg(to.ranks.size())
+                .arg(from.ranks.size()),
+            parts_change(from, to), names_change(from, to, kNamesOfSelection)};
+  });
 }
 
 void ComparePage::go_to_operation(int row) {
@@ -257,8 +366,15 @@ void ComparePage::go_to_operation(int row) {
   if (of_now != Timeline::kNoSlice) rank = now.trace().track_of(of_now).rank;
   const std::uint32_t of_before = first_slice_of(before, nth_, operation, rank);
   // The candidate last: its view is the one that both then show.
-  if (of_before != Timeline::kNoSlice) baseline_->go_to(of_before);
-  if (of_now != Timeline::kNoSlice) candidate_->go_to(of_now);
+  mirror([&] {
+    if (of_before != Timeline::kNoSlice) baseline_->go_to(of_before);
+    if (of_now != Timeline::kNoSlice) candidate_->go_to(of_now);
+  });
+  if (of_now != Timeline::kNoSlice)
+    follow(*candidate_, *baseline_, -shift_ns());
+  else
+    follow(*baseline_, *candidate_, shift_ns());
+  show_facts(of_now, of_before);
 }
 
 QJsonObject ComparePage::kept_state() const {

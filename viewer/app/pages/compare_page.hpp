@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "viewer/app/pages/lanes_panel.hpp"
 #include "viewer/app/pages/page.hpp"
+#include "viewer/app/pages/selection_panel.hpp"
 #include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/model/document.hpp"
@@ -16,13 +18,13 @@ class QSpinBox;
 class QCheckBox;
 class QLabel;
 class QLineEdit;
-class QTableView;
 class QTabWidget;
 
 namespace underlap::viewer {
 
 /// Two traces locked to one time within a step: the candidate above the baseline, or the baseline as a ghost below each
-/// lane of the candidate. Below them where the difference went.
+/// lane of the candidate. Below them where the difference went. What is selected on one side, a slice or a range of the
+/// step, is selected on the other.
 class ComparePage : public Page {
   Q_OBJECT
 
@@ -35,6 +37,10 @@ class ComparePage : public Page {
   const CompareDocument& document() const { return *document_; }
   const FigureTableModel& differences() const { return *operations_; }
   const FactsModel& settings() const { return *settings_; }
+  const FactsModel& facts() const { return *facts_; }
+  const SelectionPanel& selection() const { return *selection_; }
+  /// The steps that are held against each other: "step 3", "step 3 against step 1009".
+  QString steps_text() const;
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
   void set_legend(bool has_legend) override;
@@ -54,14 +60,24 @@ class ComparePage : public Page {
   void go_to_operation(int row);
 
  private:
+  const StepSpan* step_of(const Timeline&, int nth) const;
+  /// Of the step; where steps are not known, of all there is.
   std::int64_t begin_of_step(const Timeline&, int nth) const;
   std::int64_t length_of_step(const Timeline&, int nth) const;
   /// What the candidate's times are behind the baseline's.
   std::int64_t shift_ns() const;
+  /// Does what one side's view tells to the other side's, which tells nothing back meanwhile.
+  void mirror(const std::function<void()>& what);
   void follow(const TimelineView& leader, TimelineView& follower, std::int64_t shift_ns);
+  void show_slice(const TimelineView& of, std::uint32_t slice);
+  void show_facts(std::uint32_t of_candidate, std::uint32_t of_baseline);
+  std::vector<Fact> facts_of_side(const TraceDocument&, std::uint32_t slice) const;
+  void show_range(const TimelineView& of);
+  void ask_for_selection();
   QWidget* make_line();
   QWidget* make_panels();
   QWidget* make_tables();
+  QWidget* make_details();
   QWidget* make_settings();
   void search();
   /// What is found, or worst, on the side that keys act on.
@@ -81,17 +97,18 @@ class ComparePage : public Page {
   FigureTableModel* parts_;
   FigureTableModel* operations_;
   FactsModel* settings_;
-  QTableView* parts_shown_ = nullptr;
-  QTableView* operations_shown_ = nullptr;
-  QTableView* settings_shown_ = nullptr;
+  FactsModel* facts_;
+  QWidget* details_ = nullptr;
+  SelectionPanel* selection_;
   QSpinBox* step_;
+  QLabel* steps_;
   QCheckBox* ghost_;
   QLineEdit* query_;
   QLabel* found_text_;
   Side of_candidate_;
   Side of_baseline_;
   int nth_ = 0;
-  bool is_following_ = false;
+  bool is_mirroring_ = false;
   bool has_legend_ = false;
 };
 

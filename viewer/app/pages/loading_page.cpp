@@ -10,9 +10,10 @@ namespace underlap::viewer {
 
 LoadingPage::LoadingPage(const QString& path, QWidget* parent)
     : QWidget(parent),
-      text_(new QLabel(path)),
+      path_(path),
+      text_(new QLabel),
       bar_(new QProgressBar),
-      cancel_(new QPushButton(tr("Cancel"))),
+      cancel_(new QPushButton),
       go_on_(new QPushButton(tr("Compare all the same"))) {
   text_->setWordWrap(true);
   text_->setAlignment(Qt::AlignCenter);
@@ -20,7 +21,6 @@ LoadingPage::LoadingPage(const QString& path, QWidget* parent)
   bar_->setRange(0, 1000);
   bar_->setFixedWidth(600);
   bar_->setTextVisible(false);
-  go_on_->hide();
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(40, 20, 40, 20);
   layout->addStretch(2);
@@ -31,6 +31,15 @@ LoadingPage::LoadingPage(const QString& path, QWidget* parent)
   layout->addStretch(3);
   connect(cancel_, &QPushButton::clicked, this, &LoadingPage::cancelled);
   connect(go_on_, &QPushButton::clicked, this, &LoadingPage::go_on_wanted);
+  show_start();
+}
+
+void LoadingPage::show_start() {
+  text_->setText(path_);
+  bar_->setValue(0);
+  bar_->show();
+  cancel_->setText(tr("Cancel"));
+  go_on_->hide();
 }
 
 void LoadingPage::show_progress(const QString& doing, double fraction) {
@@ -39,7 +48,7 @@ void LoadingPage::show_progress(const QString& doing, double fraction) {
 }
 
 void LoadingPage::show_failure(const QString& why, bool offers_to_go_on) {
-  text_->setText(why);
+  text_->setText(tr("%1\n\nF5 reads it again.").arg(why));
   bar_->hide();
   cancel_->setText(tr("Close"));
   go_on_->setVisible(offers_to_go_on);

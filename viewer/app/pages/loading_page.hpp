@@ -16,6 +16,8 @@ class LoadingPage : public QWidget {
  public:
   explicit LoadingPage(const QString& path, QWidget* parent = nullptr);
 
+  /// As at first: what is read, and nothing done of it.
+  void show_start();
   void show_progress(const QString& doing, double fraction);
   /// Says why it could not be opened, and offers to go on all the same where `offers_to_go_on`.
   void show_failure(const QString& why, bool offers_to_go_on);
@@ -25,6 +27,7 @@ class LoadingPage : public QWidget {
   void go_on_wanted();
 
  private:
+  QString path_;
   QLabel* text_;
   QProgressBar* bar_;
   QPushButton* cancel_;

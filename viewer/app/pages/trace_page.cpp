@@ -22,23 +22,25 @@
 #include "profiler/analysis/headline.hpp"
 #include "viewer/app/overview_bar.hpp"
 #include "viewer/app/tables.hpp"
+#include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {
 namespace {
 
 constexpr std::size_t kNamesOfSelection = 200;
-constexpr const char* kHowToSelect = "Shift-drag over the timeline selects a range.";
-constexpr int kAfterTyping = 120;   // milliseconds
-constexpr int kAfterDragging = 60;  // milliseconds
+constexpr int kAfterTyping = 120;  // milliseconds
 
 QString text(const std::string& string) { return QString::fromStdString(string); }
 
-// A click or Enter on a row of slices goes there.
+// A click or Enter on a row of slices goes there, and one on a title sorts them, or a third time no longer.
 void go_on_activation(QTableView* table, SlicesModel* model, TimelineView* timeline) {
   const auto go = [model, timeline](const QModelIndex& index) {
     if (index.isValid()) timeline->go_to(index.siblingAtColumn(0).data(SlicesModel::kSlice).toUInt());
   };
+  table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  table->horizontalHeader()->setSortIndicatorClearable(true);
+  table->setSortingEnabled(true);
   QObject::connect(table, &QTableView::clicked, timeline, go);
   QObject::connect(table, &QTableView::activated, timeline, go);
   QObject::connect(model, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
@@ -60,8 +62,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
       panels_(new QTabWidget),
       lanes_(new LanesPanel(timeline_->arrangement())),
       facts_(new FactsModel(this)),
-      parts_(new FigureTableModel(this)),
-      names_(new FigureTableModel(this)),
+      selection_(new SelectionPanel),
       breakdown_(new FigureTableModel(this)),
       found_(new SlicesModel(*document_->timeline, this)),
       worst_(new SlicesModel(*document_->timeline, this)),
@@ -77,21 +78,16 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
   layout->addWidget(splitter);
   panels_->setDocumentMode(true);
   panels_->addTab(make_details(), tr("Details"));
-  panels_->addTab(make_selection(), tr("Selection"));
+  panels_->addTab(selection_, tr("Selection"));
   panels_->addTab(make_search(), tr("Find"));
   panels_->addTab(make_worst(), tr("Worst exposed"));
   panels_->addTab(make_analysis(), tr("Analysis"));
   panels_->addTab(lanes_, tr("Lanes"));
   panels_->addTab(make_trace(), tr("Trace"));
   connect(timeline_, &TimelineView::slice_selected, this, &TracePage::show_facts);
-  select_after_dragging_.setSingleShot(true);
-  connect(timeline_, &TimelineView::range_selected, this, [this] { select_after_dragging_.start(kAfterDragging); });
-  connect(&select_after_dragging_, &QTimer::timeout, this, [this] {
+  connect(timeline_, &TimelineView::range_selected, this, [this](bool is_any) {
     ask_for_selection();
-    if (timeline_->state().range) panels_->setCurrentIndex(1);
-  });
-  connect(&selecting_, &QFutureWatcherBase::finished, this, [this] {
-    if (!selecting_.isCanceled()) show_selection(selecting_.result());
+    if (is_any) panels_->setCurrentWidget(selection_);
   });
   connect(&breaking_down_, &QFutureWatcherBase::finished, this, [this] {
     if (!breaking_down_.isCanceled()) breakdown_->set_table(breaking_down_.result());
@@ -153,22 +149,6 @@ QWidget* TracePage::make_details() {
   table->horizontalHeader()->hide();
   connect(facts_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   return table;
-}
-
-QWidget* TracePage::make_selection() {
-  auto* panel = new QWidget;
-  selection_text_ = new QLabel(tr(kHowToSelect));
-  auto* split = new QSplitter(Qt::Horizontal);
-  for (FigureTableModel* model : {parts_, names_}) {
-    auto* table = make_table(model, model == parts_ ? tr("Parts of the selection") : tr("Names in the selection"),
-                             model == parts_ ? -1 : FigureTableModel::kSort);
-    connect(model, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
-    split->addWidget(table);
-  }
-  auto* layout = tight(panel);
-  layout->addWidget(selection_text_);
-  layout->addWidget(split, 1);
-  return panel;
 }
 
 QWidget* TracePage::make_search() {
@@ -253,26 +233,15 @@ void TracePage::show_facts(std::uint32_t slice) {
 
 void TracePage::ask_for_selection() {
   const auto& range = timeline_->state().range;
-  if (!range) {
-    selecting_.setFuture({});
-    selection_text_->setText(tr(kHowToSelect));
-    parts_->set_table({});
-    names_->set_table({});
-    return;
-  }
+  if (!range) return selection_->ask({});
   const auto [begin_ns, end_ns] = *range;
-  selecting_.setFuture(QtConcurrent::run([document = document_, begin_ns = begin_ns, end_ns = end_ns] {
-    return select(*document->timeline, begin_ns, end_ns);
-  }));
-}
-
-void TracePage::show_selection(const Selection& selection) {
-  const std::int64_t length_ns = selection.end_ns - selection.begin_ns;
-  selection_text_->setText(tr("%1 selected, from %2; all figures are means of %3 ranks")
-                               .arg(text(time_text(length_ns)), text(time_text(selection.begin_ns)))
-                               .arg(selection.ranks.size()));
-  parts_->set_table(parts_of(selection));
-  names_->set_table(names_of(selection, kNamesOfSelection));
+  selection_->ask([document = document_, begin_ns = begin_ns, end_ns = end_ns]() -> RangeFigures {
+    const Selection selection = select(*document->timeline, begin_ns, end_ns);
+    return {tr("%1 selected, from %2; all figures are means of %3 ranks")
+                .arg(text(time_text(end_ns - begin_ns)), text(time_text(begin_ns)))
+                .arg(selection.ranks.size()),
+            parts_of(selection), names_of(selection, kNamesOfSelection)};
+  });
 }
 
 void TracePage::ask_for_breakdown(int index) {
@@ -305,7 +274,8 @@ void TracePage::search(const QString& words) {
   try {
     if (query_->text() != words) query_->setText(words);
     found_->set_slices(find_slices(timeline_->timeline(), parse_query(words.toStdString())));
-    found_text_->setText(words.isEmpty() ? QString() : tr("%1 found").arg(found_->slices().size()));
+    const QString too_many = found_->is_sortable() ? QString() : tr(", too many to sort");
+    found_text_->setText(words.isEmpty() ? QString() : tr("%1 found%2").arg(found_->slices().size()).arg(too_many));
   } catch (const std::invalid_argument& error) {
     found_->set_slices({});
     found_text_->setText(QString::fromUtf8(error.what()));

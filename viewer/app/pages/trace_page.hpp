@@ -11,6 +11,7 @@
 
 #include "viewer/app/pages/lanes_panel.hpp"
 #include "viewer/app/pages/page.hpp"
+#include "viewer/app/pages/selection_panel.hpp"
 #include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/model/document.hpp"
@@ -18,7 +19,6 @@
 #include "viewer/model/figure_table_model.hpp"
 #include "viewer/model/slices_model.hpp"
 #include "viewer/timeline/search.hpp"
-#include "viewer/timeline/selection.hpp"
 
 class QComboBox;
 class QLabel;
@@ -51,7 +51,7 @@ class TracePage : public Page {
   void go_to_worst() override;
 
   const FactsModel& facts() const { return *facts_; }
-  const FigureTableModel& selected_parts() const { return *parts_; }
+  const FigureTableModel& selected_parts() const { return selection_->parts(); }
   const SlicesModel& found() const { return *found_; }
   void search(const QString& text);
   /// What takes over how `part`, the same trace while it was still being read, is looked at now: view, lanes, marks,
@@ -61,17 +61,15 @@ class TracePage : public Page {
  private:
   QWidget* make_timeline();
   QWidget* make_details();
-  QWidget* make_selection();
   QWidget* make_search();
   QWidget* make_worst();
   QWidget* make_analysis();
   QWidget* make_trace();
   void show_facts(std::uint32_t slice);
-  /// Both are worked out on another thread: of a large trace that takes longer than a frame. The newest question is the
-  /// one that is answered.
   void ask_for_selection();
+  /// Worked out on another thread: of a large trace it takes longer than a frame. The newest question is the one that
+  /// is answered.
   void ask_for_breakdown(int index);
-  void show_selection(const Selection&);
   QString trace_text() const;
   QString answer_text() const;
 
@@ -80,18 +78,14 @@ class TracePage : public Page {
   QTabWidget* panels_;
   LanesPanel* lanes_;
   FactsModel* facts_;
-  FigureTableModel* parts_;
-  FigureTableModel* names_;
+  SelectionPanel* selection_;
   FigureTableModel* breakdown_;
   SlicesModel* found_;
   SlicesModel* worst_;
   WorstExposed worst_exposed_;
   QLineEdit* query_ = nullptr;
   QLabel* found_text_ = nullptr;
-  QLabel* selection_text_ = nullptr;
   QTimer search_after_typing_;
-  QTimer select_after_dragging_;
-  QFutureWatcher<Selection> selecting_;
   QFutureWatcher<analysis::FigureTable> breaking_down_;
 };
 

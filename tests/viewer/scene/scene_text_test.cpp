@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written on a timeline, and whether it can be read.
+#include <gmock/gmock.h>
+
+#include <QApplication>
+#include <QImage>
+#include <QPainter>
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/viewer/scene/drawn.hpp"
+#include "tests/viewer/small_traces.hpp"
+#include "viewer/scene/rulers.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+using testing_support::communication;
+using testing_support::Drawn;
+using testing_support::kSize;
+using testing_support::slice_of;
+using testing_support::width_of;
+using testing_support::words_of;
+
+// A collective of 10 ms under compute for its first 6 or 4: its name is dark on pale, or white on blue.
+TEST(SceneText, NameOfASliceStandsWhereItCanBeRead) {
+  for (const std::int64_t hidden_ms : {6, 4}) {
+    Trace trace;
+    for (const char* stream : {"compute", "dp"}) trace.add_track({0, 0, stream});
+    trace.add(slice_of(0, 0, hidden_ms * 1'000'000, "gemm"));
+    trace.add(slice_of(1, 0, 10'000'000, "all_reduce", communication(Mode::dp, "grads")));
+    const Drawn drawn(trace);
+    const View view = drawn.scene.view_of(kSize, drawn.state);
+    const int edge = Scene::kNames + static_cast<int>(view.x_of(static_cast<double>(hidden_ms) * 1e6));
+    const std::vector<Label> words = words_of(drawn, drawn.state);
+    const auto name = std::ranges::find(words, QString("grads"), &Label::text);
+    ASSERT_NE(name, words.end());
+    const bool is_on_pale = hidden_ms == 6;
+    EXPECT_EQ(name->where.right() < edge, is_on_pale);
+    EXPECT_EQ(name->where.left() < edge, is_on_pale);
+    EXPECT_EQ(qGray(name->colour) < 128, is_on_pale);
+  }
+}
+
+TEST(SceneText, HiddenCommunicationOfNoKnownModeIsNoGreyLikeCompute) {
+  const auto blue = [](const QColor& colour) { return colour.blue() - (colour.red() + colour.green()) / 2; };
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()})
+    EXPECT_GT(blue(theme->hidden(Mode::none)) - blue(theme->compute), 30) << theme->is_dark;
+}
+
+TEST(SceneText, RulerCountsFromTheOriginAndCutsNoNumber) {
+  const Trace trace = testing_support::two_ranks(0);
+  Drawn drawn(trace, analysis::summarise(trace));
+  // Where ticks are, and what stands at them.
+  const auto ticks = [&] {
+    std::map<QString, int> all;
+    for (const Label& label : words_of(drawn, drawn.state))
+      if (label.where.top() == 0 && label.text.endsWith("ms")) all[label.text] = label.where.left();
+    return all;
+  };
+  for (double milliseconds = 20; milliseconds < 36; milliseconds += 0.1) {
+    drawn.state.ns_per_pixel = milliseconds * 1e6 / (kSize.width() - Scene::kNames);
+    for (const auto& [text, left] : ticks()) EXPECT_LE(left + width_of(text), kSize.width()) << text.toStdString();
+  }
+  const auto plain = ticks();
+  drawn.state.origin_ns = 10'000'000;
+  ASSERT_TRUE(plain.contains("10 ms") && plain.contains("20 ms"));
+  EXPECT_EQ(ticks().at("0 ms"), plain.at("10 ms"));
+  EXPECT_EQ(ticks().at("10 ms"), plain.at("20 ms"));
+}
+
+TEST(SceneText, StepIsNamedWithAsManyDigitsAsThereIsRoomFor) {
+  const Trace trace = testing_support::two_ranks(0);
+  Drawn drawn(trace, analysis::summarise(trace));
+  std::set<QString> seen;
+  for (double milliseconds = 30; milliseconds < 1000; milliseconds *= 1.1) {
+    drawn.state.ns_per_pixel = milliseconds * 1e6 / (kSize.width() - Scene::kNames);
+    for (const Label& label : words_of(drawn, drawn.state)) {
+      if (label.where.top() < 20 || label.where.bottom() >= Scene::kRulers || label.where.left() < Scene::kNames)
+        continue;
+      seen.insert(label.text);
+      EXPECT_LE(width_of(label.text), label.where.width()) << label.text.toStdString();
+    }
+  }
+  EXPECT_THAT(seen, testing::IsSupersetOf({"step 1  12.000 ms", "step 1  12.0 ms", "step 1  12 ms", "step 1", "1"}));
+}
+
+// The ruler without anything over it, and with it: what stands there is covered, not written over.
+TEST(SceneText, TimeOfTheCursorAndLengthOfTheSelectionCoverTheRuler) {
+  const Trace trace = testing_support::two_ranks(0);
+  Drawn drawn(trace);
+  const auto over_ruler = [&](QRgb ground) {
+    QImage image(kSize, QImage::Format_RGB32);
+    image.fill(ground);
+    QPainter painter(&image);
+    drawn.scene.draw_over(painter, kSize, drawn.state, Theme::light());
+    painter.end();
+    return image;
+  };
+  // What does not depend on the ground has been covered.
+  const auto covered = [&] {
+    const QImage dark = over_ruler(qRgb(0, 0, 0)), bright = over_ruler(qRgb(255, 255, 255));
+    int pixels = 0;
+    for (int y = 0; y < 20; ++y)
+      for (int x = Scene::kNames; x < kSize.width(); ++x) pixels += dark.pixel(x, y) == bright.pixel(x, y);
+    return pixels;
+  };
+  EXPECT_EQ(covered(), 0);
+  drawn.state.range = std::pair{12'000'000, 24'000'000};
+  EXPECT_GT(covered(), 12 * width_of("12.000 ms"));
+  drawn.state.range.reset();
+  drawn.state.cursor_ns = 35e6;  // at the right end
+  EXPECT_GT(covered(), 12 * width_of("35 ms"));
+  EXPECT_EQ(moment_text(16.0354e6, 0.02e6).toStdString(), "16.04 ms");
+  EXPECT_EQ(moment_text(16.0354e6, 10).toStdString(), "16035.40 us");
+}
+
+TEST(SceneText, LegendTellsAModeFromTheWaysOfExposure) {
+  const Trace trace = testing_support::two_ranks(0);
+  Drawn drawn(trace);
+  drawn.state.has_legend = true;
+  const QImage image = drawn.image();
+  const std::vector<Label> words = words_of(drawn, drawn.state);
+  const auto swatch = [&](const char* word) {
+    const auto label = std::ranges::find_if(words, [&](const Label& one) {
+      return one.text == word && one.where.top() >= kSize.height() - Scene::kLegend;
+    });
+    std::set<QRgb> colours;
+    for (int x = label->where.left() - 19; x < label->where.left() - 6; ++x)
+      colours.insert(image.pixel(x, label->where.center().y()));
+    return colours;
+  };
+  EXPECT_NE(swatch("dp"), swatch("exposed"));
+  EXPECT_THAT(swatch("dp"), testing::UnorderedElementsAre(Theme::light().hidden(Mode::dp).rgb(),
+                                                          Theme::light().exposed(Mode::dp).rgb()));
+}
+
+TEST(Rulers, TicksHaveRoundTimesAndTellThemApart) {
+  const auto texts = [](double begin, double ns_per_pixel) {
+    std::vector<std::string> all;
+    for (const Tick& tick : ticks_of({.begin_ns = begin, .ns_per_pixel = ns_per_pixel, .width = 300}, 100))
+      all.push_back(tick.text.toStdString());
+    return all;
+  };
+  EXPECT_THAT(texts(0, 1e5), testing::ElementsAre("0 ms", "10 ms", "20 ms", "30 ms"));
+  EXPECT_THAT(texts(1.2345e9, 10), testing::ElementsAre("1234500 us", "1234501 us", "1234502 us", "1234503 us"));
+  EXPECT_THAT(texts(-1e6, 1e4), testing::ElementsAre("-1 ms", "0 ms", "1 ms", "2 ms"));
+}
+
+}  // namespace
+}  // namespace underlap::viewer

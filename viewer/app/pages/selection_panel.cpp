@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/app/pages/selection_panel.hpp"
+
+#include <QLabel>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+#include <QtConcurrent>
+#include <utility>
+
+#include "viewer/app/tables.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr int kAfterDragging = 60;  // milliseconds
+
+}  // namespace
+
+SelectionPanel::SelectionPanel(QWidget* parent)
+    : QWidget(parent), text_(new QLabel), parts_(new FigureTableModel(this)), names_(new FigureTableModel(this)) {
+  auto* split = new QSplitter(Qt::Horizontal);
+  for (FigureTableModel* model : {parts_, names_}) {
+    auto* table = make_table(model, model == parts_ ? tr("Parts of the selection") : tr("Names in the selection"),
+                             model == parts_ ? -1 : FigureTableModel::kSort);
+    connect(model, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
+    split->addWidget(table);
+  }
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(4, 4, 4, 4);
+  layout->setSpacing(4);
+  layout->addWidget(text_);
+  layout->addWidget(split, 1);
+  after_dragging_.setSingleShot(true);
+  connect(&after_dragging_, &QTimer::timeout, this, [this] { working_.setFuture(QtConcurrent::run(work_)); });
+  connect(&working_, &QFutureWatcherBase::finished, this, [this] {
+    if (work_ && !working_.isCanceled()) show_figures(working_.result());
+  });
+  ask({});
+}
+
+void SelectionPanel::ask(Work work) {
+  work_ = std::move(work);
+  if (work_) return after_dragging_.start(kAfterDragging);
+  after_dragging_.stop();
+  show_figures({tr("Shift-drag over the timeline selects a range."), {}, {}});
+}
+
+void SelectionPanel::show_figures(const RangeFigures& figures) {
+  text_->setText(figures.text);
+  parts_->set_table(figures.parts);
+  names_->set_table(figures.names);
+}
+
+}  // namespace underlap::viewer

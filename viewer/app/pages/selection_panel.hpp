@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QFutureWatcher>
+#include <QString>
+#include <QTimer>
+#include <QWidget>
+#include <functional>
+
+#include "viewer/model/figure_table_model.hpp"
+
+class QLabel;
+
+namespace underlap::viewer {
+
+/// Statistics of a range of time.
+struct RangeFigures {
+  QString text;  ///< which range, and what the figures are
+  analysis::FigureTable parts;
+  analysis::FigureTable names;
+};
+
+/// Shows statistics of the selected range. They are worked out on another thread, since that takes longer than a frame
+/// of a large trace, and once dragging pauses. The newest question is the one that is answered.
+class SelectionPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  using Work = std::function<RangeFigures()>;
+
+  explicit SelectionPanel(QWidget* parent = nullptr);
+
+  /// What works them out, keeping alive what it needs; an empty one clears the panel.
+  void ask(Work);
+  const FigureTableModel& parts() const { return *parts_; }
+  const FigureTableModel& names() const { return *names_; }
+
+ private:
+  void show_figures(const RangeFigures&);
+
+  QLabel* text_;
+  FigureTableModel* parts_;
+  FigureTableModel* names_;
+  Work work_;
+  QTimer after_dragging_;
+  QFutureWatcher<RangeFigures> working_;
+};
+
+}  // namespace underlap::viewer

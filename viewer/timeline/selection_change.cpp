@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/timeline/selection_change.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace underlap::viewer {
+namespace {
+
+using analysis::FigureColumn;
+using analysis::FigureRow;
+using analysis::FigureTable;
+using analysis::FigureUnit;
+
+// The times of a part below each other: a line for the part, and one within it for each column behind the first.
+std::vector<std::pair<std::string, double>> lines_of(const FigureTable& parts) {
+  std::vector<std::pair<std::string, double>> lines;
+  for (const FigureRow& row : parts.rows) {
+    const std::string& part = row.names.front();
+    const std::string indent(part.find_first_not_of(' ') + 2, ' ');
+    for (std::size_t column = 0; column < parts.columns.size(); ++column) {
+      if (parts.columns[column].unit != FigureUnit::time || !row.figures[column]) continue;
+      const std::string& title = parts.columns[column].title;
+      lines.emplace_back(
+          column == 0 ? part : indent + part.substr(indent.size() - 2) + " " + title.substr(0, title.rfind(' ')),
+          *row.figures[column]);
+    }
+  }
+  return lines;
+}
+
+std::vector<FigureColumn> sides_and_change() {
+  return {{"baseline ms", "baseline"}, {"candidate ms", "candidate"}, {"change ms", "change"}};
+}
+
+}  // namespace
+
+FigureTable parts_change(const Selection& baseline, const Selection& candidate) {
+  const auto before = lines_of(parts_of(baseline)), now = lines_of(parts_of(candidate));
+  FigureTable table{{{"part", "part"}}, sides_and_change(), {}};
+  const auto add = [&](const std::string& name, double from, double to) {
+    table.rows.push_back({{name}, {from, to, to - from}});
+  };
+  for (const auto& [name, to] : now) {
+    const auto same = std::ranges::find(before, name, &std::pair<std::string, double>::first);
+    add(name, same == before.end() ? 0 : same->second, to);
+  }
+  for (const auto& [name, from] : before)
+    if (std::ranges::find(now, name, &std::pair<std::string, double>::first) == now.end()) add(name, from, 0);
+  return table;
+}
+
+FigureTable names_change(const Selection& baseline, const Selection& candidate, std::size_t most) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max(), kCount = 0, kTime = 1;
+  const FigureTable before = names_of(baseline, kAll), now = names_of(candidate, kAll);
+  FigureTable table{before.names, sides_and_change(), {}};
+  table.columns.push_back({"count before", "count_before", FigureUnit::number});
+  table.columns.push_back({"count after", "count_after", FigureUnit::number});
+  std::map<std::vector<std::string>, std::pair<const FigureRow*, const FigureRow*>> sides;
+  for (const FigureRow& row : before.rows) sides[row.names].first = &row;
+  for (const FigureRow& row : now.rows) sides[row.names].second = &row;
+  const auto figure = [](const FigureRow* row, std::size_t column) {
+    return row == nullptr ? std::nullopt : row->figures[column];
+  };
+  for (const auto& [names, rows] : sides) {
+    const auto& [from, to] = rows;
+    const double change = figure(to, kTime).value_or(0) - figure(from, kTime).value_or(0);
+    table.rows.push_back(
+        {names, {figure(from, kTime), figure(to, kTime), change, figure(from, kCount), figure(to, kCount)}});
+  }
+  std::ranges::stable_sort(table.rows, std::ranges::greater(),
+                           [](const FigureRow& row) { return std::abs(row.figures[2].value_or(0)); });
+  if (table.rows.size() > most) table.rows.resize(most);
+  return table;
+}
+
+}  // namespace underlap::viewer
