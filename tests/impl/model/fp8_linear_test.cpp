@@ -308,8 +308,7 @@ TEST(Fp8Weights, AreThoseOfTheInnerLayersLinearLayersAlone) {
   config.model.num_layers = 4;
   config.model.hidden_size = config.model.ffn_hidden_size = config.model.seq_length = config.model.vocab_size = 16;
   config.model.num_attention_heads = config.model.num_query_groups = 2;
-  config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed",
-                            .fp8_param_gather = true};
+  config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed", .fp8_param_gather = true};
   config.ddp.use_distributed_optimizer = true;
   const auto marked = [&] {
     plan::ModelParameters parameters = list_parameters(config.model);

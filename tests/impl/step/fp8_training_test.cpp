@@ -16,8 +16,7 @@ using testing_support::train;
 plan::Config fp8_config(std::int32_t ranks, bool fp8_gather) {
   plan::Config config = small_config(ranks);
   config.model.num_layers = 4;  // two of them in fp8
-  config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed",
-                            .fp8_param_gather = fp8_gather};
+  config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed", .fp8_param_gather = fp8_gather};
   return config;
 }
 

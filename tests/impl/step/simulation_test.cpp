@@ -93,8 +93,7 @@ TEST(SimulatedInstances, UpdateAndQuantiseAlike) {
   omp_set_num_threads(1);
   plan::Config config = small_config(4);
   config.model.num_layers = 3;  // the inner one is fp8
-  config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed",
-                            .fp8_param_gather = true};
+  config.mixed_precision = {.recipe = "bf16_with_fp8_current_scaling_mixed", .fp8_param_gather = true};
   config.ddp.num_distributed_optimizer_instances = 2;
   config.run.numerics = true;
   const StepTimes times(3.0);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the mouse does on a timeline: zoom, pan, select, move lanes, and say what lies below it.
+#include <QApplication>
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <QToolTip>
+#include <QWheelEvent>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "viewer/app/timeline_view.hpp"
+#include "viewer/timeline/slice_facts.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+constexpr double kZoomOfWheel = 1.0015;  // a degree of the wheel is eight
+constexpr int kDragAfter = 4;            // pixels before a press is a drag
+
+}  // namespace
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+  const QPoint turned = event->angleDelta();
+  if (event->modifiers() & Qt::ControlModifier) {
+    zoom(std::pow(kZoomOfWheel, turned.y()), time_at(static_cast<int>(event->position().x())));
+  } else if (event->modifiers() & Qt::ShiftModifier || std::abs(turned.x()) > std::abs(turned.y())) {
+    pan(-(turned.x() != 0 ? turned.x() : turned.y()));
+  } else {
+    scroll_bar_->setValue(scroll_bar_->value() - turned.y() / 2);
+  }
+  event->accept();
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton) return;
+  setFocus();
+  pressed_at_ = dragged_to_ = event->pos();
+  has_dragged_ = false;
+  const bool is_on_lanes = pressed_at_.x() >= Scene::kNames;
+  const bool selects = event->modifiers() & Qt::ShiftModifier || pressed_at_.y() < Scene::kRulers;
+  drag_ = Drag::none;
+  if (!is_on_lanes) {
+    const Scene::Hit hit = scene_->hit(pressed_at_, scene_size(), state_);
+    if (!hit.lane || event->button() != Qt::LeftButton) return;
+    drag_ = Drag::lane;
+    dragged_lane_ = hit.lane->lane;
+    return;
+  }
+  drag_ = selects && event->button() == Qt::LeftButton ? Drag::range : Drag::pan;
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+  const QPoint at = event->pos();
+  cursor_x_ = at.x();
+  place_cursor();
+  if (drag_ != Drag::none && (at - pressed_at_).manhattanLength() >= kDragAfter) has_dragged_ = true;
+  if (drag_ == Drag::pan && has_dragged_) {
+    scroll_bar_->setValue(scroll_bar_->value() - (at.y() - dragged_to_.y()));
+    pan(dragged_to_.x() - at.x());
+  } else if (drag_ == Drag::lane && has_dragged_) {
+    drag_lane(at);
+  } else if (drag_ == Drag::range && has_dragged_) {
+    const auto [first, last] = std::minmax({pressed_at_.x(), at.x()});
+    select_range(std::pair{std::llround(time_at(first)), std::llround(time_at(last))});
+  }
+  dragged_to_ = at;
+  update();
+}
+
+// It changes places with a lane when the mouse is past that one's middle, so that lanes of two heights never swap back.
+void TimelineView::drag_lane(const QPoint& at) {
+  const int row = arrangement_->row_of(dragged_lane_);
+  const Scene::Hit hit = scene_->hit({0, at.y()}, scene_size(), state_);
+  if (!hit.lane || hit.lane->row == row) return;
+  const bool is_past =
+      hit.lane->row > row ? at.y() > hit.lane->where.center().y() : at.y() < hit.lane->where.center().y();
+  if (is_past) arrangement_->move(row, hit.lane->row - row);
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+  const Drag drag = std::exchange(drag_, Drag::none);
+  if (has_dragged_) {
+    if (drag == Drag::pan) remember();
+    return;
+  }
+  if (event->button() != Qt::LeftButton) return;
+  const Scene::Hit hit = scene_->hit(event->pos(), scene_size(), state_);
+  if (hit.is_on_name && hit.lane) return click_name(*hit.lane, event->pos());
+  if (!hit.is_on_name) select(hit.slice);
+}
+
+// A click on a lane's name opens or collapses it; with Ctrl it pins it.
+void TimelineView::click_name(const PlacedLane& placed, const QPoint&) {
+  const ArrangedLane lane = arrangement_->lanes()[static_cast<std::size_t>(placed.row)];
+  if (QApplication::keyboardModifiers() & Qt::ControlModifier)
+    arrangement_->set_pinned(placed.row, !lane.is_pinned);
+  else
+    arrangement_->set_collapsed(placed.row, !lane.is_collapsed);
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  const Scene::Hit hit = scene_->hit(event->pos(), scene_size(), state_);
+  if (hit.slice == Timeline::kNoSlice) return;
+  select(hit.slice);
+  show_range(timeline().begin_ns(hit.slice), timeline().end_ns(hit.slice));
+}
+
+void TimelineView::leaveEvent(QEvent*) {
+  cursor_x_.reset();
+  place_cursor();
+  update();
+}
+
+// Of a slice, or of a moment of a rank's strip; empty where there is nothing.
+QString TimelineView::tooltip_of(const Scene::Hit& hit) const {
+  if (hit.is_on_name) return hit.lane ? tr("click: open or collapse; Ctrl-click: pin; drag: move") : QString();
+  std::vector<Fact> facts;
+  if (hit.slice != Timeline::kNoSlice) {
+    facts = short_facts_of(timeline(), hit.slice);
+  } else if (hit.lane && timeline().lanes()[hit.lane->lane].kind == LaneKind::strip) {
+    facts = strip_facts_of(timeline(), timeline().lanes()[hit.lane->lane].rank,
+                           static_cast<std::int64_t>(std::floor(hit.time_ns)));
+  }
+  if (facts.empty()) return {};
+  QString text;
+  for (const Fact& fact : facts)
+    text += QString("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>")
+                .arg(QString::fromStdString(fact.label), QString::fromStdString(fact.value).toHtmlEscaped());
+  return "<table>" + text + "</table>";
+}
+
+bool TimelineView::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const Scene::Hit hit = scene_->hit(help->pos(), scene_size(), state_);
+  QToolTip::showText(help->globalPos(), tooltip_of(hit), this);  // an empty one goes
+  return true;
+}
+
+}  // namespace underlap::viewer
