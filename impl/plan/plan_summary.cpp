@@ -294,7 +294,7 @@ std::string cell_summary(const Cell& cell, const TableFormat& format) {
   tell(slots_text(plan));
   tell(requests_text(plan));
   tell(launch_text(plan));
-  tell(fmt::format("predicted peak memory of a rank: {}", in_bytes(plan.peak_memory.total())));
+  tell(fmt::format("predicted peak memory of a rank on a GPU: {}", in_bytes(plan.peak_memory.total())));
   return text + "--all shows every setting with its reason, the buckets, and what memory is for\n";
 }
 

@@ -73,9 +73,10 @@ bool set_stages(Config& c, std::int32_t stages) {
   return !is_interleaved || divides(stages, c.train.num_microbatches);
 }
 
+/// On an emulated link there are no other stages.
 Changes more_stages(const Config& c) {
   Changes changes;
-  if (!is_even(c) || splits_backward(c)) return changes;
+  if (!is_even(c) || splits_backward(c) || c.run.emulated_link) return changes;
   const std::int32_t stages = c.parallel.pipeline_model_parallel_size;
   for (std::int32_t factor = 2; std::int64_t{stages} * factor <= c.model.num_layers; factor *= 2) {
     std::optional<Config> changed = with_fewer_replicas(c, factor);

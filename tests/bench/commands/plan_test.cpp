@@ -58,6 +58,14 @@ TEST(Plan, SaysWhatThisMachineCannotHoldAndIsWellAllTheSame) {
   EXPECT_THAT(outcome.out, HasSubstr("): fewer cells"));
 }
 
+// A GPU's libraries would take a gigabyte for each of 256 ranks.
+TEST(Plan, CountsOfTheHostsMemoryWhatRanksAllocateAlone) {
+  const RunFolder folder("model: {preset: tiny}\ndata_parallel_size: 256\n");
+  const Outcome outcome = underlap_program({"plan", folder.config()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, Not(HasSubstr("MiB together")));
+}
+
 TEST(Plan, TellsErrorsAsJsonOnceAndOnStandardOutputAlone) {
   const RunFolder folder(tiny_config(kTwoCells + "run_: {}\nmodle: {}\n"));
   const Outcome outcome = underlap_program({"plan", folder.config(), "--json"});

@@ -125,12 +125,17 @@ TEST(MemoryAdvice, TakesTwoChangesWhereOneIsNotEnough) {
                              HasSubstr("on the same 8 ranks")));
 }
 
-TEST(MemoryAdvice, LeavesAlonePresetsOfUserbuffersAndSplitBackwardPasses) {
+TEST(MemoryAdvice, LeavesAloneWhatIsTunedToASizeOrHasNoOtherStages) {
   const Settings tuned{
       "preset: llama3-8b, num_layers: 31, tensor_model_parallel_size: 2, sequence_parallel: true, "
       "recompute_granularity: full, recompute_method: uniform, recompute_num_layers: 1",
       "data_parallel_size: 4\ncomm_overlap: {tp_comm_overlap: true}\n"};
   EXPECT_THAT(advice_of(tuned, bytes_of(tuned) - 1), StartsWith("context_parallel_size 2"));
+  const Settings emulated{
+      "preset: llama3-8b, recompute_granularity: full, recompute_method: uniform, "
+      "recompute_num_layers: 1",
+      "data_parallel_size: 8\nrun: {backend: cuda, link: 'emulated:450GB/s,sms=16'}\n"};
+  EXPECT_THAT(advice_of(emulated, bytes_of(emulated) - 1), StartsWith("tensor_model_parallel_size 2")) << "no stages";
 }
 
 TEST(MemoryAdvice, TellsTheMostLayersThatFit) {
