@@ -50,8 +50,9 @@ report::StepWork work_of(const plan::Config& config) {
   for (const plan::FlopConvention convention : plan::kFlopConventions)
     work.flops[std::string(to_string(convention))] = plan::step_flops(config, convention);
   if (config.run.backend == Backend::sim) {
-    work.peak_tflops = sim::peak_tflops(config);
-    work.peak_of = sim::peak_words(config);
+    const sim::Peak peak = sim::peak_of(config);
+    work.peak_tflops = peak.tflops;
+    work.peak_of = peak.of;
   } else {
     work.peak_of = fmt::format("no description says the peak of what backend {} runs on", config.run.traits().name);
   }

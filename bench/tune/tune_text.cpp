@@ -185,7 +185,7 @@ std::string tune_text(const TuneJob& job, const SearchResult& result, plan::Flop
   text +=
       wrap(fmt::format("mb: sequences a microbatch; re: layers of a model chunk that are recomputed; TF/s of a GPU, "
                        "FLOPs counted as {}; MFU of {:.0f} TFLOP/s; exposed: mean rank",
-                       plan::to_string(convention), sim::peak_tflops(result.best.front().plan.config)),
+                       plan::to_string(convention), sim::peak_of(result.best.front().plan.config).tflops),
            format.width);
   if (!result.best.front().worth.empty())
     text += "\nWhat each knob is worth in the first, changed alone\n\n" +

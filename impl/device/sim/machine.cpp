@@ -34,20 +34,13 @@ class Machine final : public TimeModel {
   int layernorm_sm_margin_;
 };
 
-bool is_in_fp8(const plan::Config& config, const Gpu& gpu) {
-  return plan::is_fp8(plan::scaling_of(config)) && gpu.fp8_tflops;
-}
-
 }  // namespace
 
-double peak_tflops(const plan::Config& config) {
+Peak peak_of(const plan::Config& config) {
   const Gpu gpu = load_hardware(config.run.hardware).gpu;
-  return is_in_fp8(config, gpu) ? gpu.fp8_tflops->value : gpu.bf16_tflops.value;
-}
-
-std::string peak_words(const plan::Config& config) {
-  const Gpu gpu = load_hardware(config.run.hardware).gpu;
-  return fmt::format("{}, {}", config.run.hardware, is_in_fp8(config, gpu) ? "fp8" : "bf16");
+  const bool is_in_fp8 = plan::is_fp8(plan::scaling_of(config)) && gpu.fp8_tflops;
+  return {is_in_fp8 ? gpu.fp8_tflops->value : gpu.bf16_tflops.value,
+          fmt::format("{}, {}", config.run.hardware, is_in_fp8 ? "fp8" : "bf16")};
 }
 
 std::unique_ptr<TimeModel> make_time_model(CostModel model, int layernorm_sm_margin) {

@@ -17,12 +17,14 @@ Hardware hardware_of(const plan::RunConfig& run);
 /// Its name where people read it: "h100-sxm", "h100-sxm at speed 0.8".
 std::string hardware_words(const plan::RunConfig& run);
 
-/// The data sheet's dense peak of one GPU in the format that `config`'s products are in, TFLOP/s: what MFU is a share
-/// of, whatever run.speed is. Throws as load_hardware() does.
-double peak_tflops(const plan::Config& config);
-
-/// "h100-sxm, bf16".
-std::string peak_words(const plan::Config& config);
+/// The data sheet's dense peak of one GPU in the format that `config`'s products are in: what MFU is a share of,
+/// whatever run.speed is.
+struct Peak {
+  double tflops = 0;
+  std::string of;  ///< "h100-sxm, bf16"
+};
+/// Throws as load_hardware() does.
+Peak peak_of(const plan::Config& config);
 
 /// The machine that `config` asks for: run.hardware at run.speed, run.gpus_per_node and the LayerNorm SM margin of its
 /// environment. Throws std::invalid_argument with every error of the hardware file, each with file, line and column.

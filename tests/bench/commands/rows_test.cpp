@@ -96,13 +96,18 @@ TEST(Rows, RunNothingWhereTheFileIsWrongOrNoCellIsRight) {
   }
 }
 
+// What is refused and how FLOPs are counted is no part of what was measured.
 TEST(Rows, GoOnWithTheCellsThatCanBeRun) {
   const RunFolder folder(sim_config(kTooManyRanks));
   ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "1"})).exit_code, 2);
-  ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "2", "--resume"})).exit_code, 2);
+  std::string more = sim_config(kTooManyRanks);
+  more.replace(more.rfind(']'), 1, ", {name: five, model.tensor_model_parallel_size: 5}]");
+  testing_support::write_text(folder.config(), more);
+  ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "2", "--resume", "--flops", "causal"})).exit_code, 2);
   const report::RunResults results = report::read_results(folder.run());
   EXPECT_EQ(results.blocks_done, 2);
-  EXPECT_EQ(results.refused.size(), 1U);
+  EXPECT_EQ(results.refused.size(), 2U);
+  EXPECT_EQ(results.info.flops, "causal");
 }
 
 TEST(Rows, AreThoseOfCheckToo) {
@@ -134,11 +139,14 @@ TEST(Rows, OfSeveralRunsMustAllBeRight) {
 // Ranks that are processes read the matrix again, and must number its cells alike.
 TEST(Rows, HoldTheOthersWhereRanksAreProcesses) {
   const RunFolder folder(
-      tiny_config("matrix:\n  dp: [{name: bad, model.tensor_model_parallel_size: 3}, {name: good, "
-                  "data_parallel_size: 2}]\n"));
+      tiny_config("matrix:\n  x: [{name: bad, model.tensor_model_parallel_size: 3}, {name: without_text, "
+                  "train.data: /none}, {name: good, data_parallel_size: 2}]\n"));
   const Outcome outcome = underlap_program(folder.arguments({"--rank-processes", "true", "--blocks", "1"}));
   EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-  EXPECT_EQ(report::read_results(folder.run()).cells.front().name, "good");
+  const report::RunResults results = report::read_results(folder.run());
+  ASSERT_EQ(results.cells.size(), 1U);
+  EXPECT_EQ(results.cells[0].name, "good");
+  EXPECT_EQ(results.refused.size(), 2U);
 }
 
 TEST(Rows, SayTokensAndFlopsASecondAndHowTheyAreCounted) {

@@ -36,6 +36,16 @@ TEST(Tune, WritesConfigurationsThatRunAsItSays) {
   EXPECT_EQ(report::read_results(folder.run()).cells.at(0).samples.at(0).step_ns, best.at("step_ns"));
 }
 
+TEST(Tune, SearchesAtTheSpeedThatItIsTold) {
+  const RunFolder folder(kModel);
+  const std::string found = folder.folder / "found";
+  const Outcome outcome = underlap_program(tune(folder, {"-o", found, "--speed", "0.5"}));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("4 GPUs, h100-sxm at speed 0.5: every time here is modelled"),
+                                 HasSubstr("and not at 0.5.")));
+  EXPECT_THAT(testing_support::read_text(found + "/best.yaml"), HasSubstr("speed: 0.5\n"));
+  EXPECT_THAT(underlap_program({"run", found + "/best.yaml", "-o", folder.run()}).out, HasSubstr("at speed 0.5"));
+}
+
 TEST(Tune, GoesOnWithASearchAndFindsTheSame) {
   const RunFolder folder(kModel);
   const std::string found = folder.folder / "found";

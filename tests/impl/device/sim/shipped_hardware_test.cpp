@@ -91,6 +91,19 @@ TEST(Speed, IsThatOfProductsAlone) {
   EXPECT_EQ(hardware_words(run), "h100-sxm");
 }
 
+TEST(Peak, IsTheDescribedOneOfTheFormatOfTheProducts) {
+  plan::Config config;
+  config.run.hardware = "h100-sxm";
+  config.run.speed = 0.5;
+  const Gpu gpu = load_hardware("h100-sxm").gpu;
+  EXPECT_EQ(peak_of(config).tflops, gpu.bf16_tflops.value);
+  EXPECT_EQ(peak_of(config).of, "h100-sxm, bf16");
+  config.mixed_precision.recipe = "bf16_with_fp8_current_scaling_mixed";
+  EXPECT_EQ(peak_of(config).tflops, gpu.fp8_tflops->value);
+  config.run.hardware = "a100-sxm";
+  EXPECT_EQ(peak_of(config).of, "a100-sxm, bf16") << "it has no fp8";
+}
+
 // Figures that were never read anywhere, only remembered or assumed.
 TEST(ShippedHardware, MarksWhatNobodyRead) {
   for (const std::string name : {"b200", "gb200"})
