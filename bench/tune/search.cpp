@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -110,14 +111,15 @@ class Search {
   std::optional<Candidate> fitting(const Choices& layout, std::string& refusal) const {
     const plan::Plan bare = job_.plan(layout);
     if (!bare.errors.empty()) return refusal = bare.errors.front().message, std::nullopt;
-    const Choices usual = laid_over(layout, usual_overlap(job_, bare.config));
-    const plan::Plan first = job_.plan(usual);
-    if (!is_well(first)) return refusal = refusal_of(first), std::nullopt;
-    const std::vector<Choices> more = recomputations(job_, first.config);
-    const auto first_fit = std::ranges::partition_point(
-        more, [&](const Choices& some) { return !fits(job_.plan(laid_over(usual, some))); });
-    if (first_fit == more.end()) return std::nullopt;
-    Candidate candidate{.choices = laid_over(usual, *first_fit)};
+    Candidate candidate{.choices = laid_over(layout, usual_overlap(job_, bare.config))};
+    candidate.plan = job_.plan(candidate.choices);
+    if (!is_well(candidate.plan)) return refusal = refusal_of(candidate.plan), std::nullopt;
+    if (fits(candidate.plan)) return candidate;
+    const std::vector<Choices> more = recomputations(job_, candidate.plan.config);
+    const auto too_large = [&](const Choices& some) { return !fits(job_.plan(laid_over(candidate.choices, some))); };
+    if (too_large(more.back())) return std::nullopt;  // most that do not fit
+    candidate.choices =
+        laid_over(candidate.choices, *std::partition_point(std::next(more.begin()), std::prev(more.end()), too_large));
     candidate.plan = job_.plan(candidate.choices);
     if (!is_well(candidate.plan)) return refusal = refusal_of(candidate.plan), std::nullopt;
     return candidate;

@@ -10,7 +10,8 @@
 #include "impl/model/text_data.hpp"
 #include "impl/step/record_programs.hpp"
 #include "impl/step/simulation.hpp"
-#include "profiler/report/block_figures.hpp"
+#include "profiler/analysis/exposure.hpp"
+#include "profiler/analysis/windows.hpp"
 #include "profiler/report/samples.hpp"
 
 namespace underlap::bench {
@@ -22,10 +23,11 @@ constexpr std::int64_t kSteps = 2;
 report::StepSample played_step(const plan::Config& config) {
   const auto data = model::TextData::unread(config.model.seq_length);
   const auto time = sim::make_time_model(config);
+  const Trace trace = Simulation(config, data, *time).play_windows(0, kSteps);
   report::BlockRun block;
   block.num_steps = kSteps;
-  block.figures = report::figures_of(Simulation(config, data, *time).play(0, kSteps), config.run.trace,
-                                     config.parallel.stage_size());
+  block.figures.windows = analysis::find_windows(trace).windows;
+  if (config.run.trace) block.figures.splits = analysis::split_windows(trace, block.figures.windows);
   return report::samples_of(block, 0).front();
 }
 

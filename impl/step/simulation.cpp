@@ -116,6 +116,11 @@ Trace Simulation::play(std::int32_t block, std::int64_t steps) {
   return engine_->take_trace();
 }
 
+Trace Simulation::play_windows(std::int32_t block, std::int64_t steps) {
+  engine_->leave_out_first_steps();
+  return play(block, steps);
+}
+
 std::vector<std::vector<double>> Simulation::take_losses() {
   std::vector<std::vector<double>> losses;
   for (const auto& rank : ranks_) {

@@ -29,6 +29,9 @@ class Simulation {
   /// Throws as sim::Engine::play() does.
   Trace play(std::int32_t block, std::int64_t steps);
 
+  /// The same without the slices that end in the first step, which bounds no window.
+  Trace play_windows(std::int32_t block, std::int64_t steps);
+
   /// Losses since the last call, by rank that finds any and step, in nats a token; empty without numerics.
   std::vector<std::vector<double>> take_losses();
 

@@ -30,7 +30,8 @@ Engine::Engine(const TimeModel& time, const EngineOptions& options, std::vector<
     throw std::invalid_argument("values are computed where all ranks are simulated");
   for (std::size_t r = 0; r < sources.size(); ++r) {
     const std::int32_t rank = options_.simulated[r];
-    auto on_mark = [this, rank](const ProgramCommand& mark, std::int64_t now) {
+    auto on_mark = [this, rank, r](const ProgramCommand& mark, std::int64_t now) {
+      ranks_[r]->leaves_no_slices = false;
       trace_.marks.push_back({.rank = rank, .block = mark.block, .step = mark.tag.step, .time_ns = now});
     };
     ranks_.push_back(std::make_unique<Rank>(
@@ -43,6 +44,10 @@ Engine::~Engine() = default;
 Trace Engine::take_trace() {
   for (const auto& rank : ranks_) rank->tracks.clear(), rank->groups.clear();
   return std::exchange(trace_, {});
+}
+
+void Engine::leave_out_first_steps() {
+  for (const auto& rank : ranks_) rank->leaves_no_slices = true;
 }
 
 // The clock -----------------------------------------------------------------------------------------------------------
@@ -319,8 +324,8 @@ void Engine::exchange(const std::vector<Member>& members) {
 
 void Engine::record(std::int32_t r, const Running& running) {
   static const NameId kUpload = intern("upload");
-  if (!options_.records_slices) return;
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
+  if (!options_.records_slices || rank.leaves_no_slices) return;
   const Program& program = running.item.program();
   const ProgramCommand& command = running.item.command();
   if (rank.tracks.empty()) name_tracks(r, program);

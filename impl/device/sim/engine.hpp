@@ -47,6 +47,9 @@ class Engine {
   /// Slices, marks and groups of all ranks since the last call.
   Trace take_trace();
 
+  /// From here on what of a rank ends before its next mark leaves no slice: no window holds it.
+  void leave_out_first_steps();
+
   std::int64_t now_ns() const { return now_; }
   std::uint64_t num_operations() const { return num_operations_; }
 

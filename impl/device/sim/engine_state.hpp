@@ -39,6 +39,7 @@ struct Engine::Rank {
   std::vector<std::uint32_t> groups;     // by communicator
   std::int64_t scheduled_ns = -1;        // of the newest event in the heap
   bool is_touched = false;
+  bool leaves_no_slices = false;  // until its next mark
   SharedDevice::Changes changes;
   std::vector<InFlight> begin;
 };

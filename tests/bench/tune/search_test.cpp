@@ -10,6 +10,10 @@
 
 #include "bench/tune/report.hpp"
 #include "bench/tune/space.hpp"
+#include "impl/device/sim/machine.hpp"
+#include "impl/step/simulation.hpp"
+#include "profiler/analysis/exposure.hpp"
+#include "profiler/analysis/windows.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
@@ -160,6 +164,28 @@ TEST(StepTimes, ShortStepsTellThatOfManyMicrobatches) {
                                     nearly_step_ns(with_microbatches(plan.config, more)))),
                 double(whole), 0.015 * double(whole))
         << text_of(layout);
+  }
+}
+
+// Slices of the step that settles are left out, and those that reach into the window are not.
+TEST(StepTimes, ExposureIsThatOfTheWholeTrace) {
+  const TuneJob job(request_of("tensor_model_parallel_size: 2, sequence_parallel: true", kDataSpace, 8));
+  for (const char* const stages : {"1", "4"}) {
+    plan::Config config = job.plan({{"model.pipeline_model_parallel_size", stages}}).config;
+    config.run.trace = true;
+    const auto data = model::TextData::unread(config.model.seq_length);
+    const auto time = sim::make_time_model(config);
+    const Trace trace = Simulation(config, data, *time).play(0, 2);
+    analysis::Split all;
+    const auto splits = analysis::split_windows(trace, analysis::find_windows(trace).windows);
+    for (const analysis::Split& split : splits) all += split;
+    std::map<std::string, std::int64_t> exposed_ns;
+    for (const auto& [modes, ns] : all.exposed_ns_by_modes)
+      exposed_ns[modes] = ns / static_cast<std::int64_t>(splits.size());
+    const StepExposure exposure = step_exposure(config);
+    EXPECT_EQ(exposure.exposed_ns, exposed_ns) << stages;
+    EXPECT_EQ(exposure.comm_ns, all.comm_ns() / static_cast<std::int64_t>(splits.size()));
+    EXPECT_EQ(exposure.step_ns, step_ns(config));
   }
 }
 
