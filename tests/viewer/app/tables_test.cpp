@@ -25,7 +25,7 @@ class Tables : public Window {
   Tables() {
     model.set_table({{{"cell", "cell"}},
                      {{"exposed time of a step", "exposed"}, {"time of a step", "step"}},
-                     {{{"a name that is rather long"}, {1e6, 2e6}}}});
+                     {{{"a name that is longer than any title could be, and longer"}, {1e6, 2e6}}}});
     table.reset(make_table(&model, "figures"));
   }
 
