@@ -19,6 +19,11 @@ void apply_look(const Theme& theme) {
   palette.setColor(QPalette::PlaceholderText, theme.dim_text);
   palette.setColor(QPalette::Button, mixed(theme.grid, theme.surface, 0.5));
   palette.setColor(QPalette::ButtonText, theme.text);
+  // Edges, such as the line below tabs: of a palette without them they are white and black.
+  palette.setColor(QPalette::Light, theme.is_dark ? theme.grid : theme.background);
+  palette.setColor(QPalette::Midlight, mixed(theme.surface, theme.grid, 0.5));
+  palette.setColor(QPalette::Mid, theme.grid);
+  palette.setColor(QPalette::Dark, mixed(theme.dim_text, theme.grid, 0.3));
   palette.setColor(QPalette::Highlight, theme.accent);
   palette.setColor(QPalette::HighlightedText, theme.is_dark ? theme.background : QColor(Qt::white));
   palette.setColor(QPalette::ToolTipBase, theme.surface);

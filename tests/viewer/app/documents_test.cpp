@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tabs, what is kept of them from one time to the next, and files that change under them.
+#include <QAction>
 #include <QApplication>
 #include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QScreen>
 #include <QScrollBar>
 #include <QTabWidget>
 #include <QTableView>
 #include <QTimer>
+#include <algorithm>
 #include <fstream>
 
 #include "tests/viewer/app/window_fixture.hpp"
+#include "viewer/app/command_palette.hpp"
 #include "viewer/app/pages/compare_page.hpp"
 #include "viewer/app/pages/loading_page.hpp"
 #include "viewer/app/pages/start_page.hpp"
@@ -52,6 +56,58 @@ TEST_F(Documents, LastTabLeavesTheStartPageAndKeysGoRoundTheTabs) {
   EXPECT_EQ(tabs()->currentIndex(), 0);
   press(window.get(), Qt::Key_Backtab, Qt::ControlModifier | Qt::ShiftModifier);
   EXPECT_EQ(tabs()->currentIndex(), 2);
+}
+
+TEST_F(Documents, WindowIsNamedAfterWhatItShows) {
+  EXPECT_EQ(window->windowTitle(), "Underlap");
+  opened(trace_file("a.pftrace"));
+  EXPECT_EQ(window->windowTitle(), "a.pftrace - Underlap");
+  compared(trace_file("a.pftrace"), trace_file("b.pftrace", 2'000'000));
+  EXPECT_EQ(window->windowTitle(), tabs()->tabText(2) + " - Underlap");
+  tabs()->setCurrentIndex(0);
+  EXPECT_EQ(window->windowTitle(), "Underlap");
+}
+
+TEST_F(Documents, WhatCouldNotBeOpenedIsReadAgain) {
+  const QString path = text(folder.path() / "late.pftrace");
+  window->open(path);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  auto* failed = qobject_cast<LoadingPage*>(tabs()->currentWidget());
+  ASSERT_NE(failed, nullptr);
+  press(window.get(), Qt::Key_F5);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_EQ(tabs()->currentWidget(), failed);  // it is not there yet
+  trace_file("late.pftrace");
+  press(window.get(), Qt::Key_F5);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_NE(qobject_cast<TracePage*>(window->page()), nullptr);
+  EXPECT_EQ(tabs()->count(), 2);
+}
+
+TEST_F(Documents, FailureThatIsClosedLeavesNoTab) {
+  window->open(text(folder.path() / "gone.pftrace"));
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  press(window.get(), Qt::Key_F5);
+  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  for (QPushButton* button : tabs()->currentWidget()->findChildren<QPushButton*>())
+    if (button->text() == "Close") QTest::mouseClick(button, Qt::LeftButton);
+  EXPECT_EQ(tabs()->count(), 1);
+}
+
+TEST_F(Documents, KeysAreListedOnce) {
+  const auto lists = [&] {
+    return std::ranges::count_if(window->findChildren<QDialog*>(),
+                                 [](const QDialog* dialog) { return dialog->windowTitle() == "Keys"; });
+  };
+  const auto ask = [&] {
+    for (QAction* action : window->all_actions())
+      if (plain_text(*action) == "Keys") action->trigger();
+  };
+  for (int i = 0; i < 3; ++i) ask();
+  EXPECT_EQ(lists(), 1);
+  delete window->findChild<QDialog*>();
+  ask();
+  EXPECT_EQ(lists(), 1);
 }
 
 TEST_F(Documents, FileOpensOnceWhateverItIsCalled) {

@@ -108,6 +108,23 @@ TEST_F(Program, DrawsTwoTracesWithWhatTheDifferenceIs) {
   EXPECT_THAT(svg, HasSubstr("the step takes"));
 }
 
+// Whatever the folder is called, all of the sentence is on a picture.
+TEST_F(Program, PathGivesWayToWhatTheDifferenceIs) {
+  const std::string deep = std::string(90, 'd');
+  fs::create_directories(folder.path() / deep);
+  fs::copy(at("after.pftrace"), folder.path() / deep / "after.pftrace");
+  EXPECT_EQ(run({"--render", q("short.png"), "--range", "step 2", q("before.pftrace"), q("after.pftrace")}).code, 0);
+  EXPECT_EQ(run({"--render", q("deep.svg"), "--size", "1000x400", "--range", "step 2", q("before.pftrace"),
+                 q(deep + "/after.pftrace")})
+                .code,
+            0);
+  const std::string svg = text_of(at("deep.svg"));
+  EXPECT_THAT(svg, HasSubstr(">candidate: the step takes"));
+  EXPECT_THAT(svg, testing::ContainsRegex(">candidate: the step takes [^<\u2026]* ms<"));
+  EXPECT_THAT(svg, HasSubstr(">0 ms<"));  // both count from the begin of the step
+  EXPECT_THAT(svg, testing::Not(HasSubstr(">12 ms<")));
+}
+
 TEST_F(Program, DrawsChartsOfRunsTracesAndComparisons) {
   EXPECT_EQ(run({"--render", q("matrix.svg"), UNDERLAP_RESULTS_FOLDER "/quick/paced"}).code, 0);
   EXPECT_THAT(text_of(at("matrix.svg")), HasSubstr("<svg"));
@@ -170,6 +187,7 @@ TEST_F(Program, RefusesNonsenseWithThePlaceAndWhatToDo) {
   EXPECT_THAT(refused({"--render", out, "--chart", "cake", trace}), HasSubstr("modes"));
   EXPECT_THAT(refused({"--render", out, "--chart", "matrix", trace}), HasSubstr("run"));
   EXPECT_THAT(refused({"--render", out, "--size", "9x9", trace}), HasSubstr("1600x900"));
+  EXPECT_THAT(refused({"--render", out, "--size", "100000x100000", trace}), HasSubstr("at most 20000x20000"));
   EXPECT_THAT(refused({"--render", out, "--cell", "nope", UNDERLAP_RESULTS_FOLDER "/quick/paced"}),
               HasSubstr("it has: "));
   EXPECT_THAT(refused({"--render", out, "--scale", "900", trace}), HasSubstr("--scale"));

@@ -128,6 +128,19 @@ TEST_F(Views, OverviewShowsWhatAnyRankHasExposed) {
   }
 }
 
+TEST_F(Views, DarkWindowHasNoBrightLine) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  window->set_dark(true);
+  QTest::qWait(20);
+  const QImage picture = window->grab().toImage();
+  for (int y = 0; y < picture.height(); ++y) {
+    int bright = 0;
+    for (int x = 0; x < picture.width(); ++x) bright += qGray(picture.pixel(x, y)) > 200;
+    EXPECT_LT(bright, picture.width() / 4) << y;
+  }
+}
+
 TEST_F(Views, StripSaysUnderTheMouseWhatItsRankDoes) {
   TracePage* page = opened(trace_file("trace.pftrace"));
   ASSERT_NE(page, nullptr);

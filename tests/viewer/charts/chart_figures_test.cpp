@@ -183,7 +183,7 @@ TEST(ChangeChart, TakesTheCellThatChangedMostUnlessOneIsNamed) {
   input.cell = "grads grad_reduce_in_fp32=false";
   EXPECT_THAT(make_chart("change", input).figures.note, HasSubstr("Baseline: off grad_reduce_in_fp32=false"));
   input.cell = "both";
-  EXPECT_THAT(refusal("change", input), HasSubstr("no cell \"both\""));
+  EXPECT_THAT(refusal("change", input), HasSubstr("no cell \"both\"; it has: off grad_reduce_in_fp32=true, "));
   input.cell = kOff;
   EXPECT_THAT(refusal("change", input), HasSubstr("has no cell without overlap"));
 }
@@ -272,7 +272,7 @@ TEST(Charts, RefuseWhatLacksTheirInputAndSayWhatToGive) {
             "chart change needs a comparison or a run; both.pftrace.zst is a trace; give two traces, or two runs and a "
             "cell of both");
   EXPECT_EQ(refusal("gate", {}),
-            "chart gate needs a gate; what was given is none; give a baseline and a candidate to `underlap gate`");
+            "chart gate needs a gate; what was given is none; give two runs: --chart gate BASELINE CANDIDATE");
   EXPECT_EQ(refusal("pie", {}),
             "there is no chart \"pie\"; there are: modes, steps, change, matrix, bandwidth, gate, scaling");
 }

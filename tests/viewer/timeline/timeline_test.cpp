@@ -324,6 +324,28 @@ TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
   EXPECT_EQ(value_of(facts_of(timeline, summary, 1), "would be hidden by"), "comm_overlap.overlap_param_gather");
 }
 
+// Rank 1 computes for 90000 of what rank 0 does in 10000.
+TEST(SliceFacts, SayInWordsWhyARankCameLast) {
+  Trace trace;
+  trace.add_group({intern("param_all_gather"), {0, 1}});
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    const std::uint32_t compute = trace.add_track({rank, 0, "compute"}), dp = trace.add_track({rank, 1, "dp"});
+    const std::int64_t busy = rank == 0 ? 10'000 : 90'000;
+    trace.add(work(compute, 0, busy, "gemm"));
+    trace.add(work(dp, busy, 100'000 - busy, "all_gather", comm(Mode::dp, "param_all_gather")),
+              {.group = 0, .sequence = 1, .last_arrival_ns = 90'000, .transfers = {}});
+  }
+  const analysis::Summary summary = analysis::match_and_summarise(trace, {});
+  const Timeline timeline(trace, summary, 1);
+  const std::vector<Fact> facts = facts_of(timeline, summary, 1);
+  EXPECT_EQ(value_of(facts, "because of"), "rank 1, whose kernels took longer: 80.000 us more, most in gemm");
+  // As labels and lists have it.
+  EXPECT_EQ(value_of(facts, "name"), "param_all_gather");
+  EXPECT_EQ(value_of(facts, "recorded as"), "all_gather");
+  EXPECT_EQ(value_of(short_facts_of(timeline, 1), "name"), "param_all_gather");
+  EXPECT_EQ(value_of(facts_of(timeline, summary, 0), "recorded as"), "");
+}
+
 // Four launches of one kernel: alone for 100 and 110, beside a gather for 150, and for 130 with a third of it beside.
 TEST(SliceFacts, SayHowMuchCommunicationSlowedAKernel) {
   Trace trace;

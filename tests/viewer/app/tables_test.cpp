@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tables and charts show where there is little room, or more than enough.
+#include <QAbstractItemView>
+#include <QChart>
+#include <QChartView>
+#include <QHeaderView>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QTableView>
+#include <memory>
+#include <numeric>
+
+#include "profiler/report/results.hpp"
+#include "tests/viewer/app/window_fixture.hpp"
+#include "viewer/app/chart_panel.hpp"
+#include "viewer/app/tables.hpp"
+#include "viewer/model/document.hpp"
+#include "viewer/model/figure_table_model.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+class Tables : public Window {
+ protected:
+  Tables() {
+    model.set_table({{{"cell", "cell"}},
+                     {{"exposed time of a step", "exposed"}, {"time of a step", "step"}},
+                     {{{"a name that is longer than any title could be, and longer"}, {1e6, 2e6}}}});
+    table.reset(make_table(&model, "figures"));
+  }
+
+  std::vector<int> widths_at(int width) {
+    table->resize(width, 100);
+    table->show();
+    EXPECT_TRUE(QTest::qWaitForWindowExposed(table.get()));
+    fit_columns(*table);
+    std::vector<int> widths;
+    for (int column = 0; column < 3; ++column) widths.push_back(table->columnWidth(column));
+    return widths;
+  }
+
+  int contents_of(int column) const { return static_cast<const QAbstractItemView&>(*table).sizeHintForColumn(column); }
+
+  FigureTableModel model;
+  std::unique_ptr<QTableView> table;
+};
+
+TEST_F(Tables, FiguresStandBesideTheirNames) {
+  const std::vector<int> widths = widths_at(1200);
+  for (int column = 0; column < 3; ++column)
+    EXPECT_LE(widths[static_cast<std::size_t>(column)],
+              2 + std::max(contents_of(column), table->horizontalHeader()->sectionSizeHint(column)));
+}
+
+TEST_F(Tables, TitlesGiveWayBeforeNames) {
+  const std::vector<int> all = widths_at(1200);
+  const int titles = std::accumulate(all.begin(), all.end(), 0);
+  const std::vector<int> widths = widths_at(titles - 40);
+  EXPECT_GE(widths[0], contents_of(0));
+  EXPECT_LE(std::accumulate(widths.begin(), widths.end(), 0), table->viewport()->width());
+  for (int column = 1; column < 3; ++column) EXPECT_GE(widths[static_cast<std::size_t>(column)], contents_of(column));
+}
+
+TEST_F(Tables, SlicesThatWereFoundAreSortedByATitle) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  page->find();
+  page->search("r");
+  ASSERT_EQ(page->found().slices().size(), 6U);
+  const std::vector<std::uint32_t> found = page->found().slices();
+  QHeaderView* titles = nullptr;
+  for (const QTableView* view : page->findChildren<QTableView*>())
+    if (view->model() == &page->found()) titles = view->horizontalHeader();
+  ASSERT_NE(titles, nullptr);
+  const auto click = [&] {
+    QTest::mouseClick(titles->viewport(), Qt::LeftButton, Qt::NoModifier,
+                      QPoint(titles->sectionViewportPosition(4) + 8, titles->height() / 2));
+  };
+  const Trace& trace = page->document().traced.trace;
+  click();
+  const std::int64_t first = trace.duration_ns()[page->found().slices().front()];
+  click();
+  const std::int64_t last = trace.duration_ns()[page->found().slices().front()];
+  EXPECT_EQ(first + last, 7'500'000);  // rank 1 comes half a millisecond late
+  EXPECT_NE(first, last);
+  click();
+  EXPECT_EQ(page->found().slices(), found);
+}
+
+TEST_F(Tables, ChartScrollsToRowsThatHaveNoRoom) {
+  const std::shared_ptr<RunDocument> run = open_run(UNDERLAP_RESULTS_FOLDER "/quick/paced");
+  ChartInput input;
+  input.name = run->path;
+  input.run = &run->results;
+  input.summaries = &run->summaries;
+  ChartPanel panel;
+  panel.set_input(input);
+  panel.show_chart("matrix");
+  panel.resize(600, 180);
+  panel.show();
+  ASSERT_TRUE(QTest::qWaitForWindowExposed(&panel));
+  const auto* view = panel.findChild<QChartView*>();
+  const auto* scrolled = panel.findChild<QScrollArea*>();
+  const auto shows_all = [&] { return view->height() >= view->chart()->preferredHeight(); };
+  EXPECT_TRUE(wait_until([&] { return shows_all() && scrolled->verticalScrollBar()->maximum() > 0; }));
+  panel.resize(900, 1200);
+  EXPECT_TRUE(wait_until([&] { return scrolled->verticalScrollBar()->maximum() == 0; }));
+  EXPECT_TRUE(shows_all());
+}
+
+}  // namespace
+}  // namespace underlap::viewer
