@@ -4,6 +4,8 @@
 #include <QAbstractItemView>
 #include <QHeaderView>
 #include <QSortFilterProxyModel>
+#include <QStyle>
+#include <QStyleOptionHeader>
 #include <QTableView>
 #include <algorithm>
 #include <numeric>
@@ -24,6 +26,19 @@ class PanelTable : public QTableView {
   }
 };
 
+// Cuts titles in their middle where they do not fit: Qt's own would show their ends alone.
+class TitleBar : public QHeaderView {
+ public:
+  TitleBar() : QHeaderView(Qt::Horizontal) { setSectionsClickable(true); }
+
+ protected:
+  void initStyleOptionForIndex(QStyleOptionHeader* option, int section) const override {
+    QHeaderView::initStyleOptionForIndex(option, section);
+    const int margins = 2 * style()->pixelMetric(QStyle::PM_HeaderMargin, nullptr, this);
+    option->text = option->fontMetrics.elidedText(option->text, Qt::ElideMiddle, sectionSize(section) - margins);
+  }
+};
+
 // Of the rows that are looked at, with room for the grid.
 int content_width(const QTableView& table, int column) {
   return static_cast<const QAbstractItemView&>(table).sizeHintForColumn(column) + 1;
@@ -31,10 +46,30 @@ int content_width(const QTableView& table, int column) {
 
 int sum_of(const std::vector<int>& widths) { return std::accumulate(widths.begin(), widths.end(), 0); }
 
+// As far as there is too little room, and none below `least`.
+void cut_widest(std::vector<int>& widths, int room, int least) {
+  for (int lacking = sum_of(widths) - room; lacking > 0; --lacking) {
+    const auto widest = std::ranges::max_element(widths);
+    if (*widest <= least) return;
+    --*widest;
+  }
+}
+
+// The same down to what stands below titles.
+void cut_titles(std::vector<int>& widths, const std::vector<int>& contents, int room) {
+  int lacking = sum_of(widths) - room;
+  for (std::size_t column = 0; column < widths.size() && lacking > 0; ++column) {
+    const int given = std::min(lacking, std::max(0, widths[column] - contents[column]));
+    widths[column] -= given;
+    lacking -= given;
+  }
+}
+
 }  // namespace
 
 QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_role, QWidget* parent) {
   auto* table = new PanelTable(parent);
+  table->setHorizontalHeader(new TitleBar);
   table->setAccessibleName(name);
   if (sort_role >= 0) {
     auto* sorted = new QSortFilterProxyModel(table);
@@ -60,34 +95,28 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
   return table;
 }
 
-// Where titles are wider than what stands below them, they give way first. Then the widest columns do, as far as it
-// takes: names are cut, figures are not.
+// Where there is too little room, names of more than a third of it give way first, since kernels have names of any
+// length. Then titles do that are wider than what stands below them, and then the widest columns: names are cut,
+// figures are not.
 void fit_columns(QTableView& table) {
   constexpr int kRowsLookedAt = 100;
   constexpr int kLeast = 60;
+  constexpr int kLeastTitle = 8;  // characters
   if (table.model() == nullptr) return;
   QHeaderView& header = *table.horizontalHeader();
   header.setResizeContentsPrecision(kRowsLookedAt);
-  const int room = table.viewport()->width();
+  const int room = table.viewport()->width(), least_title = kLeastTitle * table.fontMetrics().averageCharWidth();
   std::vector<int> widths, contents;
   for (int column = 0; column < table.model()->columnCount(); ++column) {
-    contents.push_back(std::max(content_width(table, column), header.minimumSectionSize()));
-    widths.push_back(header.isHidden() ? contents.back() : std::max(contents.back(), header.sectionSizeHint(column)));
+    const int title = header.isHidden() ? 0 : header.sectionSizeHint(column);
+    contents.push_back(std::max(content_width(table, column), std::min(title, least_title)));
+    widths.push_back(std::max(contents.back(), title));
   }
-  int lacking = sum_of(widths) - room;
-  for (std::size_t column = 0; column < widths.size() && lacking > 0; ++column) {
-    const int given = std::min(lacking, widths[column] - contents[column]);
-    widths[column] -= given;
-    lacking -= given;
-  }
-  const auto sum_at = [&](int most) {
-    return std::accumulate(widths.begin(), widths.end(), 0,
-                           [&](int sum, int width) { return sum + std::min(width, most); });
-  };
-  int most = room;
-  while (most > kLeast && sum_at(most) > room) --most;
+  cut_widest(widths, room, room / 3);
+  cut_titles(widths, contents, room);
+  cut_widest(widths, room, kLeast);
   for (std::size_t column = 0; column < widths.size(); ++column)
-    table.setColumnWidth(static_cast<int>(column), std::min(widths[column], most));
+    table.setColumnWidth(static_cast<int>(column), widths[column]);
 }
 
 }  // namespace underlap::viewer

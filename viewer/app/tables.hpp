@@ -13,8 +13,8 @@ namespace underlap::viewer {
 /// texts. `sort_role` is what rows are sorted by; -1: they stay in the model's order.
 QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_role = -1, QWidget* parent = nullptr);
 
-/// Makes columns of such a table as wide as their texts. As far as it takes to see all of them, titles that are wider
-/// than their columns are cut, and then the widest columns.
+/// Makes columns of such a table as wide as their texts. As far as it takes to see all of them, names of more than a
+/// third of the room are cut, then titles that are wider than their columns, and then the widest columns.
 void fit_columns(QTableView& table);
 
 }  // namespace underlap::viewer

@@ -12,6 +12,7 @@ namespace underlap::viewer {
 namespace {
 
 constexpr double kNarrowest = 34;  // pixels of a slice that gets a label
+constexpr double kSliver = 5;      // pixels of a part that letters are read across
 constexpr int kLeastRowHeight = 11;
 
 // What the middle of the row shows of a piece.
@@ -26,12 +27,13 @@ struct Ground {
   double width() const { return right - left; }
 };
 
-// The widest of a slice that is seen up to `right`, from the first of its pieces on that is wide.
-Ground widest_ground(const std::vector<Piece>& pieces, std::size_t first, double right, const Palette& palette) {
+// The widest of a slice that is seen up to `right`, from the first of its pieces on that is wide. A sliver ends none.
+Ground widest_ground(const std::vector<Piece>& pieces, std::size_t first, double right, const LaneContext& context) {
   Ground widest, ground;
   for (std::size_t i = first; i < pieces.size() && pieces[i].left < right - 0.5; ++i) {
-    const QRgb text = palette.text_on(shade_of(pieces[i]));
-    if (i == first || text != ground.text) ground = {pieces[i].left, 0, text};
+    const QRgb text = context.palette.text_on(shade_of(pieces[i]));
+    const bool is_sliver = pieces[i].right - pieces[i].left < kSliver * context.scale;
+    if (i == first || (text != ground.text && !is_sliver)) ground = {pieces[i].left, 0, text};
     ground.right = std::min<double>(pieces[i].right, right);
     if (ground.width() > widest.width()) widest = ground;
   }
@@ -58,7 +60,7 @@ void write_labels(const LaneRow& row, const QRect& where, const LaneContext& con
     if ((right - left) * context.view.ns_per_pixel < narrowest_ns) continue;
     const NameId name = trace.tag(slice).purpose == kNoName ? trace.name(slice) : trace.tag(slice).purpose;
     const int inset = static_cast<int>(std::lround(3 * context.scale));
-    const Ground ground = widest_ground(context.pieces, i, right, context.palette);
+    const Ground ground = widest_ground(context.pieces, i, right, context);
     context.surface.write({.where = {where.left() + static_cast<int>(ground.left) + inset, where.top(),
                                      static_cast<int>(ground.width()) - 2 * inset, where.height()},
                            .text = label_of(name),

@@ -115,15 +115,18 @@ FigureTable parts_of(const Selection& selection) {
     all.exposed_ns += rank.split.exposed_ns();
     all.exposed_wait_ns += rank.split.exposed_wait_ns;
     all.exposed_transfer_ns += rank.split.exposed_transfer_ns();
+    all.exposed_unsplit_ns += rank.split.exposed_unsplit_ns;
   }
   const double ranks = std::max<double>(1, static_cast<double>(selection.ranks.size()));
   const auto add_comm = [&](const std::string& name, const CommunicationSplit& split) {
-    const auto mean = [&](std::int64_t ns) { return static_cast<double>(ns) / ranks; };
+    const auto mean = [&](std::int64_t ns) { return std::optional(static_cast<double>(ns) / ranks); };
+    const bool is_split = split.exposed_unsplit_ns < split.exposed_ns || split.exposed_ns == 0;
     std::optional<double> overlap;
     if (split.comm_ns > 0) overlap = 100.0 * static_cast<double>(split.hidden_ns) / static_cast<double>(split.comm_ns);
-    table.rows.push_back({{name},
-                          {mean(split.comm_ns), mean(split.exposed_ns), mean(split.exposed_wait_ns),
-                           mean(split.exposed_transfer_ns), overlap}});
+    table.rows.push_back(
+        {{name},
+         {mean(split.comm_ns), mean(split.exposed_ns), is_split ? mean(split.exposed_wait_ns) : std::nullopt,
+          is_split ? mean(split.exposed_transfer_ns) : std::nullopt, overlap}});
   };
   add_comm("communication", all);
   for (const auto& [mode, split] : modes) add_comm("  " + mode, split);

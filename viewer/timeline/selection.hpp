@@ -37,7 +37,7 @@ Selection select(const Timeline&, std::int64_t begin_ns, std::int64_t end_ns,
                  const std::vector<std::int32_t>& ranks = {});
 
 /// A row for each mode with communication: communication, exposed, wait, transfer; mean of the ranks. And above them
-/// compute, copies alone, idle.
+/// compute, copies alone, idle. Wait and transfer are not known where no last arrival is.
 analysis::FigureTable parts_of(const Selection&);
 /// A row for each name: how often and how long it ran, mean of the ranks.
 analysis::FigureTable names_of(const Selection&, std::size_t most);

@@ -18,18 +18,22 @@ using analysis::FigureRow;
 using analysis::FigureTable;
 using analysis::FigureUnit;
 
-// The times of a part below each other: a line for the part, and one within it for each column behind the first.
-std::vector<std::pair<std::string, double>> lines_of(const FigureTable& parts) {
-  std::vector<std::pair<std::string, double>> lines;
+using Line = std::pair<std::string, std::optional<double>>;
+
+// The times of a part below each other: a line for the part, and of communication one within it for each column behind
+// the first.
+std::vector<Line> lines_of(const FigureTable& parts) {
+  std::vector<Line> lines;
   for (const FigureRow& row : parts.rows) {
     const std::string& part = row.names.front();
-    const std::string indent(part.find_first_not_of(' ') + 2, ' ');
-    for (std::size_t column = 0; column < parts.columns.size(); ++column) {
-      if (parts.columns[column].unit != FigureUnit::time || !row.figures[column]) continue;
+    const std::size_t indent = part.find_first_not_of(' ');
+    lines.emplace_back(part, row.figures.front());
+    const bool is_communication = row.figures[1].has_value();
+    for (std::size_t column = 1; column < parts.columns.size() && is_communication; ++column) {
+      if (parts.columns[column].unit != FigureUnit::time) continue;
       const std::string& title = parts.columns[column].title;
-      lines.emplace_back(
-          column == 0 ? part : indent + part.substr(indent.size() - 2) + " " + title.substr(0, title.rfind(' ')),
-          *row.figures[column]);
+      lines.emplace_back(std::string(indent + 2, ' ') + part.substr(indent) + " " + title.substr(0, title.rfind(' ')),
+                         row.figures[column]);
     }
   }
   return lines;
@@ -44,15 +48,18 @@ std::vector<FigureColumn> sides_and_change() {
 FigureTable parts_change(const Selection& baseline, const Selection& candidate) {
   const auto before = lines_of(parts_of(baseline)), now = lines_of(parts_of(candidate));
   FigureTable table{{{"part", "part"}}, sides_and_change(), {}};
-  const auto add = [&](const std::string& name, double from, double to) {
-    table.rows.push_back({{name}, {from, to, to - from}});
+  // What a side has nothing of it has 0 of; what of it is not known stays so.
+  const auto figure_of = [](const std::vector<Line>& lines, const std::string& name) {
+    const auto line = std::ranges::find(lines, name, &Line::first);
+    return line == lines.end() ? std::optional(0.0) : line->second;
   };
-  for (const auto& [name, to] : now) {
-    const auto same = std::ranges::find(before, name, &std::pair<std::string, double>::first);
-    add(name, same == before.end() ? 0 : same->second, to);
-  }
-  for (const auto& [name, from] : before)
-    if (std::ranges::find(now, name, &std::pair<std::string, double>::first) == now.end()) add(name, from, 0);
+  const auto add = [&](const std::string& name) {
+    const std::optional<double> from = figure_of(before, name), to = figure_of(now, name);
+    table.rows.push_back({{name}, {from, to, from && to ? std::optional(*to - *from) : std::nullopt}});
+  };
+  for (const auto& [name, figure] : now) add(name);
+  for (const auto& [name, figure] : before)
+    if (std::ranges::find(now, name, &Line::first) == now.end()) add(name);
   return table;
 }
 

@@ -9,6 +9,9 @@
 #include <QTableView>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "profiler/report/results.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
@@ -22,10 +25,12 @@ namespace {
 
 class Tables : public Window {
  protected:
+  static constexpr int kFigures = 6;
+
   Tables() {
     model.set_table({{{"cell", "cell"}},
-                     {{"exposed time of a step", "exposed"}, {"time of a step", "step"}},
-                     {{{"a name that is longer than any title could be, and longer"}, {1e6, 2e6}}}});
+                     std::vector<analysis::FigureColumn>(kFigures, {"exposed of a step", "exposed"}),
+                     {{{"a name that is wider than a title"}, std::vector<std::optional<double>>(kFigures, 1e6)}}});
     table.reset(make_table(&model, "figures"));
   }
 
@@ -35,7 +40,7 @@ class Tables : public Window {
     EXPECT_TRUE(QTest::qWaitForWindowExposed(table.get()));
     fit_columns(*table);
     std::vector<int> widths;
-    for (int column = 0; column < 3; ++column) widths.push_back(table->columnWidth(column));
+    for (int column = 0; column <= kFigures; ++column) widths.push_back(table->columnWidth(column));
     return widths;
   }
 
@@ -46,19 +51,31 @@ class Tables : public Window {
 };
 
 TEST_F(Tables, FiguresStandBesideTheirNames) {
-  const std::vector<int> widths = widths_at(1200);
-  for (int column = 0; column < 3; ++column)
+  const std::vector<int> widths = widths_at(2400);
+  for (int column = 0; column <= kFigures; ++column)
     EXPECT_LE(widths[static_cast<std::size_t>(column)],
               2 + std::max(contents_of(column), table->horizontalHeader()->sectionSizeHint(column)));
 }
 
 TEST_F(Tables, TitlesGiveWayBeforeNames) {
-  const std::vector<int> all = widths_at(1200);
+  const std::vector<int> all = widths_at(2400);
   const int titles = std::accumulate(all.begin(), all.end(), 0);
-  const std::vector<int> widths = widths_at(titles - 40);
+  const std::vector<int> widths = widths_at(titles - 100);
   EXPECT_GE(widths[0], contents_of(0));
   EXPECT_LE(std::accumulate(widths.begin(), widths.end(), 0), table->viewport()->width());
-  for (int column = 1; column < 3; ++column) EXPECT_GE(widths[static_cast<std::size_t>(column)], contents_of(column));
+  for (int column = 1; column <= kFigures; ++column)
+    EXPECT_GE(widths[static_cast<std::size_t>(column)], contents_of(column));
+}
+
+// Kernels have names of any length.
+TEST_F(Tables, NamesOfMoreThanAThirdGiveWayBeforeTitles) {
+  analysis::FigureTable long_name = model.table();
+  long_name.rows.front().names.front() = std::string(300, 'n');
+  model.set_table(long_name);
+  const std::vector<int> widths = widths_at(1600);
+  EXPECT_LE(std::accumulate(widths.begin(), widths.end(), 0), table->viewport()->width());
+  for (int column = 1; column <= kFigures; ++column)
+    EXPECT_GE(widths[static_cast<std::size_t>(column)], table->horizontalHeader()->sectionSizeHint(column));
 }
 
 TEST_F(Tables, SlicesThatWereFoundAreSortedByATitle) {

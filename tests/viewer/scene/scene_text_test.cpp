@@ -46,6 +46,24 @@ TEST(SceneText, NameOfASliceStandsWhereItCanBeRead) {
   }
 }
 
+// Of 10 ms a fiftieth is not hidden: a sliver at one zoom, more than letters are read across at another.
+TEST(SceneText, NameOfASliceGoesOnOverASliver) {
+  Trace trace;
+  for (const char* stream : {"compute", "dp"}) trace.add_track({0, 0, stream});
+  for (const auto& [begin_us, end_us] : {std::pair{0, 5000}, std::pair{5200, 10'000}})
+    trace.add(slice_of(0, begin_us * 1000LL, (end_us - begin_us) * 1000LL, "gemm"));
+  trace.add(slice_of(1, 0, 10'000'000, "all_reduce", communication(Mode::dp, "grads")));
+  Drawn drawn(trace);
+  const auto room = [&](double pixels_of_sliver) {
+    drawn.state.ns_per_pixel = 200'000 / pixels_of_sliver;
+    const std::vector<Label> words = words_of(drawn, drawn.state);
+    const auto name = std::ranges::find(words, QString("grads"), &Label::text);
+    return name == words.end() ? 0.0 : name->where.width() * drawn.state.ns_per_pixel / 1e6;
+  };
+  EXPECT_GT(room(3), 9);
+  EXPECT_LT(room(12), 5.1);
+}
+
 TEST(SceneText, HiddenCommunicationOfNoKnownModeIsNoGreyLikeCompute) {
   const auto blue = [](const QColor& colour) { return colour.blue() - (colour.red() + colour.green()) / 2; };
   for (const Theme* theme : {&Theme::light(), &Theme::dark()})

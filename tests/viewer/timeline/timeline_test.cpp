@@ -17,7 +17,7 @@
 #include "tests/profiler/random_trace.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
 #include "viewer/timeline/search.hpp"
-#include "viewer/timeline/selection.hpp"
+#include "viewer/timeline/selection_change.hpp"
 #include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {
@@ -275,6 +275,32 @@ TEST(Selection, IsTheSplitOfTheAnalysisOfThatTime) {
       EXPECT_EQ(selected.split, split) << "round " << round << " rank " << selected.rank;
     }
   }
+}
+
+// One collective of 100 of which no arrival is known, and one of another mode of which one is.
+TEST(Selection, SaysNothingOfWaitsWhereNoArrivalIsKnown) {
+  Trace trace;
+  trace.add_track({0, 0, "dp"});
+  trace.add(work(0, 0, 100, "all_reduce", comm(Mode::dp, "grads")));
+  Trace more = trace;
+  more.add_group({intern("tp"), {0, 1}});
+  more.add(work(0, 100, 50, "all_gather", comm(Mode::tp, "tokens")),
+           {.group = 0, .sequence = 1, .last_arrival_ns = 120, .transfers = {}});
+  const Timeline before(trace, analysis::Summary{}, 1), now(more, analysis::Summary{}, 1);
+  const Selection baseline = select(before, 0, 100), candidate = select(now, 0, 150);
+  const auto figures = [](const analysis::FigureTable& table, const std::string& name) {
+    const auto row = std::ranges::find(table.rows, std::vector{name}, &analysis::FigureRow::names);
+    return row == table.rows.end() ? std::vector<std::optional<double>>() : row->figures;
+  };
+  using Figures = std::vector<std::optional<double>>;
+  EXPECT_EQ(figures(parts_of(candidate), "  dp"), (Figures{100, 100, std::nullopt, std::nullopt, 0}));
+  EXPECT_EQ(figures(parts_of(candidate), "  tp"), (Figures{50, 50, 20, 30, 0}));
+  const analysis::FigureTable change = parts_change(baseline, candidate);
+  EXPECT_EQ(figures(change, "communication"), (Figures{100, 150, 50}));
+  EXPECT_EQ(figures(change, "    dp exposed"), (Figures{100, 100, 0}));
+  EXPECT_EQ(figures(change, "    dp wait"), (Figures{std::nullopt, std::nullopt, std::nullopt}));
+  EXPECT_EQ(figures(change, "    tp wait"), (Figures{0, 20, 20}));  // the baseline has no tp
+  EXPECT_EQ(figures(change, "  communication wait"), (Figures{std::nullopt, 20, std::nullopt}));
 }
 
 std::string value_of(const std::vector<Fact>& facts, const std::string& label) {
