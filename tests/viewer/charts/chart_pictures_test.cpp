@@ -149,6 +149,12 @@ TEST(ModesPicture, BarsEndWhereTheirFiguresAre) {
   }
 }
 
+// A title that has no room is cut at its end.
+TEST(ModesPicture, AxisSaysItsUnitFirst) {
+  const Picture picture(make_chart("modes", paced().input()), Theme::light());
+  EXPECT_TRUE(picture.axis().titleText().startsWith("ms ")) << picture.axis().titleText().toStdString();
+}
+
 TEST(ModesPicture, AWaitIsHatchedAndATransferIsNot) {
   std::vector<report::CellSummary> summaries(1);
   summaries[0].name = "cell";
