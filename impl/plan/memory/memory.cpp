@@ -2,7 +2,8 @@
 // Peak memory of one rank, from shapes. With H hidden, F ffn, K = H * groups / heads, V vocabulary, n TP ranks, c CP
 // ranks, p stages of v chunks, T tokens of a microbatch on this rank (micro_batch_size * seq_length / c), s = n with
 // sequence_parallel, else 1, k = n, or the groups where these are fewer, and U = 2 for a gated activation, else 1:
-//   layer       (H (H + 2 K) + H H + (U + 1) H F) / n + 2 H parameters (qkv, projection, fc1 and fc2; two norms)
+//   layer       (H (H + 2 K) + H H + (U + 1) H F) / n + 2 H parameters (qkv, projection, fc1 and fc2; two norms);
+//               with LayerNorm 2 H more, with biases (H + 2 K + U F) / n + 2 H more
 //   stage       its layers, as they are dealt out; the embedding V H / n on the first, head V H / n (unless tied on one
 //               stage) and norm H on the last
 //   parameters  2 bytes each. The weights of products in fp8 or fp4 take b bytes each, b = 1 with one scale for a

@@ -16,6 +16,8 @@ struct RankShape {
   double sequence_ranks;  ///< those that split what lies between its products: tp with sequence parallelism, else 1
   double kv_of_rank;      ///< where keys have fewer heads than there are ranks, several hold the same
   double tokens;          ///< of a microbatch on this rank
+  double norm;            ///< parameters of a norm: LayerNorm has a bias beside the weight
+  bool has_biases;        ///< the four products of a layer have one each
 
   explicit RankShape(const Config& c)
       : hidden(double(c.model.hidden_size)),
@@ -27,13 +29,17 @@ struct RankShape {
         tp(c.parallel.tensor_model_parallel_size),
         sequence_ranks(c.parallel.sequence_parallel ? tp : 1),
         kv_of_rank(kv / std::max(1.0, std::min(tp, double(c.model.num_query_groups)))),
-        tokens(double(c.train.micro_batch_size) * double(c.model.seq_length) / c.parallel.context_parallel_size) {}
+        tokens(double(c.train.micro_batch_size) * double(c.model.seq_length) / c.parallel.context_parallel_size),
+        norm(hidden * (c.model.normalization == Normalization::layer_norm ? 2 : 1)),
+        has_biases(c.model.add_bias_linear) {}
 
   /// Of the four products of a layer.
   double linear_parameters() const {
     return (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn) / tp;
   }
-  double layer_parameters() const { return linear_parameters() + 2 * hidden; }
+  /// Biases of the layer: ranks split those of columns, and each has those of rows whole.
+  double bias_parameters() const { return has_biases ? (hidden + 2 * kv + up * ffn) / tp + 2 * hidden : 0; }
+  double layer_parameters() const { return linear_parameters() + bias_parameters() + 2 * norm; }
   /// Of the embedding, and as many of the head.
   double table_parameters() const { return vocab * hidden / tp; }
 };

@@ -19,6 +19,17 @@ TEST(Memory, ShardsOnlyTheOptimizer) {
             one.parameters);
 }
 
+// Of four layers of 128, with 2 of 4 heads for keys and an MLP of 384 that is gated, on two tensor-parallel ranks.
+TEST(Memory, CountsBiasesAndWhatLayerNormHasBesideAWeight) {
+  const auto parameters = [](const std::string& more) {
+    return plan_of("model: {preset: tiny, tensor_model_parallel_size: 2" + more + "}").peak_memory.parameters;
+  };
+  const std::int64_t plain = parameters("");
+  EXPECT_EQ(parameters(", add_bias_linear: true") - plain, 2 * 4 * ((128 + 2 * 64 + 2 * 384) / 2 + 2 * 128));
+  EXPECT_EQ(parameters(", normalization: LayerNorm") - plain, 2 * (4 * 2 + 1) * 128)
+      << "two of each layer, and the last";
+}
+
 TEST(Memory, TensorRanksSplitAllButNorms) {
   const std::string model = "model: {preset: tiny, sequence_parallel: true, tensor_model_parallel_size: ";
   const PeakMemory one = plan_of(model + "1}").peak_memory;
