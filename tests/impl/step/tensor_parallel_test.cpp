@@ -139,8 +139,9 @@ TEST(TensorParallelTraining, ClipsByTheNormOfTheWholeModel) {
 TEST(TensorParallelTraining, OnWholeActivationsExchangesTheseAndNothingElse) {
   plan::Config config = small_tensor_config(2, 1);
   config.parallel.sequence_parallel = false;
+  const auto programs = record_programs(config, 1);
   std::set<std::string> purposes;
-  for (const ProgramCommand& command : record_programs(config, 1).front().commands)
+  for (const ProgramCommand& command : programs.front().commands)
     if (command.type == ProgramCommand::Type::communicate && command.tag.mode == Mode::tp)
       purposes.emplace(name_of(command.tag.purpose));
   EXPECT_THAT(purposes, testing::ElementsAre("embedding_all_reduce", "fc1_wgrad_all_reduce", "fc2_fprop_all_reduce",
