@@ -14,6 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "platform/threads/on_all_cores.hpp"
+
 namespace underlap::viewer {
 namespace {
 
@@ -136,10 +138,7 @@ std::vector<std::uint32_t> find_slices(const Timeline& timeline, const SearchQue
   }
   // Counted first: a vector of millions that grows takes ten times as long as finding them.
   std::vector<std::size_t> counts(std::max(1U, std::thread::hardware_concurrency()));
-  const auto each_part = [&](const auto& what) {
-    std::vector<std::jthread> threads;
-    for (std::size_t part = 0; part < counts.size(); ++part) threads.emplace_back([&what, part] { what(part); });
-  };
+  const auto each_part = [&](const auto& what) { on_all_cores(counts.size(), what); };
   const auto each_found = [&](std::size_t part, const auto& what) {
     Filter filter(timeline.trace(), query);
     const std::size_t size = timeline.trace().size(), end = size * (part + 1) / counts.size();
@@ -199,12 +198,21 @@ bool is_in_a_step(const Timeline& timeline, std::uint32_t slice) {
 }  // namespace
 
 std::vector<ExposedSlice> worst_exposed(const Timeline& timeline, std::size_t most) {
-  std::vector<ExposedSlice> found = timeline.exposed();
-  if (!timeline.steps().empty())
-    std::erase_if(found, [&](const ExposedSlice& exposed) { return !is_in_a_step(timeline, exposed.slice); });
-  std::vector<ExposedSlice> worst(std::min(most, found.size()));
-  std::ranges::partial_sort_copy(found, worst, std::ranges::greater(), &ExposedSlice::exposed_ns,
-                                 &ExposedSlice::exposed_ns);
+  // A heap, the shortest first: of millions few are longer than it, and only these are looked for among the steps.
+  std::vector<ExposedSlice> worst;
+  const auto is_longer = [](const ExposedSlice& a, const ExposedSlice& b) { return a.exposed_ns() > b.exposed_ns(); };
+  for (const ExposedSlice& exposed : timeline.exposed()) {
+    const bool is_full = worst.size() == most;
+    if (is_full && (most == 0 || !is_longer(exposed, worst.front()))) continue;
+    if (!timeline.steps().empty() && !is_in_a_step(timeline, exposed.slice)) continue;
+    if (is_full) {
+      std::ranges::pop_heap(worst, is_longer);
+      worst.pop_back();
+    }
+    worst.push_back(exposed);
+    std::ranges::push_heap(worst, is_longer);
+  }
+  std::ranges::sort_heap(worst, is_longer);
   return worst;
 }
 
