@@ -121,7 +121,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
                "two traces, the baseline first, side by side; of two runs a gate's verdicts");
   app.add_option("--render", arguments.render,
                  "make a picture instead of opening a window: FILE.png or FILE.svg; of a chart FILE.csv too");
-  app.add_option("--range", arguments.range, "of a picture: the part of time, 12ms..18ms, or \"step 3\"");
+  app.add_option(
+      "--range", arguments.range,
+      "of a picture: the part of time, 12ms..18ms, \"step 3\", or all (default: all, or the first of its blocks)");
   app.add_option("--chart", arguments.chart,
                  "of a picture: a chart instead of the timeline, modes, steps, change, matrix, bandwidth, gate, "
                  "scaling (of several runs; in a window too)");

@@ -305,8 +305,8 @@ void MainWindow::show_keys() {
   add_line(tr("From a panel or a field back to the timeline"), tr("Esc"));
   add_line(tr("Zoom where the mouse is"), tr("Ctrl+wheel"));
   add_line(tr("Move in time"), tr("drag, Shift+wheel"));
-  add_line(tr("Select a range"), tr("Shift+drag, or drag over the ruler"));
-  add_line(tr("Zoom to a slice"), tr("double click"));
+  add_line(tr("Select a range"), tr("Shift+drag or Ctrl+drag, or drag over the ruler"));
+  add_line(tr("Zoom to a slice"), tr("double click, or the middle button"));
   add_line(tr("Open or collapse a lane; pin it"), tr("click on its name; Ctrl+click"));
   add_line(tr("Move a lane"), tr("drag its name"));
   table->resizeColumnsToContents();

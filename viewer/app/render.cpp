@@ -34,7 +34,7 @@ constexpr int kFontPixels = 12;
 
 [[noreturn]] void refuse_range(const std::string& text) {
   throw std::invalid_argument(
-      fmt::format("--range is \"{}\"; write two times, 12ms..18.5ms, or a step, \"step 3\"", text));
+      fmt::format("--range is \"{}\"; write two times, 12ms..18.5ms, a step, \"step 3\", or all", text));
 }
 
 std::int64_t time_from(const std::string& text, const std::string& whole) {
@@ -68,7 +68,8 @@ PicturePart part_for(std::shared_ptr<const TraceDocument> document, const QStrin
 
 TimeRange range_of(const Timeline& timeline, const std::optional<RangeRequest>& request) {
   const TimeRange all{0, std::max<std::int64_t>(timeline.length_ns(), 1)};
-  if (!request) return all;
+  if (!request) return timeline.opening();
+  if (request->is_all) return all;
   if (request->time && request->time->begin_ns < all.end_ns && request->time->end_ns > 0) return *request->time;
   if (request->time)
     throw std::invalid_argument(fmt::format("--range: the trace has nothing from {} to {}; it is {} long",
@@ -248,8 +249,11 @@ void render_trace(const RenderRequest& request, const std::string& path) {
     return write(request, input);
   }
   std::vector<PicturePart> parts;
-  parts.push_back(part_for(document, QString::fromStdString(path)));
-  parts.back().range = range_of(*document->timeline, request.range);
+  const TimeRange range = range_of(*document->timeline, request.range);
+  const bool is_cut = !request.range && range.end_ns - range.begin_ns < document->timeline->length_ns();
+  parts.push_back(part_for(
+      document, QString::fromStdString(path) + (is_cut ? ": its first block (--range all draws the others too)" : "")));
+  parts.back().range = range;
   draw_parts_to_file(parts, request);
 }
 
@@ -362,6 +366,8 @@ void check(const RenderRequest& request) {
 
 RangeRequest parse_range(const std::string& text) {
   RangeRequest request;
+  request.is_all = text == "all";
+  if (request.is_all) return request;
   if (text.starts_with("step ")) {
     std::int32_t step = 0;
     const auto [stop, error] = std::from_chars(text.data() + 5, text.data() + text.size(), step);

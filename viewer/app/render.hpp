@@ -8,19 +8,16 @@
 #include <string>
 
 #include "viewer/theme/theme.hpp"
+#include "viewer/timeline/timeline.hpp"
 
 namespace underlap::viewer {
 
-/// A part of time on a timeline. Nanoseconds.
-struct TimeRange {
-  std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;
-};
-
-/// Reads "12ms..18.5ms", "0.2s..0.4s", or "step 3" (a step's number). Throws std::invalid_argument that says how.
+/// Reads "12ms..18.5ms", "0.2s..0.4s", "step 3" (a step's number), or "all". Throws std::invalid_argument that says
+/// how.
 struct RangeRequest {
   std::optional<TimeRange> time;
   std::optional<std::int32_t> step;
+  bool is_all = false;
 };
 RangeRequest parse_range(const std::string& text);
 

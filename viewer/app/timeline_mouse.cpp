@@ -39,7 +39,8 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
   pressed_at_ = dragged_to_ = event->pos();
   has_dragged_ = false;
   const bool is_on_lanes = pressed_at_.x() >= Scene::kNames;
-  const bool selects = event->modifiers() & Qt::ShiftModifier || pressed_at_.y() < Scene::kRulers;
+  const bool selects =
+      event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier) || pressed_at_.y() < Scene::kRulers;
   drag_ = Drag::none;
   if (!is_on_lanes) {
     const Scene::Hit hit = scene_->hit(pressed_at_, scene_size(), state_);
@@ -85,8 +86,9 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
     if (drag == Drag::pan) remember();
     return;
   }
-  if (event->button() != Qt::LeftButton) return;
   const Scene::Hit hit = scene_->hit(event->pos(), scene_size(), state_);
+  if (event->button() == Qt::MiddleButton) return zoom_to(hit);
+  if (event->button() != Qt::LeftButton) return;
   if (hit.is_on_name && hit.lane) return click_name(*hit.lane, event->pos());
   if (!hit.is_on_name) select(hit.slice);
 }
@@ -101,7 +103,10 @@ void TimelineView::click_name(const PlacedLane& placed, const QPoint&) {
 }
 
 void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
-  const Scene::Hit hit = scene_->hit(event->pos(), scene_size(), state_);
+  zoom_to(scene_->hit(event->pos(), scene_size(), state_));
+}
+
+void TimelineView::zoom_to(const Scene::Hit& hit) {
   if (hit.slice == Timeline::kNoSlice) return;
   select(hit.slice);
   show_range(timeline().begin_ns(hit.slice), timeline().end_ns(hit.slice));

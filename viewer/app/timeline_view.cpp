@@ -87,7 +87,7 @@ void TimelineView::set_view(double begin_ns, double ns_per_pixel, bool is_jump) 
   state_.ns_per_pixel = std::clamp(ns_per_pixel, std::min(kClosest, widest), std::max(widest, kClosest));
   const double span = state_.ns_per_pixel * lanes_width();
   state_.begin_ns = std::clamp(begin_ns, -0.9 * span, length - 0.1 * span);
-  is_fitted_ = false;
+  fitted_.reset();
   place_cursor();
   if (is_jump) remember();
   changed();
@@ -130,7 +130,7 @@ void TimelineView::show_time(double begin_ns, double ns_per_pixel) {
 void TimelineView::follow_time(double begin_ns, double ns_per_pixel) {
   state_.begin_ns = begin_ns;
   state_.ns_per_pixel = ns_per_pixel;
-  is_fitted_ = false;
+  fitted_.reset();
   place_cursor();
   changed();
 }
@@ -160,10 +160,12 @@ void TimelineView::pan(double pixels) {
   settle_.start();
 }
 
-void TimelineView::fit() {
-  const double length = static_cast<double>(std::max<std::int64_t>(timeline().length_ns(), 1));
-  set_view(-0.01 * length, 1.02 * length / lanes_width(), true);
-  is_fitted_ = true;
+void TimelineView::fit() { show_all_of({0, std::max<std::int64_t>(timeline().length_ns(), 1)}); }
+
+void TimelineView::show_all_of(const TimeRange& range) {
+  const auto length = static_cast<double>(range.end_ns - range.begin_ns);
+  set_view(static_cast<double>(range.begin_ns) - 0.01 * length, 1.02 * length / lanes_width(), true);
+  fitted_ = range;
 }
 
 void TimelineView::go_back() {
@@ -221,7 +223,7 @@ void TimelineView::go_on_from(const QJsonObject& lanes, const SceneState& state,
   if (has_size_) return show();
   seen_before_ = {};
   when_sized_ = [this, show, is_moved] {
-    if (!is_moved) fit();
+    if (!is_moved) show_all_of(timeline().opening());
     show();
   };
 }
@@ -383,10 +385,10 @@ void TimelineView::resizeEvent(QResizeEvent*) {
   has_size_ = true;
   seen_before_ = {};
   if (const auto wanted = std::exchange(when_sized_, nullptr)) return wanted();
-  if (!is_fitted_ && !history_.empty()) return;
+  if (!fitted_ && !history_.empty()) return;
   history_.clear();
   place_in_history_ = 0;
-  fit();
+  show_all_of(fitted_.value_or(timeline().opening()));
 }
 
 }  // namespace underlap::viewer

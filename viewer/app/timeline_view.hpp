@@ -36,8 +36,8 @@ class TimelineView : public QWidget {
   const Palette& palette() const { return *palette_; }
   /// Pixels in which time is seen, right of the names.
   int lanes_width() const;
-  /// Whether a person looked at another part of time than all of it.
-  bool is_moved() const { return has_size_ && !is_fitted_; }
+  /// Whether a person looked at another part of time than all of it, or what it opened with.
+  bool is_moved() const { return has_size_ && !fitted_; }
 
   void set_theme(const Theme&);
   void set_ghost(std::optional<Ghost>);
@@ -105,6 +105,7 @@ class TimelineView : public QWidget {
   int lanes_height() const;  ///< that is seen, below the rulers and above the legend
   double time_at(int x) const;
   void set_view(double begin_ns, double ns_per_pixel, bool is_jump);
+  void show_all_of(const TimeRange&);
   void place_cursor();
   double focus_ns() const;
   void remember();
@@ -113,6 +114,7 @@ class TimelineView : public QWidget {
   void changed();
   void drag_lane(const QPoint& at);
   void click_name(const PlacedLane&, const QPoint& at);
+  void zoom_to(const Scene::Hit&);
   QString tooltip_of(const Scene::Hit&) const;
 
   std::shared_ptr<const TraceDocument> document_;
@@ -122,8 +124,8 @@ class TimelineView : public QWidget {
   std::unique_ptr<Palette> palette_;
   QScrollBar* scroll_bar_;
   QImage image_;
-  bool is_stale_ = true;  ///< the image is of another state
-  bool is_fitted_ = false;
+  bool is_stale_ = true;              ///< the image is of another state
+  std::optional<TimeRange> fitted_;   ///< what fills the window, also of another size
   bool has_size_ = false;             ///< of the window, which what is seen depends on
   std::function<void()> when_sized_;  ///< what was wanted before it had a size
   QJsonArray seen_before_;            ///< what was restored of what was seen, until it has a size

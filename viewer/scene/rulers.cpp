@@ -91,25 +91,34 @@ void paint_time_ruler(Surface& surface, const QRect& where, const View& view, do
 }
 
 void paint_step_ruler(Surface& surface, const QRect& where, const View& view, const std::vector<StepSpan>& steps,
-                      const Palette& palette, double scale, const QFont& font) {
+                      const std::vector<TimeRange>& uncounted, const Palette& palette, double scale,
+                      const QFont& font) {
   const Theme& theme = palette.theme();
   surface.fill(where, theme.surface.rgb());
   const int inset = static_cast<int>(std::lround(4 * scale));
   const QFontMetrics metrics(font);
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const StepSpan& step = steps[i];
-    const double left = std::max(view.x_of(static_cast<double>(step.begin_ns)), 0.0);
-    const double right = std::min(view.x_of(static_cast<double>(step.end_ns)), 1.0 * view.width);
-    if (right <= left) continue;
+  const auto paint = [&](std::int64_t begin_ns, std::int64_t end_ns, QRgb shade, QRgb ink, const auto& text_within) {
+    const double left = std::max(view.x_of(static_cast<double>(begin_ns)), 0.0);
+    const double right = std::min(view.x_of(static_cast<double>(end_ns)), 1.0 * view.width);
+    if (right <= left) return;
     const int x = where.left() + static_cast<int>(std::lround(left));
     const int width = std::max(1, static_cast<int>(std::lround(right - left)));
-    surface.fill({x, where.top() + 1, width, where.height() - 2},
-                 mixed_rgb(theme.accent.rgb(), theme.surface.rgb(), i % 2 == 0 ? 0.16F : 0.26F));
+    surface.fill({x, where.top() + 1, width, where.height() - 2}, shade);
     const int room = width - 2 * inset;
-    if (room < inset) continue;
-    if (const QString text = step_text(step, metrics, room); !text.isEmpty())
-      surface.write({{x + inset, where.top(), room, where.height()}, text, theme.text.rgb()});
-  }
+    if (room < inset) return;
+    if (const QString text = text_within(room); !text.isEmpty())
+      surface.write({{x + inset, where.top(), room, where.height()}, text, ink});
+  };
+  for (const TimeRange& range : uncounted)
+    paint(range.begin_ns, range.end_ns, mixed_rgb(theme.dim_text.rgb(), theme.surface.rgb(), 0.1F),
+          theme.dim_text.rgb(), [&](int room) {
+            const QString text = "not counted";
+            return metrics.horizontalAdvance(text) <= room ? text : QString();
+          });
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    paint(steps[i].begin_ns, steps[i].end_ns,
+          mixed_rgb(theme.accent.rgb(), theme.surface.rgb(), i % 2 == 0 ? 0.16F : 0.26F), theme.text.rgb(),
+          [&](int room) { return step_text(steps[i], metrics, room); });
 }
 
 }  // namespace underlap::viewer

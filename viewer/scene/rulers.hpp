@@ -30,8 +30,8 @@ QString moment_text(double time_ns, double ns_per_pixel);
 /// Times, counted from `origin_ns` on. A tick near the right end, where its text would be cut, has none.
 void paint_time_ruler(Surface&, const QRect& where, const View&, double origin_ns, const Palette&, double scale,
                       const QFont&);
-/// The steps of one rank: number and length, with fewer digits or none where there is less room.
-void paint_step_ruler(Surface&, const QRect& where, const View&, const std::vector<StepSpan>& steps, const Palette&,
-                      double scale, const QFont&);
+/// The steps of one rank: number and length, with fewer digits or none where there is less room. Paler what is of none.
+void paint_step_ruler(Surface&, const QRect& where, const View&, const std::vector<StepSpan>& steps,
+                      const std::vector<TimeRange>& uncounted, const Palette&, double scale, const QFont&);
 
 }  // namespace underlap::viewer

@@ -183,7 +183,7 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   paint_time_ruler(surface, {rulers.left(), rulers.top(), rulers.width(), above}, view,
                    static_cast<double>(state.origin_ns), palette, scale, font);
   paint_step_ruler(surface, {rulers.left(), above, rulers.width(), rulers.height() - above}, view, steps_of_first_rank_,
-                   palette, scale, font);
+                   timeline_.uncounted(), palette, scale, font);
   if (state.has_legend) {
     const QRect legend = scaled(QRect(0, bottom_of(size, state), size.width(), kLegend), scale);
     surface.drop_labels_below(legend.top());

@@ -172,6 +172,52 @@ void Timeline::add_steps(const analysis::Summary& summary) {
     for (const analysis::Window& window : rank.windows)
       steps_.push_back({window.rank, window.block, window.step, time_of(window.rank, window.begin_ns),
                         time_of(window.rank, window.end_ns)});
+  add_uncounted();
+}
+
+// Work belongs to a step's surroundings where no pause as long as that step lies between: other cells run in the pauses
+// between the blocks of one.
+void Timeline::add_uncounted() {
+  if (steps_.empty()) return;
+  const Segments& work = strip_of(steps_.front().rank);
+  std::vector<StepSpan> steps;
+  std::ranges::copy_if(steps_, std::back_inserter(steps),
+                       [&](const StepSpan& step) { return step.rank == steps_.front().rank; });
+  std::ranges::sort(steps, {}, &StepSpan::begin_ns);
+  std::int64_t counted_until = std::numeric_limits<std::int64_t>::min();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const StepSpan& step = steps[i];
+    const std::int64_t pause_ns = step.end_ns - step.begin_ns;
+    std::int64_t begin = step.begin_ns;
+    for (std::size_t at = work.first_beginning_at(step.begin_ns, 0); at > 0; --at) {
+      if (work.end_ns(at - 1) <= counted_until || begin - work.end_ns(at - 1) >= pause_ns) break;
+      begin = std::max(std::min(begin, work.begin_ns(at - 1)), counted_until);
+    }
+    if (begin < step.begin_ns) uncounted_.push_back({begin, step.begin_ns});
+    const std::int64_t until = i + 1 < steps.size() ? steps[i + 1].begin_ns : std::numeric_limits<std::int64_t>::max();
+    std::int64_t end = step.end_ns;
+    for (std::size_t at = work.first_ending_after(step.end_ns); at < work.size(); ++at) {
+      if (work.begin_ns(at) >= until || work.begin_ns(at) - end >= pause_ns) break;
+      end = std::min(std::max(end, work.end_ns(at)), until);
+    }
+    if (end > step.end_ns) uncounted_.push_back({step.end_ns, end});
+    counted_until = end;
+  }
+}
+
+TimeRange Timeline::opening() const {
+  const TimeRange all{0, std::max<std::int64_t>(length_ns_, 1)};
+  if (steps_.empty() ||
+      std::ranges::all_of(steps_, [&](const StepSpan& step) { return step.block == steps_.front().block; }))
+    return all;
+  const std::int32_t first = std::ranges::min(steps_, {}, &StepSpan::begin_ns).block;
+  TimeRange block{std::numeric_limits<std::int64_t>::max(), 0};
+  for (const StepSpan& step : steps_) {
+    if (step.block != first) continue;
+    block.begin_ns = std::min(block.begin_ns, step.begin_ns);
+    block.end_ns = std::max(block.end_ns, step.end_ns);
+  }
+  return block;
 }
 
 std::int64_t Timeline::origin_ns(std::int32_t rank) const {

@@ -51,6 +51,14 @@ struct StepSpan {
   std::int64_t end_ns = 0;
 };
 
+/// A part of time on a timeline. Nanoseconds.
+struct TimeRange {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+
+  friend bool operator==(const TimeRange&, const TimeRange&) = default;
+};
+
 /// A trace as it is drawn. Times count from the first work of the trace, on the clock of all ranks (offsets that
 /// analysis::ClockAlignment found are taken off). The trace must outlive it.
 class Timeline {
@@ -64,6 +72,11 @@ class Timeline {
   const std::vector<Lane>& lanes() const { return lanes_; }
   const std::vector<std::int32_t>& ranks() const { return ranks_; }
   const std::vector<StepSpan>& steps() const { return steps_; }
+  /// Work of the first rank that has steps which is of none of them, as one range beside each step that it touches:
+  /// what warms up, and what was cut off. No figure counts it.
+  const std::vector<TimeRange>& uncounted() const { return uncounted_; }
+  /// What is worth seeing first: all, or of a trace in blocks, between which other cells ran, the steps of the first.
+  TimeRange opening() const;
   /// The strip of one of the ranks.
   const Segments& strip_of(std::int32_t rank) const;
   /// Length of what there is; its begin is 0.
@@ -112,6 +125,7 @@ class Timeline {
                   std::vector<Lane>& lanes, std::vector<ExposedSlice>& exposed) const;
   void add_counters();
   void add_steps(const analysis::Summary&);
+  void add_uncounted();
 
   const Trace* trace_;
   std::vector<std::int32_t> ranks_;
@@ -120,6 +134,7 @@ class Timeline {
   std::int64_t length_ns_ = 0;
   std::vector<Lane> lanes_;
   std::vector<StepSpan> steps_;
+  std::vector<TimeRange> uncounted_;
   std::vector<ExposedSlice> exposed_;
 };
 

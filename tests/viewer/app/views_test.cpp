@@ -4,6 +4,7 @@
 #include <QToolTip>
 #include <QWheelEvent>
 #include <algorithm>
+#include <cmath>
 
 #include "tests/viewer/app/window_fixture.hpp"
 #include "viewer/app/overview_bar.hpp"
@@ -59,6 +60,60 @@ TEST_F(Views, ViewOfAJumpComesBackAfterTheWheel) {
   EXPECT_EQ(seen(*timeline), turned);
   press(timeline, Qt::Key_Backspace);
   EXPECT_EQ(seen(*timeline), jump);
+}
+
+// One rank, two blocks of two steps of 10 ms, a second apart.
+Trace two_blocks() {
+  constexpr std::int64_t kMs = 1'000'000;
+  Trace trace;
+  const std::uint32_t compute = trace.add_track({0, 0, "compute"});
+  for (std::int32_t block = 0; block < 2; ++block) {
+    trace.marks.push_back({0, block, 2 * block, block * 1000 * kMs});
+    for (std::int32_t step = 1; step <= 2; ++step) {
+      const std::int64_t begin = (block * 1000 + (step - 1) * 10) * kMs;
+      trace.add(testing_support::slice_of(compute, begin, 9 * kMs, "gemm", {.step = 2 * block + step}));
+      trace.marks.push_back({0, block, 2 * block + step, begin + 10 * kMs});
+    }
+  }
+  trace.metadata["backend"] = "host";
+  return trace;
+}
+
+TEST_F(Views, TraceInBlocksOpensWithTheFirst) {
+  const fs::path file = folder.path() / "blocks.pftrace";
+  formats::write_trace(file, two_blocks());
+  TracePage* page = opened(text(file));
+  ASSERT_NE(page, nullptr);
+  TimelineView* timeline = page->timeline();
+  const auto seen_ms = [&] {
+    return std::pair{timeline->state().begin_ns / 1e6, timeline->state().ns_per_pixel * timeline->lanes_width() / 1e6};
+  };
+  EXPECT_NEAR(seen_ms().first, -0.2, 0.01);
+  EXPECT_NEAR(seen_ms().second, 20.4, 0.01);
+  window->resize(1000, 700);
+  EXPECT_TRUE(wait_until([&] { return std::abs(seen_ms().second - 20.4) < 0.01 && window->width() == 1000; }));
+  press(timeline, Qt::Key_F, Qt::ShiftModifier);
+  EXPECT_GT(seen_ms().second, 1019);
+}
+
+TEST_F(Views, CtrlSelectsARangeAndTheMiddleButtonZoomsToASlice) {
+  TracePage* page = opened(trace_file("trace.pftrace"));
+  ASSERT_NE(page, nullptr);
+  TimelineView* timeline = page->timeline();
+  const auto x_of = [&](double ns) {
+    return Scene::kNames + static_cast<int>((ns - timeline->state().begin_ns) / timeline->state().ns_per_pixel);
+  };
+  const auto all = seen(*timeline);
+  QTest::mousePress(timeline, Qt::LeftButton, Qt::ControlModifier, QPoint(x_of(2e6), 80));
+  QTest::mouseMove(timeline, QPoint(x_of(4e6), 80));
+  QTest::mouseMove(timeline, QPoint(x_of(9e6), 80));
+  QTest::mouseRelease(timeline, Qt::LeftButton, Qt::ControlModifier, QPoint(x_of(9e6), 80));
+  ASSERT_TRUE(timeline->state().range.has_value());
+  EXPECT_NEAR(static_cast<double>(timeline->state().range->second), 9e6, 2 * timeline->state().ns_per_pixel);
+  EXPECT_EQ(seen(*timeline), all);
+  QTest::mouseClick(timeline, Qt::MiddleButton, Qt::NoModifier, QPoint(x_of(2e6), 80));  // a gemm of 7 ms
+  ASSERT_NE(timeline->state().selected, Timeline::kNoSlice);
+  EXPECT_NEAR(timeline->state().ns_per_pixel * timeline->lanes_width(), 1.1 * 7e6, 1);
 }
 
 // The mouse stays where it is: first all of the trace lies below it, then a slice that was gone to with a key.

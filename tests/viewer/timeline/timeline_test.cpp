@@ -114,6 +114,48 @@ TEST(Timeline, EverySliceHasItsPlaceOnce) {
   }
 }
 
+// One rank, two blocks of two steps of 10, with a warm-up of 10 before each and a tail of 3; `pause` between them.
+struct Blocks {
+  Trace trace;
+  analysis::Summary summary;
+  Blocks(std::int64_t pause, std::int32_t second_block) {
+    trace.add_track({0, 7, "compute"});
+    for (const std::int64_t begin : {kLate, kLate + 33 + pause})
+      for (std::int64_t at = begin; at < begin + 33; at += 3) trace.add(work(0, at, 3, "gemm"));
+    summary.has_steps = true;
+    analysis::RankSummary& rank = summary.ranks.emplace_back();
+    rank.rank = 0;
+    for (const auto& [block, begin] : {std::pair{0, kLate}, std::pair{second_block, kLate + 33 + pause}})
+      for (const std::int32_t step : {1, 2})
+        rank.windows.push_back({.rank = 0,
+                                .block = block,
+                                .step = step,
+                                .begin_ns = begin + 10 * step,
+                                .end_ns = begin + 10 * (step + 1)});
+  }
+};
+
+TEST(Timeline, WorkBesideStepsIsNotCounted) {
+  const Blocks made(500, 1);
+  const Timeline timeline(made.trace, made.summary, 1);
+  ASSERT_EQ(timeline.steps().size(), 4U);
+  EXPECT_EQ(timeline.uncounted(), (std::vector<TimeRange>{{0, 10}, {30, 33}, {533, 543}, {563, 566}}));
+}
+
+TEST(Timeline, WorkBetweenStepsWithoutAPauseIsNotCountedOnce) {
+  const Blocks made(4, 1);
+  const Timeline timeline(made.trace, made.summary, 1);
+  EXPECT_EQ(timeline.uncounted(), (std::vector<TimeRange>{{0, 10}, {30, 47}, {67, 70}}));
+}
+
+TEST(Timeline, OpensWithTheFirstBlockAndWithAllWhereThereIsOne) {
+  const Blocks two(500, 1), one(500, 0);
+  EXPECT_EQ(Timeline(two.trace, two.summary, 1).opening(), (TimeRange{10, 30}));
+  EXPECT_EQ(Timeline(one.trace, one.summary, 1).opening(), (TimeRange{0, 566}));
+  const Trace without_steps = small_trace();
+  EXPECT_EQ(Timeline(without_steps, analysis::Summary{}, 1).opening(), (TimeRange{0, 150}));
+}
+
 TEST(Search, FindsByNamePurposeModePlaceAndExposure) {
   const Trace trace = small_trace();
   const Timeline timeline(trace, analysis::Summary{}, 1);
