@@ -44,18 +44,19 @@ CellResult described(const plan::Cell& cell) {
 
 }  // namespace
 
-report::StepWork work_of(const plan::Config& config) {
+report::StepWork work_of(const plan::Config& config, const std::string& gpu_model) {
   report::StepWork work{
       .tokens = std::llround(plan::step_tokens(config)), .flops = {}, .peak_tflops = 0, .peak_of = {}};
   for (const plan::FlopConvention convention : plan::kFlopConventions)
     work.flops[std::string(to_string(convention))] = plan::step_flops(config, convention);
-  if (config.run.backend == Backend::sim) {
-    const sim::Peak peak = sim::peak_of(config);
-    work.peak_tflops = peak.tflops;
-    work.peak_of = peak.of;
-  } else {
-    work.peak_of = fmt::format("no description says the peak of what backend {} runs on", config.run.traits().name);
-  }
+  std::optional<sim::Peak> peak;
+  if (config.run.backend == Backend::sim) peak = sim::peak_of(config);
+  if (!gpu_model.empty()) peak = sim::peak_of(config, gpu_model);
+  work.peak_tflops = peak ? peak->tflops : 0;
+  work.peak_of = peak ? peak->of
+                 : gpu_model.empty()
+                     ? fmt::format("no description says the peak of what backend {} runs on", config.run.traits().name)
+                     : fmt::format("no description says the peak of {}", gpu_model);
   return work;
 }
 
@@ -68,9 +69,9 @@ void set_references(std::span<const plan::Cell> cells, std::vector<CellResult>& 
                                                       .overlaps = references[i].overlaps};
 }
 
-void describe_anew(std::span<const plan::Cell> cells, std::vector<CellResult>& results) {
+void describe_anew(std::span<const plan::Cell> cells, const std::string& gpu_model, std::vector<CellResult>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i].work = work_of(cells[i].plan.config);
+    results[i].work = work_of(cells[i].plan.config, gpu_model);
     results[i].not_as_requested = plan::unmet_requests(cells[i].plan);
   }
   set_references(cells, results);

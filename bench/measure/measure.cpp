@@ -149,7 +149,7 @@ class Measurement {
       throw std::invalid_argument(fmt::format(
           "{} holds a run already: --resume goes on with it, -o DIR takes another folder", options_.folder.string()));
     results_ = take_up(options_.folder, results_, run_.steps);
-    describe_anew(matrix_.cells, results_.cells);
+    describe_anew(matrix_.cells, results_.info.gpu_model, results_.cells);
     results_.refused = options_.refused;
     results_.info.flops = options_.info.flops;
     for (CellResult& cell : results_.cells) {
@@ -352,6 +352,7 @@ class Measurement {
     CellResult& cell = results_.cells[index];
     const CpuTimes before = cpu_times(own_processes());
     report::BlockRun run = run_steps(session, index, block, run_.steps + 1);
+    take_gpu_model(run);
     if (run_.traits().measures_time) add_load(load_of(block), before, cpu_times(own_processes()));
     cell.num_ranks_played = static_cast<std::int32_t>(ranks_of(run).size());
     cell.clock_residual_ns = std::max(cell.clock_residual_ns, run.clock_residual_ns);
@@ -361,6 +362,18 @@ class Measurement {
     const std::int64_t last_ns = keep_trace(session, index, block, run);
     if (times_.records(index)) times_.append(index, {block, last_ns, cell.trace_bytes}, run.figures.kernels);
     for (report::StepSample& sample : samples_of(run, block)) cell.samples.push_back(std::move(sample));
+  }
+
+  // Ranks say it: which GPUs they were left is their launcher's affair. What the cells' rates are a share of follows.
+  void take_gpu_model(const report::BlockRun& run) {
+    const std::string model = fmt::format("{}", fmt::join(run.gpus, "; "));
+    if (model.empty() || model == results_.info.gpu_model) return;
+    if (!results_.info.gpu_model.empty())
+      throw std::invalid_argument(
+          fmt::format("{} holds steps of {}, and the ranks now run on {}: measure into another folder (-o DIR)",
+                      options_.folder.string(), results_.info.gpu_model, model));
+    results_.info.gpu_model = model;
+    describe_anew(matrix_.cells, model, results_.cells);
   }
 
   // Where its time ends; 0 where none is kept.
@@ -375,6 +388,7 @@ class Measurement {
                                                             {"backend", std::string(to_string(results_.info.backend))},
                                                             {"link", link_of(matrix_.cells[index])},
                                                             {"clock", results_.info.clock}});
+    if (!results_.info.gpu_model.empty()) trace.metadata["device_name"] = results_.info.gpu_model;
     traces_.keep(index, block, trace, cell);
     return trace.last_ns();
   }

@@ -107,6 +107,7 @@ RunInfo info_of(const Measured& measured, const StateOfArray& state, const plan:
   info.command = state.job.command;
   info.link = joined(measured, [](const RunInfo& its) { return its.link; });
   info.cpu_model = joined(measured, [](const RunInfo& its) { return its.cpu_model; });
+  info.gpu_model = joined(measured, [](const RunInfo& its) { return its.gpu_model; });
   info.host_name_hash = joined(measured, [](const RunInfo& its) { return its.host_name_hash; });
   for (const RunResults& task : measured.tasks) {
     if (task.cells.empty()) continue;

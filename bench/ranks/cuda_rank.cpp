@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/cuda_rank.hpp"
 
+#include <cuda_runtime_api.h>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,6 +16,7 @@
 #include "impl/plan/memory/memory.hpp"
 #include "impl/step/planned_trainer.hpp"
 #include "impl/step/record_programs.hpp"
+#include "kernels/cuda/check.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/window_agreement.hpp"
@@ -70,7 +73,11 @@ struct CudaRank::BuiltCell {
   std::vector<Mark> timed_marks;
 };
 
-CudaRank::CudaRank(const RankContext& context, const CudaParts& parts) : context_(context), parts_(parts) {}
+CudaRank::CudaRank(const RankContext& context, const CudaParts& parts) : context_(context), parts_(parts) {
+  cudaDeviceProp properties{};
+  cuda::check(cudaGetDeviceProperties(&properties, parts.device));
+  gpu_ = properties.name;
+}
 
 CudaRank::~CudaRank() = default;
 
@@ -119,6 +126,7 @@ void CudaRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   BuiltCell& built = *built_.at(cell);
   built.block = block;
   built.result = {};
+  built.result.gpu = gpu_;
   built.result.first_step = built.trainer.value()->next_step();
   guarded(cell, [&] {
     if (built.link) (void)built.link->report();  // what was carried before this block

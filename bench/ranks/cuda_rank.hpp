@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "bench/ranks/rank_runner.hpp"
 #include "bench/ranks/texts.hpp"
@@ -60,6 +61,7 @@ class CudaRank final : public RankRunner {
 
   RankContext context_;
   CudaParts parts_;
+  std::string gpu_;  ///< what CUDA calls it
   Texts texts_;
   std::map<std::size_t, std::unique_ptr<BuiltCell>> built_;
 };

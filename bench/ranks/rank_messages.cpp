@@ -77,6 +77,7 @@ std::string encode(const RankReport& report) {
                {"transfer_cpu_ns", nullptr},
                {"notes", run.notes},
                {"invalid_because", run.invalid_because},
+               {"gpu", run.gpu},
                {"figures", nullptr},
                {"open", nullptr}};
   if (run.transfer_cpu_ns) json["transfer_cpu_ns"] = *run.transfer_cpu_ns;
@@ -94,6 +95,7 @@ RankReport decode_report(std::string_view payload, const std::string& origin) {
   report.run.losses = json.at("losses").get<std::vector<double>>();
   report.run.notes = json.at("notes").get<std::vector<std::string>>();
   report.run.invalid_because = json.at("invalid_because").get<std::vector<std::string>>();
+  report.run.gpu = json.at("gpu").get<std::string>();
   if (!json.at("transfer_cpu_ns").is_null())
     report.run.transfer_cpu_ns = json.at("transfer_cpu_ns").get<std::int64_t>();
   if (!json.at("figures").is_null())

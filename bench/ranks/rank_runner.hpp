@@ -29,6 +29,7 @@ struct RankRun {
   std::optional<std::int64_t> transfer_cpu_ns;    ///< of the threads that communicate, where the backend has such
   std::vector<std::string> notes = {};            ///< what a reader of the results should know of this block
   std::vector<std::string> invalid_because = {};  ///< why its times are not to be used
+  std::string gpu = {};                           ///< what CUDA calls its GPU; empty where it has none
 };
 
 /// One rank of a matrix on one backend. Ranks are told the same things in the same order, each those that it is a

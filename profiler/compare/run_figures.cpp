@@ -250,6 +250,7 @@ RunFigures figures_of(const report::RunResults& results, const std::string& sour
                          {"version", info.version},
                          {"link", info.link},
                          {"clock", info.clock}};
+  if (!info.gpu_model.empty()) figures.environment["GPU"] = info.gpu_model;
   for (const auto& [library, version] : info.library_versions) figures.environment[library] = version;
   for (const auto& [path, hash] : info.input_hashes) figures.environment[kContentsOf + path] = hash;
   const std::vector<report::CellSummary> summaries = report::summarise(results);

@@ -163,6 +163,7 @@ std::string machine_markdown(const RunResults& results) {
                {{"clock"}, {info.clock}},
                {{"seed"}, {std::to_string(info.seed)}},
                {{"config"}, {info.config_hash}}}};
+  if (!info.gpu_model.empty()) table.rows.push_back({{"GPUs"}, {info.gpu_model}});
   if (const std::string launch = launch_text(results); !launch.empty()) table.rows.push_back({{"ranks"}, {launch}});
   std::string text = markdown(table);
   for (const Table& more : {rank_table(info), allocation_table(results)})

@@ -131,6 +131,8 @@ struct RunInfo {
   std::string started_utc;     ///< ISO 8601
   std::string host_name_hash;  ///< tells machines apart without naming them
   std::string cpu_model;
+  std::string gpu_model =
+      {};  ///< what CUDA calls the ranks' GPUs, "; " between several; empty without, and in results before it
   std::int32_t num_cpus = 0;
   std::string operating_system;
   std::string compiler;

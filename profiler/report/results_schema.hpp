@@ -189,6 +189,7 @@ struct Fields<RunInfo> {
     field("started_utc", info.started_utc);
     field("host_name_hash", info.host_name_hash);
     field("cpu_model", info.cpu_model);
+    field("gpu_model", NewerField{info.gpu_model});
     field("num_cpus", info.num_cpus);
     field("operating_system", info.operating_system);
     field("compiler", info.compiler);

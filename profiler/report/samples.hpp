@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct BlockRun {
   std::int64_t clock_residual_ns = 0;
   std::vector<std::string> notes = {};            ///< of ranks, on how the block was measured
   std::vector<std::string> invalid_because = {};  ///< of ranks, why its times are not to be used
+  std::set<std::string> gpus = {};                ///< what CUDA calls the ranks' GPUs
 };
 
 /// The loss of a run's step, `step` counted from its first: mean over the ranks, nats a token. Nullopt where no values

@@ -111,6 +111,10 @@ class Reader {
   void read_gpu(const yaml::Node& node) {
     Section section(node, "gpu", problems_);
     Gpu& gpu = hardware_.gpu;
+    if (const auto* names = section.find("cuda_names"))
+      for (const yaml::Node* name : read_list(*names, "gpu.cuda_names", problems_))
+        if (auto text = read_text(*name, "gpu.cuda_names: a name", problems_))
+          gpu.cuda_names.push_back(std::move(*text));
     read(section, "gpu", "sms", {.low = 1, .high = 4096, .whole = true}, gpu.sms);
     read(section, "gpu", "bf16_tflops", kRate, gpu.bf16_tflops);
     read(section, "gpu", "fp8_tflops", kRate, gpu.fp8_tflops);

@@ -29,6 +29,7 @@ struct SourcedCurve {
 
 /// What one GPU can do. Rates are dense and per direction.
 struct Gpu {
+  std::vector<std::string> cuda_names;  ///< what CUDA calls such a GPU; none where nothing was measured on it
   Figure sms;
   Figure bf16_tflops;
   std::optional<Figure> fp8_tflops;  ///< absent: the GPU cannot

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "impl/device/sim/shipped_hardware.hpp"
 #include "impl/plan/precision.hpp"
 
 namespace underlap::sim {
@@ -36,11 +38,26 @@ class Machine final : public TimeModel {
 
 }  // namespace
 
-Peak peak_of(const plan::Config& config) {
-  const Gpu gpu = load_hardware(config.run.hardware).gpu;
+namespace {
+
+Peak peak_of(const plan::Config& config, const Gpu& gpu, std::string_view hardware) {
   const bool is_in_fp8 = plan::is_fp8(plan::scaling_of(config)) && gpu.fp8_tflops;
   return {is_in_fp8 ? gpu.fp8_tflops->value : gpu.bf16_tflops.value,
-          fmt::format("{}, {}", config.run.hardware, is_in_fp8 ? "fp8" : "bf16")};
+          fmt::format("{}, {}", hardware, is_in_fp8 ? "fp8" : "bf16")};
+}
+
+}  // namespace
+
+Peak peak_of(const plan::Config& config) {
+  return peak_of(config, load_hardware(config.run.hardware).gpu, config.run.hardware);
+}
+
+std::optional<Peak> peak_of(const plan::Config& config, std::string_view cuda_name) {
+  for (const ShippedHardware& shipped : shipped_hardware()) {
+    const Gpu gpu = load_hardware(std::string(shipped.name)).gpu;
+    if (std::ranges::find(gpu.cuda_names, cuda_name) != gpu.cuda_names.end()) return peak_of(config, gpu, shipped.name);
+  }
+  return std::nullopt;
 }
 
 std::unique_ptr<TimeModel> make_time_model(CostModel model, int layernorm_sm_margin) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "impl/device/sim/cost_model.hpp"
 #include "impl/device/sim/hardware.hpp"
@@ -25,6 +27,8 @@ struct Peak {
 };
 /// Throws as load_hardware() does.
 Peak peak_of(const plan::Config& config);
+/// The same of a GPU that CUDA calls so, by the description that comes with the program; nothing where none is of it.
+std::optional<Peak> peak_of(const plan::Config& config, std::string_view cuda_name);
 
 /// The machine that `config` asks for: run.hardware at run.speed, run.gpus_per_node and the LayerNorm SM margin of its
 /// environment. Throws std::invalid_argument with every error of the hardware file, each with file, line and column.

@@ -131,6 +131,7 @@ std::map<std::string, std::string> environment_of(const RunInfo& info) {
   for (const auto& [library, version] : info.library_versions) environment[library] = version;
   if (traits_of(info.backend).measures_time) {
     environment["processor"] = info.cpu_model;
+    if (!info.gpu_model.empty()) environment["GPU"] = info.gpu_model;
     environment["operating system"] = info.operating_system;
   }
   return environment;

@@ -2,8 +2,10 @@
 // A cell whose rank fails is tried again; one that fails again is left out, and the others go on.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -122,6 +124,41 @@ TEST_F(FailingCell, ThatIsTheLastOneEndsTheRun) {
 TEST_F(FailingCell, WhoseInputIsBadIsNotTriedAgain) {
   EXPECT_THROW(measured("1 refuse 0 0"), std::invalid_argument);
   EXPECT_EQ(starter->num_starts, 1);
+}
+
+// What the ranks of a run say that they run on.
+class GpuModel : public FailingCell {
+ protected:
+  ~GpuModel() override { ::unsetenv("UNDERLAP_TEST_GPU"); }
+  MeasureOutcome measured_on(const char* gpu, bool resume = false) {
+    ::setenv("UNDERLAP_TEST_GPU", gpu, 1);
+    return measured("", resume);
+  }
+};
+
+TEST_F(GpuModel, IsRecordedAndItsDescriptionSaysThePeakOfRates) {
+  const report::RunResults results = measured_on("NVIDIA H100 80GB HBM3").results;
+  EXPECT_EQ(results.info.gpu_model, "NVIDIA H100 80GB HBM3");
+  for (const report::CellResult& cell : results.cells) {
+    EXPECT_EQ(cell.work.peak_tflops, 989);
+    EXPECT_EQ(cell.work.peak_of, "h100-sxm, bf16");
+  }
+  EXPECT_THAT(report::report_markdown(results), HasSubstr("| GPUs | NVIDIA H100 80GB HBM3 |"));
+}
+
+TEST_F(GpuModel, HasNoPeakWhereNoDescriptionIsOfIt) {
+  const report::RunResults results = measured_on("NVIDIA H100 80GB HBM3 MIG 1g.10gb").results;
+  EXPECT_EQ(results.cells[0].work.peak_tflops, 0);
+  EXPECT_EQ(results.cells[0].work.peak_of, "no description says the peak of NVIDIA H100 80GB HBM3 MIG 1g.10gb");
+}
+
+TEST_F(GpuModel, OfARunThatIsGoneOnWithIsTheSame) {
+  matrix.cells[0].plan.config.run.blocks = matrix.cells[1].plan.config.run.blocks = 2;
+  measured_on("NVIDIA H100 80GB HBM3");
+  matrix.cells[0].plan.config.run.blocks = matrix.cells[1].plan.config.run.blocks = 4;
+  EXPECT_THAT([&] { measured_on("NVIDIA H200", true); },
+              ThrowsMessage<std::invalid_argument>(
+                  HasSubstr("holds steps of NVIDIA H100 80GB HBM3, and the ranks now run on NVIDIA H200")));
 }
 
 }  // namespace

@@ -132,6 +132,7 @@ TEST_F(OnAPlayedGpu, EveryKernelOfATracedBlockIsTaggedAndMarksCutItsWindows) {
   rank_of(kEmulated);
   const RankRun run = block(0, 3);
   EXPECT_EQ(run.first_step, 0);
+  EXPECT_EQ(run.gpu, "host threads");
   EXPECT_THAT(run.trace.marks, SizeIs(3));
   std::set<std::string> purposes;
   for (std::size_t i = 0; i < run.trace.size(); ++i) purposes.emplace(name_of(run.trace.tag(i).purpose));

@@ -51,6 +51,7 @@ class ObedientRank final : public RankRunner {
 
   void run(std::size_t cell, std::int32_t block, std::int64_t steps) override {
     last_ = {.trace = {}, .first_step = next_step_[cell], .losses = {}, .transfer_cpu_ns = 10, .notes = {own_cells_}};
+    if (const char* gpu = std::getenv("UNDERLAP_TEST_GPU")) last_.gpu = gpu;
     if (block == 0 && deed_ == "throw_late" && rank_ != culprit_) do_deed("lose_peer");
     if (block == 0 && deed_ == "throw_late") {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));

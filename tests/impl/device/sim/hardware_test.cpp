@@ -47,6 +47,13 @@ TEST(HardwareFile, GivesFiguresWithTheirSources) {
   EXPECT_EQ(round.collectives[7].segments[0].busbw_gb_per_s, 80);
 }
 
+TEST(HardwareFile, NamesTheGpusThatItIsOf) {
+  EXPECT_THAT(test::round_hardware().gpu.cuda_names, IsEmpty());
+  EXPECT_THAT(parse_hardware(changed("gpu:\n", "gpu:\n  cuda_names: [NVIDIA A, NVIDIA B]\n"), "a").gpu.cuda_names,
+              testing::ElementsAre("NVIDIA A", "NVIDIA B"));
+  EXPECT_THAT(complaint("gpu:\n", "gpu:\n  cuda_names: NVIDIA A\n"), HasSubstr("gpu.cuda_names"));
+}
+
 TEST(HardwareFile, SaysWhereCollectivesWereTaken) {
   const std::string taken_on =
       "collectives_taken_on: {nvlink_gb_per_s: 90, network_gb_per_s: 9, ring_channels: 9, ring_channel_gb_per_s: 8, "
