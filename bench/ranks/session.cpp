@@ -52,8 +52,10 @@ report::BlockFigures figures_of(const Trace& trace, const plan::Cell& cell, std:
 }
 
 Trace taken(Trace& trace, std::span<const std::int32_t> ranks) {
-  const Trace whole = std::exchange(trace, {});
-  return subset(whole, [&](std::int32_t rank) { return std::ranges::find(ranks, rank) != ranks.end(); });
+  const auto is_wanted = [&](std::int32_t rank) { return std::ranges::find(ranks, rank) != ranks.end(); };
+  Trace whole = std::exchange(trace, {});
+  if (std::ranges::all_of(whole.tracks, is_wanted, &Track::rank)) return whole;
+  return subset(whole, is_wanted);
 }
 
 BackendInfo backend_info(Backend backend) {
