@@ -11,6 +11,7 @@
 #include "bench/tune/report.hpp"
 #include "bench/tune/space.hpp"
 #include "impl/device/sim/machine.hpp"
+#include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/step/simulation.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/windows.hpp"
@@ -152,6 +153,25 @@ TEST(TuneJob, BeginsAroundAConfigurationAndKeepsItsModel) {
   EXPECT_TRUE(job.is_open("model.tensor_model_parallel_size"));
   EXPECT_FALSE(job.is_open("model.num_layers"));
   EXPECT_EQ(job.start().at("comm_overlap.tp_comm_overlap"), "false");
+}
+
+// A bucket that holds all weights is no other than the next larger one.
+TEST(TuneSpace, TriesBucketsThatCutTheModelWhateverItsSize) {
+  for (const char* const preset : {"tiny", "llama3-8b"}) {
+    TuneRequest request;
+    request.model = {fmt::format("model: {{preset: {}}}\nrun: {{hardware: h100-sxm}}\n", preset), "model.yaml", {}};
+    request.num_gpus = 2;
+    const TuneJob job(request);
+    const plan::Config config = job.plan({}).config;
+    std::int64_t elements = 0;
+    for (const plan::Bucket& bucket : plan::bucket_layout(config).buckets) elements += bucket.elements();
+    const std::vector<TuneAxis> axes = overlap_axes(job, config);
+    const auto axis = std::ranges::find(axes, "comm_overlap.bucket_size", &TuneAxis::knob);
+    ASSERT_NE(axis, axes.end());
+    EXPECT_GE(axis->values.size(), 6U) << preset;
+    for (const std::string& value : axis->values)
+      if (!value.empty()) EXPECT_LT(std::stoll(value), elements) << preset;
+  }
 }
 
 TEST(StepTimes, ShortStepsTellThatOfManyMicrobatches) {
