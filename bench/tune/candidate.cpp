@@ -50,6 +50,13 @@ std::string size_of(const Candidate& candidate) {
   return fmt::format("{} {}", cell_of(candidate), candidate.plan.config.parallel.tensor_model_parallel_size);
 }
 
+std::string kind_of(const Candidate& candidate) {
+  const plan::ParallelConfig& parallel = candidate.plan.config.parallel;
+  return fmt::format("{} {} {} {} {}", size_of(candidate), parallel.pipeline_model_parallel_size > 1,
+                     parallel.virtual_pipeline_model_parallel_size > 1, parallel.context_parallel_size > 1,
+                     parallel.data_parallel_size > 1);
+}
+
 std::string shape_of(const Candidate& candidate) {
   const plan::Config& config = candidate.plan.config;
   return fmt::format("{} {}", size_of(candidate),

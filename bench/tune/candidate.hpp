@@ -33,7 +33,10 @@ std::string compute_of(const Candidate& candidate);
 /// Equal for layouts that cut layers over as many tensor-parallel ranks.
 std::string size_of(const Candidate& candidate);
 
-/// Equal for those whose tensor-parallel products have the same shapes, too.
+/// Equal for those that cut the model and its data in the same ways too, each as often as they like.
+std::string kind_of(const Candidate& candidate);
+
+/// Equal for those of a size whose tensor-parallel products have the same shapes.
 std::string shape_of(const Candidate& candidate);
 
 /// Whether a knob says how tensor-parallel products overlap.

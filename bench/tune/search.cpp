@@ -197,19 +197,20 @@ class Search {
     std::vector<TuneAxis> axes;
     std::set<std::string> changed = {};  // knobs for which another value than the one before was chosen
   };
-  using Helpful = std::map<std::string, std::set<std::string>>;  // knobs, by size_of()
+  using Helpful = std::map<std::string, std::set<std::string>>;  // knobs, by kind_of()
 
-  // Of the first of each size of tensor parallelism all knobs; of the others those that helped there, which is most of
-  // what there is to gain. They begin with how its tensor-parallel products overlap, if that helps. What overlaps best
-  // with products of one shape does so in every layout that has the shape: it is searched in the first that has it, and
-  // the rest take it over, unless they have better.
+  // Of the first of each kind of layout all knobs; of the others those that helped there, which is most of what there
+  // is to gain. They begin with how tensor-parallel products overlap in the first of their size, if that helps. What
+  // overlaps best with products of one shape does so in every layout that has the shape: it is searched in the first
+  // that has it, and the rest take it over, unless they have better.
   void refine(std::vector<Candidate>& candidates) {
     result_.counts.refined = std::min(kRefined, candidates.size());
-    std::map<std::string, const Candidate*> of_size, of_shape;
+    std::map<std::string, const Candidate*> of_kind, of_size, of_shape;
     std::vector<Descent> first, others, rest;
     for (std::size_t i = 0; i < result_.counts.refined; ++i) {
       Candidate& candidate = candidates[i];
-      const bool is_first = of_size.try_emplace(size_of(candidate), &candidate).second;
+      const bool is_first = of_kind.try_emplace(kind_of(candidate), &candidate).second;
+      of_size.try_emplace(size_of(candidate), &candidate);
       const bool has_new_shape = of_shape.try_emplace(shape_of(candidate), &candidate).second;
       (is_first        ? first
        : has_new_shape ? others
@@ -217,9 +218,9 @@ class Search {
           .push_back({&candidate, overlap_axes(job_, candidate.plan.config)});
     }
     const Helpful helpful = descend_twice(first);
-    for (Descent& descent : others) leave_helpful(descent, helpful.at(size_of(*descent.candidate)));
+    for (Descent& descent : others) leave_helpful(descent, helpful.at(kind_of(*descent.candidate)));
     for (Descent& descent : rest) {
-      leave_helpful(descent, helpful.at(size_of(*descent.candidate)));
+      leave_helpful(descent, helpful.at(kind_of(*descent.candidate)));
       std::erase_if(descent.axes, [](const TuneAxis& axis) { return is_of_tensor_overlap(axis.knob); });
     }
     for (const std::vector<Descent>* some : {&others, &rest})
@@ -239,7 +240,7 @@ class Search {
     descend(descents);
     Helpful helpful;
     for (Descent& descent : descents) {
-      helpful[size_of(*descent.candidate)] = descent.changed;
+      helpful[kind_of(*descent.candidate)] = descent.changed;
       leave_helpful(descent, descent.changed);
     }
     descend(descents);

@@ -93,6 +93,26 @@ TEST(Search, TakesTheLeastRecomputationThatFits) {
   EXPECT_LE(tight.peak_memory.total(), *request.limit_bytes);
 }
 
+// A pipeline is the best of the layouts as their rules choose, and has no use for buckets; data parallelism with small
+// ones is better than any pipeline.
+TEST(Search, TriesTheKnobsOfEachKindOfLayout) {
+  TuneRequest request;
+  request.model = {fmt::format("model: {{preset: tiny, tensor_model_parallel_size: 1, context_parallel_size: 1}}\n"
+                               "environment: {{layernorm_sm_margin: 0, cuda_device_max_connections: 8}}\n"
+                               "run: {{hardware: {}}}\n",
+                               UNDERLAP_SOURCE_DIR "/tests/data/hardware/two_cores.yaml"),
+                   "model.yaml",
+                   {}};
+  request.num_gpus = 2;
+  request.batch = 16;
+  const TuneJob job(request);
+  Plays plays("", false, "");
+  const TunedConfig best = search(job, plays, {}).best.front();
+  const plan::Config in_buckets =
+      job.plan({{"train.micro_batch_size", "8"}, {"comm_overlap.bucket_size", "200000"}}).config;
+  EXPECT_LE(best.step.step_ns, step_ns(in_buckets, job.hardware_of(in_buckets))) << text_of(best.choices);
+}
+
 TEST(Search, SaysWhatEachKnobIsWorth) {
   const TuneJob job(request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 1", kDataSpace));
   Plays plays("", false, "");
@@ -253,9 +273,9 @@ TEST(StepTimes, LayoutsThatDifferInVirtualStagesAndOverlapShareTheLeastStep) {
     return LeastSteps(config, job.hardware_of(config)).ns(16, 2);
   };
   const std::int64_t plain = least({});
-  for (const Choices& other : {Choices{{"model.virtual_pipeline_model_parallel_size", "2"}},
-                               Choices{{"comm_overlap.bucket_size", "10000000"}},
-                               Choices{{"ddp.average_in_collective", "true"}}})
+  for (const Choices& other :
+       {Choices{{"model.virtual_pipeline_model_parallel_size", "2"}}, Choices{{"comm_overlap.bucket_size", "10000000"}},
+        Choices{{"ddp.average_in_collective", "true"}}})
     EXPECT_EQ(least(other), plain) << text_of(other);
 }
 
