@@ -122,13 +122,16 @@ void run(benchmark::State& state, const Work& work) {
 
 void add_host_operations(const HostBenchmarks& options) {
   omp_set_num_threads(1);
-  for (const Work& work : operation_works(kQuarterLlama3_8b)) {
-    const std::string name = fmt::format("host/{}/{}", name_of(work.operation.name()), work.shape);
+  const auto add = [&](const char* of, const Work& work) {
+    const std::string name = fmt::format("{}/{}/{}", of, name_of(work.operation.name()), work.shape);
     auto* const added =
         benchmark::RegisterBenchmark(name.c_str(), [work](benchmark::State& state) { run(state, work); });
     added->Unit(benchmark::kMicrosecond)->UseRealTime();
     if (options.min_seconds > 0) added->MinTime(options.min_seconds);
-  }
+  };
+  for (const Work& work : operation_works(kQuarterLlama3_8b)) add("host", work);
+  for (const LayerShape& shape : {kTiny, kEightTiny})
+    for (const Work& work : operation_works(shape)) add("host_tiny", work);
 }
 
 }  // namespace underlap::bench

@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kHelp = R"(underlap-microbench: operations against the roofline, and collectives by size
 
   host/OPERATION/SHAPE            the CPU implementation on one thread, a layer a quarter as wide as Llama 3 8B's, 256 tokens
+  host_tiny/OPERATION/SHAPE       the same of a layer of the preset tiny, 128 and 1024 tokens
   host/COLLECTIVE/BYTES           the host backend between two ranks that are threads, over its TCP transport
   cuda/OPERATION/SHAPE            the CUDA implementation, a layer of Llama 3 8B, 8192 tokens; attention is cuDNN's
   cuda/cublaslt_alone_GEMM/SHAPE  the same product as cuBLASLt chooses it with nothing forbidden

@@ -40,6 +40,24 @@ constexpr LayerShape kQuarterLlama3_8b{.sequence = 256,
                                        .vocabulary = 8016,
                                        .parameters = std::int64_t{1} << 22};
 
+/// A layer of the preset `tiny` at microbatches of one sequence and of eight, as its products see them.
+constexpr LayerShape kTiny{.sequence = 128,
+                           .hidden = 128,
+                           .heads = 4,
+                           .groups = 2,
+                           .head_size = 32,
+                           .ffn = 384,
+                           .vocabulary = 256,
+                           .parameters = std::int64_t{1} << 19};
+constexpr LayerShape kEightTiny{.sequence = 8 * kTiny.sequence,
+                                .hidden = kTiny.hidden,
+                                .heads = kTiny.heads,
+                                .groups = kTiny.groups,
+                                .head_size = kTiny.head_size,
+                                .ffn = kTiny.ffn,
+                                .vocabulary = kTiny.vocabulary,
+                                .parameters = 2 * kTiny.parameters};
+
 /// Every operation of kernels/registry.hpp, at each shape that a layer has of it.
 std::vector<Work> operation_works(const LayerShape& layer);
 

@@ -64,8 +64,7 @@ TuneJob::TuneJob(const TuneRequest& request) : model_(request.model), num_gpus_(
   const plan::Config& any = cells_.begin()->second;
   hardware_ = any.run.hardware;
   machine_ = sim::hardware_words(any.run);
-  const auto time = sim::make_time_model(any);
-  gpus_per_node_ = time->gpus_per_node();
+  gpus_per_node_ = sim::make_time_model(any, hardware_of(any))->gpus_per_node();
   limit_bytes_ = request.limit_bytes.value_or(sim::gpu_memory_bytes(any));
   set_batch(request.batch);
 }
@@ -76,6 +75,8 @@ void TuneJob::read_cells(bool around) {
   input_hashes_ = hash_inputs(matrix);
   for (const plan::Cell& cell : matrix.cells) {
     cells_[cell.name] = cell.plan.config;
+    const plan::RunConfig& run = cell.plan.config.run;
+    machines_.try_emplace(sim::hardware_words(run), sim::hardware_of(run));
     for (const plan::Knob& knob : cell.plan.knobs) {
       if (plan::is_null(knob.requested) || follows(knob.name)) continue;
       if (around && is_searched(knob.name))
@@ -101,6 +102,10 @@ void TuneJob::set_batch(const std::optional<std::int64_t>& batch) {
   if (batch_ > 1) return;
   batch_ = kUsualSequencesOfAGpu * num_gpus_;
   notes_.push_back(fmt::format("a step has {} sequences, two for each GPU: --batch says another number", batch_));
+}
+
+const sim::Hardware& TuneJob::hardware_of(const plan::Config& config) const {
+  return machines_.at(sim::hardware_words(config.run));
 }
 
 plan::Plan TuneJob::plan(const Choices& choices) const {

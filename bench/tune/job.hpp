@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/device/sim/hardware.hpp"
 #include "impl/plan/plan.hpp"
 
 namespace underlap::bench {
@@ -48,6 +49,8 @@ class TuneJob {
   std::int64_t batch() const { return batch_; }
   std::int64_t limit_bytes() const { return limit_bytes_; }
   std::int64_t gpus_per_node() const { return gpus_per_node_; }
+  /// The machine of a plan of this job.
+  const sim::Hardware& hardware_of(const plan::Config& config) const;
   /// The name of its description, and how people read that with run.speed.
   const std::string& hardware() const { return hardware_; }
   const std::string& machine() const { return machine_; }
@@ -67,6 +70,7 @@ class TuneJob {
   std::string machine_;
   std::set<std::string> kept_;
   std::map<std::string, plan::Config> cells_;
+  std::map<std::string, sim::Hardware> machines_;  // of the cells, by sim::hardware_words(), each read once
   Choices start_;
   std::map<std::string, std::string> input_hashes_;  // of the files that it names: a description of hardware may change
   std::vector<std::string> notes_;

@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
+#include "bench/tune/candidate.hpp"
 #include "bench/tune/space.hpp"
 #include "platform/threads/on_all_cores.hpp"
 
@@ -22,39 +25,6 @@ namespace {
 constexpr std::size_t kAtOnce = 8;
 // Layouts whose overlap knobs are tried.
 constexpr std::size_t kRefined = 12;
-
-Choices laid_over(Choices base, const Choices& over) {
-  for (const auto& [knob, value] : over) base[knob] = value;
-  return base;
-}
-
-/// A set of choices and what is known of it.
-struct Candidate {
-  Choices choices;
-  plan::Plan plan = {};
-  std::int64_t least_ns = 0;
-  std::int64_t least_of_rest_ns = 0;  // of the microbatches beyond those of the shorter short step
-  std::int64_t step_ns = 0;           // estimated, or played in full; 0: cannot be played
-  std::string failure = {};           // then why
-};
-
-bool is_shorter(const Candidate& a, const Candidate& b) {
-  return a.step_ns != b.step_ns ? a.step_ns < b.step_ns : text_of(a.choices) < text_of(b.choices);
-}
-
-// Equal for plans that are played alike.
-std::string effect_of(const plan::Plan& plan) {
-  std::string text;
-  for (const plan::Knob& knob : plan.knobs) text += knob.name + '=' + plan::to_json_text(knob.effective) + ' ';
-  return text;
-}
-
-bool is_well(const plan::Plan& plan) { return plan.errors.empty() && plan.not_run.empty(); }
-
-// Why `plan` cannot be played, which is not well.
-const std::string& refusal_of(const plan::Plan& plan) {
-  return (plan.errors.empty() ? plan.not_run : plan.errors).front().message;
-}
 
 /// Where the search begins in a layout: of every overlap knob the usual value.
 Choices usual_overlap(const TuneJob& job, const plan::Config& layout) {
@@ -125,29 +95,32 @@ class Search {
     return candidate;
   }
 
-  // First all whole steps, then the short ones, so that nobody waits for a layout that another thread is at.
+  // Not kept among the plays: many layouts share one, and all take less than a few of those.
   void find_least_steps(std::vector<Candidate>& layouts) {
-    struct Found {
-      std::once_flag once;
-      std::optional<LeastSteps> steps;
-    };
-    std::vector<Found> found(layouts.size());
-    std::vector<Play> plays;
-    const auto add = [&](std::size_t i, std::int64_t num) {
-      plays.push_back({fmt::format("least of {} microbatches: {}", num, text_of(layouts[i].choices)),
-                       [&config = layouts[i].plan.config, &of = found[i], num] {
-                         std::call_once(of.once, [&] { of.steps.emplace(config); });
-                         return of.steps->ns(num);
-                       }});
-    };
-    for (std::size_t i = 0; i < layouts.size(); ++i) add(i, layouts[i].plan.config.train.num_microbatches);
-    for (std::size_t i = 0; i < layouts.size(); ++i) add(i, shortened(layouts[i].plan.config).fewer);
-    const std::vector<Played> times = play("bounds", plays);
-    for (std::size_t i = 0; i < layouts.size(); ++i) {
-      layouts[i].least_ns = times[i].ns;
-      layouts[i].least_of_rest_ns = times[i].ns - times[layouts.size() + i].ns;
-    }
+    std::map<std::string, std::vector<std::size_t>> by_compute;
+    for (std::size_t i = 0; i < layouts.size(); ++i) by_compute[compute_of(layouts[i])].push_back(i);
+    std::vector<std::vector<std::size_t>> alike;
+    for (auto& [compute, members] : by_compute) alike.push_back(std::move(members));
+    on_all_cores(alike.size(), [&](std::size_t g) {
+      const std::optional<LeastSteps> least = least_steps(layouts[alike[g].front()]);
+      if (!least) return;
+      for (const std::size_t i : alike[g]) {
+        const plan::Config& config = layouts[i].plan.config;
+        const std::int64_t stages = config.parallel.virtual_pipeline_model_parallel_size;
+        layouts[i].least_ns = least->ns(config.train.num_microbatches, stages);
+        layouts[i].least_of_rest_ns = layouts[i].least_ns - least->ns(shortened(config).fewer, stages);
+      }
+    });
     std::ranges::stable_sort(layouts, {}, &Candidate::least_ns);
+  }
+
+  // Why it cannot be played, if so, says the play.
+  std::optional<LeastSteps> least_steps(const Candidate& candidate) const {
+    try {
+      return LeastSteps(candidate.plan.config, job_.hardware_of(candidate.plan.config));
+    } catch (const std::invalid_argument&) {
+      return std::nullopt;
+    }
   }
 
   std::vector<Candidate> estimate(const std::vector<Candidate>& layouts) {
@@ -205,52 +178,124 @@ class Search {
     }
   }
 
-  static Play short_step_of(const Candidate& candidate, std::int64_t num_microbatches) {
+  Play short_step_of(const Candidate& candidate, std::int64_t num_microbatches) const {
     return {fmt::format("nearly, with {} microbatches: {}", num_microbatches, text_of(candidate.choices)),
-            [config = with_microbatches(candidate.plan.config, num_microbatches)] { return nearly_step_ns(config); }};
+            [config = with_microbatches(candidate.plan.config, num_microbatches),
+             &hardware = job_.hardware_of(candidate.plan.config)] { return nearly_step_ns(config, hardware); }};
   }
 
-  static Play whole_step_of(const Candidate& candidate) {
-    return {text_of(candidate.choices), [config = candidate.plan.config] { return step_ns(config); }};
+  Play whole_step_of(const Candidate& candidate) const {
+    return {text_of(candidate.choices),
+            [config = candidate.plan.config, &hardware = job_.hardware_of(candidate.plan.config)] {
+              return step_ns(config, hardware);
+            }};
   }
 
-  // Of the first of each size of tensor parallelism all knobs; of the others those that helped there, which is most of
-  // what there is to gain.
+  /// What is searched of a candidate's overlap settings: one knob after the other.
+  struct Descent {
+    Candidate* candidate;
+    std::vector<TuneAxis> axes;
+    std::set<std::string> changed = {};  // knobs for which another value than the one before was chosen
+  };
+  using Helpful = std::map<std::string, std::set<std::string>>;  // knobs, by kind_of()
+
+  // Of the first of each kind of layout all knobs; of the others those that helped there, which is most of what there
+  // is to gain. They begin with how tensor-parallel products overlap in the first of their size, if that helps. What
+  // overlaps best with products of one shape does so in every layout that has the shape: it is searched in the first
+  // that has it, and the rest take it over, unless they have better.
   void refine(std::vector<Candidate>& candidates) {
     result_.counts.refined = std::min(kRefined, candidates.size());
-    std::map<std::int32_t, std::set<std::string>> helpful;  // by that size
+    std::map<std::string, const Candidate*> of_kind, of_size, of_shape;
+    std::vector<Descent> first, others, rest;
     for (std::size_t i = 0; i < result_.counts.refined; ++i) {
-      const plan::Config& config = candidates[i].plan.config;
-      std::vector<TuneAxis> axes = overlap_axes(job_, config);
-      const auto [entry, is_first] = helpful.try_emplace(config.parallel.tensor_model_parallel_size);
-      std::set<std::string>& knobs = entry->second;
-      const auto leave_helpful = [&] {
-        std::erase_if(axes, [&](const TuneAxis& axis) { return !knobs.contains(axis.knob); });
-      };
-      if (!is_first) leave_helpful();
-      for (const std::string& knob : refined(candidates[i], axes)) knobs.insert(knob);
-      if (!is_first) continue;
-      leave_helpful();  // what helped may help more, or no longer, beside what was chosen after it
-      refined(candidates[i], axes);
+      Candidate& candidate = candidates[i];
+      const bool is_first = of_kind.try_emplace(kind_of(candidate), &candidate).second;
+      of_size.try_emplace(size_of(candidate), &candidate);
+      const bool has_new_shape = of_shape.try_emplace(shape_of(candidate), &candidate).second;
+      (is_first        ? first
+       : has_new_shape ? others
+                       : rest)
+          .push_back({&candidate, overlap_axes(job_, candidate.plan.config)});
     }
+    const Helpful helpful = descend_twice(first);
+    for (Descent& descent : others) leave_helpful(descent, helpful.at(kind_of(*descent.candidate)));
+    for (Descent& descent : rest) {
+      leave_helpful(descent, helpful.at(kind_of(*descent.candidate)));
+      std::erase_if(descent.axes, [](const TuneAxis& axis) { return is_of_tensor_overlap(axis.knob); });
+    }
+    for (const std::vector<Descent>* some : {&others, &rest})
+      take_over_tensor_overlap(*some, [&](const Candidate& candidate) { return of_size.at(size_of(candidate)); });
+    descend(others);
+    take_over_tensor_overlap(rest, [&](const Candidate& candidate) { return of_shape.at(shape_of(candidate)); });
+    descend(rest);
     std::ranges::sort(candidates, is_shorter);
   }
 
-  // Chooses the best value of each knob in turn. Returns the knobs for which another value than the one before was.
-  std::vector<std::string> refined(Candidate& candidate, const std::vector<TuneAxis>& axes) {
-    std::vector<std::string> changed;
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      std::vector<Candidate> variants = variants_of(candidate, axes[i]);
-      estimate_steps(fmt::format("overlap settings, {}", axes[i].knob), variants);
-      std::erase_if(variants, [](const Candidate& variant) { return variant.step_ns == 0; });
-      const auto best = std::ranges::min_element(variants, is_shorter);
-      if (best == variants.end() || best->step_ns >= candidate.step_ns) continue;
-      best->least_ns = candidate.least_ns;
-      candidate = std::move(*best);
-      changed.push_back(axes[i].knob);
-      best_ns_ = std::min(best_ns_, candidate.step_ns);
+  static void leave_helpful(Descent& descent, const std::set<std::string>& knobs) {
+    std::erase_if(descent.axes, [&](const TuneAxis& axis) { return !knobs.contains(axis.knob); });
+  }
+
+  // What helped may help more, or no longer, beside what was chosen after it.
+  Helpful descend_twice(std::vector<Descent>& descents) {
+    descend(descents);
+    Helpful helpful;
+    for (Descent& descent : descents) {
+      helpful[kind_of(*descent.candidate)] = descent.changed;
+      leave_helpful(descent, descent.changed);
     }
-    return changed;
+    descend(descents);
+    return helpful;
+  }
+
+  // Chooses the best value of each knob in turn, in all of them side by side.
+  void descend(std::vector<Descent>& descents) {
+    std::size_t longest = 0;
+    for (const Descent& descent : descents) longest = std::max(longest, descent.axes.size());
+    for (std::size_t i = 0; i < longest; ++i) {
+      std::vector<Candidate> variants;
+      std::vector<std::size_t> ends;
+      for (const Descent& descent : descents) {
+        if (i < descent.axes.size())
+          std::ranges::move(variants_of(*descent.candidate, descent.axes[i]), std::back_inserter(variants));
+        ends.push_back(variants.size());
+      }
+      estimate_steps("overlap settings", variants);
+      std::size_t begin = 0;
+      for (std::size_t d = 0; d < descents.size(); begin = ends[d++])
+        if (take_best(*descents[d].candidate, std::span(variants).subspan(begin, ends[d] - begin)))
+          descents[d].changed.insert(descents[d].axes[i].knob);
+    }
+  }
+
+  // Whether one of them is shorter, and so in the candidate's place.
+  bool take_best(Candidate& candidate, std::span<Candidate> variants) {
+    Candidate* best = nullptr;
+    for (Candidate& variant : variants)
+      if (variant.step_ns > 0 && (best == nullptr || is_shorter(variant, *best))) best = &variant;
+    if (best == nullptr || best->step_ns >= candidate.step_ns) return false;
+    best->least_ns = candidate.least_ns;
+    candidate = std::move(*best);
+    best_ns_ = std::min(best_ns_, candidate.step_ns);
+    return true;
+  }
+
+  // Where another's is better. One that cannot have it stays as it is.
+  void take_over_tensor_overlap(const std::vector<Descent>& descents,
+                                const std::function<const Candidate*(const Candidate&)>& other) {
+    std::vector<Candidate> variants;
+    std::vector<Candidate*> of;
+    for (const Descent& descent : descents) {
+      Candidate variant{.choices = descent.candidate->choices};
+      std::erase_if(variant.choices, [](const auto& choice) { return is_of_tensor_overlap(choice.first); });
+      for (const auto& [knob, value] : other(*descent.candidate)->choices)
+        if (is_of_tensor_overlap(knob)) variant.choices[knob] = value;
+      variant.plan = job_.plan(variant.choices);
+      if (!is_well(variant.plan) || !fits(variant.plan)) continue;
+      variants.push_back(std::move(variant));
+      of.push_back(descent.candidate);
+    }
+    estimate_steps("overlap settings", variants);
+    for (std::size_t i = 0; i < variants.size(); ++i) take_best(*of[i], std::span(variants).subspan(i, 1));
   }
 
   // The candidate with each other value of a knob, where that is another plan and fits.
@@ -321,7 +366,8 @@ class Search {
     std::size_t done = 0;
     std::mutex mutex;
     on_all_cores(candidates.size(), [&](std::size_t i) {
-      exposures[i] = step_exposure(candidates[i].plan.config);
+      const plan::Config& config = candidates[i].plan.config;
+      exposures[i] = step_exposure(config, job_.hardware_of(config));
       const std::lock_guard lock(mutex);
       if (progress_) progress_("whole steps", ++done, candidates.size(), best_ns_);
     });

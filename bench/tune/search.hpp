@@ -58,8 +58,8 @@ using SearchProgress =
 /// Layouts that do not fit by predicted memory are left out, each with the least recomputation that makes it fit. Those
 /// that are left come in the order of the least step that their compute allows (LeastSteps), and are estimated
 /// with the overlap that the plan's rules choose, until no further one can be among the best. Of the best of them
-/// overlap knobs are then tried with all their values, one knob after the other: all knobs of the first with a size of
-/// tensor parallelism, and of the others those that helped there. Ten are played in full. The same for the same job,
+/// overlap knobs are then tried with all their values, one knob after the other: all knobs of the first of each kind of
+/// layout, and of the others those that helped there. Ten are played in full. The same for the same job,
 /// whatever the number of threads.
 SearchResult search(const TuneJob& job, Plays& plays, const SearchProgress& progress);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/plan/userbuffers.hpp"
 
@@ -126,11 +127,24 @@ void append_tensor_axes(std::vector<TuneAxis>& axes, const plan::Config& layout)
   }
 }
 
+/// Round numbers that cut the weights which are cut, those of the first chunk, into two to some hundred buckets.
+std::vector<std::string> bucket_sizes(const plan::Config& layout) {
+  constexpr std::int64_t kMostBuckets = 100;
+  std::int64_t elements = 0;
+  const plan::TensorRank rank{layout.parallel.tensor_model_parallel_size, 0};
+  for (const plan::Parameter& parameter : plan::chunk_parameters(layout, 0, 0, rank).all)
+    elements += parameter.elements();
+  std::vector<std::string> sizes{""};
+  for (std::int64_t decade = 1; decade < elements; decade *= 10)
+    for (const std::int64_t size : {decade, 2 * decade, 5 * decade})
+      if (size < elements && size * kMostBuckets >= elements) sizes.push_back(std::to_string(size));
+  return sizes;
+}
+
 void append_data_axes(std::vector<TuneAxis>& axes, const plan::Config& layout) {
   axes.push_back({"comm_overlap.overlap_grad_reduce", {"", "false"}});
   axes.push_back({"comm_overlap.overlap_param_gather", {"", "false"}});
-  axes.push_back({"comm_overlap.bucket_size",
-                  {"", "10000000", "20000000", "40000000", "80000000", "250000000", "500000000", "1000000000"}});
+  axes.push_back({"comm_overlap.bucket_size", bucket_sizes(layout)});
   axes.push_back({"ddp.average_in_collective", {"", "true"}});
   axes.push_back({"ddp.pad_buckets_for_high_nccl_busbw", {"", "true"}});
   if (layout.parallel.pipeline_model_parallel_size == 1) return;

@@ -20,9 +20,9 @@ namespace {
 // The first begins on idle devices.
 constexpr std::int64_t kSteps = 2;
 
-report::StepSample played_step(const plan::Config& config) {
+report::StepSample played_step(const plan::Config& config, const sim::Hardware& hardware) {
   const auto data = model::TextData::unread(config.model.seq_length);
-  const auto time = sim::make_time_model(config);
+  const auto time = sim::make_time_model(config, hardware);
   const Trace trace = Simulation(config, data, *time).play_windows(0, kSteps);
   report::BlockRun block;
   block.num_steps = kSteps;
@@ -47,6 +47,8 @@ plan::Config computing_alone(plan::Config config) {
   config.run.no_comm = true;
   config.environment.layernorm_sm_margin = 0;
   config.tensor_overlap = {};
+  config.ddp.overlap_grad_reduce = config.ddp.overlap_param_gather = false;  // one bucket, one optimizer kernel
+  config.ddp.average_in_collective = true;
   if (config.recompute.method == plan::RecomputeMethod::block)
     config.recompute.num_layers *= config.parallel.virtual_pipeline_model_parallel_size;
   config.parallel.virtual_pipeline_model_parallel_size = 1;
@@ -63,13 +65,12 @@ struct StageTimes {
   std::vector<std::int64_t> device;  ///< if the device were shared out without a gap
 };
 
-StageTimes stage_times(const plan::Config& config, std::int64_t num_microbatches) {
+StageTimes stage_times(const plan::Config& config, const sim::TimeModel& time, std::int64_t num_microbatches) {
   const plan::Config shorter = with_microbatches(config, num_microbatches);
-  const auto time = sim::make_time_model(shorter);
   StageTimes times;
   for (const Program& stage : record_stages(shorter, Detail::costs)) {
     std::int64_t alone = 0, device = 0;
-    sim::TimesAlone times_alone(*time, stage);
+    sim::TimesAlone times_alone(time, stage);
     for (const ProgramCommand& command : stage.commands) {
       if (command.type != ProgramCommand::Type::launch) continue;
       const CommandTime taken = times_alone.of(command);
@@ -84,12 +85,14 @@ StageTimes stage_times(const plan::Config& config, std::int64_t num_microbatches
 
 }  // namespace
 
-std::int64_t step_ns(const plan::Config& config) { return played_step(untraced(config)).step_ns; }
+std::int64_t step_ns(const plan::Config& config, const sim::Hardware& hardware) {
+  return played_step(untraced(config), hardware).step_ns;
+}
 
-std::int64_t nearly_step_ns(const plan::Config& of) {
+std::int64_t nearly_step_ns(const plan::Config& of, const sim::Hardware& hardware) {
   const plan::Config config = untraced(of);
   const auto data = model::TextData::unread(config.model.seq_length);
-  const auto time = sim::make_time_model(config);
+  const auto time = sim::make_time_model(config, hardware);
   Simulation simulation(config, data, *time, 0, fold_nearly_alike(config, time->gpus_per_node()));
   const std::int64_t first_ns = last_mark_ns(simulation.play(0, 1));
   // In front of a later step the host has run ahead, and its loop between two steps takes no time.
@@ -97,10 +100,10 @@ std::int64_t nearly_step_ns(const plan::Config& of) {
   return last_mark_ns(simulation.play(0, 1)) - first_ns;
 }
 
-StepExposure step_exposure(const plan::Config& config) {
+StepExposure step_exposure(const plan::Config& config, const sim::Hardware& hardware) {
   plan::Config traced = config;
   traced.run.trace = true;
-  const report::StepSample step = played_step(traced);
+  const report::StepSample step = played_step(traced, hardware);
   StepExposure exposure{.step_ns = step.step_ns, .comm_ns = 0, .exposed_ns = {}};
   analysis::Split all;
   for (const analysis::Split& rank : step.ranks) all += rank;
@@ -132,24 +135,25 @@ std::int64_t extrapolated(const plan::Config& config, std::int64_t fewer_ns, std
   return more_ns + (config.train.num_microbatches - more) * (more_ns - fewer_ns) / (more - fewer);
 }
 
-LeastSteps::LeastSteps(const plan::Config& config) {
+LeastSteps::LeastSteps(const plan::Config& config, const sim::Hardware& hardware) {
   const plan::Config alone = computing_alone(config);
-  const StageTimes one = stage_times(alone, 1), two = stage_times(alone, 2);
-  std::int64_t of_all = 0, longest = 0;
+  const auto time = sim::make_time_model(alone, hardware);
+  const StageTimes one = stage_times(alone, *time, 1), two = stage_times(alone, *time, 2);
+  std::int64_t longest = 0;
   for (std::size_t stage = 0; stage < one.alone.size(); ++stage) {
     stages_.push_back({one.device[stage], two.device[stage] - one.device[stage]});
     const std::int64_t of_microbatch = two.alone[stage] - one.alone[stage];
-    of_all += of_microbatch;
+    of_others_ns_ += of_microbatch;
     longest = std::max(longest, of_microbatch);
   }
-  of_others_ns_ = (of_all - longest) / config.parallel.virtual_pipeline_model_parallel_size;
+  of_others_ns_ -= longest;
 }
 
-std::int64_t LeastSteps::ns(std::int64_t num_microbatches) const {
+std::int64_t LeastSteps::ns(std::int64_t num_microbatches, std::int64_t virtual_stages) const {
   std::int64_t busiest = 0;
   for (const Stage& stage : stages_)
     busiest = std::max(busiest, stage.first_ns + (num_microbatches - 1) * stage.of_more_ns);
-  return busiest + of_others_ns_;
+  return busiest + of_others_ns_ / virtual_stages;
 }
 
 }  // namespace underlap::bench

@@ -26,7 +26,6 @@ struct TechniqueFacts {
   std::string_view knob;            ///< that its overlap hangs on, whether it overlaps or is what runs without
   bool overlaps = true;             ///< something of it may be hidden; else everything is waited for
   SumOrder sums = SumOrder::same;   ///< where it reduces
-  std::string_view asymmetry = {};  ///< what ranks of a group above two do apart from each other; empty: nothing
   std::vector<std::string_view> purposes = {};  ///< how those of its communication begin; a slot's have its name before
 };
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "impl/step/groups.hpp"
-#include "impl/step/techniques.hpp"
 
 namespace underlap {
 namespace {
@@ -109,15 +108,6 @@ bool are_as_far_apart(const plan::Config& config, const Distances& distances, co
   return true;
 }
 
-// What sets tensor-parallel ranks apart: of two ranks each is to the other what the other is to it. Empty: nothing.
-std::string tensor_asymmetry(const plan::Config& config) {
-  if (config.parallel.tensor_model_parallel_size < 3) return "";
-  for (const TechniqueInEffect& technique : techniques_in_effect(config))
-    if (technique.mode == Mode::tp && !technique.facts->asymmetry.empty())
-      return std::string(technique.facts->asymmetry) + ", so tensor-parallel ranks have other peers";
-  return "";
-}
-
 Folding with_simulated(Folding folding, const plan::ParallelConfig& parallel) {
   for (std::int32_t rank = 0; rank < parallel.world_size(); ++rank)
     if (folding.simulated_for(parallel, rank) == rank) folding.simulated.push_back(rank);
@@ -139,8 +129,8 @@ std::int32_t Folding::simulated_for(const plan::ParallelConfig& parallel, std::i
 Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
   const plan::ParallelConfig& parallel = config.parallel;
   if (!may_fold(config.run)) return with_simulated({}, parallel);
-  std::string reason = tensor_asymmetry(config);
-  const bool tensor = parallel.tensor_model_parallel_size > 1 && reason.empty(), data = parallel.data_parallel_size > 1;
+  const bool tensor = parallel.tensor_model_parallel_size > 1, data = parallel.data_parallel_size > 1;
+  std::string reason;
   const Distances distances(config, gpus_per_node);
   for (Folding folding : {Folding{tensor, data}, Folding{false, data}, Folding{tensor, false}}) {
     folding.reason = reason;

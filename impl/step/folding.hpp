@@ -13,8 +13,8 @@ namespace underlap {
 ///
 /// Ranks of a tensor-parallel group do the same at the same time, and so do data-parallel replicas: of each the first
 /// is simulated. Pipeline stages never do, and context-parallel ranks have tiles of their own: all of them are
-/// simulated. A coordinate along which ranks have their peers at other distances, as a technique in effect may say of
-/// itself, or optimizer instances that cut context-parallel groups unevenly, is not folded.
+/// simulated. A coordinate along which ranks have their peers at other distances, or optimizer instances that cut
+/// context-parallel groups unevenly, is not folded.
 struct Folding {
   bool tensor = false;                       ///< of tensor-parallel ranks the first is simulated for all
   bool data = false;                         ///< likewise of data-parallel ones

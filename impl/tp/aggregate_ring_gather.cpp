@@ -90,7 +90,6 @@ const GatherGemms::Register kRegistered{{
     .exposed = "the swap, and what a hop takes longer than the GEMM of two ranks' rows",
     .keys = {{.method = plan::TensorMethod::ring_exchange, .aggregate = true}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap",
-              .asymmetry = "neighbours of an aggregated ring swap",
               .purposes = {"ring_swap", "ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<GatherGemm> {
       return std::make_unique<AggregateRingGather>(context);

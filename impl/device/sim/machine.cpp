@@ -76,8 +76,12 @@ std::string hardware_words(const plan::RunConfig& run) {
 }
 
 std::unique_ptr<TimeModel> make_time_model(const plan::Config& config) {
+  return make_time_model(config, hardware_of(config.run));
+}
+
+std::unique_ptr<TimeModel> make_time_model(const plan::Config& config, Hardware hardware) {
   const Placement placement{.gpus_per_node = static_cast<std::int32_t>(config.run.gpus_per_node.value_or(0))};
-  return make_time_model(CostModel(hardware_of(config.run), placement),
+  return make_time_model(CostModel(std::move(hardware), placement),
                          static_cast<int>(config.environment.layernorm_sm_margin));
 }
 

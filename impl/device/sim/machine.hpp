@@ -34,6 +34,9 @@ std::optional<Peak> peak_of(const plan::Config& config, std::string_view cuda_na
 /// environment. Throws std::invalid_argument with every error of the hardware file, each with file, line and column.
 std::unique_ptr<TimeModel> make_time_model(const plan::Config& config);
 
+/// The same with what hardware_of() gave: reading a description takes as long as a thousand operations.
+std::unique_ptr<TimeModel> make_time_model(const plan::Config& config, Hardware hardware);
+
 /// Memory of one GPU that `config` asks for. Throws as make_time_model() does.
 std::int64_t gpu_memory_bytes(const plan::Config& config);
 

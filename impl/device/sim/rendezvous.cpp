@@ -15,6 +15,14 @@ constexpr std::int32_t kNotSimulated = -2;
 
 bool is_message(const Transfer& t) { return t.collective == Collective::send || t.collective == Collective::receive; }
 
+// Whether a call sends to `peer` and receives from it, as two members do that swap.
+bool swaps(std::span<const Transfer> call, std::int32_t peer) {
+  const auto has = [&](Collective way) {
+    return std::ranges::any_of(call, [&](const Transfer& t) { return t.collective == way && t.peer == peer; });
+  };
+  return has(Collective::send) && has(Collective::receive);
+}
+
 // Whether two members mean the same collective.
 bool agree(const Transfer& a, const Transfer& b) {
   return a.collective == b.collective && dtype_of(a) == dtype_of(b) && a.input.elements() == b.input.elements() &&
@@ -80,8 +88,9 @@ Rendezvous::Key Rendezvous::message_key(const CommunicatorState& state, const Pr
                     describe(program, call), state.simulated.size()));
   const Group& group = program.communicators[call.communicator].group;
   const std::int32_t peer = program.transfers(call)[part.transfers[0]].peer;
-  const std::int32_t way = part.sends ? peer - group.my_index : group.my_index - peer;
-  return {state.global, kNotSimulated, (way + group.size()) % group.size(), 0};
+  const std::int32_t way = ((part.sends ? peer - group.my_index : group.my_index - peer) + group.size()) % group.size();
+  const bool is_swap = swaps(program.transfers(call), peer);
+  return {state.global, kNotSimulated, is_swap ? std::min(way, group.size() - way) : way, 0};
 }
 
 Rendezvous::FlowId Rendezvous::find(const Key& key, std::int32_t rank, const Program& program,

@@ -23,7 +23,8 @@ namespace underlap::sim {
 ///
 /// Where not all ranks are simulated, those that are stand for the others. A collective takes the simulated members. A
 /// message to or from a member that is not simulated is another of the messages over the same distance round the group,
-/// of which the one simulated member sends and receives one each: these two are its ends.
+/// of which the one simulated member sends and receives one each: these two are its ends. So are the two of a call that
+/// swaps with one member, on whichever side that is: to each of the two the other is what it is to the other.
 class Rendezvous {
  public:
   using FlowId = std::uint32_t;

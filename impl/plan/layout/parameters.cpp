@@ -120,105 +120,74 @@ void add_layer(Parts& parts, const ModelConfig& model, std::int32_t i, LayerPara
   layer.fc2_bias = row_bias("fc2_bias");
 }
 
-/// Numbers the weights of the whole model in the order of the forward pass, biases behind them: a weight begins with
-/// the same values whatever else the model has.
-void number(ModelParameters& parameters) {
-  std::int32_t next = 0;
-  const auto take = [&](std::int32_t index) {
-    if (index >= 0) parameters.all[static_cast<std::size_t>(index)].number = next;
-    ++next;
+/// Numbers the weights of a range by their place in the whole model, in the order of the forward pass, biases behind
+/// them: a weight begins with the same values whatever else the model has, and wherever it is cut.
+void number(ModelParameters& parameters, const ModelConfig& model, const LayerRange& range) {
+  constexpr std::int32_t kEmbeddings = 2, kOfLayer = 6;  // of weights, and as many biases
+  const bool is_tied = model.share_embeddings_and_output_weights;
+  const auto layers = static_cast<std::int32_t>(model.num_layers);
+  const std::int32_t final_norm = kEmbeddings + layers * kOfLayer;
+  const std::int32_t head = is_tied ? 0 : final_norm + 1;
+  const std::int32_t biases = final_norm + (is_tied ? 1 : 2);
+  const auto set = [&](std::int32_t index, std::int32_t value) {
+    if (index >= 0) parameters.all[static_cast<std::size_t>(index)].number = value;
   };
-  take(parameters.word_embedding);
-  take(parameters.position_embedding);
-  for (const LayerParameters& l : parameters.layers)
-    for (const std::int32_t index : {l.attention_norm, l.qkv, l.proj, l.mlp_norm, l.fc1, l.fc2}) take(index);
-  take(parameters.final_norm);
-  if (parameters.head != parameters.word_embedding) take(parameters.head);
-  for (const LayerParameters& l : parameters.layers)
+  set(parameters.word_embedding, 0);
+  set(parameters.position_embedding, 1);
+  std::int32_t before = range.first_layer * kOfLayer;  // weights of earlier layers
+  for (const LayerParameters& l : parameters.layers) {
+    std::int32_t weight = kEmbeddings + before, bias = biases + before;
+    for (const std::int32_t index : {l.attention_norm, l.qkv, l.proj, l.mlp_norm, l.fc1, l.fc2}) set(index, weight++);
     for (const std::int32_t index :
          {l.attention_norm_bias, l.qkv_bias, l.proj_bias, l.mlp_norm_bias, l.fc1_bias, l.fc2_bias})
-      take(index);
-  take(parameters.final_norm_bias);
+      set(index, bias++);
+    before += kOfLayer;
+  }
+  set(parameters.final_norm, final_norm);
+  set(parameters.head, head);
+  set(parameters.final_norm_bias, biases + layers * kOfLayer);
 }
 
-/// In the order of their registration.
-constexpr std::int32_t LayerParameters::*kOfLayer[] = {&LayerParameters::proj,
-                                                       &LayerParameters::proj_bias,
-                                                       &LayerParameters::attention_norm,
-                                                       &LayerParameters::attention_norm_bias,
-                                                       &LayerParameters::qkv,
-                                                       &LayerParameters::qkv_bias,
-                                                       &LayerParameters::mlp_norm,
-                                                       &LayerParameters::mlp_norm_bias,
-                                                       &LayerParameters::fc1,
-                                                       &LayerParameters::fc1_bias,
-                                                       &LayerParameters::fc2,
-                                                       &LayerParameters::fc2_bias};
-
-/// Copies weights of a whole model into the list of a range.
-class Cut {
- public:
-  explicit Cut(const ModelParameters& whole) : whole_(whole) {}
-
-  std::int32_t take(std::int32_t index) {
-    if (index < 0) return -1;
-    result.all.push_back(whole_.all[static_cast<std::size_t>(index)]);
-    result.blocks.push_back(whole_.blocks[static_cast<std::size_t>(index)]);
-    return static_cast<std::int32_t>(result.all.size() - 1);
+/// An embedding that is the head too, or has a copy there.
+void mark_tied(ModelParameters& parameters, const LayerRange& range) {
+  const auto at = [&](std::int32_t index) -> Parameter& { return parameters.all[static_cast<std::size_t>(index)]; };
+  if (range.is_whole()) {
+    at(parameters.word_embedding).num_wgrads = 2;
+  } else if (range.has_embedding) {
+    at(parameters.word_embedding).shared_embedding = true;
+  } else if (range.has_head) {
+    at(parameters.head).is_copy = at(parameters.head).shared_embedding = true;
   }
-
-  Parameter& at(std::int32_t index) { return result.all[static_cast<std::size_t>(index)]; }
-
-  ModelParameters result;
-
- private:
-  const ModelParameters& whole_;
-};
+}
 
 }  // namespace
 
 ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor) {
-  ModelParameters result;
-  Parts parts(result, tensor);
-  const std::int64_t h = model.hidden_size;
-  result.word_embedding = parts.by_rows("word_embedding", {model.vocab_size}, h, -1);
-  if (model.position_embedding_type == PositionEmbedding::learned_absolute)
-    result.position_embedding = parts.whole("position_embedding", model.seq_length, h, -1);
-  for (std::int32_t i = 0; i < model.num_layers; ++i) add_layer(parts, model, i, result.layers.emplace_back());
-  result.final_norm = parts.whole("final_norm", 1, h, -1);
-  if (model.normalization == Normalization::layer_norm)
-    result.final_norm_bias = parts.whole("final_norm_bias", 1, h, -1);
-  const bool is_tied = model.share_embeddings_and_output_weights;
-  result.head = is_tied ? result.word_embedding : parts.by_rows("head", {model.vocab_size}, h, -1);
-  if (is_tied) result.all[static_cast<std::size_t>(result.word_embedding)].num_wgrads = 2;
-  number(result);
-  return result;
+  return list_parameters(model, tensor, {.num_layers = static_cast<std::int32_t>(model.num_layers)});
 }
 
 ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor, const LayerRange& range) {
-  const ModelParameters whole = list_parameters(model, tensor);
-  if (range.is_whole()) return whole;
-  Cut cut(whole);
-  ModelParameters& result = cut.result;
+  ModelParameters result;
+  Parts parts(result, tensor);
+  const std::int64_t h = model.hidden_size;
+  const bool is_tied = model.share_embeddings_and_output_weights;
+  const auto vocabulary = [&](const char* name) { return parts.by_rows(name, {model.vocab_size}, h, -1); };
   if (range.has_embedding) {
-    result.word_embedding = cut.take(whole.word_embedding);
-    result.position_embedding = cut.take(whole.position_embedding);
-    cut.at(result.word_embedding).num_wgrads = 1;
-    cut.at(result.word_embedding).shared_embedding = model.share_embeddings_and_output_weights;
+    result.word_embedding = vocabulary("word_embedding");
+    if (model.position_embedding_type == PositionEmbedding::learned_absolute)
+      result.position_embedding = parts.whole("position_embedding", model.seq_length, h, -1);
   }
-  for (std::int32_t i = 0; i < range.num_layers; ++i) {
-    const LayerParameters& layer = whole.layers[static_cast<std::size_t>(range.first_layer + i)];
-    LayerParameters& own = result.layers.emplace_back();
-    for (const auto weight : kOfLayer) own.*weight = cut.take(layer.*weight);
-  }
+  for (std::int32_t i = 0; i < range.num_layers; ++i)
+    add_layer(parts, model, range.first_layer + i, result.layers.emplace_back());
   if (range.has_head) {
-    result.final_norm = cut.take(whole.final_norm);
-    result.final_norm_bias = cut.take(whole.final_norm_bias);
-    result.head = cut.take(whole.head);
-    cut.at(result.head).num_wgrads = 1;
-    cut.at(result.head).is_copy = whole.head == whole.word_embedding;
-    cut.at(result.head).shared_embedding = whole.head == whole.word_embedding;
+    result.final_norm = parts.whole("final_norm", 1, h, -1);
+    if (model.normalization == Normalization::layer_norm)
+      result.final_norm_bias = parts.whole("final_norm_bias", 1, h, -1);
+    result.head =
+        is_tied && range.has_embedding ? result.word_embedding : vocabulary(is_tied ? "word_embedding" : "head");
   }
+  if (is_tied) mark_tied(result, range);
+  number(result, model, range);
   return result;
 }
 

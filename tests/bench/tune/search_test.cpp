@@ -11,6 +11,7 @@
 #include "bench/tune/report.hpp"
 #include "bench/tune/space.hpp"
 #include "impl/device/sim/machine.hpp"
+#include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/step/simulation.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/windows.hpp"
@@ -92,6 +93,26 @@ TEST(Search, TakesTheLeastRecomputationThatFits) {
   EXPECT_LE(tight.peak_memory.total(), *request.limit_bytes);
 }
 
+// A pipeline is the best of the layouts as their rules choose, and has no use for buckets; data parallelism with small
+// ones is better than any pipeline.
+TEST(Search, TriesTheKnobsOfEachKindOfLayout) {
+  TuneRequest request;
+  request.model = {fmt::format("model: {{preset: tiny, tensor_model_parallel_size: 1, context_parallel_size: 1}}\n"
+                               "environment: {{layernorm_sm_margin: 0, cuda_device_max_connections: 8}}\n"
+                               "run: {{hardware: {}}}\n",
+                               UNDERLAP_SOURCE_DIR "/tests/data/hardware/two_cores.yaml"),
+                   "model.yaml",
+                   {}};
+  request.num_gpus = 2;
+  request.batch = 16;
+  const TuneJob job(request);
+  Plays plays("", false, "");
+  const TunedConfig best = search(job, plays, {}).best.front();
+  const plan::Config in_buckets =
+      job.plan({{"train.micro_batch_size", "8"}, {"comm_overlap.bucket_size", "200000"}}).config;
+  EXPECT_LE(best.step.step_ns, step_ns(in_buckets, job.hardware_of(in_buckets))) << text_of(best.choices);
+}
+
 TEST(Search, SaysWhatEachKnobIsWorth) {
   const TuneJob job(request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 1", kDataSpace));
   Plays plays("", false, "");
@@ -100,7 +121,8 @@ TEST(Search, SaysWhatEachKnobIsWorth) {
   ASSERT_NE(reduce, best.worth.end());
   Choices off = best.choices;
   off["comm_overlap.overlap_grad_reduce"] = "false";
-  EXPECT_NEAR(double(reduce->step_ns), double(step_ns(job.plan(off).config)), 0.002 * double(best.step.step_ns));
+  EXPECT_NEAR(double(reduce->step_ns), double(step_ns(job.plan(off).config, job.hardware_of(best.plan.config))),
+              0.002 * double(best.step.step_ns));
 }
 
 TEST(TuneText, SaysWhyAKnobCannotBeChangedAlone) {
@@ -129,7 +151,8 @@ TEST(Search, WritesConfigurationsThatPlayAsItSays) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       const plan::Matrix matrix = plan::load(folder / names[i]);
       ASSERT_TRUE(matrix.errors.empty()) << matrix.errors.front().message;
-      EXPECT_EQ(step_ns(matrix.cells.front().plan.config), result.best[i].step.step_ns)
+      const plan::Config& config = matrix.cells.front().plan.config;
+      EXPECT_EQ(step_ns(config, job.hardware_of(config)), result.best[i].step.step_ns)
           << testing_support::read_text(folder / names[i]);
     }
   }
@@ -152,6 +175,25 @@ TEST(TuneJob, BeginsAroundAConfigurationAndKeepsItsModel) {
   EXPECT_EQ(job.start().at("comm_overlap.tp_comm_overlap"), "false");
 }
 
+// A bucket that holds all weights is no other than the next larger one.
+TEST(TuneSpace, TriesBucketsThatCutTheModelWhateverItsSize) {
+  for (const char* const preset : {"tiny", "llama3-8b"}) {
+    TuneRequest request;
+    request.model = {fmt::format("model: {{preset: {}}}\nrun: {{hardware: h100-sxm}}\n", preset), "model.yaml", {}};
+    request.num_gpus = 2;
+    const TuneJob job(request);
+    const plan::Config config = job.plan({}).config;
+    std::int64_t elements = 0;
+    for (const plan::Bucket& bucket : plan::bucket_layout(config).buckets) elements += bucket.elements();
+    const std::vector<TuneAxis> axes = overlap_axes(job, config);
+    const auto axis = std::ranges::find(axes, "comm_overlap.bucket_size", &TuneAxis::knob);
+    ASSERT_NE(axis, axes.end());
+    EXPECT_GE(axis->values.size(), 6U) << preset;
+    for (const std::string& value : axis->values)
+      if (!value.empty()) EXPECT_LT(std::stoll(value), elements) << preset;
+  }
+}
+
 TEST(StepTimes, ShortStepsTellThatOfManyMicrobatches) {
   const TuneJob job(request_of("tensor_model_parallel_size: 2, sequence_parallel: true", kDataSpace, 8));
   for (const Choices& layout : layouts_of(job)) {
@@ -159,9 +201,10 @@ TEST(StepTimes, ShortStepsTellThatOfManyMicrobatches) {
     if (!plan.errors.empty()) continue;
     const auto [fewer, more] = shortened(plan.config);
     if (more == 0) continue;
-    const std::int64_t whole = step_ns(plan.config);
-    EXPECT_NEAR(double(extrapolated(plan.config, nearly_step_ns(with_microbatches(plan.config, fewer)),
-                                    nearly_step_ns(with_microbatches(plan.config, more)))),
+    const sim::Hardware& hardware = job.hardware_of(plan.config);
+    const std::int64_t whole = step_ns(plan.config, hardware);
+    EXPECT_NEAR(double(extrapolated(plan.config, nearly_step_ns(with_microbatches(plan.config, fewer), hardware),
+                                    nearly_step_ns(with_microbatches(plan.config, more), hardware))),
                 double(whole), 0.015 * double(whole))
         << text_of(layout);
   }
@@ -182,10 +225,10 @@ TEST(StepTimes, ExposureIsThatOfTheWholeTrace) {
     std::map<std::string, std::int64_t> exposed_ns;
     for (const auto& [modes, ns] : all.exposed_ns_by_modes)
       exposed_ns[modes] = ns / static_cast<std::int64_t>(splits.size());
-    const StepExposure exposure = step_exposure(config);
+    const StepExposure exposure = step_exposure(config, job.hardware_of(config));
     EXPECT_EQ(exposure.exposed_ns, exposed_ns) << stages;
     EXPECT_EQ(exposure.comm_ns, all.comm_ns() / static_cast<std::int64_t>(splits.size()));
-    EXPECT_EQ(exposure.step_ns, step_ns(config));
+    EXPECT_EQ(exposure.step_ns, step_ns(config, job.hardware_of(config)));
   }
 }
 
@@ -197,10 +240,13 @@ TEST(StepTimes, OneContextParallelRankNearlyStandsForAll) {
                                      kDataSpace);
     for (const char* const wide : {"2", "4"}) {
       request.model.overrides = {{"model.context_parallel_size", wide}, {"model.seq_length", "8192"}};
-      const plan::Plan plan = TuneJob(request).plan({});
+      const TuneJob job(request);
+      const plan::Plan plan = job.plan({});
       ASSERT_TRUE(plan.errors.empty()) << plan.errors.front().message;
-      const std::int64_t whole = step_ns(plan.config);
-      EXPECT_NEAR(double(nearly_step_ns(plan.config)), double(whole), 0.01 * double(whole)) << type << ' ' << wide;
+      const sim::Hardware& hardware = job.hardware_of(plan.config);
+      const std::int64_t whole = step_ns(plan.config, hardware);
+      EXPECT_NEAR(double(nearly_step_ns(plan.config, hardware)), double(whole), 0.01 * double(whole))
+          << type << ' ' << wide;
     }
   }
 }
@@ -211,8 +257,26 @@ TEST(StepTimes, NoOverlapBeatsTheLeastStep) {
   for (const Choices& layout : layouts_of(job)) {
     const plan::Plan plan = job.plan(layout);
     if (!plan.errors.empty() || ++num > 24) continue;
-    EXPECT_LE(LeastSteps(plan.config).ns(plan.config.train.num_microbatches), step_ns(plan.config)) << text_of(layout);
+    const sim::Hardware& hardware = job.hardware_of(plan.config);
+    EXPECT_LE(LeastSteps(plan.config, hardware)
+                  .ns(plan.config.train.num_microbatches, plan.config.parallel.virtual_pipeline_model_parallel_size),
+              step_ns(plan.config, hardware))
+        << text_of(layout);
   }
+}
+
+// One set of durations serves all of them, whatever their rules choose of overlap.
+TEST(StepTimes, LayoutsThatDifferInVirtualStagesAndOverlapShareTheLeastStep) {
+  const TuneJob job(request_of("tensor_model_parallel_size: 2, pipeline_model_parallel_size: 2", ""));
+  const auto least = [&](const Choices& choices) {
+    const plan::Config config = job.plan(choices).config;
+    return LeastSteps(config, job.hardware_of(config)).ns(16, 2);
+  };
+  const std::int64_t plain = least({});
+  for (const Choices& other :
+       {Choices{{"model.virtual_pipeline_model_parallel_size", "2"}}, Choices{{"comm_overlap.bucket_size", "10000000"}},
+        Choices{{"ddp.average_in_collective", "true"}}})
+    EXPECT_EQ(least(other), plain) << text_of(other);
 }
 
 }  // namespace

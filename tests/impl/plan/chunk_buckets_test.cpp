@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 namespace underlap::plan {
 namespace {
 
@@ -71,6 +74,23 @@ TEST(ChunkParameters, ChunksTakeTurnsOverTheStages) {
   EXPECT_THAT(names_of(config, 0, 1), testing::AllOf(has("layer2.fc2"), testing::SizeIs(6)));
   EXPECT_THAT(names_of(config, 1, 1),
               testing::AllOf(has("layer3.qkv"), has("final_norm"), has("head"), testing::SizeIs(8)));
+}
+
+// A weight begins with values that follow from its number.
+TEST(ChunkParameters, HaveTheNumbersThatTheyHaveInTheWholeModel) {
+  for (const char* const model : {"position_embedding_type: rope", "position_embedding_type: learned_absolute",
+                                  "add_bias_linear: true, normalization: LayerNorm",
+                                  "share_embeddings_and_output_weights: true, add_bias_linear: true"}) {
+    const Config config = tiny(std::string(model) + ", pipeline_model_parallel_size: 2");
+    std::map<std::string, std::int32_t> numbers;
+    for (const Parameter& parameter : list_parameters(config.model).all) numbers[parameter.name] = parameter.number;
+    for (const std::int32_t stage : {0, 1})
+      for (const Parameter& parameter : weights_of(config, stage, 0))
+        EXPECT_EQ(parameter.number, numbers.at(parameter.name)) << model << ": " << parameter.name;
+    std::set<std::int32_t> distinct;
+    for (const auto& [name, number] : numbers) distinct.insert(number);
+    EXPECT_EQ(distinct.size(), numbers.size()) << model;
+  }
 }
 
 TEST(ChunkParameters, ATiedHeadIsACopyOnItsOwnStage) {

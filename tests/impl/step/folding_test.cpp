@@ -66,7 +66,12 @@ std::vector<FoldingCase> folding_cases() {
        yaml_of(
            kTp, 2, 2,
            kOverlaps + "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: {fc2_dgrad: {aggregate: true}}}\n"),
-       8, 4},
+       8, 1},
+      {"AggregatedRingOfEightBesideAnother",
+       yaml_of("tensor_model_parallel_size: 8, sequence_parallel: true", 1, 2,
+               "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: {qkv_fprop: {aggregate: true}, fc2_dgrad: "
+               "{aggregate: true}, fc1_fprop: {method: ring_exchange}}}\n"),
+       8, 1},
       {"AggregatedRingOfTwo",
        yaml_of("tensor_model_parallel_size: 2, sequence_parallel: true", 2, 2,
                "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: {fc2_dgrad: {aggregate: true}}}\n"),
@@ -165,7 +170,8 @@ TEST_P(Folded, SimulatedRanksShowWhatTheyShowWhereAllAreSimulated) {
   }
 }
 
-// A command without what says whose it is: places in tensors, and of a peer all but the distance to it.
+// A command without what says whose it is: places in tensors, and of a peer all but the distance to it; of one that it
+// swaps with the shorter way there.
 std::string text_of(const Program& program, const ProgramCommand& c) {
   const bool waits = c.type == ProgramCommand::Type::wait || c.type == ProgramCommand::Type::throttle;
   const std::uint64_t before = waits ? program.first_positions[c.awaited_stream] : c.awaited_position;
@@ -175,9 +181,12 @@ std::string text_of(const Program& program, const ProgramCommand& c) {
       fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(c.type), c.stream, name_of(c.name),
                   name_of(c.tag.purpose), c.tag.layer, c.tag.microbatch, c.tag.bucket, c.tag.chunk, c.tag.step,
                   c.awaited_stream, awaited, c.bytes, cost.flops, cost.bytes_read, cost.bytes_written);
-  for (const Transfer& t : program.transfers(c)) {
+  const std::span<const Transfer> transfers = program.transfers(c);
+  for (const Transfer& t : transfers) {
     const Group& group = program.communicators[c.communicator].group;
-    const std::int32_t distance = t.peer < 0 ? -1 : (t.peer - group.my_index + group.size()) % group.size();
+    std::int32_t distance = t.peer < 0 ? -1 : (t.peer - group.my_index + group.size()) % group.size();
+    if (t.peer >= 0 && std::ranges::count(transfers, t.peer, &Transfer::peer) == 2)
+      distance = std::min(distance, group.size() - distance);
     text += fmt::format(" {} {} over {} of {}", to_string(t.collective), message_bytes(t), distance, group.size());
   }
   return text;
@@ -226,14 +235,6 @@ TEST(Folding, ValuesAndJitterNeedEveryRank) {
   EXPECT_TRUE(is_whole([](plan::RunConfig& run) { run.fold = false; }));
   EXPECT_TRUE(is_whole([](plan::RunConfig& run) { run.numerics = true; }));
   EXPECT_TRUE(is_whole([](plan::RunConfig& run) { run.jitter_pct = 1; }));
-}
-
-TEST(Folding, SaysWhyAnAggregatedRingIsNotFolded) {
-  const std::string aggregated =
-      "comm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: {qkv_fprop: {aggregate: true}}}\n";
-  const plan::Config config =
-      config_of({"", yaml_of("tensor_model_parallel_size: 4, sequence_parallel: true", 1, 1, aggregated)});
-  EXPECT_THAT(fold_ranks(config, 8).reason, testing::HasSubstr("aggregated ring"));
 }
 
 TEST(Folding, LetsOneContextParallelRankStandForAllOnlyInEstimates) {

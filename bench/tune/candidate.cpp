@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/tune/candidate.hpp"
+
+#include <fmt/format.h>
+
+#include "impl/plan/value.hpp"
+
+namespace underlap::bench {
+namespace {
+
+std::string cell_of(const Candidate& candidate) {
+  const auto cell = candidate.choices.find(plan::kOneCell);
+  return cell == candidate.choices.end() ? "" : cell->second;
+}
+
+}  // namespace
+
+Choices laid_over(Choices base, const Choices& over) {
+  for (const auto& [knob, value] : over) base[knob] = value;
+  return base;
+}
+
+bool is_shorter(const Candidate& a, const Candidate& b) {
+  return a.step_ns != b.step_ns ? a.step_ns < b.step_ns : text_of(a.choices) < text_of(b.choices);
+}
+
+std::string effect_of(const plan::Plan& plan) {
+  std::string text;
+  for (const plan::Knob& knob : plan.knobs) text += knob.name + '=' + plan::to_json_text(knob.effective) + ' ';
+  return text;
+}
+
+bool is_well(const plan::Plan& plan) { return plan.errors.empty() && plan.not_run.empty(); }
+
+const std::string& refusal_of(const plan::Plan& plan) {
+  return (plan.errors.empty() ? plan.not_run : plan.errors).front().message;
+}
+
+std::string compute_of(const Candidate& candidate) {
+  const plan::Config& config = candidate.plan.config;
+  const plan::ParallelConfig& parallel = config.parallel;
+  const std::int64_t chunks =
+      config.recompute.method == plan::RecomputeMethod::block ? parallel.virtual_pipeline_model_parallel_size : 1;
+  return fmt::format("{} {} {} {} {} {}", cell_of(candidate), parallel.tensor_model_parallel_size,
+                     parallel.pipeline_model_parallel_size, parallel.context_parallel_size,
+                     config.train.micro_batch_size, config.recompute.num_layers * chunks);
+}
+
+std::string size_of(const Candidate& candidate) {
+  return fmt::format("{} {}", cell_of(candidate), candidate.plan.config.parallel.tensor_model_parallel_size);
+}
+
+std::string kind_of(const Candidate& candidate) {
+  const plan::ParallelConfig& parallel = candidate.plan.config.parallel;
+  return fmt::format("{} {} {} {} {}", size_of(candidate), parallel.pipeline_model_parallel_size > 1,
+                     parallel.virtual_pipeline_model_parallel_size > 1, parallel.context_parallel_size > 1,
+                     parallel.data_parallel_size > 1);
+}
+
+std::string shape_of(const Candidate& candidate) {
+  const plan::Config& config = candidate.plan.config;
+  return fmt::format("{} {}", size_of(candidate),
+                     config.train.micro_batch_size * config.model.seq_length / config.parallel.context_parallel_size);
+}
+
+bool is_of_tensor_overlap(const std::string& knob) { return knob.starts_with("comm_overlap.tp_comm_overlap"); }
+
+}  // namespace underlap::bench
