@@ -12,6 +12,7 @@ namespace underlap::plan {
 namespace {
 
 constexpr std::string_view kRecipe = "mixed_precision.recipe";
+constexpr std::string_view kBf16 = "mixed_precision.bf16";
 constexpr std::string_view kFp16 = "mixed_precision.fp16";
 constexpr std::string_view kFp8 = "mixed_precision.fp8";
 constexpr std::string_view kScaling = "mixed_precision.fp8_recipe";
@@ -129,8 +130,12 @@ void decide_by_recipe(Resolution& r, std::string_view path, bool by_recipe, bool
   r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
 }
 
-/// The recipe reuses the gradients' buffer, whether or not parameters are gathered in mxfp8.
+/// The recipe reuses the gradients' buffer, whether or not parameters are gathered in mxfp8. Megatron-FSDP has no such
+/// buffer, and Bridge then takes the reuse back.
 void check_mxfp8(Resolution& r) {
+  if (in_scope(Scope::fsdp, r))
+    return r.decide(kReuse, {false, r.settings.flag(kReuse, false) ? "gate" : "auto",
+                             "ddp.use_megatron_fsdp is true, and Megatron-FSDP gathers without it"});
   const bool gathers_fp8 = r.config().mixed_precision.fp8_param_gather;
   const bool reuse = r.settings.flag(kReuse, true);
   if (!r.settings.given(kReuse))
@@ -145,6 +150,11 @@ void check_mxfp8(Resolution& r) {
 }  // namespace
 
 void apply_precision_rules(Resolution& r) {
+  if (r.settings.flag(kBf16, false) && r.settings.flag(kFp16, false))
+    r.error(
+        {kFp16, kBf16},
+        "mixed_precision.bf16 and fp16 are both true, and Megatron-Bridge and Megatron-LM take one of them; set one "
+        "to false");
   decide_recipe(r);
   MixedPrecisionConfig& precision = r.config().mixed_precision;
   const std::string& recipe = precision.recipe;

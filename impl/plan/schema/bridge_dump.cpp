@@ -57,13 +57,14 @@ class DumpReader {
     settings_.settle();
     tell_of_overwritten();
     if (!ignored_.empty())
-      notice({}, fmt::format("{} keys that have nothing to do with overlap are ignored: {}", ignored_.size(),
-                             listing(ignored_)));
+      notice({}, fmt::format("{} {} not read, as nothing that is planned follows from them: {}", ignored_.size(),
+                             ignored_.size() == 1 ? "key is" : "keys are", listing(ignored_)));
     if (!settings_.given("data_parallel_size") && !settings_.given("world_size"))
       notice({},
              "a dump does not say how many GPUs there are: data_parallel_size is taken as 1; write it or world_size "
              "into the file");
     if (const Entry* model = find_entry(root_, "model")) fill_model(*model->value);
+    check_data_length();
   }
 
  private:
@@ -108,7 +109,16 @@ class DumpReader {
   }
 
   void add_candidate(std::size_t row, const std::string& path, const Entry& entry) {
-    Setting setting = read_setting(row, path, entry.place, *entry.value, problems_);
+    const Node* value = entry.value;
+    // Gemma's layers of two kinds turn by frequencies of two kinds.
+    if (path == "model.rotary_base" && !value->items.empty()) {
+      value = value->items.front();
+      notice(entry.place,
+             fmt::format("{} lists one for each kind of layer: the first, {}, is taken for all; others turn "
+                         "as many features in the same time",
+                         path, value->text));
+    }
+    Setting setting = read_setting(row, path, entry.place, *value, problems_);
     if (setting.state != Setting::State::absent) settings_.add(row, std::move(setting));
   }
 
@@ -126,6 +136,17 @@ class DumpReader {
   void put_integer(std::string_view path, std::int64_t value, Place place) {
     const std::size_t row = row_index(path);
     settings_.put(row, {Setting::State::given, value, place, rows()[row].path});
+  }
+
+  void check_data_length() {
+    const Entry* data = find_entry(root_, "dataset");
+    const Entry* length = data == nullptr ? nullptr : find_entry(*data->value, "seq_length");
+    if (length == nullptr || length->value->kind != Node::Kind::scalar || !settings_.given("model.seq_length")) return;
+    const std::string own = fmt::format("{}", settings_.integer("model.seq_length", 0));
+    if (length->value->text != own)
+      problems_.add(length->place, fmt::format("dataset.seq_length is {}, and model.seq_length is {}: Megatron-Bridge "
+                                               "stops where they differ; make them agree",
+                                               length->value->text, own));
   }
 
   void fill_model(const Node& model) {
