@@ -149,7 +149,17 @@ void check_mxfp8(Resolution& r) {
 
 }  // namespace
 
+/// Megatron-LM without --bf16, and a recipe with neither format.
+void tell_of_fp32(Resolution& r) {
+  if (!r.settings.given(kBf16) || r.settings.given(kRecipe) || r.settings.given(kFp8) || r.settings.given(kFp4)) return;
+  if (r.settings.flag(kBf16, true) || r.settings.flag(kFp16, false)) return;
+  r.notice({kBf16},
+           "neither bf16 nor fp16 is true, and Megatron trains in fp32, which is not planned: bf16_mixed is, whose "
+           "parameters and activations travel as half as many bytes");
+}
+
 void apply_precision_rules(Resolution& r) {
+  tell_of_fp32(r);
   if (r.settings.flag(kBf16, false) && r.settings.flag(kFp16, false))
     r.error(
         {kFp16, kBf16},
