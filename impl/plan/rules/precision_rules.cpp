@@ -130,6 +130,20 @@ void decide_by_recipe(Resolution& r, std::string_view path, bool by_recipe, bool
   r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
 }
 
+/// What Megatron Core's own checks of a recipe's fields refuse, whichever recipe has them.
+void check_fields(Resolution& r, Scaling scaling) {
+  constexpr std::string_view kEdges = "mixed_precision.first_last_layers_bf16";
+  if (scaling == Scaling::delayed && r.settings.flag(kEdges, false))
+    r.error({kEdges}, fmt::format("{} does not go with delayed scaling: Megatron Core refuses it; set it to false, or "
+                                  "choose another recipe",
+                                  kEdges));
+  if (scaling != Scaling::mxfp8 && r.settings.flag(kReuse, false) && !in_scope(Scope::fsdp, r) &&
+      !r.config().mixed_precision.fp8_param_gather)
+    r.error({kReuse}, fmt::format("{} needs fp8_param_gather: Megatron Core's DDP reuses gradients for parameters that "
+                                  "are kept in mxfp8 alone; leave it out",
+                                  kReuse));
+}
+
 /// The recipe reuses the gradients' buffer, whether or not parameters are gathered in mxfp8. Megatron-FSDP has no such
 /// buffer, and Bridge then takes the reuse back.
 void check_mxfp8(Resolution& r) {
@@ -178,6 +192,7 @@ void apply_precision_rules(Resolution& r) {
     r.error({kGatherFp8}, fmt::format("fp8_param_gather needs an fp8 recipe, not {}; set mixed_precision.recipe to "
                                       "bf16_with_fp8_current_scaling_mixed, or leave fp8_param_gather out",
                                       recipe));
+  check_fields(r, scaling);
   if (scaling == Scaling::mxfp8) check_mxfp8(r);
 }
 

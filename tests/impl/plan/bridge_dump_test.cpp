@@ -298,6 +298,22 @@ TEST(BridgeDump, TwoFormatsAtOnceAreAnError) {
               Contains(HasSubstr("mixed_precision.bf16 and fp16 are both true")));
 }
 
+TEST(BridgeDump, FieldsThatMegatronCoreRefusesTogetherAreErrors) {
+  const std::string reuse = "reuse_grad_buf_for_mxfp8_param_ag: true";
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nmixed_precision: {recipe: bf16_mixed, " + reuse + "}\n"),
+              ElementsAre(HasSubstr("reuse_grad_buf_for_mxfp8_param_ag needs fp8_param_gather")));
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nmixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed, " +
+                        reuse + "}\n"),
+              testing::IsEmpty());
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nmixed_precision: {recipe: bf16_with_fp8_delayed_scaling_mixed, "
+                        "first_last_layers_bf16: true}\n"),
+              ElementsAre(HasSubstr("first_last_layers_bf16 does not go with delayed scaling")));
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nddp.use_distributed_optimizer: false\n"
+                        "optimizer.overlap_param_gather_with_optimizer_step: true\n"
+                        "mixed_precision: {recipe: bf16_with_mxfp8_mixed}\n"),
+              ElementsAre(HasSubstr("which recipe bf16_with_mxfp8_mixed sets, exclude each other")));
+}
+
 TEST(BridgeDump, TimersThatAllRanksMeetForAreExposed) {
   EXPECT_THAT(plan_of(dump("logger: {timing_log_level: 1}\n")).exposed, told("all ranks wait for each other"));
   EXPECT_THAT(plan_of(dump("logger: {timing_log_level: 1}\nmodel.barrier_with_L1_time: false\n")).exposed,
