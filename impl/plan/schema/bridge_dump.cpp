@@ -37,6 +37,9 @@ const Entry* find_field(const Node& model, std::string_view name) {
 /// Llama 3's. The vocabulary decides the size of embedding and head alone.
 constexpr std::int64_t kUsualVocabulary = 128'256;
 
+/// Parts of the names of models that are no decoders of text, or more than one.
+constexpr std::array<std::string_view, 8> kOtherModels = {"T5", "Bert", "VL", "Omni", "Mimo", "Audio", "Wan", "Flux"};
+
 /// `_target_`, `_call_`, `_args_`: how the value is made again.
 bool is_of_hydra(std::string_view key) { return key.starts_with("_"); }
 
@@ -63,7 +66,10 @@ class DumpReader {
       notice({},
              "a dump does not say how many GPUs there are: data_parallel_size is taken as 1; write it or world_size "
              "into the file");
-    if (const Entry* model = find_entry(root_, "model")) fill_model(*model->value);
+    if (const Entry* model = find_entry(root_, "model")) {
+      fill_model(*model->value);
+      tell_of_other_models(*model->value);
+    }
     check_data_length();
   }
 
@@ -136,6 +142,16 @@ class DumpReader {
   void put_integer(std::string_view path, std::int64_t value, Place place) {
     const std::size_t row = row_index(path);
     settings_.put(row, {Setting::State::given, value, place, rows()[row].path});
+  }
+
+  void tell_of_other_models(const Node& model) {
+    const Entry* target = find_entry(model, "_target_");
+    if (target == nullptr) return;
+    const std::string name = target->value->text.substr(target->value->text.rfind('.') + 1);
+    if (std::ranges::any_of(kOtherModels, [&](std::string_view part) { return name.find(part) != name.npos; }))
+      notice(target->place, fmt::format("{} is planned as one decoder of text: what else it has, encoders and other "
+                                        "attention, is not",
+                                        name));
   }
 
   void check_data_length() {

@@ -59,7 +59,7 @@ inline constexpr auto kArguments = std::to_array<Argument>({
     {"first-last-layers-bf16", "mixed_precision.first_last_layers_bf16", kSwitch},
     {"fp16", "mixed_precision.fp16", kSwitch},
     {"fp4-format", "mixed_precision.fp4"},
-    {"fp4-param-gather", "ddp.fp4_param_gather", kSwitch},
+    {"fp4-param-gather", "mixed_precision.fp4_param_gather", kSwitch},
     {"fp4-recipe", "mixed_precision.fp4_recipe"},
     {"fp8-format", "mixed_precision.fp8"},
     {"fp8-param-gather", "mixed_precision.fp8_param_gather", kSwitch},
@@ -119,7 +119,7 @@ inline constexpr auto kArguments = std::to_array<Argument>({
     {"recompute-method", "model.recompute_method"},
     {"recompute-modules", "model.recompute_modules", Takes::list},
     {"recompute-num-layers", "model.recompute_num_layers"},
-    {"reuse-grad-buf-for-mxfp8-param-ag", "ddp.reuse_grad_buf_for_mxfp8_param_ag", kSwitch},
+    {"reuse-grad-buf-for-mxfp8-param-ag", "mixed_precision.reuse_grad_buf_for_mxfp8_param_ag", kSwitch},
     {"rotary-base", "model.rotary_base"},
     {"rotary-percent", "model.rotary_percent"},
     {"seq-length", "model.seq_length"},
@@ -158,7 +158,9 @@ inline constexpr std::pair<std::string_view, std::string_view> kDefaults[] = {
     {"model.normalization", "LayerNorm"},
     {"model.share_embeddings_and_output_weights", "true"},
     {"model.deallocate_pipeline_outputs", "true"},
+    {"model.wgrad_deferral_limit", "0"},
     {"mixed_precision.fp8_param_gather", "false"},
+    {"mixed_precision.reuse_grad_buf_for_mxfp8_param_ag", "false"},
 };
 
 /// Other arguments of Megatron-LM whose names are close to one of these.

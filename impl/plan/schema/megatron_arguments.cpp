@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "impl/plan/schema/megatron_argument_table.hpp"
@@ -17,6 +19,9 @@
 
 namespace underlap::plan {
 namespace {
+
+constexpr std::string_view kTp = "model.tensor_model_parallel_size";
+constexpr std::string_view kCheckForNan = "ddp.check_for_nan_in_grad";
 
 /// A word of the list, and where it stands.
 struct Word {
@@ -164,6 +169,7 @@ class ArgumentReader {
     const std::size_t equals = word.text.find('=');
     std::string name = word.text.substr(2, equals == std::string::npos ? equals : equals - 2);
     std::ranges::replace(name, '_', '-');
+    names_.insert(name);
     std::vector<Word> all(values.begin(), values.end());
     if (equals != std::string::npos) all.insert(all.begin(), Word{word.text.substr(equals + 1), word.place});
     for (Word& value : all) value.text = expanded(value.text);
@@ -175,6 +181,8 @@ class ArgumentReader {
       divisor_ = all.front();
     else if (const auto* known = std::ranges::find(kArguments, name, &Argument::name); known != kArguments.end())
       put(*known, word, all);
+    else if (name == "ckpt-format" && !all.empty())
+      checkpoint_format_ = all.front();
     else if (name == "nproc-per-node" && !all.empty())
       ranks_of_node_ = all.front();
     else if (name == "nnodes" && !all.empty())
@@ -248,6 +256,9 @@ class ArgumentReader {
   }
 
   void fill_defaults() {
+    // NaNs are what a loss scale that adapts itself looks for.
+    if (names_.contains("fp16") && !names_.contains("loss-scale")) builder_.put(kCheckForNan, {}, "false");
+    if (names_.contains("grad-reduce-in-bf16")) builder_.put("mixed_precision.grad_reduce_in_fp32", {}, "false");
     for (const auto& [path, value] : kDefaults) put_default(path, std::string(value));
     fill_pipeline();
     if (const std::string heads = builder_.text("model.num_attention_heads"); !has_groups_ && !heads.empty())
@@ -309,11 +320,43 @@ class ArgumentReader {
     needs("ddp.overlap_param_gather", "ddp.use_distributed_optimizer",
           "--overlap-param-gather needs --use-distributed-optimizer");
     needs("model.tp_comm_overlap", "model.sequence_parallel", "--tp-comm-overlap needs --sequence-parallel");
+    check_step_gather();
+    const auto refuse = [&](const char* path, std::string_view words) {
+      problems_.add(builder_.find(path)->place,
+                    fmt::format("{}; Megatron-LM's command line refuses it otherwise", words));
+    };
+    if (builder_.is_on("model.tp_comm_overlap") && builder_.size(kTp, 1) == 1)
+      refuse("model.tp_comm_overlap",
+             "--tp-comm-overlap needs --tensor-model-parallel-size above 1, without which --sequence-parallel is off");
+    if (names_.contains("swiglu") && names_.contains("squared-relu"))
+      refuse("model.activation", "--swiglu and --squared-relu exclude each other; leave one of them out");
+    else if (names_.contains("squared-relu") && builder_.is_on("model.add_bias_linear") &&
+             !names_.contains("no-bias-gelu-fusion"))
+      refuse("model.activation", "--squared-relu needs --disable-bias-linear or --no-bias-gelu-fusion");
+    if (builder_.text("model.cuda_graph_impl") == "full_iteration" && builder_.is_on(kCheckForNan))
+      refuse("model.cuda_graph_impl", "--cuda-graph-impl full_iteration needs --no-check-for-nan-in-loss-and-grad");
+  }
+
+  void check_step_gather() {
+    constexpr std::string_view kStep = "optimizer.overlap_param_gather_with_optimizer_step";
+    if (!builder_.is_on(kStep)) return;
+    const auto refuse_without = [&](bool is_there, std::string_view what) {
+      if (!is_there)
+        problems_.add(builder_.find(kStep)->place,
+                      fmt::format("--overlap-param-gather-with-optimizer-step needs {}; Megatron-LM's command line "
+                                  "refuses it otherwise",
+                                  what));
+    };
+    refuse_without(builder_.is_on("ddp.use_distributed_optimizer"), "--use-distributed-optimizer");
+    refuse_without(builder_.is_on("ddp.overlap_param_gather"), "--overlap-param-gather");
+    refuse_without(builder_.size("model.virtual_pipeline_model_parallel_size", 0) > 0, "virtual pipeline stages");
+    refuse_without(checkpoint_format_.text == "torch", "--ckpt-format torch");
   }
 
   Builder builder_;
   Problems& problems_;
-  Word layers_of_chunk_, divisor_, positions_;
+  Word layers_of_chunk_, divisor_, positions_, checkpoint_format_;
+  std::set<std::string, std::less<>> names_;      ///< of all arguments
   Word ranks_of_node_, nodes_;                    ///< of torchrun, in whose command line the arguments stand
   std::map<std::string, std::string> variables_;  ///< of the shell, as a script sets them
   bool has_groups_ = false, has_world_ = false;

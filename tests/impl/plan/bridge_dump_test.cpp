@@ -254,6 +254,13 @@ TEST(BridgeDump, TakesHeadsAndPositionsOfOtherModelsThanLlama) {
                                     "model.kv_channels")));
 }
 
+TEST(BridgeDump, AModelThatIsMoreThanADecoderOfTextIsSaidToBe) {
+  std::string wan = dump("");
+  EXPECT_THAT(plan_of(wan).notices, testing::Not(told("is planned as one decoder of text")));
+  wan.replace(wan.find("x.Provider"), 10, "x.WanModelProvider");
+  EXPECT_THAT(plan_of(wan).notices, told("WanModelProvider is planned as one decoder of text"));
+}
+
 TEST(BridgeDump, OfABackendThatNobodyNamedNothingIsSaid) {
   const std::string of_gpus =
       "model.deterministic_mode: true\nddp.nccl_ub: true\ncomm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: "

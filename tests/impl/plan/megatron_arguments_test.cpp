@@ -118,6 +118,36 @@ TEST(MegatronArguments, SayWhatHeadsAndAttentionAre) {
   EXPECT_EQ(knob_of(plan, "model.multi_latent_attention").effective, Value(true));
 }
 
+TEST(MegatronArguments, AreTakenAsItsValidationLeavesThem) {
+  EXPECT_EQ(outcome(plan_of(kModel), "ddp.check_for_nan_in_grad"), "true user");
+  std::string in_fp16 = kModel;
+  in_fp16.replace(in_fp16.find("--bf16"), 6, "--fp16");
+  EXPECT_EQ(knob_of(plan_of(in_fp16), "ddp.check_for_nan_in_grad").effective, Value(false));
+  EXPECT_EQ(knob_of(plan_of(in_fp16 + "--loss-scale 1024"), "ddp.check_for_nan_in_grad").effective, Value(true));
+  EXPECT_FALSE(
+      plan_of(kModel + "--grad-reduce-in-bf16 --accumulate-allreduce-grads-in-fp32").config.ddp.grad_reduce_in_fp32);
+  EXPECT_EQ(plan_of(kModel + "--defer-embedding-wgrad-compute").config.pipeline.wgrad_deferral_limit, 0);
+  plan_of(kModel + "--fp8-format e4m3 --fp8-recipe mxfp8");
+}
+
+TEST(MegatronArguments, OfOneKindMayNeedAnother) {
+  const auto errors = [](const std::string& more) { return errors_of(kModel + more); };
+  const std::string gathers = "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather ";
+  const std::string with_step = "--overlap-param-gather-with-optimizer-step ";
+  EXPECT_THAT(errors(with_step), testing::SizeIs(4));
+  EXPECT_THAT(errors(gathers + with_step + "--ckpt-format torch"), ElementsAre(HasSubstr("virtual pipeline stages")));
+  EXPECT_THAT(errors(gathers + with_step + "--num-layers-per-virtual-pipeline-stage 2"),
+              ElementsAre(HasSubstr("needs --ckpt-format torch")));
+  EXPECT_THAT(errors(gathers + with_step + "--num-layers-per-virtual-pipeline-stage 2 --ckpt-format torch"),
+              testing::IsEmpty());
+  EXPECT_THAT(errors("--tensor-model-parallel-size 1 --sequence-parallel --tp-comm-overlap"),
+              ElementsAre(HasSubstr("needs --tensor-model-parallel-size above 1")));
+  EXPECT_THAT(errors("--swiglu --squared-relu"), ElementsAre(HasSubstr("exclude each other")));
+  EXPECT_THAT(errors("--squared-relu"), ElementsAre(HasSubstr("needs --disable-bias-linear")));
+  EXPECT_THAT(errors("--squared-relu --disable-bias-linear"), testing::IsEmpty());
+  EXPECT_THAT(errors("--cuda-graph-impl full_iteration"), ElementsAre(HasSubstr("needs --no-check-for-nan")));
+}
+
 TEST(MegatronArguments, WithoutAFormatAreOfFp32WhichIsSaid) {
   std::string in_fp32 = kModel;
   in_fp32.erase(in_fp32.find("--bf16"), 6);
