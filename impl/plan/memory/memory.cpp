@@ -42,6 +42,8 @@
 //               ranks m - 1 further KV in forward, or two of KV and its gradient in backward; for all_gather the KV of
 //               c ranks and its gradient; for all-to-all q, k, v and the output once more.
 //               Between the halves of a backward pass what was received for it is held too.
+//   Left out, as each is below a thousandth of a layer's activations: what norms keep of a token, 4 bytes, or 8 with
+//               LayerNorm, and the table of rotations, S / c numbers for each feature of a head.
 //   workspaces  of GEMMs and of attention; communicators  of NCCL; context  of CUDA: buffers.cpp has their sources, and
 //               says which nobody measured
 #include "impl/plan/memory/memory.hpp"

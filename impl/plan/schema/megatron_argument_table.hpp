@@ -26,6 +26,7 @@ inline constexpr auto kArguments = std::to_array<Argument>({
     {"adam-beta2", "optimizer.adam_beta2"},
     {"adam-eps", "optimizer.adam_eps"},
     {"add-qkv-bias", "model.add_qkv_bias", kSwitch},
+    {"apply-layernorm-1p", "model.layernorm_zero_centered_gamma", kSwitch},
     {"attention-output-gate", "model.attention_output_gate", kSwitch},
     {"bf16", "mixed_precision.bf16", kSwitch},
     {"clip-grad", "optimizer.clip_grad"},
