@@ -48,7 +48,9 @@ void add_error(plan::Matrix& matrix, plan::Cell& cell, std::string_view knob, co
   add_once(matrix.errors, message);
 }
 
-void check_data_files(plan::Matrix& matrix) {
+/// A file that was named and cannot be read is an error. A sequence longer than the text that ships is one too where
+/// the cell is to be run here, and else no more than a reason not to.
+void check_data_files(plan::Matrix& matrix, bool is_to_be_run) {
   std::map<std::pair<std::string, std::int64_t>, std::string> known;
   for (plan::Cell& cell : matrix.cells) {
     const plan::Config& c = cell.plan.config;
@@ -56,7 +58,11 @@ void check_data_files(plan::Matrix& matrix) {
     const auto [entry, is_new] = known.try_emplace({c.train.data, c.model.seq_length});
     if (is_new)
       entry->second = complaint_of([&] { model::TextData::open(c.train.data, c.model.seq_length, c.run.seed); });
-    add_error(matrix, cell, c.train.data.empty() ? "model.seq_length" : "train.data", entry->second);
+    const bool is_named = !c.train.data.empty();
+    if (is_named || is_to_be_run)
+      add_error(matrix, cell, is_named ? "train.data" : "model.seq_length", entry->second);
+    else if (!entry->second.empty())
+      add_once(cell.plan.not_run, {place_of(matrix, cell, "model.seq_length"), entry->second});
   }
 }
 
@@ -110,13 +116,13 @@ void add_not_run(plan::Matrix& matrix, std::string_view knob, const std::string&
 }  // namespace
 
 void find_unreadable_data(plan::Matrix& matrix) {
-  if (!matrix.has_errors()) check_data_files(matrix);
+  if (!matrix.has_errors()) check_data_files(matrix, true);
 }
 
 void find_refusals(plan::Matrix& matrix, bool has_launcher) {
   if (matrix.has_errors()) return;
   check_blocks_are_shared(matrix);
-  find_unreadable_data(matrix);
+  check_data_files(matrix, false);
   check_hardware(matrix);
   if (matrix.has_errors()) return;
   if (std::ranges::any_of(matrix.cells, [](const plan::Cell& cell) { return !cell.plan.not_run.empty(); })) return;

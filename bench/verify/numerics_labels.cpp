@@ -65,8 +65,10 @@ auto mathematics(const plan::Config& c) {
   const plan::ModelConfig& m = c.model;
   const plan::OptimizerConfig& o = c.optimizer;
   return std::tuple(m.num_layers, m.hidden_size, m.ffn_hidden_size, m.num_attention_heads, m.num_query_groups,
-                    m.vocab_size, m.seq_length, m.share_embeddings_and_output_weights, m.activation, o.lr, o.adam_beta1,
-                    o.adam_beta2, o.adam_eps, o.weight_decay, o.clip_grad, c.train.data, c.run.seed,
+                    m.kv_channels, m.vocab_size, m.seq_length, m.share_embeddings_and_output_weights, m.activation,
+                    m.position_embedding_type, m.rotary_base, m.rotary_percent, m.add_bias_linear, m.add_qkv_bias,
+                    m.normalization, o.lr, o.adam_beta1, o.adam_beta2, o.adam_eps, o.weight_decay, o.clip_grad,
+                    c.train.data, c.run.seed,
                     c.train.micro_batch_size * c.train.num_microbatches * c.parallel.data_parallel_size);
 }
 

@@ -29,7 +29,8 @@ double flop_of(const Config& c, std::int64_t steps) {
   const ModelConfig& m = c.model;
   const double tokens = static_cast<double>(c.train.micro_batch_size * m.seq_length * c.train.num_microbatches);
   const double weights = static_cast<double>(bucket_layout(c).elements);
-  const double attention = 2.0 * static_cast<double>(m.num_layers * m.seq_length * m.hidden_size);
+  const double attention =
+      2.0 * static_cast<double>(m.num_layers * m.seq_length * m.num_attention_heads * m.head_size());
   return 6 * (weights + attention) * tokens * c.parallel.world_size() * static_cast<double>(steps);
 }
 
@@ -148,6 +149,7 @@ ModelConfig narrowed(const ModelConfig& model, const WidthUnits& units) {
   }
   small.hidden_size = std::lcm(small.num_attention_heads * std::min(kHeadSize, model.head_size()), units.splits);
   if (small.hidden_size >= model.hidden_size) return model;
+  if (model.kv_channels > 0) small.kv_channels = std::min(kHeadSize, model.kv_channels);
   const std::int64_t qkv = (small.num_attention_heads + 2 * small.num_query_groups) * small.head_size();
   if (qkv % (kHeadSize * units.ranks) != 0) return model;
   const std::int64_t unit = 16 * units.ranks;
@@ -195,6 +197,7 @@ constexpr std::array kFields{
     Field{"ffn_hidden_size", [](const Config& c) { return c.model.ffn_hidden_size; }},
     Field{"num_attention_heads", [](const Config& c) { return c.model.num_attention_heads; }},
     Field{"num_query_groups", [](const Config& c) { return c.model.num_query_groups; }},
+    Field{"kv_channels", [](const Config& c) { return c.model.kv_channels; }},
     Field{"data_parallel_size", [](const Config& c) { return std::int64_t{c.parallel.data_parallel_size}; }},
     Field{"bucket_size", [](const Config& c) { return c.ddp.bucket_size.value_or(0); }}};
 

@@ -47,7 +47,7 @@ SharedLayers::SharedLayers(tp::Communicators& tensor, cp::Communicators& context
       scratch(tensor.device(), shape),
       device_(tensor.device()) {
   if (shape.group_ranks > 1) groups.emplace(tensor, shape);
-  if (config.model.position_embedding_type == plan::PositionEmbedding::rope) rope.emplace(context, config.model);
+  if (config.model.is_rotary()) rope.emplace(context, config.model);
 }
 
 RecomputedLayer& SharedLayers::recomputed(std::int32_t position, cp::Attention& attention) {

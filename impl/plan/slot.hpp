@@ -12,7 +12,8 @@
 namespace underlap::plan {
 
 inline constexpr EnumNames<Activation, 3> kActivationNames{{"swiglu", "gelu", "squared_relu"}};
-inline constexpr EnumNames<PositionEmbedding, 3> kPositionEmbeddingNames{{"learned_absolute", "rope", "none"}};
+inline constexpr EnumNames<PositionEmbedding, 5> kPositionEmbeddingNames{
+    {"learned_absolute", "rope", "yarn", "mrope", "none"}};
 inline constexpr EnumNames<Normalization, 2> kNormalizationNames{{"RMSNorm", "LayerNorm"}};
 
 // The enumerations of Config, by the words that are written for them.

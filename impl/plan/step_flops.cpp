@@ -34,11 +34,12 @@ double recomputed_layers(const Config& config) {
 // Of one layer's forward pass, by token.
 double layer_flops(const ModelConfig& model, bool causal) {
   const auto hidden = static_cast<double>(model.hidden_size), ffn = static_cast<double>(model.ffn_hidden_size);
-  const double kv = hidden * double(model.num_query_groups) / double(model.num_attention_heads);
+  const auto head = static_cast<double>(model.head_size());
+  const double attention = double(model.num_attention_heads) * head, kv = double(model.num_query_groups) * head;
   const double up = model.activation == Activation::swiglu ? 2 : 1;
   const auto sequence = static_cast<double>(model.seq_length);
-  const double products = 2 * (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn);
-  return products + (causal ? 2 * hidden * (sequence + 1) : 4 * hidden * sequence);
+  const double products = 2 * hidden * (attention + 2 * kv + attention + (up + 1) * ffn);
+  return products + (causal ? 2 * attention * (sequence + 1) : 4 * attention * sequence);
 }
 
 }  // namespace

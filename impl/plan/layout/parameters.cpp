@@ -101,8 +101,8 @@ void add_layer(Parts& parts, const ModelConfig& model, std::int32_t i, LayerPara
   const auto row_bias = [&](const char* name) {
     return model.add_bias_linear ? parts.whole(prefix + name, 1, h, i) : -1;
   };
-  const auto column_bias = [&](const char* name, std::int64_t features) {
-    return model.add_bias_linear ? parts.by_columns(prefix + name, 1, features, i) : -1;
+  const auto column_bias = [&](const char* name, std::int64_t features, bool exists) {
+    return exists ? parts.by_columns(prefix + name, 1, features, i) : -1;
   };
   layer.proj = parts.by_columns(prefix + "proj", h, attention, i);
   layer.proj_bias = row_bias("proj_bias");
@@ -111,11 +111,11 @@ void add_layer(Parts& parts, const ModelConfig& model, std::int32_t i, LayerPara
   layer.qkv = parts.num_ranks() > model.num_query_groups
                   ? parts.by_reordered_rows(prefix + "qkv", by_group(attention, keys, model.num_query_groups), h, i)
                   : parts.by_rows(prefix + "qkv", {attention, keys, keys}, h, i);
-  layer.qkv_bias = column_bias("qkv_bias", attention + 2 * keys);
+  layer.qkv_bias = column_bias("qkv_bias", attention + 2 * keys, model.has_qkv_bias());
   layer.mlp_norm = parts.whole(prefix + "mlp_norm", 1, h, i);
   layer.mlp_norm_bias = norm_bias("mlp_norm_bias");
   layer.fc1 = gated ? parts.by_rows(prefix + "fc1", {f, f}, h, i) : parts.by_rows(prefix + "fc1", {f}, h, i);
-  layer.fc1_bias = column_bias("fc1_bias", gated ? 2 * f : f);
+  layer.fc1_bias = column_bias("fc1_bias", gated ? 2 * f : f, model.add_bias_linear);
   layer.fc2 = parts.by_columns(prefix + "fc2", h, f, i);
   layer.fc2_bias = row_bias("fc2_bias");
 }

@@ -18,7 +18,7 @@ struct LayerBytes {
 };
 
 LayerBytes bytes_in_16_bits(const RankShape& s) {
-  return {.attention = 2 * (2 * s.hidden / s.sequence_ranks + 2 * s.kv_of_rank + 2 * s.hidden / s.tp),
+  return {.attention = 2 * (2 * s.hidden / s.sequence_ranks + 2 * s.kv_of_rank + 2 * s.attention / s.tp),
           .mlp_input = 2 * s.hidden / s.sequence_ranks,
           .mlp = 2 * (s.hidden / s.sequence_ranks + (s.up + 1) * s.ffn / s.tp)};
 }
@@ -26,7 +26,7 @@ LayerBytes bytes_in_16_bits(const RankShape& s) {
 /// The inputs of the four products, as `scaling` keeps them for the gradients of weights.
 LayerBytes scaled_inputs(const RankShape& s, Scaling scaling) {
   const double bytes = input_bytes(scaling);
-  return {.attention = bytes * (s.hidden / s.sequence_ranks + s.hidden / s.tp),
+  return {.attention = bytes * (s.hidden / s.sequence_ranks + s.attention / s.tp),
           .mlp = bytes * (s.hidden / s.sequence_ranks + s.ffn / s.tp)};
 }
 
@@ -38,7 +38,7 @@ LayerBytes inputs_in_16_bits(const RankShape& s) {
 
 /// What weight gradients that are put off need of the gradients of four products' outputs.
 double gradients_per_token(const RankShape& s) {
-  return 2 * (2 * s.hidden / s.sequence_ranks + 2 * s.kv_of_rank + (s.hidden + s.up * s.ffn) / s.tp);
+  return 2 * (2 * s.hidden / s.sequence_ranks + 2 * s.kv_of_rank + (s.attention + s.up * s.ffn) / s.tp);
 }
 
 /// What is there once, for the layer or group that runs, and not for each microbatch in flight.

@@ -47,7 +47,7 @@ double attention_exchange_bytes(const Config& c, const RankShape& s) {
   const double ranks = c.parallel.context_parallel_size;
   if (ranks == 1) return 0;
   const double kv = s.tokens * 2 * s.kv_of_rank * 2;
-  const double regrouped = s.tokens * 2 * (s.hidden / s.tp + s.kv_of_rank) * 2;
+  const double regrouped = s.tokens * 2 * (s.attention / s.tp + s.kv_of_rank) * 2;
   double most = 0;
   for (const CpCommType type : c.context.cp_comm_type) switch (type) {
       case CpCommType::p2p: most = std::max(most, ring_bytes(kv, ranks)); break;
@@ -78,7 +78,7 @@ double gemm_workspaces(const Config& c) {
 /// Of attention's backward pass: the sums of dq in fp32; where they are added in one order, 2 bytes a query, key and
 /// head of a sequence besides. Source of the latter: cuDNN's plan for its deterministic engine.
 double attention_workspace(const Config& c, const RankShape& s) {
-  const double sums = 4 * s.tokens * s.hidden / s.tp;
+  const double sums = 4 * s.tokens * s.attention / s.tp;
   return c.model.deterministic_mode ? sums + 2 * s.tokens * double(c.model.seq_length) * s.heads / s.tp : sums;
 }
 

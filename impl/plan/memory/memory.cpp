@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peak memory of one rank, from shapes. With H hidden, F ffn, K = H * groups / heads, V vocabulary, n TP ranks, c CP
-// ranks, p stages of v chunks, T tokens of a microbatch on this rank (micro_batch_size * seq_length / c), s = n with
-// sequence_parallel, else 1, k = n, or the groups where these are fewer, and U = 2 for a gated activation, else 1:
-//   layer       (H (H + 2 K) + H H + (U + 1) H F) / n + 2 H parameters (qkv, projection, fc1 and fc2; two norms);
-//               with LayerNorm 2 H more, with biases (H + 2 K + U F) / n + 2 H more
-//   stage       its layers, as they are dealt out; the embedding V H / n on the first, head V H / n (unless tied on one
-//               stage) and norm H on the last
+// Peak memory of one rank, from shapes. With H hidden, F ffn, A = heads * features of a head, K = groups * the same, V
+// vocabulary, n TP ranks, c CP ranks, p stages of v chunks, S seq_length, T tokens of a microbatch on this rank
+// (micro_batch_size * S / c), s = n with sequence_parallel, else 1, k = n, or the groups where these are fewer, and U =
+// 2 for a gated activation, else 1:
+//   layer       H (2 A + 2 K + (U + 1) F) / n + 2 H parameters (qkv, projection, fc1 and fc2; two norms); with
+//               LayerNorm 2 H more, with biases (A + 2 K + U F) / n + 2 H more
+//   stage       its layers, as they are dealt out; on the first the embedding V H / n, and S H of learned positions; on
+//               the last the head V H / n (unless tied on one stage) and norm H
 //   parameters  2 bytes each. The weights of products in fp8 or fp4 take b bytes each, b = 1 with one scale for a
 //   tensor,
 //               1 + 4 / 128^2 in blocks, 1 + 1 / 32 in mxfp8, 1 / 2 + 1 / 16 in nvfp4, twice where the backward pass
@@ -16,11 +17,11 @@
 //   Megatron-FSDP deals out to as many ranks the optimizer (optim), the gradients too (optim_grads) and the parameters
 //               too (optim_grads_params). Of what is dealt out some layers are whole at a time (state.cpp), and the
 //               tables of the first and the last stage are
-//   activations (4 H / s + 2 K / k + (2 H + (U + 1) F) / n) * 2 bytes a token and layer (inputs and outputs of norms,
+//   activations (4 H / s + 2 K / k + (2 A + (U + 1) F) / n) * 2 bytes a token and layer (inputs and outputs of norms,
 //               of the GEMMs and of attention, whose scores are recomputed). In fp8 or fp4 the inputs of the four GEMMs
-//               are kept as b (2 H / s + (H + F) / n) bytes, with 4 / 128 in place of 4 / 128^2 in blocks, and
+//               are kept as b (2 H / s + (A + F) / n) bytes, with 4 / 128 in place of 4 / 128^2 in blocks, and
 //               (2 H / s + F / n) * 2 of the above, which nothing else needs, is there once for all layers that are not
-//               recomputed. (Since Transformer Engine 2.6 Megatron keeps the projection's input in bf16 alone: H / n
+//               recomputed. (Since Transformer Engine 2.6 Megatron keeps the projection's input in bf16 alone: A / n
 //               less.) That much for each chunk whose forward ran and whose backward did not: one more than the warm-up
 //               of the schedule, which is p - 1 - stage, with virtual stages or overlap 2 (p - 1 - stage) +
 //               (v - 1) group. Where chunks differ, the most of all moments of the schedule.
@@ -41,6 +42,8 @@
 //               ranks m - 1 further KV in forward, or two of KV and its gradient in backward; for all_gather the KV of
 //               c ranks and its gradient; for all-to-all q, k, v and the output once more.
 //               Between the halves of a backward pass what was received for it is held too.
+//   Left out, as each is below a thousandth of a layer's activations: what norms keep of a token, 4 bytes, or 8 with
+//               LayerNorm, and the table of rotations, S / c numbers for each feature of a head.
 //   workspaces  of GEMMs and of attention; communicators  of NCCL; context  of CUDA: buffers.cpp has their sources, and
 //               says which nobody measured
 #include "impl/plan/memory/memory.hpp"

@@ -11,13 +11,16 @@ namespace underlap::plan {
 struct RankShape {
   double hidden, ffn, vocab, heads;
   double up;              ///< widths of fc1's output: 2 for a gated activation, else 1
+  double attention;       ///< width of the queries
   double kv;              ///< width of the keys, as of the values
   double tp;              ///< ranks that split a layer
   double sequence_ranks;  ///< those that split what lies between its products: tp with sequence parallelism, else 1
   double kv_of_rank;      ///< where keys have fewer heads than there are ranks, several hold the same
   double tokens;          ///< of a microbatch on this rank
   double norm;            ///< parameters of a norm: LayerNorm has a bias beside the weight
+  double positions;       ///< parameters of a table of learned positions, which each rank holds whole
   bool has_biases;        ///< the four products of a layer have one each
+  bool has_qkv_bias;      ///< the first of them has one
 
   explicit RankShape(const Config& c)
       : hidden(double(c.model.hidden_size)),
@@ -25,20 +28,25 @@ struct RankShape {
         vocab(double(c.model.vocab_size)),
         heads(double(c.model.num_attention_heads)),
         up(c.model.activation == Activation::swiglu ? 2 : 1),
-        kv(hidden * double(c.model.num_query_groups) / heads),
+        attention(heads * double(c.model.head_size())),
+        kv(double(c.model.num_query_groups) * double(c.model.head_size())),
         tp(c.parallel.tensor_model_parallel_size),
         sequence_ranks(c.parallel.sequence_parallel ? tp : 1),
         kv_of_rank(kv / std::max(1.0, std::min(tp, double(c.model.num_query_groups)))),
         tokens(double(c.train.micro_batch_size) * double(c.model.seq_length) / c.parallel.context_parallel_size),
         norm(hidden * (c.model.normalization == Normalization::layer_norm ? 2 : 1)),
-        has_biases(c.model.add_bias_linear) {}
+        positions(c.model.position_embedding_type == PositionEmbedding::learned_absolute
+                      ? hidden * double(c.model.seq_length)
+                      : 0),
+        has_biases(c.model.add_bias_linear),
+        has_qkv_bias(c.model.has_qkv_bias()) {}
 
   /// Of the four products of a layer.
-  double linear_parameters() const {
-    return (hidden * (hidden + 2 * kv) + hidden * hidden + (up + 1) * hidden * ffn) / tp;
-  }
+  double linear_parameters() const { return hidden * (attention + 2 * kv + attention + (up + 1) * ffn) / tp; }
   /// Biases of the layer: ranks split those of columns, and each has those of rows whole.
-  double bias_parameters() const { return has_biases ? (hidden + 2 * kv + up * ffn) / tp + 2 * hidden : 0; }
+  double bias_parameters() const {
+    return (has_qkv_bias ? (attention + 2 * kv) / tp : 0) + (has_biases ? up * ffn / tp + 2 * hidden : 0);
+  }
   double layer_parameters() const { return linear_parameters() + bias_parameters() + 2 * norm; }
   /// Of the embedding, and as many of the head.
   double table_parameters() const { return vocab * hidden / tp; }

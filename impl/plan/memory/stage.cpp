@@ -57,7 +57,7 @@ StageParameters stage_parameters(const Config& config, const RankShape& shape, c
   StageParameters parameters;
   parameters.low_precision = stage.low_precision_layers(config) * shape.linear_parameters();
   parameters.layers = stage.num_layers() * shape.layer_parameters();
-  if (stage.is_first()) parameters.tables += shape.table_parameters();
+  if (stage.is_first()) parameters.tables += shape.table_parameters() + shape.positions;
   if (stage.is_last()) parameters.tables += (is_tied ? 0 : shape.table_parameters()) + shape.norm;
   return parameters;
 }

@@ -87,6 +87,16 @@ void expose_context(Resolution& r) {
                          c.context.cp_comm_type.size() == 1 ? "every layer" : fmt::format("{} layers", num)));
 }
 
+/// Megatron's timers of level 1 meet in front of a step's passes and of its last reductions.
+void expose_barriers(Resolution& r) {
+  constexpr std::string_view kLevel = "logger.timing_log_level", kBarrier = "model.barrier_with_L1_time";
+  if (r.config().parallel.world_size() == 1 || r.settings.integer(kLevel, 0) < 1 || !r.settings.flag(kBarrier, true))
+    return;
+  r.expose({kLevel}, fmt::format("all ranks wait for each other before each step's passes and before its gradients are "
+                                 "complete: {} is {} and {} is true; set one of them to 0 or false",
+                                 kLevel, r.settings.integer(kLevel, 0), kBarrier));
+}
+
 }  // namespace
 
 void find_what_is_exposed(Resolution& r) {
@@ -94,6 +104,7 @@ void find_what_is_exposed(Resolution& r) {
   expose_tensor(r);
   expose_pipeline(r);
   expose_context(r);
+  expose_barriers(r);
 }
 
 }  // namespace underlap::plan

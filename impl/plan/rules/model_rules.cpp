@@ -47,25 +47,28 @@ void check_divides(Resolution& r, Size whole, Size part, std::string_view part_w
 
 /// Features turn in pairs.
 void check_rotary(Resolution& r) {
-  constexpr std::string_view kPercent = "model.rotary_percent";
+  constexpr std::string_view kPercent = "model.rotary_percent", kHead = "model.kv_channels";
   const ModelConfig& m = r.config().model;
-  if (m.position_embedding_type != PositionEmbedding::rope) {
+  if (!m.is_rotary()) {
     for (const std::string_view path : {std::string_view("model.rotary_base"), kPercent})
-      r.tell_no_effect(path, "position_embedding_type is not rope");
+      r.tell_no_effect(path, "position_embedding_type is no rotation");
     return;
   }
   if (m.num_attention_heads < 1) return;
   if (const std::int64_t turned = m.rotary_features(); turned < 2 || turned % 2 != 0)
-    r.error({kPercent, "model.position_embedding_type", "model.num_attention_heads"},
+    r.error({kPercent, kHead, "model.position_embedding_type", "model.num_attention_heads"},
             fmt::format("rope turns {} of the {} features of a head, and turns them in pairs; change {}", turned,
-                        m.head_size(), turned == m.head_size() ? "model.num_attention_heads" : kPercent));
+                        m.head_size(),
+                        turned < m.head_size() ? kPercent
+                        : m.kv_channels > 0    ? kHead
+                                               : "model.num_attention_heads"));
 }
 
 void check_shape(Resolution& r) {
   const ModelConfig& m = r.config().model;
   const Size heads{"model.num_attention_heads", m.num_attention_heads};
   const Size groups{"model.num_query_groups", m.num_query_groups};
-  check_divides(r, {"model.hidden_size", m.hidden_size}, heads, "num_attention_heads");
+  if (m.kv_channels == 0) check_divides(r, {"model.hidden_size", m.hidden_size}, heads, "num_attention_heads");
   check_divides(r, heads, groups, "num_query_groups");
   check_rotary(r);
 }

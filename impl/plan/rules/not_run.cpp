@@ -26,7 +26,7 @@ void refuse_fp8_sizes(Resolution& r) {
   if (tp > 1 && r.config().parallel.sequence_parallel)
     refuse("model.seq_length", "tokens of a tensor-parallel rank", tokens / tp, 8);
   refuse(kHidden, "hidden features", m.hidden_size, 16);
-  refuse(kHidden, "attention features of a rank", m.hidden_size / tp, 16);
+  refuse(kHidden, "attention features of a rank", m.num_attention_heads * m.head_size() / tp, 16);
   refuse("model.num_query_groups", "key and value features of a rank", 2 * m.num_query_groups * m.head_size() / tp, 16);
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     const TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
@@ -51,6 +51,11 @@ void refuse_choices(Resolution& r) {
               fmt::format("recipe {} multiplies in fp8, and environment.gpu_arch a100 has no fp8; set one of them to "
                           "another",
                           recipe));
+  if (c.model.is_rotary() && c.model.position_embedding_type != PositionEmbedding::rope)
+    r.not_run(
+        {"model.position_embedding_type"},
+        "the angles of position_embedding_type yarn and mrope are not computed by this version; rope turns as many "
+        "features in the same time");
   if (runs_in_fp8) refuse_fp8_sizes(r);
 }
 
@@ -59,9 +64,10 @@ void refuse_known_names(Resolution& r) {
     const Row& row = rows()[i];
     const Setting& setting = r.settings[i];
     if (row.status != Status::known || setting.state != Setting::State::given || !in_scope(row.scope, r)) continue;
-    if (setting.value != fallback(i))
-      r.not_run({row.path}, fmt::format("{} is known by name but not run by this version; leave it out or at {}",
-                                        row.path, to_json_text(fallback(i))));
+    if (setting.value == fallback(i)) continue;
+    r.not_run({row.path}, fmt::format("{} is known by name but not run by this version; leave it out or at {}",
+                                      row.path, to_json_text(fallback(i))));
+    if (!row.lacks.empty()) r.notice({row.path}, fmt::format("{}: {}", row.path, row.lacks));
   }
 }
 

@@ -258,6 +258,12 @@ void decide_step_gather(Resolution& r) {
   field = std::get<bool>(decision.effective);
   if (r.settings.given(kWithStep) || decision.source == "gate") r.decide(kWithStep, decision);
   if (!field) return;
+  if (r.settings.flag(kReuse, scaling_of(r.config()) == Scaling::mxfp8))
+    r.error(
+        {kWithStep},
+        fmt::format("overlap_param_gather_with_optimizer_step and ddp.reuse_grad_buf_for_mxfp8_param_ag, which recipe "
+                    "{} sets, exclude each other; leave one of them out",
+                    r.config().mixed_precision.recipe));
   if (!r.config().ddp.use_distributed_optimizer) {
     field = false;
     return r.tell_no_effect(kWithStep, "ddp.use_distributed_optimizer is false, so parameters are not gathered");
@@ -265,12 +271,6 @@ void decide_step_gather(Resolution& r) {
   std::vector<std::string_view> missing;
   if (!r.config().ddp.overlap_param_gather) missing.push_back("comm_overlap.overlap_param_gather");
   if (!has_chunks(r)) missing.push_back("virtual_pipeline_model_parallel_size above 1");
-  if (r.settings.flag(kReuse, scaling_of(r.config()) == Scaling::mxfp8))
-    r.error(
-        {kWithStep},
-        fmt::format("overlap_param_gather_with_optimizer_step and ddp.reuse_grad_buf_for_mxfp8_param_ag, which recipe "
-                    "{} sets, exclude each other; leave one of them out",
-                    r.config().mixed_precision.recipe));
   if (missing.empty()) return;
   field = false;
   r.not_run({kWithStep},

@@ -12,6 +12,7 @@ namespace underlap::plan {
 namespace {
 
 constexpr std::string_view kRecipe = "mixed_precision.recipe";
+constexpr std::string_view kBf16 = "mixed_precision.bf16";
 constexpr std::string_view kFp16 = "mixed_precision.fp16";
 constexpr std::string_view kFp8 = "mixed_precision.fp8";
 constexpr std::string_view kScaling = "mixed_precision.fp8_recipe";
@@ -129,8 +130,26 @@ void decide_by_recipe(Resolution& r, std::string_view path, bool by_recipe, bool
   r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
 }
 
-/// The recipe reuses the gradients' buffer, whether or not parameters are gathered in mxfp8.
+/// What Megatron Core's own checks of a recipe's fields refuse, whichever recipe has them.
+void check_fields(Resolution& r, Scaling scaling) {
+  constexpr std::string_view kEdges = "mixed_precision.first_last_layers_bf16";
+  if (scaling == Scaling::delayed && r.settings.flag(kEdges, false))
+    r.error({kEdges}, fmt::format("{} does not go with delayed scaling: Megatron Core refuses it; set it to false, or "
+                                  "choose another recipe",
+                                  kEdges));
+  if (scaling != Scaling::mxfp8 && r.settings.flag(kReuse, false) && !in_scope(Scope::fsdp, r) &&
+      !r.config().mixed_precision.fp8_param_gather)
+    r.error({kReuse}, fmt::format("{} needs fp8_param_gather: Megatron Core's DDP reuses gradients for parameters that "
+                                  "are kept in mxfp8 alone; leave it out",
+                                  kReuse));
+}
+
+/// The recipe reuses the gradients' buffer, whether or not parameters are gathered in mxfp8. Megatron-FSDP has no such
+/// buffer, and Bridge then takes the reuse back.
 void check_mxfp8(Resolution& r) {
+  if (in_scope(Scope::fsdp, r))
+    return r.decide(kReuse, {false, r.settings.flag(kReuse, false) ? "gate" : "auto",
+                             "ddp.use_megatron_fsdp is true, and Megatron-FSDP gathers without it"});
   const bool gathers_fp8 = r.config().mixed_precision.fp8_param_gather;
   const bool reuse = r.settings.flag(kReuse, true);
   if (!r.settings.given(kReuse))
@@ -144,7 +163,22 @@ void check_mxfp8(Resolution& r) {
 
 }  // namespace
 
+/// Megatron-LM without --bf16, and a recipe with neither format.
+void tell_of_fp32(Resolution& r) {
+  if (!r.settings.given(kBf16) || r.settings.given(kRecipe) || r.settings.given(kFp8) || r.settings.given(kFp4)) return;
+  if (r.settings.flag(kBf16, true) || r.settings.flag(kFp16, false)) return;
+  r.notice({kBf16},
+           "neither bf16 nor fp16 is true, and Megatron trains in fp32, which is not planned: bf16_mixed is, whose "
+           "parameters and activations travel as half as many bytes");
+}
+
 void apply_precision_rules(Resolution& r) {
+  tell_of_fp32(r);
+  if (r.settings.flag(kBf16, false) && r.settings.flag(kFp16, false))
+    r.error(
+        {kFp16, kBf16},
+        "mixed_precision.bf16 and fp16 are both true, and Megatron-Bridge and Megatron-LM take one of them; set one "
+        "to false");
   decide_recipe(r);
   MixedPrecisionConfig& precision = r.config().mixed_precision;
   const std::string& recipe = precision.recipe;
@@ -158,6 +192,7 @@ void apply_precision_rules(Resolution& r) {
     r.error({kGatherFp8}, fmt::format("fp8_param_gather needs an fp8 recipe, not {}; set mixed_precision.recipe to "
                                       "bf16_with_fp8_current_scaling_mixed, or leave fp8_param_gather out",
                                       recipe));
+  check_fields(r, scaling);
   if (scaling == Scaling::mxfp8) check_mxfp8(r);
 }
 

@@ -37,6 +37,8 @@ struct Resolution {
   void notice(std::initializer_list<std::string_view> paths, std::string message) {
     plan.notices.push_back({problems.text(place_of(paths)), std::move(message)});
   }
+  /// Whether what the backend makes of a setting is news: a dump without one is of a training elsewhere.
+  bool has_backend() const { return !settings.is_dump || settings.given("run.backend"); }
   /// What keeps communication from overlapping, though it is set as it was meant.
   void expose(std::initializer_list<std::string_view> paths, std::string message) {
     plan.exposed.push_back({problems.text(place_of(paths)), std::move(message)});

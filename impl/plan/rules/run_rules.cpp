@@ -213,7 +213,7 @@ void tell_of_emulated_link(Resolution& r) {
 void tell_of_user_buffers(Resolution& r) {
   const RunConfig& run = r.config().run;
   const DdpConfig& ddp = r.config().ddp;
-  if (!in_scope(Scope::dp, r)) return;
+  if (!in_scope(Scope::dp, r) || !r.has_backend()) return;
   if (ddp.nccl_ub && !run.traits().runs_on_gpus)
     r.notice({kUserBuffers}, fmt::format("{} has no effect: run.backend is {}, and user buffers are NCCL's (cuda)",
                                          kUserBuffers, run.traits().name));
@@ -227,7 +227,7 @@ void tell_of_user_buffers(Resolution& r) {
 
 void tell_of_deterministic_mode(Resolution& r) {
   const BackendTraits& backend = r.config().run.traits();
-  if (!r.config().model.deterministic_mode) return;
+  if (!r.config().model.deterministic_mode || !r.has_backend()) return;
   if (backend.runs_on_gpus && r.settings.flag("comm_overlap.tp_comm_overlap", false))
     r.notice({kDeterministic},
              "comm_overlap.tp_comm_overlap stays as it is; Megatron-Bridge's determinism overrides switch it off");

@@ -106,7 +106,7 @@ std::string why_no_clusters(const Config& c) {
 /// One notice stands for every slot that asks and whose collective runs beside a GEMM. A preset is not a person.
 void tell_of_cga_size(Resolution& r, const TensorConfig& config) {
   const std::string why = why_no_clusters(r.config());
-  if (why.empty()) return;
+  if (why.empty() || !r.has_backend()) return;
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     const TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
     const bool is_collective = overlap.method == TensorMethod::bulk || overlap.method == TensorMethod::pipeline;

@@ -15,12 +15,16 @@ namespace {
 
 constexpr std::string_view kOverlap = "comm_overlap.tp_comm_overlap";
 constexpr std::string_view kConfig = "comm_overlap.tp_comm_overlap_cfg";
+constexpr std::string_view kLatent = "model.multi_latent_attention";
 
 std::string closed_gate(const Resolution& r) {
   const ParallelConfig& p = r.plan.config.parallel;
   if (p.tensor_model_parallel_size < 2)
     return fmt::format("tensor_model_parallel_size is {}; TP overlap needs at least 2", p.tensor_model_parallel_size);
   if (!p.sequence_parallel) return "sequence_parallel is false; TP overlap moves sequence shards";
+  if (r.settings.flag(kLatent, false))
+    return "model.multi_latent_attention is true, and the first projection of latent attention, which userbuffers does "
+           "not know, makes Megatron Core switch TP overlap off for all layers";
   return "";
 }
 

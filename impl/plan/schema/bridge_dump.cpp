@@ -37,6 +37,9 @@ const Entry* find_field(const Node& model, std::string_view name) {
 /// Llama 3's. The vocabulary decides the size of embedding and head alone.
 constexpr std::int64_t kUsualVocabulary = 128'256;
 
+/// Parts of the names of models that are no decoders of text, or more than one.
+constexpr std::array<std::string_view, 8> kOtherModels = {"T5", "Bert", "VL", "Omni", "Mimo", "Audio", "Wan", "Flux"};
+
 /// `_target_`, `_call_`, `_args_`: how the value is made again.
 bool is_of_hydra(std::string_view key) { return key.starts_with("_"); }
 
@@ -57,13 +60,17 @@ class DumpReader {
     settings_.settle();
     tell_of_overwritten();
     if (!ignored_.empty())
-      notice({}, fmt::format("{} keys that have nothing to do with overlap are ignored: {}", ignored_.size(),
-                             listing(ignored_)));
+      notice({}, fmt::format("{} {} not read, as nothing that is planned follows from them: {}", ignored_.size(),
+                             ignored_.size() == 1 ? "key is" : "keys are", listing(ignored_)));
     if (!settings_.given("data_parallel_size") && !settings_.given("world_size"))
       notice({},
              "a dump does not say how many GPUs there are: data_parallel_size is taken as 1; write it or world_size "
              "into the file");
-    if (const Entry* model = find_entry(root_, "model")) fill_model(*model->value);
+    if (const Entry* model = find_entry(root_, "model")) {
+      fill_model(*model->value);
+      tell_of_other_models(*model->value);
+    }
+    check_data_length();
   }
 
  private:
@@ -108,7 +115,16 @@ class DumpReader {
   }
 
   void add_candidate(std::size_t row, const std::string& path, const Entry& entry) {
-    Setting setting = read_setting(row, path, entry.place, *entry.value, problems_);
+    const Node* value = entry.value;
+    // Gemma's layers of two kinds turn by frequencies of two kinds.
+    if (path == "model.rotary_base" && !value->items.empty()) {
+      value = value->items.front();
+      notice(entry.place,
+             fmt::format("{} lists one for each kind of layer: the first, {}, is taken for all; others turn "
+                         "as many features in the same time",
+                         path, value->text));
+    }
+    Setting setting = read_setting(row, path, entry.place, *value, problems_);
     if (setting.state != Setting::State::absent) settings_.add(row, std::move(setting));
   }
 
@@ -126,6 +142,27 @@ class DumpReader {
   void put_integer(std::string_view path, std::int64_t value, Place place) {
     const std::size_t row = row_index(path);
     settings_.put(row, {Setting::State::given, value, place, rows()[row].path});
+  }
+
+  void tell_of_other_models(const Node& model) {
+    const Entry* target = find_entry(model, "_target_");
+    if (target == nullptr) return;
+    const std::string name = target->value->text.substr(target->value->text.rfind('.') + 1);
+    if (std::ranges::any_of(kOtherModels, [&](std::string_view part) { return name.find(part) != name.npos; }))
+      notice(target->place, fmt::format("{} is planned as one decoder of text: what else it has, encoders and other "
+                                        "attention, is not",
+                                        name));
+  }
+
+  void check_data_length() {
+    const Entry* data = find_entry(root_, "dataset");
+    const Entry* length = data == nullptr ? nullptr : find_entry(*data->value, "seq_length");
+    if (length == nullptr || length->value->kind != Node::Kind::scalar || !settings_.given("model.seq_length")) return;
+    const std::string own = fmt::format("{}", settings_.integer("model.seq_length", 0));
+    if (length->value->text != own)
+      problems_.add(length->place, fmt::format("dataset.seq_length is {}, and model.seq_length is {}: Megatron-Bridge "
+                                               "stops where they differ; make them agree",
+                                               length->value->text, own));
   }
 
   void fill_model(const Node& model) {

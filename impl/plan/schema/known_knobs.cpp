@@ -41,8 +41,8 @@ Enum word(const EnumNames<Enum, kCount>& names, const Node& node) {
 /// Its texts are views of `node`, which outlives it.
 Row read_row(const Node& node) {
   constexpr std::pair<std::string_view, std::string_view Row::*> kTexts[] = {
-      {"key", &Row::path},        {"spellings", &Row::spellings}, {"fallback", &Row::fallback},
-      {"choices", &Row::choices}, {"rule", &Row::rule},           {"about", &Row::about}};
+      {"key", &Row::path},  {"spellings", &Row::spellings}, {"fallback", &Row::fallback}, {"choices", &Row::choices},
+      {"rule", &Row::rule}, {"about", &Row::about},         {"lacks", &Row::lacks}};
   Row row{.fallback = "null"};
   for (const Entry& entry : node.entries) {
     const Node& value = *entry.value;

@@ -9,130 +9,19 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <functional>
 #include <map>
+#include <set>
 #include <utility>
+
+#include "impl/plan/schema/megatron_argument_table.hpp"
+#include "platform/suggestion.hpp"
 
 namespace underlap::plan {
 namespace {
 
-enum class Takes : std::uint8_t { value, list, nothing };
-
-struct Argument {
-  std::string_view name, path;
-  Takes takes = Takes::value;
-  std::string_view says = "true";  ///< of a switch
-};
-
-constexpr auto kSwitch = Takes::nothing;
-constexpr auto kArguments = std::to_array<Argument>({
-    {"accumulate-allreduce-grads-in-fp32", "mixed_precision.grad_reduce_in_fp32", kSwitch},
-    {"adam-beta1", "optimizer.adam_beta1"},
-    {"adam-beta2", "optimizer.adam_beta2"},
-    {"adam-eps", "optimizer.adam_eps"},
-    {"account-for-embedding-in-pipeline-split", "model.account_for_embedding_in_pipeline_split", kSwitch},
-    {"account-for-loss-in-pipeline-split", "model.account_for_loss_in_pipeline_split", kSwitch},
-    {"bf16", "mixed_precision.bf16", kSwitch},
-    {"clip-grad", "optimizer.clip_grad"},
-    {"context-parallel-size", "model.context_parallel_size"},
-    {"cp-comm-type", "model.cp_comm_type", Takes::list},
-    {"cpu-offloading", "model.cpu_offloading", kSwitch},
-    {"cpu-offloading-num-layers", "model.cpu_offloading_num_layers"},
-    {"data-parallel-sharding-strategy", "ddp.data_parallel_sharding_strategy"},
-    {"ddp-average-in-collective", "ddp.average_in_collective", kSwitch},
-    {"ddp-bucket-size", "ddp.bucket_size"},
-    {"ddp-num-buckets", "ddp.num_buckets"},
-    {"ddp-pad-buckets-for-high-nccl-busbw", "ddp.pad_buckets_for_high_nccl_busbw", kSwitch},
-    {"ddp-reduce-scatter-with-fp32-accumulation", "ddp.reduce_scatter_with_fp32_accumulation", kSwitch},
-    {"decoder-first-pipeline-num-layers", "model.num_layers_in_first_pipeline_stage"},
-    {"decoder-last-pipeline-num-layers", "model.num_layers_in_last_pipeline_stage"},
-    {"defer-embedding-wgrad-compute", "model.defer_embedding_wgrad_compute", kSwitch},
-    {"delay-wgrad-compute", "model.delay_wgrad_compute", kSwitch},
-    {"deterministic-mode", "model.deterministic_mode", kSwitch},
-    {"disable-bias-linear", "model.add_bias_linear", kSwitch, "false"},
-    {"disable-tp-comm-bulk-dgrad", "model.tp_comm_bulk_dgrad", kSwitch, "false"},
-    {"disable-tp-comm-bulk-wgrad", "model.tp_comm_bulk_wgrad", kSwitch, "false"},
-    {"disable-tp-comm-overlap-ag", "model.tp_comm_overlap_ag", kSwitch, "false"},
-    {"disable-tp-comm-overlap-rs", "model.tp_comm_overlap_rs", kSwitch, "false"},
-    {"expert-model-parallel-size", "model.expert_model_parallel_size"},
-    {"ffn-hidden-size", "model.ffn_hidden_size"},
-    {"first-last-layers-bf16", "mixed_precision.first_last_layers_bf16", kSwitch},
-    {"fp16", "mixed_precision.fp16", kSwitch},
-    {"fp8-format", "mixed_precision.fp8"},
-    {"fp8-param-gather", "mixed_precision.fp8_param_gather", kSwitch},
-    {"fp8-recipe", "mixed_precision.fp8_recipe"},
-    {"fsdp-double-buffer", "ddp.fsdp_double_buffer", kSwitch},
-    {"global-batch-size", "train.global_batch_size"},
-    {"grad-reduce-in-bf16", "mixed_precision.grad_reduce_in_fp32", kSwitch, "false"},
-    {"hidden-size", "model.hidden_size"},
-    {"hierarchical-context-parallel-sizes", "model.hierarchical_context_parallel_sizes", Takes::list},
-    {"lr", "optimizer.lr"},
-    {"micro-batch-size", "train.micro_batch_size"},
-    {"microbatch-group-size-per-virtual-pipeline-stage", "model.microbatch_group_size_per_vp_stage"},
-    {"moe-ffn-hidden-size", "model.moe_ffn_hidden_size"},
-    {"moe-router-topk", "model.moe_router_topk"},
-    {"moe-shared-expert-intermediate-size", "model.moe_shared_expert_intermediate_size"},
-    {"moe-shared-expert-overlap", "model.moe_shared_expert_overlap", kSwitch},
-    {"moe-token-dispatcher-type", "model.moe_token_dispatcher_type"},
-    {"nccl-ub", "ddp.nccl_ub", kSwitch},
-    {"no-align-grad-reduce", "ddp.align_grad_reduce", kSwitch, "false"},
-    {"no-align-param-gather", "ddp.align_param_gather", kSwitch, "false"},
-    {"no-check-for-nan-in-loss-and-grad", "ddp.check_for_nan_in_grad", kSwitch, "false"},
-    {"no-gradient-accumulation-fusion", "model.gradient_accumulation_fusion", kSwitch, "false"},
-    {"no-overlap-p2p-communication", "model.overlap_p2p_comm", kSwitch, "false"},
-    {"normalization", "model.normalization"},
-    {"num-attention-heads", "model.num_attention_heads"},
-    {"num-distributed-optimizer-instances", "ddp.num_distributed_optimizer_instances"},
-    {"num-experts", "model.num_moe_experts"},
-    {"num-layers", "model.num_layers"},
-    {"num-layers-at-end-in-bf16", "mixed_precision.num_layers_at_end_in_bf16"},
-    {"num-layers-at-start-in-bf16", "mixed_precision.num_layers_at_start_in_bf16"},
-    {"num-query-groups", "model.num_query_groups"},
-    {"num-virtual-stages-per-pipeline-rank", "model.virtual_pipeline_model_parallel_size"},
-    {"overlap-grad-reduce", "ddp.overlap_grad_reduce", kSwitch},
-    {"overlap-moe-expert-parallel-comm", "model.overlap_moe_expert_parallel_comm", kSwitch},
-    {"overlap-p2p-communication-warmup-flush", "model.overlap_p2p_comm_warmup_flush", kSwitch},
-    {"overlap-param-gather", "ddp.overlap_param_gather", kSwitch},
-    {"overlap-param-gather-with-optimizer-step", "optimizer.overlap_param_gather_with_optimizer_step", kSwitch},
-    {"pipeline-model-parallel-layout", "model.pipeline_model_parallel_layout"},
-    {"pipeline-model-parallel-size", "model.pipeline_model_parallel_size"},
-    {"position-embedding-type", "model.position_embedding_type"},
-    {"recompute-activations", "model.recompute_granularity", kSwitch, "selective"},
-    {"recompute-granularity", "model.recompute_granularity"},
-    {"recompute-method", "model.recompute_method"},
-    {"recompute-modules", "model.recompute_modules", Takes::list},
-    {"recompute-num-layers", "model.recompute_num_layers"},
-    {"rotary-base", "model.rotary_base"},
-    {"rotary-percent", "model.rotary_percent"},
-    {"seq-length", "model.seq_length"},
-    {"sequence-parallel", "model.sequence_parallel", kSwitch},
-    {"squared-relu", "model.activation", kSwitch, "squared_relu"},
-    {"suggested-communication-unit-size", "ddp.suggested_communication_unit_size"},
-    {"swiglu", "model.activation", kSwitch, "swiglu"},
-    {"tensor-model-parallel-size", "model.tensor_model_parallel_size"},
-    {"tp-comm-bootstrap-backend", "model.tp_comm_bootstrap_backend"},
-    {"tp-comm-overlap", "model.tp_comm_overlap", kSwitch},
-    {"tp-comm-overlap-rs-dgrad", "model.tp_comm_overlap_rs_dgrad", kSwitch},
-    {"untie-embeddings-and-output-weights", "model.share_embeddings_and_output_weights", kSwitch, "false"},
-    {"use-distributed-optimizer", "ddp.use_distributed_optimizer", kSwitch},
-    {"use-megatron-fsdp", "ddp.use_megatron_fsdp", kSwitch},
-    {"use-precision-aware-optimizer", "optimizer.use_precision_aware_optimizer", kSwitch},
-    {"vocab-size", "model.vocab_size"},
-    {"weight-decay", "optimizer.weight_decay"},
-    {"wgrad-deferral-limit", "model.wgrad_deferral_limit"},
-    {"world-size", "world_size"},
-});
-
-/// What arguments.py has where nothing is written, and Megatron-Bridge or this program otherwise.
-constexpr std::pair<std::string_view, std::string_view> kDefaults[] = {
-    {"ddp.use_distributed_optimizer", "false"},
-    {"ddp.check_for_nan_in_grad", "true"},
-    {"model.activation", "gelu"},
-    {"model.add_bias_linear", "true"},
-    {"model.normalization", "LayerNorm"},
-    {"model.share_embeddings_and_output_weights", "true"},
-    {"model.deallocate_pipeline_outputs", "true"},
-    {"mixed_precision.fp8_param_gather", "false"},
-};
+constexpr std::string_view kTp = "model.tensor_model_parallel_size";
+constexpr std::string_view kCheckForNan = "ddp.check_for_nan_in_grad";
 
 /// A word of the list, and where it stands.
 struct Word {
@@ -266,11 +155,13 @@ class ArgumentReader {
       if (words[begin].is_variable()) read_variable(words[begin]);
     }
     fill_defaults();
+    check_positions();
     check();
   }
 
   const Builder& built() const { return builder_; }
   std::vector<std::string> ignored;
+  std::vector<std::pair<Place, std::string>> notices;
   bool has_vocabulary() const { return builder_.find("model.vocab_size") != nullptr; }
 
  private:
@@ -278,8 +169,10 @@ class ArgumentReader {
     const std::size_t equals = word.text.find('=');
     std::string name = word.text.substr(2, equals == std::string::npos ? equals : equals - 2);
     std::ranges::replace(name, '_', '-');
+    names_.insert(name);
     std::vector<Word> all(values.begin(), values.end());
     if (equals != std::string::npos) all.insert(all.begin(), Word{word.text.substr(equals + 1), word.place});
+    for (Word& value : all) value.text = expanded(value.text);
     if (name == "num-layers-per-virtual-pipeline-stage" && !all.empty())
       layers_of_chunk_ = all.front();
     else if (name == "group-query-attention")
@@ -288,11 +181,50 @@ class ArgumentReader {
       divisor_ = all.front();
     else if (const auto* known = std::ranges::find(kArguments, name, &Argument::name); known != kArguments.end())
       put(*known, word, all);
+    else if (name == "ckpt-format" && !all.empty())
+      checkpoint_format_ = all.front();
+    else if (name == "nproc-per-node" && !all.empty())
+      ranks_of_node_ = all.front();
+    else if (name == "nnodes" && !all.empty())
+      nodes_ = all.front();
+    else if (name == "max-position-embeddings" && !all.empty())
+      positions_ = all.front();
+    else if (name == "tp-comm-overlap-cfg")
+      notices.emplace_back(word.place,
+                           "--tp-comm-overlap-cfg names a file, which is not read: Transformer Engine's own settings "
+                           "are planned for each GEMM; write model.tp_comm_overlap_cfg into a configuration");
+    else if (const std::string_view meant = slip_of(name); !meant.empty())
+      notices.emplace_back(
+          word.place,
+          fmt::format("--{} is no argument that is known, and counts for nothing; did you mean --{}?", name, meant));
     else
       ignored.push_back("--" + name);
   }
 
+  /// The argument that is a letter or two away; empty: none is.
+  static std::string_view slip_of(std::string_view name) {
+    if (std::ranges::find(kNotSlips, name) != kNotSlips.end()) return {};
+    std::vector<std::string_view> names;
+    for (const Argument& argument : kArguments)
+      if (std::max(name.size(), argument.name.size()) <= std::min(name.size(), argument.name.size()) + 2)
+        names.push_back(argument.name);
+    const auto near = suggestions(name, names);
+    return near.empty() ? std::string_view() : near.front();
+  }
+
+  /// The table of learned positions is planned as long as the sequences are.
+  void check_positions() {
+    const std::string type = builder_.text("model.position_embedding_type");
+    const std::string length = builder_.text("model.seq_length");
+    if (positions_.text.empty() || positions_.text == length || (!type.empty() && type != "learned_absolute")) return;
+    notices.emplace_back(
+        positions_.place,
+        fmt::format("the table of learned positions is planned with the {} of --seq-length, and has {}", length,
+                    positions_.text));
+  }
+
   void put(const Argument& argument, const Word& word, const std::vector<Word>& values) {
+    has_world_ = has_world_ || argument.path == "world_size";
     if (argument.takes == Takes::nothing)
       builder_.put(argument.path, word.place, std::string(argument.says));
     else if (values.empty())
@@ -306,7 +238,17 @@ class ArgumentReader {
   void read_variable(const Word& word) {
     const std::size_t equals = word.text.find('=');
     const std::string path = "env_vars." + word.text.substr(0, equals);
+    variables_[word.text.substr(0, equals)] = word.text.substr(equals + 1);
     if (find_row(path)) builder_.put(path, word.place, word.text.substr(equals + 1));
+  }
+
+  /// What a script's $NAME or ${NAME} stands for, where it was set above; else the text as it is.
+  std::string expanded(const std::string& text) const {
+    if (!text.starts_with('$')) return text;
+    std::string name = text.substr(1);
+    if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? text : found->second;
   }
 
   void put_default(std::string_view path, std::string value, Place place = {}) {
@@ -314,6 +256,9 @@ class ArgumentReader {
   }
 
   void fill_defaults() {
+    // NaNs are what a loss scale that adapts itself looks for.
+    if (names_.contains("fp16") && !names_.contains("loss-scale")) builder_.put(kCheckForNan, {}, "false");
+    if (names_.contains("grad-reduce-in-bf16")) builder_.put("mixed_precision.grad_reduce_in_fp32", {}, "false");
     for (const auto& [path, value] : kDefaults) put_default(path, std::string(value));
     fill_pipeline();
     if (const std::string heads = builder_.text("model.num_attention_heads"); !has_groups_ && !heads.empty())
@@ -323,8 +268,11 @@ class ArgumentReader {
       put_default("model.ffn_hidden_size", fmt::format("{}", hidden * 8 / 3 / 64 * 64));
     if (builder_.find("mixed_precision.fp8") != nullptr) put_default("mixed_precision.fp8_recipe", "delayed");
     const bool is_bf16 = builder_.is_on("mixed_precision.bf16");
+    put_default("mixed_precision.bf16", "false");
     put_default("mixed_precision.grad_reduce_in_fp32", is_bf16 ? "true" : "false");
     pad_vocabulary();
+    const std::int64_t ranks = size_of(ranks_of_node_.text, 0) * size_of(nodes_.text, 1);
+    if (ranks > 0 && !has_world_) builder_.put("world_size", ranks_of_node_.place, fmt::format("{}", ranks));
   }
 
   /// Virtual stages, whose transfers overlap and whose gathers are aligned unless somebody says otherwise.
@@ -372,12 +320,46 @@ class ArgumentReader {
     needs("ddp.overlap_param_gather", "ddp.use_distributed_optimizer",
           "--overlap-param-gather needs --use-distributed-optimizer");
     needs("model.tp_comm_overlap", "model.sequence_parallel", "--tp-comm-overlap needs --sequence-parallel");
+    check_step_gather();
+    const auto refuse = [&](const char* path, std::string_view words) {
+      problems_.add(builder_.find(path)->place,
+                    fmt::format("{}; Megatron-LM's command line refuses it otherwise", words));
+    };
+    if (builder_.is_on("model.tp_comm_overlap") && builder_.size(kTp, 1) == 1)
+      refuse("model.tp_comm_overlap",
+             "--tp-comm-overlap needs --tensor-model-parallel-size above 1, without which --sequence-parallel is off");
+    if (names_.contains("swiglu") && names_.contains("squared-relu"))
+      refuse("model.activation", "--swiglu and --squared-relu exclude each other; leave one of them out");
+    else if (names_.contains("squared-relu") && builder_.is_on("model.add_bias_linear") &&
+             !names_.contains("no-bias-gelu-fusion"))
+      refuse("model.activation", "--squared-relu needs --disable-bias-linear or --no-bias-gelu-fusion");
+    if (builder_.text("model.cuda_graph_impl") == "full_iteration" && builder_.is_on(kCheckForNan))
+      refuse("model.cuda_graph_impl", "--cuda-graph-impl full_iteration needs --no-check-for-nan-in-loss-and-grad");
+  }
+
+  void check_step_gather() {
+    constexpr std::string_view kStep = "optimizer.overlap_param_gather_with_optimizer_step";
+    if (!builder_.is_on(kStep)) return;
+    const auto refuse_without = [&](bool is_there, std::string_view what) {
+      if (!is_there)
+        problems_.add(builder_.find(kStep)->place,
+                      fmt::format("--overlap-param-gather-with-optimizer-step needs {}; Megatron-LM's command line "
+                                  "refuses it otherwise",
+                                  what));
+    };
+    refuse_without(builder_.is_on("ddp.use_distributed_optimizer"), "--use-distributed-optimizer");
+    refuse_without(builder_.is_on("ddp.overlap_param_gather"), "--overlap-param-gather");
+    refuse_without(builder_.size("model.virtual_pipeline_model_parallel_size", 0) > 0, "virtual pipeline stages");
+    refuse_without(checkpoint_format_.text == "torch", "--ckpt-format torch");
   }
 
   Builder builder_;
   Problems& problems_;
-  Word layers_of_chunk_, divisor_;
-  bool has_groups_ = false;
+  Word layers_of_chunk_, divisor_, positions_, checkpoint_format_;
+  std::set<std::string, std::less<>> names_;      ///< of all arguments
+  Word ranks_of_node_, nodes_;                    ///< of torchrun, in whose command line the arguments stand
+  std::map<std::string, std::string> variables_;  ///< of the shell, as a script sets them
+  bool has_groups_ = false, has_world_ = false;
 };
 
 std::string listing(const std::vector<std::string>& names) {
@@ -391,6 +373,7 @@ std::string listing(const std::vector<std::string>& names) {
 }  // namespace
 
 bool are_megatron_arguments(const std::string& text) {
+  if (text.starts_with("#!")) return text.find("--num-layers") != text.npos;
   for (const Word& word : words_of(text.substr(0, 4096)))
     if (!word.is_variable()) return word.is_argument();
   return false;
@@ -413,10 +396,11 @@ Settings read_megatron_arguments(const std::string& text, Document& document, Pr
     settings.notices.emplace_back(Place{},
                                   "arguments do not say how many GPUs there are: data_parallel_size is taken as 1; add "
                                   "--world-size");
+  settings.notices.insert(settings.notices.end(), reader.notices.begin(), reader.notices.end());
   if (!reader.ignored.empty())
     settings.notices.emplace_back(
-        Place{}, fmt::format("{} arguments that have nothing to do with overlap are ignored: {}", reader.ignored.size(),
-                             listing(reader.ignored)));
+        Place{}, fmt::format("{} {} not read, as nothing that is planned follows from them: {}", reader.ignored.size(),
+                             reader.ignored.size() == 1 ? "argument is" : "arguments are", listing(reader.ignored)));
   return settings;
 }
 

@@ -69,6 +69,7 @@ struct Row {
       {};                       ///< what is in effect without a request, as a user writes it; for rows without a slot
   std::string_view rule = {};   ///< what decides without a request, in words
   std::string_view about = {};  ///< one line
+  std::string_view lacks = {};  ///< what a plan leaves unsaid or says otherwise, at another value than the fallback
   Slot slot = {};
   Range range = {};
   std::string_view choices = {};  ///< for text: what is allowed, between blanks; empty: anything

@@ -50,6 +50,14 @@ TEST(Plan, FindsHardwareThatNobodyHas) {
   EXPECT_THAT(underlap_program({"plan", folder.config()}), fails_with(2, "did you mean h100-sxm?"));
 }
 
+TEST(Plan, OfSequencesLongerThanTheTextThatShipsSaysThatRunRefusesThem) {
+  const RunFolder folder("model: {preset: tiny, seq_length: 1048576, tensor_model_parallel_size: 2}\n");
+  const Outcome planned = underlap_program({"plan", folder.config()});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("the text that ships with Underlap has"));
+  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "the text that ships with Underlap has"));
+}
+
 TEST(Plan, SaysWhatThisMachineCannotHoldAndIsWellAllTheSame) {
   const RunFolder folder("model: {preset: gpt3-175b}\ndata_parallel_size: 8\n");
   const Outcome outcome = underlap_program({"plan", folder.config()});

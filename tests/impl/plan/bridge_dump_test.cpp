@@ -28,14 +28,14 @@ TEST(BridgeDump, IsKnownByATargetInASection) {
   EXPECT_THAT(errors_of("model: {preset: tiny, rotary_interleaved: false}\n"), ElementsAre(HasSubstr("unknown key")));
 }
 
-TEST(BridgeDump, WhatHasNothingToDoWithOverlapGetsOneNotice) {
+TEST(BridgeDump, WhatIsNotReadGetsOneNotice) {
   const Plan plan = plan_of(dump("tokenizer: {_target_: x.Y, a: 1, b: 2}\ndataset: {c: 3}\nft: null\n",
-                                 "rotary_interleaved: false, kv_channels: 2, init_method: {_target_: f}"));
+                                 "rotary_interleaved: false, test_mode: false, init_method: {_target_: f}"));
   std::vector<std::string> messages;
   for (const Message& notice : plan.notices) messages.push_back(notice.where + " " + notice.message);
   EXPECT_THAT(messages,
-              ElementsAre("f:1:1 5 keys that have nothing to do with overlap are ignored: "
-                          "model.rotary_interleaved, model.kv_channels, model.init_method, tokenizer, dataset"));
+              ElementsAre("f:1:1 5 keys are not read, as nothing that is planned follows from them: "
+                          "model.rotary_interleaved, model.test_mode, model.init_method, tokenizer, dataset"));
 }
 
 TEST(BridgeDump, TheNumberOfGpusGivesTheDataParallelSize) {
@@ -122,7 +122,8 @@ TEST(BridgeDump, VariablesOfTheEnvironmentAreText) {
   EXPECT_EQ(plan.config.environment.cuda_device_max_connections, 32);
   EXPECT_EQ(plan.config.environment.layernorm_sm_margin, 20);
   EXPECT_TRUE(plan.config.environment.torch_nccl_high_priority);
-  EXPECT_THAT(plan.notices, told("1 keys that have nothing to do with overlap are ignored: env_vars.NCCL_NVLS_ENABLE"));
+  EXPECT_THAT(plan.notices,
+              told("1 key is not read, as nothing that is planned follows from them: env_vars.NCCL_NVLS_ENABLE"));
 }
 
 TEST(BridgeDump, FillsTheModelAsMegatronCoreDoes) {
@@ -235,6 +236,97 @@ TEST(NemoDump, WithoutTheCallbackHasNoRulesOfOverlap) {
 TEST(BridgeDump, UnderlapsOwnSectionsStayStrict) {
   EXPECT_THAT(errors_of(dump("run: {step: 3}\n")), ElementsAre(HasSubstr("did you mean run.steps?")));
   EXPECT_EQ(plan_of(dump("run: {steps: 3}\n")).config.run.steps, 3);
+}
+
+TEST(BridgeDump, TakesHeadsAndPositionsOfOtherModelsThanLlama) {
+  const Plan plan = plan_of(dump("",
+                                 "num_attention_heads: 5, num_query_groups: 5, kv_channels: 32, "
+                                 "position_embedding_type: yarn, rotary_base: [10000, 1000000]"));
+  EXPECT_EQ(plan.config.model.head_size(), 32) << "128 hidden features over 5 heads are no whole number";
+  EXPECT_EQ(plan.config.model.rotary_base, 10'000);
+  EXPECT_THAT(plan.notices, told("model.rotary_base lists one for each kind of layer"));
+  EXPECT_THAT(plan.not_run, told("the angles of position_embedding_type yarn and mrope"));
+  EXPECT_THAT(plan_of(dump("", "position_embedding_type: rope")).not_run, testing::IsEmpty());
+  EXPECT_THAT(errors_of(dump("", "num_attention_heads: 5, num_query_groups: 5")),
+              Contains(HasSubstr("model.hidden_size is 128, which num_attention_heads (5) does not divide")));
+  EXPECT_THAT(errors_of(dump("", "kv_channels: 31, position_embedding_type: rope")),
+              ElementsAre(HasSubstr("rope turns 31 of the 31 features of a head, and turns them in pairs; change "
+                                    "model.kv_channels")));
+}
+
+TEST(BridgeDump, AModelThatIsMoreThanADecoderOfTextIsSaidToBe) {
+  std::string wan = dump("");
+  EXPECT_THAT(plan_of(wan).notices, testing::Not(told("is planned as one decoder of text")));
+  wan.replace(wan.find("x.Provider"), 10, "x.WanModelProvider");
+  EXPECT_THAT(plan_of(wan).notices, told("WanModelProvider is planned as one decoder of text"));
+}
+
+TEST(BridgeDump, OfABackendThatNobodyNamedNothingIsSaid) {
+  const std::string of_gpus =
+      "model.deterministic_mode: true\nddp.nccl_ub: true\ncomm_overlap: {tp_comm_overlap: true, tp_comm_overlap_cfg: "
+      "{qkv_dgrad: {method: bulk, num_sm: 4, cga_size: 2}}}\n";
+  const auto sizes = [](const std::string& more) {
+    return dump(more, "tensor_model_parallel_size: 2, sequence_parallel: true");
+  };
+  EXPECT_THAT(plan_of(sizes(of_gpus)).notices, testing::Not(told("run.backend is host")));
+  EXPECT_THAT(plan_of(sizes(of_gpus + "run: {backend: host}\n")).notices,
+              AllOf(told("model.deterministic_mode has no effect: run.backend is host"),
+                    told("ddp.nccl_ub has no effect: run.backend is host"),
+                    told("cga_size has no effect: run.backend is host")));
+}
+
+TEST(BridgeDump, DataOfAnotherLengthThanTheModelStopBridge) {
+  EXPECT_THAT(errors_of(dump("dataset: {_target_: x.Y, seq_length: 64}\n", "seq_length: 32")),
+              ElementsAre(HasSubstr("f:4:26: dataset.seq_length is 64, and model.seq_length is 32")));
+  EXPECT_THAT(errors_of(dump("dataset: {_target_: x.Y, seq_length: 32}\n", "seq_length: 32")), testing::IsEmpty());
+}
+
+TEST(BridgeDump, AModelOfLatentAttentionHasNoTensorOverlap) {
+  const Plan plan =
+      plan_of(dump("comm_overlap: {tp_comm_overlap: true}\n",
+                   "tensor_model_parallel_size: 2, sequence_parallel: true, multi_latent_attention: true"));
+  EXPECT_EQ(outcome(plan, "comm_overlap.tp_comm_overlap"), "false gate");
+  EXPECT_THAT(knob_of(plan, "comm_overlap.tp_comm_overlap").reason, HasSubstr("switch TP overlap off for all layers"));
+}
+
+TEST(BridgeDump, MegatronFsdpTakesBackTheReuseOfGradients) {
+  const auto fsdp = [](const std::string& reuse) {
+    return dump(
+        "dist: {use_megatron_fsdp: true}\nmixed_precision: {bf16: true, fp8: e4m3, fp8_recipe: mxfp8, "
+        "fp8_param_gather: true, reuse_grad_buf_for_mxfp8_param_ag: " +
+        reuse + "}\n");
+  };
+  EXPECT_EQ(outcome(plan_of(fsdp("false")), "ddp.reuse_grad_buf_for_mxfp8_param_ag"), "false auto");
+  EXPECT_EQ(outcome(plan_of(fsdp("true")), "ddp.reuse_grad_buf_for_mxfp8_param_ag"), "false gate");
+}
+
+TEST(BridgeDump, TwoFormatsAtOnceAreAnError) {
+  EXPECT_THAT(errors_of(dump("mixed_precision: {bf16: true, fp16: true}\n")),
+              Contains(HasSubstr("mixed_precision.bf16 and fp16 are both true")));
+}
+
+TEST(BridgeDump, FieldsThatMegatronCoreRefusesTogetherAreErrors) {
+  const std::string reuse = "reuse_grad_buf_for_mxfp8_param_ag: true";
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nmixed_precision: {recipe: bf16_mixed, " + reuse + "}\n"),
+              ElementsAre(HasSubstr("reuse_grad_buf_for_mxfp8_param_ag needs fp8_param_gather")));
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nmixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed, " +
+                        reuse + "}\n"),
+              testing::IsEmpty());
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nmixed_precision: {recipe: bf16_with_fp8_delayed_scaling_mixed, "
+                        "first_last_layers_bf16: true}\n"),
+              ElementsAre(HasSubstr("first_last_layers_bf16 does not go with delayed scaling")));
+  EXPECT_THAT(errors_of("model: {preset: tiny}\nddp.use_distributed_optimizer: false\n"
+                        "optimizer.overlap_param_gather_with_optimizer_step: true\n"
+                        "mixed_precision: {recipe: bf16_with_mxfp8_mixed}\n"),
+              ElementsAre(HasSubstr("which recipe bf16_with_mxfp8_mixed sets, exclude each other")));
+}
+
+TEST(BridgeDump, TimersThatAllRanksMeetForAreExposed) {
+  EXPECT_THAT(plan_of(dump("logger: {timing_log_level: 1}\n")).exposed, told("all ranks wait for each other"));
+  EXPECT_THAT(plan_of(dump("logger: {timing_log_level: 1}\nmodel.barrier_with_L1_time: false\n")).exposed,
+              testing::Not(told("all ranks wait for each other")));
+  EXPECT_THAT(plan_of(dump("logger: {timing_log_level: 0}\nmodel.barrier_with_L1_time: true\n")).exposed,
+              testing::Not(told("all ranks wait for each other")));
 }
 
 }  // namespace

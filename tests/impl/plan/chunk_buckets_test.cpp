@@ -66,6 +66,14 @@ TEST(ChunkParameters, HaveBiasesWhereTheModelHasThem) {
   EXPECT_EQ(elements_of(config, 1, "layer1.fc2_bias"), 128) << "whole, on every rank";
 }
 
+TEST(ChunkParameters, HaveHeadsAsLargeAsTheModelSaysAndBiasesOfQkvAlone) {
+  const Config config = tiny("num_layers: 1, kv_channels: 48, add_qkv_bias: true, position_embedding_type: rope");
+  EXPECT_THAT(names_of(config, 0, 0), testing::AllOf(testing::Contains("layer0.qkv_bias"), testing::SizeIs(10)));
+  EXPECT_EQ(elements_of(config, 0, "layer0.qkv"), (4 + 2 * 2) * 48 * 128);
+  EXPECT_EQ(elements_of(config, 0, "layer0.qkv_bias"), (4 + 2 * 2) * 48);
+  EXPECT_EQ(elements_of(config, 0, "layer0.proj"), 128 * 4 * 48);
+}
+
 TEST(ChunkParameters, ChunksTakeTurnsOverTheStages) {
   const Config config = tiny("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2");
   const auto has = [](std::string name) { return testing::Contains(std::move(name)); };

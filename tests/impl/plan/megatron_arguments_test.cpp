@@ -4,6 +4,7 @@
 namespace underlap::plan {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Field;
@@ -76,7 +77,86 @@ TEST(MegatronArguments, MayBeThoseOfALaunchScript) {
   const Plan plan = plan_of("# what every job has\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\nARGS=(\n  " + kModel +
                             "\\\n  --train-iters 100 \\\n  --data-path \"a b\"\n)\n");
   EXPECT_EQ(plan.config.environment.cuda_device_max_connections, 1);
-  EXPECT_THAT(plan.notices, Contains(Field(&Message::message, HasSubstr("are ignored: --train-iters, --data-path"))));
+  EXPECT_THAT(plan.notices,
+              Contains(Field(&Message::message, HasSubstr("2 arguments are not read, as nothing that is "
+                                                          "planned follows from them: --train-iters, --data-path"))));
+}
+
+TEST(MegatronArguments, MayBeThoseOfAWholeScript) {
+  std::string model = kModel;
+  model.erase(model.find("--world-size"), 16);
+  const Plan plan = plan_of(
+      "#!/bin/bash\nGPUS_PER_NODE=8\nNUM_NODES=2\nWORLD_SIZE=$(($GPUS_PER_NODE*$NUM_NODES))\nTP=4\n"
+      "DISTRIBUTED_ARGS=(\n    --nproc_per_node $GPUS_PER_NODE\n    --nnodes ${NUM_NODES}\n)\nMODEL_ARGS=(\n" +
+      model + "    --tensor-model-parallel-size $TP # as many\n)\ntorchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py\n");
+  EXPECT_EQ(plan.config.parallel.tensor_model_parallel_size, 4);
+  EXPECT_EQ(plan.config.parallel.data_parallel_size, 2) << "8 * 2 ranks, of which a model takes 4 * 2";
+  EXPECT_THAT(errors_of("#!/bin/bash\n" + kModel + "--tensor-model-parallel-size $UNSET"),
+              ElementsAre(HasSubstr("not \"$UNSET\"")));
+}
+
+TEST(MegatronArguments, AreSaidWhereTheyCountForNothing) {
+  const auto is_told = [](const std::string& words) { return Contains(Field(&Message::message, HasSubstr(words))); };
+  EXPECT_THAT(plan_of(kModel + "--overlap-grad-reduse --vocab-file x").notices,
+              AllOf(is_told("--overlap-grad-reduse is no argument that is known, and counts for nothing; did you mean "
+                            "--overlap-grad-reduce?"),
+                    is_told("1 argument is not read, as nothing that is planned follows from them: --vocab-file")));
+  EXPECT_THAT(plan_of(kModel + "--sequence-parallel --tensor-model-parallel-size 2 --tp-comm-overlap "
+                               "--tp-comm-overlap-cfg x.yaml")
+                  .notices,
+              is_told("--tp-comm-overlap-cfg names a file, which is not read"));
+  EXPECT_THAT(plan_of(kModel + "--max-position-embeddings 4096").notices, is_told("and has 4096"));
+  EXPECT_THAT(plan_of(kModel + "--max-position-embeddings 4096 --position-embedding-type rope").notices,
+              testing::Not(is_told("and has 4096")));
+}
+
+TEST(MegatronArguments, SayWhatHeadsAndAttentionAre) {
+  const Plan plan = plan_of(kModel + "--kv-channels 64 --add-qkv-bias --qk-layernorm --multi-latent-attention");
+  EXPECT_EQ(plan.config.model.head_size(), 64);
+  EXPECT_TRUE(plan.config.model.add_qkv_bias);
+  const Plan centred = plan_of(kModel + "--apply-layernorm-1p");
+  EXPECT_EQ(knob_of(centred, "model.layernorm_zero_centered_gamma").effective, Value(true));
+  EXPECT_EQ(centred.not_run.size(), plan_of(kModel).not_run.size()) << "moves no byte";
+}
+
+TEST(MegatronArguments, AreTakenAsItsValidationLeavesThem) {
+  EXPECT_EQ(outcome(plan_of(kModel), "ddp.check_for_nan_in_grad"), "true user");
+  std::string in_fp16 = kModel;
+  in_fp16.replace(in_fp16.find("--bf16"), 6, "--fp16");
+  EXPECT_EQ(knob_of(plan_of(in_fp16), "ddp.check_for_nan_in_grad").effective, Value(false));
+  EXPECT_EQ(knob_of(plan_of(in_fp16 + "--loss-scale 1024"), "ddp.check_for_nan_in_grad").effective, Value(true));
+  EXPECT_FALSE(
+      plan_of(kModel + "--grad-reduce-in-bf16 --accumulate-allreduce-grads-in-fp32").config.ddp.grad_reduce_in_fp32);
+  EXPECT_EQ(plan_of(kModel + "--defer-embedding-wgrad-compute").config.pipeline.wgrad_deferral_limit, 0);
+  plan_of(kModel + "--fp8-format e4m3 --fp8-recipe mxfp8");
+}
+
+TEST(MegatronArguments, OfOneKindMayNeedAnother) {
+  const auto errors = [](const std::string& more) { return errors_of(kModel + more); };
+  const std::string gathers = "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather ";
+  const std::string with_step = "--overlap-param-gather-with-optimizer-step ";
+  EXPECT_THAT(errors(with_step), testing::SizeIs(4));
+  EXPECT_THAT(errors(gathers + with_step + "--ckpt-format torch"), ElementsAre(HasSubstr("virtual pipeline stages")));
+  EXPECT_THAT(errors(gathers + with_step + "--num-layers-per-virtual-pipeline-stage 2"),
+              ElementsAre(HasSubstr("needs --ckpt-format torch")));
+  EXPECT_THAT(errors(gathers + with_step + "--num-layers-per-virtual-pipeline-stage 2 --ckpt-format torch"),
+              testing::IsEmpty());
+  EXPECT_THAT(errors("--tensor-model-parallel-size 1 --sequence-parallel --tp-comm-overlap"),
+              ElementsAre(HasSubstr("needs --tensor-model-parallel-size above 1")));
+  EXPECT_THAT(errors("--swiglu --squared-relu"), ElementsAre(HasSubstr("exclude each other")));
+  EXPECT_THAT(errors("--squared-relu"), ElementsAre(HasSubstr("needs --disable-bias-linear")));
+  EXPECT_THAT(errors("--squared-relu --disable-bias-linear"), testing::IsEmpty());
+  EXPECT_THAT(errors("--cuda-graph-impl full_iteration"), ElementsAre(HasSubstr("needs --no-check-for-nan")));
+}
+
+TEST(MegatronArguments, WithoutAFormatAreOfFp32WhichIsSaid) {
+  std::string in_fp32 = kModel;
+  in_fp32.erase(in_fp32.find("--bf16"), 6);
+  const auto fp32 = Contains(Field(&Message::message, HasSubstr("Megatron trains in fp32, which is not planned")));
+  EXPECT_THAT(plan_of(in_fp32).notices, fp32);
+  EXPECT_THAT(plan_of(in_fp32 + "--fp16").notices, testing::Not(fp32));
+  EXPECT_THAT(plan_of(kModel).notices, testing::Not(fp32));
+  EXPECT_THAT(errors_of(kModel + "--fp16"), Contains(HasSubstr("take one of them")));
 }
 
 TEST(MegatronArguments, ThatItsCommandLineRefusesAreErrors) {

@@ -30,8 +30,25 @@ TEST(Memory, CountsBiasesAndWhatLayerNormHasBesideAWeight) {
       << "two of each layer, and the last";
 }
 
+// A table of 128 positions of 128, and heads of 48 in place of 32: as many numbers more of each token and layer in q, k
+// and v as in what attention makes of them.
+TEST(Memory, CountsLearnedPositionsAndHeadsOfAnotherSize) {
+  const auto peak = [](const std::string& more) {
+    return plan_of("model: {preset: tiny, tensor_model_parallel_size: 2, position_embedding_type: rope" + more + "}")
+        .peak_memory;
+  };
+  const PeakMemory plain = peak(""), wide = peak(", kv_channels: 48");
+  const PeakMemory learned = plan_of("model: {preset: tiny, tensor_model_parallel_size: 2}").peak_memory;
+  EXPECT_EQ(learned.parameters - plain.parameters, 2 * 128 * 128) << "which each tensor-parallel rank holds whole";
+  EXPECT_EQ(wide.parameters - plain.parameters, 2 * 4 * 128 * (2 * 4 + 2 * 2) * (48 - 32) / 2);
+  EXPECT_EQ(wide.activations - plain.activations, 2 * 4 * 128 * (2 * 4 + 2 * 2) * (48 - 32) / 2);
+  EXPECT_EQ(peak(", add_qkv_bias: true").parameters - plain.parameters, 2 * 4 * (128 + 2 * 64) / 2);
+  EXPECT_EQ(peak(", add_qkv_bias: true, add_bias_linear: true").parameters, peak(", add_bias_linear: true").parameters);
+}
+
 TEST(Memory, TensorRanksSplitAllButNorms) {
-  const std::string model = "model: {preset: tiny, sequence_parallel: true, tensor_model_parallel_size: ";
+  const std::string model =
+      "model: {preset: tiny, position_embedding_type: none, sequence_parallel: true, tensor_model_parallel_size: ";
   const PeakMemory one = plan_of(model + "1}").peak_memory;
   const PeakMemory two = plan_of(model + "2}").peak_memory;
   const std::int64_t norms = 2 * (4 * 2 + 1) * 128;  // bytes of nine norms of 128

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "impl/plan/schema/schema.hpp"
 
 #include <set>
@@ -152,6 +154,24 @@ TEST(Schema, KnownKnobsListEveryRow) {
   EXPECT_EQ(steps->status, "honoured");
   EXPECT_EQ(steps->type, "a whole number from 1 to 4095");
   EXPECT_EQ(steps->default_rule, std::to_string(RunConfig{}.steps) + "; 1 with backend sim");
+}
+
+TEST(Schema, AKeyWhoseEffectIsNotPlannedSaysWhatIsLacking) {
+  int num = 0;
+  for (std::size_t i = 0; i < rows().size(); ++i) {
+    const Row& row = rows()[i];
+    if (row.lacks.empty()) continue;
+    ++num;
+    const std::string value = row.type == Type::boolean ? "true" : row.type == Type::integer ? "2" : "other";
+    const auto notices = [&](const std::string& written) {
+      return plan_of(fmt::format("model: {{preset: tiny}}\n{}: {}\n", row.path, written)).notices;
+    };
+    const auto is_told =
+        testing::Contains(testing::Field(&Message::message, testing::HasSubstr(std::string(row.lacks))));
+    EXPECT_THAT(notices(value), is_told) << row.path;
+    EXPECT_THAT(notices(std::string(row.fallback)), testing::Not(is_told)) << row.path;
+  }
+  EXPECT_GE(num, 15);
 }
 
 }  // namespace

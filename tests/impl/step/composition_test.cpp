@@ -165,6 +165,15 @@ TEST(Composition, BiasesAndLayerNormLearnAsOneRankDoes) {
   EXPECT_LT(differ({{.tensor = 2, .context = 2}, whole}, kShapes + kFp8), 2e-2);
 }
 
+TEST(Composition, HeadsOfAnotherSizeWithBiasesOfTheirOwnLearnAsOneRankDoes) {
+  const std::string heads = "model.kv_channels: 20\nmodel.add_qkv_bias: true\nmodel.position_embedding_type: rope\n";
+  constexpr std::int32_t kFew = 10;
+  const auto alone = losses_of(config_of({.groups = 2}, heads), 0.5, kFew);
+  const auto losses = losses_of(config_of({.tensor = 2, .context = 2, .pipeline = 2, .groups = 2}, heads), 0.5, kFew);
+  EXPECT_LT(losses.back(), losses.front() - 0.5);
+  EXPECT_LT(largest_difference(losses, alone), 2e-3);
+}
+
 struct OffAndOn {
   std::string name;
   Layout off_layout, on_layout;
