@@ -106,8 +106,11 @@ void check_memory_is_counted(Resolution& r) {
   const ModelConfig& m = r.config().model;
   const std::int64_t of_weights = peak.parameters + peak.gradients + peak.optimizer;
   const bool by_weights = of_weights > kMostBytes / 2;
+  const bool is_attention_wider = m.kv_channels * m.num_attention_heads > m.ffn_hidden_size;
+  const Factor width = is_attention_wider ? Factor{"model.kv_channels", m.kv_channels}
+                                          : Factor{"model.ffn_hidden_size", m.ffn_hidden_size};
   const std::array<Factor, 4> weights{{{"model.hidden_size", m.hidden_size},
-                                       {"model.ffn_hidden_size", m.ffn_hidden_size},
+                                       width,
                                        {"model.vocab_size", m.vocab_size},
                                        {"model.num_layers", m.num_layers}}};
   const std::array<Factor, 4> tokens{{{"train.micro_batch_size", r.config().train.micro_batch_size},

@@ -46,6 +46,13 @@ TEST(Memory, CountsLearnedPositionsAndHeadsOfAnotherSize) {
   EXPECT_EQ(peak(", add_qkv_bias: true, add_bias_linear: true").parameters, peak(", add_bias_linear: true").parameters);
 }
 
+TEST(Memory, BeyondAllCountingNamesTheFeaturesOfAHeadWhereTheyAreToBlame) {
+  EXPECT_THAT(errors_of("model: {preset: tiny, num_attention_heads: 1000000000, kv_channels: 1000000000}"),
+              testing::Contains(testing::HasSubstr("model.kv_channels 1000000000")));
+  EXPECT_THAT(errors_of("model: {preset: tiny, ffn_hidden_size: 1000000000, hidden_size: 1000000000}"),
+              testing::Contains(testing::HasSubstr("model.ffn_hidden_size 1000000000")));
+}
+
 TEST(Memory, TensorRanksSplitAllButNorms) {
   const std::string model =
       "model: {preset: tiny, position_embedding_type: none, sequence_parallel: true, tensor_model_parallel_size: ";
