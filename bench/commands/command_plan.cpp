@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -15,10 +18,14 @@
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
 #include "bench/measure/refusals.hpp"
+#include "impl/device/sim/machine.hpp"
 #include "impl/plan/findings.hpp"
+#include "impl/plan/memory/advice.hpp"
+#include "impl/plan/memory/memory.hpp"
 #include "impl/plan/plan_diff.hpp"
 #include "impl/plan/plan_summary.hpp"
 #include "impl/plan/plan_text.hpp"
+#include "impl/plan/usual_hardware.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
@@ -29,6 +36,8 @@
 
 namespace underlap::bench {
 namespace {
+
+constexpr double kGiB = 1 << 30;
 
 struct PlanArguments {
   std::string config;
@@ -88,8 +97,33 @@ bool has_sound_cells(const plan::Matrix& matrix) {
   return std::ranges::any_of(matrix.cells, [](const plan::Cell& cell) { return cell.plan.errors.empty(); });
 }
 
+// A plan is one of GPUs, whichever backend runs it: what those of its description could not hold, once for all cells
+// that need the same.
+std::string memory_text(const plan::Matrix& matrix, int width) {
+  std::map<std::string, std::vector<std::string>> cells;  // by what there is to say of them
+  for (const plan::Cell& cell : matrix.cells) {
+    plan::Config config = cell.plan.config;
+    if (const auto* usual = plan::usual_hardware_of(config.environment.gpu_arch); usual && config.run.hardware.empty())
+      config.run.hardware = usual->name;
+    if (!cell.plan.errors.empty() || config.run.hardware.empty()) continue;
+    const std::int64_t needed = cell.plan.peak_memory.total(), there = sim::gpu_memory_bytes(config);
+    if (needed > there)
+      cells[fmt::format("a rank needs {:.1f} GiB as predicted, a GPU of {} has {:.1f} GiB ({})",
+                        static_cast<double>(needed) / kGiB, config.run.hardware, static_cast<double>(there) / kGiB,
+                        plan::advice_on_memory(config, there))]
+          .push_back(cell.name);
+  }
+  std::string text;
+  for (const auto& [words, names] : cells) {
+    const std::string of = matrix.cells.size() == 1 ? "" : fmt::format("{}: ", fmt::join(names, ", "));
+    text += wrap(fmt::format("DOES NOT FIT: {}{}", of, words), width, "  ");
+  }
+  return text;
+}
+
 void print_text(const plan::Matrix& matrix, bool all) {
   const TableFormat format = terminal_format(STDOUT_FILENO);
+  fmt::print("{}", memory_text(matrix, format.width));
   if (!all) {
     const bool is_one = matrix.cells.size() == 1;
     fmt::print("{}", is_one ? plan::cell_summary(matrix.cells.front(), format) : plan::overview(matrix, format));

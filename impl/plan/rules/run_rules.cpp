@@ -12,28 +12,15 @@
 #include "impl/plan/link.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/rules/tensor_checks.hpp"
+#include "impl/plan/usual_hardware.hpp"
 
 namespace underlap::plan {
 namespace {
 
-/// Hardware files that ship with Underlap, by environment.gpu_arch, and the GPUs of a node that they say.
-struct ShippedHardware {
-  std::string_view arch, name;
-  std::int64_t gpus_per_node;
-};
-constexpr std::array<ShippedHardware, 5> kHardware{{
-    {"a100", "a100-sxm", 8},
-    {"h100", "h100-sxm", 8},
-    {"h200", "h200-sxm", 8},
-    {"b200", "b200", 8},
-    {"gb200", "gb200", 72},
-}};
-
 /// 0 where only the hardware file knows, which the plan does not open.
 std::int64_t gpus_per_node(const RunConfig& run) {
-  const auto* shipped = std::find_if(kHardware.begin(), kHardware.end(),
-                                     [&](const ShippedHardware& hardware) { return hardware.name == run.hardware; });
-  return run.gpus_per_node.value_or(shipped == kHardware.end() ? 0 : shipped->gpus_per_node);
+  const UsualHardware* usual = usual_hardware_named(run.hardware);
+  return run.gpus_per_node.value_or(usual == nullptr ? 0 : usual->gpus_per_node);
 }
 
 void decide_hardware(Resolution& r) {
@@ -41,10 +28,9 @@ void decide_hardware(Resolution& r) {
   constexpr std::string_view kArch = "environment.gpu_arch";
   if (r.settings.given(kPath) || r.settings.invalid(kArch)) return;
   const std::string& arch = r.config().environment.gpu_arch;
-  for (const ShippedHardware& hardware : kHardware) {
-    if (hardware.arch != arch) continue;
-    r.config().run.hardware = hardware.name;
-    return r.decide(kPath, {std::string(hardware.name), "auto", fmt::format("{} is {}", kArch, arch)});
+  if (const UsualHardware* usual = usual_hardware_of(arch)) {
+    r.config().run.hardware = usual->name;
+    return r.decide(kPath, {std::string(usual->name), "auto", fmt::format("{} is {}", kArch, arch)});
   }
   r.error({kArch}, fmt::format("no hardware file ships for {} {}; name one with {}", kArch, arch, kPath));
 }
@@ -186,11 +172,9 @@ void check_peer_copies(Resolution& r) {
                      fmt::format("{} is copy_engine: peer copies need peers, and {} emulates a link that has none; set "
                                  "it to nccl, and {} to emulated:RATE,copy_engine where copy engines are to carry it",
                                  kTransport, kLink, kLink));
-  const auto* node = std::find_if(kHardware.begin(), kHardware.end(), [&](const ShippedHardware& hardware) {
-    return hardware.arch == c.environment.gpu_arch;
-  });
+  const UsualHardware* node = usual_hardware_of(c.environment.gpu_arch);
   const std::int32_t tp = c.parallel.tensor_model_parallel_size;
-  if (node != kHardware.end() && tp > node->gpus_per_node)
+  if (node != nullptr && tp > node->gpus_per_node)
     r.error({kTransport, kTp}, fmt::format("{} is copy_engine, and {} is {}: peer copies stay in a node, and one of {} "
                                            "has {} GPUs; set it to nccl",
                                            kTransport, kTp, tp, node->arch, node->gpus_per_node));

@@ -66,6 +66,17 @@ TEST(Plan, SaysWhatThisMachineCannotHoldAndIsWellAllTheSame) {
   EXPECT_THAT(outcome.out, HasSubstr("): fewer cells"));
 }
 
+TEST(Plan, SaysFirstWhatAGpuCannotHoldAndWhatWouldFit) {
+  const std::string model = "model: {preset: llama3-8b}\n";
+  const RunFolder folder(model + "world_size: 8\nmatrix: {model.tensor_model_parallel_size: [1, 8]}\n");
+  const Outcome outcome = underlap_program({"plan", folder.config()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, ::testing::StartsWith("DOES NOT FIT: tensor_model_parallel_size=1: a rank needs "));
+  EXPECT_THAT(outcome.out, HasSubstr("a GPU of"));
+  const RunFolder fitting(model + "world_size: 8\nenvironment: {gpu_arch: b200}\n");
+  EXPECT_THAT(underlap_program({"plan", fitting.config()}).out, Not(HasSubstr("DOES NOT FIT")));
+}
+
 // A GPU's libraries would take a gigabyte for each of 256 ranks.
 TEST(Plan, CountsOfTheHostsMemoryWhatRanksAllocateAlone) {
   const RunFolder folder("model: {preset: tiny}\ndata_parallel_size: 256\n");
