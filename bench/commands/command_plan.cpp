@@ -98,14 +98,17 @@ bool has_sound_cells(const plan::Matrix& matrix) {
 }
 
 // A plan is one of GPUs, whichever backend runs it: what those of its description could not hold, once for all cells
-// that need the same.
-std::string memory_text(const plan::Matrix& matrix, int width) {
+// that need the same. Where nothing says which GPU it is for, the one that is assumed may be too small alone.
+std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus) {
   std::map<std::string, std::vector<std::string>> cells;  // by what there is to say of them
   for (const plan::Cell& cell : matrix.cells) {
     plan::Config config = cell.plan.config;
+    const auto& knobs = cell.plan.knobs;
+    const bool is_said = std::ranges::find(knobs, "environment.gpu_arch", &plan::Knob::name) != knobs.end() ||
+                         !config.run.hardware.empty();
     if (const auto* usual = plan::usual_hardware_of(config.environment.gpu_arch); usual && config.run.hardware.empty())
       config.run.hardware = usual->name;
-    if (!cell.plan.errors.empty() || config.run.hardware.empty()) continue;
+    if (!cell.plan.errors.empty() || config.run.hardware.empty() || is_said != of_said_gpus) continue;
     const std::int64_t needed = cell.plan.peak_memory.total(), there = sim::gpu_memory_bytes(config);
     if (needed > there)
       cells[fmt::format("a rank needs {:.1f} GiB as predicted, a GPU of {} has {:.1f} GiB ({})",
@@ -116,17 +119,20 @@ std::string memory_text(const plan::Matrix& matrix, int width) {
   std::string text;
   for (const auto& [words, names] : cells) {
     const std::string of = matrix.cells.size() == 1 ? "" : fmt::format("{}: ", fmt::join(names, ", "));
-    text += wrap(fmt::format("DOES NOT FIT: {}{}", of, words), width, "  ");
+    text +=
+        wrap(fmt::format("{}: {}{}", of_said_gpus ? "DOES NOT FIT" : "does not fit the GPU that is assumed", of, words),
+             width, "  ");
   }
   return text;
 }
 
 void print_text(const plan::Matrix& matrix, bool all) {
   const TableFormat format = terminal_format(STDOUT_FILENO);
-  fmt::print("{}", memory_text(matrix, format.width));
+  fmt::print("{}", memory_text(matrix, format.width, true));
   if (!all) {
     const bool is_one = matrix.cells.size() == 1;
-    fmt::print("{}", is_one ? plan::cell_summary(matrix.cells.front(), format) : plan::overview(matrix, format));
+    fmt::print("{}{}", is_one ? plan::cell_summary(matrix.cells.front(), format) : plan::overview(matrix, format),
+               memory_text(matrix, format.width, false));
     return;
   }
   for (const plan::Cell& cell : matrix.cells) {

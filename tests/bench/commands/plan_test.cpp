@@ -68,11 +68,16 @@ TEST(Plan, SaysWhatThisMachineCannotHoldAndIsWellAllTheSame) {
 
 TEST(Plan, SaysFirstWhatAGpuCannotHoldAndWhatWouldFit) {
   const std::string model = "model: {preset: llama3-8b}\n";
-  const RunFolder folder(model + "world_size: 8\nmatrix: {model.tensor_model_parallel_size: [1, 8]}\n");
+  const RunFolder folder(
+      model + "world_size: 8\nenvironment: {gpu_arch: h100}\nmatrix: {model.tensor_model_parallel_size: [1, 8]}\n");
   const Outcome outcome = underlap_program({"plan", folder.config()});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, ::testing::StartsWith("DOES NOT FIT: tensor_model_parallel_size=1: a rank needs "));
   EXPECT_THAT(outcome.out, HasSubstr("a GPU of"));
+  const RunFolder unsaid(model + "world_size: 8\n");
+  const Outcome assumed = underlap_program({"plan", unsaid.config()});
+  EXPECT_THAT(assumed.out, Not(HasSubstr("DOES NOT FIT")));
+  EXPECT_THAT(assumed.out, HasSubstr("\ndoes not fit the GPU that is assumed: a rank needs "));
   const RunFolder fitting(model + "world_size: 8\nenvironment: {gpu_arch: b200}\n");
   EXPECT_THAT(underlap_program({"plan", fitting.config()}).out, Not(HasSubstr("DOES NOT FIT")));
 }
