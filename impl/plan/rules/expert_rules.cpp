@@ -60,10 +60,24 @@ void check_overlap(Resolution& r) {
         "delay_wgrad_compute needs overlap_moe_expert_parallel_comm: Megatron-Bridge stops without it; leave it out");
 }
 
+// Of any model: Megatron Core takes both old names for the new one, unless that is set.
+void check_dispatcher(Resolution& r) {
+  constexpr std::string_view kDeep = "model.moe_deepep_num_sms", kHybrid = "model.moe_hybridep_num_sms";
+  constexpr std::string_view kUnified = "model.moe_flex_dispatcher_num_sms";
+  if (!r.settings.given(kDeep) || !r.settings.given(kHybrid) || r.settings.given(kUnified)) return;
+  const std::int64_t deep = r.settings.integer(kDeep, 0), hybrid = r.settings.integer(kHybrid, 0);
+  if (deep != hybrid)
+    r.error({kDeep, kHybrid},
+            fmt::format("moe_deepep_num_sms is {} and moe_hybridep_num_sms {}: both are moe_flex_dispatcher_num_sms by "
+                        "another name, and Megatron Core stops where they differ; set that one alone",
+                        deep, hybrid));
+}
+
 }  // namespace
 
 void apply_expert_rules(Resolution& r) {
   check_size(r);
+  check_dispatcher(r);
   check_overlap(r);
   if (!in_scope(Scope::moe, r)) return;
   r.notice(

@@ -247,6 +247,14 @@ TEST(ExpertRules, ExpertOverlapIsAnErrorWithoutExperts) {
               ElementsAre(HasSubstr("does not divide")));
 }
 
+TEST(ExpertRules, TwoNamesOfTheDispatchersSmsMustAgreeUnlessTheNewOneIsSet) {
+  const std::string old = "moe_deepep_num_sms: 20, moe_hybridep_num_sms: ";
+  EXPECT_THAT(errors_of(with(old + "32")), ElementsAre(HasSubstr("Megatron Core stops where they differ")));
+  EXPECT_THAT(errors_of(with(old + "20")), testing::IsEmpty());
+  EXPECT_THAT(errors_of(with(old + "null")), testing::IsEmpty());
+  EXPECT_THAT(errors_of(with(old + "32, moe_flex_dispatcher_num_sms: 16")), testing::IsEmpty());
+}
+
 TEST(ExpertRules, TheDensePartIsPlannedAndWhatIsNotSaidIsListed) {
   const Plan plan =
       plan_of(with("expert_model_parallel_size: 2, num_moe_experts: 8, "
