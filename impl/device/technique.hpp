@@ -23,9 +23,9 @@ enum class SumOrder : std::uint8_t {
 
 /// What others ask of a technique that is in effect, whatever its kind.
 struct TechniqueFacts {
-  std::string_view knob;            ///< that its overlap hangs on, whether it overlaps or is what runs without
-  bool overlaps = true;             ///< something of it may be hidden; else everything is waited for
-  SumOrder sums = SumOrder::same;   ///< where it reduces
+  std::string_view knob;           ///< that its overlap hangs on, whether it overlaps or is what runs without
+  bool overlaps = true;            ///< something of it may be hidden; else everything is waited for
+  SumOrder sums = SumOrder::same;  ///< where it reduces
   std::vector<std::string_view> purposes = {};  ///< how those of its communication begin; a slot's have its name before
 };
 
