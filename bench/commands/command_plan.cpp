@@ -271,8 +271,8 @@ int plan_file(const PlanArguments& arguments) {
   if (!arguments.cell.empty() && has_sound_cells(matrix)) keep_cell(matrix, arguments.cell);
   tell_what_run_refuses(matrix);
   if (matrix.has_errors()) {
-    // Of one configuration the plan as far as it goes, which holds its errors; of a matrix the cells without any.
-    if (arguments.json && matrix.cells.size() == 1)
+    // JSON has each plan as far as it goes, which holds its errors; text has errors, and then the cells without any.
+    if (arguments.json && (matrix.cells.size() == 1 || has_sound_cells(matrix)))
       fmt::print("{}\n", plans_json(matrix));
     else
       refuse(matrix, arguments.json);
@@ -313,7 +313,8 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   command->add_option("--cell", arguments->cell, "show this cell alone")->check(not_empty());
   command
       ->add_flag("--json", arguments->json,
-                 "print JSON, schema underlap.plan/1; what is wrong too, as underlap.errors/1")
+                 "print JSON, schema underlap.plan/1, of several cells underlap.plans/1; what is wrong stands in\n"
+                 "the plan of its cell, or is underlap.errors/1 where no cell can be run")
       ->excludes(all);
   CLI::Option* github =
       command->add_flag("--github", arguments->github, "print findings as commands of a GitHub workflow, a line each");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "bench/tune/certainty.hpp"
 #include "bench/tune/report.hpp"
 #include "platform/json.hpp"
+#include "profiler/certainty/certainty.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -52,12 +52,14 @@ Tree tree_of(const SearchCounts& counts) {
 
 Tree errors_of(const std::string& hardware) {
   Tree all = Tree::array();
-  for (const PublishedError& error : published_errors(published_results(), hardware))
+  for (const certainty::PublishedError& error :
+       certainty::published_errors(certainty::published_results(), "modelled: " + hardware))
     all.push_back({{"table", error.table},
                    {"rows", error.rows},
                    {"least", error.least},
                    {"most", error.most},
-                   {"is_fitted", error.is_fitted}});
+                   {"is_fitted", error.is_fitted},
+                   {"speed", error.speed}});
   return all;
 }
 

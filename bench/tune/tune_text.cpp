@@ -5,9 +5,9 @@
 #include <set>
 
 #include "bench/measure/described_cells.hpp"
-#include "bench/tune/certainty.hpp"
 #include "bench/tune/report.hpp"
 #include "impl/device/sim/machine.hpp"
+#include "profiler/certainty/certainty.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -145,20 +145,16 @@ std::string counts_text(const SearchResult& result, const TuneJob& job, int widt
 }
 
 std::string certainty_text(const TuneJob& job, int width) {
-  const std::vector<PublishedError> errors = published_errors(published_results(), job.hardware());
+  const std::vector<certainty::PublishedError> errors =
+      certainty::published_errors(certainty::published_results(), "modelled: " + job.hardware());
   if (errors.empty())
     return wrap(fmt::format("How sure: no published steps on {} were held against the model; take the order, not the "
                             "milliseconds.",
                             job.hardware()),
                 width);
   std::string text = wrap("How sure: against published steps of such machines the modelled ones are", width);
-  for (const PublishedError& error : errors)
-    text += wrap(fmt::format("  {:+.1f} to {:+.1f} % faster in {} rows: {}", error.least * 100, error.most * 100,
-                             error.rows, error.table),
-                 width, "    ");
-  if (job.speed() != 1)
-    text +=
-        wrap(fmt::format("That is at the speeds which results/published names, and not at {}.", job.speed()), width);
+  for (const certainty::PublishedError& error : errors) text += wrap("  " + line_of(error), width, "    ");
+  if (job.speed() != 1) text += wrap(fmt::format("That is at those speeds, and not at {}.", job.speed()), width);
   return text;
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "platform/atomic_file.hpp"
+#include "profiler/certainty/certainty.hpp"
 #include "profiler/report/answer.hpp"
 #include "profiler/report/report_tables.hpp"
 #include "profiler/report/rows/cell_notes.hpp"
@@ -96,6 +97,24 @@ std::string notes_markdown(const RunResults& results) {
   for (const CellResult& cell : results.cells)
     for (const std::string& note : cell.notes) text += fmt::format("- {}: {}\n", cell.name, note);
   return text.empty() ? text : "## Notes\n\n" + text + "\n";
+}
+
+std::vector<certainty::PublishedError> published_errors_of(const RunResults& results) {
+  if (traits_of(results.info.backend).measures_time) return {};
+  return certainty::published_errors(certainty::published_results(), results.info.link);
+}
+
+std::string certainty_markdown(const RunResults& results) {
+  const std::vector<certainty::PublishedError> errors = published_errors_of(results);
+  if (errors.empty()) return "";
+  std::string text = "## How sure\n\nModelled steps against published ones of such machines (results/published):\n\n";
+  for (const certainty::PublishedError& error : errors) text += fmt::format("- {}\n", line_of(error));
+  return text + "\n";
+}
+
+std::string certainty_text(const RunResults& results, const TableFormat& format) {
+  const std::string sentence = sentence_of(published_errors_of(results));
+  return sentence.empty() ? "" : "\n" + wrap(sentence + "; report.md has them by table.", format.width);
 }
 
 // "2 on node1, 2 on node2"
@@ -401,8 +420,10 @@ std::string run_text(const RunResults& results, const TableFormat& format, Detai
   std::string text =
       heading_text(results, format) + answers_text(answers, is_brief ? kMostAnswers : answers.size(), format);
   const std::string rates = titled("Rates: " + rates_about(results), rate_table(results, summaries), format);
-  if (is_brief) return text + "\n" + render(brief_table(results, summaries), format) + rates;
-  return text + "\n" + full_table(results, summaries, format) + rates + detail_tables(results, summaries, format) +
+  const std::string sure = certainty_text(results, format);
+  if (is_brief) return text + "\n" + render(brief_table(results, summaries), format) + rates + sure;
+  return text + "\n" + full_table(results, summaries, format) + rates + sure +
+         detail_tables(results, summaries, format) +
          titled("Ranks, and what their launcher left them", rank_table(results.info), format) +
          titled("Allocations, one for each cell", allocation_table(results), format);
 }
@@ -417,7 +438,8 @@ std::string report_markdown(const RunResults& results) {
   text += answers_markdown(answers_of(results, summaries));
   for (const ReportSection& section : report_sections(results, summaries))
     text += fmt::format("## {}\n\n{}\n\n{}\n", section.title, section.about, markdown(section.table));
-  return text + notes_markdown(results) + "## Machine\n\n" + machine_markdown(results) + "\n" + kHowToRead;
+  return text + certainty_markdown(results) + notes_markdown(results) + "## Machine\n\n" + machine_markdown(results) +
+         "\n" + kHowToRead;
 }
 
 void write_report(const std::filesystem::path& folder, const RunResults& results) {

@@ -125,6 +125,22 @@ TEST(Plan, HoldsTheErrorsOfOneConfiguration) {
   EXPECT_EQ(json["errors"][0]["hint"], "did you mean run.steps?");
 }
 
+TEST(Plan, HoldsTheErrorsOfAWrongCellBesideTheOtherCells) {
+  const RunFolder folder(
+      tiny_config("matrix: {cell: [{name: good}, {name: bad, model.tensor_model_parallel_size: 3}]}\n"));
+  const Outcome outcome = underlap_program({"plan", folder.config(), "--json"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  const auto json = parse_json(outcome.out);
+  EXPECT_EQ(json["schema"], "underlap.plans/1");
+  ASSERT_EQ(json["cells"].size(), 2U);
+  EXPECT_THAT(json["cells"][0]["plan"]["errors"], IsEmpty());
+  EXPECT_FALSE(json["cells"][0]["plan"]["knobs"].empty());
+  EXPECT_EQ(json["cells"][1]["name"], "bad");
+  EXPECT_THAT(json["cells"][1]["plan"]["errors"][0]["message"].get<std::string>(),
+              HasSubstr("tensor_model_parallel_size (3) does not divide"));
+}
+
 TEST(Plan, ShowsOneCellByItsName) {
   const RunFolder folder(tiny_config(kTwoCells));
   const Outcome one = underlap_program({"plan", folder.config(), "--cell", "overlap_grad_reduce=true"});

@@ -101,6 +101,19 @@ TEST(ReportTable, SaysHowManyRanksWerePlayedForHowMany) {
   }
 }
 
+TEST(ReportTable, SaysHowFarModelledStepsWereFromPublishedOnes) {
+  RunResults results = measured();
+  EXPECT_THAT(run_text(results, {.width = 200}, Details::left_out), Not(HasSubstr("How sure")));
+  results.info.backend = Backend::sim;
+  results.info.link = "modelled: h100-sxm at speed 0.75";
+  EXPECT_THAT(run_text(results, {.width = 200}, Details::left_out),
+              HasSubstr("How sure: against published steps of such machines the modelled ones are "));
+  EXPECT_THAT(report_markdown(results), HasSubstr(" rows: Megatron-Core, weak scaling on H100, bf16"));
+  results.info.link = "modelled: mine.yaml";
+  EXPECT_THAT(run_text(results, {.width = 200}, Details::left_out), Not(HasSubstr("How sure")));
+  EXPECT_THAT(report_markdown(results), Not(HasSubstr("## How sure")));
+}
+
 TEST(ReportTable, ShowsNoLossOfACellWithoutTransfersWhateverItComputed) {
   RunResults results = measured();
   results.cells[1].no_comm = true;
