@@ -89,10 +89,11 @@ TEST(GemmTimes, BeginWithTablesThatNoCurveWasMadeFrom) {
   EXPECT_LT(report.find("- b: made up"), report.find("- a: made up"));
 }
 
-/// Rows of one table, each published to take 100 us.
+/// Rows of one table, each published to take 100 us where nothing else is said.
 struct GemmReport : ::testing::Test {
-  void add(std::int64_t k, double model_us) {
-    const GemmPoint point{.m = 1024, .n = 1024, .k = k, .tflops = 2e-8 * 1024 * 1024 * static_cast<double>(k)};
+  void add(std::int64_t k, double model_us, double published_us = 100) {
+    const GemmPoint point{
+        .m = 1024, .n = 1024, .k = k, .tflops = 2e-6 * 1024 * 1024 * static_cast<double>(k) / published_us};
     rows.push_back({&source, point, model_us});
   }
   GemmTable source{.name = "a", .hardware = "b200", .dtype = Precision::fp8, .source = "made up", .points = {}};
@@ -103,8 +104,17 @@ TEST_F(GemmReport, HasMedianMeanAndLargestErrorOfATable) {
   add(512, 90);
   add(1024, 100);
   add(4096, 130);
+  EXPECT_THAT(texts_of(gemm_errors_table(rows).rows.at(0)), ElementsAre("a", "b200", "fp8", "not stated", "short", "3",
+                                                                        "+0.0 %", "13.3 %", "+30.0 %", "3", "+0.0 %"));
+}
+
+TEST_F(GemmReport, SetsLongProductsApart) {
+  add(512, 10, 20);
   EXPECT_THAT(texts_of(gemm_errors_table(rows).rows.at(0)),
-              ElementsAre("a", "b200", "fp8", "not stated", "short", "3", "+0.0 %", "13.3 %", "+30.0 %"));
+              ElementsAre("a", "b200", "fp8", "not stated", "short", "1", "-50.0 %", "50.0 %", "-50.0 %", "0", "-"));
+  EXPECT_TRUE(parse_json(gemm_times_json(rows))["tables"][0]["long_median_error"].is_null());
+  add(512, 33, 30.001);
+  EXPECT_EQ(gemm_errors_table(rows).rows.at(0).back().text, "+10.0 %");
 }
 
 TEST_F(GemmReport, HasTheMedianErrorByDepth) {
@@ -164,12 +174,13 @@ TEST(GemmTableFile, TellsEveryErrorWithItsPlace) {
               HasSubstr("table \"a\" stands twice"));
   EXPECT_THAT(gemms_complaint("study: other\ntables: []\n"), HasSubstr("study is \"other\", must be gemm_times"));
   EXPECT_THAT(gemms_complaint("study: gemm_times\n"), HasSubstr("the study has no tables"));
+  EXPECT_THAT(gemms_complaint(good + "more: 1\n"), HasSubstr("unknown key \"more\" in the study"));
   EXPECT_THAT(gemms_complaint(""), HasSubstr("the file is empty"));
 }
 
 TEST(ShippedGemms, AreOfDescribedHardwareAndOfNamedSources) {
   const std::vector<GemmTable> tables = shipped_tables();
-  EXPECT_EQ(tables.size(), 23U);
+  EXPECT_EQ(tables.size(), 24U);
   for (const GemmTable& table : tables) {
     EXPECT_THAT(sim::hardware_names(), Contains(table.hardware)) << table.name;
     EXPECT_THAT(table.source, HasSubstr("/")) << table.name << " names no repository";
