@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "bench/studies/collective_times.hpp"
+#include "bench/studies/errors.hpp"
 #include "impl/device/sim/transfer_model.hpp"
 #include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
@@ -39,32 +41,14 @@ double busbw(const CollectiveRow& row, double time_us) {
   return static_cast<double>(row.point.bytes) * sim::bus_factor(row.log->collective, row.log->ranks) / (1000 * time_us);
 }
 
-struct Errors {
-  int points = 0;
-  double mean = 0, largest = 0;
-};
-
 Errors held_out_errors(const std::vector<CollectiveRow>& rows, const CollectiveLog& log, const SizeRange& range) {
-  Errors errors;
-  for (const CollectiveRow& row : rows) {
-    const bool counts = row.log == &log && row.point.use == PointUse::held_out && row.point.bytes >= range.from &&
-                        row.point.bytes < range.to;
-    if (!counts) continue;
-    const double error = row.error() < 0 ? -row.error() : row.error();
-    errors.mean += error;
-    errors.largest = std::max(errors.largest, error);
-    ++errors.points;
-  }
-  if (errors.points > 0) errors.mean /= errors.points;
-  return errors;
+  std::vector<double> errors;
+  for (const CollectiveRow& row : rows)
+    if (row.log == &log && row.point.use == PointUse::held_out && row.point.bytes >= range.from &&
+        row.point.bytes < range.to)
+      errors.push_back(row.error());
+  return errors_of(std::move(errors));
 }
-
-std::string signed_percent(double fraction) {
-  const std::string text = fmt::format("{:+.1f} %", 100 * fraction);
-  return text == "-0.0 %" ? "+0.0 %" : text;
-}
-
-std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
 nlohmann::ordered_json fits_json(const std::vector<CollectiveLog>& logs) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
@@ -114,8 +98,9 @@ Table collective_errors_table(const std::vector<CollectiveRow>& rows) {
       const Errors errors = held_out_errors(rows, *row.log, range);
       if (errors.points == 0) continue;
       const double allowed = largest_error_allowed(range.from);
-      table.rows.push_back({row.log->name, std::string(range.name), std::to_string(errors.points), percent(errors.mean),
-                            percent(errors.largest), allowed > 0 ? percent(allowed) : std::string("no promise")});
+      table.rows.push_back({row.log->name, std::string(range.name), std::to_string(errors.points),
+                            percent(errors.mean_absolute), percent(std::abs(errors.largest)),
+                            allowed > 0 ? percent(allowed) : std::string("no promise")});
     }
   }
   return table;

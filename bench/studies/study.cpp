@@ -11,6 +11,7 @@
 #include "bench/studies/claims/study.hpp"
 #include "bench/studies/collective_times.hpp"
 #include "bench/studies/gate_power.hpp"
+#include "bench/studies/gemm_times.hpp"
 #include "bench/studies/published/study.hpp"
 #include "bench/studies/reduction_error.hpp"
 #include "platform/suggestion.hpp"
@@ -43,6 +44,12 @@ StudyOutput run_collective_times_study(const std::string& yaml, const std::strin
           .report = collective_times_markdown(logs, rows)};
 }
 
+StudyOutput run_gemm_times_study(const std::string& yaml, const std::string& where) {
+  const std::vector<GemmTable> tables = parse_gemm_tables(yaml, where);
+  const std::vector<GemmRow> rows = compare_gemm_times(tables);
+  return {.table = gemm_times_table(rows), .json = gemm_times_json(rows), .report = gemm_times_markdown(rows)};
+}
+
 StudyOutput run_reduction_error_study(const std::string& yaml, const std::string& where) {
   const ReductionErrorStudy study = parse_reduction_error_study(yaml, where);
   const std::vector<ReductionErrorRow> rows = run_reduction_error(study);
@@ -59,13 +66,15 @@ StudyOutput run_gate_power_study(const std::string& yaml, const std::string& whe
           .report = gate_power_markdown(study, rows)};
 }
 
-constexpr std::array<Study, 5> kStudies{{
+constexpr std::array<Study, 6> kStudies{{
     {"overlap_claims", "what two documents claim about overlap, against virtual time",
      "bench/matrices/claims.yaml -o results", run_claims_study},
     {"published_figures", "step times and throughputs that others published, against virtual time",
      "bench/matrices/published.yaml -o results/published", run_published_study},
     {"collective_times", "published logs of nccl-tests, against the times of collectives that virtual time uses",
      "results/collectives/logs.yaml -o results/collectives", run_collective_times_study},
+    {"gemm_times", "published rates of single GEMMs, against the times that virtual time takes for them",
+     "results/gemms/tables.yaml -o results/gemms", run_gemm_times_study},
     {"dp_reduction_error", "how far gradients summed in bf16 are from their fp64 values",
      "bench/matrices/dp_reduction_error.yaml -o results/dp_reduction_error", run_reduction_error_study},
     {"gate_power", "how often the gate calls a regression where there is none, and finds one where there is",
