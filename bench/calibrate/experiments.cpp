@@ -39,6 +39,11 @@ double overhead_us(const Calibration& c) {
   return measured != c.out.figures.end() ? measured->second.median : c.base.gpu.kernel_overhead_us.value;
 }
 
+double gemm_overhead_us(const Calibration& c) {
+  const auto& described = c.base.kernels.gemm_overhead_us;
+  return described ? described->value : overhead_us(c);
+}
+
 void copy_bandwidth(Calibration& c) {
   std::vector<CurvePoint>& curve = c.out.curves["kernels.memory"];
   for (std::int64_t bytes = std::int64_t{1} << 16; bytes <= std::int64_t{1} << 30; bytes *= 4) {
@@ -80,7 +85,7 @@ void gemm_over_k(Calibration& c) {
     const Work work = gemm_work(m, n, k);
     const Sampled us = time_of(c, work);
     const double peak_us = work.operation.cost().flops / c.base.gpu.bf16_tflops.value * 1e-6;
-    const double moving_us = us.median - std::min(overhead_us(c), us.median / 2);
+    const double moving_us = us.median - std::min(gemm_overhead_us(c), us.median / 2);
     curve.push_back({static_cast<double>(k), efficiency({moving_us, us.spread, us.samples}, peak_us)});
   }
   c.out.curves["kernels.gemm_bf16"] = std::move(curve);

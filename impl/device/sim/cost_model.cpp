@@ -25,6 +25,11 @@ double hbm_ns(const Hardware& hardware, double bytes) {
 
 double overhead_ns(const Hardware& hardware) { return hardware.gpu.kernel_overhead_us.value * 1000; }
 
+double gemm_overhead_ns(const Hardware& hardware) {
+  const auto& overhead = hardware.kernels.gemm_overhead_us;
+  return overhead ? overhead->value * 1000 : overhead_ns(hardware);
+}
+
 double clock_of(const Hardware& hardware) {
   return hardware.gpu.sustained_clock ? hardware.gpu.sustained_clock->value : 1;
 }
@@ -114,11 +119,14 @@ KernelTime gemm(const Hardware& hardware, const Cost& cost) {
   const double tile_ns = 2.0 * static_cast<double>(tiles.rows) * static_cast<double>(tiles.cols) *
                          static_cast<double>(k) / sm_flops_per_ns;
   const double compute_ns = static_cast<double>(ceil_divide(tiles.count, sms)) * tile_ns;
-  const KernelTime of_memory = memory_bound(hardware, cost);
-  if (overhead_ns(hardware) + compute_ns < of_memory.alone_ns) return of_memory;
+  const double fixed_ns = gemm_overhead_ns(hardware);
+  KernelTime of_memory = memory_bound(hardware, cost);
+  of_memory.alone_ns += fixed_ns - of_memory.fixed_ns;
+  of_memory.fixed_ns = fixed_ns;
+  if (fixed_ns + compute_ns < of_memory.alone_ns) return of_memory;
   return {.kind = KernelTime::Kind::waves,
-          .alone_ns = overhead_ns(hardware) + compute_ns,
-          .fixed_ns = overhead_ns(hardware),
+          .alone_ns = fixed_ns + compute_ns,
+          .fixed_ns = fixed_ns,
           .tiles = tiles.count,
           .sms = sms,
           .hbm_bytes = bytes_of(cost)};

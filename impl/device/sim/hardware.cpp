@@ -224,6 +224,7 @@ class Reader {
     KernelCurves& kernels = hardware_.kernels;
     read(section, "kernels", "gemm_tile_rows", {.low = 1, .high = 4096, .whole = true}, kernels.gemm_tile_rows);
     read(section, "kernels", "gemm_tile_cols", {.low = 1, .high = 4096, .whole = true}, kernels.gemm_tile_cols);
+    read(section, "kernels", "gemm_overhead_us", kMicroseconds, kernels.gemm_overhead_us);
     if (const auto* n = section.get("gemm_bf16")) kernels.gemm_bf16 = curve(*n, "kernels.gemm_bf16");
     if (const auto* n = section.find("gemm_fp8")) kernels.gemm_fp8 = curve(*n, "kernels.gemm_fp8");
     if (const auto* n = section.get("memory")) kernels.memory = curve(*n, "kernels.memory");

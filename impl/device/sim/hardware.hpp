@@ -81,6 +81,9 @@ struct AttentionCurve {
 struct KernelCurves {
   Figure gemm_tile_rows;
   Figure gemm_tile_cols;
+  /// What a GEMM takes beside whole waves of tiles, filling its pipelines first and writing its last tiles.
+  /// Absent: gpu.kernel_overhead_us.
+  std::optional<Figure> gemm_overhead_us;
   SourcedCurve gemm_bf16;                          ///< of one tile, over K
   std::optional<SourcedCurve> gemm_fp8;            ///< likewise; present where fp8_tflops is
   std::vector<AttentionCurve> attention_forward;   ///< by ascending head size, not empty

@@ -32,8 +32,8 @@ nlohmann::json cells_of(const std::filesystem::path& run) {
   return nlohmann::json::parse(testing_support::read_text(run / "results.json")).at("cells");
 }
 
-constexpr std::uint64_t kHashOfCells = 18058150532756692795U;
-constexpr std::uint64_t kHashOfTrace = 18132364711917860102U;
+constexpr std::uint64_t kHashOfCells = 6369443039561163027U;
+constexpr std::uint64_t kHashOfTrace = 12038706574527124596U;
 
 // FNV-1a: enough to tell whether two machines wrote the same bytes.
 std::uint64_t hash_of(const std::string& bytes) {
