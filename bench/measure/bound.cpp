@@ -126,15 +126,17 @@ std::string own_text(const std::set<std::string>& purposes) {
 
 // Lays the times on the stages and adds up what their kernels take.
 StepBound bound_of(const std::vector<Program>& stages, const TimeOf& time_of, std::string source) {
-  std::map<std::string, std::int64_t> kernel_ns;
+  std::map<NameId, std::int64_t> purpose_ns;
   const StepBounds bounds = step_bounds(stages, [&](std::size_t stage, const ProgramCommand& command) {
     const CommandTime time = time_of(stage, command);
     if (command.type == ProgramCommand::Type::launch && command.tag.kind == Kind::compute)
-      kernel_ns[command.tag.purpose == kNoName ? "unattributed" : std::string(name_of(command.tag.purpose))] +=
-          time.alone_ns;
+      purpose_ns[command.tag.purpose] += time.alone_ns;
     return time;
   });
-  for (auto& [purpose, ns] : kernel_ns) ns /= static_cast<std::int64_t>(stages.size());
+  std::map<std::string, std::int64_t> kernel_ns;
+  for (const auto& [purpose, ns] : purpose_ns)
+    kernel_ns[purpose == kNoName ? "unattributed" : std::string(name_of(purpose))] =
+        ns / static_cast<std::int64_t>(stages.size());
   return {bounds, std::move(source), std::move(kernel_ns)};
 }
 
