@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -44,20 +43,19 @@ class Moments {
   };
 
   /// The longest path to each moment from one of those in a range; negative where none leads there.
-  Lengths heads(std::span<const Range> starts) const {
-    Lengths heads(count_, none());
+  void find_heads(std::span<const Range> starts, Lengths& heads) const {
+    heads.assign(count_, none());
     for (std::size_t k = 0; k < starts.size(); ++k)
       for (std::size_t i = starts[k].first; i < starts[k].last; ++i) heads[i][k] = 0;
     for (const std::uint32_t from : order_) {
       const auto head = heads[from];
       for (std::uint32_t e = first_[from]; e < first_[from + 1]; ++e) lengthen(heads[edges_[e].to], head, edges_[e].ns);
     }
-    return heads;
   }
 
   /// The longest path from each moment to a target; negative where none leads there.
-  Lengths tails(std::span<const std::size_t> targets) const {
-    Lengths tails(count_, none());
+  void find_tails(std::span<const std::size_t> targets, Lengths& tails) const {
+    tails.assign(count_, none());
     for (std::size_t k = 0; k < targets.size(); ++k) tails[targets[k]][k] = 0;
     for (auto from = order_.rbegin(); from != order_.rend(); ++from) {
       auto tail = tails[*from];
@@ -65,7 +63,6 @@ class Moments {
         lengthen(tail, tails[edges_[e].to], edges_[e].ns);
       tails[*from] = tail;
     }
-    return tails;
   }
 
  private:
@@ -108,9 +105,12 @@ class Moments {
   std::vector<std::uint32_t> order_;  // moments, each after those that it follows
 };
 
-/// What serves one command at a time: a rank's compute, or one direction of one of its links.
-enum class Machine : std::uint8_t { compute, send, receive };
-using MachineOf = std::tuple<std::size_t, Machine, std::size_t>;  // of (program, -, link)
+/// What a rank gives each that serves one command at a time: its compute, and each direction of its links.
+constexpr std::size_t kLinks = std::tuple_size_v<decltype(CommandTime::links)>;
+struct RankJobs {
+  std::vector<MachineJob> compute;
+  std::array<std::vector<MachineJob>, kLinks> send, receive;
+};
 
 class Play {
  public:
@@ -139,17 +139,23 @@ class Play {
       if (p % Moments::kAtOnce == 0) find_paths(p);
       question_ = p % Moments::kAtOnce;
       bounds.schedule_ns = std::max(bounds.schedule_ns, head(marks_[p]));
-      for (const auto& [machine, jobs] : jobs_of_machines(p)) {
-        std::int64_t work = 0;
-        for (const MachineJob& job : jobs) work += job.work;
-        bounds.ideal_ns = std::max(bounds.ideal_ns, work);
-        bounds.schedule_ns = std::max(bounds.schedule_ns, one_machine_bound_ns(jobs));
-      }
+      const RankJobs jobs = jobs_of(p);
+      count(jobs.compute, bounds);
+      for (const auto* directions : {&jobs.send, &jobs.receive})
+        for (const std::vector<MachineJob>& of_link : *directions) count(of_link, bounds);
     }
     return bounds;
   }
 
  private:
+  static void count(const std::vector<MachineJob>& jobs, StepBounds& bounds) {
+    if (jobs.empty()) return;
+    std::int64_t work = 0;
+    for (const MachineJob& job : jobs) work += job.work;
+    bounds.ideal_ns = std::max(bounds.ideal_ns, work);
+    bounds.schedule_ns = std::max(bounds.schedule_ns, one_machine_bound_ns(jobs));
+  }
+
   // Of the rank and the next ones.
   void find_paths(std::size_t first) {
     std::vector<Moments::Range> starts;
@@ -158,8 +164,8 @@ class Play {
       starts.push_back({2 * bases_[p], 2 * bases_[p + 1]});
       marks.push_back(marks_[p]);
     }
-    heads_ = moments_.heads(starts);
-    tails_ = moments_.tails(marks);
+    moments_.find_heads(starts, heads_);
+    moments_.find_tails(marks, tails_);
   }
   std::int64_t head(std::size_t moment) const { return heads_[moment][question_]; }
   std::int64_t tail(std::size_t moment) const { return tails_[moment][question_]; }
@@ -240,31 +246,32 @@ class Play {
       if (!stream.empty()) moments.add(stream.back(), start, 0);
   }
 
-  /// From when on a call can send and receive: bytes that all need a partner wait for it.
-  std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> transfer_heads() const {
-    std::vector<std::int64_t> send(bases_.back());
-    for (std::size_t i = 0; i < send.size(); ++i) send[i] = head(2 * i);
+  /// From when on each call of a program can send and receive: bytes that all need a partner wait for it.
+  std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> transfer_heads(std::size_t p) const {
+    std::vector<std::int64_t> send(bases_[p + 1] - bases_[p]);
+    for (std::size_t c = 0; c < send.size(); ++c) send[c] = head(2 * (bases_[p] + c));
     std::vector<std::int64_t> receive = send;
     for (const Meeting& m : meetings_) {
-      const std::size_t call = start(m.call) / 2;
-      if (m.send_share >= 1) send[call] = std::max(send[call], head(start(m.partner)));
-      if (m.receive_share >= 1) receive[call] = std::max(receive[call], head(start(m.partner)));
+      if (m.call.program != p) continue;
+      const std::size_t c = m.call.command;
+      if (m.send_share >= 1) send[c] = std::max(send[c], head(start(m.partner)));
+      if (m.receive_share >= 1) receive[c] = std::max(receive[c], head(start(m.partner)));
     }
     return {std::move(send), std::move(receive)};
   }
 
-  std::map<MachineOf, std::vector<MachineJob>> jobs_of_machines(std::size_t p) const {
-    std::map<MachineOf, std::vector<MachineJob>> jobs;
-    const auto [send_heads, receive_heads] = transfer_heads();
+  RankJobs jobs_of(std::size_t p) const {
+    RankJobs jobs;
+    const auto [send_heads, receive_heads] = transfer_heads(p);
     for (std::size_t i = bases_[p]; i < bases_[p + 1]; ++i) {
       const std::int64_t tail = this->tail(2 * i + 1);
       if (tail < 0) continue;
       const CommandTime& t = times_[i];
-      if (t.device_ns > 0) jobs[{p, Machine::compute, 0}].push_back({head(2 * i), t.device_ns, tail});
+      if (t.device_ns > 0) jobs.compute.push_back({head(2 * i), t.device_ns, tail});
       for (std::size_t link = 0; link < t.links.size(); ++link) {
         const auto [send_ns, receive_ns] = t.links[link];
-        if (send_ns > 0) jobs[{p, Machine::send, link}].push_back({send_heads[i], send_ns, tail});
-        if (receive_ns > 0) jobs[{p, Machine::receive, link}].push_back({receive_heads[i], receive_ns, tail});
+        if (send_ns > 0) jobs.send[link].push_back({send_heads[i - bases_[p]], send_ns, tail});
+        if (receive_ns > 0) jobs.receive[link].push_back({receive_heads[i - bases_[p]], receive_ns, tail});
       }
     }
     return jobs;
