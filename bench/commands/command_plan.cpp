@@ -126,6 +126,12 @@ std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus
   return text;
 }
 
+// Each plan as far as it goes, which holds its errors; the errors alone where no cell of several can be run.
+std::string matrix_json(const plan::Matrix& matrix) {
+  const bool has_plans = !matrix.has_errors() || matrix.cells.size() == 1 || has_sound_cells(matrix);
+  return has_plans ? plans_json(matrix) : errors_json(matrix.errors);
+}
+
 void print_text(const plan::Matrix& matrix, bool all) {
   const TableFormat format = terminal_format(STDOUT_FILENO);
   fmt::print("{}", memory_text(matrix, format.width, true));
@@ -218,10 +224,7 @@ int plan_folder(const PlanArguments& arguments) {
     const plan::Matrix matrix = read_whole(file, arguments);
     const std::vector<plan::Finding> own = plan::findings(matrix);
     all.insert(all.end(), own.begin(), own.end());
-    if (arguments.json)
-      json["files"].push_back(
-          {{"file", file},
-           {"plans", parse_json(matrix.has_errors() ? errors_json(matrix.errors) : plans_json(matrix))}});
+    if (arguments.json) json["files"].push_back({{"file", file}, {"plans", parse_json(matrix_json(matrix))}});
     if (arguments.json || arguments.github || arguments.sarif) continue;
     fmt::print("{}\n", verdict(file, own));
     for (const plan::Finding& finding : own)
@@ -270,19 +273,12 @@ int plan_file(const PlanArguments& arguments) {
   plan::Matrix matrix = read_plan(arguments.config, arguments);
   if (!arguments.cell.empty() && has_sound_cells(matrix)) keep_cell(matrix, arguments.cell);
   tell_what_run_refuses(matrix);
-  if (matrix.has_errors()) {
-    // JSON has each plan as far as it goes, which holds its errors; text has errors, and then the cells without any.
-    if (arguments.json && (matrix.cells.size() == 1 || has_sound_cells(matrix)))
-      fmt::print("{}\n", plans_json(matrix));
-    else
-      refuse(matrix, arguments.json);
-    if (!arguments.json && has_sound_cells(matrix)) print_text(matrix, arguments.all);
-    return kBadInput;
-  }
   if (arguments.json)
-    fmt::print("{}\n", plans_json(matrix));
-  else
-    print_text(matrix, arguments.all);
+    fmt::print("{}\n", matrix_json(matrix));
+  else if (matrix.has_errors())
+    print_errors(matrix);
+  if (!arguments.json && (!matrix.has_errors() || has_sound_cells(matrix))) print_text(matrix, arguments.all);
+  if (matrix.has_errors()) return kBadInput;
   return arguments.strict && print_gates(matrix, arguments.config) ? kBadInput : kWell;
 }
 

@@ -105,8 +105,9 @@ class Moments {
   std::vector<std::uint32_t> order_;  // moments, each after those that it follows
 };
 
-/// What a rank gives each that serves one command at a time: its compute, and each direction of its links.
 constexpr std::size_t kLinks = std::tuple_size_v<decltype(CommandTime::links)>;
+
+/// What a rank gives each that serves one command at a time: its compute, and each direction of its links.
 struct RankJobs {
   std::vector<MachineJob> compute;
   std::array<std::vector<MachineJob>, kLinks> send, receive;

@@ -139,6 +139,9 @@ TEST(Plan, HoldsTheErrorsOfAWrongCellBesideTheOtherCells) {
   EXPECT_EQ(json["cells"][1]["name"], "bad");
   EXPECT_THAT(json["cells"][1]["plan"]["errors"][0]["message"].get<std::string>(),
               HasSubstr("tensor_model_parallel_size (3) does not divide"));
+  const std::string holding = std::filesystem::path(folder.config()).parent_path().string();
+  const auto of_folder = parse_json(underlap_program({"plan", holding, "--json"}).out);
+  EXPECT_EQ(of_folder["files"].at(0)["plans"], json);
 }
 
 TEST(Plan, ShowsOneCellByItsName) {
